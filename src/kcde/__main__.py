@@ -1,0 +1,6 @@
+"""`python -m kcde`."""
+
+from kcde.cli import main
+
+if __name__ == "__main__":
+    main()
