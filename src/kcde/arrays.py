@@ -1,0 +1,136 @@
+"""The array namespace: numpy or cupy. The only module that knows cupy exists.
+
+Estimators compute in the namespace of the arrays they are given, through the Python array API;
+`asarray` is where a `backend` setting turns into arrays on a device.
+"""
+
+import importlib.util
+import logging
+
+import numpy as np
+import scipy.linalg
+from array_api_compat import array_namespace, is_cupy_array, is_numpy_array
+
+__all__ = [
+    "BACKENDS",
+    "array_namespace",
+    "asarray",
+    "device_description",
+    "resolve_backend",
+    "solve_triangular",
+    "take_rows",
+    "to_numpy",
+]
+
+BACKENDS = ("auto", "numpy", "cupy")
+
+log = logging.getLogger(__name__)
+
+
+def resolve_backend(name: str = "auto") -> str:
+    """Return the backend that a setting stands for: "numpy" or "cupy".
+
+    Parameters
+    ----------
+    name
+        "numpy"; "cupy", which insists on a GPU; or "auto", which takes cupy where cupy and a
+        CUDA device are there and numpy otherwise, and logs which and why.
+
+    Returns
+    -------
+    str
+        "numpy" or "cupy".
+
+    Raises
+    ------
+    ValueError
+        If `name` is not one of `BACKENDS`.
+    RuntimeError
+        If "cupy" is asked for and there is no cupy or no CUDA device. There is no fallback.
+    """
+    if name not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}; got {name!r}")
+    if name == "numpy":
+        return name
+    obstacle = _cupy_obstacle()
+    if name == "cupy":
+        if obstacle:
+            raise RuntimeError(
+                f"backend 'cupy' was asked for, but {obstacle}; install envs/gpu.txt on a machine "
+                "with an NVIDIA GPU, or set backend: numpy"
+            )
+        return name
+    log.info("backend auto: %s", f"numpy, because {obstacle}" if obstacle else "cupy")
+    return "numpy" if obstacle else "cupy"
+
+
+def asarray(values, backend: str = "numpy"):
+    """Return `values` as a float64 array of the backend ("numpy" or "cupy")."""
+    if backend == "numpy":
+        return np.asarray(values, dtype=np.float64)
+    import cupy
+
+    return cupy.asarray(values, dtype=cupy.float64)
+
+
+def to_numpy(array) -> np.ndarray:
+    """Return an array of any namespace as a numpy array on the host."""
+    if is_cupy_array(array):
+        return array.get()
+    return np.asarray(array)
+
+
+def device_description(backend: str) -> str:
+    """Return the device a backend computes on, in words."""
+    if backend == "numpy":
+        return "CPU"
+    import cupy
+
+    return cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode()
+
+
+def solve_triangular(lower, b, *, transpose: bool = False):
+    """Solve L x = b, or Lᵀ x = b, for a lower triangular L.
+
+    The array API has no triangular solve; numpy and cupy have one in (cupyx.)scipy, and any
+    other namespace falls back on its general solve.
+
+    Parameters
+    ----------
+    lower
+        Shape (n, n), lower triangular.
+    b
+        Shape (n,) or (n, k).
+    transpose
+        Whether to solve with Lᵀ.
+    """
+    if is_numpy_array(lower):
+        return scipy.linalg.solve_triangular(
+            lower, b, lower=True, trans=int(transpose), check_finite=False
+        )
+    if is_cupy_array(lower):
+        import cupyx.scipy.linalg
+
+        return cupyx.scipy.linalg.solve_triangular(lower, b, lower=True, trans=int(transpose))
+    xp = array_namespace(lower, b)
+    matrix = xp.linalg.matrix_transpose(lower) if transpose else lower
+    return xp.linalg.solve(matrix, b)
+
+
+def take_rows(array, rows: np.ndarray):
+    """Return `array[rows]` for a numpy integer index, in any namespace."""
+    xp = array_namespace(array)
+    return xp.take(array, xp.asarray(rows), axis=0)
+
+
+def _cupy_obstacle() -> str | None:
+    """Return why cupy cannot be used, or None where it can."""
+    if importlib.util.find_spec("cupy") is None:
+        return "cupy is not installed"
+    import cupy
+
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"CUDA answers {error}"
+    return None if count else "there is no CUDA device"

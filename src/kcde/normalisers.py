@@ -1,0 +1,187 @@
+"""log Z(x) of densities known up to a constant: importance sampling, and quadrature for d_y = 1.
+
+A model offers `at(Y)`, which returns a function `X -> log f(Y|X)` of shape (n, q) at q points
+shared by all x. For kernel models that function is one matrix product, so that the normalisers of
+all x cost one pass over the shared points.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kcde.arrays import array_namespace, to_numpy
+
+GridModel = Callable[[object], Callable[[object], object]]
+
+_NODES_PER_PANEL = 10
+_MOST_PANELS = 1 << 13
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """Estimates of log Z at n points.
+
+    Attributes
+    ----------
+    log_z
+        Shape (n,), nats.
+    stderr
+        Shape (n,): delta-method standard error of `log_z`; for quadrature, the last change under
+        refinement.
+    effective_sample_size
+        Shape (n,): (Σw)²/Σw² of the importance weights; infinite for quadrature.
+    mean_stderr
+        Standard error of the mean of `log_z` over the n points, which is not stderr/√n because
+        the points share their samples.
+    """
+
+    log_z: object
+    stderr: object
+    effective_sample_size: object
+    mean_stderr: float
+
+
+@dataclass(frozen=True)
+class GaussianProposal:
+    """An importance proposal N(mean, diag(std²)) over y.
+
+    Parameters
+    ----------
+    mean, std
+        Numpy arrays of shape (d_y,), in the units of y.
+    """
+
+    mean: np.ndarray
+    std: np.ndarray
+
+    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return n draws, shape (n, d_y)."""
+        return self.mean + self.std * rng.standard_normal((n, len(self.mean)))
+
+    def log_density(self, Y: np.ndarray) -> np.ndarray:
+        """Return the log density at Y (n, d_y), shape (n,)."""
+        z = (Y - self.mean) / self.std
+        constant = np.sum(np.log(self.std)) + 0.5 * len(self.std) * np.log(2 * np.pi)
+        return -0.5 * np.sum(z * z, axis=1) - constant
+
+
+def logsumexp(values, axis: int):
+    """Return log Σ exp(values) along an axis, without overflow; -inf where all terms are."""
+    xp = array_namespace(values)
+    largest = xp.max(values, axis=axis, keepdims=True)
+    largest = xp.where(xp.isfinite(largest), largest, xp.zeros_like(largest))
+    total = xp.sum(xp.exp(values - largest), axis=axis)
+    return xp.log(total) + xp.squeeze(largest, axis=axis)
+
+
+def importance_sampling(
+    at: GridModel, X, proposal: GaussianProposal, n_samples: int, rng: np.random.Generator
+) -> Normaliser:
+    """Estimate log Z(x) = log ∫ f(y|x) dy with proposal samples shared over x.
+
+    Ẑ(x) = mean_s f(y_s|x)/q(y_s). n n_samples memory, and the cost of one call of `at`.
+
+    Parameters
+    ----------
+    at
+        `at(Y)(X)` is log f(Y|X), shape (n, q); see the module.
+    X
+        Shape (n, d_x).
+    proposal
+        Heavier-tailed than f, or the effective sample size says so.
+    n_samples
+        Draws S, at least 2.
+    rng
+        Source of the draws; the same state gives the same draws on every backend.
+
+    Returns
+    -------
+    Normaliser
+        With se(log Ẑ) = √(1/ESS - 1/S), and for the mean over x the standard deviation over s of
+        mean_x w_s(x)/w̄(x), over √S.
+
+    Raises
+    ------
+    ValueError
+        If `n_samples` is below 2.
+    """
+    if n_samples < 2:
+        raise ValueError(f"n_samples must be at least 2; got {n_samples}")
+    xp = array_namespace(X)
+    draws = proposal.sample(n_samples, rng)
+    log_w = at(xp.asarray(draws))(X) - xp.asarray(proposal.log_density(draws))[None, :]
+    total = logsumexp(log_w, axis=1)
+    size = xp.exp(2.0 * total - logsumexp(2.0 * log_w, axis=1))
+    influence = n_samples * xp.mean(xp.exp(log_w - total[:, None]), axis=0)
+    return Normaliser(
+        log_z=total - np.log(n_samples),
+        stderr=xp.sqrt(xp.clip(1.0 / size - 1.0 / n_samples, min=0.0)),
+        effective_sample_size=size,
+        mean_stderr=float(np.std(to_numpy(influence)) / np.sqrt(n_samples)),
+    )
+
+
+def quadrature(
+    at: GridModel,
+    X,
+    support: tuple[float, float, float],
+    *,
+    outside: float = 0.0,
+    tolerance: float = 1e-9,
+) -> Normaliser:
+    """Compute log Z(x) for one-dimensional y by composite Gauss-Legendre quadrature.
+
+    The number of panels doubles until no log Z changes by more than `tolerance`.
+
+    Parameters
+    ----------
+    at
+        `at(Y)(X)` is log f(Y|X), shape (n, q).
+    X
+        Shape (n, d_x).
+    support
+        Lower end, upper end and first panel width.
+    outside
+        Mass of f outside the support, the same for all x.
+    tolerance
+        In nats.
+
+    Returns
+    -------
+    Normaliser
+        `stderr` holds the last change of each log Z.
+    """
+    xp = array_namespace(X)
+    lower, upper, width = support
+    panels = max(1, int(np.ceil((upper - lower) / width)))
+    log_z = _panel_rule(at, X, lower, upper, panels, outside)
+    while True:
+        panels *= 2
+        finer = _panel_rule(at, X, lower, upper, panels, outside)
+        change = xp.abs(finer - log_z)
+        log_z = finer
+        if float(xp.max(change)) <= tolerance or panels > _MOST_PANELS:
+            break
+    infinite = xp.full(log_z.shape, xp.inf, dtype=log_z.dtype)
+    return Normaliser(log_z, change, infinite, float(xp.mean(change)))
+
+
+def panel_nodes(lower: float, upper: float, panels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes (q,) and weights (q,) of the composite ten-point Gauss-Legendre rule."""
+    node, weight = np.polynomial.legendre.leggauss(_NODES_PER_PANEL)
+    edges = np.linspace(lower, upper, panels + 1)
+    half = 0.5 * np.diff(edges)[:, None]
+    centre = 0.5 * (edges[:-1] + edges[1:])[:, None]
+    return (centre + half * node).ravel(), (half * weight).ravel()
+
+
+def _panel_rule(at, X, lower, upper, panels, outside):
+    xp = array_namespace(X)
+    nodes, weights = panel_nodes(lower, upper, panels)
+    log_f = at(xp.asarray(nodes[:, None]))(X) + xp.asarray(np.log(weights))[None, :]
+    log_z = logsumexp(log_f, axis=1)
+    if outside > 0.0:
+        both = xp.stack([log_z, xp.full(log_z.shape, float(np.log(outside)), dtype=log_z.dtype)])
+        log_z = logsumexp(both, axis=0)
+    return log_z

@@ -1,0 +1,89 @@
+"""Folds and grids: how hyper-parameters are chosen, on training rows only."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def log_grid(lowest: float, highest: float, count: int) -> np.ndarray:
+    """Return `count` log-spaced values from `lowest` to `highest`, shape (count,)."""
+    return np.geomspace(lowest, highest, count)
+
+
+def kfold(n: int, folds: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Return a random partition of n rows into folds whose sizes differ by one at most.
+
+    Parameters
+    ----------
+    n
+        Rows.
+    folds
+        At least 2.
+    rng
+        Source of the shuffle.
+
+    Returns
+    -------
+    list of numpy.ndarray
+        Sorted row numbers held out in each fold.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer rows than folds, or fewer than 2 folds.
+    """
+    if folds < 2:
+        raise ValueError(f"cross-validation needs at least 2 folds; got {folds}")
+    if n < folds:
+        raise ValueError(f"{folds}-fold cross-validation needs at least {folds} rows; got {n}")
+    return [np.sort(part) for part in np.array_split(rng.permutation(n), folds)]
+
+
+def complement(held_out: np.ndarray, n: int) -> np.ndarray:
+    """Return the rows of range(n) that are not held out, sorted."""
+    keep = np.ones(n, dtype=bool)
+    keep[held_out] = False
+    return np.flatnonzero(keep)
+
+
+def subsample(n: int, most: int | None, rng: np.random.Generator) -> np.ndarray:
+    """Return at most `most` of range(n), sorted; all where `most` is None or not below n."""
+    if most is None or most >= n:
+        return np.arange(n)
+    return np.sort(rng.choice(n, size=most, replace=False))
+
+
+def best_index(scores: np.ndarray) -> tuple[int, ...]:
+    """Return the index of the largest finite score in an array of any shape.
+
+    Ties go to the first in C order.
+
+    Raises
+    ------
+    ValueError
+        If no score is finite.
+    """
+    if not np.any(np.isfinite(scores)):
+        raise ValueError("no candidate has a finite cross-validated score; widen the grid")
+    flat = np.where(np.isfinite(scores), scores, -np.inf)
+    return tuple(int(i) for i in np.unravel_index(np.argmax(flat), scores.shape))
+
+
+def refined_grid(centre: float, grid: Sequence[float], count: int) -> np.ndarray:
+    """Return `count` log-spaced values around one of a log-spaced grid's.
+
+    They lie strictly within one step of the grid on either side, and include the centre where
+    `count` is odd.
+
+    Parameters
+    ----------
+    centre
+        A value of the grid.
+    grid
+        Log-spaced, at least two values.
+    count
+        How many.
+    """
+    step = np.log(grid[1] / grid[0])
+    inner = step * (count - 1) / (count + 1)
+    return centre * np.exp(np.linspace(-inner, inner, count))

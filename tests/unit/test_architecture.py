@@ -1,0 +1,62 @@
+"""A module imports only from what stands below it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import kcde
+
+ROOT = Path(kcde.__file__).parent
+
+FLOORS = [
+    {"files", "seeding", "provenance", "published"},
+    {"arrays"},
+    {"linalg"},
+    {"kernels"},
+    {"normalisers"},
+    {"selection"},
+    {"sampling"},
+    {"estimators"},
+    {"joint"},
+    {"datasets"},
+    {"metrics"},
+    {"experiments"},
+    {"artefacts"},
+    {"summary"},
+    {"cli"},
+]
+FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
+MODULES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem[0] != "_")
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> set[str]:
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        rooms |= {name.split(".")[1] for name in names if name.startswith("kcde.")}
+    return rooms
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_downwards(path):
+    room = room_of(path)
+    above = {name for name in imported_rooms(path) if FLOOR[name] > FLOOR[room]}
+    assert not above, f"{room} may not import from {sorted(above)}"
+
+
+def test_only_arrays_knows_cupy():
+    knowing = {room_of(path) for path in MODULES if "import cupy" in path.read_text()}
+    assert knowing == {"arrays"}
+
+
+def test_only_the_workflow_knows_snakemake():
+    assert not [path for path in MODULES if "import snakemake" in path.read_text()]

@@ -1,0 +1,55 @@
+import importlib.util
+import logging
+
+import numpy as np
+import pytest
+
+from kcde import arrays
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    monkeypatch.setattr(arrays, "_cupy_obstacle", lambda: "there is no CUDA device")
+
+
+def test_unknown_backend_is_named_with_the_known_ones():
+    with pytest.raises(ValueError, match="auto, numpy, cupy; got 'torch'"):
+        arrays.resolve_backend("torch")
+
+
+def test_cupy_without_a_gpu_is_an_error_that_says_so(no_gpu):
+    with pytest.raises(RuntimeError, match=r"there is no CUDA device.*backend: numpy"):
+        arrays.resolve_backend("cupy")
+
+
+def test_auto_logs_what_it_took_and_why(no_gpu, caplog):
+    with caplog.at_level(logging.INFO, logger="kcde.arrays"):
+        assert arrays.resolve_backend("auto") == "numpy"
+    assert "numpy, because there is no CUDA device" in caplog.text
+
+
+def test_auto_takes_cupy_where_nothing_stands_against_it(monkeypatch, caplog):
+    monkeypatch.setattr(arrays, "_cupy_obstacle", lambda: None)
+    with caplog.at_level(logging.INFO, logger="kcde.arrays"):
+        assert arrays.resolve_backend("auto") == "cupy"
+    assert "backend auto: cupy" in caplog.text
+
+
+@pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="cupy is installed")
+def test_missing_cupy_is_the_obstacle_named():
+    assert arrays._cupy_obstacle() == "cupy is not installed"
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+def test_triangular_solve(xp, host, rng, transpose):
+    L = np.tril(rng.standard_normal((5, 5))) + 5 * np.eye(5)
+    b = rng.standard_normal((5, 2))
+    x = host(arrays.solve_triangular(xp.asarray(L), xp.asarray(b), transpose=transpose))
+    np.testing.assert_allclose((L.T if transpose else L) @ x, b, atol=1e-12)
+
+
+def test_take_rows(xp, host):
+    array = xp.asarray(np.arange(12.0).reshape(4, 3))
+    np.testing.assert_array_equal(
+        host(arrays.take_rows(array, np.array([3, 0]))), [[9.0, 10.0, 11.0], [0.0, 1.0, 2.0]]
+    )

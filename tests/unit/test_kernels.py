@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+
+from kcde.kernels import GaussianKernel, as_bandwidths
+
+SIGMA = np.array([0.7, 1.3])
+
+
+@pytest.fixture
+def points(rng):
+    return rng.standard_normal((4, 2)), rng.standard_normal((3, 2))
+
+
+def naive_kernel(a, b, sigma):
+    return np.exp(-0.5 * sum(((s - t) / h) ** 2 for s, t, h in zip(a, b, sigma, strict=True)))
+
+
+def hermite_derivative(D, sigma, orders):
+    """∂^orders of the kernel in its first argument, by Hermite polynomials of each dimension."""
+    value = 1.0
+    for d, s, k in zip(D, sigma, orders, strict=True):
+        coefficients = [0.0] * k + [1.0]
+        polynomial = np.polynomial.hermite_e.hermeval(d / s, coefficients)
+        value *= (-1 / s) ** k * polynomial * np.exp(-0.5 * (d / s) ** 2)
+    return value
+
+
+def test_values_equal_a_naive_loop(xp, host, points):
+    A, B = points
+    expected = [[naive_kernel(a, b, SIGMA) for b in B] for a in A]
+    matrix = GaussianKernel(SIGMA)(xp.asarray(A), xp.asarray(B))
+    np.testing.assert_allclose(host(matrix), expected, rtol=1e-13)
+    jet = GaussianKernel(SIGMA).jet(xp.asarray(A), xp.asarray(B))
+    np.testing.assert_allclose(host(jet.value), expected, rtol=1e-13)
+
+
+def test_far_from_the_origin_nothing_cancels(points):
+    A, B = points
+    np.testing.assert_allclose(
+        GaussianKernel(SIGMA)(A + 1e6, B + 1e6), GaussianKernel(SIGMA)(A, B), rtol=1e-8
+    )
+
+
+def test_derivatives_to_fourth_order_equal_hermite_polynomials(xp, host, points):
+    A, B = points
+    jet = GaussianKernel(SIGMA).jet(xp.asarray(A), xp.asarray(B))
+    e = np.eye(2, dtype=int)
+    for a in range(4):
+        for b in range(3):
+
+            def partial(*axes, D=A[a] - B[b]):
+                return hermite_derivative(D, SIGMA, sum(e[i] for i in axes))
+
+            first = [partial(i) for i in (0, 1)]
+            second = [[partial(i, j) for j in (0, 1)] for i in (0, 1)]
+            third = [sum(partial(j, i, i) for i in (0, 1)) for j in (0, 1)]
+            fourth = sum(partial(j, j, i, i) for i in (0, 1) for j in (0, 1))
+            np.testing.assert_allclose(host(jet.first)[a, b], first, rtol=1e-12)
+            np.testing.assert_allclose(host(jet.second)[a, b], second, rtol=1e-12)
+            np.testing.assert_allclose(host(jet.laplacian)[a, b], np.trace(second), rtol=1e-12)
+            np.testing.assert_allclose(host(jet.laplacian_gradient)[a, b], third, rtol=1e-12)
+            np.testing.assert_allclose(host(jet.bilaplacian)[a, b], fourth, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("order", "lower"), [("first", "value"), ("laplacian_gradient", "laplacian")]
+)
+def test_derivatives_equal_finite_differences(points, order, lower):
+    A, B = points
+    step = 1e-5
+    for axis in (0, 1):
+        shift = step * np.eye(2)[axis]
+        above = getattr(GaussianKernel(SIGMA).jet(A + shift, B), lower)
+        below = getattr(GaussianKernel(SIGMA).jet(A - shift, B), lower)
+        derivative = getattr(GaussianKernel(SIGMA).jet(A, B), order)[..., axis]
+        np.testing.assert_allclose(derivative, (above - below) / (2 * step), atol=1e-8)
+
+
+def test_one_dimension_gives_the_closed_forms(rng):
+    """g″ … g⁗ as written out for one-dimensional y."""
+    Y, s = rng.standard_normal((6, 1)), 0.8
+    D, jet = Y - Y.T, GaussianKernel(s).jet(Y, Y)
+    g = np.exp(-(D**2) / (2 * s**2))
+    np.testing.assert_allclose(jet.second[..., 0, 0], (D**2 / s**4 - 1 / s**2) * g, atol=1e-13)
+    np.testing.assert_allclose(
+        jet.laplacian_gradient[..., 0], (3 * D / s**4 - D**3 / s**6) * g, atol=1e-13
+    )
+    np.testing.assert_allclose(
+        jet.bilaplacian, (3 / s**4 - 6 * D**2 / s**6 + D**4 / s**8) * g, atol=1e-12
+    )
+
+
+def test_without_columns_it_is_the_constant_kernel(xp, host):
+    nothing = xp.asarray(np.empty((3, 0)))
+    np.testing.assert_array_equal(host(GaussianKernel(1.0)(nothing, nothing)), np.ones((3, 3)))
+    np.testing.assert_array_equal(host(GaussianKernel(1.0).diagonal(nothing)), np.ones(3))
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, [1.0, 0.0]])
+def test_bandwidth_must_be_positive(bad):
+    with pytest.raises(ValueError, match="bandwidth_y must be positive"):
+        as_bandwidths(bad, 2, "bandwidth_y")
+
+
+def test_number_of_bandwidths_is_checked():
+    with pytest.raises(ValueError, match=r"shape \(2,\); got shape \(3,\)"):
+        as_bandwidths([1.0, 2.0, 3.0], 2)

@@ -1,0 +1,49 @@
+import logging
+
+import numpy as np
+import pytest
+
+from kcde.linalg import solve_positive_definite, symmetric_spectrum
+
+
+def test_solution_satisfies_the_system(xp, host, rng):
+    A = rng.standard_normal((6, 6))
+    A, b = A @ A.T, rng.standard_normal((6, 2))
+    solution = solve_positive_definite(xp.asarray(A), xp.asarray(b), shift=0.5)
+    np.testing.assert_allclose((A + 0.5 * np.eye(6)) @ host(solution.x), b, atol=1e-10)
+    assert solution.jitter == 0.0
+
+
+def test_jitter_is_returned_and_logged(xp, caplog):
+    singular = xp.asarray(np.ones((4, 4)))
+    with caplog.at_level(logging.WARNING, logger="kcde.linalg"):
+        solution = solve_positive_definite(singular, xp.asarray(np.ones(4)))
+    assert solution.jitter > 0
+    assert "added" in caplog.text
+    assert "4 x 4" in caplog.text
+
+
+def test_indefinite_matrix_is_refused_with_a_remedy(xp):
+    with pytest.raises(np.linalg.LinAlgError, match="raise the regularization"):
+        solve_positive_definite(xp.asarray(np.diag([1.0, -1.0])), xp.asarray(np.ones(2)))
+
+
+@pytest.mark.parametrize(
+    "function", [lambda A: solve_positive_definite(A, A[:, 0]), symmetric_spectrum]
+)
+def test_nan_is_refused(xp, function):
+    with pytest.raises(np.linalg.LinAlgError, match="NaN or infinite"):
+        function(xp.asarray(np.array([[1.0, np.nan], [np.nan, 1.0]])))
+
+
+def test_spectrum_reconstructs_and_is_not_negative(xp, host, rng):
+    A = rng.standard_normal((7, 3))
+    A = A @ A.T
+    values, vectors = map(host, symmetric_spectrum(xp.asarray(A)))
+    assert (values >= 0).all()
+    np.testing.assert_allclose(vectors @ np.diag(values) @ vectors.T, A, atol=1e-12)
+
+
+def test_spectrum_of_an_indefinite_matrix_is_refused(xp):
+    with pytest.raises(np.linalg.LinAlgError, match="not positive semi-definite"):
+        symmetric_spectrum(xp.asarray(np.diag([1.0, -0.5])))

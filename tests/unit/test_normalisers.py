@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from kcde.normalisers import GaussianProposal, importance_sampling, logsumexp, quadrature
+
+PROPOSAL = GaussianProposal(np.array([0.3]), np.array([2.0]))
+
+
+def bump(y, x):
+    """An unnormalised log density with two modes that move with x."""
+    return np.log(np.exp(-2 * (y - x) ** 2) + 3.0 * np.exp(-0.5 * (y + 1) ** 2))
+
+
+def at(Y):
+    return lambda X: bump(np.asarray(Y)[:, 0][None, :], np.asarray(X)[:, :1])
+
+
+@pytest.fixture
+def X():
+    return np.linspace(-1.5, 1.5, 5)[:, None]
+
+
+@pytest.fixture
+def exact(X):
+    def integral(x):
+        return quad(lambda y: np.exp(bump(y, x)), -30, 30, limit=200)[0]
+
+    return np.log([integral(x) for x in X[:, 0]])
+
+
+def test_quadrature_equals_scipy(X, exact):
+    np.testing.assert_allclose(quadrature(at, X, (-12.0, 12.0, 0.5)).log_z, exact, atol=1e-9)
+
+
+def test_quadrature_adds_the_mass_outside(X):
+    inside = quadrature(at, X, (-12.0, 12.0, 0.5)).log_z
+    both = quadrature(at, X, (-12.0, 12.0, 0.5), outside=0.25).log_z
+    np.testing.assert_allclose(np.exp(both), np.exp(inside) + 0.25, rtol=1e-9)
+
+
+def test_quadrature_refines_until_a_narrow_peak_is_resolved():
+    def narrow(Y):
+        return lambda X: -0.5 * (np.asarray(Y)[:, 0][None, :] / 1e-3) ** 2 + 0 * X
+
+    log_z = quadrature(narrow, np.zeros((1, 1)), (-5.0, 5.1, 5.0)).log_z
+    np.testing.assert_allclose(log_z, np.log(1e-3 * np.sqrt(2 * np.pi)), atol=1e-6)
+
+
+def test_importance_sampling_is_exact_for_the_proposal_itself(X):
+    def same(Y):
+        return lambda X: np.tile(PROPOSAL.log_density(np.asarray(Y)) + 1.5, (len(X), 1))
+
+    result = importance_sampling(same, X, PROPOSAL, 50, np.random.default_rng(0))
+    np.testing.assert_allclose(result.log_z, 1.5, atol=1e-12)
+    np.testing.assert_allclose(result.effective_sample_size, 50, rtol=1e-9)
+    np.testing.assert_allclose(result.stderr, 0.0, atol=1e-6)
+
+
+def test_stated_errors_are_those_observed(X, exact):
+    """Over 400 repetitions the spread of each log Z, and of their mean, is the stated one."""
+    runs = [
+        importance_sampling(at, X, PROPOSAL, 500, np.random.default_rng(seed))
+        for seed in range(400)
+    ]
+    errors = np.array([run.log_z - exact for run in runs])
+    stated = np.mean([run.stderr for run in runs], axis=0)
+    np.testing.assert_allclose(errors.std(axis=0), stated, rtol=0.15)
+    stated_mean = np.mean([run.mean_stderr for run in runs])
+    np.testing.assert_allclose(errors.mean(axis=1).std(), stated_mean, rtol=0.15)
+
+
+def test_error_of_the_mean_is_not_that_of_independent_points(X):
+    """All x share their samples: with one x repeated, the mean is no more certain than one."""
+    repeated = np.repeat(X[:1], 50, axis=0)
+    result = importance_sampling(at, repeated, PROPOSAL, 300, np.random.default_rng(1))
+    np.testing.assert_allclose(result.mean_stderr, result.stderr[0], rtol=1e-6)
+
+
+def test_one_draw_is_refused(X):
+    with pytest.raises(ValueError, match="at least 2; got 1"):
+        importance_sampling(at, X, PROPOSAL, 1, np.random.default_rng(0))
+
+
+def test_logsumexp(xp, host):
+    values = np.array([[1000.0, 1000.0], [-np.inf, -np.inf], [-2000.0, -np.inf]])
+    with np.errstate(divide="ignore"):
+        result = host(logsumexp(xp.asarray(values), axis=1))
+    np.testing.assert_allclose(result, [1000.0 + np.log(2.0), -np.inf, -2000.0])

@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+from kcde import selection
+
+
+def test_folds_partition_the_rows_evenly(rng):
+    folds = selection.kfold(23, 5, rng)
+    np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(23))
+    assert {len(fold) for fold in folds} == {4, 5}
+
+
+def test_fewer_rows_than_folds_is_refused(rng):
+    with pytest.raises(ValueError, match="5-fold cross-validation needs at least 5 rows; got 4"):
+        selection.kfold(4, 5, rng)
+
+
+def test_complement():
+    np.testing.assert_array_equal(selection.complement(np.array([1, 3]), 5), [0, 2, 4])
+
+
+def test_subsample_is_sorted_and_bounded(rng):
+    rows = selection.subsample(100, 10, rng)
+    assert len(np.unique(rows)) == 10
+    np.testing.assert_array_equal(rows, np.sort(rows))
+    np.testing.assert_array_equal(selection.subsample(5, 10, rng), np.arange(5))
+
+
+def test_best_index_passes_over_what_is_not_finite():
+    assert selection.best_index(np.array([[np.nan, 1.0], [np.inf, 2.0]])) == (1, 1)
+    with pytest.raises(ValueError, match="no candidate has a finite"):
+        selection.best_index(np.array([np.nan, -np.inf]))
+
+
+def test_refined_grid_stays_within_one_step():
+    grid = selection.log_grid(0.1, 10.0, 5)
+    finer = selection.refined_grid(grid[2], grid, 5)
+    assert finer[2] == pytest.approx(grid[2])
+    assert grid[1] < finer[0] < finer[-1] < grid[3]
+    np.testing.assert_allclose(np.diff(np.log(finer)), np.log(grid[1] / grid[0]) / 3)
