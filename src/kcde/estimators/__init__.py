@@ -1,0 +1,52 @@
+"""The estimators, one file each, found by file name.
+
+The class `Name` lives in the module whose name without underscores is `name`: `KCEF` in
+`kcef.py`, `EpsilonKDE` in `epsilon_kde.py`. A new file is a new estimator; nothing is registered.
+"""
+
+import importlib
+import pkgutil
+
+_HELPERS = {"base", "mixture", "standardised"}
+
+
+def estimator_modules() -> dict[str, str]:
+    """Return module names by lower-case class name, for every estimator there is."""
+    names = (module.name for module in pkgutil.iter_modules(__path__))
+    public = (name for name in names if not name.startswith("_") and name not in _HELPERS)
+    return {name.replace("_", ""): name for name in public}
+
+
+def estimator_class(name: str) -> type:
+    """Return an estimator class by its name.
+
+    Parameters
+    ----------
+    name
+        E.g. "KCEF".
+
+    Raises
+    ------
+    ValueError
+        If there is no such estimator; the message lists those there are.
+    """
+    modules = estimator_modules()
+    module_name = modules.get(name.lower())
+    if module_name:
+        module = importlib.import_module(f"{__name__}.{module_name}")
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise ValueError(f"there is no estimator {name!r}; files here: {sorted(modules.values())}")
+
+
+def __getattr__(name: str):
+    if name == "Standardised":
+        return importlib.import_module(f"{__name__}.standardised").Standardised
+    try:
+        return estimator_class(name)
+    except ValueError as error:
+        raise AttributeError(str(error)) from None
+
+
+def __dir__() -> list[str]:
+    return sorted(estimator_modules().values())

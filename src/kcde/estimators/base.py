@@ -1,0 +1,221 @@
+"""What every conditional density estimator does, and how its input is checked."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from kcde.arrays import array_namespace, to_numpy
+from kcde.normalisers import panel_nodes
+from kcde.sampling import inverse_cdf
+
+_SAMPLING_NODES_PER_WIDTH = 50
+
+
+@dataclass(frozen=True)
+class Tags:
+    """What an estimator promises; the contract tests run what its tags say.
+
+    Attributes
+    ----------
+    density
+        `log_density` is a normalised log density.
+    positive
+        It is finite everywhere.
+    unconditional
+        X has no columns: shape (n, 0), or None.
+    target
+        "continuous" or "binary".
+    array_api
+        Computes in the namespace of its input.
+    sampler
+        Has `sample`.
+    """
+
+    density: bool = True
+    positive: bool = True
+    unconditional: bool = False
+    target: str = "continuous"
+    array_api: bool = True
+    sampler: bool = True
+
+
+def check_rows(name: str, array, columns: int | None = None):
+    """Return a two-dimensional finite array, or say what is wrong with it.
+
+    Parameters
+    ----------
+    name
+        What the argument is called in the error.
+    array
+        Expected shape (n, d).
+    columns
+        The d expected, if known.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, its shape and what was expected.
+    """
+    if array is None or not hasattr(array, "dtype"):
+        array = np.asarray(array, dtype=np.float64)
+    if array.ndim != 2:
+        hint = f"; use {name}[:, None] for a single column" if array.ndim == 1 else ""
+        raise ValueError(f"{name} must have shape (n, d); got shape {tuple(array.shape)}{hint}")
+    if columns is not None and array.shape[1] != columns:
+        raise ValueError(
+            f"{name} must have {columns} columns, as in fit; got shape {tuple(array.shape)}"
+        )
+    xp = array_namespace(array)
+    if array.dtype != xp.float64:
+        array = xp.astype(array, xp.float64)
+    if not bool(xp.all(xp.isfinite(array))):
+        raise ValueError(
+            f"{name}, shape {tuple(array.shape)}, has NaN or infinite values; "
+            "drop or fill those rows first"
+        )
+    return array
+
+
+class ConditionalDensity(BaseEstimator, ABC):
+    """Base class of estimators of p(y|x), with scikit-learn's conventions.
+
+    A subclass gives `_fit`, `log_density`, `log_density_at` and `_support`; constructor
+    arguments are hyper-parameters only, and `fit` sets attributes that end in `_`.
+    """
+
+    tags: ClassVar[Tags] = Tags()
+
+    def fit(self, X, Y) -> "ConditionalDensity":
+        """Fit to pairs.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x); None stands for shape (n, 0).
+        Y
+            Shape (n, d_y).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a shape is wrong, a value is not finite, or there are too few rows.
+        numpy.linalg.LinAlgError
+            If the system to solve is singular beyond repair.
+        """
+        Y = check_rows("Y", Y)
+        X = Y[:, :0] if X is None else check_rows("X", X)
+        if X.shape[0] != Y.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows and Y has {Y.shape[0]}; they must agree")
+        if Y.shape[0] < 2:
+            raise ValueError(f"fitting needs at least 2 rows; got {Y.shape[0]}")
+        if Y.shape[1] == 0:
+            raise ValueError("Y must have at least one column; got shape (n, 0)")
+        if self.tags.unconditional and X.shape[1]:
+            raise ValueError(
+                f"{type(self).__name__} is unconditional: X must be None or have no columns; "
+                f"got shape {tuple(X.shape)}"
+            )
+        self.n_features_in_, self.n_outputs_ = X.shape[1], Y.shape[1]
+        self._fit(X, Y)
+        return self
+
+    @abstractmethod
+    def _fit(self, X, Y) -> None:
+        """Fit to checked arrays, choosing every hyper-parameter that is None."""
+
+    @abstractmethod
+    def log_density(self, X, Y):
+        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
+
+    @abstractmethod
+    def log_density_at(self, Y) -> Callable:
+        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+
+    def score(self, X, Y) -> float:
+        """Return the mean log density of the pairs, nats."""
+        log_density = self.log_density(X, Y)
+        xp = array_namespace(log_density)
+        return float(xp.mean(log_density))
+
+    def conditional_expectation(self, f: Callable, X):
+        """Return E[f(Y)|x] by Gauss-Legendre quadrature, without renormalising.
+
+        Parameters
+        ----------
+        f
+            Maps (k, 1) to (k, q).
+        X
+            Shape (n, d_x).
+
+        Returns
+        -------
+        shape (n, q)
+
+        Raises
+        ------
+        ValueError
+            If y has more than one dimension.
+        """
+        X = self._check_features(X)
+        if self.n_outputs_ != 1:
+            raise ValueError("conditional_expectation needs one-dimensional y")
+        xp = array_namespace(X)
+        lower, upper, width = self._support()
+        nodes, weights = panel_nodes(lower, upper, 2 * int(np.ceil((upper - lower) / width)))
+        Y = xp.asarray(nodes[:, None])
+        return xp.exp(self.log_density_at(Y)(X)) * xp.asarray(weights) @ f(Y)
+
+    def sample(self, X, n_samples: int, rng: np.random.Generator):
+        """Draw from p(y|x).
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x).
+        n_samples
+            Draws for each row.
+        rng
+            Source of the draws.
+
+        Returns
+        -------
+        shape (n, n_samples, d_y)
+        """
+        X = self._check_features(X)
+        xp = array_namespace(X)
+        if self.n_outputs_ > 1:
+            return xp.asarray(self._sample_multivariate(X, n_samples, rng))
+        lower, upper, width = self._support()
+        count = int(np.ceil((upper - lower) / width * _SAMPLING_NODES_PER_WIDTH)) + 1
+        nodes = np.linspace(lower, upper, count)
+        log_density = to_numpy(self.log_density_at(xp.asarray(nodes[:, None]))(X))
+        return xp.asarray(inverse_cdf(log_density, nodes, n_samples, rng)[:, :, None])
+
+    @abstractmethod
+    def _sample_multivariate(self, X, n_samples, rng) -> np.ndarray:
+        """Draw where d_y > 1: a numpy array of shape (n, n_samples, d_y)."""
+
+    @abstractmethod
+    def _support(self) -> tuple[float, float, float]:
+        """Return lower end, upper end and a panel width that resolves the density; d_y = 1."""
+
+    def _check_features(self, X):
+        if not hasattr(self, "n_features_in_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit first")
+        return check_rows("X", X, self.n_features_in_)
+
+    def _check_pair(self, X, Y):
+        Y = check_rows("Y", Y, getattr(self, "n_outputs_", None))
+        X = self._check_features(Y[:, :0] if X is None else X)
+        if X.shape[0] != Y.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows and Y has {Y.shape[0]}; they must agree")
+        return X, Y

@@ -1,0 +1,112 @@
+"""ε-neighbourhood kernel density estimation (the baseline of Sugiyama et al. 2010 and dde)."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.estimators.base import Tags
+from kcde.estimators.mixture import GaussianMixture, log_gaussian
+from kcde.normalisers import logsumexp
+from kcde.seeding import rng_of
+from kcde.selection import best_index, complement, kfold, log_grid
+
+RADII = np.array([0.2, 0.4, 0.8, 1.6])
+BANDWIDTHS = log_grid(0.05, 1.0, 10)
+
+
+class EpsilonKDE(GaussianMixture):
+    """p(y|x) = (1/|I(x)|) Σ_{i in I(x)} N(y; y_i, h² I), I(x) = {i: |x_i - x|/√d_x ≤ ε}.
+
+    Where fewer than `min_neighbours` rows are that near, the nearest `min_neighbours` are
+    taken. x is to be on comparable scales. Nothing is solved: O(n n_test d_x) time.
+
+    Parameters
+    ----------
+    radius
+        ε, in the units of x, per square root of its dimension. None: chosen from {0.2, 0.4, 0.8,
+        1.6}.
+    bandwidth
+        h, a standard deviation in the units of y. None: chosen from 10 log-spaced values.
+    min_neighbours
+        At least so many rows make the estimate.
+    folds
+        Of the cross-validation by held-out log likelihood.
+    random_state
+        Names the shuffle of the folds.
+
+    Attributes
+    ----------
+    radius_, bandwidth_
+        What was used, given or chosen.
+    """
+
+    tags: ClassVar[Tags] = Tags()
+
+    def __init__(self, radius=None, bandwidth=None, *, min_neighbours=5, folds=5, random_state=0):
+        self.radius = radius
+        self.bandwidth = bandwidth
+        self.min_neighbours = min_neighbours
+        self.folds = folds
+        self.random_state = random_state
+
+    def _fit(self, X, Y):
+        for name in ("radius", "bandwidth"):
+            value = getattr(self, name)
+            if value is not None and not (np.isscalar(value) and 0 < value < np.inf):
+                raise ValueError(f"{name} must be a positive number or None; got {value!r}")
+        if not 1 <= self.min_neighbours <= Y.shape[0]:
+            raise ValueError(
+                f"min_neighbours must be between 1 and the {Y.shape[0]} training rows; "
+                f"got {self.min_neighbours}"
+            )
+        self.X_, self.Y_ = X, Y
+        self.radius_, self.bandwidth_, self.cv_results_ = self.radius, self.bandwidth, {}
+        if self.radius is None or self.bandwidth is None:
+            self._select(X, Y)
+        self._centres, self._sigma = Y, self.bandwidth_
+
+    def _select(self, X, Y):
+        n = Y.shape[0]
+        folds = kfold(n, self.folds, rng_of("selection", self.random_state))
+        fewest = n - max(len(held_out) for held_out in folds)
+        if fewest < self.min_neighbours:
+            raise ValueError(
+                f"cross-validation leaves {fewest} rows to fit on, fewer than min_neighbours = "
+                f"{self.min_neighbours}; give more rows, or radius and bandwidth"
+            )
+        radii = RADII if self.radius is None else np.array([self.radius])
+        bandwidths = BANDWIDTHS if self.bandwidth is None else np.array([self.bandwidth])
+        score = np.zeros((len(radii), len(bandwidths)))
+        for held_out in folds:
+            rows = complement(held_out, n)
+            distance = _scaled_distance(take_rows(X, held_out), take_rows(X, rows))
+            Y_out, Y_in = take_rows(Y, held_out), take_rows(Y, rows)
+            log_kernels = [log_gaussian(Y_out, Y_in, float(h)) for h in bandwidths]
+            for i, radius in enumerate(radii):
+                log_weights = _log_membership(distance, float(radius), self.min_neighbours)
+                for j, log_kernel in enumerate(log_kernels):
+                    score[i, j] += np.sum(to_numpy(logsumexp(log_weights + log_kernel, axis=1)))
+        i, j = best_index(score)
+        self.radius_, self.bandwidth_ = float(radii[i]), float(bandwidths[j])
+        self.cv_results_ = {"radius": radii, "bandwidth": bandwidths, "score": score}
+
+    def _log_weights(self, X):
+        return _log_membership(_scaled_distance(X, self.X_), self.radius_, self.min_neighbours)
+
+
+def _scaled_distance(A, B):
+    """Return |a - b|/√d, shape (len A, len B); 0 where there are no columns."""
+    xp = array_namespace(A, B)
+    difference = A[:, None, :] - B[None, :, :]
+    return xp.sqrt(xp.sum(difference * difference, axis=2) / max(1, A.shape[1]))
+
+
+def _log_membership(distance, radius: float, min_neighbours: int):
+    """Return log 1/|I| in the neighbourhood and -inf outside it, of the shape of `distance`."""
+    xp = array_namespace(distance)
+    reach = xp.sort(distance, axis=1)[:, min_neighbours - 1]
+    inside = distance <= xp.maximum(reach, xp.asarray(radius, dtype=distance.dtype))[:, None]
+    count = xp.sum(xp.astype(inside, distance.dtype), axis=1)
+    log_share = xp.broadcast_to(-xp.log(count)[:, None], distance.shape)
+    return xp.where(inside, log_share, xp.full_like(distance, -xp.inf))

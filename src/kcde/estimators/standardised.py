@@ -1,0 +1,117 @@
+"""Standardisation from the training rows, around any estimator."""
+
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from kcde.arrays import array_namespace, to_numpy
+from kcde.estimators.base import check_rows
+
+
+class Standardised(BaseEstimator):
+    """Fit an estimator to x and y of mean 0 and standard deviation 1; densities in original units.
+
+    log p(y|x) = log p̃(ỹ|x̃) - Σ log s_y. Columns of x that are constant in the training rows
+    carry nothing, are dropped, and recorded in `dropped_`.
+
+    Parameters
+    ----------
+    estimator
+        An unfitted estimator; a clone of it is fitted.
+
+    Attributes
+    ----------
+    estimator_
+        The fitted clone.
+    mean_x_, std_x_, mean_y_, std_y_
+        Numpy arrays, standard deviations with divisor n.
+    dropped_
+        Columns of x left out.
+    log_scale_
+        Σ log s_y: add it to a log density to get that of the standardised y.
+    """
+
+    def __init__(self, estimator):
+        self.estimator = estimator
+
+    @property
+    def tags(self):
+        """The tags of the estimator inside."""
+        return self.estimator.tags
+
+    def fit(self, X, Y) -> "Standardised":
+        """Fit to X (n, d_x) or None, and Y (n, d_y).
+
+        Raises
+        ------
+        ValueError
+            If a column of Y is constant, besides what the estimator itself refuses.
+        """
+        Y = check_rows("Y", Y)
+        X = Y[:, :0] if X is None else check_rows("X", X)
+        self.mean_x_, self.std_x_ = _moments(X)
+        self.mean_y_, self.std_y_ = _moments(Y)
+        if np.any(self.std_y_ == 0):
+            columns = np.flatnonzero(self.std_y_ == 0).tolist()
+            raise ValueError(f"Y is constant in column(s) {columns} of the training rows")
+        self.dropped_ = np.flatnonzero(self.std_x_ == 0).tolist()
+        self._kept = np.flatnonzero(self.std_x_ > 0)
+        self.log_scale_ = float(np.sum(np.log(self.std_y_)))
+        self.n_features_in_, self.n_outputs_ = X.shape[1], Y.shape[1]
+        self.estimator_ = clone(self.estimator).fit(self.transform_x(X), self.transform_y(Y))
+        return self
+
+    def transform_x(self, X):
+        """Return standardised x without the dropped columns."""
+        X = check_rows("X", X, self.n_features_in_)
+        return _standardise(X, self.mean_x_, self.std_x_, self._kept)
+
+    def transform_y(self, Y):
+        """Return standardised y."""
+        Y = check_rows("Y", Y, self.n_outputs_)
+        return _standardise(Y, self.mean_y_, self.std_y_, np.arange(self.n_outputs_))
+
+    def log_density(self, X, Y):
+        """Return log p(y|x) in original units, nats, shape (n,)."""
+        X = Y[:, :0] if X is None else X
+        inner = self.estimator_.log_density(self.transform_x(X), self.transform_y(Y))
+        return inner - self.log_scale_
+
+    def log_density_at(self, Y) -> Callable:
+        """Return a function X -> log p(Y|X) in original units, shape (n, q)."""
+        at = self.estimator_.log_density_at(self.transform_y(Y))
+        return lambda X: at(self.transform_x(X)) - self.log_scale_
+
+    def score(self, X, Y) -> float:
+        """Return the mean log density in original units, nats."""
+        log_density = self.log_density(X, Y)
+        return float(array_namespace(log_density).mean(log_density))
+
+    def conditional_expectation(self, f: Callable, X):
+        """Return E[f(Y)|x], shape (n, q), with f on original units."""
+        return self.estimator_.conditional_expectation(
+            lambda Y: f(self._restore(Y)), self.transform_x(X)
+        )
+
+    def sample(self, X, n_samples: int, rng: np.random.Generator):
+        """Draw y in original units, shape (n, n_samples, d_y)."""
+        return self._restore(self.estimator_.sample(self.transform_x(X), n_samples, rng))
+
+    def _restore(self, Y):
+        xp = array_namespace(Y)
+        return Y * xp.asarray(self.std_y_) + xp.asarray(self.mean_y_)
+
+
+def _moments(array) -> tuple[np.ndarray, np.ndarray]:
+    values = to_numpy(array)
+    std = values.std(axis=0)
+    # Rounding gives a constant column a standard deviation of some ulps, not 0.
+    std[np.ptp(values, axis=0) == 0] = 0.0
+    return values.mean(axis=0), std
+
+
+def _standardise(array, mean, std, columns):
+    xp = array_namespace(array)
+    kept = xp.take(array, xp.asarray(columns), axis=1)
+    return (kept - xp.asarray(mean[columns])) / xp.asarray(std[columns])

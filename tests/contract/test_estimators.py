@@ -1,0 +1,180 @@
+"""What every estimator promises. A new file in `estimators/` takes part by itself."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from kcde.arrays import to_numpy
+from kcde.estimators import estimator_class, estimator_modules
+
+# Hyper-parameters that spare the selection; an estimator not named here chooses its own.
+QUICK = {
+    "KCEF": {"bandwidth_x": 1.0, "bandwidth_y": 0.9, "regularization": 0.01},
+    "KEF": {"bandwidth_y": 0.9, "regularization": 0.01},
+    "LSCDE": {"bandwidth": 0.6, "regularization": 0.1},
+    "EpsilonKDE": {"radius": 0.5, "bandwidth": 0.3},
+}
+
+
+def _classes():
+    """Every public class whose name is its file's name without underscores."""
+    import importlib
+
+    for lower, module in sorted(estimator_modules().items()):
+        names = vars(importlib.import_module(f"kcde.estimators.{module}"))
+        yield from (name for name in names if name.lower() == lower)
+
+
+CLASSES = list(_classes())
+
+
+@pytest.fixture(params=CLASSES)
+def estimator(request):
+    return estimator_class(request.param)(**QUICK.get(request.param, {}))
+
+
+@pytest.fixture
+def data(estimator, pairs):
+    X, Y = pairs
+    return (X[:, :0] if estimator.tags.unconditional else X), Y
+
+
+def test_the_four_methods_are_found_by_file_name():
+    assert {"KCEF", "KEF", "LSCDE", "EpsilonKDE"} <= set(CLASSES)
+
+
+def test_clone_and_parameters_follow_scikit_learn(estimator):
+    copy = clone(estimator)
+    assert copy.get_params() == estimator.get_params()
+    name, value = next(iter(QUICK[type(estimator).__name__].items()))
+    assert copy.set_params(**{name: 2 * value}).get_params()[name] == 2 * value
+    assert not [name for name in vars(copy) if name.endswith("_")]
+
+
+def test_fit_returns_self_and_leaves_parameters_alone(estimator, data):
+    before = estimator.get_params()
+    assert estimator.fit(*data) is estimator
+    assert estimator.get_params() == before
+
+
+def test_density_integrates_to_one(estimator, data):
+    X, _ = data
+    y = np.linspace(-15, 15, 6001)[:, None]
+    density = np.exp(estimator.fit(*data).log_density_at(y)(X[:5]))
+    np.testing.assert_allclose(np.trapezoid(density, y[:, 0], axis=1), 1.0, atol=1e-6)
+
+
+def test_pairs_and_shared_points_give_the_same_density(estimator, data):
+    X, Y = data
+    estimator.fit(X, Y)
+    shared = np.diagonal(estimator.log_density_at(Y[:6])(X[:6]))
+    np.testing.assert_allclose(estimator.log_density(X[:6], Y[:6]), shared, rtol=1e-9)
+    assert estimator.score(X[:6], Y[:6]) == pytest.approx(shared.mean())
+
+
+def test_density_is_positive_where_it_says_so(estimator, data):
+    X, Y = data
+    far = 0 * Y[:2] + np.array([[25.0], [-25.0]])
+    assert np.isfinite(estimator.fit(X, Y).log_density(X[:2] + 9.0, far)).all()
+
+
+def test_expectation_is_that_of_the_density(estimator, data):
+    X, _ = data
+    y = np.linspace(-15, 15, 6001)[:, None]
+    density = np.exp(estimator.fit(*data).log_density_at(y)(X[:4]))
+
+    def f(t):
+        return np.hstack([np.ones_like(t), t, t**2])
+
+    expected = np.trapezoid(density[:, :, None] * f(y)[None], y[:, 0], axis=1)
+    np.testing.assert_allclose(estimator.conditional_expectation(f, X[:4]), expected, atol=1e-5)
+
+
+def test_samples_have_the_moments_of_the_density(estimator, data):
+    X, _ = data
+    estimator.fit(*data)
+    draws = estimator.sample(X[:3], 4000, np.random.default_rng(1))
+    assert draws.shape == (3, 4000, 1)
+    mean, square = estimator.conditional_expectation(lambda t: np.hstack([t, t**2]), X[:3]).T
+    error = 5 * np.sqrt((square - mean**2) / 4000)
+    assert (np.abs(draws.mean(axis=1)[:, 0] - mean) < error).all()
+
+
+def test_same_seed_same_bits(estimator, data):
+    X, Y = data
+    name = type(estimator).__name__
+    estimator = estimator_class(name)()
+    first, second = (clone(estimator).fit(X, Y).log_density(X, Y) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    draws = [
+        clone(estimator).fit(X, Y).sample(X[:2], 3, np.random.default_rng(5)) for _ in range(2)
+    ]
+    np.testing.assert_array_equal(*draws)
+
+
+def test_other_namespaces_give_the_same_numbers(estimator, data, other_xp):
+    if not estimator.tags.array_api:
+        pytest.skip("does not claim the array API")
+    X, Y = data
+    expected = estimator.fit(X, Y).log_density(X, Y)
+    choosing = estimator_class(type(estimator).__name__)()
+    chosen = choosing.fit(X, Y).log_density(X, Y)
+    X, Y = other_xp.asarray(X), other_xp.asarray(Y)
+    np.testing.assert_allclose(to_numpy(estimator.fit(X, Y).log_density(X, Y)), expected, rtol=1e-8)
+    found = to_numpy(clone(choosing).fit(X, Y).log_density(X, Y))
+    np.testing.assert_allclose(found, chosen, rtol=1e-5)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_refused(estimator, data, value):
+    X, Y = data
+    broken = Y.copy()
+    broken[3] = value
+    with pytest.raises(ValueError, match=r"Y, shape \(30, 1\), has NaN or infinite"):
+        estimator.fit(X, broken)
+
+
+def test_wrong_shapes_are_named(estimator, data):
+    X, Y = data
+    with pytest.raises(ValueError, match=r"Y must have shape \(n, d\).*Y\[:, None\]"):
+        estimator.fit(X, Y[:, 0])
+    with pytest.raises(ValueError, match="X has 30 rows and Y has 29"):
+        estimator.fit(X, Y[1:])
+    with pytest.raises(ValueError, match=f"X must have {X.shape[1]} columns"):
+        estimator.fit(X, Y).log_density(np.ones((30, 5)), Y)
+
+
+def test_one_row_is_too_few(estimator, data):
+    X, Y = data
+    with pytest.raises(ValueError, match="at least 2 rows; got 1"):
+        estimator.fit(X[:1], Y[:1])
+
+
+def test_selection_refuses_fewer_rows_than_folds(estimator, data):
+    X, Y = data
+    with pytest.raises(ValueError, match=r"at least 5 rows; got 4|min_neighbours must be between"):
+        estimator_class(type(estimator).__name__)().fit(X[:4], Y[:4])
+
+
+def test_using_it_before_fitting_is_refused(estimator, data):
+    with pytest.raises(NotFittedError, match="call fit first"):
+        estimator.log_density(*data)
+
+
+def test_unknown_estimator_lists_those_there_are():
+    with pytest.raises(ValueError, match=r"no estimator 'KCFE'.*kcef"):
+        estimator_class("KCFE")
+
+
+@pytest.mark.parametrize("name", sorted(set(CLASSES) & {"LSCDE", "EpsilonKDE", "KCEF"}))
+def test_two_dimensional_y_integrates_to_one(name, rng):
+    X = rng.standard_normal((40, 1))
+    Y = np.hstack([X, X**2]) + 0.5 * rng.standard_normal((40, 2))
+    model = estimator_class(name)(**QUICK[name]).fit(X, Y)
+    axis = np.linspace(-9, 13, 221)
+    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    density = np.exp(model.log_density_at(grid)(X[:2])).sum(axis=1) * (axis[1] - axis[0]) ** 2
+    # KCEF's normaliser is importance-sampled for d_y > 1.
+    np.testing.assert_allclose(density, 1.0, atol=0.05 if name == "KCEF" else 1e-3)
+    assert model.sample(X[:2], 4, rng).shape == (2, 4, 2)

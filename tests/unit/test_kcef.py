@@ -1,0 +1,241 @@
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from kcde.estimators import KCEF, KEF
+from kcde.estimators._kcef_selection import Hyperparameters, _LikelihoodSearch
+from kcde.estimators._score_matching import held_out_score, score_system
+from kcde.kernels import GaussianKernel
+from kcde.selection import complement, kfold
+from naive import NaiveKCEF
+
+
+@pytest.fixture
+def plane(rng):
+    """Twelve pairs with two x and two y."""
+    X = rng.standard_normal((12, 2))
+    return X, X + 0.5 * rng.standard_normal((12, 2))
+
+
+@pytest.mark.parametrize("d_y", [1, 2])
+def test_theorem_1_equals_a_naive_loop(plane, d_y):
+    X, Y = plane[0], plane[1][:, :d_y]
+    sigma_y = np.array([0.9, 1.4])[:d_y]
+    naive = NaiveKCEF(X, Y, np.array([0.8, 1.2]), sigma_y, 0.03)
+    model = KCEF([0.8, 1.2], sigma_y, 0.03).fit(X, Y)
+    np.testing.assert_allclose(model.coef_, naive.beta, rtol=1e-8)
+    points = X[:3] + 0.2, Y[:3] - 0.1
+    expected = [naive.log_unnormalized(x, y) for x, y in zip(*points, strict=True)]
+    np.testing.assert_allclose(model.log_unnormalized(*points), expected, rtol=1e-9)
+    shared = model.log_unnormalized_at(points[1])(points[0])
+    np.testing.assert_allclose(np.diagonal(shared), expected, rtol=1e-9)
+
+
+def test_one_dimensional_closed_form(pairs):
+    """(G + nλ)β = h/λ with G = -K∘g″ and h = (M1 + Gr)/n, M = K∘g‴; ∂T = -nλβ at the data."""
+    X, Y = pairs
+    n, s, lam = len(X), 0.9, 1e-2
+    D, K = Y - Y.T, GaussianKernel(1.1)(X, X)
+    g = np.exp(-(D**2) / (2 * s**2))
+    G = -K * (D**2 / s**4 - 1 / s**2) * g
+    M = K * (3 * D / s**4 - D**3 / s**6) * g
+    r = -Y[:, 0] / 4
+    beta = np.linalg.solve(G + n * lam * np.eye(n), (M.sum(axis=1) + G @ r) / n / lam)
+    model = KCEF(1.1, s, lam).fit(X, Y)
+    np.testing.assert_allclose(model.coef_[:, 0], beta, rtol=1e-9)
+    first, second = model._derivatives(X, Y)
+    np.testing.assert_allclose(first[:, 0], -n * lam * beta, rtol=1e-7)
+    Q = K * (3 / s**4 - 6 * D**2 / s**6 + D**4 / s**8) * g
+    expected = -(Q.sum(axis=1) - M @ r) / (n * lam) - M @ beta
+    np.testing.assert_allclose(second, expected, rtol=1e-7)
+
+
+def test_solution_minimises_the_penalised_score(plane):
+    """J(T) + λ/2 ‖T‖² over the span of ξ̂ and the Γ_x ∂_i k, as a generic quadratic program."""
+    X, Y = plane
+    lam, n = 0.05, len(X)
+    model = KCEF(1.0, 1.2, lam).fit(X, Y)
+    naive = NaiveKCEF(X, Y, 1.0, np.full(2, 1.2), lam)
+    pairs = naive.pairs
+    G = np.array(
+        [[-naive.k_x(a, b) * naive.dk(Y[a], Y[b], i, j) for b, j in pairs] for a, i in pairs]
+    )
+    h = np.array([naive.xi_gradient(X[b], Y[b], i) for b, i in pairs])
+    xi_norm = 0.0
+    for a in range(n):
+        for i in range(2):
+            r = -Y[a, i] / 4
+            inner = [
+                naive.k_x(a, b)
+                * (
+                    naive.dk(Y[b], Y[a], j, j, i, i)
+                    - naive.dk(Y[b], Y[a], j, j, i) * r
+                    + (naive.dk(Y[b], Y[a], j, i, i) - naive.dk(Y[b], Y[a], j, i) * r)
+                    * -Y[b, j]
+                    / 4
+                )
+                for b in range(n)
+                for j in range(2)
+            ]
+            xi_norm += sum(inner) / n**2
+    # T = t ξ̂ + Σ β Γ∂k: gradients at the data, norm, and the linear term ⟨T, ξ̂⟩.
+    A = np.column_stack([h, G])
+    gram = np.block([[np.array([[xi_norm]]), h[None]], [h[:, None], G]])
+    linear = np.concatenate([[xi_norm], h])
+    best = np.linalg.lstsq(A.T @ A / n + lam * gram, -linear, rcond=None)[0]
+
+    def objective(w):
+        return 0.5 * w @ (A.T @ A / n) @ w + linear @ w + 0.5 * lam * w @ gram @ w
+
+    ours = np.concatenate([[-1 / lam], model.coef_.ravel()])
+    assert objective(ours) == pytest.approx(objective(best), rel=1e-9)
+    assert objective(ours) < objective(0.99 * ours)
+
+
+def test_derivatives_equal_finite_differences(plane):
+    X, Y = plane
+    model = KCEF(1.0, [1.1, 0.8], 0.02).fit(X, Y)
+    step, gradient, laplacian = 1e-4, [], 0.0
+    middle = model.log_unnormalized(X, Y)
+    for axis in (0, 1):
+        shift = step * np.eye(2)[axis]
+        above, below = (model.log_unnormalized(X, Y + s) for s in (shift, -shift))
+        gradient.append((above - below) / (2 * step))
+        laplacian += (above - 2 * middle + below) / step**2
+    np.testing.assert_allclose(model.log_unnormalized_gradient(X, Y).T, gradient, atol=1e-6)
+    r = -Y / 4
+    first = np.array(gradient).T - r
+    second = laplacian + 2 / 4
+    loss = np.mean(np.sum(0.5 * first**2 + first * r, axis=1) + second)
+    assert model.score_matching_loss(X, Y) == pytest.approx(loss, abs=1e-5)
+
+
+@pytest.mark.parametrize("d_y", [1, 2])
+def test_score_path_equals_refitting_every_fold(plane, d_y, rng):
+    X, Y = plane[0], plane[1][:, :d_y]
+    folds, path = kfold(len(X), 5, rng), np.array([1e-3, 0.1, 1.0])
+    kernel_x, kernel_y = GaussianKernel(0.9), GaussianKernel(1.1)
+    system = score_system(kernel_x(X, X), kernel_y.jet(Y, Y), -Y / 4)
+    expected = np.zeros(3)
+    for k, lam in enumerate(path):
+        for held_out in folds:
+            rows = complement(held_out, len(X))
+            model = KCEF(0.9, 1.1, lam).fit(X[rows], Y[rows])
+            loss = model.score_matching_loss(X[held_out], Y[held_out])
+            expected[k] += loss * len(held_out) / len(X)
+    np.testing.assert_allclose(held_out_score(system, folds, path), expected, rtol=1e-7)
+
+
+def test_likelihood_search_equals_refitting_every_fold(pairs, rng):
+    X, Y = pairs
+    folds, path = kfold(len(X), 5, rng), np.array([1e-2, 0.1])
+    found = _LikelihoodSearch(X, Y, folds, 2.0).over([0.9], [1.1], path)[0, 0]
+    expected = np.zeros(2)
+    for k, lam in enumerate(path):
+        for held_out in folds:
+            rows = complement(held_out, len(X))
+            model = KCEF(0.9, 1.1, lam).fit(X[rows], Y[rows])
+            expected[k] += model.log_density(X[held_out], Y[held_out]).sum() / len(X)
+    # The search integrates on fixed panels, the fitted model adaptively.
+    np.testing.assert_allclose(found, expected, rtol=3e-5)
+
+
+def test_log_density_equals_scipy_quadrature(pairs):
+    X, Y = pairs
+    model = KCEF(1.0, 0.8, 1e-3).fit(X, Y)
+    for x, y, value in zip(X[:3], Y[:3], model.log_density(X[:3], Y[:3]), strict=True):
+
+        def f(t, x=x):
+            return np.exp(model.log_unnormalized(x[None], np.array([[t]]))[0])
+
+        Z = quad(f, -12, 12, limit=400, epsabs=1e-12)[0]
+        assert value == pytest.approx(np.log(f(y[0]) / Z), abs=1e-7)
+
+
+def test_importance_sampling_agrees_with_quadrature_within_its_error(pairs, rng):
+    X, Y = pairs
+    model = KCEF(1.0, 0.8, 1e-2).fit(X, Y)
+    exact = model.log_normaliser(X, method="quadrature").log_z
+    for _ in range(5):
+        drawn = model.log_normaliser(X, method="importance", n_samples=4000, rng=rng)
+        assert np.all(np.abs(drawn.log_z - exact) < 5 * drawn.stderr)
+        assert abs((drawn.log_z - exact).mean()) < 4 * drawn.mean_stderr
+
+
+def test_selection_by_score_takes_the_best_of_the_declared_grid(pairs):
+    model = KCEF().fit(*pairs)
+    score = model.cv_results_["score"]
+    assert score.shape == (20, 20)
+    i, j = np.unravel_index(np.argmin(score), score.shape)
+    assert model.bandwidth_x_[0] == model.bandwidth_y_[0] == model.cv_results_["bandwidth"][i]
+    assert model.regularization_ == model.cv_results_["regularization"][j]
+    assert score[i, j] < score.max()
+
+
+def test_selection_by_likelihood_improves_on_its_coarse_grid(pairs):
+    model = KCEF(selection="likelihood").fit(*pairs)
+    coarse = model.cv_results_["log_likelihood"]
+    assert coarse.shape == (8, 8, 7)
+    assert model.cv_results_["best_log_likelihood"] >= coarse.max()
+
+
+def test_what_is_given_is_not_chosen(pairs):
+    model = KCEF(bandwidth_y=0.7, regularization=0.01).fit(*pairs)
+    assert model.bandwidth_y_ == [0.7]
+    assert model.regularization_ == 0.01
+    assert model.cv_results_["score"].shape == (20, 1)
+
+
+def test_tuning_rows_bound_the_selection_only(pairs):
+    X, Y = pairs
+    model = KCEF(tuning_rows=10).fit(X, Y)
+    assert model.coef_.shape == Y.shape
+    few = KCEF(tuning_rows=10, random_state=3).fit(X, Y).cv_results_["score"]
+    assert not np.allclose(few, model.cv_results_["score"])
+
+
+def test_kef_is_kcef_without_x(pairs):
+    Y = pairs[1]
+    kef = KEF(0.8, 0.01).fit(None, Y)
+    kcef = KCEF(1.0, 0.8, 0.01).fit(np.zeros((len(Y), 1)), Y)
+    np.testing.assert_allclose(kef.coef_, kcef.coef_, rtol=1e-12)
+    np.testing.assert_allclose(
+        kef.log_density(None, Y), kcef.log_density(np.zeros((len(Y), 1)), Y), rtol=1e-10
+    )
+
+
+def test_sampling_two_dimensional_y_has_the_moments_of_the_density(rng):
+    X = rng.standard_normal((25, 1))
+    Y = np.hstack([X, -X]) + 0.7 * rng.standard_normal((25, 2))
+    model = KCEF(1.0, 1.5, 0.01).fit(X, Y)
+    x = np.array([[0.5]])
+    draws = model.sample(x, 400, rng)[0]
+    grid = np.stack(np.meshgrid(*[np.linspace(-6, 6, 121)] * 2), axis=-1).reshape(-1, 2)
+    p = np.exp(model.log_unnormalized_at(grid)(x))[0]
+    np.testing.assert_allclose(draws.mean(axis=0), p @ grid / p.sum(), atol=0.2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bandwidth_x": -1.0}, "bandwidth_x must be positive"),
+        ({"bandwidth_y": [1.0, 1.0]}, r"bandwidth_y must be .* shape \(1,\)"),
+        ({"regularization": 0.0}, "regularization must be positive"),
+        ({"base_std": 0.0}, "base_std must be positive"),
+        ({"selection": "luck"}, r"\['likelihood', 'score'\]; got 'luck'"),
+        ({"folds": 40}, "40-fold cross-validation needs at least 40 rows; got 30"),
+    ],
+)
+def test_bad_hyperparameters_are_named(pairs, options, message):
+    with pytest.raises(ValueError, match=message):
+        KCEF(**options).fit(*pairs)
+
+
+def test_likelihood_selection_refuses_two_dimensional_y(plane):
+    with pytest.raises(ValueError, match="needs one-dimensional y; got d_y = 2"):
+        KCEF(selection="likelihood").fit(*plane)
+
+
+def test_hyperparameters_say_what_is_to_be_chosen():
+    assert not Hyperparameters(None, 1.0, 1.0).complete
+    assert Hyperparameters(np.ones(2), 1.0, 1.0).complete

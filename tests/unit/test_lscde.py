@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+
+from kcde.estimators import LSCDE
+from kcde.selection import complement
+from naive import lscde_density, lscde_weights
+
+
+def test_weights_and_density_equal_a_naive_loop(pairs):
+    X, Y = pairs
+    model = LSCDE(0.6, 1e-3, n_centres=12).fit(X, Y)
+    U, V = model.centres_x_, model.centres_y_
+    alpha = lscde_weights(X, Y, U, V, 0.6, 1e-3)
+    np.testing.assert_allclose(model.weights_, alpha, atol=1e-8)
+    assert (alpha == 0).any()
+    density = np.exp(model.log_density(X[:4], Y[:4] + 0.1))
+    expected = [
+        lscde_density(x, y, U, V, 0.6, alpha) for x, y in zip(X[:4], Y[:4] + 0.1, strict=True)
+    ]
+    np.testing.assert_allclose(density, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("selection", ["likelihood", "squared-error"])
+def test_selection_equals_refitting_every_fold(pairs, selection):
+    """The path's score at one candidate, by fitting each fold with the same centres."""
+    X, Y = pairs
+    model = LSCDE(selection=selection, n_centres=10, random_state=4).fit(X, Y)
+    score = model.cv_results_["score"]
+    i, j = 8, 12
+    sigma, lam = model.cv_results_["bandwidth"][i], model.cv_results_["regularization"][j]
+    U, V = model.centres_x_, model.centres_y_
+    total = 0.0
+    for held_out in _folds(model, len(X)):
+        rows = complement(held_out, len(X))
+        alpha = lscde_weights(X[rows], Y[rows], U, V, sigma, lam)
+        if selection == "likelihood":
+            pairs_out = zip(X[held_out], Y[held_out], strict=True)
+            total += sum(np.log(lscde_density(x, y, U, V, sigma, alpha)) for x, y in pairs_out)
+        else:
+            total -= len(held_out) * _squared_error(X[held_out], Y[held_out], U, V, sigma, alpha)
+    assert score[i, j] == pytest.approx(total, rel=1e-5)
+    assert (
+        score.max()
+        == score[
+            np.flatnonzero(model.cv_results_["bandwidth"] == model.bandwidth_)[0],
+            np.flatnonzero(model.cv_results_["regularization"] == model.regularization_)[0],
+        ]
+    )
+
+
+def _folds(model, n):
+    from kcde.seeding import rng_of
+    from kcde.selection import kfold
+
+    rng = rng_of("selection", model.random_state)
+    rng.permutation(n)
+    return kfold(n, model.folds, rng)
+
+
+def _squared_error(X, Y, U, V, sigma, alpha):
+    y = np.linspace(-15, 15, 6001)[:, None]
+    bumps = np.exp(-((y - V[:, 0]) ** 2) / (2 * sigma**2))
+    phi_x = np.exp(-((X[:, None] - U) ** 2).sum(axis=2) / (2 * sigma**2))
+    square = np.mean([np.trapezoid((bumps @ (alpha * row)) ** 2, y[:, 0]) for row in phi_x])
+    at_data = np.exp(-((Y - V[:, 0]) ** 2) / (2 * sigma**2)) * phi_x @ alpha
+    return 0.5 * square - at_data.mean()
+
+
+def test_far_from_all_centres_the_density_stays_normalised(pairs):
+    model = LSCDE(0.3, 0.1).fit(*pairs)
+    far = np.full((1, 2), 80.0)
+    y = np.linspace(-8, 8, 4001)[:, None]
+    assert np.trapezoid(np.exp(model.log_density_at(y)(far))[0], y[:, 0]) == pytest.approx(1.0)
+
+
+def test_weights_that_are_all_negative_are_an_error(rng, monkeypatch):
+    import kcde.estimators.lscde as module
+
+    solve = module.solve_positive_definite
+    monkeypatch.setattr(
+        module,
+        "solve_positive_definite",
+        lambda *a, **k: solve(*a, **k)._replace(x=-np.ones(10)),
+    )
+    with pytest.raises(np.linalg.LinAlgError, match=r"every weight .* is negative"):
+        LSCDE(1.0, 1.0).fit(rng.standard_normal((10, 1)), rng.standard_normal((10, 1)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bandwidth": 0.0}, "bandwidth must be a positive number"),
+        ({"regularization": -1.0}, "regularization must be a positive number"),
+        ({"n_centres": 0}, "n_centres must be at least 1"),
+        ({"selection": "luck"}, "selection must be one of"),
+    ],
+)
+def test_bad_hyperparameters_are_named(pairs, options, message):
+    with pytest.raises(ValueError, match=message):
+        LSCDE(**options).fit(*pairs)
