@@ -18,6 +18,7 @@ __all__ = [
     "device_description",
     "resolve_backend",
     "solve_triangular",
+    "take_columns",
     "take_rows",
     "to_numpy",
 ]
@@ -121,6 +122,12 @@ def take_rows(array, rows: np.ndarray):
     """Return `array[rows]` for a numpy integer index, in any namespace."""
     xp = array_namespace(array)
     return xp.take(array, xp.asarray(rows), axis=0)
+
+
+def take_columns(array, columns: np.ndarray):
+    """Return `array[:, columns]` for a numpy integer index, in any namespace."""
+    xp = array_namespace(array)
+    return xp.take(array, xp.asarray(columns), axis=1)
 
 
 def _cupy_obstacle() -> str | None:

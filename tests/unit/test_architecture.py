@@ -23,7 +23,7 @@ FLOORS = [
     {"metrics"},
     {"experiments"},
     {"artefacts"},
-    {"summary"},
+    {"publish", "summary"},
     {"cli"},
 ]
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._score_matching import held_out_score, score_system
+from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
+from kcde.estimators._score_matching import HeldOutSolver, held_out_score, score_system
 from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.normalisers import logsumexp, panel_nodes
 from kcde.selection import best_index, complement, log_grid, refined_grid
@@ -155,33 +155,33 @@ class _LikelihoodSearch:
         return best._replace(bandwidth_x=sigma), value
 
     def _path(self, K, tables: "_OutputTables", path: np.ndarray) -> np.ndarray:
+        """Return the mean held-out log likelihood for each λ (kcef, Theorem 1, d_y = 1)."""
+        xp = array_namespace(K)
         n = K.shape[0]
         G, M = K * tables.minus_second, K * tables.third
+        solver = HeldOutSolver(G, (n - max(map(len, self.folds))) * float(np.min(path)))
+        w = xp.sum(M, axis=1) + G @ self.r
         total = np.zeros(len(path))
         for held_out in self.folds:
-            rows = complement(held_out, n)
-            total += self._fold(K, G, M, tables, rows, held_out, path)
+            R = complement(held_out, n)
+            mu = xp.asarray(len(R) * path)
+            v = w - xp.sum(take_columns(M, held_out), axis=1)
+            v = v - take_columns(G, held_out) @ take_rows(self.r, held_out)
+            _, b = solver.solve(held_out, v, mu)
+            c = (take_columns(b, R) - take_rows(self.r, R)) / mu[:, None]
+            total += self._fold(K, tables, R, held_out, c, mu)
         return total / n
 
-    def _fold(self, K, G, M, tables, R, S, path) -> np.ndarray:
-        """Return Σ_S log p(y_s|x_s) for each λ, fitted on R (kcef, Theorem 1, d_y = 1)."""
+    def _fold(self, K, tables, R, S, c, mu) -> np.ndarray:
+        """Return Σ_S log p(y_s|x_s) for each row of c (L, |R|), which was fitted on R."""
         xp = array_namespace(K)
-        mu = xp.asarray(len(R) * path)
-        r_R = take_rows(self.r, R)
-        G_RR = _block(G, R, R)
-        v = xp.sum(_block(M, R, R), axis=1) + G_RR @ r_R
-        shifted = G_RR[None] + mu[:, None, None] * xp.eye(len(R), dtype=K.dtype)
-        right = xp.broadcast_to(v[None, :, None], (len(path), len(R), 1))
-        c = (xp.linalg.solve(shifted, right)[:, :, 0] - r_R) / mu[:, None]
         K_SR = _block(K, S, R)
         own = (K_SR * _block(tables.first, R, S).T) @ c.T
         own = own - xp.sum(K_SR * _block(tables.laplacian, S, R), axis=1)[:, None] / mu
-        grid = xp.reshape(c[:, None, :] * K_SR[None], (-1, len(R))) @ take_rows(
-            tables.grid_first, R
-        )
+        grid = xp.reshape(c[:, None, :] * K_SR[None, ...], (-1, len(R)))
+        T = xp.reshape(grid @ take_rows(tables.grid_first, R), (len(mu), len(S), -1))
         smooth = K_SR @ take_rows(tables.grid_laplacian, R)
-        T = xp.reshape(grid, (len(path), len(S), -1)) - smooth[None] / mu[:, None, None]
-        log_Z = logsumexp(T + tables.log_weights, axis=2)
+        log_Z = logsumexp(T - smooth[None, ...] / mu[:, None, None] + tables.log_weights, axis=2)
         return to_numpy(xp.sum(own, axis=0) - xp.sum(log_Z, axis=1)) + self._log_base(S)
 
     def _log_base(self, S) -> float:
@@ -214,8 +214,7 @@ class _OutputTables:
 
 
 def _block(matrix, rows, columns):
-    xp = array_namespace(matrix)
-    return xp.take(take_rows(matrix, rows), xp.asarray(columns), axis=1)
+    return take_columns(take_rows(matrix, rows), columns)
 
 
 def _candidates(value, grid: np.ndarray) -> Sequence:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
 from kcde.kernels import GaussianJet
 from kcde.linalg import Solution, solve_positive_definite, symmetric_spectrum
 
@@ -54,15 +54,69 @@ def solve(system: ScoreSystem, regularization: float) -> Solution:
     return solve_positive_definite(system.G, h / regularization, shift=n * regularization)
 
 
+class HeldOutSolver:
+    """Solutions of (G_RR + μI) b_R = v_R for the complements R of many folds and many μ.
+
+    All come from one spectrum of G. With A = (G + μ)⁻¹ and a fold S, block inversion gives
+    b = A (v + E_S δ), A_SS δ = -(A v)_S, which is b_R on R and 0 on S. In the eigenbasis
+    A = (I - U diag(γ/(γ + μ)) Uᵀ)/μ, so that eigenvalues that vanish beside μ are left out, and
+    only the |S| × |S| block of A is ever formed: r |S|² multiplications for numerical rank r.
+
+    Parameters
+    ----------
+    G
+        Shape (N, N), symmetric positive semi-definite.
+    smallest
+        The smallest μ that will be asked for.
+    """
+
+    def __init__(self, G, smallest: float):
+        xp = array_namespace(G)
+        gamma, U = symmetric_spectrum(G)
+        # Below 4 ulps of the largest, an eigenvalue is rounding; below 1e-12 μ, it changes nothing.
+        floor = max(1e-12 * smallest, 4.0 * float(np.finfo(float).eps) * float(gamma[-1]))
+        negligible = int(xp.sum(xp.astype(gamma <= floor, xp.int64)))
+        self._gamma, self._U = gamma[negligible:], U[:, negligible:]
+
+    def solve(self, held_out: np.ndarray, v, mu):
+        """Solve for one fold and all μ.
+
+        Parameters
+        ----------
+        held_out
+            S, rows of G.
+        v
+            Shape (N,); what it holds on S counts in δ, not in b.
+        mu
+            Shape (L,).
+
+        Returns
+        -------
+        delta : shape (L, |S|); δ/μ = (G_SR b_R - v_S)/μ
+        b : shape (L, N)
+        """
+        xp = array_namespace(v)
+        U_S = take_rows(self._U, held_out)
+        share = self._gamma / (self._gamma + mu[:, None])
+        weight = share * (v @ self._U)
+        half = U_S[None, :, :] * xp.sqrt(share)[:, None, :]
+        block = xp.eye(len(held_out), dtype=v.dtype) - xp.matmul(half, xp.matrix_transpose(half))
+        Av_S = take_rows(v, held_out) - weight @ U_S.T
+        delta = -xp.linalg.solve(block, Av_S[:, :, None])[:, :, 0]
+        scatter = np.zeros((len(held_out), v.shape[0]))
+        scatter[np.arange(len(held_out)), held_out] = 1.0
+        spread = v[None, :] + delta @ xp.asarray(scatter)
+        b = (spread - (weight + share * (delta @ U_S)) @ self._U.T) / mu[:, None]
+        return delta, b
+
+
 def held_out_score(
     system: ScoreSystem, folds: Sequence[np.ndarray], regularizations: np.ndarray
 ) -> np.ndarray:
     """Return the K-fold score for a whole path of λ from one eigendecomposition of G.
 
-    For a fold S with complement R, μ = |R|λ, A = (G + μ)⁻¹ and v = M 1_R + G r_R, block inversion
-    gives the held-out ∂T_S = -A_SS⁻¹ (A v)_S / μ, and b = A (v + E_S μ ∂T_S) is the fold's
-    coefficient vector μβ, zero on S, whence ∂²T_S = (-Q_SR 1 + (Mᵀ (b - r_R))_S) / μ. In the
-    eigenbasis of G everything but A_SS is a product of a matrix and a vector.
+    For a fold S with complement R, μ = |R|λ and v = M 1_R + G r_R, `HeldOutSolver` gives δ and
+    b = μβ; then ∂T_S = δ/μ and ∂²T_S = (Mᵀ(b - r_R) - Q_SR 1)/μ.
 
     Parameters
     ----------
@@ -77,30 +131,26 @@ def held_out_score(
     -------
     numpy.ndarray
         Shape (L,): mean over rows of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0, each row's from
-        the fold that held it out. Lower is better. Beyond one eigendecomposition and one
-        product of the size of G: (nd)³ L/K multiplications.
+        the fold that held it out. Lower is better. Beyond the eigendecomposition:
+        L/K (nd)² r multiplications for numerical rank r of G and K folds.
     """
     xp = array_namespace(system.G)
-    n, d = system.Q.shape[0], system.r.shape[0] // system.Q.shape[0]
-    gamma, U = symmetric_spectrum(system.G)
-    P, Ur = U.T @ system.M, U.T @ system.r
+    n = system.Q.shape[0]
+    d = system.r.shape[0] // n
+    fewest = n - max(len(held_out) for held_out in folds)
+    solver = HeldOutSolver(system.G, fewest * float(np.min(regularizations)))
+    M1, Gr, Q1 = xp.sum(system.M, axis=1), system.G @ system.r, xp.sum(system.Q, axis=1)
     total = xp.zeros(len(regularizations), dtype=system.G.dtype)
     for held_out in folds:
         flat = (held_out[:, None] * d + np.arange(d)).ravel()
-        U_S, r_S = take_rows(U, flat), take_rows(system.r, flat)
-        P_S = xp.take(P, xp.asarray(held_out), axis=1)
-        r_R = Ur - U_S.T @ r_S
-        t = xp.sum(P, axis=1) - xp.sum(P_S, axis=1) + gamma * r_R
+        r_S, M_S = take_rows(system.r, flat), take_columns(system.M, held_out)
+        v = M1 - xp.sum(M_S, axis=1) + Gr - take_columns(system.G, flat) @ r_S
         mu = (n - len(held_out)) * xp.asarray(regularizations)
-        D = 1.0 / (gamma[None, :] + mu[:, None])
-        half = U_S[None, :, :] * xp.sqrt(D)[:, None, :]
-        A_SS = xp.matmul(half, xp.matrix_transpose(half))
-        Av_S = (D * t) @ U_S.T
-        delta = -xp.linalg.solve(A_SS, Av_S[:, :, None])[:, :, 0]
-        b = D * (t + delta @ U_S)
+        delta, b = solver.solve(flat, v, mu)
         Q_S = take_rows(system.Q, held_out)
-        Q_SR = xp.sum(Q_S, axis=1) - xp.sum(xp.take(Q_S, xp.asarray(held_out), axis=1), axis=1)
-        second = ((b - r_R) @ P_S - Q_SR) / mu[:, None]
+        Q_SR = take_rows(Q1, held_out) - xp.sum(take_columns(Q_S, held_out), axis=1)
+        r_R = system.r @ M_S - r_S @ take_rows(M_S, flat)
+        second = (b @ M_S - r_R - Q_SR) / mu[:, None]
         first = delta / mu[:, None]
         total = total + xp.sum(0.5 * first**2 + first * r_S, axis=1) + xp.sum(second, axis=1)
     return to_numpy(total) / n
