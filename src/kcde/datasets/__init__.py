@@ -1,0 +1,1 @@
+"""Data sets: what they are (`catalogue`), getting them (`fetch`), reading them (`loaders`)."""

@@ -1,0 +1,359 @@
+"""Raw data: from a mirror or the web to the data folder, checked, or a record of why not.
+
+Data that cannot be had are a result, not a crash: `fetch` returns a record that says what was
+tried and what to do. A file stands at its place only when its SHA-256 is the catalogue's; a data
+set without one (its original changes over time) is never downloaded, because nobody could tell
+whether two runs used the same numbers.
+"""
+
+import gzip
+import hashlib
+import json
+import shutil
+import socket
+import sys
+import tarfile
+import time
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote, urlsplit
+
+import pooch
+
+from kcde.datasets import catalogue as tables
+from kcde.datasets.catalogue import Entry, Source
+from kcde.files import atomic
+
+PAUSES = (0.3, 1.0)
+"""Seconds before the second and the third attempt at one URL."""
+
+TIMEOUT = (5.0, 30.0)
+"""Seconds to wait for a connection, and for the next bytes."""
+
+TRANSIENT_STATUS = {408, 425, 429, 500, 502, 503, 504}
+
+DAMAGED = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    gzip.BadGzipFile,
+    zlib.error,
+    EOFError,
+    RuntimeError,  # an encrypted or otherwise unreadable zip member
+)
+
+
+def fetch(
+    name: str,
+    data_dir: str | Path,
+    mirror: str | Path | None = None,
+    catalogue: str | Path | None = None,
+    progress: bool = False,
+) -> dict:
+    """Bring one data set into `data_dir`, or say why it cannot be had.
+
+    A file that is there with the right checksum is used as it is. Otherwise the mirror is tried,
+    then each URL of the catalogue.
+
+    Parameters
+    ----------
+    name
+        Name or alias in the catalogue.
+    data_dir
+        The raw data folder; archives are kept in its `archives/`, so that data sets of one
+        package download it once.
+    mirror
+        A folder, or the URL of one, with the catalogue's `file` paths below it.
+    catalogue
+        A catalogue CSV; the built-in one when None.
+    progress
+        Show a progress bar for downloads, if stderr is a terminal.
+
+    Returns
+    -------
+    dict
+        The record: `dataset`, `status` (available or unavailable), `path`, `sha256`, `bytes`,
+        `source`, `tried` (a list of `url` and `error`), `remedy`, `catalogue`.
+
+    Raises
+    ------
+    ValueError
+        If the catalogue has no such data set.
+    """
+    entry = tables.find(tables.read(catalogue), name)
+    data_dir = Path(data_dir)
+    path = data_dir / entry.file
+    tried: list[dict[str, str]] = []
+    source = _bring(entry, data_dir, mirror, tried, progress) if entry.sha256 else None
+    return {
+        "dataset": entry.name,
+        "status": "unavailable" if source is None else "available",
+        "path": str(path),
+        "sha256": entry.sha256 or None,
+        "bytes": entry.bytes if source is None else path.stat().st_size,
+        "source": source,
+        "tried": tried,
+        "remedy": _remedy(entry, path) if source is None else None,
+        "catalogue": None if catalogue is None else str(catalogue),
+    }
+
+
+def write_record(record: Mapping, path: str | Path) -> None:
+    """Write what `fetch` returned as JSON."""
+    with atomic(path) as temporary:
+        temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def describe(record: Mapping) -> str:
+    """Return a record in words: one line if available, else each URL's error and the remedy."""
+    if record["status"] == "available":
+        return f"{record['dataset']}: {record['path']} ({record['source']})"
+    lines = [f"{record['dataset']}: unavailable"]
+    lines += [f"  {attempt['url']}: {attempt['error']}" for attempt in record["tried"]]
+    return "\n".join([*lines, f"  remedy: {record['remedy']}"])
+
+
+def pinned(catalogue: str | Path | None = None) -> list[str]:
+    """Return the names of the data sets that have a checksum, which is what `all` means."""
+    return [entry.name for entry in tables.read(catalogue).values() if entry.sha256]
+
+
+def overview(data_dir: str | Path, catalogue: str | Path | None = None) -> str:
+    """Return a table of the data sets: name, papers, rows, columns, and what is on disk."""
+    head = ("name", "papers", "rows", "columns", "on disk")
+    body = [
+        (
+            " = ".join((entry.name, *entry.aliases)),
+            " ".join(entry.papers) or "-",
+            "-" if entry.rows is None else str(entry.rows),
+            "-" if entry.columns is None else str(entry.columns),
+            _state(entry, Path(data_dir) / entry.file),
+        )
+        for entry in tables.read(catalogue).values()
+    ]
+    widths = [max(len(row[i]) for row in (head, *body)) for i in range(len(head))]
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in (head, *body)
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def check_sha256(path: Path, expected: str) -> None:
+    """Raise ValueError, naming both digests, unless the file's SHA-256 is the expected one."""
+    if (found := pooch.file_hash(str(path), alg="sha256")) != expected:
+        raise ValueError(f"wrong checksum: expected sha256 {expected}, found {found}")
+
+
+def _state(entry: Entry, path: Path) -> str:
+    if not entry.sha256:
+        return "not downloaded: no lasting checksum"
+    if not path.is_file():
+        return "missing"
+    try:
+        check_sha256(path, entry.sha256)
+    except ValueError:
+        return "wrong checksum"
+    return "present"
+
+
+def _remedy(entry: Entry, path: Path) -> str:
+    """Say what a person can do about an unavailable data set."""
+    if not entry.sha256:
+        return f"none needed: {entry.notes}"
+    remedy = (
+        "set KCDE_DATA_MIRROR, or data_mirror in config.yaml, to a folder or URL with "
+        f"{entry.file} below it"
+    )
+    if not entry.urls:
+        return remedy
+    # A direct link asks less of a person than a member of an archive.
+    easiest = min(entry.urls, key=lambda source: source.member is not None)
+    what = f"download {easiest.url}"
+    if easiest.member is not None:
+        what += f", take {easiest.member} out of it"
+    return f"{remedy}; or {what} and put it at {path}"
+
+
+def _bring(
+    entry: Entry,
+    data_dir: Path,
+    mirror: str | Path | None,
+    tried: list[dict[str, str]],
+    progress: bool,
+) -> str | None:
+    """Try the file on disk, the mirror, the URLs; return the one that served, or None."""
+    path = data_dir / entry.file
+    if path.is_file():
+        try:
+            check_sha256(path, entry.sha256)
+            return "already there"
+        except ValueError as error:
+            tried.append({"url": str(path), "error": str(error)})
+    for source in (*_mirrored(entry, mirror), *entry.urls):
+        try:
+            with atomic(path) as temporary:
+                if isinstance(source, Path):
+                    shutil.copyfile(source, temporary)
+                elif source.member is None:
+                    _download(source.url, temporary, progress)
+                else:
+                    _from_archive(source, entry, data_dir / "archives", temporary, progress)
+                check_sha256(temporary, entry.sha256)
+            return str(source)
+        except (OSError, ValueError) as error:
+            tried.append({"url": str(source), "error": _reason(error)})
+    return None
+
+
+def _mirrored(entry: Entry, mirror: str | Path | None) -> list[Path | Source]:
+    """Return where a mirror, if there is one, holds the file."""
+    if not mirror:
+        return []
+    if str(mirror).startswith(("https://", "http://")):
+        return [Source(f"{str(mirror).rstrip('/')}/{quote(entry.file)}")]
+    return [Path(mirror).expanduser() / entry.file]
+
+
+def _download(url: str, target: Path, progress: bool) -> None:
+    """Download with pooch, trying again after errors that may pass."""
+    for pause in (*PAUSES, None):
+        try:
+            with _bar(url) if progress and sys.stderr.isatty() else nullcontext(False) as bar:
+                downloader = pooch.HTTPDownloader(bar, chunk_size=1 << 16, timeout=TIMEOUT)
+                downloader(url, str(target), None)
+            return
+        except OSError as error:
+            if pause is None or not _transient(error):
+                raise
+        time.sleep(pause)
+
+
+def _bar(url: str):
+    """Return a progress bar that names the file."""
+    from tqdm import tqdm
+
+    # pooch sets the total; before that, a bar without one has no truth value to ask for.
+    return tqdm(total=1, desc=url.rsplit("/", 1)[-1], unit="B", unit_scale=True, leave=False)
+
+
+def _transient(error: OSError) -> bool:
+    """Whether the same request may succeed a moment later.
+
+    A name that is not resolved, a refused or never answered connection will not: retrying those
+    would make a run without network wait for nothing.
+    """
+    import requests
+    from urllib3.exceptions import ReadTimeoutError
+
+    if isinstance(error, requests.HTTPError):
+        return error.response.status_code in TRANSIENT_STATUS
+    if isinstance(error, requests.ConnectTimeout):
+        return False
+    if isinstance(error, (requests.Timeout, requests.exceptions.ChunkedEncodingError)):
+        return True
+    return isinstance(error, requests.ConnectionError) and any(
+        isinstance(cause, (ConnectionResetError, ReadTimeoutError)) for cause in _causes(error)
+    )
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what it was raised from, also where libraries hide it in arguments."""
+    seen, queue = set(), [error]
+    while queue:
+        cause = queue.pop()
+        if id(cause) in seen:
+            continue
+        seen.add(id(cause))
+        yield cause
+        hidden = (getattr(cause, "reason", None), cause.__cause__, cause.__context__, *cause.args)
+        queue += [item for item in hidden if isinstance(item, BaseException)]
+
+
+def _reason(error: Exception) -> str:
+    """Return the error in a few words on one line."""
+    import requests
+
+    if isinstance(error, requests.HTTPError):
+        return f"HTTP {error.response.status_code} {error.response.reason}"
+    if isinstance(error, requests.Timeout):
+        return "no answer in time"
+    if isinstance(error, requests.RequestException):
+        for cause in _causes(error):
+            if isinstance(cause, socket.gaierror):
+                return "host name not resolved (no network?)"
+            if isinstance(cause, OSError) and cause.strerror:
+                return cause.strerror.lower()
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    text = " ".join(str(error).split())
+    return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"[:200]
+
+
+def _from_archive(
+    source: Source, entry: Entry, archives: Path, target: Path, progress: bool
+) -> None:
+    """Write a member's bytes to `target`, downloading the archive unless it is kept already.
+
+    An archive that is damaged, or whose member is not the expected file, is deleted; one that was
+    kept from earlier is then downloaded once more.
+    """
+    # Different hosts use the same file names, so the kept name carries a digest of the URL.
+    digest = hashlib.sha256(source.url.encode()).hexdigest()[:8]
+    archive = archives / f"{digest}-{PurePosixPath(urlsplit(source.url).path).name}"
+    with _alone(archive):
+        kept = archive.exists()
+        for fresh in (False, True) if kept else (True,):
+            if fresh:
+                with atomic(archive) as temporary:
+                    _download(source.url, temporary, progress)
+            try:
+                _extract(archive, source.member, target)
+                check_sha256(target, entry.sha256)
+                return
+            except ValueError:
+                archive.unlink(missing_ok=True)
+                if fresh:
+                    raise
+
+
+def _extract(archive: Path, member: str, target: Path) -> None:
+    """Copy one member of a tar or zip file; only its bytes, so no path in it can lead astray."""
+    unpack = member.endswith(".gz") and target.suffix != ".gz"
+    try:
+        with _opened(archive, member) as content, target.open("wb") as out:
+            shutil.copyfileobj(gzip.GzipFile(fileobj=content) if unpack else content, out)
+    except KeyError:
+        raise ValueError(f"the archive has no member {member}") from None
+    except DAMAGED as error:
+        raise ValueError(f"damaged archive ({error})") from error
+
+
+@contextmanager
+def _opened(archive: Path, member: str) -> Iterator:
+    """Open a member for reading."""
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as zipped, zipped.open(member) as content:
+            yield content
+        return
+    with tarfile.open(archive) as tar:
+        content = tar.extractfile(member)
+        if content is None:
+            raise KeyError(member)
+        yield content
+
+
+@contextmanager
+def _alone(archive: Path) -> Iterator[None]:
+    """Hold a lock beside the archive: of several processes one downloads, the others wait."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on Windows; renaming keeps the archive whole all the same
+        yield
+        return
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with archive.with_name(f".{archive.name}.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

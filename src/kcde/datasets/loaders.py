@@ -1,0 +1,234 @@
+"""Raw files to arrays: X and Y as the catalogue declares them, in original units."""
+
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kcde.datasets import catalogue as tables
+from kcde.datasets.catalogue import Entry
+from kcde.datasets.fetch import check_sha256
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The numbers of one data set, unstandardised, in the order of the file.
+
+    Attributes
+    ----------
+    name : str
+        As in the catalogue.
+    X : numpy.ndarray
+        Shape (n, d_x), float64; d_x = 0 for a joint density.
+    Y : numpy.ndarray
+        Shape (n, d_y), float64.
+    x_columns, y_columns : tuple of str
+        What the columns of X and Y are called.
+    sha256 : str
+        Of the raw file.
+    """
+
+    name: str
+    X: np.ndarray
+    Y: np.ndarray
+    x_columns: tuple[str, ...]
+    y_columns: tuple[str, ...]
+    sha256: str
+
+
+def load(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -> Dataset:
+    """Read one data set from the raw data folder.
+
+    Parameters
+    ----------
+    name
+        Name or alias in the catalogue.
+    data_dir
+        Where `kcde.datasets.fetch.fetch` put the files.
+    catalogue
+        A catalogue CSV; the built-in one when None.
+
+    Returns
+    -------
+    Dataset
+        X (n, d_x) and Y (n, d_y), finite float64.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is not there.
+    ValueError
+        If the data set is unknown, its format has no loader, the checksum is wrong, a column is
+        missing, not numeric or not finite, a factor has an undeclared level, or the shape is not
+        the catalogue's.
+    """
+    entry = tables.find(tables.read(catalogue), name)
+    if entry.format not in READERS:
+        raise ValueError(
+            f"data set {entry.name}: no loader for the format {entry.format}; "
+            f"load reads {', '.join(READERS)}"
+        )
+    if not entry.sha256:
+        raise ValueError(f"data set {entry.name}: the catalogue has no checksum; {entry.notes}")
+    path = Path(data_dir) / entry.file
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"data set {entry.name}: no file {path}; run python -m kcde fetch {entry.name}"
+        )
+    try:
+        check_sha256(path, entry.sha256)
+    except ValueError as error:
+        raise ValueError(
+            f"data set {entry.name}: {path} has the {error}; delete it and run "
+            f"python -m kcde fetch {entry.name}"
+        ) from None
+    return _dataset(entry, _prepared(READERS[entry.format](path), entry))
+
+
+def _dataset(entry: Entry, table: "pd.DataFrame") -> Dataset:
+    """Take X and Y out of the prepared table and check them."""
+    values = {column: _numbers(table, column, entry) for column in (*entry.x, *entry.y)}
+    rows = len(table)
+    if entry.rows is not None and rows != entry.rows:
+        raise ValueError(
+            f"data set {entry.name}: {rows} rows after preprocessing, where the catalogue says "
+            f"{entry.rows}; correct `rows` or `preprocessing` there"
+        )
+
+    def columns(names: tuple[str, ...]) -> np.ndarray:
+        return np.array([values[name] for name in names]).reshape(len(names), rows).T.copy()
+
+    return Dataset(entry.name, columns(entry.x), columns(entry.y), entry.x, entry.y, entry.sha256)
+
+
+def _numbers(table: "pd.DataFrame", column: str, entry: Entry) -> np.ndarray:
+    """Return a column as finite float64, shape (n,)."""
+    from pandas.api.types import is_numeric_dtype
+
+    _require(table, column, entry)
+    if not is_numeric_dtype(table[column]):
+        raise ValueError(
+            f"data set {entry.name}: column {column!r} is not numeric; declare a coding, "
+            f"`factor:{column}=A B C`, in the catalogue's preprocessing"
+        )
+    values = table[column].to_numpy(dtype=np.float64, na_value=np.nan)
+    if bad := np.flatnonzero(~np.isfinite(values)).tolist():
+        raise ValueError(
+            f"data set {entry.name}: column {column!r} is missing or infinite in {len(bad)} of "
+            f"{len(values)} rows (first: row {bad[0]}); `drop-missing-rows` in the catalogue's "
+            "preprocessing leaves such rows out"
+        )
+    return values
+
+
+def _require(table: "pd.DataFrame", column: str, entry: Entry) -> None:
+    if column not in table.columns:
+        raise ValueError(
+            f"data set {entry.name}: no column {column!r} in {entry.file}; "
+            f"it has {', '.join(map(str, table.columns))}"
+        )
+
+
+# ---- preprocessing -------------------------------------------------------------------------------
+
+
+def _prepared(table: "pd.DataFrame", entry: Entry) -> "pd.DataFrame":
+    """Apply the catalogue's steps in order."""
+    for step in entry.preprocessing:
+        kind, _, rest = step.partition(":")
+        column, _, levels = rest.partition("=")
+        if kind == "drop-missing-rows":
+            # A row counts by the columns in use: gaps elsewhere in the file do no harm.
+            used = [name for name in table.columns if name in {*entry.x, *entry.y}]
+            table = table.dropna(subset=used)
+            continue
+        _require(table, column, entry)
+        if kind == "factor":
+            table = table.assign(**{column: _coded(table[column], levels.split(), entry)})
+        else:
+            table = _weekday_hour(table, column)
+    return table
+
+
+def _coded(column: "pd.Series", levels: list[str], entry: Entry) -> "pd.Series":
+    """Replace each level by its place in `levels`; missing values stay missing."""
+    found = column.astype("object")
+    text = found.where(found.isna(), found.astype(str))
+    if unexpected := sorted(set(text.dropna()) - set(levels)):
+        raise ValueError(
+            f"data set {entry.name}: column {column.name!r} has the levels {', '.join(unexpected)}"
+            f" beside the declared {', '.join(levels)}; declare all of them in the catalogue"
+        )
+    codes = {level: float(code) for code, level in enumerate(levels)}
+    return text.map(codes).astype(np.float64)
+
+
+def _weekday_hour(table: "pd.DataFrame", column: str) -> "pd.DataFrame":
+    """Add the columns `weekday` (Monday 0) and `hour` of a time."""
+    import pandas as pd
+
+    time = pd.to_datetime(table[column])
+    return table.assign(weekday=time.dt.day_of_week, hour=time.dt.hour)
+
+
+# ---- formats -------------------------------------------------------------------------------------
+
+
+def _read_rda(path: Path) -> "pd.DataFrame":
+    """Read an R workspace that holds one data frame."""
+    import pandas as pd
+    import rdata
+
+    with warnings.catch_warnings():
+        # Both are harmless: old files mark neither the encoding of their ASCII names nor use the
+        # pairlist tags of single values. Anything else rdata warns about is shown.
+        for message in ("Unknown encoding. Assumed ASCII.", "Tag not implemented for type"):
+            warnings.filterwarnings("ignore", message=re.escape(message), category=UserWarning)
+        objects = rdata.read_rda(path)
+    frames = {key: value for key, value in objects.items() if isinstance(value, pd.DataFrame)}
+    if len(frames) != 1:
+        raise ValueError(f"{path} holds {len(frames)} data frames, {sorted(objects)}; expected one")
+    (table,) = frames.values()
+    return table.rename(columns=str).reset_index(drop=True)
+
+
+def _read_csv(path: Path) -> "pd.DataFrame":
+    import pandas as pd
+
+    return pd.read_csv(path)
+
+
+def _read_csv_semicolon(path: Path) -> "pd.DataFrame":
+    import pandas as pd
+
+    return pd.read_csv(path, sep=";")
+
+
+def _read_mat(path: Path) -> "pd.DataFrame":
+    """Read the longest matrices of a MATLAB file; several columns are called `name[0]`, ..."""
+    import pandas as pd
+    from scipy.io import loadmat
+
+    arrays = {key: value for key, value in loadmat(path).items() if not key.startswith("__")}
+    rows = max(len(value) for value in arrays.values())
+    columns = {}
+    for key, value in arrays.items():
+        if len(value) == rows:
+            for i in range(value.shape[1]):
+                columns[key if value.shape[1] == 1 else f"{key}[{i}]"] = value[:, i]
+    return pd.DataFrame(columns)
+
+
+READERS: dict[str, Callable[[Path], "pd.DataFrame"]] = {
+    "rda": _read_rda,
+    "csv": _read_csv,
+    "csv-semicolon": _read_csv_semicolon,
+    "mat": _read_mat,
+}
