@@ -1,0 +1,1 @@
+"""Scores in; tables, figures, decided claims and the scorecard out. Nothing here fits anything."""

@@ -1,0 +1,96 @@
+"""The claims an artefact decides, tracked in `figures/<paper>/claims.csv`."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+
+from kcde import published
+from kcde.artefacts.declaration import Artefact, Decision
+from kcde.files import atomic
+
+COLUMNS = ["claim", "artefact", "verdict", "reason"]
+
+
+def read(into: Path, paper: str) -> pd.DataFrame:
+    """Return the tracked decisions of a paper.
+
+    Parameters
+    ----------
+    into
+        The folder of the outputs, `figures`.
+    paper
+        Its name, e.g. `kcef`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With `COLUMNS`, empty where nothing has been decided.
+    """
+    path = Path(into) / paper / "claims.csv"
+    if not path.exists():
+        return pd.DataFrame(columns=COLUMNS)
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def decide(artefact: Artefact, scores: pd.DataFrame) -> dict[str, Decision]:
+    """Return the decisions of an artefact's claims on these scores."""
+    return {claim: decider(scores) for claim, decider in artefact.deciders.items()}
+
+
+def update(into: Path, artefact: Artefact, decisions: dict[str, Decision]) -> Path | None:
+    """Write decisions, keeping those that other artefacts of the paper have made.
+
+    Two jobs may draw artefacts of one paper at once, so the paper's folder is locked meanwhile.
+
+    Parameters
+    ----------
+    into
+        The folder of the outputs.
+    artefact
+        Whose decisions these are.
+    decisions
+        Claim to decision.
+
+    Returns
+    -------
+    pathlib.Path or None
+        The file, None where the artefact decides nothing.
+    """
+    if not decisions:
+        return None
+    folder = Path(into) / artefact.paper
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "claims.csv"
+    with _locked(folder):
+        kept = read(into, artefact.paper)
+        kept = kept[(kept["artefact"] != artefact.name) & ~kept["claim"].isin(decisions)]
+        new = [
+            {
+                "claim": claim,
+                "artefact": artefact.name,
+                "verdict": decision.verdict,
+                "reason": decision.reason,
+            }
+            for claim, decision in decisions.items()
+        ]
+        merged = pd.concat([kept, pd.DataFrame(new, columns=COLUMNS)], ignore_index=True)
+        place = {claim: k for k, claim in enumerate(published.claims()["claim"])}
+        merged = merged.sort_values("claim", key=lambda names: names.map(place), kind="stable")
+        with atomic(path) as temporary:
+            merged.to_csv(temporary, index=False)
+    return path
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's own lock, which leaves no file behind."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

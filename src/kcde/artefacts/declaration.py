@@ -1,0 +1,115 @@
+"""What an artefact is: one declaration a table or figure.
+
+To add one, append an `Artefact` to the `ARTEFACTS` of its paper's module; drawing, claims,
+scorecard and command line find it there.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+TABLE_COLUMNS = [
+    "dataset",
+    "method",
+    "variant",
+    "metric",
+    "unit",
+    "mean",
+    "median",
+    "std",
+    "stderr",
+    "n",
+    "failed",
+    "best",
+    "p_value",
+    "published_mean",
+    "published_std",
+    "difference",
+    "verdict",
+]
+
+FIGURE_COLUMNS = [
+    "panel",
+    "kind",
+    "method",
+    "variant",
+    "series",
+    "x",
+    "x_right",
+    "y",
+    "y_low",
+    "y_high",
+    "stat",
+    "n",
+]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decided claim.
+
+    Attributes
+    ----------
+    verdict
+        `holds`, `fails` or `undecided`.
+    reason
+        The numbers of the test.
+    """
+
+    verdict: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A table or figure of a paper.
+
+    Attributes
+    ----------
+    paper, name
+        As in `published_values.csv`, e.g. `kcef`, `table1`.
+    kind
+        `table` or `figure`.
+    title, caption
+        What it is, in words that hold at every scale; counts come from the tracked CSV.
+    experiment
+        Which scores it reads; named in messages that say how to make it.
+    build
+        Maps (scores, files they came from) to the frame of the tracked CSV.
+    draw
+        Maps (frame as read from the tracked CSV, path without suffix) to the files written.
+    deciders
+        Claim to function of the scores, for the claims that this artefact decides.
+    metric
+        The primary metric of a table.
+    methods
+        Columns of a table in their order; others found in the scores follow.
+    spread_over_splits
+        Whether the published spread is a standard deviation over splits, so that it has a standard
+        error.
+    """
+
+    paper: str
+    name: str
+    kind: str
+    title: str
+    caption: str
+    experiment: str
+    build: Callable[["Artefact", pd.DataFrame, list[Path]], pd.DataFrame]
+    draw: Callable[["Artefact", pd.DataFrame, Path], list[Path]]
+    deciders: Mapping[str, Callable[[pd.DataFrame], Decision]] = field(default_factory=dict)
+    metric: str = ""
+    methods: tuple[str, ...] = ()
+    spread_over_splits: bool = False
+
+    @property
+    def key(self) -> str:
+        """`paper/name`, the artefact's name on the command line."""
+        return f"{self.paper}/{self.name}"
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """Suffixes of the tracked files."""
+        return (".csv", ".md") if self.kind == "table" else (".csv", ".png", ".pdf")

@@ -1,0 +1,162 @@
+"""From scores to tracked files, and from tracked CSVs to pictures and pages."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from kcde.artefacts import claims, tables
+from kcde.artefacts.declaration import Artefact
+from kcde.experiments import scores as score_files
+from kcde.files import atomic
+
+REGENERATED, NOT_REGENERATED = "regenerated", "not regenerated"
+
+
+def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> dict:
+    """Make an artefact from scores: CSV, drawing and decided claims.
+
+    Where a score says `not-run` (its data could not be had), nothing is written, so that the
+    tracked files stay as they are. Failed fits are results and are counted.
+
+    Parameters
+    ----------
+    artefact
+        What to make.
+    files
+        Score CSVs.
+    into
+        The folder of the outputs, `figures`.
+
+    Returns
+    -------
+    dict
+        The record: `paper, artefact, status, reason, remedy, missing, files`.
+
+    Raises
+    ------
+    ValueError
+        If the scores are not what the artefact needs.
+    FileNotFoundError
+        If a score file does not exist.
+    """
+    files = [Path(name) for name in files]
+    for path in files:
+        if not path.exists():
+            raise FileNotFoundError(
+                f"no scores at {path}: make them with `python -m kcde run "
+                f"{artefact.experiment.replace('_', '-')} --out {path}`"
+            )
+    scores = score_files.read(files)
+    absent = scores[scores["status"] == "not-run"]
+    if len(absent):
+        return _not_regenerated(artefact, absent)
+    frame = artefact.build(artefact, scores, files)
+    decisions = claims.decide(artefact, scores)
+    path = _stem(artefact, into).with_suffix(".csv")
+    with atomic(path) as temporary:
+        frame.to_csv(temporary, index=False, float_format="%.6g")
+    written = [path, *redraw(artefact, into)]
+    if decided := claims.update(Path(into), artefact, decisions):
+        written.append(decided)
+    return _record(artefact, REGENERATED, files=[str(name) for name in written])
+
+
+def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
+    """Draw an artefact from its tracked CSV alone.
+
+    Parameters
+    ----------
+    artefact
+        What to draw.
+    into
+        The folder of the outputs, `figures`.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files drawn.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the CSV is not there.
+    """
+    stem = _stem(artefact, into)
+    path = stem.with_suffix(".csv")
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{artefact.key} has no data at {path}: make it with `snakemake --cores all "
+            f"{artefact.key}`, or with `python -m kcde draw {artefact.key} --scores FILE...`"
+        )
+    frame = tables.read(path) if artefact.kind == "table" else pd.read_csv(path)
+    return artefact.draw(artefact, frame, stem)
+
+
+def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> list[Path]:
+    """Draw every artefact whose tracked CSV is there, then name those whose is not.
+
+    Parameters
+    ----------
+    artefacts
+        What to draw.
+    into
+        The folder of the outputs.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files drawn.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a CSV is not there; the others are drawn all the same.
+    """
+    drawn, missing = [], []
+    for artefact in artefacts:
+        try:
+            drawn += redraw(artefact, into)
+        except FileNotFoundError as error:
+            missing.append(str(error))
+    if missing:
+        raise FileNotFoundError("; ".join(missing))
+    return drawn
+
+
+def write_record(record: dict, path: str | Path) -> None:
+    """Write the record of `make`, `results/<scale>/artefacts/<paper>/<artefact>.json`."""
+    with atomic(path) as temporary:
+        temporary.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def _not_regenerated(artefact: Artefact, absent: pd.DataFrame) -> dict:
+    missing = sorted(set(absent["dataset"]), key=str.lower)
+    first = absent.loc[absent["dataset"] == missing[0], "detail"].iloc[0]
+    others = f" (the other {len(missing) - 1} likewise)" if len(missing) > 1 else ""
+    return _record(
+        artefact,
+        NOT_REGENERATED,
+        reason=f"no scores for {', '.join(missing)}: {first or 'not run'}{others}",
+        remedy=(
+            "name a folder or URL that holds the raw files in KCDE_DATA_MIRROR, or connect to the "
+            "network, and run again; `python -m kcde fetch NAME` says which addresses were tried"
+        ),
+        missing=missing,
+    )
+
+
+def _record(artefact: Artefact, status: str, **rest) -> dict:
+    empty = {"reason": "", "remedy": "", "missing": [], "files": []}
+    return {
+        "paper": artefact.paper,
+        "artefact": artefact.name,
+        "status": status,
+        **empty,
+        **rest,
+    }
+
+
+def _stem(artefact: Artefact, into: str | Path) -> Path:
+    return Path(into) / artefact.paper / artefact.name

@@ -1,0 +1,36 @@
+"""All artefacts that are built, by name."""
+
+from kcde.artefacts import dde, kcef
+from kcde.artefacts.declaration import Artefact
+
+ARTEFACTS: dict[str, Artefact] = {
+    artefact.key: artefact for module in (kcef, dde) for artefact in module.ARTEFACTS
+}
+
+
+def select(target: str) -> list[Artefact]:
+    """Return the artefacts that a name on the command line means.
+
+    Parameters
+    ----------
+    target
+        `all`, a paper (`kcef`) or an artefact (`kcef/table1`).
+
+    Returns
+    -------
+    list of Artefact
+        At least one.
+
+    Raises
+    ------
+    ValueError
+        If nothing has that name.
+    """
+    if target == "all":
+        return list(ARTEFACTS.values())
+    found = [
+        artefact for artefact in ARTEFACTS.values() if target in (artefact.paper, artefact.key)
+    ]
+    if not found:
+        raise ValueError(f"no artefact is called {target!r}; known: all, {', '.join(ARTEFACTS)}")
+    return found

@@ -1,0 +1,161 @@
+"""One look for all figures: a colour a method, column-width sizes, the same bytes every time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kcde.files import atomic
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLUMN = 3.4
+"""Width of one text column, in inches."""
+
+PAGE = 7.0
+"""Width of two, in inches."""
+
+DPI = 200
+
+# The palette of Okabe and Ito (2008), which readers with any colour vision can tell apart. Methods
+# that share a figure get its colours; the papers with other methods get darker relatives.
+ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
+BLUE, VERMILLION, PURPLE, BLACK, GREY = "#0072B2", "#D55E00", "#CC79A7", "#000000", "#595959"
+
+COLOURS: dict[str, str] = {
+    "KCEF": BLUE,
+    "KCEF-LL": SKY,
+    "LSCDE": ORANGE,
+    "NADE": GREEN,
+    "KEF": PURPLE,
+    "DDE": VERMILLION,
+    "epsilon-KDE": GREY,
+    "CDO": "#7B1E3A",
+    "GP": "#4F7A00",
+    "CondRealNVP": "#00B2C8",
+    "CondMAF": "#1B3A8C",
+    "JDL": "#A33E00",
+    "JPDL": YELLOW,
+    "CME": "#5B4A9E",
+    "KLR": BLACK,
+}
+"""Method, named as in `published_values.csv`, to its colour in every figure."""
+
+DASHED_SUFFIXES = ("-M", "-constrained")
+"""Endings that name a variation of a method: its colour, dashed (`-F` is the plain line)."""
+
+FIRST, SECOND, MIXTURE = VERMILLION, BLUE, GREEN
+"""Parts of a made-up density (kcef figure 3: red, blue and green)."""
+
+
+def line(method: str) -> dict[str, str]:
+    """Return colour and line style of a method.
+
+    Parameters
+    ----------
+    method
+        A key of `COLOURS`, or one with a variation behind it (`KCEF-M`).
+
+    Returns
+    -------
+    dict
+        `color` and `linestyle` for matplotlib.
+
+    Raises
+    ------
+    ValueError
+        If the method has no colour yet.
+    """
+    if method in COLOURS:
+        return {"color": COLOURS[method], "linestyle": "-"}
+    for suffix in ("-F", *DASHED_SUFFIXES):
+        base = method.removesuffix(suffix)
+        if base != method and base in COLOURS:
+            return {"color": COLOURS[base], "linestyle": "-" if suffix == "-F" else "--"}
+    raise ValueError(
+        f"method {method!r} has no colour: add it to COLOURS in kcde/artefacts/style.py "
+        f"(known: {', '.join(COLOURS)})"
+    )
+
+
+@contextmanager
+def figure(width: float, height: float, columns: int = 1, **options) -> Iterator[tuple]:
+    """Yield a new figure and its axes under the common style, and close it afterwards.
+
+    Parameters
+    ----------
+    width, height
+        In inches; `COLUMN` or `PAGE` wide.
+    columns
+        Panels side by side.
+    **options
+        For `matplotlib.pyplot.subplots`.
+
+    Yields
+    ------
+    tuple
+        Figure, and axes as `matplotlib.pyplot.subplots` gives them.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context(_RC):
+        made, axes = plt.subplots(
+            1, columns, figsize=(width, height), layout="constrained", **options
+        )
+        try:
+            yield made, axes
+        finally:
+            plt.close(made)
+
+
+def panel_title(axes: "Axes", letter: str, text: str) -> None:
+    """Write a panel's letter and what it shows above its left edge."""
+    axes.set_title(f"$\\bf{{{letter}}}$  {text}", loc="left")
+
+
+def save(made: "Figure", stem: Path) -> list[Path]:
+    """Write `<stem>.png` and `<stem>.pdf`, the same bytes for the same figure.
+
+    Parameters
+    ----------
+    made
+        A figure made under `figure`.
+    stem
+        Path without suffix.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The two files.
+    """
+    png, pdf = stem.with_suffix(".png"), stem.with_suffix(".pdf")
+    with atomic(png) as temporary:
+        made.savefig(temporary, dpi=DPI, metadata={"Software": None})
+    nameless = {"Creator": None, "Producer": None, "CreationDate": None}
+    with atomic(pdf) as temporary:
+        made.savefig(temporary, metadata=nameless)
+    return [png, pdf]
+
+
+_RC = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same on every machine
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.linewidth": 1.5,
+    "mathtext.fontset": "dejavusans",
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "kcde",
+}

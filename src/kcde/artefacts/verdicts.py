@@ -1,0 +1,216 @@
+"""The one rule by which a number of ours is held against a published one.
+
+It was fixed before any result was seen; tables and the scorecard both read it from here.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+LIMIT_NATS = 20.0
+"""A split above this many nats counts as failed."""
+
+SIGNIFICANCE = 0.05
+
+# Published numbers have two decimals, so that 1.04 - 0.99 must count as 0.05 exactly.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a metric is judged.
+
+    Attributes
+    ----------
+    kind
+        `difference` (within a tolerance), `side` (p-values: the same side of 5%) or `ratio`
+        (seconds: only ratios between methods).
+    floor
+        Smallest tolerance: in the metric's unit, or as a share of the published value.
+    relative
+        Whether `floor` is a share.
+    """
+
+    kind: str
+    floor: float = 0.0
+    relative: bool = False
+
+
+# Every metric judged by difference is a loss: lower is better.
+RULES: Mapping[str, Rule] = {
+    "negative_log_likelihood": Rule("difference", 0.05),
+    "mmd": Rule("difference", 0.10, relative=True),
+    "smae": Rule("difference", 0.10, relative=True),
+    "p_value": Rule("side"),
+    "sampling_time": Rule("ratio"),
+}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A method's values over the splits of one data set.
+
+    Attributes
+    ----------
+    mean, median, std
+        Over the finite splits; NaN where there are too few.
+    stderr
+        min(std, 1.4826 MAD) / sqrt(number of finite splits): one exploding split cannot widen its
+        own tolerance.
+    n
+        Splits tried.
+    failed
+        Splits that are not finite or above 20 nats.
+    """
+
+    mean: float
+    median: float
+    std: float
+    stderr: float
+    n: int
+    failed: int
+
+    @property
+    def unreliable(self) -> bool:
+        """Whether more than 5% of the splits failed."""
+        return too_many_failed(self.failed, self.n)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published number.
+
+    Attributes
+    ----------
+    value
+        NaN for a published N/A.
+    spread
+        The number printed after the ±; NaN where there is none.
+    over_splits
+        Whether that is a standard deviation over splits; only then it gives a standard error.
+    """
+
+    value: float
+    spread: float = math.nan
+    over_splits: bool = False
+
+    def stderr(self, n: int) -> float:
+        """Return the standard error of the published mean of `n` splits, 0 where unknown."""
+        known = self.over_splits and n > 0 and not math.isnan(self.spread)
+        return self.spread / math.sqrt(n) if known else 0.0
+
+
+def too_many_failed(failed: int, n: int) -> bool:
+    """Whether more than 5% of `n` splits failed, in whole numbers so that 1 of 20 is not."""
+    return 20 * failed > n
+
+
+def summarise(values: np.ndarray, unit: str) -> Summary:
+    """Summarise one cell.
+
+    Parameters
+    ----------
+    values
+        Shape (n,), one value a split; NaN where the split failed.
+    unit
+        The limit of 20 nats applies where this is `nats`.
+
+    Returns
+    -------
+    Summary
+    """
+    values = np.asarray(values, dtype=float)
+    finite = values[np.isfinite(values)]
+    failed = len(values) - len(finite)
+    if unit == "nats":
+        failed += int((finite > LIMIT_NATS).sum())
+    if not len(finite):
+        return Summary(math.nan, math.nan, math.nan, math.nan, len(values), failed)
+    median = float(np.median(finite))
+    std = float(finite.std(ddof=1)) if len(finite) > 1 else math.nan
+    spread = min(std, 1.4826 * float(np.median(np.abs(finite - median))))
+    stderr = spread / math.sqrt(len(finite)) if len(finite) > 1 else math.nan
+    return Summary(float(finite.mean()), median, std, stderr, len(values), failed)
+
+
+def tolerance(metric: str, published: float, stderr: float, published_stderr: float) -> float:
+    """Return max(floor, 2 sqrt(se² + se_pub²)), in the metric's unit.
+
+    Parameters
+    ----------
+    metric
+        A metric that is judged by difference.
+    published
+        The published value; its tenth is the floor of a relative metric.
+    stderr, published_stderr
+        Standard errors of ours and of the published mean; NaN (a single split) counts as 0.
+
+    Returns
+    -------
+    float
+    """
+    rule = RULES[metric]
+    floor = rule.floor * abs(published) if rule.relative else rule.floor
+    ours, theirs = (0.0 if math.isnan(se) else se for se in (stderr, published_stderr))
+    return max(floor, 2 * math.hypot(ours, theirs))
+
+
+def judge(
+    metric: str, method: str, ours: Mapping[str, Summary], published: Mapping[str, Published]
+) -> str:
+    """Return the verdict on one published number.
+
+    Parameters
+    ----------
+    metric
+        A key of `RULES`.
+    method
+        Whose number is judged; a key of `ours` and of `published`.
+    ours, published
+        Every method's cell on the same data set; only times look at the other methods.
+
+    Returns
+    -------
+    str
+        `reproduced`, `better`, `worse`, `different`, `published-na`, or `not-run` for a time whose
+        counterpart is missing. A cell with too many failed splits is never `reproduced`; one
+        without any finite split is `worse`.
+    """
+    cell, target = ours[method], published[method]
+    kind = RULES[metric].kind
+    if math.isnan(target.value):
+        return "published-na"
+    if kind == "ratio":
+        return _judge_ratio(method, ours, published)
+    if math.isnan(cell.mean):
+        return "different" if kind == "side" else "worse"
+    if kind == "side":
+        same = (cell.mean <= SIGNIFICANCE) == (target.value <= SIGNIFICANCE)
+        return "reproduced" if same and not cell.unreliable else "different"
+    difference = cell.mean - target.value
+    within = tolerance(metric, target.value, cell.stderr, target.stderr(cell.n)) + _ROUNDING
+    if abs(difference) <= within:
+        return "worse" if cell.unreliable else "reproduced"
+    return "better" if difference < 0 else "worse"
+
+
+def _judge_ratio(
+    method: str, ours: Mapping[str, Summary], published: Mapping[str, Published]
+) -> str:
+    """Judge a time as a ratio to the slowest published method's (the slowest: to the fastest's).
+
+    Within a factor of two of the published ratio, or farther in the published direction.
+    """
+    slowest = max(published, key=lambda name: published[name].value)
+    fastest = min(published, key=lambda name: published[name].value)
+    other = fastest if method == slowest else slowest
+    if other not in ours or math.isnan(ours[other].mean):
+        return "not-run"
+    if math.isnan(ours[method].mean) or ours[method].unreliable:
+        return "different"
+    wanted = math.log(published[method].value / published[other].value)
+    found = math.log(ours[method].mean / ours[other].mean)
+    excess = math.copysign(1.0, wanted) * (found - wanted)
+    return "reproduced" if excess >= -math.log(2) - _ROUNDING else "different"

@@ -1,0 +1,1 @@
+"""What is fitted on what, returning scores."""

@@ -1,0 +1,214 @@
+"""Where conditional score matching is blind: kcef appendix D, figure 3.
+
+The target is p_0(y|x) = p_A(y) H(x) + (1 - H(x)) p_B(y) with the step function H, the model
+q(y) = β p_A(y) + (1 - β) p_B(y) for every x. With disjoint supports A and B the expected
+conditional score J(p_0||q) of equation (15) vanishes for every weight β, although
+q ignores x; the Kullback-Leibler divergence does not vanish. The same computation with
+overlapping supports gives a positive J, which shows that a zero is no artefact of the code.
+
+The two scores are computed apart: p_0's in closed form, q's by differentiating the density of the
+mixture with a complex step. The identity that makes J zero is nowhere used.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from kcde.experiments import scores
+
+WEIGHTS = tuple(round(0.1 * k, 1) for k in range(1, 10))
+SHOWN_WEIGHT = 0.5
+POSITIVE_SHARE = 0.5
+"""Marginal probability of x > 0, where p_0(y|x) = p_A(y)."""
+
+NODES = 800
+_STEP = 1e-20
+
+
+@dataclass(frozen=True)
+class Component:
+    """A density of y with its score.
+
+    Attributes
+    ----------
+    density
+        Maps (k,) to (k,), and takes complex arguments beside the real line.
+    score
+        ∂ log density / ∂y in closed form, (k,) to (k,), finite inside `support`.
+    support
+        Ends of the interval that carries the mass.
+    """
+
+    density: Callable[[np.ndarray], np.ndarray]
+    score: Callable[[np.ndarray], np.ndarray]
+    support: tuple[float, float]
+
+
+def bump(centre: float, radius: float) -> Component:
+    """Return the smooth density proportional to exp(-1/(1-u²)), u = (y - centre)/radius.
+
+    Parameters
+    ----------
+    centre, radius
+        Of the support, in units of y; the density and all its derivatives vanish at its ends.
+
+    Returns
+    -------
+    Component
+    """
+
+    def kernel(y: np.ndarray) -> np.ndarray:
+        u = (np.asarray(y) - centre) / radius
+        inside = np.abs(u.real) < 1
+        return np.where(inside, np.exp(-1 / (1 - np.where(inside, u, 0.0) ** 2)), 0.0)
+
+    def score(y: np.ndarray) -> np.ndarray:
+        u = (y - centre) / radius
+        return -2 * u / (1 - u**2) ** 2 / radius
+
+    support = (centre - radius, centre + radius)
+    nodes, weights = _quadrature(support)
+    mass = float(weights @ kernel(nodes))
+    return Component(lambda y: kernel(y) / mass, score, support)
+
+
+def gaussian(centre: float, std: float) -> Component:
+    """Return a Gaussian density, its `support` cut at ten standard deviations.
+
+    Parameters
+    ----------
+    centre, std
+        Mean and standard deviation, in units of y.
+
+    Returns
+    -------
+    Component
+    """
+    return Component(
+        lambda y: np.exp(-0.5 * ((y - centre) / std) ** 2) / (np.sqrt(2 * np.pi) * std),
+        lambda y: -(y - centre) / std**2,
+        (centre - 10 * std, centre + 10 * std),
+    )
+
+
+def pairs() -> dict[str, tuple[Component, Component]]:
+    """Return p_A and p_B by name: the paper's disjoint supports, and overlapping ones."""
+    return {
+        "disjoint-supports": (bump(-2.0, 1.4), bump(2.0, 1.4)),
+        "overlapping-supports": (gaussian(-1.5, 1.0), gaussian(1.5, 1.0)),
+    }
+
+
+def mixture(first: Component, second: Component, weight: float) -> Callable:
+    """Return the density q(y) = weight p_A(y) + (1 - weight) p_B(y)."""
+    return lambda y: weight * first.density(y) + (1 - weight) * second.density(y)
+
+
+def expected_score(first: Component, second: Component, weight: float) -> float:
+    """Return J(p_0||q) of equations (14) and (15), in 1/y².
+
+    Parameters
+    ----------
+    first, second
+        p_A, the target for x > 0, and p_B, the target for x ≤ 0.
+    weight
+        β, the share of p_A in the model.
+
+    Returns
+    -------
+    float
+    """
+    q = mixture(first, second, weight)
+
+    def objective(component: Component) -> float:
+        y, w = _quadrature(component.support)
+        p = component.density(y)
+        y, w, p = y[p > 0], w[p > 0], p[p > 0]
+        score_q = q(y + 1j * _STEP).imag / _STEP / q(y)
+        return 0.5 * float(w @ (p * (component.score(y) - score_q) ** 2))
+
+    return POSITIVE_SHARE * objective(first) + (1 - POSITIVE_SHARE) * objective(second)
+
+
+def divergence(first: Component, second: Component, weight: float) -> float:
+    """Return the Kullback-Leibler divergence of q from p_0, expected over x, in nats.
+
+    Parameters
+    ----------
+    first, second, weight
+        As in `expected_score`.
+
+    Returns
+    -------
+    float
+    """
+    q = mixture(first, second, weight)
+
+    def relative_entropy(component: Component) -> float:
+        y, w = _quadrature(component.support)
+        p = component.density(y)
+        y, w, p = y[p > 0], w[p > 0], p[p > 0]
+        return float(w @ (p * np.log(p / q(y))))
+
+    return POSITIVE_SHARE * relative_entropy(first) + (1 - POSITIVE_SHARE) * relative_entropy(
+        second
+    )
+
+
+def run(out: str | Path) -> None:
+    """Compute J and KL for every weight and both pairs, and write them as scores.
+
+    Parameters
+    ----------
+    out
+        The score CSV; the curves of figure 3 stand in the `.npz` beside it, under
+        `<pair>/y`, `<pair>/p_A`, `<pair>/p_B` and `<pair>/q`.
+    """
+    rows, arrays = [], {}
+    for name, (first, second) in pairs().items():
+        for weight in WEIGHTS:
+            common = {
+                "experiment": "failure_case",
+                "dataset": name,
+                "dim": 1,
+                "setting": scores.setting(weight=weight),
+                "method": "mixture",
+                "variant": "as-published",
+                "split": 0,
+                "status": "ok",
+                "backend": "numpy",
+                "dtype": "float64",
+            }
+            value = expected_score(first, second, weight)
+            rows.append({**common, "metric": "expected_score", "value": value, "unit": "1/y^2"})
+            value = divergence(first, second, weight)
+            rows.append({**common, "metric": "kl", "value": value, "unit": "nats"})
+        y = np.linspace(-4.0, 4.0, 401)
+        arrays |= {
+            f"{name}/y": y,
+            f"{name}/p_A": first.density(y),
+            f"{name}/p_B": second.density(y),
+            f"{name}/q": mixture(first, second, SHOWN_WEIGHT)(y),
+        }
+    info = {
+        "source": "kcef, appendix D, figure 3",
+        "quadrature": f"Gauss-Legendre, {NODES} nodes on each support",
+        "shown_weight": SHOWN_WEIGHT,
+        "positive_share": POSITIVE_SHARE,
+    }
+    scores.write(out, rows, info, arrays)
+
+
+@cache
+def _gauss_legendre() -> tuple[np.ndarray, np.ndarray]:
+    return np.polynomial.legendre.leggauss(NODES)
+
+
+def _quadrature(support: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """Return Gauss-Legendre nodes and weights on an interval."""
+    nodes, weights = _gauss_legendre()
+    low, high = support
+    return 0.5 * (high - low) * nodes + 0.5 * (high + low), 0.5 * (high - low) * weights

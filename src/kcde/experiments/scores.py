@@ -1,0 +1,120 @@
+"""The tidy table that every experiment writes and every artefact reads."""
+
+import json
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from kcde.files import atomic
+
+COLUMNS = [
+    "experiment",
+    "dataset",
+    "dim",
+    "setting",
+    "method",
+    "variant",
+    "split",
+    "n_train",
+    "n_test",
+    "metric",
+    "value",
+    "stderr",
+    "unit",
+    "seconds",
+    "status",
+    "detail",
+    "backend",
+    "dtype",
+    "seed",
+]
+
+STATUSES = ("ok", "failed", "not-run")
+
+
+def setting(**axes: object) -> str:
+    """Return the canonical JSON of an experiment's axes (sorted keys, no blanks)."""
+    return json.dumps(axes, sort_keys=True, separators=(",", ":"))
+
+
+def write(
+    path: str | Path,
+    rows: Sequence[Mapping],
+    info: Mapping,
+    arrays: Mapping[str, np.ndarray] | None = None,
+) -> None:
+    """Write one job's scores: `path` (CSV), and beside it `.json` and `.npz`.
+
+    The CSV is written last: where it stands, the other two stand as well.
+
+    Parameters
+    ----------
+    path
+        The CSV, `results/<scale>/<experiment>/<dataset>/<method>.csv`.
+    rows
+        One mapping a (split, metric), with keys among `COLUMNS`; missing keys become empty cells.
+    info
+        Chosen hyper-parameters, data sha256, code digest; versions are added.
+    arrays
+        Samples, curves and per-point log densities.
+
+    Raises
+    ------
+    ValueError
+        If a row has a key that is not a column, or a status that is not known.
+    """
+    path = Path(path)
+    for row in rows:
+        if unknown := set(row) - set(COLUMNS):
+            raise ValueError(f"a score row has unknown columns {sorted(unknown)}; known: {COLUMNS}")
+        if row["status"] not in STATUSES:
+            raise ValueError(f"a score row has status {row['status']!r}; known: {STATUSES}")
+    with atomic(path.with_suffix(".npz")) as temporary:
+        np.savez_compressed(temporary, **(arrays or {}))
+    with atomic(path.with_suffix(".json")) as temporary:
+        text = json.dumps({**info, "versions": _versions()}, indent=1, sort_keys=True)
+        temporary.write_text(text + "\n")
+    with atomic(path) as temporary:
+        frame = pd.DataFrame(rows, columns=COLUMNS)
+        frame.to_csv(temporary, index=False, float_format="%.10g")
+
+
+def read(paths: Iterable[str | Path]) -> pd.DataFrame:
+    """Read score files into one frame.
+
+    Parameters
+    ----------
+    paths
+        Files written by `write`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With the columns `COLUMNS`; `detail` is "" where nothing was said.
+
+    Raises
+    ------
+    ValueError
+        If a file does not have the columns of a score table.
+    """
+    frames = []
+    for path in paths:
+        frame = pd.read_csv(path, dtype={"setting": str, "detail": str})
+        if list(frame.columns) != COLUMNS:
+            raise ValueError(
+                f"{path} is not a score table: its columns are {list(frame.columns)}, "
+                f"expected {COLUMNS}; delete it and run its job again"
+            )
+        frames.append(frame)
+    if not frames:
+        return pd.DataFrame(columns=COLUMNS)
+    return pd.concat(frames, ignore_index=True).fillna({"detail": "", "setting": "{}"})
+
+
+def _versions() -> dict[str, str]:
+    packages = ("kcde", "numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}

@@ -1,0 +1,97 @@
+"""Two methods on the same splits: paired t-test and paired Wilcoxon test, both two-sided."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+# Differences that vary by less than this share are one number up to rounding.
+_CONSTANT = 1e-12
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """The outcome of a paired test of `first` against `second`.
+
+    Attributes
+    ----------
+    p_value
+        Two-sided; 1 where all differences are zero or fewer than two pairs are left.
+    sign
+        -1 where `first` is lower, +1 where it is higher, 0 where neither: by the mean difference
+        (t-test) or the signed rank sum (Wilcoxon).
+    n
+        Pairs used.
+    dropped
+        Pairs left out because either value is not finite.
+    """
+
+    p_value: float
+    sign: int
+    n: int
+    dropped: int
+
+
+def paired_t_test(first: np.ndarray, second: np.ndarray) -> PairedTest:
+    """Test whether two methods have the same mean over the same splits.
+
+    Parameters
+    ----------
+    first, second
+        Shape (n,), one value a split, aligned by split; NaN or infinite where the split failed.
+
+    Returns
+    -------
+    PairedTest
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or are not one-dimensional.
+    """
+    difference, dropped = _differences(first, second)
+    n = len(difference)
+    if n < 2 or not np.any(difference):
+        return PairedTest(1.0, 0, n, dropped)
+    sign = int(np.sign(difference.mean()))
+    if np.ptp(difference) <= _CONSTANT * abs(difference[0]):  # t is infinite
+        return PairedTest(0.0, sign, n, dropped)
+    return PairedTest(float(stats.ttest_1samp(difference, 0.0).pvalue), sign, n, dropped)
+
+
+def paired_wilcoxon(first: np.ndarray, second: np.ndarray) -> PairedTest:
+    """Test by signed ranks, which one exploding split cannot dominate.
+
+    Parameters
+    ----------
+    first, second
+        Shape (n,), one value a split, aligned by split; NaN or infinite where the split failed.
+
+    Returns
+    -------
+    PairedTest
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or are not one-dimensional.
+    """
+    difference, dropped = _differences(first, second)
+    n = len(difference)
+    moved = difference[difference != 0]
+    if n < 2 or not len(moved):
+        return PairedTest(1.0, 0, n, dropped)
+    signed_ranks = np.sign(moved) * stats.rankdata(np.abs(moved))
+    p_value = float(stats.wilcoxon(difference).pvalue)
+    return PairedTest(p_value, int(np.sign(signed_ranks.sum())), n, dropped)
+
+
+def _differences(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, int]:
+    first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ValueError(
+            f"first and second must be one value a split each, of the same shape (n,); "
+            f"got {first.shape} and {second.shape}"
+        )
+    usable = np.isfinite(first) & np.isfinite(second)
+    return (first - second)[usable], int((~usable).sum())

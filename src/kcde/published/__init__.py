@@ -1,0 +1,42 @@
+"""What the four papers report: 142 numbers, 43 claims, and the causes found of deviations."""
+
+from pathlib import Path
+
+import pandas as pd
+
+_HERE = Path(__file__).parent
+
+
+def values() -> pd.DataFrame:
+    """Return the published numbers, in the order of the papers.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `paper,artefact,dataset,method,metric,value,spread,unit,note`, one row a number;
+        `value` is NaN where the paper prints N/A, `spread` where it prints none.
+    """
+    frame = pd.read_csv(_HERE / "published_values.csv")
+    return frame.fillna({"unit": "", "note": ""})
+
+
+def claims() -> pd.DataFrame:
+    """Return the published claims.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `paper,claim,artefact,statement,test`; `test` is how the claim is decided.
+    """
+    return pd.read_csv(_HERE / "claims.csv", dtype=str)
+
+
+def causes() -> pd.DataFrame:
+    """Return why numbers of ours deviate, as far as found.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `paper,artefact,dataset,method,verdict,cause,evidence`; `*` stands for anything.
+    """
+    return pd.read_csv(_HERE / "causes.csv", dtype=str, keep_default_na=False)

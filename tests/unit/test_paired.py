@@ -1,0 +1,77 @@
+"""Paired tests: known values, symmetry, failed splits, ties."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from kcde.metrics import paired_t_test, paired_wilcoxon
+
+BOTH = pytest.mark.parametrize("test", [paired_t_test, paired_wilcoxon])
+
+
+@pytest.fixture
+def splits():
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=20)
+    return common + 0.1 * rng.normal(size=20), common + 0.3 + 0.1 * rng.normal(size=20)
+
+
+def test_t_test_is_two_sided_and_paired(splits):
+    first, second = splits
+    assert paired_t_test(first, second).p_value == pytest.approx(
+        stats.ttest_rel(first, second).pvalue
+    )
+    # Unpaired, the common part of the splits would hide the difference.
+    assert stats.ttest_ind(first, second).pvalue > 0.05 > paired_t_test(first, second).p_value
+
+
+def test_wilcoxon_agrees_with_scipy(splits):
+    first, second = splits
+    assert paired_wilcoxon(first, second).p_value == stats.wilcoxon(first, second).pvalue
+
+
+@BOTH
+def test_sign_turns_with_the_arguments(test, splits):
+    first, second = splits
+    assert test(first, second).sign == -1
+    assert test(second, first).sign == 1
+    assert test(first, second).p_value == pytest.approx(test(second, first).p_value)
+
+
+@BOTH
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_failed_splits_are_paired_out_and_counted(test, splits, bad):
+    first, second = (x.copy() for x in splits)
+    first[3], second[7] = bad, bad
+    keep = np.delete(np.arange(20), [3, 7])
+    result = test(first, second)
+    assert (result.n, result.dropped) == (18, 2)
+    assert result.p_value == test(first[keep], second[keep]).p_value
+
+
+@BOTH
+def test_equal_methods_are_not_told_apart(test):
+    same = np.arange(5.0)
+    assert (test(same, same).p_value, test(same, same).sign) == (1.0, 0)
+    assert test(np.full(4, np.nan), np.ones(4)).p_value == 1.0
+    assert test(np.ones(1), np.zeros(1)).p_value == 1.0
+
+
+def test_constant_difference_is_significant():
+    result = paired_t_test(np.full(5, 2.0), np.full(5, 1.0))
+    assert (result.p_value, result.sign) == (0.0, 1)
+
+
+def test_one_explosion_hides_a_difference_from_t_but_not_from_ranks(splits):
+    first, second = (x.copy() for x in splits)
+    first[0] = 1e4
+    assert paired_t_test(first, second).p_value > 0.05 > paired_wilcoxon(first, second).p_value
+    assert paired_wilcoxon(first, second).sign == -1
+
+
+@BOTH
+def test_wrong_shapes_are_refused(test):
+    with pytest.raises(ValueError, match=r"\(3,\) and \(4,\)"):
+        test(np.zeros(3), np.zeros(4))
+    with pytest.raises(ValueError, match="one value a split"):
+        test(np.zeros((2, 2)), np.zeros((2, 2)))

@@ -1,0 +1,265 @@
+"""Scorecard, drawing and claims: counts, copies, not-run, missing data, redrawing."""
+
+import json
+from dataclasses import replace
+
+import artefact_scores as made
+import numpy as np
+import pandas as pd
+import pytest
+
+from kcde import published
+from kcde.artefacts import claims, drawing, r_benchmark, registry, scorecard, tables
+from kcde.artefacts.declaration import Decision
+from kcde.cli import main
+
+TABLE1, TABLE2 = registry.ARTEFACTS["kcef/table1"], registry.ARTEFACTS["dde/table2"]
+COPIED = [
+    "geyser",
+    "caution",
+    "ftcollinssnow",
+    "highway",
+    "snowgeese",
+    "GAGurine",
+    "topo",
+    "CobarOre",
+    "mcycle",
+    "BigMac2003",
+]
+
+
+def published_scores(paper, artefact, methods, shift=0.0):
+    values = published.values()
+    here = values[(values["paper"] == paper) & (values["artefact"] == artefact)]
+    here = here[here["method"].isin(methods)].dropna(subset="value")
+    return {(r.dataset, r.method): made.around(r.value + shift) for r in here.itertuples()}
+
+
+@pytest.fixture
+def figures(tmp_path):
+    into = tmp_path / "figures"
+    cells = published_scores("kcef", "table1", ["KCEF", "LSCDE"])
+    drawing.make(TABLE1, made.files(tmp_path / "scores", cells), into)
+    cells = published_scores("dde", "table2", ["KCEF", "LSCDE", "epsilon-KDE"])
+    drawing.make(TABLE2, made.files(tmp_path / "scores", cells), into)
+    return into
+
+
+def test_every_number_and_claim_has_a_row_without_any_output(tmp_path):
+    card = scorecard.build(tmp_path)
+    assert list(card.columns) == scorecard.COLUMNS
+    assert (card["kind"] != "claim").sum() == 142
+    assert (card["kind"] == "claim").sum() == 43
+    assert set(card["verdict"]) == {"not-run"}
+    assert (card["reason"] != "").all()
+    assert card.loc[card["kind"] == "claim", "metric"].is_unique
+
+
+def test_copies_are_dde_cells_of_kcef_table1_counted_once(figures):
+    card = scorecard.build(figures)
+    copies = card[card["kind"] == "copy"]
+    assert len(copies) == 20
+    assert set(copies["paper"]) == {"dde"}
+    assert set(copies["method"]) == {"KCEF", "LSCDE"}
+    assert set(copies["dataset"]) == set(COPIED)
+    counts = scorecard.totals(card)
+    assert {paper: sum(counts[paper]["number"].values()) for paper in counts} == {
+        "kcef": 61,
+        "cdo": 5,
+        "jdl": 0,
+        "dde": 56,
+    }
+    assert counts["kcef"]["number"]["reproduced"] == 28
+    assert counts["dde"]["number"]["reproduced"] == 16 + 12 - 2
+
+
+def test_verdict_agrees_with_the_table_and_uses_as_published_only(figures, tmp_path):
+    card = scorecard.build(figures).set_index(["artefact", "dataset", "method"])
+    for name, folder in (("table1", "kcef"), ("table2", "dde")):
+        for _, row in tables.read(figures / folder / f"{name}.csv").iterrows():
+            mine = card[card["paper"] == folder].loc[(name, row["dataset"], row["method"])]
+            assert mine["verdict"] == row["verdict"]
+            assert mine["ours"] == row["mean"]
+    drawing.make(TABLE1, made.files(tmp_path / "x", {("geyser", "KCEF-LL"): [1.2]}), figures)
+    again = scorecard.build(figures)
+    numbers = again[(again["artefact"] == "table1") & (again["kind"] == "number")]
+    assert set(numbers["verdict"]) == {"not-run"}
+
+
+def test_too_many_failed_splits_count_as_failed(figures, tmp_path):
+    cells = {("geyser", "LSCDE"): [*made.around(0.7, 18), None, 50.0]}
+    drawing.make(TABLE1, made.files(tmp_path / "x", cells), figures)
+    card = scorecard.build(figures)
+    row = card[(card["artefact"] == "table1") & (card["failed"] > 0)].iloc[0]
+    assert row["verdict"] == "worse"
+    assert row["reason"].startswith("2 of 20 splits failed; ")
+    counts = scorecard.totals(card)["kcef"]["number"]
+    assert (counts["failed"], counts["worse"]) == (1, 0)
+
+
+def test_page_starts_with_a_line_a_paper(figures):
+    scorecard.write(scorecard.build(figures), figures)
+    lines = (figures / "scorecard.md").read_text().splitlines()
+    assert lines[2].startswith(
+        "- **kcef**: 61 numbers: 28 reproduced, 0 better, 0 worse, 0 failed, 33 not run; "
+    )
+    assert [line.split("**")[1] for line in lines[2:6]] == ["kcef", "dde", "cdo", "jdl"]
+    text = "\n".join(lines)
+    assert all(f"| {claim} |" in text for claim in published.claims()["claim"])
+
+
+def test_times_state_an_order_of_magnitude(figures, monkeypatch, tmp_path):
+    table1 = replace(TABLE2, name="table1", deciders={}, metric="mmd")
+    monkeypatch.setitem(registry.ARTEFACTS, "dde/table1", table1)
+    cells = {("ring", "DDE"): [0.037] * 3, ("ring", "KEF"): [17.3] * 3}
+    frame = made.frame(cells, "sampling_time", "s")
+    mmd = made.frame({key: [1.5, 1.6] for key in cells}, "mmd", "1e-3")
+    (figures / "dde").mkdir(exist_ok=True)
+    table1.build(table1, pd.concat([frame, mmd]), []).to_csv(
+        figures / "dde" / "table1.csv", index=False
+    )
+    card = scorecard.build(figures)
+    times = card[(card["metric"] == "sampling_time") & (card["dataset"] == "ring")]
+    assert times["ours"].tolist() == [0.1, 10.0]
+    assert times["stderr"].isna().all()
+    assert set(times["verdict"]) == {"reproduced"}
+
+
+def test_not_run_leaves_every_tracked_byte(figures, tmp_path):
+    before = {path: path.read_bytes() for path in figures.rglob("*") if path.is_file()}
+    cells = published_scores("kcef", "table1", ["KCEF"], shift=1.0)
+    paths = made.files(tmp_path / "again", cells)
+    paths.append(made.not_run(tmp_path / "again", "geyser", "LSCDE", "no network"))
+    paths.append(made.not_run(tmp_path / "again", "engel", "LSCDE", "no network"))
+    record = tmp_path / "record.json"
+    main_ok(["draw", "kcef/table1", "--scores", *paths, "--into", figures, "--record", record])
+    assert {path: path.read_bytes() for path in figures.rglob("*") if path.is_file()} == before
+    said = json.loads(record.read_text())
+    assert said["status"] == "not regenerated"
+    assert said["missing"] == ["engel", "geyser"]
+    assert said["reason"].startswith("no scores for engel, geyser: no network")
+    assert "KCDE_DATA_MIRROR" in said["remedy"]
+    # The same scores without the missing one do change the files.
+    drawing.make(TABLE1, paths[:-2], figures)
+    assert (figures / "kcef" / "table1.csv").read_bytes() != before[figures / "kcef/table1.csv"]
+
+
+def test_records_turn_verdicts_into_not_regenerated(figures, tmp_path):
+    paths = [made.not_run(tmp_path / "again", "geyser", "LSCDE")]
+    record = drawing.make(TABLE1, paths, figures)
+    drawing.write_record(record, tmp_path / "records" / "kcef" / "table1.json")
+    card = scorecard.build(figures, tmp_path / "records")
+    mine = card[(card["paper"] == "kcef") & (card["artefact"] == "table1")]
+    numbers = mine[mine["kind"] == "number"]
+    assert set(numbers["verdict"]) == {"not regenerated"}
+    assert numbers["reason"].str.contains("geyser").all()
+    k7 = mine[mine["metric"] == "K7"].iloc[0]
+    assert k7["verdict"] == "not-run"
+    assert k7["reason"].startswith("not regenerated: ")
+    others = card[(card["paper"] == "dde") & (card["artefact"] == "table2")]
+    assert "reproduced" in set(others["verdict"])
+    scorecard.write(card, figures)
+    assert (
+        "Not regenerated, 42 numbers: no scores for geyser"
+        in (figures / "scorecard.md").read_text()
+    )
+
+
+def test_redrawing_needs_the_csv_alone_and_gives_the_same_bytes(figures):
+    page = figures / "kcef" / "table1.md"
+    before = page.read_bytes()
+    page.unlink()
+    main_ok(["draw", "kcef/table1", "--into", figures])
+    assert page.read_bytes() == before
+
+
+def test_missing_csv_names_the_command_and_the_rest_is_drawn(figures, capsys):
+    (figures / "kcef" / "table1.csv").unlink()
+    page = figures / "dde" / "table2.md"
+    page.unlink()
+    with pytest.raises(SystemExit) as raised:
+        main(["draw", "all", "--into", str(figures)])
+    assert raised.value.code == 2
+    assert "python -m kcde draw kcef/table1 --scores" in capsys.readouterr().err
+    assert page.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["draw", "kcef/table9"], "no artefact is called"),
+        (["draw", "kcef", "--scores", "a.csv"], "names 2"),
+        (["draw", "kcef/table1", "--scores", "nowhere.csv"], "python -m kcde run r-benchmark"),
+        (["draw", "kcef/table1", "--record", "r.json"], "need --scores"),
+    ],
+)
+def test_errors_name_the_remedy(arguments, message, capsys, tmp_path):
+    with pytest.raises(SystemExit) as raised:
+        main([*arguments, "--into", str(tmp_path)])
+    assert raised.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_claims_of_other_artefacts_are_kept(tmp_path):
+    fig3 = registry.ARTEFACTS["kcef/fig3"]
+    claims.update(tmp_path, fig3, {"K11": Decision("holds", "a")})
+    claims.update(tmp_path, TABLE1, {"K7": Decision("fails", "b, c")})
+    claims.update(tmp_path, fig3, {"K11": Decision("fails", "d")})
+    table = claims.read(tmp_path, "kcef")
+    assert table.values.tolist() == [
+        ["K7", "table1", "fails", "b, c"],
+        ["K11", "fig3", "fails", "d"],
+    ]
+    card = scorecard.build(tmp_path)
+    assert card.set_index("metric").loc["K7", ["verdict", "reason"]].tolist() == ["fails", "b, c"]
+
+
+def k7(wins, losses):
+    names = list(dict.fromkeys(name for name, _ in published_scores("kcef", "table1", ["KCEF"])))
+    cells = {}
+    for k, name in enumerate(names):
+        shift = -0.5 if k < wins else 0.5 if k < wins + losses else 0.0
+        lscde = np.sin(np.arange(20.0))
+        tie = 0.1 * np.cos(np.pi * np.arange(20)) * (1 + np.arange(20) // 2)
+        cells[name, "LSCDE"] = list(lscde)
+        cells[name, "KCEF"] = list(lscde + (shift + 0.01 * np.arange(20) if shift else tie))
+    return cells
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "expected"), [(8, 0, "holds"), (11, 3, "holds"), (10, 3, "fails")]
+)
+def test_k7_counts_significant_wins_minus_losses(wins, losses, expected):
+    decision = r_benchmark.kcef_beats_lscde(made.frame(k7(wins, losses)))
+    assert decision.verdict == expected
+    assert f"{wins} significant wins, {losses} losses" in decision.reason
+
+
+def test_k7_is_undecided_on_missing_data_sets():
+    cells = k7(14, 0)
+    del cells["geyser", "KCEF"]
+    decision = r_benchmark.kcef_beats_lscde(made.frame(cells))
+    assert decision.verdict == "undecided"
+    assert "geyser" in decision.reason
+
+
+@pytest.mark.parametrize(
+    ("cpus", "crabs", "others", "expected"),
+    [(6, 5, 0, "holds"), (6, 1, 0, "fails"), (6, 5, 8, "fails"), (0, 0, 0, "fails")],
+)
+def test_d6_compares_the_share_of_failed_splits(cpus, crabs, others, expected):
+    failed = {"cpus": cpus, "crabs": crabs}
+    names = dict.fromkeys(name for name, _ in published_scores("dde", "table2", ["LSCDE"]))
+    cells = {}
+    for name in names:
+        k = failed.get(name, others)
+        cells[name, "KCEF"] = [None, 300.0, *[np.nan] * 18][:k] + made.around(1.0, 20 - k)
+    decision = r_benchmark.kcef_unstable(made.frame(cells))
+    assert decision.verdict == expected
+    assert f"cpus {cpus} of 20, crabs {crabs} of 20" in decision.reason
+
+
+def main_ok(arguments):
+    with pytest.raises(SystemExit) as finished:
+        main([str(argument) for argument in arguments])
+    assert finished.value.code == 0

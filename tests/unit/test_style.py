@@ -1,0 +1,87 @@
+"""Figures: a colour a method that any reader can tell, and the same bytes every time."""
+
+import hashlib
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from kcde import published
+from kcde.artefacts import drawing, registry, style
+from kcde.experiments import failure_case
+
+# Machado, Oliveira and Fernandes (2009), full deficiency, in linear RGB.
+DEFICIENCIES = {
+    "none": np.eye(3),
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+}
+TOGETHER = {
+    "kcef": ["KCEF", "KCEF-LL", "LSCDE", "NADE", "KEF"],
+    "dde": ["DDE", "KCEF", "KCEF-LL", "epsilon-KDE", "LSCDE", "KEF"],
+    "cdo": ["CDO", "GP", "CondRealNVP", "CondMAF", "LSCDE"],
+    "jdl": ["JDL", "JPDL", "CME", "KLR"],
+}
+
+
+def lab(colour, deficiency):
+    rgb = np.array([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    linear = np.clip(np.array(DEFICIENCIES[deficiency]) @ linear, 0, 1)
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    x, y, z = np.cbrt(np.array(to_xyz) @ linear / np.array([0.9505, 1.0, 1.089]))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("paper", TOGETHER)
+@pytest.mark.parametrize("deficiency", DEFICIENCIES)
+def test_methods_of_a_figure_can_be_told_apart(paper, deficiency):
+    for one, other in itertools.combinations(TOGETHER[paper], 2):
+        distance = np.linalg.norm(
+            lab(style.COLOURS[one], deficiency) - lab(style.COLOURS[other], deficiency)
+        )
+        assert distance > 14, (one, other, distance)
+
+
+def test_every_published_method_has_one_colour():
+    values = published.values()
+    names = set(values.loc[values["metric"] != "p_value", "method"])
+    for name in [*names, *registry.ARTEFACTS["dde/table2"].methods, "JDL", "JPDL", "CME", "KLR"]:
+        assert style.line(name)["color"] in style.COLOURS.values()
+    assert len(set(style.COLOURS.values())) == len(style.COLOURS)
+    assert style.line("KCEF-F") == style.line("KCEF")
+    assert style.line("KCEF-M") == {"color": style.COLOURS["KCEF"], "linestyle": "--"}
+    with pytest.raises(ValueError, match="add it to COLOURS"):
+        style.line("nobody")
+
+
+def test_same_csv_same_bytes_in_another_process(tmp_path):
+    failure_case.run(tmp_path / "f.csv")
+    drawing.make(registry.ARTEFACTS["kcef/fig3"], [tmp_path / "f.csv"], tmp_path)
+    stem = tmp_path / "kcef" / "fig3"
+    before = digests(stem)
+    for suffix in (".png", ".pdf"):
+        stem.with_suffix(suffix).unlink()
+    command = [sys.executable, "-m", "kcde", "draw", "kcef/fig3", "--into", str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True)
+    assert digests(stem) == before
+    png = stem.with_suffix(".png").read_bytes()
+    assert b"Software" not in png
+    assert b"CreationDate" not in stem.with_suffix(".pdf").read_bytes()
+
+
+def digests(stem):
+    return [
+        hashlib.sha256(stem.with_suffix(suffix).read_bytes()).hexdigest()
+        for suffix in (".csv", ".png", ".pdf")
+    ]

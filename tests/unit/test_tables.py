@@ -1,0 +1,242 @@
+"""Tables: the verdict rule on both sides of every limit, best method, page, causes."""
+
+import math
+
+import artefact_scores as made
+import numpy as np
+import pytest
+
+from kcde import published
+from kcde.artefacts import causes, drawing, markdown, registry, tables, verdicts
+from kcde.artefacts.declaration import TABLE_COLUMNS
+from kcde.artefacts.verdicts import Published, Summary, judge, summarise
+from kcde.experiments import scores
+
+TABLE1, TABLE2 = registry.ARTEFACTS["kcef/table1"], registry.ARTEFACTS["dde/table2"]
+
+
+def cell(mean, stderr=0.0, n=20, failed=0):
+    return Summary(mean, mean, stderr, stderr, n, failed)
+
+
+def verdict(ours, published, metric=made.METRIC):
+    return judge(metric, "M", {"M": ours}, {"M": published})
+
+
+@pytest.mark.parametrize(
+    ("mean", "expected"),
+    [
+        (1.04, "reproduced"),
+        (0.94, "reproduced"),
+        (1.0401, "worse"),
+        (0.9399, "better"),
+        (math.nan, "worse"),
+    ],
+)
+def test_floor_is_five_hundredths_of_a_nat(mean, expected):
+    assert verdict(cell(mean), Published(0.99)) == expected
+
+
+def test_tolerance_is_two_standard_errors_of_both():
+    assert verdict(cell(1.19, stderr=0.1), Published(1.0)) == "reproduced"
+    assert verdict(cell(1.21, stderr=0.1), Published(1.0)) == "worse"
+    spread = 0.1 * math.sqrt(20)
+    assert verdict(cell(1.19), Published(1.0, spread, over_splits=True)) == "reproduced"
+    assert verdict(cell(1.21), Published(1.0, spread, over_splits=True)) == "worse"
+    assert verdict(cell(1.19), Published(1.0, spread, over_splits=False)) == "worse"
+
+
+@pytest.mark.parametrize("metric", ["mmd", "smae"])
+def test_relative_floor_is_a_tenth(metric):
+    assert verdict(cell(0.0299), Published(0.0272), metric) == "reproduced"
+    assert verdict(cell(0.0300), Published(0.0272), metric) == "worse"
+    assert verdict(cell(0.0244), Published(0.0272), metric) == "better"
+
+
+def test_more_than_one_failed_split_in_twenty_is_not_reproduced():
+    assert verdict(cell(1.0, failed=1), Published(1.0)) == "reproduced"
+    assert verdict(cell(1.0, failed=2), Published(1.0)) == "worse"
+    assert verdict(cell(1.0, n=19, failed=1), Published(1.0)) == "worse"
+
+
+def test_p_values_by_side_and_published_na():
+    assert verdict(cell(0.04), Published(0.001), "p_value") == "reproduced"
+    assert verdict(cell(0.06), Published(0.001), "p_value") == "different"
+    assert verdict(cell(1.0), Published(math.nan)) == "published-na"
+
+
+@pytest.mark.parametrize(
+    ("fast", "slow", "expected"),
+    [
+        (1.0, 100.0, "reproduced"),
+        (1.0, 51.0, "reproduced"),
+        (1.0, 49.0, "different"),
+        (1.0, 9000.0, "reproduced"),
+    ],
+)
+def test_times_are_judged_as_ratios(fast, slow, expected):
+    ours = {"DDE": cell(fast), "KEF": cell(slow)}
+    published = {"DDE": Published(0.1), "KEF": Published(10.0)}
+    assert {judge("sampling_time", name, ours, published) for name in ours} == {expected}
+    alone = {"DDE": cell(fast)}
+    assert judge("sampling_time", "DDE", alone, published) == "not-run"
+
+
+def test_one_exploding_split_does_not_widen_its_own_tolerance():
+    values = np.array(made.around(1.0))
+    exploded = values.copy()
+    exploded[0] = 1000.0
+    summary = summarise(exploded, "nats")
+    assert summary.failed == 1
+    assert summary.mean > 50
+    assert summary.stderr == pytest.approx(
+        1.4826 * np.median(np.abs(exploded - np.median(exploded))) / math.sqrt(20)
+    )
+    # Uncapped, two standard errors would cover the whole difference.
+    assert summary.std / math.sqrt(20) * 2 > summary.mean - 1.0
+    assert verdict(summary, Published(1.0)) == "worse"
+
+
+def test_spread_below_the_cap_is_kept():
+    values = np.array([0.0, 0.0, 1.0, 1.0])
+    summary = summarise(values, "nats")
+    assert summary.stderr == pytest.approx(values.std(ddof=1) / 2)
+
+
+def test_failed_counts_non_finite_and_above_twenty_nats():
+    values = np.array([1.0, np.nan, np.inf, 20.0, 20.1, 2.0])
+    assert summarise(values, "nats").failed == 3
+    assert summarise(values, "draws").failed == 2
+    assert summarise(values, "nats").mean == pytest.approx((1 + 20 + 20.1 + 2) / 4)
+    assert math.isnan(summarise(np.full(3, np.nan), "nats").mean)
+    assert summarise(np.array([1.5]), "nats").mean == 1.5
+
+
+def build(cells, artefact=TABLE1):
+    table = tables.build(artefact, made.frame(cells), [])
+    return table.set_index(["dataset", "method"])
+
+
+def test_columns_order_and_published_values():
+    table = tables.build(
+        TABLE1,
+        made.frame(
+            {
+                ("geyser", "LSCDE"): made.around(0.7),
+                ("geyser", "KCEF"): made.around(2.0),
+                ("caution", "KCEF-LL"): made.around(0.9),
+                ("caution", "KCEF"): made.around(0.99),
+            }
+        ),
+        [],
+    )
+    assert list(table.columns) == list(TABLE_COLUMNS)
+    assert list(zip(table["dataset"], table["method"], strict=True)) == [
+        ("caution", "KCEF"),
+        ("caution", "KCEF-LL"),
+        ("geyser", "KCEF"),
+        ("geyser", "LSCDE"),
+    ]
+    assert table["verdict"].fillna("").tolist() == ["reproduced", "", "worse", "reproduced"]
+    assert table["published_mean"].tolist()[2:] == [1.21, 0.7]
+    assert table["difference"][2] == pytest.approx(0.79)
+    assert math.isnan(table["published_mean"][1])  # a variant of ours answers no published number
+
+
+def test_published_spread_counts_only_where_it_is_over_splits():
+    cells = {("highway", "epsilon-KDE"): made.around(2.5, width=0.01)}
+    row = build(cells, TABLE2).loc[("highway", "epsilon-KDE")]
+    assert abs(row["difference"]) < 2 * 0.64 / math.sqrt(20)
+    assert row["verdict"] == "reproduced"
+    cells = {("highway", "LSCDE"): made.around(2.09, width=0.01)}
+    assert build(cells, TABLE1).loc[("highway", "LSCDE"), "verdict"] == "worse"
+
+
+def test_best_is_lowest_or_not_told_from_it():
+    wave = list(1.0 + np.sin(np.arange(20)))
+    close = [value + (0.3 if k % 2 else -0.28) for k, value in enumerate(wave)]
+    far = [value + 0.5 + 0.01 * k for k, value in enumerate(wave)]
+    table = build({("engel", "KCEF"): wave, ("engel", "KCEF-LL"): close, ("engel", "LSCDE"): far})
+    assert table["best"].tolist() == [True, True, False]
+    assert table["p_value"].tolist()[0] == 1.0
+    assert table["p_value"].tolist()[1] > 0.05 > table["p_value"].tolist()[2]
+
+
+def test_method_with_a_failed_split_is_not_best():
+    low = made.around(0.5)
+    table = build({("engel", "KCEF"): [*low[:-1], None], ("engel", "LSCDE"): made.around(1.0)})
+    assert table["best"].tolist() == [False, True]
+    assert table["failed"].tolist() == [1, 0]
+
+
+def test_made_up_data_sets_have_no_published_columns():
+    row = build({("smoke-linear", "KCEF"): made.around(1.0, 3)}).iloc[0]
+    assert row[["published_mean", "published_std", "difference", "verdict"]].isna().all()
+
+
+def test_split_given_twice_is_refused():
+    twice = made.frame({("geyser", "KCEF"): [1.0]})
+    with pytest.raises(ValueError, match="geyser, KCEF occurs twice"):
+        tables.build(TABLE1, twice.loc[[0, 0]], [])
+    with pytest.raises(ValueError, match="needs scores with the metric"):
+        tables.build(TABLE1, twice.assign(metric="kl"), [])
+
+
+def test_other_metrics_follow_without_verdict(tmp_path):
+    cells = {("geyser", "KCEF"): made.around(1.21)}
+    paths = made.files(tmp_path, cells)
+    extra = made.rows_of("geyser", "KCEF", [0.002, -0.001], "importance_error")
+    extra += made.rows_of("geyser", "KCEF", [10000, 10000], "importance_samples", "draws")
+    scores.write(tmp_path / "extra.csv", extra, {})
+    drawing.make(TABLE1, [*paths, tmp_path / "extra.csv"], tmp_path)
+    table = tables.read(tmp_path / "kcef" / "table1.csv")
+    assert table["metric"].tolist() == [
+        made.METRIC,
+        "importance_error",
+        "importance_samples",
+    ]
+    assert table["verdict"].tolist() == ["reproduced", "", ""]
+    page = (tmp_path / "kcef" / "table1.md").read_text()
+    assert "with 10000 draws" in page
+    assert "at most 0.0005 nats (geyser, KCEF)" in page
+
+
+def test_page_shows_bold_median_failures_published_and_cause(tmp_path):
+    exploding = made.around(1.2)
+    exploding[0] = 300.0
+    cells = {
+        ("geyser", "KCEF"): exploding,
+        ("geyser", "LSCDE"): made.around(0.7),
+        ("smoke", "KCEF"): [None] * 20,
+    }
+    drawing.make(TABLE1, made.files(tmp_path, cells), tmp_path)
+    page = (tmp_path / "kcef" / "table1.md").read_text()
+    assert "| geyser | 16.14 ± 66.81 (1.21) †1 | 1.21 ± 0.04 ▼ | **0.70 ± 0.06** |" in page
+    assert "| smoke | – †20 |" in page
+    assert "20 splits" in page
+    assert "**LSCDE**: as published" in page
+    assert "NADE (14)" in page
+    assert causes.cause_of("kcef", "table1", "geyser", "KCEF", "worse") in page
+
+
+def test_causes_most_specific_wins_and_stale_ones_never_show():
+    def cause(*cell):
+        return causes.cause_of("kcef", "table1", *cell)
+
+    assert "different bandwidths" in cause("mcycle", "KCEF", "worse")
+    assert "exploding" in cause("geyser", "KCEF", "worse")
+    assert "different bandwidths" not in cause("mcycle", "KCEF", "better")
+    assert cause("geyser", "NADE", "worse") == causes.UNKNOWN
+    assert causes.cause_of("cdo", "table3", "rough-terrain", "CDO", "worse") == causes.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.005, "1.00"), (-0.07, "−0.07"), (2400.4, "2400"), (3e7, "3.0e+07"), (math.nan, "–")],
+)
+def test_numbers_are_short(value, text):
+    assert markdown.number(value) == text
+
+
+def test_every_rule_has_a_published_metric():
+    assert set(verdicts.RULES) == set(published.values()["metric"])
