@@ -1,0 +1,271 @@
+"""Conditional densities on the R benchmark data (kcef, table 1; dde, table 2).
+
+Each data set is split at random into halves, twenty times; x and y are standardised by the
+training half; the score is the negative log likelihood of the standardised y, averaged over the
+test half (kcef, section 4; dde, section 6).
+"""
+
+import json
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from kcde.arrays import asarray, resolve_backend, take_rows, to_numpy
+from kcde.datasets.loaders import Dataset, load
+from kcde.estimators import Standardised, estimator_class
+from kcde.experiments import scores
+from kcde.provenance import digest
+from kcde.seeding import rng_of, seed_of
+
+log = logging.getLogger(__name__)
+
+EXPERIMENT = "r_benchmark"
+METRIC = "negative_log_likelihood"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One method on one data set, all splits.
+
+    Parameters
+    ----------
+    dataset, method, variant
+        As in the score table.
+    estimator
+        Class name.
+    options
+        Constructor arguments.
+    splits
+        How many random half/half splits.
+    importance_samples
+        Draws for log Z where the estimator needs it.
+    tuning_rows
+        At most so many rows take part in a likelihood selection; None: all.
+    backend
+        "auto", "numpy" or "cupy".
+    """
+
+    dataset: str
+    method: str
+    estimator: str
+    variant: str = "as-published"
+    options: Mapping = field(default_factory=dict)
+    splits: int = 20
+    importance_samples: int = 10_000
+    tuning_rows: int | None = None
+    backend: str = "auto"
+
+
+def half_split(dataset: str, split: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the training rows, the first n//2 of a shuffle, and the test rows.
+
+    The shuffle depends on the data set's name and the split's number alone.
+    """
+    order = rng_of("split", dataset, split).permutation(n)
+    return order[: n // 2], order[n // 2 :]
+
+
+def run(job: Job, out: Path, data_dir: Path, *, catalogue=None, record: Path | None = None) -> None:
+    """Run one job and write its scores.
+
+    Parameters
+    ----------
+    job
+        What to run.
+    out
+        The score CSV; `.json` and `.npz` are written beside it.
+    data_dir
+        Where the raw data are.
+    catalogue
+        A catalogue other than the project's own.
+    record
+        What `fetch` wrote; where it says that the data are unavailable, every split is a
+        `not-run` row.
+
+    Raises
+    ------
+    ValueError
+        If an option is not known to the estimator, or the number of splits is not positive.
+    RuntimeError
+        If the backend is "cupy" and there is no GPU.
+    """
+    if job.splits < 1:
+        raise ValueError(f"splits must be at least 1; got {job.splits}")
+    backend = resolve_backend(job.backend)
+    make_estimator(job, 0)
+    status = json.loads(record.read_text()) if record else {"status": "available"}
+    if status["status"] != "available":
+        _write_not_run(job, out, backend, status.get("remedy", ""))
+        return
+    data = load(job.dataset, data_dir, catalogue=catalogue)
+    rows, chosen, arrays = [], [], {}
+    started = time.perf_counter()
+    for split in range(job.splits):
+        outcome = run_split(job, data, split, backend)
+        rows += outcome.rows
+        chosen.append(outcome.chosen)
+        for name, values in outcome.arrays.items():
+            arrays.setdefault(name, {})[split] = values
+        left = (time.perf_counter() - started) / (split + 1) * (job.splits - split - 1)
+        log.info(
+            "%s %s: split %d/%d, about %.0f s left",
+            job.dataset,
+            job.method,
+            split + 1,
+            job.splits,
+            left,
+        )
+    stacked = {name: _stack(parts, job.splits) for name, parts in arrays.items()}
+    scores.write(out, rows, _info(job, data, chosen, backend), stacked)
+
+
+@dataclass
+class Outcome:
+    """What one split gives: score rows, chosen hyper-parameters, per-point arrays."""
+
+    rows: list
+    chosen: dict = field(default_factory=dict)
+    arrays: dict = field(default_factory=dict)
+
+
+def make_estimator(job: Job, split: int):
+    """Return the unfitted estimator of one split.
+
+    Raises
+    ------
+    ValueError
+        If the class does not know one of the options.
+    """
+    cls = estimator_class(job.estimator)
+    known = cls._get_param_names()
+    if unknown := sorted(set(job.options) - set(known)):
+        raise ValueError(
+            f"method {job.method}: {job.estimator} has no option {', '.join(unknown)}; "
+            f"it has {', '.join(known)}"
+        )
+    options = dict(job.options)
+    if "random_state" in known:
+        options["random_state"] = _seed(job.dataset, split)
+    if options.get("selection") == "likelihood" and "tuning_rows" in known:
+        options.setdefault("tuning_rows", job.tuning_rows)
+    return cls(**options)
+
+
+def run_split(job: Job, data: Dataset, split: int, backend: str) -> Outcome:
+    """Fit and score one split; a numerical failure is a row that says why."""
+    train, test = half_split(job.dataset, split, data.X.shape[0])
+    X, Y = asarray(data.X, backend), asarray(data.Y, backend)
+    started = time.perf_counter()
+    try:
+        model = Standardised(make_estimator(job, split)).fit(
+            take_rows(X, train), take_rows(Y, train)
+        )
+        metrics, arrays = _evaluate(job, model, take_rows(X, test), take_rows(Y, test), split)
+    except (ValueError, np.linalg.LinAlgError, FloatingPointError) as error:
+        row = _row(job, split, backend, len(train), len(test), METRIC, np.nan, np.nan, "nats")
+        return Outcome([row | {"status": "failed", "detail": f"{type(error).__name__}: {error}"}])
+    seconds = time.perf_counter() - started
+    common = (job, split, backend, len(train), len(test))
+    rows = [
+        _row(*common, *metric) | {"seconds": seconds, "dim": data.X.shape[1]} for metric in metrics
+    ]
+    arrays["test_rows"] = test
+    return Outcome(rows, _chosen(model), arrays)
+
+
+def _evaluate(job: Job, model: Standardised, X, Y, split: int):
+    """Return (metric, value, stderr, unit) tuples and per-point arrays, for standardised y."""
+    inner, X, Y = model.estimator_, model.transform_x(X), model.transform_y(Y)
+    if not hasattr(inner, "log_normaliser"):
+        log_density = to_numpy(inner.log_density(X, Y))
+        return [(METRIC, -log_density.mean(), 0.0, "nats")], {"log_density": log_density}
+    log_f = to_numpy(inner.log_unnormalized(X, Y))
+    rng = rng_of("importance", job.dataset, split)
+    drawn = inner.log_normaliser(X, method="importance", n_samples=job.importance_samples, rng=rng)
+    exact = inner.log_normaliser(X, method="quadrature")
+    log_z, size = to_numpy(drawn.log_z), to_numpy(drawn.effective_sample_size)
+    reference = to_numpy(exact.log_z)
+    error = drawn.mean_stderr
+    metrics = [
+        (METRIC, (log_z - log_f).mean(), error, "nats"),
+        (f"{METRIC}_quadrature", (reference - log_f).mean(), exact.mean_stderr, "nats"),
+        ("importance_error", (log_z - reference).mean(), error, "nats"),
+        ("effective_sample_size", size.min(), np.nan, "samples"),
+        ("importance_samples", job.importance_samples, np.nan, "samples"),
+    ]
+    arrays = {
+        "log_density": log_f - log_z,
+        "log_density_quadrature": log_f - reference,
+        "log_z_stderr": to_numpy(drawn.stderr),
+        "effective_sample_size": size,
+    }
+    return metrics, arrays
+
+
+def _row(job, split, backend, n_train, n_test, metric, value, stderr, unit) -> dict:
+    finite = bool(np.isfinite(value))
+    return {
+        "experiment": EXPERIMENT,
+        "dataset": job.dataset,
+        "setting": scores.setting(),
+        "method": job.method,
+        "variant": job.variant,
+        "split": split,
+        "n_train": n_train,
+        "n_test": n_test,
+        "metric": metric,
+        "value": float(value) if finite else np.nan,
+        "stderr": float(stderr),
+        "unit": unit,
+        "status": "ok" if finite else "failed",
+        "detail": "" if finite else f"{metric} is {value}",
+        "backend": backend,
+        "dtype": "float64",
+        "seed": _seed(job.dataset, split),
+    }
+
+
+def _seed(dataset: str, split: int) -> int:
+    """Return a seed of (data set, split) alone, small enough to survive any CSV reader."""
+    return seed_of("split", dataset, split) % 2**32
+
+
+def _chosen(model: Standardised) -> dict:
+    inner = model.estimator_
+    names = [f"{name}_" for name in inner.get_params()] + ["jitter_"]
+    values = {name[:-1]: getattr(inner, name) for name in names if hasattr(inner, name)}
+    return {name: np.asarray(value).tolist() for name, value in values.items()} | {
+        "dropped": model.dropped_
+    }
+
+
+def _info(job: Job, data: Dataset | None, chosen: list, backend: str) -> dict:
+    estimator = type(make_estimator(job, 0)).__module__
+    return {
+        "job": {**vars(job), "options": dict(job.options)},
+        "backend": backend,
+        "chosen": chosen,
+        "data_sha256": data.sha256 if data else None,
+        "code": digest(__name__, estimator),
+    }
+
+
+def _stack(parts: dict[int, np.ndarray], splits: int) -> np.ndarray:
+    """Stack per-split arrays; a failed split is a row of NaN (of -1 for row numbers)."""
+    example = next(iter(parts.values()))
+    blank = np.full_like(example, -1 if example.dtype.kind == "i" else np.nan)
+    return np.stack([parts.get(split, blank) for split in range(splits)])
+
+
+def _write_not_run(job: Job, out: Path, backend: str, remedy: str) -> None:
+    detail = f"data set {job.dataset} is unavailable; {remedy}".rstrip("; ")
+    missing = {"n_train": np.nan, "n_test": np.nan, "status": "not-run", "detail": detail}
+    rows = [
+        _row(job, split, backend, 0, 0, METRIC, np.nan, np.nan, "nats") | missing
+        for split in range(job.splits)
+    ]
+    scores.write(out, rows, _info(job, None, [], backend))

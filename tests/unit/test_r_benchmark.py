@@ -1,0 +1,152 @@
+import json
+
+import numpy as np
+import pytest
+
+from kcde.datasets import fetch
+from kcde.datasets.synthetic import write_smoke_data
+from kcde.estimators import KCEF, LSCDE
+from kcde.experiments import scores
+from kcde.experiments.r_benchmark import METRIC, Job, half_split, make_estimator, run
+
+QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.01}
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory):
+    """The folder of the smoke data, with its catalogue."""
+    folder = tmp_path_factory.mktemp("mirror")
+    return folder, write_smoke_data(folder)
+
+
+@pytest.fixture
+def launch(smoke, tmp_path):
+    """Run a job on smoke data; return the score frame and the info."""
+    folder, catalogue = smoke
+
+    def run_job(method="KCEF", estimator="KCEF", options=QUICK, name="out", **axes):
+        out = tmp_path / f"{name}.csv"
+        job = Job("smoke-linear", method, estimator, options=options, **{"splits": 3, **axes})
+        run(job, out, folder, catalogue=catalogue)
+        return scores.read([out]), json.loads(out.with_suffix(".json").read_text())
+
+    return run_job
+
+
+def test_halves_depend_on_data_set_and_split_alone():
+    train, test = half_split("geyser", 3, 9)
+    assert len(train) == 4
+    np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(9))
+    np.testing.assert_array_equal(train, half_split("geyser", 3, 9)[0])
+    assert not np.array_equal(train, half_split("geyser", 4, 9)[0])
+    assert not np.array_equal(train, half_split("caution", 3, 9)[0])
+
+
+def test_scores_say_what_the_arrays_hold(launch, tmp_path):
+    frame, _ = launch()
+    arrays = np.load(tmp_path / "out.npz")
+    values = frame[frame.metric == METRIC].sort_values("split")["value"]
+    np.testing.assert_allclose(values, -arrays["log_density"].mean(axis=1), rtol=1e-9)
+    error = frame[frame.metric == "importance_error"]
+    exact = frame[frame.metric == f"{METRIC}_quadrature"]["value"].to_numpy()
+    np.testing.assert_allclose(values.to_numpy() - exact, error["value"], atol=1e-8)
+    assert (error["value"].abs() < 5 * error["stderr"]).all()
+    assert (frame[frame.metric == "effective_sample_size"]["value"] > 100).all()
+
+
+def test_score_is_that_of_a_standardised_fit_by_hand(launch, smoke):
+    from kcde.datasets.loaders import load
+
+    folder, catalogue = smoke
+    frame, _ = launch()
+    data = load("smoke-linear", folder, catalogue=catalogue)
+    train, test = half_split("smoke-linear", 1, len(data.Y))
+    X = (data.X - data.X[train].mean(axis=0)) / data.X[train].std(axis=0)
+    Y = (data.Y - data.Y[train].mean(axis=0)) / data.Y[train].std(axis=0)
+    expected = -KCEF(**QUICK).fit(X[train], Y[train]).score(X[test], Y[test])
+    found = frame[(frame.metric == f"{METRIC}_quadrature") & (frame.split == 1)]["value"].item()
+    assert found == pytest.approx(expected, rel=1e-8)
+
+
+def test_every_method_sees_the_same_splits(launch):
+    seeds = [
+        launch(method, method, {}, name=method)[0].groupby("split")["seed"].first().tolist()
+        for method in ("LSCDE", "EpsilonKDE")
+    ]
+    assert seeds[0] == seeds[1]
+    assert len(set(seeds[0])) == 3
+
+
+def test_same_job_same_bytes(launch, tmp_path):
+    launch("LSCDE", "LSCDE", {}, name="a")
+    launch("LSCDE", "LSCDE", {}, name="b")
+    frames = [scores.read([tmp_path / f"{name}.csv"]).drop(columns="seconds") for name in "ab"]
+    assert frames[0].equals(frames[1])
+    first, second = (np.load(tmp_path / f"{name}.npz") for name in "ab")
+    np.testing.assert_array_equal(first["log_density"], second["log_density"])
+
+
+def test_chosen_hyperparameters_and_provenance_are_recorded(launch):
+    _, info = launch("LSCDE", "LSCDE", {})
+    assert len(info["chosen"]) == 3
+    assert {"bandwidth", "regularization", "dropped"} <= set(info["chosen"][0])
+    assert info["data_sha256"]
+    assert info["code"]
+    assert info["versions"]["numpy"] == np.__version__
+
+
+def test_numerical_failure_is_a_row_that_says_why(launch, monkeypatch):
+    def fail(self, X, Y):
+        raise np.linalg.LinAlgError("no luck")
+
+    monkeypatch.setattr(LSCDE, "_fit", fail)
+    frame, _ = launch("LSCDE", "LSCDE", {})
+    assert frame["status"].tolist() == ["failed"] * 3
+    assert frame["value"].isna().all()
+    assert set(frame["detail"]) == {"LinAlgError: no luck"}
+
+
+def test_density_that_is_not_finite_is_a_failed_split(launch, monkeypatch):
+    monkeypatch.setattr(LSCDE, "log_density", lambda self, X, Y: np.full(len(Y), -np.inf))
+    frame, _ = launch("LSCDE", "LSCDE", {})
+    assert frame["status"].tolist() == ["failed"] * 3
+    assert "negative_log_likelihood is inf" in frame["detail"][0]
+
+
+def test_programming_errors_are_not_hidden_as_failed_splits(launch, monkeypatch):
+    monkeypatch.setattr(LSCDE, "_fit", lambda self, X, Y: self.nonsense)
+    with pytest.raises(AttributeError):
+        launch("LSCDE", "LSCDE", {})
+
+
+def test_unavailable_data_give_rows_that_were_not_run(smoke, tmp_path):
+    folder, catalogue = smoke
+    record = tmp_path / "record.json"
+    fetch.write_record(fetch.fetch("smoke-linear", tmp_path / "empty", None, catalogue), record)
+    out = tmp_path / "out.csv"
+    run(Job("smoke-linear", "LSCDE", "LSCDE", splits=2), out, folder, record=record)
+    frame = scores.read([out])
+    assert frame["status"].tolist() == ["not-run"] * 2
+    assert "smoke-linear is unavailable" in frame["detail"][0]
+
+
+def test_tuning_rows_concern_the_likelihood_selection_alone():
+    job = Job("d", "KCEF-LL", "KCEF", options={"selection": "likelihood"}, tuning_rows=50)
+    assert make_estimator(job, 0).tuning_rows == 50
+    published = Job("d", "KCEF", "KCEF", options={"selection": "score"}, tuning_rows=50)
+    assert make_estimator(published, 0).tuning_rows is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"options": {"sigma": 1}}, "KCEF has no option sigma; it has bandwidth_x"),
+        ({"splits": 0}, "splits must be at least 1"),
+        ({"estimator": "Nothing"}, "there is no estimator 'Nothing'"),
+        ({"backend": "torch"}, "backend must be one of"),
+    ],
+)
+def test_wrong_settings_stop_the_job_before_it_starts(launch, tmp_path, change, message):
+    with pytest.raises(ValueError, match=message):
+        launch(**change)
+    assert not list(tmp_path.iterdir())
