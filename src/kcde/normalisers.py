@@ -30,7 +30,8 @@ class Normaliser:
         Shape (n,): delta-method standard error of `log_z`; for quadrature, the last change under
         refinement.
     effective_sample_size
-        Shape (n,): (Σw)²/Σw² of the importance weights; infinite for quadrature.
+        Shape (n,): (Σw)²/Σw² of the importance weights; infinite for quadrature. Below about 30 a
+        few draws carry the estimate, and the standard error understates what the others missed.
     mean_stderr
         Standard error of the mean of `log_z` over the n points, which is not stderr/√n because
         the points share their samples.

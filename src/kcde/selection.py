@@ -70,10 +70,10 @@ def best_index(scores: np.ndarray) -> tuple[int, ...]:
 
 
 def refined_grid(centre: float, grid: Sequence[float], count: int) -> np.ndarray:
-    """Return `count` log-spaced values around one of a log-spaced grid's.
+    """Return up to `count` log-spaced values around one of a log-spaced grid's.
 
-    They lie strictly within one step of the grid on either side, and include the centre where
-    `count` is odd.
+    They lie strictly within one step of the grid on either side, include the centre where
+    `count` is odd, and do not leave the grid's range.
 
     Parameters
     ----------
@@ -86,4 +86,7 @@ def refined_grid(centre: float, grid: Sequence[float], count: int) -> np.ndarray
     """
     step = np.log(grid[1] / grid[0])
     inner = step * (count - 1) / (count + 1)
-    return centre * np.exp(np.linspace(-inner, inner, count))
+    finer = centre * np.exp(np.linspace(-inner, inner, count))
+    # The ends of the range come out of exp and log some ulps away from themselves.
+    inside = (finer >= grid[0] * (1 - 1e-9)) & (finer <= grid[-1] * (1 + 1e-9))
+    return finer[inside]

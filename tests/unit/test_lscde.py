@@ -40,7 +40,7 @@ def test_selection_equals_refitting_every_fold(pairs, selection):
             total -= len(held_out) * _squared_error(X[held_out], Y[held_out], U, V, sigma, alpha)
     assert score[i, j] == pytest.approx(total, rel=1e-5)
     assert (
-        score.max()
+        np.nanmax(score)
         == score[
             np.flatnonzero(model.cv_results_["bandwidth"] == model.bandwidth_)[0],
             np.flatnonzero(model.cv_results_["regularization"] == model.regularization_)[0],
@@ -73,6 +73,45 @@ def test_far_from_all_centres_the_density_stays_normalised(pairs):
     assert np.trapezoid(np.exp(model.log_density_at(y)(far))[0], y[:, 0]) == pytest.approx(1.0)
 
 
+def test_selection_is_not_misled_where_every_basis_function_underflows(rng):
+    """With x of eleven dimensions, φ underflows at small σ, and 0/0 must not count as 1."""
+    X, Y = rng.standard_normal((20, 11)), rng.standard_normal((20, 1))
+    model = LSCDE().fit(X, Y)
+    assert model.bandwidth_ > 0.2
+    assert -3.0 < model.score(rng.standard_normal((20, 11)), rng.standard_normal((20, 1))) < 0.0
+
+
+def test_density_floor_is_that_of_the_authors_code(pairs):
+    """log(p/max(ε, normaliser) + ε): the loss of a point is bounded by -log ε."""
+    X, Y = pairs
+    eps = 2.0**-52
+    plain = LSCDE(0.3, 0.1).fit(X, Y)
+    floored = LSCDE(0.3, 0.1, density_floor=eps).fit(X, Y)
+    expected = np.log(np.exp(plain.log_density(X, Y)) + eps)
+    np.testing.assert_allclose(floored.log_density(X, Y), expected, rtol=1e-9)
+    far = np.full((1, 2), 80.0)
+    np.testing.assert_allclose(floored.log_density(far, Y[:1]), np.log(eps))
+    shared = floored.log_density_at(Y[:4])(X[:4])
+    np.testing.assert_allclose(np.diagonal(shared), expected[:4], rtol=1e-9)
+
+
+def test_selection_under_a_floor_equals_refitting_every_fold(pairs):
+    X, Y = pairs
+    eps = 2.0**-52
+    model = LSCDE(n_centres=10, density_floor=eps).fit(X, Y)
+    i, j, total = 2, 12, 0.0
+    sigma, lam = model.cv_results_["bandwidth"][i], model.cv_results_["regularization"][j]
+    U, V = model.centres_x_, model.centres_y_
+    for held_out in _folds(model, len(X)):
+        rows = complement(held_out, len(X))
+        alpha = lscde_weights(X[rows], Y[rows], U, V, sigma, lam)
+        phi_x = np.exp(-((X[held_out][:, None] - U) ** 2).sum(axis=2) / (2 * sigma**2))
+        phi_y = np.exp(-((Y[held_out] - V[:, 0]) ** 2) / (2 * sigma**2))
+        normaliser = np.maximum(eps, np.sqrt(2 * np.pi) * sigma * phi_x @ alpha)
+        total += np.log((phi_x * phi_y) @ alpha / normaliser + eps).sum()
+    assert model.cv_results_["score"][i, j] == pytest.approx(total, rel=1e-5)
+
+
 def test_weights_that_are_all_negative_are_an_error(rng, monkeypatch):
     import kcde.estimators.lscde as module
 
@@ -92,6 +131,7 @@ def test_weights_that_are_all_negative_are_an_error(rng, monkeypatch):
         ({"bandwidth": 0.0}, "bandwidth must be a positive number"),
         ({"regularization": -1.0}, "regularization must be a positive number"),
         ({"n_centres": 0}, "n_centres must be at least 1"),
+        ({"density_floor": 0.0}, "density_floor must be a positive number"),
         ({"selection": "luck"}, "selection must be one of"),
     ],
 )

@@ -38,3 +38,9 @@ def test_refined_grid_stays_within_one_step():
     assert finer[2] == pytest.approx(grid[2])
     assert grid[1] < finer[0] < finer[-1] < grid[3]
     np.testing.assert_allclose(np.diff(np.log(finer)), np.log(grid[1] / grid[0]) / 3)
+
+
+def test_refined_grid_does_not_leave_the_range():
+    grid = selection.log_grid(0.1, 10.0, 5)
+    np.testing.assert_allclose(selection.refined_grid(grid[-1], grid, 5)[-1], 10.0)
+    np.testing.assert_allclose(selection.refined_grid(grid[0], grid, 5)[0], 0.1)

@@ -102,7 +102,8 @@ def select_by_likelihood(
     """
     if Y.shape[1] != 1:
         raise ValueError(f"selection 'likelihood' needs one-dimensional y; got d_y = {Y.shape[1]}")
-    search = _LikelihoodSearch(take_rows(X, rows), take_rows(Y, rows), folds, base_std)
+    limits = grids[0][0], grids[0][-1]
+    search = _LikelihoodSearch(take_rows(X, rows), take_rows(Y, rows), folds, base_std, limits)
     sigmas_x = _candidates(given.bandwidth_x, grids[0] if X.shape[1] else grids[0][:1])
     sigmas_y = _candidates(given.bandwidth_y, grids[0])
     path = np.asarray(_candidates(given.regularization, grids[1]))
@@ -127,8 +128,9 @@ RULES = {"score": select_by_score, "likelihood": select_by_likelihood}
 class _LikelihoodSearch:
     """Held-out log likelihood of candidates, sharing what they have in common."""
 
-    def __init__(self, X, Y, folds: Sequence[np.ndarray], base_std: float):
+    def __init__(self, X, Y, folds: Sequence[np.ndarray], base_std: float, limits=(0.0, np.inf)):
         self.X, self.Y, self.folds, self.base_std = X, Y, folds, base_std
+        self.limits = limits
         self.r = -Y[:, 0] / base_std**2
 
     def over(self, sigmas_x, sigmas_y, path: np.ndarray) -> np.ndarray:
@@ -146,7 +148,8 @@ class _LikelihoodSearch:
         sigma = as_bandwidths(best.bandwidth_x, dimension, "bandwidth_x")
         for axis in range(dimension):
             candidates = [
-                sigma * np.where(np.arange(dimension) == axis, m, 1.0) for m in _PER_DIMENSION
+                np.clip(sigma * np.where(np.arange(dimension) == axis, m, 1.0), *self.limits)
+                for m in _PER_DIMENSION
             ]
             values = self.over(candidates, [best.bandwidth_y], np.array([best.regularization]))
             (index, _, _) = best_index(values)

@@ -12,12 +12,16 @@ from kcde.normalisers import logsumexp
 _BLOCK = 1 << 22
 
 
-def log_gaussian(Y, centres, sigma: float):
-    """Return log N(y; v, σ² I), shape (n, m), at Y (n, d) for centres v (m, d), σ > 0."""
+def log_gaussian(Y, centres, sigma: float, *, normalised: bool = True):
+    """Return log N(y; v, σ² I), shape (n, m), at Y (n, d) for centres v (m, d), σ > 0.
+
+    Without its constant, that is -|y - v|²/2σ², where `normalised` is False.
+    """
     xp = array_namespace(Y, centres)
     difference = Y[:, None, :] - centres[None, :, :]
     squared = xp.sum(difference * difference, axis=2)
-    return -0.5 * squared / sigma**2 - Y.shape[1] * log(sqrt(2.0 * pi) * sigma)
+    constant = Y.shape[1] * log(sqrt(2.0 * pi) * sigma) if normalised else 0.0
+    return -0.5 * squared / sigma**2 - constant
 
 
 class GaussianMixture(ConditionalDensity):
