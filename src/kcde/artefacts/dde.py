@@ -21,7 +21,7 @@ ARTEFACTS = (
         draw=markdown.write,
         deciders={"D6": r_benchmark.kcef_unstable},
         metric=r_benchmark.METRIC,
-        methods=("DDE", "KCEF", "KCEF-LL", "epsilon-KDE", "LSCDE"),
+        methods=("DDE", "KCEF", "KCEF-LL", "epsilon-KDE", "LSCDE", "LSCDE-exact"),
         spread_over_splits=True,
     ),
 )

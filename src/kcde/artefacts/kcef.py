@@ -21,7 +21,7 @@ ARTEFACTS = (
         draw=markdown.write,
         deciders={"K7": r_benchmark.kcef_beats_lscde},
         metric=r_benchmark.METRIC,
-        methods=("KCEF", "KCEF-LL", "NADE", "LSCDE"),
+        methods=("KCEF", "KCEF-LL", "NADE", "LSCDE", "LSCDE-exact"),
     ),
     Artefact(
         paper="kcef",

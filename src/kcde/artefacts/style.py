@@ -28,6 +28,7 @@ COLOURS: dict[str, str] = {
     "KCEF": BLUE,
     "KCEF-LL": SKY,
     "LSCDE": ORANGE,
+    "LSCDE-exact": "#8F5F00",
     "NADE": GREEN,
     "KEF": PURPLE,
     "DDE": VERMILLION,
