@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde import __version__
 from kcde.files import atomic
 
 COLUMNS = [
@@ -116,5 +117,6 @@ def read(paths: Iterable[str | Path]) -> pd.DataFrame:
 
 
 def _versions() -> dict[str, str]:
-    packages = ("kcde", "numpy", "scipy", "scikit-learn")
-    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
+    packages = ("numpy", "scipy", "scikit-learn")
+    own = {"python": platform.python_version(), "kcde": __version__}
+    return own | {name: version(name) for name in packages}

@@ -1,0 +1,56 @@
+# Four papers on kernel conditional density estimation, from raw data to tables and figures.
+# `snakemake help` says what can be asked for; config.yaml says what is run.
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/experiments.smk"
+include: "workflow/rules/artefacts.smk"
+include: "workflow/rules/report.smk"
+
+
+rule all:
+    input:
+        all_scores(config["scale"]),
+        records(config["scale"], config["papers"]),
+        f"results/{config['scale']}/scorecard.txt",
+
+
+rule smoke:
+    input:
+        all_scores("smoke"),
+        records("smoke", config["papers"]),
+        "results/smoke/scorecard.txt",
+
+
+rule scorecard:
+    input:
+        f"results/{config['scale']}/scorecard.txt",
+
+
+for paper in config["artefacts"]:
+
+    rule:
+        name:
+            paper
+        input:
+            records(config["scale"], [paper]),
+
+
+onstart:
+    announce(workflow)
+
+
+onsuccess:
+    if problems := close(workflow):
+        raise WorkflowError(f"not everything was regenerated: {'; '.join(problems)}")
+
+
+onerror:
+    close(workflow)

@@ -1,0 +1,164 @@
+"""What code a result came from: digests of modules and of all that they import from kcde.
+
+Found by reading the sources, so that planning a workflow imports no numerics.
+"""
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+
+_PACKAGE = "kcde"
+_ROOT = Path(__file__).parent
+
+
+def digest(*modules: str, root: Path = _ROOT) -> str:
+    """Return a short hash of modules and of every kcde module that they need.
+
+    Imports are followed wherever they stand, within functions too; a submodule also needs the
+    packages that it lies in. Comments, docstrings and layout do not count. Imports by computed
+    names cannot be seen: name such modules yourself (an experiment and its estimator, say).
+    Data files do not count either: the workflow treats them as inputs.
+
+    Parameters
+    ----------
+    *modules
+        Full names, e.g. `"kcde.experiments.r_benchmark", "kcde.estimators.lscde"`.
+    root
+        The folder of the package.
+
+    Returns
+    -------
+    str
+        12 hexadecimal digits, the same whatever the order of `modules`.
+
+    Raises
+    ------
+    ValueError
+        If a module has no source file in the package.
+    """
+    digester = hashlib.sha256()
+    for name in sorted(closure(*modules, root=root)):
+        digester.update(f"{name}\0{_content(_source(name, root))}\0".encode())
+    return digester.hexdigest()[:12]
+
+
+def closure(*modules: str, root: Path = _ROOT) -> set[str]:
+    """Return the names of modules and of every kcde module that they need.
+
+    Parameters
+    ----------
+    *modules, root
+        As for `digest`.
+
+    Raises
+    ------
+    ValueError
+        If a module has no source file in the package.
+    """
+    for name in modules:
+        if _source(name, root) is None:
+            raise ValueError(f"there is no module {name!r} in {root}; give its full dotted name")
+    found: set[str] = set()
+    waiting = set(modules)
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        parent = name.rpartition(".")[0]
+        waiting |= ({parent} if parent else set()) - found
+        waiting |= _needs(name, root) - found
+    return found
+
+
+def estimator_module(estimator: str, root: Path = _ROOT) -> str:
+    """Return the module of an estimator class, found by file name as `kcde.estimators` does.
+
+    Parameters
+    ----------
+    estimator
+        E.g. `EpsilonKDE`, which lies in `epsilon_kde.py`.
+    root
+        The folder of the package.
+
+    Raises
+    ------
+    ValueError
+        If no file is named so; the message lists those there are.
+    """
+    files = _estimator_files(root)
+    if estimator.lower() not in files:
+        known = ", ".join(name.rpartition(".")[2] for name in files.values())
+        raise ValueError(
+            f"there is no file for the estimator {estimator!r} in estimators/: {known}"
+        )
+    return files[estimator.lower()]
+
+
+def _estimator_files(root: Path) -> dict[str, str]:
+    names = (path.stem for path in sorted((root / "estimators").glob("[!_]*.py")))
+    return {name.replace("_", ""): f"{_PACKAGE}.estimators.{name}" for name in names}
+
+
+def _source(name: str, root: Path) -> Path | None:
+    package, *parts = name.split(".")
+    if package != _PACKAGE:
+        return None
+    path = root.joinpath(*parts)
+    candidates = (path / "__init__.py", path.with_suffix(".py") if parts else path)
+    return next((file for file in candidates if file.is_file()), None)
+
+
+def _needs(name: str, root: Path) -> set[str]:
+    path = _source(name, root)
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    needed: set[str] = set()
+    for node in ast.walk(_parse(path)):
+        if isinstance(node, ast.Import):
+            needed.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            # Relative imports count dots from the package that the module lies in.
+            base = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            module = ".".join(part for part in (base, node.module) if part)
+            # `from kcde import published` names a module, `from kcde.files import atomic` a
+            # function: what has no source file is the latter.
+            needed.update([module, *(f"{module}.{alias.name}" for alias in node.names)])
+    return {found for module in needed if (found := _module(module, root))}
+
+
+def _module(name: str, root: Path) -> str | None:
+    """Return the module that an imported name lies in, or None if it needs no further one."""
+    if _source(name, root):
+        return name
+    package, _, estimator = name.rpartition(".")
+    if package != f"{_PACKAGE}.estimators":
+        return None
+    # `from kcde.estimators import LSCDE` finds lscde.py by its name when it runs; other names
+    # of that package stand in the package itself.
+    return _estimator_files(root).get(estimator.lower())
+
+
+@cache
+def _parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+@cache
+def _content(path: Path) -> str:
+    return ast.dump(_without_docstrings(_parse(path)))
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(tree):
+        if isinstance(node, documented):
+            # Strings below an attribute document it; no bare string ever does anything.
+            node.body = [line for line in node.body if not _is_bare_string(line)]
+    return tree
+
+
+def _is_bare_string(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

@@ -1,0 +1,185 @@
+"""What a run leaves behind: what was regenerated, what was not, why, and the remedy.
+
+A function of the files on disk, so that it can be asked for at any time. It imports no numerics,
+because the workflow prints it from its own process.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_WIDTH = 17
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The end of a run.
+
+    Attributes
+    ----------
+    text
+        For a terminal, several lines.
+    problems
+        One short phrase for each kind of thing that is missing; empty when all is there.
+    """
+
+    text: str
+    problems: list[str]
+
+
+def summarise(
+    results: str | Path,
+    into: str | Path,
+    expected: Iterable[str] | None = None,
+    jobs: Iterable[tuple[str, str]] | None = None,
+) -> Summary:
+    """Summarise what stands on disk.
+
+    Parameters
+    ----------
+    results
+        Folder of a scale, `results/<scale>`.
+    into
+        Where its artefacts are drawn.
+    expected
+        `paper/artefact` names that should have been regenerated; those with a record when None.
+    jobs
+        (output, log) of the jobs that should have run; those that left a log when None.
+
+    Returns
+    -------
+    Summary
+        `problems` counts artefacts, data sets and jobs.
+    """
+    results = Path(results)
+    jobs = _logged(results) if jobs is None else [(Path(out), Path(log)) for out, log in jobs]
+    if expected is None:
+        records = (results / "artefacts").glob("*/*.json")
+        expected = [f"{path.parent.name}/{path.stem}" for path in sorted(records)]
+    artefacts = {name: _artefact(results, name) for name in sorted(set(expected))}
+    data = _unavailable(results, jobs, artefacts)
+    unfinished = sorted((out, log) for out, log in jobs if not out.exists())
+    failed = [(out, log) for out, log in unfinished if log.exists()]
+    made = [name for name, record in artefacts.items() if _is_made(record)]
+    lines = [f"kcde: closing summary of {results}"]
+    lines += _entry("regenerated", [f"{', '.join(made)} (in {into}/)"] if made else [])
+    lines += _entry("not regenerated", _not_made(artefacts, into))
+    lines += _entry("missing data", [_why(name, record) for name, record in data.items()])
+    lines += _entry("remedy", _remedies(data, artefacts))
+    lines += _entry("failed jobs", [_failure(log) for _, log in failed])
+    lines += _entry("not started", _waiting(len(unfinished) - len(failed)))
+    lines += _entry("scorecard", _scorecard(results, Path(into)))
+    problems = [
+        _count(len(artefacts) - len(made), "artefact", "not regenerated"),
+        _count(len(data), "data set", "not available"),
+        _count(len(unfinished), "job", "not finished"),
+    ]
+    return Summary("\n".join(lines), [problem for problem in problems if problem])
+
+
+def unavailable(results: str | Path) -> dict[str, dict]:
+    """Return the records of the data sets that could not be had, by name.
+
+    Parameters
+    ----------
+    results
+        Folder of a scale; made-up data have their records in it, real data beside it.
+    """
+    results = Path(results)
+    own = results / "data"
+    folder = own if own.is_dir() else results.parent / "data"
+    records = [_read(path) for path in sorted(folder.glob("*.json"))]
+    return {r["dataset"]: r for r in records if r["status"] != "available"}
+
+
+def _read(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _artefact(results: Path, name: str) -> dict:
+    path = results / "artefacts" / f"{name}.json"
+    if not path.is_file():
+        return {"status": "not regenerated", "reason": "jobs that it needs did not finish"}
+    return _read(path)
+
+
+def _is_made(record: dict) -> bool:
+    return record["status"] == "regenerated"
+
+
+def _unavailable(results: Path, jobs: list[tuple[Path, Path]], artefacts: dict) -> dict[str, dict]:
+    """Return the unavailable data sets that the run asked for, each once."""
+    asked = {out.stem for out, _ in jobs if out.parent.name == "data"}
+    asked |= {name for record in artefacts.values() for name in record.get("missing") or ()}
+    return {name: record for name, record in unavailable(results).items() if name in asked}
+
+
+def _logged(results: Path) -> list[tuple[Path, Path]]:
+    """Return (output, log) of every job that left a log: logs mirror the tree of outputs."""
+    root = results.parent
+    found = []
+    for log in sorted((root / "logs" / results.name).rglob("*.log")) + sorted(
+        (root / "logs" / "data").glob("*.log")
+    ):
+        stem = root / log.relative_to(root / "logs").with_suffix("")
+        outputs = (stem.with_name(f"{stem.name}{suffix}") for suffix in (".csv", ".json", ".txt"))
+        found.append((next((out for out in outputs if out.exists()), stem), log))
+    return found
+
+
+def _not_made(artefacts: dict[str, dict], into: str | Path) -> list[str]:
+    lines = []
+    for name, record in artefacts.items():
+        if not _is_made(record):
+            needs = _some(record.get("missing") or [])
+            because = f"needs {needs}" if needs else record.get("reason") or "no reason recorded"
+            lines.append(f"{name}: {because}; what stands in {into}/ is as it was")
+    return lines
+
+
+def _some(names: list[str], shown: int = 4) -> str:
+    more = [f"and {len(names) - shown} more, all below"] if len(names) > shown else []
+    return ", ".join([*names[:shown], *more])
+
+
+def _why(name: str, record: dict) -> str:
+    tried = record.get("tried") or []
+    if not tried:
+        return f"{name}: there is no address to try"
+    last = " ".join(str(tried[-1]["error"]).split())
+    return f"{name}: none of {len(tried)} sources had it, the last said: {last[:120]}"
+
+
+def _failure(log: Path) -> str:
+    said = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    last = next((line.strip() for line in reversed(said) if line.strip()), "nothing was logged")
+    return f"{log}: {last[:120]}"
+
+
+def _waiting(count: int) -> list[str]:
+    return [_count(count, "job", "waiting for the above")] if count else []
+
+
+def _remedies(data: dict[str, dict], artefacts: dict[str, dict]) -> list[str]:
+    """Return what helps, each remedy once: those of artefacts hold for all of their data sets."""
+    records = [r for r in artefacts.values() if not _is_made(r)] or data.values()
+    return list(dict.fromkeys(filter(None, (record.get("remedy") for record in records))))
+
+
+def _scorecard(results: Path, into: Path) -> list[str]:
+    """Return the line a paper that stands on top of the scorecard, if this scale has one."""
+    page = into / "scorecard.md"
+    if not (results / "scorecard.txt").is_file() or not page.is_file():
+        return []
+    lines = page.read_text(encoding="utf-8").splitlines()
+    return [line[2:].replace("**", "") for line in lines if line.startswith("- **")]
+
+
+def _count(count: int, noun: str, state: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'} {state}" if count else ""
+
+
+def _entry(title: str, lines: Iterable[str]) -> list[str]:
+    titles = [title]
+    return [f"  {titles.pop() if titles else '':<{_WIDTH}}{line}" for line in lines if line]

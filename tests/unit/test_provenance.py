@@ -1,0 +1,135 @@
+"""Digests change with code, and with nothing else."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kcde import provenance
+
+PACKAGE = Path(provenance.__file__).parent
+CLASSES = ("KCEF", "LSCDE", "EpsilonKDE")
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """Return a function that copies the package's sources, edited, to a new folder."""
+    copies = iter(range(100))
+
+    def edited(module=None, edit=None):
+        root = tmp_path / f"{next(copies)}" / "kcde"
+        shutil.copytree(PACKAGE, root, ignore=shutil.ignore_patterns("__pycache__", "*.csv"))
+        if module:
+            path = root / module
+            path.write_text(edit(path.read_text()))
+        return root
+
+    return edited
+
+
+def job_digests(root):
+    """Digests of the r_benchmark jobs of each class, as the workflow takes them."""
+    return {
+        name: provenance.digest(
+            "kcde.experiments.r_benchmark", provenance.estimator_module(name, root), root=root
+        )
+        for name in CLASSES
+    }
+
+
+def changed(before, after):
+    return {name for name in before if before[name] != after[name]}
+
+
+@pytest.mark.parametrize(
+    ("module", "classes"),
+    [
+        ("estimators/lscde.py", {"LSCDE"}),
+        ("estimators/epsilon_kde.py", {"EpsilonKDE"}),
+        ("estimators/kcef.py", {"KCEF"}),
+        ("estimators/base.py", set(CLASSES)),
+        ("estimators/standardised.py", set(CLASSES)),
+        ("datasets/loaders.py", set(CLASSES)),
+        ("experiments/r_benchmark.py", set(CLASSES)),
+        ("artefacts/style.py", set()),
+        ("cli.py", set()),
+    ],
+)
+def test_an_edit_changes_the_jobs_that_use_it(copy, module, classes):
+    before = job_digests(copy())
+    after = job_digests(copy(module, lambda text: text + "\nADDED = 1\n"))
+    assert changed(before, after) == classes
+
+
+def test_an_edit_of_the_kernels_changes_those_who_import_them(copy):
+    plain = copy()
+    users = {
+        name
+        for name in CLASSES
+        if "kcde.kernels" in provenance.closure(provenance.estimator_module(name), root=plain)
+    }
+    edited = copy("kernels.py", lambda text: text + "\nADDED = 1\n")
+    assert "KCEF" in users
+    assert changed(job_digests(plain), job_digests(edited)) >= users
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda text: text + "\n# a remark\n",
+        lambda text: text.replace("\ndef ", "\n\n\ndef ").replace("\nclass ", "\n\n\nclass "),
+        lambda text: text.replace('"""', '"""Said otherwise. ', 1),
+    ],
+    ids=["comment", "layout", "docstring"],
+)
+def test_words_do_not_count(copy, edit):
+    before, after = job_digests(copy()), job_digests(copy("estimators/kcef.py", edit))
+    assert changed(before, after) == set()
+
+
+def test_imports_within_functions_and_relative_imports_count(tmp_path):
+    root = tmp_path / "kcde"
+    for name, text in {
+        "__init__.py": "",
+        "near.py": "def f():\n    from kcde.far import g\n    return g()\n",
+        "far.py": "from . import sub\nfrom .sub.deep import x\ng = 1\n",
+        "sub/__init__.py": "",
+        "sub/deep.py": "from ..other import y\nx = 1\n",
+        "other.py": "y = 1\n",
+        "apart.py": "",
+    }.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert provenance.closure("kcde.near", root=root) == {
+        "kcde",
+        "kcde.near",
+        "kcde.far",
+        "kcde.sub",
+        "kcde.sub.deep",
+        "kcde.other",
+    }
+
+
+def test_the_order_of_names_does_not_matter():
+    names = ("kcde.kernels", "kcde.linalg")
+    assert provenance.digest(*names) == provenance.digest(*reversed(names))
+
+
+def test_what_is_not_there_is_named():
+    with pytest.raises(ValueError, match=r"no module 'kcde\.nowhere'"):
+        provenance.digest("kcde.nowhere")
+    with pytest.raises(ValueError, match=r"'NADA' in estimators/: .*lscde"):
+        provenance.estimator_module("NADA")
+
+
+def test_planning_imports_no_numerics():
+    code = (
+        "import sys, kcde.provenance, kcde.summary;"
+        "heavy = {'numpy', 'scipy', 'pandas', 'matplotlib', 'sklearn'} & set(sys.modules);"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,135 @@
+"""The closing summary and the announcement, from files alone."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import planning
+import pytest
+
+from kcde.publish import publish
+from kcde.summary import summarise
+
+ROOT = Path(__file__).parents[2]
+REMEDY = "name a folder in KCDE_DATA_MIRROR"
+
+
+def put(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+
+
+@pytest.fixture
+def results(tmp_path):
+    """One artefact made, one without its data, one whose job failed."""
+    results = tmp_path / "results/laptop"
+    made = {"status": "regenerated", "reason": "", "remedy": "", "missing": [], "files": []}
+    put(results / "artefacts/kcef/fig3.json", made)
+    absent = {"status": "not regenerated", "reason": "no data", "remedy": REMEDY}
+    put(results / "artefacts/dde/table2.json", absent | {"missing": ["geyser"], "files": []})
+    tried = [{"url": "u", "error": "mirror\nempty"}, {"url": "v", "error": "no such host"}]
+    lost = {"status": "unavailable", "tried": tried, "remedy": "download v"}
+    for name in ("geyser", "unasked"):
+        put(tmp_path / f"results/data/{name}.json", lost | {"dataset": name})
+    put(tmp_path / "results/data/engel.json", {"status": "available", "dataset": "engel"})
+    put(tmp_path / "results/logs/laptop/r_benchmark/engel/KCEF.log", "start\nkcde: singular\n\n")
+    put(results / "r_benchmark/engel/LSCDE.csv", "")
+    put(tmp_path / "results/logs/laptop/r_benchmark/engel/LSCDE.log", "")
+    put(results / "scorecard.txt", "")
+    put(tmp_path / "figures/scorecard.md", "# Scorecard\n\n- **kcef**: 1 reproduced\n\n## kcef\n")
+    return results
+
+
+def test_the_summary_says_what_why_and_the_remedy(results, tmp_path):
+    expected = ["kcef/fig3", "kcef/table1", "dde/table2"]
+    closing = summarise(results, tmp_path / "figures", expected)
+    lines = [" ".join(line.split()) for line in closing.text.splitlines()]
+    assert any(line.startswith("regenerated kcef/fig3 (in") for line in lines)
+    assert any("dde/table2: needs geyser" in line for line in lines)
+    assert any("kcef/table1: jobs that it needs did not finish" in line for line in lines)
+    told = "geyser: none of 2 sources had it, the last said: no such host"
+    assert sum(told in line for line in lines) == 1
+    assert sum(REMEDY in line for line in lines) == 1
+    assert "unasked" not in closing.text
+    (failed,) = (line for line in lines if line.startswith("failed jobs"))
+    assert failed.endswith("results/logs/laptop/r_benchmark/engel/KCEF.log: kcde: singular")
+    assert "scorecard kcef: 1 reproduced" in lines
+    assert closing.problems == [
+        "2 artefacts not regenerated",
+        "1 data set not available",
+        "1 job not finished",
+    ]
+
+
+def test_all_is_well(results, tmp_path):
+    closing = summarise(results, tmp_path / "figures", ["kcef/fig3"], jobs=[])
+    assert closing.problems == []
+    assert "not" not in closing.text.split("scorecard")[0].replace(str(tmp_path), "")
+
+
+def test_jobs_that_wait_are_counted(results, tmp_path):
+    waiting = [(str(results / f"r_benchmark/{k}.csv"), str(tmp_path / f"{k}.log")) for k in "ab"]
+    closing = summarise(results, tmp_path / "figures", [], jobs=waiting)
+    assert "2 jobs waiting for the above" in closing.text
+    assert closing.problems == ["2 jobs not finished"]
+
+
+def job(rule, benchmark=None, **wildcards):
+    return SimpleNamespace(
+        rule=SimpleNamespace(name=rule),
+        wildcards=SimpleNamespace(**wildcards),
+        benchmark=benchmark,
+        output=["o"],
+        log=["l"],
+    )
+
+
+def test_the_announcement_heeds_measured_times(tmp_path):
+    put(tmp_path / "b.tsv", "s\th:m:s\n600.0\t0:10:00\n")
+    jobs = [job("r_benchmark", tmp_path / "b.tsv", scale="laptop", method="KCEF")] * 2
+    said = planning.announcement(jobs, 2, ROOT, "laptop")
+    assert "2 jobs (2 r_benchmark), about 10 minutes on 2 cores" in said
+    # No more cores than jobs make it shorter.
+    assert "about 10 minutes" in planning.announcement(jobs, 64, ROOT, "laptop")
+    new = [job("unheard_of", tmp_path / "none.tsv")]
+    assert "1 job (1 unheard_of), about 60 seconds on 1 core;" in planning.announcement(
+        new, 1, ROOT, "laptop"
+    )
+
+
+def test_a_quick_job_without_data_does_not_promise_a_quick_run(tmp_path):
+    put(tmp_path / "b.tsv", "s\th:m:s\n0.5\t0:00:00\n")
+    jobs = [job("r_benchmark", tmp_path / "b.tsv", scale="laptop", method="a new method")]
+    assert "about 10 seconds" in planning.announcement(jobs, 1, ROOT, "laptop")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "1 second"), (99, "99 seconds"), (600, "10 minutes"), (7200, "2.0 hours")],
+)
+def test_durations_in_words(seconds, words):
+    assert planning.duration(seconds) == words
+
+
+def test_publish_copies_what_was_regenerated_and_keeps_other_claims(tmp_path):
+    drawn, tracked = tmp_path / "results/paper/figures", tmp_path / "figures"
+    put(drawn / "kcef/fig3.csv", "new")
+    head = "claim,artefact,verdict,reason\n"
+    put(drawn / "kcef/claims.csv", f"{head}failure-case,fig3,holds,new\nother,table1,fails,new\n")
+    put(tracked / "kcef/claims.csv", f"{head}other,table1,holds,old\n")
+    put(tracked / "dde/table2.csv", "old")
+    files = [str(drawn / "kcef/fig3.csv"), str(drawn / "kcef/claims.csv")]
+    record = {"paper": "kcef", "artefact": "fig3", "status": "regenerated", "files": files}
+    put(tmp_path / "results/paper/artefacts/kcef/fig3.json", record)
+    lost = {"paper": "dde", "artefact": "table2", "status": "not regenerated", "files": []}
+    put(tmp_path / "results/paper/artefacts/dde/table2.json", lost)
+    publish(tmp_path / "results/paper", tracked)
+    assert (tracked / "kcef/fig3.csv").read_text() == "new"
+    assert (tracked / "dde/table2.csv").read_text() == "old"
+    claims = (tracked / "kcef/claims.csv").read_text().splitlines()
+    assert sorted(claims[1:]) == ["failure-case,fig3,holds,new", "other,table1,holds,old"]
+
+
+def test_publish_refuses_a_scale_that_was_not_run(tmp_path):
+    with pytest.raises(ValueError, match="run that scale first"):
+        publish(tmp_path / "results/paper", tmp_path / "figures")

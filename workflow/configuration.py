@@ -1,0 +1,194 @@
+"""What the configuration may say, and what follows from it.
+
+Errors are `ConfigurationError`s of one line a mistake: they name the key, its value and what is
+allowed. Nothing here imports numerics: it runs whenever a workflow is planned.
+"""
+
+import csv
+import difflib
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import jsonschema
+import yaml
+
+SCALES = ("smoke", "laptop", "paper")
+_ANSWER_STAYS = ("data_mirror", "backend", "blas_threads")
+_FETCHED_BY = ("file", "sha256")
+_LOADED_BY = ("file", "sha256", "y", "x", "preprocessing", "format")
+
+
+class ConfigurationError(ValueError):
+    """A mistake in the configuration, in words for its writer."""
+
+
+def check(config: Mapping, root: Path) -> None:
+    """Check a configuration against its schema, then names against what they refer to.
+
+    Parameters
+    ----------
+    config
+        As merged by Snakemake.
+    root
+        Folder of the project.
+
+    Raises
+    ------
+    ConfigurationError
+        If a key or value is not allowed, or a name refers to nothing.
+    """
+    schema = yaml.safe_load((root / "workflow/schemas/config.schema.yaml").read_text("utf-8"))
+    errors = jsonschema.Draft202012Validator(schema).iter_errors(config)
+    ordered = sorted(errors, key=lambda error: list(map(str, error.path)))
+    # One value can break two rules that one sentence describes.
+    mistakes = list(dict.fromkeys(map(_in_words, ordered)))
+    if not mistakes:
+        mistakes = list(_dangling(config, root))
+    if mistakes:
+        raise ConfigurationError("\n".join(f"configuration: {mistake}" for mistake in mistakes))
+
+
+def catalogue(root: Path) -> dict[str, dict[str, str]]:
+    """Return the catalogue's rows by data set."""
+    path = root / "src/kcde/datasets/catalogue.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return {row["name"]: row for row in csv.DictReader(file)}
+
+
+def fetch_digest(entry: Mapping[str, str]) -> str:
+    """Return a hash of what makes a raw file another one; a new address does not."""
+    return _digest(entry, _FETCHED_BY)
+
+
+def load_digest(entry: Mapping[str, str]) -> str:
+    """Return a hash of what makes a loaded data set another one."""
+    return _digest(entry, _LOADED_BY)
+
+
+def selected(config: Mapping, paper: str, artefact: str, scale: str) -> list[tuple[str, str]]:
+    """Return the (data set, method) pairs that an artefact shows, in its own order.
+
+    Those that the artefact lists and its experiment selects; at the scale `smoke` the made-up data
+    sets stand for all others. Empty for an experiment without data sets.
+    """
+    wanted = config["artefacts"][paper][artefact]
+    have = config["experiments"][wanted["experiment"]]
+    if "datasets" not in have:
+        return []
+    datasets = [d for d in wanted.get("datasets", have["datasets"]) if d in have["datasets"]]
+    methods = [m for m in wanted.get("methods", have["methods"]) if m in have["methods"]]
+    if scale == "smoke" and datasets:
+        datasets = config["smoke_datasets"]
+    return [(dataset, method) for dataset in datasets for method in methods]
+
+
+def artefacts(config: Mapping, papers: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the (paper, artefact) pairs that the experiments' selection leaves something of."""
+    return [
+        (paper, artefact)
+        for paper in papers
+        for artefact, wanted in config["artefacts"][paper].items()
+        if "datasets" not in config["experiments"][wanted["experiment"]]
+        or selected(config, paper, artefact, config["scale"])
+    ]
+
+
+def suffixes(artefact: str) -> tuple[str, ...]:
+    """Return the kinds of file that an artefact is tracked as."""
+    return ("csv", "md") if artefact.startswith("table") else ("csv", "png", "pdf")
+
+
+def figures_folder(config: Mapping, root: Path, scale: str) -> str:
+    """Return where artefacts of a scale are drawn.
+
+    `figures` belongs to the configuration as it stands in config.yaml, at `laptop`; what cannot
+    change an answer may differ. Everything else is drawn beside its scores.
+    """
+    default = yaml.safe_load((root / "config.yaml").read_text("utf-8"))
+    is_default = all(config[key] == default.get(key) for key in config if key not in _ANSWER_STAYS)
+    return "figures" if scale == "laptop" and is_default else f"results/{scale}/figures"
+
+
+def wants_gpu(backend: str) -> int:
+    """Return how many GPUs a job claims: one where it asks for cupy or finds a device."""
+    found = backend == "auto" and Path("/dev/nvidiactl").exists()
+    return int(backend == "cupy" or found)
+
+
+def _digest(entry: Mapping[str, str], fields: Iterable[str]) -> str:
+    text = "\0".join(entry.get(field, "") for field in fields)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _in_words(error: jsonschema.ValidationError) -> str:
+    where = ".".join(str(part) for part in error.path)
+    if error.validator == "additionalProperties":
+        known = list(error.schema.get("properties", ()))
+        return "; ".join(
+            f"unknown key `{'.'.join(filter(None, (where, key)))}`{_nearest(key, known)}; "
+            f"known: {', '.join(known) or 'none'}"
+            for key in error.instance
+            if key not in known
+        )
+    if error.validator == "required":
+        missing = [key for key in error.validator_value if key not in error.instance]
+        return f"{f'`{where}`' if where else 'it'} lacks the key `{'`, `'.join(missing)}`"
+    if error.validator == "uniqueItems":
+        names = error.instance
+        twice = sorted({str(name) for name in names if names.count(name) > 1})
+        return f"`{where}` names {', '.join(twice)} more than once"
+    allowed = error.schema.get("description", error.message)
+    key = f"`{where}` is" if where else "a key is"
+    guess = _nearest(error.instance, error.validator_value) if error.validator == "enum" else ""
+    return f"{key} {error.instance!r}{guess}; allowed: {allowed}"
+
+
+def _dangling(config: Mapping, root: Path) -> Iterable[str]:
+    experiments, methods = config["experiments"], config["methods"]
+    known = catalogue(root)
+    yield from _unknown("papers", config["papers"], config["artefacts"], "keys of `artefacts`")
+    for name, method in methods.items():
+        yield from _unknown(
+            f"methods.{name}.estimator", [method["estimator"]], _estimators(root), "the estimators"
+        )
+    uses = [(f"experiments.{name}", choice) for name, choice in experiments.items()]
+    for paper, drawn in config["artefacts"].items():
+        for name, choice in drawn.items():
+            key = f"artefacts.{paper}.{name}"
+            uses.append((key, choice))
+            yield from _unknown(
+                f"{key}.experiment", [choice["experiment"]], experiments, "keys of `experiments`"
+            )
+    for key, choice in uses:
+        yield from _unknown(f"{key}.datasets", choice.get("datasets", ()), known, "the catalogue")
+        yield from _unknown(
+            f"{key}.methods", choice.get("methods", ()), methods, "keys of `methods`"
+        )
+
+
+def _estimators(root: Path) -> list[str]:
+    """Return the classes that bear the name of their file, read without importing them."""
+    files = sorted((root / "src/kcde/estimators").glob("[!_]*.py"))
+    found = ((path, re.findall(r"^class (\w+)", path.read_text("utf-8"), re.M)) for path in files)
+    return [
+        name
+        for path, names in found
+        for name in names
+        if name.lower() == path.stem.replace("_", "")
+    ]
+
+
+def _unknown(key: str, names: Iterable[str], known: Iterable[str], where: str) -> Iterable[str]:
+    known = list(known)
+    for name in names:
+        if name not in known:
+            listed = ", ".join(known)
+            yield f"`{key}` names {name!r}{_nearest(name, known)}; known ({where}): {listed}"
+
+
+def _nearest(name: object, known: Iterable[str]) -> str:
+    lower = {str(candidate).lower(): candidate for candidate in known}
+    close = difflib.get_close_matches(str(name).lower(), lower, n=1)
+    return f" (did you mean `{lower[close[0]]}`?)" if close else ""

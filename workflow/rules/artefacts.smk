@@ -1,0 +1,61 @@
+# Scores in, tables and figures out. Drawn files are no outputs: Snakemake deletes outputs before a
+# job, and a table that lacks its data must keep its tracked files. The record is the output.
+rule artefact:
+    input:
+        scores=lambda w: scores_of(w.scale, w.paper, w.artefact),
+        published=PUBLISHED,
+    output:
+        record="results/{scale}/artefacts/{paper}/{artefact}.json",
+    log:
+        "results/logs/{scale}/artefacts/{paper}/{artefact}.log",
+    benchmark:
+        "results/benchmarks/{scale}/artefacts/{paper}/{artefact}.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    params:
+        code=lambda w: provenance.digest(f"kcde.artefacts.{w.paper}", "kcde.artefacts.drawing"),
+        into=figures_folder,
+    shell:
+        "python -m kcde draw {wildcards.paper}/{wildcards.artefact} --scores {input.scores}"
+        " --into {params.into} --record {output.record} > {log} 2>&1"
+
+
+# One rule a drawn file, named as the file: what stands there is no reason to do nothing. (As an
+# output it would be one, because a fresh clone has the drawn files and none of the scores.)
+for drawn in drawn_files():
+
+    rule:
+        name:
+            drawn.path
+        input:
+            record=drawn.record,
+        log:
+            f"results/logs/drawn/{drawn.path}.log",
+        benchmark:
+            f"results/benchmarks/drawn/{drawn.path}.tsv"
+        conda:
+            ENVIRONMENT
+        threads: 1
+        params:
+            artefact=drawn.artefact,
+            into=drawn.folder,
+            results=lambda w, input: Path(input.record).parents[2].as_posix(),
+        shell:
+            "(python -m kcde summary --results {params.results} --into {params.into}"
+            " --expected {params.artefact} --strict"
+            " && python -m kcde draw {params.artefact} --into {params.into}) > {log} 2>&1"
+
+
+rule figures:
+    log:
+        "results/logs/figures.log",
+    benchmark:
+        "results/benchmarks/figures.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    params:
+        into="figures",
+    shell:
+        "python -m kcde draw all --into {params.into} 2>&1 | tee {log}"

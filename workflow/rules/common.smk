@@ -1,0 +1,223 @@
+# What the rules share: names, where files lie, what a job is told.
+import json
+import os
+import re
+import shlex
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+from snakemake.exceptions import WorkflowError
+
+ROOT = Path(workflow.basedir)
+sys.path[:0] = [f"{ROOT / 'src'}", f"{ROOT / 'workflow'}"]
+
+import configuration
+import planning
+from kcde import provenance, summary
+
+try:
+    configuration.check(config, ROOT)
+except configuration.ConfigurationError as error:
+    raise WorkflowError(str(error)) from None
+
+CATALOGUE = configuration.catalogue(ROOT)
+ENVIRONMENT = "../../envs/gpu.yaml" if config["backend"] == "cupy" else "../../envs/cpu.yaml"
+GPU = configuration.wants_gpu(config["backend"])
+THREADS = config["blas_threads"]
+SMOKE_MIRROR = "results/smoke/mirror"
+# One word a run, the same wherever this run asks for it.
+ATTEMPT = f"{time.time_ns()}"
+PUBLISHED = sorted(f"{path.relative_to(ROOT)}" for path in ROOT.glob("src/kcde/published/*.csv"))
+
+# Jobs use the Python that runs Snakemake (a conda environment comes before it) and this checkout.
+# Snakemake sets thread variables from `threads`, which --cores caps; results must not depend on it.
+os.environ.update(
+    PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+)
+if config["data_mirror"]:
+    os.environ.update(KCDE_DATA_MIRROR=config["data_mirror"])
+shell.prefix(
+    f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(ROOT / 'src'))} PYTHONHASHSEED=0"
+    f" OMP_NUM_THREADS={THREADS} OPENBLAS_NUM_THREADS={THREADS} MKL_NUM_THREADS={THREADS}; "
+)
+
+
+wildcard_constraints:
+    scale="|".join(configuration.SCALES),
+    dataset="|".join(map(re.escape, [*CATALOGUE, *config["smoke_datasets"]])),
+    method="|".join(map(re.escape, config["methods"])),
+    paper="|".join(map(re.escape, config["artefacts"])),
+    artefact="[A-Za-z0-9-]+",
+
+
+def record(scale, dataset):
+    """Where it stands whether a data set could be had."""
+    folder = "results/smoke/data" if scale == "smoke" else "results/data"
+    return f"{folder}/{dataset}.json"
+
+
+def attempt(record):
+    """A word that changes until the data are there, and then stays: it makes the job run again.
+
+    Params are compared with those of the last run, so the word of the run that succeeded is kept
+    beside the record.
+    """
+    path = Path(record)
+    kept = path.with_suffix(".attempt")
+    if not (path.is_file() and kept.is_file()):
+        return ATTEMPT
+    had = json.loads(path.read_text(encoding="utf-8"))
+    if had["status"] == "available" and Path(had["path"]).exists():
+        return kept.read_text(encoding="utf-8").strip()
+    return ATTEMPT
+
+
+def r_benchmark_options(wildcards):
+    """The flags of `python -m kcde run r-benchmark` that the configuration decides."""
+    method = config["methods"][wildcards.method]
+    flags = {
+        "estimator": method["estimator"],
+        "options": json.dumps(method.get("options", {}), sort_keys=True),
+        "variant": method["variant"],
+        "splits": config["scales"]["splits"][wildcards.scale],
+        "importance-samples": config["scales"]["importance_samples"][wildcards.scale],
+        "tuning-rows": config["scales"]["tuning_rows"][wildcards.scale],
+        "backend": config["backend"],
+    }
+    if wildcards.scale == "smoke":
+        flags |= {"data-dir": "results/smoke/raw", "catalogue": f"{SMOKE_MIRROR}/catalogue.csv"}
+    return shlex.join(word for key, value in flags.items() for word in (f"--{key}", str(value)))
+
+
+def r_benchmark_code(wildcards):
+    """Digest of the experiment and of this method's estimator alone."""
+    estimator = provenance.estimator_module(config["methods"][wildcards.method]["estimator"])
+    return provenance.digest("kcde.experiments.r_benchmark", estimator)
+
+
+def data_digest(wildcards):
+    """What the catalogue says of a data set; made-up data are known by their generator."""
+    if wildcards.scale == "smoke":
+        return provenance.digest("kcde.datasets.synthetic")
+    return configuration.load_digest(CATALOGUE[wildcards.dataset])
+
+
+def scores_of(scale, paper, artefact):
+    """The score tables that an artefact shows."""
+    if artefact not in config["artefacts"][paper]:
+        known = ", ".join(f"{paper}/{name}" for name in config["artefacts"][paper])
+        raise WorkflowError(f"there is no artefact {paper}/{artefact}; known: {known}")
+    experiment = config["artefacts"][paper][artefact]["experiment"]
+    if "datasets" not in config["experiments"][experiment]:
+        return [f"results/{scale}/{experiment}.csv"]
+    pairs = configuration.selected(config, paper, artefact, scale)
+    if not pairs:
+        raise WorkflowError(
+            f"`experiments.{experiment}` selects nothing that {paper}/{artefact} shows: "
+            "add some of its data sets and methods"
+        )
+    return [f"results/{scale}/{experiment}/{dataset}/{method}.csv" for dataset, method in pairs]
+
+
+def all_scores(scale):
+    """Every score table of the experiments that the chosen papers use, shown or not."""
+    drawn = [config["artefacts"][paper].values() for paper in config["papers"]]
+    used = {artefact["experiment"] for artefacts in drawn for artefact in artefacts}
+    paths = []
+    for experiment, chosen in config["experiments"].items():
+        if experiment in used and "datasets" in chosen:
+            datasets = config["smoke_datasets"] if scale == "smoke" else chosen["datasets"]
+            paths += [
+                f"results/{scale}/{experiment}/{dataset}/{method}.csv"
+                for dataset in datasets
+                for method in chosen["methods"]
+            ]
+    return paths
+
+
+def records(scale, papers):
+    """The records of the artefacts of some papers."""
+    return [
+        f"results/{scale}/artefacts/{paper}/{artefact}.json"
+        for paper, artefact in configuration.artefacts(config, papers)
+    ]
+
+
+def figures_folder(wildcards):
+    """Where the artefacts of a scale are drawn."""
+    return configuration.figures_folder(config, ROOT, wildcards.scale)
+
+
+def drawn_files():
+    """Every file that can be asked for by its name, with the record that answers for it."""
+    own = configuration.figures_folder(config, ROOT, config["scale"])
+    return [
+        SimpleNamespace(
+            path=f"{folder}/{paper}/{artefact}.{suffix}",
+            artefact=f"{paper}/{artefact}",
+            folder=folder,
+            record=drawn_record(paper, artefact) if folder == own else refusal(own, paper),
+        )
+        for folder in dict.fromkeys([own, "figures"])
+        for paper, drawn in config["artefacts"].items()
+        for artefact in drawn
+        for suffix in configuration.suffixes(artefact)
+    ]
+
+
+def drawn_record(paper, artefact):
+    """The record of an artefact at the scale of the configuration."""
+    return f"results/{config['scale']}/artefacts/{paper}/{artefact}.json"
+
+
+def refusal(own, paper):
+    """An input function for files that this configuration does not write."""
+
+    def refuse(wildcards):
+        raise WorkflowError(
+            f"this configuration draws into {own}/{paper}/: ask for the file there; "
+            "`snakemake publish` copies what it drew into figures/"
+        )
+
+    return refuse
+
+
+def published_scale():
+    """The scale that `publish` copies from; made-up data never go into figures/."""
+    if config["scale"] == "smoke":
+        raise WorkflowError("publish copies no made-up data: use --config scale=laptop or paper")
+    return config["scale"]
+
+
+def announce(workflow):
+    """Say what will run and about how long it takes."""
+    jobs = [job for job in workflow.dag.needrun_jobs() if job.rule.name != "help"]
+    if jobs:
+        print(planning.announcement(jobs, workflow.cores, ROOT, config["scale"]), file=sys.stderr)
+
+
+def close(workflow):
+    """Print the closing summary of each scale that the run touched; return what is amiss."""
+    jobs = [job for job in workflow.dag.jobs if job.output and job.log]
+    touched = {getattr(job.wildcards, "scale", None) for job in jobs}
+    scales = [scale for scale in configuration.SCALES if scale in touched]
+    problems = []
+    for scale in scales or [config["scale"]] * bool(jobs):
+        drawn = [
+            j.wildcards for j in jobs if j.rule.name == "artefact" and j.wildcards.scale == scale
+        ]
+        roots = (
+            f"results/{scale}/",
+            "results/smoke/data/" if scale == "smoke" else "results/data/",
+        )
+        closing = summary.summarise(
+            f"results/{scale}",
+            configuration.figures_folder(config, ROOT, scale),
+            expected=[f"{wildcards.paper}/{wildcards.artefact}" for wildcards in drawn],
+            jobs=[(j.output[0], j.log[0]) for j in jobs if j.output[0].startswith(roots)],
+        )
+        print(closing.text, file=sys.stderr)
+        problems += closing.problems
+    return problems

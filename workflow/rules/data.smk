@@ -1,0 +1,67 @@
+# Raw data. What cannot be had is recorded and tried again at every run; what is there stays.
+localrules:
+    fetch,
+    smoke_data,
+    smoke_fetch,
+
+
+rule fetch:
+    output:
+        record="results/data/{dataset}.json",
+        attempt="results/data/{dataset}.attempt",
+    log:
+        "results/logs/data/{dataset}.log",
+    benchmark:
+        "results/benchmarks/data/{dataset}.tsv"
+    wildcard_constraints:
+        dataset="|".join(map(re.escape, CATALOGUE)),
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        network=1,
+    params:
+        entry=lambda w: configuration.fetch_digest(CATALOGUE[w.dataset]),
+        attempt=lambda w: attempt(record("laptop", w.dataset)),
+    shell:
+        "python -m kcde fetch {wildcards.dataset} --data-dir data --record {output.record}"
+        " > {log} 2>&1 && echo {params.attempt} > {output.attempt}"
+
+
+rule smoke_data:
+    output:
+        catalogue=f"{SMOKE_MIRROR}/catalogue.csv",
+    log:
+        f"results/logs/{SMOKE_MIRROR.removeprefix('results/')}/catalogue.log",
+    benchmark:
+        "results/benchmarks/smoke/mirror.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    params:
+        code=provenance.digest("kcde.datasets.synthetic"),
+        folder=lambda w, output: Path(output.catalogue).parent.as_posix(),
+    shell:
+        "python -m kcde smoke-data {params.folder} > {log} 2>&1"
+
+
+rule smoke_fetch:
+    input:
+        catalogue=rules.smoke_data.output.catalogue,
+    output:
+        record="results/smoke/data/{dataset}.json",
+        attempt="results/smoke/data/{dataset}.attempt",
+    log:
+        "results/logs/smoke/data/{dataset}.log",
+    benchmark:
+        "results/benchmarks/smoke/data/{dataset}.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    params:
+        attempt=lambda w: attempt(record("smoke", w.dataset)),
+        mirror=lambda w, input: Path(input.catalogue).parent.as_posix(),
+    shell:
+        "python -m kcde fetch {wildcards.dataset} --data-dir results/smoke/raw --mirror {params.mirror}"
+        " --catalogue {input.catalogue} --record {output.record}"
+        " > {log} 2>&1 && echo {params.attempt} > {output.attempt}"

@@ -1,0 +1,43 @@
+# What is fitted on what. One job does all splits of a data set with a method. The digests in
+# `params` make an edit of one estimator re-run that estimator's jobs and no others.
+rule r_benchmark:
+    input:
+        record=lambda w: record(w.scale, w.dataset),
+    output:
+        scores="results/{scale}/r_benchmark/{dataset}/{method}.csv",
+        info="results/{scale}/r_benchmark/{dataset}/{method}.json",
+        arrays="results/{scale}/r_benchmark/{dataset}/{method}.npz",
+    log:
+        "results/logs/{scale}/r_benchmark/{dataset}/{method}.log",
+    benchmark:
+        "results/benchmarks/{scale}/r_benchmark/{dataset}/{method}.tsv"
+    conda:
+        ENVIRONMENT
+    threads: THREADS
+    resources:
+        gpu=GPU,
+    params:
+        code=r_benchmark_code,
+        data=data_digest,
+        options=r_benchmark_options,
+    shell:
+        "python -m kcde run r-benchmark --dataset {wildcards.dataset} --method {wildcards.method}"
+        " {params.options} --record {input.record} --out {output.scores} > {log} 2>&1"
+
+
+rule failure_case:
+    output:
+        scores="results/{scale}/failure_case.csv",
+        info="results/{scale}/failure_case.json",
+        arrays="results/{scale}/failure_case.npz",
+    log:
+        "results/logs/{scale}/failure_case.log",
+    benchmark:
+        "results/benchmarks/{scale}/failure_case.tsv"
+    conda:
+        ENVIRONMENT
+    threads: THREADS
+    params:
+        code=provenance.digest("kcde.experiments.failure_case"),
+    shell:
+        "python -m kcde run failure-case --out {output.scores} > {log} 2>&1"

@@ -1,0 +1,54 @@
+# Ours beside the published numbers, and what is told to the reader.
+localrules:
+    publish,
+    help,
+
+
+rule judge:
+    input:
+        records=lambda w: records(w.scale, config["papers"]),
+        published=PUBLISHED,
+    output:
+        summary="results/{scale}/scorecard.txt",
+    log:
+        "results/logs/{scale}/scorecard.log",
+    benchmark:
+        "results/benchmarks/{scale}/scorecard.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    params:
+        code=provenance.digest("kcde.artefacts.scorecard"),
+        into=figures_folder,
+        records=lambda w: f"results/{w.scale}/artefacts",
+    shell:
+        "python -m kcde scorecard --into {params.into} --records {params.records}"
+        " > {output.summary} 2> {log}"
+
+
+rule publish:
+    input:
+        lambda w: records(published_scale(), config["papers"]),
+    log:
+        "results/logs/publish.log",
+    benchmark:
+        "results/benchmarks/publish.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    params:
+        results=lambda w: f"results/{config['scale']}",
+    shell:
+        "python -m kcde publish --results {params.results} --into figures 2>&1 | tee {log}"
+
+
+rule help:
+    input:
+        text=f"{ROOT}/workflow/help.txt",
+    log:
+        "results/logs/help.log",
+    conda:
+        ENVIRONMENT
+    threads: 1
+    shell:
+        "cat {input.text} 2> {log}"
