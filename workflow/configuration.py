@@ -97,7 +97,7 @@ def artefacts(config: Mapping, papers: Iterable[str]) -> list[tuple[str, str]]:
 
 def suffixes(artefact: str) -> tuple[str, ...]:
     """Return the kinds of file that an artefact is tracked as."""
-    return ("csv", "md") if artefact.startswith("table") else ("csv", "png", "pdf")
+    return ("csv", "md", "png", "pdf") if artefact.startswith("table") else ("csv", "png", "pdf")
 
 
 def figures_folder(config: Mapping, root: Path, scale: str) -> str:

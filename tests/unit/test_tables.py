@@ -1,6 +1,7 @@
 """Tables: the verdict rule on both sides of every limit, best method, page, causes."""
 
 import math
+from pathlib import Path
 
 import artefact_scores as made
 import numpy as np
@@ -219,6 +220,22 @@ def test_page_shows_bold_median_failures_published_and_cause(tmp_path):
     assert causes.cause_of("kcef", "table1", "geyser", "KCEF", "worse") in page
 
 
+def test_table_is_drawn_as_a_picture_with_explosions_at_the_edge(tmp_path):
+    from kcde.artefacts import table_figure
+
+    exploding = [1.2] * 19 + [300.0]
+    cells = {("geyser", "KCEF"): exploding, ("geyser", "LSCDE"): made.around(0.7)}
+    record = drawing.make(TABLE1, made.files(tmp_path, cells), tmp_path)
+    assert {Path(name).suffix for name in record["files"]} == {".csv", ".md", ".png", ".pdf"}
+    first = (tmp_path / "kcef" / "table1.png").read_bytes()
+    assert first.startswith(b"\x89PNG")
+    drawing.redraw(TABLE1, tmp_path)
+    assert (tmp_path / "kcef" / "table1.png").read_bytes() == first
+    table = tables.read(tmp_path / "kcef" / "table1.csv")
+    low, high = table_figure._limits(table[table["metric"] == made.METRIC])
+    assert low < 0.7 < 1.21 < high < table["mean"].max()
+
+
 def test_causes_most_specific_wins_and_stale_ones_never_show():
     def cause(*cell):
         return causes.cause_of("kcef", "table1", *cell)
@@ -228,6 +245,20 @@ def test_causes_most_specific_wins_and_stale_ones_never_show():
     assert "different bandwidths" not in cause("mcycle", "KCEF", "better")
     assert cause("geyser", "NADE", "worse") == causes.UNKNOWN
     assert causes.cause_of("cdo", "table3", "rough-terrain", "CDO", "worse") == causes.UNKNOWN
+
+
+@pytest.mark.parametrize(("difference", "suffice"), [(0.37, True), (-0.37, True), (0.39, False)])
+def test_where_no_cause_is_known_other_splits_may_suffice(difference, suffice):
+    """With a deviation of 0.6 over 20 splits, two means differ by 2 · 0.6 · √(2/20) = 0.379."""
+    cell = {"dataset": "geyser", "method": "NADE", "verdict": "worse", "std": 0.6, "n": 20}
+    found = causes.explain("kcef", "table1", cell | {"difference": difference})
+    assert found == (causes.OTHER_SPLITS if suffice else causes.UNKNOWN)
+
+
+def test_a_known_cause_comes_before_other_splits():
+    cell = {"dataset": "mcycle", "method": "KCEF", "verdict": "worse", "std": 9.0, "n": 20}
+    found = causes.explain("kcef", "table1", cell | {"difference": 0.1})
+    assert "different bandwidths" in found
 
 
 @pytest.mark.parametrize(

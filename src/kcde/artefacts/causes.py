@@ -1,11 +1,47 @@
 """Why a number deviates, as far as found: `kcde/published/causes.csv`."""
 
+import math
+from collections.abc import Mapping
+
 from kcde import published
 
 UNKNOWN = "could not determine"
 """Said where no cause is known."""
 
 _FIELDS = ("paper", "artefact", "dataset", "method")
+
+
+OTHER_SPLITS = (
+    "other random splits suffice: the difference is within two standard errors of that between two "
+    "means over as many splits each, with our spread for both (the rule grants the paper only a "
+    "spread that is printed and over splits)"
+)
+"""Said where no cause is known and none is needed."""
+
+
+def explain(paper: str, artefact: str, cell: Mapping) -> str:
+    """Return why a cell of a table deviates.
+
+    Parameters
+    ----------
+    paper, artefact
+        Whose table it is.
+    cell
+        A row of the tracked table: dataset, method, verdict, mean, std, n, difference.
+
+    Returns
+    -------
+    str
+        The known cause; where there is none, whether other splits suffice.
+    """
+    cause = cause_of(paper, artefact, cell["dataset"], cell["method"], cell["verdict"])
+    if cause.startswith(UNKNOWN) and _other_splits_suffice(cell):
+        return OTHER_SPLITS
+    return cause
+
+
+def _other_splits_suffice(cell: Mapping) -> bool:
+    return abs(cell["difference"]) <= 2.0 * cell["std"] * math.sqrt(2.0 / cell["n"])
 
 
 def cause_of(paper: str, artefact: str, dataset: str, method: str, verdict: str) -> str:

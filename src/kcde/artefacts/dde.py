@@ -1,6 +1,6 @@
 """Dai et al. 2019, Kernel exponential family estimation via doubly dual embedding."""
 
-from kcde.artefacts import markdown, r_benchmark, tables
+from kcde.artefacts import r_benchmark, table_figure, tables
 from kcde.artefacts.declaration import Artefact
 
 ARTEFACTS = (
@@ -18,7 +18,7 @@ ARTEFACTS = (
         ),
         experiment="r_benchmark",
         build=tables.build,
-        draw=markdown.write,
+        draw=table_figure.write,
         deciders={"D6": r_benchmark.kcef_unstable},
         metric=r_benchmark.METRIC,
         methods=("DDE", "KCEF", "KCEF-LL", "epsilon-KDE", "LSCDE", "LSCDE-exact"),

@@ -112,4 +112,10 @@ class Artefact:
     @property
     def suffixes(self) -> tuple[str, ...]:
         """Suffixes of the tracked files."""
-        return (".csv", ".md") if self.kind == "table" else (".csv", ".png", ".pdf")
+        pictures = (".png", ".pdf")
+        return (".csv", ".md", *pictures) if self.kind == "table" else (".csv", *pictures)
+
+    @property
+    def target(self) -> str:
+        """What to ask Snakemake for, e.g. `figures/kcef/table1.md`."""
+        return f"figures/{self.key}{self.suffixes[1]}"

@@ -87,8 +87,8 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
     path = stem.with_suffix(".csv")
     if not path.exists():
         raise FileNotFoundError(
-            f"{artefact.key} has no data at {path}: make it with `snakemake --cores all "
-            f"{artefact.key}`, or with `python -m kcde draw {artefact.key} --scores FILE...`"
+            f"{artefact.key} has no data at {path}: make it with `snakemake "
+            f"{artefact.target}`, or with `python -m kcde draw {artefact.key} --scores FILE...`"
         )
     frame = tables.read(path) if artefact.kind == "table" else pd.read_csv(path)
     return artefact.draw(artefact, frame, stem)

@@ -1,6 +1,6 @@
 """Arbel and Gretton 2018, Kernel conditional exponential family."""
 
-from kcde.artefacts import failure_case, markdown, r_benchmark, tables
+from kcde.artefacts import failure_case, r_benchmark, table_figure, tables
 from kcde.artefacts.declaration import Artefact
 
 ARTEFACTS = (
@@ -18,7 +18,7 @@ ARTEFACTS = (
         ),
         experiment="r_benchmark",
         build=tables.build,
-        draw=markdown.write,
+        draw=table_figure.write,
         deciders={"K7": r_benchmark.kcef_beats_lscde},
         metric=r_benchmark.METRIC,
         methods=("KCEF", "KCEF-LL", "NADE", "LSCDE", "LSCDE-exact"),

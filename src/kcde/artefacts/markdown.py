@@ -9,7 +9,7 @@ import pandas as pd
 
 from kcde import published
 from kcde.artefacts import verdicts
-from kcde.artefacts.causes import cause_of
+from kcde.artefacts.causes import explain
 from kcde.artefacts.declaration import Artefact
 from kcde.artefacts.methods import SELECTION, display
 from kcde.files import atomic
@@ -228,8 +228,7 @@ def _causes(artefact: Artefact, deviations: pd.DataFrame) -> str:
         "method", key=lambda names: names.map(lambda name: order.get(name, 99)), kind="stable"
     )
     for row in ordered.to_dict("records"):
-        cell = (artefact.paper, artefact.name, row["dataset"], row["method"])
-        cause = cause_of(*cell, row["verdict"])
+        cause = explain(artefact.paper, artefact.name, row)
         values = f"{number(row['mean'])} ({number(row['published_mean'])})"
         together.setdefault((row["method"], row["verdict"], cause), []).append(
             f"{row['dataset']} {values}"

@@ -16,7 +16,7 @@ import pandas as pd
 
 from kcde import published
 from kcde.artefacts import claims, scorecard_page, tables
-from kcde.artefacts.causes import cause_of
+from kcde.artefacts.causes import explain
 from kcde.artefacts.declaration import Artefact
 from kcde.artefacts.drawing import NOT_REGENERATED
 from kcde.artefacts.registry import ARTEFACTS
@@ -222,7 +222,7 @@ def _why_absent(row: pd.Series, here: Tracked) -> str:
     if here.declared is None:
         return f"{key} is not built yet"
     if here.table is None:
-        return f"{key} has not been drawn: snakemake --cores all {key}"
+        return f"{key} has not been drawn: snakemake {here.declared.target}"
     if row["method"] not in set(here.table["method"]):
         return f"no scores of {row['method']} in {key}: not built yet, or not selected"
     return f"no scores of {row['method']} on {row['dataset']} in {key}"
@@ -234,8 +234,7 @@ def _why(row: pd.Series, ours: pd.Series, verdict: str) -> str:
     if ours["failed"]:
         parts.append(f"{int(ours['failed'])} of {int(ours['n'])} splits failed")
     if verdict in ("better", "worse", "different"):
-        cell = (row["paper"], row["artefact"], row["dataset"], row["method"])
-        parts.append(cause_of(*cell, verdict))
+        parts.append(explain(row["paper"], row["artefact"], {**ours, "verdict": verdict}))
     if verdict == "published-na" and row["note"]:
         parts.append(row["note"])
     return "; ".join(parts)
@@ -257,7 +256,7 @@ def _why_undecided(row: pd.Series, here: Tracked, values: pd.DataFrame) -> str:
         return f"{row['artefact']} is not built yet"
     key = here.declared.key
     if row["claim"] in here.declared.deciders:
-        return f"{key} has not been drawn: snakemake --cores all {key}"
+        return f"{key} has not been drawn: snakemake {here.declared.target}"
     if here.table is None:
         return f"{key} does not decide it yet"
     cells = values[(values["paper"] == row["paper"]) & (values["artefact"] == row["artefact"])]

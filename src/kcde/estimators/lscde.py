@@ -178,9 +178,9 @@ class _Basis:
     def weight_path(self, rows, path: np.ndarray):
         """Return α clipped at 0, shape (b, L), for every λ of the path.
 
-        Elimination, not one spectrum for all λ: where σ is small, H is nearly diagonal, and a weight
-        of 1e-30 must not come out as the rounding error of the largest, since the density is a
-        ratio of weights.
+        Elimination, not one spectrum for all λ: where σ is small, H is nearly diagonal, and a
+        weight of 1e-30 must not come out as the rounding error of the largest, since the density
+        is a ratio of weights.
         """
         xp = array_namespace(self.phi_x)
         H, h = self.moments(rows)
