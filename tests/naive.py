@@ -79,14 +79,14 @@ class NaiveKCEF:
         return log_base + self.T(x, y)
 
 
-def lscde_weights(X, Y, U, V, sigma, regularization):
+def lscde_weights(X, Y, U, V, sigma_x, sigma_y, regularization):
     """α of least-squares conditional density estimation, with H by numerical integration over y."""
-    y = np.linspace(Y.min() - 12 * sigma, Y.max() + 12 * sigma, 20001)
+    y = np.linspace(Y.min() - 12 * sigma_y, Y.max() + 12 * sigma_y, 20001)
     dy = y[1] - y[0]
     b, n = len(U), len(X)
-    bumps = np.array([np.exp(-((y - v[0]) ** 2) / (2 * sigma**2)) for v in V])
-    phi_x = np.array([[kernel(x, u, np.full(len(u), sigma)) for u in U] for x in X])
-    phi_y = np.array([[kernel(t, v, np.full(1, sigma)) for v in V] for t in Y])
+    bumps = np.array([np.exp(-((y - v[0]) ** 2) / (2 * sigma_y**2)) for v in V])
+    phi_x = np.array([[kernel(x, u, np.full(len(u), sigma_x)) for u in U] for x in X])
+    phi_y = np.array([[kernel(t, v, np.full(1, sigma_y)) for v in V] for t in Y])
     H, h = np.zeros((b, b)), np.zeros(b)
     for i in range(n):
         h += phi_x[i] * phi_y[i] / n
@@ -96,12 +96,12 @@ def lscde_weights(X, Y, U, V, sigma, regularization):
     return np.maximum(0.0, np.linalg.solve(H + regularization * np.eye(b), h))
 
 
-def lscde_density(x, y, U, V, sigma, alpha):
+def lscde_density(x, y, U, V, sigma_x, sigma_y, alpha):
     """p(y|x), normalised by numerical integration."""
-    grid = np.linspace(V.min() - 12 * sigma, V.max() + 12 * sigma, 20001)[:, None]
-    weights = alpha * np.array([kernel(x, u, np.full(len(u), sigma)) for u in U])
-    curve = np.exp(-((grid - V[:, 0]) ** 2) / (2 * sigma**2)) @ weights
-    here = np.exp(-((y[0] - V[:, 0]) ** 2) / (2 * sigma**2)) @ weights
+    grid = np.linspace(V.min() - 12 * sigma_y, V.max() + 12 * sigma_y, 20001)[:, None]
+    weights = alpha * np.array([kernel(x, u, np.full(len(u), sigma_x)) for u in U])
+    curve = np.exp(-((grid - V[:, 0]) ** 2) / (2 * sigma_y**2)) @ weights
+    here = np.exp(-((y[0] - V[:, 0]) ** 2) / (2 * sigma_y**2)) @ weights
     return here / np.trapezoid(curve, grid[:, 0])
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "asarray",
     "device_description",
     "resolve_backend",
+    "row_blocks",
     "solve_triangular",
     "take_columns",
     "take_rows",
@@ -24,6 +25,8 @@ __all__ = [
 ]
 
 BACKENDS = ("auto", "numpy", "cupy")
+
+_BLOCK = 1 << 22
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +119,15 @@ def solve_triangular(lower, b, *, transpose: bool = False):
     xp = array_namespace(lower, b)
     matrix = xp.linalg.matrix_transpose(lower) if transpose else lower
     return xp.linalg.solve(matrix, b)
+
+
+def row_blocks(n: int, row_size: int) -> list[slice]:
+    """Return slices that split n rows so that a temporary of `row_size` numbers a row stays small.
+
+    That is below 32 MB, but for single rows that are larger.
+    """
+    size = max(1, _BLOCK // max(1, row_size))
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def take_rows(array, rows: np.ndarray):

@@ -12,8 +12,8 @@ from kcde.estimators import estimator_class, estimator_modules
 QUICK = {
     "KCEF": {"bandwidth_x": 1.0, "bandwidth_y": 0.9, "regularization": 0.01},
     "KEF": {"bandwidth_y": 0.9, "regularization": 0.01},
-    "LSCDE": {"bandwidth": 0.6, "regularization": 0.1},
-    "EpsilonKDE": {"radius": 0.5, "bandwidth": 0.3},
+    "LSCDE": {"bandwidth_x": 0.6, "bandwidth_y": 0.5, "regularization": 0.1},
+    "EpsilonKDE": {"radius": 0.5, "bandwidth_y": 0.3},
 }
 
 
@@ -124,6 +124,10 @@ def test_other_namespaces_give_the_same_numbers(estimator, data, other_xp):
     np.testing.assert_allclose(to_numpy(estimator.fit(X, Y).log_density(X, Y)), expected, rtol=1e-8)
     found = to_numpy(clone(choosing).fit(X, Y).log_density(X, Y))
     np.testing.assert_allclose(found, chosen, rtol=1e-5)
+    shared = to_numpy(estimator.log_density_at(Y[:4, :])(X[:4, :]))
+    np.testing.assert_allclose(np.diagonal(shared), expected[:4], rtol=1e-8)
+    draws = to_numpy(estimator.sample(X[:2, :], 3, np.random.default_rng(0)))
+    assert np.isfinite(draws).all()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -53,3 +53,10 @@ def test_take_rows(xp, host):
     np.testing.assert_array_equal(
         host(arrays.take_rows(array, np.array([3, 0]))), [[9.0, 10.0, 11.0], [0.0, 1.0, 2.0]]
     )
+
+
+def test_row_blocks_cover_all_rows_once():
+    blocks = arrays.row_blocks(10, arrays._BLOCK // 4)
+    assert [(block.start, block.stop) for block in blocks] == [(0, 4), (4, 8), (8, 10)]
+    assert len(arrays.row_blocks(3, 10 * arrays._BLOCK)) == 3
+    assert arrays.row_blocks(5, 0) == [slice(0, 5)]

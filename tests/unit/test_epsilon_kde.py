@@ -26,9 +26,9 @@ def test_selection_takes_the_best_of_the_declared_grid(pairs):
     model = EpsilonKDE().fit(*pairs)
     score = model.cv_results_["score"]
     i, j = np.unravel_index(np.argmax(score), (4, 10))
-    assert (model.radius_, model.bandwidth_) == (
+    assert (model.radius_, model.bandwidth_y_[0]) == (
         model.cv_results_["radius"][i],
-        model.cv_results_["bandwidth"][j],
+        model.cv_results_["bandwidth_y"][j, 0],
     )
     assert score.min() < score.max()
 
@@ -37,7 +37,7 @@ def test_selection_takes_the_best_of_the_declared_grid(pairs):
     ("options", "message"),
     [
         ({"radius": -0.1}, "radius must be a positive number"),
-        ({"bandwidth": np.inf}, "bandwidth must be a positive number"),
+        ({"bandwidth_y": np.inf}, "bandwidth_y must be positive"),
         ({"min_neighbours": 31}, "between 1 and the 30 training rows; got 31"),
         ({"min_neighbours": 28}, "leaves 24 rows to fit on, fewer than min_neighbours = 28"),
     ],

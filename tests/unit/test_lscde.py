@@ -8,14 +8,14 @@ from naive import lscde_density, lscde_weights
 
 def test_weights_and_density_equal_a_naive_loop(pairs):
     X, Y = pairs
-    model = LSCDE(0.6, 1e-3, n_centres=12).fit(X, Y)
+    model = LSCDE(0.6, 0.5, 1e-3, n_centres=12).fit(X, Y)
     U, V = model.centres_x_, model.centres_y_
-    alpha = lscde_weights(X, Y, U, V, 0.6, 1e-3)
+    alpha = lscde_weights(X, Y, U, V, 0.6, 0.5, 1e-3)
     np.testing.assert_allclose(model.weights_, alpha, atol=1e-8)
     assert (alpha == 0).any()
     density = np.exp(model.log_density(X[:4], Y[:4] + 0.1))
     expected = [
-        lscde_density(x, y, U, V, 0.6, alpha) for x, y in zip(X[:4], Y[:4] + 0.1, strict=True)
+        lscde_density(x, y, U, V, 0.6, 0.5, alpha) for x, y in zip(X[:4], Y[:4] + 0.1, strict=True)
     ]
     np.testing.assert_allclose(density, expected, rtol=1e-6)
 
@@ -32,17 +32,19 @@ def test_selection_equals_refitting_every_fold(pairs, selection):
     total = 0.0
     for held_out in _folds(model, len(X)):
         rows = complement(held_out, len(X))
-        alpha = lscde_weights(X[rows], Y[rows], U, V, sigma, lam)
+        alpha = lscde_weights(X[rows], Y[rows], U, V, sigma, sigma, lam)
         if selection == "likelihood":
             pairs_out = zip(X[held_out], Y[held_out], strict=True)
-            total += sum(np.log(lscde_density(x, y, U, V, sigma, alpha)) for x, y in pairs_out)
+            total += sum(
+                np.log(lscde_density(x, y, U, V, sigma, sigma, alpha)) for x, y in pairs_out
+            )
         else:
             total -= len(held_out) * _squared_error(X[held_out], Y[held_out], U, V, sigma, alpha)
     assert score[i, j] == pytest.approx(total, rel=1e-5)
     assert (
         np.nanmax(score)
         == score[
-            np.flatnonzero(model.cv_results_["bandwidth"] == model.bandwidth_)[0],
+            np.flatnonzero(model.cv_results_["bandwidth"] == model.bandwidth_x_[0])[0],
             np.flatnonzero(model.cv_results_["regularization"] == model.regularization_)[0],
         ]
     )
@@ -67,7 +69,7 @@ def _squared_error(X, Y, U, V, sigma, alpha):
 
 
 def test_far_from_all_centres_the_density_stays_normalised(pairs):
-    model = LSCDE(0.3, 0.1).fit(*pairs)
+    model = LSCDE(0.3, 0.3, 0.1).fit(*pairs)
     far = np.full((1, 2), 80.0)
     y = np.linspace(-8, 8, 4001)[:, None]
     assert np.trapezoid(np.exp(model.log_density_at(y)(far))[0], y[:, 0]) == pytest.approx(1.0)
@@ -77,7 +79,7 @@ def test_selection_is_not_misled_where_every_basis_function_underflows(rng):
     """With x of eleven dimensions, φ underflows at small σ, and 0/0 must not count as 1."""
     X, Y = rng.standard_normal((20, 11)), rng.standard_normal((20, 1))
     model = LSCDE().fit(X, Y)
-    assert model.bandwidth_ > 0.2
+    assert model.bandwidth_x_[0] > 0.2
     assert -3.0 < model.score(rng.standard_normal((20, 11)), rng.standard_normal((20, 1))) < 0.0
 
 
@@ -85,8 +87,8 @@ def test_density_floor_is_that_of_the_authors_code(pairs):
     """log(p/max(ε, normaliser) + ε): the loss of a point is bounded by -log ε."""
     X, Y = pairs
     eps = 2.0**-52
-    plain = LSCDE(0.3, 0.1).fit(X, Y)
-    floored = LSCDE(0.3, 0.1, density_floor=eps).fit(X, Y)
+    plain = LSCDE(0.3, 0.3, 0.1).fit(X, Y)
+    floored = LSCDE(0.3, 0.3, 0.1, density_floor=eps).fit(X, Y)
     expected = np.log(np.exp(plain.log_density(X, Y)) + eps)
     np.testing.assert_allclose(floored.log_density(X, Y), expected, rtol=1e-9)
     far = np.full((1, 2), 80.0)
@@ -104,7 +106,7 @@ def test_selection_under_a_floor_equals_refitting_every_fold(pairs):
     U, V = model.centres_x_, model.centres_y_
     for held_out in _folds(model, len(X)):
         rows = complement(held_out, len(X))
-        alpha = lscde_weights(X[rows], Y[rows], U, V, sigma, lam)
+        alpha = lscde_weights(X[rows], Y[rows], U, V, sigma, sigma, lam)
         phi_x = np.exp(-((X[held_out][:, None] - U) ** 2).sum(axis=2) / (2 * sigma**2))
         phi_y = np.exp(-((Y[held_out] - V[:, 0]) ** 2) / (2 * sigma**2))
         normaliser = np.maximum(eps, np.sqrt(2 * np.pi) * sigma * phi_x @ alpha)
@@ -122,13 +124,14 @@ def test_weights_that_are_all_negative_are_an_error(rng, monkeypatch):
         lambda *a, **k: solve(*a, **k)._replace(x=-np.ones(10)),
     )
     with pytest.raises(np.linalg.LinAlgError, match=r"every weight .* is negative"):
-        LSCDE(1.0, 1.0).fit(rng.standard_normal((10, 1)), rng.standard_normal((10, 1)))
+        LSCDE(1.0, 1.0, 1.0).fit(rng.standard_normal((10, 1)), rng.standard_normal((10, 1)))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"bandwidth": 0.0}, "bandwidth must be a positive number"),
+        ({"bandwidth_x": 0.0}, "bandwidth_x must be positive"),
+        ({"bandwidth_y": [1.0, 1.0]}, r"bandwidth_y must be .* shape \(1,\)"),
         ({"regularization": -1.0}, "regularization must be a positive number"),
         ({"n_centres": 0}, "n_centres must be at least 1"),
         ({"density_floor": 0.0}, "density_floor must be a positive number"),

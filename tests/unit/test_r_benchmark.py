@@ -89,7 +89,7 @@ def test_same_job_same_bytes(launch, tmp_path):
 def test_chosen_hyperparameters_and_provenance_are_recorded(launch):
     _, info = launch("LSCDE", "LSCDE", {})
     assert len(info["chosen"]) == 3
-    assert {"bandwidth", "regularization", "dropped"} <= set(info["chosen"][0])
+    assert {"bandwidth_x", "regularization", "dropped"} <= set(info["chosen"][0])
     assert info["data_sha256"]
     assert info["code"]
     assert info["versions"]["numpy"] == np.__version__

@@ -47,6 +47,8 @@ rule help:
         text=f"{ROOT}/workflow/help.txt",
     log:
         "results/logs/help.log",
+    benchmark:
+        "results/benchmarks/help.tsv"
     conda:
         ENVIRONMENT
     threads: 1

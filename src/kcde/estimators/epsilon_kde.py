@@ -6,7 +6,8 @@ import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators.base import Tags
-from kcde.estimators.mixture import GaussianMixture, log_gaussian
+from kcde.estimators.mixture import GaussianMixture, log_bump, log_volume
+from kcde.kernels import as_bandwidths
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 from kcde.selection import best_index, complement, kfold, log_grid
@@ -16,7 +17,7 @@ BANDWIDTHS = log_grid(0.05, 1.0, 10)
 
 
 class EpsilonKDE(GaussianMixture):
-    """p(y|x) = (1/|I(x)|) Σ_{i in I(x)} N(y; y_i, h² I), I(x) = {i: |x_i - x|/√d_x ≤ ε}.
+    """p(y|x) = (1/|I(x)|) Σ_{i in I(x)} N(y; y_i, diag h²), I(x) = {i: |x_i - x|/√d_x ≤ ε}.
 
     Where fewer than `min_neighbours` rows are that near, the nearest `min_neighbours` are
     taken. x is to be on comparable scales. Nothing is solved: O(n n_test d_x) time.
@@ -26,8 +27,9 @@ class EpsilonKDE(GaussianMixture):
     radius
         ε, in the units of x, per square root of its dimension. None: chosen from {0.2, 0.4, 0.8,
         1.6}.
-    bandwidth
-        h, a standard deviation in the units of y. None: chosen from 10 log-spaced values.
+    bandwidth_y
+        h, standard deviations in the units of y: a number, or one per dimension. None: one number,
+        chosen from 10 log-spaced values.
     min_neighbours
         At least so many rows make the estimate.
     folds
@@ -37,34 +39,34 @@ class EpsilonKDE(GaussianMixture):
 
     Attributes
     ----------
-    radius_, bandwidth_
+    radius_, bandwidth_y_
         What was used, given or chosen.
     """
 
     tags: ClassVar[Tags] = Tags()
 
-    def __init__(self, radius=None, bandwidth=None, *, min_neighbours=5, folds=5, random_state=0):
+    def __init__(self, radius=None, bandwidth_y=None, *, min_neighbours=5, folds=5, random_state=0):
         self.radius = radius
-        self.bandwidth = bandwidth
+        self.bandwidth_y = bandwidth_y
         self.min_neighbours = min_neighbours
         self.folds = folds
         self.random_state = random_state
 
     def _fit(self, X, Y):
-        for name in ("radius", "bandwidth"):
-            value = getattr(self, name)
-            if value is not None and not (np.isscalar(value) and 0 < value < np.inf):
-                raise ValueError(f"{name} must be a positive number or None; got {value!r}")
+        if self.radius is not None and not (np.isscalar(self.radius) and 0 < self.radius < np.inf):
+            raise ValueError(f"radius must be a positive number or None; got {self.radius!r}")
         if not 1 <= self.min_neighbours <= Y.shape[0]:
             raise ValueError(
                 f"min_neighbours must be between 1 and the {Y.shape[0]} training rows; "
                 f"got {self.min_neighbours}"
             )
         self.X_, self.Y_ = X, Y
-        self.radius_, self.bandwidth_, self.cv_results_ = self.radius, self.bandwidth, {}
-        if self.radius is None or self.bandwidth is None:
+        self.radius_, self.cv_results_ = self.radius, {}
+        if self.bandwidth_y is not None:
+            self.bandwidth_y_ = as_bandwidths(self.bandwidth_y, Y.shape[1], "bandwidth_y")
+        if self.radius is None or self.bandwidth_y is None:
             self._select(X, Y)
-        self._centres, self._sigma = Y, self.bandwidth_
+        self._centres, self._sigma = Y, self.bandwidth_y_
 
     def _select(self, X, Y):
         n = Y.shape[0]
@@ -73,23 +75,24 @@ class EpsilonKDE(GaussianMixture):
         if fewest < self.min_neighbours:
             raise ValueError(
                 f"cross-validation leaves {fewest} rows to fit on, fewer than min_neighbours = "
-                f"{self.min_neighbours}; give more rows, or radius and bandwidth"
+                f"{self.min_neighbours}; give more rows, or radius and bandwidth_y"
             )
         radii = RADII if self.radius is None else np.array([self.radius])
-        bandwidths = BANDWIDTHS if self.bandwidth is None else np.array([self.bandwidth])
+        candidates = BANDWIDTHS if self.bandwidth_y is None else [self.bandwidth_y]
+        bandwidths = [as_bandwidths(h, Y.shape[1], "bandwidth_y") for h in candidates]
         score = np.zeros((len(radii), len(bandwidths)))
         for held_out in folds:
             rows = complement(held_out, n)
             distance = _scaled_distance(take_rows(X, held_out), take_rows(X, rows))
             Y_out, Y_in = take_rows(Y, held_out), take_rows(Y, rows)
-            log_kernels = [log_gaussian(Y_out, Y_in, float(h)) for h in bandwidths]
+            log_kernels = [log_bump(Y_out, Y_in, h) - log_volume(h) for h in bandwidths]
             for i, radius in enumerate(radii):
                 log_weights = _log_membership(distance, float(radius), self.min_neighbours)
                 for j, log_kernel in enumerate(log_kernels):
                     score[i, j] += np.sum(to_numpy(logsumexp(log_weights + log_kernel, axis=1)))
         i, j = best_index(score)
-        self.radius_, self.bandwidth_ = float(radii[i]), float(bandwidths[j])
-        self.cv_results_ = {"radius": radii, "bandwidth": bandwidths, "score": score}
+        self.radius_, self.bandwidth_y_ = float(radii[i]), bandwidths[j]
+        self.cv_results_ = {"radius": radii, "bandwidth_y": np.array(bandwidths), "score": score}
 
     def _log_weights(self, X):
         return _log_membership(_scaled_distance(X, self.X_), self.radius_, self.min_neighbours)

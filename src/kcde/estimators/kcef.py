@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import array_namespace, to_numpy
+from kcde.arrays import array_namespace, row_blocks, to_numpy
 from kcde.estimators import _kcef_selection as rules
 from kcde.estimators._score_matching import score_system, solve
 from kcde.estimators.base import ConditionalDensity
@@ -15,7 +15,6 @@ from kcde.sampling import hmc
 from kcde.seeding import rng_of
 from kcde.selection import kfold, subsample
 
-_BLOCK = 1 << 22
 _IMPORTANCE_SAMPLES = 10_000
 
 
@@ -254,9 +253,7 @@ class KCEF(ConditionalDensity):
         return first, second
 
     def _blocks(self, n: int) -> list[slice]:
-        """Split n evaluation points so that temporaries stay below 32 MB times d_y."""
-        size = max(1, _BLOCK // (self.Y_.shape[0] * self.n_outputs_))
-        return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+        return row_blocks(n, self.Y_.shape[0] * self.n_outputs_)
 
     def _log_base(self, Y):
         xp = array_namespace(Y)

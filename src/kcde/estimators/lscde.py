@@ -1,12 +1,12 @@
 """Least-squares conditional density estimation (Sugiyama et al., IEICE Transactions 2010)."""
 
-from math import exp, log, pi, sqrt
+from math import exp, sqrt
 
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators.mixture import GaussianMixture, log_gaussian
-from kcde.kernels import GaussianKernel
+from kcde.estimators.mixture import GaussianMixture, log_bump, log_volume
+from kcde.kernels import as_bandwidths
 from kcde.linalg import solve_positive_definite
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
@@ -19,16 +19,17 @@ REGULARIZATIONS = log_grid(1e-3, 10.0, 20)
 class LSCDE(GaussianMixture):
     """p(y|x) ∝ Σ_l α_l φ_l(x, y), α = max(0, (H + λI)⁻¹ h), normalised over y.
 
-    φ_l(x, y) = exp(-|x - u_l|²/2σ²) exp(-|y - v_l|²/2σ²) with centres (u_l, v_l) drawn from the
-    training pairs; H = ∫ (1/n) Σ_i φ(x_i, y) φ(x_i, y)ᵀ dy and h = (1/n) Σ_i φ(x_i, y_i).
+    φ_l(x, y) = exp(-|x - u_l|²/2σ_x²) exp(-|y - v_l|²/2σ_y²) with centres (u_l, v_l) drawn from
+    the training pairs; H = ∫ (1/n) Σ_i φ(x_i, y) φ(x_i, y)ᵀ dy and h = (1/n) Σ_i φ(x_i, y_i).
 
     Fitting costs O(n b² + b³) for b centres; selection that, for each σ and fold, and b³ for each
     λ of the path.
 
     Parameters
     ----------
-    bandwidth
-        σ, one standard deviation for x and y. None: chosen from 20 log-spaced values.
+    bandwidth_x, bandwidth_y
+        Standard deviations of φ in the units of x and y: a number, or one per dimension. None: one
+        σ, for both where both are None, chosen from 20 log-spaced values.
     regularization
         λ. None: chosen from 20 log-spaced values.
     n_centres
@@ -52,13 +53,16 @@ class LSCDE(GaussianMixture):
         α, shape (b,), not negative.
     centres_x_, centres_y_
         Shapes (b, d_x), (b, d_y).
-    bandwidth_, regularization_
+    jitter_
+        Added to the diagonal of H beyond λ; 0.0 as a rule.
+    bandwidth_x_, bandwidth_y_, regularization_
         What was used, given or chosen.
     """
 
     def __init__(
         self,
-        bandwidth=None,
+        bandwidth_x=None,
+        bandwidth_y=None,
         regularization=None,
         *,
         n_centres=100,
@@ -67,7 +71,8 @@ class LSCDE(GaussianMixture):
         folds=5,
         random_state=0,
     ):
-        self.bandwidth = bandwidth
+        self.bandwidth_x = bandwidth_x
+        self.bandwidth_y = bandwidth_y
         self.regularization = regularization
         self.n_centres = n_centres
         self.selection = selection
@@ -76,28 +81,33 @@ class LSCDE(GaussianMixture):
         self.random_state = random_state
 
     def _fit(self, X, Y):
-        self._check_parameters()
+        self._check_parameters(X.shape[1], Y.shape[1])
         rng = rng_of("selection", self.random_state)
         rows = np.sort(rng.permutation(Y.shape[0])[: self.n_centres])
         self.centres_x_, self.centres_y_ = take_rows(X, rows), take_rows(Y, rows)
         self.cv_results_ = {}
-        self.bandwidth_, self.regularization_ = self.bandwidth, self.regularization
-        if self.bandwidth is None or self.regularization is None:
+        self.regularization_ = self.regularization
+        self._set_bandwidths(1.0)
+        choices = self.bandwidth_x, self.bandwidth_y, self.regularization
+        if any(choice is None for choice in choices):
             self._select(X, Y, rng)
-        basis = _Basis(X, Y, self.centres_x_, self.centres_y_, self.bandwidth_)
+        basis = self._basis(X, Y)
         H, h = basis.moments(np.arange(Y.shape[0]))
         xp = array_namespace(Y)
-        alpha = solve_positive_definite(H, h, shift=self.regularization_).x
+        alpha, self.jitter_ = solve_positive_definite(H, h, shift=self.regularization_)
         self.weights_ = xp.clip(alpha, min=0.0)
         if not bool(xp.any(self.weights_ > 0)):
             raise np.linalg.LinAlgError(
                 "every weight of the least-squares solution is negative, so that clipping leaves "
                 "no density; raise the regularization or the bandwidth"
             )
-        self._centres, self._sigma = self.centres_y_, self.bandwidth_
+        self._centres, self._sigma = self.centres_y_, self.bandwidth_y_
 
-    def _check_parameters(self):
-        for name in ("bandwidth", "regularization", "density_floor"):
+    def _check_parameters(self, d_x: int, d_y: int):
+        for name, dimension in (("bandwidth_x", d_x), ("bandwidth_y", d_y)):
+            if getattr(self, name) is not None:
+                as_bandwidths(getattr(self, name), dimension, name)
+        for name in ("regularization", "density_floor"):
             value = getattr(self, name)
             if value is not None and not (np.isscalar(value) and 0 < value < np.inf):
                 raise ValueError(f"{name} must be a positive number or None; got {value!r}")
@@ -108,27 +118,41 @@ class LSCDE(GaussianMixture):
                 f"selection must be one of {sorted(_CRITERIA)}; got {self.selection!r}"
             )
 
+    def _set_bandwidths(self, sigma: float):
+        """Take what is given, and `sigma` for what is not."""
+        x = sigma if self.bandwidth_x is None else self.bandwidth_x
+        y = sigma if self.bandwidth_y is None else self.bandwidth_y
+        self.bandwidth_x_ = as_bandwidths(x, self.n_features_in_, "bandwidth_x")
+        self.bandwidth_y_ = as_bandwidths(y, self.n_outputs_, "bandwidth_y")
+
+    def _basis(self, X, Y) -> "_Basis":
+        centres = self.centres_x_, self.centres_y_
+        return _Basis(X, Y, *centres, self.bandwidth_x_, self.bandwidth_y_)
+
     def _select(self, X, Y, rng):
         folds = kfold(Y.shape[0], self.folds, rng)
-        sigmas = BANDWIDTHS if self.bandwidth is None else np.array([self.bandwidth])
+        given = self.bandwidth_x is not None and self.bandwidth_y is not None
+        sigmas = np.ones(1) if given else BANDWIDTHS
         path = REGULARIZATIONS if self.regularization is None else np.array([self.regularization])
         criterion = _CRITERIA[self.selection]
         score = np.zeros((len(sigmas), len(path)))
         for i, sigma in enumerate(sigmas):
-            basis = _Basis(X, Y, self.centres_x_, self.centres_y_, float(sigma))
+            self._set_bandwidths(sigma)
+            basis = self._basis(X, Y)
             for held_out in folds:
                 rows = complement(held_out, Y.shape[0])
                 alpha = basis.weight_path(rows, path)
                 score[i] += criterion(basis, alpha, held_out, self.density_floor)
         i, j = best_index(score)
-        self.bandwidth_, self.regularization_ = float(sigmas[i]), float(path[j])
+        self._set_bandwidths(sigmas[i])
+        self.regularization_ = float(path[j])
         self.cv_results_ = {"bandwidth": sigmas, "regularization": path, "score": score}
 
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
         if self.density_floor is None:
             return super().log_density(X, Y)
-        basis = _Basis(*self._check_pair(X, Y), self.centres_x_, self.centres_y_, self.bandwidth_)
+        basis = self._basis(*self._check_pair(X, Y))
         numerator = (basis.phi_x * basis.phi_y) @ self.weights_
         normaliser = exp(basis.log_volume) * (basis.phi_x @ self.weights_)
         return _floored(numerator, normaliser, self.density_floor)
@@ -139,7 +163,7 @@ class LSCDE(GaussianMixture):
             return super().log_density_at(Y)
 
         def at(X):
-            basis = _Basis(X, Y, self.centres_x_, self.centres_y_, self.bandwidth_)
+            basis = self._basis(X, Y)
             numerator = (basis.phi_x * self.weights_) @ basis.phi_y.T
             normaliser = exp(basis.log_volume) * (basis.phi_x @ self.weights_)
             return _floored(numerator, normaliser[:, None], self.density_floor)
@@ -148,7 +172,7 @@ class LSCDE(GaussianMixture):
 
     def _log_weights(self, X):
         xp = array_namespace(X)
-        log_phi = log_gaussian(X, self.centres_x_, self.bandwidth_, normalised=False)
+        log_phi = log_bump(X, self.centres_x_, self.bandwidth_x_)
         positive = self.weights_ > 0
         safe = xp.where(positive, self.weights_, xp.ones_like(self.weights_))
         nothing = xp.full_like(safe, -xp.inf)
@@ -157,17 +181,15 @@ class LSCDE(GaussianMixture):
 
 
 class _Basis:
-    """φ at points X and at points Y, for one σ."""
+    """φ at points X and at points Y, for one pair of bandwidths."""
 
-    def __init__(self, X, Y, U, V, sigma: float):
+    def __init__(self, X, Y, U, V, sigma_x: np.ndarray, sigma_y: np.ndarray):
         xp = array_namespace(Y)
-        self.log_phi_x, self.log_phi_y = (
-            log_gaussian(A, B, sigma, normalised=False) for A, B in ((X, U), (Y, V))
-        )
+        self.log_phi_x, self.log_phi_y = log_bump(X, U, sigma_x), log_bump(Y, V, sigma_y)
         self.phi_x, self.phi_y = xp.exp(self.log_phi_x), xp.exp(self.log_phi_y)
-        self.log_volume = Y.shape[1] * log(sqrt(2.0 * pi) * sigma)
-        # ∫ φ_y,l φ_y,l′ dy = (√π σ)^d exp(-|v - v′|²/4σ²)
-        self.overlap = (sqrt(pi) * sigma) ** Y.shape[1] * xp.sqrt(GaussianKernel(sigma)(V, V))
+        self.log_volume = log_volume(sigma_y)
+        # ∫ φ_y,l φ_y,l′ dy = (√π σ_y)^d exp(-|v - v′|²/4σ_y²)
+        self.overlap = exp(log_volume(sigma_y / sqrt(2.0))) * xp.exp(0.5 * log_bump(V, V, sigma_y))
 
     def moments(self, rows):
         """Return H (b, b) and h (b,) averaged over the rows."""

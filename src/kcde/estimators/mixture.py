@@ -1,33 +1,30 @@
 """Conditional densities that are mixtures of Gaussians with common centres."""
 
 from abc import abstractmethod
-from math import log, pi, sqrt
 
 import numpy as np
 
-from kcde.arrays import array_namespace, to_numpy
+from kcde.arrays import array_namespace, row_blocks, to_numpy
 from kcde.estimators.base import ConditionalDensity
 from kcde.normalisers import logsumexp
 
-_BLOCK = 1 << 22
+
+def log_volume(sigma: np.ndarray) -> float:
+    """Return log ∫ exp(-Σ_i y_i²/2σ_i²) dy for bandwidths σ of shape (d,)."""
+    return float(np.sum(np.log(np.sqrt(2.0 * np.pi) * sigma)))
 
 
-def log_gaussian(Y, centres, sigma: float, *, normalised: bool = True):
-    """Return log N(y; v, σ² I), shape (n, m), at Y (n, d) for centres v (m, d), σ > 0.
-
-    Without its constant, that is -|y - v|²/2σ², where `normalised` is False.
-    """
+def log_bump(Y, centres, sigma: np.ndarray):
+    """Return -Σ_i (y_i - v_i)²/2σ_i², shape (n, m), at Y (n, d) for centres v (m, d), σ (d,)."""
     xp = array_namespace(Y, centres)
-    difference = Y[:, None, :] - centres[None, :, :]
-    squared = xp.sum(difference * difference, axis=2)
-    constant = Y.shape[1] * log(sqrt(2.0 * pi) * sigma) if normalised else 0.0
-    return -0.5 * squared / sigma**2 - constant
+    difference = (Y[:, None, :] - centres[None, :, :]) / xp.asarray(sigma, dtype=Y.dtype)
+    return -0.5 * xp.sum(difference * difference, axis=2)
 
 
 class GaussianMixture(ConditionalDensity):
-    """p(y|x) = Σ_l w_l(x) N(y; v_l, σ² I), with Σ_l w_l(x) = 1.
+    """p(y|x) = Σ_l w_l(x) N(y; v_l, diag σ²), with Σ_l w_l(x) = 1.
 
-    A subclass sets `_centres` (m, d_y) and `_sigma` when fitting, and gives `_log_weights`.
+    A subclass sets `_centres` (m, d_y) and `_sigma` (d_y,) when fitting, and gives `_log_weights`.
     """
 
     @abstractmethod
@@ -37,20 +34,19 @@ class GaussianMixture(ConditionalDensity):
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
         X, Y = self._check_pair(X, Y)
-        return logsumexp(self._log_weights(X) + log_gaussian(Y, self._centres, self._sigma), axis=1)
+        return logsumexp(self._log_weights(X) + self._log_components(Y), axis=1)
 
     def log_density_at(self, Y):
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
         xp = array_namespace(Y)
-        log_components = log_gaussian(Y, self._centres, self._sigma)
+        log_components = self._log_components(Y)
 
         def at(X):
             log_weights = self._log_weights(X)
-            size = max(1, _BLOCK // (log_components.shape[0] * log_components.shape[1]))
             return xp.concat(
                 [
-                    logsumexp(log_weights[i : i + size, None, :] + log_components[None], axis=2)
-                    for i in range(0, X.shape[0], size)
+                    logsumexp(log_weights[rows, :][:, None, :] + log_components[None, :, :], axis=2)
+                    for rows in row_blocks(X.shape[0], log_components.size)
                 ]
             )
 
@@ -69,7 +65,10 @@ class GaussianMixture(ConditionalDensity):
         centres = to_numpy(self._centres)[component]
         return centres + self._sigma * rng.standard_normal(centres.shape)
 
+    def _log_components(self, Y):
+        return log_bump(Y, self._centres, self._sigma) - log_volume(self._sigma)
+
     def _support(self):
-        centres = to_numpy(self._centres)
-        margin = 10.0 * self._sigma
-        return float(centres.min()) - margin, float(centres.max()) + margin, self._sigma
+        centres, sigma = to_numpy(self._centres), float(self._sigma[0])
+        margin = 10.0 * sigma
+        return float(centres.min()) - margin, float(centres.max()) + margin, sigma
