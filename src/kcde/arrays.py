@@ -26,7 +26,7 @@ __all__ = [
 
 BACKENDS = ("auto", "numpy", "cupy")
 
-_BLOCK = 1 << 22
+_BLOCK = 1 << 18
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ def solve_triangular(lower, b, *, transpose: bool = False):
 def row_blocks(n: int, row_size: int) -> list[slice]:
     """Return slices that split n rows so that a temporary of `row_size` numbers a row stays small.
 
-    That is below 32 MB, but for single rows that are larger.
+    That is 2 MB, which a cache holds, but for single rows that are larger.
     """
     size = max(1, _BLOCK // max(1, row_size))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
