@@ -182,3 +182,7 @@ def test_two_dimensional_y_integrates_to_one(name, rng):
     # KCEF's normaliser is importance-sampled for d_y > 1.
     np.testing.assert_allclose(density, 1.0, atol=0.05 if name == "KCEF" else 1e-3)
     assert model.sample(X[:2], 4, rng).shape == (2, 4, 2)
+    moments = model.conditional_expectation(lambda y: np.hstack([y**0, y]), X[:2])
+    cell = (axis[1] - axis[0]) ** 2
+    expected = np.exp(model.log_density_at(grid)(X[:2])) @ np.hstack([grid**0, grid]) * cell
+    np.testing.assert_allclose(moments, expected, atol=0.1)

@@ -10,10 +10,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from kcde.arrays import array_namespace, to_numpy
-from kcde.normalisers import panel_nodes
+from kcde.normalisers import GaussianProposal, panel_nodes
 from kcde.sampling import inverse_cdf
+from kcde.seeding import rng_of
 
 _SAMPLING_NODES_PER_WIDTH = 50
+_IMPORTANCE_SAMPLES = 20_000
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,8 @@ def check_rows(name: str, array, columns: int | None = None):
 class ConditionalDensity(BaseEstimator, ABC):
     """Base class of estimators of p(y|x), with scikit-learn's conventions.
 
-    A subclass gives `_fit`, `log_density`, `log_density_at` and `_support`; constructor
-    arguments are hyper-parameters only, and `fit` sets attributes that end in `_`.
+    A subclass gives the abstract methods; constructor arguments are hyper-parameters only, and
+    `fit` sets attributes that end in `_`.
     """
 
     tags: ClassVar[Tags] = Tags()
@@ -147,31 +149,34 @@ class ConditionalDensity(BaseEstimator, ABC):
         return float(xp.mean(log_density))
 
     def conditional_expectation(self, f: Callable, X):
-        """Return E[f(Y)|x] by Gauss-Legendre quadrature, without renormalising.
+        """Return E[f(Y)|x], without renormalising.
+
+        By Gauss-Legendre quadrature where d_y = 1, otherwise by importance sampling with a fixed
+        seed.
 
         Parameters
         ----------
         f
-            Maps (k, 1) to (k, q).
+            Maps (k, d_y) to (k, q).
         X
             Shape (n, d_x).
 
         Returns
         -------
         shape (n, q)
-
-        Raises
-        ------
-        ValueError
-            If y has more than one dimension.
         """
         X = self._check_features(X)
-        if self.n_outputs_ != 1:
-            raise ValueError("conditional_expectation needs one-dimensional y")
         xp = array_namespace(X)
-        lower, upper, width = self._support()
-        nodes, weights = panel_nodes(lower, upper, 2 * int(np.ceil((upper - lower) / width)))
-        Y = xp.asarray(nodes[:, None])
+        if self.n_outputs_ == 1:
+            lower, upper, width = self._support()
+            panels = 2 * int(np.ceil((upper - lower) / width))
+            nodes, weights = panel_nodes(lower, upper, panels)
+            nodes = nodes[:, None]
+        else:
+            proposal = self._proposal()
+            nodes = proposal.sample(_IMPORTANCE_SAMPLES, rng_of("expectation"))
+            weights = np.exp(-proposal.log_density(nodes)) / _IMPORTANCE_SAMPLES
+        Y = xp.asarray(nodes)
         return xp.exp(self.log_density_at(Y)(X)) * xp.asarray(weights) @ f(Y)
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
@@ -203,6 +208,10 @@ class ConditionalDensity(BaseEstimator, ABC):
     @abstractmethod
     def _sample_multivariate(self, X, n_samples, rng) -> np.ndarray:
         """Draw where d_y > 1: a numpy array of shape (n, n_samples, d_y)."""
+
+    @abstractmethod
+    def _proposal(self) -> GaussianProposal:
+        """Return an importance proposal over y that is wider than the density at any x."""
 
     @abstractmethod
     def _support(self) -> tuple[float, float, float]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, to_numpy
 from kcde.estimators.base import ConditionalDensity
-from kcde.normalisers import logsumexp
+from kcde.normalisers import GaussianProposal, logsumexp
 
 
 def log_volume(sigma: np.ndarray) -> float:
@@ -67,6 +67,12 @@ class GaussianMixture(ConditionalDensity):
 
     def _log_components(self, Y):
         return log_bump(Y, self._centres, self._sigma) - log_volume(self._sigma)
+
+    def _proposal(self):
+        centres = to_numpy(self._centres)
+        return GaussianProposal(
+            centres.mean(axis=0), 2.0 * np.hypot(centres.std(axis=0), self._sigma)
+        )
 
     def _support(self):
         centres, sigma = to_numpy(self._centres), float(self._sigma[0])
