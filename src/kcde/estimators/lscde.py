@@ -38,10 +38,10 @@ class LSCDE(GaussianMixture):
         "likelihood": by held-out log likelihood, the default of the authors' code and the rule
         of the published columns. "squared-error": by the held-out ½αᵀHα - hᵀα of their paper.
     density_floor
-        None: the normalised density, far from all centres as well. A number ε: what the authors'
-        code calls the density, p/max(ε, normaliser) + ε, in the selection and after it; ε bounds
-        the loss of a point by -log ε, and where no centre is near x it does not integrate to 1.
-        Their ε, used for the published columns, is 2.2e-16, the spacing of doubles at 1.
+        None: the normalised density, far from all centres as well. A number ε: what a public copy
+        of the authors' code calls the density, p/max(ε, normaliser) + ε, in the selection and
+        after it; ε bounds the loss of a point by -log ε, and where no centre is near x it does
+        not integrate to 1. Its ε is 2.2e-16, the spacing of doubles at 1.
     folds
         Of the cross-validation.
     random_state
