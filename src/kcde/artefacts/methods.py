@@ -12,9 +12,9 @@ SELECTION: dict[str, str] = {
     ),
     "LSCDE": (
         "as published: at most 100 Gaussian centres, σ (10^−1.5…10^1.5) and λ (10^−3…10) on a "
-        "20 × 20 grid, 5-fold held-out likelihood; as in a public copy of the authors' code 2.2e-16 "
-        "is added to the density, which bounds a point's loss by 36 nats, and the normaliser is "
-        "not below it"
+        "20 × 20 grid, 5-fold held-out likelihood; as in a public copy of the authors' code "
+        "2.2e-16 is added to the density, which bounds a point's loss by 36 nats, and the "
+        "normaliser is not below it"
     ),
     "LSCDE-exact": (
         "ours: LSCDE without that floor, so that the density integrates to 1 at every x, in the "
