@@ -212,7 +212,7 @@ class _Basis:
 
 
 def _floored(numerator, normaliser, floor: float):
-    """Return log(numerator / max(ε, normaliser) + ε), as a public copy of the authors' code has it."""
+    """Return log(numerator / max(ε, normaliser) + ε), as that public copy of the code has it."""
     xp = array_namespace(numerator)
     return xp.log(numerator / xp.clip(normaliser, min=floor) + floor)
 
