@@ -39,3 +39,30 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(folder: str | os.PathLike) -> Iterator[None]:
+    """Hold the lock of a folder: other processes that ask for it wait.
+
+    It is the folder itself that is locked, so no file is left behind. A missing folder is created.
+    Where the system has no such locks (Windows) nobody waits.
+
+    Parameters
+    ----------
+    folder
+        What is to be changed by one process at a time.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -33,6 +33,7 @@ def summarise(
     into: str | Path,
     expected: Iterable[str] | None = None,
     jobs: Iterable[tuple[str, str]] | None = None,
+    stale: Iterable[str] = (),
 ) -> Summary:
     """Summarise what stands on disk.
 
@@ -46,6 +47,8 @@ def summarise(
         `paper/artefact` names that should have been regenerated; those with a record when None.
     jobs
         (output, log) of the jobs that should have run; those that left a log when None.
+    stale
+        Outputs that the run was to make anew and did not: what stands there is an earlier run's.
 
     Returns
     -------
@@ -57,10 +60,11 @@ def summarise(
     if expected is None:
         records = (results / "artefacts").glob("*/*.json")
         expected = [f"{path.parent.name}/{path.stem}" for path in sorted(records)]
-    artefacts = {name: _artefact(results, name) for name in sorted(set(expected))}
+    stale = {Path(path) for path in stale}
+    artefacts = {name: _artefact(results, name, stale) for name in sorted(set(expected))}
     data = _unavailable(results, jobs, artefacts)
-    unfinished = sorted((out, log) for out, log in jobs if not out.exists())
-    failed = [(out, log) for out, log in unfinished if log.exists()]
+    unfinished = sorted((out, log) for out, log in jobs if not out.exists() or out in stale)
+    failed = [(out, log) for out, log in unfinished if log.exists() and out not in stale]
     made = [name for name, record in artefacts.items() if _is_made(record)]
     lines = [f"kcde: closing summary of {results}"]
     lines += _entry("regenerated", [f"{', '.join(made)} (in {into}/)"] if made else [])
@@ -69,7 +73,7 @@ def summarise(
     lines += _entry("remedy", _remedies(data, artefacts))
     lines += _entry("failed jobs", [_failure(log) for _, log in failed])
     lines += _entry("not started", _waiting(len(unfinished) - len(failed)))
-    lines += _entry("scorecard", _scorecard(results, Path(into)))
+    lines += _entry("scorecard", _scorecard(results, Path(into), stale))
     problems = [
         _count(len(artefacts) - len(made), "artefact", "not regenerated"),
         _count(len(data), "data set", "not available"),
@@ -97,9 +101,9 @@ def _read(path: Path) -> dict:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _artefact(results: Path, name: str) -> dict:
+def _artefact(results: Path, name: str, stale: set[Path]) -> dict:
     path = results / "artefacts" / f"{name}.json"
-    if not path.is_file():
+    if not path.is_file() or path in stale:
         return {"status": "not regenerated", "reason": "jobs that it needs did not finish"}
     return _read(path)
 
@@ -167,9 +171,11 @@ def _remedies(data: dict[str, dict], artefacts: dict[str, dict]) -> list[str]:
     return list(dict.fromkeys(filter(None, (record.get("remedy") for record in records))))
 
 
-def _scorecard(results: Path, into: Path) -> list[str]:
+def _scorecard(results: Path, into: Path, stale: set[Path]) -> list[str]:
     """Return the line a paper that stands on top of the scorecard, if this scale has one."""
     page = into / "scorecard.md"
+    if results / "scorecard.txt" in stale:
+        return [f"not judged again; what stands in {page} is an earlier run's"]
     if not (results / "scorecard.txt").is_file() or not page.is_file():
         return []
     lines = page.read_text(encoding="utf-8").splitlines()

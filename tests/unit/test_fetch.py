@@ -108,12 +108,8 @@ def data(tmp_path):
 
 
 def files(folder):
-    """Return the files below a folder, locks left out."""
-    return sorted(
-        str(path.relative_to(folder))
-        for path in folder.rglob("*")
-        if path.is_file() and path.suffix != ".lock"
-    )
+    """Return the files below a folder."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 def put(path, content):

@@ -84,6 +84,16 @@ def job(rule, benchmark=None, **wildcards):
     )
 
 
+def test_what_an_earlier_run_left_is_not_called_regenerated(results, tmp_path):
+    stale = [results / "artefacts/kcef/fig3.json", results / "scorecard.txt"]
+    closing = summarise(results, tmp_path / "figures", ["kcef/fig3"], jobs=[], stale=stale)
+    lines = [" ".join(line.split()) for line in closing.text.splitlines()]
+    assert not any(line.startswith("regenerated") for line in lines)
+    assert any("kcef/fig3: jobs that it needs did not finish" in line for line in lines)
+    assert any(line.startswith("scorecard not judged again") for line in lines)
+    assert closing.problems == ["1 artefact not regenerated"]
+
+
 def test_the_announcement_heeds_measured_times(tmp_path):
     put(tmp_path / "b.tsv", "s\th:m:s\n600.0\t0:10:00\n")
     jobs = [job("r_benchmark", tmp_path / "b.tsv", scale="laptop", method="KCEF")] * 2

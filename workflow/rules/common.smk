@@ -207,6 +207,8 @@ def close(workflow):
     jobs = [job for job in workflow.dag.jobs if job.output and job.log]
     touched = {getattr(job.wildcards, "scale", None) for job in jobs}
     scales = [scale for scale in configuration.SCALES if scale in touched]
+    # Snakemake deletes the output of a job that fails, but not of one that waits for it.
+    waiting = [job.output[0] for job in workflow.dag.needrun_jobs() if job.output and job.log]
     problems = []
     for scale in scales or [config["scale"]] * bool(jobs):
         drawn = [
@@ -221,6 +223,7 @@ def close(workflow):
             configuration.figures_folder(config, ROOT, scale),
             expected=[f"{wildcards.paper}/{wildcards.artefact}" for wildcards in drawn],
             jobs=[(j.output[0], j.log[0]) for j in jobs if j.output[0].startswith(roots)],
+            stale=[path for path in waiting if Path(path).exists()],
         )
         print(closing.text, file=sys.stderr)
         problems += closing.problems

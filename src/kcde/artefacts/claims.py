@@ -1,16 +1,12 @@
 """The claims an artefact decides, tracked in `figures/<paper>/claims.csv`."""
 
-import fcntl
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
 
 from kcde import published
 from kcde.artefacts.declaration import Artefact, Decision
-from kcde.files import atomic
+from kcde.files import atomic, locked
 
 COLUMNS = ["claim", "artefact", "verdict", "reason"]
 
@@ -63,9 +59,8 @@ def update(into: Path, artefact: Artefact, decisions: dict[str, Decision]) -> Pa
     if not decisions:
         return None
     folder = Path(into) / artefact.paper
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "claims.csv"
-    with _locked(folder):
+    with locked(folder):
         kept = read(into, artefact.paper)
         kept = kept[(kept["artefact"] != artefact.name) & ~kept["claim"].isin(decisions)]
         new = [
@@ -83,14 +78,3 @@ def update(into: Path, artefact: Artefact, decisions: dict[str, Decision]) -> Pa
         with atomic(path) as temporary:
             merged.to_csv(temporary, index=False)
     return path
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's own lock, which leaves no file behind."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

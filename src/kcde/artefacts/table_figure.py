@@ -73,7 +73,8 @@ def _draw_method(
     mean, published = cells["mean"].to_numpy(float), cells["published_mean"].to_numpy(float)
     ours, theirs = (np.clip(values, *limits) for values in (mean, published))
     axes.hlines(rows, ours, theirs, colors=colour, linewidth=0.8)
-    reach = 2.0 * cells["stderr"].to_numpy(float)
+    # The spread as it is, not as the verdict caps it: an exploding split makes the mean uncertain.
+    reach = 2.0 * (cells["std"] / np.sqrt(cells["n"])).to_numpy(float)
     inside = (mean >= limits[0]) & (mean <= limits[1])
     axes.errorbar(
         mean[inside],

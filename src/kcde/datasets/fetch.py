@@ -25,7 +25,7 @@ import pooch
 
 from kcde.datasets import catalogue as tables
 from kcde.datasets.catalogue import Entry, Source
-from kcde.files import atomic
+from kcde.files import atomic, locked
 
 PAUSES = (0.3, 1.0)
 """Seconds before the second and the third attempt at one URL."""
@@ -303,7 +303,8 @@ def _from_archive(
     # Different hosts use the same file names, so the kept name carries a digest of the URL.
     digest = hashlib.sha256(source.url.encode()).hexdigest()[:8]
     archive = archives / f"{digest}-{PurePosixPath(urlsplit(source.url).path).name}"
-    with _alone(archive):
+    # Of several processes one downloads an archive, the others wait and use it.
+    with locked(archives):
         kept = archive.exists()
         for fresh in (False, True) if kept else (True,):
             if fresh:
@@ -343,17 +344,3 @@ def _opened(archive: Path, member: str) -> Iterator:
         if content is None:
             raise KeyError(member)
         yield content
-
-
-@contextmanager
-def _alone(archive: Path) -> Iterator[None]:
-    """Hold a lock beside the archive: of several processes one downloads, the others wait."""
-    try:
-        import fcntl
-    except ImportError:  # no such locks on Windows; renaming keeps the archive whole all the same
-        yield
-        return
-    archive.parent.mkdir(parents=True, exist_ok=True)
-    with archive.with_name(f".{archive.name}.lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

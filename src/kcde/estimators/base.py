@@ -87,7 +87,9 @@ class ConditionalDensity(BaseEstimator, ABC):
     """Base class of estimators of p(y|x), with scikit-learn's conventions.
 
     A subclass gives the abstract methods; constructor arguments are hyper-parameters only, and
-    `fit` sets attributes that end in `_`.
+    `fit` sets attributes that end in `_`. Every method that takes X or Y raises `ValueError` where
+    a shape is not that of `fit` or a value is not finite, and scikit-learn's `NotFittedError`
+    before `fit`. X and Y are in whatever units the caller has; densities are per unit of y.
     """
 
     tags: ClassVar[Tags] = Tags()

@@ -123,14 +123,11 @@ def expected_score(first: Component, second: Component, weight: float) -> float:
     """
     q = mixture(first, second, weight)
 
-    def objective(component: Component) -> float:
-        y, w = _quadrature(component.support)
-        p = component.density(y)
-        y, w, p = y[p > 0], w[p > 0], p[p > 0]
+    def loss(component: Component, y: np.ndarray) -> np.ndarray:
         score_q = q(y + 1j * _STEP).imag / _STEP / q(y)
-        return 0.5 * float(w @ (p * (component.score(y) - score_q) ** 2))
+        return 0.5 * (component.score(y) - score_q) ** 2
 
-    return POSITIVE_SHARE * objective(first) + (1 - POSITIVE_SHARE) * objective(second)
+    return _expected(first, second, loss)
 
 
 def divergence(first: Component, second: Component, weight: float) -> float:
@@ -146,16 +143,19 @@ def divergence(first: Component, second: Component, weight: float) -> float:
     float
     """
     q = mixture(first, second, weight)
+    return _expected(first, second, lambda component, y: np.log(component.density(y) / q(y)))
 
-    def relative_entropy(component: Component) -> float:
+
+def _expected(first: Component, second: Component, loss: Callable) -> float:
+    """Return E_x E_{p_0(y|x)} loss(component, y), where p_0 is positive."""
+
+    def over_y(component: Component) -> float:
         y, w = _quadrature(component.support)
         p = component.density(y)
         y, w, p = y[p > 0], w[p > 0], p[p > 0]
-        return float(w @ (p * np.log(p / q(y))))
+        return float(w @ (p * loss(component, y)))
 
-    return POSITIVE_SHARE * relative_entropy(first) + (1 - POSITIVE_SHARE) * relative_entropy(
-        second
-    )
+    return POSITIVE_SHARE * over_y(first) + (1 - POSITIVE_SHARE) * over_y(second)
 
 
 def run(out: str | Path) -> None:
