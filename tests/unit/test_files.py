@@ -21,9 +21,14 @@ def test_a_file_appears_whole_with_its_folders(tmp_path):
 def test_a_failure_leaves_what_was_there_and_nothing_else(tmp_path):
     path = tmp_path / "b.csv"
     path.write_text("old")
-    with pytest.raises(RuntimeError), atomic(path) as temporary:
-        temporary.write_text("half")
-        raise RuntimeError
+
+    def fail():
+        with atomic(path) as temporary:
+            temporary.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["b.csv"]
 
