@@ -15,6 +15,7 @@ __all__ = [
     "BACKENDS",
     "array_namespace",
     "asarray",
+    "cholesky",
     "device_description",
     "resolve_backend",
     "row_blocks",
@@ -91,6 +92,37 @@ def device_description(backend: str) -> str:
     import cupy
 
     return cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode()
+
+
+def cholesky(matrix, shift: float = 0.0):
+    """Return the lower Cholesky factor of A + shift I, or None where rounding leaves none.
+
+    On numpy, LAPACK works in one copy of the matrix; nothing else of its size is formed.
+
+    Parameters
+    ----------
+    matrix
+        A, shape (n, n); only its lower triangle counts.
+    shift
+        Added to the diagonal.
+
+    Returns
+    -------
+    shape (n, n), zero above the diagonal, or None
+    """
+    if is_numpy_array(matrix):
+        copy = np.array(matrix, order="C")
+        copy.flat[:: len(copy) + 1] += shift
+        # The lower triangle by rows is the upper one by columns, which is how LAPACK stores it.
+        upper, info = scipy.linalg.lapack.dpotrf(copy.T, lower=0, overwrite_a=1, clean=1)
+        return upper.T if info == 0 and np.isfinite(upper[-1, -1]) else None
+    xp = array_namespace(matrix)
+    try:
+        lower = xp.linalg.cholesky(matrix + shift * xp.eye(matrix.shape[0], dtype=matrix.dtype))
+    except np.linalg.LinAlgError:
+        return None
+    # cupy reports failure by NaN instead of an exception.
+    return lower if np.isfinite(to_numpy(xp.sum(lower))) else None
 
 
 def solve_triangular(lower, b, *, transpose: bool = False):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, solve_triangular, to_numpy
+from kcde.arrays import array_namespace, cholesky, solve_triangular
 
 log = logging.getLogger(__name__)
 
@@ -19,43 +19,49 @@ class Solution(NamedTuple):
     jitter: float
 
 
-def solve_positive_definite(matrix, b, *, shift: float = 0.0) -> Solution:
-    """Solve (A + shift I) x = b by Cholesky factorisation, with a reported jitter if need be.
+class Factor(NamedTuple):
+    """What `factor_positive_definite` returns: L with L Lᵀ = A + (shift + jitter) I."""
+
+    lower: object
+    jitter: float
+
+    def solve(self, b):
+        """Solve L Lᵀ x = b for b of shape (n,) or (n, k); n² multiplications a column."""
+        return solve_triangular(self.lower, solve_triangular(self.lower, b), transpose=True)
+
+
+def factor_positive_definite(matrix, *, shift: float = 0.0) -> Factor:
+    """Return the Cholesky factor of A + shift I, with a reported jitter if need be.
 
     Where rounding makes the matrix numerically indefinite, growing multiples of its mean
     diagonal, `JITTERS`, are added until the factorisation succeeds. The amount is returned and
-    logged as a warning. n³/3 multiplications, n² memory.
+    logged as a warning. n³/3 operations, n² memory beside the matrix.
 
     Parameters
     ----------
     matrix
-        A, shape (n, n), symmetric positive semi-definite.
-    b
-        Shape (n,) or (n, k).
+        A, shape (n, n), symmetric positive semi-definite; only its lower triangle counts.
     shift
         Added to the diagonal; not negative.
 
     Returns
     -------
-    Solution
-        `x` of the shape of b, and `jitter`, the absolute amount added beyond `shift` (0.0 as
-        a rule).
+    Factor
 
     Raises
     ------
     numpy.linalg.LinAlgError
         If the matrix is not finite, or not positive definite with the largest jitter.
     """
-    xp = array_namespace(matrix, b)
+    xp = array_namespace(matrix)
     n = matrix.shape[0]
     if not bool(xp.all(xp.isfinite(matrix))):
         raise np.linalg.LinAlgError(
             f"the {n} x {n} matrix to factorise has NaN or infinite entries"
         )
     scale = float(xp.mean(xp.linalg.diagonal(matrix))) + shift
-    eye = xp.eye(n, dtype=matrix.dtype)
     for relative in JITTERS:
-        lower = _cholesky(matrix + (shift + relative * scale) * eye, xp)
+        lower = cholesky(matrix, shift + relative * scale)
         if lower is not None:
             break
     else:
@@ -66,8 +72,23 @@ def solve_positive_definite(matrix, b, *, shift: float = 0.0) -> Solution:
     jitter = relative * scale
     if jitter:
         log.warning("added %.3g to the diagonal of a %d x %d matrix", jitter, n, n)
-    x = solve_triangular(lower, solve_triangular(lower, b), transpose=True)
-    return Solution(x, jitter)
+    return Factor(lower, jitter)
+
+
+def solve_positive_definite(matrix, b, *, shift: float = 0.0) -> Solution:
+    """Solve (A + shift I) x = b by Cholesky factorisation.
+
+    Parameters, errors and cost are those of `factor_positive_definite`; `b` has shape (n,) or
+    (n, k).
+
+    Returns
+    -------
+    Solution
+        `x` of the shape of b, and `jitter`, the absolute amount added beyond `shift` (0.0 as
+        a rule).
+    """
+    factor = factor_positive_definite(matrix, shift=shift)
+    return Solution(factor.solve(b), factor.jitter)
 
 
 def symmetric_spectrum(matrix):
@@ -102,13 +123,3 @@ def symmetric_spectrum(matrix):
             f"{smallest:.3g}, its largest {largest:.3g}"
         )
     return xp.clip(eigenvalues, min=0.0), eigenvectors
-
-
-def _cholesky(matrix, xp):
-    """Return the lower factor, or None where the matrix is not numerically positive definite."""
-    try:
-        lower = xp.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        return None
-    # cupy reports failure by NaN instead of an exception.
-    return lower if np.isfinite(to_numpy(xp.sum(lower))) else None

@@ -4,7 +4,7 @@ from scipy.integrate import quad
 
 from kcde.estimators import KCEF, KEF
 from kcde.estimators._kcef_selection import Hyperparameters, _LikelihoodSearch
-from kcde.estimators._score_matching import held_out_score, score_system
+from kcde.estimators._score_matching import held_out_score, normal_equations, score_system
 from kcde.kernels import GaussianKernel
 from kcde.selection import complement, kfold
 from naive import NaiveKCEF
@@ -43,7 +43,7 @@ def test_one_dimensional_closed_form(pairs):
     beta = np.linalg.solve(G + n * lam * np.eye(n), (M.sum(axis=1) + G @ r) / n / lam)
     model = KCEF(1.1, s, lam).fit(X, Y)
     np.testing.assert_allclose(model.coef_[:, 0], beta, rtol=1e-9)
-    first, second = model._derivatives(X, Y)
+    (_, first), second = model._T.value_and_gradient(X, Y), model._T.second_derivatives(X, Y)
     np.testing.assert_allclose(first[:, 0], -n * lam * beta, rtol=1e-7)
     Q = K * (3 / s**4 - 6 * D**2 / s**6 + D**4 / s**8) * g
     expected = -(Q.sum(axis=1) - M @ r) / (n * lam) - M @ beta
@@ -222,7 +222,7 @@ def test_sampling_two_dimensional_y_has_the_moments_of_the_density(rng):
         ({"bandwidth_y": [1.0, 1.0]}, r"bandwidth_y must be .* shape \(1,\)"),
         ({"regularization": 0.0}, "regularization must be positive"),
         ({"base_std": 0.0}, "base_std must be positive"),
-        ({"selection": "luck"}, r"\['likelihood', 'score'\]; got 'luck'"),
+        ({"selection": "luck"}, r"\['gradient', 'likelihood', 'score'\]; got 'luck'"),
         ({"folds": 40}, "40-fold cross-validation needs at least 40 rows; got 30"),
     ],
 )
@@ -239,3 +239,28 @@ def test_likelihood_selection_refuses_two_dimensional_y(plane):
 def test_hyperparameters_say_what_is_to_be_chosen():
     assert not Hyperparameters(None, 1.0, 1.0).complete
     assert Hyperparameters(np.ones(2), 1.0, 1.0).complete
+
+
+@pytest.mark.parametrize("d_y", [1, 3])
+def test_blocked_assembly_equals_the_whole_system(rng, monkeypatch, d_y):
+    """Blocks on and below the diagonal, against every pair at once."""
+    X, Y = rng.standard_normal((23, 2)), rng.standard_normal((23, d_y))
+    sigma_x, sigma_y = np.array([0.8, 1.2]), np.array([0.9, 1.4, 0.7])[:d_y]
+    whole = score_system(GaussianKernel(sigma_x)(X, X), GaussianKernel(sigma_y).jet(Y, Y), -Y / 4)
+    monkeypatch.setattr("kcde.arrays._BLOCK", 5 * 23 * d_y)
+    G, M1 = normal_equations(X, Y, sigma_x, sigma_y)
+    np.testing.assert_allclose(np.tril(G), np.tril(whole.G), atol=1e-13)
+    np.testing.assert_allclose(M1, whole.M.sum(axis=1), atol=1e-12)
+
+
+def test_density_far_outside_the_training_range_is_finite_and_normalised(pairs):
+    """There T vanishes and the base density N(0, 2²) is left."""
+    X, Y = pairs
+    model = KCEF(1.0, 0.9, 1e-6).fit(X, Y)
+    far = np.array([[1e3, -1e3], [40.0, 0.0]])
+    y = np.linspace(-25, 25, 20001)[:, None]
+    density = np.exp(model.log_density_at(y)(far))
+    np.testing.assert_allclose(np.trapezoid(density, y[:, 0], axis=1), 1.0, atol=1e-8)
+    expected = -0.5 * (y[:, 0] / 2) ** 2 - np.log(2 * np.sqrt(2 * np.pi))
+    np.testing.assert_allclose(model.log_density_at(y)(far)[0], expected, atol=1e-8)
+    assert np.isfinite(model.log_density(X[:1], np.array([[1e4]]))).all()

@@ -1,7 +1,21 @@
+import logging
+
 import numpy as np
+import pytest
 from scipy import stats
 
-from kcde.sampling import hmc, inverse_cdf
+from kcde.estimators import KCEF
+from kcde.estimators._hermite import HermiteTable
+from kcde.sampling import convergence, hmc, inverse_cdf
+
+COVARIANCE = np.array([[1.0, 0.6], [0.6, 2.0]])
+MEAN = np.array([1.0, -2.0])
+
+
+def gaussian(Y):
+    """Log density and gradient of N(MEAN, COVARIANCE)."""
+    gradient = -(Y - MEAN) @ np.linalg.inv(COVARIANCE)
+    return 0.5 * np.sum((Y - MEAN) * gradient, axis=1), gradient
 
 
 def test_inverse_cdf_draws_from_each_density(rng):
@@ -14,16 +28,105 @@ def test_inverse_cdf_draws_from_each_density(rng):
 
 
 def test_hmc_finds_known_moments(rng):
-    covariance = np.array([[1.0, 0.6], [0.6, 2.0]])
-    precision, mean = np.linalg.inv(covariance), np.array([1.0, -2.0])
+    sample = hmc(gaussian, np.zeros((20, 2)), rng)
+    assert sample.draws.shape == (20, 100, 2)
+    flat = sample.draws.reshape(-1, 2)
+    np.testing.assert_allclose(flat.mean(axis=0), MEAN, atol=0.15)
+    np.testing.assert_allclose(np.cov(flat.T), COVARIANCE, atol=0.25)
+    assert 0.6 < sample.acceptance.mean() < 0.98
+    assert sample.divergences == 0
 
-    def gradient(Y):
-        return -(Y - mean) @ precision
 
-    def log_density(Y):
-        return 0.5 * np.sum((Y - mean) * gradient(Y), axis=1)
+def test_each_chain_finds_its_own_step(rng):
+    """Standard deviations from 0.01 to 10 side by side, each with a sound acceptance."""
+    scale = np.geomspace(0.01, 10, 8)[:, None]
 
-    sample = hmc(log_density, gradient, np.zeros((4000, 2)), rng, transitions=60)
-    np.testing.assert_allclose(sample.states.mean(axis=0), mean, atol=0.1)
-    np.testing.assert_allclose(np.cov(sample.states.T), covariance, atol=0.15)
-    assert 0.6 < sample.acceptance < 0.98
+    def target(Y):
+        return -0.5 * np.sum((Y / scale) ** 2, axis=1), -Y / scale**2
+
+    sample = hmc(target, scale.copy(), rng, burn_in=200)
+    assert (np.abs(sample.acceptance - 0.8) < 0.19).all()
+    np.testing.assert_allclose(sample.draws.std(axis=1), scale, rtol=0.35)
+
+
+def test_convergence_tells_mixed_chains_from_stuck_ones(rng):
+    mixed = convergence(hmc(gaussian, rng.standard_normal((20, 2)), rng).draws)
+    assert (mixed.r_hat < 1.03).all()
+    assert (mixed.effective_sample_size > 500).all()
+    stuck = rng.standard_normal((20, 100, 1)) + np.repeat([0.0, 10.0], 10)[:, None, None]
+    assert convergence(stuck).r_hat[0] > 1.5
+    assert convergence(stuck).effective_sample_size[0] < 50
+
+
+def test_divergence_is_counted_and_logged(rng, caplog):
+    """The fourth power's gradient throws a fixed large step to infinity."""
+
+    def steep(Y):
+        return -np.sum(Y**4, axis=1), -4.0 * Y**3
+
+    with caplog.at_level(logging.WARNING, logger="kcde.sampling"):
+        sample = hmc(steep, np.ones((5, 1)), rng, burn_in=0, iterations=20, step_size=10.0)
+    assert sample.divergences > 50
+    assert sample.acceptance.max() < 0.5
+    assert f"{sample.divergences} of 100 transitions" in caplog.text
+
+
+def test_a_chain_that_starts_nowhere_is_refused(rng):
+    def nowhere(Y):
+        return np.full(len(Y), -np.inf), Y
+
+    with pytest.raises(ValueError, match="5 of 5 chains start where"):
+        hmc(nowhere, np.ones((5, 1)), rng)
+    with pytest.raises(ValueError, match="thin must lie between 1 and iterations, 5"):
+        hmc(gaussian, np.ones((5, 2)), rng, iterations=5)
+
+
+def test_hermite_table_interpolates_to_fourth_order(rng):
+    rows, y = rng.integers(2, size=200), rng.uniform(-1, 1, 200)
+    wave = np.array([1.0, 2.0])[:, None]
+    errors = []
+    for step in (0.1, 0.05):
+        nodes = np.arange(-1, 1 + step / 2, step)
+        table = HermiteTable(-1.0, step, np.sin(wave * nodes), wave * np.cos(wave * nodes))
+        value, slope = table(rows, y)
+        exact = np.sin(wave[rows, 0] * y), wave[rows, 0] * np.cos(wave[rows, 0] * y)
+        errors.append(np.abs(value - exact[0]).max())
+        np.testing.assert_allclose(slope, exact[1], atol=20 * step**3)
+    assert errors[1] < errors[0] / 10
+    assert table(np.zeros(2, dtype=int), np.array([-1.5, 9.0])) == pytest.approx([0, 0])
+
+
+@pytest.fixture
+def model(rng):
+    X = rng.standard_normal((60, 1))
+    return KCEF(0.8, 0.7, 0.1).fit(X, np.sin(2 * X) + 0.3 * rng.standard_normal((60, 1)))
+
+
+def test_tabulated_target_equals_the_model(model, rng):
+    X, rows = np.array([[0.3], [-1.0]]), np.arange(40) % 2
+    Y = rng.uniform(-4, 4, (40, 1))
+    value, gradient = model._hmc_target(X, rows)(Y)
+    exact = model.log_unnormalized(X[rows], Y) + np.log(2.0 * np.sqrt(2 * np.pi))
+    np.testing.assert_allclose(value, exact, atol=1e-4)
+    np.testing.assert_allclose(
+        gradient, model.log_unnormalized_gradient(X[rows], Y), atol=1e-2, rtol=1e-4
+    )
+
+
+def test_kcef_hmc_has_the_moments_of_quadrature(model, rng):
+    X = np.array([[0.3], [-1.0]])
+    sample = model.sample_hmc(X, 2000, rng)
+    assert sample.draws.shape == (2, 2000, 1)
+    moments = model.conditional_expectation(lambda y: np.concatenate([y, y**2], axis=1), X)
+    means, std = moments[:, 0], np.sqrt(moments[:, 1] - moments[:, 0] ** 2)
+    np.testing.assert_allclose(sample.draws[..., 0].mean(axis=1), means, atol=0.05)
+    np.testing.assert_allclose(sample.draws[..., 0].std(axis=1), std, rtol=0.1)
+    assert sample.r_hat < 1.1
+    assert sample.effective_sample_size > 200
+    assert 0.5 < sample.acceptance < 1.0
+
+
+def test_one_draw_a_row_needs_no_convergence(model, rng):
+    sample = model.sample_hmc(np.linspace(-1, 1, 30)[:, None], 1, rng)
+    assert sample.draws.shape == (30, 1, 1)
+    assert np.isnan(sample.r_hat)

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
-from kcde.kernels import GaussianJet
-from kcde.linalg import Solution, solve_positive_definite, symmetric_spectrum
+from kcde.arrays import array_namespace, row_blocks, take_columns, take_rows, to_numpy
+from kcde.kernels import GaussianJet, GaussianKernel
+from kcde.linalg import solve_positive_definite, symmetric_spectrum
 
 
 class ScoreSystem(NamedTuple):
@@ -46,12 +46,86 @@ def score_system(K, jet: GaussianJet, r) -> ScoreSystem:
     return ScoreSystem(G, M, K * jet.bilaplacian, xp.reshape(r, (-1,)))
 
 
-def solve(system: ScoreSystem, regularization: float) -> Solution:
-    """Solve (G + nλ I) β = h/λ; β has shape (n d,). O(n³d³) time, O(n²d²) memory."""
-    xp = array_namespace(system.G)
-    n = system.Q.shape[0]
-    h = (xp.sum(system.M, axis=1) + system.G @ system.r) / n
-    return solve_positive_definite(system.G, h / regularization, shift=n * regularization)
+def normal_equations(X, Y, bandwidth_x: np.ndarray, bandwidth_y: np.ndarray):
+    """Assemble G and M 1 of all points by row blocks, without another matrix of that size.
+
+    k_X k is one Gaussian kernel in (x, y), so each block costs one product and one exponential.
+    G is symmetric and M antisymmetric in the points: only blocks on and below the diagonal are
+    computed. n²(d_x + d² + 10)/2 multiplications.
+
+    Parameters
+    ----------
+    X, Y
+        Shapes (n, d_x), (n, d).
+    bandwidth_x, bandwidth_y
+        Shapes (d_x,), (d,).
+
+    Returns
+    -------
+    G : shape (n d, n d), as in `ScoreSystem`; zero above the diagonal blocks
+    M1 : shape (n d,)
+    """
+    xp = array_namespace(Y)
+    n, d = Y.shape
+    kernel = GaussianKernel(np.concatenate([bandwidth_x, bandwidth_y]))
+    points, inverse = xp.concat([X, Y], axis=1), xp.asarray(bandwidth_y**-2.0)
+    G, M1 = xp.zeros((n * d, n * d), dtype=Y.dtype), xp.zeros((n, d), dtype=Y.dtype)
+    for rows in row_blocks(n, n * d):
+        start, stop = rows.start, rows.stop
+        P = kernel(points[rows, :], points[:stop, :])
+        u = (Y[rows, None, :] - Y[None, :stop, :]) * inverse
+        for i in range(d):
+            for j in range(d):
+                block = -u[:, :, i] * u[:, :, j] + (float(inverse[i]) if i == j else 0.0)
+                G[start * d + i : stop * d : d, j : stop * d : d] = block * P
+        ell = xp.sum(u * u, axis=2) - xp.sum(inverse) if d > 1 else u[:, :, 0] ** 2 - inverse
+        M = u * (2.0 * inverse - ell[:, :, None]) * P[:, :, None]
+        M1[rows, :] += xp.sum(M, axis=1)
+        M1[:start, :] -= xp.sum(M[:, :start, :], axis=0)
+    return G, xp.reshape(M1, (-1,))
+
+
+class Coefficients(NamedTuple):
+    """What `solve` returns.
+
+    Attributes
+    ----------
+    beta
+        β of Theorem 1, shape (n, d).
+    c
+        β - ∂log q_0/(nλ), which carries the whole first-order part of T, shape (n, d).
+    jitter
+        Added to the diagonal beyond nλ.
+    """
+
+    beta: object
+    c: object
+    jitter: float
+
+
+def solve(X, Y, r, bandwidth_x, bandwidth_y, regularization: float) -> Coefficients:
+    """Solve (G + nλ I) β = h/λ with h = (M 1 + G r)/n (kcef, Theorem 1).
+
+    As (G + nλ I) nλc = M 1 - nλ r, which needs no product with G. O(n³d³) time, two matrices of
+    shape (n d, n d).
+
+    Parameters
+    ----------
+    X, Y
+        Shapes (n, d_x), (n, d).
+    r
+        ∂ log q_0 at Y, shape (n, d).
+    bandwidth_x, bandwidth_y
+        Shapes (d_x,), (d,).
+    regularization
+        λ.
+    """
+    xp = array_namespace(Y)
+    mu = Y.shape[0] * regularization
+    G, M1 = normal_equations(X, Y, bandwidth_x, bandwidth_y)
+    solution = solve_positive_definite(G, M1 - mu * xp.reshape(r, (-1,)), shift=mu)
+    c = xp.reshape(solution.x, Y.shape) / mu
+    return Coefficients(c + r / mu, c, solution.jitter)
 
 
 class HeldOutSolver:

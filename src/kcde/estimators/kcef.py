@@ -1,21 +1,50 @@
 """Kernel conditional exponential family (kcef: Arbel and Gretton, AISTATS 2018)."""
 
+from functools import partial
 from math import log, pi
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, row_blocks, to_numpy
+from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators import _kcef_selection as rules
-from kcde.estimators._score_matching import score_system, solve
+from kcde.estimators._hermite import HermiteTable
+from kcde.estimators._natural_parameter import NaturalParameter
+from kcde.estimators._score_matching import solve
 from kcde.estimators.base import ConditionalDensity
-from kcde.kernels import GaussianKernel, as_bandwidths
+from kcde.kernels import as_bandwidths
 from kcde.normalisers import GaussianProposal, Normaliser, importance_sampling, quadrature
-from kcde.sampling import hmc
+from kcde.sampling import convergence, hmc
 from kcde.seeding import rng_of
 from kcde.selection import kfold, subsample
 
 _IMPORTANCE_SAMPLES = 10_000
+_TABLE_NODES = 20  # a bandwidth: T is interpolated to about 1e-7 of its size
+_FEWEST_DRAWS = 4  # a chain, for R-hat of split chains
+
+
+class HMCResult(NamedTuple):
+    """What `KCEF.sample_hmc` returns.
+
+    Attributes
+    ----------
+    draws
+        Numpy array, shape (n, n_samples, d_y).
+    acceptance
+        Mean acceptance probability after the burn-in.
+    divergences
+        Transitions after the burn-in that diverged, over all chains.
+    r_hat
+        The largest over rows and dimensions; NaN where a row has one chain, or few draws.
+    effective_sample_size
+        The smallest over rows and dimensions, of a row's `n_samples`; NaN likewise.
+    """
+
+    draws: np.ndarray
+    acceptance: float
+    divergences: int
+    r_hat: float
+    effective_sample_size: float
 
 
 class KCEF(ConditionalDensity):
@@ -39,14 +68,17 @@ class KCEF(ConditionalDensity):
         Standard deviation of the Gaussian base density q_0, centred at 0, in the units of y.
     selection
         "score": one σ for x and y and λ on a 20 × 20 grid, by the score on held-out folds, as
-        published. "likelihood": σ_x, σ_y and λ by held-out log likelihood on a coarse and then a
-        finer grid, for d_y = 1.
+        published for the R data. "gradient": a σ per dimension and λ by L-BFGS-B on that score,
+        as published elsewhere, for d_y = 1. "likelihood": σ_x, σ_y and λ by held-out log
+        likelihood on a coarse and then a finer grid, for d_y = 1.
     folds
         Of the cross-validation.
     tuning_rows
         At most so many rows take part in the selection; None: all. The final fit uses all.
     random_state
         Names the shuffle of the folds.
+    isotropic
+        Whether selection "gradient" gives all x one bandwidth.
 
     Attributes
     ----------
@@ -84,6 +116,7 @@ class KCEF(ConditionalDensity):
         folds=5,
         tuning_rows=None,
         random_state=0,
+        isotropic=False,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -93,6 +126,7 @@ class KCEF(ConditionalDensity):
         self.folds = folds
         self.tuning_rows = tuning_rows
         self.random_state = random_state
+        self.isotropic = isotropic
 
     def _fit(self, X, Y):
         if not self.base_std > 0:
@@ -101,13 +135,13 @@ class KCEF(ConditionalDensity):
             raise ValueError(f"regularization must be positive; got {self.regularization}")
         self.X_, self.Y_ = X, Y
         self._choose(X, Y)
-        kernel_x, kernel_y = self._kernels()
-        system = score_system(kernel_x(X, X), kernel_y.jet(Y, Y), self._base_gradient(Y))
-        xp = array_namespace(Y)
-        solution = solve(system, self.regularization_)
-        self.coef_, self.jitter_ = xp.reshape(solution.x, Y.shape), solution.jitter
-        # c = β - ∂log q_0/(nλ) carries the whole first-order part of T.
-        self._c = self.coef_ - self._base_gradient(Y) / (Y.shape[0] * self.regularization_)
+        self._solve(X, Y)
+
+    def _solve(self, X, Y):
+        bandwidths, r = (self.bandwidth_x_, self.bandwidth_y_), self._base_gradient(Y)
+        self.coef_, c, self.jitter_ = solve(X, Y, r, *bandwidths, self.regularization_)
+        smooth = 1.0 / (Y.shape[0] * self.regularization_)
+        self._T = NaturalParameter(X, Y, c, smooth, *bandwidths)
 
     def _choose(self, X, Y):
         given = rules.Hyperparameters(self.bandwidth_x, self.bandwidth_y, self.regularization)
@@ -119,45 +153,38 @@ class KCEF(ConditionalDensity):
         self.cv_results_ = {}
         if not given.complete:
             rng = rng_of("selection", self.random_state)
-            rows = subsample(Y.shape[0], self.tuning_rows, rng)
+            rows = subsample(Y.shape[0], self._most_rows(Y), rng)
             folds = kfold(len(rows), self.folds, rng)
-            given, self.cv_results_ = self._selector()(
-                X, Y, rows, folds, given, self.base_std, self._grids[self.selection]
-            )
+            given, self.cv_results_ = self._selector()(X, Y, rows, folds, given, self.base_std)
         self.bandwidth_x_ = as_bandwidths(given.bandwidth_x, X.shape[1], "bandwidth_x")
         self.bandwidth_y_ = as_bandwidths(given.bandwidth_y, Y.shape[1], "bandwidth_y")
         self.regularization_ = float(given.regularization)
+
+    def _most_rows(self, Y) -> int | None:
+        """Return how many rows may take part in the selection."""
+        return self.tuning_rows
 
     def _selector(self):
         if self.selection not in rules.RULES:
             raise ValueError(
                 f"selection must be one of {sorted(rules.RULES)}; got {self.selection!r}"
             )
-        return rules.RULES[self.selection]
+        if self.selection == "gradient":
+            return partial(rules.select_by_gradient, isotropic=self.isotropic)
+        return partial(rules.RULES[self.selection], grids=self._grids[self.selection])
 
     def log_unnormalized(self, X, Y):
         """Return log q_0(y) + T(x, y), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
         X, Y = self._check_pair(X, Y)
-        xp = array_namespace(Y)
-        kernel_x, _ = self._kernels()
-        parts = [
-            xp.sum(kernel_x(self.X_, X[rows, :]) * self._potential(Y[rows, :]), axis=0)
-            for rows in self._blocks(Y.shape[0])
-        ]
-        return xp.concat(parts) + self._log_base(Y)
+        return self._T.at_pairs(X, Y) + self._log_base(Y)
 
     def log_unnormalized_at(self, Y):
         """Return a function X (n, d_x) -> log q_0(Y) + T(X, Y), shape (n, q), at shared Y (q, d_y).
 
         n_train q kernel derivatives once; then one product (n, n_train) (n_train, q) for each X.
         """
-        xp = array_namespace(Y)
-        potential = xp.concat(
-            [self._potential(Y[rows, :]) for rows in self._blocks(Y.shape[0])], axis=1
-        )
-        kernel_x, _ = self._kernels()
-        log_base = self._log_base(Y)
-        return lambda X: kernel_x(X, self.X_) @ potential + log_base[None, :]
+        potential, log_base = self._T.potential(Y), self._log_base(Y)
+        return lambda X: self._T.kernel_x(X) @ potential + log_base[None, :]
 
     def log_normaliser(
         self, X, *, method=None, n_samples=_IMPORTANCE_SAMPLES, rng=None
@@ -215,45 +242,14 @@ class KCEF(ConditionalDensity):
         """Return the mean of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0 (kcef, section 2.2)."""
         X, Y = self._check_pair(X, Y)
         xp = array_namespace(Y)
-        total = 0.0
-        for rows in self._blocks(Y.shape[0]):
-            first, second = self._derivatives(X[rows, :], Y[rows, :])
-            r = self._base_gradient(Y[rows, :])
-            total += float(xp.sum(0.5 * first**2 + first * r) + xp.sum(second))
-        return total / Y.shape[0]
+        first, r = self._T.value_and_gradient(X, Y)[1], self._base_gradient(Y)
+        total = xp.sum(0.5 * first**2 + first * r) + xp.sum(self._T.second_derivatives(X, Y))
+        return float(total) / Y.shape[0]
 
     def log_unnormalized_gradient(self, X, Y):
         """Return ∂_y [log q_0(y) + T(x, y)], shape (n, d_y), for X (n, d_x), Y (n, d_y)."""
         X, Y = self._check_pair(X, Y)
-        xp = array_namespace(Y)
-        blocks = self._blocks(Y.shape[0])
-        parts = [self._derivatives(X[rows, :], Y[rows, :])[0] for rows in blocks]
-        return xp.concat(parts) + self._base_gradient(Y)
-
-    def _kernels(self):
-        return GaussianKernel(self.bandwidth_x_), GaussianKernel(self.bandwidth_y_)
-
-    def _potential(self, Y):
-        """Return F (n_train, q) such that T(x, Y_q) = Σ_b k_X(X_b, x) F_bq."""
-        xp = array_namespace(Y)
-        jet = self._kernels()[1].jet(self.Y_, Y)
-        smooth = -jet.laplacian / (self.Y_.shape[0] * self.regularization_)
-        return smooth + xp.sum(self._c[:, None, :] * jet.first, axis=2)
-
-    def _derivatives(self, X, Y):
-        """Return ∂_j T (n, d_y) and Σ_j ∂_j² T (n,) at the pairs."""
-        xp = array_namespace(Y)
-        kernel_x, kernel_y = self._kernels()
-        n_lambda = self.Y_.shape[0] * self.regularization_
-        K, jet, c = kernel_x(self.X_, X), kernel_y.jet(self.Y_, Y), self._c
-        bend = xp.sum(c[:, None, :, None] * jet.second, axis=2)
-        first = xp.sum(K[:, :, None] * (jet.laplacian_gradient / n_lambda - bend), axis=0)
-        pull = xp.sum(c[:, None, :] * jet.laplacian_gradient, axis=2)
-        second = xp.sum(K * (pull - jet.bilaplacian / n_lambda), axis=0)
-        return first, second
-
-    def _blocks(self, n: int) -> list[slice]:
-        return row_blocks(n, self.Y_.shape[0] * self.n_outputs_)
+        return self._T.value_and_gradient(X, Y)[1] + self._base_gradient(Y)
 
     def _log_base(self, Y):
         xp = array_namespace(Y)
@@ -276,16 +272,77 @@ class KCEF(ConditionalDensity):
         return min(lower, -tail), max(upper, tail), width
 
     def _sample_multivariate(self, X, n_samples, rng):
-        """Hamiltonian Monte Carlo, one chain a draw, started at draws from the proposal."""
+        return self.sample_hmc(X, n_samples, rng).draws
+
+    def sample_hmc(
+        self, X, n_samples: int, rng: np.random.Generator, *, chains=20, burn_in=100, thin=10
+    ) -> HMCResult:
+        """Draw from p(y|x) by Hamiltonian Monte Carlo, as published (kcef, section 4).
+
+        Chains start at training y. For d_y = 1 T(x, ·) is tabulated with its analytic derivative
+        and interpolated, so that a transition does not depend on the number of training points.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x), or None for an unconditional model.
+        n_samples
+            Draws for each row.
+        rng
+            Source of the draws.
+        chains
+            For each row, but no more than draws.
+        burn_in, thin
+            Transitions before the first draw is made, and for each draw.
+
+        Returns
+        -------
+        HMCResult
+        """
+        X = self._check_features(self.X_[:1, :0] if X is None else X)
+        chains = min(chains, n_samples)
+        kept = -(-n_samples // chains)
+        rows = np.repeat(np.arange(X.shape[0]), chains)
+        start = to_numpy(self.Y_)[rng.integers(self.Y_.shape[0], size=len(rows))]
+        target = self._hmc_target(X, rows)
+        run = hmc(target, start, rng, burn_in=burn_in, iterations=kept * thin, thin=thin)
+        parts = run.draws.reshape(X.shape[0], chains, kept, self.n_outputs_)
+        draws = parts.reshape(X.shape[0], -1, self.n_outputs_)[:, :n_samples]
+        worst = [np.nan, np.nan]
+        if chains > 1 and kept >= _FEWEST_DRAWS:
+            checks = [convergence(part) for part in parts]
+            worst = [
+                max(float(np.max(check.r_hat)) for check in checks),
+                min(float(np.min(check.effective_sample_size)) for check in checks),
+            ]
+        return HMCResult(draws, float(np.mean(run.acceptance)), run.divergences, *worst)
+
+    def _hmc_target(self, X, rows: np.ndarray):
+        """Return the log density and its gradient of a chain for each of `rows` of X."""
         xp = array_namespace(X)
-        repeated = xp.repeat(X, n_samples, axis=0)
+        if self.n_outputs_ == 1:
+            table = self._table(X)
+            variance = self.base_std**2
 
-        def log_density(states):
-            return to_numpy(self.log_unnormalized(repeated, xp.asarray(states)))
+            def tabulated(states):
+                value, slope = table(rows, states[:, 0])
+                value = value - 0.5 * states[:, 0] ** 2 / variance
+                return value, (slope - states[:, 0] / variance)[:, None]
 
-        def gradient(states):
-            return to_numpy(self.log_unnormalized_gradient(repeated, xp.asarray(states)))
+            return tabulated
+        repeated = take_rows(X, rows)
 
-        start = self._proposal().sample(repeated.shape[0], rng)
-        states = hmc(log_density, gradient, start, rng).states
-        return np.reshape(states, (X.shape[0], n_samples, self.n_outputs_))
+        def exact(states):
+            Y = xp.asarray(states)
+            value, slope = self._T.value_and_gradient(repeated, Y)
+            return to_numpy(value + self._log_base(Y)), to_numpy(slope + self._base_gradient(Y))
+
+        return exact
+
+    def _table(self, X) -> HermiteTable:
+        xp = array_namespace(X)
+        lower, upper, width = self._kernel_support()
+        nodes = np.linspace(lower, upper, int(np.ceil((upper - lower) / width * _TABLE_NODES)) + 1)
+        Y, kernel = xp.asarray(nodes[:, None]), self._T.kernel_x(X)
+        values, slopes = kernel @ self._T.potential(Y), kernel @ self._T.potential_slope(Y)
+        return HermiteTable(lower, nodes[1] - nodes[0], to_numpy(values), to_numpy(slopes))
