@@ -75,7 +75,11 @@ class HeldOutScore:
         numpy.linalg.LinAlgError
             If a fold's system is not positive definite.
         """
-        tables = _Tables(GaussianKernel(bandwidth_x)(self.X, self.X), self.difference, bandwidth_y)
+        K = GaussianKernel(bandwidth_x)(self.X, self.X)
+        tables, regularization = (
+            _Tables(K, self.difference, float(bandwidth_y)),
+            float(regularization),
+        )
         adjoints = [self._fold(tables, k, regularization) for k in range(len(self.kept))]
         xp = self.xp
         value = sum(float(a.value) for a in adjoints)
