@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kcde.arrays import array_namespace, to_numpy
+from kcde.arrays import array_namespace, take_rows, to_numpy
 
 GridModel = Callable[[object], Callable[[object], object]]
 
 _NODES_PER_PANEL = 10
-_MOST_PANELS = 1 << 13
+_DOUBLINGS = 5
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,8 @@ def quadrature(
 ) -> Normaliser:
     """Compute log Z(x) for one-dimensional y by composite Gauss-Legendre quadrature.
 
-    The number of panels doubles until no log Z changes by more than `tolerance`.
+    The number of panels doubles, five times at most, for those x whose log Z still changes by
+    more than `tolerance`.
 
     Parameters
     ----------
@@ -146,7 +147,8 @@ def quadrature(
     outside
         Mass of f outside the support, the same for all x.
     tolerance
-        In nats.
+        In nats, or a share of log Z where that is larger than 1: rounding of the exponents leaves
+        no more.
 
     Returns
     -------
@@ -156,16 +158,20 @@ def quadrature(
     xp = array_namespace(X)
     lower, upper, width = support
     panels = max(1, int(np.ceil((upper - lower) / width)))
-    log_z = _panel_rule(at, X, lower, upper, panels, outside)
-    while True:
-        panels *= 2
-        finer = _panel_rule(at, X, lower, upper, panels, outside)
-        change = xp.abs(finer - log_z)
-        log_z = finer
-        if float(xp.max(change)) <= tolerance or panels > _MOST_PANELS:
+    log_z = to_numpy(_panel_rule(at, X, lower, upper, panels, outside)).copy()
+    change, open_rows = np.full(log_z.shape, np.inf), np.arange(len(log_z))
+    for _ in range(_DOUBLINGS):
+        if not len(open_rows):
             break
-    infinite = xp.full(log_z.shape, xp.inf, dtype=log_z.dtype)
-    return Normaliser(log_z, change, infinite, float(xp.mean(change)))
+        panels *= 2
+        rule = _panel_rule(at, take_rows(X, open_rows), lower, upper, panels, outside)
+        finer = to_numpy(rule)
+        change[open_rows] = np.abs(finer - log_z[open_rows])
+        log_z[open_rows] = finer
+        moving = change[open_rows] > tolerance * np.maximum(1.0, np.abs(finer))
+        open_rows = open_rows[moving]
+    infinite = xp.full(log_z.shape, xp.inf, dtype=X.dtype)
+    return Normaliser(xp.asarray(log_z), xp.asarray(change), infinite, float(np.mean(change)))
 
 
 def panel_nodes(lower: float, upper: float, panels: int) -> tuple[np.ndarray, np.ndarray]:
