@@ -15,7 +15,7 @@ from kcde.arrays import array_namespace, take_rows, to_numpy
 GridModel = Callable[[object], Callable[[object], object]]
 
 _NODES_PER_PANEL = 10
-_DOUBLINGS = 5
+_MOST_PANELS = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ def quadrature(
 ) -> Normaliser:
     """Compute log Z(x) for one-dimensional y by composite Gauss-Legendre quadrature.
 
-    The number of panels doubles, five times at most, for those x whose log Z still changes by
-    more than `tolerance`.
+    The number of panels doubles, up to a thousand and once beyond, for those x whose log Z still
+    changes by more than `tolerance`.
 
     Parameters
     ----------
@@ -160,9 +160,7 @@ def quadrature(
     panels = max(1, int(np.ceil((upper - lower) / width)))
     log_z = to_numpy(_panel_rule(at, X, lower, upper, panels, outside)).copy()
     change, open_rows = np.full(log_z.shape, np.inf), np.arange(len(log_z))
-    for _ in range(_DOUBLINGS):
-        if not len(open_rows):
-            break
+    while len(open_rows) and panels <= _MOST_PANELS:
         panels *= 2
         rule = _panel_rule(at, take_rows(X, open_rows), lower, upper, panels, outside)
         finer = to_numpy(rule)
