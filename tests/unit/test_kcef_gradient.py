@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kcde.estimators import KCEF
-from kcde.estimators._kcef_gradient import HeldOutScore, minimise
+from kcde.estimators._kcef_gradient import HeldOutScore, minimise, minimise_penalised
 from kcde.estimators._kcef_selection import Hyperparameters
 from kcde.selection import complement, kfold
 
@@ -97,5 +97,27 @@ def test_irrelevant_input_gets_a_long_bandwidth(rng):
 
 def test_two_outputs_are_refused(pairs):
     X, _ = pairs
-    with pytest.raises(ValueError, match="'gradient' needs one-dimensional y; got d_y = 2"):
+    with pytest.raises(ValueError, match="by gradient needs one-dimensional y; got d_y = 2"):
         KCEF(selection="gradient").fit(X, X)
+
+
+def test_penalised_minimum_is_one(larger):
+    """The authors' objective in their parameters: no neighbour is lower, and it is below theirs."""
+    sigma_x, sigma_y, lam, report = minimise_penalised(larger, 2, Hyperparameters(*[None] * 3))
+
+    def objective(theta):
+        sigma = np.sqrt(0.5 / theta[:2])
+        return larger(np.full(2, sigma[0]), sigma[1], theta[2])[0] + 0.1 * theta @ theta
+
+    found = np.array([0.5 / sigma_x[0] ** 2, 0.5 / sigma_y**2, lam])
+    assert objective(found) == pytest.approx(report["score"], rel=1e-9)
+    assert report["start_score"] == pytest.approx(objective(np.array([1.0, 1.0, 1e-4])))
+    assert report["score"] < report["start_score"]
+    for axis in np.eye(3):
+        for factor in (0.9, 1.1):
+            assert objective(found * factor**axis) > report["score"]
+
+
+def test_penalised_selection_keeps_what_is_given(larger):
+    _, sigma_y, lam, _ = minimise_penalised(larger, 2, Hyperparameters(None, 0.7, 0.03))
+    assert (sigma_y, lam) == pytest.approx((0.7, 0.03))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
-from kcde.estimators._kcef_gradient import HeldOutScore, minimise
+from kcde.estimators._kcef_gradient import HeldOutScore, minimise, minimise_penalised
 from kcde.estimators._score_matching import HeldOutSolver, held_out_score, score_system
 from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.normalisers import logsumexp, panel_nodes
@@ -136,16 +136,31 @@ def select_by_gradient(
     ValueError
         If y is not one-dimensional: the gradient is that of the scalar closed forms.
     """
-    if Y.shape[1] != 1:
-        raise ValueError(f"selection 'gradient' needs one-dimensional y; got d_y = {Y.shape[1]}")
-    score = HeldOutScore(take_rows(X, rows), take_rows(Y, rows), folds, base_std)
+    score = _held_out_score(X, Y, rows, folds, base_std)
     *chosen, report = minimise(score, X.shape[1], given, isotropic)
     return Hyperparameters(*chosen), report
+
+
+def select_by_penalised_gradient(X, Y, rows, folds, given: Hyperparameters, base_std: float):
+    """Choose σ_x, σ_y and λ as the authors' code does, by a penalised K-fold score.
+
+    Parameters, results and errors are those of `select_by_gradient`.
+    """
+    score = _held_out_score(X, Y, rows, folds, base_std)
+    *chosen, report = minimise_penalised(score, X.shape[1], given)
+    return Hyperparameters(*chosen), report
+
+
+def _held_out_score(X, Y, rows, folds, base_std: float) -> HeldOutScore:
+    if Y.shape[1] != 1:
+        raise ValueError(f"selection by gradient needs one-dimensional y; got d_y = {Y.shape[1]}")
+    return HeldOutScore(take_rows(X, rows), take_rows(Y, rows), folds, base_std)
 
 
 RULES = {
     "score": select_by_score,
     "gradient": select_by_gradient,
+    "penalised": select_by_penalised_gradient,
     "likelihood": select_by_likelihood,
 }
 

@@ -69,7 +69,8 @@ class KCEF(ConditionalDensity):
     selection
         "score": one σ for x and y and λ on a 20 × 20 grid, by the score on held-out folds, as
         published for the R data. "gradient": a σ per dimension and λ by L-BFGS-B on that score,
-        as published elsewhere, for d_y = 1. "likelihood": σ_x, σ_y and λ by held-out log
+        as published elsewhere, for d_y = 1. "penalised": one σ_x, σ_y and λ on that score with the
+        penalty of the authors' code, for d_y = 1. "likelihood": σ_x, σ_y and λ by held-out log
         likelihood on a coarse and then a finer grid, for d_y = 1.
     folds
         Of the cross-validation.
@@ -171,6 +172,8 @@ class KCEF(ConditionalDensity):
             )
         if self.selection == "gradient":
             return partial(rules.select_by_gradient, isotropic=self.isotropic)
+        if self.selection == "penalised":
+            return rules.select_by_penalised_gradient
         return partial(rules.RULES[self.selection], grids=self._grids[self.selection])
 
     def log_unnormalized(self, X, Y):
