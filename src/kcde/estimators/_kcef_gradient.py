@@ -27,9 +27,6 @@ BOUNDS_BANDWIDTH = (0.05, 50.0)
 BOUNDS_REGULARIZATION = (1e-8, 10.0)
 START_REGULARIZATION = 1e-3
 ITERATIONS = 50
-START_PENALISED = 1e-4
-_PENALISED_BOUNDS = (1e-10, 10.0)
-_PENALTY = 0.1
 
 
 class HeldOutScore:
@@ -238,41 +235,6 @@ def minimise(score: HeldOutScore, dimension: int, given, isotropic: bool):
     report = {"score": float(result.fun), "start_score": float(first)}
     report |= {"iterations": int(result.nit), "evaluations": int(result.nfev)}
     return theta[:dimension], float(theta[-2]), float(theta[-1]), report
-
-
-def minimise_penalised(score: HeldOutScore, dimension: int, given):
-    """Minimise the K-fold score plus 0.1 Σ θ² over θ = (1/2σ_x², 1/2σ_y², λ), as the authors' code.
-
-    One bandwidth for all x; 1e-10…10 for each θ, at most 50 iterations of L-BFGS-B from θ = (1, 1,
-    1e-4). The penalty is in no paper: it pulls the bandwidths up, where the score alone may fall
-    without bound. Parameters and returned values are those of `minimise`.
-    """
-    start = np.array([1.0, 1.0, START_PENALISED])[-(2 + (dimension > 0)) :]
-    box = [_PENALISED_BOUNDS] * len(start)
-    sigma_x, sigma_y, regularization = given
-    fixed = {-2: sigma_y, -1: regularization} | ({0: sigma_x} if dimension else {})
-    for place, value in fixed.items():
-        if value is not None:
-            number = float(np.mean(value))
-            start[place] = number if place == -1 else 0.5 / number**2
-            box[place] = (start[place], start[place])
-
-    def unpack(theta: np.ndarray):
-        sigma = np.sqrt(0.5 / theta[:-1])
-        return np.full(dimension, sigma[0]), float(sigma[-1]), float(theta[-1])
-
-    def objective(theta: np.ndarray):
-        value, gradient = score(*unpack(theta))
-        in_log = np.append(gradient[-2:-1] * -0.5, gradient[-1])
-        if dimension:
-            in_log = np.append(-0.5 * gradient[:dimension].sum(), in_log)
-        return value + _PENALTY * theta @ theta, in_log / theta + 2.0 * _PENALTY * theta
-
-    options = {"maxiter": ITERATIONS}
-    result = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box, options=options)
-    report = {"score": float(result.fun), "start_score": float(objective(start)[0])}
-    report |= {"iterations": int(result.nit), "evaluations": int(result.nfev)}
-    return *unpack(result.x), report
 
 
 def _start(dimension: int, given):

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
-from kcde.estimators._kcef_gradient import HeldOutScore, minimise, minimise_penalised
+from kcde.estimators._kcef_gradient import HeldOutScore, minimise
+from kcde.estimators._kcef_penalised import minimise_penalised
 from kcde.estimators._score_matching import HeldOutSolver, held_out_score, score_system
 from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.normalisers import logsumexp, panel_nodes
