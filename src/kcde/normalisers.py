@@ -15,7 +15,7 @@ from kcde.arrays import array_namespace, take_rows, to_numpy
 GridModel = Callable[[object], Callable[[object], object]]
 
 _NODES_PER_PANEL = 10
-_MOST_PANELS = 1 << 10
+_MOST_PANELS = 1 << 11
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def quadrature(
 ) -> Normaliser:
     """Compute log Z(x) for one-dimensional y by composite Gauss-Legendre quadrature.
 
-    The number of panels doubles, up to a thousand and once beyond, for those x whose log Z still
+    The number of panels doubles, up to two thousand and once beyond, for those x whose log Z still
     changes by more than `tolerance`.
 
     Parameters

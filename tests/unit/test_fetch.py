@@ -367,8 +367,12 @@ def tour(tmp_path, monkeypatch):
 
 def test_fetch_from_the_mirror_of_the_environment(tour, tmp_path, capsys):
     assert run("fetch", "all", *tour) == 0
-    assert capsys.readouterr().out.count(".rda (") == 2
-    assert files(tmp_path / "data") == ["smoke/smoke-linear.rda", "smoke/smoke-mixed.rda"]
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert files(tmp_path / "data") == [
+        "smoke/smoke-joint.csv",
+        "smoke/smoke-linear.rda",
+        "smoke/smoke-mixed.rda",
+    ]
 
 
 def test_unavailable_is_exit_code_1_or_a_record(tour, tmp_path, monkeypatch, capsys):
@@ -387,10 +391,11 @@ def test_list_shows_what_is_on_disk(tour, tmp_path, capsys):
     put(tmp_path / "data/smoke/smoke-mixed.rda", b"broken")
     capsys.readouterr()
     assert run("fetch", "--list", *tour) == 0
-    head, linear, mixed = capsys.readouterr().out.splitlines()
+    head, linear, mixed, joint = capsys.readouterr().out.splitlines()
     assert head.split() == ["name", "papers", "rows", "columns", "on", "disk"]
     assert linear.split() == ["smoke-linear", "-", "80", "2", "present"]
     assert mixed.endswith("wrong checksum")
+    assert joint.split()[:4] == ["smoke-joint", "-", "150", "3"]
 
 
 @pytest.mark.parametrize(

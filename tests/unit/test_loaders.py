@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import rdata
 
-from kcde.datasets import catalogue, loaders, synthetic
+from kcde.datasets import catalogue, loaders, preprocessing, synthetic
 from kcde.datasets.loaders import load
 
 # Rows and columns of the arrays that the dde authors released (y last): MANIFEST.csv.
@@ -183,6 +183,7 @@ def test_smoke_data_have_the_same_bytes_on_every_run(tmp_path, monkeypatch):
     files = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*.*"))
     assert [str(file) for file in files] == [
         "catalogue.csv",
+        "smoke/smoke-joint.csv",
         "smoke/smoke-linear.rda",
         "smoke/smoke-mixed.rda",
     ]
@@ -199,6 +200,15 @@ def test_smoke_data_go_through_coding_and_dropping(tmp_path):
     mixed = load("smoke-mixed", tmp_path, table)
     assert mixed.X.shape == (90, 2)
     assert set(mixed.X[:, 1]) == {0.0, 1.0, 2.0}
+
+
+def test_smoke_data_of_a_joint_density_go_through_the_removal_of_columns(tmp_path):
+    table = synthetic.write_smoke_data(tmp_path)
+    joint = load("smoke-joint", tmp_path, table)
+    assert joint.X.shape == (150, 0)
+    assert joint.y_columns == ("warmth", "damp", "wind")
+    removed = preprocessing.removed_from(joint, tmp_path, table)
+    assert list(removed) == ["echo", "grade"]
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,7 @@ def changed(before, after):
         ("datasets/loaders.py", set(CLASSES)),
         ("experiments/r_benchmark.py", set(CLASSES)),
         ("artefacts/style.py", set()),
-        ("cli.py", set()),
+        ("cli/run.py", set()),
     ],
 )
 def test_an_edit_changes_the_jobs_that_use_it(copy, module, classes):

@@ -1,7 +1,9 @@
 """Scorecard, drawing and claims: counts, copies, not-run, missing data, redrawing."""
 
 import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import artefact_scores as made
 import numpy as np
@@ -35,14 +37,20 @@ def published_scores(paper, artefact, methods, shift=0.0):
     return {(r.dataset, r.method): made.around(r.value + shift) for r in here.itertuples()}
 
 
-@pytest.fixture
-def figures(tmp_path):
-    into = tmp_path / "figures"
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("drawn")
+    into = folder / "figures"
     cells = published_scores("kcef", "table1", ["KCEF", "LSCDE"])
-    drawing.make(TABLE1, made.files(tmp_path / "scores", cells), into)
+    drawing.make(TABLE1, made.files(folder / "scores", cells), into)
     cells = published_scores("dde", "table2", ["KCEF", "LSCDE", "epsilon-KDE"])
-    drawing.make(TABLE2, made.files(tmp_path / "scores", cells), into)
+    drawing.make(TABLE2, made.files(folder / "scores", cells), into)
     return into
+
+
+@pytest.fixture
+def figures(drawn, tmp_path):
+    return Path(shutil.copytree(drawn, tmp_path / "figures"))
 
 
 def test_every_number_and_claim_has_a_row_without_any_output(tmp_path):
@@ -188,7 +196,7 @@ def test_missing_csv_names_the_command_and_the_rest_is_drawn(figures, capsys):
     ("arguments", "message"),
     [
         (["draw", "kcef/table9"], "no artefact is called"),
-        (["draw", "kcef", "--scores", "a.csv"], "names 2"),
+        (["draw", "kcef", "--scores", "a.csv"], "names 9"),
         (["draw", "kcef/table1", "--scores", "nowhere.csv"], "python -m kcde run r-benchmark"),
         (["draw", "kcef/table1", "--record", "r.json"], "need --scores"),
     ],
@@ -241,6 +249,25 @@ def test_k7_is_undecided_on_missing_data_sets():
     decision = r_benchmark.kcef_beats_lscde(made.frame(cells))
     assert decision.verdict == "undecided"
     assert "geyser" in decision.reason
+
+
+@pytest.mark.parametrize(
+    ("losses", "wins", "expected"), [(10, 0, "holds"), (14, 0, "holds"), (9, 5, "fails")]
+)
+def test_k8_counts_sets_where_nade_is_significantly_worse(losses, wins, expected):
+    cells = {
+        (name, {"KCEF": "NADE", "LSCDE": "KCEF"}[method]): values
+        for (name, method), values in k7(wins, losses).items()
+    }
+    decision = r_benchmark.nade_loses_to_kcef(made.frame(cells))
+    assert decision.verdict == expected
+    assert f"significantly worse on {losses} (wanted 10), {wins} significantly" in decision.reason
+
+
+def test_k8_is_undecided_on_missing_data_sets():
+    decision = r_benchmark.nade_loses_to_kcef(made.frame(k7(0, 14)))
+    assert decision.verdict == "undecided"
+    assert decision.reason.startswith("no splits of both NADE and KCEF on caution")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kcde import published
-from kcde.artefacts import drawing, registry, style
+from kcde.artefacts import drawing, methods, registry, style
 from kcde.experiments import failure_case
 
 # Machado, Oliveira and Fernandes (2009), full deficiency, in linear RGB.
@@ -61,8 +61,19 @@ def test_every_published_method_has_one_colour():
     assert len(set(style.COLOURS.values())) == len(style.COLOURS)
     assert style.line("KCEF-F") == style.line("KCEF")
     assert style.line("KCEF-M") == {"color": style.COLOURS["KCEF"], "linestyle": "--"}
+    assert style.line("KCEF-F-isotropic") == {"color": style.COLOURS["KCEF"], "linestyle": ":"}
+    assert style.line("KCEF-LL-M")["color"] == style.COLOURS["KCEF-LL"]
+    assert [style.marker(name) for name in ("KCEF-F", "KCEF-M", "NADE")] == ["o", "s", "o"]
     with pytest.raises(ValueError, match="add it to COLOURS"):
         style.line("nobody")
+
+
+def test_every_method_of_an_artefact_has_a_look_and_a_rule():
+    for artefact in registry.ARTEFACTS.values():
+        if artefact.experiment in ("r_benchmark", "joint", "samples"):
+            for name in artefact.methods:
+                assert style.line(name)["color"]
+                assert methods.selection(name, artefact.experiment) or name == "DDE"
 
 
 def test_same_csv_same_bytes_in_another_process(tmp_path):

@@ -232,8 +232,22 @@ def test_table_is_drawn_as_a_picture_with_explosions_at_the_edge(tmp_path):
     drawing.redraw(TABLE1, tmp_path)
     assert (tmp_path / "kcef" / "table1.png").read_bytes() == first
     table = tables.read(tmp_path / "kcef" / "table1.csv")
-    low, high = table_figure._limits(table[table["metric"] == made.METRIC])
+    low, high = table_figure._limits(table[table["metric"] == made.METRIC], TABLE1.axis)
     assert low < 0.7 < 1.21 < high < table["mean"].max()
+
+
+def test_published_values_beyond_the_axis_are_named_at_its_edge(tmp_path):
+    """NADE's published 13.8 on BigMac2003 lies beyond the axis; ours may lie within."""
+    from kcde.artefacts import style, table_figure
+
+    cells = {("BigMac2003", "NADE"): made.around(1.5), ("geyser", "KCEF"): [300.0] * 3}
+    table = tables.build(TABLE1, made.frame(cells), []).fillna({"verdict": ""})
+    rows = table.set_index("dataset")
+    with style.figure(style.PAGE, 2.0) as (_, axes):
+        for k, (name, method) in enumerate(cells):
+            table_figure._draw_method(axes, np.array([k]), rows.loc[[name]], method, (0.0, 4.5))
+        said = [text.get_text() for text in axes.texts]
+    assert said == ["(13.8)", "300"]
 
 
 def test_causes_most_specific_wins_and_stale_ones_never_show():

@@ -41,6 +41,8 @@ def explain(paper: str, artefact: str, cell: Mapping) -> str:
 
 
 def _other_splits_suffice(cell: Mapping) -> bool:
+    if cell["verdict"] == "different":  # a p-value or a ratio of times: no difference of means
+        return False
     return abs(cell["difference"]) <= 2.0 * cell["std"] * math.sqrt(2.0 / cell["n"])
 
 

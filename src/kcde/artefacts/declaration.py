@@ -62,6 +62,11 @@ class Decision:
     reason: str
 
 
+def no_remarks(frame: pd.DataFrame) -> list[str]:
+    """Return nothing to say: the default of `Artefact.remarks`."""
+    return []
+
+
 @dataclass(frozen=True)
 class Artefact:
     """A table or figure of a paper.
@@ -73,7 +78,8 @@ class Artefact:
     kind
         `table` or `figure`.
     title, caption
-        What it is, in words that hold at every scale; counts come from the tracked CSV.
+        What it is and what was reduced against the paper, in words that hold at every scale;
+        counts come from the tracked CSV.
     experiment
         Which scores it reads; named in messages that say how to make it.
     build
@@ -89,6 +95,12 @@ class Artefact:
     spread_over_splits
         Whether the published spread is a standard deviation over splits, so that it has a standard
         error.
+    trial
+        What is repeated, in one word: a split, a run, a seed.
+    axis, axis_label
+        Of a table's picture: the widest range that is shown, in the metric's unit, and its name.
+    remarks
+        Maps the frame of the tracked CSV to sentences of the caption that need its numbers.
     """
 
     paper: str
@@ -103,6 +115,10 @@ class Artefact:
     metric: str = ""
     methods: tuple[str, ...] = ()
     spread_over_splits: bool = False
+    trial: str = "split"
+    axis: tuple[float, float] = (-3.0, 4.5)
+    axis_label: str = "negative log-likelihood of standardised y (nats); lower is better"
+    remarks: Callable[[pd.DataFrame], list[str]] = no_remarks
 
     @property
     def key(self) -> str:
@@ -113,7 +129,8 @@ class Artefact:
     def suffixes(self) -> tuple[str, ...]:
         """Suffixes of the tracked files."""
         pictures = (".png", ".pdf")
-        return (".csv", ".md", *pictures) if self.kind == "table" else (".csv", *pictures)
+        # The first drawn file is the one that its target names.
+        return (".csv", ".md", *pictures) if self.kind == "table" else (".csv", *pictures, ".md")
 
     @property
     def target(self) -> str:

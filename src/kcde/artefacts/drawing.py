@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.artefacts import claims, tables
+from kcde.artefacts import claims, figure_page, tables
 from kcde.artefacts.declaration import Artefact
 from kcde.experiments import scores as score_files
 from kcde.files import atomic
@@ -90,8 +90,10 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
             f"{artefact.key} has no data at {path}: make it with `snakemake "
             f"{artefact.target}`, or with `python -m kcde draw {artefact.key} --scores FILE...`"
         )
-    frame = tables.read(path) if artefact.kind == "table" else pd.read_csv(path)
-    return artefact.draw(artefact, frame, stem)
+    if artefact.kind == "table":
+        return artefact.draw(artefact, tables.read(path), stem)
+    frame = pd.read_csv(path)
+    return [*artefact.draw(artefact, frame, stem), *figure_page.write(artefact, frame, stem)]
 
 
 def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> list[Path]:

@@ -4,16 +4,19 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from kcde import published
 from kcde.artefacts.declaration import Decision
+from kcde.artefacts.methods import display
+from kcde.artefacts.repeats import published_datasets, splits
 from kcde.artefacts.tables import AS_PUBLISHED
 from kcde.artefacts.verdicts import LIMIT_NATS, SIGNIFICANCE, too_many_failed
 from kcde.metrics.paired import paired_wilcoxon
 
-METRIC = "negative_log_likelihood"
-
 _UNSTABLE = ("cpus", "crabs")
 _WANTED_MARGIN = 8
+_WANTED_NADE_LOSSES = 10
+
+_KCEF, _LSCDE, _NADE = (("KCEF", AS_PUBLISHED), ("LSCDE", AS_PUBLISHED), ("NADE", AS_PUBLISHED))
+_KCEF_LL = ("KCEF-LL", "ours")
 
 
 def kcef_beats_lscde(scores: pd.DataFrame) -> Decision:
@@ -31,18 +34,17 @@ def kcef_beats_lscde(scores: pd.DataFrame) -> Decision:
     Decision
         `undecided` where a published data set has no splits of both methods.
     """
-    datasets = _published_datasets("kcef", "table1")
-    duel = _Duel(scores, datasets, ("KCEF", AS_PUBLISHED))
+    datasets = published_datasets("kcef", "table1")
+    duel = _Duel(scores, datasets, _KCEF, _LSCDE)
     if duel.absent:
-        absent = ", ".join(duel.absent)
-        return Decision("undecided", f"no splits of both KCEF and LSCDE on {absent}")
+        return duel.undecided
     reason = (
         f"KCEF against LSCDE on {len(datasets)} sets: {len(duel.wins)} significant wins, "
         f"{_listed(duel.losses, 'losses')}, margin {duel.margin} (wanted {_WANTED_MARGIN}); lower "
         f"median on {duel.lower_medians}; {duel.dropped} pairs left out because a split is not "
         "finite"
     )
-    ours = _Duel(scores, datasets, ("KCEF-LL", "ours"))
+    ours = _Duel(scores, datasets, _KCEF_LL, _LSCDE)
     if not ours.absent:
         reason += (
             f". The same model with bandwidths and λ chosen by held-out likelihood (KCEF-LL): "
@@ -51,24 +53,106 @@ def kcef_beats_lscde(scores: pd.DataFrame) -> Decision:
     return Decision("holds" if duel.margin >= _WANTED_MARGIN else "fails", reason)
 
 
-class _Duel:
-    """Wins and losses of a method against LSCDE, by paired Wilcoxon tests over the splits."""
+def nade_loses_to_kcef(scores: pd.DataFrame) -> Decision:
+    """Decide claim K8: NADE is significantly worse than KCEF on at least 10 of 14 data sets.
 
-    def __init__(self, scores: pd.DataFrame, datasets: list[str], method: tuple[str, str]):
+    By the same paired Wilcoxon tests as claim K7.
+
+    Parameters
+    ----------
+    scores
+        Of the experiment `r_benchmark`.
+
+    Returns
+    -------
+    Decision
+        `undecided` where a published data set has no splits of both methods.
+    """
+    datasets = published_datasets("kcef", "table1")
+    duel = _Duel(scores, datasets, _NADE, _KCEF)
+    if duel.absent:
+        return duel.undecided
+    reason = (
+        f"NADE against KCEF on {len(datasets)} sets: significantly worse on {len(duel.losses)} "
+        f"(wanted {_WANTED_NADE_LOSSES}), {_listed(duel.wins, 'significantly better')}; higher "
+        f"median on {len(datasets) - duel.lower_medians}; {duel.dropped} pairs left out because a "
+        "split is not finite"
+    )
+    ours = _Duel(scores, datasets, _NADE, _KCEF_LL)
+    if not ours.absent:
+        reason += (
+            f". Against KCEF with bandwidths and λ chosen by held-out likelihood (KCEF-LL): worse "
+            f"on {len(ours.losses)}, {_listed(ours.wins, 'better')}"
+        )
+    return Decision("holds" if len(duel.losses) >= _WANTED_NADE_LOSSES else "fails", reason)
+
+
+def normaliser(table: pd.DataFrame) -> list[str]:
+    """Say how a normaliser was computed by sampling, and how far quadrature disagrees.
+
+    Parameters
+    ----------
+    table
+        As tracked; its metrics `importance_samples` and `importance_error` are read.
+
+    Returns
+    -------
+    list of str
+        Sentences of the caption.
+    """
+    sentences = []
+    draws = table[table["metric"] == "importance_samples"]
+    if len(draws):
+        counts = sorted({f"{value:.0f}" for value in draws["mean"]}, key=int)
+        # A variation of a method (KCEF-LL) has its name before the dash.
+        methods = dict.fromkeys(name.split("-")[0] for name in draws["method"])
+        sentences.append(
+            f"{' and '.join(methods)}'s normaliser is computed by importance sampling with "
+            f"{' or '.join(counts)} draws."
+        )
+    errors = table[table["metric"] == "importance_error"].dropna(subset="mean")
+    if len(errors):
+        worst = errors.loc[errors["mean"].abs().idxmax()]
+        sentences.append(
+            "Against quadrature the mean over splits differs by at most "
+            f"{abs(worst['mean']):.2g} nats ({worst['dataset']}, {display(worst['method'])})."
+        )
+    return sentences
+
+
+class _Duel:
+    """Wins and losses of a method against a rival, by paired Wilcoxon tests over the splits.
+
+    Methods are given as (method, variant).
+    """
+
+    def __init__(
+        self,
+        scores: pd.DataFrame,
+        datasets: list[str],
+        method: tuple[str, str],
+        rival: tuple[str, str],
+    ):
+        self.names = (method[0], rival[0])
         self.wins, self.losses, self.absent = [], [], []
         self.lower_medians = self.dropped = 0
         for dataset in datasets:
-            ours = _splits(scores, dataset, *method)
-            lscde = _splits(scores, dataset, "LSCDE")
-            if not len(ours) or not len(lscde):
+            ours, theirs = (splits(scores, dataset, *one) for one in (method, rival))
+            if not len(ours) or not len(theirs):
                 self.absent.append(dataset)
                 continue
-            both = pd.concat([ours, lscde], axis=1)
+            both = pd.concat([ours, theirs], axis=1)
             test = paired_wilcoxon(*both.to_numpy().T)
             self.dropped += test.dropped
-            self.lower_medians += int(ours.median() < lscde.median())
+            self.lower_medians += int(ours.median() < theirs.median())
             if test.p_value < SIGNIFICANCE and test.sign:
                 (self.wins if test.sign < 0 else self.losses).append(dataset)
+
+    @property
+    def undecided(self) -> Decision:
+        """What to say where data sets are absent."""
+        absent = ", ".join(self.absent)
+        return Decision("undecided", f"no splits of both {' and '.join(self.names)} on {absent}")
 
     @property
     def margin(self) -> int:
@@ -93,7 +177,7 @@ def kcef_unstable(scores: pd.DataFrame) -> Decision:
         `undecided` where cpus, crabs or every other data set has no splits.
     """
     counts = {
-        dataset: _failures(scores, dataset) for dataset in _published_datasets("dde", "table2")
+        dataset: _failures(scores, dataset) for dataset in published_datasets("dde", "table2")
     }
     two = {name: counts.pop(name) for name in _UNSTABLE}
     failed, n = (sum(values) for values in zip(*two.values(), strict=True))
@@ -114,27 +198,8 @@ def kcef_unstable(scores: pd.DataFrame) -> Decision:
     return Decision("holds" if unstable else "fails", reason)
 
 
-def _published_datasets(paper: str, artefact: str) -> list[str]:
-    values = published.values()
-    here = values[(values["paper"] == paper) & (values["artefact"] == artefact)]
-    return list(dict.fromkeys(here["dataset"]))
-
-
-def _splits(
-    scores: pd.DataFrame, dataset: str, method: str, variant: str = AS_PUBLISHED
-) -> pd.Series:
-    """Return a method's values by split, NaN where the fit failed."""
-    rows = scores[
-        (scores["dataset"] == dataset)
-        & (scores["method"] == method)
-        & (scores["variant"] == variant)
-        & (scores["metric"] == METRIC)
-    ]
-    return rows.set_index("split")["value"].where(rows.set_index("split")["status"] == "ok")
-
-
 def _failures(scores: pd.DataFrame, dataset: str) -> tuple[int, int]:
-    values = _splits(scores, dataset, "KCEF").to_numpy(dtype=float)
+    values = splits(scores, dataset, "KCEF").to_numpy(dtype=float)
     return int((~np.isfinite(values) | (values > LIMIT_NATS)).sum()), len(values)
 
 

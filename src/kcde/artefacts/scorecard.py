@@ -193,7 +193,7 @@ def _number(row: pd.Series, here: Tracked) -> dict:
     entry |= {"n": int(ours["n"]), "failed": int(ours["failed"])}
     targets = tables.published_cells(here.declared)[row["dataset"], row["metric"]]
     verdict = tables.verdict(here.table, targets, ours)
-    reason = _why(row, ours, verdict)
+    reason = _why(row, ours, verdict, here.declared.trial)
     if RULES[row["metric"]].kind == "ratio" and ours["mean"] > 0:
         # Measured seconds do not repeat; their order of magnitude does.
         entry |= {"ours": 10.0 ** round(math.log10(ours["mean"])), "stderr": math.nan}
@@ -228,11 +228,11 @@ def _why_absent(row: pd.Series, here: Tracked) -> str:
     return f"no scores of {row['method']} on {row['dataset']} in {key}"
 
 
-def _why(row: pd.Series, ours: pd.Series, verdict: str) -> str:
-    """Return the reason beside a verdict: failed splits, then the cause as far as found."""
+def _why(row: pd.Series, ours: pd.Series, verdict: str, trial: str) -> str:
+    """Return the reason beside a verdict: failed trials, then the cause as far as found."""
     parts = []
     if ours["failed"]:
-        parts.append(f"{int(ours['failed'])} of {int(ours['n'])} splits failed")
+        parts.append(f"{int(ours['failed'])} of {int(ours['n'])} {trial}s failed")
     if verdict in ("better", "worse", "different"):
         parts.append(explain(row["paper"], row["artefact"], {**ours, "verdict": verdict}))
     if verdict == "published-na" and row["note"]:

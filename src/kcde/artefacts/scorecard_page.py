@@ -47,11 +47,12 @@ def text(frame: pd.DataFrame, counts: dict[str, dict[str, Counter]]) -> str:
         "Every published number and claim against ours; the rule was fixed before results were "
         "seen. A number is *reproduced* if our mean over splits lies within max(0.05 nats, two "
         "standard errors) of it (SMAE, MMD: 10% instead of 0.05) and at most 5% of the splits "
-        "failed; else *better* or *worse*. In the lines above, *failed* counts the cells with more "
-        f"failed splits than that, and {copies} dde cells that repeat kcef table 1 are counted "
-        "once. The standard error has its spread capped at 1.4826 times the median absolute "
-        "deviation, so that one exploding split cannot widen its own tolerance. The full table, "
-        "with the reason of each verdict: [scorecard.csv](scorecard.csv).",
+        "failed; else *better* or *worse*. A p-value is *reproduced* if the median over our seeds "
+        "lies on the same side of 5%, else *different*. In the lines above, *failed* counts the "
+        f"cells with more failed splits than that, and {copies} dde cells that repeat kcef table 1 "
+        "are counted once. The standard error has its spread capped at 1.4826 times the median "
+        "absolute deviation, so that one exploding split cannot widen its own tolerance. The full "
+        "table, with the reason of each verdict: [scorecard.csv](scorecard.csv).",
     ]
     for paper in counts:
         parts += [f"## {paper}", *_paper(frame[frame["paper"] == paper])]

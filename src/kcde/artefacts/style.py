@@ -44,8 +44,11 @@ COLOURS: dict[str, str] = {
 }
 """Method, named as in `published_values.csv`, to its colour in every figure."""
 
-DASHED_SUFFIXES = ("-M", "-constrained")
-"""Endings that name a variation of a method: its colour, dashed (`-F` is the plain line)."""
+VARIATIONS: dict[str, str] = {"-F": "-", "-M": "--", "-constrained": "--", "-isotropic": ":"}
+"""Ending that names a variation of a method to its line: the colour is that of the method."""
+
+EXACT = BLACK
+"""What is known exactly, as the entropy of made-up data; no method beside it is black."""
 
 FIRST, SECOND, MIXTURE = VERMILLION, BLUE, GREEN
 """Parts of a made-up density (kcef figure 3: red, blue and green)."""
@@ -71,26 +74,33 @@ def line(method: str) -> dict[str, str]:
     """
     if method in COLOURS:
         return {"color": COLOURS[method], "linestyle": "-"}
-    for suffix in ("-F", *DASHED_SUFFIXES):
+    for suffix, dashes in VARIATIONS.items():
         base = method.removesuffix(suffix)
-        if base != method and base in COLOURS:
-            return {"color": COLOURS[base], "linestyle": "-" if suffix == "-F" else "--"}
+        if base != method and (base in COLOURS or any(map(base.endswith, VARIATIONS))):
+            return {"color": line(base)["color"], "linestyle": dashes}
     raise ValueError(
         f"method {method!r} has no colour: add it to COLOURS in kcde/artefacts/style.py "
         f"(known: {', '.join(COLOURS)})"
     )
 
 
+def marker(method: str) -> str:
+    """Return the marker of a method: a square where its line is broken, so that both tell it."""
+    return "o" if line(method)["linestyle"] == "-" else "s"
+
+
 @contextmanager
-def figure(width: float, height: float, columns: int = 1, **options) -> Iterator[tuple]:
+def figure(
+    width: float, height: float, columns: int = 1, rows: int = 1, **options
+) -> Iterator[tuple]:
     """Yield a new figure and its axes under the common style, and close it afterwards.
 
     Parameters
     ----------
     width, height
         In inches; `COLUMN` or `PAGE` wide.
-    columns
-        Panels side by side.
+    columns, rows
+        Panels side by side, and above each other.
     **options
         For `matplotlib.pyplot.subplots`.
 
@@ -106,7 +116,7 @@ def figure(width: float, height: float, columns: int = 1, **options) -> Iterator
 
     with plt.rc_context(_RC):
         made, axes = plt.subplots(
-            1, columns, figsize=(width, height), layout="constrained", **options
+            rows, columns, figsize=(width, height), layout="constrained", **options
         )
         try:
             yield made, axes
@@ -115,8 +125,8 @@ def figure(width: float, height: float, columns: int = 1, **options) -> Iterator
 
 
 def panel_title(axes: "Axes", letter: str, text: str) -> None:
-    """Write a panel's letter and what it shows above its left edge."""
-    axes.set_title(f"$\\bf{{{letter}}}$  {text}", loc="left")
+    """Write a panel's letter, "" for a panel alone, and what it shows above its left edge."""
+    axes.set_title(f"$\\bf{{{letter}}}$  {text}" if letter else text, loc="left")
 
 
 def save(made: "Figure", stem: Path) -> list[Path]:

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kcde.artefacts import markdown, style
+from kcde.artefacts import style, table_page
 from kcde.artefacts.declaration import Artefact
 from kcde.artefacts.methods import display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LOWEST, _HIGHEST = -3.0, 4.5  # nats; what lies beyond is an arrow at the edge
 _MARGIN = 0.3
-_ROW = 0.36  # inches a data set
+_ROW, _LANE = 0.36, 0.085  # inches a data set at least, and a method in it
 _HEAD = 0.75  # inches for the legend and the axis
+_IN_A_LINE = 5  # methods that leave room for the marks beside them
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
@@ -37,17 +37,18 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     list of pathlib.Path
         The files written.
     """
-    pages = markdown.write(artefact, table, stem)
+    pages = table_page.write(artefact, table, stem)
     primary = table[table["metric"] == artefact.metric]
     datasets = list(dict.fromkeys(primary["dataset"]))
     methods = [name for name in artefact.methods if name in set(primary["method"])]
-    height = _HEAD + _ROW * max(len(datasets), 2)
-    limits = _limits(primary)
+    row = max(_ROW, _LANE * len(methods))
+    height = _HEAD + row * max(len(datasets), 2)
+    limits = _limits(primary, artefact.axis)
     with style.figure(style.PAGE, height) as (made, axes):
         for lane, method in zip(_lanes(len(methods)), methods, strict=True):
             cells = primary[primary["method"] == method].set_index("dataset").reindex(datasets)
             _draw_method(axes, np.arange(len(datasets)) + lane, cells, method, limits)
-        _dress(axes, datasets, limits)
+        _dress(axes, datasets, limits, artefact.axis_label)
         _key(made, methods)
         return [*pages, *style.save(made, stem)]
 
@@ -57,19 +58,19 @@ def _lanes(count: int) -> np.ndarray:
     return np.linspace(-0.3, 0.3, count) if count > 1 else np.zeros(count)
 
 
-def _limits(primary: pd.DataFrame) -> tuple[float, float]:
-    """Return an axis that holds every value, but no explosion."""
+def _limits(primary: pd.DataFrame, widest: tuple[float, float]) -> tuple[float, float]:
+    """Return an axis that holds every value in the widest range; an explosion lies beyond it."""
     values = primary[["mean", "median", "published_mean"]].to_numpy(float)
-    values = values[(values > _LOWEST) & (values < _HIGHEST)]
+    values = values[(values > widest[0]) & (values < widest[1])]
     if not len(values):
-        return _LOWEST, _HIGHEST
-    return max(values.min() - _MARGIN, _LOWEST), min(values.max() + _MARGIN, _HIGHEST)
+        return widest
+    return max(values.min() - _MARGIN, widest[0]), min(values.max() + _MARGIN, widest[1])
 
 
 def _draw_method(
     axes: "Axes", rows: np.ndarray, cells: pd.DataFrame, method: str, limits: tuple[float, float]
 ) -> None:
-    colour = style.line(method)["color"]
+    colour, marker = style.line(method)["color"], style.marker(method)
     mean, published = cells["mean"].to_numpy(float), cells["published_mean"].to_numpy(float)
     ours, theirs = (np.clip(values, *limits) for values in (mean, published))
     axes.hlines(rows, ours, theirs, colors=colour, linewidth=0.8)
@@ -80,33 +81,63 @@ def _draw_method(
         mean[inside],
         rows[inside],
         xerr=reach[inside],
-        fmt="o",
+        fmt=marker,
         color=colour,
         markersize=3.5,
         elinewidth=2.4,
         alpha=0.9,
         zorder=3,
     )
+    shown = (published >= limits[0]) & (published <= limits[1])
     axes.plot(
-        theirs, rows, "o", markersize=4.5, markerfacecolor="white", color=colour, zorder=4, mew=1.0
+        published[shown],
+        rows[shown],
+        marker,
+        linestyle="none",
+        markersize=4.5,
+        markerfacecolor="white",
+        color=colour,
+        zorder=4,
+        mew=1.0,
     )
     median = cells["median"].to_numpy(float)
-    axes.plot(median, rows, "|", color=colour, markersize=6, mew=1.2, zorder=2)
-    for row, value in zip(rows[~inside], mean[~inside], strict=True):
-        _beyond(axes, row, value, colour, limits)
+    within = (median >= limits[0]) & (median <= limits[1])
+    axes.plot(median[within], rows[within], "|", color=colour, markersize=6, mew=1.2, zorder=2)
+    for place in np.flatnonzero(~inside | ~shown):
+        _beyond(axes, rows[place], (mean[place], published[place]), colour, limits)
 
 
 def _beyond(
-    axes: "Axes", row: float, value: float, colour: str, limits: tuple[float, float]
+    axes: "Axes",
+    row: float,
+    values: tuple[float, float],
+    colour: str,
+    limits: tuple[float, float],
 ) -> None:
-    """Mark a mean outside the axis by an arrow head at its edge and its value."""
-    if not np.isfinite(value):
-        return
-    right = value > limits[1]
-    edge = limits[1] if right else limits[0]
-    axes.plot(edge, row, ">" if right else "<", color=colour, markersize=4, clip_on=False)
+    """Mark a mean (full) or a published value (open) outside the axis by an arrow at its edge."""
+    for right in (False, True):
+        edge = limits[1] if right else limits[0]
+        out = [np.isfinite(v) and (v > edge if right else v < edge) for v in values]
+        if not any(out):
+            continue
+        axes.plot(
+            edge,
+            row,
+            ">" if right else "<",
+            color=colour,
+            markerfacecolor=colour if out[0] else "white",
+            markersize=4,
+            clip_on=False,
+            zorder=5,
+        )
+        said = [f"{values[0]:.3g}"] if out[0] else []
+        said += [f"({values[1]:.3g})"] if out[1] else []
+        _name_edge(axes, row, edge, right, " ".join(said), colour)
+
+
+def _name_edge(axes: "Axes", row: float, edge: float, right: bool, text: str, colour: str) -> None:
     axes.annotate(
-        f"{value:.3g}",
+        text,
         (edge, row),
         xytext=(5 if right else -5, 0),
         textcoords="offset points",
@@ -118,26 +149,34 @@ def _beyond(
     )
 
 
-def _dress(axes: "Axes", datasets: Sequence[str], limits: tuple[float, float]) -> None:
+def _dress(axes: "Axes", datasets: Sequence[str], limits: tuple[float, float], label: str) -> None:
     axes.set_xlim(*limits)
     axes.set_ylim(len(datasets) - 0.5, -0.5)
     axes.set_yticks(range(len(datasets)), datasets)
     axes.tick_params(axis="y", length=0)
     axes.hlines(np.arange(len(datasets) - 1) + 0.5, *limits, colors="#DDDDDD", linewidth=0.5)
-    axes.set_xlabel("negative log-likelihood of standardised y (nats); lower is better")
+    axes.set_xlabel(label)
 
 
 def _key(made, methods: Sequence[str]) -> None:
     """Name the methods in their colours, and say what the marks are, above the axes."""
-    from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea
+    from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea, VPacker
 
-    words = [(display(name), style.line(name)["color"]) for name in methods]
-    marks = "●  ours ± 2 standard errors   |  our median   ○  published"
-    areas = [
-        TextArea(word, textprops={"color": colour, "weight": "bold"}) for word, colour in words
-    ]
-    areas.append(TextArea(marks, textprops={"color": style.GREY}))
-    box = HPacker(children=areas, sep=9, pad=0, align="baseline")
+    glyphs = {"o": ("●", "○"), "s": ("■", "□")}
+    found = list(dict.fromkeys(style.marker(name) for name in methods))
+    ours, theirs = (" ".join(glyphs[name][k] for name in found) for k in (0, 1))
+    names = []
+    for method in methods:
+        mark = f" {glyphs[style.marker(method)][0]}" if len(found) > 1 else ""
+        look = {"color": style.line(method)["color"], "weight": "bold"}
+        names.append(TextArea(display(method) + mark, textprops=look))
+    marks = f"{ours}  ours ± 2 standard errors   |  our median   {theirs}  published"
+    said = TextArea(marks, textprops={"color": style.GREY})
+    if len(methods) > _IN_A_LINE:
+        lines = [HPacker(children=names, sep=9, pad=0, align="baseline"), said]
+        box = VPacker(children=lines, sep=4, pad=0, align="left")
+    else:
+        box = HPacker(children=[*names, said], sep=9, pad=0, align="baseline")
     axes = made.axes[0]
     place = AnchoredOffsetbox(
         loc="lower left",

@@ -20,9 +20,10 @@ _NUMBERS = ("mean", "median", "std", "stderr")
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the table of an artefact.
 
-    Rows of the primary metric carry `best`, `p_value`, the published value and the verdict; every
-    other metric in the scores follows as plain means, so that e.g. the agreement of
-    importance sampling with quadrature can be read from the same file.
+    `mean` is the mean over splits, of p-values the median (`verdicts.representative`). Rows of the
+    primary metric carry `best`, `p_value`, the published value and the verdict; every other metric
+    in the scores follows as plain means, so that e.g. the agreement of importance sampling with
+    quadrature can be read from the same file.
 
     Parameters
     ----------
@@ -50,6 +51,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     for (dataset, method, variant, metric), cell in scores.groupby(_KEYS, sort=False):
         unit = cell["unit"].dropna().iloc[0] if cell["unit"].notna().any() else ""
         summary = verdicts.summarise(_values(cell).to_numpy(), unit)
+        summary = verdicts.representative(summary, metric)
         rows.append(
             {
                 "dataset": dataset,
@@ -72,6 +74,27 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     if verdicts.RULES[artefact.metric].kind == "difference":
         _mark_best(table, scores[scores["metric"] == artefact.metric], artefact.metric)
     return _beside_published(artefact, table)
+
+
+def with_rows(table: pd.DataFrame, rows: list[dict]) -> pd.DataFrame:
+    """Return a table with rows of further metrics behind it.
+
+    Parameters
+    ----------
+    table
+        As `build` returns it.
+    rows
+        Keys among `TABLE_COLUMNS`, with `n` and `failed`; what is absent is empty.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Of the same columns and types.
+    """
+    if not rows:
+        return table
+    added = pd.DataFrame(rows, columns=TABLE_COLUMNS).astype(table.dtypes.to_dict())
+    return pd.concat([table, added], ignore_index=True)
 
 
 def read(path: Path) -> pd.DataFrame:

@@ -5,7 +5,7 @@ It was fixed before any result was seen; tables and the scorecard both read it f
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,7 +55,8 @@ class Summary:
     Attributes
     ----------
     mean, median, std
-        Over the finite splits; NaN where there are too few.
+        Over the finite splits; NaN where there are too few. `representative` puts the median of
+        p-values into `mean`.
     stderr
         min(std, 1.4826 MAD) / sqrt(number of finite splits): one exploding split cannot widen its
         own tolerance.
@@ -133,6 +134,28 @@ def summarise(values: np.ndarray, unit: str) -> Summary:
     spread = min(std, 1.4826 * float(np.median(np.abs(finite - median))))
     stderr = spread / math.sqrt(len(finite)) if len(finite) > 1 else math.nan
     return Summary(float(finite.mean()), median, std, stderr, len(values), failed)
+
+
+def representative(summary: Summary, metric: str) -> Summary:
+    """Return the summary whose `mean` is the number that stands for the cell.
+
+    The mean over splits, but the median for p-values: a mean of p-values is no p-value, and
+    claim K10 names the median over the seeds. It has no standard error.
+
+    Parameters
+    ----------
+    summary
+        Of the cell's values.
+    metric
+        A key of `RULES`, or any other metric.
+
+    Returns
+    -------
+    Summary
+    """
+    if metric not in RULES or RULES[metric].kind != "side":
+        return summary
+    return replace(summary, mean=summary.median, stderr=math.nan)
 
 
 def tolerance(metric: str, published: float, stderr: float, published_stderr: float) -> float:

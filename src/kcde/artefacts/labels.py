@@ -1,0 +1,113 @@
+"""Names of curves written beside their ends, moved apart where they would overlap."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_GAP = 0.03  # of the axes' width, between the curve's end and a label that had to move
+_POINTS = 9.0  # height of a line of text
+
+
+@dataclass(frozen=True)
+class Label:
+    """A name at the end of a curve.
+
+    Attributes
+    ----------
+    y
+        Where the curve ends, in data units; beyond the axis, the label stands at its edge.
+    text, colour
+        What to write.
+    linestyle
+        Of the curve, repeated in a short stroke before the text; "" for none.
+    """
+
+    y: float
+    text: str
+    colour: str
+    linestyle: str = ""
+
+
+def apart(wanted: Sequence[float], spacing: float) -> np.ndarray:
+    """Return the places in [0, 1] nearest to those wanted that keep a distance, in least squares.
+
+    Subtracting k · spacing from the k-th smallest makes this an isotonic regression, and clipping
+    that gives the one within bounds. Where so many do not fit, they run beyond 1.
+
+    Parameters
+    ----------
+    wanted
+        Shape (n,), in [0, 1], in any order.
+    spacing
+        Smallest distance between two places.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (n,), in the order of `wanted`.
+    """
+    from scipy.optimize import isotonic_regression
+
+    wanted = np.asarray(wanted, dtype=float)
+    order = np.argsort(wanted, kind="stable")
+    steps = spacing * np.arange(len(wanted))
+    places = np.empty_like(wanted)
+    free = isotonic_regression(wanted[order] - steps).x
+    places[order] = np.clip(free, 0.0, max(0.0, 1.0 - steps[-1])) + steps
+    return places
+
+
+def beside(axes: "Axes", labels: Sequence[Label], height: float) -> None:
+    """Write labels right of the axes, each at its curve's end or joined to it by a thin line.
+
+    Parameters
+    ----------
+    axes
+        With its y limits set; curves end at its right edge.
+    labels
+        In any order.
+    height
+        Of the axes, in inches, about.
+    """
+    if not labels:
+        return
+    low, high = axes.get_ylim()
+    ends = np.clip([(label.y - low) / (high - low) for label in labels], 0.0, 1.0)
+    places = apart(ends, _POINTS / 72.0 / height)
+    for label, end, place in zip(labels, ends, places, strict=True):
+        axes.plot(
+            [1.0, 1.0 + _GAP],
+            [end, place],
+            transform=axes.transAxes,
+            color=label.colour,
+            linewidth=0.5,
+            clip_on=False,
+        )
+        start = 1.0 + _GAP
+        if label.linestyle:
+            axes.plot(
+                [start, start + 2.4 * _GAP],
+                [place, place],
+                transform=axes.transAxes,
+                color=label.colour,
+                linestyle=label.linestyle,
+                linewidth=1.3,
+                clip_on=False,
+            )
+            start += 2.4 * _GAP
+        axes.annotate(
+            label.text,
+            (start, place),
+            xycoords="axes fraction",
+            xytext=(3, 0),
+            textcoords="offset points",
+            color=label.colour,
+            fontsize=7,
+            va="center",
+            annotation_clip=False,
+        )

@@ -1,0 +1,223 @@
+"""A tracked table CSV as a page to read: caption, table, verdicts and their causes."""
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+
+from kcde import published
+from kcde.artefacts import verdicts
+from kcde.artefacts.causes import explain
+from kcde.artefacts.declaration import Artefact
+from kcde.artefacts.markdown import count_of, number, pipe_table, probability, selections
+from kcde.artefacts.methods import column_title, display
+from kcde.files import atomic
+
+MARKS = {"reproduced": "✓", "better": "▲", "worse": "▼", "different": "≠", "published-na": ""}
+"""Verdict to the sign behind the published value."""
+
+LOWEST, HIGHEST = "p_value_lowest", "p_value_highest"
+"""Metrics of a table of p-values: the ends of their range over the seeds."""
+
+_MEDIAN_SHOWN = 0.1  # nats between mean and median from which the median is worth its place
+
+
+def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw a table to `<stem>.md`.
+
+    Parameters
+    ----------
+    artefact
+        Gives title and caption.
+    table
+        As `kcde.artefacts.tables.read` returns it.
+    stem
+        Path without suffix.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The file written.
+    """
+    primary = table[table["metric"] == artefact.metric]
+    parts = [
+        f"# {artefact.key}: {artefact.title}",
+        " ".join([artefact.caption, _shown(artefact, primary), *artefact.remarks(table)]),
+        *selections(artefact, primary["method"]),
+        _grid(table, artefact.metric),
+        " ".join(_legend(artefact, primary)),
+        *_against_published(artefact, primary),
+    ]
+    path = stem.with_suffix(".md")
+    with atomic(path) as temporary:
+        temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return [path]
+
+
+def _by_side(metric: str) -> bool:
+    """Whether a metric is a p-value."""
+    return verdicts.RULES[metric].kind == "side"
+
+
+def _shown(artefact: Artefact, primary: pd.DataFrame) -> str:
+    over = count_of(primary["n"], artefact.trial)
+    if _by_side(artefact.metric):
+        return f"Shown: the median p-value over {over}, and in parentheses the lowest and highest."
+    unit = primary["unit"].iloc[0]
+    ending = f", in {unit}; lower is better." if unit else "."
+    return f"Shown: mean ± standard deviation over {over}{ending}"
+
+
+def _grid(table: pd.DataFrame, metric: str) -> str:
+    primary = table[table["metric"] == metric]
+    columns = list(dict.fromkeys(zip(primary["method"], primary["variant"], strict=True)))
+    cells = {(row["dataset"], row["method"], row["variant"]): row for _, row in primary.iterrows()}
+    judged = primary[primary["verdict"] != ""]
+    answered = set(zip(judged["method"], judged["variant"], strict=True))
+    ends = ranges(table)
+    header = ["data set"]
+    for column in columns:
+        header += [column_title(*column)] + (["published"] if column in answered else [])
+    rows = []
+    for dataset in dict.fromkeys(primary["dataset"]):
+        row = [dataset]
+        for column in columns:
+            cell = cells.get((dataset, *column))
+            row.append("" if cell is None else _ours(cell, ends.get((dataset, *column))))
+            if column in answered:
+                row.append("" if cell is None else _theirs(cell))
+        rows.append(row)
+    return pipe_table(header, rows)
+
+
+def ranges(table: pd.DataFrame) -> dict[tuple[str, str, str], tuple[float, float]]:
+    """Return the lowest and highest p-value of each (data set, method, variant) that has them."""
+    cell = ["dataset", "method", "variant"]
+    low, high = (
+        table[table["metric"] == name].set_index(cell)["mean"] for name in (LOWEST, HIGHEST)
+    )
+    return {key: (low[key], high[key]) for key in low.index.intersection(high.index)}
+
+
+def _ours(row: pd.Series, ends: tuple[float, float] | None) -> str:
+    if _by_side(row["metric"]):
+        text = probability(row["mean"])
+        text += f" ({probability(ends[0])} … {probability(ends[1])})" if ends else ""
+    else:
+        text = _nats(row)
+    if row["failed"]:
+        text += f" †{row['failed']}"
+    return text
+
+
+def _nats(row: pd.Series) -> str:
+    text = number(row["mean"])
+    if not math.isnan(row["std"]):
+        text += f" ± {number(row['std'])}"
+    if row["best"]:
+        text = f"**{text}**"
+    if abs(row["mean"] - row["median"]) > _MEDIAN_SHOWN:
+        text += f" ({number(row['median'])})"
+    return text
+
+
+def _theirs(row: pd.Series) -> str:
+    if row["verdict"] == "":
+        return ""
+    if math.isnan(row["published_mean"]):
+        return "N/A"
+    text = _value(row, "published_mean")
+    if not math.isnan(row["published_std"]):
+        text += f" ± {number(row['published_std'])}"
+    return f"{text} {MARKS[row['verdict']]}".strip()
+
+
+def _value(row: pd.Series | dict, column: str) -> str:
+    """Return a number of a row in the words of its metric."""
+    return (probability if _by_side(row["metric"]) else number)(row[column])
+
+
+def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
+    trial, notes = artefact.trial, []
+    answered = (primary["verdict"] != "").any()
+    if _by_side(artefact.metric):
+        if primary["failed"].any():
+            notes.append(f"†k: k {trial}s failed and are left out.")
+        if answered:
+            notes.append("Published: ✓ our median on the same side of 5%; ≠ on the other side.")
+        return notes
+    notes.append(
+        f"**Bold**: no failed {trial}, and the lowest mean of the row or not told from it by a "
+        f"two-sided paired t-test over the {trial}s at 5%."
+    )
+    if ((primary["mean"] - primary["median"]).abs() > _MEDIAN_SHOWN).any():
+        notes.append(
+            f"In parentheses: the median over {trial}s, where it is more than {_MEDIAN_SHOWN} from "
+            "the mean."
+        )
+    if primary["failed"].any():
+        notes.append(
+            f"†k: k {trial}s failed, that is, were not finite (left out of mean and deviation) or "
+            f"above {verdicts.LIMIT_NATS:.0f} nats (kept in them)."
+        )
+    if answered:
+        notes.append(
+            "Published: ✓ reproduced, that is, our mean within max(0.05 nats, two standard errors) "
+            f"and at most 5% of the {trial}s failed; ▲ ours better; ▼ ours worse."
+        )
+    return notes
+
+
+def _against_published(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
+    answered = primary[primary["verdict"] != ""]
+    if not len(answered):
+        return []
+    parts = ["## Against the published numbers", _counts(answered)]
+    if missing := _missing(artefact, answered):
+        parts.append(missing)
+    deviations = answered[answered["verdict"].isin(["better", "worse", "different"])]
+    if len(deviations):
+        parts += ["Each deviation and its cause, as far as found:", _causes(artefact, deviations)]
+    return parts
+
+
+def _counts(answered: pd.DataFrame) -> str:
+    kinds = [kind for kind in MARKS if (answered["verdict"] == kind).any()]
+    rows = []
+    for method in dict.fromkeys(answered["method"]):
+        counts = Counter(answered.loc[answered["method"] == method, "verdict"])
+        rows.append([display(method), *(str(counts[kind]) for kind in kinds)])
+    return pipe_table(["method", *(kind.replace("-na", " N/A") for kind in kinds)], rows)
+
+
+def _missing(artefact: Artefact, answered: pd.DataFrame) -> str:
+    values = published.values()
+    here = values[(values["paper"] == artefact.paper) & (values["artefact"] == artefact.name)]
+    done = set(zip(answered["dataset"], answered["method"], strict=True))
+    rest = Counter(row.method for row in here.itertuples() if (row.dataset, row.method) not in done)
+    if not rest:
+        return ""
+    listed = ", ".join(f"{display(name)} ({count})" for name, count in rest.items())
+    return f"Published numbers not run here: {listed}."
+
+
+def _causes(artefact: Artefact, deviations: pd.DataFrame) -> str:
+    """Return a table with one row a cause, its data sets together."""
+    together: dict[tuple[str, str, str], list[str]] = {}
+    order = {name: k for k, name in enumerate(artefact.methods)}
+    ordered = deviations.sort_values(
+        "method", key=lambda names: names.map(lambda name: order.get(name, 99)), kind="stable"
+    )
+    for row in ordered.to_dict("records"):
+        cause = explain(artefact.paper, artefact.name, row)
+        values = f"{_value(row, 'mean')} ({_value(row, 'published_mean')})"
+        together.setdefault((row["method"], row["verdict"], cause), []).append(
+            f"{row['dataset']} {values}"
+        )
+    rows = [
+        [display(method), f"{MARKS[verdict]} {verdict}", ", ".join(listed), cause]
+        for (method, verdict, cause), listed in together.items()
+    ]
+    header = ["method", "verdict", "data sets: ours (published)", "cause"]
+    return pipe_table(header, rows, left=4)

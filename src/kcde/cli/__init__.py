@@ -1,0 +1,44 @@
+"""`python -m kcde`: every step of the workflow as a command that also works on its own.
+
+One module a family of commands. What a command needs is imported inside it, so that `--help` and
+the short commands do not wait for numpy, pandas or scipy.
+"""
+
+import os
+import sys
+
+import typer
+
+from kcde.cli import data, outputs, run
+
+app = typer.Typer(
+    name="kcde",
+    help="Kernel conditional density estimation: fetch data, fit methods, draw tables and figures.",
+    epilog="Example: python -m kcde fetch geyser. Each command explains itself: COMMAND --help.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; an error is one line on stderr and exit code 2.
+
+    Parameters
+    ----------
+    arguments
+        What stands after `python -m kcde`; those of this process when None.
+    """
+    try:
+        app(args=arguments, prog_name="python -m kcde")
+    except (ValueError, OSError, RuntimeError) as error:
+        if os.environ.get("KCDE_TRACEBACK"):
+            raise
+        message = " ".join(str(error).split())
+        print(f"kcde: {message} (KCDE_TRACEBACK=1 shows where)", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+for family in (data, run, outputs):
+    app.add_typer(family.app)

@@ -1,0 +1,87 @@
+"""Options that several commands share, and how JSON options are read."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DataDir = Annotated[Path, typer.Option(help="Folder of the raw data.")]
+Catalogue = Annotated[
+    Path | None, typer.Option(help="Another catalogue (CSV) than the built-in one.")
+]
+Record = Annotated[
+    Path | None, typer.Option(help="What `fetch --record` wrote; unavailable is not run.")
+]
+Dataset = Annotated[str, typer.Option(help="A data set of the catalogue.")]
+Method = Annotated[str, typer.Option(help="What the method is called in the scores.")]
+Out = Annotated[Path, typer.Option(help="The score CSV; .json and .npz go beside it.")]
+Estimator = Annotated[
+    str | None, typer.Option(help="Class in kcde.estimators; the method's name by default.")
+]
+Options = Annotated[str, typer.Option(help="Constructor arguments as a JSON object.")]
+Variant = Annotated[str, typer.Option(help="as-published, or ours.")]
+MaxDim = Annotated[int, typer.Option(help="Columns of the grid data with 2000 rows.")]
+TuningRows = Annotated[
+    int | None, typer.Option(help="Rows that take part in a selection, at most.")
+]
+Backend = Annotated[str, typer.Option(help="auto, numpy or cupy.")]
+
+
+def graph(text: str) -> str | list[list[int]]:
+    """Return what --graph says: the name of a graph, or the parents of each column from 0.
+
+    Raises
+    ------
+    ValueError
+        If the text is neither a name nor a JSON list of lists.
+    """
+    if text.isalpha():
+        return text
+    try:
+        parsed = json.loads(text)
+    except json.JSONDecodeError:
+        parsed = None
+    if not isinstance(parsed, list) or not all(isinstance(each, list) for each in parsed):
+        raise ValueError(
+            "--graph must be full, markov, or a JSON list with the parents of each column, counted "
+            f"from 0, such as [[],[0],[0,1]]; got {text}"
+        )
+    return parsed
+
+
+def whole_numbers(text: str, option: str) -> tuple[int, ...]:
+    """Return what an option such as `1-4` or `2,3,5` says.
+
+    Raises
+    ------
+    ValueError
+        If the text is neither a range nor a list, or the range is empty.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    numbers = []
+    for part in parts:
+        ends = part.split("-")
+        if len(ends) > 2 or not all(end.isdecimal() for end in ends):
+            raise ValueError(f"{option} must be a range or a list, as 1-4 or 2,3,5; got {text}")
+        numbers += range(int(ends[0]), int(ends[-1]) + 1)
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise ValueError(f"{option} must name each number once, and at least one; got {text}")
+    return tuple(numbers)
+
+
+def constructor_arguments(text: str) -> dict:
+    """Return what --options says.
+
+    Raises
+    ------
+    ValueError
+        If the text is not a JSON object.
+    """
+    try:
+        parsed = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"--options is not JSON ({error}): {text}") from None
+    if not isinstance(parsed, dict):
+        raise ValueError(f'--options must be a JSON object such as {{"folds": 5}}; got {text}')
+    return parsed

@@ -1,0 +1,112 @@
+"""Commands that turn scores into outputs: `draw`, `scorecard`, `summary`, `publish`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer()
+
+Into = Annotated[Path, typer.Option(help="Folder of the outputs.")]
+Results = Annotated[Path, typer.Option(help="Folder of a scale.")]
+
+
+@app.command("draw", context_settings={"allow_extra_args": True})
+def draw_command(
+    context: typer.Context,
+    target: Annotated[str, typer.Argument(help="`all`, a paper (kcef) or one artefact.")],
+    scores: Annotated[
+        list[Path] | None, typer.Option(help="Score CSVs; several may follow one --scores.")
+    ] = None,
+    into: Into = Path("figures"),
+    record: Annotated[
+        Path | None, typer.Option(help="Write whether it was regenerated, as JSON.")
+    ] = None,
+) -> None:
+    """Draw tables and figures: from their tracked CSV, or with --scores from an experiment.
+
+    With --scores the CSV is made first and the claims are decided. Scores that say `not-run` leave
+    all files as they are; --record then says why and what helps (exit code 0).
+
+    \b
+    python -m kcde draw all
+    python -m kcde draw kcef/fig3 --scores results/failure_case.csv
+    """  # noqa: D301
+    from kcde.artefacts import drawing, registry
+
+    selected = registry.select(target)
+    if scores is None:
+        if context.args or record is not None:
+            raise ValueError("draw: --record and score files need --scores FILE...")
+        for path in drawing.redraw_all(selected, into):
+            typer.echo(f"drew {path}")
+        return
+    if len(selected) > 1:
+        raise ValueError(f"--scores belong to one artefact, {target!r} names {len(selected)}")
+    result = drawing.make(selected[0], [*scores, *map(Path, context.args)], into)
+    if record is not None:
+        drawing.write_record(result, record)
+    for path in result["files"]:
+        typer.echo(f"drew {path}")
+    if result["status"] != drawing.REGENERATED:
+        typer.echo(f"{target} not regenerated: {result['reason']}; {result['remedy']}", err=True)
+
+
+@app.command("scorecard")
+def scorecard_command(
+    into: Into = Path("figures"),
+    records: Annotated[
+        Path | None,
+        typer.Option(help="Artefact records of a run, results/<scale>/artefacts."),
+    ] = None,
+) -> None:
+    """Hold every published number and claim against the tracked outputs.
+
+    \b
+    python -m kcde scorecard
+    python -m kcde scorecard --records results/laptop/artefacts
+    """  # noqa: D301
+    from kcde.artefacts import scorecard
+
+    for path in scorecard.write(scorecard.build(into, records), into):
+        typer.echo(f"wrote {path}")
+
+
+@app.command("summary")
+def summary_command(
+    results: Results = Path("results/laptop"),
+    into: Into = Path("figures"),
+    expected: Annotated[
+        list[str] | None, typer.Option(help="An artefact that should be there; repeatable.")
+    ] = None,
+    strict: Annotated[bool, typer.Option(help="Exit code 1 if anything is amiss.")] = False,
+) -> None:
+    """Say what the last run regenerated, what not, why, and what helps.
+
+    \b
+    python -m kcde summary
+    python -m kcde summary --results results/smoke --into results/smoke/figures
+    python -m kcde summary --expected kcef/table1 --strict
+    """  # noqa: D301
+    from kcde.summary import summarise
+
+    # Asked for some artefacts only, jobs that none of them needs do not matter.
+    closing = summarise(results, into, expected or None, jobs=[] if expected else None)
+    typer.echo(closing.text)
+    if strict and closing.problems:
+        raise typer.Exit(1)
+
+
+@app.command("publish")
+def publish_command(results: Results = Path("results/paper"), into: Into = Path("figures")) -> None:
+    """Copy what another scale drew into the tracked outputs, and judge them anew.
+
+    \b
+    python -m kcde publish --results results/paper
+    """  # noqa: D301
+    from kcde.artefacts import scorecard
+    from kcde.publish import publish
+
+    written = publish(results, into)
+    for path in [*written, *scorecard.write(scorecard.build(into, results / "artefacts"), into)]:
+        typer.echo(f"wrote {path}")

@@ -1,0 +1,46 @@
+"""Estimators as configured: built from options, and what they chose."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from kcde.estimators import estimator_class
+
+
+def build(
+    method: str, estimator: str, options: Mapping, *, random_state: int, tuning_rows: int | None
+):
+    """Return an unfitted estimator.
+
+    Parameters
+    ----------
+    method
+        What it is called in an error.
+    estimator
+        Class name.
+    options
+        Constructor arguments.
+    random_state, tuning_rows
+        Given to the constructor where it knows them and the options do not name them.
+
+    Raises
+    ------
+    ValueError
+        If the class does not exist, or does not know one of the options.
+    """
+    cls = estimator_class(estimator)
+    known = cls._get_param_names()
+    if unknown := sorted(set(options) - set(known)):
+        raise ValueError(
+            f"method {method}: {estimator} has no option {', '.join(unknown)}; "
+            f"it has {', '.join(known)}"
+        )
+    common = {"random_state": random_state, "tuning_rows": tuning_rows}
+    return cls(**{name: common[name] for name in common if name in known} | dict(options))
+
+
+def chosen(model) -> dict:
+    """Return the hyper-parameters that a fitted model used, by their names, ready for JSON."""
+    names = [*model.get_params(deep=False), "jitter"]
+    values = {name: getattr(model, f"{name}_") for name in names if hasattr(model, f"{name}_")}
+    return {name: np.asarray(value).tolist() for name, value in values.items()}

@@ -1,0 +1,307 @@
+"""Joint densities as products of conditionals along a directed acyclic graph (kcef, section 4).
+
+p(y) = Π_i p(y_i | y_π(i)): each factor is any conditional estimator with a one-dimensional y,
+fitted apart from the others. Columns are counted from 0.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import joblib
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+
+from kcde.arrays import array_namespace, take_columns
+from kcde.estimators.base import Tags, check_rows
+from kcde.files import atomic
+from kcde.provenance import digest
+from kcde.seeding import seed_of
+
+Graph = str | Sequence[Sequence[int]]
+Parents = list[tuple[int, ...]]
+
+NAMED = {
+    "full": lambda d: [tuple(range(i)) for i in range(d)],
+    "markov": lambda d: [tuple(range(max(i - 1, 0), i)) for i in range(d)],
+}
+
+
+def parents(graph: Graph, d: int) -> Parents:
+    """Return the parents of each of d columns.
+
+    Parameters
+    ----------
+    graph
+        "full": all columns before; "markov": the one before; or one list of parents per column,
+        which must form a directed acyclic graph.
+    d
+        Number of columns.
+
+    Returns
+    -------
+    list of tuple of int
+        In increasing order.
+
+    Raises
+    ------
+    ValueError
+        If the name or a parent is unknown, a column is its own parent, the number of lists is not
+        d, or there is a cycle; the message names the columns.
+    """
+    if isinstance(graph, str):
+        if graph not in NAMED:
+            raise ValueError(
+                f"graph must be one of {', '.join(NAMED)}, or a list of parents for each column; "
+                f"got {graph!r}"
+            )
+        return NAMED[graph](d)
+    if len(graph) != d:
+        raise ValueError(f"graph has {len(graph)} lists of parents for {d} columns; give {d}")
+    checked = [_checked(column, given, d) for column, given in enumerate(graph)]
+    topological_order(checked)
+    return checked
+
+
+def _checked(column: int, given: Sequence[int], d: int) -> tuple[int, ...]:
+    for parent in given:
+        if isinstance(parent, bool) or not isinstance(parent, int | np.integer):
+            raise ValueError(f"graph: column {column} has the parent {parent!r}; give its number")
+        if not 0 <= parent < d:
+            raise ValueError(
+                f"graph: column {column} has the unknown parent {parent}; columns are 0 to {d - 1}"
+            )
+        if parent == column:
+            raise ValueError(f"graph: column {column} is its own parent; leave it out of its list")
+    return tuple(sorted({int(parent) for parent in given}))
+
+
+def topological_order(parents: Parents) -> list[int]:
+    """Return the columns in an order in which parents come before their children.
+
+    Raises
+    ------
+    ValueError
+        If there is a cycle; the message names it.
+    """
+    sorter = TopologicalSorter(dict(enumerate(parents)))
+    try:
+        return list(sorter.static_order())
+    except CycleError as error:
+        path = " -> ".join(map(str, error.args[1]))
+        raise ValueError(f"graph has the cycle {path}; take one of these edges out") from None
+
+
+class JointDensity(BaseEstimator):
+    """p(y) = Π_i p(y_i | y_π(i)), each factor a clone of a conditional estimator.
+
+    Fitting costs d fits with as many columns of x as a node has parents.
+
+    Parameters
+    ----------
+    estimator
+        An unfitted estimator of p(y|x), or a list of one per column.
+    graph
+        "full", "markov", or the parents of each column; see `parents`.
+    cache
+        A folder in which fitted factors are kept, so that an interrupted fit resumes where it
+        stopped. A factor is known by its data, its parameters and its estimator's code; files of
+        earlier code or data stay until they are deleted. None: nothing is kept.
+
+    Attributes
+    ----------
+    factors_
+        The fitted estimators, in the order of the columns.
+    parents_
+        The parents of each column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.estimators import LSCDE
+    >>> from kcde.joint import JointDensity
+    >>> Y = np.random.default_rng(0).normal(size=(200, 3))
+    >>> model = JointDensity(LSCDE(1.0, 1.0, 0.1), graph="markov").fit(None, Y)
+    >>> model.sample(None, 5, np.random.default_rng(1)).shape
+    (1, 5, 3)
+    """
+
+    def __init__(self, estimator, graph: Graph = "full", *, cache=None):
+        self.estimator = estimator
+        self.graph = graph
+        self.cache = cache
+
+    @property
+    def tags(self) -> Tags:
+        """The tags of the estimator, for a model without x."""
+        first = self.estimator[0] if isinstance(self.estimator, Sequence) else self.estimator
+        return replace(first.tags, unconditional=True)
+
+    def fit(self, X, Y) -> "JointDensity":
+        """Fit every factor.
+
+        Parameters
+        ----------
+        X
+            None, or of shape (n, 0).
+        Y
+            Shape (n, d).
+
+        Raises
+        ------
+        ValueError
+            If the graph is wrong, a column has more parents than there are rows, or X has
+            columns; besides what the estimator itself refuses.
+        numpy.linalg.LinAlgError
+            If a factor's system is singular beyond repair.
+        """
+        Y = self._check(X, Y)
+        self.parents_ = self._parents(Y)
+        self.factors_ = [self.fit_factor(column, Y) for column in range(Y.shape[1])]
+        self.n_features_in_, self.n_outputs_, self._no_x = 0, Y.shape[1], Y[:1, :0]
+        return self
+
+    def fit_factor(self, column: int, Y):
+        """Return the fitted factor of one column: factors need nothing of each other.
+
+        Parameters
+        ----------
+        column
+            Which.
+        Y
+            Shape (n, d), all columns.
+
+        Raises
+        ------
+        ValueError, numpy.linalg.LinAlgError
+            As `fit`.
+        """
+        Y = check_rows("Y", Y)
+        chosen = self._parents(Y)[column]
+        factor, x, y = self.factor_estimator(column), _columns(Y, chosen), _columns(Y, (column,))
+        if self.cache is None:
+            return factor.fit(x, y)
+        path = Path(self.cache) / f"{_key(factor, x, y)}.joblib"
+        if path.is_file():
+            return joblib.load(path)
+        factor.fit(x, y)
+        with atomic(path) as temporary:
+            joblib.dump(factor, temporary)
+        return factor
+
+    def factor_estimator(self, column: int):
+        """Return the unfitted estimator of one column, with a random state of its own."""
+        single = self.estimator
+        factor = clone(single[column] if isinstance(single, Sequence) else single)
+        if "random_state" in factor.get_params(deep=False):
+            state = seed_of("factor", factor.random_state, column) % 2**32
+            factor.set_params(random_state=state)
+        return factor
+
+    def factor_log_density(self, Y):
+        """Return log p(y_i | y_π(i)), nats, shape (n, d)."""
+        Y = self._check(None, Y, fitted=True)
+        xp = array_namespace(Y)
+        terms = [
+            factor.log_density(_columns(Y, chosen), _columns(Y, (column,)))
+            for column, (factor, chosen) in enumerate(
+                zip(self.factors_, self.parents_, strict=True)
+            )
+        ]
+        return xp.stack(terms, axis=1)
+
+    def log_density(self, X, Y):
+        """Return log p(y), nats, shape (n,); X is None or of shape (n, 0)."""
+        self._check(X, Y, fitted=True)
+        terms = self.factor_log_density(Y)
+        return array_namespace(terms).sum(terms, axis=1)
+
+    def score(self, X, Y) -> float:
+        """Return the mean log density, nats."""
+        log_density = self.log_density(X, Y)
+        return float(array_namespace(log_density).mean(log_density))
+
+    def sample(self, X, n_samples: int, rng: np.random.Generator):
+        """Draw by ancestral sampling: a column after its parents.
+
+        Parameters
+        ----------
+        X
+            None, which stands for one row, or of shape (n, 0).
+        n_samples
+            Draws for each row.
+        rng
+            Source of the draws.
+
+        Returns
+        -------
+        shape (n, n_samples, d)
+        """
+        self._check_fitted()
+        rows = 1 if X is None else check_rows("X", X, 0).shape[0]
+
+        def draw(column, given):
+            return self.factors_[column].sample(given, 1, rng)[:, 0, 0]
+
+        drawn = self.ancestral(draw, rows * n_samples)
+        return array_namespace(drawn).reshape(drawn, (rows, n_samples, self.n_outputs_))
+
+    def ancestral(self, draw: Callable, n: int):
+        """Draw n rows, a column at a time.
+
+        Parameters
+        ----------
+        draw
+            `draw(column, X)` returns one value of that column for each row of X (n, parents).
+        n
+            Rows.
+
+        Returns
+        -------
+        shape (n, d)
+        """
+        self._check_fitted()
+        xp, drawn = array_namespace(self._no_x), {}
+        for column in topological_order(self.parents_):
+            known = [drawn[parent] for parent in self.parents_[column]]
+            given = xp.stack(known, axis=1) if known else xp.repeat(self._no_x, n, axis=0)
+            drawn[column] = draw(column, given)
+        return xp.stack([drawn[column] for column in range(self.n_outputs_)], axis=1)
+
+    def _parents(self, Y) -> Parents:
+        chosen = parents(self.graph, Y.shape[1])
+        for column, before in enumerate(chosen):
+            if len(before) > Y.shape[0]:
+                raise ValueError(
+                    f"graph: column {column} has {len(before)} parents, more than the "
+                    f"{Y.shape[0]} rows of Y; give it fewer parents or more data"
+                )
+        return chosen
+
+    def _check(self, X, Y, fitted: bool = False):
+        if fitted:
+            self._check_fitted()
+        Y = check_rows("Y", Y, self.n_outputs_ if fitted else None)
+        if X is not None and tuple(X.shape) != (Y.shape[0], 0):
+            raise ValueError(
+                f"a joint density has no x: X must be None or have shape ({Y.shape[0]}, 0); "
+                f"got shape {tuple(X.shape)}"
+            )
+        return Y
+
+    def _check_fitted(self):
+        if not hasattr(self, "factors_"):
+            raise NotFittedError("this JointDensity is not fitted; call fit first")
+
+
+def _columns(Y, columns: Sequence[int]):
+    return take_columns(Y, np.asarray(columns, dtype=np.int64))
+
+
+def _key(factor, X, Y) -> str:
+    """Return what a fitted factor is known by."""
+    module = type(factor).__module__
+    code = digest(module) if module.startswith("kcde.") else ""
+    return joblib.hash((type(factor).__qualname__, module, code, factor.get_params(), X, Y))

@@ -1,0 +1,87 @@
+"""MMD: naive loops, closed form for Gaussians, unbiasedness, bandwidth, bad input."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from kcde.metrics import median_bandwidth, mmd, mmd2_biased, mmd2_unbiased
+
+
+def k(a, b, bandwidth):
+    return math.exp(-sum((p - q) ** 2 for p, q in zip(a, b, strict=True)) / (2 * bandwidth**2))
+
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values)
+
+
+@pytest.fixture
+def samples():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(7, 3)), rng.normal(size=(9, 3)) + 0.5
+
+
+def test_both_estimates_against_loops(samples):
+    X, Y = samples
+    between = mean(k(x, y, 0.8) for x in X for y in Y)
+    unbiased = sum(mean(k(a, b, 0.8) for a, b in itertools.permutations(S, 2)) for S in (X, Y))
+    biased = sum(mean(k(a, b, 0.8) for a in S for b in S) for S in (X, Y))
+    assert mmd2_unbiased(X, Y, 0.8) == pytest.approx(unbiased - 2 * between, abs=1e-14)
+    assert mmd2_biased(X, Y, 0.8) == pytest.approx(biased - 2 * between, abs=1e-14)
+
+
+def test_unbiased_has_the_mean_of_the_closed_form():
+    """E k(a, b) for a ~ N(μ, 1), b ~ N(ν, 1) is σ/√(σ²+2) exp(-(μ-ν)²/2(σ²+2))."""
+    rng = np.random.default_rng(1)
+    sigma, shift = 1.3, 0.7
+    norm = sigma / math.sqrt(sigma**2 + 2)
+    exact = 2 * norm * (1 - math.exp(-(shift**2) / (2 * (sigma**2 + 2))))
+    draws = [
+        (mmd2_unbiased(X, Y, sigma), mmd2_biased(X, Y, sigma))
+        for X, Y in (
+            (rng.normal(size=(20, 1)), rng.normal(shift, size=(15, 1))) for _ in range(2000)
+        )
+    ]
+    unbiased, biased = np.mean(draws, axis=0)
+    stderr = np.std(draws, axis=0)[0] / math.sqrt(len(draws))
+    assert abs(unbiased - exact) < 4 * stderr
+    assert biased > exact + 10 * stderr
+
+
+def test_same_sample_is_at_distance_zero(samples):
+    X, _ = samples
+    assert mmd2_biased(X, X, 1.0) == pytest.approx(0.0, abs=1e-15)
+    assert mmd2_biased(X, X[::-1] + 1e-9, 1.0) >= 0.0
+
+
+def test_blocks_do_not_matter(samples, monkeypatch):
+    X, Y = samples
+    whole = mmd2_unbiased(X, Y, 1.0)
+    monkeypatch.setattr(mmd, "_BLOCK_BYTES", 8 * 9 * 2)
+    assert mmd2_unbiased(X, Y, 1.0) == pytest.approx(whole, abs=1e-15)
+
+
+def test_bandwidth_is_the_mean_over_both_pairs(samples):
+    X, Y = samples
+    Z = Y + 3.0
+    pairs = [[math.dist(x, other) for x in X for other in S] for S in (Y, Z)]
+    expected = mean(math.sqrt(np.median(distances) / 2) for distances in pairs)
+    assert median_bandwidth(X, Y, Z) == pytest.approx(expected)
+
+
+def test_bad_input_is_named(samples):
+    X, Y = samples
+    with pytest.raises(ValueError, match=r"same number of columns; got X \(7, 3\), Y \(9, 2\)"):
+        mmd2_unbiased(X, Y[:, :2], 1.0)
+    with pytest.raises(ValueError, match="Y must be a finite matrix"):
+        mmd2_unbiased(X, np.full_like(Y, np.nan), 1.0)
+    with pytest.raises(ValueError, match=r"X must .* at least 2 rows; got shape \(1, 3\)"):
+        mmd2_biased(X[:1], Y, 1.0)
+    with pytest.raises(ValueError, match="bandwidth must be positive"):
+        mmd2_unbiased(X, Y, 0.0)
+    same = np.zeros((5, 3))
+    with pytest.raises(ValueError, match="median distance is 0"):
+        median_bandwidth(same, same, same)

@@ -1,0 +1,307 @@
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp
+
+from kcde.cli import main
+from kcde.datasets import fetch
+from kcde.datasets.synthetic import write_smoke_data
+from kcde.estimators import KCEF, KEF, LSCDE
+from kcde.experiments import factors, samples, scores, similarity
+from kcde.experiments.problems import open_problem
+from kcde.experiments.samplers import ancestral_hmc, check_conditionals, sampler_kind, sampler_of
+from kcde.experiments.samples import Job
+from kcde.joint import JointDensity
+from kcde.metrics import median_bandwidth, relative_similarity_test
+
+QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}
+KCEF_F = {"method": "KCEF-F", "estimator": "KCEF", "options": QUICK, "graph": "full"}
+LSCDE_F = {"method": "LSCDE-F", "estimator": "LSCDE", "options": QUICK, "graph": "full"}
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mirror")
+    return folder, write_smoke_data(folder)
+
+
+@pytest.fixture
+def launch(smoke, tmp_path):
+    """Run a job of 2 seeds and 120 samples; return the path of its scores."""
+    folder, catalogue = smoke
+
+    def run_job(name=None, files=(), **axes):
+        axes = {"dataset": "smoke-joint", "seeds": 2, "samples": 120} | axes
+        out = tmp_path / f"{name or axes['method']}.csv"
+        samples.run(Job(**axes), out, folder, factors=files, catalogue=catalogue)
+        return out
+
+    return run_job
+
+
+@pytest.fixture
+def curve(rng):
+    """Eighty rows of a bent, heteroscedastic pair and a third coordinate that follows."""
+    x = rng.standard_normal(80)
+    y = np.cos(x) + (0.2 + 0.2 * np.abs(x)) * rng.standard_normal(80)
+    return np.column_stack([x, y, 0.5 * y + 0.7 * rng.standard_normal(80)])
+
+
+def test_hamiltonian_and_inverse_sampling_have_one_distribution(curve, rng):
+    model = JointDensity(KCEF(1.0, 0.7, 0.01)).fit(None, curve)
+    chains = ancestral_hmc(model, 1500, rng, check_conditionals(model, curve[:3], 200))
+    exact = model.sample(None, 1500, rng)[0]
+    directions = [*np.eye(3), [1, 1, 0], [1, -1, 0], [0, 1, -1]]
+    for direction in directions:
+        # Draws of the first column are correlated within a chain, which only widens the error.
+        assert ks_2samp(chains.samples @ direction, exact @ direction).pvalue > 1e-3
+    assert 0.5 < chains.diagnostics["acceptance_rate"] <= 1.0
+    assert chains.diagnostics["r_hat"] < 1.2
+    assert chains.diagnostics["effective_sample_size"] > 20
+    assert chains.diagnostics["divergences"] == 0
+
+
+def test_the_worst_node_is_what_the_diagnostics_say(curve, rng):
+    model = JointDensity(KCEF(1.0, 0.7, 0.01)).fit(None, curve)
+    checks = check_conditionals(model, curve[:3], 200)
+    assert len(checks) == 2
+    bad = checks[0]._replace(r_hat=9.0, effective_sample_size=1.5)
+    found = ancestral_hmc(model, 200, rng, [checks[1], bad]).diagnostics
+    assert found["r_hat"] == 9.0
+    assert found["effective_sample_size"] == 1.5
+
+
+def test_divergences_are_counted_not_hidden(curve, rng, monkeypatch):
+    plain = KCEF.sample_hmc
+
+    def diverging(self, *arguments, **options):
+        return plain(self, *arguments, **options)._replace(divergences=2)
+
+    monkeypatch.setattr(KCEF, "sample_hmc", diverging)
+    model = JointDensity(KCEF(1.0, 0.7, 0.01), "markov").fit(None, curve)
+    assert ancestral_hmc(model, 100, rng).diagnostics["divergences"] == 6
+
+
+def test_which_sampler_is_taken():
+    assert sampler_kind(KCEF(), "KCEF-F") == "hmc"
+    assert sampler_kind(KCEF(), "KCEF-F-inverse") == "direct"
+    assert sampler_kind(LSCDE(), "LSCDE-F") == "direct"
+    assert sampler_kind(KCEF(), "KCEF-F-inverse", "hmc") == "hmc"
+    assert sampler_kind(KCEF(), "KCEF-F", "direct") == "direct"
+    with pytest.raises(ValueError, match="LSCDE has no Hamiltonian Monte Carlo"):
+        sampler_kind(LSCDE(), "LSCDE-F", "hmc")
+    with pytest.raises(ValueError, match="one of auto, hmc, direct; got 'gibbs'"):
+        sampler_kind(KCEF(), "KCEF-F", "gibbs")
+
+
+def test_one_model_of_all_columns_is_sampled_as_well(curve, rng):
+    model = KEF(1.0, 0.1).fit(None, curve[:40])
+    draws = sampler_of(model, "hmc", curve, 100)(100, rng)
+    assert draws.samples.shape == (100, 3)
+    assert np.isfinite(list(draws.diagnostics.values())).all()
+
+
+def test_what_a_job_writes(launch, smoke):
+    out = launch(**KCEF_F)
+    arrays, frame = np.load(out.with_suffix(".npz")), scores.read([out])
+    split = open_problem("smoke-joint", *smoke).split(0)
+    assert arrays["samples"].shape == (2, 120, 3)
+    np.testing.assert_array_equal(arrays["reference_test"], split.test)
+    assert arrays["reference"].shape == (2, 150, 3)
+    everything = {tuple(row) for row in np.concatenate([split.train, split.test])}
+    assert all({tuple(row) for row in one} == everything for one in arrays["reference"])
+    assert not np.array_equal(arrays["reference"][0], arrays["reference"][1])
+    assert not np.any(arrays["samples"][0] == arrays["samples"][1])
+    assert frame.groupby("split")["metric"].apply(list)[0] == [
+        "acceptance_rate",
+        "r_hat",
+        "effective_sample_size",
+        "divergences",
+        "conditional_std_error",
+        "conditional_q01_error",
+        "conditional_q99_error",
+    ]
+    assert json.loads(out.with_suffix(".json").read_text())["shown_pair"] == [2, 3]
+
+
+def test_same_job_same_samples_and_the_same_reference_for_each_method(launch):
+    paths = [launch(**LSCDE_F), launch("again", **LSCDE_F), launch(**KCEF_F)]
+    first, again, other = (np.load(path.with_suffix(".npz")) for path in paths)
+    np.testing.assert_array_equal(first["samples"], again["samples"])
+    np.testing.assert_array_equal(first["reference"], other["reference"])
+
+
+def test_hyperparameters_come_from_the_factors(launch, smoke, tmp_path, monkeypatch):
+    folder, catalogue = smoke
+    axes = {"dataset": "smoke-joint", "method": "LSCDE-F", "estimator": "LSCDE"}
+    path = tmp_path / "factors.csv"
+    factors.run(factors.Job(**axes, nodes=(1, 2, 3), runs=2), path, folder, catalogue=catalogue)
+    tuned = launch("tuned", **axes, graph="full")
+
+    def refuse(self, *arguments):
+        raise AssertionError("tuned again")
+
+    monkeypatch.setattr(LSCDE, "_select", refuse)
+    taken = launch("taken", files=[path], **axes, graph="full")
+    np.testing.assert_array_equal(
+        *(np.load(one.with_suffix(".npz"))["samples"] for one in (tuned, taken))
+    )
+    with pytest.raises(ValueError, match="are of graph 'full', not 'markov'"):
+        launch(files=[path], **axes, graph="markov")
+
+
+def test_a_model_that_cannot_be_fitted_is_a_row_for_each_seed(launch, monkeypatch, tmp_path):
+    good = launch(**KCEF_F)
+
+    def fail(self, X, Y):
+        raise np.linalg.LinAlgError("no luck")
+
+    monkeypatch.setattr(LSCDE, "_fit", fail)
+    bad = launch(**LSCDE_F)
+    frame = scores.read([bad])
+    assert frame["status"].tolist() == ["failed"] * 2
+    assert frame["detail"][0] == "LinAlgError: no luck"
+    similarity.run(good, bad, "LSCDE", tmp_path / "similarity.csv")
+    frame = scores.read([tmp_path / "similarity.csv"])
+    assert set(frame["status"]) == {"failed"}
+    assert set(frame["detail"]) == {"LSCDE-F: LinAlgError: no luck"}
+
+
+def test_unavailable_data_are_not_run_from_samples_to_similarity(smoke, tmp_path):
+    folder, catalogue = smoke
+    record = tmp_path / "record.json"
+    fetch.write_record(fetch.fetch("smoke-joint", tmp_path / "empty", None, catalogue), record)
+    paths = [tmp_path / f"{axes['method']}.csv" for axes in (KCEF_F, LSCDE_F)]
+    for path, axes in zip(paths, (KCEF_F, LSCDE_F), strict=True):
+        job = Job("smoke-joint", seeds=2, **axes)
+        samples.run(job, path, folder, catalogue=catalogue, record=record)
+    assert scores.read(paths)["status"].tolist() == ["not-run"] * 4
+    similarity.run(*paths, "LSCDE", tmp_path / "similarity.csv")
+    assert set(scores.read([tmp_path / "similarity.csv"])["status"]) == {"not-run"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seeds": 0}, "seeds must be at least 1"),
+        ({"samples": 1}, "samples at least 2"),
+        ({"options": {"sigma": 1}}, "KCEF has no option sigma"),
+        ({"sampler": "gibbs"}, "sampler must be one of"),
+        ({"graph": "tree"}, "one of full, markov"),
+    ],
+)
+def test_wrong_settings_stop_the_job_before_it_starts(launch, tmp_path, change, message):
+    with pytest.raises(ValueError, match=message):
+        launch(**{**KCEF_F, **change})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def sampled(tmp_path):
+    """Write samples as a job would, of given arrays; return the path."""
+
+    def write(method, drawn, reference, test, dataset="toy", pair=(1, 2)):
+        path = tmp_path / f"{method}.csv"
+        rows = [
+            {"experiment": "samples", "dataset": dataset, "method": method, "split": seed}
+            | {"setting": "{}", "metric": "conditional_std_error", "value": 0.1, "status": "ok"}
+            for seed in range(len(drawn))
+        ]
+        arrays = {"samples": drawn, "reference": reference, "reference_test": test}
+        scores.write(path, rows, {"shown_pair": list(pair)}, arrays)
+        return path
+
+    return write
+
+
+def test_a_close_rival_is_not_rejected_and_a_far_one_is(sampled, tmp_path, rng):
+    near, data, test = (rng.standard_normal((2, 300, 3)) for _ in range(3))
+    far = near + 0.8
+    out = tmp_path / "out.csv"
+    shared = (data, test[0])
+    similarity.run(sampled("A", near, *shared), sampled("B", far, *shared), "KEF", out)
+    frame = scores.read([out])
+    assert set(frame["method"]) == {"H0: KEF closer than KCEF"}
+    assert set(frame["metric"]) == {"p_value"}
+    assert frame.groupby("variant").size().to_dict() == dict.fromkeys(similarity.VARIANTS, 2)
+    assert (frame["value"] < 1e-3).all()
+    similarity.run(sampled("A", far, *shared), sampled("B", near, *shared), "KEF", out)
+    assert (scores.read([out])["value"] > 0.99).all()
+
+
+def test_variants_differ_in_reference_and_columns(sampled, tmp_path, rng):
+    a, b, data = (rng.standard_normal((1, 100, 3)) for _ in range(3))
+    test = rng.standard_normal((40, 3))
+    out = tmp_path / "out.csv"
+    paths = [sampled(name, drawn, data, test, pair=(1, 3)) for name, drawn in (("A", a), ("B", b))]
+    similarity.run(*paths, "NADE", out)
+    found = scores.read([out]).set_index("variant")["value"]
+    pair = [0, 2]
+    cases = {
+        "as-published": (data[0], b[0], a[0]),
+        "test-rows": (test, b[0], a[0]),
+        "slice": (data[0][:, pair], b[0][:, pair], a[0][:, pair]),
+    }
+    for variant, (reference, rival, ours) in cases.items():
+        width = median_bandwidth(reference, rival, ours)
+        expected = relative_similarity_test(reference, rival, ours, width).p_value
+        assert found[variant] == pytest.approx(expected, rel=1e-8)
+
+
+def test_samples_of_different_data_are_refused(sampled, tmp_path, rng):
+    drawn = rng.standard_normal((1, 50, 2))
+    one = sampled("A", drawn, drawn, drawn[0])
+    other = sampled("B", drawn, drawn, drawn[0], dataset="other")
+    with pytest.raises(ValueError, match="run both with the same data set and seeds"):
+        similarity.run(one, other, "KEF", tmp_path / "out.csv")
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return caught.value.code or 0
+
+
+def test_commands_lead_from_factors_to_similarity(smoke, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    folder, catalogue = smoke
+    data = ("--data-dir", folder, "--catalogue", catalogue, "--dataset", "smoke-joint")
+    kcef = ("--method", "KCEF-F", "--estimator", "KCEF", "--options", json.dumps(QUICK))
+    for nodes in ("1-2", "3"):
+        out = ("--out", f"f/{nodes}.csv", "--runs", 1, "--graph", "[[],[0],[1]]")
+        assert run("run", "factors", *data, *kcef, "--nodes", nodes, *out) == 0
+    assert run("run", "joint", "--factors", "f/1-2.csv", "f/3.csv", "--out", "joint.csv") == 0
+    assert scores.read(["joint.csv"])["status"].tolist() == ["ok"]
+    short = ("--seeds", 1, "--samples", 100, "--graph", "[[],[0],[1]]")
+    taken = ("--factors", "f/1-2.csv", "f/3.csv", "--out", "KCEF-F.csv")
+    assert run("run", "samples", *data, *kcef, *short, *taken) == 0
+    rival = ("--method", "LSCDE", "--options", json.dumps(QUICK), "--out", "LSCDE.csv")
+    assert run("run", "samples", *data, *rival, *short) == 0
+    pair = ("--ours", "KCEF-F.npz", "--rival", "LSCDE.npz", "--rival-name", "LSCDE")
+    assert run("run", "similarity", *pair, "--out", "similarity.csv") == 0
+    assert len(scores.read(["similarity.csv"])) == 3
+    assert run("run", "exact", "--dataset", "grid-60", "--runs", 1, "--out", "exact.csv") == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--nodes", "1-x"), "--nodes must be a range or a list"),
+        (("--nodes", "3-1"), "at least one; got 3-1"),
+        (("--nodes", "1,1"), "each number once"),
+        (("--nodes", "1", "--graph", "[[],0]"), "--graph must be full, markov"),
+        (("--nodes", "1", "--graph", "[[],"), "--graph must be full, markov"),
+        (("--nodes", "1", "--options", "[]"), "--options must be a JSON object"),
+    ],
+)
+def test_wrong_arguments_are_one_line(capsys, tmp_path, arguments, message):
+    out = tmp_path / "out.csv"
+    code = run(
+        "run", "factors", "--dataset", "grid-60", "--method", "LSCDE", *arguments, "--out", out
+    )
+    error = capsys.readouterr().err
+    assert code == 2
+    assert message in error
+    assert error.count("\n") == 1

@@ -1,0 +1,103 @@
+"""kcef table 3: the median p-value stands for a cell, and claim K10 both ways."""
+
+import joint_scores as made
+import numpy as np
+import pytest
+
+from kcde.artefacts import causes, drawing, markdown, registry, scorecard, similarity, tables
+from kcde.artefacts.verdicts import representative, summarise
+
+TABLE3 = registry.ARTEFACTS["kcef/table3"]
+PUBLISHED = {
+    ("parkinsons", "KEF"): 0.52,
+    ("parkinsons", "NADE"): 0.011,
+    ("red-wine", "KEF"): 0.0008,
+    ("red-wine", "NADE"): 0.33,
+}
+
+
+def p_values(changes=None, variant="as-published"):
+    cells = PUBLISHED | (changes or {})
+    return {(*key, variant): [p / 2, p, min(1.5 * p, 1.0)] for key, p in cells.items()}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "holds"),
+        ({("parkinsons", "NADE"): 0.06}, "fails"),
+        ({("red-wine", "NADE"): 0.04}, "fails"),
+        ({("red-wine", "NADE"): 0.96}, "fails"),
+        ({("red-wine", "KEF"): 0.5}, "fails"),
+        ({("parkinsons", "KEF"): 0.01}, "fails"),
+        ({("parkinsons", "NADE"): 0.05}, "holds"),
+    ],
+)
+def test_k10_by_the_median_over_the_seeds(changes, expected):
+    decision = similarity.decide(made.similarity(p_values(changes)))
+    assert decision.verdict == expected
+    assert "of 3 seeds" in decision.reason
+
+
+def test_k10_uses_the_published_variant_and_needs_all_four():
+    ours = p_values({("parkinsons", "NADE"): 0.9}, "test-rows")
+    assert similarity.decide(made.similarity(p_values() | ours)).verdict == "holds"
+    assert similarity.decide(made.similarity(ours)).verdict == "undecided"
+
+
+def test_the_median_stands_for_the_cell():
+    values = np.array([0.001, 0.04, 0.9])
+    summary = representative(summarise(values, ""), "p_value")
+    assert (summary.mean, summary.median) == (0.04, 0.04)
+    assert np.isnan(summary.stderr)
+    assert representative(summarise(values, ""), "smae").mean == pytest.approx(values.mean())
+
+
+def test_verdict_by_the_side_of_the_median_not_of_the_mean():
+    cells = p_values() | {("parkinsons", "NADE", "as-published"): [0.001, 0.04, 0.9]}
+    table = similarity.build(TABLE3, made.similarity(cells), [])
+    row = table[(table["dataset"] == "parkinsons") & (table["method"] == similarity.NADE)].iloc[0]
+    assert row["verdict"] == "reproduced"
+    assert row["mean"] == 0.04
+    assert table["best"].fillna(False).eq(False).all()
+
+
+def test_page_and_scorecard(tmp_path):
+    cells = p_values({("red-wine", "NADE"): 0.03}) | p_values(variant="slice")
+    drawing.make(TABLE3, made.files(tmp_path / "scores", made.similarity(cells)), tmp_path)
+    page = (tmp_path / "kcef" / "table3.md").read_text()
+    assert "KEF closer than KCEF (shown pair only)" in page
+    assert "| 0.52 (0.26 … 0.78) | 0.52 ✓ |" in page
+    assert "| 0.03 (0.015 … 0.045) | 0.33 ≠ |" in page
+    assert "median p-value over 3 seeds" in page
+    assert "**Bold**" not in page
+    card = scorecard.build(tmp_path)
+    card = card[card["artefact"] == "table3"].set_index(["dataset", "method"])
+    assert card.loc[("red-wine", similarity.NADE), "verdict"] == "different"
+    assert card.loc[("red-wine", similarity.KEF), "ours"] == pytest.approx(0.0008)
+    assert np.isnan(card.loc[("red-wine", similarity.KEF), "stderr"])
+
+
+def test_failed_seeds_are_counted(tmp_path):
+    cells = p_values() | {("red-wine", "KEF", "as-published"): [0.0001, None, 0.0002]}
+    table = similarity.build(TABLE3, made.similarity(cells), [])
+    row = table[(table["dataset"] == "red-wine") & (table["method"] == similarity.KEF)].iloc[0]
+    assert (row["n"], row["failed"], row["verdict"]) == (3, 1, "different")
+    drawing.make(TABLE3, made.files(tmp_path / "scores", made.similarity(cells)), tmp_path)
+    assert "†1" in (tmp_path / "kcef" / "table3.md").read_text()
+    lowest = tables.read(tmp_path / "kcef" / "table3.csv").query("metric == 'p_value_lowest'")
+    assert len(lowest) == 4
+
+
+def test_other_splits_are_no_cause_for_a_p_value():
+    cell = {"dataset": "red-wine", "method": similarity.NADE, "verdict": "different"}
+    cell |= {"std": 0.4, "n": 10, "difference": -0.1, "mean": 0.02}
+    assert causes.explain("kcef", "table3", cell) != causes.OTHER_SPLITS
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.523506, "0.52"), (0.0115, "0.011"), (0.00079, "8e−4"), (1e-9, "< 1e−6"), (np.nan, "–")],
+)
+def test_p_values_are_short(value, text):
+    assert markdown.probability(value) == text

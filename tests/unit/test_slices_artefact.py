@@ -1,0 +1,104 @@
+"""kcef figures 2 and 4: the right points of the right columns, and claim K14 both ways."""
+
+import joint_scores as made
+import numpy as np
+import pytest
+
+from kcde.artefacts import drawing, registry, slices, slices_figure
+from kcde.experiments import scores
+
+FIG2, FIG4 = registry.ARTEFACTS["kcef/fig2"], registry.ARTEFACTS["kcef/fig4"]
+METHODS = {"KEF": 1.6, "KCEF-F": 1.05, "NADE": 1.2}
+SPREADS = {(data, name): s for data in ("red-wine", "parkinsons") for name, s in METHODS.items()}
+
+
+@pytest.fixture
+def paths(tmp_path):
+    return made.samples(tmp_path / "scores", SPREADS)
+
+
+def test_points_are_those_of_the_shown_columns(paths):
+    frame = slices.build(FIG4, scores.read(paths), paths)
+    points = frame[frame["stat"].isna()]
+    counts = points.groupby(["panel", "method"], sort=False).size()
+    assert (counts == 1000).all()
+    assert list(counts["red-wine"].index) == ["data", "KEF", "KCEF-F", "NADE"]
+    with np.load(paths[1].with_suffix(".npz")) as arrays:  # red wine, KCEF-F
+        everything, reference = arrays["samples"][0][:, 2:], arrays["reference"][0][:, 2:]
+    ours = points[(points["panel"] == "red-wine") & (points["method"] == "KCEF-F")]
+    rows = {tuple(row) for row in everything}
+    assert all(tuple(row) in rows for row in ours[["x", "y"]].to_numpy())
+    data = points[(points["panel"] == "red-wine") & (points["method"] == "data")]
+    np.testing.assert_array_equal(data[["x", "y"]], reference)
+    label = frame[frame["stat"] == "y_label"]["series"].iloc[0]
+    assert label == "total sulfur dioxide, $x_{4}$"
+
+
+def test_diagnostics_are_the_worst_over_the_seeds_and_in_the_caption(paths):
+    frame = slices.build(FIG4, scores.read(paths), paths)
+    stats = frame[frame["stat"].notna()].set_index(["panel", "method", "stat"])["y"]
+    assert stats["red-wine", "KCEF-F", "r_hat"] == pytest.approx(1.03)
+    assert stats["red-wine", "KCEF-F", "effective_sample_size"] == pytest.approx(400.0)
+    assert stats["red-wine", "KCEF-F", "divergences"] == pytest.approx(6.03)
+    said = slices.remarks(frame)
+    assert len(said) == 4  # NADE has no chains
+    assert "Chains of KEF on red-wine" in said[0]
+    assert "6 divergences" in said[0]
+
+
+@pytest.mark.parametrize("artefact", [FIG2, FIG4])
+def test_figures_are_drawn_from_the_csv(artefact, paths, tmp_path):
+    mine = [path for path in paths if path.stem in artefact.methods]
+    drawing.make(artefact, mine, tmp_path)
+    stem = tmp_path / "kcef" / artefact.name
+    first = stem.with_suffix(".png").read_bytes()
+    drawing.redraw(artefact, tmp_path)
+    assert stem.with_suffix(".png").read_bytes() == first
+    assert "largest R-hat 1.030" in stem.with_suffix(".md").read_text()
+
+
+def test_samples_outside_the_frame_are_counted(paths):
+    frame = slices.build(FIG4, scores.read(paths), paths)
+    points = frame[(frame["stat"].isna()) & (frame["panel"] == "red-wine")]
+    data, kef = points[points["method"] == "data"], points[points["method"] == "KEF"]
+    limits = [slices_figure._limits(data[name]) for name in "xy"]
+    assert slices_figure._outside(data, limits) == 0
+    beyond = (kef["x"] > limits[0][1]) | (kef["y"] > limits[1][1])
+    assert slices_figure._outside(kef, limits) == beyond.sum() > 0
+
+
+def test_a_failed_seed_gives_way_to_the_next(paths):
+    path = paths[1]
+    with np.load(path.with_suffix(".npz")) as arrays:
+        samples, reference = arrays["samples"].copy(), arrays["reference"]
+    samples[0] = np.nan
+    np.savez(path.with_suffix(".npz"), samples=samples, reference=reference)
+    frame = slices.build(FIG2, scores.read([path]), [path])
+    points = frame[frame["stat"].isna() & (frame["method"] == "KCEF-F")]
+    assert len(points) == 1000
+    assert points["x"].iloc[0] == samples[1, 0, 2]
+    np.savez(path.with_suffix(".npz"), samples=samples * np.nan, reference=reference)
+    frame = slices.build(FIG2, scores.read([path]), [path])
+    assert not (frame["stat"].isna() & (frame["method"] == "KCEF-F")).any()
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "holds"),
+        ({("parkinsons", "KCEF-F"): (0.1, 0.26, 0.1)}, "fails"),
+        ({("red-wine", "KEF"): (0.05, 0.6, 0.6)}, "fails"),  # KEF's is smaller
+        ({("red-wine", "KCEF-F"): (0.1, 0.1, None)}, "fails"),  # a bin without samples
+    ],
+)
+def test_k14_needs_small_errors_smaller_than_kefs(changes, expected, tmp_path):
+    errors = {key: (0.1,) * 3 if key[1] == "KCEF-F" else (0.6,) * 3 for key in SPREADS}
+    paths = made.samples(tmp_path, SPREADS, errors=errors | changes)
+    decision = slices.decide(scores.read(paths))
+    assert decision.verdict == expected
+    assert "standard deviation" in decision.reason
+
+
+def test_k14_is_undecided_without_kef(paths):
+    table = scores.read(paths)
+    assert slices.decide(table[table["method"] != "KEF"]).verdict == "undecided"
