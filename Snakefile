@@ -11,6 +11,7 @@ configfile: "config.yaml"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/experiments.smk"
+include: "workflow/rules/joint.smk"
 include: "workflow/rules/artefacts.smk"
 include: "workflow/rules/report.smk"
 

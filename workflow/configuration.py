@@ -5,14 +5,14 @@ allowed. Nothing here imports numerics: it runs whenever a workflow is planned.
 """
 
 import csv
-import difflib
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import jsonschema
 import yaml
+from joints import is_grid
+from references import dangling, nearest
 
 SCALES = ("smoke", "laptop", "paper")
 _ANSWER_STAYS = ("data_mirror", "backend", "blas_threads")
@@ -45,16 +45,18 @@ def check(config: Mapping, root: Path) -> None:
     # One value can break two rules that one sentence describes.
     mistakes = list(dict.fromkeys(map(_in_words, ordered)))
     if not mistakes:
-        mistakes = list(_dangling(config, root))
+        mistakes = list(dangling(config, root, catalogue(root)))
     if mistakes:
         raise ConfigurationError("\n".join(f"configuration: {mistake}" for mistake in mistakes))
 
 
 def catalogue(root: Path) -> dict[str, dict[str, str]]:
-    """Return the catalogue's rows by data set."""
+    """Return the catalogue's rows by data set and by alias."""
     path = root / "src/kcde/datasets/catalogue.csv"
     with path.open(encoding="utf-8", newline="") as file:
-        return {row["name"]: row for row in csv.DictReader(file)}
+        rows = list(csv.DictReader(file))
+    names = ((row, [row["name"], *row["aliases"].split("|")]) for row in rows)
+    return {name.strip(): row for row, several in names for name in several if name.strip()}
 
 
 def fetch_digest(entry: Mapping[str, str]) -> str:
@@ -70,8 +72,8 @@ def load_digest(entry: Mapping[str, str]) -> str:
 def selected(config: Mapping, paper: str, artefact: str, scale: str) -> list[tuple[str, str]]:
     """Return the (data set, method) pairs that an artefact shows, in its own order.
 
-    Those that the artefact lists and its experiment selects; at the scale `smoke` the made-up data
-    sets stand for all others. Empty for an experiment without data sets.
+    Those that the artefact lists and its experiment selects; at the scale `smoke` made-up data sets
+    stand for them, grid data for grid data. Empty for an experiment without data sets.
     """
     wanted = config["artefacts"][paper][artefact]
     have = config["experiments"][wanted["experiment"]]
@@ -79,8 +81,10 @@ def selected(config: Mapping, paper: str, artefact: str, scale: str) -> list[tup
         return []
     datasets = [d for d in wanted.get("datasets", have["datasets"]) if d in have["datasets"]]
     methods = [m for m in wanted.get("methods", have["methods"]) if m in have["methods"]]
-    if scale == "smoke" and datasets:
-        datasets = config["smoke_datasets"]
+    if scale == "smoke":
+        kinds = {is_grid(dataset) for dataset in datasets}
+        made_up = config["smoke_datasets"][wanted["experiment"]]
+        datasets = [dataset for dataset in made_up if is_grid(dataset) in kinds]
     return [(dataset, method) for dataset in datasets for method in methods]
 
 
@@ -97,7 +101,8 @@ def artefacts(config: Mapping, papers: Iterable[str]) -> list[tuple[str, str]]:
 
 def suffixes(artefact: str) -> tuple[str, ...]:
     """Return the kinds of file that an artefact is tracked as."""
-    return ("csv", "md", "png", "pdf") if artefact.startswith("table") else ("csv", "png", "pdf")
+    pictures = ("png", "pdf")
+    return ("csv", "md", *pictures) if artefact.startswith("table") else ("csv", *pictures, "md")
 
 
 def figures_folder(config: Mapping, root: Path, scale: str) -> str:
@@ -127,7 +132,7 @@ def _in_words(error: jsonschema.ValidationError) -> str:
     if error.validator == "additionalProperties":
         known = list(error.schema.get("properties", ()))
         return "; ".join(
-            f"unknown key `{'.'.join(filter(None, (where, key)))}`{_nearest(key, known)}; "
+            f"unknown key `{'.'.join(filter(None, (where, key)))}`{nearest(key, known)}; "
             f"known: {', '.join(known) or 'none'}"
             for key in error.instance
             if key not in known
@@ -141,54 +146,5 @@ def _in_words(error: jsonschema.ValidationError) -> str:
         return f"`{where}` names {', '.join(twice)} more than once"
     allowed = error.schema.get("description", error.message)
     key = f"`{where}` is" if where else "a key is"
-    guess = _nearest(error.instance, error.validator_value) if error.validator == "enum" else ""
+    guess = nearest(error.instance, error.validator_value) if error.validator == "enum" else ""
     return f"{key} {error.instance!r}{guess}; allowed: {allowed}"
-
-
-def _dangling(config: Mapping, root: Path) -> Iterable[str]:
-    experiments, methods = config["experiments"], config["methods"]
-    known = catalogue(root)
-    yield from _unknown("papers", config["papers"], config["artefacts"], "keys of `artefacts`")
-    for name, method in methods.items():
-        yield from _unknown(
-            f"methods.{name}.estimator", [method["estimator"]], _estimators(root), "the estimators"
-        )
-    uses = [(f"experiments.{name}", choice) for name, choice in experiments.items()]
-    for paper, drawn in config["artefacts"].items():
-        for name, choice in drawn.items():
-            key = f"artefacts.{paper}.{name}"
-            uses.append((key, choice))
-            yield from _unknown(
-                f"{key}.experiment", [choice["experiment"]], experiments, "keys of `experiments`"
-            )
-    for key, choice in uses:
-        yield from _unknown(f"{key}.datasets", choice.get("datasets", ()), known, "the catalogue")
-        yield from _unknown(
-            f"{key}.methods", choice.get("methods", ()), methods, "keys of `methods`"
-        )
-
-
-def _estimators(root: Path) -> list[str]:
-    """Return the classes that bear the name of their file, read without importing them."""
-    files = sorted((root / "src/kcde/estimators").glob("[!_]*.py"))
-    found = ((path, re.findall(r"^class (\w+)", path.read_text("utf-8"), re.M)) for path in files)
-    return [
-        name
-        for path, names in found
-        for name in names
-        if name.lower() == path.stem.replace("_", "")
-    ]
-
-
-def _unknown(key: str, names: Iterable[str], known: Iterable[str], where: str) -> Iterable[str]:
-    known = list(known)
-    for name in names:
-        if name not in known:
-            listed = ", ".join(known)
-            yield f"`{key}` names {name!r}{_nearest(name, known)}; known ({where}): {listed}"
-
-
-def _nearest(name: object, known: Iterable[str]) -> str:
-    lower = {str(candidate).lower(): candidate for candidate in known}
-    close = difflib.get_close_matches(str(name).lower(), lower, n=1)
-    return f" (did you mean `{lower[close[0]]}`?)" if close else ""

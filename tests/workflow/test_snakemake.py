@@ -2,20 +2,46 @@
 
 import json
 import re
+import shlex
 import shutil
+from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import jsonschema
 import pytest
+import typer
 import yaml
 
+from kcde import cli
 from kcde.experiments import scores
 
 pytestmark = pytest.mark.workflow
 
 QUICK = """
-experiments: {r_benchmark: {datasets: [geyser, engel], methods: [LSCDE, epsilon-KDE]}}
+experiments:
+  r_benchmark: {datasets: [geyser, engel], methods: [LSCDE, epsilon-KDE]}
+  joint: {datasets: [red-wine, grid-2000], methods: [LSCDE-F, exact]}
+  samples: {methods: [LSCDE-M]}
+  similarity: {methods: [LSCDE-M]}
 """
+"""No artefact shows samples of LSCDE-M, so that none are drawn."""
+
+UCI = ("red-wine", "parkinsons")
+COLUMNS = {"white-wine": 11, "parkinsons": 15, "red-wine": 11, "grid-2000": 20}
+"""Of joint densities; the other grids have 3."""
+
+RUNS = (
+    "r-benchmark",
+    "factors",
+    "joint",
+    "joint-network",
+    "exact",
+    "samples",
+    "similarity",
+    "failure-case",
+    "consistency",
+)
 
 
 @pytest.fixture
@@ -36,14 +62,54 @@ def contents(folder):
 
 def test_the_whole_is_planned(snakemake, config):
     chosen = config["experiments"]["r_benchmark"]
-    fits = len(chosen["datasets"]) * len(chosen["methods"])
     jobs = planned(snakemake("-n", "--quiet", "reason"))
-    assert sum(name.startswith("results/data/") for name in jobs) == 20
-    assert sum(name.startswith("results/laptop/r_benchmark/") for name in jobs) == fits
-    assert sum(name.startswith("results/laptop/artefacts/") for name in jobs) == 3
-    assert "results/laptop/failure_case.csv" in jobs
-    assert "results/laptop/scorecard.txt" in jobs
-    assert len(jobs) == 20 + fits + 3 + 2
+    count = Counter("/".join(name.split("/")[1:3]) for name in jobs)
+    assert count.pop("laptop/r_benchmark") == len(chosen["datasets"]) * len(chosen["methods"])
+    drawn = [chosen for named in config["artefacts"].values() for chosen in named.values()]
+    assert count.pop("laptop/artefacts") == len(drawn)
+    shown = {
+        (chosen["experiment"], *pair)
+        for chosen in drawn
+        for pair in product(chosen.get("datasets", ()), chosen.get("methods", ()))
+    }
+    for experiment in ("joint", "samples", "similarity"):
+        wanted = sum(name == experiment for name, *_ in shown)
+        assert count.pop(f"laptop/{experiment}") == wanted > 0
+    # Four factors a job; samples take the parameters of the factors of their own method.
+    fitted = {
+        (dataset, method)
+        for experiment, dataset, method in shown
+        if experiment in ("joint", "samples") and "graph" in config["methods"].get(method, {})
+    }
+    assert count.pop("laptop/factors") == sum(-(-COLUMNS.get(d, 3) // 4) for d, _ in fitted)
+    alone = ["failure_case.csv", "consistency.csv", "scorecard.txt"]
+    assert all(count.pop(f"laptop/{name}") == 1 for name in alone)
+    assert sum(count.values()) == len(chosen["datasets"]) + 3
+    assert all(name.startswith("data/") for name in count)
+
+
+def test_samples_need_the_factors_and_aliases_the_file_of_the_data_set(snakemake):
+    jobs = planned(snakemake("figures/kcef/table3.md", "-n", "--quiet", "reason"))
+    drawn = {f"results/laptop/samples/{d}/{m}.csv" for d in UCI for m in ("KCEF-F", "KEF", "NADE")}
+    assert drawn <= set(jobs)
+    factors = [name for name in jobs if name.startswith("results/laptop/factors/")]
+    assert {name.split("/")[4] for name in factors} == {"KCEF-F"}
+    assert len(factors) == 3 + 4
+    records = {name for name in jobs if name.startswith("results/data/")}
+    files = ("winequality-red", "parkinsons-telemonitoring")
+    assert records == {f"results/data/{name}.json" for name in files}
+
+
+def test_the_command_line_knows_every_flag(snakemake):
+    done = snakemake("kcef", "-n", "-p", "--quiet", "reason")
+    assert done.returncode == 0, done.stderr
+    commands = re.findall(r"python -m kcde (run .*?) > ", done.stdout + done.stderr)
+    assert {shlex.split(command)[1] for command in commands} == set(RUNS)
+    app = typer.main.get_command(cli.app).commands["run"]
+    for command in commands:
+        name, *arguments = shlex.split(command)[1:]
+        context = app.commands[name].make_context(name, arguments)
+        assert not [word for word in context.args if word.startswith("-")]
 
 
 def test_one_tracked_file_plans_what_it_needs(snakemake, config):
@@ -92,9 +158,10 @@ def run_quick(snakemake, *arguments):
 def test_the_tour_announces_draws_and_closes(toured, project):
     done, before = toured
     assert done.stderr.count("kcde: closing summary") == 1
-    assert re.search(r"kcde: 12 jobs \(4 r_benchmark, .*\), about .* on \d+ cores?", done.stderr)
+    assert re.search(r"kcde: 23 jobs \(.*4 r_benchmark.*\), about .* on \d+ cores?", done.stderr)
     drawn = project / "results/smoke/figures"
-    for name in ("kcef/table1.md", "kcef/fig3.png", "dde/table2.csv", "scorecard.md"):
+    names = ("kcef/table1.md", "kcef/table2.md", "kcef/fig1.png", "kcef/consistency.pdf")
+    for name in (*names, "kcef/fig3.png", "dde/table2.csv", "scorecard.md"):
         assert (drawn / name).is_file()
     assert contents(project / "figures") == before
     assert not (project / "data").exists()
@@ -105,9 +172,12 @@ def test_the_scores_keep_their_schema(toured, project):
     validator = jsonschema.Draft202012Validator(schema)
     paths = [
         *project.glob("results/smoke/r_benchmark/*/*.csv"),
+        *project.glob("results/smoke/factors/*/*/*.csv"),
+        *project.glob("results/smoke/joint/*/*.csv"),
         project / "results/smoke/failure_case.csv",
+        project / "results/smoke/consistency.csv",
     ]
-    assert len(paths) == 5
+    assert len(paths) == 4 + 2 + 3 + 2
     for path in paths:
         for row in json.loads(scores.read([path]).to_json(orient="records")):
             wrong = [error.message for error in validator.iter_errors(row)]
@@ -126,14 +196,18 @@ def test_an_edited_estimator_runs_its_own_jobs_again(toured, snakemake, project)
         fitted = [
             name
             for name in planned(run_quick(snakemake, "-n", "--quiet", "reason"))
-            if "r_benchmark" in name
+            if "r_benchmark" in name or "factors" in name
         ]
         path.write_text(original + "\n# only a remark\n")
         remark = run_quick(snakemake, "-n", "--quiet", "reason")
     finally:
         path.write_text(original)
-    sets = ("smoke-linear", "smoke-mixed")
-    assert fitted == [f"results/smoke/r_benchmark/{name}/LSCDE.csv" for name in sets]
+    assert fitted == [
+        "results/smoke/factors/grid-60/LSCDE-F/01-03.csv",
+        "results/smoke/factors/smoke-joint/LSCDE-F/01-03.csv",
+        "results/smoke/r_benchmark/smoke-linear/LSCDE.csv",
+        "results/smoke/r_benchmark/smoke-mixed/LSCDE.csv",
+    ]
     assert planned(remark) == []
 
 
@@ -142,7 +216,7 @@ def test_a_changed_option_runs_its_own_jobs_again(toured, snakemake, project):
     done = snakemake(
         "smoke", "-n", "--quiet", "reason", "--configfile", "quick.yaml", "option.yaml"
     )
-    fitted = [name for name in planned(done) if "r_benchmark" in name]
+    fitted = [name for name in planned(done) if "r_benchmark" in name or "factors" in name]
     assert {Path(name).stem for name in fitted} == {"LSCDE"}
 
 
@@ -162,9 +236,9 @@ def test_missing_data_stop_nothing_else_and_are_tried_again(toured, snakemake, p
     assert lost.returncode == 1
     assert all(path.is_file() for path in fig3)
     assert {path: path.read_bytes() for path in tables} == tables
-    for name in ("smoke-linear", "smoke-mixed"):
+    for name in ("smoke-linear", "smoke-mixed", "smoke-joint"):
         assert lost.stderr.count(f"{name}: none of") + lost.stderr.count(f"{name}: there is") == 1
-    assert "2 artefacts not regenerated; 2 data sets not available" in lost.stderr
+    assert "3 artefacts not regenerated; 3 data sets not available" in lost.stderr
     assert "Traceback" not in lost.stderr
     scores = (project / "results/smoke/r_benchmark/smoke-linear/LSCDE.csv").read_text()
     assert "not-run" in scores

@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +15,8 @@ ROOT = Path(workflow.basedir)
 sys.path[:0] = [f"{ROOT / 'src'}", f"{ROOT / 'workflow'}"]
 
 import configuration
+import flags
+import joints
 import planning
 from kcde import provenance, summary
 
@@ -30,6 +33,9 @@ THREADS = config["blas_threads"]
 # a tenth of the time; below so many bytes it keeps them.
 MALLOC = 2**30
 SMOKE_MIRROR = "results/smoke/mirror"
+MADE_UP = sorted({name for names in config["smoke_datasets"].values() for name in names})
+GRAPHS = [name for name, method in config["methods"].items() if "graph" in method]
+NETWORKS = [name for name in config["methods"] if name not in GRAPHS]
 # One word a run, the same wherever this run asks for it.
 ATTEMPT = f"{time.time_ns()}"
 PUBLISHED = sorted(f"{path.relative_to(ROOT)}" for path in ROOT.glob("src/kcde/published/*.csv"))
@@ -50,16 +56,25 @@ shell.prefix(
 
 wildcard_constraints:
     scale="|".join(configuration.SCALES),
-    dataset="|".join(map(re.escape, [*CATALOGUE, *config["smoke_datasets"]])),
+    dataset="|".join(map(re.escape, [*CATALOGUE, *MADE_UP])) + "|grid-[0-9]+",
     method="|".join(map(re.escape, config["methods"])),
+    nodes="[0-9]+-[0-9]+",
     paper="|".join(map(re.escape, config["artefacts"])),
     artefact="[A-Za-z0-9-]+",
 
 
 def record(scale, dataset):
-    """Where it stands whether a data set could be had."""
-    folder = "results/smoke/data" if scale == "smoke" else "results/data"
-    return f"{folder}/{dataset}.json"
+    """Where it stands whether a data set could be had; the same for its aliases."""
+    if scale == "smoke":
+        return f"results/smoke/data/{dataset}.json"
+    return f"results/data/{CATALOGUE[dataset]['name']}.json"
+
+
+def records_of(wildcards):
+    """The records of the data that a job needs: none for the grid data, which are generated."""
+    if joints.is_grid(wildcards.dataset):
+        return []
+    return [record(wildcards.scale, wildcards.dataset)]
 
 
 def attempt(record):
@@ -78,34 +93,50 @@ def attempt(record):
     return ATTEMPT
 
 
-def r_benchmark_options(wildcards):
-    """The flags of `python -m kcde run r-benchmark` that the configuration decides."""
-    method = config["methods"][wildcards.method]
-    flags = {
-        "estimator": method["estimator"],
-        "options": json.dumps(method.get("options", {}), sort_keys=True),
-        "variant": method["variant"],
-        "splits": config["scales"]["splits"][wildcards.scale],
-        "importance-samples": config["scales"]["importance_samples"][wildcards.scale],
-        "tuning-rows": config["scales"]["tuning_rows"][wildcards.scale],
-        "backend": config["backend"],
-    }
-    if wildcards.scale == "smoke":
-        flags |= {"data-dir": "results/smoke/raw", "catalogue": f"{SMOKE_MIRROR}/catalogue.csv"}
-    return shlex.join(word for key, value in flags.items() for word in (f"--{key}", str(value)))
+def raw_data(wildcards, input):
+    """The flags that say where the raw data are, and whether they could be had."""
+    places = {"record": record} if (record := next(iter(input.get("record", [])), None)) else {}
+    if wildcards.scale == "smoke" and places:
+        places |= {"data-dir": "results/smoke/raw", "catalogue": f"{SMOKE_MIRROR}/catalogue.csv"}
+    return shlex.join(word for key, value in places.items() for word in (f"--{key}", value))
 
 
-def r_benchmark_code(wildcards):
-    """Digest of the experiment and of this method's estimator alone."""
-    estimator = provenance.estimator_module(config["methods"][wildcards.method]["estimator"])
-    return provenance.digest("kcde.experiments.r_benchmark", estimator)
+def code_of(experiment):
+    """A digest of an experiment and of the estimator of a job's method alone."""
+
+    @cache
+    def with_estimator(estimator):
+        return provenance.digest(experiment, provenance.estimator_module(estimator))
+
+    return lambda wildcards: with_estimator(config["methods"][wildcards.method]["estimator"])
 
 
 def data_digest(wildcards):
     """What the catalogue says of a data set; made-up data are known by their generator."""
+    if joints.is_grid(wildcards.dataset):
+        return provenance.digest("kcde.datasets.grid")
     if wildcards.scale == "smoke":
         return provenance.digest("kcde.datasets.synthetic")
     return configuration.load_digest(CATALOGUE[wildcards.dataset])
+
+
+def factors_of(wildcards):
+    """The score tables of all factors of a method's joint density."""
+    count = joints.columns(config, CATALOGUE, wildcards.dataset)
+    return [
+        f"results/{wildcards.scale}/factors/{wildcards.dataset}/{wildcards.method}/{nodes}.csv"
+        for nodes in joints.node_ranges(count, config["experiments"]["joint"]["nodes_per_job"])
+    ]
+
+
+def factors_if_any(wildcards):
+    """The same, none for a method whose one model has all columns."""
+    return factors_of(wildcards) if wildcards.method in GRAPHS else []
+
+
+def chosen_flag(wildcards, input):
+    """The flag that names the factors whose hyper-parameters the sampled model takes."""
+    return f"--factors {input.factors}" if input.factors else ""
 
 
 def scores_of(scale, paper, artefact):
@@ -126,19 +157,22 @@ def scores_of(scale, paper, artefact):
 
 
 def all_scores(scale):
-    """Every score table of the experiments that the chosen papers use, shown or not."""
-    drawn = [config["artefacts"][paper].values() for paper in config["papers"]]
-    used = {artefact["experiment"] for artefacts in drawn for artefact in artefacts}
-    paths = []
-    for experiment, chosen in config["experiments"].items():
-        if experiment in used and "datasets" in chosen:
-            datasets = config["smoke_datasets"] if scale == "smoke" else chosen["datasets"]
-            paths += [
-                f"results/{scale}/{experiment}/{dataset}/{method}.csv"
-                for dataset in datasets
-                for method in chosen["methods"]
-            ]
-    return paths
+    """Every score table that the chosen papers show, and the whole of r_benchmark if one does."""
+    shown = [
+        path
+        for paper, artefact in configuration.artefacts(config, config["papers"])
+        for path in scores_of(scale, paper, artefact)
+    ]
+    chosen, used = config["experiments"]["r_benchmark"], "r_benchmark"
+    if not any(path.startswith(f"results/{scale}/{used}/") for path in shown):
+        return shown
+    datasets = config["smoke_datasets"][used] if scale == "smoke" else chosen["datasets"]
+    others = [
+        f"results/{scale}/{used}/{dataset}/{method}.csv"
+        for dataset in datasets
+        for method in chosen["methods"]
+    ]
+    return list(dict.fromkeys([*shown, *others]))
 
 
 def records(scale, papers):

@@ -14,7 +14,7 @@ rule fetch:
     benchmark:
         "results/benchmarks/data/{dataset}.tsv"
     wildcard_constraints:
-        dataset="|".join(map(re.escape, CATALOGUE)),
+        dataset="|".join(re.escape(entry["name"]) for entry in CATALOGUE.values()),
     conda:
         ENVIRONMENT
     threads: 1

@@ -2,7 +2,7 @@
 # `params` make an edit of one estimator re-run that estimator's jobs and no others.
 rule r_benchmark:
     input:
-        record=lambda w: record(w.scale, w.dataset),
+        record=records_of,
     output:
         scores="results/{scale}/r_benchmark/{dataset}/{method}.csv",
         info="results/{scale}/r_benchmark/{dataset}/{method}.json",
@@ -17,12 +17,13 @@ rule r_benchmark:
     resources:
         gpu=GPU,
     params:
-        code=r_benchmark_code,
+        code=code_of("kcde.experiments.r_benchmark"),
         data=data_digest,
-        options=r_benchmark_options,
+        options=lambda w: flags.r_benchmark(config, w.scale, w.method),
+        places=raw_data,
     shell:
         "python -m kcde run r-benchmark --dataset {wildcards.dataset} --method {wildcards.method}"
-        " {params.options} --record {input.record} --out {output.scores} > {log} 2>&1"
+        " {params.options} {params.places} --out {output.scores} > {log} 2>&1"
 
 
 rule failure_case:
@@ -41,3 +42,22 @@ rule failure_case:
         code=provenance.digest("kcde.experiments.failure_case"),
     shell:
         "python -m kcde run failure-case --out {output.scores} > {log} 2>&1"
+
+
+rule consistency:
+    output:
+        scores="results/{scale}/consistency.csv",
+        info="results/{scale}/consistency.json",
+        arrays="results/{scale}/consistency.npz",
+    log:
+        "results/logs/{scale}/consistency.log",
+    benchmark:
+        "results/benchmarks/{scale}/consistency.tsv"
+    conda:
+        ENVIRONMENT
+    threads: THREADS
+    params:
+        code=provenance.digest("kcde.experiments.consistency"),
+        options=lambda w: flags.consistency(config, w.scale),
+    shell:
+        "python -m kcde run consistency {params.options} --out {output.scores} > {log} 2>&1"

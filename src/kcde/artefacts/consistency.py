@@ -121,8 +121,9 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
 def decide(scores: pd.DataFrame) -> Decision:
     """Decide claim K12: slopes of norm error and KL not above -(1/2 - α) and -(1 - 2α).
 
-    Only series count whose error without noise already falls at `IN_REGIME` of its limiting slope.
-    It holds if each of their intervals ends at or below its bound, fails if one lies above it.
+    It holds if every interval ends at or below its bound. It fails if one lies above it of a series
+    whose error without noise already falls at `IN_REGIME` of its limiting slope; the others
+    can only leave it undecided, because the theorem speaks of the limit.
 
     Parameters
     ----------
@@ -132,13 +133,14 @@ def decide(scores: pd.DataFrame) -> Decision:
     Returns
     -------
     Decision
-        `undecided` where an interval holds its bound, or a γ has no series that counts.
+        `undecided` where an interval holds its bound, where a series that is not yet in its limit
+        lies above it, or where a γ has no series that counts.
     """
     fitted = slopes(scores)
     counted = [slope for slope in fitted if slope.in_regime]
     reason = "; ".join(
         [f"{_words(slope)}" for slope in counted]
-        + [f"not counted, λ too large at these n: {_words(s)}" for s in fitted if not s.in_regime]
+        + [f"λ too large at these n to tell: {_words(s)}" for s in fitted if not s.in_regime]
     )
     wanted = {(gamma, metric) for gamma in EXPONENTS for metric in METRICS}
     if missing := wanted - {(slope.gamma, slope.metric) for slope in counted}:
@@ -148,7 +150,7 @@ def decide(scores: pd.DataFrame) -> Decision:
         return Decision("undecided", f"no series to judge {named} by; {reason}".rstrip("; "))
     if any(slope.low > slope.bound for slope in counted):
         return Decision("fails", reason)
-    holds = all(slope.high <= slope.bound for slope in counted)
+    holds = all(slope.high <= slope.bound for slope in fitted)
     return Decision("holds" if holds else "undecided", reason)
 
 

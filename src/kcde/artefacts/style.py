@@ -44,7 +44,13 @@ COLOURS: dict[str, str] = {
 }
 """Method, named as in `published_values.csv`, to its colour in every figure."""
 
-VARIATIONS: dict[str, str] = {"-F": "-", "-M": "--", "-constrained": "--", "-isotropic": ":"}
+VARIATIONS: dict[str, str] = {
+    "-F": "-",
+    "-M": "--",
+    "-constrained": "--",
+    "-isotropic": ":",
+    "-penalised": "-.",
+}
 """Ending that names a variation of a method to its line: the colour is that of the method."""
 
 EXACT = BLACK

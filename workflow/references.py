@@ -1,0 +1,112 @@
+"""Names in the configuration and what they refer to."""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from joints import EXACT, is_grid
+
+_NETWORKS = ("NADE",)
+"""Estimators whose one model has all columns, so that a joint density needs no graph."""
+
+
+def dangling(config: Mapping, root: Path, known: Iterable[str]) -> Iterable[str]:
+    """Yield a sentence for each name in a configuration that refers to nothing, or not to its like.
+
+    Parameters
+    ----------
+    config
+        A configuration that its schema allows.
+    root
+        Folder of the project.
+    known
+        Names of the data sets in the catalogue.
+    """
+    known, estimators = list(known), _estimators(root)
+    yield from _unknown("papers", config["papers"], config["artefacts"], "keys of `artefacts`")
+    for name, method in config["methods"].items():
+        yield from _unknown(
+            f"methods.{name}.estimator", [method["estimator"]], estimators, "the estimators"
+        )
+    of_one_column = set(estimators) - set(_NETWORKS)
+    for key, experiment, choice in _uses(config):
+        if experiment not in config["experiments"]:
+            keys = "keys of `experiments`"
+            yield from _unknown(f"{key}.experiment", [experiment], config["experiments"], keys)
+            continue
+        yield from _datasets(f"{key}.datasets", experiment, choice.get("datasets", ()), known)
+        names = choice.get("methods", ())
+        yield from _methods(f"{key}.methods", experiment, names, config["methods"], of_one_column)
+    yield from _dimensions(config["experiments"].get("joint", {}))
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Return a question that suggests the most similar name, "" where none is similar."""
+    lower = {str(candidate).lower(): candidate for candidate in known}
+    close = difflib.get_close_matches(str(name).lower(), lower, n=1)
+    return f" (did you mean `{lower[close[0]]}`?)" if close else ""
+
+
+def _uses(config: Mapping) -> Iterable[tuple[str, str, Mapping]]:
+    """Yield every place that selects data sets and methods, with the experiment it is for."""
+    for name, choice in config["experiments"].items():
+        yield f"experiments.{name}", name, choice
+    for paper, drawn in config["artefacts"].items():
+        for name, choice in drawn.items():
+            yield f"artefacts.{paper}.{name}", choice["experiment"], choice
+
+
+def _datasets(key: str, experiment: str, names: Iterable[str], known: list[str]) -> Iterable[str]:
+    if experiment == "r_benchmark":
+        return _unknown(key, names, known, "the catalogue")
+    tables = [name for name in names if not is_grid(name)]
+    return _unknown(key, tables, known, "grid-<n>, and the catalogue")
+
+
+def _methods(
+    key: str, experiment: str, names: Iterable[str], methods: Mapping, of_one_column: set[str]
+) -> Iterable[str]:
+    known = [*methods, EXACT] if experiment == "joint" else list(methods)
+    yield from _unknown(key, names, known, "keys of `methods`")
+    for name in names:
+        method = methods.get(name)
+        if method is None:
+            continue
+        if experiment == "r_benchmark" and "graph" in method:
+            yield f"`{key}` names {name!r}, which has a `graph`: it is a joint density"
+        needs_graph = experiment == "joint" and method["estimator"] in of_one_column
+        if needs_graph and "graph" not in method:
+            yield (
+                f"`{key}` names {name!r}, which has no `graph`: give `methods.{name}.graph` (full, "
+                f"markov or parents), or take an estimator of all columns ({', '.join(_NETWORKS)})"
+            )
+
+
+def _dimensions(joint: Mapping) -> Iterable[str]:
+    beyond = [d for d in joint.get("dims", ()) if d > joint["max_dim"]]
+    if beyond:
+        yield (
+            f"`experiments.joint.dims` has {', '.join(map(str, beyond))}; allowed: at most "
+            f"`experiments.joint.max_dim`, which is {joint['max_dim']}"
+        )
+
+
+def _estimators(root: Path) -> list[str]:
+    """Return the classes that bear the name of their file, read without importing them."""
+    files = sorted((root / "src/kcde/estimators").glob("[!_]*.py"))
+    found = ((path, re.findall(r"^class (\w+)", path.read_text("utf-8"), re.M)) for path in files)
+    return [
+        name
+        for path, names in found
+        for name in names
+        if name.lower() == path.stem.replace("_", "")
+    ]
+
+
+def _unknown(key: str, names: Iterable[str], known: Iterable[str], where: str) -> Iterable[str]:
+    known = list(known)
+    for name in names:
+        if name not in known:
+            listed = ", ".join(known)
+            yield f"`{key}` names {name!r}{nearest(name, known)}; known ({where}): {listed}"
