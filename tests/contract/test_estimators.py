@@ -14,6 +14,7 @@ QUICK = {
     "KEF": {"bandwidth_y": 0.9, "regularization": 0.01},
     "LSCDE": {"bandwidth_x": 0.6, "bandwidth_y": 0.5, "regularization": 0.1},
     "EpsilonKDE": {"radius": 0.5, "bandwidth_y": 0.3},
+    "NADE": {"hidden_units": 8, "components": 2, "epochs": 20},
 }
 
 
@@ -171,7 +172,7 @@ def test_unknown_estimator_lists_those_there_are():
         estimator_class("KCFE")
 
 
-@pytest.mark.parametrize("name", sorted(set(CLASSES) & {"LSCDE", "EpsilonKDE", "KCEF"}))
+@pytest.mark.parametrize("name", sorted(set(CLASSES) & {"LSCDE", "EpsilonKDE", "KCEF", "NADE"}))
 def test_two_dimensional_y_integrates_to_one(name, rng):
     X = rng.standard_normal((40, 1))
     Y = np.hstack([X, X**2]) + 0.5 * rng.standard_normal((40, 2))

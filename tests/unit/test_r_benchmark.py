@@ -5,8 +5,8 @@ import pytest
 
 from kcde.datasets import fetch
 from kcde.datasets.synthetic import write_smoke_data
-from kcde.estimators import KCEF, LSCDE
-from kcde.experiments import scores
+from kcde.estimators import KCEF, LSCDE, Standardised
+from kcde.experiments import r_benchmark, scores
 from kcde.experiments.r_benchmark import METRIC, Job, half_split, make_estimator, run
 
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.01}
@@ -117,6 +117,37 @@ def test_programming_errors_are_not_hidden_as_failed_splits(launch, monkeypatch)
     monkeypatch.setattr(LSCDE, "_fit", lambda self, X, Y: self.nonsense)
     with pytest.raises(AttributeError):
         launch("LSCDE", "LSCDE", {})
+
+
+def test_splits_fitted_together_are_those_fitted_in_turn(launch, monkeypatch):
+    quick = {"hidden_units": 4, "components": 2, "epochs": 4}
+    together, info = launch("NADE", "NADE", quick, name="together")
+    assert [chosen["hidden_units"] for chosen in info["chosen"]] == [4] * 3
+    assert all(1 <= chosen["epochs"] <= 4 for chosen in info["chosen"])
+    monkeypatch.setattr(r_benchmark, "run_together", r_benchmark._run_in_turn)
+    in_turn, _ = launch("NADE", "NADE", quick, name="in-turn")
+    assert together["split"].tolist() == in_turn["split"].tolist() == [0, 1, 2]
+    assert together["seed"].tolist() == in_turn["seed"].tolist()
+    np.testing.assert_allclose(together["value"], in_turn["value"], atol=1e-3)
+    assert (together["seconds"] > 0).all()
+
+
+def test_failure_of_one_split_leaves_the_others_alone(launch, monkeypatch):
+    learn_scales = Standardised._learn_scales
+
+    def fail(self, X, Y):
+        if self.estimator.random_state == r_benchmark._seed("smoke-linear", 1):
+            raise ValueError("no luck")
+        return learn_scales(self, X, Y)
+
+    monkeypatch.setattr(Standardised, "_learn_scales", fail)
+    quick = {"hidden_units": 4, "components": 2, "epochs": 4}
+    frame, _ = launch("NADE", "NADE", quick)
+    assert frame["status"].tolist() == ["ok", "failed", "ok"]
+    assert frame["detail"][1] == "ValueError: no luck"
+    diverging, _ = launch("NADE", "NADE", quick | {"learning_rate": 1e30}, name="diverging")
+    assert diverging["status"].tolist() == ["failed"] * 3
+    assert "FloatingPointError: the training of NADE diverged" in diverging["detail"][0]
 
 
 def test_unavailable_data_give_rows_that_were_not_run(smoke, tmp_path):

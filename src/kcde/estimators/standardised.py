@@ -1,6 +1,6 @@
 """Standardisation from the training rows, around any estimator."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -48,6 +48,45 @@ class Standardised(BaseEstimator):
         ValueError
             If a column of Y is constant, besides what the estimator itself refuses.
         """
+        scaled = self._learn_scales(X, Y)
+        self.estimator_ = clone(self.estimator).fit(*scaled)
+        return self
+
+    @staticmethod
+    def fit_many(models: Sequence["Standardised"], Xs: Sequence, Ys: Sequence) -> list:
+        """Fit models to data of their own where the estimator inside has a `fit_many`.
+
+        Parameters
+        ----------
+        models
+            With estimators of one class; each is fitted in place.
+        Xs, Ys
+            For each model, as in `fit`.
+
+        Returns
+        -------
+        list
+            The models, or the error in the place of one that failed.
+        """
+        outcomes: list = list(models)
+        scaled = {}
+        for i, (model, X, Y) in enumerate(zip(models, Xs, Ys, strict=True)):
+            try:
+                scaled[i] = model._learn_scales(X, Y)
+                model.estimator_ = clone(model.estimator)
+            except ValueError as error:
+                outcomes[i] = error
+        if scaled:
+            inner = [models[i].estimator_ for i in scaled]
+            Xs, Ys = zip(*scaled.values(), strict=True)
+            fitted = type(inner[0]).fit_many(inner, Xs, Ys, return_errors=True)
+            for i, outcome in zip(scaled, fitted, strict=True):
+                if isinstance(outcome, Exception):
+                    outcomes[i] = outcome
+        return outcomes
+
+    def _learn_scales(self, X, Y) -> tuple:
+        """Set the means and standard deviations; return X and Y in standard units."""
         Y = check_rows("Y", Y)
         X = Y[:, :0] if X is None else check_rows("X", X)
         self.mean_x_, self.std_x_ = _moments(X)
@@ -59,8 +98,7 @@ class Standardised(BaseEstimator):
         self._kept = np.flatnonzero(self.std_x_ > 0)
         self.log_scale_ = float(np.sum(np.log(self.std_y_)))
         self.n_features_in_, self.n_outputs_ = X.shape[1], Y.shape[1]
-        self.estimator_ = clone(self.estimator).fit(self.transform_x(X), self.transform_y(Y))
-        return self
+        return self.transform_x(X), self.transform_y(Y)
 
     def transform_x(self, X):
         """Return standardised x without the dropped columns."""

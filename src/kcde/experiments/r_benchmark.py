@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 EXPERIMENT = "r_benchmark"
 METRIC = "negative_log_likelihood"
+FAILURES = (ValueError, np.linalg.LinAlgError, FloatingPointError)
+"""What a fit or a score may fail with; anything else is a fault of the program."""
 
 
 @dataclass(frozen=True)
@@ -102,23 +104,14 @@ def run(job: Job, out: Path, data_dir: Path, *, catalogue=None, record: Path | N
         _write_not_run(job, out, backend, status.get("remedy", ""))
         return
     data = load(job.dataset, data_dir, catalogue=catalogue)
+    together = hasattr(estimator_class(job.estimator), "fit_many")
+    outcomes = (run_together if together else _run_in_turn)(job, data, backend)
     rows, chosen, arrays = [], [], {}
-    started = time.perf_counter()
-    for split in range(job.splits):
-        outcome = run_split(job, data, split, backend)
+    for split, outcome in enumerate(outcomes):
         rows += outcome.rows
         chosen.append(outcome.chosen)
         for name, values in outcome.arrays.items():
             arrays.setdefault(name, {})[split] = values
-        left = (time.perf_counter() - started) / (split + 1) * (job.splits - split - 1)
-        log.info(
-            "%s %s: split %d/%d, about %.0f s left",
-            job.dataset,
-            job.method,
-            split + 1,
-            job.splits,
-            left,
-        )
     stacked = {name: _stack(parts, job.splits) for name, parts in arrays.items()}
     scores.write(out, rows, _info(job, data, chosen, backend), stacked)
 
@@ -155,21 +148,68 @@ def make_estimator(job: Job, split: int):
     return cls(**options)
 
 
+def _run_in_turn(job: Job, data: Dataset, backend: str) -> list[Outcome]:
+    outcomes = []
+    started = time.perf_counter()
+    for split in range(job.splits):
+        outcomes.append(run_split(job, data, split, backend))
+        left = (time.perf_counter() - started) / (split + 1) * (job.splits - split - 1)
+        log.info(
+            "%s %s: split %d/%d, about %.0f s left",
+            job.dataset,
+            job.method,
+            split + 1,
+            job.splits,
+            left,
+        )
+    return outcomes
+
+
 def run_split(job: Job, data: Dataset, split: int, backend: str) -> Outcome:
     """Fit and score one split; a numerical failure is a row that says why."""
-    train, test = half_split(job.dataset, split, data.X.shape[0])
-    X, Y = asarray(data.X, backend), asarray(data.Y, backend)
     started = time.perf_counter()
     try:
-        model = Standardised(make_estimator(job, split)).fit(
-            take_rows(X, train), take_rows(Y, train)
-        )
-        metrics, arrays = _evaluate(job, model, take_rows(X, test), take_rows(Y, test), split)
-    except (ValueError, np.linalg.LinAlgError, FloatingPointError) as error:
-        row = _row(job, split, backend, len(train), len(test), METRIC, np.nan, np.nan, "nats")
-        return Outcome([row | {"status": "failed", "detail": f"{type(error).__name__}: {error}"}])
-    seconds = time.perf_counter() - started
+        model = Standardised(make_estimator(job, split)).fit(*_halves(job, data, split, backend)[0])
+    except FAILURES as error:
+        model = error
+    return _outcome(job, data, split, backend, model, time.perf_counter() - started)
+
+
+def run_together(job: Job, data: Dataset, backend: str) -> list[Outcome]:
+    """Fit all splits in one call of the estimator's `fit_many`, and score them.
+
+    The seconds of a split are its share of the call and its own scoring.
+    """
+    log.info("%s %s: %d splits in one go", job.dataset, job.method, job.splits)
+    splits = range(job.splits)
+    started = time.perf_counter()
+    models = [Standardised(make_estimator(job, split)) for split in splits]
+    pairs = [_halves(job, data, split, backend)[0] for split in splits]
+    fitted = Standardised.fit_many(models, *zip(*pairs, strict=True))
+    seconds = (time.perf_counter() - started) / job.splits
+    return [_outcome(job, data, split, backend, fitted[split], seconds) for split in splits]
+
+
+def _halves(job: Job, data: Dataset, split: int, backend: str) -> tuple[tuple, tuple]:
+    """Return (X, Y) of the training rows and of the test rows, on the backend."""
+    X, Y = asarray(data.X, backend), asarray(data.Y, backend)
+    train, test = half_split(job.dataset, split, data.X.shape[0])
+    return (take_rows(X, train), take_rows(Y, train)), (take_rows(X, test), take_rows(Y, test))
+
+
+def _outcome(job: Job, data: Dataset, split: int, backend: str, model, seconds: float) -> Outcome:
+    """Score a fitted model, or report the error that stands in its place."""
+    train, test = half_split(job.dataset, split, data.X.shape[0])
     common = (job, split, backend, len(train), len(test))
+    started = time.perf_counter()
+    try:
+        if isinstance(model, Exception):
+            raise model
+        metrics, arrays = _evaluate(job, model, *_halves(job, data, split, backend)[1], split)
+    except FAILURES as error:
+        row = _row(*common, METRIC, np.nan, np.nan, "nats")
+        return Outcome([row | {"status": "failed", "detail": f"{type(error).__name__}: {error}"}])
+    seconds += time.perf_counter() - started
     rows = [
         _row(*common, *metric) | {"seconds": seconds, "dim": data.X.shape[1]} for metric in metrics
     ]
