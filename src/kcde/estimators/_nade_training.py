@@ -170,7 +170,7 @@ def train(
     -------
     Trained
         With F networks and F/pool groups. It does not depend on what else is in the batch, but
-        for rounding.
+        for rounding, which an unstable training enlarges.
     """
     keys = jax.vmap(jax.random.key)(seeds)
 

@@ -40,6 +40,10 @@ class NADE(ConditionalDensity):
     all rows with its number of updates. Where both are given, a tenth of the rows is held out and
     the network is kept as it was when it gave them the largest likelihood.
 
+    At that learning rate the training is unstable where mixtures become narrow (a few rows, many
+    x): within fifty updates rounding errors grow to visible differences, so that another batch
+    may give another network. A tenth of that rate is far less so, but not as published.
+
     An update costs O(batch_size (d_in H + H² + 3 H K d_y)) for H units and K components; a
     density d_y evaluations of the network for each order.
 
