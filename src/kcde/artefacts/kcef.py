@@ -36,7 +36,7 @@ _SLICES = (
     "each model over them, fitted to the training rows of the first run; columns are centred and "
     "in standard deviations (sd) of the training rows. The paper names (x_15, x_16) on parkinsons; "
     "its rule leaves 15 columns, so the last two are shown. The frame is that of the data; the "
-    "samples outside are counted."
+    "samples outside are counted (out)."
 )
 _SLICES_REDUCED = (
     "Reduced at laptop: hyper-parameters of KCEF tuned on 500 rows (paper scale: 2000)."

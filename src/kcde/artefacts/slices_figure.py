@@ -93,7 +93,7 @@ def _name(axes: "Axes", letter: str, dataset: str, method: str, outside: int) ->
         (dataset, {"size": 8}),
         ("data", {"size": 7, **bold}),
         (display(method), {"size": 7, "color": colour, **bold}),
-        (f"({outside} outside)" if outside else "", {"size": 7, "color": colour}),
+        (f"({outside} out)" if outside else "", {"size": 6, "color": colour}),
     ]
     areas = [TextArea(word, textprops=look) for word, look in words if word]
     place = AnchoredOffsetbox(
