@@ -1,4 +1,4 @@
-"""The cost of one KCEF factor of the white-wine data's size after tuning, in Cholesky factorisations.
+"""What one KCEF factor of white wine's size costs after tuning, in Cholesky factorisations.
 
 Run: python benchmarks/solve.py
 """

@@ -8,11 +8,10 @@ standard error, the exact log density's advantage over tuning on all rows, and t
 Run: python benchmarks/tuning_rows.py (ten minutes on one core)
 """
 
+import time
 from pathlib import Path
 
 import timing
-
-import time
 
 import numpy as np
 from scipy import stats
@@ -61,6 +60,4 @@ def measure(selection: str) -> list[dict]:
     ]
 
 
-timing.write(
-    Path(__file__).with_suffix(".csv"), [*measure("gradient"), *measure("likelihood")]
-)
+timing.write(Path(__file__).with_suffix(".csv"), [*measure("gradient"), *measure("likelihood")])
