@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _MARGIN = 0.3
 _ROW, _LANE = 0.36, 0.085  # inches a data set at least, and a method in it
+_FEW, _ROOMY_LANE = 6, 0.15  # so many data sets leave room for a number at the end of every lane
 _HEAD = 0.75  # inches for the legend and the axis
 _IN_A_LINE = 5  # methods that leave room for the marks beside them
 
@@ -41,13 +42,14 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     primary = table[table["metric"] == artefact.metric]
     datasets = list(dict.fromkeys(primary["dataset"]))
     methods = [name for name in artefact.methods if name in set(primary["method"])]
-    row = max(_ROW, _LANE * len(methods))
+    lane = _ROOMY_LANE if len(datasets) <= _FEW else _LANE
+    row = max(_ROW, lane * len(methods))
     height = _HEAD + row * max(len(datasets), 2)
     limits = _limits(primary, artefact.axis)
     with style.figure(style.PAGE, height) as (made, axes):
-        for lane, method in zip(_lanes(len(methods)), methods, strict=True):
+        for offset, method in zip(_lanes(len(methods)), methods, strict=True):
             cells = primary[primary["method"] == method].set_index("dataset").reindex(datasets)
-            _draw_method(axes, np.arange(len(datasets)) + lane, cells, method, limits)
+            _draw_method(axes, np.arange(len(datasets)) + offset, cells, method, limits)
         _dress(axes, datasets, limits, artefact.axis_label)
         _key(made, methods)
         return [*pages, *style.save(made, stem)]

@@ -17,7 +17,7 @@ import numpy as np
 from kcde.arrays import asarray, resolve_backend, take_rows, to_numpy
 from kcde.datasets.loaders import Dataset, load
 from kcde.estimators import Standardised, estimator_class
-from kcde.experiments import scores
+from kcde.experiments import methods, scores
 from kcde.provenance import digest
 from kcde.seeding import rng_of, seed_of
 
@@ -133,19 +133,14 @@ def make_estimator(job: Job, split: int):
     ValueError
         If the class does not know one of the options.
     """
-    cls = estimator_class(job.estimator)
-    known = cls._get_param_names()
-    if unknown := sorted(set(job.options) - set(known)):
-        raise ValueError(
-            f"method {job.method}: {job.estimator} has no option {', '.join(unknown)}; "
-            f"it has {', '.join(known)}"
-        )
-    options = dict(job.options)
-    if "random_state" in known:
-        options["random_state"] = _seed(job.dataset, split)
-    if options.get("selection") == "likelihood" and "tuning_rows" in known:
-        options.setdefault("tuning_rows", job.tuning_rows)
-    return cls(**options)
+    by_likelihood = job.options.get("selection") == "likelihood"
+    return methods.build(
+        job.method,
+        job.estimator,
+        job.options,
+        random_state=_seed(job.dataset, split),
+        tuning_rows=job.tuning_rows if by_likelihood else None,
+    )
 
 
 def _run_in_turn(job: Job, data: Dataset, backend: str) -> list[Outcome]:
@@ -214,7 +209,8 @@ def _outcome(job: Job, data: Dataset, split: int, backend: str, model, seconds: 
         _row(*common, *metric) | {"seconds": seconds, "dim": data.X.shape[1]} for metric in metrics
     ]
     arrays["test_rows"] = test
-    return Outcome(rows, _chosen(model), arrays)
+    chosen = methods.chosen(model.estimator_) | {"dropped": model.dropped_}
+    return Outcome(rows, chosen, arrays)
 
 
 def _evaluate(job: Job, model: Standardised, X, Y, split: int):
@@ -272,15 +268,6 @@ def _row(job, split, backend, n_train, n_test, metric, value, stderr, unit) -> d
 def _seed(dataset: str, split: int) -> int:
     """Return a seed of (data set, split) alone, small enough to survive any CSV reader."""
     return seed_of("split", dataset, split) % 2**32
-
-
-def _chosen(model: Standardised) -> dict:
-    inner = model.estimator_
-    names = [f"{name}_" for name in inner.get_params()] + ["jitter_"]
-    values = {name[:-1]: getattr(inner, name) for name in names if hasattr(inner, name)}
-    return {name: np.asarray(value).tolist() for name, value in values.items()} | {
-        "dropped": model.dropped_
-    }
 
 
 def _info(job: Job, data: Dataset | None, chosen: list, backend: str) -> dict:
