@@ -53,6 +53,8 @@ VARIATIONS: dict[str, str] = {
 }
 """Ending that names a variation of a method to its line: the colour is that of the method."""
 
+_MARKERS = {"-": "o", "--": "s", ":": "^", "-.": "D"}
+
 EXACT = BLACK
 """What is known exactly, as the entropy of made-up data; no method beside it is black."""
 
@@ -91,8 +93,8 @@ def line(method: str) -> dict[str, str]:
 
 
 def marker(method: str) -> str:
-    """Return the marker of a method: a square where its line is broken, so that both tell it."""
-    return "o" if line(method)["linestyle"] == "-" else "s"
+    """Return the marker of a method, one for each line style, so that both tell a variation."""
+    return _MARKERS[line(method)["linestyle"]]
 
 
 @contextmanager

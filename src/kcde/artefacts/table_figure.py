@@ -18,7 +18,9 @@ _MARGIN = 0.3
 _ROW, _LANE = 0.36, 0.085  # inches a data set at least, and a method in it
 _FEW, _ROOMY_LANE = 6, 0.15  # so many data sets leave room for a number at the end of every lane
 _HEAD = 0.75  # inches for the legend and the axis
-_IN_A_LINE = 5  # methods that leave room for the marks beside them
+_IN_A_LINE = 40  # letters of the methods' names that leave room for the marks beside them
+_GLYPHS = {"o": ("●", "○"), "s": ("■", "□"), "^": ("▲", "△"), "D": ("◆", "◇")}
+"""Marker, full and open, as a letter."""
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
@@ -164,17 +166,16 @@ def _key(made, methods: Sequence[str]) -> None:
     """Name the methods in their colours, and say what the marks are, above the axes."""
     from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea, VPacker
 
-    glyphs = {"o": ("●", "○"), "s": ("■", "□")}
     found = list(dict.fromkeys(style.marker(name) for name in methods))
-    ours, theirs = (" ".join(glyphs[name][k] for name in found) for k in (0, 1))
+    ours, theirs = (" ".join(_GLYPHS[name][k] for name in found) for k in (0, 1))
     names = []
     for method in methods:
-        mark = f" {glyphs[style.marker(method)][0]}" if len(found) > 1 else ""
+        mark = f" {_GLYPHS[style.marker(method)][0]}" if len(found) > 1 else ""
         look = {"color": style.line(method)["color"], "weight": "bold"}
         names.append(TextArea(display(method) + mark, textprops=look))
     marks = f"{ours}  ours ± 2 standard errors   |  our median   {theirs}  published"
     said = TextArea(marks, textprops={"color": style.GREY})
-    if len(methods) > _IN_A_LINE:
+    if sum(len(display(name)) for name in methods) > _IN_A_LINE or len(found) > 1:
         lines = [HPacker(children=names, sep=9, pad=0, align="baseline"), said]
         box = VPacker(children=lines, sep=4, pad=0, align="left")
     else:
