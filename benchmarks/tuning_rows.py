@@ -5,7 +5,7 @@ at most 100, 250, 500 and all of them, by gradient and by likelihood; the final 
 all rows, and 4000 new rows are scored. Stated: mean difference to tuning on all rows with its
 standard error, the exact log density's advantage over tuning on all rows, and the time as a ratio.
 
-Run: python benchmarks/tuning_rows.py (ten minutes on one core)
+Run: python benchmarks/tuning_rows.py (three minutes on one core)
 """
 
 import time
