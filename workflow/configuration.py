@@ -76,16 +76,37 @@ def selected(config: Mapping, paper: str, artefact: str, scale: str) -> list[tup
     stand for them, grid data for grid data. Empty for an experiment without data sets.
     """
     wanted = config["artefacts"][paper][artefact]
-    have = config["experiments"][wanted["experiment"]]
+    return pairs(config, wanted["experiment"], scale, wanted)
+
+
+def pairs(
+    config: Mapping, experiment: str, scale: str, wanted: Mapping | None = None
+) -> list[tuple[str, str]]:
+    """Return the (data set, method) pairs that an experiment fits, or those wanted of them.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    experiment
+        A key of `experiments`.
+    scale
+        At `smoke` made-up data sets stand for the others, with every method fitted on any of them.
+    wanted
+        `datasets` and `methods` in an order of its own.
+    """
+    have, wanted = config["experiments"][experiment], wanted or {}
     if "datasets" not in have:
         return []
     datasets = [d for d in wanted.get("datasets", have["datasets"]) if d in have["datasets"]]
     methods = [m for m in wanted.get("methods", have["methods"]) if m in have["methods"]]
-    if scale == "smoke":
-        kinds = {is_grid(dataset) for dataset in datasets}
-        made_up = config["smoke_datasets"][wanted["experiment"]]
-        datasets = [dataset for dataset in made_up if is_grid(dataset) in kinds]
-    return [(dataset, method) for dataset in datasets for method in methods]
+    only = have.get("only", {})
+    fitted = [(d, m) for d in datasets for m in methods if d in only.get(m, datasets)]
+    if scale != "smoke":
+        return fitted
+    kinds = {is_grid(dataset) for dataset in datasets}
+    made_up = [d for d in config["smoke_datasets"][experiment] if is_grid(d) in kinds]
+    return [(d, m) for d in made_up for m in dict.fromkeys(method for _, method in fitted)]
 
 
 def artefacts(config: Mapping, papers: Iterable[str]) -> list[tuple[str, str]]:

@@ -6,8 +6,15 @@ from collections.abc import Mapping
 
 from joints import LARGEST_GRID, is_grid
 
+_TRAINED = "DDE"
+"""The estimator whose number of iterations the scale sets."""
 
-def r_benchmark(config: Mapping, scale: str, method: str) -> str:
+
+_AUTHORS_RATE = 1e-4
+_PATIENCE = 5  # it waits for a fifth of all iterations
+
+
+def r_benchmark(config: Mapping, scale: str, dataset: str, method: str) -> str:
     """Return flags of `run r-benchmark`.
 
     Parameters
@@ -16,11 +23,19 @@ def r_benchmark(config: Mapping, scale: str, method: str) -> str:
         The configuration.
     scale
         `smoke`, `laptop` or `paper`.
+    dataset
+        Where `dataset_options` are looked up.
     method
         A key of `methods`.
     """
-    sizes = _sizes(config, scale, "splits", "importance_samples", "tuning_rows")
-    return _joined(_estimator(config, method) | sizes | {"backend": config["backend"]})
+    chosen, options = config["methods"][method], _options(config, method, dataset)
+    if chosen["estimator"] == _TRAINED:
+        options = _training(config, scale) | options
+    flags = _estimator(config, method, options)
+    flags |= _sizes(config, scale, "splits", "importance_samples", "tuning_rows")
+    if "evaluation" in chosen:
+        flags["evaluation"] = chosen["evaluation"]
+    return _joined(flags | {"backend": config["backend"]})
 
 
 def factors(config: Mapping, scale: str, dataset: str, method: str, nodes: str) -> str:
@@ -36,7 +51,8 @@ def factors(config: Mapping, scale: str, dataset: str, method: str, nodes: str) 
         First and last, `05-08`.
     """
     first, last = map(int, nodes.split("-"))
-    flags = _estimator(config, method) | _graph(config, method)
+    flags = _estimator(config, method, _options(config, method, dataset))
+    flags |= _graph(config, method)
     flags |= _sizes(config, scale, "tuning_rows") | {"backend": config["backend"]}
     return _joined(flags | {"nodes": f"{first}-{last}", **_problem(config, scale, dataset)})
 
@@ -50,7 +66,7 @@ def network(config: Mapping, scale: str, dataset: str, method: str) -> str:
         As above.
     """
     joint = config["experiments"]["joint"]
-    flags = _whole(config, method) | _problem(config, scale, dataset)
+    flags = _whole(config, method, dataset) | _problem(config, scale, dataset)
     flags |= _sizes(config, scale, "tuning_rows")
     if dataset == LARGEST_GRID:
         flags["dims"] = ",".join(map(str, joint["dims"]))
@@ -68,18 +84,33 @@ def exact(config: Mapping, scale: str, dataset: str) -> str:
     return _joined(_problem(config, scale, dataset))
 
 
-def samples(config: Mapping, scale: str, method: str) -> str:
+def samples(config: Mapping, scale: str, dataset: str, method: str) -> str:
     """Return flags of `run samples`.
 
     Parameters
     ----------
-    config, scale, method
+    config, scale, dataset, method
         As above.
     """
-    has_graph = "graph" in config["methods"][method]
-    flags = _estimator(config, method) if has_graph else _whole(config, method)
+    flags = _whole(config, method, dataset)
+    if "graph" in config["methods"][method]:
+        flags = _estimator(config, method, _options(config, method, dataset))
     flags |= _graph(config, method) | _sizes(config, scale, "tuning_rows")
     return _joined(flags | {"seeds": config["scales"]["sample_seeds"][scale]})
+
+
+def planar(config: Mapping, scale: str, dataset: str, method: str) -> str:
+    """Return flags of `run planar`.
+
+    Parameters
+    ----------
+    config, scale, dataset, method
+        As above.
+    """
+    flags = _whole(config, method, dataset) | {"seeds": config["scales"]["planar_seeds"][scale]}
+    if config["methods"][method]["estimator"] == _TRAINED:
+        flags["iterations"] = config["scales"]["planar_iterations"][scale]
+    return _joined(flags)
 
 
 def consistency(config: Mapping, scale: str) -> str:
@@ -99,18 +130,47 @@ def consistency(config: Mapping, scale: str) -> str:
     )
 
 
-def _estimator(config: Mapping, method: str, **more: object) -> dict:
+def estimation_cost(config: Mapping, scale: str) -> str:
+    """Return flags of `run estimation-cost`.
+
+    Parameters
+    ----------
+    config, scale
+        As above.
+    """
+    sizes = config["scales"]
+    return _joined({name: sizes[f"cost_{name}"][scale] for name in ("rows", "dims", "iterations")})
+
+
+def _options(config: Mapping, method: str, dataset: str, *, whole: bool = False) -> dict:
+    """Return constructor arguments: those of a data set over those of all columns at once."""
+    chosen = config["methods"][method]
+    options = chosen.get("options", {}) | (chosen.get("joint_options", {}) if whole else {})
+    return options | chosen.get("dataset_options", {}).get(dataset, {})
+
+
+def _training(config: Mapping, scale: str) -> dict:
+    """Return how long DDE is trained on an R set, and at what rate."""
+    iterations = config["scales"]["dde_iterations"][scale]
+    return {
+        "iterations": iterations,
+        "patience": max(1, iterations // _PATIENCE),
+        "learning_rate": _AUTHORS_RATE * config["scales"]["dde_speed"][scale],
+    }
+
+
+def _estimator(config: Mapping, method: str, options: Mapping) -> dict:
     chosen = config["methods"][method]
     return {
         "estimator": chosen["estimator"],
-        "options": json.dumps(chosen.get("options", {}) | more, sort_keys=True),
+        "options": json.dumps(options, sort_keys=True),
         "variant": chosen["variant"],
     }
 
 
-def _whole(config: Mapping, method: str) -> dict:
+def _whole(config: Mapping, method: str, dataset: str) -> dict:
     """Return the estimator of all columns at once."""
-    return _estimator(config, method, **config["methods"][method].get("joint_options", {}))
+    return _estimator(config, method, _options(config, method, dataset, whole=True))
 
 
 def _graph(config: Mapping, method: str) -> dict:

@@ -1,14 +1,19 @@
 """Names in the configuration and what they refer to."""
 
+import ast
 import difflib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from joints import EXACT, is_grid
 
 _NETWORKS = ("NADE",)
 """Estimators whose one model has all columns, so that a joint density needs no graph."""
+
+_WHOLE = ("r_benchmark", "planar")
+"""Experiments in which y is modelled at once, not column by column."""
 
 
 def dangling(config: Mapping, root: Path, known: Iterable[str]) -> Iterable[str]:
@@ -23,21 +28,24 @@ def dangling(config: Mapping, root: Path, known: Iterable[str]) -> Iterable[str]
     known
         Names of the data sets in the catalogue.
     """
-    known, estimators = list(known), _estimators(root)
+    estimators, data = _estimators(root), _Data(list(known), planar_names(root))
     yield from _unknown("papers", config["papers"], config["artefacts"], "keys of `artefacts`")
     for name, method in config["methods"].items():
-        yield from _unknown(
-            f"methods.{name}.estimator", [method["estimator"]], estimators, "the estimators"
-        )
+        key = f"methods.{name}"
+        yield from _unknown(f"{key}.estimator", [method["estimator"]], estimators, "the estimators")
+        yield from data.unknown(f"{key}.dataset_options", method.get("dataset_options", ()))
     of_one_column = set(estimators) - set(_NETWORKS)
     for key, experiment, choice in _uses(config):
         if experiment not in config["experiments"]:
             keys = "keys of `experiments`"
             yield from _unknown(f"{key}.experiment", [experiment], config["experiments"], keys)
             continue
-        yield from _datasets(f"{key}.datasets", experiment, choice.get("datasets", ()), known)
+        yield from data.unknown(f"{key}.datasets", choice.get("datasets", ()), experiment)
         names = choice.get("methods", ())
         yield from _methods(f"{key}.methods", experiment, names, config["methods"], of_one_column)
+        for method, datasets in choice.get("only", {}).items():
+            yield from _unknown(f"{key}.only", [method], config["methods"], "keys of `methods`")
+            yield from data.unknown(f"{key}.only.{method}", datasets, experiment)
     yield from _dimensions(config["experiments"].get("joint", {}))
 
 
@@ -46,6 +54,11 @@ def nearest(name: object, known: Iterable[str]) -> str:
     lower = {str(candidate).lower(): candidate for candidate in known}
     close = difflib.get_close_matches(str(name).lower(), lower, n=1)
     return f" (did you mean `{lower[close[0]]}`?)" if close else ""
+
+
+def planar_names(root: Path) -> list[str]:
+    """Return the names of the points of the plane that can be drawn, without importing numerics."""
+    return list(_constant(root / "src/kcde/datasets/planar.py", "NAMES"))
 
 
 def _uses(config: Mapping) -> Iterable[tuple[str, str, Mapping]]:
@@ -57,11 +70,23 @@ def _uses(config: Mapping) -> Iterable[tuple[str, str, Mapping]]:
             yield f"artefacts.{paper}.{name}", choice["experiment"], choice
 
 
-def _datasets(key: str, experiment: str, names: Iterable[str], known: list[str]) -> Iterable[str]:
-    if experiment == "r_benchmark":
-        return _unknown(key, names, known, "the catalogue")
-    tables = [name for name in names if not is_grid(name)]
-    return _unknown(key, tables, known, "grid-<n>, and the catalogue")
+class _Data(NamedTuple):
+    """Names of data sets by where they come from."""
+
+    catalogue: list[str]
+    planar: list[str]
+
+    def unknown(self, key: str, names: Iterable[str], experiment: str = "") -> Iterable[str]:
+        """Yield a sentence for each name that an experiment does not know, or none does."""
+        if experiment == "planar":
+            return _unknown(key, names, self.planar, "planar data")
+        if experiment == "r_benchmark":
+            return _unknown(key, names, self.catalogue, "the catalogue")
+        tables = [name for name in names if not is_grid(name)]
+        if experiment:
+            return _unknown(key, tables, self.catalogue, "grid-<n>, and the catalogue")
+        everywhere = [*self.planar, *self.catalogue]
+        return _unknown(key, tables, everywhere, "grid-<n>, planar data, and the catalogue")
 
 
 def _methods(
@@ -73,7 +98,7 @@ def _methods(
         method = methods.get(name)
         if method is None:
             continue
-        if experiment == "r_benchmark" and "graph" in method:
+        if experiment in _WHOLE and "graph" in method:
             yield f"`{key}` names {name!r}, which has a `graph`: it is a joint density"
         needs_graph = experiment == "joint" and method["estimator"] in of_one_column
         if needs_graph and "graph" not in method:
@@ -94,7 +119,9 @@ def _dimensions(joint: Mapping) -> Iterable[str]:
 
 def _estimators(root: Path) -> list[str]:
     """Return the classes that bear the name of their file, read without importing them."""
-    files = sorted((root / "src/kcde/estimators").glob("[!_]*.py"))
+    folder = root / "src/kcde/estimators"
+    helpers = _constant(folder / "__init__.py", "_HELPERS")
+    files = [path for path in sorted(folder.glob("[!_]*.py")) if path.stem not in helpers]
     found = ((path, re.findall(r"^class (\w+)", path.read_text("utf-8"), re.M)) for path in files)
     return [
         name
@@ -102,6 +129,14 @@ def _estimators(root: Path) -> list[str]:
         for name in names
         if name.lower() == path.stem.replace("_", "")
     ]
+
+
+def _constant(path: Path, name: str) -> object:
+    """Return the value of a literal that a module assigns."""
+    for line in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == name:
+            return ast.literal_eval(line.value)
+    raise LookupError(f"{path} assigns no {name}")
 
 
 def _unknown(key: str, names: Iterable[str], known: Iterable[str], where: str) -> Iterable[str]:

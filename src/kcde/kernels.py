@@ -41,6 +41,45 @@ def as_bandwidths(bandwidth, dimension: int, name: str = "bandwidth") -> np.ndar
     return np.broadcast_to(values, (dimension,)).copy()
 
 
+def median_trick(X, scale: float = 1.0, name: str = "X") -> float:
+    """Return the bandwidth σ with σ² = scale × median squared distance between different points.
+
+    exp(-γ|a - b|²) of the code of dde (Dai et al., AISTATS 2019) with γ = 1/2σ². O(n² d) time.
+
+    Parameters
+    ----------
+    X
+        Numpy array, shape (n, d).
+    scale
+        Positive.
+    name
+        What the array is called in an error.
+
+    Returns
+    -------
+    float
+        In the units of X.
+
+    Raises
+    ------
+    ValueError
+        If `scale` is not positive, or all points coincide.
+    """
+    from scipy.spatial.distance import pdist
+
+    if not 0.0 < scale < np.inf:
+        raise ValueError(f"the scale of a bandwidth must be positive and finite; got {scale}")
+    squared = pdist(X, "sqeuclidean")
+    positive = squared[squared > 0.0]
+    if not len(positive):
+        columns = list(range(X.shape[1]))
+        raise ValueError(
+            f"all {len(X)} points of {name} coincide in column(s) {columns}, so that the median "
+            "trick gives a bandwidth of 0: leave the column(s) out, or give a bandwidth"
+        )
+    return float(np.sqrt(scale * np.median(positive)))
+
+
 @dataclass(frozen=True)
 class GaussianKernel:
     """k(a, b) = exp(-Σ_i (a_i - b_i)² / 2σ_i²).

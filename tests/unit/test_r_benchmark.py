@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from kcde.datasets import fetch
+from kcde.datasets.loaders import load
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KCEF, LSCDE, Standardised
 from kcde.experiments import r_benchmark, scores
 from kcde.experiments.r_benchmark import METRIC, Job, half_split, make_estimator, run
+from kcde.seeding import rng_of
 
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.01}
 
@@ -55,8 +57,6 @@ def test_scores_say_what_the_arrays_hold(launch, tmp_path):
 
 
 def test_score_is_that_of_a_standardised_fit_by_hand(launch, smoke):
-    from kcde.datasets.loaders import load
-
     folder, catalogue = smoke
     frame, _ = launch()
     data = load("smoke-linear", folder, catalogue=catalogue)
@@ -161,6 +161,52 @@ def test_unavailable_data_give_rows_that_were_not_run(smoke, tmp_path):
     assert "smoke-linear is unavailable" in frame["detail"][0]
 
 
+def test_the_evaluation_of_dde_draws_like_the_test_half(launch, smoke):
+    from scipy.stats import norm
+
+    folder, catalogue = smoke
+    frame, _ = launch(evaluation="test-half")
+    usual, _ = launch(name="usual")
+    of = {
+        name: one[one.split == 1].set_index("metric") for name, one in [("a", frame), ("b", usual)]
+    }
+    assert of["a"]["value"]["importance_samples"] == 1000
+    data = load("smoke-linear", folder, catalogue=catalogue)
+    train, test = half_split("smoke-linear", 1, len(data.Y))
+    X = (data.X - data.X[train].mean(axis=0)) / data.X[train].std(axis=0)
+    Y = (data.Y - data.Y[train].mean(axis=0)) / data.Y[train].std(axis=0)
+    model = KCEF(**QUICK).fit(X[train], Y[train])
+    centre, spread = Y[test].mean(), Y[test].std()
+    draws = centre + spread * rng_of("importance", "smoke-linear", 1).standard_normal((1000, 1))
+    log_z = [
+        np.log(
+            np.mean(
+                np.exp(model.log_unnormalized(np.repeat(x[None], 1000, axis=0), draws))
+                / norm.pdf(draws[:, 0], centre, spread)
+            )
+        )
+        for x in X[test]
+    ]
+    expected = np.mean(log_z - model.log_unnormalized(X[test], Y[test]))
+    assert of["a"]["value"][METRIC] == pytest.approx(expected, rel=1e-8)
+    # All else is as it is without.
+    exact = f"{METRIC}_quadrature"
+    assert of["a"]["value"][exact] == of["b"]["value"][exact]
+    error = of["a"]["value"][METRIC] - of["a"]["value"][exact]
+    assert of["a"]["value"]["importance_error"] == pytest.approx(error, abs=1e-8)
+
+
+def test_how_a_training_went_is_scored(launch):
+    options = {"iterations": 100, "hidden_units": 4, "latent": 2, "validation": 0, "batch_size": 9}
+    frame, info = launch("DDE", "DDE", options, splits=2, evaluation="test-half")
+    first = frame[frame.split == 0].set_index("metric")["value"]
+    assert first["iterations"] == info["chosen"][0]["iterations"] == 100
+    assert 1 <= first["sampler_effective_sample_size"] <= 1000
+    assert first["mmd2_biased"] > 0
+    assert np.isfinite(first["objective"])
+    assert info["job"]["evaluation"] == "test-half"
+
+
 def test_tuning_rows_concern_the_likelihood_selection_alone():
     job = Job("d", "KCEF-LL", "KCEF", options={"selection": "likelihood"}, tuning_rows=50)
     assert make_estimator(job, 0).tuning_rows == 50
@@ -175,6 +221,11 @@ def test_tuning_rows_concern_the_likelihood_selection_alone():
         ({"splits": 0}, "splits must be at least 1"),
         ({"estimator": "Nothing"}, "there is no estimator 'Nothing'"),
         ({"backend": "torch"}, "backend must be one of"),
+        ({"evaluation": "test"}, "evaluation must be one of training-half, test-half; got 'test'"),
+        (
+            {"estimator": "LSCDE", "options": {}, "evaluation": "test-half"},
+            "LSCDE has no normaliser to draw for",
+        ),
     ],
 )
 def test_wrong_settings_stop_the_job_before_it_starts(launch, tmp_path, change, message):

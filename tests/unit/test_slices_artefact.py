@@ -4,7 +4,7 @@ import joint_scores as made
 import numpy as np
 import pytest
 
-from kcde.artefacts import drawing, registry, slices, slices_figure
+from kcde.artefacts import drawing, registry, scatter_panel, slices
 from kcde.experiments import scores
 
 FIG2, FIG4 = registry.ARTEFACTS["kcef/fig2"], registry.ARTEFACTS["kcef/fig4"]
@@ -61,10 +61,10 @@ def test_samples_outside_the_frame_are_counted(paths):
     frame = slices.build(FIG4, scores.read(paths), paths)
     points = frame[(frame["stat"].isna()) & (frame["panel"] == "red-wine")]
     data, kef = points[points["method"] == "data"], points[points["method"] == "KEF"]
-    limits = [slices_figure._limits(data[name]) for name in "xy"]
-    assert slices_figure._outside(data, limits) == 0
+    limits = [scatter_panel.limits(data[name], 0.06) for name in "xy"]
+    assert scatter_panel.outside(data, limits) == 0
     beyond = (kef["x"] > limits[0][1]) | (kef["y"] > limits[1][1])
-    assert slices_figure._outside(kef, limits) == beyond.sum() > 0
+    assert scatter_panel.outside(kef, limits) == beyond.sum() > 0
 
 
 def test_a_failed_seed_gives_way_to_the_next(paths):

@@ -70,10 +70,10 @@ def test_every_published_method_has_one_colour():
 
 def test_every_method_of_an_artefact_has_a_look_and_a_rule():
     for artefact in registry.ARTEFACTS.values():
-        if artefact.experiment in ("r_benchmark", "joint", "samples"):
+        if artefact.experiment in ("r_benchmark", "joint", "samples", "planar"):
             for name in artefact.methods:
                 assert style.line(name)["color"]
-                assert methods.selection(name, artefact.experiment) or name == "DDE"
+                assert methods.selection(name, artefact.experiment)
 
 
 def test_same_csv_same_bytes_in_another_process(tmp_path):

@@ -9,11 +9,13 @@ import configuration
 import flags
 import joints
 import pytest
+import references
 import yaml
 
 from kcde import published
 from kcde.artefacts import registry
-from kcde.datasets import synthetic
+from kcde.datasets import planar, synthetic
+from kcde.estimators import DDE
 from kcde.experiments import scores
 from kcde.experiments.problems import open_problem
 
@@ -55,7 +57,7 @@ def test_the_default_is_right(config):
             {"methods": {"NADE": {"estimator": "NADA", "variant": "ours"}}},
             ["`methods.NADE.estimator` names 'NADA'", "`NADE`?", "EpsilonKDE, KCEF"],
         ),
-        ({"methods": {"DDE": {"variant": "ours"}}}, ["`methods.DDE` lacks the key `estimator`"]),
+        ({"methods": {"own": {"variant": "ours"}}}, ["`methods.own` lacks the key `estimator`"]),
         (
             {"methods": {"KCEF-F": {"graph": "ful"}}},
             ["`methods.KCEF-F.graph` is 'ful'", "full, markov, or for each column"],
@@ -67,6 +69,34 @@ def test_the_default_is_right(config):
         (
             {"experiments": {"r_benchmark": {"methods": ["KCEF-M"]}}},
             ["`experiments.r_benchmark.methods` names 'KCEF-M'", "has a `graph`"],
+        ),
+        (
+            {"experiments": {"planar": {"methods": ["KCEF-F"]}}},
+            ["`experiments.planar.methods` names 'KCEF-F'", "has a `graph`"],
+        ),
+        (
+            {"experiments": {"planar": {"datasets": ["two_moons"]}}},
+            ["`experiments.planar.datasets` names 'two_moons'", "`two-moons`?", "planar data"],
+        ),
+        (
+            {"experiments": {"planar": {"only": {"KEF": ["geyser"]}}}},
+            ["`experiments.planar.only.KEF` names 'geyser'", "planar data"],
+        ),
+        (
+            {"experiments": {"r_benchmark": {"only": {"DEE": ["geyser"]}}}},
+            ["`experiments.r_benchmark.only` names 'DEE'", "`DDE`?", "keys of `methods`"],
+        ),
+        (
+            {"methods": {"DDE": {"dataset_options": {"geysir": {}}}}},
+            ["`methods.DDE.dataset_options` names 'geysir'", "`geyser`?", "planar data"],
+        ),
+        (
+            {"methods": {"DDE": {"dataset_options": {"geyser": 3}}}},
+            ["`methods.DDE.dataset_options.geyser` is 3", "constructor arguments"],
+        ),
+        (
+            {"methods": {"DDE": {"evaluation": "test"}}},
+            ["`methods.DDE.evaluation` is 'test'", "training-half or test-half"],
         ),
         (
             {"experiments": {"joint": {"methods": ["KCEF"]}}},
@@ -132,7 +162,9 @@ def test_the_configuration_matches_the_papers(config):
             rows = values[(values["paper"] == paper) & (values["artefact"] == name)]
             if not len(rows):  # a figure, of which no number is printed
                 continue
-            assert wanted.get("datasets", []) == list(dict.fromkeys(rows["dataset"]))
+            # Those of the authors' code stand behind those of the text, under its names.
+            shown = [name for name in wanted["datasets"] if not name.endswith("-code")]
+            assert shown == list(dict.fromkeys(rows["dataset"]))
             built = set(rows["method"]) & set(config["methods"])
             assert built <= set(wanted.get("methods", []))
 
@@ -144,7 +176,7 @@ def test_every_artefact_is_drawn(config):
 
 def test_an_artefact_shows_what_its_experiment_selects(config):
     none = {"joint": {"datasets": ["red-wine"], "methods": ["exact"]}}
-    none |= {name: {"methods": ["LSCDE-M"]} for name in ("samples", "similarity")}
+    none |= {name: {"methods": ["LSCDE-M"]} for name in ("samples", "similarity", "planar")}
     chosen = merged(config, {"experiments": {"r_benchmark": {"datasets": ["engel", "cpus"]}}})
     shown = configuration.selected(chosen, "kcef", "table1", "laptop")
     assert shown == [
@@ -153,8 +185,28 @@ def test_an_artefact_shows_what_its_experiment_selects(config):
     smoke = configuration.selected(chosen, "dde", "table2", "smoke")
     assert {dataset for dataset, _ in smoke} == set(config["smoke_datasets"]["r_benchmark"])
     only = merged(config, {"experiments": {"r_benchmark": {"datasets": ["engel"]}, **none}})
-    left = [("kcef", "table1"), ("kcef", "fig3"), ("kcef", "consistency")]
+    left = [("kcef", "table1"), ("kcef", "fig3"), ("kcef", "consistency"), ("dde", "cost")]
     assert configuration.artefacts(only, ["kcef", "dde"]) == left
+
+
+def test_a_method_under_only_is_fitted_on_those_data_sets_alone(config):
+    r_benchmark = configuration.pairs(config, "r_benchmark", "laptop")
+    of_dde = [dataset for dataset, method in r_benchmark if method == "DDE"]
+    assert set(of_dde) == set(config["artefacts"]["dde"]["table2"]["datasets"])
+    assert len(of_dde) == 16
+    assert len([1 for _, method in r_benchmark if method == "LSCDE"]) == 20
+    shown = configuration.selected(config, "dde", "table1", "laptop")
+    assert {"DDE", "KEF"} <= {method for dataset, method in shown if dataset == "ring"}
+    assert {method for dataset, method in shown if dataset == "ring-code"} == {"DDE"}
+    # What stands for all data sets at the small scale stands for these as well.
+    smoke = configuration.pairs(config, "r_benchmark", "smoke")
+    assert {m for _, m in smoke} == set(config["experiments"]["r_benchmark"]["methods"])
+
+
+def test_planar_data_are_those_that_can_be_drawn(config):
+    assert tuple(references.planar_names(ROOT)) == planar.NAMES
+    assert set(config["experiments"]["planar"]["datasets"]) <= set(planar.NAMES)
+    assert set(config["smoke_datasets"]["planar"]) <= set(planar.NAMES)
 
 
 def test_made_up_data_stand_for_their_like(config):
@@ -228,18 +280,70 @@ def test_flags_say_what_the_configuration_says(config):
 
 
 def test_a_network_has_its_joint_options_where_it_has_all_columns(config):
-    alone = words(flags.r_benchmark(config, "laptop", "NADE"))
+    alone = words(flags.r_benchmark(config, "laptop", "geyser", "NADE"))
     assert json.loads(alone["options"]) == {}
     for text in (
         flags.network(config, "laptop", "red-wine", "NADE"),
-        flags.samples(config, "laptop", "NADE"),
+        flags.samples(config, "laptop", "red-wine", "NADE"),
     ):
         assert json.loads(words(text)["options"]) == {"components": 10, "hidden_units": 100}
     assert words(flags.network(config, "laptop", "grid-2000", "NADE"))["dims"] == "2,3,5,10,15,20"
     assert "dims" not in words(flags.network(config, "laptop", "grid-200", "NADE"))
-    sampled = words(flags.samples(config, "laptop", "KCEF-F"))
+    sampled = words(flags.samples(config, "laptop", "red-wine", "KCEF-F"))
     assert (sampled["graph"], sampled["seeds"]) == ("full", "10")
     assert words(flags.consistency(config, "paper")) == {"repetitions": "100", "largest": "6400"}
+    cost = {"rows": "500", "dims": "2", "iterations": "20"}
+    assert words(flags.estimation_cost(config, "smoke")) == cost
+
+
+def test_options_of_a_data_set_go_before_all_others(config):
+    own = {"geyser": {"hidden_units": 4}, "red-wine": {"components": 3}, "grid-60": {"folds": 3}}
+    changes = {name: {"dataset_options": own} for name in ("NADE", "LSCDE-F")}
+    config = merged(config, {"methods": changes})
+
+    def options(text):
+        return json.loads(words(text)["options"])
+
+    assert options(flags.r_benchmark(config, "laptop", "geyser", "NADE")) == {"hidden_units": 4}
+    assert options(flags.r_benchmark(config, "laptop", "engel", "NADE")) == {}
+    both = {"hidden_units": 100, "components": 3}
+    assert options(flags.network(config, "laptop", "red-wine", "NADE")) == both
+    assert options(flags.samples(config, "laptop", "red-wine", "NADE")) == both
+    factors = options(flags.factors(config, "smoke", "grid-60", "LSCDE-F", "01-03"))
+    assert (
+        factors["folds"] == options(flags.samples(config, "smoke", "grid-60", "LSCDE-F"))["folds"]
+    )
+    assert "folds" not in options(flags.samples(config, "smoke", "grid-200", "LSCDE-F"))
+
+
+def test_what_doubly_dual_embedding_is_told(config):
+    said = words(flags.r_benchmark(config, "laptop", "caution", "DDE"))
+    assert said["evaluation"] == "test-half"
+    expected = {"dual_weight": 0.5, "bandwidth_scale": 0.1, "base_std": 3.0, "batch_size": 50}
+    expected |= {"density_weight": 1.0, "regularization": 0.0}
+    expected["iterations"] = config["scales"]["dde_iterations"]["laptop"]
+    assert expected.items() <= json.loads(said["options"]).items()
+    ours = words(flags.r_benchmark(config, "laptop", "caution", "DDE-penalised"))
+    assert "evaluation" not in ours
+    assert not {"density_weight", "regularization"} & set(json.loads(ours["options"]))
+    moons = words(flags.planar(config, "paper", "two-moons", "DDE"))
+    assert (moons["seeds"], moons["iterations"]) == ("10", "20000")
+    options = json.loads(moons["options"])
+    assert (options["base"], options["validation"], options["dual_layers"]) == ("uniform", 0, 3)
+    ring = json.loads(words(flags.planar(config, "paper", "ring", "DDE"))["options"])
+    assert ring["dual_layers"] == 4
+    rival = words(flags.planar(config, "laptop", "ring", "KEF"))
+    assert json.loads(rival["options"]) == {"n_basis": 300}
+    assert "iterations" not in rival
+
+
+def test_methods_of_doubly_dual_embedding_have_known_options(config):
+    known = set(DDE().get_params())
+    for name in ("DDE", "DDE-penalised"):
+        method = config["methods"][name]
+        given = [method.get("options", {}), method["joint_options"]]
+        for options in (*given, *method["dataset_options"].values()):
+            assert set(options) <= known
 
 
 def test_a_new_address_does_not_change_the_data():

@@ -24,6 +24,7 @@ experiments:
   joint: {datasets: [red-wine, grid-2000], methods: [LSCDE-F, exact]}
   samples: {methods: [LSCDE-M]}
   similarity: {methods: [LSCDE-M]}
+  planar: {methods: [KEF]}
 """
 """No artefact shows samples of LSCDE-M, so that none are drawn."""
 
@@ -39,8 +40,10 @@ RUNS = (
     "exact",
     "samples",
     "similarity",
+    "planar",
     "failure-case",
     "consistency",
+    "estimation-cost",
 )
 
 
@@ -64,7 +67,9 @@ def test_the_whole_is_planned(snakemake, config):
     chosen = config["experiments"]["r_benchmark"]
     jobs = planned(snakemake("-n", "--quiet", "reason"))
     count = Counter("/".join(name.split("/")[1:3]) for name in jobs)
-    assert count.pop("laptop/r_benchmark") == len(chosen["datasets"]) * len(chosen["methods"])
+    in_part = [len(chosen["only"][method]) for method in ("DDE", "DDE-penalised")]
+    whole = len(chosen["datasets"]) * (len(chosen["methods"]) - 2)
+    assert count.pop("laptop/r_benchmark") == whole + sum(in_part)
     drawn = [chosen for named in config["artefacts"].values() for chosen in named.values()]
     assert count.pop("laptop/artefacts") == len(drawn)
     shown = {
@@ -75,6 +80,10 @@ def test_the_whole_is_planned(snakemake, config):
     for experiment in ("joint", "samples", "similarity"):
         wanted = sum(name == experiment for name, *_ in shown)
         assert count.pop(f"laptop/{experiment}") == wanted > 0
+    # Of the points of the plane all methods see those of the text, some those of the code.
+    planar = config["experiments"]["planar"]
+    sets, only = planar["datasets"], planar["only"]
+    assert count.pop("laptop/planar") == sum(len(only.get(m, sets)) for m in planar["methods"])
     # Four factors a job; samples take the parameters of the factors of their own method.
     fitted = {
         (dataset, method)
@@ -82,7 +91,7 @@ def test_the_whole_is_planned(snakemake, config):
         if experiment in ("joint", "samples") and "graph" in config["methods"].get(method, {})
     }
     assert count.pop("laptop/factors") == sum(-(-COLUMNS.get(d, 3) // 4) for d, _ in fitted)
-    alone = ["failure_case.csv", "consistency.csv", "scorecard.txt"]
+    alone = ["failure_case.csv", "consistency.csv", "estimation_cost.csv", "scorecard.txt"]
     assert all(count.pop(f"laptop/{name}") == 1 for name in alone)
     assert sum(count.values()) == len(chosen["datasets"]) + 3
     assert all(name.startswith("data/") for name in count)
@@ -101,7 +110,7 @@ def test_samples_need_the_factors_and_aliases_the_file_of_the_data_set(snakemake
 
 
 def test_the_command_line_knows_every_flag(snakemake):
-    done = snakemake("kcef", "-n", "-p", "--quiet", "reason")
+    done = snakemake("kcef", "dde", "-n", "-p", "--quiet", "reason")
     assert done.returncode == 0, done.stderr
     commands = re.findall(r"python -m kcde (run .*?) > ", done.stdout + done.stderr)
     assert {shlex.split(command)[1] for command in commands} == set(RUNS)
@@ -167,10 +176,11 @@ def run_quick(snakemake, *arguments):
 def test_the_tour_announces_draws_and_closes(toured, project):
     done, before = toured
     assert done.stderr.count("kcde: closing summary") == 1
-    assert re.search(r"kcde: 23 jobs \(.*4 r_benchmark.*\), about .* on \d+ cores?", done.stderr)
+    assert re.search(r"kcde: 27 jobs \(.*4 r_benchmark.*\), about .* on \d+ cores?", done.stderr)
     drawn = project / "results/smoke/figures"
     names = ("kcef/table1.md", "kcef/table2.md", "kcef/fig1.png", "kcef/consistency.pdf")
-    for name in (*names, "kcef/fig3.png", "dde/table2.csv", "scorecard.md"):
+    others = ("dde/table1.md", "dde/cost.png", "dde/table2.csv", "scorecard.md")
+    for name in (*names, "kcef/fig3.png", *others):
         assert (drawn / name).is_file()
     assert contents(project / "figures") == before
     assert not (project / "data").exists()
@@ -183,10 +193,12 @@ def test_the_scores_keep_their_schema(toured, project):
         *project.glob("results/smoke/r_benchmark/*/*.csv"),
         *project.glob("results/smoke/factors/*/*/*.csv"),
         *project.glob("results/smoke/joint/*/*.csv"),
+        *project.glob("results/smoke/planar/*/*.csv"),
         project / "results/smoke/failure_case.csv",
         project / "results/smoke/consistency.csv",
+        project / "results/smoke/estimation_cost.csv",
     ]
-    assert len(paths) == 4 + 2 + 3 + 2
+    assert len(paths) == 4 + 2 + 3 + 1 + 3
     for path in paths:
         for row in json.loads(scores.read([path]).to_json(orient="records")):
             wrong = [error.message for error in validator.iter_errors(row)]

@@ -18,6 +18,7 @@ import configuration
 import flags
 import joints
 import planning
+import references
 from kcde import provenance, summary
 
 try:
@@ -34,7 +35,9 @@ THREADS = config["blas_threads"]
 MALLOC = 2**30
 SMOKE_MIRROR = "results/smoke/mirror"
 MADE_UP = sorted({name for names in config["smoke_datasets"].values() for name in names})
+PLANAR = references.planar_names(ROOT)
 GRAPHS = [name for name, method in config["methods"].items() if "graph" in method]
+COSTED = [provenance.estimator_module(name) for name in ("DDE", "KCEF", "KEF")]
 NETWORKS = [name for name in config["methods"] if name not in GRAPHS]
 # One word a run, the same wherever this run asks for it.
 ATTEMPT = f"{time.time_ns()}"
@@ -56,7 +59,7 @@ shell.prefix(
 
 wildcard_constraints:
     scale="|".join(configuration.SCALES),
-    dataset="|".join(map(re.escape, [*CATALOGUE, *MADE_UP])) + "|grid-[0-9]+",
+    dataset="|".join(map(re.escape, [*CATALOGUE, *MADE_UP, *PLANAR])) + "|grid-[0-9]+",
     method="|".join(map(re.escape, config["methods"])),
     nodes="[0-9]+-[0-9]+",
     paper="|".join(map(re.escape, config["artefacts"])),
@@ -157,20 +160,18 @@ def scores_of(scale, paper, artefact):
 
 
 def all_scores(scale):
-    """Every score table that the chosen papers show, and the whole of r_benchmark if one does."""
+    """Every score table that the chosen papers show, and all of r_benchmark if one shows some."""
     shown = [
         path
         for paper, artefact in configuration.artefacts(config, config["papers"])
         for path in scores_of(scale, paper, artefact)
     ]
-    chosen, used = config["experiments"]["r_benchmark"], "r_benchmark"
+    used = "r_benchmark"
     if not any(path.startswith(f"results/{scale}/{used}/") for path in shown):
         return shown
-    datasets = config["smoke_datasets"][used] if scale == "smoke" else chosen["datasets"]
     others = [
         f"results/{scale}/{used}/{dataset}/{method}.csv"
-        for dataset in datasets
-        for method in chosen["methods"]
+        for dataset, method in configuration.pairs(config, used, scale)
     ]
     return list(dict.fromkeys([*shown, *others]))
 

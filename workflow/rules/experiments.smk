@@ -19,7 +19,7 @@ rule r_benchmark:
     params:
         code=code_of("kcde.experiments.r_benchmark"),
         data=data_digest,
-        options=lambda w: flags.r_benchmark(config, w.scale, w.method),
+        options=lambda w: flags.r_benchmark(config, w.scale, w.dataset, w.method),
         places=raw_data,
     shell:
         "python -m kcde run r-benchmark --dataset {wildcards.dataset} --method {wildcards.method}"
@@ -61,3 +61,23 @@ rule consistency:
         options=lambda w: flags.consistency(config, w.scale),
     shell:
         "python -m kcde run consistency {params.options} --out {output.scores} > {log} 2>&1"
+
+
+# Every fit is a process of its own with one numerical thread, one after another.
+rule estimation_cost:
+    output:
+        scores="results/{scale}/estimation_cost.csv",
+        info="results/{scale}/estimation_cost.json",
+        arrays="results/{scale}/estimation_cost.npz",
+    log:
+        "results/logs/{scale}/estimation_cost.log",
+    benchmark:
+        "results/benchmarks/{scale}/estimation_cost.tsv"
+    conda:
+        ENVIRONMENT
+    threads: THREADS
+    params:
+        code=provenance.digest("kcde.experiments.estimation_cost", *COSTED),
+        options=lambda w: flags.estimation_cost(config, w.scale),
+    shell:
+        "python -m kcde run estimation-cost {params.options} --out {output.scores} > {log} 2>&1"

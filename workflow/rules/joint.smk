@@ -116,7 +116,7 @@ rule samples:
     params:
         code=code_of("kcde.experiments.samples"),
         data=data_digest,
-        options=lambda w: flags.samples(config, w.scale, w.method),
+        options=lambda w: flags.samples(config, w.scale, w.dataset, w.method),
         places=raw_data,
         chosen=chosen_flag,
     shell:

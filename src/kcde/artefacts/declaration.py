@@ -67,6 +67,11 @@ def no_remarks(frame: pd.DataFrame) -> list[str]:
     return []
 
 
+def as_they_are(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the scores: the default of `Artefact.measure`."""
+    return scores
+
+
 @dataclass(frozen=True)
 class Artefact:
     """A table or figure of a paper.
@@ -95,6 +100,14 @@ class Artefact:
     spread_over_splits
         Whether the published spread is a standard deviation over splits, so that it has a standard
         error.
+    shown_as
+        Name to (method, metric): further columns of a table, each a metric of a method that stands
+        where the others have the primary one. A method's own name replaces its primary metric.
+    further
+        Metrics that a table's page shows below the primary one, each with the words above it.
+    measure
+        Maps (scores, files) to the scores with those added that follow from the arrays beside the
+        files; `build` and the deciders see them.
     trial
         What is repeated, in one word: a split, a run, a seed.
     axis, axis_label
@@ -115,6 +128,9 @@ class Artefact:
     metric: str = ""
     methods: tuple[str, ...] = ()
     spread_over_splits: bool = False
+    shown_as: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    further: Mapping[str, str] = field(default_factory=dict)
+    measure: Callable[[pd.DataFrame, list[Path]], pd.DataFrame] = as_they_are
     trial: str = "split"
     axis: tuple[float, float] = (-3.0, 4.5)
     axis_label: str = "negative log-likelihood of standardised y (nats); lower is better"

@@ -52,6 +52,7 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
     absent = scores[scores["status"] == "not-run"]
     if len(absent):
         return _not_regenerated(artefact, absent)
+    scores = artefact.measure(scores, files)
     frame = artefact.build(artefact, scores, files)
     decisions = claims.decide(artefact, scores)
     path = _stem(artefact, into).with_suffix(".csv")

@@ -19,6 +19,14 @@ def number(value: float) -> str:
     return (f"{value:.0f}" if abs(value) < 1e5 else f"{value:.1e}").replace("-", "−")
 
 
+def significant(value: float) -> str:
+    """Return a value with three significant digits, `–` for NaN."""
+    if math.isnan(value):
+        return "–"
+    text = f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+    return text.replace("-", "−")
+
+
 def probability(value: float) -> str:
     """Return a p-value: two decimals where they say enough, else two digits; `–` for NaN."""
     if math.isnan(value):

@@ -102,22 +102,27 @@ def normaliser(table: pd.DataFrame) -> list[str]:
     """
     sentences = []
     draws = table[table["metric"] == "importance_samples"]
-    if len(draws):
-        counts = sorted({f"{value:.0f}" for value in draws["mean"]}, key=int)
-        # A variation of a method (KCEF-LL) has its name before the dash.
-        methods = dict.fromkeys(name.split("-")[0] for name in draws["method"])
+    errors = table[table["metric"] == "importance_error"].dropna(subset="mean")
+    # A variation of a method (KCEF-LL) has its name before the dash.
+    for method in dict.fromkeys(name.split("-")[0] for name in draws["method"]):
+        counts = sorted({f"{value:.0f}" for value in _of(draws, method)["mean"]}, key=int)
         sentences.append(
-            f"{' and '.join(methods)}'s normaliser is computed by importance sampling with "
+            f"{method}'s normaliser is computed by importance sampling with "
             f"{' or '.join(counts)} draws."
         )
-    errors = table[table["metric"] == "importance_error"].dropna(subset="mean")
-    if len(errors):
-        worst = errors.loc[errors["mean"].abs().idxmax()]
+        if not len(own := _of(errors, method)):
+            continue
+        worst = own.loc[own["mean"].abs().idxmax()]
         sentences.append(
             "Against quadrature the mean over splits differs by at most "
             f"{abs(worst['mean']):.2g} nats ({worst['dataset']}, {display(worst['method'])})."
         )
     return sentences
+
+
+def _of(table: pd.DataFrame, method: str) -> pd.DataFrame:
+    """Return the rows of a method and of its variations."""
+    return table[table["method"].map(lambda name: name.split("-")[0]) == method]
 
 
 class _Duel:

@@ -6,11 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts import scatter
 from kcde.artefacts.declaration import FIGURE_COLUMNS, Artefact, Decision
 from kcde.artefacts.repeats import splits
-
-DATA = "data"
-"""The method under which the rows of the data set stand."""
+from kcde.artefacts.scatter import DATA
 
 SHOWN = 1000
 """Points of each kind in a panel, as published."""
@@ -136,10 +135,10 @@ def _data(dataset: str, path: Path) -> list[dict]:
     rows = []
     for axis, place in zip("xy", pair, strict=True):
         label = f"{info['columns'][place - 1]}, $x_{{{place}}}$"
-        rows.append(_row(dataset, DATA, series=label, stat=f"{axis}_label"))
+        rows.append(scatter.row(dataset, DATA, series=label, stat=f"{axis}_label"))
     with np.load(path.with_suffix(".npz")) as arrays:
         points = arrays["reference"][0][:, [place - 1 for place in pair]]
-    return [*rows, *_points(dataset, DATA, "", points)]
+    return [*rows, *scatter.points(dataset, DATA, "", points, SHOWN)]
 
 
 def _samples(dataset: str, path: Path, scores: pd.DataFrame) -> list[dict]:
@@ -150,21 +149,11 @@ def _samples(dataset: str, path: Path, scores: pd.DataFrame) -> list[dict]:
     with np.load(path.with_suffix(".npz")) as arrays:
         drawn = arrays["samples"][:, :, [place - 1 for place in pair]]
     complete = drawn[np.isfinite(drawn).all(axis=(1, 2))]  # seeds that did not fail
-    rows = _points(dataset, method, variant, complete[0]) if len(complete) else []
+    rows = scatter.points(dataset, method, variant, complete[0], SHOWN) if len(complete) else []
     for metric, summary in (DIAGNOSTICS | dict.fromkeys(ERRORS, "median")).items():
         values = splits(here, dataset, method, variant, metric).dropna()
         if len(values):
             value = values.agg(summary)
-            rows.append(_row(dataset, method, variant, y=value, stat=metric, n=len(values)))
+            stated = {"y": value, "stat": metric, "n": len(values)}
+            rows.append(scatter.row(dataset, method, variant, **stated))
     return rows
-
-
-def _points(dataset: str, method: str, variant: str, points: np.ndarray) -> list[dict]:
-    """Return at most `SHOWN` points, evenly spread over the order in which they were drawn."""
-    chosen = np.linspace(0, len(points) - 1, min(SHOWN, len(points))).astype(int)
-    n = len(chosen)
-    return [_row(dataset, method, variant, x=x, y=y, n=n) for x, y in points[chosen]]
-
-
-def _row(panel: str, method: str, variant: str = "", **rest) -> dict:
-    return {"panel": panel, "kind": "scatter", "method": method, "variant": variant, **rest}

@@ -50,6 +50,7 @@ VARIATIONS: dict[str, str] = {
     "-constrained": "--",
     "-isotropic": ":",
     "-penalised": "-.",
+    "-quadrature": ":",
 }
 """Ending that names a variation of a method to its line: the colour is that of the method."""
 
@@ -110,12 +111,29 @@ def figure(
     columns, rows
         Panels side by side, and above each other.
     **options
-        For `matplotlib.pyplot.subplots`.
+        For `matplotlib.figure.Figure.subplots`.
 
     Yields
     ------
     tuple
-        Figure, and axes as `matplotlib.pyplot.subplots` gives them.
+        Figure, and axes as `matplotlib.figure.Figure.subplots` gives them.
+    """
+    with page(width, height) as made:
+        yield made, made.subplots(rows, columns, **options)
+
+
+@contextmanager
+def page(width: float, height: float) -> Iterator["Figure"]:
+    """Yield a new figure without axes under the common style, and close it afterwards.
+
+    Parameters
+    ----------
+    width, height
+        In inches; `COLUMN` or `PAGE` wide.
+
+    Yields
+    ------
+    matplotlib.figure.Figure
     """
     import matplotlib
 
@@ -123,11 +141,9 @@ def figure(
     import matplotlib.pyplot as plt
 
     with plt.rc_context(_RC):
-        made, axes = plt.subplots(
-            rows, columns, figsize=(width, height), layout="constrained", **options
-        )
+        made = plt.figure(figsize=(width, height), layout="constrained")
         try:
-            yield made, axes
+            yield made
         finally:
             plt.close(made)
 
@@ -135,6 +151,33 @@ def figure(
 def panel_title(axes: "Axes", letter: str, text: str) -> None:
     """Write a panel's letter, "" for a panel alone, and what it shows above its left edge."""
     axes.set_title(f"$\\bf{{{letter}}}$  {text}" if letter else text, loc="left")
+
+
+def above(made: "Figure", box) -> None:
+    """Write something in the upper left corner of a figure, and keep its panels below.
+
+    Parameters
+    ----------
+    made
+        A figure made under `figure` or `page`.
+    box
+        A matplotlib `OffsetBox`.
+    """
+    from matplotlib.offsetbox import AnchoredOffsetbox
+
+    place = AnchoredOffsetbox(
+        loc="upper left",
+        child=box,
+        frameon=False,
+        pad=0,
+        borderpad=0.3,
+        bbox_to_anchor=(0.0, 1.0),
+        bbox_transform=made.transFigure,
+    )
+    place.set_in_layout(False)
+    made.add_artist(place)
+    below = place.get_window_extent(made.canvas.get_renderer()).y0 / made.bbox.height
+    made.get_layout_engine().set(rect=(0.0, 0.0, 1.0, below))
 
 
 def save(made: "Figure", stem: Path) -> list[Path]:

@@ -1,6 +1,6 @@
 """A table of negative log-likelihoods as a picture: ours beside the published value."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 _MARGIN = 0.3
 _ROW, _LANE = 0.36, 0.085  # inches a data set at least, and a method in it
 _FEW, _ROOMY_LANE = 6, 0.15  # so many data sets leave room for a number at the end of every lane
+_MANY, _NARROW_LANE = 6, 0.075  # more methods than this share the height of a page
 _HEAD = 0.75  # inches for the legend and the axis
 _IN_A_LINE = 40  # letters of the methods' names that leave room for the marks beside them
+_NAMES = 6  # methods named in a line of their own
 _GLYPHS = {"o": ("●", "○"), "s": ("■", "□"), "^": ("▲", "△"), "D": ("◆", "◇")}
 """Marker, full and open, as a letter."""
 
@@ -40,26 +42,47 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     list of pathlib.Path
         The files written.
     """
-    pages = table_page.write(artefact, table, stem)
+    return [*table_page.write(artefact, table, stem), *picture(artefact, table, stem)]
+
+
+def picture(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the primary metric of a table to `<stem>.png` and `<stem>.pdf`.
+
+    Parameters
+    ----------
+    artefact
+        Gives the metric, the order of the methods and the axis.
+    table
+        As `kcde.artefacts.tables.read` returns it.
+    stem
+        Path without suffix.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The two files.
+    """
     primary = table[table["metric"] == artefact.metric]
     datasets = list(dict.fromkeys(primary["dataset"]))
     methods = [name for name in artefact.methods if name in set(primary["method"])]
-    lane = _ROOMY_LANE if len(datasets) <= _FEW else _LANE
+    lane = _NARROW_LANE if len(methods) > _MANY else _LANE
+    lane = _ROOMY_LANE if len(datasets) <= _FEW else lane
     row = max(_ROW, lane * len(methods))
     height = _HEAD + row * max(len(datasets), 2)
     limits = _limits(primary, artefact.axis)
     with style.figure(style.PAGE, height) as (made, axes):
-        for offset, method in zip(_lanes(len(methods)), methods, strict=True):
+        for offset, method in zip(lanes(len(methods)), methods, strict=True):
             cells = primary[primary["method"] == method].set_index("dataset").reindex(datasets)
             _draw_method(axes, np.arange(len(datasets)) + offset, cells, method, limits)
         _dress(axes, datasets, limits, artefact.axis_label)
-        _key(made, methods)
-        return [*pages, *style.save(made, stem)]
+        _key(axes, methods, answered(primary))
+        return style.save(made, stem)
 
 
-def _lanes(count: int) -> np.ndarray:
+def lanes(count: int) -> np.ndarray:
     """Return vertical offsets that keep the methods of one data set apart."""
-    return np.linspace(-0.3, 0.3, count) if count > 1 else np.zeros(count)
+    reach = 0.36 if count > _MANY else 0.3
+    return np.linspace(-reach, reach, count) if count > 1 else np.zeros(count)
 
 
 def _limits(primary: pd.DataFrame, widest: tuple[float, float]) -> tuple[float, float]:
@@ -162,28 +185,12 @@ def _dress(axes: "Axes", datasets: Sequence[str], limits: tuple[float, float], l
     axes.set_xlabel(label)
 
 
-def _key(made, methods: Sequence[str]) -> None:
-    """Name the methods in their colours, and say what the marks are, above the axes."""
-    from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea, VPacker
+def _key(axes: "Axes", methods: Sequence[str], answered: Collection[str]) -> None:
+    from matplotlib.offsetbox import AnchoredOffsetbox
 
-    found = list(dict.fromkeys(style.marker(name) for name in methods))
-    ours, theirs = (" ".join(_GLYPHS[name][k] for name in found) for k in (0, 1))
-    names = []
-    for method in methods:
-        mark = f" {_GLYPHS[style.marker(method)][0]}" if len(found) > 1 else ""
-        look = {"color": style.line(method)["color"], "weight": "bold"}
-        names.append(TextArea(display(method) + mark, textprops=look))
-    marks = f"{ours}  ours ± 2 standard errors   |  our median   {theirs}  published"
-    said = TextArea(marks, textprops={"color": style.GREY})
-    if sum(len(display(name)) for name in methods) > _IN_A_LINE or len(found) > 1:
-        lines = [HPacker(children=names, sep=9, pad=0, align="baseline"), said]
-        box = VPacker(children=lines, sep=4, pad=0, align="left")
-    else:
-        box = HPacker(children=[*names, said], sep=9, pad=0, align="baseline")
-    axes = made.axes[0]
     place = AnchoredOffsetbox(
         loc="lower left",
-        child=box,
+        child=key(methods, answered),
         frameon=False,
         pad=0,
         borderpad=0.2,
@@ -191,3 +198,46 @@ def _key(made, methods: Sequence[str]) -> None:
         bbox_transform=axes.transAxes,
     )
     axes.add_artist(place)
+
+
+def answered(table: pd.DataFrame) -> set[str]:
+    """Return the methods beside which a published number stands."""
+    return set(table.loc[table["published_mean"].notna(), "method"])
+
+
+def key(methods: Sequence[str], answered: Collection[str]):
+    """Return a matplotlib box that names methods in their colours, and says what the marks are.
+
+    Parameters
+    ----------
+    methods
+        In their order.
+    answered
+        Those beside which a published number stands.
+
+    Returns
+    -------
+    matplotlib.offsetbox.PackerBase
+    """
+    from matplotlib.offsetbox import HPacker, TextArea, VPacker
+
+    ours, theirs = _glyphs(methods, 0), _glyphs([m for m in methods if m in answered], 1)
+    several = len(set(map(style.marker, methods))) > 1
+    names = []
+    for method in methods:
+        mark = f" {_GLYPHS[style.marker(method)][0]}" if several else ""
+        look = {"color": style.line(method)["color"], "weight": "bold"}
+        names.append(TextArea(display(method) + mark, textprops=look))
+    marks = f"{ours}  ours ± 2 standard errors   |  our median"
+    marks += f"   {theirs}  published" if theirs else ""
+    said = TextArea(marks, textprops={"color": style.GREY})
+    if not several and sum(len(display(name)) for name in methods) <= _IN_A_LINE:
+        return HPacker(children=[*names, said], sep=9, pad=0, align="baseline")
+    rows = [names[k : k + _NAMES] for k in range(0, len(names), _NAMES)]
+    lines = [HPacker(children=row, sep=9, pad=0, align="baseline") for row in rows]
+    return VPacker(children=[*lines, said], sep=4, pad=0, align="left")
+
+
+def _glyphs(methods: Sequence[str], which: int) -> str:
+    """Return the markers of some methods, each once, as full (0) or open (1) letters."""
+    return " ".join(dict.fromkeys(_GLYPHS[style.marker(name)][which] for name in methods))

@@ -10,17 +10,33 @@ from kcde import published
 from kcde.artefacts import verdicts
 from kcde.artefacts.causes import explain
 from kcde.artefacts.declaration import Artefact
-from kcde.artefacts.markdown import count_of, number, pipe_table, probability, selections
+from kcde.artefacts.markdown import (
+    count_of,
+    number,
+    pipe_table,
+    probability,
+    selections,
+    significant,
+)
 from kcde.artefacts.methods import column_title, display
 from kcde.files import atomic
 
-MARKS = {"reproduced": "✓", "better": "▲", "worse": "▼", "different": "≠", "published-na": ""}
+MARKS = {
+    "reproduced": "✓",
+    "better": "▲",
+    "worse": "▼",
+    "different": "≠",
+    "published-na": "",
+    "not-run": "",  # a time whose counterpart is missing
+}
 """Verdict to the sign behind the published value."""
 
 LOWEST, HIGHEST = "p_value_lowest", "p_value_highest"
 """Metrics of a table of p-values: the ends of their range over the seeds."""
 
-_MEDIAN_SHOWN = 0.1  # nats between mean and median from which the median is worth its place
+# What lies between mean and median from which the median is worth its place: nats, and otherwise
+# this share of the mean.
+_MEDIAN_SHOWN = 0.1
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
@@ -47,7 +63,8 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
         *selections(artefact, primary["method"]),
         _grid(table, artefact.metric),
         " ".join(_legend(artefact, primary)),
-        *_against_published(artefact, primary),
+        *_further(artefact, table),
+        *_against_published(artefact, table),
     ]
     path = stem.with_suffix(".md")
     with atomic(path) as temporary:
@@ -57,7 +74,12 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
 
 def _by_side(metric: str) -> bool:
     """Whether a metric is a p-value."""
-    return verdicts.RULES[metric].kind == "side"
+    return _kind(metric) == "side"
+
+
+def _kind(metric: str) -> str:
+    """Return how a metric is judged, "" for one that is not."""
+    return verdicts.RULES[metric].kind if metric in verdicts.RULES else ""
 
 
 def _shown(artefact: Artefact, primary: pd.DataFrame) -> str:
@@ -67,6 +89,22 @@ def _shown(artefact: Artefact, primary: pd.DataFrame) -> str:
     unit = primary["unit"].iloc[0]
     ending = f", in {unit}; lower is better." if unit else "."
     return f"Shown: mean ± standard deviation over {over}{ending}"
+
+
+def _further(artefact: Artefact, table: pd.DataFrame) -> list[str]:
+    """Return the grids of the further metrics, each under its words."""
+    parts = []
+    for metric, words in artefact.further.items():
+        shown = table[table["metric"] == metric]
+        if not len(shown):
+            continue
+        parts += [f"{words}:", _grid(table, metric)]
+        if _kind(metric) == "ratio" and (shown["verdict"] != "").any():
+            parts.append(
+                "Published: ✓ the ratio of the methods is within a factor of two of the published "
+                "one, or farther in its direction; ≠ it is not."
+            )
+    return parts
 
 
 def _grid(table: pd.DataFrame, metric: str) -> str:
@@ -105,21 +143,27 @@ def _ours(row: pd.Series, ends: tuple[float, float] | None) -> str:
         text = probability(row["mean"])
         text += f" ({probability(ends[0])} … {probability(ends[1])})" if ends else ""
     else:
-        text = _nats(row)
+        text = _mean(row)
     if row["failed"]:
         text += f" †{row['failed']}"
     return text
 
 
-def _nats(row: pd.Series) -> str:
-    text = number(row["mean"])
+def _mean(row: pd.Series) -> str:
+    text = _value(row, "mean")
     if not math.isnan(row["std"]):
-        text += f" ± {number(row['std'])}"
+        text += f" ± {_value(row, 'std')}"
     if row["best"]:
         text = f"**{text}**"
-    if abs(row["mean"] - row["median"]) > _MEDIAN_SHOWN:
-        text += f" ({number(row['median'])})"
+    if _median_tells(row):
+        text += f" ({_value(row, 'median')})"
     return text
+
+
+def _median_tells(row: pd.Series) -> bool:
+    """Whether the median is far enough from the mean to be shown."""
+    least = _MEDIAN_SHOWN * (1.0 if row["unit"] == "nats" else abs(row["mean"]))
+    return abs(row["mean"] - row["median"]) > least
 
 
 def _theirs(row: pd.Series) -> str:
@@ -129,13 +173,15 @@ def _theirs(row: pd.Series) -> str:
         return "N/A"
     text = _value(row, "published_mean")
     if not math.isnan(row["published_std"]):
-        text += f" ± {number(row['published_std'])}"
+        text += f" ± {_value(row, 'published_std')}"
     return f"{text} {MARKS[row['verdict']]}".strip()
 
 
 def _value(row: pd.Series | dict, column: str) -> str:
     """Return a number of a row in the words of its metric."""
-    return (probability if _by_side(row["metric"]) else number)(row[column])
+    if _by_side(row["metric"]):
+        return probability(row[column])
+    return (number if row["unit"] == "nats" else significant)(row[column])
 
 
 def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
@@ -151,26 +197,29 @@ def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
         f"**Bold**: no failed {trial}, and the lowest mean of the row or not told from it by a "
         f"two-sided paired t-test over the {trial}s at 5%."
     )
-    if ((primary["mean"] - primary["median"]).abs() > _MEDIAN_SHOWN).any():
+    nats = set(primary["unit"]) == {"nats"}
+    if primary.apply(_median_tells, axis=1).any():
+        far = f"{_MEDIAN_SHOWN}" if nats else f"{_MEDIAN_SHOWN:.0%} of it"
         notes.append(
-            f"In parentheses: the median over {trial}s, where it is more than {_MEDIAN_SHOWN} from "
-            "the mean."
+            f"In parentheses: the median over {trial}s, where it is more than {far} from the mean."
         )
     if primary["failed"].any():
+        beyond = f" or above {verdicts.LIMIT_NATS:.0f} nats (kept in them)" if nats else ""
         notes.append(
-            f"†k: k {trial}s failed, that is, were not finite (left out of mean and deviation) or "
-            f"above {verdicts.LIMIT_NATS:.0f} nats (kept in them)."
+            f"†k: k {trial}s failed, that is, were not finite (left out of mean and deviation)"
+            f"{beyond}."
         )
     if answered:
+        floor = "0.05 nats" if nats else "10% of it"
         notes.append(
-            "Published: ✓ reproduced, that is, our mean within max(0.05 nats, two standard errors) "
+            f"Published: ✓ reproduced, that is, our mean within max({floor}, two standard errors) "
             f"and at most 5% of the {trial}s failed; ▲ ours better; ▼ ours worse."
         )
     return notes
 
 
-def _against_published(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
-    answered = primary[primary["verdict"] != ""]
+def _against_published(artefact: Artefact, table: pd.DataFrame) -> list[str]:
+    answered = table[table["verdict"] != ""]
     if not len(answered):
         return []
     parts = ["## Against the published numbers", _counts(answered)]
@@ -185,17 +234,21 @@ def _against_published(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
 def _counts(answered: pd.DataFrame) -> str:
     kinds = [kind for kind in MARKS if (answered["verdict"] == kind).any()]
     rows = []
-    for method in dict.fromkeys(answered["method"]):
-        counts = Counter(answered.loc[answered["method"] == method, "verdict"])
-        rows.append([display(method), *(str(counts[kind]) for kind in kinds)])
+    several = answered["metric"].nunique() > 1
+    for (metric, method), cells in answered.groupby(["metric", "method"], sort=False):
+        counts = Counter(cells["verdict"])
+        said = display(method) + (f", {metric.replace('_', ' ')}" if several else "")
+        rows.append([said, *(str(counts[kind]) for kind in kinds)])
     return pipe_table(["method", *(kind.replace("-na", " N/A") for kind in kinds)], rows)
 
 
 def _missing(artefact: Artefact, answered: pd.DataFrame) -> str:
     values = published.values()
     here = values[(values["paper"] == artefact.paper) & (values["artefact"] == artefact.name)]
-    done = set(zip(answered["dataset"], answered["method"], strict=True))
-    rest = Counter(row.method for row in here.itertuples() if (row.dataset, row.method) not in done)
+    cell = ["dataset", "method", "metric"]
+    done = set(answered[cell].itertuples(index=False, name=None))
+    wanted = here[cell].itertuples(index=False, name=None)
+    rest = Counter(each[1] for each in wanted if each not in done)
     if not rest:
         return ""
     listed = ", ".join(f"{display(name)} ({count})" for name, count in rest.items())

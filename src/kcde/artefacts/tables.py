@@ -46,6 +46,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
         If a split occurs twice in a cell, or no score has the primary metric.
     """
     _check(artefact, scores)
+    scores = _shown_as(artefact, scores)
     order = _order(artefact, scores)
     rows = []
     for (dataset, method, variant, metric), cell in scores.groupby(_KEYS, sort=False):
@@ -135,6 +136,24 @@ def _check(artefact: Artefact, scores: pd.DataFrame) -> None:
             f"split {first['split']} of {first['dataset']}, {first['method']} occurs twice in the "
             f"scores of {artefact.key}: give each score file once"
         )
+
+
+def _shown_as(artefact: Artefact, scores: pd.DataFrame) -> pd.DataFrame:
+    """Return scores with the metrics that the table shows as methods, `Artefact.shown_as`."""
+    for name, (method, metric) in artefact.shown_as.items():
+        own = scores[scores["method"] == method]
+        values, primary = (own[own["metric"] == each] for each in (metric, artefact.metric))
+        # A split whose fit failed has a row of the primary metric and no other.
+        key = ["dataset", "split"]
+        known = pd.MultiIndex.from_frame(values[key])
+        lost = ~pd.MultiIndex.from_frame(primary[key]).isin(known) & (primary["status"] != "ok")
+        shown = pd.concat([values, primary[lost]]).assign(method=name, metric=artefact.metric)
+        if name == method:
+            scores = scores.drop(primary.index)
+        else:
+            shown = shown.assign(variant="ours")
+        scores = pd.concat([scores, shown], ignore_index=True)
+    return scores
 
 
 def _order(artefact: Artefact, scores: pd.DataFrame) -> tuple[dict[str, int], dict[str, int]]:

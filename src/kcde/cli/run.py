@@ -1,11 +1,11 @@
-"""Commands that run one job: `run r-benchmark`, `run failure-case`."""
+"""Commands that run one job, each with its own families of `run` beside."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kcde.cli import joint, samples
+from kcde.cli import joint, planar, samples
 from kcde.cli.options import (
     Backend,
     Catalogue,
@@ -27,7 +27,7 @@ run_app = typer.Typer(
 )
 app = typer.Typer()
 app.add_typer(run_app, name="run")
-for family in (joint, samples):
+for family in (joint, samples, planar):
     run_app.add_typer(family.app)
 
 
@@ -44,6 +44,10 @@ def run_r_benchmark_command(
     tuning_rows: Annotated[
         int | None, typer.Option(help="Rows that take part in a likelihood selection, at most.")
     ] = 500,
+    evaluation: Annotated[
+        str,
+        typer.Option(help="Whose y the draws for log Z are made like: training-half or test-half."),
+    ] = "training-half",
     backend: Backend = "auto",
     data_dir: DataDir = Path("data"),
     catalogue: Catalogue = None,
@@ -69,6 +73,7 @@ def run_r_benchmark_command(
         splits=splits,
         importance_samples=importance_samples,
         tuning_rows=tuning_rows,
+        evaluation=evaluation,
         backend=backend,
     )
     run(job, out, data_dir, catalogue=catalogue, record=record)
@@ -107,4 +112,27 @@ def run_consistency_command(
 
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     consistency.run(out, repetitions, largest)
+    typer.echo(f"wrote {out}")
+
+
+@run_app.command("estimation-cost")
+def run_estimation_cost_command(
+    out: Out,
+    rows: Annotated[int, typer.Option(help="Most points, from 500.")] = 10_000,
+    dims: Annotated[int, typer.Option(help="Most dimensions, from 2.")] = 20,
+    iterations: Annotated[
+        int, typer.Option(help="Of DDE that are timed; the seconds stated are those of 5000.")
+    ] = 100,
+) -> None:
+    """Measure memory and seconds of fitting DDE and KEF (dde, section 4). Needs no data.
+
+    \b
+    python -m kcde run estimation-cost --rows 1000 --dims 2 --out results/estimation_cost.csv
+    """  # noqa: D301
+    import logging
+
+    from kcde.experiments import estimation_cost
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    estimation_cost.run(out, rows, dims, iterations)
     typer.echo(f"wrote {out}")

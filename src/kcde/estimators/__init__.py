@@ -7,7 +7,7 @@ The class `Name` lives in the module whose name without underscores is `name`: `
 import importlib
 import pkgutil
 
-_HELPERS = {"base", "mixture", "standardised"}
+_HELPERS = {"base", "exponential_family", "mixture", "standardised"}
 
 
 def estimator_modules() -> dict[str, str]:

@@ -2,14 +2,8 @@
 
 The networks of one call share a shape. They are mapped over (`jax.vmap`) and stepped through by
 `lax.scan` inside a `lax.while_loop` over epochs, which ends when no network has anything to gain.
-
-XLA takes as many threads as there are processors, whatever OMP_NUM_THREADS says; on the CPU it
-obeys NPROC. Here NPROC is what OMP_NUM_THREADS says, 1 by default, unless it is set itself; it
-must be set before the first computation on jax. Unless JAX_PLATFORMS says otherwise training is on
-the CPU, so that results do not depend on whether there is a GPU that jax can use.
 """
 
-import os
 from dataclasses import dataclass, replace
 
 import equinox as eqx
@@ -19,11 +13,10 @@ import numpy as np
 import optax
 from jax import lax
 
+from kcde.estimators._jax_settings import configure
 from kcde.estimators._nade_network import Network, known, log_mixture
 
-os.environ.setdefault("NPROC", os.environ.get("OMP_NUM_THREADS", "1"))
-if jax.config.jax_platforms is None:
-    jax.config.update("jax_platforms", "cpu")
+configure()
 
 UPDATES = 25
 """Updates an epoch: as often the held-out rows are looked at."""

@@ -36,6 +36,8 @@ class Tags:
         Computes in the namespace of its input.
     sampler
         Has `sample`.
+    exact_sampler
+        Its draws follow `log_density`; else they are near it.
     """
 
     density: bool = True
@@ -44,6 +46,7 @@ class Tags:
     target: str = "continuous"
     array_api: bool = True
     sampler: bool = True
+    exact_sampler: bool = True
 
 
 def check_rows(name: str, array, columns: int | None = None):

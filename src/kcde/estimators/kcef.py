@@ -11,14 +11,13 @@ from kcde.estimators import _kcef_selection as rules
 from kcde.estimators._hermite import HermiteTable
 from kcde.estimators._natural_parameter import NaturalParameter
 from kcde.estimators._score_matching import solve
-from kcde.estimators.base import ConditionalDensity
+from kcde.estimators.exponential_family import ExponentialFamily
 from kcde.kernels import as_bandwidths
-from kcde.normalisers import GaussianProposal, Normaliser, importance_sampling, quadrature
+from kcde.normalisers import GaussianProposal
 from kcde.sampling import convergence, hmc
 from kcde.seeding import rng_of
 from kcde.selection import kfold, subsample
 
-_IMPORTANCE_SAMPLES = 10_000
 _TABLE_NODES = 20  # a bandwidth: T is interpolated to about 1e-7 of its size
 _FEWEST_DRAWS = 4  # a chain, for R-hat of split chains
 
@@ -47,7 +46,7 @@ class HMCResult(NamedTuple):
     effective_sample_size: float
 
 
-class KCEF(ConditionalDensity):
+class KCEF(ExponentialFamily):
     """p(y|x) = q_0(y) exp(T(x, y)) / Z(x), fitted by conditional score matching.
 
     T is the minimiser of the empirical score plus λ/2 ‖T‖² in the vector-valued RKHS of
@@ -176,71 +175,6 @@ class KCEF(ConditionalDensity):
             return rules.select_by_penalised_gradient
         return partial(rules.RULES[self.selection], grids=self._grids[self.selection])
 
-    def log_unnormalized(self, X, Y):
-        """Return log q_0(y) + T(x, y), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
-        X, Y = self._check_pair(X, Y)
-        return self._T.at_pairs(X, Y) + self._log_base(Y)
-
-    def log_unnormalized_at(self, Y):
-        """Return a function X (n, d_x) -> log q_0(Y) + T(X, Y), shape (n, q), at shared Y (q, d_y).
-
-        n_train q kernel derivatives once; then one product (n, n_train) (n_train, q) for each X.
-        """
-        potential, log_base = self._T.potential(Y), self._log_base(Y)
-        return lambda X: self._T.kernel_x(X) @ potential + log_base[None, :]
-
-    def log_normaliser(
-        self, X, *, method=None, n_samples=_IMPORTANCE_SAMPLES, rng=None
-    ) -> Normaliser:
-        """Return log Z(x) with its error.
-
-        Parameters
-        ----------
-        X
-            Shape (n, d_x).
-        method
-            "importance": proposal samples shared over x, from a Gaussian with the mean and twice
-            the standard deviation of the training y. "quadrature": exact, for d_y = 1. None:
-            quadrature where d_y = 1, importance sampling otherwise.
-        n_samples
-            Importance samples.
-        rng
-            Their source; None: a fixed seed.
-
-        Returns
-        -------
-        kcde.normalisers.Normaliser
-
-        Raises
-        ------
-        ValueError
-            If the method is not known, or quadrature is asked for d_y > 1.
-        """
-        X = self._check_features(X)
-        method = method or ("quadrature" if self.n_outputs_ == 1 else "importance")
-        if method == "importance":
-            rng = rng_of("importance", self.random_state) if rng is None else rng
-            proposal = self._proposal()
-            return importance_sampling(self.log_unnormalized_at, X, proposal, n_samples, rng)
-        if method != "quadrature" or self.n_outputs_ != 1:
-            raise ValueError(
-                "method must be 'importance', or 'quadrature' where y is one-dimensional; "
-                f"got {method!r} for d_y = {self.n_outputs_}"
-            )
-        support = self._kernel_support()
-        outside = rules.base_mass_outside(*support[:2], self.base_std)
-        return quadrature(self.log_unnormalized_at, X, support, outside=outside)
-
-    def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,); Z as `log_normaliser` computes it by default."""
-        X, Y = self._check_pair(X, Y)
-        return self.log_unnormalized(X, Y) - self.log_normaliser(X).log_z
-
-    def log_density_at(self, Y):
-        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        at = self.log_unnormalized_at(Y)
-        return lambda X: at(X) - self.log_normaliser(X).log_z[:, None]
-
     def score_matching_loss(self, X, Y) -> float:
         """Return the mean of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0 (kcef, section 2.2)."""
         X, Y = self._check_pair(X, Y)
@@ -268,6 +202,9 @@ class KCEF(ConditionalDensity):
 
     def _kernel_support(self):
         return rules.support(to_numpy(self.Y_), float(self.bandwidth_y_[0]), self.base_std)
+
+    def _base_mass_outside(self, lower, upper):
+        return rules.base_mass_outside(lower, upper, self.base_std)
 
     def _support(self):
         lower, upper, width = self._kernel_support()

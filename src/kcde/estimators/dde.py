@@ -1,0 +1,438 @@
+"""Kernel exponential families by doubly dual embedding (dde: Dai et al., AISTATS 2019)."""
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+
+from kcde.arrays import row_blocks, to_numpy
+from kcde.estimators import _dde_model as models
+from kcde.estimators._dde_fit import Task, Trained, train
+from kcde.estimators._dde_problem import FUNCTIONAL
+from kcde.estimators.base import Tags
+from kcde.estimators.exponential_family import ExponentialFamily
+from kcde.normalisers import Normaliser, logsumexp
+from kcde.seeding import rng_of, seed_of
+
+_SAMPLER_DRAWS = 1000
+_COUNTS = (
+    "features",
+    "hidden_units",
+    "latent",
+    "sampler_layers",
+    "dual_layers",
+    "iterations",
+    "patience",
+    "batch_size",
+)
+_POSITIVE = ("dual_weight", "base_std", "bandwidth_scale", "learning_rate")
+
+
+class DDE(ExponentialFamily):
+    """p(y|x) = p_0(y) exp(f(x, y)/w) / Z(x), by penalised maximum likelihood as a saddle point.
+
+    min_g max_{f, ν} E_D f - E_g f - η/2 ‖f‖² + w (E_g ν - E_{p_0} exp ν), with f a kernel
+    function, g(x, ξ) a sampler and ν ≈ log q/p_0 a dual function (dde, equation 18 and its
+    conditional extension). No normaliser is needed in training; w = 1/λ of the paper.
+
+    An iteration is one update of f, five of g and fifteen of ν (appendix E), with the optimisers,
+    networks and initial values of the authors' code. It costs O(B (n + H²)) for batches of B rows,
+    n training rows (or random features) and H units; the kernels of x between the training rows
+    take 4 n² bytes, those of y as much where f is penalised.
+
+    Parameters
+    ----------
+    bandwidth_x, bandwidth_y
+        Standard deviations of the Gaussian kernels, in the units of x and y: a number, or one per
+        dimension. None: σ² = bandwidth_scale × the median squared distance (the median trick).
+    regularization
+        η. None: 1/n, a unit Gaussian process prior on f; 0.0 in every configuration of the
+        authors' code.
+    dual_weight
+        w.
+    base_std
+        Standard deviation of a Gaussian p_0, in standard deviations of the training y.
+    bandwidth_scale
+        See `bandwidth_x`.
+    base
+        p_0: "gaussian", with the mean of the training y; "uniform", on their bounding box.
+    density_weight
+        The density is p_0 exp(f/density_weight)/Z. None: w, which is what the saddle point means;
+        the authors evaluate with 1 whatever w.
+    basis
+        "points": f = Σ_i α_i k(·, (x_i, y_i)) over the training rows, as in the authors' code.
+        "features": random features (Algorithm 3). "functional": stochastic functional gradients
+        (Algorithm 2), which start anew for every update of g.
+    features
+        How many random features; for "functional" the steps K.
+    dual
+        ν: "mlp", a network as in the authors' code; "kernel", on the basis of f.
+    hidden_units, latent, sampler_layers, dual_layers
+        Of the networks; `latent` is the dimension of ξ.
+    iterations
+        At most.
+    validation
+        Share of the rows that is held out; training stops where their likelihood is largest. 0:
+        after `iterations`.
+    patience
+        Iterations without a better held-out likelihood after which to stop.
+    refit
+        Whether to train on all rows afterwards, for the number of iterations found.
+    batch_size
+        Rows an update; all of them where there are no more.
+    learning_rate
+        Of Adam (f, g) and RMSprop (ν).
+    snapshots
+        Iterations whose f and g are kept beside.
+    random_state
+        Names held-out rows, initial values and noise.
+
+    Attributes
+    ----------
+    coef_
+        α, shape (n,), or weights of the features (r,), or of the 3 K points of "functional".
+    bandwidth_x_, bandwidth_y_, regularization_
+        What was used.
+    iterations_
+        Those of the f and g that are kept.
+    history_
+        Of the last training: arrays `iteration`, `objective` (that of equation 18, plus w),
+        `mmd2_biased` of draws of g against the training rows with the kernel of f.
+    validation_history_
+        The same of the training that held rows out, with `held_out`, their mean negative
+        log-likelihood in nats; None without.
+    snapshots_
+        Iterations for which `sample_snapshot` works.
+    """
+
+    tags: ClassVar[Tags] = Tags(array_api=False, exact_sampler=False)
+
+    def __init__(
+        self,
+        bandwidth_x=None,
+        bandwidth_y=None,
+        regularization=None,
+        dual_weight=1.0,
+        base_std=1.0,
+        *,
+        bandwidth_scale=0.5,
+        base="gaussian",
+        density_weight=None,
+        basis="points",
+        features=1000,
+        dual="mlp",
+        hidden_units=64,
+        latent=64,
+        sampler_layers=3,
+        dual_layers=3,
+        iterations=5000,
+        validation=0.2,
+        patience=1000,
+        refit=True,
+        batch_size=100,
+        learning_rate=1e-4,
+        snapshots=(),
+        random_state=0,
+    ):
+        self.bandwidth_x = bandwidth_x
+        self.bandwidth_y = bandwidth_y
+        self.regularization = regularization
+        self.dual_weight = dual_weight
+        self.base_std = base_std
+        self.bandwidth_scale = bandwidth_scale
+        self.base = base
+        self.density_weight = density_weight
+        self.basis = basis
+        self.features = features
+        self.dual = dual
+        self.hidden_units = hidden_units
+        self.latent = latent
+        self.sampler_layers = sampler_layers
+        self.dual_layers = dual_layers
+        self.iterations = iterations
+        self.validation = validation
+        self.patience = patience
+        self.refit = refit
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.snapshots = snapshots
+        self.random_state = random_state
+
+    def fit(self, X, Y) -> "DDE":
+        """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).
+
+        Raises
+        ------
+        ValueError
+            If a shape or parameter is wrong, a value is not finite, all points coincide, or the
+            arrays would not fit into memory.
+        FloatingPointError
+            If the training diverges; the last finite f and g are kept.
+        """
+        return self.fit_many([self], [X], [Y])[0]
+
+    @classmethod
+    def fit_many(
+        cls, estimators: Sequence["DDE"], Xs: Sequence, Ys: Sequence, *, return_errors=False
+    ) -> list:
+        """Fit estimators to data of their own; those of one shape are trained together.
+
+        That is faster than one after the other, and the same but for rounding.
+
+        Parameters
+        ----------
+        estimators
+            Each is fitted in place.
+        Xs, Ys
+            For each estimator, as in `fit`.
+        return_errors
+            Whether the error of a fit that fails stands in its place, instead of being raised.
+
+        Returns
+        -------
+        list
+            The estimators, or ValueError or FloatingPointError in the place of one that failed.
+        """
+        outcomes: list = list(estimators)
+        alike: dict[tuple, list[int]] = {}
+        for i, (estimator, X, Y) in enumerate(zip(estimators, Xs, Ys, strict=True)):
+            try:
+                super(DDE, estimator).fit(X, Y)
+                alike.setdefault(estimator._shape(), []).append(i)
+            except ValueError as error:
+                outcomes[i] = error
+        for members in alike.values():
+            for i, error in zip(members, _fit_alike([estimators[i] for i in members]), strict=True):
+                if error is not None:
+                    outcomes[i] = error
+        errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+        if errors and not return_errors:
+            raise errors[0]
+        return outcomes
+
+    def _fit(self, X, Y):
+        """Check the parameters and settle all but what is trained; `fit_many` trains."""
+        self._check_parameters()
+        X, Y = to_numpy(X), to_numpy(Y)
+        self._held = 0
+        if self.validation:
+            if len(Y) < models.FEWEST_ROWS:
+                raise ValueError(
+                    f"holding rows out needs at least {models.FEWEST_ROWS} rows; got {len(Y)}; "
+                    "give validation=0"
+                )
+            self._held = max(1, round(self.validation * len(Y)))
+        self.X_, self.Y_ = X, Y
+        self.model_ = models.settle(self, X, Y)
+        self.bandwidth_x_ = self.model_.bandwidth_x
+        self.bandwidth_y_ = self.model_.bandwidth_y
+        self.regularization_ = self.model_.penalty
+
+    def _check_parameters(self):
+        for name in _COUNTS:
+            value = getattr(self, name)
+            if not (isinstance(value, Integral) and value >= 1):
+                raise ValueError(f"{name} must be a positive whole number; got {value!r}")
+        for name in _POSITIVE:
+            if not 0 < getattr(self, name) < np.inf:
+                raise ValueError(f"{name} must be a positive number; got {getattr(self, name)!r}")
+        if self.density_weight is not None and not self.density_weight > 0:
+            raise ValueError(f"density_weight must be positive; got {self.density_weight!r}")
+        if self.regularization is not None and not self.regularization >= 0:
+            raise ValueError(f"regularization must not be negative; got {self.regularization!r}")
+        if not 0 <= self.validation < 1:
+            raise ValueError(f"validation must lie in [0, 1); got {self.validation!r}")
+        for name, allowed in models.CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {allowed}; got {getattr(self, name)!r}")
+        if self.basis == FUNCTIONAL and (self.dual != "kernel" or self.validation):
+            raise ValueError("basis 'functional' needs dual='kernel' and validation=0")
+
+    def _shape(self) -> tuple:
+        """Return what estimators must share to be trained in one program."""
+        names = ("random_state", "bandwidth_x", "bandwidth_y", "regularization", "snapshots")
+        parameters = self.get_params() | dict.fromkeys(names) | {"snapshots": tuple(self.snapshots)}
+        penalised = self.regularization_ > 0
+        return (*parameters.values(), penalised, self.X_.shape[1], *self.Y_.shape)
+
+    def _take(self, trained: Trained):
+        model, state = self.model_, trained.state
+        self.potential_ = model.potential(state)
+        self.coef_ = self.potential_.weights
+        self._T = model.potential(state, 1.0 / self._density_weight)
+        self.sampler_, self._nu = model.sampler(state), model.dual(state)
+        self.iterations_ = trained.iteration
+        self.history_ = _history(trained)
+        self._snapshots = {
+            at: (model.potential(kept), model.sampler(kept))
+            for at, kept in trained.snapshots.items()
+        }
+        self.snapshots_ = tuple(sorted(self._snapshots))
+
+    @property
+    def _density_weight(self) -> float:
+        return self.dual_weight if self.density_weight is None else self.density_weight
+
+    def natural_parameter(self, X, Y):
+        """Return f, shape (n,), at the pairs X (n, d_x) or None, Y (n, d_y)."""
+        return self.potential_.at_pairs(*self._check_pair(X, Y))
+
+    def natural_parameter_snapshot(self, iteration: int, X, Y):
+        """Return f as it was at an iteration of `snapshots`."""
+        return self._snapshot(iteration)[0].at_pairs(*self._check_pair(X, Y))
+
+    def log_normaliser(self, X, *, method=None, n_samples=None, rng=None) -> Normaliser:
+        """Return log Z(x) with its error.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x); None without x: one normaliser.
+        method
+            As in `KCEF`, and "sampler": draws of g, with exp ν standing for their density over
+            p_0. Its effective sample size says how near g is to the density; as ν is an estimate,
+            log Z is one that more draws do not mend.
+        n_samples
+            Draws: 10,000 by default, 1000 for each x of "sampler".
+        rng
+            Their source; None: a fixed seed.
+
+        Returns
+        -------
+        kcde.normalisers.Normaliser
+
+        Raises
+        ------
+        ValueError
+            If the method is not known, or quadrature is asked for d_y > 1.
+        """
+        X = self._check_features(self.X_[:1, :0] if X is None else X)
+        if method != "sampler":
+            given = {} if n_samples is None else {"n_samples": n_samples}
+            return super().log_normaliser(X, method=method, rng=rng, **given)
+        rng = rng_of("importance", self.random_state) if rng is None else rng
+        return self._normaliser_by_sampler(X, n_samples or _SAMPLER_DRAWS, rng)
+
+    def _normaliser_by_sampler(self, X, n_samples: int, rng) -> Normaliser:
+        drawn = self.sample(X, n_samples, rng)
+        log_w = np.empty(drawn.shape[:2])
+        for i, (x, Y) in enumerate(zip(X, drawn, strict=True)):
+            repeated = np.repeat(x[None], n_samples, axis=0)
+            log_w[i] = self._T.at_pairs(repeated, Y) - self._nu(repeated, Y)
+        total = logsumexp(log_w, axis=1)
+        size = np.exp(2.0 * total - logsumexp(2.0 * log_w, axis=1))
+        stderr = np.sqrt(np.clip(1.0 / size - 1.0 / n_samples, 0.0, None))
+        mean_stderr = float(np.sqrt(np.mean(stderr**2) / len(X)))
+        return Normaliser(total - np.log(n_samples), stderr, size, mean_stderr)
+
+    def sample(self, X, n_samples: int, rng: np.random.Generator):
+        """Draw from the learned sampler g, which is near p(y|x); shape (n, n_samples, d_y).
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x); None without x.
+        n_samples
+            Draws for each row.
+        rng
+            Source of ξ.
+        """
+        return self._draw(self.sampler_ if hasattr(self, "sampler_") else None, X, n_samples, rng)
+
+    def sample_snapshot(self, iteration: int, X, n_samples: int, rng: np.random.Generator):
+        """Draw from g as it was at an iteration of `snapshots`; else as `sample`."""
+        return self._draw(self._snapshot(iteration)[1], X, n_samples, rng)
+
+    def _draw(self, sampler, X, n_samples: int, rng) -> np.ndarray:
+        X = to_numpy(self._check_features(np.empty((1, 0)) if X is None else X))
+        draws = np.empty((len(X), n_samples, self.n_outputs_))
+        for rows in row_blocks(len(X), n_samples * max(self.hidden_units, 2 * self.latent)):
+            repeated = np.repeat(X[rows], n_samples, axis=0)
+            drawn = sampler(repeated.T, rng.standard_normal((self.latent, len(repeated))))
+            draws[rows] = drawn.T.reshape(-1, n_samples, self.n_outputs_)
+        return draws
+
+    def _snapshot(self, iteration: int) -> tuple:
+        self._check_features(np.empty((0, getattr(self, "n_features_in_", 0))))
+        if iteration not in self._snapshots:
+            raise ValueError(f"there is no snapshot of {iteration}; there are {self.snapshots_}")
+        return self._snapshots[iteration]
+
+    def _log_base(self, Y):
+        return self.model_.base.log_density(to_numpy(Y))
+
+    def _proposal(self):
+        return self.model_.proposal
+
+    def _kernel_support(self):
+        return self.model_.kernel_support
+
+    def _base_mass_outside(self, lower, upper):
+        return self.model_.base.mass_outside(lower, upper)
+
+    def _support(self):
+        return self.model_.support
+
+    # The base class draws from the density by inversion or by this; here the sampler draws.
+    _sample_multivariate = None
+
+
+def _history(trained: Trained) -> dict[str, np.ndarray]:
+    iteration, objective, mmd2, held_out = np.array(trained.history).reshape(-1, 4).T
+    return {
+        "iteration": iteration.astype(int),
+        "objective": objective,
+        "mmd2_biased": mmd2,
+        "held_out": held_out,
+    }
+
+
+def _fit_alike(estimators: Sequence[DDE]) -> list[FloatingPointError | None]:
+    """Train estimators of one shape; return the error of each, or None."""
+    first = estimators[0]
+    targets = [first.iterations] * len(estimators)
+    seeds = [seed_of("dde", estimator.random_state) % 2**32 for estimator in estimators]
+    errors: list = [None] * len(estimators)
+    searched = [None] * len(estimators)
+    if first._held:
+        tasks = [_task(*each, hold=True) for each in zip(estimators, seeds, targets, strict=True)]
+        searched = _trained(tasks, first, () if first.refit else first.snapshots, errors)
+        targets = [max(1, outcome.iteration) for outcome in searched]
+    if first._held and not first.refit:
+        final = searched
+    else:
+        tasks = [_task(*each, hold=False) for each in zip(estimators, seeds, targets, strict=True)]
+        final = _trained(tasks, first, first.snapshots, errors)
+    for estimator, outcome, before in zip(estimators, final, searched, strict=True):
+        estimator.validation_history_ = None if before is None else _history(before)
+        estimator._take(outcome)
+    return errors
+
+
+def _task(estimator: DDE, seed: int, target: int, *, hold: bool) -> Task:
+    order = np.arange(len(estimator.Y_))
+    if hold:
+        order = rng_of("validation", estimator.random_state).permutation(order)
+    held, rows = order[: estimator._held * hold], order[estimator._held * hold :]
+    rng = rng_of("dde", estimator.random_state)
+    X, Y = estimator.X_, estimator.Y_
+    model = estimator.model_.on(X[rows], Y[rows])
+    problem, state = model.problem(), model.initial_state(rng)
+    held_out = model.held_out(X[held], Y[held], estimator._density_weight) if hold else None
+    estimator.model_ = model
+    return Task(problem, state, seed, target, held_out)
+
+
+def _trained(tasks: list[Task], first: DDE, snapshots, errors: list) -> list[Trained]:
+    """Train tasks and note those that diverge."""
+    recipe = first.model_.recipe
+    outcomes = train(tasks, recipe, first.patience, tuple(snapshots))
+    for i, outcome in enumerate(outcomes):
+        if outcome.diverged is not None and errors[i] is None:
+            errors[i] = FloatingPointError(
+                f"doubly dual embedding diverged at iteration {outcome.diverged}; f and g of "
+                f"iteration {outcome.iteration} are kept: try a smaller learning_rate, or a "
+                "larger regularization or bandwidth"
+            )
+    return outcomes

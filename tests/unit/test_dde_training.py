@@ -1,0 +1,150 @@
+"""Doubly dual embedding: what the training computes, against naive computations."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from kcde.estimators import DDE
+from kcde.estimators._dde_diagnostics import diagnose
+from kcde.estimators._dde_fit import Task, _Batch
+from kcde.estimators._dde_functional import functional_gradients
+from kcde.estimators._dde_held_out import HeldOut
+from kcde.estimators._dde_model import settle
+from kcde.estimators._dde_training import f_values, normal, start
+from kcde.kernels import GaussianKernel
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((40, 2))
+    return X, X[:, :1] + 0.5 * rng.standard_normal((40, 1))
+
+
+def kernel(model, x, y, other_x, other_y):
+    """k_X k_Y of two points, by its definition."""
+    total = np.sum((x - other_x) ** 2 / model.bandwidth_x**2)
+    total += np.sum((y - other_y) ** 2 / model.bandwidth_y**2)
+    return np.exp(-0.5 * total)
+
+
+@pytest.mark.parametrize("basis", ["points", "features"])
+def test_f_in_training_is_f_in_prediction(basis, pairs, rng):
+    X, Y = pairs
+    model = settle(DDE(basis=basis, features=70), X, Y)
+    problem, state = model.problem(), model.initial_state(rng)
+    fakes = rng.standard_normal((1, 40))
+    rows = np.arange(40)
+    trained = f_values(state.weights, rows, fakes.astype(np.float32), problem, model.recipe)
+    expected = model.potential(state).at_pairs(X, fakes.T)
+    np.testing.assert_allclose(trained, expected, atol=1e-5)
+    shared = model.potential(state).kernel_x(X) @ model.potential(state).potential(fakes.T)
+    np.testing.assert_allclose(np.diagonal(shared), expected, atol=1e-12)
+
+
+def test_products_of_features_are_the_kernel(pairs):
+    X, Y = pairs
+    model = settle(DDE(basis="features", features=40_000), X, Y)
+    problem = model.problem()
+    rows = np.arange(3)
+    values = np.asarray(
+        problem.basis(problem.part_at(rows), problem.Y[:, rows], model.recipe), dtype=float
+    )
+    found = values.T @ values
+    for i in range(3):
+        for j in range(3):
+            assert found[i, j] == pytest.approx(kernel(model, X[i], Y[i], X[j], Y[j]), abs=0.03)
+
+
+def test_functional_gradients_are_those_of_algorithm_2(pairs, rng):
+    X, Y = pairs
+    estimator = DDE(basis="functional", dual="kernel", features=12, regularization=0.3)
+    model = settle(estimator, X, Y)
+    model = settle(estimator.set_params(dual_weight=0.5), X, Y)
+    rows = rng.integers(0, 40, 12)
+    fakes, priors = rng.standard_normal((2, 1, 12)).astype(np.float32)
+    expansion = functional_gradients(model.problem(), rows, fakes, priors, model.recipe)
+    f, nu = [], []  # (weight, x, y)
+
+    def value(terms, x, y):
+        return sum(w * kernel(model, x, y, a, b) for w, a, b in terms)
+
+    for k, row in enumerate(rows):
+        step, x = 1.0 / np.sqrt(k + 1.0), X[row]
+        f = [((1.0 - 0.3 * step) * w, a, b) for w, a, b in f]
+        f += [(step, x, Y[row]), (-step, x, fakes[:, k])]
+        growth = np.exp(value(nu, x, priors[:, k]))
+        nu += [(0.5 * step, x, fakes[:, k]), (-0.5 * step * growth, x, priors[:, k])]
+    points, heights = X[:5], rng.standard_normal((5, 1))
+    scaled = (
+        (points / (np.sqrt(2) * model.bandwidth_x)).T.astype(np.float32),
+        (heights / (np.sqrt(2) * model.bandwidth_y)).T.astype(np.float32),
+    )
+    expected_f = [value(f, *pair) for pair in zip(points, heights, strict=True)]
+    expected_nu = [value(nu, *pair) for pair in zip(points, heights, strict=True)]
+    np.testing.assert_allclose(expansion.f(*scaled), expected_f, atol=1e-4)
+    np.testing.assert_allclose(expansion.nu(*scaled), expected_nu, atol=1e-4)
+
+
+def test_the_held_out_loss_is_that_of_the_density(pairs):
+    X, Y = pairs
+    model = DDE(iterations=20, validation=0, density_weight=0.7).fit(X, Y)
+    held_out = model.model_.held_out(X[:9], Y[:9], 0.7)
+    assert isinstance(held_out, HeldOut)
+    assert held_out.loss(model.coef_) == pytest.approx(-model.score(X[:9], Y[:9]), abs=1e-6)
+
+
+def test_the_objective_is_equation_18(pairs, rng):
+    X, Y = pairs
+    model = settle(DDE(dual="kernel", regularization=0.1, dual_weight=0.5), X, Y)
+    state = model.initial_state(rng)
+    dual = 0.1 * rng.standard_normal(40).astype(np.float32)
+    state = start(state.weights, state.sampler, dual, model.recipe)
+    batch = _Batch.of([Task(model.problem(), state, 3, 1)])
+    found = diagnose(batch.states, batch.seeds, batch.problems, model.recipe)
+    f, nu = model.potential(state), model.dual(state)
+    gram = GaussianKernel(model.bandwidth_x)(X, X) * GaussianKernel(model.bandwidth_y)(Y, Y)
+    many = np.repeat(np.arange(40), 500)
+    draws = model.sampler(state)(X[many].T, rng.standard_normal((64, len(many)))).T
+    prior = model.base.sample(len(many), rng)
+    expected = (
+        f.at_pairs(X, Y).mean()
+        - f.at_pairs(X[many], draws).mean()
+        - 0.05 * f.weights @ gram @ f.weights
+        + 0.5 * (nu(X[many], draws).mean() - np.exp(nu(X[many], prior)).mean() + 1.0)
+    )
+    # One set of 40 draws against 20,000.
+    assert float(found.objective[0]) == pytest.approx(expected, abs=0.25)
+
+
+def test_noise_is_standard_normal():
+    values = np.asarray(normal(jax.random.key(0), (201, 499))).ravel()
+    assert stats.kstest(values, "norm").pvalue > 0.01
+    assert values.shape == (201 * 499,)
+    first, second = values[:50_000], values[50_000:100_000]
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.02
+
+
+def test_the_dual_function_is_the_log_ratio_of_densities():
+    """Equation 17 for q = N(0.5, 0.6²) against p_0 = N(0, 1), on the authors' network."""
+    from kcde.estimators._dde_training import _update_dual
+
+    rng = np.random.default_rng(2)
+    Y = rng.standard_normal((100, 1))
+    Y = (Y - Y.mean()) / Y.std()
+    model = settle(DDE(learning_rate=3e-3, regularization=0.0), Y[:, :0], Y)
+    problem = jax.tree.map(jnp.asarray, model.problem())
+    state, rows = model.initial_state(rng), jnp.arange(100)
+
+    @jax.jit
+    def step(state, fakes, priors):
+        return _update_dual(state, rows, fakes, priors, problem, model.recipe)
+
+    for _ in range(600):
+        draws = rng.standard_normal((2, 1, 100)).astype(np.float32)
+        state = step(state, 0.5 + 0.6 * draws[0], draws[1])
+    y = np.linspace(-0.5, 1.5, 9)[:, None]
+    expected = stats.norm.logpdf(y[:, 0], 0.5, 0.6) - stats.norm.logpdf(y[:, 0])
+    np.testing.assert_allclose(model.dual(state)(y[:, :0], y), expected, atol=0.2)

@@ -1,0 +1,310 @@
+"""dde, section 4: measured fits, their scores, the claim D7 and its figure."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kcde.artefacts import estimation_cost as artefact
+from kcde.artefacts import registry
+from kcde.artefacts.declaration import FIGURE_COLUMNS
+from kcde.cli import main
+from kcde.estimators import KCEF, KEF
+from kcde.experiments import estimation_cost, measured_fit, scores
+
+EXACT = estimation_cost.METHODS["KEF"]
+
+
+@pytest.fixture(scope="module")
+def exact_fit():
+    held = np.ones(
+        2**26
+    )  # half a gigabyte: a child that inherited this peak would not show its own
+    options = EXACT.options | {"bandwidth_y": 1.0}
+    job = {"estimator": EXACT.estimator, "options": options, "n": 1000, "d": 2}
+    found = measured_fit.in_own_process(job)
+    del held
+    return found
+
+
+def test_the_peak_of_an_exact_fit_is_that_of_its_matrices(exact_fit):
+    system = estimation_cost.system_bytes(1000, 2) / 2**20
+    assert system == pytest.approx(2 * 8 * 2000**2 / 2**20)
+    assert 0.9 * system < exact_fit["peak_memory"] < 3 * system
+    assert exact_fit["seconds"] > 0
+
+
+def test_the_exact_family_is_kcef_without_x(rng):
+    Y = rng.standard_normal((40, 2))
+    exact = KCEF(**EXACT.options, bandwidth_y=1.0).fit(None, Y)
+    family = KEF(1.0, EXACT.options["regularization"]).fit(None, Y)
+    np.testing.assert_allclose(exact.coef_, family.coef_)
+    assert exact.cv_results_ == {}
+
+
+def test_memory_that_is_taken_is_seen():
+    code = (
+        "import numpy as np; from kcde.experiments.measured_fit import peak_memory as peak;"
+        "before = peak(); held = np.ones(10_000_000); print(peak() - before)"
+    )
+    command = [sys.executable, "-c", code]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert float(said) == pytest.approx(8e7, rel=0.1)
+
+
+class Clock:
+    """Time that passes only in fits: what is done once, compiling the first, and iterations."""
+
+    once, compiling, each = 3.0, 20.0, 0.25
+
+    def __init__(self):
+        self.now, self.fits = 0.0, []
+
+    def fit(self, iterations):
+        self.now += self.once + (0.0 if self.fits else self.compiling) + self.each * iterations
+        self.fits.append(iterations)
+
+
+def test_iterations_are_extrapolated_without_what_is_done_once(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(measured_fit.time, "process_time", lambda: clock.now)
+    found = measured_fit._iterated(clock.fit, 100, 5000)
+    assert clock.fits == [100, 100, 200]
+    assert found["seconds"] == pytest.approx(clock.once + clock.compiling + 5000 * clock.each)
+    assert found["seconds_per_iteration"] == pytest.approx(clock.each)
+    assert found["compile_seconds"] == pytest.approx(clock.compiling)
+
+
+def test_a_clock_too_coarse_for_the_iterations_is_an_error(monkeypatch):
+    monkeypatch.setattr(measured_fit.time, "process_time", lambda: 0.0)
+    with pytest.raises(measured_fit.FitError, match="200 iterations took no longer than 100"):
+        measured_fit._iterated(lambda count: None, 100, 5000)
+
+
+def test_a_fit_that_fails_says_why():
+    job = {"estimator": "KCEF", "options": {"regularization": -1.0}, "n": 50, "d": 1}
+    with pytest.raises(measured_fit.FitError, match="ValueError: regularization must be positive"):
+        measured_fit.in_own_process(job)
+
+
+def test_points_are_the_grid_in_any_dimension():
+    Y = measured_fit.points(3000, 3)
+    np.testing.assert_allclose(Y.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(Y.std(axis=0), 1)
+    # A column is 1 with probability 1/d, else 0, plus noise: correlation -1/(d - 1) without noise.
+    variance = 2 / 9
+    expected = -1 / 9 / (variance + measured_fit._NOISE**2)
+    assert np.corrcoef(Y.T)[0, 1] == pytest.approx(expected, abs=0.04)
+
+
+def test_sizes_are_capped_and_share_their_smallest():
+    assert estimation_cost.cells(10_000, 20) == [
+        *((n, 2) for n in (500, 1000, 2000, 5000, 10_000)),
+        *((500, d) for d in (5, 10, 20)),
+    ]
+    assert estimation_cost.cells(999, 4) == [(500, 2)]
+    with pytest.raises(ValueError, match="the smallest size is n = 500 and d = 2; got 400 and 2"):
+        estimation_cost.cells(400, 2)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Scores of the whole range from costs that are powers of n and d."""
+    path = tmp_path_factory.mktemp("scores") / "estimation_cost.csv"
+    jobs = []
+
+    def cost(job):
+        jobs.append(job)
+        n, d = job["n"], job["d"]
+        if "wanted" in job:
+            found = {"peak_memory": 300 + n / 100, "seconds": 20 + n / 100 + d}
+            return found | {"seconds_per_iteration": 0.004, "compile_seconds": 5.0}
+        if "n_basis" in job["options"]:
+            if d == 20:
+                raise measured_fit.FitError("its process was killed by signal 9")
+            return {"peak_memory": (300 * d) ** 2 * 8e-5, "seconds": n * d**2 / 100}
+        return {"peak_memory": (n * d) ** 2 * 16e-6, "seconds": (n * d) ** 3 * 1e-10}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measured_fit, "in_own_process", cost)
+        with pytest.raises(SystemExit) as finished:
+            main(["run", "estimation-cost", "--iterations", "30", "--out", str(path)])
+    assert finished.value.code == 0
+    return path, jobs
+
+
+def test_scores_are_complete(made):
+    path, jobs = made
+    frame = scores.read([path])
+    assert len(jobs) == 8 * 5 - 1  # the exact family is not run at n = 10000
+    assert (frame.groupby(["method", "n_train", "dim", "metric"]).size() == 1).all()
+    counts = frame["metric"].value_counts()
+    assert counts["peak_memory"] == counts["fit_seconds"] == 40
+    assert counts["seconds_per_iteration"] == counts["compile_seconds"] == 24
+    assert counts["system_memory"] == 8
+    # Every fit is given its hyper-parameters: a selection would be what is measured.
+    for job in jobs:
+        assert job["options"]["bandwidth_y"] == job["d"] ** 0.5
+        assert ("wanted" in job) == (job["estimator"] == "DDE")
+    assert {job["measured"] for job in jobs if "wanted" in job} == {30}
+    info = json.loads(path.with_suffix(".json").read_text())
+    assert info["measured_iterations"] == 30
+    assert info["iterations"] == 5000
+
+
+def test_what_does_not_fit_or_fails_is_a_row_with_the_reason(made):
+    frame = scores.read([made[0]])
+    failed = frame[frame["status"] == "failed"]
+    assert len(failed) == 4
+    assert failed["value"].isna().all()
+    large = failed[failed["n_train"] == 10_000]
+    assert set(large["method"]) == {"KEF"}
+    assert set(large["detail"]) == {
+        "not run: its system would take 6.0 GiB, more than the 4 GiB allowed"
+    }
+    assert set(failed.loc[failed["dim"] == 20, "detail"]) == {"its process was killed by signal 9"}
+
+
+def test_no_iterations_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="iterations must be at least 1; got 0"):
+        estimation_cost.run(tmp_path / "c.csv", iterations=0)
+
+
+def costs(dde, exact, nystrom):
+    """Scores of the whole range from functions of n and d that give MiB and seconds."""
+    rows = []
+    for n, d in estimation_cost.cells(10_000, 20):
+        for method, cost in (("DDE", dde), ("KEF", exact), ("KEF-nystrom", nystrom)):
+            values = dict(zip(("peak_memory", "fit_seconds"), cost(n, d), strict=True))
+            if method == "DDE":
+                values["seconds_per_iteration"] = values["fit_seconds"] / 10_000
+            for metric, value in values.items():
+                row = {"method": method, "variant": "ours", "n_train": n, "dim": d}
+                rows.append(row | {"metric": metric, "value": value, "status": "ok"})
+    return pd.DataFrame(rows).assign(detail="")
+
+
+def flat(n, d):
+    return 100.0, 100.0
+
+
+def growing(n, d):
+    return float(n * d), float(n * d)
+
+
+def test_crossings_are_between_measured_sizes():
+    frame = costs(lambda n, d: (3000.0, 5.0), growing, lambda n, d: (1.0, 2500.0 / n))
+    found = {(one.axis, one.quantity, one.rival): one for one in artefact.comparisons(frame)}
+    assert len(found) == 8
+    assert found["n", "memory", "KEF"].crossing == (1000, 2000)
+    assert found["d", "memory", "KEF"].crossing == (5, 10)
+    assert found["n", "seconds", "KEF"].crossing == (None, 500)
+    assert found["n", "memory", "KEF-nystrom"].crossing is None
+    # Cheaper nowhere: at n = 500 they are equal, and later it is the dearer one.
+    assert found["n", "seconds", "KEF-nystrom"].crossing is None
+    assert found["n", "seconds", "KEF-nystrom"].ratio == pytest.approx(20)
+    words = artefact.decide(frame).reason
+    assert (
+        "memory against KEF, exact: less from n between 1000 and 2000 on, about 10 times" in words
+    )
+    # Half of DDE's 5 s are for 5000 iterations, and Nyström takes a quarter of a second.
+    lost = "seconds against KEF, Nyström: not less up to n = 10000, there about 30 times"
+    assert f"{lost} (compiling DDE alone takes longer)" in words
+
+
+@pytest.mark.parametrize(
+    ("exact", "nystrom", "verdict"),
+    [
+        (growing, growing, "holds"),
+        (growing, lambda n, d: (1000.0, 10.0), "fails"),
+        (growing, lambda n, d: (1000.0, 90.0), "undecided"),
+        (lambda n, d: (growing(n, d)[0], 110.0), growing, "undecided"),
+        (lambda n, d: (1.0, growing(n, d)[0]), growing, "fails"),
+    ],
+)
+def test_d7_can_come_out_every_way(exact, nystrom, verdict):
+    assert artefact.decide(costs(flat, exact, nystrom)).verdict == verdict
+
+
+def test_the_iterations_that_a_rival_affords_are_stated():
+    frame = costs(lambda n, d: (1.0, 400.0), growing, lambda n, d: (9.0, 300.0))
+    (one,) = (
+        one
+        for one in artefact.comparisons(frame)
+        if (one.axis, one.quantity, one.rival) == ("d", "seconds", "KEF-nystrom")
+    )
+    # 200 s are the same for any number, and 0.04 s an iteration: (300 - 200)/0.04.
+    assert one.iterations == pytest.approx(2500)
+    assert "there about 1 times (as long as about 3000 iterations)" in artefact.decide(frame).reason
+
+
+def test_d7_is_undecided_without_the_whole_range():
+    frame = costs(flat, growing, growing)
+    assert artefact.decide(frame[frame["n_train"] < 10_000]).verdict == "undecided"
+    assert "DDE was not run at d = 20" in artefact.decide(frame[frame["dim"] < 20]).reason
+    alone = artefact.decide(frame[frame["method"] != "KEF"])
+    assert alone.verdict == "undecided"
+    assert alone.reason.startswith("some have no size in common")
+
+
+def test_a_decision_names_what_was_not_run(made):
+    reason = artefact.decide(scores.read([made[0]])).reason
+    assert "KEF, exact at n = 10000, d = 2: not run: its system would take 6.0 GiB" in reason
+    assert "KEF, Nyström at n = 500, d = 20: its process was killed" in reason
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"), [(0.9, "1"), (2.0, "3"), (12.0, "10"), (45.0, "30"), (70.0, "100")]
+)
+def test_factors_are_half_orders_of_magnitude(ratio, words):
+    assert artefact._factor(ratio) == f"about {words} times"
+
+
+def test_the_figure_shows_every_cost_and_what_was_not_run(made, tmp_path):
+    frame = scores.read([made[0]])
+    declared = registry.ARTEFACTS["dde/cost"]
+    table = artefact.build(declared, frame, [made[0]])
+    assert list(table.columns) == FIGURE_COLUMNS
+    cells = table[table["stat"] == "cost"].groupby("panel").size()
+    assert dict(cells) == {"n memory": 24, "n seconds": 24, "d memory": 19, "d seconds": 19}
+    (failed,) = table[table["stat"] == "no number"].to_dict("records")
+    assert (failed["panel"], failed["method"], failed["x"]) == ("d memory", "KEF-nystrom", 20)
+    (needed,) = table[table["stat"] == "needs"].to_dict("records")
+    assert (needed["panel"], needed["x"]) == ("n memory", 10_000)
+    assert needed["y"] == pytest.approx(16 * (10_000 * 2) ** 2 / 2**20)
+    said = declared.remarks(table)
+    assert said[0].startswith("Seconds at n = 10000: DDE")
+    assert said[2].endswith("its system alone would take 6.0 GiB.")
+    assert said[3].startswith("KEF, Nyström at d = 20 failed")
+    drawn = declared.draw(declared, table, tmp_path / "cost")
+    assert [path.suffix for path in drawn] == [".png", ".pdf"]
+    assert all(path.stat().st_size > 10_000 for path in drawn)
+
+
+def test_the_smallest_tour_is_drawn_and_undecided(tmp_path):
+    frame = costs(flat, growing, growing)
+    small = frame[(frame["n_train"] == 500) & (frame["dim"] == 2)]
+    declared = registry.ARTEFACTS["dde/cost"]
+    table = artefact.build(declared, small, [])
+    assert declared.draw(declared, table, tmp_path / "cost")
+    assert artefact.decide(small).verdict == "undecided"
+
+
+def test_what_glibc_is_told_to_keep_does_not_reach_the_fit(monkeypatch):
+    seen = {}
+
+    def keep(command, env, **options):
+        seen.update(env)
+        return subprocess.CompletedProcess(command, 0, stdout='{"seconds": 1.0}\n', stderr="")
+
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "1073741824")
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    monkeypatch.setattr(measured_fit.subprocess, "run", keep)
+    assert measured_fit.in_own_process({}) == {"seconds": 1.0}
+    assert not [name for name in seen if name.startswith("MALLOC_")]
+    assert seen["OMP_NUM_THREADS"] == seen["NPROC"] == "1"
+    assert seen["PATH"] == os.environ["PATH"]

@@ -1,0 +1,296 @@
+import json
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist, pdist
+from scipy.stats import norm
+
+from kcde.cli import main
+from kcde.datasets import planar as data
+from kcde.estimators import DDE, KEF
+from kcde.experiments import planar, planar_models, planar_pictures, scores
+from kcde.experiments.planar import Job
+from kcde.experiments.planar_models import PlanarModel, box_quadrature
+
+KEF_OPTIONS = {"n_basis": 40, "bandwidth_y": 0.7, "regularization": 1e-3}
+DDE_OPTIONS = {
+    "base": "uniform",
+    "bandwidth_scale": 0.1,
+    "hidden_units": 8,
+    "latent": 4,
+    "validation": 0,
+    "batch_size": 20,
+}
+DDE_JOB = {"method": "DDE", "estimator": "DDE", "options": DDE_OPTIONS, "iterations": 100}
+KEF_JOB = {"method": "KEF", "estimator": "KEF", "options": KEF_OPTIONS}
+
+
+def run(folder, name, **axes):
+    """Scores, arrays and info of a job on the grid with 2 seeds."""
+    out = folder / f"{name}.csv"
+    planar.run(Job(**{"dataset": "grid", "seeds": 2, "samples": 400} | axes), out)
+    with np.load(out.with_suffix(".npz")) as stored:
+        arrays = dict(stored)
+    return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
+
+
+@pytest.fixture(scope="module")
+def by_dde(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("dde"), "DDE", **DDE_JOB)
+
+
+@pytest.fixture(scope="module")
+def dde(by_dde):
+    """The first model of that job, fitted again; both, so that nothing is compiled again."""
+    job = Job("grid", **DDE_JOB)
+    estimators = [planar.make_estimator(job, seed) for seed in range(2)]
+    trains = [planar.points("grid", seed).train for seed in range(2)]
+    return planar_models.fit(estimators, trains, ())[0]
+
+
+@pytest.fixture(scope="module")
+def by_kef(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("kef"), "KEF", **KEF_JOB)
+
+
+def value(frame, metric, seed=0):
+    return frame[(frame["metric"] == metric) & (frame["split"] == seed)]["value"].item()
+
+
+def mass(log_density, lower, upper, cells=300):
+    """The midpoint rule."""
+    edge = (upper - lower) / cells
+    ticks = lower + edge * (np.arange(cells)[:, None] + 0.5)
+    nodes = np.stack(np.meshgrid(*ticks.T), axis=-1).reshape(-1, 2)
+    return np.exp(log_density(nodes)).sum() * np.prod(edge)
+
+
+def test_points_depend_on_data_set_and_seed_alone():
+    first, again, other = (planar.points("grid", seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.train, again.train)
+    assert (len(first.train), len(first.test)) == data.sizes("grid")
+    assert not np.isin(first.train, other.train).any()
+    assert not np.isin(first.train, first.test).any()
+
+
+def test_every_method_is_given_the_same(by_dde, by_kef):
+    for name in ("train", "test"):
+        np.testing.assert_array_equal(by_dde[1][name], by_kef[1][name])
+    assert set(by_dde[0]["seed"]) == set(by_kef[0]["seed"])
+    assert value(by_dde[0], "negative_log_likelihood_exact") == value(
+        by_kef[0], "negative_log_likelihood_exact"
+    )
+
+
+@pytest.mark.parametrize("reference", ["test", "train"])
+def test_discrepancy_is_the_unbiased_one_with_the_bandwidth_of_f(by_dde, reference):
+    frame, arrays, info = by_dde
+    squared = pdist(arrays["train"], "sqeuclidean")
+    gamma = 0.5 / np.median(squared[squared > 0]) / 0.1  # as the authors' code has it
+    samples, points = arrays["samples"], arrays[reference]
+    within = [
+        (np.exp(-gamma * cdist(a, a, "sqeuclidean")).sum() - len(a)) / (len(a) * (len(a) - 1))
+        for a in (samples, points)
+    ]
+    expected = sum(within) - 2 * np.exp(-gamma * cdist(samples, points, "sqeuclidean")).mean()
+    found = value(frame, {"test": "mmd", "train": "mmd_train"}[reference])
+    assert found == pytest.approx(1e3 * expected, rel=1e-7)
+    assert info["mmd_bandwidth"][0] == pytest.approx(np.sqrt(0.5 / gamma))
+    assert info["chosen"]["0"]["bandwidth_y"][0] == pytest.approx(np.sqrt(0.5 / gamma))
+
+
+def test_what_is_measured_of_doubly_dual_embedding(by_dde):
+    frame, arrays, info = by_dde
+    first = frame[(frame["split"] == 0) & (frame["status"] == "ok")].set_index("metric")["value"]
+    assert first["iterations"] == 100
+    assert first["mmd2_biased_first"] == pytest.approx(arrays["history_mmd2"][0, 0])
+    assert first["mmd2_biased_last"] == pytest.approx(arrays["history_mmd2"][0, -1])
+    assert first["objective"] == pytest.approx(arrays["history_objective"][0, -1])
+    assert 1 <= first["sampler_effective_sample_size"] <= 1000
+    speed = first["effective_samples_per_second"] * first["sampling_time"]
+    assert speed == pytest.approx(400, rel=1e-6)
+    assert info["log_z"]["0"]["method"] == "quadrature"
+    assert arrays["history_mmd2"].shape == (2, len(arrays["history_iteration"]))
+
+
+def test_what_is_measured_of_score_matching(by_kef):
+    frame, arrays, info = by_kef
+    first = frame[frame["split"] == 0].set_index("metric")["value"]
+    assert 0.5 < first["acceptance_rate"] <= 1
+    assert {"r_hat", "divergences"} <= set(first.index)
+    speed = first["effective_samples_per_second"] * first["sampling_time"]
+    assert speed == pytest.approx(first["effective_sample_size"], rel=1e-6)
+    assert info["log_z"]["0"]["method"] == "importance"
+    assert not {"history_mmd2", "snapshots", "surface_f"} & set(arrays)
+    assert arrays["surface_log_density"].shape == (100, 100)
+
+
+def test_points_beyond_a_uniform_base_have_no_density(by_dde):
+    frame, arrays, _ = by_dde
+    lower, upper = arrays["train"].min(axis=0), arrays["train"].max(axis=0)
+    outside = ~np.all((arrays["test"] >= lower) & (arrays["test"] <= upper), axis=1)
+    assert value(frame, "points_without_density") == outside.sum()
+    exact = data.log_density("grid", arrays["test"])
+    assert value(frame, "negative_log_likelihood_exact") == pytest.approx(-exact.mean())
+    own = frame[frame["split"].eq(0) & frame["metric"].eq(planar.NLL)]
+    assert (own["status"] == "failed").all() == outside.any()
+
+
+def test_likelihoods_without_points_beyond_stand_beside(dde):
+    here = planar.Points(dde.train, np.vstack([dde.train, [[9.0, 9.0]]]), 0.2)
+    found = {row[0]: row for row in planar._likelihood(Job("grid", **DDE_JOB), dde, here)}
+    assert found["negative_log_likelihood"][1] == np.inf
+    assert found["points_without_density"][1] == 1
+    expected = -dde.log_density(here.train).mean()
+    assert found["negative_log_likelihood_inside"][1] == pytest.approx(expected)
+    exact = -data.log_density("grid", here.train).mean()
+    assert found["negative_log_likelihood_exact_inside"][1] == pytest.approx(exact)
+    cell = planar._cell(*found["negative_log_likelihood"])
+    assert (cell["status"], cell["detail"]) == ("failed", "negative_log_likelihood is inf")
+    box = here.train.min(axis=0), here.train.max(axis=0)
+    assert mass(dde.log_density, *box) == pytest.approx(1, abs=2e-4)
+
+
+def test_density_in_the_units_of_the_points_has_mass_one(by_kef):
+    _, arrays, _ = by_kef
+    (model,) = planar_models.fit([KEF(0.7, 1e-3, n_basis=40)], [arrays["train"]], ())
+    lower, upper = model.mean - 10 * model.std, model.mean + 10 * model.std
+    error = 5 * model.log_z.error
+    assert 0 < error < 0.5
+    assert mass(model.log_density, lower, upper, 400) == pytest.approx(1, abs=error)
+    # Along the second axis alone: chains rarely cross between the two modes on the first.
+    drawn = model.draw(2000, np.random.default_rng(0), "KEF").samples[:, 1]
+    assert drawn.mean() == pytest.approx(arrays["train"][:, 1].mean(), abs=0.03)
+    assert drawn.std() == pytest.approx(arrays["train"][:, 1].std(), rel=0.4)
+
+
+def test_score_matching_sees_standardised_points_and_dual_embedding_does_not(dde):
+    (kef,) = planar_models.fit([KEF(0.7, 1e-3, n_basis=40)], [dde.train], ())
+    np.testing.assert_allclose(kef.estimator.Y_.std(axis=0), 1)
+    np.testing.assert_array_equal(dde.estimator.Y_, dde.train)
+
+
+def test_quadrature_on_a_box_against_the_normal_distribution():
+    lower, upper = np.array([-1.0, 0.2]), np.array([2.0, 4.0])
+
+    def log_f(Y):
+        return 3.0 + norm.logpdf(Y[:, 0]) + norm.logpdf(Y[:, 1], scale=0.05)
+
+    found = box_quadrature(log_f, lower, upper)
+    each = [norm.cdf(2) - norm.cdf(-1), norm.cdf(4, scale=0.05) - norm.cdf(0.2, scale=0.05)]
+    assert found.value == pytest.approx(3 + np.log(each).sum(), abs=1e-6)
+    assert found.error <= 1e-6
+    assert found.method == "quadrature"
+
+
+def test_the_frame_has_y_first(dde):
+    shown = planar_pictures.pictures(dde, np.random.default_rng(0))
+    point = np.array([[shown["surface_x"][70], shown["surface_y"][20]]])
+    assert shown["surface_f"][20, 70] == pytest.approx(dde.natural_parameter(point)[0])
+    assert shown["surface_log_density"][20, 70] == pytest.approx(dde.log_density(point)[0])
+    width = np.ptp(dde.train[:, 0])
+    assert np.ptp(shown["surface_x"]) == pytest.approx(1.2 * width)
+
+
+def test_snapshots_are_those_of_the_figures(by_dde):
+    assert planar.snapshots("ring", 20_000) == (0, 500, 2500, 5000, 10_000, 20_000)
+    assert planar.snapshots("ring-code", 600) == (0, 500, 600)
+    assert planar.snapshots("grid", 20_000) == (0, 500, 1000, 2000, 20_000)
+    assert by_dde[1]["snapshot_iterations"].tolist() == [0, 100]
+    assert by_dde[1]["snapshots"].shape == (2, 1000, 2)
+
+
+def test_all_samples_are_kept_for_counting_modes(by_kef):
+    _, arrays, _ = by_kef
+    assert arrays["samples_all"].shape == (2, 400, 2)
+    assert arrays["samples_all"].dtype == np.float32
+    np.testing.assert_allclose(arrays["samples_all"][0], arrays["samples"], rtol=1e-6)
+
+
+def test_same_job_same_samples(by_kef, tmp_path):
+    frame, arrays, _ = run(tmp_path, "again", **KEF_JOB)
+    np.testing.assert_array_equal(arrays["samples_all"], by_kef[1]["samples_all"])
+    timed = {"sampling_time", "effective_samples_per_second"}
+    for one, other in zip(frame.itertuples(), by_kef[0].itertuples(), strict=True):
+        assert one.metric in timed or one.value == other.value
+
+
+def test_the_timed_draw_is_not_the_first(monkeypatch, tmp_path):
+    drawn = []
+    plain = PlanarModel.draw
+
+    def counted(self, n, rng, method):
+        drawn.append(n)
+        return plain(self, n, rng, method)
+
+    monkeypatch.setattr(PlanarModel, "draw", counted)
+    run(tmp_path, "KEF", **KEF_JOB | {"samples": 30})
+    assert drawn == [30, 30, 30]
+
+
+def test_a_seed_that_fails_is_a_row_and_leaves_the_others_alone(monkeypatch, tmp_path):
+    plain = planar_models.fit
+
+    def failing(*arguments):
+        return [FloatingPointError("diverged at iteration 7"), *plain(*arguments)[1:]]
+
+    monkeypatch.setattr(planar_models, "fit", failing)
+    frame, arrays, info = run(tmp_path, "DDE", **DDE_JOB)
+    (bad,) = frame[frame["split"] == 0].to_dict("records")
+    assert (bad["metric"], bad["status"]) == ("mmd", "failed")
+    assert bad["detail"] == "FloatingPointError: diverged at iteration 7"
+    assert np.isfinite(value(frame, "mmd", 1))
+    assert np.isnan(arrays["samples_all"][0]).all()
+    assert np.isnan(arrays["history_mmd2"][0]).all()
+    assert np.isfinite(arrays["history_mmd2"][1]).all()
+    assert info["shown_seed"] == 1
+    np.testing.assert_array_equal(arrays["train"], planar.points("grid", 1).train)
+
+
+@pytest.mark.parametrize(("job", "cls"), [(KEF_JOB, KEF), (DDE_JOB, DDE)])
+def test_a_job_that_fails_everywhere_still_writes(monkeypatch, tmp_path, job, cls):
+    def fail(self, X, Y):
+        raise ValueError("no luck")
+
+    monkeypatch.setattr(cls, "_fit", fail)
+    frame, arrays, info = run(tmp_path, "out", **job)
+    assert frame["status"].tolist() == ["failed"] * 2
+    assert set(frame["detail"]) == {"ValueError: no luck"}
+    assert info["shown_seed"] is None
+    assert set(arrays) == {"samples_all"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dataset": "geyser"}, "no planar data 'geyser'"),
+        ({"seeds": 0}, "seeds must be at least 1; got 0"),
+        ({"iterations": 0}, "iterations must be at least 1; got 0"),
+        ({"samples": 1}, "samples must be at least 2; got 1"),
+        ({"options": {"sigma": 1}}, "KEF has no option sigma"),
+        ({"estimator": "NADE", "options": {}}, "NADE has no log_normaliser"),
+    ],
+)
+def test_wrong_settings_stop_the_job_before_it_starts(tmp_path, change, message):
+    with pytest.raises(ValueError, match=message):
+        run(tmp_path, "out", **KEF_JOB | change)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_writes_scores(tmp_path, capsys):
+    out = tmp_path / "out.csv"
+    options = ("--options", json.dumps(KEF_OPTIONS), "--seeds", "1", "--samples", "30")
+    with pytest.raises(SystemExit) as finished:
+        main(["run", "planar", "--dataset", "ring", "--method", "KEF", *options, "--out", str(out)])
+    assert finished.value.code == 0
+    frame = scores.read([out])
+    assert set(frame["dataset"]) == {"ring"}
+    assert set(frame["variant"]) == {"as-published"}
+    capsys.readouterr()
+
+
+def test_iterations_are_given_to_estimators_that_know_them():
+    trained = planar.make_estimator(Job("ring", **DDE_JOB | {"iterations": 600}), 0)
+    assert isinstance(trained, DDE)
+    assert (trained.iterations, trained.snapshots) == (600, (0, 500, 600))
+    assert planar.make_estimator(Job("ring", **KEF_JOB), 0).random_state == trained.random_state

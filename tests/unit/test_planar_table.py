@@ -1,0 +1,173 @@
+"""dde table 1: both judged metrics, the authors' sets beside, claims D1 and D2 at their limits."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import planar_scores as made
+import pytest
+
+from kcde import published
+from kcde.artefacts import drawing, planar, registry, scorecard, tables
+from kcde.experiments import scores
+
+TABLE1 = registry.ARTEFACTS["dde/table1"]
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("table1")
+    paths = made.files(folder / "scores", changes={("grid", "DDE"): [0.5, 0.6, None, 0.4, 0.5]})
+    paths += made.files(folder / "scores", {"DDE": (0.9, 0.02)}, ("two-moons-code", "ring-code"))
+    drawing.make(TABLE1, paths, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def table(drawn):
+    return tables.read(drawn / "dde" / "table1.csv")
+
+
+def test_every_published_number_is_judged(table):
+    values = published.values()
+    wanted = values[(values["paper"] == "dde") & (values["artefact"] == "table1")]
+    judged = table[table["verdict"] != ""].set_index(["dataset", "method", "metric"])
+    assert len(judged) == len(wanted) == 12
+    for row in wanted.itertuples():
+        cell = judged.loc[(row.dataset, row.method, row.metric)]
+        assert cell["published_mean"] == row.value
+    # 6 s against 0.02 s: 300 is more than half of 186, 202 and 111.
+    assert set(judged.xs("sampling_time", level="metric")["verdict"]) == {"reproduced"}
+    assert judged.loc[("ring", "KEF", "mmd"), "verdict"] == "worse"
+    assert judged.loc[("grid", "KEF", "mmd"), "verdict"] == "better"
+    # One failed seed of five is more than 5%.
+    assert judged.loc[("grid", "DDE", "mmd"), "failed"] == 1
+
+
+def test_authors_sets_stand_under_the_same_name_and_share_no_test(table):
+    code = table[table["variant"] == "code"]
+    assert set(code["dataset"]) == {"two-moons", "ring"}
+    assert not table["dataset"].str.endswith("-code").any()
+    assert code["p_value"].isna().all()
+    assert not code["best"].any()
+    assert code["published_mean"].isna().all()
+    best = table[(table["metric"] == "mmd") & table["best"]]
+    assert ("two-moons", "DDE") in set(zip(best["dataset"], best["method"], strict=True))
+
+
+def test_page_shows_all_metrics_and_what_the_sets_of_the_code_give(drawn):
+    page = (drawn / "dde" / "table1.md").read_text()
+    assert "DDE (authors' set)" in page
+    assert "| grid | 0.499 ± 0.0777 †1 | 1.32 ▲ |" in page
+    assert "Seconds to draw as many samples" in page
+    assert "Effective samples a second" in page
+    assert "the ratio of the methods is within a factor of two" in page
+    assert "max(10% of it, two standard errors)" in page
+    assert "above 20 nats" not in page
+    assert "Chains of KEF, mean over the seeds: two-moons: acceptance 0.90, R-hat 1.010" in page
+    assert "gives no density, in the mean over the seeds: two-moons 12.0" in page
+    assert "| DDE, sampling time | 3 |" in page
+
+
+def test_redrawn_from_the_csv_alone_with_the_same_bytes(drawn):
+    stem = drawn / "dde" / "table1"
+    before = {end: stem.with_suffix(end).read_bytes() for end in (".md", ".png", ".pdf")}
+    drawing.redraw(TABLE1, drawn)
+    assert {end: stem.with_suffix(end).read_bytes() for end in before} == before
+
+
+def test_scorecard_states_times_as_orders_of_magnitude(drawn):
+    card = scorecard.build(drawn)
+    mine = card[(card["paper"] == "dde") & (card["artefact"] == "table1")]
+    numbers = mine[mine["kind"] == "number"]
+    assert "not-run" not in set(numbers["verdict"])
+    times = numbers[numbers["metric"] == "sampling_time"].set_index(["dataset", "method"])["ours"]
+    assert times["ring", "DDE"] == 0.01
+    assert times["ring", "KEF"] == 10.0
+    claims = mine[mine["kind"] == "claim"].set_index("metric")
+    assert set(claims.index) == {"D1", "D2"}
+    # Measured times do not repeat, so that the reason has only powers of ten of them.
+    assert "ring 1e2 (1e3 by effective samples a second)" in claims.loc["D2", "reason"]
+
+
+def test_excess_likelihood_leaves_out_points_without_density(tmp_path):
+    table = planar.measure(scores.read(made.files(tmp_path, datasets=("ring",))), [])
+    excess = table[table["metric"] == planar.EXCESS].groupby("method")["value"]
+    assert excess.size().to_dict() == {"DDE": 5, "DDE-penalised": 5, "KEF": 5}
+    assert excess.mean()["DDE"] == pytest.approx(1.7 - 1.4)
+    assert excess.mean()["KEF"] == pytest.approx(1.9 - 1.5)
+
+
+def test_a_negative_mmd_is_an_arrow_at_the_edge():
+    """The unbiased estimate can be negative, which a logarithmic axis cannot show."""
+    from kcde.artefacts import planar_figure, style
+
+    cells = pd.DataFrame(
+        [{"dataset": "ring", "mean": -0.1, "median": -0.1, "std": 0.1, "n": 5}],
+    ).assign(published_mean=1.53)
+    with style.figure(style.PAGE, 2.0) as (_, axes):
+        axes.set_xscale("log")
+        axes.set_xlim(0.1, 10.0)
+        rows = cells.set_index("dataset")
+        planar_figure._draw_method(axes, np.array([0.0]), rows, "DDE", of_code=False)
+        arrows = [line for line in axes.lines if line.get_marker() == "<"]
+    assert len(arrows) == 1
+    assert arrows[0].get_xdata()[0] == 0.1
+
+
+def d1(tmp_path, **changes):
+    cells = {"DDE": (0.5, 0.02), "KEF": (5.0, 6.0)}
+    return planar.smaller_discrepancy(scores.read(made.files(tmp_path, cells, **changes)))
+
+
+def test_d1_holds_where_all_six_tests_are_significant(tmp_path):
+    decision = d1(tmp_path)
+    assert decision.verdict == "holds"
+    assert decision.reason.startswith("5 of 10 seeds")
+    assert decision.reason.count("p = ") == 6
+    assert "ring, training set 0.403 and 4.03" in decision.reason
+
+
+@pytest.mark.parametrize(
+    ("ring", "seeds", "verdict"),
+    [
+        ([4.0, 6.1, 4.1, 5.9, 4.2], 5, "undecided"),  # smaller, but five seeds do not tell
+        ([4.0, 6.1, 4.1, 5.9, 4.2] * 2, 10, "fails"),  # nor do all ten
+        ([9.0, 9.1, 9.2, 9.1, 9.0], 5, "fails"),  # larger
+        ([None, 0.5, 0.4, 0.5, 0.4], 5, "holds"),
+        ([None] * 4 + [0.5], 5, "undecided"),
+    ],
+)
+def test_d1_on_one_data_set(ring, seeds, verdict, tmp_path):
+    decision = d1(tmp_path, changes={("ring", "DDE"): ring}, seeds=seeds)
+    assert decision.verdict == verdict
+    if ring.count(None) == 1:
+        assert "1 seeds left out" in decision.reason
+
+
+def test_d1_needs_the_training_set_too(tmp_path):
+    table = scores.read(made.files(tmp_path))
+    swapped = (table["metric"] == "mmd_train") & (table["method"] == "DDE")
+    decision = planar.smaller_discrepancy(table.assign(value=table["value"].where(~swapped, 50.0)))
+    assert decision.verdict == "fails"
+
+
+@pytest.mark.parametrize(("seconds", "verdict"), [(0.0599, "holds"), (0.0601, "fails")])
+def test_d2_wants_a_ratio_of_100_on_every_set(seconds, verdict, tmp_path):
+    table = scores.read(made.files(tmp_path))
+    times = table["metric"] == "sampling_time"
+    slow = times & (table["method"] == "DDE") & (table["dataset"] == "grid")
+    table.loc[times & (table["method"] == "KEF"), "value"] = 6.0
+    table.loc[slow, "value"] = seconds
+    decision = planar.faster_sampling(table)
+    assert decision.verdict == verdict
+    assert f"above 100 on {3 if verdict == 'holds' else 2} of 3 sets" in decision.reason
+
+
+def test_claims_are_undecided_without_kef(tmp_path):
+    table = scores.read(made.files(tmp_path, {"DDE": (0.5, 0.02)}))
+    assert planar.smaller_discrepancy(table).verdict == "undecided"
+    assert planar.faster_sampling(table).verdict == "undecided"
+    drawn = tables.build(TABLE1, table, [])
+    assert set(drawn.loc[drawn["metric"] == "sampling_time", "verdict"]) == {"not-run"}
+    assert math.isfinite(drawn["mean"].iloc[0])
