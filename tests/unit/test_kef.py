@@ -109,3 +109,10 @@ def test_hmc_has_the_moments_of_importance_sampling(plane, rng, n_basis):
 def test_the_exact_system_is_kcef_with_a_constant_kernel(plane):
     kef, kcef = KEF(1.0, 0.1).fit(None, plane), KCEF(1.0, 1.0, 0.1).fit(plane[:, :0], plane)
     np.testing.assert_array_equal(kef.coef_, kcef.coef_)
+
+
+@pytest.mark.parametrize("n_basis", [None, 5])
+def test_nothing_is_tried_where_all_is_given(plane, n_basis):
+    model = KEF(1.2, 0.05, n_basis=n_basis).fit(None, plane)
+    assert model.cv_results_ == {}
+    assert KEF(1.2, n_basis=n_basis).fit(None, plane).cv_results_

@@ -195,7 +195,9 @@ def test_a_method_under_only_is_fitted_on_those_data_sets_alone(config):
     assert set(of_dde) == set(config["artefacts"]["dde"]["table2"]["datasets"])
     assert len(of_dde) == 16
     assert len([1 for _, method in r_benchmark if method == "LSCDE"]) == 20
-    shown = configuration.selected(config, "dde", "table1", "laptop")
+    chosen = {"datasets": ["ring", "ring-code"], "only": {"KEF": ["ring"]}}
+    mine = merged(config, {"experiments": {"planar": chosen}})
+    shown = configuration.selected(mine, "dde", "table1", "laptop")
     assert {"DDE", "KEF"} <= {method for dataset, method in shown if dataset == "ring"}
     assert {method for dataset, method in shown if dataset == "ring-code"} == {"DDE"}
     # What stands for all data sets at the small scale stands for these as well.
@@ -331,7 +333,7 @@ def test_what_doubly_dual_embedding_is_told(config):
     options = json.loads(moons["options"])
     assert (options["base"], options["validation"], options["dual_layers"]) == ("uniform", 0, 3)
     ring = json.loads(words(flags.planar(config, "paper", "ring", "DDE"))["options"])
-    assert ring["dual_layers"] == 4
+    assert ring["dual_layers"] == 3
     rival = words(flags.planar(config, "laptop", "ring", "KEF"))
     assert json.loads(rival["options"]) == {"n_basis": 300}
     assert "iterations" not in rival

@@ -23,9 +23,9 @@ _R_BENCHMARK: dict[str, str] = {
     ),
     "DDE": (
         "as published: the authors' λ, bandwidth scale, standard deviation of the base density and "
-        "batch size for each set, η = 0; iterations by early stopping on a fifth of the training "
-        "rows, which is ours, then trained on all; log Z by 1000 draws from a Gaussian with mean "
-        "and standard deviation of the test half"
+        "batch size for each set, η = 0; stopped where the likelihood of a fifth of the training "
+        "rows, which take no other part, is largest, which is ours; log Z by 1000 draws from a "
+        "Gaussian with mean and standard deviation of the test half"
     ),
     "DDE-quadrature": "the same fits as DDE, log Z by quadrature",
     "DDE-penalised": (
@@ -96,7 +96,7 @@ _SAMPLED: dict[str, str] = {
 _PLANAR: dict[str, str] = {
     "DDE": (
         "as published: bandwidth by the median trick, a tenth of the median squared distance, η = "
-        "0, 128 hidden units and 128 dimensions of noise, 4 layers (ν on two moons: 3)"
+        "0, 128 hidden units and 128 dimensions of noise, 4 layers (ν: 3 but on the grid)"
     ),
     "DDE-penalised": "ours: as DDE, with the penalty η = 1/n",
     "KEF": (

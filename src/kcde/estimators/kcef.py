@@ -144,7 +144,7 @@ class KCEF(ExponentialFamily):
         self._T = NaturalParameter(X, Y, c, smooth, *bandwidths)
 
     def _choose(self, X, Y):
-        given = rules.Hyperparameters(self.bandwidth_x, self.bandwidth_y, self.regularization)
+        given = self._given()
         for name, value, columns in zip(
             given._fields, given, (X.shape[1], Y.shape[1]), strict=False
         ):
@@ -159,6 +159,10 @@ class KCEF(ExponentialFamily):
         self.bandwidth_x_ = as_bandwidths(given.bandwidth_x, X.shape[1], "bandwidth_x")
         self.bandwidth_y_ = as_bandwidths(given.bandwidth_y, Y.shape[1], "bandwidth_y")
         self.regularization_ = float(given.regularization)
+
+    def _given(self) -> rules.Hyperparameters:
+        """Return what need not be chosen; None is."""
+        return rules.Hyperparameters(self.bandwidth_x, self.bandwidth_y, self.regularization)
 
     def _most_rows(self, Y) -> int | None:
         """Return how many rows may take part in the selection."""

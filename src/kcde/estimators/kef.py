@@ -94,6 +94,11 @@ class KEF(KCEF):
         self.coef_, self.jitter_ = system.solve(system.moments(Y), self.regularization_)
         self._T = system.parameter(self.coef_)
 
+    def _given(self) -> Hyperparameters:
+        # The constant kernel has no bandwidth: where the others are given, nothing is to be chosen.
+        given = super()._given()
+        return given if None in given[1:] else given._replace(bandwidth_x=1.0)
+
     def _basis_size(self, n: int, d: int) -> int | None:
         """Return m, or None for the exact system."""
         m = self.n_basis
