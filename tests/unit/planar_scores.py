@@ -19,7 +19,7 @@ def row(dataset, method, seed, metric, value, unit=""):
         "dataset": dataset,
         "setting": "{}",
         "method": method,
-        "variant": "ours" if method == "DDE-penalised" else "as-published",
+        "variant": "ours" if method.startswith("DDE-") else "as-published",
         "split": seed,
         "n_train": planar.sizes(dataset)[0],
         "n_test": planar.sizes(dataset)[1],

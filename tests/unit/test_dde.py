@@ -1,5 +1,7 @@
 """Doubly dual embedding: the estimator as a whole."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -150,7 +152,6 @@ def test_snapshots_are_of_their_iteration(pairs):
 
 def test_the_sampler_as_proposal(pairs, fitted):
     X = pairs[0][:4]
-    exact = fitted.log_normaliser(X)
     drawn = fitted.log_normaliser(X, method="sampler", n_samples=500)
     assert (drawn.effective_sample_size <= 500.0 + 1e-9).all()
     assert (drawn.effective_sample_size >= 1.0).all()
@@ -163,7 +164,31 @@ def test_the_sampler_as_proposal(pairs, fitted):
     flat = fitted.log_normaliser(X, method="sampler", n_samples=500)
     np.testing.assert_allclose(flat.log_z, 0.0, atol=1e-12)
     np.testing.assert_allclose(flat.effective_sample_size, 500.0)
-    assert np.isfinite(exact.log_z).all()
+
+
+def test_the_sampler_as_proposal_meets_quadrature(pairs, fitted):
+    """With draws of a known Gaussian and its exact ν, log Z is that of quadrature."""
+    model, X = copy(fitted), pairs[0][:6]
+    centre, spread = 0.4, 0.9 * pairs[1].std()
+    model.sampler_ = lambda x, noise: centre + spread * noise[:1]
+    model._nu = lambda X, Y: stats.norm.logpdf(Y[:, 0], centre, spread) - model._log_base(Y)
+    drawn = model.log_normaliser(X, method="sampler", n_samples=20_000)
+    exact = fitted.log_normaliser(X, method="quadrature").log_z
+    assert (np.abs(exact) > 0.2).any()
+    assert (np.abs(drawn.log_z - exact) < 5.0 * drawn.stderr).all()
+    assert drawn.stderr.max() < 0.05
+
+
+def test_the_sampler_as_proposal_stays_within_a_bounded_base(rng):
+    Y = rng.uniform(size=(50, 1))
+    model = DDE(**QUICK | {"iterations": 1}, base="uniform").fit(None, Y)
+    width = np.ptp(Y)
+    model.sampler_ = lambda x, noise: Y.min() + 2.0 * width * stats.norm.cdf(noise[:1])
+    model._nu = lambda X, Y: np.full(len(Y), -np.log(2.0))  # p_0 is twice as high
+    drawn = model.log_normaliser(None, method="sampler", n_samples=20_000)
+    exact = model.log_normaliser(None, method="quadrature").log_z
+    assert abs(drawn.log_z - exact)[0] < 5.0 * drawn.stderr[0] < 0.1
+    assert 8_000 < drawn.effective_sample_size[0] < 11_000
 
 
 def test_a_uniform_base_is_bounded_by_the_data(rng):
@@ -180,7 +205,7 @@ def test_a_uniform_base_is_bounded_by_the_data(rng):
 def test_a_diverged_training_is_reported_and_keeps_the_last_finite_state(pairs):
     X, Y = pairs
     model = DDE(**QUICK | {"learning_rate": 1e9})
-    with pytest.raises(FloatingPointError, match=r"diverged at iteration 100; .* iteration 0 are"):
+    with pytest.raises(FloatingPointError, match=r"diverged by iteration 100; .* iteration 0 are"):
         model.fit(X, Y)
     assert model.iterations_ == 0
     assert np.isfinite(model.log_density(X, Y)).all()
@@ -199,9 +224,15 @@ def test_points_that_coincide_are_named(pairs):
     ).dropped_ == [1]
 
 
-def test_what_does_not_fit_into_memory_is_refused_with_its_size(pairs):
+def test_what_does_not_fit_into_memory_is_refused_with_its_size(pairs, monkeypatch):
     with pytest.raises(ValueError, match=r"1000000000 features would take \d+\.\d GB of memory"):
         DDE(**QUICK, basis="features", features=10**9).fit(*pairs)
+    monkeypatch.setattr("os.sysconf", {"SC_AVPHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096}.get)
+    DDE(**QUICK | {"iterations": 1}).fit(*pairs)
+    with pytest.raises(ValueError, match=r"60 training rows in each of 90 fits .*'features'"):
+        DDE.fit_many([DDE(**QUICK) for _ in range(90)], *([part] * 90 for part in pairs))
+    with pytest.raises(ValueError, match=r"600 features would take"):
+        DDE(validation=0.2, basis="features", features=600).fit(*pairs)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +245,8 @@ def test_what_does_not_fit_into_memory_is_refused_with_its_size(pairs):
         ({"base": "flat"}, "base must be one of"),
         ({"basis": "functional"}, "needs dual='kernel' and validation=0"),
         ({"density_weight": 0.0}, "density_weight must be positive"),
-        ({"bandwidth_y": 0.0}, "Y must be positive|bandwidth_y must be positive|positive"),
+        ({"bandwidth_y": 0.0}, "bandwidth_y must be positive and finite; got 0.0"),
+        ({"bandwidth_x": [1.0, 1.0]}, r"bandwidth_x must be a number or one per dimension"),
     ],
 )
 def test_wrong_parameters_are_named(options, said, pairs):

@@ -74,6 +74,23 @@ def test_fig2_and_fig3_show_the_published_iterations(paths):
     np.testing.assert_array_equal(table, history)
 
 
+def test_a_variation_has_panels_of_its_own_and_no_say_in_the_claims(paths, tmp_path):
+    narrow = made.files(tmp_path, {"DDE-narrow": (0.5, 0.02)}, ("ring",), noise=3.0)
+    for artefact, kind in ((FIG1, "surface"), (FIG2, "curve")):
+        frame = frame_of(artefact, paths + narrow)
+        panels = [name for name in dict.fromkeys(frame["panel"]) if name.startswith("ring")]
+        assert panels == ["ring", "ring, DDE-narrow"]
+        shown = frame[frame["panel"] == "ring, DDE-narrow"]
+        assert set(shown["method"]) == {"data", "DDE-narrow"}
+        assert set(shown.loc[shown["method"] == "DDE-narrow", "variant"]) == {"ours"}
+        assert (shown["kind"] == kind).any()
+    for artefact, module in ((FIG1, planar_modes), (FIG2, planar_convergence)):
+        without, beside = (measured(artefact, each) for each in (paths, paths + narrow))
+        assert module.decide(without) == module.decide(beside)
+    drawing.make(FIG1, paths + narrow, tmp_path)
+    assert (tmp_path / "dde" / "fig1.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_where_no_published_data_set_is_there_all_are_shown(paths, tmp_path):
     """At the scale smoke there is one set, and few iterations."""
     grid = [path for path in paths if path.parent.name == "grid"]

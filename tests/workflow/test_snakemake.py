@@ -80,7 +80,6 @@ def test_the_whole_is_planned(snakemake, config):
     for experiment in ("joint", "samples", "similarity"):
         wanted = sum(name == experiment for name, *_ in shown)
         assert count.pop(f"laptop/{experiment}") == wanted > 0
-    # Of the points of the plane all methods see those of the text, some those of the code.
     planar = config["experiments"]["planar"]
     sets, only = planar["datasets"], planar["only"]
     assert count.pop("laptop/planar") == sum(len(only.get(m, sets)) for m in planar["methods"])

@@ -14,6 +14,7 @@ from kcde.artefacts.repeats import splits
 from kcde.artefacts.verdicts import SIGNIFICANCE
 from kcde.metrics.paired import paired_t_test
 
+METHOD = "DDE"
 MMD, TIME = "mmd", "sampling_time"
 RATE = "effective_samples_per_second"
 NLL = "negative_log_likelihood"
@@ -26,6 +27,7 @@ CODE = "code"
 DATASETS = ("two-moons", "ring", "grid")
 
 _SEEDS = 10  # of claim D1
+_ENOUGH = 5  # for a standard error
 _RATIO = 100.0
 _REFERENCES = {MMD: "test set", "mmd_train": "training set"}
 
@@ -79,14 +81,21 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
         With `TABLE_COLUMNS`.
     """
     of_code = scores["dataset"].str.endswith(f"-{CODE}")
-    table = tables.build(artefact, scores[~of_code], files)
     if not of_code.any():
-        return table
+        return tables.build(artefact, scores, files)
     renamed = scores[of_code].assign(
         dataset=scores["dataset"].str.removesuffix(f"-{CODE}"), variant=CODE
     )
-    code = tables.build(artefact, renamed, files).drop(columns=["best", "p_value"])
-    return tables.with_rows(table, code.to_dict("records"))
+    code = tables.build(artefact, renamed, files)
+    if of_code.all():
+        return code
+    table = tables.build(artefact, scores[~of_code], files)
+    return tables.with_rows(table, code.drop(columns=["best", "p_value"]).to_dict("records"))
+
+
+def panel(dataset: str, method: str) -> str:
+    """Return the heading of a panel that shows samples: of a variation of DDE with its name."""
+    return dataset if method == METHOD else f"{dataset}, {method}"
 
 
 def remarks(table: pd.DataFrame) -> list[str]:
@@ -115,6 +124,12 @@ def remarks(table: pd.DataFrame) -> list[str]:
                 f"{size:.0f}, {divergences:.1f} divergences"
             )
     sentences = [f"Chains of KEF, mean over the seeds: {'; '.join(said)}."] if said else []
+    seeds = table.loc[(table["metric"] == MMD) & (table["variant"] != CODE), "n"].max()
+    if seeds < _ENOUGH:
+        sentences.append(
+            f"With {seeds:.0f} seeds a standard error is hardly measured: bold says little, and ✓ "
+            "no more than that the published value lies within two of them."
+        )
     beyond = table[(table["metric"] == OUTSIDE) & (table["mean"] > 0)]
     beyond = beyond[(beyond["variant"] != CODE) & (beyond["method"] == "DDE")]
     if len(beyond):

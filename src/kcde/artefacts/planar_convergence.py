@@ -8,6 +8,7 @@ from scipy import stats
 
 from kcde.artefacts import scatter
 from kcde.artefacts.declaration import FIGURE_COLUMNS, Artefact, Decision
+from kcde.artefacts.planar import METHOD, panel
 from kcde.artefacts.repeats import splits
 from kcde.artefacts.scatter import DATA
 
@@ -22,7 +23,6 @@ SHOWN = {
 POINTS = 500
 """Samples in a panel."""
 
-_METHOD = "DDE"
 _DATASETS = ("ring", "grid", "two-moons")
 _CORRELATION, _SHARE = -0.8, 0.1
 
@@ -78,17 +78,15 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     Returns
     -------
     pandas.DataFrame
-        With `FIGURE_COLUMNS`. A panel is a data set. Points are of kind `scatter`, of the method
-        `data` or of the sampler, whose iteration stands in `x_right`; MMD² is a `curve` a seed
-        with the iteration in `x`.
+        With `FIGURE_COLUMNS`. A panel is a data set, or a variation of DDE on one. Points are of
+        kind `scatter`, of the method `data` or of the sampler, whose iteration stands in `x_right`;
+        MMD² is a `curve` a seed with the iteration in `x`.
     """
     wanted, iterations = SHOWN[artefact.name]
-    found = {path.parent.name: path for path in files}
-    chosen = [name for name in wanted if name in found] or list(found)
+    published = [path for name in wanted for path in files if path.parent.name == name]
     rows = []
-    for dataset in chosen:
-        path = found[dataset]
-        here = scores[(scores["dataset"] == dataset) & (scores["method"] == path.stem)]
+    for path in published or files:
+        here = scores[(scores["dataset"] == path.parent.name) & (scores["method"] == path.stem)]
         rows += _snapshots(path, here["variant"].iloc[0], iterations)
         rows += _curves(path, here["variant"].iloc[0])
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
@@ -108,11 +106,11 @@ def remarks(frame: pd.DataFrame) -> list[str]:
         Sentences of the caption.
     """
     said = []
-    for panel, curves in frame[frame["kind"] == "curve"].groupby("panel", sort=False):
+    for name, curves in frame[frame["kind"] == "curve"].groupby("panel", sort=False):
         table = curves.pivot(index="x", columns="series", values="y")
         ends = table.iloc[[0, -1]].median(axis=1) * 1000.0
         said.append(
-            f"{panel} {ends.iloc[0]:.3g} at iteration {table.index[0]:.0f} and {ends.iloc[1]:.3g} "
+            f"{name} {ends.iloc[0]:.3g} at iteration {table.index[0]:.0f} and {ends.iloc[1]:.3g} "
             f"at {table.index[-1]:.0f} ({table.shape[1]} seeds)"
         )
     return [f"Median over the seeds of MMD² × 1000: {'; '.join(said)}."] if said else []
@@ -138,11 +136,11 @@ def decide(scores: pd.DataFrame) -> Decision:
     for dataset in _DATASETS:
         correlation, fall = (
             # A seed that diverged did not converge.
-            splits(scores, dataset, _METHOD, metric=metric).astype(float).fillna(np.inf)
+            splits(scores, dataset, METHOD, metric=metric).astype(float).fillna(np.inf)
             for metric in (SPEARMAN, FALL)
         )
         if not len(correlation):
-            return Decision("undecided", f"no history of {_METHOD} on {dataset}")
+            return Decision("undecided", f"no history of {METHOD} on {dataset}")
         met = (correlation < _CORRELATION) & (fall < _SHARE)
         held.append(correlation.median() < _CORRELATION and fall.median() < _SHARE)
         parts.append(
@@ -166,24 +164,22 @@ def _history(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _snapshots(path: Path, variant: str, wanted: tuple[int, ...]) -> list[dict]:
-    dataset = path.parent.name
+    name = panel(path.parent.name, path.stem)
     with np.load(path.with_suffix(".npz")) as arrays:
         if "train" not in arrays:  # every seed failed
             return []
-        train, kept, drawn = (
-            arrays[name] for name in ("train", "snapshot_iterations", "snapshots")
-        )
+        train, kept, drawn = (arrays[key] for key in ("train", "snapshot_iterations", "snapshots"))
     shown = [k for k, iteration in enumerate(kept) if iteration in wanted]
-    rows = scatter.points(dataset, DATA, "", train, len(train))
+    rows = scatter.points(name, DATA, "", train, len(train))
     for k in shown if len(shown) > 1 else range(len(kept)):
         at = {"x_right": kept[k]}
-        rows += scatter.points(dataset, path.stem, variant, drawn[k], POINTS, **at)
+        rows += scatter.points(name, path.stem, variant, drawn[k], POINTS, **at)
     return rows
 
 
 def _curves(path: Path, variant: str) -> list[dict]:
     iterations, history = _history(path)
-    same = scatter.row(path.parent.name, path.stem, variant) | {"kind": "curve"}
+    same = scatter.row(panel(path.parent.name, path.stem), path.stem, variant) | {"kind": "curve"}
     return [
         {**same, "series": f"seed {seed}", "x": x, "y": y}
         for seed, values in enumerate(history)

@@ -7,6 +7,7 @@ import pandas as pd
 
 from kcde.artefacts import scatter_panel, style
 from kcde.artefacts.declaration import Artefact
+from kcde.artefacts.planar import METHOD
 from kcde.artefacts.scatter import DATA
 
 if TYPE_CHECKING:
@@ -53,8 +54,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
             style.panel_title(axes, next(letters), f"{panel}, {curves['series'].nunique()} seeds")
         below[0].set_ylabel("biased MMD² to the\ntraining points")
         note = "above each panel: its iteration" if len(iterations) > _FEW else ""
-        for name in dict.fromkeys(frame.loc[frame["x_right"].notna(), "method"]):
-            scatter_panel.key(made, name, "training points", note)
+        scatter_panel.key(made, METHOD, "training points", note)
         return style.save(made, stem)
 
 
@@ -75,7 +75,7 @@ def _draw_row(row, frame: pd.DataFrame, iterations: list[float], letters) -> Non
 
 
 def _draw_curves(axes: "Axes", curves: pd.DataFrame, iterations: list[float]) -> None:
-    """Draw a thin line a seed; dots on the axis mark the iterations of the snapshots."""
+    """Draw a thin line a seed; triangles on the axis mark the iterations of the snapshots."""
     axes.set_xscale("symlog", linthresh=_LINEAR)
     axes.set_yscale("log")
     for _, curve in curves[curves["y"] > 0].groupby("series", sort=False):

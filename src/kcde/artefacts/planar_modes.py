@@ -8,6 +8,7 @@ import pandas as pd
 from scipy import stats
 
 from kcde.artefacts.declaration import Decision
+from kcde.artefacts.planar import METHOD
 from kcde.artefacts.repeats import splits
 from kcde.artefacts.verdicts import SIGNIFICANCE
 from kcde.datasets import planar
@@ -16,8 +17,6 @@ DATASETS = ("ring", "grid", "two-moons")
 CHI_SQUARED = "modes_chi_squared"
 SHARE = "mode_share"
 """Metric of the share of samples nearest to a mode; its name follows after a colon."""
-
-_METHOD = "DDE"
 
 
 def measure(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -62,9 +61,9 @@ def decide(scores: pd.DataFrame) -> Decision:
     """
     held, parts = [], []
     for dataset in DATASETS:
-        values = splits(scores, dataset, _METHOD, metric=CHI_SQUARED).dropna().to_numpy(float)
+        values = splits(scores, dataset, METHOD, metric=CHI_SQUARED).dropna().to_numpy(float)
         if not len(values):
-            return Decision("undecided", f"no samples of {_METHOD} on {dataset}")
+            return Decision("undecided", f"no samples of {METHOD} on {dataset}")
         modes = planar.modes(dataset)
         freedom = len(values) * (len(modes.weights) - 1)
         p_value = float(stats.chi2.sf(values.sum(), freedom))
@@ -83,7 +82,7 @@ def decide(scores: pd.DataFrame) -> Decision:
 
 
 def _shares(scores: pd.DataFrame, dataset: str, label: str) -> pd.Series:
-    return splits(scores, dataset, _METHOD, metric=f"{SHARE}:{label}").dropna()
+    return splits(scores, dataset, METHOD, metric=f"{SHARE}:{label}").dropna()
 
 
 def _rows(scores: pd.DataFrame, path: Path) -> Iterator[dict]:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from kcde.artefacts import scatter
 from kcde.artefacts.declaration import FIGURE_COLUMNS, Artefact
+from kcde.artefacts.planar import panel
 from kcde.artefacts.planar_modes import DATASETS, SHARE
 from kcde.artefacts.repeats import splits
 from kcde.artefacts.scatter import DATA
@@ -36,10 +37,10 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     Returns
     -------
     pandas.DataFrame
-        With `FIGURE_COLUMNS`. A panel is a data set. Rows without `stat` are points of the method
-        `data` or of the sampler, or of the kind `surface`; those with the stat `mode_share` say in
-        `y` which share of the samples is nearest to the mode named in `series`, as mean and range
-        over `n` seeds, and in `x` its weight.
+        With `FIGURE_COLUMNS`. A panel is a data set, or a variation of DDE on one. Rows without
+        `stat` are points of the method `data` or of the sampler, or of the kind `surface`; those
+        with the stat `mode_share` say in `y` which share of the samples is nearest to the mode
+        named in `series`, as mean and range over `n` seeds, and in `x` its weight.
     """
     order = {name: k for k, name in enumerate(DATASETS)}
     rows = []
@@ -49,9 +50,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
         variant = here["variant"].iloc[0]
         with np.load(path.with_suffix(".npz")) as arrays:
             if "train" in arrays:  # a seed succeeded
-                rows += scatter.points(dataset, DATA, "", arrays["train"], len(arrays["train"]))
-                rows += scatter.points(dataset, method, variant, arrays["samples"], SHOWN)
-                rows += _surface(dataset, method, variant, arrays)
+                rows += _panel(panel(dataset, method), method, variant, arrays)
         rows += _shares(here, dataset, method, variant)
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
@@ -73,20 +72,26 @@ def remarks(frame: pd.DataFrame) -> list[str]:
     if not len(shares):
         return []
     said = []
-    for panel, rows in shares.groupby("panel", sort=False):
+    for name, rows in shares.groupby("panel", sort=False):
         each = (f"{row.series} {row.y:.3f} ({row.x:.3f})" for row in rows.itertuples())
-        said.append(f"{panel} {', '.join(each)}")
+        said.append(f"{name} {', '.join(each)}")
     return [
         f"Share of the samples nearest to each mode, mean over {shares['n'].max():.0f} seeds, and "
         f"its weight: {'; '.join(said)}."
     ]
 
 
-def _surface(dataset: str, method: str, variant: str, arrays) -> list[dict]:
+def _panel(name: str, method: str, variant: str, arrays) -> list[dict]:
+    rows = scatter.points(name, DATA, "", arrays["train"], len(arrays["train"]))
+    rows += scatter.points(name, method, variant, arrays["samples"], SHOWN)
+    return rows + _surface(name, method, variant, arrays)
+
+
+def _surface(name: str, method: str, variant: str, arrays) -> list[dict]:
     kept = slice(None, None, _STRIDE)
     across, up = arrays["surface_x"][kept], arrays["surface_y"][kept]
     values = arrays["surface_f"][kept, kept]
-    same = scatter.row(dataset, method, variant) | {"kind": SURFACE}
+    same = scatter.row(name, method, variant) | {"kind": SURFACE}
     return [
         {**same, "x": x, "y": y, "y_high": values[k, j]}
         for k, y in enumerate(up)
@@ -102,5 +107,5 @@ def _shares(scores: pd.DataFrame, dataset: str, method: str, variant: str) -> li
         if len(share):
             stated = {"x": weight, "y": share.mean(), "y_low": share.min(), "y_high": share.max()}
             stated |= {"series": label, "stat": SHARE, "n": len(share)}
-            rows.append(scatter.row(dataset, method, variant, **stated))
+            rows.append(scatter.row(panel(dataset, method), method, variant, **stated))
     return rows

@@ -1,4 +1,4 @@
-"""Drawing dde figure 1: a column a data set, samples above and the learned f below."""
+"""Drawing dde figure 1: a column a data set or variation, samples above and the learned f below."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,6 +7,7 @@ import pandas as pd
 
 from kcde.artefacts import scatter_panel, style
 from kcde.artefacts.declaration import Artefact
+from kcde.artefacts.planar import METHOD
 from kcde.artefacts.planar_samples import SURFACE
 from kcde.artefacts.scatter import DATA
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _HEIGHT = 4.05
+_LETTERS = "abcdefghijklmnop"
 _MARGIN = 0.1  # around the data, as a share of their range: the frame of the surface
 
 
@@ -39,15 +41,13 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     width = style.PAGE if len(panels) > 1 else style.COLUMN
     options = {"sharex": "col", "sharey": "col", "squeeze": False}
     with style.figure(width, _HEIGHT, len(panels), 2, **options) as (made, axes):
-        for letters, panel, (above, below) in zip(("ad", "be", "cf"), panels, axes.T, strict=False):
+        for k, (panel, (above, below)) in enumerate(zip(panels, axes.T, strict=True)):
             here = rows[rows["panel"] == panel]
-            _draw_samples(above, here[here["kind"] == "scatter"], letters[0])
-            _draw_surface(made, below, here[here["kind"] == SURFACE], letters[1])
+            _draw_samples(above, here[here["kind"] == "scatter"], _LETTERS[k])
+            _draw_surface(made, below, here[here["kind"] == SURFACE], _LETTERS[len(panels) + k])
         for one in axes[:, 0]:
             one.set_ylabel("$y_2$")
-        for name in dict.fromkeys(rows["method"]):
-            if name != DATA:
-                scatter_panel.key(made, name, "training points")
+        scatter_panel.key(made, METHOD, "training points")
         return style.save(made, stem)
 
 

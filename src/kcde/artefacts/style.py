@@ -50,6 +50,7 @@ VARIATIONS: dict[str, str] = {
     "-constrained": "--",
     "-isotropic": ":",
     "-penalised": "-.",
+    "-narrow": "--",
     "-quadrature": ":",
 }
 """Ending that names a variation of a method to its line: the colour is that of the method."""

@@ -17,7 +17,8 @@ from kcde.estimators._dde_training import State, advance
 CHECK = 100
 """Iterations between two looks at a training."""
 
-_DIVERGED = 1e6
+_LARGEST_OBJECTIVE = 1e6
+_IN_A_ROW = 3  # checks above it: in many dimensions exp ν may be so large for a while at the start
 _WORTH_A_NEW_PROGRAM = 3  # compiling costs seconds: only when a third or fewer are left
 
 log = logging.getLogger(__name__)
@@ -61,7 +62,12 @@ class Trained:
     snapshots
         Iteration to state.
     diverged
-        The iteration at which something was no longer finite, or None.
+        The iteration by which something was not finite, or the objective too large in three checks
+        in a row; None otherwise.
+    best
+        Smallest held-out loss.
+    too_large
+        Checks in a row, up to the last, at which the objective was too large.
     """
 
     state: State
@@ -70,6 +76,7 @@ class Trained:
     snapshots: dict = field(default_factory=dict)
     diverged: int | None = None
     best: float = np.inf
+    too_large: int = 0
 
 
 def train(
@@ -178,7 +185,9 @@ def _goes_on(
 ) -> bool:
     """Note where a training stands; return whether it is to go on."""
     finite = all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state))
-    if not (finite and abs(numbers[0]) < _DIVERGED):
+    small = abs(numbers[0]) < _LARGEST_OBJECTIVE
+    outcome.too_large = 0 if small else outcome.too_large + 1
+    if not finite or outcome.too_large == _IN_A_ROW:
         outcome.diverged = at
         return False
     loss = np.nan if task.held_out is None else task.held_out.loss(_weights(state))

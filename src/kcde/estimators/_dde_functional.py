@@ -11,7 +11,7 @@ from jax import lax
 
 from kcde.estimators._dde_problem import Problem, Recipe, squared_distances
 
-_LARGEST_EXPONENT = 10.0
+_LARGEST_EXPONENT = 10.0  # of ν; not in the paper: a first draw far out would end the training
 
 
 class Expansion(eqx.Module):

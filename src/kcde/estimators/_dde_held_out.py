@@ -6,6 +6,12 @@ from kcde.normalisers import logsumexp, panel_nodes
 from kcde.seeding import rng_of
 
 _DRAWS = 4000
+_NODES = 1000  # about as many as quadrature takes for bandwidths of a tenth of the spread
+
+
+def nodes_of(d_y: int) -> int:
+    """Return about how many nodes the normaliser takes, for memory."""
+    return _NODES if d_y == 1 else _DRAWS
 
 
 class HeldOut:

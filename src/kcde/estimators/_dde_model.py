@@ -9,7 +9,7 @@ import numpy as np
 from kcde.estimators import _dde_networks as networks
 from kcde.estimators._dde_base import GaussianBase, UniformBase
 from kcde.estimators._dde_functional import Expansion
-from kcde.estimators._dde_held_out import HeldOut
+from kcde.estimators._dde_held_out import HeldOut, nodes_of
 from kcde.estimators._dde_potential import FeatureSum, KernelSum
 from kcde.estimators._dde_problem import FEATURES, FUNCTIONAL, POINTS, Problem, Recipe
 from kcde.estimators._dde_training import State, start
@@ -211,11 +211,9 @@ def settle(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
         memory.
     """
     e, n = estimator, len(Y)
-    _refuse_what_does_not_fit(e, n)
-    sigma_x, sigma_y = (
-        as_bandwidths(_bandwidth(given, data, e.bandwidth_scale, name), data.shape[1], name)
-        for given, data, name in ((e.bandwidth_x, X, "X"), (e.bandwidth_y, Y, "Y"))
-    )
+    refuse_what_does_not_fit(e, Y.shape)
+    sigma_x = _bandwidths(e.bandwidth_x, X, e.bandwidth_scale, "bandwidth_x", "X")
+    sigma_y = _bandwidths(e.bandwidth_y, Y, e.bandwidth_scale, "bandwidth_y", "Y")
     features = None
     if e.basis == FEATURES:
         rng = rng_of("features", e.random_state)
@@ -237,10 +235,10 @@ def settle(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
     return Model(X, Y, sigma_x, sigma_y, penalty, base, features, recipe, shape).on(X, Y)
 
 
-def _bandwidth(given, data: np.ndarray, scale: float, name: str):
-    if given is not None:
-        return given
-    return median_trick(data, scale, name) if data.shape[1] else 1.0
+def _bandwidths(given, data: np.ndarray, scale: float, parameter: str, name: str) -> np.ndarray:
+    if given is None:
+        given = median_trick(data, scale, name) if data.shape[1] else 1.0
+    return as_bandwidths(given, data.shape[1], parameter)
 
 
 def _base(estimator, Y: np.ndarray) -> GaussianBase | UniformBase:
@@ -261,13 +259,31 @@ def _location(base: GaussianBase | UniformBase) -> tuple[np.ndarray, np.ndarray]
     return base.mean, base.std
 
 
-def _refuse_what_does_not_fit(estimator, n: int) -> None:
+def refuse_what_does_not_fit(estimator, shape: tuple[int, int], count: int = 1) -> None:
+    """Raise ValueError if training would need more memory than is free.
+
+    Parameters
+    ----------
+    estimator
+        A `DDE` whose parameters are sound.
+    shape
+        That of its Y.
+    count
+        How many like it are trained together.
+    """
+    n, d_y = shape
     rows = {POINTS: 2 * n, FEATURES: n, FUNCTIONAL: 9 * estimator.features}[estimator.basis]
     functions = n if estimator.basis == POINTS else estimator.features
-    needed = 4 * functions * (rows + 4 * min(estimator.batch_size, n))
+    each = 4 * functions * (rows + 4 * min(estimator.batch_size, n))
+    if estimator.validation:
+        held = round(estimator.validation * n)
+        # Of a random feature it keeps cosine and sine.
+        each += 8 * functions * (1 + (estimator.basis == FEATURES)) * (2 * held + nodes_of(d_y))
+    needed = count * each
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > free:
         what = "training rows" if estimator.basis == POINTS else "features"
+        what += f" in each of {count} fits" if count > 1 else ""
         raise ValueError(
             f"{functions} {what} would take {needed / 2**30:.1f} GB of memory, and "
             f"{free / 2**30:.1f} GB are free: take fewer"

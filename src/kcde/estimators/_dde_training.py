@@ -1,8 +1,9 @@
 """Training f, ν and g of many problems at once: one compiled program, no Python loop over steps.
 
 One iteration is one update of f, then five of g, each after three of ν (dde, appendix E); Adam for
-f and g, RMSprop for ν, gradients of f and ν no longer than 5, as in the authors' code. The problems
-of one call have the same shapes and are mapped over (`jax.vmap`).
+f and g, RMSprop for ν, gradients of f and ν no longer than 5, as in the authors' code for the plane
+(for the R data it clips those of ν alone). The problems of one call have the same shapes and are
+mapped over (`jax.vmap`).
 """
 
 from typing import NamedTuple

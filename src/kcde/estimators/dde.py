@@ -91,17 +91,18 @@ class DDE(ExponentialFamily):
     Attributes
     ----------
     coef_
-        α, shape (n,), or weights of the features (r,), or of the 3 K points of "functional".
+        α, shape (n,), or (n - held out,) with `refit=False`; or weights of the features (r,), or
+        of the 3 K points of "functional".
     bandwidth_x_, bandwidth_y_, regularization_
         What was used.
     iterations_
         Those of the f and g that are kept.
     history_
         Of the last training: arrays `iteration`, `objective` (that of equation 18, plus w),
-        `mmd2_biased` of draws of g against the training rows with the kernel of f.
+        `mmd2_biased` of draws of g against the training rows with the kernel of f, and `held_out`,
+        the mean negative log-likelihood of held-out rows in nats, NaN where there are none.
     validation_history_
-        The same of the training that held rows out, with `held_out`, their mean negative
-        log-likelihood in nats; None without.
+        The same of the training that held rows out; None without.
     snapshots_
         Iterations for which `sample_snapshot` works.
     """
@@ -307,7 +308,7 @@ class DDE(ExponentialFamily):
         ValueError
             If the method is not known, or quadrature is asked for d_y > 1.
         """
-        X = self._check_features(self.X_[:1, :0] if X is None else X)
+        X = self._check_features(np.empty((1, 0)) if X is None else X)
         if method != "sampler":
             given = {} if n_samples is None else {"n_samples": n_samples}
             return super().log_normaliser(X, method=method, rng=rng, **given)
@@ -320,6 +321,8 @@ class DDE(ExponentialFamily):
         for i, (x, Y) in enumerate(zip(X, drawn, strict=True)):
             repeated = np.repeat(x[None], n_samples, axis=0)
             log_w[i] = self._T.at_pairs(repeated, Y) - self._nu(repeated, Y)
+            # Draws beyond the bounds of a bounded p_0 have no density.
+            log_w[i, np.isneginf(self._log_base(Y))] = -np.inf
         total = logsumexp(log_w, axis=1)
         size = np.exp(2.0 * total - logsumexp(2.0 * log_w, axis=1))
         stderr = np.sqrt(np.clip(1.0 / size - 1.0 / n_samples, 0.0, None))
@@ -388,9 +391,13 @@ def _history(trained: Trained) -> dict[str, np.ndarray]:
     }
 
 
-def _fit_alike(estimators: Sequence[DDE]) -> list[FloatingPointError | None]:
+def _fit_alike(estimators: Sequence[DDE]) -> list[ValueError | FloatingPointError | None]:
     """Train estimators of one shape; return the error of each, or None."""
     first = estimators[0]
+    try:
+        models.refuse_what_does_not_fit(first, first.Y_.shape, len(estimators))
+    except ValueError as error:
+        return [error] * len(estimators)
     targets = [first.iterations] * len(estimators)
     seeds = [seed_of("dde", estimator.random_state) % 2**32 for estimator in estimators]
     errors: list = [None] * len(estimators)
@@ -431,7 +438,7 @@ def _trained(tasks: list[Task], first: DDE, snapshots, errors: list) -> list[Tra
     for i, outcome in enumerate(outcomes):
         if outcome.diverged is not None and errors[i] is None:
             errors[i] = FloatingPointError(
-                f"doubly dual embedding diverged at iteration {outcome.diverged}; f and g of "
+                f"doubly dual embedding diverged by iteration {outcome.diverged}; f and g of "
                 f"iteration {outcome.iteration} are kept: try a smaller learning_rate, or a "
                 "larger regularization or bandwidth"
             )

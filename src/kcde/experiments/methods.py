@@ -6,6 +6,9 @@ import numpy as np
 
 from kcde.estimators import estimator_class
 
+FAILURES = (ValueError, np.linalg.LinAlgError, FloatingPointError)
+"""What a fit or a score may fail with; anything else is a fault of the program."""
+
 
 def build(
     method: str, estimator: str, options: Mapping, *, random_state: int, tuning_rows: int | None

@@ -32,7 +32,6 @@ NLL = "negative_log_likelihood"
 BANDWIDTH_SCALE = 0.1
 """Of the median trick, for the kernel of the discrepancy."""
 
-FAILURES = (ValueError, np.linalg.LinAlgError, FloatingPointError)
 _RING_SNAPSHOTS = (0, 500, 2500, 5000, 10_000, 20_000)
 _SNAPSHOTS = (0, 500, 1000, 2000)
 _THOUSANDTHS = "1e-3"
@@ -119,7 +118,7 @@ def run(job: Job, out: Path) -> None:
     drawn = [points(job.dataset, seed) for seed in range(job.seeds)]
     estimators = [make_estimator(job, seed) for seed in range(job.seeds)]
     started = time.perf_counter()
-    models = planar_models.fit(estimators, [each.train for each in drawn], FAILURES)
+    models = planar_models.fit(estimators, [each.train for each in drawn], methods.FAILURES)
     seconds = (time.perf_counter() - started) / job.seeds
     log.info("%s %s: fitted in %.0f s a seed", job.dataset, job.method, seconds)
     rows, samples, fitted = [], {}, {}
@@ -182,7 +181,7 @@ def _evaluated(
             raise model
         samples, measured = _sampled(job, model, here, seed, warm=warm)
         measured += [*_likelihood(job, model, here), *_training(model)]
-    except FAILURES as error:
+    except methods.FAILURES as error:
         detail = f"{type(error).__name__}: {error}"
         failed = {"metric": METRIC, "unit": _THOUSANDTHS, "status": "failed", "detail": detail}
         return [row | failed], None

@@ -26,9 +26,6 @@ log = logging.getLogger(__name__)
 
 EXPERIMENT = "r_benchmark"
 METRIC = "negative_log_likelihood"
-FAILURES = (ValueError, np.linalg.LinAlgError, FloatingPointError)
-"""What a fit or a score may fail with; anything else is a fault of the program."""
-
 EVALUATIONS = ("training-half", "test-half")
 TEST_HALF = "test-half"
 TEST_HALF_DRAWS = 1000
@@ -187,7 +184,7 @@ def run_split(job: Job, data: Dataset, split: int, backend: str) -> Outcome:
     started = time.perf_counter()
     try:
         model = Standardised(make_estimator(job, split)).fit(*_halves(job, data, split, backend)[0])
-    except FAILURES as error:
+    except methods.FAILURES as error:
         model = error
     return _outcome(job, data, split, backend, model, time.perf_counter() - started)
 
@@ -223,7 +220,7 @@ def _outcome(job: Job, data: Dataset, split: int, backend: str, model, seconds: 
         if isinstance(model, Exception):
             raise model
         metrics, arrays = _evaluate(job, model, *_halves(job, data, split, backend)[1], split)
-    except FAILURES as error:
+    except methods.FAILURES as error:
         row = _row(*common, METRIC, np.nan, np.nan, "nats")
         return Outcome([row | {"status": "failed", "detail": f"{type(error).__name__}: {error}"}])
     seconds += time.perf_counter() - started
