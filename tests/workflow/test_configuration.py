@@ -322,12 +322,12 @@ def test_what_doubly_dual_embedding_is_told(config):
     said = words(flags.r_benchmark(config, "laptop", "caution", "DDE"))
     assert said["evaluation"] == "test-half"
     expected = {"dual_weight": 0.5, "bandwidth_scale": 0.1, "base_std": 3.0, "batch_size": 50}
-    expected |= {"density_weight": 1.0, "regularization": 0.0}
+    expected |= {"density_weight": 1.0, "regularization": 0.0, "validation": 0}
     expected["iterations"] = config["scales"]["dde_iterations"]["laptop"]
     assert expected.items() <= json.loads(said["options"]).items()
     ours = words(flags.r_benchmark(config, "laptop", "caution", "DDE-penalised"))
     assert "evaluation" not in ours
-    assert not {"density_weight", "regularization"} & set(json.loads(ours["options"]))
+    assert not {"density_weight", "regularization", "validation"} & set(json.loads(ours["options"]))
     moons = words(flags.planar(config, "paper", "two-moons", "DDE"))
     assert (moons["seeds"], moons["iterations"]) == ("10", "20000")
     options = json.loads(moons["options"])
@@ -341,7 +341,7 @@ def test_what_doubly_dual_embedding_is_told(config):
 
 def test_methods_of_doubly_dual_embedding_have_known_options(config):
     known = set(DDE().get_params())
-    for name in ("DDE", "DDE-penalised"):
+    for name in ("DDE", "DDE-penalised", "DDE-narrow"):
         method = config["methods"][name]
         given = [method.get("options", {}), method["joint_options"]]
         for options in (*given, *method["dataset_options"].values()):

@@ -23,7 +23,7 @@ _PUBLISHED_SPLITS = 20
 _OURS = {
     "as published": ("DDE", AS_PUBLISHED, NLL),
     "the same fits by quadrature": ("DDE", AS_PUBLISHED, f"{NLL}_quadrature"),
-    "with penalty": ("DDE-penalised", "ours", f"{NLL}_quadrature"),
+    "with penalty and early stopping": ("DDE-penalised", "ours", f"{NLL}_quadrature"),
 }
 """Words for a likelihood of DDE to its method, variant and metric; the first decides."""
 

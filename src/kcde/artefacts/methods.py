@@ -23,14 +23,14 @@ _R_BENCHMARK: dict[str, str] = {
     ),
     "DDE": (
         "as published: the authors' λ, bandwidth scale, standard deviation of the base density and "
-        "batch size for each set, η = 0; stopped where the likelihood of a fifth of the training "
-        "rows, on which f is never trained, is largest, which is ours; log Z by 1000 draws from a "
-        "Gaussian with mean and standard deviation of the test half"
+        "batch size for each set, η = 0, no stopping rule; log Z by 1000 draws from a Gaussian "
+        "with mean and standard deviation of the test half"
     ),
     "DDE-quadrature": "the same fits as DDE, log Z by quadrature",
     "DDE-penalised": (
-        "ours: as DDE, but η = 1/n and the weight λ of the training in the density as well; log Z "
-        "by quadrature, and nothing from the test half"
+        "ours: as DDE, but η = 1/n and the weight λ of the training in the density as well; "
+        "stopped where the likelihood of a fifth of the training rows, on which f is not trained, "
+        "is largest; log Z by quadrature, and nothing from the test half"
     ),
     "LSCDE-exact": (
         "ours: LSCDE without that floor, so that the density integrates to 1 at every x, in the "
