@@ -10,6 +10,7 @@ from kcde.arrays import row_blocks, to_numpy
 from kcde.estimators import _dde_model as models
 from kcde.estimators._dde_fit import Task, Trained, train
 from kcde.estimators._dde_problem import FUNCTIONAL
+from kcde.estimators._together import FittedTogether
 from kcde.estimators.base import Tags
 from kcde.estimators.exponential_family import ExponentialFamily
 from kcde.normalisers import Normaliser, logsumexp
@@ -29,7 +30,7 @@ _COUNTS = (
 _POSITIVE = ("dual_weight", "base_std", "bandwidth_scale", "learning_rate")
 
 
-class DDE(ExponentialFamily):
+class DDE(FittedTogether, ExponentialFamily):
     """p(y|x) = p_0(y) exp(f(x, y)/w) / Z(x), by penalised maximum likelihood as a saddle point.
 
     min_g max_{f, ν} E_D f - E_g f - η/2 ‖f‖² + w (E_g ν - E_{p_0} exp ν), with f a kernel
@@ -173,45 +174,6 @@ class DDE(ExponentialFamily):
         """
         return self.fit_many([self], [X], [Y])[0]
 
-    @classmethod
-    def fit_many(
-        cls, estimators: Sequence["DDE"], Xs: Sequence, Ys: Sequence, *, return_errors=False
-    ) -> list:
-        """Fit estimators to data of their own; those of one shape are trained together.
-
-        That is faster than one after the other, and the same but for rounding.
-
-        Parameters
-        ----------
-        estimators
-            Each is fitted in place.
-        Xs, Ys
-            For each estimator, as in `fit`.
-        return_errors
-            Whether the error of a fit that fails stands in its place, instead of being raised.
-
-        Returns
-        -------
-        list
-            The estimators, or ValueError or FloatingPointError in the place of one that failed.
-        """
-        outcomes: list = list(estimators)
-        alike: dict[tuple, list[int]] = {}
-        for i, (estimator, X, Y) in enumerate(zip(estimators, Xs, Ys, strict=True)):
-            try:
-                super(DDE, estimator).fit(X, Y)
-                alike.setdefault(estimator._shape(), []).append(i)
-            except ValueError as error:
-                outcomes[i] = error
-        for members in alike.values():
-            for i, error in zip(members, _fit_alike([estimators[i] for i in members]), strict=True):
-                if error is not None:
-                    outcomes[i] = error
-        errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
-        if errors and not return_errors:
-            raise errors[0]
-        return outcomes
-
     def _fit(self, X, Y):
         """Check the parameters and settle all but what is trained; `fit_many` trains."""
         self._check_parameters()
@@ -256,6 +218,15 @@ class DDE(ExponentialFamily):
         parameters = self.get_params() | dict.fromkeys(names) | {"snapshots": tuple(self.snapshots)}
         penalised = self.regularization_ > 0
         return (*parameters.values(), penalised, self.X_.shape[1], *self.Y_.shape)
+
+    @staticmethod
+    def _train(estimators: Sequence["DDE"]) -> list[ValueError | FloatingPointError | None]:
+        """Train estimators of one shape; return the error of each, or None."""
+        try:
+            models.refuse_what_does_not_fit(estimators[0], estimators[0].Y_.shape, len(estimators))
+        except ValueError as error:
+            return [error] * len(estimators)
+        return _fit_alike(estimators)
 
     def _take(self, trained: Trained):
         model, state = self.model_, trained.state
@@ -391,13 +362,9 @@ def _history(trained: Trained) -> dict[str, np.ndarray]:
     }
 
 
-def _fit_alike(estimators: Sequence[DDE]) -> list[ValueError | FloatingPointError | None]:
+def _fit_alike(estimators: Sequence[DDE]) -> list[FloatingPointError | None]:
     """Train estimators of one shape; return the error of each, or None."""
     first = estimators[0]
-    try:
-        models.refuse_what_does_not_fit(first, first.Y_.shape, len(estimators))
-    except ValueError as error:
-        return [error] * len(estimators)
     targets = [first.iterations] * len(estimators)
     seeds = [seed_of("dde", estimator.random_state) % 2**32 for estimator in estimators]
     errors: list = [None] * len(estimators)

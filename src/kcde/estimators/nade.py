@@ -10,6 +10,7 @@ from kcde.arrays import row_blocks, to_numpy
 from kcde.estimators._nade_network import known, log_mixture
 from kcde.estimators._nade_selection import Fitted, Problem, fit_chosen, fit_given
 from kcde.estimators._nade_training import Recipe
+from kcde.estimators._together import FittedTogether
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
@@ -20,7 +21,7 @@ _HERMITE_NODES = 64
 _DRAWS = 20_000
 
 
-class NADE(ConditionalDensity):
+class NADE(FittedTogether, ConditionalDensity):
     """p(y|x) = Π_i p(y_{o_i} | x, y_{o_<i}) in any order o, mixtures of Gaussians by one network.
 
     The network has two layers of rectified units. It sees x, which is always known, the known y,
@@ -118,49 +119,6 @@ class NADE(ConditionalDensity):
         """
         return self.fit_many([self], [X], [Y])[0]
 
-    @classmethod
-    def fit_many(
-        cls, estimators: Sequence["NADE"], Xs: Sequence, Ys: Sequence, *, return_errors=False
-    ) -> list:
-        """Fit estimators to data of their own; those of one shape are trained together.
-
-        That is faster than one after the other, and the same but for rounding.
-
-        Parameters
-        ----------
-        estimators
-            Each is fitted in place.
-        Xs, Ys
-            For each estimator, as in `fit`.
-        return_errors
-            Whether the error of a fit that fails stands in its place, instead of being raised.
-
-        Returns
-        -------
-        list
-            The estimators, or ValueError or FloatingPointError in the place of one that failed.
-        """
-        outcomes: list = list(estimators)
-        alike: dict[tuple, list[int]] = {}
-        for i, (estimator, X, Y) in enumerate(zip(estimators, Xs, Ys, strict=True)):
-            try:
-                super(NADE, estimator).fit(X, Y)
-                alike.setdefault(estimator._shape(), []).append(i)
-            except ValueError as error:
-                outcomes[i] = error
-        for members in alike.values():
-            for i, fitted in zip(
-                members, _fit_alike([estimators[i] for i in members]), strict=True
-            ):
-                if isinstance(fitted, Exception):
-                    outcomes[i] = fitted
-                else:
-                    estimators[i]._take(fitted)
-        errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
-        if errors and not return_errors:
-            raise errors[0]
-        return outcomes
-
     def _fit(self, X, Y):
         """Check the parameters and keep the data; `fit_many` trains."""
         counts = ("hidden_units", "components", "orders", "epochs", "patience", "batch_size")
@@ -178,6 +136,19 @@ class NADE(ConditionalDensity):
         """Return what estimators must share to be trained in one program."""
         parameters = self.get_params() | {"random_state": None, "orders": None}
         return (*parameters.values(), *self._problem.Y.shape)
+
+    @staticmethod
+    def _train(estimators: Sequence["NADE"]) -> list[Exception | None]:
+        """Train estimators of one shape; return the error of each, or None."""
+        errors: list = [None] * len(estimators)
+        for i, (estimator, fitted) in enumerate(
+            zip(estimators, _fit_alike(estimators), strict=True)
+        ):
+            if isinstance(fitted, Exception):
+                errors[i] = fitted
+            else:
+                estimator._take(fitted)
+        return errors
 
     def _take(self, fitted: Fitted):
         self.network_, self.epochs_ = fitted.network, fitted.epochs
