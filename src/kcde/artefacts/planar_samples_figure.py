@@ -14,7 +14,7 @@ from kcde.artefacts.scatter import DATA
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_HEIGHT = 4.05
+_HEIGHT = 3.3
 _LETTERS = "abcdefghijklmnop"
 _MARGIN = 0.1  # around the data, as a share of their range: the frame of the surface
 
@@ -57,6 +57,7 @@ def _draw_samples(axes: "Axes", points: pd.DataFrame, letter: str) -> None:
     method = samples["method"].iloc[0]
     scatter_panel.count(axes, scatter_panel.draw(axes, data, samples, method, _MARGIN), method)
     style.panel_title(axes, letter, points["panel"].iloc[0])
+    axes.set_box_aspect(1)
 
 
 def _draw_surface(made, axes: "Axes", surface: pd.DataFrame, letter: str) -> None:
@@ -68,5 +69,6 @@ def _draw_surface(made, axes: "Axes", surface: pd.DataFrame, letter: str) -> Non
     bar = made.colorbar(shown, ax=axes, pad=0.02, aspect=25)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=6)
-    style.panel_title(axes, letter, f"{surface['panel'].iloc[0]}: learned $f$")
+    style.panel_title(axes, letter, "learned $f$")
+    axes.set_box_aspect(1)
     axes.set_xlabel("$y_1$")
