@@ -17,6 +17,7 @@ __all__ = [
     "asarray",
     "cholesky",
     "device_description",
+    "largest_rows",
     "resolve_backend",
     "row_blocks",
     "solve_triangular",
@@ -172,6 +173,38 @@ def take_columns(array, columns: np.ndarray):
     """Return `array[:, columns]` for a numpy integer index, in any namespace."""
     xp = array_namespace(array)
     return xp.take(array, xp.asarray(columns), axis=1)
+
+
+def largest_rows(values, count: int) -> tuple[np.ndarray, float]:
+    """Return the row numbers of the largest values, and the largest of the others.
+
+    Parameters
+    ----------
+    values
+        Shape (n,).
+    count
+        How many, at least 1; beyond n, all.
+
+    Returns
+    -------
+    rows : numpy integers, ascending, shape (count,); the first largest value of all is among them
+    rest : float, -inf where no value is left
+    """
+    n = values.shape[0]
+    if count >= n:
+        return np.arange(n), -np.inf
+    xp = array_namespace(values)
+    if is_numpy_array(values):
+        order = np.argpartition(values, n - count - 1)
+        rows, rest = order[n - count :], float(values[order[n - count - 1]])
+    else:
+        order = xp.argsort(values, descending=True)
+        rows, rest = to_numpy(order[:count]), float(values[order[count]])
+    first = int(xp.argmax(values))
+    if first not in rows:
+        # It ties with the others; either may stay out.
+        rows[0] = first
+    return np.sort(rows), rest
 
 
 def _cupy_obstacle() -> str | None:

@@ -60,3 +60,15 @@ def test_row_blocks_cover_all_rows_once():
     assert [(block.start, block.stop) for block in blocks] == [(0, 4), (4, 8), (8, 10)]
     assert len(arrays.row_blocks(3, 10 * arrays._BLOCK)) == 3
     assert arrays.row_blocks(5, 0) == [slice(0, 5)]
+
+
+@pytest.mark.parametrize("count", [1, 3, 6, 7, 20])
+def test_largest_rows_and_the_largest_of_the_others(xp, count):
+    values = np.array([2.0, 5.0, 5.0, 1.0, 5.0, 3.0, 0.0])
+    rows, rest = arrays.largest_rows(xp.asarray(values), count)
+    assert (np.diff(rows) > 0).all()
+    others = np.delete(values, rows)
+    assert len(rows) == min(count, 7)
+    assert values[rows].min() >= max(others, default=-np.inf)
+    assert rest == max(others, default=-np.inf)
+    assert 1 in rows

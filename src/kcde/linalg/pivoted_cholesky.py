@@ -1,0 +1,181 @@
+"""Pivoted Cholesky decomposition with a bi-orthogonal basis (jdl, Algorithm 1)."""
+
+import logging
+from typing import NamedTuple
+
+import numpy as np
+
+from kcde.arrays import take_rows, to_numpy
+from kcde.linalg.pivot_rules import RULES, PivotRule
+from kcde.linalg.schur import SchurComplement
+
+log = logging.getLogger(__name__)
+
+
+class PivotedCholesky(NamedTuple):
+    """What `pivoted_cholesky` returns: K ≈ L Lᵀ.
+
+    Attributes
+    ----------
+    L
+        Shape (n, m), or None where it was not stored.
+    pivots
+        Numpy integers, shape (m,), in the order taken.
+    B
+        Shape (m, m), upper triangular: the rows at the pivots of the paper's (n, m) matrix, whose
+        other rows are zero. K[:, pivots] B = L and Bᵀ L[pivots] = I, its (17) and (18).
+    trace_error
+        trace(K - L Lᵀ), absolute, not negative.
+    trace
+        trace K.
+    points
+        X at the pivots, shape (m, d).
+    kernel
+        The kernel given.
+    """
+
+    L: object
+    pivots: np.ndarray
+    B: object
+    trace_error: float
+    trace: float
+    points: object
+    kernel: object
+
+    def factor_rows(self, X):
+        """Return k(X, X_P) B, shape (len X, m): rows of L at any points; n m (d + m) time."""
+        return self.kernel(X, self.points) @ self.B
+
+
+def pivoted_cholesky(
+    kernel,
+    X,
+    tolerance: float,
+    relative: bool = True,
+    max_rank: int | None = None,
+    store: bool = True,
+    pivots: str = "greedy",
+    rng: np.random.Generator | None = None,
+) -> PivotedCholesky:
+    """Approximate a kernel matrix by L Lᵀ of low rank, from its diagonal and m of its columns.
+
+    jdl, Algorithm 1 and Theorem 4.1. It stops at the first rank whose trace error is at most the
+    tolerance, at `max_rank`, or where the matrix is numerically exhausted; `trace_error` says how
+    far it came. n m (d + m) multiplications and n m numbers stored; streamed (`store=False`) n + m²
+    numbers, and m kernel values a row for every pass over the rows. A pass adds a block of columns:
+    all that are sure to be what one pass a column would have added. K is never formed.
+
+    Parameters
+    ----------
+    kernel
+        Called as `kernel(A, B)` -> (len A, len B); has `diagonal(A)`.
+    X
+        Shape (n, d).
+    tolerance
+        ε of trace(K - L Lᵀ) ≤ ε trace K, in (0, 1); without `relative`, of ≤ ε.
+    relative
+        Whether the tolerance is a share of trace K.
+    max_rank
+        At most so many columns; None: n.
+    store
+        Whether to keep L.
+    pivots
+        "greedy", the largest entry of the diagonal; "random"; "column", the largest column norm of
+        the Schur complement, which costs n² a step; "rpcholesky", randomly pivoted.
+    rng
+        Source of the draws of "random" and "rpcholesky".
+
+    Returns
+    -------
+    PivotedCholesky
+
+    Raises
+    ------
+    ValueError
+        If the tolerance is out of its range, `max_rank` exceeds n, the rule is unknown or lacks
+        what it needs, or the diagonal of K is not finite or is zero.
+    """
+    _check_arguments(X, tolerance, relative, max_rank, store, pivots, rng)
+    schur = SchurComplement(kernel, X, store=store)
+    trace = schur.trace
+    target = tolerance * trace if relative else tolerance
+    if not 0.0 < target < trace < np.inf:
+        raise ValueError(
+            f"the trace of the kernel matrix is {trace:.6g} and the trace error allowed is "
+            f"{target:.6g}: the first must be finite and exceed the second; check X and the kernel"
+            + ("" if relative else ", or lower the tolerance")
+        )
+    limit = X.shape[0] if max_rank is None else max_rank
+    trace_error = _factorise(schur, RULES[pivots](X.shape[0], rng), target, trace, limit)
+    if trace_error > target:
+        log.info("pivoted Cholesky stopped at rank %d: trace error %.3g", schur.rank, trace_error)
+    chosen = np.asarray(schur.pivots, dtype=np.intp)
+    return PivotedCholesky(schur.L, chosen, schur.B, trace_error, trace, schur.points, kernel)
+
+
+def _factorise(schur, rule: PivotRule, target: float, trace: float, limit: int) -> float:
+    """Add pivots until the trace error is at most the target; return the error."""
+    trace_error = trace
+    while trace_error > target and schur.rank < limit:
+        rank = schur.rank
+        candidates = rule.propose(schur)
+        if not len(candidates):
+            break
+        pivots, rows = _choose_block(schur, rule, candidates, min(rule.most, limit - rank))
+        if not pivots:
+            if float(schur.xp.max(schur.residual)) <= schur.floor:
+                break
+            continue
+        errors = trace_error - np.cumsum(to_numpy(schur.extend(pivots, rows)))
+        enough = np.flatnonzero(errors <= target)
+        if len(enough):
+            schur.truncate(rank + int(enough[0]) + 1)
+            return max(0.0, float(errors[enough[0]]))
+        # Subtracting loses digits as the error falls; the diagonal keeps them.
+        trace_error = schur.trace
+    return trace_error
+
+
+def _choose_block(schur, rule: PivotRule, candidates: np.ndarray, most: int):
+    """Return up to `most` pivots among the candidates and their rows of L, shape (s, m + s)."""
+    xp = schur.xp
+    points = take_rows(schur.X, candidates)
+    fresh = np.array(to_numpy(take_rows(schur.residual, candidates)))
+    rank = schur.rank
+    rows = xp.zeros((most + rank, len(candidates)), dtype=points.dtype)
+    rows[:rank, :] = schur.factor_rows(candidates).T
+    positions: list[int] = []
+    while len(positions) < most:
+        i = rule.choose(fresh, schur.floor, len(positions))
+        if i is None:
+            break
+        m = rank + len(positions)
+        column = schur.kernel(points[i : i + 1, :], points)[0, :] - rows[:m, i] @ rows[:m, :]
+        rows[m, :] = column / float(np.sqrt(fresh[i]))
+        fresh = np.maximum(fresh - to_numpy(rows[m, :]) ** 2, 0.0)
+        fresh[candidates == candidates[i]] = 0.0
+        positions.append(i)
+    chosen = take_rows(rows[: rank + len(positions), :].T, np.asarray(positions, dtype=np.intp))
+    return [int(candidates[i]) for i in positions], chosen
+
+
+def _check_arguments(X, tolerance, relative, max_rank, store, pivots, rng):
+    if X.ndim != 2 or not X.shape[0]:
+        raise ValueError(f"X must have shape (n, d) with n at least 1; got {tuple(X.shape)}")
+    highest = 1.0 if relative else np.inf
+    if not 0.0 < tolerance < highest:
+        raise ValueError(
+            f"tolerance must be above 0 and below {highest:g}; got {tolerance!r}"
+            + (", a share of the trace; say relative=False for an absolute one" * relative)
+        )
+    if max_rank is not None and not 1 <= max_rank <= X.shape[0]:
+        raise ValueError(
+            f"max_rank must be between 1 and the {X.shape[0]} rows of X; got {max_rank}: "
+            "ask for fewer pivots or give more rows"
+        )
+    if pivots not in RULES:
+        raise ValueError(f"pivots must be one of {', '.join(RULES)}; got {pivots!r}")
+    if RULES[pivots].draws and rng is None:
+        raise ValueError(f"pivots={pivots!r} draws rows: give rng, a numpy random generator")
+    if pivots == "column" and not store:
+        raise ValueError("pivots='column' needs the factor: use store=True or another rule")

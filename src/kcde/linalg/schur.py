@@ -1,0 +1,149 @@
+"""The Schur complement of a kernel matrix, known by its pivots and its diagonal."""
+
+import numpy as np
+
+from kcde.arrays import array_namespace, row_blocks, solve_triangular, take_columns, take_rows
+
+# A diagonal entry of the Schur complement below this share of the largest of K is rounding.
+_ROUNDING = 1e-14
+
+
+class SchurComplement:
+    """K - L Lᵀ after some pivots, with the factor L or, streamed, without it.
+
+    Columns of L are added in blocks: one block reads the factor once, whatever its width, and each
+    chunk of rows stays in a cache from the kernel's values to the new diagonal.
+
+    Parameters
+    ----------
+    kernel
+        Called as `kernel(A, B)` -> (len A, len B); has `diagonal(A)`.
+    X
+        Shape (n, d).
+    store
+        Whether to keep L, n m numbers. Otherwise its rows are computed where they are needed,
+        from the m kernel values at the pivots.
+
+    Attributes
+    ----------
+    residual
+        diag(K - L Lᵀ), shape (n,), not negative; 0 at the pivots.
+    pivots
+        Row numbers, in the order taken.
+    B
+        Shape (m, m), upper triangular: L = k(X, X_P) B.
+    floor
+        What `residual` must exceed in a pivot.
+    """
+
+    def __init__(self, kernel, X, *, store: bool):
+        self.kernel, self.X = kernel, X
+        self.xp = xp = array_namespace(X)
+        self.residual = xp.asarray(kernel.diagonal(X), copy=True)
+        self.floor = _ROUNDING * float(xp.max(self.residual))
+        self.pivots: list[int] = []
+        self.points = X[:0, :]
+        self._coefficients = xp.zeros((0, 0), dtype=X.dtype)
+        self._factor = xp.zeros((0, X.shape[0]), dtype=X.dtype) if store else None
+
+    @property
+    def rank(self) -> int:
+        """m, the number of pivots."""
+        return len(self.pivots)
+
+    @property
+    def B(self):
+        """Coefficients on the pivot columns, shape (m, m)."""
+        return self._coefficients[: self.rank, : self.rank]
+
+    @property
+    def L(self):
+        """The factor, shape (n, m), or None where it is not stored."""
+        return None if self._factor is None else self._factor[: self.rank, :].T
+
+    @property
+    def trace(self) -> float:
+        """trace(K - L Lᵀ)."""
+        return float(self.xp.sum(self.residual))
+
+    def factor_rows(self, rows: np.ndarray):
+        """Return rows of L, shape (len rows, m)."""
+        if self._factor is not None:
+            return take_columns(self._factor[: self.rank, :], rows).T
+        points = take_rows(self.X, rows)
+        if not self.rank:
+            return self.xp.zeros((len(rows), 0), dtype=points.dtype)
+        return self.kernel(points, self.points) @ self.B
+
+    def extend(self, pivots: list[int], rows) -> np.ndarray:
+        """Add pivots; n (d + m) s multiplications for s of them, streamed n (d + s) (m + s).
+
+        Parameters
+        ----------
+        pivots
+            Row numbers.
+        rows
+            Their rows of L with the new columns, shape (s, m + s).
+
+        Returns
+        -------
+        numpy.ndarray
+            How much each new column takes off the trace, shape (s,).
+        """
+        xp, m, s = self.xp, self.rank, len(pivots)
+        # A pivot's row ends with its own column; what follows is rounding.
+        left, corner = rows[:, :m], xp.tril(rows[:, m:])
+        inverse = solve_triangular(corner, xp.eye(s, dtype=rows.dtype), transpose=True)
+        new = xp.concat([-self.B @ (left.T @ inverse), inverse])
+        points = take_rows(self.X, np.asarray(pivots))
+        self.points = xp.concat([self.points, points])
+        self._reserve(m + s)
+        self._coefficients[: m + s, m : m + s] = new
+        drops = xp.zeros(s, dtype=rows.dtype)
+        for block in row_blocks(self.X.shape[0], 2 * s if self.L is not None else m + s):
+            columns = self._columns(block, points, left, inverse, new)
+            squares = columns * columns
+            self.residual[block] = xp.clip(self.residual[block] - xp.sum(squares, axis=0), min=0.0)
+            drops += xp.sum(squares, axis=1)
+        self.pivots += pivots
+        for pivot in pivots:
+            self.residual[pivot] = 0.0
+        return drops
+
+    def truncate(self, rank: int) -> None:
+        """Forget the pivots after the first `rank`; `residual` keeps their effect."""
+        self.pivots = self.pivots[:rank]
+        self.points = self.points[:rank, :]
+
+    def _columns(self, block: slice, points, left, inverse, new):
+        """Return the new columns of L at a block of rows, transposed: shape (s, len block)."""
+        X = self.X[block, :]
+        if self._factor is None:
+            return new.T @ self.kernel(self.points, X)
+        m = left.shape[1]
+        columns = inverse.T @ (self.kernel(points, X) - left @ self._factor[:m, block])
+        self._factor[m : m + columns.shape[0], block] = columns
+        return columns
+
+    def _reserve(self, rank: int):
+        """Make room for `rank` columns, twice as much as before where there is none."""
+        held = self._coefficients.shape[0]
+        if rank <= held:
+            return
+        capacity = min(max(rank, 2 * held), self.X.shape[0])
+        self._coefficients = _enlarged(self._coefficients, (capacity, capacity))
+        if self._factor is not None:
+            self._factor = _enlarged(self._factor, (capacity, self.X.shape[0]), self.rank)
+
+
+def _enlarged(array, shape: tuple[int, int], rows: int | None = None):
+    """Return an array of the shape that begins with the first rows of `array`.
+
+    Beyond them it is empty, so that memory not written to is never taken; without `rows`, zero.
+    """
+    xp = array_namespace(array)
+    make = xp.zeros if rows is None else xp.empty
+    larger = make(shape, dtype=array.dtype)
+    kept = array.shape[0] if rows is None else rows
+    larger[:kept, : array.shape[1]] = array[:kept, :]
+    return larger

@@ -1,0 +1,205 @@
+import numpy as np
+import pytest
+from low_rank import greedy_cholesky
+
+from kcde.kernels import GaussianKernel
+from kcde.linalg import pivoted_cholesky
+
+KERNEL = GaussianKernel(0.8)
+
+
+@pytest.fixture
+def points(rng):
+    return rng.standard_normal((300, 2))
+
+
+class CountingKernel:
+    """A kernel that records how many values each call asks for."""
+
+    def __init__(self, kernel):
+        self.kernel, self.values = kernel, []
+
+    def __call__(self, A, B):
+        self.values.append(A.shape[0] * B.shape[0])
+        return self.kernel(A, B)
+
+    def diagonal(self, A):
+        return self.kernel.diagonal(A)
+
+
+class LinearKernel:
+    """k(a, b) = a·b, of rank d."""
+
+    def __call__(self, A, B):
+        return A @ B.T
+
+    def diagonal(self, A):
+        return (A * A).sum(axis=1)
+
+
+@pytest.mark.parametrize("store", [True, False])
+@pytest.mark.parametrize("tolerance", [0.3, 1e-3, 1e-8])
+def test_greedy_equals_algorithm_1_line_by_line(xp, host, points, tolerance, store):
+    K = KERNEL(points, points)
+    L, B, pivots, error = greedy_cholesky(K, tolerance * np.trace(K))
+    result = pivoted_cholesky(KERNEL, xp.asarray(points), tolerance, store=store)
+    np.testing.assert_array_equal(result.pivots, pivots)
+    np.testing.assert_allclose(host(result.B), B[pivots], rtol=1e-6, atol=1e-6 * abs(B).max())
+    np.testing.assert_allclose(host(result.factor_rows(xp.asarray(points))), L, atol=1e-8)
+    assert result.trace_error == pytest.approx(error, rel=1e-6)
+    assert (result.L is None) is not store
+    if store:
+        np.testing.assert_allclose(host(result.L), L, atol=1e-9)
+
+
+@pytest.mark.parametrize("pivots", ["greedy", "random", "column", "rpcholesky"])
+def test_theorem_4_1(points, rng, pivots):
+    K = KERNEL(points, points)
+    result = pivoted_cholesky(KERNEL, points, 1e-4, pivots=pivots, rng=rng)
+    L, m = result.L, len(result.pivots)
+    rest = K - L @ L.T
+    # (15), with the error reported; the Schur complement is positive semi-definite.
+    assert np.trace(rest) <= 1e-4 * np.trace(K)
+    assert result.trace_error == pytest.approx(np.trace(rest), rel=1e-8)
+    assert np.linalg.eigvalsh(rest).min() > -1e-12
+    # (16): B has rows at the pivots only, which is how it is stored, and is regular there.
+    B = np.zeros((300, m))
+    B[result.pivots] = result.B
+    assert np.linalg.matrix_rank(result.B, tol=1e-12) == m
+    np.testing.assert_allclose(B.T @ L, np.eye(m), atol=1e-7)  # (17)
+    np.testing.assert_allclose(K @ B, L, atol=1e-9)  # (18)
+    # One pivot fewer would not have been enough.
+    assert np.trace(K - L[:, :-1] @ L[:, :-1].T) > 1e-4 * np.trace(K)
+
+
+@pytest.mark.parametrize("store", [True, False])
+@pytest.mark.parametrize("pivots", ["greedy", "random", "rpcholesky"])
+def test_duplicates_are_never_pivots_twice(points, pivots, store):
+    few = points[:20]
+    X = np.tile(few, (30, 1))
+    rng = np.random.default_rng(3)
+    result = pivoted_cholesky(KERNEL, X, 1e-13, store=store, pivots=pivots, rng=rng)
+    assert len(result.pivots) <= 20
+    assert len(np.unique(result.pivots % 20)) == len(result.pivots)
+    assert result.trace_error <= 1e-9 * result.trace
+
+
+def test_random_rows_that_are_nearly_spanned_do_no_harm(rng):
+    X = rng.standard_normal((400, 1))
+    result = pivoted_cholesky(KERNEL, X, 1e-8, pivots="random", rng=rng)
+    rest = KERNEL(X, X) - result.L @ result.L.T
+    assert np.linalg.eigvalsh(rest).min() > -1e-9
+
+
+@pytest.mark.parametrize("pivots", ["greedy", "random", "column", "rpcholesky"])
+def test_stops_at_the_rank_of_the_matrix(rng, pivots):
+    X = rng.standard_normal((60, 4))
+    result = pivoted_cholesky(LinearKernel(), X, 1e-15, pivots=pivots, rng=rng)
+    assert len(result.pivots) == 4
+    np.testing.assert_allclose(result.L @ result.L.T, X @ X.T, atol=1e-10)
+
+
+def test_one_point_many_times_has_rank_one():
+    result = pivoted_cholesky(KERNEL, np.ones((50, 3)), 1e-3)
+    assert len(result.pivots) == 1
+    assert result.trace_error <= 1e-12
+
+
+def test_column_rule_takes_the_largest_norm(points):
+    K = KERNEL(points, points)
+    result = pivoted_cholesky(KERNEL, points, 1e-2, pivots="column")
+    rest = K.copy()
+    for pivot in result.pivots:
+        norms = np.linalg.norm(rest, axis=0)
+        assert norms[pivot] == pytest.approx(norms.max(), rel=1e-12)
+        rest = rest - np.outer(rest[pivot], rest[pivot]) / rest[pivot, pivot]
+
+
+def test_randomly_pivoted_draws_by_the_diagonal(rng):
+    """Frequencies of pairs of pivots against p(i) p(j|i) = K_ii/trace × S_jj/trace S."""
+    X = np.array([[0.0], [0.6], [1.5], [1.7]])
+    K = KERNEL(X, X)
+    draws = 4000
+    found = np.zeros((4, 4))
+    for _ in range(draws):
+        i, j = pivoted_cholesky(KERNEL, X, 1e-9, max_rank=2, pivots="rpcholesky", rng=rng).pivots
+        found[i, j] += 1.0 / draws
+    expected = np.zeros((4, 4))
+    for i in range(4):
+        rest = np.diag(K - np.outer(K[i], K[i]) / K[i, i]).copy()
+        rest[i] = 0.0
+        expected[i] = K[i, i] / np.trace(K) * rest / rest.sum()
+    assert np.abs(found - expected).max() < 5 * np.sqrt(0.25 / draws)
+
+
+def test_random_pivots_are_uniform_and_named_by_the_seed(points):
+    first, second = (
+        pivoted_cholesky(KERNEL, points, 0.5, pivots="random", rng=np.random.default_rng(7)).pivots
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(first, second)
+    expected = np.random.default_rng(7).permutation(300)[: len(first)]
+    np.testing.assert_array_equal(first, expected)
+
+
+def test_absolute_tolerance_and_largest_rank(points):
+    relative = pivoted_cholesky(KERNEL, points, 0.01)
+    absolute = pivoted_cholesky(KERNEL, points, 3.0, relative=False)
+    np.testing.assert_array_equal(relative.pivots, absolute.pivots)
+    capped = pivoted_cholesky(KERNEL, points, 0.01, max_rank=5)
+    np.testing.assert_array_equal(capped.pivots, relative.pivots[:5])
+    assert capped.trace_error > 3.0
+
+
+def test_all_rows_may_be_pivots(points):
+    few = points[:12]
+    result = pivoted_cholesky(GaussianKernel(0.05), few, 1e-14, max_rank=12)
+    assert sorted(result.pivots) == list(range(12))
+
+
+def test_the_kernel_matrix_is_never_formed(rng):
+    X = rng.standard_normal((20_000, 1))
+    kernel = CountingKernel(KERNEL)
+    result = pivoted_cholesky(kernel, X, 1e-3)
+    m = len(result.pivots)
+    assert max(kernel.values) < 20_000 * m
+    # Each column once, for every row, and once more for the few candidates of each step.
+    assert sum(kernel.values) < 2 * 20_000 * m
+
+
+def test_blocks_save_passes_over_the_factor(rng):
+    X = rng.standard_normal((20_000, 2))
+    kernel = CountingKernel(KERNEL)
+    result = pivoted_cholesky(kernel, X, 1e-2, store=False)
+    m = len(result.pivots)
+    # A pass a column would compute m(m + 1)/2 values a row.
+    assert sum(kernel.values) < 0.5 * 20_000 * m * (m + 1) / 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tolerance": 0.0}, "tolerance must be above 0 and below 1; got 0.0"),
+        ({"tolerance": 1.0}, "tolerance must be above 0 and below 1.*relative=False"),
+        ({"tolerance": -1.0, "relative": False}, "tolerance must be above 0"),
+        ({"tolerance": 500.0, "relative": False}, "trace of the kernel matrix is 300.*lower the"),
+        ({"tolerance": np.nan}, "tolerance must be above 0"),
+        ({"max_rank": 301}, "between 1 and the 300 rows of X; got 301: ask for fewer"),
+        ({"max_rank": 0}, "max_rank must be between 1"),
+        ({"pivots": "best"}, "one of greedy, random, column, rpcholesky; got 'best'"),
+        ({"pivots": "random"}, "draws rows: give rng"),
+        ({"pivots": "column", "store": False}, "needs the factor: use store=True"),
+    ],
+)
+def test_bad_arguments_are_named(points, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        pivoted_cholesky(KERNEL, points, **{"tolerance": 1e-3, **arguments})
+
+
+def test_points_that_are_not_finite_or_not_there_are_refused(points):
+    with pytest.raises(ValueError, match=r"shape \(n, d\) with n at least 1"):
+        pivoted_cholesky(KERNEL, points[:0], 1e-3)
+    broken = points.copy()
+    broken[3] = np.nan
+    with pytest.raises(ValueError, match="trace of the kernel matrix is nan"):
+        pivoted_cholesky(LinearKernel(), broken, 1e-3)
