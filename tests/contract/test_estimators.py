@@ -1,12 +1,13 @@
-"""What every estimator promises. A new file in `estimators/` takes part by itself."""
+"""What every conditional density promises. A new file in `estimators/` takes part by itself."""
 
 import numpy as np
 import pytest
+from discovery import estimator_names
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from kcde.arrays import to_numpy
-from kcde.estimators import estimator_class, estimator_modules
+from kcde.estimators import estimator_class
 
 # Hyper-parameters that spare the selection; an estimator not named here chooses its own.
 QUICK = {
@@ -16,22 +17,25 @@ QUICK = {
     "EpsilonKDE": {"radius": 0.5, "bandwidth_y": 0.3},
     "NADE": {"hidden_units": 8, "components": 2, "epochs": 20},
     "DDE": {"iterations": 200, "patience": 200},
+    "SmoothedJDL": {
+        "bandwidth_x": 1.0,
+        "bandwidth_y": 0.8,
+        "regularization": 0.01,
+        "smoothing": 0.3,
+    },
+    "SmoothedCME": {
+        "bandwidth_x": 1.0,
+        "bandwidth_y": 0.8,
+        "regularization": 0.01,
+        "smoothing": 0.3,
+    },
 }
 
 # What the default parameters cost too much of for a test.
 FEWER = {"DDE": {"iterations": 100}}
 
 
-def _classes():
-    """Every public class whose name is its file's name without underscores."""
-    import importlib
-
-    for lower, module in sorted(estimator_modules().items()):
-        names = vars(importlib.import_module(f"kcde.estimators.{module}"))
-        yield from (name for name in names if name.lower() == lower)
-
-
-CLASSES = list(_classes())
+CLASSES = [name for name in estimator_names() if estimator_class(name).tags.density]
 
 
 @pytest.fixture(params=CLASSES)
@@ -179,7 +183,7 @@ def test_unknown_estimator_lists_those_there_are():
 
 
 @pytest.mark.parametrize(
-    "name", sorted(set(CLASSES) & {"LSCDE", "EpsilonKDE", "KCEF", "NADE", "DDE"})
+    "name", sorted(set(CLASSES) & {"LSCDE", "EpsilonKDE", "KCEF", "NADE", "DDE", "SmoothedJDL"})
 )
 def test_two_dimensional_y_integrates_to_one(name, rng):
     X = rng.standard_normal((40, 1))

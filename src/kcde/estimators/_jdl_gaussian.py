@@ -1,0 +1,45 @@
+"""Bases of Gaussian kernels, from the hyper-parameters of an estimator."""
+
+from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.estimators._jdl_basis import KernelBasis
+from kcde.kernels import GaussianKernel, as_bandwidths, median_trick
+from kcde.linalg import pivoted_cholesky
+from kcde.seeding import rng_of
+
+_MEDIAN_ROWS = 1000
+
+
+class GaussianBases:
+    """Hyper-parameters to bases: bandwidths and pivoted Cholesky, for an estimator to inherit.
+
+    The estimator has hyper-parameters tolerance, max_rank, pivots, store and random_state.
+    """
+
+    def _gaussian_basis(self, points, bandwidth, name: str) -> KernelBasis:
+        _check_variation(points, name)
+        rng = rng_of("pivots", self.random_state, name)
+        if bandwidth is None:
+            rows = rng.permutation(points.shape[0])[:_MEDIAN_ROWS]
+            few = to_numpy(take_rows(points, rows))
+            bandwidth = median_trick(few, 0.5, name) if points.shape[1] else 1.0
+        sigma = as_bandwidths(bandwidth, points.shape[1], f"bandwidth_{name.lower()}")
+        factor = pivoted_cholesky(
+            GaussianKernel(sigma),
+            points,
+            self.tolerance,
+            max_rank=self.max_rank,
+            store=self.store,
+            pivots=self.pivots,
+            rng=rng,
+        )
+        return KernelBasis(factor, points)
+
+
+def _check_variation(points, name: str) -> None:
+    """Raise `ValueError` where all points coincide: points without coordinates do not."""
+    xp = array_namespace(points)
+    if points.shape[1] and not bool(xp.any(xp.max(points, axis=0) > xp.min(points, axis=0))):
+        raise ValueError(
+            f"all {points.shape[0]} rows of {name} coincide, so that its kernel matrix has rank "
+            "one and nothing can be learnt from it; leave the variable out"
+        )

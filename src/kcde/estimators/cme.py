@@ -1,0 +1,172 @@
+"""Low-rank conditional mean embedding (jdl, appendix A)."""
+
+from kcde.arrays import array_namespace, solve_triangular
+from kcde.estimators._cme_constraints import certify_infeasibility, move_mean, project_on_simplex
+from kcde.estimators._jdl_base import LowRankConditional, check_positive
+from kcde.estimators._jdl_constraints import product_bounds, solve_two_multipliers
+from kcde.estimators._jdl_functions import Projection, check_values
+from kcde.estimators._jdl_gaussian import GaussianBases
+
+
+class CME(GaussianBases, LowRankConditional):
+    """E[f|x] = f(Y_P)ᵀ Q_Y F ψ(x) with F = Ψ_YᵀΨ_X/n (Λ_X/n + λ)⁻¹: (48).
+
+    The embedding of Grünewälder et al. (2012) in the double-orthogonal bases of pivoted Cholesky
+    factors. A function is evaluated at the m_Y pivots of y alone, and E[1|x] need not be 1.
+
+    Costs are those of `JDL`, and an expectation needs f at m_Y points only.
+
+    Parameters
+    ----------
+    bandwidth_x, bandwidth_y
+        Standard deviations of the Gaussian kernels, in the units of x and y: a number, or one per
+        dimension. None: the median distance between rows over √2.
+    regularization
+        λ of (43).
+    tolerance
+        Relative trace error of the pivoted Cholesky factors.
+    constrained
+        False: no constraints. True: the average over the training rows of the weights on the
+        pivots, Q_Y F x̄, is a probability vector: (53) and (54). "tightened": (53) and all weights
+        at training rows not negative, (51), by one inequality like (33); as a rule infeasible.
+    max_rank
+        At most so many pivots; None: as many as the tolerance takes.
+    pivots
+        Rule of the pivots: "greedy", "random", "column" or "rpcholesky".
+    store
+        Whether to keep the factors, n (m_X + m_Y) numbers; False computes their rows anew.
+    random_state
+        Names the draws of the pivots and of the rows for the median distance.
+
+    Attributes
+    ----------
+    coef_
+        F, shape (m_Y, m_X).
+    objective_
+        The regularised loss (48) at F, divided by n.
+    basis_x_, basis_y_
+        The bases.
+    rank_x_, rank_y_
+        m_X and m_Y.
+    solver_status_, solver_residual_, solver_iterations_
+        "closed form" or "optimal"; the largest relative violation of the optimality conditions;
+        systems solved.
+    """
+
+    def __init__(
+        self,
+        bandwidth_x=None,
+        bandwidth_y=None,
+        regularization=1e-3,
+        *,
+        tolerance=1e-3,
+        constrained=False,
+        max_rank=None,
+        pivots="greedy",
+        store=True,
+        random_state=0,
+    ):
+        self.bandwidth_x = bandwidth_x
+        self.bandwidth_y = bandwidth_y
+        self.regularization = regularization
+        self.tolerance = tolerance
+        self.constrained = constrained
+        self.max_rank = max_rank
+        self.pivots = pivots
+        self.store = store
+        self.random_state = random_state
+
+    def make_basis_x(self, X):
+        """Return the basis of functions of x over training rows X (n, d_x); n m_X² time."""
+        return self._gaussian_basis(X, self.bandwidth_x, "X")
+
+    def make_basis_y(self, Y):
+        """Return the basis of functions of y over training rows Y (n, d_y); n m_Y² time."""
+        return self._gaussian_basis(Y, self.bandwidth_y, "Y")
+
+    @property
+    def support_(self):
+        """The pivots of y, shape (m_Y, d_y)."""
+        return self._check_fitted().basis_y_.factor.points
+
+    def project(self, f):
+        """Return Q_Yᵀ f(Y_P): f counts at the pivots alone; m_Y² q multiplications."""
+        values = check_values(f, self.support_)
+        xp = array_namespace(values)
+        zero = xp.zeros(values.shape[1], dtype=values.dtype)
+        return Projection(zero, self.basis_y_.on_pivots.T @ values)
+
+    def expectation(self, projection, features):
+        """Return E[f(Y)|x], shape (n, q), from `project(f)` and `features(X)`."""
+        return features @ (self.coef_.T @ projection.coefficients)
+
+    def weights(self, X):
+        """Return the signed weights Q_Y F ψ(x) on the pivots of y, shape (n, m_Y)."""
+        return self.features(X) @ (self.basis_y_.on_pivots @ self.coef_).T
+
+    def certify_tightening(self) -> float | None:
+        """Return a proof that positivity tightened as in (33) contradicts (53), or None.
+
+        n m_X² multiplications, for the extremes of Ψ_X on the training rows.
+
+        Returns
+        -------
+        float or None
+            The certificate of `certify_infeasibility`; None where the tightening is feasible.
+        """
+        self._check_fitted()
+        return certify_infeasibility(*_tightening(self.basis_x_, self.basis_y_))
+
+    def _check_parameters(self):
+        check_positive("regularization", self.regularization)
+        if self.constrained not in (False, True, "tightened"):
+            raise ValueError(
+                f"constrained must be False, True or 'tightened'; got {self.constrained!r}"
+            )
+
+    def _solve(self, summary):
+        basis_x, Q = summary.basis_x, summary.basis_y.on_pivots
+        xp = array_namespace(Q)
+        curvature = basis_x.second_moments + self.regularization
+        F = summary.cross / curvature
+        self._report("closed form", 0.0, 0)
+        if self.constrained == "tightened":
+            F = self._tighten(summary, curvature)
+        elif self.constrained:
+            F = self._constrain(F, summary, curvature)
+        self.objective_ = float(xp.sum(curvature * F * F - 2.0 * summary.cross * F))
+        return F
+
+    def _constrain(self, F, summary, curvature):
+        """Move F x̄ so that p = Q_Y F x̄ lies on the simplex, at the least cost in (48)."""
+        mean, basis = summary.basis_x.mean, summary.basis_y
+        # (Q_Y Q_Yᵀ)⁻¹ is the kernel matrix at the pivots, L_P L_Pᵀ.
+        K = basis.factor.kernel(basis.factor.points, basis.factor.points)
+        free = basis.on_pivots @ (F @ mean)
+        solved = project_on_simplex(K, free)
+        # Q_Y⁻¹ = Vᵀ L_Pᵀ, and B = L_P⁻ᵀ is upper triangular.
+        change = solve_triangular(basis.factor.B.T, solved.point - free, transpose=True)
+        self._report("optimal", solved.residual, solved.iterations)
+        return move_mean(F, mean, curvature, basis.rotation.T @ change)
+
+    def _tighten(self, summary, curvature):
+        tightening = _tightening(summary.basis_x, summary.basis_y)
+        certificate = certify_infeasibility(*tightening)
+        if certificate is not None:
+            raise FloatingPointError(
+                "normalisation (53) and positivity tightened as in (33) contradict each other: "
+                f"status infeasible, certificate {certificate:.3g}; use constrained=True"
+            )
+        of_all = array_namespace(curvature).broadcast_to(curvature, summary.cross.shape)
+        solved = solve_two_multipliers(of_all, summary.cross, *tightening, total=1.0, offset=0.0)
+        self._report(solved.status, solved.residual, solved.iterations)
+        return solved.coefficients
+
+
+def _tightening(basis_x, basis_y):
+    """Return e of (53), e·F = 1, and C̲ and C̄ of weights Q_Y F ψ(x) at the training rows of x."""
+    Q = basis_y.on_pivots
+    xp = array_namespace(Q)
+    marginal = xp.sum(Q, axis=0)[:, None] * basis_x.mean[None, :]
+    bounds = product_bounds(xp.min(Q, axis=0), xp.max(Q, axis=0), *basis_x.extrema)
+    return marginal, *bounds

@@ -1,0 +1,99 @@
+"""Joint distribution learning with Gaussian kernels (Filipović, Multerer and Schneider 2024)."""
+
+from kcde.estimators._jdl_base import check_positive
+from kcde.estimators._jdl_constraints import product_bounds, solve_two_multipliers
+from kcde.estimators._jdl_gaussian import GaussianBases
+from kcde.estimators._jdl_joint import JointDistribution
+
+
+class JDL(GaussianBases, JointDistribution):
+    """A joint distribution dQ = (1 + h) dP_X dP_Y with h in a product of Gaussian RKHS: (25).
+
+    h = Ψ_Y H Ψ_Xᵀ in the double-orthogonal bases of pivoted Cholesky factors of both kernel
+    matrices (section 4.2), in which the loss is diagonal: without constraints H has a closed form,
+    with them two multipliers. Conditional expectations are ratios (5), so that E[1|x] = 1.
+
+    Fitting costs n (m_X + m_Y)² + m³ multiplications for ranks m_X and m_Y, and m_X m_Y for every
+    further λ; an expectation at k points k m_X (m_X + m_Y).
+
+    Parameters
+    ----------
+    bandwidth_x, bandwidth_y
+        Standard deviations of the Gaussian kernels, in the units of x and y: a number, or one per
+        dimension. None: the median distance between rows over √2.
+    regularization
+        λ of (8).
+    tolerance
+        Relative trace error of the pivoted Cholesky factors.
+    constrained
+        False: no constraints. True: normalisation (23) and the single inequality (33), which
+        makes 1 + h ≥ 0 on the grid of training points. "pointwise": (23) and (29) with bounds of
+        the basis functions at every point, which makes 1 + h ≥ 0 everywhere (Lemma 4.2).
+    max_rank
+        At most so many pivots; None: as many as the tolerance takes.
+    pivots
+        Rule of the pivots: "greedy", "random", "column" or "rpcholesky".
+    store
+        Whether to keep the factors, n (m_X + m_Y) numbers; False computes their rows anew.
+    random_state
+        Names the draws of the pivots and of the rows for the median distance.
+
+    Attributes
+    ----------
+    coef_
+        H, shape (m_Y, m_X).
+    objective_
+        The regularised loss (22) at H.
+    basis_x_, basis_y_
+        The bases.
+    rank_x_, rank_y_
+        m_X and m_Y.
+    solver_status_, solver_residual_, solver_iterations_
+        "closed form" or "optimal"; the largest relative violation of the optimality conditions;
+        Newton steps.
+    """
+
+    def __init__(
+        self,
+        bandwidth_x=None,
+        bandwidth_y=None,
+        regularization=1e-3,
+        *,
+        tolerance=1e-3,
+        constrained=False,
+        max_rank=None,
+        pivots="greedy",
+        store=True,
+        random_state=0,
+    ):
+        self.bandwidth_x = bandwidth_x
+        self.bandwidth_y = bandwidth_y
+        self.regularization = regularization
+        self.tolerance = tolerance
+        self.constrained = constrained
+        self.max_rank = max_rank
+        self.pivots = pivots
+        self.store = store
+        self.random_state = random_state
+
+    def make_basis_x(self, X):
+        """Return the basis of functions of x over training rows X (n, d_x); n m_X² time."""
+        return self._gaussian_basis(X, self.bandwidth_x, "X")
+
+    def make_basis_y(self, Y):
+        """Return the basis of functions of y over training rows Y (n, d_y); n m_Y² time."""
+        return self._gaussian_basis(Y, self.bandwidth_y, "Y")
+
+    def _check_parameters(self):
+        check_positive("regularization", self.regularization)
+        if self.constrained not in (False, True, "pointwise"):
+            raise ValueError(
+                f"constrained must be False, True or 'pointwise'; got {self.constrained!r}"
+            )
+
+    def _constrained(self, summary, curvature, linear, marginal):
+        x, y = summary.basis_x, summary.basis_y
+        everywhere = self.constrained == "pointwise"
+        of_y, of_x = (y.bounds(), x.bounds()) if everywhere else (y.extrema, x.extrema)
+        lower, upper = product_bounds(*of_y, *of_x)
+        return solve_two_multipliers(curvature, linear, marginal, lower, upper)

@@ -1,0 +1,83 @@
+"""Joint distribution learning with polynomials (jdl, section 4.5)."""
+
+from kcde.estimators._jdl_base import check_positive
+from kcde.estimators._jdl_basis import PolynomialBasis
+from kcde.estimators._jdl_joint import JointDistribution
+from kcde.estimators._jdl_sos_samples import solve_by_samples
+
+SOLVERS = ("samples", "clarabel", "clarabel-unreduced")
+
+
+class JPDL(JointDistribution):
+    """A joint distribution dQ = (1 + h) dP_X dP_Y with h a polynomial in x times one in y.
+
+    With the expectation inner product and orthonormal polynomials H = (Ψ_YᵀΨ_X/n - ȳx̄ᵀ)/(1 + λ):
+    (38). Its first row and column vanish, constants being the first polynomials, so that both
+    marginals are those of the rows. Nothing is approximated and there is no bandwidth.
+
+    Fitting costs n (m_X + m_Y)² multiplications, m = (d + q choose q).
+
+    Parameters
+    ----------
+    degree
+        q: of the polynomials in x, and of those in y; even if constrained.
+    regularization
+        λ of (8).
+    constrained
+        Whether 1 + h is a sum of squares, hence nowhere negative: (39), and (23) holds.
+    solver
+        Of the constrained problem. "samples": an interior-point method of our own, the fastest.
+        "clarabel": the semidefinite program with monomials of degree at most q/2 in x and in y,
+        all that a sum of squares of this form can have (its Newton polytope).
+        "clarabel-unreduced": with those of total degree at most q, as the paper has it; the same
+        set, but a program without interior, which solvers may fail on.
+
+    Attributes
+    ----------
+    coef_
+        H, shape (m_Y, m_X).
+    objective_
+        The regularised loss (38) at H.
+    basis_x_, basis_y_
+        The bases.
+    rank_x_, rank_y_
+        m_X and m_Y.
+    solver_status_, solver_residual_, solver_iterations_
+        "closed form" or "optimal"; the solver's largest residual; its iterations.
+    """
+
+    def __init__(self, degree=4, regularization=1e-3, *, constrained=False, solver="samples"):
+        self.degree = degree
+        self.regularization = regularization
+        self.constrained = constrained
+        self.solver = solver
+
+    def make_basis_x(self, X):
+        """Return the orthonormal polynomials over training rows X (n, d_x); n m_X² time."""
+        return PolynomialBasis(X, self.degree, "X")
+
+    def make_basis_y(self, Y):
+        """Return the orthonormal polynomials over training rows Y (n, d_y); n m_Y² time."""
+        return PolynomialBasis(Y, self.degree, "Y")
+
+    def _check_parameters(self):
+        check_positive("regularization", self.regularization)
+        if self.degree != int(self.degree) or self.degree < 1:
+            raise ValueError(f"degree must be a whole number, at least 1; got {self.degree!r}")
+        if self.constrained not in (False, True):
+            raise ValueError(f"constrained must be False or True; got {self.constrained!r}")
+        if self.constrained and self.degree % 2:
+            raise ValueError(
+                f"sums of squares have an even degree; got degree {self.degree} with constrained"
+            )
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver must be one of {', '.join(SOLVERS)}; got {self.solver!r}")
+
+    def _constrained(self, summary, curvature, linear, marginal):
+        problem = linear, 1.0 + self.regularization, summary.basis_x, summary.basis_y
+        if self.solver == "samples":
+            return solve_by_samples(*problem)
+        # Only these two programs need the package.
+        from kcde.estimators._jdl_sos_clarabel import solve_with_clarabel
+
+        return solve_with_clarabel(*problem, reduced=self.solver == "clarabel")

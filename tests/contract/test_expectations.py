@@ -1,0 +1,134 @@
+"""What estimators of conditional expectations promise that are not densities but weights on y.
+
+A new file in `estimators/` whose tags say so takes part by itself.
+"""
+
+import numpy as np
+import pytest
+from discovery import estimator_names
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from kcde.arrays import array_namespace, to_numpy
+from kcde.estimators import estimator_class
+
+
+def _takes_part(name):
+    tags = estimator_class(name).tags
+    return not tags.density and tags.target == "continuous"
+
+
+CLASSES = [name for name in estimator_names() if _takes_part(name)]
+
+
+@pytest.fixture(params=CLASSES)
+def estimator(request):
+    return estimator_class(request.param)(regularization=0.01)
+
+
+def moments(y):
+    """1, y and y²."""
+    return array_namespace(y).concat([y**0, y, y**2], axis=1)
+
+
+def test_the_methods_of_jdl_take_part():
+    assert {"JDL", "JPDL", "CME"} <= set(CLASSES)
+
+
+def test_clone_and_parameters_follow_scikit_learn(estimator):
+    copy = clone(estimator)
+    assert copy.get_params() == estimator.get_params()
+    assert copy.set_params(regularization=0.5).get_params()["regularization"] == 0.5
+    assert not [name for name in vars(copy) if name.endswith("_")]
+
+
+def test_fit_returns_self_and_leaves_parameters_alone(estimator, pairs):
+    before = estimator.get_params()
+    assert estimator.fit(*pairs) is estimator
+    assert estimator.get_params() == before
+
+
+def test_expectations_are_sums_of_weights(estimator, pairs):
+    X, Y = pairs
+    estimator.fit(X, Y)
+    weights, support = estimator.weights(X[:6]), estimator.support_
+    assert weights.shape == (6, len(support))
+    found = estimator.conditional_expectation(moments, X[:6])
+    np.testing.assert_allclose(found, weights @ moments(support), rtol=1e-8, atol=1e-10)
+    mean, second = estimator.conditional_moments(X[:6])
+    np.testing.assert_allclose(mean, found[:, 1:2], rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(second[:, :, 0], found[:, 2:], rtol=1e-8, atol=1e-10)
+    below = estimator.conditional_probability(lambda y: y <= 0.0, X[:6])
+    expected = weights @ (support[:, 0] <= 0.0)
+    np.testing.assert_allclose(below, expected, rtol=1e-8, atol=1e-10)
+
+
+def test_expectation_is_linear_in_the_function(estimator, pairs):
+    X, Y = pairs
+    found = estimator.fit(X, Y).conditional_expectation(moments, X[:6])
+    mixed = estimator.conditional_expectation(lambda y: 2.0 + 3.0 * y - y**2, X[:6])
+    np.testing.assert_allclose(mixed, found @ [[2.0], [3.0], [-1.0]], rtol=1e-8, atol=1e-10)
+
+
+def test_paths_equal_single_fits(estimator, pairs):
+    X, Y = pairs
+    for model in estimator.fit_path(X, Y, [1e-4, 0.1]):
+        alone = clone(estimator).set_params(regularization=model.regularization).fit(X, Y)
+        np.testing.assert_array_equal(model.coef_, alone.coef_)
+
+
+def test_draws_are_from_the_support(estimator, pairs, rng):
+    X, Y = pairs
+    draws = estimator.fit(X, Y).sample(X[:3], 40, rng)
+    assert draws.shape == (3, 40, 1)
+    assert np.isin(draws, estimator.support_).all()
+
+
+def test_same_seed_same_bits(estimator, pairs):
+    X, Y = pairs
+    first, second = (clone(estimator).fit(X, Y) for _ in range(2))
+    np.testing.assert_array_equal(first.coef_, second.coef_)
+    draws = [model.sample(X[:2], 3, np.random.default_rng(5)) for model in (first, second)]
+    np.testing.assert_array_equal(*draws)
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+def test_other_namespaces_give_the_same_numbers(estimator, pairs, other_xp, constrained):
+    X, Y = pairs
+    estimator.set_params(constrained=constrained)
+    expected = estimator.fit(X, Y).conditional_expectation(moments, X[:6])
+    X, Y = other_xp.asarray(X), other_xp.asarray(Y)
+    found = estimator.fit(X, Y).conditional_expectation(moments, X[:6, :])
+    np.testing.assert_allclose(to_numpy(found), expected, rtol=1e-5, atol=1e-7)
+    assert to_numpy(estimator.weights(X[:2, :])).shape[0] == 2
+    draws = to_numpy(estimator.sample(X[:2, :], 3, np.random.default_rng(0)))
+    assert np.isfinite(draws).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_refused(estimator, pairs, value):
+    X, Y = pairs
+    broken = Y.copy()
+    broken[3] = value
+    with pytest.raises(ValueError, match=r"Y, shape \(30, 1\), has NaN or infinite"):
+        estimator.fit(X, broken)
+
+
+def test_wrong_shapes_are_named(estimator, pairs):
+    X, Y = pairs
+    with pytest.raises(ValueError, match=r"Y must have shape \(n, d\).*Y\[:, None\]"):
+        estimator.fit(X, Y[:, 0])
+    with pytest.raises(ValueError, match="X has 30 rows and Y has 29"):
+        estimator.fit(X, Y[1:])
+    with pytest.raises(ValueError, match="at least 2 rows; got 1"):
+        estimator.fit(X[:1], Y[:1])
+    with pytest.raises(ValueError, match="X must have 2 columns"):
+        estimator.fit(X, Y).weights(np.ones((30, 5)))
+
+
+def test_using_it_before_fitting_is_refused(estimator, pairs):
+    for call in (estimator.weights, estimator.features, estimator.conditional_moments):
+        with pytest.raises(NotFittedError, match="call fit first"):
+            call(pairs[0])
+    with pytest.raises(NotFittedError, match="call fit first"):
+        estimator.conditional_expectation(moments, pairs[0])
