@@ -367,11 +367,13 @@ def tour(tmp_path, monkeypatch):
 
 def test_fetch_from_the_mirror_of_the_environment(tour, tmp_path, capsys):
     assert run("fetch", "all", *tour) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert len(capsys.readouterr().out.splitlines()) == 5
     assert files(tmp_path / "data") == [
         "smoke/smoke-joint.csv",
         "smoke/smoke-linear.rda",
         "smoke/smoke-mixed.rda",
+        "smoke/smoke-portfolios.rda",
+        "smoke/smoke-risk-free.zip",
     ]
 
 
@@ -391,7 +393,7 @@ def test_list_shows_what_is_on_disk(tour, tmp_path, capsys):
     put(tmp_path / "data/smoke/smoke-mixed.rda", b"broken")
     capsys.readouterr()
     assert run("fetch", "--list", *tour) == 0
-    head, linear, mixed, joint = capsys.readouterr().out.splitlines()
+    head, linear, mixed, joint, *_ = capsys.readouterr().out.splitlines()
     assert head.split() == ["name", "papers", "rows", "columns", "on", "disk"]
     assert linear.split() == ["smoke-linear", "-", "80", "2", "present"]
     assert mixed.endswith("wrong checksum")

@@ -186,6 +186,8 @@ def test_smoke_data_have_the_same_bytes_on_every_run(tmp_path, monkeypatch):
         "smoke/smoke-joint.csv",
         "smoke/smoke-linear.rda",
         "smoke/smoke-mixed.rda",
+        "smoke/smoke-portfolios.rda",
+        "smoke/smoke-risk-free.zip",
     ]
     for file in files:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
@@ -250,6 +252,7 @@ def test_crabs_and_ufc_are_coded_as_in_the_published_arrays(mirror):
         ("parkinsons", (5875, 0, 15)),
         ("rough-terrain", (14040, 2, 1)),
         ("fama-french", (25670, 1, 25)),
+        ("fama-french-factors-daily", (25795, 1, 1)),
         ("metro-traffic-substitute", (48204, 2, 1)),
     ],
 )

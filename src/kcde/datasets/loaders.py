@@ -1,7 +1,9 @@
 """Raw files to arrays: X and Y as the catalogue declares them, in original units."""
 
+import io
 import re
 import warnings
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -226,9 +228,32 @@ def _read_mat(path: Path) -> "pd.DataFrame":
     return pd.DataFrame(columns)
 
 
+def _read_zip_french(path: Path) -> "pd.DataFrame":
+    """Read the first table of a file of Kenneth French's data library, its dates as `date`.
+
+    An archive of one text: some lines of prose, a header that begins with a comma because the
+    column of dates has no name, rows, an empty line, and then further tables or a notice.
+    """
+    import pandas as pd
+
+    with zipfile.ZipFile(path) as archive:
+        if len(archive.namelist()) != 1:
+            raise ValueError(f"{path} holds {archive.namelist()}; expected one file")
+        lines = archive.read(archive.namelist()[0]).decode("latin-1").splitlines()
+    header = next((i for i, line in enumerate(lines) if line.startswith(",")), None)
+    if header is None:
+        raise ValueError(
+            f"{path}: no header that begins with a comma, as those of Kenneth French's tables do"
+        )
+    stop = next((i for i in range(header, len(lines)) if not lines[i].strip()), len(lines))
+    table = pd.read_csv(io.StringIO("\n".join(["date" + lines[header], *lines[header + 1 : stop]])))
+    return table.rename(columns=str.strip)
+
+
 READERS: dict[str, Callable[[Path], "pd.DataFrame"]] = {
     "rda": _read_rda,
     "csv": _read_csv,
     "csv-semicolon": _read_csv_semicolon,
     "mat": _read_mat,
+    "zip-french": _read_zip_french,
 }

@@ -3,12 +3,15 @@
 import csv
 import gzip
 import hashlib
+import io
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kcde.datasets import catalogue as tables
+from kcde.datasets.fama_french import MISSING
 from kcde.files import atomic
 from kcde.seeding import rng_of
 
@@ -16,12 +19,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_DAYS = 400
+_NEWLINE = "\r\n"
+
+
 def write_smoke_data(folder: str | Path) -> Path:
-    """Write `smoke-linear`, `smoke-mixed` and `smoke-joint`, and a catalogue of them.
+    """Write `smoke-linear`, `smoke-mixed`, `smoke-joint` and more, and a catalogue of them.
 
     The files are in the formats of the real ones: two `.rda` files, the second with a factor column
-    and missing values, and a table with semicolons for joint densities, with a discrete column and
-    two that nearly repeat each other. So the tour goes through the same readers and the same
+    and missing values; a table with semicolons for joint densities, with a discrete column and two
+    that nearly repeat each other; `smoke-portfolios` with a missing return, and the archive
+    `smoke-risk-free` that belongs to it. So the tour goes through the same readers and the same
     preprocessing as the real data. Same bytes on every run.
 
     Parameters
@@ -47,6 +55,10 @@ def write_smoke_data(folder: str | Path) -> Path:
             rows=90,
         ),
         _write_csv(folder, "smoke-joint", _joint(150), y="warmth|damp|wind", rows=150),
+        _write_rda(
+            folder, "smoke-portfolios", _portfolios(), y="small|middle|big", x="X", rows=_DAYS
+        ),
+        _write_french(folder, "smoke-risk-free", _rates(), y="RF", x="date", rows=_DAYS),
     ]
     path = folder / "catalogue.csv"
     with atomic(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
@@ -97,6 +109,40 @@ def _joint(n: int) -> "pd.DataFrame":
     return pd.DataFrame(columns).round(4).assign(grade=grade)
 
 
+def _dates() -> np.ndarray:
+    """Return working days as numbers YYYYMMDD."""
+    days = np.busday_offset("2019-01-01", np.arange(_DAYS), roll="forward")
+    return np.array([int(str(day).replace("-", "")) for day in days])
+
+
+def _portfolios() -> "pd.DataFrame":
+    """Return returns with a common factor whose spread depends on the day before; one is missing.
+
+    Columns as in the file of the 25 portfolios, in percent.
+    """
+    import pandas as pd
+
+    rng = rng_of("smoke-data", "smoke-portfolios")
+    market = np.zeros(_DAYS + 1)
+    for day in range(_DAYS):
+        market[day + 1] = (0.5 + 0.6 * abs(market[day])) * rng.standard_normal()
+    returns = 0.05 + market[1:, None] * [1.2, 1.0, 0.8] + 0.3 * rng.standard_normal((_DAYS, 3))
+    returns = returns.round(2)
+    returns[_DAYS // 2, 0] = MISSING[0]
+    columns = dict(zip(("small", "middle", "big"), returns.T, strict=True))
+    return pd.DataFrame({"X.1": np.arange(1, _DAYS + 1), "X": _dates(), **columns})
+
+
+def _rates() -> "pd.DataFrame":
+    """Return a market factor and a slowly rising risk-free return."""
+    import pandas as pd
+
+    rng = rng_of("smoke-data", "smoke-risk-free")
+    rate = np.linspace(0.005, 0.015, _DAYS).round(3)
+    market = rng.standard_normal(_DAYS).round(2)
+    return pd.DataFrame({"Mkt-RF": market, "RF": rate}, index=_dates())
+
+
 def _write_rda(
     folder: Path, name: str, table: "pd.DataFrame", *, y: str, x: str, rows: int, **more: str
 ) -> dict[str, object]:
@@ -111,6 +157,28 @@ def _write_csv(
     """Write one table with semicolons, for a joint density; return its row of the catalogue."""
     content = table.to_csv(index=False, sep=";", lineterminator="\n").encode()
     return _write(folder, name, content, suffix="csv", format="csv-semicolon", y=y, x="", rows=rows)
+
+
+def _write_french(
+    folder: Path, name: str, table: "pd.DataFrame", *, y: str, x: str, rows: int
+) -> dict[str, object]:
+    """Write one archive as Kenneth French's data library has them; return its catalogue row."""
+    parts = ("Made up, as its name says.", "", table.to_csv(lineterminator=_NEWLINE), "The end")
+    text = _NEWLINE.join(parts)
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        # A member without a date of its own has that of the clock.
+        archive.writestr(zipfile.ZipInfo(f"{name}.CSV"), text)
+    return _write(
+        folder,
+        name,
+        content.getvalue(),
+        suffix="zip",
+        format="zip-french",
+        y=y,
+        x=x,
+        rows=rows,
+    )
 
 
 def _write(
