@@ -60,6 +60,14 @@ def test_row_blocks_cover_all_rows_once():
     assert [(block.start, block.stop) for block in blocks] == [(0, 4), (4, 8), (8, 10)]
     assert len(arrays.row_blocks(3, 10 * arrays._BLOCK)) == 3
     assert arrays.row_blocks(5, 0) == [slice(0, 5)]
+    cached = arrays.row_blocks(10, arrays._CACHED // 4, cached=True)
+    assert cached == blocks
+
+
+def test_exp_of_negative(xp, host):
+    values = np.array([-800.0, -700.0, -1.0, 0.0, 1e-15])
+    expected = np.exp([-700.0, -700.0, -1.0, 0.0, 0.0])
+    np.testing.assert_allclose(host(arrays.exp_of_negative(xp.asarray(values))), expected)
 
 
 @pytest.mark.parametrize("count", [1, 3, 6, 7, 20])

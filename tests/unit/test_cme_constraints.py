@@ -36,6 +36,19 @@ def test_conditions_of_optimality_hold(m, seed):
     assert np.ptp(slope[p > 0]) < 1e-8
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_solution_nearby_is_a_shorter_way_to_the_same(seed, rng):
+    K, target = problem(60, seed)
+    cold = project_on_simplex(K, target)
+    close = project_on_simplex(K, target + 1e-3 * rng.standard_normal(60)).point
+    warm = project_on_simplex(K, target, close)
+    np.testing.assert_allclose(warm.point, cold.point, atol=1e-8)
+    assert warm.iterations < cold.iterations
+    # Far from it, it is a start like any other.
+    far = project_on_simplex(K, target, np.eye(60)[7])
+    np.testing.assert_allclose(far.point, cold.point, atol=1e-8)
+
+
 def test_equals_clarabel():
     m = 60
     K, target = problem(m, 0)

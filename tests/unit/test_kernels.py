@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from kcde.kernels import GaussianKernel, as_bandwidths
+from kcde.kernels import GaussianKernel, LongGaussianKernel, as_bandwidths
 
 SIGMA = np.array([0.7, 1.3])
+both = pytest.mark.parametrize("kernel", [GaussianKernel(SIGMA), LongGaussianKernel(SIGMA)])
 
 
 @pytest.fixture
@@ -25,20 +26,36 @@ def hermite_derivative(D, sigma, orders):
     return value
 
 
-def test_values_equal_a_naive_loop(xp, host, points):
+@both
+def test_values_equal_a_naive_loop(kernel, xp, host, points):
     A, B = points
     expected = [[naive_kernel(a, b, SIGMA) for b in B] for a in A]
-    matrix = GaussianKernel(SIGMA)(xp.asarray(A), xp.asarray(B))
+    matrix = kernel(xp.asarray(A), xp.asarray(B))
     np.testing.assert_allclose(host(matrix), expected, rtol=1e-13)
-    jet = GaussianKernel(SIGMA).jet(xp.asarray(A), xp.asarray(B))
+    jet = kernel.jet(xp.asarray(A), xp.asarray(B))
     np.testing.assert_allclose(host(jet.value), expected, rtol=1e-13)
 
 
-def test_far_from_the_origin_nothing_cancels(points):
+@both
+def test_far_from_the_origin_nothing_cancels(kernel, points):
     A, B = points
-    np.testing.assert_allclose(
-        GaussianKernel(SIGMA)(A + 1e6, B + 1e6), GaussianKernel(SIGMA)(A, B), rtol=1e-8
-    )
+    np.testing.assert_allclose(kernel(A + 1e6, B + 1e6), kernel(A, B), rtol=1e-8)
+
+
+def test_very_far_apart_the_kernel_is_next_to_nothing(xp, host):
+    A, B = np.array([[0.0, 0.0], [30.0, 1.0]]), np.array([[0.0, 0.0], [1e9, 0.0]])
+    matrix = host(LongGaussianKernel(SIGMA)(xp.asarray(A), xp.asarray(B)))
+    assert matrix[0, 0] == 1.0
+    assert 0.0 < matrix.min() <= matrix[0, 1] < 1e-300
+    assert matrix[1, 0] == pytest.approx(1e-304, rel=0.02)
+
+
+@pytest.mark.parametrize("rows", [(0, 3), (4, 0), (1, 1)])
+def test_few_points_or_none(points, rows):
+    A, B = points[0][: rows[0]], points[1][: rows[1]]
+    expected = [[naive_kernel(a, b, SIGMA) for b in B] for a in A]
+    found = LongGaussianKernel(SIGMA)(A, B)
+    np.testing.assert_allclose(found, np.reshape(expected, rows), rtol=1e-13)
 
 
 def test_derivatives_to_fourth_order_equal_hermite_polynomials(xp, host, points):

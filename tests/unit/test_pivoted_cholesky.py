@@ -1,11 +1,15 @@
+import sys
+
 import numpy as np
 import pytest
 from low_rank import greedy_cholesky
 
-from kcde.kernels import GaussianKernel
+from kcde.kernels import LongGaussianKernel
 from kcde.linalg import pivoted_cholesky
 
-KERNEL = GaussianKernel(0.8)
+KERNEL = LongGaussianKernel(0.8)
+# The package has the function under the module's name.
+implementation = sys.modules[pivoted_cholesky.__module__]
 
 
 @pytest.fixture
@@ -153,7 +157,7 @@ def test_absolute_tolerance_and_largest_rank(points):
 
 def test_all_rows_may_be_pivots(points):
     few = points[:12]
-    result = pivoted_cholesky(GaussianKernel(0.05), few, 1e-14, max_rank=12)
+    result = pivoted_cholesky(LongGaussianKernel(0.05), few, 1e-14, max_rank=12)
     assert sorted(result.pivots) == list(range(12))
 
 
@@ -167,6 +171,23 @@ def test_the_kernel_matrix_is_never_formed(rng):
     assert sum(kernel.values) < 2 * 20_000 * m
 
 
+@pytest.mark.parametrize("pivots", ["greedy", "random", "rpcholesky"])
+def test_a_factor_that_outgrows_its_room_is_streamed_from_there(points, pivots, monkeypatch):
+    monkeypatch.setitem(implementation._ROOM, "auto", 40 * len(points))
+
+    def factorised(store, tolerance):
+        rng = np.random.default_rng(3)
+        return pivoted_cholesky(KERNEL, points, tolerance, store=store, pivots=pivots, rng=rng)
+
+    kept, loose = factorised(True, 1e-8), factorised("auto", 0.5)
+    dropped = factorised("auto", 1e-8)
+    assert loose.L is not None
+    assert dropped.L is None
+    assert len(kept.pivots) > 40
+    np.testing.assert_array_equal(dropped.pivots, kept.pivots)
+    np.testing.assert_allclose(dropped.factor_rows(points), kept.L, atol=1e-6)
+
+
 def test_blocks_save_passes_over_the_factor(rng):
     X = rng.standard_normal((20_000, 2))
     kernel = CountingKernel(KERNEL)
@@ -174,6 +195,51 @@ def test_blocks_save_passes_over_the_factor(rng):
     m = len(result.pivots)
     # A pass a column would compute m(m + 1)/2 values a row.
     assert sum(kernel.values) < 0.5 * 20_000 * m * (m + 1) / 2
+
+
+@pytest.mark.parametrize("store", [True, False])
+@pytest.mark.parametrize("pivots", ["greedy", "random", "rpcholesky"])
+def test_truncated_is_factorised_anew_with_a_looser_tolerance(xp, host, points, pivots, store):
+    def factorise(tolerance, max_rank=None):
+        rng = np.random.default_rng(5)
+        X = xp.asarray(points)
+        return pivoted_cholesky(
+            KERNEL, X, tolerance, max_rank=max_rank, store=store, pivots=pivots, rng=rng
+        )
+
+    tight, capped = factorise(1e-7), factorise(1e-7, 20)
+    for looser in (0.3, 1e-2, 1e-3, 1e-5, 1e-7):
+        for whole, anew in ((tight, factorise(looser)), (capped, factorise(looser, 20))):
+            part = whole.truncate(looser)
+            np.testing.assert_array_equal(part.pivots, anew.pivots)
+            np.testing.assert_array_equal(part.trace_errors, anew.trace_errors)
+            for name in ("B", "points", "L")[: 2 + store]:
+                same, other = host(getattr(part, name)), host(getattr(anew, name))
+                np.testing.assert_allclose(same, other, rtol=1e-12, atol=1e-14)
+            assert (part.target, part.trace) == (anew.target, anew.trace)
+            np.testing.assert_array_equal(
+                host(part.factor_rows(xp.asarray(points[:3]))),
+                host(anew.factor_rows(xp.asarray(points[:3]))),
+            )
+    absolute = tight.truncate(3.0, relative=False)
+    np.testing.assert_array_equal(absolute.pivots, tight.truncate(0.01).pivots)
+    assert len(absolute.pivots) < len(tight.pivots)
+
+
+def test_trace_errors_are_those_of_every_rank(points):
+    K = KERNEL(points, points)
+    result = pivoted_cholesky(KERNEL, points, 1e-4)
+    left = [np.trace(K) - (result.L[:, : m + 1] ** 2).sum() for m in range(len(result.pivots))]
+    np.testing.assert_allclose(result.trace_errors, left, atol=1e-10)
+    assert result.trace_error == result.trace_errors[-1]
+
+
+def test_a_factor_is_not_truncated_to_a_tighter_tolerance(points):
+    factor = pivoted_cholesky(KERNEL, points, 0.01)
+    with pytest.raises(ValueError, match=r"trace error of 3 .* for 0\.3: factorise anew"):
+        factor.truncate(0.001)
+    with pytest.raises(ValueError, match="tolerance must be above 0 and below 1"):
+        factor.truncate(1.0)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +255,7 @@ def test_blocks_save_passes_over_the_factor(rng):
         ({"pivots": "best"}, "one of greedy, random, column, rpcholesky; got 'best'"),
         ({"pivots": "random"}, "draws rows: give rng"),
         ({"pivots": "column", "store": False}, "needs the factor: use store=True"),
+        ({"store": "disk"}, "store must be True, False or 'auto'; got 'disk'"),
     ],
 )
 def test_bad_arguments_are_named(points, arguments, message):

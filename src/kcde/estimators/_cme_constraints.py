@@ -26,7 +26,7 @@ class SimplexSolution(NamedTuple):
     iterations: int
 
 
-def project_on_simplex(K, target) -> SimplexSolution:
+def project_on_simplex(K, target, near=None) -> SimplexSolution:
     """Minimise (p - p⁰)ᵀ K (p - p⁰) over p ≥ 0 with Σ p = 1.
 
     A primal active-set method: it starts from the support that dropping negative entries in bulk
@@ -40,6 +40,9 @@ def project_on_simplex(K, target) -> SimplexSolution:
         Shape (m, m), positive definite.
     target
         p⁰, shape (m,).
+    near
+        The solution for another target, shape (m,), whose support is a better start if the two are
+        close; None: the positive entries of the target.
 
     Returns
     -------
@@ -52,7 +55,7 @@ def project_on_simplex(K, target) -> SimplexSolution:
     """
     search = _ActiveSet(K, target)
     limit = 10 * target.shape[0] + 50
-    support, p = search.start()
+    support, p = search.start(target if near is None else near)
     status = "iteration limit"
     while search.systems <= limit:
         entering, residual = search.entering(p, support)
@@ -80,13 +83,14 @@ class _ActiveSet:
         self.K, self.pull = K, K @ target
         self.xp = array_namespace(K)
         self.scale = float(self.xp.max(self.xp.linalg.diagonal(K)))
-        self.target, self.systems = to_numpy(target), 0
+        self.size, self.systems = target.shape[0], 0
 
-    def start(self):
-        """Return a support and its solution: from the positive entries, negative ones dropped."""
-        support = np.flatnonzero(self.target > 0)
+    def start(self, near):
+        """Return a support and its solution: where a vector is positive, shrunk until p > 0."""
+        near = to_numpy(near)
+        support = np.flatnonzero(near > 0)
         if not len(support):
-            support = np.array([int(np.argmax(self.target))])
+            support = np.array([int(np.argmax(near))])
         p, _ = self.solve(support)
         while np.any(p <= 0):
             support = support[p > 0]
@@ -141,7 +145,7 @@ class _ActiveSet:
         return free + multiplier * ones, multiplier
 
     def scatter(self, values, support):
-        p = np.zeros(len(self.target))
+        p = np.zeros(self.size)
         p[support] = values
         return self.xp.asarray(p)
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -23,11 +24,24 @@ class Summary(NamedTuple):
         Ψ_X and Ψ_Y over the rows.
     cross
         Ψ_YᵀΨ_X/n, shape (m_Y, m_X).
+    products
+        The same of the coordinates, L_YᵀL_X/n.
     """
 
     basis_x: Basis
     basis_y: Basis
     cross: object
+    products: object
+
+    def truncate(self, basis_x: Basis, basis_y: Basis) -> "Summary":
+        """Return the summary of bases truncated from these, without a pass over the rows."""
+        return rotated(basis_x, basis_y, self.products[: basis_y.rank, : basis_x.rank])
+
+
+def rotated(basis_x: Basis, basis_y: Basis, products) -> Summary:
+    """Return the summary of bases from averages of the products of their coordinates."""
+    cross = basis_y.rotation.T @ products @ basis_x.rotation
+    return Summary(basis_x, basis_y, cross, products)
 
 
 def check_training_rows(X, Y):
@@ -53,6 +67,16 @@ def check_positive(name: str, value) -> None:
     """Raise `ValueError` naming the hyper-parameter unless it is a positive finite number."""
     if not (np.isscalar(value) and 0 < value < np.inf):
         raise ValueError(f"{name} must be a positive number; got {value!r}")
+
+
+def with_regularizations(model, values: Sequence[float]) -> list:
+    """Return unfitted copies of an estimator, one a λ."""
+    # A clone inspects its constructor, which takes longer than a small fit: one for all.
+    plain, models = clone(model), []
+    for value in values:
+        models.append(copy(plain))
+        models[-1].regularization = float(value)
+    return models
 
 
 class LowRankConditional(BaseEstimator, ABC):
@@ -115,14 +139,15 @@ class LowRankConditional(BaseEstimator, ABC):
         list
             Fitted estimators, in the order of the values.
         """
-        models = [clone(self).set_params(regularization=float(value)) for value in regularizations]
+        models = with_regularizations(self, regularizations)
         for model in models:
             model._check_parameters()
         summary = self.summarise(X, Y) if summary is None else summary
-        outcomes = []
+        outcomes, fitted = [], None
         for model in models:
             try:
-                outcomes.append(model._fit_summary(summary))
+                fitted = model._fit_summary(summary, fitted)
+                outcomes.append(fitted)
             except FloatingPointError as error:
                 if not return_errors:
                     raise
@@ -148,8 +173,8 @@ class LowRankConditional(BaseEstimator, ABC):
         X, Y = check_training_rows(X, Y)
         basis_x = self.make_basis_x(X) if basis_x is None else basis_x
         basis_y = self.make_basis_y(Y) if basis_y is None else basis_y
-        cross = basis_x.mean_products(basis_y.coordinates, basis_y.rank)
-        return Summary(basis_x, basis_y, basis_y.rotation.T @ cross)
+        products = basis_x.mean_coordinates(basis_y.coordinates, basis_y.rank)
+        return rotated(basis_x, basis_y, products)
 
     @abstractmethod
     def make_basis_x(self, X) -> Basis:
@@ -160,19 +185,22 @@ class LowRankConditional(BaseEstimator, ABC):
         """Return the basis of functions of y over training rows Y (n, d_y)."""
 
     @abstractmethod
-    def _solve(self, summary: Summary):
-        """Return coefficients (m_Y, m_X) and set what is reported of the solver."""
+    def _solve(self, summary: Summary, near: "LowRankConditional | None"):
+        """Return coefficients (m_Y, m_X) and set what is reported of the solver.
+
+        `near` has been fitted to the same summary with another λ.
+        """
 
     @abstractmethod
     def _check_parameters(self) -> None:
         """Raise `ValueError` where a hyper-parameter is out of its range."""
 
-    def _fit_summary(self, summary: Summary):
+    def _fit_summary(self, summary: Summary, near=None):
         self.n_features_in_ = summary.basis_x.points.shape[1]
         self.n_outputs_ = summary.basis_y.points.shape[1]
         self.basis_x_, self.basis_y_ = summary.basis_x, summary.basis_y
         self.rank_x_, self.rank_y_ = summary.basis_x.rank, summary.basis_y.rank
-        self.coef_ = self._solve(summary)
+        self.coef_ = self._solve(summary, near)
         return self
 
     def _report(self, status: str, residual: float, iterations: int):

@@ -6,6 +6,7 @@ estimator needs of the n rows are sums over them, so that rows of Ψ exist for a
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from itertools import combinations_with_replacement
 
@@ -57,7 +58,7 @@ class Basis(ABC):
 
     def blocks(self, width: int = 0) -> list[slice]:
         """Return slices of the training rows, for temporaries of m + width numbers a row."""
-        return row_blocks(self.points.shape[0], self.rank + width)
+        return row_blocks(self.points.shape[0], self.rank + width, cached=True)
 
     def mean_products(self, values: Callable, width: int):
         """Return averages of value × function over the training rows, shape (width, m).
@@ -71,11 +72,15 @@ class Basis(ABC):
         width
             How many values there are a row.
         """
+        return self.mean_coordinates(values, width) @ self.rotation
+
+    def mean_coordinates(self, values: Callable, width: int):
+        """Return the same averages of value × coordinate, a column of L."""
         xp = array_namespace(self.points)
         total = xp.zeros((width, self.rank), dtype=self.points.dtype)
         for rows in self.blocks(width):
             total += values(rows).T @ self.coordinates(rows)
-        return (total / self.points.shape[0]) @ self.rotation
+        return total / self.points.shape[0]
 
     @cached_property
     def extrema(self):
@@ -108,14 +113,31 @@ class KernelBasis(Basis):
         xp = array_namespace(points)
         n, m = points.shape[0], factor.pivots.shape[0]
         gram, total = xp.zeros((m, m), dtype=points.dtype), xp.zeros(m, dtype=points.dtype)
-        for rows in row_blocks(n, m):
+        for rows in row_blocks(n, m, cached=True):
             L = self.coordinates(rows)
             gram += L.T @ L
             total += xp.sum(L, axis=0)
-        self.second_moments, self.rotation = symmetric_spectrum(gram / n)
-        self.mean = (total / n) @ self.rotation
-        self.on_pivots = factor.B @ self.rotation
+        self._rotate(gram / n, total / n)
+
+    def _rotate(self, gram, mean):
+        """Diagonalise the averages of LᵀL, given those of L."""
+        self._gram, self._mean = gram, mean
+        self.second_moments, self.rotation = symmetric_spectrum(gram)
+        self.mean = mean @ self.rotation
+        self.on_pivots = self.factor.B @ self.rotation
         """Q at the pivots, shape (m, m): Ψ(x) = k(x, X_P) Q."""
+
+    def truncate(self, tolerance: float) -> "KernelBasis":
+        """Return the basis for a looser relative tolerance of the factor; m³ multiplications.
+
+        Its factor is the first columns of this one's, and so are sums over the rows.
+        """
+        looser = copy(self)
+        vars(looser).pop("extrema", None)
+        looser.factor = self.factor.truncate(tolerance)
+        m = looser.factor.pivots.shape[0]
+        looser._rotate(self._gram[:m, :m], self._mean[:m])
+        return looser
 
     def features(self, points):
         """Return Ψ at points of shape (k, d): shape (k, m); k m (d + m) multiplications."""
@@ -171,7 +193,7 @@ class PolynomialBasis(Basis):
             )
         m = len(self.exponents)
         gram = xp.zeros((m, m), dtype=points.dtype)
-        for rows in row_blocks(n, m):
+        for rows in row_blocks(n, m, cached=True):
             monomials = self._monomials(points[rows, :])
             gram += monomials.T @ monomials
         self.lower = self._factor_of(gram / n, name)

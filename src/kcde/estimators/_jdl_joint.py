@@ -19,7 +19,7 @@ class JointDistribution(LowRankConditional):
         """The training rows of Y, shape (n, d_y)."""
         return self._check_fitted().basis_y_.points
 
-    def _solve(self, summary: Summary):
+    def _solve(self, summary: Summary, near):
         """Minimise (22); without constraints H = (Ψ_YᵀΨ_X/n - ȳx̄ᵀ)/(Λ_YΛ_Xᵀ/n² + λ)."""
         basis_x, basis_y = summary.basis_x, summary.basis_y
         marginal = basis_y.mean[:, None] * basis_x.mean[None, :]
@@ -50,12 +50,13 @@ class JointDistribution(LowRankConditional):
     def expectation(self, projection, features):
         """Return E[f(Y)|x] = (f̄ + fᵀΨ_Y H ψ(x)/n)/(1 + ȳᵀ H ψ(x)), shape (n, q): (5).
 
-        The denominator is the marginal density of x, which may come out as zero or negative
-        outside the training rows of an unconstrained fit.
+        m_X (q + 1) (m_Y + n) multiplications. The denominator is the marginal density of x, which
+        may come out as zero or negative outside the training rows of an unconstrained fit.
         """
-        forward = features @ self.coef_.T
-        marginal = 1.0 + forward @ self.basis_y_.mean
-        return (projection.mean + forward @ projection.coefficients) / marginal[:, None]
+        xp = array_namespace(features)
+        of_one = self.basis_y_.mean[:, None]
+        moments = features @ (self.coef_.T @ xp.concat([projection.coefficients, of_one], axis=1))
+        return (projection.mean + moments[:, :-1]) / (1.0 + moments[:, -1:])
 
     def density_ratio(self, X, Y):
         """Return 1 + h(x, y) for the pairs X (k, d_x), Y (k, d_y), shape (k,)."""

@@ -5,10 +5,10 @@ from kcde.estimators._cme_constraints import certify_infeasibility, move_mean, p
 from kcde.estimators._jdl_base import LowRankConditional, check_positive
 from kcde.estimators._jdl_constraints import product_bounds, solve_two_multipliers
 from kcde.estimators._jdl_functions import Projection, check_values
-from kcde.estimators._jdl_gaussian import GaussianBases
+from kcde.estimators._jdl_gaussian import GaussianPairBases
 
 
-class CME(GaussianBases, LowRankConditional):
+class CME(GaussianPairBases, LowRankConditional):
     """E[f|x] = f(Y_P)ᵀ Q_Y F ψ(x) with F = Ψ_YᵀΨ_X/n (Λ_X/n + λ)⁻¹: (48).
 
     The embedding of Grünewälder et al. (2012) in the double-orthogonal bases of pivoted Cholesky
@@ -34,7 +34,8 @@ class CME(GaussianBases, LowRankConditional):
     pivots
         Rule of the pivots: "greedy", "random", "column" or "rpcholesky".
     store
-        Whether to keep the factors, n (m_X + m_Y) numbers; False computes their rows anew.
+        Whether to keep the factors; False computes their rows anew, "auto" those of a factor beyond
+        2 GiB.
     random_state
         Names the draws of the pivots and of the rows for the median distance.
 
@@ -63,7 +64,7 @@ class CME(GaussianBases, LowRankConditional):
         constrained=False,
         max_rank=None,
         pivots="greedy",
-        store=True,
+        store="auto",
         random_state=0,
     ):
         self.bandwidth_x = bandwidth_x
@@ -75,14 +76,6 @@ class CME(GaussianBases, LowRankConditional):
         self.pivots = pivots
         self.store = store
         self.random_state = random_state
-
-    def make_basis_x(self, X):
-        """Return the basis of functions of x over training rows X (n, d_x); n m_X² time."""
-        return self._gaussian_basis(X, self.bandwidth_x, "X")
-
-    def make_basis_y(self, Y):
-        """Return the basis of functions of y over training rows Y (n, d_y); n m_Y² time."""
-        return self._gaussian_basis(Y, self.bandwidth_y, "Y")
 
     @property
     def support_(self):
@@ -124,7 +117,7 @@ class CME(GaussianBases, LowRankConditional):
                 f"constrained must be False, True or 'tightened'; got {self.constrained!r}"
             )
 
-    def _solve(self, summary):
+    def _solve(self, summary, near):
         basis_x, Q = summary.basis_x, summary.basis_y.on_pivots
         xp = array_namespace(Q)
         curvature = basis_x.second_moments + self.regularization
@@ -133,17 +126,18 @@ class CME(GaussianBases, LowRankConditional):
         if self.constrained == "tightened":
             F = self._tighten(summary, curvature)
         elif self.constrained:
-            F = self._constrain(F, summary, curvature)
+            F = self._constrain(F, summary, curvature, near)
         self.objective_ = float(xp.sum(curvature * F * F - 2.0 * summary.cross * F))
         return F
 
-    def _constrain(self, F, summary, curvature):
+    def _constrain(self, F, summary, curvature, near):
         """Move F x̄ so that p = Q_Y F x̄ lies on the simplex, at the least cost in (48)."""
         mean, basis = summary.basis_x.mean, summary.basis_y
         # (Q_Y Q_Yᵀ)⁻¹ is the kernel matrix at the pivots, L_P L_Pᵀ.
         K = basis.factor.kernel(basis.factor.points, basis.factor.points)
         free = basis.on_pivots @ (F @ mean)
-        solved = project_on_simplex(K, free)
+        solved = project_on_simplex(K, free, near and near._on_simplex)
+        self._on_simplex = solved.point
         # Q_Y⁻¹ = Vᵀ L_Pᵀ, and B = L_P⁻ᵀ is upper triangular.
         change = solve_triangular(basis.factor.B.T, solved.point - free, transpose=True)
         self._report("optimal", solved.residual, solved.iterations)

@@ -2,11 +2,11 @@
 
 from kcde.estimators._jdl_base import check_positive
 from kcde.estimators._jdl_constraints import product_bounds, solve_two_multipliers
-from kcde.estimators._jdl_gaussian import GaussianBases
+from kcde.estimators._jdl_gaussian import GaussianPairBases
 from kcde.estimators._jdl_joint import JointDistribution
 
 
-class JDL(GaussianBases, JointDistribution):
+class JDL(GaussianPairBases, JointDistribution):
     """A joint distribution dQ = (1 + h) dP_X dP_Y with h in a product of Gaussian RKHS: (25).
 
     h = Ψ_Y H Ψ_Xᵀ in the double-orthogonal bases of pivoted Cholesky factors of both kernel
@@ -34,7 +34,8 @@ class JDL(GaussianBases, JointDistribution):
     pivots
         Rule of the pivots: "greedy", "random", "column" or "rpcholesky".
     store
-        Whether to keep the factors, n (m_X + m_Y) numbers; False computes their rows anew.
+        Whether to keep the factors; False computes their rows anew, "auto" those of a factor beyond
+        2 GiB.
     random_state
         Names the draws of the pivots and of the rows for the median distance.
 
@@ -63,7 +64,7 @@ class JDL(GaussianBases, JointDistribution):
         constrained=False,
         max_rank=None,
         pivots="greedy",
-        store=True,
+        store="auto",
         random_state=0,
     ):
         self.bandwidth_x = bandwidth_x
@@ -75,14 +76,6 @@ class JDL(GaussianBases, JointDistribution):
         self.pivots = pivots
         self.store = store
         self.random_state = random_state
-
-    def make_basis_x(self, X):
-        """Return the basis of functions of x over training rows X (n, d_x); n m_X² time."""
-        return self._gaussian_basis(X, self.bandwidth_x, "X")
-
-    def make_basis_y(self, Y):
-        """Return the basis of functions of y over training rows Y (n, d_y); n m_Y² time."""
-        return self._gaussian_basis(Y, self.bandwidth_y, "Y")
 
     def _check_parameters(self):
         check_positive("regularization", self.regularization)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from kcde.arrays import array_namespace, to_numpy
-from kcde.estimators._jdl_base import check_positive
+from kcde.estimators._jdl_base import check_positive, with_regularizations
 from kcde.estimators._jdl_basis import KernelBasis
 from kcde.estimators._jdl_gaussian import GaussianBases
 from kcde.estimators._jdl_logistic import LogisticLoss, newton
@@ -35,7 +35,8 @@ class KernelLogisticRegression(GaussianBases, ClassifierMixin, BaseEstimator):
     pivots
         Rule of the pivots: "greedy", "random", "column" or "rpcholesky".
     store
-        Whether to keep the factor, n m numbers; False computes its rows anew.
+        Whether to keep the factors; False computes their rows anew, "auto" those of a factor beyond
+        2 GiB.
     random_state
         Names the draws of the pivots and of the rows for the median distance.
 
@@ -65,7 +66,7 @@ class KernelLogisticRegression(GaussianBases, ClassifierMixin, BaseEstimator):
         tolerance=1e-3,
         max_rank=None,
         pivots="greedy",
-        store=True,
+        store="auto",
         random_state=0,
     ):
         self.bandwidth_x = bandwidth_x
@@ -120,7 +121,7 @@ class KernelLogisticRegression(GaussianBases, ClassifierMixin, BaseEstimator):
         list
             Fitted estimators, in the order of the values.
         """
-        models = [clone(self).set_params(regularization=float(r)) for r in regularizations]
+        models = with_regularizations(self, regularizations)
         self._fit_models(models, X, y, basis)
         return models
 
@@ -134,10 +135,6 @@ class KernelLogisticRegression(GaussianBases, ClassifierMixin, BaseEstimator):
         for model in sorted(models, key=lambda model: -model.regularization):
             loss = LogisticLoss(basis, target, model.regularization)
             coefficients = model._take(basis, classes, newton(loss, coefficients))
-
-    def make_basis_x(self, X) -> KernelBasis:
-        """Return the basis of functions of x over training rows X (n, d_x); n m² time."""
-        return self._gaussian_basis(X, self.bandwidth_x, "X")
 
     def _take(self, basis, classes, solution):
         self.n_features_in_ = basis.points.shape[1]

@@ -11,6 +11,9 @@ from kcde.linalg.schur import SchurComplement
 
 log = logging.getLogger(__name__)
 
+_ROOM = {True: np.inf, False: 0, "auto": 2**28}
+"""How many numbers of the factor are kept, by `store`."""
+
 
 class PivotedCholesky(NamedTuple):
     """What `pivoted_cholesky` returns: K ≈ L Lᵀ.
@@ -24,8 +27,10 @@ class PivotedCholesky(NamedTuple):
     B
         Shape (m, m), upper triangular: the rows at the pivots of the paper's (n, m) matrix, whose
         other rows are zero. K[:, pivots] B = L and Bᵀ L[pivots] = I, its (17) and (18).
-    trace_error
-        trace(K - L Lᵀ), absolute, not negative.
+    trace_errors
+        trace(K - L Lᵀ) after each pivot, shape (m,), absolute, not negative.
+    target
+        The trace error that was allowed, absolute.
     trace
         trace K.
     points
@@ -37,7 +42,8 @@ class PivotedCholesky(NamedTuple):
     L: object
     pivots: np.ndarray
     B: object
-    trace_error: float
+    trace_errors: np.ndarray
+    target: float
     trace: float
     points: object
     kernel: object
@@ -46,6 +52,44 @@ class PivotedCholesky(NamedTuple):
         """Return k(X, X_P) B, shape (len X, m): rows of L at any points; n m (d + m) time."""
         return self.kernel(X, self.points) @ self.B
 
+    @property
+    def trace_error(self) -> float:
+        """trace(K - L Lᵀ)."""
+        return float(self.trace_errors[-1])
+
+    def truncate(self, tolerance: float, relative: bool = True) -> "PivotedCholesky":
+        """Return the factorisation for a looser tolerance, whose pivots are the first of these.
+
+        No rule looks at the tolerance, so that this is what `pivoted_cholesky` would return with
+        all other arguments as they were, the state of `rng` included. Views, no copies.
+
+        Parameters
+        ----------
+        tolerance, relative
+            As for `pivoted_cholesky`.
+
+        Raises
+        ------
+        ValueError
+            If the tolerance is out of its range or tighter than that of this factorisation.
+        """
+        target = _absolute(tolerance, relative, self.trace)
+        if target < self.target:
+            raise ValueError(
+                f"the factor was made for a trace error of {self.target:.6g} and has no pivots for "
+                f"{target:.6g}: factorise anew with the smaller tolerance, then truncate"
+            )
+        enough = np.flatnonzero(self.trace_errors <= target)
+        m = int(enough[0]) + 1 if len(enough) else len(self.pivots)
+        return self._replace(
+            L=None if self.L is None else self.L[:, :m],
+            pivots=self.pivots[:m],
+            B=self.B[:m, :m],
+            trace_errors=self.trace_errors[:m],
+            target=target,
+            points=self.points[:m, :],
+        )
+
 
 def pivoted_cholesky(
     kernel,
@@ -53,7 +97,7 @@ def pivoted_cholesky(
     tolerance: float,
     relative: bool = True,
     max_rank: int | None = None,
-    store: bool = True,
+    store: bool | str = True,
     pivots: str = "greedy",
     rng: np.random.Generator | None = None,
 ) -> PivotedCholesky:
@@ -78,7 +122,7 @@ def pivoted_cholesky(
     max_rank
         At most so many columns; None: n.
     store
-        Whether to keep L.
+        Whether to keep L; "auto": up to 2 GiB, beyond which it goes on streamed.
     pivots
         "greedy", the largest entry of the diagonal; "random"; "column", the largest column norm of
         the Schur complement, which costs n² a step; "rpcholesky", randomly pivoted.
@@ -95,9 +139,26 @@ def pivoted_cholesky(
         If the tolerance is out of its range, `max_rank` exceeds n, the rule is unknown or lacks
         what it needs, or the diagonal of K is not finite or is zero.
     """
-    _check_arguments(X, tolerance, relative, max_rank, store, pivots, rng)
-    schur = SchurComplement(kernel, X, store=store)
+    _check_arguments(X, max_rank, store, pivots, rng)
+    limit = X.shape[0] if max_rank is None else max_rank
+    schur = SchurComplement(kernel, X, most=limit, room=_ROOM[store])
     trace = schur.trace
+    target = _absolute(tolerance, relative, trace)
+    errors = _factorise(schur, RULES[pivots](X.shape[0], rng), target)
+    if errors[-1] > target:
+        log.info("pivoted Cholesky stopped at rank %d: trace error %.3g", schur.rank, errors[-1])
+    chosen = np.asarray(schur.pivots, dtype=np.intp)
+    return PivotedCholesky(schur.L, chosen, schur.B, errors, target, trace, schur.points, kernel)
+
+
+def _absolute(tolerance: float, relative: bool, trace: float) -> float:
+    """Return the trace error allowed."""
+    highest = 1.0 if relative else np.inf
+    if not 0.0 < tolerance < highest:
+        raise ValueError(
+            f"tolerance must be above 0 and below {highest:g}; got {tolerance!r}"
+            + (", a share of the trace; say relative=False for an absolute one" * relative)
+        )
     target = tolerance * trace if relative else tolerance
     if not 0.0 < target < trace < np.inf:
         raise ValueError(
@@ -105,35 +166,30 @@ def pivoted_cholesky(
             f"{target:.6g}: the first must be finite and exceed the second; check X and the kernel"
             + ("" if relative else ", or lower the tolerance")
         )
-    limit = X.shape[0] if max_rank is None else max_rank
-    trace_error = _factorise(schur, RULES[pivots](X.shape[0], rng), target, trace, limit)
-    if trace_error > target:
-        log.info("pivoted Cholesky stopped at rank %d: trace error %.3g", schur.rank, trace_error)
-    chosen = np.asarray(schur.pivots, dtype=np.intp)
-    return PivotedCholesky(schur.L, chosen, schur.B, trace_error, trace, schur.points, kernel)
+    return target
 
 
-def _factorise(schur, rule: PivotRule, target: float, trace: float, limit: int) -> float:
-    """Add pivots until the trace error is at most the target; return the error."""
-    trace_error = trace
-    while trace_error > target and schur.rank < limit:
-        rank = schur.rank
+def _factorise(schur, rule: PivotRule, target: float) -> np.ndarray:
+    """Add pivots until the trace error is at most the target; return the error after each."""
+    errors = np.empty(0)
+    trace = schur.trace
+    while trace > target and schur.rank < schur.most:
         candidates = rule.propose(schur)
         if not len(candidates):
             break
-        pivots, rows = _choose_block(schur, rule, candidates, min(rule.most, limit - rank))
+        most = min(rule.most, schur.most - schur.rank)
+        pivots, rows = _choose_block(schur, rule, candidates, most)
         if not pivots:
             if float(schur.xp.max(schur.residual)) <= schur.floor:
                 break
             continue
-        errors = trace_error - np.cumsum(to_numpy(schur.extend(pivots, rows)))
-        enough = np.flatnonzero(errors <= target)
-        if len(enough):
-            schur.truncate(rank + int(enough[0]) + 1)
-            return max(0.0, float(errors[enough[0]]))
+        more = trace - np.cumsum(to_numpy(schur.extend(pivots, rows)))
         # Subtracting loses digits as the error falls; the diagonal keeps them.
-        trace_error = schur.trace
-    return trace_error
+        trace = more[-1] = schur.trace
+        errors = np.concatenate([errors, np.maximum(more, 0.0)])
+    rank = int(np.argmax(errors <= target)) + 1 if trace <= target else len(errors)
+    schur.truncate(rank)
+    return errors[:rank]
 
 
 def _choose_block(schur, rule: PivotRule, candidates: np.ndarray, most: int):
@@ -159,15 +215,9 @@ def _choose_block(schur, rule: PivotRule, candidates: np.ndarray, most: int):
     return [int(candidates[i]) for i in positions], chosen
 
 
-def _check_arguments(X, tolerance, relative, max_rank, store, pivots, rng):
+def _check_arguments(X, max_rank, store, pivots, rng):
     if X.ndim != 2 or not X.shape[0]:
         raise ValueError(f"X must have shape (n, d) with n at least 1; got {tuple(X.shape)}")
-    highest = 1.0 if relative else np.inf
-    if not 0.0 < tolerance < highest:
-        raise ValueError(
-            f"tolerance must be above 0 and below {highest:g}; got {tolerance!r}"
-            + (", a share of the trace; say relative=False for an absolute one" * relative)
-        )
     if max_rank is not None and not 1 <= max_rank <= X.shape[0]:
         raise ValueError(
             f"max_rank must be between 1 and the {X.shape[0]} rows of X; got {max_rank}: "
@@ -177,5 +227,7 @@ def _check_arguments(X, tolerance, relative, max_rank, store, pivots, rng):
         raise ValueError(f"pivots must be one of {', '.join(RULES)}; got {pivots!r}")
     if RULES[pivots].draws and rng is None:
         raise ValueError(f"pivots={pivots!r} draws rows: give rng, a numpy random generator")
-    if pivots == "column" and not store:
+    if store not in _ROOM:
+        raise ValueError(f"store must be True, False or 'auto'; got {store!r}")
+    if pivots == "column" and X.shape[0] ** 2 > _ROOM[store]:
         raise ValueError("pivots='column' needs the factor: use store=True or another rule")

@@ -20,9 +20,11 @@ class SchurComplement:
         Called as `kernel(A, B)` -> (len A, len B); has `diagonal(A)`.
     X
         Shape (n, d).
-    store
-        Whether to keep L, n m numbers. Otherwise its rows are computed where they are needed,
-        from the m kernel values at the pivots.
+    most
+        There will be at most so many pivots.
+    room
+        Numbers that may be kept of L. Where its n m numbers are more, none is, and its rows are
+        computed where they are needed, from the m kernel values at the pivots.
 
     Attributes
     ----------
@@ -36,15 +38,15 @@ class SchurComplement:
         What `residual` must exceed in a pivot.
     """
 
-    def __init__(self, kernel, X, *, store: bool):
-        self.kernel, self.X = kernel, X
+    def __init__(self, kernel, X, *, most: int, room: float):
+        self.kernel, self.X, self.most, self._room = kernel, X, most, room
         self.xp = xp = array_namespace(X)
         self.residual = xp.asarray(kernel.diagonal(X), copy=True)
         self.floor = _ROUNDING * float(xp.max(self.residual))
         self.pivots: list[int] = []
         self.points = X[:0, :]
         self._coefficients = xp.zeros((0, 0), dtype=X.dtype)
-        self._factor = xp.zeros((0, X.shape[0]), dtype=X.dtype) if store else None
+        self._factor = xp.zeros((0, X.shape[0]), dtype=X.dtype) if room else None
 
     @property
     def rank(self) -> int:
@@ -100,10 +102,11 @@ class SchurComplement:
         self._reserve(m + s)
         self._coefficients[: m + s, m : m + s] = new
         drops = xp.zeros(s, dtype=rows.dtype)
-        for block in row_blocks(self.X.shape[0], 2 * s if self.L is not None else m + s):
+        width = 2 * s if self.L is not None else m + s
+        for block in row_blocks(self.X.shape[0], width, cached=True):
             columns = self._columns(block, points, left, inverse, new)
             squares = columns * columns
-            self.residual[block] = xp.clip(self.residual[block] - xp.sum(squares, axis=0), min=0.0)
+            self.residual[block] = xp.maximum(self.residual[block] - xp.sum(squares, axis=0), 0.0)
             drops += xp.sum(squares, axis=1)
         self.pivots += pivots
         for pivot in pivots:
@@ -126,11 +129,13 @@ class SchurComplement:
         return columns
 
     def _reserve(self, rank: int):
-        """Make room for `rank` columns, twice as much as before where there is none."""
+        """Make room for `rank` columns, four times as much as before where there is none."""
+        if rank * self.X.shape[0] > self._room:
+            self._factor = None
         held = self._coefficients.shape[0]
         if rank <= held:
             return
-        capacity = min(max(rank, 2 * held), self.X.shape[0])
+        capacity = min(max(rank, 4 * held), self.most)
         self._coefficients = _enlarged(self._coefficients, (capacity, capacity))
         if self._factor is not None:
             self._factor = _enlarged(self._factor, (capacity, self.X.shape[0]), self.rank)
