@@ -70,6 +70,23 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
+def numbers(text: str, option: str) -> tuple[float, ...]:
+    """Return what an option such as `0.5,1e-3` says.
+
+    Raises
+    ------
+    ValueError
+        If the text is not a list of numbers, each once.
+    """
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or len(set(found)) < len(found):
+        raise ValueError(f"{option} must list numbers, each once, as 0.5,1e-3; got {text}")
+    return found
+
+
 def constructor_arguments(text: str) -> dict:
     """Return what --options says.
 

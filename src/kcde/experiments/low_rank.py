@@ -1,0 +1,382 @@
+"""Low-rank embeddings: how their parameters are chosen, and what fitting them costs (jdl).
+
+Of n rows the first four fifths train and the last fifth validates. Bandwidths are multiples of the
+median distance between training rows over √2, those of x and of y apart; a basis of each bandwidth
+is made once, for all regularizations and with constraints and without. What is chosen may be chosen
+on fewer rows than are fitted to.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from kcde.experiments import measured_fit
+from kcde.experiments.methods import FAILURES
+from kcde.experiments.shared_bases import Bases, Fit, is_classifier, tightest, with_options
+from kcde.kernels import median_trick
+
+BANDWIDTH_FACTORS = (0.5, 1.0, 2.0, 4.0)
+REGULARIZATIONS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+
+OWN_TO_A_METHOD = frozenset({"method", "estimator", "variant", "options"})
+"""Fields of a job in which those that run together may differ."""
+
+_MEDIAN_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is tried.
+
+    Attributes
+    ----------
+    bandwidth_factors
+        Over the median distance/√2.
+    regularizations
+        λ.
+    """
+
+    bandwidth_factors: tuple[float, ...] = BANDWIDTH_FACTORS
+    regularizations: tuple[float, ...] = REGULARIZATIONS
+
+    def check(self) -> None:
+        """Refuse an empty grid and values that are not positive.
+
+        Raises
+        ------
+        ValueError
+            Naming the values.
+        """
+        for name in ("bandwidth_factors", "regularizations"):
+            values = getattr(self, name)
+            if not values or not all(0.0 < value < np.inf for value in values):
+                raise ValueError(f"{name} must be positive numbers, at least one; got {values}")
+
+
+class Chosen(NamedTuple):
+    """The best of a grid.
+
+    Attributes
+    ----------
+    options
+        Constructor arguments that were chosen.
+    loss
+        On the validation rows.
+    tried
+        How many were tried.
+    failures
+        What went wrong with the others, each message once.
+    """
+
+    options: Mapping[str, float]
+    loss: float
+    tried: int
+    failures: tuple[str, ...]
+
+
+class Trials:
+    """Losses of one method over a grid, as they come in."""
+
+    def __init__(self):
+        self._found: list[tuple[Mapping, float]] = []
+        self._failures: list[str] = []
+
+    def add(self, options: Mapping, outcome) -> None:
+        """Take a loss, or an error in its place; what is not finite counts as an error."""
+        if isinstance(outcome, Exception):
+            self._failures.append(f"{type(outcome).__name__}: {outcome}")
+        elif not np.isfinite(outcome):
+            self._failures.append(f"the loss is {outcome}")
+        else:
+            self._found.append((options, float(outcome)))
+
+    def best(self) -> Chosen:
+        """Return the options with the smallest loss, the first among equals.
+
+        Raises
+        ------
+        FloatingPointError
+            If there is none; with what failed first.
+        """
+        if not self._found:
+            raise FloatingPointError(f"no parameters have a finite loss; {self._failures[0]}")
+        options, loss = min(self._found, key=lambda each: each[1])
+        tried = len(self._found) + len(self._failures)
+        return Chosen(options, loss, tried, tuple(dict.fromkeys(self._failures)))
+
+    def shape(self, model):
+        """Return an estimator with the best options; as it is where none have a finite loss."""
+        return model.set_params(**self.best().options) if self._found else model
+
+
+def training_rows(n: int) -> int:
+    """Return how many of n rows train; the others validate.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 5 rows.
+    """
+    if n < 5:
+        raise ValueError(f"four fifths train and one fifth validates: give 5 rows or more; got {n}")
+    return 4 * n // 5
+
+
+def bandwidths(model, side: str, rows: np.ndarray, factors: Sequence[float]) -> list[dict]:
+    """Return constructor arguments to try: factors of the median distance between rows over √2.
+
+    Parameters
+    ----------
+    model
+        An estimator; without a bandwidth of this side nothing is tried but what it has.
+    side
+        "x" or "y".
+    rows
+        Shape (n, d); the first 1000 count.
+    factors
+        Positive.
+
+    Raises
+    ------
+    ValueError
+        If the rows coincide.
+    """
+    name = f"bandwidth_{side}"
+    if name not in model.get_params(deep=False):
+        return [{}]
+    middle = median_trick(rows[:_MEDIAN_ROWS], 0.5, side)
+    return [{name: factor * middle} for factor in factors]
+
+
+def select(
+    models: Mapping[Hashable, object], X, Y, f: Callable, loss: Callable, grid: Grid
+) -> dict[Hashable, Trials]:
+    """Try a grid with every model, fitted to the first four fifths of the rows.
+
+    Parameters
+    ----------
+    models
+        Unfitted estimators by a name of their own, with the same basis of x but for the tolerance,
+        and of y unless they are classifiers: a classifier learns f itself, which is 0 or 1.
+    X, Y
+        Shapes (n, d_x) and (n, d_y).
+    f
+        Whose conditional expectation is judged; maps (k, d_y) to (k, q).
+    loss
+        Maps conditional expectations at the last fifth of the rows, shape (k, q), to a number.
+    grid
+        What is tried.
+
+    Returns
+    -------
+    dict
+        The trials of each model.
+
+    Raises
+    ------
+    ValueError
+        If the rows are too few.
+    """
+    train = training_rows(len(X))
+    bases = Bases(X[:train], Y[:train], tightest(models.values()))
+    search = _Search(bases, X[train:], f, loss, grid)
+    trials = {key: Trials() for key in models}
+    classifiers = {key: model for key, model in models.items() if is_classifier(model)}
+    embeddings = {key: model for key, model in models.items() if key not in classifiers}
+    try:
+        of_x, of_y = search.bandwidths(models, "x"), search.bandwidths(embeddings, "y")
+    except FAILURES as error:
+        for each in trials.values():
+            each.add({}, error)
+        return trials
+    for options_x in of_x:
+        search.begin()
+        for path, part, of_others in (
+            (search.classifiers, classifiers, [{}]),
+            (search.embeddings, embeddings, of_y),
+        ):
+            for others in of_others:
+                options = options_x | others
+                shaped = {key: with_options(model, options) for key, model in part.items()}
+                for key, value, outcome in path(shaped):
+                    trials[key].add(options | {"regularization": value}, outcome)
+    return trials
+
+
+def check_together(jobs: Sequence, outs: Sequence) -> None:
+    """Refuse jobs that cannot share bases, and files that cannot be told apart.
+
+    Parameters
+    ----------
+    jobs
+        Dataclasses: they may differ in method, estimator, variant and options.
+    outs
+        Where the scores of each go.
+
+    Raises
+    ------
+    ValueError
+        If there is no job, a name stands twice, or the jobs differ in anything else.
+    """
+    if not jobs or len(outs) != len(jobs):
+        raise ValueError(f"give jobs and as many files; got {len(jobs)} and {len(outs)}")
+    for what, names in (("method", [job.method for job in jobs]), ("file", list(map(str, outs)))):
+        if len(set(names)) < len(names):
+            raise ValueError(f"name each {what} once; got {', '.join(names)}")
+    first, *others = (asdict(job) for job in jobs)
+    for name in set(first) - OWN_TO_A_METHOD:
+        for other in others:
+            if other[name] != first[name]:
+                raise ValueError(
+                    f"methods that run together must agree in {name}: {first['method']} has "
+                    f"{first[name]!r} and {other['method']} {other[name]!r}; run them apart"
+                )
+
+
+def costs(fitted: Fit, evaluate: float) -> list[tuple[str, float, str]]:
+    """Return (metric, value, unit) of what a fit cost, of its solver, and of its factors.
+
+    Parameters
+    ----------
+    fitted
+        Of `Bases.fit`.
+    evaluate
+        Seconds that the conditional expectations at the test points took.
+
+    Returns
+    -------
+    list of tuple
+        `peak_memory` is the most that this process has had so far, with whatever it did before;
+        `trace_error_x` and `trace_error_y` exceed the tolerance where the rank was capped.
+    """
+    seconds = {"evaluate": evaluate, **fitted._asdict()}
+    model = seconds.pop("model")
+    reported = {
+        "rank_x": ("rank_x_", "functions"),
+        "rank_y": ("rank_y_", "functions"),
+        "solver_residual": ("solver_residual_", ""),
+        "solver_iterations": ("solver_iterations_", "iterations"),
+    }
+    return [
+        *((f"seconds_{name}", value, "s") for name, value in seconds.items()),
+        *(
+            (name, float(getattr(model, attribute)), unit)
+            for name, (attribute, unit) in reported.items()
+            if hasattr(model, attribute)
+        ),
+        *_trace_errors(model),
+        ("peak_memory", measured_fit.peak_memory() / 2**20, "MiB"),
+    ]
+
+
+def structure(model, X, Y) -> list[tuple[str, float, str]]:
+    """Return (metric, value, unit) of what a model promises, at test pairs X (n, d_x), Y (n, d_y).
+
+    ``density_violation_rate``  of a joint distribution: share of pairs with 1 + h(x, y) < 0
+    ``tightening_infeasible``   of an embedding without constraints: 1 where (33) is proven to
+                                contradict (53), else 0
+    """
+    if hasattr(model, "density_ratio"):
+        share = float(np.mean(np.asarray(model.density_ratio(X, Y)) < 0))
+        return [("density_violation_rate", share, "")]
+    if hasattr(model, "certify_tightening") and not model.constrained:
+        return [("tightening_infeasible", float(model.certify_tightening() is not None), "")]
+    return []
+
+
+def cell(metric: str, value: float, unit: str) -> dict:
+    """Return what a score row says of a metric; one that is not finite has failed."""
+    named = {"metric": metric, "unit": unit}
+    if np.isfinite(value):
+        return named | {"value": value, "status": "ok", "detail": ""}
+    return named | {"status": "failed", "detail": f"{metric} is {value}"}
+
+
+def _trace_errors(model):
+    """Yield how much of the trace of each kernel matrix its factor leaves, as a share."""
+    for name, attribute in (("x", "basis_x_"), ("x", "basis_"), ("y", "basis_y_")):
+        factor = getattr(getattr(model, attribute, None), "factor", None)
+        if factor is not None:
+            yield f"trace_error_{name}", factor.trace_error / factor.trace, ""
+
+
+class _Search:
+    """A grid over bandwidths of x, then of y, then λ; all models share what they can of it."""
+
+    def __init__(self, bases: Bases, held_out, f: Callable, loss: Callable, grid: Grid):
+        self._bases, self._held_out, self._grid = bases, held_out, grid
+        self._f, self._loss = f, loss
+        # What depends on y alone serves every basis of x.
+        self._projections = _Once()
+        self.begin()
+
+    def begin(self) -> None:
+        """Go on to another bandwidth of x."""
+        # Of x one basis at a time: together they may be larger than memory.
+        self._bases.forget_x()
+        self._features = _Once()
+
+    def bandwidths(self, models: Mapping, side: str) -> list[dict]:
+        """Return constructor arguments to try; none without models."""
+        rows = {"x": self._bases.X, "y": self._bases.Y}[side]
+        factors = self._grid.bandwidth_factors
+        return bandwidths(next(iter(models.values())), side, rows, factors) if models else []
+
+    def embeddings(self, shaped: Mapping):
+        """Yield (key, λ, loss or the error in its place) of estimators with given bandwidths."""
+        values = self._grid.regularizations
+        for key, model in shaped.items():
+            try:
+                summary, _ = self._bases.summary(model)
+                path = model.fit_path(self._bases.X, self._bases.Y, values, summary, True)
+            except FAILURES as error:
+                path = [error] * len(values)
+            for value, fitted in zip(values, path, strict=True):
+                failed = isinstance(fitted, Exception)
+                yield key, value, fitted if failed else self._loss(self._expectation(fitted))
+
+    def classifiers(self, shaped: Mapping):
+        """Yield the same of classifiers with a given bandwidth of x."""
+        for key, model in shaped.items():
+            for value, fitted in self._classifier_path(model):
+                failed = isinstance(fitted, Exception)
+                found = fitted if failed else fitted.predict_proba(self._held_out)[:, 1:]
+                yield key, value, found if failed else self._loss(found)
+
+    def _expectation(self, fitted):
+        features = self._features(id(fitted.basis_x_), lambda: fitted.features(self._held_out))
+        kind = type(fitted).project, id(fitted.basis_y_)
+        projection = self._projections(kind, lambda: fitted.project(self._f))
+        return fitted.expectation(projection, features)
+
+    def _classifier_path(self, model):
+        values, labels = self._grid.regularizations, self._f(self._bases.Y)[:, 0].astype(int)
+        try:
+            basis, _ = self._bases.x(model)
+            yield from zip(
+                values, model.fit_path(self._bases.X, labels, values, basis), strict=True
+            )
+            return
+        except FloatingPointError:
+            # One λ at which the solver stopped early must not take the others with it.
+            pass
+        except FAILURES as error:
+            yield from ((value, error) for value in values)
+            return
+        for value in values:
+            try:
+                (fitted,) = model.fit_path(self._bases.X, labels, [value], basis)
+            except FAILURES as error:
+                fitted = error
+            yield value, fitted
+
+
+class _Once(dict):
+    """Values by a key, each computed when it is first asked for."""
+
+    def __call__(self, key: Hashable, compute: Callable):
+        if key not in self:
+            self[key] = compute()
+        return self[key]

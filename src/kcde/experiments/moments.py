@@ -1,0 +1,406 @@
+"""Conditional second moments of Gaussian pairs (jdl, section 5.1, figures 1 to 6).
+
+A repetition is a random correlation matrix; every method is given the same. Parameters are chosen
+by the loss (40) at the validation points, which takes the *true* conditional moments there: an
+oracle, as in the paper. Each combination of tolerance and constraints chooses its own.
+
+``second_moment_loss``  (40), the mean over test points of ‖T̂(x) - T(x)‖²/‖T(x)‖², T = E[y yᵀ|x]
+``normalisation_error`` the largest |E[1|x] - 1| over test points
+``psd_violation_rate``  share of test points with a T̂ that is not positive semi-definite
+
+Beside them what a fit cost, and what `low_rank.structure` finds.
+"""
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from kcde.datasets import gaussian
+from kcde.datasets.gaussian import GaussianPairs
+from kcde.estimators import estimator_class
+from kcde.experiments import low_rank, methods, scores
+from kcde.experiments.low_rank import Chosen, Grid, Trials
+from kcde.experiments.shared_bases import Bases, alike, tightest
+from kcde.provenance import digest, estimator_module
+from kcde.seeding import seed_of
+
+log = logging.getLogger(__name__)
+
+EXPERIMENT = "moments"
+LOSS = "second_moment_loss"
+NORMALISATION = "normalisation_error"
+VIOLATIONS = "psd_violation_rate"
+TOLERANCE = 1e-3
+CHOICES = ("own", "shared")
+
+ROUNDING = 1e-12
+"""An eigenvalue below -ROUNDING times the largest absolute one is negative, not rounding."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One method on Gaussian pairs of one dimension and number, all repetitions.
+
+    Parameters
+    ----------
+    dataset, method, variant
+        As in the score table; the data set is `gaussian-<d>-<n>`.
+    estimator
+        Class name.
+    options
+        Constructor arguments.
+    repetitions
+        Random correlation matrices.
+    constrained_repetitions
+        The first so many are fitted with constraints as well; None: all.
+    choice
+        "own": a fit with constraints has parameters of its own; "shared": those of the fit without,
+        for constraints that cost so much that only one fit is affordable.
+    tolerances
+        Relative, of the pivoted factors; the first with and without constraints, the others
+        without. A method that has none is fitted once, under the tolerance 0. Of the others all
+        take the factor of the tightest, whose seconds they state.
+    tuning_rows
+        At most so many of the n rows choose the parameters; None: all.
+    test_rows
+        Points at which each fit is tested.
+    gamma_std
+        Of the law of the correlation matrices.
+    grid
+        What is tried.
+    """
+
+    dataset: str
+    method: str
+    estimator: str
+    variant: str = "as-published"
+    options: Mapping = field(default_factory=dict)
+    repetitions: int = 100
+    constrained_repetitions: int | None = None
+    choice: str = "own"
+    tolerances: tuple[float, ...] = (TOLERANCE,)
+    tuning_rows: int | None = None
+    test_rows: int = gaussian.TEST_ROWS
+    gamma_std: float = 1.0
+    grid: Grid = field(default_factory=Grid)
+
+
+class Setting(NamedTuple):
+    """How a repetition is fitted."""
+
+    tolerance: float
+    constrained: bool
+
+
+class Repetition(NamedTuple):
+    """What every method is given: n pairs, and pairs to test at."""
+
+    number: int
+    law: GaussianPairs
+    X: np.ndarray
+    Y: np.ndarray
+    X_test: np.ndarray
+    Y_test: np.ndarray
+
+
+class Tested(NamedTuple):
+    """A fit's estimates at the test points.
+
+    Attributes
+    ----------
+    error
+        Terms of the loss (40), shape (m,).
+    mass
+        E[1|x] - 1, shape (m,).
+    smallest
+        Smallest eigenvalue of T̂ over the largest absolute one, shape (m,).
+    """
+
+    error: np.ndarray
+    mass: np.ndarray
+    smallest: np.ndarray
+
+    def metrics(self) -> list[tuple[str, float, str]]:
+        """Return (metric, value, unit)."""
+        return [
+            (LOSS, float(self.error.mean()), ""),
+            (NORMALISATION, float(np.abs(self.mass).max()), ""),
+            (VIOLATIONS, float(np.mean(self.smallest < -ROUNDING)), ""),
+        ]
+
+
+def run(jobs: Sequence[Job], outs: Sequence[Path]) -> None:
+    """Fit and score every repetition with every setting.
+
+    Jobs that differ in nothing but the method run together: what their fits have in common, bases
+    and cross moments, is computed once, and each method's scores are as if it had run alone.
+
+    Parameters
+    ----------
+    jobs
+        What to run.
+    outs
+        The score CSV of each job; a row a repetition, setting and metric. The `.npz` beside it has
+        `error`, `mass` and `smallest` of `Tested`, each of shape (repetitions, settings, test
+        points), float32, NaN where there is no fit, in the order of `settings` in the `.json`.
+
+    Raises
+    ------
+    ValueError
+        If the data set or an option is unknown, a number is too small, or the jobs differ in more.
+    """
+    low_rank.check_together(jobs, outs)
+    for job in jobs:
+        _check(job)
+    reports = {job.method: _Report(job) for job in jobs}
+    for number in range(jobs[0].repetitions):
+        given = repetition(jobs[0], number)
+        outcomes = _outcomes(jobs, given)
+        for job in jobs:
+            for setting in _wanted(job, number):
+                reports[job.method].add(number, setting, outcomes[job.method, setting])
+        log.info("%s: repetition %d/%d", _title(jobs), number + 1, jobs[0].repetitions)
+    for job, out in zip(jobs, outs, strict=True):
+        reports[job.method].write(out)
+
+
+def settings(job: Job) -> list[Setting]:
+    """Return how each repetition is fitted, in the order of the arrays."""
+    if "tolerance" not in _known(job):
+        return [Setting(0.0, constrained) for constrained in (False, True)]
+    first, *others = job.tolerances
+    both = [Setting(first, constrained) for constrained in (False, True)]
+    return both + [Setting(tolerance, False) for tolerance in others]
+
+
+def repetition(job: Job, number: int) -> Repetition:
+    """Return what every method is given under a number."""
+    dim, n = gaussian.sizes(job.dataset)
+    law = gaussian.random_pairs(dim, number, job.gamma_std)
+    X, Y = gaussian.training_pairs(law, n, number)
+    return Repetition(number, law, X, Y, *gaussian.held_out_pairs(law, number, job.test_rows))
+
+
+def second_moments_and_one(Y: np.ndarray) -> np.ndarray:
+    """Return the products of the entries of y and then 1, shape (k, d² + 1), for Y (k, d)."""
+    products = (Y[:, :, None] * Y[:, None, :]).reshape(len(Y), -1)
+    return np.hstack([products, np.ones((len(Y), 1))])
+
+
+def relative_errors(found: np.ndarray, true: np.ndarray) -> np.ndarray:
+    """Return ‖found - true‖²/‖true‖², shape (m,), of matrices (m, d, d): the terms of (40).
+
+    `found` may have its matrices as rows of length d² or longer.
+    """
+    true = true.reshape(len(true), -1)
+    found = found.reshape(len(found), -1)[:, : true.shape[1]]
+    return np.sum((found - true) ** 2, axis=1) / np.sum(true**2, axis=1)
+
+
+def tested(values: np.ndarray, given: Repetition) -> Tested:
+    """Judge the expectations of `second_moments_and_one` at the test points."""
+    d = given.law.dim
+    second = values[:, :-1].reshape(-1, d, d)
+    eigenvalues = np.linalg.eigvalsh(second)
+    largest = np.abs(eigenvalues).max(axis=1)
+    smallest = eigenvalues[:, 0] / np.where(largest > 0.0, largest, 1.0)
+    error = relative_errors(second, given.law.conditional_second_moment(given.X_test))
+    return Tested(error, values[:, -1] - 1.0, smallest)
+
+
+def _wanted(job: Job, number: int) -> list[Setting]:
+    """Return the settings of a repetition: the later ones may go without constraints."""
+    limit = job.repetitions if job.constrained_repetitions is None else job.constrained_repetitions
+    return [each for each in settings(job) if number < limit or not each.constrained]
+
+
+def _title(jobs: Sequence[Job]) -> str:
+    return f"{jobs[0].dataset} {', '.join(job.method for job in jobs)}"
+
+
+@dataclass
+class Outcome:
+    """What one fit gives: score rows, what was chosen, and estimates; None where it failed."""
+
+    rows: list
+    chosen: Chosen | None = None
+    tested: Tested | None = None
+
+
+class _Report:
+    """What a job writes, repetition by repetition."""
+
+    def __init__(self, job: Job):
+        self._job, self._settings = job, settings(job)
+        shape = (job.repetitions, len(self._settings), job.test_rows)
+        self._rows, self._chosen = [], []
+        self._arrays = {name: np.full(shape, np.nan, dtype=np.float32) for name in Tested._fields}
+
+    def add(self, number: int, setting: Setting, outcome: Outcome) -> None:
+        """Take what one fit gave."""
+        place = self._settings.index(setting)
+        self._rows += outcome.rows
+        named = {"split": number, **setting._asdict()}
+        self._chosen.append(named | {"chosen": outcome.chosen and outcome.chosen._asdict()})
+        for name in Tested._fields if outcome.tested else ():
+            self._arrays[name][number, place] = getattr(outcome.tested, name)
+
+    def write(self, out: Path) -> None:
+        """Write the scores and what lies beside them."""
+        info = _info(self._job, self._settings, self._chosen)
+        scores.write(out, self._rows, info, self._arrays)
+
+
+class _Fitting(NamedTuple):
+    """An estimator to fit, and whose it is."""
+
+    job: Job
+    setting: Setting
+    model: object
+
+
+def _outcomes(jobs: Sequence[Job], given: Repetition) -> dict[tuple[str, Setting], Outcome]:
+    """Fit all that a repetition wants; estimators with alike bases share them."""
+    fittings = {
+        (job.method, setting): _Fitting(job, setting, _make(job, given.number, setting))
+        for job in jobs
+        for setting in _wanted(job, given.number)
+    }
+    outcomes = {}
+    for part in alike({key: fitting.model for key, fitting in fittings.items()}):
+        outcomes |= _shared({key: fittings[key] for key in part}, given)
+    return outcomes
+
+
+def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], Outcome]:
+    """Choose parameters for estimators with the same bases, and fit and test them."""
+    started = time.perf_counter()
+    trials = _select(fittings, given)
+    seconds = (time.perf_counter() - started) / len(trials)
+    for method, setting in fittings:
+        # What does not choose for itself takes what is best without constraints.
+        trials.setdefault((method, setting), trials[method, setting._replace(constrained=False)])
+    train = low_rank.training_rows(len(given.X))
+    outcomes = {}
+    for part in _timed_apart(fittings):
+        models = {key: trials[key].shape(fitting.model) for key, fitting in part.items()}
+        bases = Bases(given.X[:train], given.Y[:train], tightest(models.values()))
+        for key in bases.in_order(models):
+            outcomes[key] = _outcome(part[key], given, trials[key], bases, seconds)
+    return outcomes
+
+
+def _timed_apart(fittings: Mapping) -> list[dict]:
+    """Return those whose factors are made by themselves, and those that share the tightest.
+
+    Fits with the first tolerance, the published one, have seconds of their own.
+    """
+    parts: dict[bool, dict] = {}
+    least = min(setting.tolerance for _, setting in fittings)
+    for key, fitting in fittings.items():
+        first = fitting.setting.tolerance == fitting.job.tolerances[0] > least
+        parts.setdefault(first, {})[key] = fitting
+    return list(parts.values())
+
+
+def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], Trials]:
+    """Return the trials of those that choose for themselves; without constraints all do."""
+    models = {
+        key: fitting.model
+        for key, fitting in fittings.items()
+        if fitting.job.choice == "own" or not fitting.setting.constrained
+    }
+    job = next(iter(fittings.values())).job
+    rows = slice(job.tuning_rows)
+    X, Y = given.X[rows], given.Y[rows]
+    true = given.law.conditional_second_moment(X[low_rank.training_rows(len(X)) :])
+
+    def loss(values):
+        return relative_errors(values, true).mean()
+
+    return low_rank.select(models, X, Y, second_moments_and_one, loss, job.grid)
+
+
+def _outcome(fitting: _Fitting, given: Repetition, trials, bases, seconds: float) -> Outcome:
+    """Fit with the best parameters and test; a failure is one row that says why."""
+    row = _row(fitting.job, given, fitting.setting)
+    started = time.perf_counter()
+    try:
+        chosen = trials.best()
+        fitted = bases.fit(fitting.model)
+        evaluating = time.perf_counter()
+        values = fitted.model.conditional_expectation(second_moments_and_one, given.X_test)
+        evaluated = time.perf_counter() - evaluating
+        structure = low_rank.structure(fitted.model, given.X_test, given.Y_test)
+        found = tested(values, given)
+    except methods.FAILURES as error:
+        detail = f"{type(error).__name__}: {error}"
+        return Outcome([row | {"metric": LOSS, "status": "failed", "detail": detail}])
+    row["seconds"] = seconds + time.perf_counter() - started
+    measured = [*found.metrics(), *structure, *low_rank.costs(fitted, evaluated)]
+    return Outcome([row | low_rank.cell(*each) for each in measured], chosen, found)
+
+
+def _make(job: Job, number: int, setting: Setting):
+    options = {"constrained": setting.constrained, **job.options}
+    if "tolerance" in _known(job):
+        options["tolerance"] = setting.tolerance
+    seed = _seed(job.dataset, number)
+    return methods.build(job.method, job.estimator, options, random_state=seed, tuning_rows=None)
+
+
+def _known(job: Job) -> list[str]:
+    return estimator_class(job.estimator)._get_param_names()
+
+
+def _check(job: Job) -> None:
+    gaussian.sizes(job.dataset)
+    job.grid.check()
+    least = {"repetitions": 1, "constrained_repetitions": 0, "test_rows": 1, "tuning_rows": 5}
+    for name, smallest in least.items():
+        if getattr(job, name) is not None and getattr(job, name) < smallest:
+            raise ValueError(f"{name} must be at least {smallest}; got {getattr(job, name)}")
+    if job.choice not in CHOICES:
+        raise ValueError(f"choice must be one of {', '.join(CHOICES)}; got {job.choice!r}")
+    if not job.tolerances or len(set(job.tolerances)) < len(job.tolerances):
+        raise ValueError(f"tolerances must be numbers, each once; got {job.tolerances}")
+    if not all(0.0 < tolerance < 1.0 for tolerance in job.tolerances):
+        raise ValueError(f"tolerances must be above 0 and below 1; got {job.tolerances}")
+    _make(job, 0, settings(job)[0])
+
+
+def _row(job: Job, given: Repetition, setting: Setting) -> dict:
+    return {
+        "experiment": EXPERIMENT,
+        "dataset": job.dataset,
+        "dim": given.law.dim,
+        "setting": scores.setting(**setting._asdict()),
+        "method": job.method,
+        "variant": job.variant,
+        "split": given.number,
+        "n_train": low_rank.training_rows(len(given.X)),
+        "n_test": len(given.X_test),
+        "backend": "numpy",
+        "dtype": "float64",
+        "seed": _seed(job.dataset, given.number),
+    }
+
+
+def _seed(dataset: str, number: int) -> int:
+    """Return a seed of (data set, repetition) alone, small enough to survive any CSV reader."""
+    return seed_of("split", dataset, number) % 2**32
+
+
+def _info(job: Job, each: list[Setting], chosen: list) -> dict:
+    return {
+        "source": "jdl, section 5.1",
+        "job": asdict(job) | {"options": dict(job.options)},
+        "settings": [setting._asdict() for setting in each],
+        "chosen": chosen,
+        "code": digest(__name__, estimator_module(job.estimator)),
+    }

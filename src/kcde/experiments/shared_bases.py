@@ -1,0 +1,183 @@
+"""Bases and cross moments of the same rows, each made once for all low-rank estimators (jdl)."""
+
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Set
+from copy import copy
+from functools import cache
+from typing import NamedTuple
+
+_BANDWIDTHS = {"x": "bandwidth_x", "y": "bandwidth_y"}
+_OF_THE_SOLUTION = {"regularization", "constrained"}
+"""Hyper-parameters that leave bases as they are."""
+
+
+class Fit(NamedTuple):
+    """A fitted embedding, and the seconds that its parts took.
+
+    Attributes
+    ----------
+    model
+        Fitted.
+    factorise
+        Pivoted factors and bases.
+    summarise
+        Cross moments of both bases, a sum over the rows.
+    solve
+        Coefficients.
+    """
+
+    model: object
+    factorise: float
+    summarise: float
+    solve: float
+
+
+class Bases:
+    """Bases of training rows and their cross moments, with the seconds that each took.
+
+    What was made for one estimator serves every other that would make the same, and the factor of
+    the tightest tolerance serves the looser ones: theirs are its first columns.
+
+    Parameters
+    ----------
+    X, Y
+        Training rows, shapes (n, d_x) and (n, d_y).
+    tightest
+        Of the tolerances of the estimators to come. The seconds of a looser one are those of the
+        tightest. None: each factorises for itself.
+    """
+
+    def __init__(self, X, Y, tightest: float | None = None):
+        self.X, self.Y, self._tightest = X, Y, tightest
+        self._made: dict[Hashable, tuple] = {}
+
+    def x(self, model) -> tuple[object, float]:
+        """Return the basis of x with an estimator's hyper-parameters, and its seconds."""
+        return self._basis(model, "x", lambda tight: tight.make_basis_x(self.X))
+
+    def y(self, model) -> tuple[object, float]:
+        """Return the basis of y with an estimator's hyper-parameters, and its seconds."""
+        return self._basis(model, "y", lambda tight: tight.make_basis_y(self.Y))
+
+    def summary(self, model) -> tuple[object, float]:
+        """Return both bases with their cross moments, and the seconds of the latter."""
+        (basis_x, _), (basis_y, _), tight = self.x(model), self.y(model), self._tight(model)
+
+        def make():
+            if tight is model:
+                return model.summarise(self.X, self.Y, basis_x, basis_y)
+            return self.summary(tight)[0].truncate(basis_x, basis_y)
+
+        made = self._once(tuple(_keys(model)), make)
+        return made if tight is model else (made[0], self.summary(tight)[1])
+
+    def forget_x(self) -> None:
+        """Drop the bases of x and all cross moments, for memory."""
+        self._made = {key: made for key, made in self._made.items() if key[0] == "y"}
+
+    def in_order(self, models: Mapping[Hashable, object]) -> Iterator[Hashable]:
+        """Yield the names of estimators so that few bases are held at once.
+
+        Before each, what neither it nor a later one has is dropped: bases may be as large as
+        memory.
+        """
+        keys = {name: [*_keys(model), *_keys(self._tight(model))] for name, model in models.items()}
+        left = sorted(models, key=lambda name: [key[-1] for key in keys[name]])
+        while left:
+            wanted = {key for name in left for key in keys[name]}
+            self._made = {key: made for key, made in self._made.items() if key in wanted}
+            yield left.pop(0)
+
+    def fit(self, model) -> Fit:
+        """Fit a copy of an estimator of expectations to the rows.
+
+        What its constraints need of the bases counts as its own, as if it had been alone.
+        """
+        summary, summarise = self.summary(model)
+        factorise = self.x(model)[1] + self.y(model)[1]
+        summary = summary._replace(
+            basis_x=_renewed(summary.basis_x), basis_y=_renewed(summary.basis_y)
+        )
+        started = time.perf_counter()
+        (fitted,) = model.fit_path(self.X, self.Y, [model.regularization], summary)
+        return Fit(fitted, factorise, summarise, time.perf_counter() - started)
+
+    def fit_classifier(self, model, labels) -> Fit:
+        """Fit a copy of a classifier to the rows of x; it has no cross moments."""
+        basis, factorise = self.x(model)
+        started = time.perf_counter()
+        (fitted,) = model.fit_path(self.X, labels, [model.regularization], basis)
+        return Fit(fitted, factorise, 0.0, time.perf_counter() - started)
+
+    def _tight(self, model):
+        """Return an estimator with the tightest tolerance, itself if it has that or has none."""
+        tolerance = getattr(model, "tolerance", None)
+        if self._tightest is None or tolerance in (None, self._tightest):
+            return model
+        return with_options(model, {"tolerance": self._tightest})
+
+    def _basis(self, model, side: str, make: Callable) -> tuple[object, float]:
+        tight = self._tight(model)
+        made = self._once(_key(tight, side), lambda: make(tight))
+        if tight is model:
+            return made
+        looser, _ = self._once(_key(model, side), lambda: made[0].truncate(model.tolerance))
+        return looser, made[1]
+
+    def _once(self, key: Hashable, make: Callable) -> tuple[object, float]:
+        if key not in self._made:
+            started = time.perf_counter()
+            self._made[key] = make(), time.perf_counter() - started
+        return self._made[key]
+
+
+def alike(models: Mapping[Hashable, object]) -> list[dict[Hashable, object]]:
+    """Return estimators apart by their bases of x but for the tolerance, in their order."""
+    parts: dict[Hashable, dict] = {}
+    for name, model in models.items():
+        parts.setdefault(_key(model, "x", but={"tolerance"}), {})[name] = model
+    return list(parts.values())
+
+
+def tightest(models: Iterable) -> float | None:
+    """Return the smallest tolerance of some estimators, None if one has none."""
+    tolerances = [getattr(model, "tolerance", None) for model in models]
+    return None if None in tolerances else min(tolerances)
+
+
+def with_options(model, options: Mapping[str, object]):
+    """Return a copy of an unfitted estimator with other hyper-parameters."""
+    # What scikit-learn's clone and set_params inspect takes longer than a small fit.
+    changed = copy(model)
+    for name, value in options.items():
+        setattr(changed, name, value)
+    return changed
+
+
+def is_classifier(model) -> bool:
+    """Return whether an estimator gives probabilities of two classes, not expectations."""
+    return hasattr(model, "predict_proba")
+
+
+@cache
+def _option_names(cls: type) -> frozenset[str]:
+    return frozenset(cls._get_param_names())
+
+
+def _keys(model) -> list[Hashable]:
+    return [_key(model, side) for side in ("x" if is_classifier(model) else "xy")]
+
+
+def _key(model, side: str, but: Set[str] = frozenset()) -> Hashable:
+    """Return what names a basis: how it is made, and the hyper-parameters that it depends on."""
+    other = {name for each, name in _BANDWIDTHS.items() if each != side}
+    names = _option_names(type(model)) - _OF_THE_SOLUTION - other - but
+    own = {name: getattr(model, name) for name in sorted(names)}
+    return side, getattr(type(model), f"make_basis_{side}"), repr(own)
+
+
+def _renewed(basis):
+    """Return a copy of a basis that has yet to look for its extremes, which it keeps."""
+    renewed = copy(basis)
+    vars(renewed).pop("extrema", None)
+    return renewed

@@ -1,0 +1,374 @@
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kcde.cli import main
+from kcde.datasets import gaussian
+from kcde.estimators import CME, JDL, JPDL, _jdl_gaussian
+from kcde.estimators._jdl_constraints import Constrained
+from kcde.experiments import moments, scores
+from kcde.experiments.low_rank import Grid, bandwidths
+from kcde.experiments.moments import Job, Setting
+
+GRID = Grid((1.0, 4.0), (1e-4, 1e-2))
+JDL_JOB = {"dataset": "gaussian-2-150", "method": "JDL", "estimator": "JDL"}
+CME_JOB = JDL_JOB | {"method": "CME", "estimator": "CME"}
+JPDL_JOB = {"dataset": "gaussian-1-150", "method": "JPDL", "estimator": "JPDL"}
+
+
+def run(folder, **axes):
+    """Scores, arrays and info of a job with two repetitions and 40 test points."""
+    job = Job(**{"repetitions": 2, "test_rows": 40, "grid": GRID} | axes)
+    out = folder / f"{job.method}.csv"
+    moments.run([job], [out])
+    with np.load(out.with_suffix(".npz")) as stored:
+        arrays = dict(stored)
+    return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
+
+
+@pytest.fixture(scope="module")
+def by_jdl(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("jdl"), **JDL_JOB, tolerances=(1e-3, 1e-1))
+
+
+@pytest.fixture(scope="module")
+def by_cme(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("cme"), **CME_JOB)
+
+
+def values(frame, metric, **setting):
+    """Values of a metric, a repetition each."""
+    rows = frame[frame["metric"].eq(metric) & frame["setting"].eq(scores.setting(**setting))]
+    return rows.sort_values("split")["value"].to_numpy()
+
+
+def fitted(cls, info, place):
+    """The model of the first repetition, fitted anew by its own `fit`."""
+    (chosen,) = [
+        each
+        for each in info["chosen"]
+        if each["split"] == 0 and {k: each[k] for k in ("tolerance", "constrained")} == place
+    ]
+    law = gaussian.random_pairs(2, 0)
+    X, Y = gaussian.training_pairs(law, 150, 0)
+    model = cls(**chosen["chosen"]["options"], **place, random_state=0)
+    return model.fit(X[:120], Y[:120]), law, gaussian.held_out_pairs(law, 0, 40)
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.parametrize("cls", [JDL, CME])
+def test_metrics_by_hand(cls, constrained, by_jdl, by_cme):
+    """Point by point, from a model fitted anew with what was chosen."""
+    frame, arrays, info = {JDL: by_jdl, CME: by_cme}[cls]
+    place = {"tolerance": 1e-3, "constrained": constrained}
+    model, law, (X, _) = fitted(cls, info, place)
+    losses, masses, violations = [], [], []
+    for x in X:
+        x = x[None]
+        T = law.conditional_second_moment(x)[0]
+        found = model.conditional_moments(x)[1][0]
+        losses.append(np.linalg.norm(found - T, "fro") ** 2 / np.linalg.norm(T, "fro") ** 2)
+        one = model.conditional_expectation(lambda Y: np.ones((len(Y), 1)), x)
+        masses.append(abs(one.item() - 1))
+        violations.append(np.linalg.eigvalsh(found)[0] < 0)
+    assert values(frame, moments.LOSS, **place)[0] == pytest.approx(np.mean(losses), rel=1e-6)
+    assert values(frame, moments.VIOLATIONS, **place)[0] == pytest.approx(np.mean(violations))
+    worst = values(frame, moments.NORMALISATION, **place)[0]
+    assert worst == pytest.approx(np.max(masses), rel=1e-5, abs=1e-12)
+    settings = info["settings"].index(place)
+    np.testing.assert_allclose(arrays["error"][0, settings], losses, rtol=1e-4)
+    np.testing.assert_allclose(np.abs(arrays["mass"][0, settings]), masses, rtol=1e-3, atol=1e-12)
+
+
+def test_what_was_chosen_has_the_least_loss_at_the_validation_points(by_jdl):
+    _, _, info = by_jdl
+    law = gaussian.random_pairs(2, 0)
+    X, Y = gaussian.training_pairs(law, 150, 0)
+    chosen = info["chosen"][0]["chosen"]
+    true = law.conditional_second_moment(X[120:])
+
+    def loss(**options):
+        found = JDL(**options).fit(X[:120], Y[:120]).conditional_moments(X[120:])[1]
+        return moments.relative_errors(found, true).mean()
+
+    names = ("bandwidth_x", "bandwidth_y", "regularization")
+    tried = itertools.product(
+        *(
+            [each[f"bandwidth_{side}"] for each in bandwidths(JDL(), side, rows[:120], (1.0, 4.0))]
+            for side, rows in (("x", X), ("y", Y))
+        ),
+        GRID.regularizations,
+    )
+    losses = {each: loss(**dict(zip(names, each, strict=True))) for each in tried}
+    best = min(losses, key=losses.get)
+    assert chosen["options"] == pytest.approx(dict(zip(names, best, strict=True)))
+    assert chosen["loss"] == pytest.approx(losses[best], rel=1e-8)
+    assert chosen["tried"] == len(losses)
+
+
+def test_joint_distributions_are_normalised_and_embeddings_are_not(by_jdl, by_cme):
+    for place in by_jdl[2]["settings"]:
+        assert values(by_jdl[0], moments.NORMALISATION, **place).max() < 1e-10
+    place = {"tolerance": 1e-3, "constrained": False}
+    assert values(by_cme[0], moments.NORMALISATION, **place).min() > 1e-4
+    assert (values(by_jdl[0], "density_violation_rate", **place | {"constrained": True}) == 0).all()
+    assert set(values(by_cme[0], "tightening_infeasible", **place)) <= {0.0, 1.0}
+    assert not len(values(by_cme[0], "tightening_infeasible", **place | {"constrained": True}))
+
+
+def test_every_setting_has_its_rows(by_jdl):
+    frame, arrays, info = by_jdl
+    assert info["settings"] == [
+        {"tolerance": 1e-3, "constrained": False},
+        {"tolerance": 1e-3, "constrained": True},
+        {"tolerance": 1e-1, "constrained": False},
+    ]
+    assert arrays["error"].shape == (2, 3, 40)
+    assert (frame["status"] == "ok").all()
+    assert set(frame["n_train"]) == {120}
+    assert set(frame["n_test"]) == {40}
+    counts = frame.groupby(["setting", "metric"]).size()
+    assert (counts == 2).all()
+    measured = {"seconds_factorise", "seconds_summarise", "seconds_solve", "seconds_evaluate"}
+    measured |= {"rank_x", "rank_y", "peak_memory", "solver_residual"}
+    assert measured <= set(frame["metric"])
+    for place in info["settings"]:
+        model, *_ = fitted(JDL, info, place)
+        assert values(frame, "rank_x", **place)[0] == model.rank_x_
+        assert values(frame, "rank_y", **place)[0] == model.rank_y_
+
+
+def without_costs(frame):
+    """What must not depend on which methods run together."""
+    costly = frame["metric"].str.startswith("seconds_") | frame["metric"].eq("peak_memory")
+    return frame[~costly].drop(columns="seconds").reset_index(drop=True)
+
+
+def test_methods_that_run_together_have_the_scores_of_each_alone(tmp_path, by_jdl, by_cme):
+    """JPDL has other bases, and its tolerance is 0."""
+    options = {"repetitions": 2, "test_rows": 40, "grid": GRID}
+    named = (JDL_JOB, CME_JOB, JDL_JOB | {"method": "JPDL", "estimator": "JPDL"})
+    jobs = [Job(**each | options) for each in named]
+    outs = [tmp_path / f"{job.method}-too.csv" for job in jobs]
+    moments.run(jobs, outs)
+    for job, out in zip(jobs, outs, strict=True):
+        frame, arrays, info = run(tmp_path, **named[jobs.index(job)])
+        pd.testing.assert_frame_equal(without_costs(scores.read([out])), without_costs(frame))
+        again = json.loads(out.with_suffix(".json").read_text())
+        assert (again["chosen"], again["job"]) == (info["chosen"], info["job"])
+        with np.load(out.with_suffix(".npz")) as stored:
+            for name, values in arrays.items():
+                np.testing.assert_array_equal(stored[name], values)
+
+
+def test_a_basis_serves_every_method(tmp_path, monkeypatch):
+    made = []
+    plain = _jdl_gaussian.pivoted_cholesky
+
+    def counted(kernel, points, tolerance, **options):
+        made.append(tolerance)
+        return plain(kernel, points, tolerance, **options)
+
+    monkeypatch.setattr(_jdl_gaussian, "pivoted_cholesky", counted)
+    jobs = [Job(**each, repetitions=1, test_rows=20, grid=GRID) for each in (JDL_JOB, CME_JOB)]
+    moments.run(jobs, [tmp_path / "JDL.csv", tmp_path / "CME.csv"])
+    chosen = [
+        each["chosen"]["options"]
+        for job in jobs
+        for each in json.loads((tmp_path / f"{job.method}.json").read_text())["chosen"]
+    ]
+    final = sum(len({each[name] for each in chosen}) for name in ("bandwidth_x", "bandwidth_y"))
+    # Two bandwidths of x and two of y are tried; of what four fits chose, each is made once.
+    assert len(made) == 4 + final
+    assert final < 8
+
+
+def test_the_published_tolerance_has_factors_of_its_own(tmp_path, monkeypatch):
+    """What it costs is measured; the others take the factors of the tightest."""
+    made = []
+    plain = _jdl_gaussian.pivoted_cholesky
+
+    def counted(kernel, points, tolerance, **options):
+        made.append((len(points), tolerance))
+        return plain(kernel, points, tolerance, **options)
+
+    monkeypatch.setattr(_jdl_gaussian, "pivoted_cholesky", counted)
+    options = {"repetitions": 1, "tuning_rows": 100}
+    run(tmp_path, **JDL_JOB, **options, tolerances=(1e-1, 1e-3, 1e-2))
+    # On 80 rows parameters are chosen, and fits are to 120.
+    assert {tolerance for n, tolerance in made if n == 80} == {1e-3}
+    assert {tolerance for n, tolerance in made if n == 120} == {1e-1, 1e-3}
+    del made[:]
+    run(tmp_path, **JDL_JOB, **options, tolerances=(1e-3, 1e-1))
+    assert {tolerance for _, tolerance in made} == {1e-3}
+
+
+def test_every_method_is_given_the_same():
+    jobs = [Job(**JDL_JOB, test_rows=30), Job(**CME_JOB, test_rows=30)]
+    first, second = (moments.repetition(job, 1) for job in jobs)
+    for one, other in zip(first, second, strict=True):
+        if isinstance(one, np.ndarray):
+            np.testing.assert_array_equal(one, other)
+    larger = moments.repetition(Job(**JDL_JOB | {"dataset": "gaussian-2-400"}, test_rows=30), 1)
+    np.testing.assert_array_equal(first.law.correlation, larger.law.correlation)
+    np.testing.assert_array_equal(first.X_test, larger.X_test)
+
+
+def test_few_rows_choose_where_that_is_asked_for(tmp_path, monkeypatch):
+    seen = []
+    plain = JDL.make_basis_x
+
+    def counted(self, X):
+        seen.append(len(X))
+        return plain(self, X)
+
+    monkeypatch.setattr(JDL, "make_basis_x", counted)
+    run(tmp_path, **JDL_JOB, repetitions=1, tuning_rows=50)
+    # Two bandwidths are tried on four fifths of 50, and one or two are fitted to those of 150.
+    assert seen[:2] == [40, 40]
+    assert set(seen[2:]) == {120}
+
+
+def test_a_solver_that_stops_early_is_a_failed_row(tmp_path, monkeypatch):
+    message = "the two-multiplier dual stopped early: status iteration limit, residual 0.3"
+
+    def failing(self, *given):
+        raise FloatingPointError(message)
+
+    plain = JDL._fit_summary
+    monkeypatch.setattr(
+        JDL,
+        "_fit_summary",
+        lambda self, *given: (failing if self.constrained else plain)(self, *given),
+    )
+    frame, arrays, info = run(tmp_path, **JDL_JOB)
+    bad = frame[frame["status"] == "failed"]
+    assert bad["split"].tolist() == [0, 1]
+    assert set(bad["metric"]) == {moments.LOSS}
+    assert all(message in detail for detail in bad["detail"])
+    assert set(bad["setting"]) == {scores.setting(tolerance=1e-3, constrained=True)}
+    assert np.isnan(arrays["error"][:, 1]).all()
+    assert np.isfinite(arrays["error"][:, 0]).all()
+    assert [each["chosen"] is None for each in info["chosen"]] == [False, True] * 2
+
+
+def test_polynomials_have_no_tolerance_and_may_share_a_choice(tmp_path, monkeypatch):
+    solved = []
+
+    def constrained(self, summary, curvature, linear, marginal):
+        solved.append(self.regularization)
+        return Constrained(0.5 * linear / curvature, "optimal", 1e-9, 7)
+
+    monkeypatch.setattr(JPDL, "_constrained", constrained)
+    options = {"choice": "shared", "constrained_repetitions": 1}
+    frame, arrays, info = run(tmp_path, **JPDL_JOB, **options)
+    assert info["settings"] == [
+        {"tolerance": 0.0, "constrained": False},
+        {"tolerance": 0.0, "constrained": True},
+    ]
+    free, tight, *others = info["chosen"]
+    assert free["chosen"] == tight["chosen"]
+    assert solved == [free["chosen"]["options"]["regularization"]]
+    assert [(each["split"], each["constrained"]) for each in others] == [(1, False)]
+    assert np.isfinite(arrays["error"][0]).all()
+    assert np.isnan(arrays["error"][1, 1]).all()
+    assert len(values(frame, moments.LOSS, tolerance=0.0, constrained=True)) == 1
+    assert values(frame, "solver_iterations", tolerance=0.0, constrained=True) == [7]
+
+
+def test_relative_errors_against_a_loop(rng):
+    true, found = rng.standard_normal((2, 5, 3, 3))
+    expected = [
+        sum((a - b) ** 2 for a, b in zip(F.ravel(), T.ravel(), strict=True)) / np.sum(T**2)
+        for F, T in zip(found, true, strict=True)
+    ]
+    np.testing.assert_allclose(moments.relative_errors(found, true), expected)
+    longer = np.hstack([found.reshape(5, 9), rng.standard_normal((5, 1))])
+    np.testing.assert_allclose(moments.relative_errors(longer, true), expected)
+
+
+def test_matrices_that_are_not_positive_semi_definite_are_counted():
+    given = moments.repetition(Job(**JDL_JOB, test_rows=4), 0)
+    matrices = [[1, 0, 0, 1], [1, 2, 2, 1], [1, 1, 1, 1], [0, 0, 0, 0]]
+    found = moments.tested(np.column_stack([matrices, [1.0, 0.5, 1.0, 1.2]]), given)
+    metrics = {name: value for name, value, _ in found.metrics()}
+    # The third is singular and the fourth is zero: rounding is not a violation.
+    assert metrics[moments.VIOLATIONS] == 0.25
+    assert metrics[moments.NORMALISATION] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({}, "name each method once; got JDL, JDL"),
+        ({"method": "CME", "repetitions": 3}, "must agree in repetitions: JDL has 2 and CME 3"),
+        ({"method": "CME", "choice": "shared"}, "must agree in choice: JDL has 'own' and CME 's"),
+    ],
+)
+def test_what_cannot_run_together_is_said(tmp_path, change, message):
+    jobs = [Job(**JDL_JOB, repetitions=2), Job(**{**JDL_JOB, "repetitions": 2, **change})]
+    with pytest.raises(ValueError, match=message):
+        moments.run(jobs, [tmp_path / "1.csv", tmp_path / "2.csv"])
+    with pytest.raises(ValueError, match="give jobs and as many files; got 2 and 1"):
+        moments.run(jobs, [tmp_path / "1.csv"])
+    with pytest.raises(ValueError, match="name each file once; got"):
+        moments.run([jobs[0], Job(**CME_JOB, repetitions=2)], [tmp_path / "1.csv"] * 2)
+
+
+def test_settings_follow_the_tolerances():
+    job = Job(**JDL_JOB, tolerances=(1e-2, 1e-3))
+    first = [Setting(1e-2, False), Setting(1e-2, True)]
+    assert moments.settings(job) == [*first, Setting(1e-3, False)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dataset": "gaussian-1"}, "no Gaussian data 'gaussian-1'"),
+        ({"repetitions": 0}, "repetitions must be at least 1; got 0"),
+        ({"tuning_rows": 4}, "tuning_rows must be at least 5; got 4"),
+        ({"choice": "mine"}, "choice must be one of own, shared; got 'mine'"),
+        ({"tolerances": (1e-3, 1e-3)}, "tolerances must be numbers, each once"),
+        ({"tolerances": (0.0,)}, r"tolerances must be above 0 and below 1; got \(0.0,\)"),
+        ({"tolerances": (1e-3, 1.0)}, "tolerances must be above 0 and below 1"),
+        ({"options": {"sigma": 1}}, "method JDL: JDL has no option sigma"),
+        ({"estimator": "LSCDE"}, "LSCDE has no option constrained"),
+        ({"grid": Grid((), (1.0,))}, "bandwidth_factors must be positive numbers"),
+    ],
+)
+def test_wrong_settings_stop_the_job_before_it_starts(tmp_path, change, message):
+    with pytest.raises(ValueError, match=message):
+        run(tmp_path, **JDL_JOB | change)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_writes_scores(tmp_path, capsys):
+    out = tmp_path / "out.csv"
+    words = ["run", "moments", "--dataset", "gaussian-1-60", "--method", "JDL", "--out", str(out)]
+    words += ["--repetitions", "1", "--test-rows", "20", "--bandwidth-factors", "1,2"]
+    words += ["--regularizations", "1e-4,1e-2", "--tolerances", "1e-2,1e-1", "--tuning-rows", "50"]
+    with pytest.raises(SystemExit) as finished:
+        main(words)
+    assert finished.value.code == 0
+    frame = scores.read([out])
+    assert (frame["status"] == "ok").all()
+    assert frame["setting"].nunique() == 3
+    other = tmp_path / "CME.csv"
+    with pytest.raises(SystemExit) as finished:
+        main([*words, "--method", "CME", "--out", str(other)])
+    assert finished.value.code == 0
+    assert f"wrote {out}, {other}" in capsys.readouterr().out
+    assert set(scores.read([other])["method"]) == {"CME"}
+    pd.testing.assert_frame_equal(without_costs(scores.read([out])), without_costs(frame))
+    with pytest.raises(SystemExit):
+        main([*words, "--method", "CME", "--out", str(other), "--options", "{}"])
+    assert "--options must stand once for each --method" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*words[:-1], "0"])
+    assert "tuning_rows must be at least 5" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*words, "--tolerances", "1e-2,1e-2"])
+    assert "--tolerances must list numbers, each once" in capsys.readouterr().err
