@@ -142,10 +142,10 @@ class LongGaussianKernel(GaussianKernel):
     def __call__(self, A, B):
         """Return the kernel matrix, shape (a, b), of points (a, d) and (b, d)."""
         xp = array_namespace(A, B)
-        if A.shape[1] == 0:
-            return super().__call__(A, B)
+        if 0 in (A.shape[0], *B.shape):
+            return xp.ones((A.shape[0], B.shape[0]), dtype=A.dtype)
         # Centring keeps the difference of squares from cancelling where the data are far from 0.
-        centre = xp.mean(A if 0 < A.shape[0] < B.shape[0] else B, axis=0)
+        centre = xp.mean(A if A.shape[0] < B.shape[0] else B, axis=0)
         sigma = self._sigma(A, xp)
         a, b = (_standardised(points, centre, sigma, xp) for points in (A, B))
         # -|a - b|²/2 = a·b - |a|²/2 - |b|²/2 is one product of vectors with two entries more.
