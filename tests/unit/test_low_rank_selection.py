@@ -239,9 +239,9 @@ def test_a_looser_tolerance_is_fitted_with_the_first_columns_of_the_tightest(
     assert found.summarise == tight.summarise
     np.testing.assert_allclose(model.objective_, expected.objective_, rtol=1e-9)
     np.testing.assert_allclose(model.weights(rows[0]), expected.weights(rows[0]), atol=1e-9)
-    x, y = expected.basis_x_, model.basis_x_
-    np.testing.assert_allclose(y.second_moments, x.second_moments, atol=1e-14)
-    assert model.basis_x_.factor.trace_error == expected.basis_x_.factor.trace_error
+    for ours, theirs in ((model.basis_x_, expected.basis_x_), (model.basis_y_, expected.basis_y_)):
+        np.testing.assert_allclose(ours.second_moments, theirs.second_moments, atol=1e-14)
+        assert ours.factor.trace_error == theirs.factor.trace_error
 
 
 def test_tolerances_choose_together_what_each_chooses_alone(rows):
