@@ -13,6 +13,7 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/experiments.smk"
 include: "workflow/rules/joint.smk"
 include: "workflow/rules/planar.smk"
+include: "workflow/rules/embeddings.smk"
 include: "workflow/rules/artefacts.smk"
 include: "workflow/rules/report.smk"
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import jsonschema
 import yaml
+from embeddings import within
 from joints import is_grid
 from references import dangling, nearest
 
@@ -69,14 +70,22 @@ def load_digest(entry: Mapping[str, str]) -> str:
     return _digest(entry, _LOADED_BY)
 
 
-def selected(config: Mapping, paper: str, artefact: str, scale: str) -> list[tuple[str, str]]:
-    """Return the (data set, method) pairs that an artefact shows, in its own order.
+def choices(wanted: Mapping) -> list[Mapping]:
+    """Return what an artefact wants of its experiment, and then of a second one where it has it."""
+    return [wanted, wanted["also"]] if "also" in wanted else [wanted]
 
-    Those that the artefact lists and its experiment selects; at the scale `smoke` made-up data sets
-    stand for them, grid data for grid data. Empty for an experiment without data sets.
+
+def selected(config: Mapping, paper: str, artefact: str, scale: str) -> list[tuple[str, str, str]]:
+    """Return (experiment, data set, method) of all that an artefact shows, in its own order.
+
+    Those that the artefact lists and their experiment selects; at the scale `smoke` made-up data
+    sets stand for them, grid data for grid data. Nothing for an experiment without data sets.
     """
-    wanted = config["artefacts"][paper][artefact]
-    return pairs(config, wanted["experiment"], scale, wanted)
+    return [
+        (choice["experiment"], *pair)
+        for choice in choices(config["artefacts"][paper][artefact])
+        for pair in pairs(config, choice["experiment"], scale, choice)
+    ]
 
 
 def pairs(
@@ -91,7 +100,8 @@ def pairs(
     experiment
         A key of `experiments`.
     scale
-        At `smoke` made-up data sets stand for the others, with every method fitted on any of them.
+        At `smoke` made-up data sets stand for the others, with every method fitted on any of them;
+        elsewhere Gaussian pairs up to the scale's number of rows.
     wanted
         `datasets` and `methods` in an order of its own.
     """
@@ -103,7 +113,7 @@ def pairs(
     only = have.get("only", {})
     fitted = [(d, m) for d in datasets for m in methods if d in only.get(m, datasets)]
     if scale != "smoke":
-        return fitted
+        return [(d, m) for d, m in fitted if within(config, d, scale)]
     kinds = {is_grid(dataset) for dataset in datasets}
     made_up = [d for d in config["smoke_datasets"][experiment] if is_grid(d) in kinds]
     return [(d, m) for d in made_up for m in dict.fromkeys(method for _, method in fitted)]
@@ -115,7 +125,10 @@ def artefacts(config: Mapping, papers: Iterable[str]) -> list[tuple[str, str]]:
         (paper, artefact)
         for paper in papers
         for artefact, wanted in config["artefacts"][paper].items()
-        if "datasets" not in config["experiments"][wanted["experiment"]]
+        if any(
+            "datasets" not in config["experiments"][choice["experiment"]]
+            for choice in choices(wanted)
+        )
         or selected(config, paper, artefact, config["scale"])
     ]
 

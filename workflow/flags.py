@@ -2,8 +2,9 @@
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from embeddings import files, sizes, tolerances
 from joints import LARGEST_GRID, is_grid
 
 _TRAINED = "DDE"
@@ -113,6 +114,45 @@ def planar(config: Mapping, scale: str, dataset: str, method: str) -> str:
     return _joined(flags)
 
 
+def moments(config: Mapping, scale: str, dataset: str, methods: Sequence[str]) -> str:
+    """Return flags of `run moments`, the methods and what is told of each included.
+
+    Parameters
+    ----------
+    config, scale, dataset
+        As above.
+    methods
+        Of one of `embeddings.groups`.
+    """
+    chosen = config["experiments"]["moments"]
+    dim, _ = sizes(dataset)
+    flags = _embedding(config, scale, "moments", f"moments_tuning_rows_{dim}")
+    flags["tolerances"] = _listed(tolerances(config, dataset, scale))
+    flags["gamma-std"] = chosen["gamma_std"]
+    if dim in chosen["shared_choice"].get(methods[0], ()):
+        flags["choice"] = "shared"
+    if dim in chosen["slow_constrained"].get(methods[0], ()):
+        flags["constrained-repetitions"] = config["scales"]["slow_repetitions"][scale]
+    return _several(config, dataset, methods, flags)
+
+
+def portfolio(config: Mapping, scale: str, dataset: str, methods: Sequence[str]) -> str:
+    """Return flags of `run portfolio`, the methods and what is told of each included.
+
+    Parameters
+    ----------
+    config, scale, dataset, methods
+        As above.
+    """
+    flags = _embedding(config, scale, "portfolio", "portfolio_tuning_rows")
+    flags |= {
+        "tolerance": config["experiments"]["portfolio"]["tolerance"],
+        "max-rank": config["scales"]["portfolio_max_rank"][scale],
+    }
+    names = {name.replace("_", "-"): value for name, value in files(config, scale).items()}
+    return _several(config, dataset, methods, flags | names)
+
+
 def consistency(config: Mapping, scale: str) -> str:
     """Return flags of `run consistency`.
 
@@ -140,6 +180,31 @@ def estimation_cost(config: Mapping, scale: str) -> str:
     """
     sizes = config["scales"]
     return _joined({name: sizes[f"cost_{name}"][scale] for name in ("rows", "dims", "iterations")})
+
+
+def _embedding(config: Mapping, scale: str, experiment: str, tuning_rows: str) -> dict:
+    """Return what an experiment of jdl repeats, tries and tests."""
+    scales, chosen = config["scales"], config["experiments"][experiment]
+    return {
+        "repetitions": scales[f"{experiment}_repetitions"][scale],
+        "tuning-rows": scales[tuning_rows][scale],
+        "test-rows": scales["embedding_test_rows"][scale],
+        "bandwidth-factors": _listed(chosen["bandwidth_factors"]),
+        "regularizations": _listed(chosen["regularizations"]),
+    }
+
+
+def _several(config: Mapping, dataset: str, methods: Sequence[str], flags: Mapping) -> str:
+    """Return each method with what is its own, and then what all share."""
+    each = [
+        {"method": method} | _estimator(config, method, _options(config, method, dataset))
+        for method in methods
+    ]
+    return " ".join(map(_joined, [*each, flags]))
+
+
+def _listed(values) -> str:
+    return ",".join(f"{value:g}" for value in values)
 
 
 def _options(config: Mapping, method: str, dataset: str, *, whole: bool = False) -> dict:

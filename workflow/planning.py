@@ -26,7 +26,8 @@ def announcement(jobs: Iterable, cores: int, root: Path, scale: str) -> str:
     typical = _typical(root)
     working = [job for job in jobs if job.output or job.log]
     seconds = [_seconds(job, typical, scale) for job in working]
-    counts = Counter(job.rule.name for job in working)
+    # Rules for groups of methods are called rule+method+method.
+    counts = Counter(job.rule.name.partition("+")[0] for job in working)
     kinds = ", ".join(f"{count} {name}" for name, count in counts.most_common())
     # No schedule is shorter than its longest job.
     total = max([sum(seconds) / max(cores, 1), *seconds]) if seconds else 0.0
@@ -53,11 +54,16 @@ def _typical(root: Path) -> dict[tuple[str, str], Mapping[str, str]]:
         return {(row["rule"], row["method"]): row for row in csv.DictReader(file)}
 
 
+def _kind(job) -> str:
+    """Return the name of a rule; those named as the file that they draw stand under one."""
+    return "drawn" if "/" in job.rule.name else job.rule.name
+
+
 def _seconds(job, typical: Mapping, scale: str) -> float:
     scale = getattr(job.wildcards, "scale", scale)
-    # Rules named as the file that they draw stand under one name.
-    rule = "drawn" if "/" in job.rule.name else job.rule.name
-    row = typical.get((rule, getattr(job.wildcards, "method", ""))) or typical.get((rule, ""))
+    rule, _, method = _kind(job).partition("+")
+    method = method or getattr(job.wildcards, "method", "")
+    row = typical.get((rule, method)) or typical.get((rule, ""))
     usual = float(row[scale]) if row else None
     measured = _measured(job.benchmark)
     if measured is None:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from embeddings import PATTERNS, is_sized
 from joints import EXACT, is_grid
 
 _NETWORKS = ("NADE",)
 """Estimators whose one model has all columns, so that a joint density needs no graph."""
 
-_WHOLE = ("r_benchmark", "planar")
+_WHOLE = ("r_benchmark", "planar", *PATTERNS)
 """Experiments in which y is modelled at once, not column by column."""
 
 
@@ -40,6 +41,11 @@ def dangling(config: Mapping, root: Path, known: Iterable[str]) -> Iterable[str]
             keys = "keys of `experiments`"
             yield from _unknown(f"{key}.experiment", [experiment], config["experiments"], keys)
             continue
+        if choice.get("also", {}).get("experiment") == experiment:
+            yield (
+                f"`{key}.also.experiment` is {experiment!r}, as `{key}.experiment` is; allowed: "
+                "another key of `experiments`"
+            )
         yield from data.unknown(f"{key}.datasets", choice.get("datasets", ()), experiment)
         names = choice.get("methods", ())
         yield from _methods(f"{key}.methods", experiment, names, config["methods"], of_one_column)
@@ -47,6 +53,20 @@ def dangling(config: Mapping, root: Path, known: Iterable[str]) -> Iterable[str]
             yield from _unknown(f"{key}.only", [method], config["methods"], "keys of `methods`")
             yield from data.unknown(f"{key}.only.{method}", datasets, experiment)
     yield from _dimensions(config["experiments"].get("joint", {}))
+    for name in PATTERNS:
+        lists = config["experiments"].get(name, {}).get("together", ())
+        together = [method for names in lists for method in names]
+        where = f"experiments.{name}.together"
+        yield from _unknown(where, together, config["methods"], "keys of `methods`")
+        twice = sorted({method for method in together if together.count(method) > 1})
+        if twice:
+            yield f"`{where}` names {', '.join(twice)} more than once; a job each is enough"
+    moments = config["experiments"].get("moments", {})
+    for key in ("shared_choice", "slow_constrained"):
+        where = f"experiments.moments.{key}"
+        yield from _unknown(where, moments.get(key, ()), config["methods"], "keys of `methods`")
+    files = config["experiments"].get("portfolio", {}).get("files", {})
+    yield from data.unknown("experiments.portfolio.files", files.values(), "r_benchmark")
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
@@ -67,7 +87,10 @@ def _uses(config: Mapping) -> Iterable[tuple[str, str, Mapping]]:
         yield f"experiments.{name}", name, choice
     for paper, drawn in config["artefacts"].items():
         for name, choice in drawn.items():
-            yield f"artefacts.{paper}.{name}", choice["experiment"], choice
+            key = f"artefacts.{paper}.{name}"
+            yield key, choice["experiment"], choice
+            if also := choice.get("also"):
+                yield f"{key}.also", also["experiment"], also
 
 
 class _Data(NamedTuple):
@@ -78,15 +101,27 @@ class _Data(NamedTuple):
 
     def unknown(self, key: str, names: Iterable[str], experiment: str = "") -> Iterable[str]:
         """Yield a sentence for each name that an experiment does not know, or none does."""
+        if experiment in PATTERNS:
+            return _unsized(key, names, experiment)
         if experiment == "planar":
             return _unknown(key, names, self.planar, "planar data")
         if experiment == "r_benchmark":
             return _unknown(key, names, self.catalogue, "the catalogue")
-        tables = [name for name in names if not is_grid(name)]
+        tables = [
+            name for name in names if not is_grid(name) and (experiment or not is_sized(name))
+        ]
         if experiment:
             return _unknown(key, tables, self.catalogue, "grid-<n>, and the catalogue")
         everywhere = [*self.planar, *self.catalogue]
         return _unknown(key, tables, everywhere, "grid-<n>, planar data, and the catalogue")
+
+
+def _unsized(key: str, names: Iterable[str], experiment: str) -> Iterable[str]:
+    kind = PATTERNS[experiment].partition("-")[0]
+    most = " with d up to 3" if experiment == "moments" else ""
+    for name in names:
+        if not is_sized(name, experiment):
+            yield f"`{key}` names {name!r}; allowed: {kind}-<d>-<n>{most}, as {kind}-2-1000"
 
 
 def _methods(

@@ -70,7 +70,7 @@ def test_every_published_method_has_one_colour():
 
 def test_every_method_of_an_artefact_has_a_look_and_a_rule():
     for artefact in registry.ARTEFACTS.values():
-        if artefact.experiment in ("r_benchmark", "joint", "samples", "planar"):
+        if artefact.experiment in ("r_benchmark", "joint", "samples", "planar", "moments"):
             for name in artefact.methods:
                 assert style.line(name)["color"]
                 assert methods.selection(name, artefact.experiment)

@@ -42,7 +42,7 @@ def snakemake(project):
             env=environment,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=900,
             check=False,
         )
 

@@ -6,20 +6,25 @@ import shlex
 from pathlib import Path
 
 import configuration
+import embeddings
 import flags
 import joints
+import numpy as np
 import pytest
 import references
 import yaml
 
 from kcde import published
 from kcde.artefacts import registry
-from kcde.datasets import planar, synthetic
-from kcde.estimators import DDE
-from kcde.experiments import scores
+from kcde.datasets import fama_french, gaussian, planar, synthetic
+from kcde.estimators import DDE, estimator_class
+from kcde.experiments import low_rank, scores
 from kcde.experiments.problems import open_problem
 
 ROOT = Path(__file__).parents[2]
+
+MORE = {"experiment": "moments", "datasets": ["gaussian-1-1000"], "methods": ["JDL", "CME"]}
+"""What an artefact may show of a second experiment."""
 
 
 @pytest.fixture
@@ -55,7 +60,7 @@ def test_the_default_is_right(config):
         ({"data_mirror": 3}, ["`data_mirror` is 3", "null, or the path or URL of a folder"]),
         (
             {"methods": {"NADE": {"estimator": "NADA", "variant": "ours"}}},
-            ["`methods.NADE.estimator` names 'NADA'", "`NADE`?", "EpsilonKDE, KCEF"],
+            ["`methods.NADE.estimator` names 'NADA'", "`NADE`?", "DDE, EpsilonKDE"],
         ),
         ({"methods": {"own": {"variant": "ours"}}}, ["`methods.own` lacks the key `estimator`"]),
         (
@@ -134,10 +139,62 @@ def test_the_default_is_right(config):
             {"experiments": {"r_benchmark": {"methods": ["LSCDF"]}}},
             ["`experiments.r_benchmark.methods` names 'LSCDF'", "`LSCDE-F`?", "KCEF-LL"],
         ),
+        (
+            {"experiments": {"moments": {"datasets": ["gaussian-1-1e5"]}}},
+            ["`experiments.moments.datasets` names 'gaussian-1-1e5'", "gaussian-<d>-<n>"],
+        ),
+        (
+            {"experiments": {"moments": {"tolerances": [{"rows": 1, "tolerance": "1e-3"}]}}},
+            ["`experiments.moments.tolerances.0.tolerance` is '1e-3'", "with a point"],
+        ),
+        (
+            {"experiments": {"moments": {"regularizations": []}}},
+            ["`experiments.moments.regularizations` is []", "positive numbers, each once"],
+        ),
+        (
+            {"experiments": {"moments": {"shared_choice": {"JPLD": [3]}}}},
+            ["`experiments.moments.shared_choice` names 'JPLD'", "`JPDL`?"],
+        ),
+        (
+            {"experiments": {"moments": {"together": [["JDL", "JPLD"]]}}},
+            ["`experiments.moments.together` names 'JPLD'", "`JPDL`?"],
+        ),
+        (
+            {"experiments": {"portfolio": {"together": [["JDL", "CME"], ["JDL"]]}}},
+            ["`experiments.portfolio.together` names JDL more than once"],
+        ),
+        (
+            {"experiments": {"portfolio": {"datasets": ["gaussian-1-1000"]}}},
+            ["`experiments.portfolio.datasets` names 'gaussian-1-1000'", "portfolios-<d>-<n>"],
+        ),
+        (
+            {"experiments": {"portfolio": {"files": {"risk_free": "libor"}}}},
+            ["`experiments.portfolio.files` names 'libor'", "the catalogue"],
+        ),
         ({"experiments": {"grid": {}}}, ["unknown key `experiments.grid`", "failure_case"]),
         (
             {"artefacts": {"dde": {"table2": {"experiment": "r-benchmark"}}}},
             ["`artefacts.dde.table2.experiment` names 'r-benchmark'", "`r_benchmark`?"],
+        ),
+        (
+            {"artefacts": {"dde": {"fig1": {"also": {**MORE, "experiment": "momments"}}}}},
+            ["`artefacts.dde.fig1.also.experiment` names 'momments'", "`moments`?"],
+        ),
+        (
+            {"artefacts": {"dde": {"cost": {"experiment": "moments", "also": MORE}}}},
+            ["`artefacts.dde.cost.also.experiment` is 'moments'", "another key of `experiments`"],
+        ),
+        (
+            {"artefacts": {"dde": {"fig1": {"also": {**MORE, "datasets": ["ring"]}}}}},
+            ["`artefacts.dde.fig1.also.datasets` names 'ring'", "gaussian-<d>-<n>"],
+        ),
+        (
+            {"artefacts": {"dde": {"fig1": {"also": {**MORE, "methods": ["JPLD"]}}}}},
+            ["`artefacts.dde.fig1.also.methods` names 'JPLD'", "`JPDL`?"],
+        ),
+        (
+            {"artefacts": {"dde": {"fig1": {"also": {"experiment": "moments"}}}}},
+            ["`artefacts.dde.fig1.also` lacks the key `datasets`"],
         ),
     ],
 )
@@ -155,7 +212,8 @@ def test_the_configuration_matches_the_papers(config):
     for paper, drawn in config["artefacts"].items():
         for name, wanted in drawn.items():
             artefact = registry.ARTEFACTS[f"{paper}/{name}"]
-            assert artefact.experiment == wanted["experiment"]
+            read = tuple(choice["experiment"] for choice in configuration.choices(wanted))
+            assert artefact.experiments == read
             assert (
                 tuple(f".{suffix}" for suffix in configuration.suffixes(name)) == artefact.suffixes
             )
@@ -180,13 +238,34 @@ def test_an_artefact_shows_what_its_experiment_selects(config):
     chosen = merged(config, {"experiments": {"r_benchmark": {"datasets": ["engel", "cpus"]}}})
     shown = configuration.selected(chosen, "kcef", "table1", "laptop")
     assert shown == [
-        ("engel", method) for method in config["artefacts"]["kcef"]["table1"]["methods"]
+        ("r_benchmark", "engel", method)
+        for method in config["artefacts"]["kcef"]["table1"]["methods"]
     ]
     smoke = configuration.selected(chosen, "dde", "table2", "smoke")
-    assert {dataset for dataset, _ in smoke} == set(config["smoke_datasets"]["r_benchmark"])
+    assert {dataset for _, dataset, _ in smoke} == set(config["smoke_datasets"]["r_benchmark"])
     only = merged(config, {"experiments": {"r_benchmark": {"datasets": ["engel"]}, **none}})
     left = [("kcef", "table1"), ("kcef", "fig3"), ("kcef", "consistency"), ("dde", "cost")]
     assert configuration.artefacts(only, ["kcef", "dde"]) == left
+
+
+def test_an_artefact_may_show_a_second_experiment(config):
+    both = merged(config, {"artefacts": {"dde": {"fig1": {"also": MORE}}}})
+    configuration.check(both, ROOT)
+    alone = configuration.selected(config, "dde", "fig1", "laptop")
+    added = [("moments", "gaussian-1-1000", "JDL"), ("moments", "gaussian-1-1000", "CME")]
+    assert configuration.selected(both, "dde", "fig1", "laptop") == alone + added
+    small = configuration.selected(both, "dde", "fig1", "smoke")
+    assert small[-2:] == [("moments", "gaussian-1-200", method) for method in ("JDL", "CME")]
+    # What is left of either is drawn.
+    none = {"planar": {"methods": ["LSCDE"]}}
+    of_second = merged(both, {"experiments": none})
+    assert configuration.selected(of_second, "dde", "fig1", "laptop") == added
+    assert ("dde", "fig1") in configuration.artefacts(of_second, ["dde"])
+    neither = merged(of_second, {"experiments": {"moments": {"methods": ["JPDL"]}}})
+    assert ("dde", "fig1") not in configuration.artefacts(neither, ["dde"])
+    with_table = merged(neither, {"artefacts": {"dde": {"cost": {"also": MORE}}}})
+    assert configuration.selected(with_table, "dde", "cost", "laptop") == []
+    assert ("dde", "cost") in configuration.artefacts(with_table, ["dde"])
 
 
 def test_a_method_under_only_is_fitted_on_those_data_sets_alone(config):
@@ -198,8 +277,8 @@ def test_a_method_under_only_is_fitted_on_those_data_sets_alone(config):
     chosen = {"datasets": ["ring", "ring-code"], "only": {"KEF": ["ring"]}}
     mine = merged(config, {"experiments": {"planar": chosen}})
     shown = configuration.selected(mine, "dde", "table1", "laptop")
-    assert {"DDE", "KEF"} <= {method for dataset, method in shown if dataset == "ring"}
-    assert {method for dataset, method in shown if dataset == "ring-code"} == {"DDE"}
+    assert {"DDE", "KEF"} <= {method for _, dataset, method in shown if dataset == "ring"}
+    assert {method for _, dataset, method in shown if dataset == "ring-code"} == {"DDE"}
     # What stands for all data sets at the small scale stands for these as well.
     smoke = configuration.pairs(config, "r_benchmark", "smoke")
     assert {m for _, m in smoke} == set(config["experiments"]["r_benchmark"]["methods"])
@@ -213,8 +292,8 @@ def test_planar_data_are_those_that_can_be_drawn(config):
 
 def test_made_up_data_stand_for_their_like(config):
     def shown(artefact):
-        pairs = configuration.selected(config, "kcef", artefact, "smoke")
-        return list(dict.fromkeys(dataset for dataset, _ in pairs))
+        chosen = configuration.selected(config, "kcef", artefact, "smoke")
+        return list(dict.fromkeys(dataset for _, dataset, _ in chosen))
 
     assert shown("table2") == ["smoke-joint"]
     assert shown("fig1") == shown("fig5") == ["grid-60"]
@@ -346,6 +425,118 @@ def test_methods_of_doubly_dual_embedding_have_known_options(config):
         given = [method.get("options", {}), method["joint_options"]]
         for options in (*given, *method["dataset_options"].values()):
             assert set(options) <= known
+
+
+def test_scales_reach_gaussian_pairs_up_to_their_sizes(config):
+    def largest(scale):
+        reached = {}
+        for dataset, _ in configuration.pairs(config, "moments", scale):
+            dim, rows = embeddings.sizes(dataset)
+            reached[dim] = max(reached.get(dim, 0), rows)
+        return reached
+
+    assert largest("laptop") == {1: 10**7, 2: 10**6, 3: 10**5}
+    assert largest("paper") == dict.fromkeys((1, 2, 3), 10**7)
+    smoke = {dataset for dataset, _ in configuration.pairs(config, "moments", "smoke")}
+    assert smoke == set(config["smoke_datasets"]["moments"])
+    assert len(configuration.pairs(config, "portfolio", "laptop")) == 4 * 4 * 3
+
+
+def test_names_of_sizes_are_those_that_the_experiments_know(config):
+    for experiment, module in (("moments", gaussian), ("portfolio", fama_french)):
+        for name in config["experiments"][experiment]["datasets"]:
+            assert embeddings.is_sized(name, experiment)
+            assert module.sizes(name) == embeddings.sizes(name)
+    assert not embeddings.is_sized("gaussian-4-1000")
+    assert not embeddings.is_sized("portfolios-1-1000", "moments")
+
+
+def test_tolerances_are_those_of_the_paper_and_then_others(config):
+    expected = {
+        "gaussian-1-100": [1e-3, 1e-2, 1e-1],
+        "gaussian-1-1000": [1e-3, 1e-2, 1e-1],
+        "gaussian-1-1000000": [1e-2, 1e-3, 1e-1],
+        "gaussian-1-10000000": [1e-1, 1e-3, 1e-2],
+        "gaussian-2-100000": [1e-3],
+        "gaussian-2-1000000": [1e-2, 1e-3],
+        "gaussian-2-10000000": [1e-1],
+        "gaussian-3-1000000": [1e-2],
+    }
+    for dataset, tolerances in expected.items():
+        assert embeddings.tolerances(config, dataset, "paper") == tolerances
+    assert embeddings.tolerances(config, "gaussian-2-1000000", "laptop") == [1e-2]
+
+
+def test_what_embeddings_are_told(config):
+    said = words(flags.moments(config, "laptop", "gaussian-1-10000000", ["JDL"]))
+    assert (said["estimator"], said["tolerances"]) == ("JDL", "0.1,0.001,0.01")
+    assert (said["repetitions"], said["gamma-std"]) == ("20", "1.0")
+    assert said["bandwidth-factors"] == "0.5,1,2,4"
+    regularizations = [float(value) for value in said["regularizations"].split(",")]
+    np.testing.assert_allclose(regularizations, np.geomspace(1e-8, 10, 10))
+    assert not {"choice", "constrained-repetitions"} & set(said)
+    polynomial = words(flags.moments(config, "laptop", "gaussian-2-1000", ["JPDL-unreduced"]))
+    assert (polynomial["choice"], polynomial["constrained-repetitions"]) == ("shared", "2")
+    line = words(flags.moments(config, "laptop", "gaussian-1-1000", ["JPDL-unreduced"]))
+    assert "constrained-repetitions" not in line
+    reduced = [
+        words(flags.moments(config, "laptop", f"gaussian-{d}-1000", ["JPDL"])) for d in (2, 3)
+    ]
+    assert [said.get("choice") for said in reduced] == [None, "shared"]
+    rows = [
+        words(flags.moments(config, "laptop", f"gaussian-{dim}-1000", ["CME"]))["tuning-rows"]
+        for dim in (1, 2, 3)
+    ]
+    assert rows == ["100000", "20000", "10000"]
+    said = words(flags.portfolio(config, "laptop", "portfolios-5-1000", ["KLR"]))
+    assert said["estimator"] == "KernelLogisticRegression"
+    assert said["portfolios"] == "fama-french-25-daily"
+    assert float(said["tolerance"]) == 1e-3
+    assert said["max-rank"] == f"{config['scales']['portfolio_max_rank']['laptop']}"
+    smoke = words(flags.portfolio(config, "smoke", "portfolios-2-300", ["JDL"]))
+    assert (smoke["portfolios"], smoke["risk-free"]) == ("smoke-portfolios", "smoke-risk-free")
+
+
+def test_methods_with_the_same_bases_are_told_one_after_the_other(config):
+    both = flags.moments(config, "laptop", "gaussian-2-1000", ("JDL", "CME"))
+    alone = [flags.moments(config, "laptop", "gaussian-2-1000", [name]) for name in ("JDL", "CME")]
+    first, second = (text.partition(" --repetitions")[0] for text in alone)
+    assert first.startswith("--method JDL --estimator JDL --options")
+    assert both == alone[1].replace(second, f"{first} {second}")
+
+
+def test_groups_of_methods_are_fitted_on_the_same_data_in_the_same_way(config):
+    assert embeddings.groups(config, "moments") == [("JDL", "CME"), ("JPDL",), ("JPDL-unreduced",)]
+    assert embeddings.groups(config, "portfolio") == [("JDL", "CME", "KLR")]
+    moments = config["experiments"]["moments"]
+    for change in (
+        {"together": []},
+        {"only": moments["only"] | {"CME": ["gaussian-1-1000"]}},
+        {"shared_choice": {"CME": [3]}},
+    ):
+        changed = copy.deepcopy(config)
+        changed["experiments"]["moments"] |= change
+        assert ("JDL",) in embeddings.groups(changed, "moments")
+        assert ("CME",) in embeddings.groups(changed, "moments")
+    alone = {"experiments": {"moments": config["experiments"]["moments"] | {"methods": ["CME"]}}}
+    assert embeddings.groups(alone, "moments") == [("CME",)]
+
+
+def test_the_grid_of_embeddings_is_that_of_the_experiments(config):
+    for experiment in ("moments", "portfolio"):
+        chosen = config["experiments"][experiment]
+        assert tuple(chosen["bandwidth_factors"]) == low_rank.BANDWIDTH_FACTORS
+        assert tuple(chosen["regularizations"]) == low_rank.REGULARIZATIONS
+
+
+def test_methods_of_embeddings_have_known_options(config):
+    used = {
+        name for each in ("moments", "portfolio") for name in config["experiments"][each]["methods"]
+    }
+    for name in used:
+        method = config["methods"][name]
+        known = estimator_class(method["estimator"])().get_params()
+        assert set(method.get("options", {})) <= set(known)
 
 
 def test_a_new_address_does_not_change_the_data():

@@ -8,6 +8,7 @@ from collections import Counter
 from itertools import product
 from pathlib import Path
 
+import embeddings
 import jsonschema
 import pytest
 import typer
@@ -25,6 +26,8 @@ experiments:
   samples: {methods: [LSCDE-M]}
   similarity: {methods: [LSCDE-M]}
   planar: {methods: [KEF]}
+  moments: {methods: [CME]}
+  portfolio: {methods: [KLR]}
 """
 """No artefact shows samples of LSCDE-M, so that none are drawn."""
 
@@ -41,6 +44,8 @@ RUNS = (
     "samples",
     "similarity",
     "planar",
+    "moments",
+    "portfolio",
     "failure-case",
     "consistency",
     "estimation-cost",
@@ -72,9 +77,10 @@ def test_the_whole_is_planned(snakemake, config):
     assert count.pop("laptop/r_benchmark") == whole + sum(in_part)
     drawn = [chosen for named in config["artefacts"].values() for chosen in named.values()]
     assert count.pop("laptop/artefacts") == len(drawn)
+    choices = [*drawn, *(wanted["also"] for wanted in drawn if "also" in wanted)]
     shown = {
         (chosen["experiment"], *pair)
-        for chosen in drawn
+        for chosen in choices
         for pair in product(chosen.get("datasets", ()), chosen.get("methods", ()))
     }
     for experiment in ("joint", "samples", "similarity"):
@@ -83,6 +89,13 @@ def test_the_whole_is_planned(snakemake, config):
     planar = config["experiments"]["planar"]
     sets, only = planar["datasets"], planar["only"]
     assert count.pop("laptop/planar") == sum(len(only.get(m, sets)) for m in planar["methods"])
+    # A job has all methods with the same bases: JDL and CME; JPDL; that with its full program.
+    pairs = config["experiments"]["moments"]
+    reached = [name for name in pairs["datasets"] if embeddings.within(config, name, "laptop")]
+    assert len(reached) == 5 + 4 + 3
+    assert count.pop("laptop/moments") == 2 * len(reached) + len(pairs["only"]["JPDL-unreduced"])
+    days = config["experiments"]["portfolio"]
+    assert count.pop("laptop/portfolio") == len(days["datasets"])
     # Four factors a job; samples take the parameters of the factors of their own method.
     fitted = {
         (dataset, method)
@@ -92,7 +105,7 @@ def test_the_whole_is_planned(snakemake, config):
     assert count.pop("laptop/factors") == sum(-(-COLUMNS.get(d, 3) // 4) for d, _ in fitted)
     alone = ["failure_case.csv", "consistency.csv", "estimation_cost.csv", "scorecard.txt"]
     assert all(count.pop(f"laptop/{name}") == 1 for name in alone)
-    assert sum(count.values()) == len(chosen["datasets"]) + 3
+    assert sum(count.values()) == len(chosen["datasets"]) + 3 + len(days["files"])
     assert all(name.startswith("data/") for name in count)
 
 
@@ -109,7 +122,7 @@ def test_samples_need_the_factors_and_aliases_the_file_of_the_data_set(snakemake
 
 
 def test_the_command_line_knows_every_flag(snakemake):
-    done = snakemake("kcef", "dde", "-n", "-p", "--quiet", "reason")
+    done = snakemake("kcef", "dde", "jdl", "-n", "-p", "--quiet", "reason")
     assert done.returncode == 0, done.stderr
     commands = re.findall(r"python -m kcde (run .*?) > ", done.stdout + done.stderr)
     assert {shlex.split(command)[1] for command in commands} == set(RUNS)
@@ -118,6 +131,43 @@ def test_the_command_line_knows_every_flag(snakemake):
         name, *arguments = shlex.split(command)[1:]
         context = app.commands[name].make_context(name, arguments)
         assert not [word for word in context.args if word.startswith("-")]
+
+
+def test_embeddings_are_told_what_their_commands_know(snakemake, config):
+    """One command a group of methods, for the scores of all of them, here asked for by name."""
+    wanted = [
+        f"results/{scale}/{experiment}/{dataset}/{method}.csv"
+        for scale in ("smoke", "paper")
+        for experiment, datasets in (
+            ("moments", ["gaussian-1-200", "gaussian-3-10000000"]),
+            ("portfolio", ["portfolios-2-300"]),
+        )
+        for dataset in datasets
+        for method in config["experiments"][experiment]["methods"]
+    ]
+    done = snakemake(*wanted, "-n", "-p", "--quiet", "reason")
+    jobs = planned(done)
+    groups = {name: embeddings.groups(config, name) for name in ("moments", "portfolio")}
+    count = {name: sum(f"/{name}/" in job for job in jobs) for name in groups}
+    sets = {"moments": 4, "portfolio": 2}
+    assert count == {name: sets[name] * len(groups[name]) for name in groups}
+    files = [*config["experiments"]["portfolio"]["files"].values()]
+    assert {f"results/data/{name}.json" for name in files} <= set(jobs)
+    made_up = ("smoke-portfolios", "smoke-risk-free")
+    assert {f"results/smoke/data/{name}.json" for name in made_up} <= set(jobs)
+    commands = re.findall(r"python -m kcde (run .*?) > ", done.stdout + done.stderr)
+    assert len(commands) == sum(count.values())
+    app, told = typer.main.get_command(cli.app).commands["run"], set()
+    for command in commands:
+        name, *arguments = shlex.split(command)[1:]
+        context = app.commands[name].make_context(name, arguments)
+        assert not context.args
+        given = context.params
+        assert [path.stem for path in given["out"]] == given["method"]
+        told.update(f"{path}" for path in given["out"])
+        if name == "portfolio":
+            assert len(given["record"]) == 2
+    assert told == set(wanted)
 
 
 def test_one_tracked_file_plans_what_it_needs(snakemake, config):
@@ -175,7 +225,7 @@ def run_quick(snakemake, *arguments):
 def test_the_tour_announces_draws_and_closes(toured, project):
     done, before = toured
     assert done.stderr.count("kcde: closing summary") == 1
-    assert re.search(r"kcde: 27 jobs \(.*4 r_benchmark.*\), about .* on \d+ cores?", done.stderr)
+    assert re.search(r"kcde: 41 jobs \(.*4 r_benchmark.*\), about .* on \d+ cores?", done.stderr)
     drawn = project / "results/smoke/figures"
     names = ("kcef/table1.md", "kcef/table2.md", "kcef/fig1.png", "kcef/consistency.pdf")
     others = ("dde/table1.md", "dde/cost.png", "dde/table2.csv", "scorecard.md")
@@ -193,11 +243,13 @@ def test_the_scores_keep_their_schema(toured, project):
         *project.glob("results/smoke/factors/*/*/*.csv"),
         *project.glob("results/smoke/joint/*/*.csv"),
         *project.glob("results/smoke/planar/*/*.csv"),
+        *project.glob("results/smoke/moments/*/*.csv"),
+        *project.glob("results/smoke/portfolio/*/*.csv"),
         project / "results/smoke/failure_case.csv",
         project / "results/smoke/consistency.csv",
         project / "results/smoke/estimation_cost.csv",
     ]
-    assert len(paths) == 4 + 2 + 3 + 1 + 3
+    assert len(paths) == 4 + 2 + 3 + 1 + 2 + 3
     for path in paths:
         for row in json.loads(scores.read([path]).to_json(orient="records")):
             wrong = [error.message for error in validator.iter_errors(row)]
@@ -258,7 +310,7 @@ def test_missing_data_stop_nothing_else_and_are_tried_again(toured, snakemake, p
     assert {path: path.read_bytes() for path in tables} == tables
     for name in ("smoke-linear", "smoke-mixed", "smoke-joint"):
         assert lost.stderr.count(f"{name}: none of") + lost.stderr.count(f"{name}: there is") == 1
-    assert "3 artefacts not regenerated; 3 data sets not available" in lost.stderr
+    assert "6 artefacts not regenerated; 5 data sets not available" in lost.stderr
     assert "Traceback" not in lost.stderr
     scores = (project / "results/smoke/r_benchmark/smoke-linear/LSCDE.csv").read_text()
     assert "not-run" in scores

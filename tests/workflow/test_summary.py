@@ -1,5 +1,6 @@
 """The closing summary and the announcement, from files alone."""
 
+import csv
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -105,6 +106,21 @@ def test_the_announcement_heeds_measured_times(tmp_path):
     assert "1 job (1 unheard_of), about 60 seconds on 1 core;" in planning.announcement(
         new, 1, ROOT, "laptop"
     )
+
+
+def test_jobs_of_several_methods_count_as_one_kind(tmp_path):
+    names = ("moments+JDL+CME", "moments+JPDL", "portfolio+JDL")
+    jobs = [job(name, tmp_path / "none.tsv", scale="smoke") for name in names]
+    usual = {(rule, method): seconds for rule, method, seconds in typical_smoke()}
+    total = usual["moments", "JDL+CME"] + usual["moments", "JPDL"] + usual["portfolio", ""]
+    said = planning.announcement(jobs, 1, ROOT, "smoke")
+    assert f"3 jobs (2 moments, 1 portfolio), about {planning.duration(total)}" in said
+
+
+def typical_smoke():
+    """The rule, method and seconds at the scale `smoke` of every row of the table."""
+    with (ROOT / "workflow/typical_seconds.csv").open(newline="") as file:
+        return [(row["rule"], row["method"], float(row["smoke"])) for row in csv.DictReader(file)]
 
 
 def test_a_quick_job_without_data_does_not_promise_a_quick_run(tmp_path):

@@ -15,6 +15,7 @@ ROOT = Path(workflow.basedir)
 sys.path[:0] = [f"{ROOT / 'src'}", f"{ROOT / 'workflow'}"]
 
 import configuration
+import embeddings
 import flags
 import joints
 import planning
@@ -34,7 +35,10 @@ THREADS = config["blas_threads"]
 # a tenth of the time; below so many bytes it keeps them.
 MALLOC = 2**30
 SMOKE_MIRROR = "results/smoke/mirror"
-MADE_UP = sorted({name for names in config["smoke_datasets"].values() for name in names})
+MADE_UP = sorted(
+    {name for names in config["smoke_datasets"].values() for name in names}
+    | set(embeddings.MADE_UP_FILES.values())
+)
 PLANAR = references.planar_names(ROOT)
 GRAPHS = [name for name, method in config["methods"].items() if "graph" in method]
 COSTED = [provenance.estimator_module(name) for name in ("DDE", "KCEF", "KEF")]
@@ -59,7 +63,13 @@ shell.prefix(
 
 wildcard_constraints:
     scale="|".join(configuration.SCALES),
-    dataset="|".join(map(re.escape, [*CATALOGUE, *MADE_UP, *PLANAR])) + "|grid-[0-9]+",
+    dataset="|".join(
+        [
+            *map(re.escape, [*CATALOGUE, *MADE_UP, *PLANAR]),
+            "grid-[0-9]+",
+            *embeddings.PATTERNS.values(),
+        ]
+    ),
     method="|".join(map(re.escape, config["methods"])),
     nodes="[0-9]+-[0-9]+",
     paper="|".join(map(re.escape, config["artefacts"])),
@@ -78,6 +88,31 @@ def records_of(wildcards):
     if joints.is_grid(wildcards.dataset):
         return []
     return [record(wildcards.scale, wildcards.dataset)]
+
+
+def portfolio_records(wildcards):
+    """The records of the two files that portfolios are read from."""
+    return [
+        record(wildcards.scale, name) for name in embeddings.files(config, wildcards.scale).values()
+    ]
+
+
+def portfolio_places(wildcards, input):
+    """The flags that say where those files are, and whether they could be had."""
+    words = [word for path in input.records for word in ("--record", path)]
+    if wildcards.scale == "smoke":
+        words += ["--data-dir", "results/smoke/raw", "--catalogue", f"{SMOKE_MIRROR}/catalogue.csv"]
+    return shlex.join(words)
+
+
+def portfolio_digest(wildcards):
+    """What the catalogue says of both files; made-up ones are known by their generator."""
+    if wildcards.scale == "smoke":
+        return provenance.digest("kcde.datasets.synthetic")
+    return [
+        configuration.load_digest(CATALOGUE[name])
+        for name in embeddings.files(config, wildcards.scale).values()
+    ]
 
 
 def attempt(record):
@@ -114,6 +149,33 @@ def code_of(experiment):
     return lambda wildcards: with_estimator(config["methods"][wildcards.method]["estimator"])
 
 
+def code_of_all(experiment, methods):
+    """The same of the methods of a job that fits several."""
+    modules = [
+        provenance.estimator_module(config["methods"][name]["estimator"]) for name in methods
+    ]
+    return provenance.digest(experiment, *modules)
+
+
+def embedding_outputs(experiment, methods):
+    """The files of a job on embeddings: of each method what it would write alone."""
+    folder = f"results/{{scale}}/{experiment}/{{dataset}}"
+    return {
+        name: [f"{folder}/{method}.{suffix}" for method in methods]
+        for name, suffix in (("scores", "csv"), ("info", "json"), ("arrays", "npz"))
+    }
+
+
+def embedding_flags(flags_of, methods):
+    """The flags of such a job, but for where its data and files are."""
+    return lambda wildcards: flags_of(config, wildcards.scale, wildcards.dataset, methods)
+
+
+def embedding_outs(wildcards, output):
+    """The flags that say where the scores of each method go, in their order."""
+    return shlex.join(word for path in output.scores for word in ("--out", path))
+
+
 def data_digest(wildcards):
     """What the catalogue says of a data set; made-up data are known by their generator."""
     if joints.is_grid(wildcards.dataset):
@@ -147,16 +209,24 @@ def scores_of(scale, paper, artefact):
     if artefact not in config["artefacts"][paper]:
         known = ", ".join(f"{paper}/{name}" for name in config["artefacts"][paper])
         raise WorkflowError(f"there is no artefact {paper}/{artefact}; known: {known}")
-    experiment = config["artefacts"][paper][artefact]["experiment"]
-    if "datasets" not in config["experiments"][experiment]:
-        return [f"results/{scale}/{experiment}.csv"]
-    pairs = configuration.selected(config, paper, artefact, scale)
-    if not pairs:
+    wanted = configuration.choices(config["artefacts"][paper][artefact])
+    experiments = [choice["experiment"] for choice in wanted]
+    alone = [
+        f"results/{scale}/{experiment}.csv"
+        for experiment in experiments
+        if "datasets" not in config["experiments"][experiment]
+    ]
+    shown = [
+        f"results/{scale}/{experiment}/{dataset}/{method}.csv"
+        for experiment, dataset, method in configuration.selected(config, paper, artefact, scale)
+    ]
+    if not alone + shown:
+        named = "` or `experiments.".join(experiments)
         raise WorkflowError(
-            f"`experiments.{experiment}` selects nothing that {paper}/{artefact} shows: "
+            f"nothing that {paper}/{artefact} shows is selected by `experiments.{named}`: "
             "add some of its data sets and methods"
         )
-    return [f"results/{scale}/{experiment}/{dataset}/{method}.csv" for dataset, method in pairs]
+    return alone + shown
 
 
 def all_scores(scale):

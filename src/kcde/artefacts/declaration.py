@@ -114,6 +114,8 @@ class Artefact:
         Of a table's picture: the widest range that is shown, in the metric's unit, and its name.
     remarks
         Maps the frame of the tracked CSV to sentences of the caption that need its numbers.
+    also
+        A second experiment whose scores it reads, "" where one is enough.
     """
 
     paper: str
@@ -135,11 +137,17 @@ class Artefact:
     axis: tuple[float, float] = (-3.0, 4.5)
     axis_label: str = "negative log-likelihood of standardised y (nats); lower is better"
     remarks: Callable[[pd.DataFrame], list[str]] = no_remarks
+    also: str = ""
 
     @property
     def key(self) -> str:
         """`paper/name`, the artefact's name on the command line."""
         return f"{self.paper}/{self.name}"
+
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        """The one or two experiments whose scores it reads."""
+        return (self.experiment, self.also) if self.also else (self.experiment,)
 
     @property
     def suffixes(self) -> tuple[str, ...]:

@@ -44,10 +44,7 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
     files = [Path(name) for name in files]
     for path in files:
         if not path.exists():
-            raise FileNotFoundError(
-                f"no scores at {path}: make them with `python -m kcde run "
-                f"{artefact.experiment.replace('_', '-')} --out {path}`"
-            )
+            raise FileNotFoundError(_remedy(artefact, path))
     scores = score_files.read(files)
     absent = scores[scores["status"] == "not-run"]
     if len(absent):
@@ -132,6 +129,13 @@ def write_record(record: dict, path: str | Path) -> None:
     """Write the record of `make`, `results/<scale>/artefacts/<paper>/<artefact>.json`."""
     with atomic(path) as temporary:
         temporary.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def _remedy(artefact: Artefact, path: Path) -> str:
+    # Scores lie in a folder named as their experiment.
+    named = [name for name in artefact.experiments if name in path.parts]
+    experiment = (named or [artefact.experiment])[0].replace("_", "-")
+    return f"no scores at {path}: make them with `python -m kcde run {experiment} --out {path}`"
 
 
 def _not_regenerated(artefact: Artefact, absent: pd.DataFrame) -> dict:

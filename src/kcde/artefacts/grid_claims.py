@@ -2,9 +2,10 @@
 
 import pandas as pd
 
+from kcde.artefacts.deciding import Missing, decider
 from kcde.artefacts.declaration import Decision
 from kcde.artefacts.grid import EXACT, against_d, against_n
-from kcde.artefacts.grid_pairs import ALL, SIZES, Missing, decider, left_out, paired
+from kcde.artefacts.grid_pairs import ALL, SIZES, left_out, paired
 from kcde.artefacts.repeats import mean_and_stderr
 
 _DIMENSIONS = (2, 20)

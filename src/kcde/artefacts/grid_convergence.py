@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.deciding import Missing, decider
 from kcde.artefacts.declaration import Decision
 from kcde.artefacts.grid import EXACT, against_n
-from kcde.artefacts.grid_pairs import ALL, SIZES, Missing, decider, left_out, paired
+from kcde.artefacts.grid_pairs import ALL, SIZES, left_out, paired
 from kcde.seeding import rng_of
 
 _RIVALS = (("KCEF-F", "LSCDE-F"), ("KCEF-F", "NADE"), ("KCEF-M", "LSCDE-M"), ("KCEF-M", "NADE"))

@@ -1,34 +1,16 @@
 """Curves on the grid data, paired by run, for the claims about them."""
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 
 import pandas as pd
 
-from kcde.artefacts.declaration import Decision
+from kcde.artefacts.deciding import Missing
 from kcde.artefacts.grid import against_n
 
 ALL = ("KCEF-F", "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE")
 
 SIZES = (200, 2000)
 """Ends of the published range of n, which a decision must have."""
-
-
-class Missing(ValueError):
-    """Scores without which a claim cannot be decided."""
-
-
-def decider(test: Callable[[pd.DataFrame], Decision]) -> Callable[[pd.DataFrame], Decision]:
-    """Turn `Missing` scores into the verdict `undecided`."""
-
-    @wraps(test)
-    def decide(scores: pd.DataFrame) -> Decision:
-        try:
-            return test(scores)
-        except Missing as missing:
-            return Decision("undecided", f"{missing}")
-
-    return decide
 
 
 def paired(

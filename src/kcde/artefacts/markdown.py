@@ -68,10 +68,15 @@ def count_of(numbers: Iterable[int], noun: str) -> str:
 
 
 def selections(artefact: Artefact, methods: Iterable[str]) -> list[str]:
-    """Return one paragraph: how the methods of an artefact chose their parameters, if known."""
+    """Return one paragraph: how the methods of an artefact chose their parameters, if known.
+
+    Of an artefact that reads two experiments each rule says of which it is.
+    """
+    names = dict.fromkeys(methods)
     rules = [
-        f"- **{display(name)}**: {selection(name, artefact.experiment)}."
-        for name in dict.fromkeys(methods)
-        if selection(name, artefact.experiment)
+        f"- **{display(name)}**{f' ({experiment})' if artefact.also else ''}: {rule}."
+        for experiment in artefact.experiments
+        for name in names
+        if (rule := selection(name, experiment))
     ]
     return ["Selection:\n\n" + "\n".join(rules)] if rules else []

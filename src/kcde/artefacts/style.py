@@ -21,7 +21,7 @@ DPI = 200
 
 # The palette of Okabe and Ito (2008), which readers with any colour vision can tell apart. Methods
 # that share a figure get its colours; the papers with other methods get darker relatives.
-ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
+ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE, BLACK, GREY = "#0072B2", "#D55E00", "#CC79A7", "#000000", "#595959"
 
 COLOURS: dict[str, str] = {
@@ -38,7 +38,7 @@ COLOURS: dict[str, str] = {
     "CondRealNVP": "#00B2C8",
     "CondMAF": "#1B3A8C",
     "JDL": "#A33E00",
-    "JPDL": YELLOW,
+    "JPDL": "#00907F",
     "CME": "#5B4A9E",
     "KLR": BLACK,
 }
@@ -52,6 +52,7 @@ VARIATIONS: dict[str, str] = {
     "-penalised": "-.",
     "-narrow": "--",
     "-quadrature": ":",
+    "-unreduced": "-.",
 }
 """Ending that names a variation of a method to its line: the colour is that of the method."""
 

@@ -1,0 +1,139 @@
+"""Claims J10 to J12 on made-up scores of portfolios."""
+
+import re
+
+import numpy as np
+import portfolio_scores as made
+import pytest
+from embedding_scores import spread
+
+from kcde.artefacts.portfolio_claims import comparable_seconds, fewer_negative, jdl_like_klr
+from kcde.experiments import scores
+
+DECIDERS = (jdl_like_klr, fewer_negative, comparable_seconds)
+
+
+def everywhere(method, constrained, value):
+    """A change at every size."""
+    return {(method, constrained, d, n): value for d in made.DIMENSIONS for n in made.SIZES}
+
+
+@pytest.mark.parametrize("decide", DECIDERS)
+def test_a_claim_holds_where_the_paper_is_right(decide):
+    assert decide(made.frame()).verdict == "holds"
+
+
+@pytest.mark.parametrize(
+    ("loss", "verdict", "words"),
+    [
+        # One d in which JDL is no better at n = 1000; at larger n nothing is claimed.
+        ({("JDL", False, 10, 1000): 1.0}, "fails", "lower at 3 of 4 d: 0."),
+        (everywhere("JDL", False, 1.5), "fails", "lower at 0 of 4 d"),
+        ({("JDL", False, 10, 5000): 1.5}, "holds", "lower at 4 of 4 d"),
+        # 5% on either side, but where the claim excepts it.
+        ({("JDL", True, 5, 20000): 1.08}, "fails", "within 5% at 13 of 14 sizes"),
+        ({("JDL", True, 5, 20000): 0.9}, "fails", "within 5% at 13 of 14 sizes"),
+        ({("JDL", True, 1, 1000): 1.2}, "fails", "within 5% at 13 of 14 sizes"),
+        (
+            {("JDL", True, 10, 1000): 1.5, ("JDL", True, 25, 1000): 0.5},
+            "holds",
+            "excepts it d = 10",
+        ),
+        ({("CME", True, 1, 1000): 1.0}, "fails", "significantly at 15 of 16 sizes"),
+        (everywhere("CME", True, 0.7), "fails", "significantly at 0 of 16 sizes"),
+    ],
+)
+def test_j10_can_come_out_either_way(loss, verdict, words):
+    decided = jdl_like_klr(made.frame(loss=loss))
+    assert decided.verdict == verdict
+    assert words in decided.reason
+
+
+def test_j10_pairs_subsamples():
+    """The spread over subsamples is ten times what the methods differ by."""
+    decided = jdl_like_klr(made.frame(loss=everywhere("JDL", False, 0.95)))
+    assert decided.verdict == "holds"
+    # Without pairing: each subsample of CME against another one of JDL.
+    shuffled = made.frame(loss=everywhere("JDL", False, 0.95))
+    others = shuffled["method"].eq("CME")
+    shuffled.loc[others, "split"] = (shuffled.loc[others, "split"] + 7) % 20
+    assert jdl_like_klr(shuffled).verdict == "fails"
+
+
+@pytest.mark.parametrize(
+    ("negative", "verdict", "words"),
+    [
+        ({("JDL", True, 25, 5000): 2e-4}, "fails", "%, at d = 25, n = 5000;"),
+        ({("CME", True, 1, 1000): 0.04}, "fails", "in 2 to 5 at 15 of 16 sizes (d = 1: 1."),
+        ({("CME", True, 1, 1000): 0.01}, "fails", "in 2 to 5 at 15 of 16 sizes"),
+        ({("CME", True, 1, 1000): 0.0}, "fails", "(d = 1: inf,"),
+        (
+            {("CME", True, 1, 1000): 0.0, ("CME", False, 1, 1000): 0.0},
+            "holds",
+            "in 2 to 5 at 15 of 15 sizes",
+        ),
+        (everywhere("CME", True, 0.0) | everywhere("CME", False, 0.0), "undecided", "of CME is"),
+    ],
+)
+def test_j11_can_come_out_every_way(negative, verdict, words):
+    decided = fewer_negative(made.frame(negative=negative))
+    assert decided.verdict == verdict
+    assert words in decided.reason
+
+
+@pytest.mark.parametrize(
+    ("solve", "verdict", "words"),
+    [
+        ({("CME", True, 5, 5000): 0.1}, "fails", "in 0.5 to 2 at 15 of 16 sizes"),
+        ({("CME", True, 5, 5000): 0.001}, "fails", "in 0.5 to 2 at 15 of 16 sizes"),
+        ({("KLR", False, 5, 5000): 0.02}, "fails", "above 1 at 15 of 16"),
+        (everywhere("JDL", False, 9.0), "holds", "above 1 at 16 of 16"),
+    ],
+)
+def test_j12_can_come_out_either_way(solve, verdict, words):
+    decided = comparable_seconds(made.frame(solve=solve))
+    assert decided.verdict == verdict
+    assert words in decided.reason
+
+
+def test_j12_states_the_whole_beside_what_is_timed():
+    reason = comparable_seconds(made.frame()).reason
+    stated = re.search(r"factors ([\d.]+) to ([\d.]+) and ([\d.]+) to ([\d.]+)$", reason)
+    middle = np.median([spread(split) for split in range(20)])
+    jdl = 0.03 * middle + 0.01 + 0.14
+    cme, klr = (0.025 * middle + 0.01 + 0.14) / jdl, (0.06 * middle + 0.01 + 0.1) / jdl
+    found = [float(number) for number in stated.groups()]
+    assert found == pytest.approx([cme, cme, klr, klr], abs=0.02)
+
+
+@pytest.mark.parametrize("decide", DECIDERS)
+def test_a_failed_subsample_is_left_out_and_counted(decide):
+    one = [("CME", 5, 5000, 1e-3, True, 3)]
+    decided = decide(made.frame(failed=one))
+    assert decided.verdict == "holds"
+    assert decided.reason.endswith("fits that failed: 1")
+    two = [*one, ("CME", 5, 5000, 1e-3, True, 4)]
+    decided = decide(made.frame(failed=two))
+    assert decided.verdict == "undecided"
+    assert decided.reason.endswith("at d = 5, n = 5000: 18 of 20")
+
+
+@pytest.mark.parametrize("decide", DECIDERS)
+def test_a_claim_is_undecided_without_a_published_size_or_method(decide):
+    without = [cell for cell in made.CELLS if cell[1] < 25]
+    decided = decide(made.frame(cells=without))
+    assert decided.verdict == "undecided"
+    assert "at d = 25, n = 1000: 0 of 0" in decided.reason
+    only = [cell for cell in made.CELLS if cell[0] != "CME"]
+    assert decide(made.frame(cells=only)).verdict == "undecided"
+    once = decide(made.frame(repetitions=1))
+    assert once.verdict == "undecided"
+    assert "1 of 1" in once.reason
+
+
+@pytest.mark.parametrize("decide", DECIDERS)
+def test_scores_of_the_smallest_tour_decide_nothing(decide, tmp_path):
+    cells = [(method, 2, 300, *rest) for method, d, n, *rest in made.CELLS if (d, n) == (1, 1000)]
+    path = tmp_path / "portfolios-2-300.csv"
+    scores.write(path, made.frame(cells=cells, repetitions=2).to_dict("records"), {})
+    assert decide(scores.read([path])).verdict == "undecided"
