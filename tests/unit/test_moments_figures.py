@@ -151,5 +151,5 @@ def test_captions_say_what_the_laptop_scale_reduces():
     moments = config["experiments"]["moments"]
     assert moments["gamma_std"] == 1.0  # standard normal, in the words of the captions
     assert moments["bandwidth_factors"] == [0.5, 1, 2, 4]
-    assert [moments["regularizations"][k] for k in (0, 1, -1)] == [1e-8, 1e-7, 10.0]
+    assert [moments["regularizations"][k] for k in (0, 1, -1)] == [1e-14, 1e-13, 10.0]
     assert moments["shared_choice"]["JPDL"] == [3]

@@ -18,7 +18,7 @@ from kcde import published
 from kcde.artefacts import registry
 from kcde.datasets import fama_french, gaussian, planar, synthetic
 from kcde.estimators import DDE, estimator_class
-from kcde.experiments import low_rank, scores
+from kcde.experiments import low_rank, moments, scores
 from kcde.experiments.problems import open_problem
 
 ROOT = Path(__file__).parents[2]
@@ -473,7 +473,7 @@ def test_what_embeddings_are_told(config):
     assert (said["repetitions"], said["gamma-std"]) == ("20", "1.0")
     assert said["bandwidth-factors"] == "0.5,1,2,4"
     regularizations = [float(value) for value in said["regularizations"].split(",")]
-    np.testing.assert_allclose(regularizations, np.geomspace(1e-8, 10, 10))
+    np.testing.assert_allclose(regularizations, np.geomspace(1e-14, 10, 16))
     assert not {"choice", "constrained-repetitions"} & set(said)
     polynomial = words(flags.moments(config, "laptop", "gaussian-2-1000", ["JPDL-unreduced"]))
     assert (polynomial["choice"], polynomial["constrained-repetitions"]) == ("shared", "2")
@@ -487,7 +487,8 @@ def test_what_embeddings_are_told(config):
         words(flags.moments(config, "laptop", f"gaussian-{dim}-1000", ["CME"]))["tuning-rows"]
         for dim in (1, 2, 3)
     ]
-    assert rows == ["100000", "20000", "10000"]
+    sizes = config["scales"]
+    assert rows == [f"{sizes[f'moments_tuning_rows_{dim}']['laptop']}" for dim in (1, 2, 3)]
     said = words(flags.portfolio(config, "laptop", "portfolios-5-1000", ["KLR"]))
     assert said["estimator"] == "KernelLogisticRegression"
     assert said["portfolios"] == "fama-french-25-daily"
@@ -523,10 +524,11 @@ def test_groups_of_methods_are_fitted_on_the_same_data_in_the_same_way(config):
 
 
 def test_the_grid_of_embeddings_is_that_of_the_experiments(config):
-    for experiment in ("moments", "portfolio"):
+    wanted = {"moments": moments.REGULARIZATIONS, "portfolio": low_rank.REGULARIZATIONS}
+    for experiment, regularizations in wanted.items():
         chosen = config["experiments"][experiment]
         assert tuple(chosen["bandwidth_factors"]) == low_rank.BANDWIDTH_FACTORS
-        assert tuple(chosen["regularizations"]) == low_rank.REGULARIZATIONS
+        np.testing.assert_allclose(chosen["regularizations"], regularizations)
 
 
 def test_methods_of_embeddings_have_known_options(config):

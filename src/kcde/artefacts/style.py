@@ -53,6 +53,7 @@ VARIATIONS: dict[str, str] = {
     "-narrow": "--",
     "-quadrature": ":",
     "-unreduced": "-.",
+    "-smoothed": "--",
 }
 """Ending that names a variation of a method to its line: the colour is that of the method."""
 

@@ -45,6 +45,7 @@ TuningRows = Annotated[
 
 FACTORS = "0.5,1,2,4"
 LAMBDAS = "1e-8,1e-7,1e-6,1e-5,1e-4,1e-3,1e-2,1e-1,1,10"
+MORE_LAMBDAS = f"1e-14,1e-13,1e-12,1e-11,1e-10,1e-9,{LAMBDAS}"
 
 
 @app.command("moments")
@@ -74,7 +75,7 @@ def run_moments_command(
         float, typer.Option(help="Standard deviation of the elements of log C.")
     ] = 1.0,
     bandwidth_factors: BandwidthFactors = FACTORS,
-    regularizations: Regularizations = LAMBDAS,
+    regularizations: Regularizations = MORE_LAMBDAS,
 ) -> None:
     """Estimate conditional second moments of Gaussian pairs (jdl figures 1 to 6). Needs no data.
 

@@ -38,6 +38,9 @@ VIOLATIONS = "psd_violation_rate"
 TOLERANCE = 1e-3
 CHOICES = ("own", "shared")
 
+REGULARIZATIONS = tuple(10.0**k for k in range(-14, 2))
+"""λ of JDL stands beside products of two eigenvalues, so that its best values are small."""
+
 ROUNDING = 1e-12
 """An eigenvalue below -ROUNDING times the largest absolute one is negative, not rounding."""
 
@@ -87,7 +90,7 @@ class Job:
     tuning_rows: int | None = None
     test_rows: int = gaussian.TEST_ROWS
     gamma_std: float = 1.0
-    grid: Grid = field(default_factory=Grid)
+    grid: Grid = field(default_factory=lambda: Grid(regularizations=REGULARIZATIONS))
 
 
 class Setting(NamedTuple):
