@@ -80,5 +80,14 @@ def memory(dataset: str) -> int:
     """Return MiB that a job on Gaussian pairs may take: libraries, rows, and factors of them."""
     dim, rows = sizes(dataset)
     columns = {1: 14, 2: 64}.get(dim, 384)  # of a factor where the tolerance is not loosened
-    # Fits of several methods and tolerances hold one factor of x, and of y up to four.
-    return 500 + min(8000, rows * 8 * (4 * dim + 5 * columns) // 2**20)
+    # Fits of several methods and tolerances hold one factor of x, and of y up to four; one beyond
+    # 2 GiB is not kept.
+    return 500 + min(5 * 2048, rows * 8 * (4 * dim + 5 * columns) // 2**20)
+
+
+def portfolio_memory(config: Mapping, dataset: str, scale: str) -> int:
+    """Return MiB that a job on portfolios may take: libraries, and square matrices of its rank."""
+    _, rows = sizes(dataset)
+    rank = min(rows, config["scales"]["portfolio_max_rank"][scale])
+    # The factor, its coefficients, their Gram matrix, its eigenvectors, and two temporaries.
+    return 500 + 6 * rows * 8 * rank // 2**20

@@ -22,6 +22,11 @@ def seed_of(*names: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
+def split_seed(dataset: str, split: int) -> int:
+    """Return a seed of (data set, split) alone, small enough to survive any CSV reader."""
+    return seed_of("split", dataset, split) % 2**32
+
+
 def rng_of(*names: object) -> np.random.Generator:
     """Return a generator seeded by `seed_of(*names)`."""
     return np.random.default_rng(seed_of(*names))

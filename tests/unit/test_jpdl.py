@@ -131,14 +131,17 @@ def test_nothing_to_learn_gives_independence(rng):
     np.testing.assert_allclose(solved.coefficients, 0.0, atol=2e-5)
 
 
-def test_a_positive_solution_is_left_alone(rng):
-    C, scale, basis_x, basis_y = arguments(rng, 1)
-    small = np.zeros_like(C)
-    small[2, 2] = 0.01
-    solved = solve_by_samples(small, scale, basis_x, basis_y)
-    free = small / scale
-    assert objective(solved.coefficients, small, scale) >= objective(free, small, scale)
-    np.testing.assert_allclose(solved.coefficients[2, 2], free[2, 2], rtol=0.5)
+def test_a_sum_of_squares_is_left_alone(rng):
+    """(1 + c ψ(x) ψ(y))² + c, over its mean, is a strictly positive joint density."""
+    _, scale, basis_x, basis_y = arguments(rng, 1)
+    X, Y = basis_x.points, basis_y.points
+    ψ_x, ψ_y = basis_x.features(X), basis_y.features(Y)
+    values = (1.0 + 0.2 * np.outer(ψ_y[:, 1], ψ_x[:, 1])) ** 2 + 0.2
+    M = ψ_y.T @ values @ ψ_x / (len(X) * len(Y))
+    free = M / M[0, 0]
+    free[0, 0] = 0.0
+    solved = solve_by_samples(scale * free, scale, basis_x, basis_y)
+    np.testing.assert_allclose(solved.coefficients, free, atol=1e-5)
 
 
 @pytest.mark.parametrize("solver", ["clarabel", "clarabel-unreduced"])
@@ -172,6 +175,20 @@ def test_clarabel_that_stops_early_is_said(rng, monkeypatch):
     monkeypatch.setattr(_jdl_sos_clarabel, "_settings", settings)
     with pytest.raises(FloatingPointError, match=r"Clarabel stopped early: status MaxIterations"):
         JPDL(constrained=True, solver="clarabel").fit(*gaussian_pairs(rng, 300, 1))
+
+
+def test_clarabel_that_ends_short_of_its_tolerance_is_said(rng, monkeypatch):
+    def settings(entries):
+        few = clarabel.DefaultSettings()
+        few.verbose = False
+        few.tol_gap_abs = few.tol_gap_rel = few.tol_feas = 0.0
+        few.reduced_tol_gap_abs = few.reduced_tol_gap_rel = few.reduced_tol_feas = 1e-3
+        return few
+
+    monkeypatch.setattr(_jdl_sos_clarabel, "_settings", settings)
+    model = JPDL(constrained=True, solver="clarabel").fit(*gaussian_pairs(rng, 300, 1))
+    assert model.solver_status_ == "nearly optimal"
+    assert 0.0 < model.solver_residual_ < 1e-3
 
 
 @pytest.mark.parametrize(

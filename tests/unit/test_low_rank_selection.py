@@ -266,16 +266,18 @@ def test_estimators_are_apart_by_their_bases():
 
 def test_costs_say_seconds_ranks_and_memory(rows):
     found = Bases(*rows).fit(JDL(1.0, 0.8, 1e-3))
-    costs = {name: (value, unit) for name, value, unit in low_rank.costs(found, 0.25)}
+    costs = {name: tuple(said) for name, *said in low_rank.costs(found, 0.25)}
     assert costs["seconds_evaluate"] == (0.25, "s")
     for name in ("factorise", "summarise", "solve"):
         assert costs[f"seconds_{name}"] == (getattr(found, name), "s")
     assert costs["rank_x"] == (float(found.model.rank_x_), "functions")
     assert costs["peak_memory"][0] > 1
     assert 0 < costs["trace_error_x"][0] <= 1e-3
+    assert costs["solver_residual"] == (0.0, "", "closed form")
+    assert low_rank.cell("solver_residual", *costs["solver_residual"])["detail"] == "closed form"
     capped = KernelLogisticRegression(1.0, 1.0, max_rank=5)
     classifier = Bases(*rows).fit_classifier(capped, rows[1] > 0)
-    costs = {name: value for name, value, _ in low_rank.costs(classifier, 0.1)}
+    costs = {name: value for name, value, *_ in low_rank.costs(classifier, 0.1)}
     assert not {"rank_y", "trace_error_y"} & set(costs)
     K = np.exp(-0.5 * squareform(pdist(rows[0])) ** 2)
     P = classifier.model.basis_.factor.pivots

@@ -46,6 +46,8 @@ for group in embeddings.groups(config, "portfolio"):
         conda:
             ENVIRONMENT
         threads: THREADS
+        resources:
+            mem_mb=lambda w: embeddings.portfolio_memory(config, w.dataset, w.scale),
         params:
             code=code_of_all("kcde.experiments.portfolio", group),
             data=portfolio_digest,

@@ -58,7 +58,8 @@ def run_moments_command(
     variant: Variants = None,
     repetitions: Annotated[int, typer.Option(help="Random correlation matrices.")] = 20,
     constrained_repetitions: Annotated[
-        int | None, typer.Option(help="How many are fitted with constraints, too; all by default.")
+        int | None,
+        typer.Option(help="Also fitted with constraints: the first so many; all by default."),
     ] = None,
     choice: Annotated[
         str,
@@ -67,7 +68,7 @@ def run_moments_command(
         ),
     ] = "own",
     tolerances: Annotated[
-        str, typer.Option(help="Of the factors; the first with constraints, too.")
+        str, typer.Option(help="Relative, of the factors; with constraints the first alone.")
     ] = "1e-3",
     tuning_rows: TuningRows = None,
     test_rows: TestRows = 5000,

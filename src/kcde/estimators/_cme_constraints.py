@@ -91,17 +91,17 @@ class _ActiveSet:
         support = np.flatnonzero(near > 0)
         if not len(support):
             support = np.array([int(np.argmax(near))])
-        p, _ = self.solve(support)
+        p = self.solve(support)
         while np.any(p <= 0):
             support = support[p > 0]
-            p, _ = self.solve(support)
+            p = self.solve(support)
         return support, self.scatter(p, support)
 
     def descend(self, p, support):
         """Return support and solution on it, stepping back to p ≥ 0 and dropping what blocks."""
         here = to_numpy(p)[support]
         while True:
-            there, _ = self.solve(support)
+            there = self.solve(support)
             if np.all(there > 0):
                 return support, self.scatter(there, support)
             falling = there <= 0
@@ -127,7 +127,7 @@ class _ActiveSet:
         return worst, max(-lowest, uneven) / scale
 
     def solve(self, support: np.ndarray):
-        """Return the minimiser with Σ p = 1 on a support, numpy (k,), and its multiplier."""
+        """Return the minimiser with Σ p = 1 on a support, numpy (k,)."""
         self.systems += 1
         rows = take_rows(self.K, support)
         lower = cholesky(take_columns(rows, support))
@@ -141,8 +141,7 @@ class _ActiveSet:
         sides = self.xp.stack([pull, self.xp.ones_like(pull)], axis=1)
         solved = solve_triangular(lower, solve_triangular(lower, sides), transpose=True)
         free, ones = to_numpy(solved).T
-        multiplier = (1.0 - free.sum()) / ones.sum()
-        return free + multiplier * ones, multiplier
+        return free + (1.0 - free.sum()) / ones.sum() * ones
 
     def scatter(self, values, support):
         p = np.zeros(self.size)

@@ -196,8 +196,8 @@ class PolynomialBasis(Basis):
         for rows in row_blocks(n, m, cached=True):
             monomials = self._monomials(points[rows, :])
             gram += monomials.T @ monomials
-        self.lower = self._factor_of(gram / n, name)
-        self.inverse = solve_triangular(self.lower, xp.eye(m, dtype=points.dtype), transpose=True)
+        lower = self._factor_of(gram / n, name)
+        self.inverse = solve_triangular(lower, xp.eye(m, dtype=points.dtype), transpose=True)
         self.rotation = xp.eye(m, dtype=points.dtype)
         self.second_moments = xp.ones(m, dtype=points.dtype)
         self.mean = self.rotation[0, :]

@@ -50,13 +50,15 @@ class JointDistribution(LowRankConditional):
     def expectation(self, projection, features):
         """Return E[f(Y)|x] = (f̄ + fᵀΨ_Y H ψ(x)/n)/(1 + ȳᵀ H ψ(x)), shape (n, q): (5).
 
-        m_X (q + 1) (m_Y + n) multiplications. The denominator is the marginal density of x, which
-        may come out as zero or negative outside the training rows of an unconstrained fit.
+        As f̄ + (f - f̄)ᵀΨ_Y H ψ(x)/n over the same denominator, in which nothing cancels where f is
+        constant. m_X (q + 1) (m_Y + n) multiplications. The denominator is the marginal density of
+        x, which may come out as zero or negative outside the training rows of an unconstrained fit.
         """
         xp = array_namespace(features)
         of_one = self.basis_y_.mean[:, None]
-        moments = features @ (self.coef_.T @ xp.concat([projection.coefficients, of_one], axis=1))
-        return (projection.mean + moments[:, :-1]) / (1.0 + moments[:, -1:])
+        centred = projection.coefficients - of_one * projection.mean
+        moments = features @ (self.coef_.T @ xp.concat([centred, of_one], axis=1))
+        return projection.mean + moments[:, :-1] / (1.0 + moments[:, -1:])
 
     def density_ratio(self, X, Y):
         """Return 1 + h(x, y) for the pairs X (k, d_x), Y (k, d_y), shape (k,)."""

@@ -8,6 +8,8 @@ from kcde.linalg import solve_positive_definite
 
 _STEPS = 100
 _TOLERANCE = 1e-10
+# What rounding may leave where λ is so small that the loss hardly curves.
+_ROUNDING = 1e-8
 
 
 class NewtonSolution(NamedTuple):
@@ -84,9 +86,10 @@ def newton(loss: LogisticLoss, start) -> NewtonSolution:
     scale = _norm(loss.gradient(zero, nothing), xp)
     c, f = start, loss.log_odds(start)
     value, gradient = loss.value(c, f), loss.gradient(start, f)
+    residual = float("inf")
     for iteration in range(_STEPS):
-        residual = _norm(gradient, xp) / scale if scale > 0.0 else 0.0
-        if residual <= _TOLERANCE:
+        before, residual = residual, _norm(gradient, xp) / scale if scale > 0.0 else 0.0
+        if residual <= _TOLERANCE or (residual <= _ROUNDING and residual > 0.5 * before):
             return NewtonSolution(c, value, residual, iteration)
         step = -solve_positive_definite(
             loss.hessian(f), gradient, shift=2.0 * loss.regularization

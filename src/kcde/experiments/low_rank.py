@@ -235,8 +235,10 @@ def check_together(jobs: Sequence, outs: Sequence) -> None:
                 )
 
 
-def costs(fitted: Fit, evaluate: float) -> list[tuple[str, float, str]]:
+def costs(fitted: Fit, evaluate: float) -> list[tuple]:
     """Return (metric, value, unit) of what a fit cost, of its solver, and of its factors.
+
+    Behind the solver's residual stands its status.
 
     Parameters
     ----------
@@ -256,7 +258,6 @@ def costs(fitted: Fit, evaluate: float) -> list[tuple[str, float, str]]:
     reported = {
         "rank_x": ("rank_x_", "functions"),
         "rank_y": ("rank_y_", "functions"),
-        "solver_residual": ("solver_residual_", ""),
         "solver_iterations": ("solver_iterations_", "iterations"),
     }
     return [
@@ -266,6 +267,7 @@ def costs(fitted: Fit, evaluate: float) -> list[tuple[str, float, str]]:
             for name, (attribute, unit) in reported.items()
             if hasattr(model, attribute)
         ),
+        ("solver_residual", float(model.solver_residual_), "", model.solver_status_),
         *_trace_errors(model),
         ("peak_memory", measured_fit.peak_memory() / 2**20, "MiB"),
     ]
@@ -286,11 +288,11 @@ def structure(model, X, Y) -> list[tuple[str, float, str]]:
     return []
 
 
-def cell(metric: str, value: float, unit: str) -> dict:
+def cell(metric: str, value: float, unit: str, detail: str = "") -> dict:
     """Return what a score row says of a metric; one that is not finite has failed."""
     named = {"metric": metric, "unit": unit}
     if np.isfinite(value):
-        return named | {"value": value, "status": "ok", "detail": ""}
+        return named | {"value": value, "status": "ok", "detail": detail}
     return named | {"status": "failed", "detail": f"{metric} is {value}"}
 
 

@@ -27,7 +27,7 @@ from kcde.experiments import low_rank, methods, scores
 from kcde.experiments.low_rank import Chosen, Grid, Trials
 from kcde.experiments.shared_bases import Bases, alike, tightest
 from kcde.provenance import digest, estimator_module
-from kcde.seeding import seed_of
+from kcde.seeding import split_seed
 
 log = logging.getLogger(__name__)
 
@@ -353,7 +353,7 @@ def _make(job: Job, number: int, setting: Setting):
     options = {"constrained": setting.constrained, **job.options}
     if "tolerance" in _known(job):
         options["tolerance"] = setting.tolerance
-    seed = _seed(job.dataset, number)
+    seed = split_seed(job.dataset, number)
     return methods.build(job.method, job.estimator, options, random_state=seed, tuning_rows=None)
 
 
@@ -390,13 +390,8 @@ def _row(job: Job, given: Repetition, setting: Setting) -> dict:
         "n_test": len(given.X_test),
         "backend": "numpy",
         "dtype": "float64",
-        "seed": _seed(job.dataset, given.number),
+        "seed": split_seed(job.dataset, given.number),
     }
-
-
-def _seed(dataset: str, number: int) -> int:
-    """Return a seed of (data set, repetition) alone, small enough to survive any CSV reader."""
-    return seed_of("split", dataset, number) % 2**32
 
 
 def _info(job: Job, each: list[Setting], chosen: list) -> dict:

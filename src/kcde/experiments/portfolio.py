@@ -25,7 +25,7 @@ from kcde.experiments import low_rank, methods, problems, scores
 from kcde.experiments.low_rank import Chosen, Grid, Trials
 from kcde.experiments.shared_bases import Bases, Fit, alike, is_classifier
 from kcde.provenance import digest, estimator_module
-from kcde.seeding import seed_of
+from kcde.seeding import split_seed
 
 log = logging.getLogger(__name__)
 
@@ -318,7 +318,7 @@ def _make(job: Job, number: int, constrained: bool):
     options = {"tolerance": job.tolerance, "max_rank": rank, **job.options}
     if "constrained" in _known(job):
         options["constrained"] = constrained
-    seed = _seed(job.dataset, number)
+    seed = split_seed(job.dataset, number)
     return methods.build(job.method, job.estimator, options, random_state=seed, tuning_rows=None)
 
 
@@ -329,9 +329,12 @@ def _known(job: Job) -> list[str]:
 def _check(job: Job) -> None:
     fama_french.sizes(job.dataset)
     job.grid.check()
-    for name, smallest in {"repetitions": 1, "test_rows": 1, "tuning_rows": 5}.items():
+    least = {"repetitions": 1, "test_rows": 1, "tuning_rows": 5, "max_rank": 1}
+    for name, smallest in least.items():
         if getattr(job, name) is not None and getattr(job, name) < smallest:
             raise ValueError(f"{name} must be at least {smallest}; got {getattr(job, name)}")
+    if not 0.0 < job.tolerance < 1.0:
+        raise ValueError(f"tolerance must be above 0 and below 1; got {job.tolerance}")
     _make(job, 0, False)
 
 
@@ -349,13 +352,8 @@ def _row(job: Job, number: int, constrained: bool) -> dict:
         "n_test": job.test_rows,
         "backend": "numpy",
         "dtype": "float64",
-        "seed": _seed(job.dataset, number),
+        "seed": split_seed(job.dataset, number),
     }
-
-
-def _seed(dataset: str, number: int) -> int:
-    """Return a seed of (data set, repetition) alone, small enough to survive any CSV reader."""
-    return seed_of("split", dataset, number) % 2**32
 
 
 def _write_not_run(job: Job, out: Path, reason: str) -> None:

@@ -20,7 +20,7 @@ from kcde.estimators import Standardised, estimator_class
 from kcde.experiments import methods, scores
 from kcde.normalisers import GaussianProposal, Normaliser, importance_sampling
 from kcde.provenance import digest
-from kcde.seeding import rng_of, seed_of
+from kcde.seeding import rng_of, split_seed
 
 log = logging.getLogger(__name__)
 
@@ -146,7 +146,7 @@ def make_estimator(job: Job, split: int):
         job.method,
         job.estimator,
         job.options,
-        random_state=_seed(job.dataset, split),
+        random_state=split_seed(job.dataset, split),
         tuning_rows=job.tuning_rows if by_likelihood else None,
     )
 
@@ -307,13 +307,8 @@ def _row(job, split, backend, n_train, n_test, metric, value, stderr, unit) -> d
         "detail": "" if finite else f"{metric} is {value}",
         "backend": backend,
         "dtype": "float64",
-        "seed": _seed(job.dataset, split),
+        "seed": split_seed(job.dataset, split),
     }
-
-
-def _seed(dataset: str, split: int) -> int:
-    """Return a seed of (data set, split) alone, small enough to survive any CSV reader."""
-    return seed_of("split", dataset, split) % 2**32
 
 
 def _info(job: Job, data: Dataset | None, chosen: list, backend: str) -> dict:

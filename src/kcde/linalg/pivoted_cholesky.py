@@ -61,7 +61,8 @@ class PivotedCholesky(NamedTuple):
         """Return the factorisation for a looser tolerance, whose pivots are the first of these.
 
         No rule looks at the tolerance, so that this is what `pivoted_cholesky` would return with
-        all other arguments as they were, the state of `rng` included. Views, no copies.
+        all other arguments as they were, the state of `rng` included, but that a factor which was
+        not kept stays away. Views, no copies.
 
         Parameters
         ----------
