@@ -43,7 +43,7 @@ def frame(loss=None, negative=None, solve=None, failed=(), cells=CELLS, **option
         "negative_probability_rate": of(NEGATIVE, changes=negative),
         "seconds_solve": of(SOLVE, changes=solve),
         "seconds_evaluate": of({}, 0.01, spread=False),
-        "seconds_summarise": of({("KLR", False): 0.0}, 0.04, spread=False),
+        "seconds_summarise": of({("KLR", False): 0.0}, 0.002, spread=False),
         "seconds_factorise": of({}, 0.1, spread=False),
         "trace_error_x": lambda method, d, *rest: 0.04 if d == 25 else 5e-4,
         "peak_memory": of({}, 300.0, spread=False),

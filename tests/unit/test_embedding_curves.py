@@ -109,8 +109,28 @@ def test_failed_fits_are_in_no_curve_and_said():
     (said,) = curves.failures(frame)
     assert said.endswith("in no curve: JDL d=2 constrained at n = 1000: 1 of 20.")
     repeated = " ".join(curves.repetitions(frame))
-    assert repeated == "Here 20 repetitions. Where fewer: JDL d=2 constrained 19."
+    assert repeated == (
+        "Here 20 repetitions. Where fewer: JDL d=2 constrained 19. Fewer than 20 have no "
+        "quantiles, and no band."
+    )
+    whole = curves.repetitions(drawn(scores=made.frame(METRICS)))
+    assert whole == ["Here 20 repetitions."]
     assert curves.failures(drawn(scores=made.frame(METRICS))) == []
+
+
+@pytest.mark.parametrize("stat", ["mean", "max"])
+def test_fewer_than_twenty_numbers_have_no_quantiles(stat, tmp_path):
+    frame = drawn(stats=("mean", "max"))
+    path = tmp_path / "tracked.csv"
+    frame.to_csv(path, index=False)
+    shown = pick(pd.read_csv(path), stat=stat, kind="curve")
+    few = shown["n"] < 20
+    assert shown.loc[few, ["panel", "method", "x"]].to_numpy().tolist() == [
+        ["d=2 constrained", "JDL", 1000]
+    ]
+    assert shown.loc[few, "y"].notna().all()
+    assert shown.loc[few, ["y_low", "y_high"]].isna().all(axis=None)
+    assert shown.loc[~few, ["y_low", "y_high"]].notna().all(axis=None)
 
 
 def test_a_cell_without_any_number_has_no_point():
@@ -201,6 +221,39 @@ def test_every_panel_has_its_lines_and_names_that_do_not_collide(tmp_path, monke
         heights = sorted((box.y0, box.y1) for box in boxes)
         for (_, top), (bottom, _) in itertools.pairwise(heights):
             assert bottom > top - 3
+
+
+@pytest.mark.parametrize(("repetitions", "bands"), [(19, [0] * 6), (20, [3] * 6)])
+def test_bands_are_drawn_for_twenty_repetitions_only(repetitions, bands, tmp_path, monkeypatch):
+    frame = drawn(scores=made.frame({"loss": value}, repetitions=repetitions))
+    found = []
+
+    def save(made_figure, stem):
+        made_figure.canvas.draw()
+        found.extend(len(axes.collections) for axes in made_figure.axes)
+        assert all(np.isfinite(axes.get_ylim()).all() for axes in made_figure.axes)
+        return [stem]
+
+    monkeypatch.setattr(embedding_figure.style, "save", save)
+    embedding_figure.drawer(Look("loss"))(None, frame, tmp_path / "f")
+    assert found == bands
+
+
+def test_a_band_has_a_gap_where_a_fit_failed(tmp_path, monkeypatch):
+    lost = ("JDL", 1, 10**5, 1e-3, True, 3)
+    frame = drawn(scores=made.frame({"loss": value}, failed={lost}))
+    found = {}
+
+    def save(made_figure, stem):
+        for band in made_figure.axes[3].collections:
+            ends = [sorted(set(path.vertices[:, 0])) for path in band.get_paths()]
+            found[tuple(band.get_facecolor()[0][:3])] = ends
+        return [stem]
+
+    monkeypatch.setattr(embedding_figure.style, "save", save)
+    embedding_figure.drawer(Look("loss"))(None, frame, tmp_path / "f")
+    whole = sorted(made.SCHEDULE)
+    assert sorted(found.values(), key=len) == [[whole], [whole], [whole[:2], whole[3:]]]
 
 
 def test_zeros_are_on_the_axis(tmp_path, monkeypatch):

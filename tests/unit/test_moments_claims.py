@@ -221,6 +221,27 @@ def test_j5_fails_where_errors_grow_or_are_small():
     assert moments_normalisation.inverse_to_sample_size(errors(small)).verdict == "fails"
 
 
+def test_j5_leaves_out_a_failed_fit_of_a_joint_distribution_but_not_many():
+    one = {("JPDL", 3, 1000, 0.0, True, 4)}
+    assert moments_normalisation.inverse_to_sample_size(errors(failed=one)).verdict == "holds"
+    two = one | {("JPDL", 3, 1000, 0.0, True, 7)}
+    decision = moments_normalisation.inverse_to_sample_size(errors(failed=two))
+    assert decision.verdict == "undecided"
+    assert "2 of 20 fits of JPDL failed at d = 3 constrained, n = 1e3" in decision.reason
+    # Another tolerance is a cell of its own.
+    loose = {("JDL", 1, 10**4, 1e-1, False, split) for split in (2, 3)}
+    decision = moments_normalisation.inverse_to_sample_size(errors(failed=loose))
+    assert "JDL failed at d = 1 unconstrained, n = 1e4, tolerance 0.1" in decision.reason
+
+
+def test_j5_names_the_sizes_that_a_joint_distribution_lacks():
+    held = ERRORS["method"].eq("JDL") & ERRORS["setting"].str.contains('"constrained": ?true')
+    without = ERRORS[~(held & ERRORS["dataset"].eq("gaussian-2-100000"))]
+    decision = moments_normalisation.inverse_to_sample_size(without)
+    assert decision.verdict == "undecided"
+    assert decision.reason == "no scores of JDL at d = 2 constrained, n = 1e5"
+
+
 def test_j6_counts_the_largest_over_repetitions():
     def one_bad_matrix(method, d, n, tolerance, constrained, split):
         return 5.0 if method == "CME" and (d, n, tolerance, split) == (1, 10**6, 1e-3, 7) else None
@@ -284,7 +305,7 @@ def seconds_of(method, d, n, constrained):
     return 1e-6 * n * d * (1.2 if constrained and method == "JDL" else 1.0) + (d == 3) * 0.01
 
 
-def timings(by=lambda *cell: None, cells=None, **how):
+def timings(by=lambda *cell: None, cells=None, summarise=lambda *cell: 0.0, **how):
     def solve(method, d, n, tolerance, constrained, split):
         other = by(method, d, n, constrained)
         here = seconds_of(method, d, n, constrained) if other is None else other
@@ -295,7 +316,7 @@ def timings(by=lambda *cell: None, cells=None, **how):
         "seconds_solve": solve,
         "seconds_evaluate": lambda *cell: 0.0,
         "seconds_factorise": lambda *cell: 2.0 * solve(*cell[:4], False, cell[5]),
-        "seconds_summarise": lambda *cell: 0.0,
+        "seconds_summarise": summarise,
     }
     cells = made.fits(sizes=SIZES) if cells is None else cells
     metrics["second_moment_loss"] = lambda *cell: 1.0
@@ -312,7 +333,7 @@ def test_j9_holds_where_jpdl_wins_at_large_n_only():
     assert "constrained JPDL at d = 3 takes" in decision.reason
     assert "faster from n = 1e+06 on" in decision.reason
     assert "JPDL-unreduced at d = 3 was not run or failed" in decision.reason
-    # Factors and cross moments take twice as long as the rest.
+    # Factors take twice as long as the rest.
     assert "d = 1: JDL/CME 1, 1, 1, 1, 1; JDL/JPDL 100, 100, 100, 100, 100;" in decision.reason
     median = np.median([made.spread(split) for split in range(made.REPETITIONS)])
     assert f", JPDL {2e-5 * median:.2g}, {2e-4 * median:.2g}," in decision.reason
@@ -331,6 +352,16 @@ def test_j9_holds_where_jpdl_wins_at_large_n_only():
 def test_j9_fails_by_one_cell(cell, seconds, verdict):
     scores = timings(lambda *where: seconds if where == cell else None)
     assert moments_seconds.alike_and_faster(scores).verdict == verdict
+
+
+def test_j9_counts_cross_moments_as_solution():
+    def dear(method, d, n, *rest):
+        return 1.0 if (method, d, n) == ("CME", 2, 10_000) else 0.0
+
+    decision = moments_seconds.alike_and_faster(timings(summarise=dear))
+    assert decision.verdict == "fails"
+    assert "of solution (cross moments and coefficients) and expectations" in decision.reason
+    assert "d = 2: JDL/CME 1, 0.0" in decision.reason
 
 
 def test_j9_is_open_where_a_faster_program_always_wins_or_n_ends_too_early():

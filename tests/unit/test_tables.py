@@ -283,5 +283,13 @@ def test_numbers_are_short(value, text):
     assert markdown.number(value) == text
 
 
+@pytest.mark.parametrize(
+    ("n", "text"),
+    [(1000, "1e3"), (10**7, "1e7"), (20_000.0, "2e4"), (10**10, "1e10"), (200, "2e2")],
+)
+def test_numbers_of_points_are_short(n, text):
+    assert markdown.magnitude(n) == text
+
+
 def test_every_rule_has_a_published_metric():
     assert set(verdicts.RULES) == set(published.values()["metric"])

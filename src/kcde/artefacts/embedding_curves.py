@@ -18,13 +18,17 @@ SCHEDULED, THROUGHOUT = "as published", "same tolerance"
 UNCONSTRAINED, CONSTRAINED = "unconstrained", "constrained"
 
 MEAN, MOST = "mean", "max"
-"""Stats of a curve: the mean over repetitions and the largest; both with 5% and 95% quantiles."""
+"""Stats of a curve: the mean over repetitions and the largest; both with 5% and 95% quantiles where
+at least `ENOUGH` repetitions have a number."""
 
 FAILED, SECONDS, MEMORY = "failed", "seconds", "memory"
 """Stats beside a curve: repetitions without a number; mean seconds of a fit with the choice of its
 parameters; MiB that its process had taken at most."""
 
 QUANTILES = (0.05, 0.95)
+ENOUGH = 20
+"""Repetitions without which there are no quantiles."""
+
 BY_TOLERANCE = "tolerance "
 
 _CELL = ["dataset", "setting", "method", "variant", "split"]
@@ -183,8 +187,8 @@ def rows(
     -------
     list of dict
         With keys among `FIGURE_COLUMNS`: for each panel, method, series and n (`x`) a row a stat,
-        its `n` the repetitions that count; then `FAILED` where there are such, `SECONDS`,
-        and `MEMORY`.
+        its `n` the repetitions that count, without quantiles if these are fewer than `ENOUGH`;
+        then `FAILED` where there are such, `SECONDS`, and `MEMORY`.
     """
     found = []
     keys = ["panel", "method", "variant", "series", "n"]
@@ -233,7 +237,7 @@ def failures(drawn: pd.DataFrame) -> list[str]:
 
 
 def repetitions(drawn: pd.DataFrame) -> list[str]:
-    """Say how many repetitions there are, and up to which n for each panel.
+    """Say how many repetitions there are, where they are fewer, and where that forbids quantiles.
 
     Parameters
     ----------
@@ -254,6 +258,8 @@ def repetitions(drawn: pd.DataFrame) -> list[str]:
     if len(few):
         each = "; ".join(f"{method} {panel} {count:.0f}" for (method, panel), count in few.items())
         said.append(f"Where fewer: {each}.")
+    if (curves["n"] < ENOUGH).any():
+        said.append(f"Fewer than {ENOUGH} have no quantiles, and no band.")
     return said
 
 
@@ -274,6 +280,7 @@ def placed_by(arrange: Callable[[pd.DataFrame], pd.DataFrame], scores: pd.DataFr
 
 
 def _summary(values: pd.Series, stat: str) -> dict:
-    low, high = np.quantile(values, QUANTILES)
+    enough = len(values) >= ENOUGH
+    low, high = np.quantile(values, QUANTILES) if enough else (np.nan, np.nan)
     y = values.mean() if stat == MEAN else values.max()
     return {"stat": stat, "y": y, "y_low": low, "y_high": high, "n": len(values)}

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from kcde.artefacts import labels, style
@@ -31,7 +30,7 @@ class Look:
     linear_below
         Where values may be 0: the vertical axis is linear from 0 to here, logarithmic above.
     band
-        Whether the quantiles over repetitions are shown.
+        Whether the quantiles over repetitions are shown, where there are such.
     dashes
         Series to line style, for series beside those of `embedding_curves`; they have no band.
     names
@@ -40,6 +39,9 @@ class Look:
         Method to the name that readers see, where it differs from the usual one.
     width
         In inches.
+    at_edge
+        Whether the names of lines that end early stand at the right edge as well; else above their
+        beginnings, which suits few.
     """
 
     label: str
@@ -50,6 +52,7 @@ class Look:
     names: Mapping[str, str | None] = field(default_factory=dict)
     methods: Mapping[str, str] = field(default_factory=dict)
     width: float = style.PAGE
+    at_edge: bool = False
 
 
 def drawer(look: Look) -> Callable[[Artefact, pd.DataFrame, Path], list[Path]]:
@@ -98,6 +101,8 @@ def _title(panel: str) -> str:
 
 def _scale(axes, curves: pd.DataFrame, look: Look) -> None:
     """Set the vertical axis, which all panels share, around every line and band."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     shown = _shown(curves, look)
     values = pd.concat([shown["y"], *((shown["y_low"], shown["y_high"]) if look.band else ())])
     positive = values[values > 0]
@@ -108,10 +113,12 @@ def _scale(axes, curves: pd.DataFrame, look: Look) -> None:
         axes.set_ylim(-0.2 * look.linear_below, max(most, 10.0 * look.linear_below))
         return
     least = positive.min() * _UNDER if len(positive) else 0.1
-    if most < 30.0 * least:  # so that two powers of ten are on the axis
-        least, most = 10.0 ** np.floor(np.log10(least)), 10.0 ** np.ceil(np.log10(most))
     axes.set_yscale("log")
     axes.set_ylim(least, most)
+    if most < 30.0 * least:  # fewer than two powers of ten may be on the axis
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _draw_panel(axes, panel: pd.DataFrame, look: Look) -> None:
@@ -124,17 +131,19 @@ def _draw_panel(axes, panel: pd.DataFrame, look: Look) -> None:
         size = {"markersize": 1.2, "linewidth": 0.9} if beside else {"markersize": 2.0}
         line = {"color": colour, "linestyle": dashes, "clip_on": False, **size}
         axes.plot(rows["x"], rows["y"], marker="o", **line)
-        if look.band and not beside:
+        if look.band and not beside and rows["y_low"].notna().any():
             axes.fill_between(
                 rows["x"], rows["y_low"], rows["y_high"], color=colour, alpha=0.12, linewidth=0
             )
         x, y = rows.iloc[-1][["x", "y"]]
         name = _name(method, series, look)
-        if name is not None and x == last:
+        if name is not None and (look.at_edge or x == last):
             ends.append((y, name, colour, "" if dashes == "-" else dashes))
         elif name is not None:
-            place = {"xytext": (3, 3), "textcoords": "offset points"}
-            axes.annotate(name, (x, y), color=colour, fontsize=7, **place)
+            # Above its beginning, where fewer lines pass than beside its end.
+            start = tuple(rows.iloc[0][["x", "y"]])
+            place = {"xytext": (2, 4), "textcoords": "offset points"}
+            axes.annotate(name, start, color=colour, fontsize=7, **place)
     if len(shown):
         _number_sizes(axes, sorted(set(shown["x"])))
         _name_lines(axes, ends)

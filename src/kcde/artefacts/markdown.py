@@ -38,6 +38,12 @@ def probability(value: float) -> str:
     return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
+def magnitude(n: float) -> str:
+    """Return a number of points to one digit, `1e7`."""
+    digit, _, exponent = f"{n:.0e}".partition("e")
+    return f"{digit}e{int(exponent)}"
+
+
 def pipe_table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """Return a markdown table whose first `left` columns are left-aligned, the others right.
 

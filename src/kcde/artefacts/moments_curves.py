@@ -21,18 +21,20 @@ from kcde.artefacts.embedding_curves import (
     total,
 )
 from kcde.artefacts.embedding_figure import Look, drawer
+from kcde.artefacts.markdown import magnitude
 from kcde.experiments.moments import LOSS, NORMALISATION, VIOLATIONS
 
 UNREDUCED = "JPDL-unreduced"
-PREPARATION = "factors and cross moments"
-"""Series of figure 6: what is done once for a bandwidth, before anything is solved."""
+PREPARATION = "factors"
+"""Series of figure 6: the pivoted factors, or the polynomials of JPDL, of x and of y."""
 
 SOLVED, PREPARED = "seconds_solved", "seconds_prepared"
 PARTS = {
-    SOLVED: ("seconds_solve", "seconds_evaluate"),
-    PREPARED: ("seconds_factorise", "seconds_summarise"),
+    SOLVED: ("seconds_summarise", "seconds_solve", "seconds_evaluate"),
+    PREPARED: ("seconds_factorise",),
 }
-"""What figure 6 times, and what comes before it, to the metrics that add up to it."""
+"""What figure 6 times, the solution with its cross moments, and the factors that come before it, to
+the metrics that add up to it."""
 
 NAMES = {UNREDUCED: "unreduced"}
 
@@ -111,11 +113,11 @@ def violations(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
 
 
 def seconds(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the curves of figure 6: seconds of solving and of 5000 expectations.
+    """Return the curves of figure 6: seconds of the solution and of 5000 expectations.
 
-    Beside them, as the series `PREPARATION`, those of the pivoted factors and the cross moments,
-    which figure 6 leaves out, and the semidefinite program of JPDL as the paper states it.
-    Parameters are those of `losses`.
+    The solution is cross moments and coefficients. Beside them, as the series `PREPARATION`, stand
+    those of the factors, which figure 6 leaves out, and the semidefinite program of JPDL as the
+    paper states it. Parameters are those of `losses`.
     """
     summed = timed(scores)
     solved = placed_by(panels, summed)
@@ -159,5 +161,5 @@ def _reach(drawn: pd.DataFrame) -> list[str]:
     """Say the largest n of each d, where the panels are dimensions."""
     free = drawn[drawn["panel"].str.endswith(f" {UNCONSTRAINED}") & (drawn["kind"] == "curve")]
     most = free.groupby("panel", sort=False)["x"].max()
-    each = ", ".join(f"{size:.0e} ({panel.split()[0]})" for panel, size in most.items())
-    return [f"Largest n: {each}.".replace("e+0", "e")] if each else []
+    each = ", ".join(f"{magnitude(size)} ({panel.split()[0]})" for panel, size in most.items())
+    return [f"Largest n: {each}."] if each else []

@@ -68,10 +68,10 @@ def ordered(scores: pd.DataFrame) -> Decision:
 
 @decider
 def rises_when_loosened(scores: pd.DataFrame) -> Decision:
-    """Decide claim J2: from n = 1e5 to 1e7 CME's loss rises most, and JPDL's does not.
+    """Decide claim J2: CME's loss at n = 1e7 over that at 1e5 is above JDL's, JPDL's at most 1.
 
-    The ratio of mean losses without constraints, with the tolerances of the paper, at every d that
-    reaches n = 1e7: CME's above JDL's, and JPDL's at most 1.
+    Ratios of mean losses without constraints, with the tolerances of the paper, at every d that
+    reaches n = 1e7. CME's may be below 1 as well; the reason says where it is at every d.
 
     Parameters
     ----------

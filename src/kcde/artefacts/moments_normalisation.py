@@ -7,7 +7,9 @@ from kcde.artefacts.deciding import Missing, decider
 from kcde.artefacts.declaration import Decision
 from kcde.artefacts.embedding_curves import CONSTRAINED, UNCONSTRAINED, by_repetition, tidy
 from kcde.artefacts.embedding_pairs import complete, each_or_missing, pooled
+from kcde.artefacts.markdown import magnitude
 from kcde.artefacts.moments_losses import DIMENSIONS, SIZES
+from kcde.artefacts.verdicts import too_many_failed
 from kcde.experiments.moments import NORMALISATION
 
 PUBLISHED = (1000, 10_000, 100_000, 1_000_000, 10_000_000)
@@ -35,7 +37,7 @@ def inverse_to_sample_size(scores: pd.DataFrame) -> Decision:
     Returns
     -------
     Decision
-        `undecided` where scores are missing.
+        `undecided` where scores are missing or more than 5% of the fits of a cell failed.
     """
     tidied = tidy(scores)
     held, parts = [], []
@@ -162,13 +164,30 @@ def _worst(tidied: pd.DataFrame, d: int, tolerance: float, sizes) -> pd.Series:
 
 
 def _largest(tidied: pd.DataFrame, method: str, d: int) -> float:
-    """Return the largest error of a joint distribution over all settings."""
+    """Return the largest error of a joint distribution over all settings and n.
+
+    Raises
+    ------
+    Missing
+        If a limit has not all of `SIZES`, or more than 5% of a cell's fits failed.
+    """
     fits = tidied[tidied["method"].eq(method) & tidied["d"].eq(d)]
-    values = fits[fits["metric"].eq(NORMALISATION) & fits["status"].eq("ok")]
-    if not set(SIZES) <= set(values["n"]) or values["constrained"].nunique() < 2:
-        raise Missing(f"no scores of {method} at d = {d} for every n, with and without constraints")
-    return float(values["value"].max())
+    for constrained, limits in ((False, UNCONSTRAINED), (True, CONSTRAINED)):
+        here = fits[fits["constrained"].eq(constrained)]
+        if absent := [magnitude(n) for n in SIZES if n not in set(here["n"])]:
+            raise Missing(f"no scores of {method} at d = {d} {limits}, n = {' and '.join(absent)}")
+        for (n, tolerance), cell in here.groupby(["n", "tolerance"]):
+            tried = cell["split"].nunique()
+            lost = tried - len(_errors_of(cell))
+            if too_many_failed(lost, tried):
+                where = f"d = {d} {limits}, n = {magnitude(n)}, tolerance {tolerance:g}"
+                raise Missing(f"{lost} of {tried} fits of {method} failed at {where}")
+    return float(_errors_of(fits).max())
+
+
+def _errors_of(fits: pd.DataFrame) -> pd.Series:
+    return fits.loc[fits["metric"].eq(NORMALISATION) & fits["status"].eq("ok"), "value"]
 
 
 def _curve(values: pd.Series) -> str:
-    return ", ".join(f"{value:.2g} at {n:.0e}".replace("e+0", "e") for n, value in values.items())
+    return ", ".join(f"{value:.2g} at {magnitude(n)}" for n, value in values.items())

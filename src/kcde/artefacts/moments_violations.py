@@ -5,6 +5,7 @@ import pandas as pd
 from kcde.artefacts.deciding import Missing, decider
 from kcde.artefacts.declaration import Decision
 from kcde.artefacts.embedding_curves import CONSTRAINED, UNCONSTRAINED, by_repetition, tidy
+from kcde.artefacts.markdown import magnitude
 from kcde.artefacts.moments_losses import DIMENSIONS, SIZES
 from kcde.artefacts.verdicts import too_many_failed
 from kcde.experiments.moments import VIOLATIONS
@@ -63,5 +64,4 @@ def _sound(table: pd.DataFrame) -> bool:
 
 def _above(shares: pd.Series) -> str:
     found = shares[shares >= _LIMIT]
-    each = ", ".join(f"{100 * share:.2g}% at {n:.0e}" for n, share in found.items())
-    return each.replace("e+0", "e")
+    return ", ".join(f"{100 * share:.2g}% at {magnitude(n)}" for n, share in found.items())

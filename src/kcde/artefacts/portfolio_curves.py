@@ -51,10 +51,11 @@ def negative(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.
 
 
 def seconds(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the curves of figure 9: seconds of solving and of the expectations at the test days.
+    """Return the curves of figure 9: seconds of the solution and of expectations at the test days.
 
-    Beside them, as the series `PREPARATION`, those of the pivoted factors and the cross moments.
-    Parameters are those of `losses`.
+    The solution is cross moments and coefficients; kernel logistic regression has no cross moments.
+    Beside them, as the series `PREPARATION`, stand those of the pivoted factors. Parameters are
+    those of `losses`.
     """
     placed = _placed(timed(scores))
     before = _curves(placed.assign(series=PREPARATION), PREPARED)

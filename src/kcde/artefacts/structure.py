@@ -1,4 +1,4 @@
-"""jdl sections 4.3 and 5, a figure of ours: what the tightening (33) leaves, and whom it suits.
+"""jdl sections 4.3 and 5, a figure of ours: where 1 + h < 0, and where CME can satisfy (33).
 
 It reads both experiments: the pairs of section 5.1 and the days of 5.2.
 """
@@ -42,6 +42,7 @@ DRAW = drawer(
         band=False,
         dashes={f"d={d}": dashes for d, dashes in _DASHES.items()},
         names={f"d={d}": f", $d={d}$" for d in _DASHES},
+        at_edge=True,
     )
 )
 
