@@ -144,6 +144,15 @@ def test_a_sum_of_squares_is_left_alone(rng):
     np.testing.assert_allclose(solved.coefficients, free, atol=1e-5)
 
 
+def test_one_has_expectation_one_even_where_columns_nearly_agree(rng):
+    X, Y = gaussian_pairs(rng, 2000, 3)
+    X[:, 1] = X[:, 0] + 0.1 * X[:, 1]
+    model = JPDL(regularization=1e-10).fit(X, Y)
+    far = X[:50] * 3.0
+    ones = model.conditional_expectation(lambda y: np.ones((len(y), 1)), far)
+    np.testing.assert_allclose(ones, 1.0, rtol=1e-14)
+
+
 @pytest.mark.parametrize("solver", ["clarabel", "clarabel-unreduced"])
 def test_solvers_are_chosen_by_name(rng, solver):
     X, Y = gaussian_pairs(rng, 300, 1)

@@ -21,8 +21,10 @@ def moment_functions(Y):
     return xp.concat([Y, products], axis=1)
 
 
-def mean_of(f: Callable, basis: Basis) -> Projection:
-    """Return averages over the training rows of f and of f × Ψ, in one pass.
+def centred_mean_of(f: Callable, basis: Basis) -> Projection:
+    """Return averages over the training rows of f and of (f - f̄) × Ψ, in one pass.
+
+    The average of Ψ is that of the same pass, so that nothing is left of a constant f.
 
     Parameters
     ----------
@@ -32,6 +34,7 @@ def mean_of(f: Callable, basis: Basis) -> Projection:
         Of the rows.
     """
     xp = array_namespace(basis.points)
+    n = basis.points.shape[0]
     width = check_values(f, basis.points[:1, :]).shape[1]
     total = xp.zeros(width, dtype=basis.points.dtype)
 
@@ -39,10 +42,11 @@ def mean_of(f: Callable, basis: Basis) -> Projection:
         nonlocal total
         found = check_values(f, basis.points[rows, :])
         total = total + xp.sum(found, axis=0)
-        return found
+        return xp.concat([found, xp.ones((found.shape[0], 1), dtype=found.dtype)], axis=1)
 
-    products = basis.mean_products(values, width)
-    return Projection(total / basis.points.shape[0], products.T)
+    products = basis.mean_products(values, width + 1)
+    mean = total / n
+    return Projection(mean, (products[:-1, :] - mean[:, None] * products[-1:, :]).T)
 
 
 def check_values(f: Callable, Y):

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from kcde.arrays import array_namespace
 from kcde.estimators._jdl_base import LowRankConditional, Summary
 from kcde.estimators._jdl_constraints import Constrained
-from kcde.estimators._jdl_functions import mean_of
+from kcde.estimators._jdl_functions import centred_mean_of
 
 
 class JointDistribution(LowRankConditional):
@@ -41,11 +41,11 @@ class JointDistribution(LowRankConditional):
         """Minimise Σ curvature H² - 2 linear H under the constraints."""
 
     def project(self, f):
-        """Return averages over the training rows of f and of f × Ψ_Y; n m_Y (d + q) time.
+        """Return averages over the training rows of f and of (f - f̄) × Ψ_Y; n m_Y (d + q) time.
 
         Without a stored factor n m_Y² beside, for Ψ_Y anew.
         """
-        return mean_of(f, self._check_fitted().basis_y_)
+        return centred_mean_of(f, self._check_fitted().basis_y_)
 
     def expectation(self, projection, features):
         """Return E[f(Y)|x] = (f̄ + fᵀΨ_Y H ψ(x)/n)/(1 + ȳᵀ H ψ(x)), shape (n, q): (5).
@@ -56,8 +56,7 @@ class JointDistribution(LowRankConditional):
         """
         xp = array_namespace(features)
         of_one = self.basis_y_.mean[:, None]
-        centred = projection.coefficients - of_one * projection.mean
-        moments = features @ (self.coef_.T @ xp.concat([centred, of_one], axis=1))
+        moments = features @ (self.coef_.T @ xp.concat([projection.coefficients, of_one], axis=1))
         return projection.mean + moments[:, :-1] / (1.0 + moments[:, -1:])
 
     def density_ratio(self, X, Y):
