@@ -293,3 +293,8 @@ def test_numbers_of_points_are_short(n, text):
 
 def test_every_rule_has_a_published_metric():
     assert set(verdicts.RULES) == set(published.values()["metric"])
+
+
+def test_a_bar_in_a_cell_does_not_end_it():
+    table = markdown.pipe_table(["claim", "reason"], [["J5", "|E[1|x] - 1| is small"]])
+    assert table.splitlines()[-1] == r"| J5 | \|E[1\|x] - 1\| is small |"

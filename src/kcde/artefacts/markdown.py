@@ -63,7 +63,9 @@ def pipe_table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int =
     """
     rule = [":---" if k < left else "---:" for k in range(len(header))]
     lines = [header, rule, *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+    # A bar in a cell, as of |x|, would end it.
+    cells = [[str(cell).replace("|", r"\|") for cell in line] for line in lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in cells)
 
 
 def count_of(numbers: Iterable[int], noun: str) -> str:

@@ -177,7 +177,8 @@ def worse_in_higher_dimensions(scores: pd.DataFrame) -> Decision:
 
 _MEANING = (
     "ratios of losses, geometric means over n and matrices, with the p-value of the paired t-test "
-    "of their logarithms averaged over n (* differs at that n)"
+    "of their logarithms averaged over n (* differs at that n); how they depend on the law of the "
+    "correlations, which the paper does not state, is in benchmarks/correlation_law.csv"
 )
 
 
