@@ -205,6 +205,8 @@ def test_clarabel_that_ends_short_of_its_tolerance_is_said(rng, monkeypatch):
     [
         ({"degree": 0}, "degree must be a whole number, at least 1; got 0"),
         ({"degree": 2.5}, "degree must be a whole number"),
+        ({"degree": "4"}, "degree must be a whole number, at least 1; got '4'"),
+        ({"regularization": "1"}, "regularization must be a positive number; got '1'"),
         ({"degree": 3, "constrained": True}, "even degree; got degree 3"),
         ({"regularization": np.inf}, "regularization must be a positive number"),
         ({"constrained": "pointwise"}, "constrained must be False or True"),

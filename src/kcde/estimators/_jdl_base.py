@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
+from numbers import Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -65,7 +66,7 @@ def check_training_rows(X, Y):
 
 def check_positive(name: str, value) -> None:
     """Raise `ValueError` naming the hyper-parameter unless it is a positive finite number."""
-    if not (np.isscalar(value) and 0 < value < np.inf):
+    if not (isinstance(value, Real) and 0 < value < np.inf):
         raise ValueError(f"{name} must be a positive number; got {value!r}")
 
 

@@ -1,5 +1,7 @@
 """Joint distribution learning with polynomials (jdl, section 4.5)."""
 
+from numbers import Integral
+
 from kcde.estimators._jdl_base import check_positive
 from kcde.estimators._jdl_basis import PolynomialBasis
 from kcde.estimators._jdl_joint import JointDistribution
@@ -62,7 +64,7 @@ class JPDL(JointDistribution):
 
     def _check_parameters(self):
         check_positive("regularization", self.regularization)
-        if self.degree != int(self.degree) or self.degree < 1:
+        if not isinstance(self.degree, Integral) or self.degree < 1:
             raise ValueError(f"degree must be a whole number, at least 1; got {self.degree!r}")
         if self.constrained not in (False, True):
             raise ValueError(f"constrained must be False or True; got {self.constrained!r}")

@@ -221,7 +221,9 @@ def check_together(jobs: Sequence, outs: Sequence) -> None:
         If there is no job, a name stands twice, or the jobs differ in anything else.
     """
     if not jobs or len(outs) != len(jobs):
-        raise ValueError(f"give jobs and as many files; got {len(jobs)} and {len(outs)}")
+        raise ValueError(
+            f"name a file (--out) for each method (--method); got {len(outs)} for {len(jobs)}"
+        )
     for what, names in (("method", [job.method for job in jobs]), ("file", list(map(str, outs)))):
         if len(set(names)) < len(names):
             raise ValueError(f"name each {what} once; got {', '.join(names)}")
