@@ -113,3 +113,19 @@ def epsilon_kde_density(x, y, X, Y, radius, bandwidth, min_neighbours):
         near = list(np.argsort(distance)[:min_neighbours])
     values = [kernel(y, Y[i], np.full(len(y), bandwidth)) for i in near]
     return np.mean(values) / (bandwidth * np.sqrt(2 * np.pi)) ** len(y)
+
+
+def gaussian_density(y, z, sigma):
+    """N(y; z, diag σ²)."""
+    return kernel(y, z, sigma) / np.prod(np.sqrt(2 * np.pi) * np.asarray(sigma))
+
+
+def cdo_weights(x, X, Y, Z, k, sigma_y, alpha, shift):
+    """β of cdo, supplement A.2, with all rows of X and c = `shift`, before division by its sum."""
+    n, m = len(X), len(Z)
+    K = np.array([[k(a, b) for b in X] for a in X])
+    L = np.array([[gaussian_density(a, b, sigma_y) for b in Z] for a in Z])
+    L_ZY = np.array([[gaussian_density(z, y, sigma_y) for y in Y] for z in Z])
+    similar = np.array([k(a, x) for a in X])
+    inverse = np.linalg.inv(L + shift * np.eye(m))
+    return inverse @ inverse @ L_ZY @ np.linalg.solve(K + n * alpha * np.eye(n), similar)

@@ -13,6 +13,7 @@ from array_api_compat import array_namespace, is_cupy_array, is_numpy_array
 
 __all__ = [
     "BACKENDS",
+    "add_to_diagonal",
     "array_namespace",
     "asarray",
     "cholesky",
@@ -22,6 +23,7 @@ __all__ = [
     "resolve_backend",
     "row_blocks",
     "solve_triangular",
+    "sum_runs",
     "take_columns",
     "take_rows",
     "to_numpy",
@@ -96,7 +98,7 @@ def device_description(backend: str) -> str:
     return cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode()
 
 
-def cholesky(matrix, shift: float = 0.0):
+def cholesky(matrix, shift: float = 0.0, *, overwrite: bool = False):
     """Return the lower Cholesky factor of A + shift I, or None where rounding leaves none.
 
     On numpy, LAPACK works in one copy of the matrix; nothing else of its size is formed.
@@ -107,11 +109,17 @@ def cholesky(matrix, shift: float = 0.0):
         A, shape (n, n); only its lower triangle counts.
     shift
         Added to the diagonal.
+    overwrite
+        Whether a numpy matrix in C order may be lost, which then has to be symmetric in full:
+        LAPACK works in its lower triangle and leaves A above the diagonal, from where A is put
+        back where the factorisation fails.
 
     Returns
     -------
-    shape (n, n), zero above the diagonal, or None
+    shape (n, n), zero above the diagonal unless overwritten, or None
     """
+    if overwrite and is_numpy_array(matrix) and matrix.flags.c_contiguous:
+        return _cholesky_in_place(matrix, shift)
     if is_numpy_array(matrix):
         copy = np.array(matrix, order="C")
         copy.flat[:: len(copy) + 1] += shift
@@ -125,6 +133,19 @@ def cholesky(matrix, shift: float = 0.0):
         return None
     # cupy reports failure by NaN instead of an exception.
     return lower if np.isfinite(to_numpy(xp.sum(lower))) else None
+
+
+def _cholesky_in_place(matrix: np.ndarray, shift: float) -> np.ndarray | None:
+    diagonal = matrix.diagonal().copy()
+    matrix.flat[:: len(matrix) + 1] += shift
+    # LAPACK leaves the other triangle alone unless told to clean it.
+    _, info = scipy.linalg.lapack.dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
+    if info == 0 and np.isfinite(matrix[-1, -1]):
+        return matrix
+    matrix.flat[:: len(matrix) + 1] = diagonal
+    for i in range(1, len(matrix)):
+        matrix[i, :i] = matrix[:i, i]
+    return None
 
 
 def solve_triangular(lower, b, *, transpose: bool = False):
@@ -175,6 +196,23 @@ def row_blocks(n: int, row_size: int, *, cached: bool = False) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
+def sum_runs(values, starts: np.ndarray):
+    """Return sums of consecutive rows, shape (s, m).
+
+    Parameters
+    ----------
+    values
+        Shape (n, m).
+    starts
+        Where each run begins, numpy integers, shape (s,), the first 0, increasing.
+    """
+    if is_numpy_array(values):
+        return np.add.reduceat(values, starts, axis=0)
+    xp = array_namespace(values)
+    run = np.searchsorted(starts, np.arange(values.shape[0]), side="right") - 1
+    return xp.asarray((np.arange(len(starts))[:, None] == run) * 1.0) @ values
+
+
 def take_rows(array, rows: np.ndarray):
     """Return `array[rows]` for a numpy integer index, in any namespace."""
     xp = array_namespace(array)
@@ -185,6 +223,13 @@ def take_columns(array, columns: np.ndarray):
     """Return `array[:, columns]` for a numpy integer index, in any namespace."""
     xp = array_namespace(array)
     return xp.take(array, xp.asarray(columns), axis=1)
+
+
+def add_to_diagonal(matrix, values):
+    """Return A + diag(values), in A's own memory; `values` has shape (n,)."""
+    xp = array_namespace(matrix)
+    xp.reshape(matrix, (-1,), copy=False)[:: matrix.shape[0] + 1] += values
+    return matrix
 
 
 def exp_of_negative(exponents):

@@ -55,6 +55,12 @@ def test_take_rows(xp, host):
     )
 
 
+def test_add_to_diagonal(xp, host, rng):
+    A = rng.standard_normal((3, 3))
+    found = arrays.add_to_diagonal(xp.asarray(A.copy()), xp.asarray(np.array([1.0, 2.0, 3.0])))
+    np.testing.assert_array_equal(host(found), A + np.diag([1.0, 2.0, 3.0]))
+
+
 def test_row_blocks_cover_all_rows_once():
     blocks = arrays.row_blocks(10, arrays._BLOCK // 4)
     assert [(block.start, block.stop) for block in blocks] == [(0, 4), (4, 8), (8, 10)]
@@ -80,3 +86,24 @@ def test_largest_rows_and_the_largest_of_the_others(xp, count):
     assert values[rows].min() >= max(others, default=-np.inf)
     assert rest == max(others, default=-np.inf)
     assert 1 in rows
+
+
+def test_sums_of_runs(xp, host, rng):
+    values = rng.standard_normal((7, 3))
+    expected = [values[:2].sum(axis=0), values[2:3].sum(axis=0), values[3:].sum(axis=0)]
+    found = arrays.sum_runs(xp.asarray(values), np.array([0, 2, 3]))
+    np.testing.assert_allclose(host(found), expected, rtol=1e-12)
+
+
+def test_factors_in_place_take_no_copy_and_put_the_matrix_back(rng):
+    root = rng.standard_normal((40, 40))
+    matrix = root @ root.T
+    expected = arrays.cholesky(matrix, 0.5)
+    copy = matrix.copy()
+    lower = arrays.cholesky(copy, 0.5, overwrite=True)
+    assert lower is copy
+    np.testing.assert_array_equal(np.tril(lower), expected)
+    indefinite = matrix - 3.0 * np.eye(40)
+    kept = indefinite.copy()
+    assert arrays.cholesky(kept, overwrite=True) is None
+    np.testing.assert_array_equal(kept, indefinite)

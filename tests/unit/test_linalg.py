@@ -3,7 +3,8 @@ import logging
 import numpy as np
 import pytest
 
-from kcde.linalg import solve_positive_definite, symmetric_spectrum
+from kcde.arrays import cholesky
+from kcde.linalg import factor_positive_definite, solve_positive_definite, symmetric_spectrum
 
 
 def test_solution_satisfies_the_system(xp, host, rng):
@@ -47,3 +48,32 @@ def test_spectrum_reconstructs_and_is_not_negative(xp, host, rng):
 def test_spectrum_of_an_indefinite_matrix_is_refused(xp):
     with pytest.raises(np.linalg.LinAlgError, match="not positive semi-definite"):
         symmetric_spectrum(xp.asarray(np.diag([1.0, -0.5])))
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+def test_factor_may_take_the_memory_of_the_matrix(xp, host, rng, shift):
+    A = rng.standard_normal((6, 6))
+    A = A @ A.T
+    matrix = xp.asarray(A.copy())
+    factor = factor_positive_definite(matrix, shift=shift, overwrite=True)
+    lower = np.tril(host(factor.lower))
+    np.testing.assert_allclose(lower @ lower.T, A + shift * np.eye(6), atol=1e-10)
+    if xp is np:
+        assert factor.lower is matrix
+    b = rng.standard_normal((6, 2))
+    found = host(factor.solve(xp.asarray(b)))
+    np.testing.assert_allclose((A + shift * np.eye(6)) @ found, b, atol=1e-8)
+
+
+def test_where_there_is_no_factor_the_matrix_is_as_it_was(rng):
+    A = rng.standard_normal((6, 4))
+    A = A @ A.T - 0.1 * np.eye(6)
+    matrix = A.copy()
+    assert cholesky(matrix, 0.05, overwrite=True) is None
+    np.testing.assert_array_equal(matrix, A)
+    # So that jitter is added to what it was.
+    singular = np.ones((4, 4))
+    found = factor_positive_definite(singular, overwrite=True)
+    assert found.jitter > 0
+    lower = np.tril(found.lower)
+    np.testing.assert_allclose(lower @ lower.T, np.ones((4, 4)), atol=1e-7)

@@ -70,7 +70,7 @@ def test_an_edit_of_the_kernels_changes_those_who_import_them(copy):
         for name in CLASSES
         if "kcde.kernels" in provenance.closure(provenance.estimator_module(name), root=plain)
     }
-    edited = copy("kernels.py", lambda text: text + "\nADDED = 1\n")
+    edited = copy("kernels/gaussian.py", lambda text: text + "\nADDED = 1\n")
     assert "KCEF" in users
     assert changed(job_digests(plain), job_digests(edited)) >= users
 

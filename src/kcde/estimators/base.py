@@ -147,6 +147,16 @@ class ConditionalDensity(BaseEstimator, ABC):
     def log_density_at(self, Y) -> Callable:
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
 
+    def density_at(self, Y) -> Callable:
+        """Return a function X (n, d_x) -> p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+        log_at = self.log_density_at(Y)
+
+        def at(X):
+            log_density = log_at(X)
+            return array_namespace(log_density).exp(log_density)
+
+        return at
+
     def score(self, X, Y) -> float:
         """Return the mean log density of the pairs, nats."""
         log_density = self.log_density(X, Y)
@@ -182,7 +192,7 @@ class ConditionalDensity(BaseEstimator, ABC):
             nodes = proposal.sample(_IMPORTANCE_SAMPLES, rng_of("expectation"))
             weights = np.exp(-proposal.log_density(nodes)) / _IMPORTANCE_SAMPLES
         Y = xp.asarray(nodes)
-        return xp.exp(self.log_density_at(Y)(X)) * xp.asarray(weights) @ f(Y)
+        return self.density_at(Y)(X) * xp.asarray(weights) @ f(Y)
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw from p(y|x).

@@ -4,10 +4,16 @@ from math import exp, sqrt
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators.mixture import GaussianMixture, log_bump, log_volume
+from kcde.arrays import array_namespace, solve_triangular, take_rows, to_numpy
+from kcde.estimators._signed_mixture import SignedMixture, divided_by_sums
+from kcde.estimators.mixture import log_bump, log_volume
 from kcde.kernels import as_bandwidths
-from kcde.linalg import solve_positive_definite
+from kcde.linalg import (
+    factor_positive_definite,
+    nonnegative_least_squares,
+    solve_positive_definite,
+    symmetric_spectrum,
+)
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 from kcde.selection import best_index, complement, kfold, log_grid
@@ -16,7 +22,7 @@ BANDWIDTHS = log_grid(10**-1.5, 10**1.5, 20)
 REGULARIZATIONS = log_grid(1e-3, 10.0, 20)
 
 
-class LSCDE(GaussianMixture):
+class LSCDE(SignedMixture):
     """p(y|x) ∝ Σ_l α_l φ_l(x, y), α = max(0, (H + λI)⁻¹ h), normalised over y.
 
     φ_l(x, y) = exp(-|x - u_l|²/2σ_x²) exp(-|y - v_l|²/2σ_y²) with centres (u_l, v_l) drawn from
@@ -42,6 +48,12 @@ class LSCDE(GaussianMixture):
         of the authors' code calls the density, p/max(ε, normaliser) + ε, in the selection and
         after it; ε bounds the loss of a point by -log ε, and where no centre is near x it does
         not integrate to 1. Its ε is 2.2e-16, the spacing of doubles at 1.
+    weights
+        "clipped": α as above. Without clipping, and what cdo (supplement B) proposes instead:
+        "signed", (H + λI)⁻¹h, where `log_density` is -inf where the estimate is not positive;
+        "constrained", the minimiser of ½αᵀ(H + λI)α - hᵀα under α ≥ 0; "projected", the α ≥ 0 whose
+        mixture is nearest to the signed one in L2, averaged over the training x. The selection
+        is always that of the clipped weights.
     folds
         Of the cross-validation.
     random_state
@@ -50,7 +62,7 @@ class LSCDE(GaussianMixture):
     Attributes
     ----------
     weights_
-        α, shape (b,), not negative.
+        α, shape (b,), not negative unless signed.
     centres_x_, centres_y_
         Shapes (b, d_x), (b, d_y).
     jitter_
@@ -68,6 +80,7 @@ class LSCDE(GaussianMixture):
         n_centres=100,
         selection="likelihood",
         density_floor=None,
+        weights="clipped",
         folds=5,
         random_state=0,
     ):
@@ -77,6 +90,7 @@ class LSCDE(GaussianMixture):
         self.n_centres = n_centres
         self.selection = selection
         self.density_floor = density_floor
+        self.weights = weights
         self.folds = folds
         self.random_state = random_state
 
@@ -93,10 +107,8 @@ class LSCDE(GaussianMixture):
             self._select(X, Y, rng)
         basis = self._basis(X, Y)
         H, h = basis.moments(np.arange(Y.shape[0]))
-        xp = array_namespace(Y)
-        alpha, self.jitter_ = solve_positive_definite(H, h, shift=self.regularization_)
-        self.weights_ = xp.clip(alpha, min=0.0)
-        if not bool(xp.any(self.weights_ > 0)):
+        self.weights_, self.jitter_ = _SOLVERS[self.weights](H, h, self.regularization_)
+        if not bool(array_namespace(Y).any(self.weights_ > 0)):
             raise np.linalg.LinAlgError(
                 "every weight of the least-squares solution is negative, so that clipping leaves "
                 "no density; raise the regularization or the bandwidth"
@@ -113,9 +125,15 @@ class LSCDE(GaussianMixture):
                 raise ValueError(f"{name} must be a positive number or None; got {value!r}")
         if self.n_centres < 1:
             raise ValueError(f"n_centres must be at least 1; got {self.n_centres}")
-        if self.selection not in _CRITERIA:
+        for name, choices in (("selection", _CRITERIA), ("weights", _SOLVERS)):
+            if getattr(self, name) not in choices:
+                raise ValueError(
+                    f"{name} must be one of {sorted(choices)}; got {getattr(self, name)!r}"
+                )
+        if self.weights == "signed" and self.density_floor is not None:
             raise ValueError(
-                f"selection must be one of {sorted(_CRITERIA)}; got {self.selection!r}"
+                "density_floor is for weights that are not negative; set it to None with "
+                'weights="signed"'
             )
 
     def _set_bandwidths(self, sigma: float):
@@ -178,6 +196,13 @@ class LSCDE(GaussianMixture):
         nothing = xp.full_like(safe, -xp.inf)
         log_terms = log_phi + xp.where(positive, xp.log(safe), nothing)
         return log_terms - logsumexp(log_terms, axis=1)[:, None]
+
+    def _signed_weights(self, X):
+        xp = array_namespace(X)
+        log_phi = log_bump(X, self.centres_x_, self.bandwidth_x_)
+        # Far from all centres every φ underflows; their ratios do not.
+        phi = xp.exp(log_phi - xp.max(log_phi, axis=1, keepdims=True))
+        return divided_by_sums(phi * self.weights_, "raise regularization or bandwidth_x")
 
 
 class _Basis:
@@ -253,5 +278,39 @@ def _negative_squared_error(basis: _Basis, alpha, held_out, floor) -> np.ndarray
     H, h = basis.moments(held_out)
     return -len(held_out) * to_numpy(0.5 * xp.sum(alpha * (H @ alpha), axis=0) - h @ alpha)
 
+
+def _signed(H, h, regularization):
+    return tuple(solve_positive_definite(H, h, shift=regularization))
+
+
+def _clipped(H, h, regularization):
+    alpha, jitter = _signed(H, h, regularization)
+    return array_namespace(alpha).clip(alpha, min=0.0), jitter
+
+
+def _constrained(H, h, regularization):
+    """Return argmin ½αᵀ(H + λI)α - hᵀα over α ≥ 0: with LLᵀ = H + λI, of |Lᵀα - L⁻¹h|."""
+    factor = factor_positive_definite(H, shift=regularization)
+    lower = to_numpy(factor.lower)
+    target = to_numpy(solve_triangular(factor.lower, h))
+    alpha = nonnegative_least_squares(lower.T, target[None, :])[0]
+    return array_namespace(H).asarray(alpha), factor.jitter
+
+
+def _projected(H, h, regularization):
+    """Return argmin (γ - α)ᵀH(γ - α) over γ ≥ 0 for the signed α."""
+    alpha, jitter = _signed(H, h, regularization)
+    values, vectors = symmetric_spectrum(H)
+    root = to_numpy(values)[:, None] ** 0.5 * to_numpy(vectors).T
+    gamma = nonnegative_least_squares(root, (root @ to_numpy(alpha))[None, :])[0]
+    return array_namespace(H).asarray(gamma), jitter
+
+
+_SOLVERS = {
+    "clipped": _clipped,
+    "signed": _signed,
+    "constrained": _constrained,
+    "projected": _projected,
+}
 
 _CRITERIA = {"likelihood": _log_likelihood, "squared-error": _negative_squared_error}

@@ -31,6 +31,34 @@ class GaussianMixture(ConditionalDensity):
     def _log_weights(self, X):
         """Return log w_l(x), shape (n, m); -inf where a component takes no part."""
 
+    def weights_at(self, X):
+        """Return w_l(x), shape (n, m), whose rows sum to one, for X (n, d_x)."""
+        log_weights = self._log_weights(self._check_features(X))
+        return array_namespace(log_weights).exp(log_weights)
+
+    def mean(self, X):
+        """Return E[Y|x] = Σ_l w_l(x) v_l, shape (n, d_y), for X (n, d_x)."""
+        return self.moments(X)[0]
+
+    def variance(self, X):
+        """Return the variance of each y given x, shape (n, d_y), for X (n, d_x).
+
+        Σ_l w_l (v_l - m)² + σ² with the mean m (cdo, A.2.1, is this formula).
+        """
+        return self.moments(X)[1]
+
+    def moments(self, X) -> tuple:
+        """Return `mean` and `variance` for the cost of one, shape (n, d_y) each."""
+        X = self._check_features(X)
+        xp = array_namespace(X)
+        centre = xp.mean(self._centres, axis=0)
+        shifted = self._centres - centre
+        both = xp.concat([shifted, shifted**2], axis=1)
+        blocks = row_blocks(X.shape[0], shifted.shape[0])
+        sums = xp.concat([self.weights_at(X[rows, :]) @ both for rows in blocks])
+        first, second = sums[:, : self.n_outputs_], sums[:, self.n_outputs_ :]
+        return first + centre, second - first**2 + xp.asarray(self._sigma**2)
+
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
         X, Y = self._check_pair(X, Y)

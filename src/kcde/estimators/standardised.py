@@ -132,6 +132,24 @@ class Standardised(BaseEstimator):
             lambda Y: f(self._restore(Y)), self.transform_x(X)
         )
 
+    def mean(self, X):
+        """Return E[Y|x] in original units, shape (n, d_y), where the estimator inside has it."""
+        return self._restore(self.estimator_.mean(self.transform_x(X)))
+
+    def variance(self, X):
+        """Return the variance of each y given x in original units squared, shape (n, d_y)."""
+        variance = self.estimator_.variance(self.transform_x(X))
+        return variance * array_namespace(variance).asarray(self.std_y_**2)
+
+    def density_at(self, Y) -> Callable:
+        """Return a function X -> p(Y|X) in original units, shape (n, q); signed where it is."""
+        at = self.estimator_.density_at(self.transform_y(Y))
+        return lambda X: at(self.transform_x(X)) * float(np.exp(-self.log_scale_))
+
+    def nonpositive_share(self, X, Y) -> float:
+        """Return the share of the pairs where the estimate inside, if signed, is not positive."""
+        return self.estimator_.nonpositive_share(self.transform_x(X), self.transform_y(Y))
+
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw y in original units, shape (n, n_samples, d_y)."""
         return self._restore(self.estimator_.sample(self.transform_x(X), n_samples, rng))

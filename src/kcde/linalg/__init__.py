@@ -1,4 +1,4 @@
-"""Dense linear algebra: positive-definite solves, spectra, pivoted Cholesky."""
+"""Dense linear algebra: positive-definite solves, spectra, pivoted Cholesky, γ ≥ 0."""
 
 from kcde.linalg.definite import (
     JITTERS,
@@ -8,6 +8,7 @@ from kcde.linalg.definite import (
     solve_positive_definite,
     symmetric_spectrum,
 )
+from kcde.linalg.nonnegative import nonnegative_least_squares
 from kcde.linalg.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "PivotedCholesky",
     "Solution",
     "factor_positive_definite",
+    "nonnegative_least_squares",
     "pivoted_cholesky",
     "solve_positive_definite",
     "symmetric_spectrum",

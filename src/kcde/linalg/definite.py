@@ -30,7 +30,7 @@ class Factor(NamedTuple):
         return solve_triangular(self.lower, solve_triangular(self.lower, b), transpose=True)
 
 
-def factor_positive_definite(matrix, *, shift: float = 0.0) -> Factor:
+def factor_positive_definite(matrix, *, shift: float = 0.0, overwrite: bool = False) -> Factor:
     """Return the Cholesky factor of A + shift I, with a reported jitter if need be.
 
     Where rounding makes the matrix numerically indefinite, growing multiples of its mean
@@ -43,6 +43,9 @@ def factor_positive_definite(matrix, *, shift: float = 0.0) -> Factor:
         A, shape (n, n), symmetric positive semi-definite; only its lower triangle counts.
     shift
         Added to the diagonal; not negative.
+    overwrite
+        Whether the matrix may be lost; it then has to be symmetric in full, and numpy's is
+        factorised in place, without a copy.
 
     Returns
     -------
@@ -61,7 +64,7 @@ def factor_positive_definite(matrix, *, shift: float = 0.0) -> Factor:
         )
     scale = float(xp.mean(xp.linalg.diagonal(matrix))) + shift
     for relative in JITTERS:
-        lower = cholesky(matrix, shift + relative * scale)
+        lower = cholesky(matrix, shift + relative * scale, overwrite=overwrite)
         if lower is not None:
             break
     else:

@@ -110,13 +110,20 @@ class GaussianKernel:
         xp = array_namespace(A, B)
         if A.shape[1] == 0:
             return xp.ones((A.shape[0], B.shape[0]), dtype=A.dtype)
+        return xp.exp(self.log(A, B))
+
+    def log(self, A, B):
+        """Return log k, shape (a, b), of points (a, d) and (b, d); it does not underflow."""
+        xp = array_namespace(A, B)
+        if A.shape[1] == 0:
+            return xp.zeros((A.shape[0], B.shape[0]), dtype=A.dtype)
         sigma = self._sigma(A, xp)
         # Centring keeps the subtraction below from cancelling where the data are far from 0.
         centre = xp.mean(B, axis=0)
         A, B = (A - centre) / sigma, (B - centre) / sigma
         a, b = xp.sum(A * A, axis=1), xp.sum(B * B, axis=1)
         squared = a[:, None] + b[None, :] - 2.0 * (A @ B.T)
-        return xp.exp(-0.5 * xp.clip(squared, min=0.0))
+        return -0.5 * xp.clip(squared, min=0.0)
 
     def diagonal(self, A):
         """Return k(a, a) for each row of A: ones, shape (a,)."""

@@ -1,0 +1,307 @@
+"""Conditional density operators (Schuster, Mollenhauer, Klus and Muandet, AISTATS 2020)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.estimators._cdo_inputs import KERNELS, Groups, InputFactor, make_kernel
+from kcde.estimators._cdo_projection import NearestMixture
+from kcde.estimators._cdo_reference import make_reference
+from kcde.estimators._cdo_selection import CRITERIA, Hyperparameters, select
+from kcde.estimators._cdo_spectrum import squared_inverse_of
+from kcde.estimators._signed_mixture import (
+    SignedMixture,
+    check_sums,
+    divided_by_sums,
+    log_of_weights,
+)
+from kcde.estimators.base import check_rows
+from kcde.kernels import as_bandwidths
+from kcde.seeding import rng_of
+from kcde.selection import subsample
+
+WEIGHTS = ("clipped", "signed", "projected")
+SCALINGS = ("corrected", "published")
+
+_REMEDY = "raise regularization or output_regularization, or keep to x near the training rows"
+_AT_ONCE = 1 << 25  # numbers of a matrix of weights
+
+
+class CDO(SignedMixture):
+    """p(y|x) = Σ_i w_i(x) N(y; z_i, diag σ_y²), w ∝ (L + Mα′)⁻² L_ZY (K + Nα)⁻¹ k(X, x).
+
+    Supplement A.2, with its scale corrected: L is the Gram matrix of the reference points z under
+    the normalised Gaussian density l, L_ZY that of reference and training points, K that of the
+    training x. The weights are divided by their sum. Rows of x that repeat are one row with several
+    outputs (A.3.1), (K + Nα diag(1/n_i))⁻¹ on the G distinct rows; a grid in d_y > 1 is worked
+    in the eigenbases of its dimensions (A.3.2).
+
+    Fitting costs G³/3 + N M + Σ M_j³ and one G × G matrix; signed moments G an x and y, anything
+    else of n points G² + N M + M Σ M_j each.
+
+    Parameters
+    ----------
+    bandwidth_x
+        Of the kernel of x, in the units of x: a number, or one per column. None: chosen from
+        multiples of the median distance over √2, a column at a time where columns have periods.
+    bandwidth_y
+        σ_y, standard deviations in the units of y: a number, or one per dimension. None: chosen
+        from one to some grid steps up to the spread of y, in each dimension.
+    regularization
+        α. None: chosen from log-spaced values.
+    output_regularization
+        α′, in the unit of a density of y. None: chosen from log-spaced values.
+    kernel_x
+        "gaussian" or "laplace".
+    periods
+        One per column of x in its units, None for a column without one; None: no periods.
+    reference
+        Points of the grid in every dimension, or one number per dimension. None: 200 for d_y = 1,
+        about 900 in all for more.
+    reference_box
+        (lower, upper) of the grid, numbers or one per dimension of y. None: the range of the
+        training y, widened by a tenth of it on each side.
+    reference_points
+        Instead of a grid, shape (M, d_y).
+    weights
+        "clipped": negative weights set to zero, the others divided by their sum. "signed": as
+        published. "projected": the non-negative mixture nearest in L2, divided by its sum.
+    scaling
+        "corrected": Mα′ as above. "published": α′ as the paper prints it, and signed weights are
+        divided by their sum where it is negative too, which figure 4 needs; with a warning.
+    selection
+        Of what is None: "squared-error", held-out ½∫p̂² - p̂(y|x) of the signed density, or
+        "likelihood", of the clipped one.
+    folds
+        Of the cross-validation.
+    tuning_rows
+        At most so many rows take part in it; None: all.
+    random_state
+        Names the draw of these rows and the shuffle of the folds.
+
+    Attributes
+    ----------
+    bandwidth_x_, bandwidth_y_, regularization_, output_regularization_
+        What was used, given or chosen.
+    reference_
+        z, shape (M, d_y).
+    n_distinct_
+        G.
+    jitter_
+        Added to the diagonal beyond Nα; 0.0 as a rule.
+    """
+
+    def __init__(
+        self,
+        bandwidth_x=None,
+        bandwidth_y=None,
+        regularization=None,
+        output_regularization=None,
+        *,
+        kernel_x="gaussian",
+        periods=None,
+        reference=None,
+        reference_box=None,
+        reference_points=None,
+        weights="clipped",
+        scaling="corrected",
+        selection="squared-error",
+        folds=5,
+        tuning_rows=2000,
+        random_state=0,
+    ):
+        self.bandwidth_x = bandwidth_x
+        self.bandwidth_y = bandwidth_y
+        self.regularization = regularization
+        self.output_regularization = output_regularization
+        self.kernel_x = kernel_x
+        self.periods = periods
+        self.reference = reference
+        self.reference_box = reference_box
+        self.reference_points = reference_points
+        self.weights = weights
+        self.scaling = scaling
+        self.selection = selection
+        self.folds = folds
+        self.tuning_rows = tuning_rows
+        self.random_state = random_state
+
+    def fit_groups(self, X, groups: Sequence) -> "CDO":
+        """Fit to inputs that have several outputs each.
+
+        Parameters
+        ----------
+        X
+            Shape (G, d_x).
+        groups
+            For each row of X its outputs, shape (n_i, d_y), n_i at least 1, all of one d_y.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If there are not as many groups as rows, or one has another shape than the first.
+        """
+        X = check_rows("X", X)
+        if len(groups) != X.shape[0]:
+            raise ValueError(
+                f"X has {X.shape[0]} rows and there are {len(groups)} groups of outputs; give one "
+                "group for every row"
+            )
+        checked = [check_rows(f"groups[{i}]", group) for i, group in enumerate(groups)]
+        for i, group in enumerate(checked):
+            if group.shape[1] != checked[0].shape[1]:
+                raise ValueError(
+                    f"groups[{i}] has shape {tuple(group.shape)} and groups[0] has "
+                    f"{tuple(checked[0].shape)}: all outputs must have the same number of columns"
+                )
+            if not group.shape[0]:
+                raise ValueError(f"groups[{i}] is empty; leave out inputs that have no output")
+        rows = np.repeat(np.arange(len(checked)), [group.shape[0] for group in checked])
+        return self.fit(take_rows(X, rows), array_namespace(X).concat(checked))
+
+    def _fit(self, X, Y):
+        self._check_parameters(X.shape[1], Y.shape[1])
+        self._reference = make_reference(
+            Y, self.reference, self.reference_box, self.reference_points
+        )
+        self.cv_results_ = {}
+        self._groups = Groups(X, Y)
+        self.n_distinct_, self.reference_ = len(self._groups.counts), self._reference.points
+        self._set(self._given if self._given.complete else self._select(X, Y))
+        M = self._reference.size
+        self._shift = self.output_regularization_ * (M if self.scaling == "corrected" else 1)
+        self._squared_inverse = squared_inverse_of(
+            self._reference, self.bandwidth_y_, self._shift
+        ).squared_inverse
+        kernel = make_kernel(self.kernel_x, self.bandwidth_x_, self.periods)
+        self._inputs = InputFactor(kernel, self._groups, Y.shape[0] * self.regularization_)
+        self.jitter_ = self._inputs.jitter
+        self._centres, self._sigma = self.reference_, self.bandwidth_y_
+        if self.weights == "signed":
+            self._learn_moments()
+        elif self.weights == "projected":
+            self._nearest = NearestMixture(self._reference, self.bandwidth_y_)
+
+    def _check_parameters(self, d_x: int, d_y: int):
+        for name, dimension in (("bandwidth_x", d_x), ("bandwidth_y", d_y)):
+            if getattr(self, name) is not None:
+                as_bandwidths(getattr(self, name), dimension, name)
+        for name in ("regularization", "output_regularization"):
+            value = getattr(self, name)
+            if value is not None and not (np.isscalar(value) and 0 < value < np.inf):
+                raise ValueError(f"{name} must be a positive number or None; got {value!r}")
+        choices = {
+            "kernel_x": KERNELS,
+            "weights": WEIGHTS,
+            "scaling": SCALINGS,
+            "selection": tuple(CRITERIA),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}"
+                )
+        if self.tuning_rows is not None and self.tuning_rows < 2:
+            raise ValueError(
+                f"tuning_rows must be at least 2, or None for all; got {self.tuning_rows!r}"
+            )
+        if self.periods is not None:
+            if len(self.periods) != d_x:
+                raise ValueError(
+                    f"periods must have one entry per column of x, {d_x}, None where it has no "
+                    f"period; got {self.periods!r}"
+                )
+            for i, period in enumerate(self.periods):
+                as_bandwidths(1.0 if period is None else period, 1, f"periods[{i}]")
+
+    @property
+    def _given(self) -> Hyperparameters:
+        return Hyperparameters(
+            self.bandwidth_x, self.bandwidth_y, self.regularization, self.output_regularization
+        )
+
+    def _select(self, X, Y) -> Hyperparameters:
+        rng = rng_of("selection", self.random_state)
+        rows = subsample(Y.shape[0], self.tuning_rows, rng)
+        chosen, self.cv_results_ = select(
+            self, take_rows(X, rows), take_rows(Y, rows), self._reference, rng
+        )
+        return chosen
+
+    def _set(self, chosen: Hyperparameters):
+        self.bandwidth_x_ = as_bandwidths(chosen.bandwidth_x, self.n_features_in_, "bandwidth_x")
+        self.bandwidth_y_ = as_bandwidths(chosen.bandwidth_y, self.n_outputs_, "bandwidth_y")
+        self.regularization_ = float(chosen.regularization)
+        self.output_regularization_ = float(chosen.output_regularization)
+
+    def _learn_moments(self):
+        """Learn what turns k(x, ·) into Σβ, Σβz and Σβz² without the weights β."""
+        xp = array_namespace(self.reference_)
+        self._centre = xp.mean(self.reference_, axis=0)
+        z = self.reference_ - self._centre
+        F = xp.concat([xp.ones((z.shape[0], 1), dtype=z.dtype), z, z * z], axis=1)
+        filtered = self._squared_inverse(F.T, self._shift).T
+        products = self._groups.output_products(self._reference, self.bandwidth_y_, filtered)
+        self._moment_coef = self._inputs.solve(products)
+
+    def moments(self, X) -> tuple:
+        """Return `mean` and `variance` for the cost of one, shape (n, d_y) each.
+
+        Raises
+        ------
+        FloatingPointError
+            If the sum of weights is not positive at some x; the message names the remedy.
+        """
+        if self.weights != "signed":
+            return super().moments(X)
+        X = self._check_features(X)
+        xp = array_namespace(X)
+        sums = self._inputs.similarities(X) @ self._moment_coef
+        check_sums(sums[:, :1], _REMEDY, negative=self.scaling == "published")
+        d = self.n_outputs_
+        first, second = sums[:, 1 : d + 1] / sums[:, :1], sums[:, d + 1 :] / sums[:, :1]
+        return first + self._centre, second - first**2 + xp.asarray(self.bandwidth_y_**2)
+
+    def turned_over(self, X):
+        """Return where the sum that signed weights are divided by is negative, booleans (n,).
+
+        There the published formula gives an estimate of the opposite sign.
+
+        Raises
+        ------
+        ValueError
+            If the weights are not signed.
+        """
+        if self.weights != "signed":
+            raise ValueError(f"turned_over is for weights='signed'; they are {self.weights!r}")
+        X = self._check_features(X)
+        return (self._inputs.similarities(X) @ self._moment_coef[:, :1])[:, 0] < 0.0
+
+    def _raw_weights(self, X):
+        """Return β up to a positive factor a row, shape (n, M)."""
+        xp = array_namespace(X)
+        count = max(1, _AT_ONCE // self._reference.size)
+        n = X.shape[0]
+        blocks = [slice(i, min(i + count, n)) for i in range(0, n, count)]
+        return xp.concat([self._block_of_weights(X[rows, :]) for rows in blocks])
+
+    def _block_of_weights(self, X):
+        S = self._inputs.solve(self._inputs.similarities(X).T).T
+        V = self._groups.reference_weights(self._reference, self.bandwidth_y_, S)
+        return self._squared_inverse(V, self._shift)
+
+    def _signed_weights(self, X):
+        negative = self.scaling == "published"
+        return divided_by_sums(self._raw_weights(X), _REMEDY, negative=negative)
+
+    def _log_weights(self, X):
+        weights = self._raw_weights(X)
+        xp = array_namespace(weights)
+        if self.weights == "projected":
+            weights = xp.asarray(self._nearest(to_numpy(weights)))
+        return log_of_weights(divided_by_sums(xp.clip(weights, min=0.0), _REMEDY))
