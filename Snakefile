@@ -14,6 +14,8 @@ include: "workflow/rules/experiments.smk"
 include: "workflow/rules/joint.smk"
 include: "workflow/rules/planar.smk"
 include: "workflow/rules/embeddings.smk"
+include: "workflow/rules/conditional.smk"
+include: "workflow/rules/traffic.smk"
 include: "workflow/rules/artefacts.smk"
 include: "workflow/rules/report.smk"
 

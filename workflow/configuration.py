@@ -16,6 +16,7 @@ from joints import is_grid
 from references import dangling, nearest
 
 SCALES = ("smoke", "laptop", "paper")
+_ACROSS = "across"  # its artefacts lie above the folders of the papers
 _ANSWER_STAYS = ("data_mirror", "backend", "blas_threads")
 _FETCHED_BY = ("file", "sha256")
 _LOADED_BY = ("file", "sha256", "y", "x", "preprocessing", "format")
@@ -116,7 +117,14 @@ def pairs(
         return [(d, m) for d, m in fitted if within(config, d, scale)]
     kinds = {is_grid(dataset) for dataset in datasets}
     made_up = [d for d in config["smoke_datasets"][experiment] if is_grid(d) in kinds]
-    return [(d, m) for d in made_up for m in dict.fromkeys(method for _, method in fitted)]
+    # What is drawn at every scale has everywhere the methods that are fitted on it.
+    drawn = [d for d in made_up if d in have["datasets"]]
+    return [
+        (d, m)
+        for d in made_up
+        for m in dict.fromkeys(method for _, method in fitted)
+        if d not in drawn or d in only.get(m, drawn)
+    ]
 
 
 def artefacts(config: Mapping, papers: Iterable[str]) -> list[tuple[str, str]]:
@@ -133,10 +141,16 @@ def artefacts(config: Mapping, papers: Iterable[str]) -> list[tuple[str, str]]:
     ]
 
 
+def place(paper: str, artefact: str) -> str:
+    """Return where an artefact lies in the folder of the outputs, without suffix."""
+    return artefact if paper == _ACROSS else f"{paper}/{artefact}"
+
+
 def suffixes(artefact: str) -> tuple[str, ...]:
     """Return the kinds of file that an artefact is tracked as."""
     pictures = ("png", "pdf")
-    return ("csv", "md", *pictures) if artefact.startswith("table") else ("csv", *pictures, "md")
+    is_table = artefact.startswith(("table", "all_"))
+    return ("csv", "md", *pictures) if is_table else ("csv", *pictures, "md")
 
 
 def figures_folder(config: Mapping, root: Path, scale: str) -> str:

@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 
+from conditionals import DONUT, FLOWS
 from embeddings import files, sizes, tolerances
 from joints import LARGEST_GRID, is_grid
 
@@ -29,7 +30,8 @@ def r_benchmark(config: Mapping, scale: str, dataset: str, method: str) -> str:
     method
         A key of `methods`.
     """
-    chosen, options = config["methods"][method], _options(config, method, dataset)
+    chosen = config["methods"][method]
+    options = _options(config, method, dataset, more="r_benchmark_options")
     if chosen["estimator"] == _TRAINED:
         options = _training(config, scale) | options
     flags = _estimator(config, method, options)
@@ -153,6 +155,45 @@ def portfolio(config: Mapping, scale: str, dataset: str, methods: Sequence[str])
     return _several(config, dataset, methods, flags | names)
 
 
+def donut(config: Mapping, scale: str, method: str) -> str:
+    """Return flags of `run donut`.
+
+    Parameters
+    ----------
+    config, scale, method
+        As above.
+    """
+    sizes = {name: config["scales"][f"donut_{name}"][scale] for name in ("repetitions", "points")}
+    return _joined(_conditional(config, method, DONUT) | sizes)
+
+
+def terrain(config: Mapping, scale: str, dataset: str, method: str) -> str:
+    """Return flags of `run terrain`; random splits for flows alone.
+
+    Parameters
+    ----------
+    config, scale, dataset, method
+        As above.
+    """
+    flags = _conditional(config, method, dataset)
+    flags["folds"] = config["scales"]["terrain_folds"][scale]
+    if config["methods"][method]["estimator"] in FLOWS:
+        flags["splits"] = config["scales"]["terrain_splits"][scale]
+    return _joined(flags)
+
+
+def traffic(config: Mapping, scale: str, dataset: str, method: str) -> str:
+    """Return flags of `run traffic`.
+
+    Parameters
+    ----------
+    config, scale, dataset, method
+        As above.
+    """
+    splits = config["scales"]["traffic_splits"][scale]
+    return _joined(_conditional(config, method, dataset) | {"splits": splits})
+
+
 def consistency(config: Mapping, scale: str) -> str:
     """Return flags of `run consistency`.
 
@@ -194,6 +235,12 @@ def _embedding(config: Mapping, scale: str, experiment: str, tuning_rows: str) -
     }
 
 
+def _conditional(config: Mapping, method: str, dataset: str) -> dict:
+    """Return the estimator, and whose hyper-parameters it has."""
+    settings = config["methods"][method].get("settings", "chosen")
+    return _estimator(config, method, _options(config, method, dataset)) | {"settings": settings}
+
+
 def _several(config: Mapping, dataset: str, methods: Sequence[str], flags: Mapping) -> str:
     """Return each method with what is its own, and then what all share."""
     each = [
@@ -207,10 +254,10 @@ def _listed(values) -> str:
     return ",".join(f"{value:g}" for value in values)
 
 
-def _options(config: Mapping, method: str, dataset: str, *, whole: bool = False) -> dict:
-    """Return constructor arguments: those of a data set over those of all columns at once."""
+def _options(config: Mapping, method: str, dataset: str, *, more: str = "") -> dict:
+    """Return constructor arguments: those of a data set over more of a key, over all others."""
     chosen = config["methods"][method]
-    options = chosen.get("options", {}) | (chosen.get("joint_options", {}) if whole else {})
+    options = chosen.get("options", {}) | chosen.get(more, {})
     return options | chosen.get("dataset_options", {}).get(dataset, {})
 
 
@@ -235,7 +282,7 @@ def _estimator(config: Mapping, method: str, options: Mapping) -> dict:
 
 def _whole(config: Mapping, method: str, dataset: str) -> dict:
     """Return the estimator of all columns at once."""
-    return _estimator(config, method, _options(config, method, dataset, whole=True))
+    return _estimator(config, method, _options(config, method, dataset, more="joint_options"))
 
 
 def _graph(config: Mapping, method: str) -> dict:

@@ -7,13 +7,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from conditionals import DONUT
 from embeddings import PATTERNS, is_sized
 from joints import EXACT, is_grid
+from traffics import SIMULATED
 
 _NETWORKS = ("NADE",)
 """Estimators whose one model has all columns, so that a joint density needs no graph."""
 
-_WHOLE = ("r_benchmark", "planar", *PATTERNS)
+_WHOLE = ("r_benchmark", "planar", "donut", "terrain", "traffic", *PATTERNS)
 """Experiments in which y is modelled at once, not column by column."""
 
 
@@ -52,6 +54,10 @@ def dangling(config: Mapping, root: Path, known: Iterable[str]) -> Iterable[str]
         for method, datasets in choice.get("only", {}).items():
             yield from _unknown(f"{key}.only", [method], config["methods"], "keys of `methods`")
             yield from data.unknown(f"{key}.only.{method}", datasets, experiment)
+        without = choice.get("optional", ())
+        yield from _unknown(
+            f"{key}.optional", without, choice.get("datasets", ()), "its `datasets`"
+        )
     yield from _dimensions(config["experiments"].get("joint", {}))
     for name in PATTERNS:
         lists = config["experiments"].get(name, {}).get("together", ())
@@ -105,14 +111,19 @@ class _Data(NamedTuple):
             return _unsized(key, names, experiment)
         if experiment == "planar":
             return _unknown(key, names, self.planar, "planar data")
-        if experiment == "r_benchmark":
+        if experiment == "donut":
+            return _unknown(key, names, [DONUT], "points that are drawn")
+        if experiment == "traffic":
+            known = [SIMULATED, *self.catalogue]
+            return _unknown(key, names, known, "simulated traffic, and the catalogue")
+        if experiment in ("r_benchmark", "terrain"):
             return _unknown(key, names, self.catalogue, "the catalogue")
         tables = [
             name for name in names if not is_grid(name) and (experiment or not is_sized(name))
         ]
         if experiment:
             return _unknown(key, tables, self.catalogue, "grid-<n>, and the catalogue")
-        everywhere = [*self.planar, *self.catalogue]
+        everywhere = [*self.planar, DONUT, SIMULATED, *self.catalogue]
         return _unknown(key, tables, everywhere, "grid-<n>, planar data, and the catalogue")
 
 

@@ -367,13 +367,15 @@ def tour(tmp_path, monkeypatch):
 
 def test_fetch_from_the_mirror_of_the_environment(tour, tmp_path, capsys):
     assert run("fetch", "all", *tour) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert len(capsys.readouterr().out.splitlines()) == 7
     assert files(tmp_path / "data") == [
         "smoke/smoke-joint.csv",
         "smoke/smoke-linear.rda",
         "smoke/smoke-mixed.rda",
         "smoke/smoke-portfolios.rda",
         "smoke/smoke-risk-free.zip",
+        "smoke/smoke-terrain.mat",
+        "smoke/smoke-traffic.csv",
     ]
 
 

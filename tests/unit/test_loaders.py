@@ -188,6 +188,8 @@ def test_smoke_data_have_the_same_bytes_on_every_run(tmp_path, monkeypatch):
         "smoke/smoke-mixed.rda",
         "smoke/smoke-portfolios.rda",
         "smoke/smoke-risk-free.zip",
+        "smoke/smoke-terrain.mat",
+        "smoke/smoke-traffic.csv",
     ]
     for file in files:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()

@@ -75,3 +75,24 @@ def test_wrong_shapes_are_refused(test):
         test(np.zeros(3), np.zeros(4))
     with pytest.raises(ValueError, match="one value a split"):
         test(np.zeros((2, 2)), np.zeros((2, 2)))
+
+
+def test_shared_training_rows_make_the_t_test_wider(splits):
+    first, second = splits
+    overlap = 1 / 9
+    gap = first - second
+    t = gap.mean() / np.sqrt((1 / 20 + overlap) * gap.var(ddof=1))
+    found = paired_t_test(first, second, overlap)
+    assert found.p_value == pytest.approx(2 * stats.t.sf(abs(t), 19))
+    assert found.p_value > paired_t_test(first, second).p_value
+    assert found.sign == -1
+    # Towards none, it is the plain test.
+    assert paired_t_test(first, second, 1e-12).p_value == pytest.approx(
+        paired_t_test(first, second).p_value
+    )
+
+
+@pytest.mark.parametrize("overlap", [-0.1, np.nan, np.inf])
+def test_an_impossible_overlap_is_refused(overlap):
+    with pytest.raises(ValueError, match="overlap must be test rows over training rows"):
+        paired_t_test(np.ones(3), np.zeros(3), overlap)

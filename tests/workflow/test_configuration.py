@@ -12,11 +12,12 @@ import joints
 import numpy as np
 import pytest
 import references
+import traffics
 import yaml
 
 from kcde import published
 from kcde.artefacts import registry
-from kcde.datasets import fama_french, gaussian, planar, synthetic
+from kcde.datasets import fama_french, gaussian, planar, synthetic, traffic
 from kcde.estimators import DDE, estimator_class
 from kcde.experiments import low_rank, moments, scores
 from kcde.experiments.problems import open_problem
@@ -171,6 +172,22 @@ def test_the_default_is_right(config):
             {"experiments": {"portfolio": {"files": {"risk_free": "libor"}}}},
             ["`experiments.portfolio.files` names 'libor'", "the catalogue"],
         ),
+        (
+            {"experiments": {"traffic": {"datasets": ["pems"], "optional": ["pems"]}}},
+            ["`experiments.traffic.datasets` names 'pems'", "simulated traffic, and the catalogue"],
+        ),
+        (
+            {"experiments": {"traffic": {"optional": ["geyser"]}}},
+            ["`experiments.traffic.optional` names 'geyser'", "its `datasets`"],
+        ),
+        (
+            {"experiments": {"traffic": {"methods": ["KCEF-F"]}}},
+            ["`experiments.traffic.methods` names 'KCEF-F'", "has a `graph`"],
+        ),
+        (
+            {"experiments": {"joint": {"optional": ["red-wine"]}}},
+            ["unknown key `experiments.joint.optional`", "nodes_per_job"],
+        ),
         ({"experiments": {"grid": {}}}, ["unknown key `experiments.grid`", "failure_case"]),
         (
             {"artefacts": {"dde": {"table2": {"experiment": "r-benchmark"}}}},
@@ -217,8 +234,9 @@ def test_the_configuration_matches_the_papers(config):
             assert (
                 tuple(f".{suffix}" for suffix in configuration.suffixes(name)) == artefact.suffixes
             )
+            assert configuration.place(paper, name) == artefact.place
             rows = values[(values["paper"] == paper) & (values["artefact"] == name)]
-            if not len(rows):  # a figure, of which no number is printed
+            if not len(rows):  # a figure, of which no number is printed, or one of no paper
                 continue
             # Those of the authors' code stand behind those of the text, under its names.
             shown = [name for name in wanted["datasets"] if not name.endswith("-code")]
@@ -269,7 +287,10 @@ def test_an_artefact_may_show_a_second_experiment(config):
 
 
 def test_a_method_under_only_is_fitted_on_those_data_sets_alone(config):
-    r_benchmark = configuration.pairs(config, "r_benchmark", "laptop")
+    known = config["methods"]["DDE"]["dataset_options"]
+    tuned = [name for name in config["experiments"]["r_benchmark"]["datasets"] if name in known]
+    less = merged(config, {"experiments": {"r_benchmark": {"only": {"DDE": tuned}}}})
+    r_benchmark = configuration.pairs(less, "r_benchmark", "laptop")
     of_dde = [dataset for dataset, method in r_benchmark if method == "DDE"]
     assert set(of_dde) == set(config["artefacts"]["dde"]["table2"]["datasets"])
     assert len(of_dde) == 16
@@ -280,8 +301,53 @@ def test_a_method_under_only_is_fitted_on_those_data_sets_alone(config):
     assert {"DDE", "KEF"} <= {method for _, dataset, method in shown if dataset == "ring"}
     assert {method for _, dataset, method in shown if dataset == "ring-code"} == {"DDE"}
     # What stands for all data sets at the small scale stands for these as well.
-    smoke = configuration.pairs(config, "r_benchmark", "smoke")
+    smoke = configuration.pairs(less, "r_benchmark", "smoke")
     assert {m for _, m in smoke} == set(config["experiments"]["r_benchmark"]["methods"])
+
+
+def test_the_cross_table_shows_every_density_on_every_set(config):
+    """Of LSCDE the one without a floor: with it, it is no density."""
+    shown = configuration.selected(config, "across", "all_methods", "laptop")
+    chosen = config["experiments"]["r_benchmark"]
+    assert len(chosen["datasets"]) == 20
+    methods = [name for name in chosen["methods"] if name != "LSCDE"]
+    assert sorted(shown) == sorted(
+        ("r_benchmark", dataset, method) for dataset in chosen["datasets"] for method in methods
+    )
+    declared = registry.ARTEFACTS["across/all_methods"]
+    assert {declared.shown_as.get(name, (name,))[0] for name in declared.methods} == set(methods)
+    pictured = {
+        f"figures/{configuration.place('across', 'all_methods')}.{suffix}"
+        for suffix in configuration.suffixes("all_methods")
+    }
+    assert pictured == {f"figures/all_methods.{suffix}" for suffix in ("csv", "md", "png", "pdf")}
+
+
+def test_sets_without_the_authors_parameters_have_the_defaults(config):
+    said = words(flags.r_benchmark(config, "laptop", "engel", "DDE-penalised"))
+    options = json.loads(said["options"])
+    assert not {"dual_weight", "bandwidth_scale", "base_std", "batch_size"} & set(options)
+    model = DDE(**options)
+    assert (model.dual_weight, model.bandwidth_scale, model.base_std) == (1.0, 0.5, 1.0)
+
+
+def test_options_for_the_r_sets_go_before_the_method_s_own(config):
+    own = {"options": {"folds": 4, "ridge": 1}, "r_benchmark_options": {"folds": 3, "step": 2}}
+    mine = merged(config, {"methods": {"NADE": own | {"dataset_options": {"engel": {"step": 5}}}}})
+    configuration.check(mine, ROOT)
+    told = {
+        dataset: json.loads(words(flags.r_benchmark(mine, "laptop", dataset, "NADE"))["options"])
+        for dataset in ("geyser", "engel")
+    }
+    assert told["geyser"] == {"folds": 3, "ridge": 1, "step": 2}
+    assert told["engel"] == {"folds": 3, "ridge": 1, "step": 5}
+    joint = json.loads(words(flags.network(mine, "laptop", "red-wine", "NADE"))["options"])
+    assert "step" not in joint
+    densities = [
+        json.loads(words(flags.r_benchmark(config, "laptop", "geyser", name))["options"])
+        for name in ("CDO-chosen", "CDO-LL")
+    ]
+    assert [options["weights"] for options in densities] == ["clipped", "clipped"]
 
 
 def test_planar_data_are_those_that_can_be_drawn(config):
@@ -580,3 +646,31 @@ def test_the_score_schema_holds_rows_to_their_status(changes, valid):
     schema = yaml.safe_load((ROOT / "workflow/schemas/scores.schema.yaml").read_text())
     validator = configuration.jsonschema.Draft202012Validator(schema)
     assert validator.is_valid(score_row(**changes)) is valid
+
+
+def test_simulated_traffic_is_fitted_by_one_method_at_every_scale(config):
+    assert traffics.SIMULATED == traffic.SIMULATED
+    for scale, files in (("laptop", 2), ("smoke", 1)):
+        pairs = configuration.pairs(config, "traffic", scale)
+        assert [m for d, m in pairs if d == traffics.SIMULATED] == ["CDO"]
+        methods = config["experiments"]["traffic"]["methods"]
+        assert len(pairs) == files * len(methods) + 1
+    smoke = {d for d, _ in configuration.pairs(config, "traffic", "smoke")}
+    assert smoke == {"smoke-traffic", traffics.SIMULATED}
+
+
+def test_what_traffic_is_told(config):
+    said = words(flags.traffic(config, "laptop", "metro-traffic-substitute", "CDO"))
+    assert (said["settings"], said["splits"]) == ("authors", "3")
+    assert (said["estimator"], said["variant"]) == ("CDO", "as-published")
+    chosen = words(flags.traffic(config, "paper", "pems-sf", "CDO-chosen"))
+    assert (chosen["settings"], chosen["splits"]) == ("chosen", "10")
+
+
+def test_optional_data_go_by_the_name_of_their_record(config):
+    catalogue = configuration.catalogue(ROOT)
+    assert traffics.optional(config, catalogue) == {"pems-sf"}
+    of_alias = {"experiments": {"r_benchmark": {"optional": ["parkinsons"]}}}
+    named = {catalogue["parkinsons"]["name"]}
+    assert traffics.optional(of_alias, catalogue) == named != {"parkinsons"}
+    assert traffics.optional({"experiments": {"planar": {}}}, catalogue) == set()

@@ -14,12 +14,14 @@ from snakemake.exceptions import WorkflowError
 ROOT = Path(workflow.basedir)
 sys.path[:0] = [f"{ROOT / 'src'}", f"{ROOT / 'workflow'}"]
 
+import conditionals
 import configuration
 import embeddings
 import flags
 import joints
 import planning
 import references
+import traffics
 from kcde import provenance, summary
 
 try:
@@ -40,6 +42,7 @@ MADE_UP = sorted(
     | set(embeddings.MADE_UP_FILES.values())
 )
 PLANAR = references.planar_names(ROOT)
+OPTIONAL = traffics.optional(config, CATALOGUE)
 GRAPHS = [name for name, method in config["methods"].items() if "graph" in method]
 COSTED = [provenance.estimator_module(name) for name in ("DDE", "KCEF", "KEF")]
 NETWORKS = [name for name in config["methods"] if name not in GRAPHS]
@@ -65,7 +68,9 @@ wildcard_constraints:
     scale="|".join(configuration.SCALES),
     dataset="|".join(
         [
-            *map(re.escape, [*CATALOGUE, *MADE_UP, *PLANAR]),
+            *map(
+                re.escape, [*CATALOGUE, *MADE_UP, *PLANAR, conditionals.DONUT, traffics.SIMULATED]
+            ),
             "grid-[0-9]+",
             *embeddings.PATTERNS.values(),
         ]
@@ -73,7 +78,7 @@ wildcard_constraints:
     method="|".join(map(re.escape, config["methods"])),
     nodes="[0-9]+-[0-9]+",
     paper="|".join(map(re.escape, config["artefacts"])),
-    artefact="[A-Za-z0-9-]+",
+    artefact="[A-Za-z0-9_-]+",
 
 
 def record(scale, dataset):
@@ -84,8 +89,8 @@ def record(scale, dataset):
 
 
 def records_of(wildcards):
-    """The records of the data that a job needs: none for the grid data, which are generated."""
-    if joints.is_grid(wildcards.dataset):
+    """The records of the data that a job needs: none for those that are generated."""
+    if joints.is_grid(wildcards.dataset) or wildcards.dataset == traffics.SIMULATED:
         return []
     return [record(wildcards.scale, wildcards.dataset)]
 
@@ -180,6 +185,8 @@ def data_digest(wildcards):
     """What the catalogue says of a data set; made-up data are known by their generator."""
     if joints.is_grid(wildcards.dataset):
         return provenance.digest("kcde.datasets.grid")
+    if wildcards.dataset == traffics.SIMULATED:
+        return provenance.digest("kcde.datasets.traffic")
     if wildcards.scale == "smoke":
         return provenance.digest("kcde.datasets.synthetic")
     return configuration.load_digest(CATALOGUE[wildcards.dataset])
@@ -264,10 +271,10 @@ def drawn_files():
     own = configuration.figures_folder(config, ROOT, config["scale"])
     return [
         SimpleNamespace(
-            path=f"{folder}/{paper}/{artefact}.{suffix}",
+            path=f"{folder}/{configuration.place(paper, artefact)}.{suffix}",
             artefact=f"{paper}/{artefact}",
             folder=folder,
-            record=drawn_record(paper, artefact) if folder == own else refusal(own, paper),
+            record=drawn_record(paper, artefact) if folder == own else refusal(own),
         )
         for folder in dict.fromkeys([own, "figures"])
         for paper, drawn in config["artefacts"].items()
@@ -281,12 +288,12 @@ def drawn_record(paper, artefact):
     return f"results/{config['scale']}/artefacts/{paper}/{artefact}.json"
 
 
-def refusal(own, paper):
+def refusal(own):
     """An input function for files that this configuration does not write."""
 
     def refuse(wildcards):
         raise WorkflowError(
-            f"this configuration draws into {own}/{paper}/: ask for the file there; "
+            f"this configuration draws into {own}/: ask for the file there; "
             "`snakemake publish` copies what it drew into figures/"
         )
 

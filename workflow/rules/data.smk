@@ -22,10 +22,11 @@ rule fetch:
         network=1,
     params:
         entry=lambda w: configuration.fetch_digest(CATALOGUE[w.dataset]),
+        optional=lambda w: "--optional" if w.dataset in OPTIONAL else "",
         attempt=lambda w: attempt(record("laptop", w.dataset)),
     shell:
         "python -m kcde fetch {wildcards.dataset} --data-dir data --record {output.record}"
-        " > {log} 2>&1 && echo {params.attempt} > {output.attempt}"
+        " {params.optional} > {log} 2>&1 && echo {params.attempt} > {output.attempt}"
 
 
 rule smoke_data:

@@ -24,6 +24,10 @@ def fetch_command(
         Path | None,
         typer.Option(help="Write what happened as JSON; unavailable data are then no failure."),
     ] = None,
+    optional: Annotated[
+        bool,
+        typer.Option(help="With --record: note that a run may do without these data."),
+    ] = False,
 ) -> None:
     """Bring the raw data of one data set, or of all, into --data-dir and check them.
 
@@ -51,7 +55,7 @@ def fetch_command(
         typer.echo(fetching.describe(result), err=result["status"] != "available")
         unavailable += result["status"] != "available"
         if record is not None:
-            fetching.write_record(result, record)
+            fetching.write_record(result | {"optional": optional}, record)
     if unavailable and record is None:
         raise typer.Exit(1)
 

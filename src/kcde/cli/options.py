@@ -21,6 +21,9 @@ Estimator = Annotated[
 ]
 Options = Annotated[str, typer.Option(help="Constructor arguments as a JSON object.")]
 Variant = Annotated[str, typer.Option(help="as-published, or ours.")]
+Settings = Annotated[
+    str, typer.Option(help="authors: what --options leave open is as cdo's authors had it; chosen.")
+]
 MaxDim = Annotated[int, typer.Option(help="Columns of the grid data with 2000 rows.")]
 TuningRows = Annotated[
     int | None, typer.Option(help="Rows that take part in a selection, at most.")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kcde.cli import embeddings, joint, planar, samples
+from kcde.cli import conditional, embeddings, joint, planar, samples, traffic
 from kcde.cli.options import (
     Backend,
     Catalogue,
@@ -27,7 +27,7 @@ run_app = typer.Typer(
 )
 app = typer.Typer()
 app.add_typer(run_app, name="run")
-for family in (joint, samples, planar, embeddings):
+for family in (joint, samples, planar, embeddings, conditional, traffic):
     run_app.add_typer(family.app)
 
 

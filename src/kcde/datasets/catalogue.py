@@ -14,7 +14,8 @@ sha256, bytes  of the file; without a sha256 a data set is listed, but never dow
 y, x           the columns that play y and x, in order; a joint density has no x
 preprocessing  steps in order: `drop-missing-rows`; `factor:COLUMN=A B C` (codes 0, 1, 2);
                `weekday-hour:COLUMN` (a time becomes `weekday`, Monday 0, and `hour`)
-format         rda, csv, csv-semicolon, mat, zip, zip-french (a table of Kenneth French's library)
+format         rda, csv, csv-semicolon, mat, zip, zip-french (a table of Kenneth French's library),
+               zip-pems (PEMS-SF, which `kcde.datasets.pems` reads)
 rows, columns  shape of what `kcde.datasets.loaders.load` returns, x and y together
 =============  ==================================================================================
 """
@@ -27,7 +28,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 
 BUILT_IN = Path(__file__).with_name("catalogue.csv")
-FORMATS = ("rda", "csv", "csv-semicolon", "mat", "zip", "zip-french")
+FORMATS = ("rda", "csv", "csv-semicolon", "mat", "zip", "zip-french", "zip-pems")
 STEP = re.compile(r"drop-missing-rows|factor:[^=]+=\S.*|weekday-hour:.+")
 
 

@@ -77,6 +77,20 @@ def load(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -
             f"data set {entry.name}: no loader for the format {entry.format}; "
             f"load reads {', '.join(READERS)}"
         )
+    path = raw_file(entry, data_dir)
+    return _dataset(entry, _prepared(READERS[entry.format](path), entry))
+
+
+def raw_file(entry: Entry, data_dir: str | Path) -> Path:
+    """Return where the file of a data set lies, once its checksum was found right.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is not there.
+    ValueError
+        If the checksum is wrong, or the catalogue has none.
+    """
     if not entry.sha256:
         raise ValueError(f"data set {entry.name}: the catalogue has no checksum; {entry.notes}")
     path = Path(data_dir) / entry.file
@@ -91,7 +105,7 @@ def load(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -
             f"data set {entry.name}: {path} has the {error}; delete it and run "
             f"python -m kcde fetch {entry.name}"
         ) from None
-    return _dataset(entry, _prepared(READERS[entry.format](path), entry))
+    return path
 
 
 def _dataset(entry: Entry, table: "pd.DataFrame") -> Dataset:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kcde.datasets import catalogue as tables
+from kcde.datasets import smoke_terrain, smoke_traffic
 from kcde.datasets.fama_french import MISSING
 from kcde.files import atomic
 from kcde.seeding import rng_of
@@ -29,7 +30,8 @@ def write_smoke_data(folder: str | Path) -> Path:
     The files are in the formats of the real ones: two `.rda` files, the second with a factor column
     and missing values; a table with semicolons for joint densities, with a discrete column and two
     that nearly repeat each other; `smoke-portfolios` with a missing return, and the archive
-    `smoke-risk-free` that belongs to it. So the tour goes through the same readers and the same
+    `smoke-risk-free` that belongs to it; the MATLAB file `smoke-terrain`; hours of `smoke-traffic`,
+    some missing and some repeated. So the tour goes through the same readers and the same
     preprocessing as the real data. Same bytes on every run.
 
     Parameters
@@ -59,6 +61,8 @@ def write_smoke_data(folder: str | Path) -> Path:
             folder, "smoke-portfolios", _portfolios(), y="small|middle|big", x="X", rows=_DAYS
         ),
         _write_french(folder, "smoke-risk-free", _rates(), y="RF", x="date", rows=_DAYS),
+        _write_terrain(folder, "smoke-terrain"),
+        _write_traffic(folder, "smoke-traffic"),
     ]
     path = folder / "catalogue.csv"
     with atomic(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
@@ -159,6 +163,22 @@ def _write_csv(
     return _write(folder, name, content, suffix="csv", format="csv-semicolon", y=y, x="", rows=rows)
 
 
+def _write_traffic(folder: Path, name: str) -> dict[str, object]:
+    """Write one table of hours as that of the Metro Interstate; return its catalogue row."""
+    table = smoke_traffic.hours()
+    return _write(
+        folder,
+        name,
+        table.to_csv(index=False, lineterminator="\n").encode(),
+        suffix="csv",
+        format="csv",
+        y="traffic_volume",
+        x="weekday|hour",
+        rows=len(table),
+        preprocessing="weekday-hour:date_time",
+    )
+
+
 def _write_french(
     folder: Path, name: str, table: "pd.DataFrame", *, y: str, x: str, rows: int
 ) -> dict[str, object]:
@@ -178,6 +198,20 @@ def _write_french(
         y=y,
         x=x,
         rows=rows,
+    )
+
+
+def _write_terrain(folder: Path, name: str) -> dict[str, object]:
+    """Write the heights over a small grid; return its row of the catalogue."""
+    return _write(
+        folder,
+        name,
+        smoke_terrain.content(),
+        suffix="mat",
+        format="mat",
+        y="mth_verts",
+        x="mth_points[0]|mth_points[1]",
+        rows=smoke_terrain.COLUMNS * smoke_terrain.ROWS,
     )
 
 

@@ -27,13 +27,15 @@ class FitError(RuntimeError):
     """A fit in another process that gave no numbers; the message says why."""
 
 
-def in_own_process(job: Mapping) -> dict[str, float]:
+def in_own_process(job: Mapping, module: str = __name__) -> dict[str, float]:
     """Measure a fit in a new process with one numerical thread.
 
     Parameters
     ----------
     job
         As for `measure`; it travels as JSON.
+    module
+        Which `measure`: of a module that prints what it returns when it is started.
 
     Returns
     -------
@@ -48,7 +50,7 @@ def in_own_process(job: Mapping) -> dict[str, float]:
     # What the workflow tells glibc to keep would count as memory that the fit needs.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
     environment |= dict.fromkeys(_THREADS, "1")
-    command = [sys.executable, "-m", __name__, json.dumps(job)]
+    command = [sys.executable, "-m", module, json.dumps(job)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode < 0:
         raise FitError(f"its process was killed by signal {-done.returncode}; 9: memory ran out")

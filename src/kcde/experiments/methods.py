@@ -44,6 +44,7 @@ def build(
 
 def chosen(model) -> dict:
     """Return the hyper-parameters that a fitted model used, by their names, ready for JSON."""
-    names = [*model.get_params(deep=False), "jitter"]
+    # CDO's `reference_` has points, of which `reference` is the number.
+    names = [name for name in (*model.get_params(deep=False), "jitter") if name != "reference"]
     values = {name: getattr(model, f"{name}_") for name in names if hasattr(model, f"{name}_")}
     return {name: np.asarray(value).tolist() for name, value in values.items()}

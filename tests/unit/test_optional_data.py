@@ -1,0 +1,82 @@
+"""An artefact is made without data that it may lack, and says which."""
+
+import dataclasses
+import json
+
+import pandas as pd
+import pytest
+
+from kcde import cli
+from kcde.artefacts import drawing
+from kcde.artefacts.declaration import FIGURE_COLUMNS, Artefact
+from kcde.datasets.synthetic import write_smoke_data
+from kcde.experiments import scores
+
+ROW = {"experiment": "e", "dim": 1, "setting": "{}", "method": "M", "variant": "ours", "split": 0}
+
+
+def build(artefact, frame, files):
+    run = frame[frame["status"] == "ok"]
+    rows = [{"panel": name, "y": y} for name, y in zip(run["dataset"], run["value"], strict=True)]
+    return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+
+
+def draw(artefact, frame, stem):
+    path = stem.with_suffix(".png")
+    path.write_bytes(b"drawn")
+    return [path]
+
+
+FIGURE = Artefact(
+    paper="cdo",
+    name="fig5",
+    kind="figure",
+    title="t",
+    caption="c",
+    experiment="e",
+    build=build,
+    draw=draw,
+    optional=("far",),
+)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Scores of `near`, and that `far` could not be had."""
+    written = []
+    for name, rest in (
+        ("near", {"status": "ok", "value": 1.5}),
+        ("far", {"status": "not-run", "detail": "data set far is unavailable; fetch it"}),
+    ):
+        written.append(tmp_path / "e" / name / "M.csv")
+        scores.write(written[-1], [ROW | {"dataset": name, "metric": "error"} | rest], {})
+    return written
+
+
+def test_it_is_drawn_from_the_rest_and_its_record_names_what_lacks(files, tmp_path):
+    record = drawing.make(FIGURE, files, tmp_path / "figures")
+    assert (record["status"], record["missing"]) == ("regenerated", ["far"])
+    assert record["reason"] == ""
+    drawn = pd.read_csv(tmp_path / "figures/cdo/fig5.csv")
+    assert drawn["panel"].tolist() == ["near"]
+    assert drawing.make(FIGURE, files[:1], tmp_path / "figures")["missing"] == []
+
+
+def test_what_is_not_optional_stops_it(files, tmp_path):
+    strict = dataclasses.replace(FIGURE, optional=())
+    record = drawing.make(strict, files, tmp_path / "figures")
+    assert (record["status"], record["missing"]) == ("not regenerated", ["far"])
+    assert not (tmp_path / "figures").exists()
+
+
+def test_fetch_notes_what_a_run_may_do_without(tmp_path, monkeypatch):
+    monkeypatch.setenv("KCDE_DATA_MIRROR", str(tmp_path / "none"))
+    path = tmp_path / "r.json"
+    table = write_smoke_data(tmp_path / "smoke")
+    for more, expected in (([], False), (["--optional"], True)):
+        command = ["fetch", "smoke-traffic", "--catalogue", str(table), "--record", str(path)]
+        with pytest.raises(SystemExit) as done:
+            cli.main([*command, "--data-dir", str(tmp_path / "data"), *more])
+        assert not done.value.code
+        said = json.loads(path.read_text())
+        assert (said["status"], said["optional"]) == ("unavailable", expected)

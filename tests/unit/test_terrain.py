@@ -1,0 +1,170 @@
+import json
+
+import numpy as np
+import pytest
+
+from kcde.cli import main
+from kcde.datasets import fetch, loaders, synthetic
+from kcde.estimators import CDO, LSCDE, Standardised
+from kcde.experiments import cdo_settings, scores, terrain
+from kcde.experiments.terrain import FOLDS, RANDOM, Job
+
+LSCDE_JOB = {
+    "method": "LSCDE",
+    "estimator": "LSCDE",
+    "options": {"bandwidth_x": 0.4, "bandwidth_y": 0.4, "regularization": 0.01},
+}
+CDO_JOB = {"method": "CDO", "estimator": "CDO", "settings": "authors"}
+GP_JOB = {"method": "GP", "estimator": "GaussianProcess", "settings": "authors"}
+FLOW_JOB = {
+    "method": "CondMAF",
+    "estimator": "ConditionalMAF",
+    "options": {"hidden_units": 4, "blocks": 1, "steps": 5, "moment_samples": 20},
+}
+DEFINED = ["smae_centred", "smae_predicted", "smae_pointwise", "smae_total"]
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory):
+    """The folder of the smoke data, with its catalogue."""
+    folder = tmp_path_factory.mktemp("smoke")
+    return folder, synthetic.write_smoke_data(folder)
+
+
+@pytest.fixture(scope="module")
+def data(smoke):
+    return loaders.load("smoke-terrain", *smoke)
+
+
+@pytest.fixture
+def launch(smoke, tmp_path):
+    """Run a job on the made-up terrain; return scores, arrays and info."""
+    folder, catalogue = smoke
+
+    def launched(**axes):
+        out = tmp_path / "out.csv"
+        job = Job(**{"dataset": "smoke-terrain", "folds": 2} | axes)
+        terrain.run(job, out, folder, catalogue=catalogue)
+        with np.load(out.with_suffix(".npz")) as stored:
+            arrays = dict(stored)
+        return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
+
+    return launched
+
+
+def values(frame, protocol=FOLDS, split=0):
+    setting = scores.setting(protocol=protocol)
+    rows = frame[(frame["setting"] == setting) & (frame["split"] == split)]
+    return dict(zip(rows["metric"], rows["value"], strict=True))
+
+
+def test_folds_are_a_partition_and_splits_a_fifth():
+    every = terrain.parts("some", 57, 10, 3)
+    folds = [part for part in every if part.protocol == FOLDS]
+    assert sorted(np.concatenate([part.test for part in folds])) == list(range(57))
+    for part in every:
+        assert sorted([*part.train, *part.test]) == list(range(57))
+    random = [part for part in every if part.protocol == RANDOM]
+    assert [len(part.test) for part in random] == [11] * 3
+    assert set(random[0].test) != set(random[1].test)
+    # Fewer of them are the first of them.
+    fewer = terrain.parts("some", 57, 2, 1)
+    for part, same in zip(fewer, [*folds[:2], random[0]], strict=True):
+        np.testing.assert_array_equal(part.test, same.test)
+
+
+def test_scores_are_those_of_a_fit_by_hand(launch, data):
+    frame, arrays, info = launch(**LSCDE_JOB)
+    part = terrain.parts("smoke-terrain", 340, 2, 0)[1]
+    seed = int(frame[frame["split"] == 1]["seed"].iloc[0])
+    model = Standardised(LSCDE(**LSCDE_JOB["options"], random_state=seed))
+    model.fit(data.X[part.train], data.Y[part.train])
+    predicted, y = model.mean(data.X[part.test])[:, 0], data.Y[part.test, 0]
+    mean, found = data.Y[part.train].mean(), values(frame, split=1)
+    expected = np.abs(predicted - y).sum() / np.abs(y - mean).sum()
+    assert found["smae"] == found["smae_centred"] == pytest.approx(expected)
+    assert found["smae_pointwise"] == pytest.approx(np.abs(predicted / y - 1).mean())
+    np.testing.assert_array_equal(arrays["test_rows_folds"][1], part.test)
+    np.testing.assert_allclose(arrays["prediction_folds"][1], predicted)
+    assert info["data_sha256"] == data.sha256
+    assert sorted(values(frame)) == sorted(["smae", *DEFINED])
+
+
+def test_cdo_predicts_with_the_authors_settings_on_centred_heights(launch, data):
+    frame, arrays, info = launch(**CDO_JOB, folds=1)
+    part = terrain.parts("smoke-terrain", 340, 1, 0)[0]
+    X, Y = data.X[part.train], data.Y[part.train]
+    theirs = cdo_settings.authors("terrain", "CDO", X, Y - Y.mean())
+    model = CDO(**theirs).fit(X, Y - Y.mean())
+    # By the definition of a mixture, not by the shortcut for signed means.
+    expected = model.weights_at(data.X[part.test]) @ model.reference_ + Y.mean()
+    np.testing.assert_allclose(arrays["prediction_folds"][0], expected[:, 0], rtol=1e-6)
+    assert info["chosen"][0]["bandwidth_x"] == pytest.approx([theirs["bandwidth_x"]] * 2)
+    assert 0 < values(frame)["smae"] < 0.5
+
+
+def test_a_process_is_scored_against_the_spread_of_its_predictions(launch):
+    frame, _, _ = launch(**GP_JOB, folds=1)
+    found = values(frame)
+    assert found["smae"] == found["smae_predicted"] != found["smae_centred"]
+
+
+def test_flows_have_their_published_score_on_random_splits_alone(launch, data):
+    frame, arrays, info = launch(**FLOW_JOB, folds=1, splits=2)
+    assert sorted(values(frame)) == sorted(DEFINED)
+    found = values(frame, RANDOM, 1)
+    assert sorted(found) == ["smae", "smae_pointwise", "smae_pointwise_std"]
+    rows = arrays["test_rows_random"][1]
+    ratio = np.abs(arrays["prediction_random"][1] / data.Y[rows, 0] - 1)
+    assert found["smae"] == found["smae_pointwise"] == pytest.approx(ratio.mean())
+    assert found["smae_pointwise_std"] == pytest.approx(ratio.std(ddof=1))
+    assert [each["protocol"] for each in info["chosen"]] == [FOLDS, RANDOM, RANDOM]
+    assert set(frame["n_test"]) == {34, 68}
+
+
+def test_a_failed_fit_is_rows_that_say_why(launch):
+    frame, arrays, _ = launch(method="LSCDE", estimator="LSCDE", options={"bandwidth_x": -1.0})
+    assert set(frame["status"]) == {"failed"}
+    assert set(frame["metric"]) == {"smae", *DEFINED}
+    assert frame["detail"].str.contains("bandwidth_x must be positive").all()
+    assert np.isnan(arrays["prediction_folds"]).all()
+
+
+def test_unavailable_data_are_not_run(smoke, tmp_path):
+    _, catalogue = smoke
+    record, out = tmp_path / "record.json", tmp_path / "out.csv"
+    nowhere = tmp_path / "empty"
+    fetch.write_record(fetch.fetch("smoke-terrain", nowhere, None, catalogue), record)
+    job = Job("smoke-terrain", folds=1, splits=1, **FLOW_JOB)
+    terrain.run(job, out, nowhere, catalogue=catalogue, record=record)
+    frame = scores.read([out])
+    assert set(frame["status"]) == {"not-run"}
+    assert frame["detail"].str.contains("smoke-terrain is unavailable").all()
+    assert len(frame) == len(DEFINED) + 3
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [
+        ({"folds": 11}, "folds must be from 0 to 10; got 11"),
+        ({"folds": 0}, "at least one fold or random split"),
+        ({"splits": -1}, "got folds = 2, splits = -1"),
+        ({"options": {"sigma": 1}}, "LSCDE has no option sigma"),
+        ({"dataset": "smoke-hill"}, "no data set named 'smoke-hill'"),
+    ],
+)
+def test_wrong_jobs_are_refused(launch, tmp_path, axes, message):
+    with pytest.raises(ValueError, match=message):
+        launch(**LSCDE_JOB | axes)
+    assert not list(tmp_path.iterdir())
+
+
+def test_from_the_command_line(smoke, tmp_path):
+    folder, catalogue = smoke
+    out = tmp_path / "cli.csv"
+    places = ["--data-dir", str(folder), "--catalogue", str(catalogue), "--out", str(out)]
+    words = ["--dataset", "smoke-terrain", "--method", "CDO", "--settings", "authors"]
+    with pytest.raises(SystemExit) as caught:
+        main(["run", "terrain", *words, *places, "--folds", "1"])
+    assert not caught.value.code
+    assert set(scores.read([out])["n_train"]) == {306}

@@ -1,0 +1,252 @@
+import json
+
+import numpy as np
+import pytest
+
+from kcde.datasets import synthetic, traffic
+from kcde.datasets.traffic import Traffic
+from kcde.estimators import CDO, LSCDE, Standardised
+from kcde.experiments import cdo_settings, measured_fit, scores, traffic_cost
+from kcde.experiments import traffic as experiment
+from kcde.experiments.traffic import Job, run, scaled_errors
+
+AUTHORS = {"estimator": "CDO", "settings": "authors"}
+
+
+@pytest.fixture(scope="module")
+def made_up(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    return folder, synthetic.write_smoke_data(folder)
+
+
+@pytest.fixture
+def launch(made_up, tmp_path):
+    """Return a function that runs a job on made-up hours: frame, arrays and info."""
+
+    def go(method="CDO", record=None, **axes):
+        folder, table = made_up
+        out = tmp_path / f"{method}.csv"
+        job = Job(**{"dataset": "smoke-traffic", "method": method, "splits": 2} | AUTHORS | axes)
+        run(job, out, folder, catalogue=table, record=record)
+        with np.load(out.with_suffix(".npz")) as stored:
+            arrays = dict(stored)
+        return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
+
+    return go
+
+
+def values(frame, metric):
+    return frame.loc[frame["metric"] == metric, "value"].to_numpy()
+
+
+def test_scores_are_those_of_a_fit_by_hand(launch, made_up):
+    frame, arrays, info = launch()
+    data = traffic.open_traffic("smoke-traffic", *made_up)
+    for number in range(2):
+        split = data.split(number)
+        options = cdo_settings.authors("traffic", "CDO", split.X, split.Y)
+        model = CDO(**options).fit(split.X, split.Y)
+        errors = {"mean": [], "std": [], "training": []}
+        for place, x in enumerate(data.inputs):
+            outputs = split.Y_test[(split.X_test == x).all(axis=1)]
+            own = split.Y[(x == split.X).all(axis=1)]
+            if len(outputs) < 2:
+                assert np.isnan(arrays["test_mean"][number, place])
+                continue
+            errors["mean"].append(abs(model.mean(x[None])[0, 0] / outputs.mean() - 1))
+            spread = np.sqrt(model.variance(x[None])[0, 0])
+            errors["std"].append(abs(spread / outputs.std() - 1))
+            errors["training"].append(abs(own.mean() / outputs.mean() - 1))
+        assert 0 < len(errors["mean"]) < len(data.inputs)
+        here = frame[frame["split"] == number]
+        np.testing.assert_allclose(values(here, "mean_error"), np.median(errors["mean"]))
+        np.testing.assert_allclose(values(here, "std_error"), np.median(errors["std"]))
+        np.testing.assert_allclose(
+            values(here, "mean_error_of_training"), np.median(errors["training"])
+        )
+        assert (here["n_train"] == len(split.Y)).all()
+        assert (here["n_test"] == len(split.Y_test)).all()
+    assert values(frame, "negative_variance_share").tolist() == [0.0, 0.0]
+    assert set(frame["status"]) == {"ok"}
+    assert (info["unit"], info["repeated_rows_left_out"]) == ("vehicles/h", data.repeats)
+    assert set(info["chosen"][0]) >= {"bandwidth_x", "regularization"}
+    assert "reference" not in info["chosen"][0]
+
+
+def test_arrays_hold_all_that_the_figure_shows(launch, made_up):
+    _, arrays, _ = launch()
+    data = traffic.open_traffic("smoke-traffic", *made_up)
+    shape = 2, len(data.inputs)
+    for name in ("mean", "std", "test_mean", "test_std", "test_count"):
+        assert arrays[name].shape == shape
+    np.testing.assert_array_equal(arrays["inputs"], np.stack([data.inputs] * 2))
+    np.testing.assert_array_equal(arrays["histogram"].sum(axis=1), arrays["test_count"][0])
+    assert arrays["histogram"].shape == (len(data.inputs), len(arrays["edges"]) - 1)
+    assert arrays["edges"][0] == data.split(0).Y_test.min()
+    assert np.isfinite(arrays["mean"]).all()
+
+
+def test_what_the_authors_did_not_fix_is_standardised(launch, made_up):
+    options = {"bandwidth_x": 0.5, "bandwidth_y": 0.5, "regularization": 0.1}
+    frame, arrays, _ = launch(
+        "LSCDE", estimator="LSCDE", settings="chosen", options=options, splits=1
+    )
+    data = traffic.open_traffic("smoke-traffic", *made_up)
+    split = data.split(0)
+    seed = frame["seed"].iloc[0]
+    model = Standardised(LSCDE(**options, random_state=int(seed))).fit(split.X, split.Y)
+    np.testing.assert_allclose(arrays["mean"][0], model.mean(data.inputs)[:, 0])
+    np.testing.assert_allclose(arrays["std"][0] ** 2, model.variance(data.inputs)[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("axes", "scaled"),
+    [
+        (AUTHORS, False),
+        ({"estimator": "CDO"}, True),
+        ({"estimator": "CDO", "options": {"periods": [7, 86400]}}, False),
+        ({"estimator": "GaussianProcess"}, False),
+        ({"estimator": "LSCDE"}, True),
+        ({"estimator": "ConditionalMAF", "settings": "authors"}, True),
+    ],
+)
+def test_periods_and_the_authors_numbers_are_in_the_data_s_units(axes, scaled):
+    assert experiment._in_own_units(Job("smoke-traffic", "M", **axes)) is not scaled
+
+
+def test_a_negative_variance_is_counted_and_worse_than_any_error(launch, monkeypatch):
+    def variance(self, X):
+        return np.where(X[:, :1] == 2, -1.0, 400.0)
+
+    monkeypatch.setattr(CDO, "variance", variance)
+    frame, arrays, _ = launch()
+    wednesday = arrays["inputs"][0][:, 0] == 2
+    np.testing.assert_array_equal(np.isnan(arrays["std"][0]), wednesday)
+    assert values(frame, "negative_variance_share")[0] == pytest.approx(wednesday.mean())
+    tested = ~np.isnan(arrays["test_std"][0])
+    errors = abs(20.0 / arrays["test_std"][0, tested] - 1)
+    expected = np.median(np.where(wednesday[tested], 1e9, errors))
+    assert expected > np.median(errors[~wednesday[tested]])
+    row = frame[(frame["metric"] == "std_error") & (frame["split"] == 0)].iloc[0]
+    assert row["value"] == pytest.approx(expected)
+    said = "no standard deviation at {} inputs of negative variance"
+    assert row["detail"] == said.format(wednesday.sum())
+    monkeypatch.setattr(CDO, "variance", lambda self, X: np.full((len(X), 1), -1.0))
+    frame, *_ = launch()
+    row = frame[frame["metric"] == "std_error"].iloc[0]
+    assert (row["status"], row["detail"]) == ("failed", said.format(56))
+
+
+def test_a_failed_fit_is_a_row_and_the_test_data_are_kept(launch, monkeypatch):
+    fit = CDO.fit
+
+    def broken(self, X, Y):
+        if self.random_state == seeds[1]:
+            raise np.linalg.LinAlgError("singular")
+        return fit(self, X, Y)
+
+    seeds = launch()[0].groupby("split")["seed"].first()
+    monkeypatch.setattr(CDO, "fit", broken)
+    frame, arrays, _ = launch()
+    (row,) = (row for _, row in frame[frame["split"] == 1].iterrows())
+    assert (row["status"], row["detail"]) == ("failed", "LinAlgError: singular")
+    assert np.isnan(arrays["mean"][1]).all()
+    assert np.isfinite(arrays["test_mean"][1]).any()
+    assert np.isfinite(arrays["mean"][0]).all()
+
+
+def test_data_that_cannot_be_had_are_not_run(launch, tmp_path):
+    record = tmp_path / "record.json"
+    said = {"status": "unavailable", "remedy": "put it at data/pems_sf/PEMS-SF.zip"}
+    record.write_text(json.dumps(said))
+    frame, arrays, _ = launch(record=record, dataset="pems-sf", splits=10)
+    (row,) = frame.to_dict("records")
+    assert (row["status"], row["split"], arrays) == ("not-run", 0, {})
+    assert "pems-sf is unavailable; put it at data/pems_sf" in row["detail"]
+
+
+def test_scaled_errors_are_relative():
+    found = scaled_errors(np.array([1.0, 3.0, np.nan]), np.array([2.0, 2.0, 2.0]))
+    np.testing.assert_allclose(found, [0.5, 0.5, np.nan])
+
+
+WRONG = [
+    ({"splits": 0}, "splits must be at least 1; got 0"),
+    ({"settings": "theirs"}, "settings must be one of authors, chosen; got 'theirs'"),
+    ({"options": {"bandwith_x": 1.0}}, "CDO has no option bandwith_x"),
+    ({"estimator": "KCEF", "settings": "chosen"}, "KCEF has no mean, which the experiment"),
+    ({"dataset": "smoke-linear"}, "smoke-linear has no times"),
+    ({"dataset": "simulated-traffic", "settings": "chosen"}, "take another data set"),
+    ({"dataset": "simulated-traffic", "estimator": "LSCDE"}, "got LSCDE with 'authors'"),
+]
+
+
+@pytest.mark.parametrize(("axes", "said"), WRONG)
+def test_a_wrong_job_is_refused(launch, axes, said):
+    with pytest.raises(ValueError, match=said):
+        launch(**axes)
+
+
+def test_simulated_traffic_measures_a_fit(launch, monkeypatch):
+    small = traffic.simulated(weeks=3, slots=12)
+    monkeypatch.setattr(traffic, "simulated", lambda: small)
+    monkeypatch.setattr(
+        measured_fit, "in_own_process", lambda job, module: traffic_cost.measure(job)
+    )
+    frame, arrays, _ = launch(dataset="simulated-traffic")
+    assert set(frame["metric"]) == {
+        "fit_seconds",
+        "predict_seconds",
+        "peak_memory",
+        "grouping_difference",
+    }
+    assert (frame["n_train"] == 7 * 12 * 3).all()
+    assert values(frame, "grouping_difference")[0] < 1e-8
+    assert values(frame, "fit_seconds")[0] > 0
+    assert (arrays, set(frame["split"])) == ({}, {0})
+
+
+def test_another_process_measures_the_same_module(monkeypatch):
+    asked = {}
+
+    class Done:
+        returncode, stdout = 0, '{"fit_seconds": 1.0}'
+
+    def start(command, **more):
+        asked["command"] = command
+        return Done()
+
+    monkeypatch.setattr(measured_fit.subprocess, "run", start)
+    measured_fit.in_own_process({"estimator": "CDO"}, module="kcde.experiments.traffic_cost")
+    assert asked["command"][1:3] == ["-m", "kcde.experiments.traffic_cost"]
+
+
+def small_traffic(counts):
+    """Return traffic with so many outputs of each of some inputs, around different levels."""
+    rng = np.random.default_rng(2)
+    inputs = np.column_stack([np.arange(len(counts)) % 3, 600.0 * (np.arange(len(counts)) // 3)])
+    X = np.repeat(inputs, counts, axis=0)
+    Y = 0.1 + 0.02 * X[:, :1] + 0.01 * rng.standard_normal((len(X), 1))
+    return Traffic("small", X, Y, np.zeros(len(X), dtype=int), "")
+
+
+@pytest.mark.parametrize("scaling", ["published", "corrected"])
+@pytest.mark.parametrize("counts", [[4] * 9, [1, 7, 2, 5, 3, 9, 1, 4, 6]])
+def test_the_factorisation_over_distinct_inputs_is_exact(counts, scaling):
+    data = small_traffic(counts)
+    options = {"scaling": scaling, "reference": 40}
+    difference = traffic_cost.grouping_difference("CDO", options, "authors", data)
+    assert difference < 1e-9
+
+
+def test_the_plain_solve_notices_a_wrong_factorisation():
+    data = small_traffic([1, 7, 2, 5, 3, 9, 1, 4, 6])
+    options = cdo_settings.authors("traffic", "CDO", data.X, data.Y)
+    model = CDO(**options).fit(data.X, data.Y)
+    fewer = data.X[:-1], data.Y[:-1]
+    right, wrong = (
+        traffic_cost.ungrouped_moments(model, *pairs, data.inputs)[0]
+        for pairs in ((data.X, data.Y), fewer)
+    )
+    np.testing.assert_allclose(model.mean(data.inputs)[:, 0], right, rtol=1e-9)
+    assert np.max(np.abs(wrong - right)) > 1e-4

@@ -1,0 +1,122 @@
+"""The donut and the terrain in the configuration."""
+
+import json
+import shlex
+from pathlib import Path
+
+import conditionals
+import configuration
+import flags
+import numpy as np
+import pytest
+import yaml
+
+from kcde.datasets import donut as data
+from kcde.estimators import estimator_class
+from kcde.experiments import cdo_settings, donut, terrain
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def config():
+    return yaml.safe_load((ROOT / "config.yaml").read_text())
+
+
+def words(text):
+    """Flags of a command line as a dictionary."""
+    parts = shlex.split(text)
+    return {
+        key.removeprefix("--"): value for key, value in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def mistake(config):
+    with pytest.raises(configuration.ConfigurationError) as caught:
+        configuration.check(config, ROOT)
+    return str(caught.value)
+
+
+def test_names_are_those_of_the_package():
+    assert conditionals.DONUT == data.NAME == donut.EXPERIMENT
+    assert conditionals.FLOWS == terrain.FLOWS
+    for name in (*conditionals.FLOWS, *cdo_settings_estimators()):
+        assert estimator_class(name)
+
+
+def cdo_settings_estimators():
+    return {estimator for _, estimator in cdo_settings._RULES}
+
+
+def test_flags_of_the_donut(config):
+    said = words(flags.donut(config, "paper", "CDO-clipped"))
+    assert (said["estimator"], said["settings"], said["variant"]) == ("CDO", "authors", "ours")
+    assert json.loads(said["options"]) == {"weights": "clipped"}
+    assert (said["repetitions"], said["points"]) == ("10", "75")
+    assert words(flags.donut(config, "smoke", "GP-ML"))["settings"] == "chosen"
+    assert words(flags.donut(config, "smoke", "GP-ML"))["points"] == "8"
+
+
+def test_the_narrow_bandwidth_is_three_steps_of_the_reference(config):
+    options = config["methods"]["CDO-narrow"]["options"]
+    X, Y = data.draw(1, np.random.default_rng(0))
+    theirs = cdo_settings.authors("donut", "CDO", X, Y)
+    ticks = np.linspace(*theirs["reference_box"], theirs["reference"])
+    assert options["bandwidth_y"] == pytest.approx(3 * (ticks[1] - ticks[0]), rel=1e-12)
+
+
+def test_flags_of_the_terrain(config):
+    flow = words(flags.terrain(config, "laptop", "rough-terrain", "CondMAF"))
+    assert (flow["folds"], flow["splits"], flow["settings"]) == ("3", "1", "authors")
+    other = words(flags.terrain(config, "paper", "rough-terrain", "GP"))
+    assert other["folds"] == "10"
+    assert "splits" not in other
+    assert other["settings"] == "authors"
+
+
+def test_options_of_a_data_set_reach_both(config):
+    config["methods"]["CDO"]["dataset_options"] = {
+        "donut": {"folds": 3},
+        "rough-terrain": {"folds": 4},
+    }
+    configuration.check(config, ROOT)
+    said = words(flags.donut(config, "laptop", "CDO"))
+    assert json.loads(said["options"]) == {"folds": 3}
+    said = words(flags.terrain(config, "laptop", "rough-terrain", "CDO"))
+    assert json.loads(said["options"]) == {"folds": 4}
+
+
+def test_made_up_terrain_stands_for_the_real_one(config):
+    pairs = configuration.pairs(config, "terrain", "smoke")
+    assert {dataset for dataset, _ in pairs} == {"smoke-terrain"}
+    assert {method for _, method in pairs} == set(config["experiments"]["terrain"]["methods"])
+    assert {dataset for dataset, _ in configuration.pairs(config, "donut", "smoke")} == {"donut"}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        (("methods", "CDO", "settings"), "author", "`methods.CDO.settings` is 'author'"),
+        (("experiments", "donut", "datasets"), ["bagel"], "names 'bagel'"),
+        (("experiments", "terrain", "datasets"), ["rough-terain"], "did you mean `rough-terrain`"),
+        (("experiments", "donut", "methods"), ["KCEF-F"], "has a `graph`"),
+        (("experiments", "terrain", "methods"), ["GPP"], "`experiments.terrain.methods` names"),
+        (("scales", "terrain_folds", "paper"), 11, "a whole number from 1 to 10"),
+    ],
+)
+def test_mistakes_are_named(config, path, value, expected):
+    place = config
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    assert expected in mistake(config)
+
+
+def test_memory_follows_the_matrices(config):
+    square = 8 * 12_636**2 / 2**20
+    assert square < conditionals.terrain_memory(config, "laptop", "GP") < 3500
+    assert conditionals.terrain_memory(config, "smoke", "GP") < 400
+    for name in ("LSCDE", "CondMAF"):
+        assert conditionals.terrain_memory(config, "paper", name) < 1000
+    assert conditionals.donut_memory(config, "smoke", "CDO") < 400
+    assert conditionals.donut_memory(config, "laptop", "CDO") > 6 * 8 * 3750**2 / 2**20
