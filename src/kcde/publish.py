@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from kcde.artefacts import claims, registry
-from kcde.artefacts.declaration import Decision
+from kcde.artefacts.declaration import Artefact, Decision
 from kcde.files import atomic
 
 
@@ -39,13 +39,15 @@ def publish(results: str | Path, into: str | Path) -> list[Path]:
 
 
 def _copy(record: dict, into: Path) -> list[Path]:
+    artefact = registry.ARTEFACTS[f"{record['paper']}/{record['artefact']}"]
+    folder = (into / artefact.place).parent
     written = []
     for source in map(Path, record["files"]):
-        target = into / record["paper"] / source.name
+        target = folder / source.name
         if source.resolve() == target.resolve():
             continue
         if source.name == "claims.csv":
-            _copy_claims(record, source.parent.parent, into)
+            _copy_claims(artefact, source.parent.parent, into)
         else:
             with atomic(target) as temporary:
                 shutil.copyfile(source, temporary)
@@ -53,9 +55,9 @@ def _copy(record: dict, into: Path) -> list[Path]:
     return written
 
 
-def _copy_claims(record: dict, source: Path, into: Path) -> None:
+def _copy_claims(artefact: Artefact, source: Path, into: Path) -> None:
     """Copy the claims that this artefact decides; those of the paper's others stay."""
-    table = claims.read(source, record["paper"])
-    table = table[table["artefact"] == record["artefact"]]
+    table = claims.read(source, artefact.paper)
+    table = table[table["artefact"] == artefact.name]
     decisions = {row.claim: Decision(row.verdict, row.reason) for row in table.itertuples()}
-    claims.update(into, registry.ARTEFACTS[f"{record['paper']}/{record['artefact']}"], decisions)
+    claims.update(into, artefact, decisions)

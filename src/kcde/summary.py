@@ -53,7 +53,8 @@ def summarise(
     Returns
     -------
     Summary
-        `problems` counts artefacts, data sets and jobs.
+        `problems` counts artefacts, data sets and jobs; a data set whose record says that it is
+        optional is named but counts as none.
     """
     results = Path(results)
     jobs = _logged(results) if jobs is None else [(Path(out), Path(log)) for out, log in jobs]
@@ -62,7 +63,9 @@ def summarise(
         expected = [f"{path.parent.name}/{path.stem}" for path in sorted(records)]
     stale = {Path(path) for path in stale}
     artefacts = {name: _artefact(results, name, stale) for name in sorted(set(expected))}
-    data = _unavailable(results, jobs, artefacts)
+    absent = _unavailable(results, jobs, artefacts)
+    data = {name: record for name, record in absent.items() if not record.get("optional")}
+    optional = {name: record for name, record in absent.items() if record.get("optional")}
     unfinished = sorted((out, log) for out, log in jobs if not out.exists() or out in stale)
     failed = [(out, log) for out, log in unfinished if log.exists() and out not in stale]
     made = [name for name, record in artefacts.items() if _is_made(record)]
@@ -71,6 +74,7 @@ def summarise(
     lines += _entry("not regenerated", _not_made(artefacts, into))
     lines += _entry("missing data", [_why(name, record) for name, record in data.items()])
     lines += _entry("remedy", _remedies(data, artefacts))
+    lines += _entry("optional data", _done_without(optional))
     lines += _entry("failed jobs", [_failure(log) for _, log in failed])
     lines += _entry("not started", _waiting(len(unfinished) - len(failed)))
     lines += _entry("scorecard", _scorecard(results, Path(into), stale))
@@ -152,7 +156,16 @@ def _why(name: str, record: dict) -> str:
     if not tried:
         return f"{name}: there is no address to try"
     last = " ".join(str(tried[-1]["error"]).split())
-    return f"{name}: none of {len(tried)} sources had it, the last said: {last[:120]}"
+    sources = f"{len(tried)} source{'' if len(tried) == 1 else 's'}"
+    return f"{name}: none of {sources} had it, the last said: {last[:120]}"
+
+
+def _done_without(optional: dict[str, dict]) -> list[str]:
+    """Return what was done without, and below each what helps."""
+    lines = []
+    for name, record in optional.items():
+        lines += [f"{_why(name, record)}; all else was made without", record.get("remedy") or ""]
+    return lines
 
 
 def _failure(log: Path) -> str:

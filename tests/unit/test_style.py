@@ -32,6 +32,7 @@ TOGETHER = {
     "cdo": ["CDO", "GP", "CondRealNVP", "CondMAF", "LSCDE"],
     "jdl": ["JDL", "JPDL", "CME", "KLR"],
 }
+WITH_RULES = ("r_benchmark", "joint", "samples", "planar", "moments", "donut", "terrain", "traffic")
 
 
 def lab(colour, deficiency):
@@ -70,10 +71,23 @@ def test_every_published_method_has_one_colour():
 
 def test_every_method_of_an_artefact_has_a_look_and_a_rule():
     for artefact in registry.ARTEFACTS.values():
-        if artefact.experiment in ("r_benchmark", "joint", "samples", "planar", "moments"):
+        if artefact.experiment in WITH_RULES:
             for name in artefact.methods:
                 assert style.line(name)["color"]
                 assert methods.selection(name, artefact.experiment)
+
+
+def test_variations_of_a_method_in_a_figure_differ_in_line_and_marker():
+    families = (
+        ["CDO", "CDO-clipped", "CDO-projected", "CDO-narrow", "CDO-chosen", "CDO-LL"],
+        ["LSCDE", "LSCDE-signed", "LSCDE-constrained", "LSCDE-projected"],
+        ["GP", "GP-ML"],
+    )
+    for family in families:
+        assert {style.line(name)["color"] for name in family} == {style.COLOURS[family[0]]}
+        for look in (style.marker, lambda name: style.line(name)["linestyle"]):
+            assert len({look(name) for name in family}) == len(family)
+    assert style.line("KCEF-LL")["color"] != style.COLOURS["KCEF"]  # a method of its own
 
 
 def test_same_csv_same_bytes_in_another_process(tmp_path):

@@ -28,8 +28,13 @@ experiments:
   planar: {methods: [KEF]}
   moments: {methods: [CME]}
   portfolio: {methods: [KLR]}
+  donut: {methods: [LSCDE]}
+  terrain: {methods: [LSCDE]}
+  traffic: {methods: [CDO]}
 """
 """No artefact shows samples of LSCDE-M, so that none are drawn."""
+
+SUFFIXES = ("csv", "md", "png", "pdf")
 
 UCI = ("red-wine", "parkinsons")
 COLUMNS = {"white-wine": 11, "parkinsons": 15, "red-wine": 11, "grid-2000": 20}
@@ -46,6 +51,9 @@ RUNS = (
     "planar",
     "moments",
     "portfolio",
+    "donut",
+    "terrain",
+    "traffic",
     "failure-case",
     "consistency",
     "estimation-cost",
@@ -72,9 +80,8 @@ def test_the_whole_is_planned(snakemake, config):
     chosen = config["experiments"]["r_benchmark"]
     jobs = planned(snakemake("-n", "--quiet", "reason"))
     count = Counter("/".join(name.split("/")[1:3]) for name in jobs)
-    in_part = [len(chosen["only"][method]) for method in ("DDE", "DDE-penalised")]
-    whole = len(chosen["datasets"]) * (len(chosen["methods"]) - 2)
-    assert count.pop("laptop/r_benchmark") == whole + sum(in_part)
+    whole = len(chosen["datasets"]) * len(chosen["methods"])
+    assert count.pop("laptop/r_benchmark") == whole
     drawn = [chosen for named in config["artefacts"].values() for chosen in named.values()]
     assert count.pop("laptop/artefacts") == len(drawn)
     choices = [*drawn, *(wanted["also"] for wanted in drawn if "also" in wanted)]
@@ -103,9 +110,15 @@ def test_the_whole_is_planned(snakemake, config):
         if experiment in ("joint", "samples") and "graph" in config["methods"].get(method, {})
     }
     assert count.pop("laptop/factors") == sum(-(-COLUMNS.get(d, 3) // 4) for d, _ in fitted)
+    for experiment in ("donut", "terrain", "traffic"):
+        theirs = config["experiments"][experiment]
+        only = theirs.get("only", {})
+        fits = sum(len(only.get(m, theirs["datasets"])) for m in theirs["methods"])
+        assert count.pop(f"laptop/{experiment}") == fits
     alone = ["failure_case.csv", "consistency.csv", "estimation_cost.csv", "scorecard.txt"]
     assert all(count.pop(f"laptop/{name}") == 1 for name in alone)
-    assert sum(count.values()) == len(chosen["datasets"]) + 3 + len(days["files"])
+    # Three joint densities, the terrain and two files of traffic.
+    assert sum(count.values()) == len(chosen["datasets"]) + 3 + len(days["files"]) + 3
     assert all(name.startswith("data/") for name in count)
 
 
@@ -122,7 +135,7 @@ def test_samples_need_the_factors_and_aliases_the_file_of_the_data_set(snakemake
 
 
 def test_the_command_line_knows_every_flag(snakemake):
-    done = snakemake("kcef", "dde", "jdl", "-n", "-p", "--quiet", "reason")
+    done = snakemake("kcef", "dde", "jdl", "cdo", "across", "-n", "-p", "--quiet", "reason")
     assert done.returncode == 0, done.stderr
     commands = re.findall(r"python -m kcde (run .*?) > ", done.stdout + done.stderr)
     assert {shlex.split(command)[1] for command in commands} == set(RUNS)
@@ -170,12 +183,42 @@ def test_embeddings_are_told_what_their_commands_know(snakemake, config):
     assert told == set(wanted)
 
 
+def test_donut_and_terrain_are_told_what_their_commands_know(snakemake, config):
+    wanted = [
+        f"results/{scale}/{experiment}/{dataset}/{method}.csv"
+        for scale, terrain in (("smoke", "smoke-terrain"), ("paper", "rough-terrain"))
+        for experiment, dataset in (("donut", "donut"), ("terrain", terrain))
+        for method in config["experiments"][experiment]["methods"]
+    ]
+    done = snakemake(*wanted, "-n", "-p", "--quiet", "reason")
+    assert set(wanted) <= set(planned(done))
+    app = typer.main.get_command(cli.app).commands["run"]
+    told = []
+    for command in re.findall(r"python -m kcde (run .*?) > ", done.stdout + done.stderr):
+        name, *arguments = shlex.split(command)[1:]
+        context = app.commands[name].make_context(name, arguments)
+        assert not [word for word in context.args if word.startswith("-")]
+        assert (name == "terrain") == (context.params.get("record") is not None)
+        told.append(f"{context.params['out']}")
+    assert sorted(told) == sorted(wanted)
+
+
 def test_one_tracked_file_plans_what_it_needs(snakemake, config):
     table = config["artefacts"]["kcef"]["table1"]
     fits = len(table["datasets"]) * len(table["methods"])
     jobs = planned(snakemake("figures/kcef/table1.md", "-n", "--quiet", "reason"))
     assert sum(name.startswith("results/laptop/r_benchmark/") for name in jobs) == fits
     assert not any("dde" in name for name in jobs)
+
+
+@pytest.mark.parametrize("target", ["across", *(f"figures/all_methods.{e}" for e in SUFFIXES)])
+def test_the_cross_table_is_asked_for_by_its_files(snakemake, config, target):
+    table = config["artefacts"]["across"]["all_methods"]
+    fits = len(table["datasets"]) * len(table["methods"])
+    jobs = planned(snakemake(target, "-n", "--quiet", "reason"))
+    assert sum(name.startswith("results/laptop/r_benchmark/") for name in jobs) == fits
+    drawn = [name for name in jobs if "/artefacts/" in name]
+    assert drawn == ["results/laptop/artefacts/across/all_methods.json"]
 
 
 def test_a_wrong_configuration_is_refused_in_one_line_a_mistake(snakemake):
@@ -225,10 +268,17 @@ def run_quick(snakemake, *arguments):
 def test_the_tour_announces_draws_and_closes(toured, project):
     done, before = toured
     assert done.stderr.count("kcde: closing summary") == 1
-    assert re.search(r"kcde: 41 jobs \(.*4 r_benchmark.*\), about .* on \d+ cores?", done.stderr)
+    assert re.search(r"kcde: 54 jobs \(.*4 r_benchmark.*\), about .* on \d+ cores?", done.stderr)
     drawn = project / "results/smoke/figures"
     names = ("kcef/table1.md", "kcef/table2.md", "kcef/fig1.png", "kcef/consistency.pdf")
-    others = ("dde/table1.md", "dde/cost.png", "dde/table2.csv", "scorecard.md")
+    others = (
+        "all_methods.md",
+        "all_methods.png",
+        "dde/table1.md",
+        "dde/cost.png",
+        "dde/table2.csv",
+        "scorecard.md",
+    )
     for name in (*names, "kcef/fig3.png", *others):
         assert (drawn / name).is_file()
     assert contents(project / "figures") == before
@@ -310,7 +360,7 @@ def test_missing_data_stop_nothing_else_and_are_tried_again(toured, snakemake, p
     assert {path: path.read_bytes() for path in tables} == tables
     for name in ("smoke-linear", "smoke-mixed", "smoke-joint"):
         assert lost.stderr.count(f"{name}: none of") + lost.stderr.count(f"{name}: there is") == 1
-    assert "6 artefacts not regenerated; 5 data sets not available" in lost.stderr
+    assert "11 artefacts not regenerated; 7 data sets not available" in lost.stderr
     assert "Traceback" not in lost.stderr
     scores = (project / "results/smoke/r_benchmark/smoke-linear/LSCDE.csv").read_text()
     assert "not-run" in scores

@@ -147,10 +147,15 @@ def test_publish_copies_what_was_regenerated_and_keeps_other_claims(tmp_path):
     files = [str(drawn / "kcef/fig3.csv"), str(drawn / "kcef/claims.csv")]
     record = {"paper": "kcef", "artefact": "fig3", "status": "regenerated", "files": files}
     put(tmp_path / "results/paper/artefacts/kcef/fig3.json", record)
+    put(drawn / "all_methods.md", "across")
+    crossed = {"paper": "across", "artefact": "all_methods", "status": "regenerated"}
+    crossed["files"] = [str(drawn / "all_methods.md")]
+    put(tmp_path / "results/paper/artefacts/across/all_methods.json", crossed)
     lost = {"paper": "dde", "artefact": "table2", "status": "not regenerated", "files": []}
     put(tmp_path / "results/paper/artefacts/dde/table2.json", lost)
     publish(tmp_path / "results/paper", tracked)
     assert (tracked / "kcef/fig3.csv").read_text() == "new"
+    assert (tracked / "all_methods.md").read_text() == "across"
     assert (tracked / "dde/table2.csv").read_text() == "old"
     claims = (tracked / "kcef/claims.csv").read_text().splitlines()
     assert sorted(claims[1:]) == ["failure-case,fig3,holds,new", "other,table1,holds,old"]
@@ -159,3 +164,30 @@ def test_publish_copies_what_was_regenerated_and_keeps_other_claims(tmp_path):
 def test_publish_refuses_a_scale_that_was_not_run(tmp_path):
     with pytest.raises(ValueError, match="run that scale first"):
         publish(tmp_path / "results/paper", tmp_path / "figures")
+
+
+def test_optional_data_are_named_but_are_no_problem(results, tmp_path):
+    tried = [{"url": "u", "error": "no such host"}]
+    lost = {"dataset": "pems-sf", "status": "unavailable", "tried": tried, "remedy": "download u"}
+    put(tmp_path / "results/data/pems-sf.json", lost | {"optional": True})
+    made = {"status": "regenerated", "reason": "", "remedy": "", "files": []}
+    put(results / "artefacts/cdo/fig5.json", made | {"missing": ["pems-sf"]})
+    closing = summarise(results, tmp_path / "figures", ["cdo/fig5"], jobs=[])
+    lines = [" ".join(line.split()) for line in closing.text.splitlines()]
+    assert closing.problems == []
+    assert any(line.startswith("regenerated cdo/fig5 (in") for line in lines)
+    (told,) = (k for k, line in enumerate(lines) if line.startswith("optional data"))
+    assert "pems-sf: none of 1 source had it, the last said: no such host" in lines[told]
+    assert lines[told].endswith("all else was made without")
+    assert lines[told + 1] == "download u"
+    assert not any(line.startswith(("missing data", "remedy")) for line in lines)
+    # Asked for by the job that fetches it, it is no problem either; with others, they are.
+    fetched = [(str(tmp_path / "results/data/pems-sf.json"), "fetch.log")]
+    assert summarise(results, tmp_path / "figures", [], jobs=fetched).problems == []
+    both = summarise(results, tmp_path / "figures", ["cdo/fig5", "dde/table2"], jobs=[])
+    assert both.problems == ["1 artefact not regenerated", "1 data set not available"]
+    assert both.text.count("download u") == 1
+    # Where nobody said that it is optional, it is missed.
+    put(tmp_path / "results/data/pems-sf.json", lost)
+    needed = summarise(results, tmp_path / "figures", ["cdo/fig5"], jobs=[])
+    assert needed.problems == ["1 data set not available"]

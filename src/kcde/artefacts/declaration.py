@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 
+ACROSS = "across"
+"""In the place of a paper: what compares the methods of all, drawn above the papers' folders."""
+
 TABLE_COLUMNS = [
     "dataset",
     "method",
@@ -53,7 +56,7 @@ class Decision:
     Attributes
     ----------
     verdict
-        `holds`, `fails` or `undecided`.
+        `holds`, `fails`, `undecided`, or `not-run` where data that it needs cannot be had.
     reason
         The numbers of the test.
     """
@@ -79,7 +82,7 @@ class Artefact:
     Attributes
     ----------
     paper, name
-        As in `published_values.csv`, e.g. `kcef`, `table1`.
+        As in `published_values.csv`, e.g. `kcef`, `table1`; `ACROSS` where no one paper has it.
     kind
         `table` or `figure`.
     title, caption
@@ -116,6 +119,8 @@ class Artefact:
         Maps the frame of the tracked CSV to sentences of the caption that need its numbers.
     also
         A second experiment whose scores it reads, "" where one is enough.
+    optional
+        Data sets without which it is made all the same where their scores say `not-run`.
     """
 
     paper: str
@@ -138,11 +143,17 @@ class Artefact:
     axis_label: str = "negative log-likelihood of standardised y (nats); lower is better"
     remarks: Callable[[pd.DataFrame], list[str]] = no_remarks
     also: str = ""
+    optional: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """`paper/name`, the artefact's name on the command line."""
         return f"{self.paper}/{self.name}"
+
+    @property
+    def place(self) -> str:
+        """Where it lies in the folder of the outputs, without suffix: `kcef/table1`."""
+        return self.name if self.paper == ACROSS else self.key
 
     @property
     def experiments(self) -> tuple[str, ...]:
@@ -159,4 +170,4 @@ class Artefact:
     @property
     def target(self) -> str:
         """What to ask Snakemake for, e.g. `figures/kcef/table1.md`."""
-        return f"figures/{self.key}{self.suffixes[1]}"
+        return f"figures/{self.place}{self.suffixes[1]}"

@@ -18,7 +18,8 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
     """Make an artefact from scores: CSV, drawing and decided claims.
 
     Where a score says `not-run` (its data could not be had), nothing is written, so that the
-    tracked files stay as they are. Failed fits are results and are counted.
+    tracked files stay as they are; but those of `Artefact.optional` stop nothing. Failed fits are
+    results and are counted.
 
     Parameters
     ----------
@@ -32,7 +33,8 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
     Returns
     -------
     dict
-        The record: `paper, artefact, status, reason, remedy, missing, files`.
+        The record: `paper, artefact, status, reason, remedy, missing, files`; where it is made,
+        `missing` names the optional data sets that it lacks.
 
     Raises
     ------
@@ -46,9 +48,10 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
         if not path.exists():
             raise FileNotFoundError(_remedy(artefact, path))
     scores = score_files.read(files)
-    absent = scores[scores["status"] == "not-run"]
+    absent = scores[(scores["status"] == "not-run") & ~scores["dataset"].isin(artefact.optional)]
     if len(absent):
         return _not_regenerated(artefact, absent)
+    lacking = sorted(set(scores.loc[scores["status"] == "not-run", "dataset"]))
     scores = artefact.measure(scores, files)
     frame = artefact.build(artefact, scores, files)
     decisions = claims.decide(artefact, scores)
@@ -58,7 +61,8 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
     written = [path, *redraw(artefact, into)]
     if decided := claims.update(Path(into), artefact, decisions):
         written.append(decided)
-    return _record(artefact, REGENERATED, files=[str(name) for name in written])
+    names = [str(name) for name in written]
+    return _record(artefact, REGENERATED, files=names, missing=lacking)
 
 
 def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
@@ -166,4 +170,4 @@ def _record(artefact: Artefact, status: str, **rest) -> dict:
 
 
 def _stem(artefact: Artefact, into: str | Path) -> Path:
-    return Path(into) / artefact.paper / artefact.name
+    return Path(into) / artefact.place

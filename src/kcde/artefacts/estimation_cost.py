@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from kcde.artefacts.declaration import FIGURE_COLUMNS, Artefact, Decision
+from kcde.artefacts.half_decades import half_decade
 from kcde.experiments.estimation_cost import ITERATIONS
 
 METHODS = {
@@ -260,8 +261,7 @@ def _words(one: Comparison) -> str:
 
 def _factor(ratio: float) -> str:
     """Return a ratio to the nearest of 1, 3, 10, 30 …, which a second run would give as well."""
-    step = round(2 * math.log10(ratio))
-    return f"about {10 ** (step // 2) * (3 if step % 2 else 1)} times"
+    return f"about {half_decade(ratio):.15g} times"
 
 
 def _affordable(one: Comparison) -> str:

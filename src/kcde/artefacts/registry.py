@@ -1,10 +1,12 @@
 """All artefacts that are built, by name."""
 
-from kcde.artefacts import dde, jdl, kcef
+from kcde.artefacts import across, cdo, dde, jdl, kcef
 from kcde.artefacts.declaration import Artefact
 
 ARTEFACTS: dict[str, Artefact] = {
-    artefact.key: artefact for module in (kcef, dde, jdl) for artefact in module.ARTEFACTS
+    artefact.key: artefact
+    for module in (kcef, dde, jdl, cdo, across)
+    for artefact in module.ARTEFACTS
 }
 
 

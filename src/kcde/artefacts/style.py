@@ -44,7 +44,9 @@ COLOURS: dict[str, str] = {
 }
 """Method, named as in `published_values.csv`, to its colour in every figure."""
 
-VARIATIONS: dict[str, str] = {
+_LONG, _MIXED = (0, (8, 2)), (0, (5, 1, 1, 1, 1, 1))  # of a method with many variations
+
+VARIATIONS: dict[str, str | tuple] = {
     "-F": "-",
     "-M": "--",
     "-constrained": "--",
@@ -54,10 +56,17 @@ VARIATIONS: dict[str, str] = {
     "-quadrature": ":",
     "-unreduced": "-.",
     "-smoothed": "--",
+    "-clipped": ":",
+    "-projected": "-.",
+    "-chosen": _LONG,
+    "-LL": _MIXED,
+    "-ML": "--",
+    "-spread": ":",
+    "-signed": ":",
 }
 """Ending that names a variation of a method to its line: the colour is that of the method."""
 
-_MARKERS = {"-": "o", "--": "s", ":": "^", "-.": "D"}
+_MARKERS = {"-": "o", "--": "s", ":": "^", "-.": "D", _LONG: "v", _MIXED: "*"}
 
 EXACT = BLACK
 """What is known exactly, as the entropy of made-up data; no method beside it is black."""
@@ -66,7 +75,7 @@ FIRST, SECOND, MIXTURE = VERMILLION, BLUE, GREEN
 """Parts of a made-up density (kcef figure 3: red, blue and green)."""
 
 
-def line(method: str) -> dict[str, str]:
+def line(method: str) -> dict[str, str | tuple]:
     """Return colour and line style of a method.
 
     Parameters

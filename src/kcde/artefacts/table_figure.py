@@ -21,7 +21,14 @@ _MANY, _NARROW_LANE = 6, 0.075  # more methods than this share the height of a p
 _HEAD = 0.75  # inches for the legend and the axis
 _IN_A_LINE = 40  # letters of the methods' names that leave room for the marks beside them
 _NAMES = 6  # methods named in a line of their own
-_GLYPHS = {"o": ("●", "○"), "s": ("■", "□"), "^": ("▲", "△"), "D": ("◆", "◇")}
+_GLYPHS = {
+    "o": ("●", "○"),
+    "s": ("■", "□"),
+    "^": ("▲", "△"),
+    "D": ("◆", "◇"),
+    "v": ("▼", "▽"),
+    "*": ("★", "☆"),
+}
 """Marker, full and open, as a letter."""
 
 

@@ -193,10 +193,11 @@ def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
         if answered:
             notes.append("Published: ✓ our median on the same side of 5%; ≠ on the other side.")
         return notes
-    notes.append(
-        f"**Bold**: no failed {trial}, and the lowest mean of the row or not told from it by a "
-        f"two-sided paired t-test over the {trial}s at 5%."
-    )
+    if primary["best"].any():
+        notes.append(
+            f"**Bold**: no failed {trial}, and the lowest mean of the row or not told from it by a "
+            f"two-sided paired t-test over the {trial}s at 5%."
+        )
     nats = set(primary["unit"]) == {"nats"}
     if primary.apply(_median_tells, axis=1).any():
         far = f"{_MEDIAN_SHOWN}" if nats else f"{_MEDIAN_SHOWN:.0%} of it"

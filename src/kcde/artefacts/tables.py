@@ -45,8 +45,8 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     ValueError
         If a split occurs twice in a cell, or no score has the primary metric.
     """
-    _check(artefact, scores)
-    scores = _shown_as(artefact, scores)
+    check(artefact, scores)
+    scores = shown_as(artefact, scores)
     order = _order(artefact, scores)
     rows = []
     for (dataset, method, variant, metric), cell in scores.groupby(_KEYS, sort=False):
@@ -72,7 +72,8 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
         _method=table["method"].map(order[1]),
     ).sort_values(["_metric", "_dataset", "_method", "variant"], kind="stable")
     table = table[TABLE_COLUMNS].reset_index(drop=True)
-    if verdicts.RULES[artefact.metric].kind == "difference":
+    rule = verdicts.RULES.get(artefact.metric)
+    if rule is None or rule.kind == "difference":  # without a published number: a loss too
         _mark_best(table, scores[scores["metric"] == artefact.metric], artefact.metric)
     return _beside_published(artefact, table)
 
@@ -98,6 +99,67 @@ def with_rows(table: pd.DataFrame, rows: list[dict]) -> pd.DataFrame:
     return pd.concat([table, added], ignore_index=True)
 
 
+def check(artefact: Artefact, scores: pd.DataFrame) -> None:
+    """Refuse scores that a table cannot be made of.
+
+    Parameters
+    ----------
+    artefact
+        Gives the primary metric.
+    scores
+        As `kcde.experiments.scores.read` returns them.
+
+    Raises
+    ------
+    ValueError
+        If a split occurs twice in a cell, or no score has the primary metric.
+    """
+    if not (scores["metric"] == artefact.metric).any():
+        found = ", ".join(sorted(set(scores["metric"])))
+        raise ValueError(
+            f"{artefact.key} needs scores with the metric {artefact.metric!r}; the files given "
+            f"have {found}: give --scores of the experiment {artefact.experiment}"
+        )
+    repeated = scores[scores.duplicated([*_KEYS, "setting", "split"])]
+    if len(repeated):
+        first = repeated.iloc[0]
+        raise ValueError(
+            f"split {first['split']} of {first['dataset']}, {first['method']} occurs twice in the "
+            f"scores of {artefact.key}: give each score file once"
+        )
+
+
+def shown_as(artefact: Artefact, scores: pd.DataFrame) -> pd.DataFrame:
+    """Return scores with the metrics that a table shows as methods, `Artefact.shown_as`.
+
+    Parameters
+    ----------
+    artefact
+        Gives the metrics and the primary one.
+    scores
+        As `kcde.experiments.scores.read` returns them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Of the same columns; a split whose fit failed has failed in each of its metrics.
+    """
+    for name, (method, metric) in artefact.shown_as.items():
+        own = scores[scores["method"] == method]
+        values, primary = (own[own["metric"] == each] for each in (metric, artefact.metric))
+        # A split whose fit failed has a row of the primary metric and no other.
+        key = ["dataset", "split"]
+        known = pd.MultiIndex.from_frame(values[key])
+        lost = ~pd.MultiIndex.from_frame(primary[key]).isin(known) & (primary["status"] != "ok")
+        shown = pd.concat([values, primary[lost]]).assign(method=name, metric=artefact.metric)
+        if name == method:
+            scores = scores.drop(primary.index)
+        else:
+            shown = shown.assign(variant="ours")
+        scores = pd.concat([scores, shown], ignore_index=True)
+    return scores
+
+
 def read(path: Path) -> pd.DataFrame:
     """Read a tracked table.
 
@@ -120,40 +182,6 @@ def summary_of(row: pd.Series) -> verdicts.Summary:
     """Return the cell that a row of a table states."""
     numbers = (float(row[name]) for name in _NUMBERS)
     return verdicts.Summary(*numbers, n=int(row["n"]), failed=int(row["failed"]))
-
-
-def _check(artefact: Artefact, scores: pd.DataFrame) -> None:
-    if not (scores["metric"] == artefact.metric).any():
-        found = ", ".join(sorted(set(scores["metric"])))
-        raise ValueError(
-            f"{artefact.key} needs scores with the metric {artefact.metric!r}; the files given "
-            f"have {found}: give --scores of the experiment {artefact.experiment}"
-        )
-    repeated = scores[scores.duplicated([*_KEYS, "setting", "split"])]
-    if len(repeated):
-        first = repeated.iloc[0]
-        raise ValueError(
-            f"split {first['split']} of {first['dataset']}, {first['method']} occurs twice in the "
-            f"scores of {artefact.key}: give each score file once"
-        )
-
-
-def _shown_as(artefact: Artefact, scores: pd.DataFrame) -> pd.DataFrame:
-    """Return scores with the metrics that the table shows as methods, `Artefact.shown_as`."""
-    for name, (method, metric) in artefact.shown_as.items():
-        own = scores[scores["method"] == method]
-        values, primary = (own[own["metric"] == each] for each in (metric, artefact.metric))
-        # A split whose fit failed has a row of the primary metric and no other.
-        key = ["dataset", "split"]
-        known = pd.MultiIndex.from_frame(values[key])
-        lost = ~pd.MultiIndex.from_frame(primary[key]).isin(known) & (primary["status"] != "ok")
-        shown = pd.concat([values, primary[lost]]).assign(method=name, metric=artefact.metric)
-        if name == method:
-            scores = scores.drop(primary.index)
-        else:
-            shown = shown.assign(variant="ours")
-        scores = pd.concat([scores, shown], ignore_index=True)
-    return scores
 
 
 def _order(artefact: Artefact, scores: pd.DataFrame) -> tuple[dict[str, int], dict[str, int]]:

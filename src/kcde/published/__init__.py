@@ -1,4 +1,7 @@
-"""What the four papers report: 142 numbers, 43 claims, and the causes found of deviations."""
+"""What the four papers report: 142 numbers, 43 claims, and the causes found of deviations.
+
+Values that stand only in a picture are apart: they were read off it and have no verdict.
+"""
 
 from pathlib import Path
 
@@ -40,3 +43,21 @@ def causes() -> pd.DataFrame:
         Columns `paper,artefact,dataset,method,verdict,cause,evidence`; `*` stands for anything.
     """
     return pd.read_csv(_HERE / "causes.csv", dtype=str, keep_default_na=False)
+
+
+def read_off(paper: str, artefact: str) -> pd.DataFrame:
+    """Return what was read off a published picture.
+
+    Parameters
+    ----------
+    paper, artefact
+        As in `published_values.csv`, e.g. `cdo`, `fig4`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `paper,artefact,panel,method,metric,value,reading_error`, without rows where nothing
+        was read off; both numbers are in the unit of the metric.
+    """
+    frame = pd.read_csv(_HERE / "read_off.csv")
+    return frame[(frame["paper"] == paper) & (frame["artefact"] == artefact)]

@@ -1,0 +1,60 @@
+"""Drawing what clipping costs: a panel for rough terrain and one for each x of the donut."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from kcde.artefacts import boxes, method_lanes, style
+from kcde.artefacts.clipping import CLIPPED, TERRAIN
+from kcde.artefacts.declaration import Artefact
+from kcde.artefacts.tables import AS_PUBLISHED
+from kcde.artefacts.terrain_tables import CENTRED, DEFINITIONS
+
+_HEAD = 1.0  # inches beside the lanes
+_LABELS = {True: DEFINITIONS[CENTRED], False: "error against $p(y|x)$"}
+
+
+def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the figure from its tracked CSV.
+
+    Parameters
+    ----------
+    artefact
+        The declaration.
+    frame
+        As tracked.
+    stem
+        Path without suffix.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The PNG and the PDF.
+    """
+    means = frame[frame["stat"] == boxes.MEAN]
+    methods = [name for name in artefact.methods if name in set(means["method"])]
+    as_published = set(means.loc[means["variant"] == AS_PUBLISHED, "method"])
+    panels = list(dict.fromkeys(means["panel"]))
+    height = _HEAD + method_lanes.LANE * len(methods)
+    size = {"columns": max(len(panels), 1), "squeeze": False, "sharey": True}
+    with style.figure(style.PAGE, height, **size) as (made, axes):
+        method_lanes.name(axes[0, 0], methods, as_published, lines=1)
+        for one, letter, panel in zip(axes[0], "abc", panels, strict=False):
+            here = frame[frame["panel"] == panel]
+            ends = here[here["stat"] == boxes.WHISKER_HIGH].set_index("method")["y"]
+            one.set_xlim(0.0, method_lanes.limit(ends, ends.reindex([CLIPPED]).dropna()))
+            method_lanes.draw_boxes(one, here, methods, as_published)
+            _draw_bar(one, here)
+            method_lanes.separate(one, methods)
+            one.tick_params(axis="y", length=0)
+            style.panel_title(one, letter, panel.replace("x = ", "$x=$"))
+            one.set_xlabel(_LABELS[panel == TERRAIN])
+        return style.save(made, stem)
+
+
+def _draw_bar(axes, here: pd.DataFrame) -> None:
+    """Draw half the mean error of clipped weights, which claim C6 wants to see undercut."""
+    clipped = here[(here["method"] == CLIPPED) & (here["stat"] == boxes.MEAN)]
+    for mean in clipped["y"]:
+        look = method_lanes.Line("half of LSCDE's", style.line(CLIPPED)["color"], ":")
+        method_lanes.draw_line(axes, 0.5 * mean, look)

@@ -1,0 +1,276 @@
+"""The cross table against naive loops; the rule on failed splits; the answer; files that it has."""
+
+import itertools
+import math
+
+import artefact_scores as made
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from kcde.artefacts import all_methods, all_methods_answer, drawing, registry, tables
+from kcde.artefacts.all_methods import COLUMNS, EVERY, GIVEN, of_methods, of_pairs, of_sets
+
+ARTEFACT = registry.ARTEFACTS["across/all_methods"]
+SETS = ("a", "b", "c", "d", "e", "f")
+
+
+def scores_of(cells, rows=None, seconds=None):
+    """Return scores from {(dataset, method): values}, with training rows and seconds."""
+    frame = made.frame(cells)
+    return frame.assign(
+        n_train=frame["dataset"].map(rows or {name: 10 * k for k, name in enumerate(SETS, 1)}),
+        seconds=frame["method"].map(seconds or {}).astype(float),
+    )
+
+
+def table_of(cells, **more):
+    return all_methods.build(ARTEFACT, scores_of(cells, **more), [])
+
+
+@pytest.fixture(scope="module")
+def cells():
+    """Four methods on six sets, one of them best, another failing now and then."""
+    rng, found = np.random.default_rng(0), {}
+    levels = {"NADE": 1.0, "LSCDE-exact": 1.3, "JDL-smoothed": 0.4, "CME-smoothed": 0.8}
+    for dataset, (method, level) in itertools.product(SETS, levels.items()):
+        values = list(level + 0.5 * rng.normal(size=12))
+        if method == "CME-smoothed":
+            values[rng.integers(1, 12)] = None
+            values[0] = 31.0
+        found[dataset, method] = values
+    return found
+
+
+@pytest.fixture(scope="module")
+def table(cells):
+    return table_of(cells)
+
+
+def capped(values):
+    return np.array([20.0 if v is None or v > 20 else v for v in values])
+
+
+def methods_of(cells):
+    return list(dict.fromkeys(method for _, method in cells))
+
+
+def test_ranks_and_excess_are_those_of_loops(cells, table):
+    found, means = of_sets(table).set_index(["dataset", "method"]), {m: [] for _, m in cells}
+    for dataset in SETS:
+        values = {m: capped(cells[dataset, m]) for m in methods_of(cells)}
+        lowest = min(np.median(v) for v in values.values())
+        for method, own in values.items():
+            ranks = [
+                1.0
+                + sum(other[k] < own[k] for other in values.values())
+                + 0.5 * sum(v[k] == own[k] for m, v in values.items() if m != method)
+                for k in range(12)
+            ]
+            row = found.loc[(dataset, method)]
+            assert row["rank"] == pytest.approx(np.mean(ranks))
+            assert row["excess"] == pytest.approx(np.median(own) - lowest)
+            means[method].append(np.mean(ranks))
+    over_all = of_methods(table).set_index("method")
+    for method, ranks in means.items():
+        assert over_all.loc[method, "rank"] == pytest.approx(np.mean(ranks))
+    assert over_all["rank"].is_monotonic_increasing
+    assert (over_all["n"] == len(SETS)).all()
+
+
+def test_pairs_are_tested_over_sets_and_adjusted_together(cells, table):
+    raw = {}
+    for pair in itertools.combinations(methods_of(cells), 2):
+        shifts = [np.median(capped(cells[d, pair[0]]) - capped(cells[d, pair[1]])) for d in SETS]
+        raw[frozenset(pair)] = stats.wilcoxon(shifts).pvalue
+    ordered = sorted(raw, key=raw.get)
+    expected = {
+        pair: min(1.0, max((len(raw) - k) * raw[p] for k, p in enumerate(ordered[: i + 1])))
+        for i, pair in enumerate(ordered)
+    }
+    pairs = of_pairs(table)
+    assert len(pairs) == 12
+    for one, other in itertools.permutations(methods_of(cells), 2):
+        row, mirrored = pairs.loc[(one, other)], pairs.loc[(other, one)]
+        assert row["p_value"] == pytest.approx(expected[frozenset((one, other))])
+        assert (row["wins"], row["losses"]) == (mirrored["losses"], mirrored["wins"])
+        assert row["excess"] == pytest.approx(-mirrored["excess"])
+    first = of_methods(table)["method"].iloc[0]
+    for row in of_methods(table).iloc[1:].itertuples():
+        assert row.p_value == pytest.approx(expected[frozenset((row.method, first))])
+        assert row.best == (row.p_value >= 0.05)
+
+
+def test_wins_and_losses_count_the_tests_over_splits(cells, table):
+    pairs = of_pairs(table)
+    for one, other in itertools.permutations(methods_of(cells), 2):
+        wins = losses = 0
+        for dataset in SETS:
+            first, second = capped(cells[dataset, one]), capped(cells[dataset, other])
+            if stats.wilcoxon(first, second).pvalue < 0.05:
+                # Far apart here, so that medians say which of the two is lower.
+                wins += np.median(first) < np.median(second)
+                losses += np.median(first) > np.median(second)
+        assert (pairs.loc[(one, other), "wins"], pairs.loc[(one, other), "losses"]) == (
+            wins,
+            losses,
+        )
+
+
+def test_a_failed_split_is_the_last_and_no_worse_than_that():
+    good, bad = [1.0] * 20, [0.9] * 20
+    ranks = []
+    for failure in (None, 20.1, 1e9, math.inf):
+        bad[7] = failure
+        found = of_sets(table_of({("a", "NADE"): good, ("a", "GP-ML"): bad}))
+        found = found.set_index("method")
+        assert found.loc["GP-ML", "failed"] == 1
+        ranks.append(found["rank"].to_dict())
+        assert found.loc["GP-ML", "excess"] == 0
+    assert all(each == {"NADE": 1.95, "GP-ML": 1.05} for each in ranks)
+
+
+def test_methods_that_fail_together_share_the_rank():
+    cells = {
+        ("a", "NADE"): [1.0, None],
+        ("a", "GP-ML"): [2.0, 50.0],
+        ("a", "LSCDE-exact"): [3.0] * 2,
+    }
+    found = of_sets(table_of(cells)).set_index("method")["rank"]
+    assert found.to_dict() == {"NADE": 1.75, "GP-ML": 2.25, "LSCDE-exact": 2.0}
+
+
+def test_more_than_one_failed_split_in_twenty_is_never_best():
+    cells = {("a", "NADE"): [0.1] * 18 + [None] * 2, ("a", "GP-ML"): made.around(1.0)}
+    found = of_sets(table_of(cells)).set_index("method")
+    assert found["rank"].idxmin() == "NADE"
+    assert found["best"].to_dict() == {"NADE": False, "GP-ML": True}
+    assert of_methods(table_of(cells)).set_index("method")["failed"].to_dict() == {
+        "NADE": 1,
+        "GP-ML": 0,
+    }
+
+
+def test_what_is_sampled_is_replaced_by_quadrature():
+    cells = {("a", "KCEF"): [9.0] * 3, ("a", "DDE"): [0.0] * 3, ("a", "NADE"): [2.0] * 3}
+    exact = {("a", "KCEF"): [1.0] * 3, ("a", "DDE"): [3.0] * 3}
+    quadrature = made.frame(exact, metric=f"{made.METRIC}_quadrature")
+    found = all_methods.build(ARTEFACT, pd.concat([scores_of(cells), quadrature]), [])
+    means = of_sets(found).set_index("method")["mean"].to_dict()
+    assert means == {"KCEF": 1.0, "NADE": 2.0, "DDE-quadrature": 3.0}
+
+
+def test_only_sets_that_every_method_has_are_summarised(cells):
+    fewer = {key: values for key, values in cells.items() if key != ("a", "NADE")}
+    found = table_of(fewer)
+    assert set(of_sets(found)["dataset"]) == set(SETS)
+    assert (of_methods(found)["n"] == 5).all()
+    rest = table_of({key: values for key, values in cells.items() if key[0] != "a"})
+    columns = ["method", "rank", "excess", "p_value", "sets_best"]
+    pd.testing.assert_frame_equal(of_methods(found)[columns], of_methods(rest)[columns])
+
+
+def test_other_splits_are_refused(cells):
+    wrong = cells | {("a", "NADE"): [1.0] * 5}
+    with pytest.raises(ValueError, match=r"NADE lacks splits of a .* same --splits"):
+        table_of(wrong)
+
+
+def test_sets_come_by_their_rows_and_methods_in_the_declared_order(cells):
+    found = table_of(cells, rows={name: 100 - 10 * k for k, name in enumerate(SETS)})
+    assert list(dict.fromkeys(of_sets(found)["dataset"])) == list(reversed(SETS))
+    named = [name for name in ARTEFACT.methods if name in methods_of(cells)]
+    assert list(dict.fromkeys(found["method"])) == named
+    assert list(found.columns) == COLUMNS
+
+
+def level(**levels):
+    """Cells of methods far apart on eight sets, lowest first where the level is."""
+    rng = np.random.default_rng(3)
+    return {
+        (dataset, name.replace("_", "-")): list(value + 0.01 * rng.normal(size=20))
+        for dataset in ("a", "b", "c", "d", "e", "f", "g", "h")
+        for name, value in levels.items()
+    }
+
+
+def answered(cells, **more):
+    rows = {name: 10 * k for k, name in enumerate("abcdefgh", 1)}
+    return " ".join(all_methods_answer.sentences(table_of(cells, rows=rows, **more)))
+
+
+def test_the_answer_is_the_first_by_rank():
+    seconds = {"NADE": 28.0, "GP-ML": 0.9, "LSCDE-exact": 0.1}
+    said = answered(level(NADE=0.1, GP_ML=0.5, LSCDE_exact=0.9), seconds=seconds)
+    assert said.startswith("**Take NADE**: mean rank 1.0; the best of a set or not told from it on")
+    assert "8 of 8, in the median 0.00 nats above the lowest, about 30 s a split" in said
+    assert "does not tell NADE, the first by mean rank of all, from none, and finds GP-ML" in said
+    assert "finds GP-ML, LSCDE-exact worse." in said
+    assert (
+        "The quickest of those not told from it that failed on no set is NADE: about 30 s" in said
+    )
+    assert "On the 4 sets with at most 40 training rows" in said
+
+
+def test_of_equals_the_quickest_is_named():
+    cells = level(NADE=0.1, GP_ML=0.1)
+    said = answered(cells, seconds={"NADE": 28.0, "GP-ML": 0.9})
+    assert (
+        "The quickest of those not told from it that failed on no set is GP-ML: about 1 s" in said
+    )
+    assert "finds none worse." in said
+
+
+def test_a_first_that_fails_is_named_with_one_that_does_not():
+    cells = level(NADE=0.1, GP_ML=0.5, LSCDE_exact=0.9)
+    cells["c", "NADE"][:3] = [None, 40.0, None]
+    said = answered(cells)
+    assert said.startswith("**Take NADE**")
+    assert "It failed on c (3 of 20 splits), so look at its held-out likelihood before use." in said
+    assert "The first that failed on no set is **GP-ML**" in said
+
+
+def test_parameters_that_were_given_are_none_to_take():
+    chosen, given = level(GP_ML=0.5, LSCDE_exact=0.9), level(DDE_penalised=0.1)
+    scores = [scores_of(chosen), made.frame(given, metric=f"{made.METRIC}_quadrature")]
+    found = all_methods.build(ARTEFACT, pd.concat(scores, ignore_index=True), [])
+    assert set(found["method"]) & set(GIVEN) == {"DDE-penalised"}
+    said = " ".join(all_methods_answer.sentences(found))
+    assert said.startswith("**Take GP-ML**: mean rank 2.0")
+    assert "DDE-penalised, the first by mean rank of all" in said
+
+
+def test_files_lie_in_the_folder_itself_and_are_redrawn_from_the_csv(cells, tmp_path):
+    scores = scores_of(cells, seconds={"NADE": 2.0})
+    path = tmp_path / "scores.csv"
+    scores.to_csv(path, index=False)
+    record = drawing.make(ARTEFACT, [path], tmp_path / "figures")
+    names = [f"all_methods.{suffix}" for suffix in ("csv", "md", "png", "pdf")]
+    assert record["status"] == drawing.REGENERATED
+    assert sorted(p.name for p in (tmp_path / "figures").iterdir()) == sorted(names)
+    assert ARTEFACT.target == "figures/all_methods.md"
+    before = {name: (tmp_path / "figures" / name).read_bytes() for name in names}
+    for name in names[1:]:
+        (tmp_path / "figures" / name).unlink()
+    drawing.redraw(ARTEFACT, tmp_path / "figures")
+    assert {name: (tmp_path / "figures" / name).read_bytes() for name in names} == before
+    read = tables.read(tmp_path / "figures/all_methods.csv")
+    assert read.loc[read["dataset"] == EVERY, "seconds"].dropna().tolist() == [3.0]
+    page = before["all_methods.md"].decode()
+    assert "| data set | rows | JDL-smoothed |" in page
+    assert "| a | 10 | **" in page
+    assert page.count("†2") == len(SETS)
+    assert "## Every pair" in page
+    assert "- **NADE**: as published" in page
+
+
+def test_one_method_alone_is_drawn_and_not_compared(tmp_path):
+    path = tmp_path / "scores.csv"
+    scores_of({("a", "NADE"): made.around(1.0), ("b", "NADE"): [None] * 20}).to_csv(
+        path, index=False
+    )
+    drawing.make(ARTEFACT, [path], tmp_path / "figures")
+    page = (tmp_path / "figures/all_methods.md").read_text()
+    assert "so that none are compared" in page
+    assert "| b | 20 | – †20 |" in page
