@@ -233,6 +233,8 @@ _DONUT: dict[str, str] = {
     ),
     "GP-spread": "ours: as GP, with its own predictive variance",
     **_ALIKE,
+    "CDO-chosen": f"{_ALIKE['CDO-chosen']}; on at most 500 training rows",
+    "GP-ML": _ALIKE["GP-ML"].replace("2000", "500"),
     **_FLOWS,
 }
 
