@@ -258,7 +258,7 @@ def test_causes_most_specific_wins_and_stale_ones_never_show():
     assert "exploding" in cause("geyser", "KCEF", "worse")
     assert "different bandwidths" not in cause("mcycle", "KCEF", "better")
     assert cause("geyser", "NADE", "worse") == causes.UNKNOWN
-    assert causes.cause_of("cdo", "table3", "rough-terrain", "CDO", "worse") == causes.UNKNOWN
+    assert causes.cause_of("cdo", "table3", "rough-terrain", "CDO", "better") == causes.UNKNOWN
 
 
 @pytest.mark.parametrize(("difference", "suffice"), [(0.37, True), (-0.37, True), (0.39, False)])

@@ -10,6 +10,10 @@ FAILURES = (ValueError, np.linalg.LinAlgError, FloatingPointError)
 """What a fit or a score may fail with; anything else is a fault of the program."""
 
 
+_LEARNT = ("reference", "weights")
+"""Parameters with a namesake that holds what was learnt: CDO's points, LSCDE's α."""
+
+
 def build(
     method: str, estimator: str, options: Mapping, *, random_state: int, tuning_rows: int | None
 ):
@@ -44,7 +48,6 @@ def build(
 
 def chosen(model) -> dict:
     """Return the hyper-parameters that a fitted model used, by their names, ready for JSON."""
-    # CDO's `reference_` has points, of which `reference` is the number.
-    names = [name for name in (*model.get_params(deep=False), "jitter") if name != "reference"]
+    names = [name for name in (*model.get_params(deep=False), "jitter") if name not in _LEARNT]
     values = {name: getattr(model, f"{name}_") for name in names if hasattr(model, f"{name}_")}
     return {name: np.asarray(value).tolist() for name, value in values.items()}
