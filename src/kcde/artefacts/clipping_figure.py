@@ -41,8 +41,10 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         method_lanes.name(axes[0, 0], methods, as_published, lines=1)
         for one, letter, panel in zip(axes[0], "abc", panels, strict=False):
             here = frame[frame["panel"] == panel]
-            ends = here[here["stat"] == boxes.WHISKER_HIGH].set_index("method")["y"]
-            one.set_xlim(0.0, method_lanes.limit(ends, ends.reindex([CLIPPED]).dropna()))
+            ends, medians = (
+                here.loc[here["stat"] == stat, "y"] for stat in (boxes.WHISKER_HIGH, boxes.MEDIAN)
+            )
+            one.set_xlim(0.0, method_lanes.limit(ends, medians))
             method_lanes.draw_boxes(one, here, methods, as_published)
             _draw_bar(one, here)
             method_lanes.separate(one, methods)
