@@ -29,6 +29,14 @@ TuningRows = Annotated[
     int | None, typer.Option(help="Rows that take part in a selection, at most.")
 ]
 Backend = Annotated[str, typer.Option(help="auto, numpy or cupy.")]
+Shard = Annotated[
+    str | None,
+    typer.Option(help="i/k: compute every k-th repetition from the i-th on; --out is its part."),
+]
+Parts = Annotated[
+    list[Path] | None,
+    typer.Option("--part", help="What a shard left, once for each of the k: only scores are made."),
+]
 
 
 def graph(text: str) -> str | list[list[int]]:
@@ -88,6 +96,21 @@ def numbers(text: str, option: str) -> tuple[float, ...]:
     if not found or len(set(found)) < len(found):
         raise ValueError(f"{option} must list numbers, each once, as 0.5,1e-3; got {text}")
     return found
+
+
+def cut(shard: str | None, parts: list[Path] | None):
+    """Return how --shard and --part cut a job, a `kcde.experiments.shards.Cut`.
+
+    Raises
+    ------
+    ValueError
+        If the shard is not i/k, or both are given.
+    """
+    from kcde.experiments.shards import Cut, Shard
+
+    if shard and parts:
+        raise ValueError("--shard computes and --part collects: give one of the two")
+    return Cut(Shard.parse(shard) if shard else None, tuple(parts or ()))
 
 
 def constructor_arguments(text: str) -> dict:
