@@ -1,42 +1,52 @@
 """Fixtures that several test files share."""
 
-import importlib.util
+import sys
 
 import array_api_strict
 import numpy as np
 import pytest
+import threadpoolctl
 
+from devices import ON_GPU
 from kcde.arrays import to_numpy
 
+_GPU = pytest.param("cupy", marks=ON_GPU)
 
-def _has_gpu() -> bool:
-    if importlib.util.find_spec("cupy") is None:
-        return False
-    import cupy
-
-    try:
-        return cupy.cuda.runtime.getDeviceCount() > 0
-    except cupy.cuda.runtime.CUDARuntimeError:
-        return False
+# As the jobs of the workflow: with `-n` there are as many processes as cores.
+threadpoolctl.threadpool_limits(1)
 
 
-_GPU = pytest.param(
-    "cupy", marks=[pytest.mark.gpu, pytest.mark.skipif(not _has_gpu(), reason="no CUDA device")]
-)
+def _refuse(array, *_args, **_keywords):
+    """Refuse what cupy refuses: to become a numpy array unless `to_numpy` asks."""
+    if sys._getframe(1).f_code is to_numpy.__code__:
+        return array._array
+    raise TypeError("implicit conversion to a numpy array is not allowed: use to_numpy")
+
+
+@pytest.fixture
+def strict(monkeypatch):
+    """The strict namespace, whose arrays stay off the host as those on a device do."""
+    kind = type(array_api_strict.zeros(1))
+    monkeypatch.setattr(kind, "__array__", _refuse)
+    # Since Python 3.12 numpy asks for a buffer first, and falls back on `__array__`.
+    monkeypatch.delattr(kind, "__buffer__")
+    return array_api_strict
 
 
 @pytest.fixture(params=["numpy", "strict", _GPU])
 def xp(request):
     """Each array namespace the code is written for."""
     if request.param == "strict":
-        return array_api_strict
+        return request.getfixturevalue("strict")
     return np if request.param == "numpy" else pytest.importorskip("cupy")
 
 
 @pytest.fixture(params=["strict", _GPU])
 def other_xp(request):
     """Each array namespace but numpy, to be compared with numpy."""
-    return array_api_strict if request.param == "strict" else pytest.importorskip("cupy")
+    if request.param == "strict":
+        return request.getfixturevalue("strict")
+    return pytest.importorskip("cupy")
 
 
 @pytest.fixture

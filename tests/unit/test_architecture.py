@@ -12,6 +12,7 @@ ROOT = Path(kcde.__file__).parent
 FLOORS = [
     {"files", "seeding", "provenance", "published"},
     {"arrays"},
+    {"memory"},
     {"linalg"},
     {"kernels"},
     {"normalisers"},
@@ -23,7 +24,7 @@ FLOORS = [
     {"metrics"},
     {"experiments"},
     {"artefacts"},
-    {"publish", "summary"},
+    {"publish", "summary", "doctor"},
     {"cli"},
 ]
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}

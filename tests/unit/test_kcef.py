@@ -247,7 +247,7 @@ def test_blocked_assembly_equals_the_whole_system(rng, monkeypatch, d_y):
     X, Y = rng.standard_normal((23, 2)), rng.standard_normal((23, d_y))
     sigma_x, sigma_y = np.array([0.8, 1.2]), np.array([0.9, 1.4, 0.7])[:d_y]
     whole = score_system(GaussianKernel(sigma_x)(X, X), GaussianKernel(sigma_y).jet(Y, Y), -Y / 4)
-    monkeypatch.setattr("kcde.arrays._BLOCK", 5 * 23 * d_y)
+    monkeypatch.setattr("kcde.arrays.blocks._BLOCK", 5 * 23 * d_y)
     G, M1 = normal_equations(X, Y, sigma_x, sigma_y)
     np.testing.assert_allclose(np.tril(G), np.tril(whole.G), atol=1e-13)
     np.testing.assert_allclose(M1, whole.M.sum(axis=1), atol=1e-12)

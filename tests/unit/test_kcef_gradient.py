@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from kcde.estimators import KCEF
-from kcde.estimators._kcef_gradient import HeldOutScore, minimise
+from kcde.estimators._kcef_gradient import minimise
 from kcde.estimators._kcef_penalised import PenalisedScore, minimise_penalised
+from kcde.estimators._kcef_score import HeldOutScore
 from kcde.estimators._kcef_selection import Hyperparameters
 from kcde.selection import complement, kfold
 

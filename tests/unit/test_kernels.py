@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,32 @@ def test_values_equal_a_naive_loop(kernel, xp, host, points):
     np.testing.assert_allclose(host(matrix), expected, rtol=1e-13)
     jet = kernel.jet(xp.asarray(A), xp.asarray(B))
     np.testing.assert_allclose(host(jet.value), expected, rtol=1e-13)
+
+
+def plain_log(A, B, sigma):
+    """The expression that the passes by blocks stand for."""
+    A, B = (A - B.mean(axis=0)) / sigma, (B - B.mean(axis=0)) / sigma
+    squared = (A * A).sum(axis=1)[:, None] + (B * B).sum(axis=1)[None, :] - 2.0 * (A @ B.T)
+    return -0.5 * np.clip(squared, 0.0, None)
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (3, 700), (700, 3), (301, 517)])
+def test_passes_by_blocks_change_no_bit(rng, a, b, monkeypatch):
+    monkeypatch.setattr("kcde.arrays.blocks._CACHED", 5000)
+    A, B = 3.0 * rng.standard_normal((a, 2)), 3.0 * rng.standard_normal((b, 2))
+    B[0] = A[0]
+    expected = plain_log(A, B, SIGMA)
+    np.testing.assert_array_equal(GaussianKernel(SIGMA).log(A, B), expected)
+    np.testing.assert_array_equal(GaussianKernel(SIGMA)(A, B), np.exp(expected))
+
+
+def test_the_matrix_is_the_only_memory_of_its_size(rng):
+    A = rng.standard_normal((2000, 2))
+    tracemalloc.start()
+    K = GaussianKernel(SIGMA)(A, A)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.1 * K.nbytes
 
 
 @both

@@ -77,3 +77,28 @@ def test_where_there_is_no_factor_the_matrix_is_as_it_was(rng):
     assert found.jitter > 0
     lower = np.tril(found.lower)
     np.testing.assert_allclose(lower @ lower.T, np.ones((4, 4)), atol=1e-7)
+
+
+def test_a_matrix_without_its_upper_triangle_is_written_again_where_it_has_no_factor(rng):
+    root = rng.standard_normal((8, 4))
+    singular, written = root @ root.T, []
+
+    def write(matrix):
+        written.append(matrix)
+        matrix[...] = np.tril(singular)
+
+    matrix = np.tril(singular)
+    found = factor_positive_definite(matrix, overwrite=True, refill=write)
+    expected = factor_positive_definite(singular)
+    assert written
+    assert all(each is matrix for each in written)
+    assert found.jitter == expected.jitter > 0.0
+    np.testing.assert_array_equal(np.tril(found.lower), expected.lower)
+
+
+@pytest.mark.parametrize("place", [(1, 1), (2, 0)])
+def test_infinity_is_refused_wherever_it_is(xp, place):
+    A = np.eye(3)
+    A[place] = A[place[::-1]] = np.inf
+    with pytest.raises(np.linalg.LinAlgError, match="NaN or infinite"):
+        factor_positive_definite(xp.asarray(A), overwrite=True)

@@ -1,9 +1,11 @@
 """KCEF's parameters by the objective of the authors' code: the K-fold score with a penalty."""
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.optimize import minimize
 
-from kcde.estimators._kcef_gradient import ITERATIONS, HeldOutScore
+from kcde.estimators._kcef_gradient import ITERATIONS
 
 _PENALTY = 0.1
 _BOUNDS = (1e-10, 10.0)
@@ -19,12 +21,12 @@ class PenalisedScore:
     Parameters
     ----------
     score
-        The K-fold score.
+        The K-fold score, of `gradient_score`.
     dimension
         d_x.
     """
 
-    def __init__(self, score: HeldOutScore, dimension: int):
+    def __init__(self, score: Callable, dimension: int):
         self._score, self._dimension = score, dimension
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -41,7 +43,7 @@ class PenalisedScore:
         return np.full(self._dimension, sigma[0]), float(sigma[-1]), float(theta[-1])
 
 
-def minimise_penalised(score: HeldOutScore, dimension: int, given):
+def minimise_penalised(score: Callable, dimension: int, given):
     """Minimise the penalised score, at most 50 iterations of L-BFGS-B from θ = (1, 1, 1e-4).
 
     Each θ stays within 1e-10…10. Parameters and returned values are those of

@@ -1,22 +1,24 @@
 """How KCEF chooses its bandwidths and λ: by held-out score as published, or by likelihood."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import erfc, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
-from kcde.estimators._kcef_gradient import HeldOutScore, minimise
+from kcde.estimators._kcef_gradient import gradient_score, minimise
 from kcde.estimators._kcef_penalised import minimise_penalised
 from kcde.estimators._score_matching import HeldOutSolver, held_out_score, score_system
 from kcde.kernels import GaussianKernel, as_bandwidths
+from kcde.memory import require
 from kcde.normalisers import logsumexp, panel_nodes
 from kcde.selection import best_index, complement, log_grid, refined_grid
 
 SCORE_GRIDS = (log_grid(0.2, 8.0, 20), log_grid(1e-5, 1.0, 20))
 LIKELIHOOD_GRIDS = (log_grid(0.2, 8.0, 8), log_grid(1e-5, 1.0, 7))
 _FINER = 5
+_FEWER = "set tuning_rows, or take more memory"
 _PER_DIMENSION = np.array([0.5, np.sqrt(0.5), 1.0, np.sqrt(2.0), 2.0])
 _MOST_REFINED_DIMENSIONS = 5
 
@@ -72,8 +74,17 @@ def select_by_score(X, Y, rows, folds, given: Hyperparameters, base_std: float, 
     chosen : Hyperparameters
     cv_results : dict
         "bandwidth" (a,), "regularization" (b,), "score" (a, b), lower is better.
+
+    Raises
+    ------
+    InsufficientMemory
+        If the matrices do not fit.
     """
     X, Y = take_rows(X, rows), take_rows(Y, rows)
+    d = Y.shape[1]
+    # At the peak, with the derivatives of the kernel that the system is assembled from.
+    matrices = 9 * d * d + 5 * d + 5
+    require(Y, "tuning KCEF by score", Y.shape[0], lambda n: matrices * n * n, remedy=_FEWER)
     fixed = given.bandwidth_x is not None and given.bandwidth_y is not None
     sigmas = np.ones(1) if fixed else grids[0]
     path = np.asarray(_candidates(given.regularization, grids[1]))
@@ -101,6 +112,8 @@ def select_by_likelihood(
     ------
     ValueError
         If y is not one-dimensional: its normaliser is computed by quadrature.
+    InsufficientMemory
+        If the matrices do not fit.
     """
     if Y.shape[1] != 1:
         raise ValueError(f"selection 'likelihood' needs one-dimensional y; got d_y = {Y.shape[1]}")
@@ -109,6 +122,9 @@ def select_by_likelihood(
     sigmas_x = _candidates(given.bandwidth_x, grids[0] if X.shape[1] else grids[0][:1])
     sigmas_y = _candidates(given.bandwidth_y, grids[0])
     path = np.asarray(_candidates(given.regularization, grids[1]))
+    # The kernel of each σ_x is kept; the others are what a fold takes at the peak.
+    matrices = 18 + max(len(sigmas_x), _FINER)
+    require(Y, "tuning KCEF by likelihood", len(rows), lambda n: matrices * n * n, remedy=_FEWER)
     coarse = search.over(sigmas_x, sigmas_y, path)
     i, j, k = best_index(coarse)
     finer = [_around(c, g) for c, g in ((sigmas_x[i], sigmas_x), (sigmas_y[j], sigmas_y))]
@@ -136,6 +152,8 @@ def select_by_gradient(
     ------
     ValueError
         If y is not one-dimensional: the gradient is that of the scalar closed forms.
+    InsufficientMemory
+        If the matrices do not fit.
     """
     score = _held_out_score(X, Y, rows, folds, base_std)
     *chosen, report = minimise(score, X.shape[1], given, isotropic)
@@ -152,10 +170,10 @@ def select_by_penalised_gradient(X, Y, rows, folds, given: Hyperparameters, base
     return Hyperparameters(*chosen), report
 
 
-def _held_out_score(X, Y, rows, folds, base_std: float) -> HeldOutScore:
+def _held_out_score(X, Y, rows, folds, base_std: float) -> Callable:
     if Y.shape[1] != 1:
         raise ValueError(f"selection by gradient needs one-dimensional y; got d_y = {Y.shape[1]}")
-    return HeldOutScore(take_rows(X, rows), take_rows(Y, rows), folds, base_std)
+    return gradient_score(take_rows(X, rows), take_rows(Y, rows), folds, base_std)
 
 
 RULES = {
@@ -173,6 +191,7 @@ class _LikelihoodSearch:
         self.X, self.Y, self.folds, self.base_std = X, Y, folds, base_std
         self.limits = limits
         self.r = -Y[:, 0] / base_std**2
+        self._y = to_numpy(Y)[:, 0]
 
     def over(self, sigmas_x, sigmas_y, path: np.ndarray) -> np.ndarray:
         """Return the mean held-out log likelihood, shape (σ_x, σ_y, λ)."""
@@ -205,7 +224,7 @@ class _LikelihoodSearch:
         G, M = K * tables.minus_second, K * tables.third
         solver = HeldOutSolver(G, (n - max(map(len, self.folds))) * float(np.min(path)))
         w = xp.sum(M, axis=1) + G @ self.r
-        total = np.zeros(len(path))
+        total = xp.zeros(len(path), dtype=K.dtype)
         for held_out in self.folds:
             R = complement(held_out, n)
             mu = xp.asarray(len(R) * path)
@@ -213,10 +232,10 @@ class _LikelihoodSearch:
             v = v - take_columns(G, held_out) @ take_rows(self.r, held_out)
             _, b = solver.solve(held_out, v, mu)
             c = (take_columns(b, R) - take_rows(self.r, R)) / mu[:, None]
-            total += self._fold(K, tables, R, held_out, c, mu)
-        return total / n
+            total = total + self._fold(K, tables, R, held_out, c, mu)
+        return to_numpy(total) / n
 
-    def _fold(self, K, tables, R, S, c, mu) -> np.ndarray:
+    def _fold(self, K, tables, R, S, c, mu):
         """Return Σ_S log p(y_s|x_s) for each row of c (L, |R|), which was fitted on R."""
         xp = array_namespace(K)
         K_SR = _block(K, S, R)
@@ -226,10 +245,10 @@ class _LikelihoodSearch:
         T = xp.reshape(grid @ take_rows(tables.grid_first, R), (len(mu), len(S), -1))
         smooth = K_SR @ take_rows(tables.grid_laplacian, R)
         log_Z = logsumexp(T - smooth[None, ...] / mu[:, None, None] + tables.log_weights, axis=2)
-        return to_numpy(xp.sum(own, axis=0) - xp.sum(log_Z, axis=1)) + self._log_base(S)
+        return xp.sum(own, axis=0) - xp.sum(log_Z, axis=1) + self._log_base(S)
 
     def _log_base(self, S) -> float:
-        y = to_numpy(self.Y)[S, 0] / self.base_std
+        y = self._y[S] / self.base_std
         constant = np.log(self.base_std) + 0.5 * np.log(2 * np.pi)
         return float(np.sum(-0.5 * y * y - constant))
 

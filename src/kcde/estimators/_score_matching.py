@@ -1,13 +1,17 @@
 """The linear system of Theorem 1 (kcef) and its cross-validated score along a path of λ."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, row_blocks, take_columns, take_rows, to_numpy
+from kcde.arrays import array_namespace, block_size, row_blocks, take_columns, take_rows, to_numpy
 from kcde.kernels import GaussianJet, GaussianKernel
 from kcde.linalg import solve_positive_definite, symmetric_spectrum
+from kcde.memory import require
+
+_BLOCKS_HELD = 12  # where a block of G and M is assembled
 
 
 class ScoreSystem(NamedTuple):
@@ -66,23 +70,44 @@ def normal_equations(X, Y, bandwidth_x: np.ndarray, bandwidth_y: np.ndarray):
     M1 : shape (n d,)
     """
     xp = array_namespace(Y)
+    size = Y.shape[0] * Y.shape[1]
+    G = xp.zeros((size, size), dtype=Y.dtype)
+    return G, _write_normal_equations(G, X, Y, bandwidth_x, bandwidth_y)
+
+
+def _write_normal_equations(G, X, Y, bandwidth_x: np.ndarray, bandwidth_y: np.ndarray):
+    """Write G on and below its diagonal blocks, and return M 1, shape (n d,)."""
+    xp = array_namespace(Y)
     n, d = Y.shape
     kernel = GaussianKernel(np.concatenate([bandwidth_x, bandwidth_y]))
-    points, inverse = xp.concat([X, Y], axis=1), xp.asarray(bandwidth_y**-2.0)
-    G, M1 = xp.zeros((n * d, n * d), dtype=Y.dtype), xp.zeros((n, d), dtype=Y.dtype)
-    for rows in row_blocks(n, n * d):
+    points, precision = xp.concat([X, Y], axis=1), bandwidth_y**-2.0
+    M1 = xp.zeros((n, d), dtype=Y.dtype)
+    for rows in row_blocks(n, n * d, like=Y):
         start, stop = rows.start, rows.stop
         P = kernel(points[rows, :], points[:stop, :])
-        u = (Y[rows, None, :] - Y[None, :stop, :]) * inverse
-        for i in range(d):
-            for j in range(d):
-                block = -u[:, :, i] * u[:, :, j] + (float(inverse[i]) if i == j else 0.0)
-                G[start * d + i : stop * d : d, j : stop * d : d] = block * P
-        ell = xp.sum(u * u, axis=2) - xp.sum(inverse) if d > 1 else u[:, :, 0] ** 2 - inverse
-        M = u * (2.0 * inverse - ell[:, :, None]) * P[:, :, None]
+        M = xp.empty((stop - start, stop, d), dtype=Y.dtype)
+        # A product is worth its while on many rows, passes over numbers on few.
+        for part in row_blocks(stop - start, stop * d, cached=True, like=Y):
+            first = start + part.start
+            difference = Y[first : start + part.stop, None, :] - Y[None, :stop, :]
+            M[part, :, :] = _write_rows(G, first, P[part, :], difference, precision)
         M1[rows, :] += xp.sum(M, axis=1)
         M1[:start, :] -= xp.sum(M[:, :start, :], axis=0)
-    return G, xp.reshape(M1, (-1,))
+    return xp.reshape(M1, (-1,))
+
+
+def _write_rows(G, first: int, P, difference, precision: np.ndarray):
+    """Write the rows of G of some points, and return theirs of M, shape (points, others, d)."""
+    xp = array_namespace(P)
+    points, others, d = difference.shape
+    inverse = xp.asarray(precision)
+    u = difference * inverse
+    for i in range(d):
+        for j in range(d):
+            block = -u[:, :, i] * u[:, :, j] + (float(precision[i]) if i == j else 0.0)
+            G[first * d + i : (first + points) * d : d, j : others * d : d] = block * P
+    ell = xp.sum(u * u, axis=2) - xp.sum(inverse) if d > 1 else u[:, :, 0] ** 2 - inverse
+    return u * (2.0 * inverse - ell[:, :, None]) * P[:, :, None]
 
 
 class Coefficients(NamedTuple):
@@ -106,8 +131,8 @@ class Coefficients(NamedTuple):
 def solve(X, Y, r, bandwidth_x, bandwidth_y, regularization: float) -> Coefficients:
     """Solve (G + nλ I) β = h/λ with h = (M 1 + G r)/n (kcef, Theorem 1).
 
-    As (G + nλ I) nλc = M 1 - nλ r, which needs no product with G. O(n³d³) time, two matrices of
-    shape (n d, n d).
+    As (G + nλ I) nλc = M 1 - nλ r, which needs no product with G. O(n³d³) time, one matrix of
+    shape (n d, n d), in whose memory it is factorised.
 
     Parameters
     ----------
@@ -119,13 +144,30 @@ def solve(X, Y, r, bandwidth_x, bandwidth_y, regularization: float) -> Coefficie
         Shapes (d_x,), (d,).
     regularization
         λ.
+
+    Raises
+    ------
+    InsufficientMemory
+        If the matrix does not fit.
     """
     xp = array_namespace(Y)
-    mu = Y.shape[0] * regularization
+    n, d = Y.shape
+    numbers = partial(_numbers, d=d, block=block_size(like=Y))
+    require(Y, "the exact fit of a kernel exponential family", n, numbers)
+    mu = n * regularization
     G, M1 = normal_equations(X, Y, bandwidth_x, bandwidth_y)
-    solution = solve_positive_definite(G, M1 - mu * xp.reshape(r, (-1,)), shift=mu)
+    refill = partial(
+        _write_normal_equations, X=X, Y=Y, bandwidth_x=bandwidth_x, bandwidth_y=bandwidth_y
+    )
+    right = M1 - mu * xp.reshape(r, (-1,))
+    solution = solve_positive_definite(G, right, shift=mu, overwrite=True, refill=refill)
     c = xp.reshape(solution.x, Y.shape) / mu
     return Coefficients(c + r / mu, c, solution.jitter)
+
+
+def _numbers(n: int, d: int, block: int) -> int:
+    """Return the size of G and of the blocks that it is assembled from."""
+    return (n * d) ** 2 + _BLOCKS_HELD * min(n * n * d, max(n * d, block))
 
 
 class HeldOutSolver:
@@ -177,11 +219,16 @@ class HeldOutSolver:
         block = xp.eye(len(held_out), dtype=v.dtype) - xp.matmul(half, xp.matrix_transpose(half))
         Av_S = take_rows(v, held_out) - weight @ U_S.T
         delta = -xp.linalg.solve(block, Av_S[:, :, None])[:, :, 0]
-        scatter = np.zeros((len(held_out), v.shape[0]))
-        scatter[np.arange(len(held_out)), held_out] = 1.0
-        spread = v[None, :] + delta @ xp.asarray(scatter)
+        spread = v[None, :] + self._scatter(delta, held_out)
         b = (spread - (weight + share * (delta @ U_S)) @ self._U.T) / mu[:, None]
         return delta, b
+
+    def _scatter(self, delta, held_out: np.ndarray):
+        """Return (L, N) with the columns of delta at the rows held out, and 0 elsewhere."""
+        xp, size = array_namespace(delta), self._U.shape[0]
+        place, inside = np.zeros(size, dtype=np.int64), np.zeros(size)
+        place[held_out], inside[held_out] = np.arange(len(held_out)), 1.0
+        return take_columns(delta, place) * xp.asarray(inside)
 
 
 def held_out_score(

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kcde.arrays import array_namespace, exp_of_negative
+from kcde.arrays import array_namespace, exp_of_negative, gaussian_of_product
 
 
 def as_bandwidths(bandwidth, dimension: int, name: str = "bandwidth") -> np.ndarray:
@@ -105,25 +105,29 @@ class GaussianKernel:
 
         Returns
         -------
-        shape (a, b); a b (d + 1) multiplications, as one matrix product
+        shape (a, b); a b (d + 1) multiplications, as one matrix product, and no other memory of
+        that size on numpy and cupy
         """
         xp = array_namespace(A, B)
         if A.shape[1] == 0:
             return xp.ones((A.shape[0], B.shape[0]), dtype=A.dtype)
-        return xp.exp(self.log(A, B))
+        return gaussian_of_product(*self._product_and_norms(A, B))
 
     def log(self, A, B):
         """Return log k, shape (a, b), of points (a, d) and (b, d); it does not underflow."""
         xp = array_namespace(A, B)
         if A.shape[1] == 0:
             return xp.zeros((A.shape[0], B.shape[0]), dtype=A.dtype)
+        return gaussian_of_product(*self._product_and_norms(A, B), log=True)
+
+    def _product_and_norms(self, A, B):
+        """Return A Bᵀ and the squared norms of rows, all points centred and in units of σ."""
+        xp = array_namespace(A, B)
         sigma = self._sigma(A, xp)
-        # Centring keeps the subtraction below from cancelling where the data are far from 0.
+        # Centring keeps |a|² + |b|² - 2 a·b from cancelling where the data are far from 0.
         centre = xp.mean(B, axis=0)
         A, B = (A - centre) / sigma, (B - centre) / sigma
-        a, b = xp.sum(A * A, axis=1), xp.sum(B * B, axis=1)
-        squared = a[:, None] + b[None, :] - 2.0 * (A @ B.T)
-        return -0.5 * xp.clip(squared, min=0.0)
+        return A @ B.T, xp.sum(A * A, axis=1), xp.sum(B * B, axis=1)
 
     def diagonal(self, A):
         """Return k(a, a) for each row of A: ones, shape (a,)."""

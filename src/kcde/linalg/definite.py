@@ -1,6 +1,7 @@
 """Positive-definite solves with a reported jitter, and symmetric spectra."""
 
 import logging
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from kcde.arrays import array_namespace, cholesky, solve_triangular
 
 log = logging.getLogger(__name__)
 
-JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
+JITTERS = (1e-14, 1e-12, 1e-10, 1e-8)
 
 
 class Solution(NamedTuple):
@@ -27,15 +28,22 @@ class Factor(NamedTuple):
 
     def solve(self, b):
         """Solve L Lᵀ x = b for b of shape (n,) or (n, k); n² multiplications a column."""
-        return solve_triangular(self.lower, solve_triangular(self.lower, b), transpose=True)
+        half = solve_triangular(self.lower, b)
+        return solve_triangular(self.lower, half, transpose=True, overwrite_b=True)
 
 
-def factor_positive_definite(matrix, *, shift: float = 0.0, overwrite: bool = False) -> Factor:
+def factor_positive_definite(
+    matrix,
+    *,
+    shift: float = 0.0,
+    overwrite: bool = False,
+    refill: Callable[[object], object] | None = None,
+) -> Factor:
     """Return the Cholesky factor of A + shift I, with a reported jitter if need be.
 
     Where rounding makes the matrix numerically indefinite, growing multiples of its mean
     diagonal, `JITTERS`, are added until the factorisation succeeds. The amount is returned and
-    logged as a warning. n³/3 operations, n² memory beside the matrix.
+    logged as a warning. n³/3 operations, n² memory beside the matrix, none if overwritten.
 
     Parameters
     ----------
@@ -44,8 +52,11 @@ def factor_positive_definite(matrix, *, shift: float = 0.0, overwrite: bool = Fa
     shift
         Added to the diagonal; not negative.
     overwrite
-        Whether the matrix may be lost; it then has to be symmetric in full, and numpy's is
-        factorised in place, without a copy.
+        Whether the matrix may be lost: one of numpy or cupy in C order is factorised in place,
+        without a copy. It then has to be symmetric in full, or there has to be `refill`.
+    refill
+        Writes A into the matrix once more, which it is given, where there was no factor; cheaper
+        than a triangle that is there for this case alone.
 
     Returns
     -------
@@ -55,30 +66,40 @@ def factor_positive_definite(matrix, *, shift: float = 0.0, overwrite: bool = Fa
     ------
     numpy.linalg.LinAlgError
         If the matrix is not finite, or not positive definite with the largest jitter.
+    ValueError
+        If it is too large for the library, see `kcde.arrays.cholesky`.
     """
+    lower = cholesky(matrix, shift, overwrite=overwrite)
+    return Factor(lower, 0.0) if lower is not None else _jittered(matrix, shift, overwrite, refill)
+
+
+def _jittered(matrix, shift: float, overwrite: bool, refill) -> Factor:
+    """Return the factor with the first jitter that leaves one, of a matrix that has none."""
     xp = array_namespace(matrix)
     n = matrix.shape[0]
+    if refill is not None:
+        refill(matrix)
     if not bool(xp.all(xp.isfinite(matrix))):
         raise np.linalg.LinAlgError(
             f"the {n} x {n} matrix to factorise has NaN or infinite entries"
         )
     scale = float(xp.mean(xp.linalg.diagonal(matrix))) + shift
-    for relative in JITTERS:
-        lower = cholesky(matrix, shift + relative * scale, overwrite=overwrite)
+    for jitter in (relative * scale for relative in JITTERS):
+        lower = cholesky(matrix, shift + jitter, overwrite=overwrite)
         if lower is not None:
-            break
-    else:
-        raise np.linalg.LinAlgError(
-            f"the {n} x {n} matrix is not positive definite, even with {JITTERS[-1]:g} of its mean "
-            "diagonal added; raise the regularization or the bandwidth"
-        )
-    jitter = relative * scale
-    if jitter:
-        log.warning("added %.3g to the diagonal of a %d x %d matrix", jitter, n, n)
-    return Factor(lower, jitter)
+            log.warning("added %.3g to the diagonal of a %d x %d matrix", jitter, n, n)
+            return Factor(lower, jitter)
+        if refill is not None:
+            refill(matrix)
+    raise np.linalg.LinAlgError(
+        f"the {n} x {n} matrix is not positive definite, even with {JITTERS[-1]:g} of its mean "
+        "diagonal added; raise the regularization or the bandwidth"
+    )
 
 
-def solve_positive_definite(matrix, b, *, shift: float = 0.0) -> Solution:
+def solve_positive_definite(
+    matrix, b, *, shift: float = 0.0, overwrite: bool = False, refill=None
+) -> Solution:
     """Solve (A + shift I) x = b by Cholesky factorisation.
 
     Parameters, errors and cost are those of `factor_positive_definite`; `b` has shape (n,) or
@@ -90,7 +111,7 @@ def solve_positive_definite(matrix, b, *, shift: float = 0.0) -> Solution:
         `x` of the shape of b, and `jitter`, the absolute amount added beyond `shift` (0.0 as
         a rule).
     """
-    factor = factor_positive_definite(matrix, shift=shift)
+    factor = factor_positive_definite(matrix, shift=shift, overwrite=overwrite, refill=refill)
     return Solution(factor.solve(b), factor.jitter)
 
 

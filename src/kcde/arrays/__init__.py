@@ -1,0 +1,43 @@
+"""The array namespace: numpy or cupy. The only room that knows cupy exists.
+
+Estimators compute in the namespace of the arrays they are given, through the Python array API;
+`asarray` is where a `backend` setting turns into arrays on a device.
+"""
+
+from array_api_compat import array_namespace
+
+from kcde.arrays.backends import (
+    BACKENDS,
+    asarray,
+    device_description,
+    free_device_bytes,
+    on_device,
+    resolve_backend,
+    to_numpy,
+)
+from kcde.arrays.blocks import block_size, row_blocks
+from kcde.arrays.elementwise import exp_of_negative, gaussian_of_product
+from kcde.arrays.factors import cholesky, solve_triangular
+from kcde.arrays.rows import add_to_diagonal, largest_rows, sum_runs, take_columns, take_rows
+
+__all__ = [
+    "BACKENDS",
+    "add_to_diagonal",
+    "array_namespace",
+    "asarray",
+    "block_size",
+    "cholesky",
+    "device_description",
+    "exp_of_negative",
+    "free_device_bytes",
+    "gaussian_of_product",
+    "largest_rows",
+    "on_device",
+    "resolve_backend",
+    "row_blocks",
+    "solve_triangular",
+    "sum_runs",
+    "take_columns",
+    "take_rows",
+    "to_numpy",
+]

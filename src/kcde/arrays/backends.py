@@ -1,0 +1,108 @@
+"""What a `backend` setting means: numpy or cupy, and the way onto a device and back."""
+
+import importlib.util
+import logging
+
+import numpy as np
+from array_api_compat import is_cupy_array
+
+BACKENDS = ("auto", "numpy", "cupy")
+
+log = logging.getLogger(__name__)
+
+
+def resolve_backend(name: str = "auto") -> str:
+    """Return the backend that a setting stands for: "numpy" or "cupy".
+
+    Parameters
+    ----------
+    name
+        "numpy"; "cupy", which insists on a GPU; or "auto", which takes cupy where cupy and a
+        CUDA device are there and numpy otherwise, and logs which and why.
+
+    Returns
+    -------
+    str
+        "numpy" or "cupy".
+
+    Raises
+    ------
+    ValueError
+        If `name` is not one of `BACKENDS`.
+    RuntimeError
+        If "cupy" is asked for and there is no cupy or no CUDA device. There is no fallback.
+    """
+    if name not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}; got {name!r}")
+    if name == "numpy":
+        return name
+    obstacle = _cupy_obstacle()
+    if name == "cupy":
+        if obstacle:
+            raise RuntimeError(
+                f"backend 'cupy' was asked for, but {obstacle}; on a machine with an NVIDIA GPU "
+                "`pip install -r envs/gpu.txt` (CUDA 12; envs/gpu-cuda13.txt for 13), and `python "
+                "-m kcde doctor` says what is missing; or set backend: numpy"
+            )
+        return name
+    log.info("backend auto: %s", f"numpy, because {obstacle}" if obstacle else "cupy")
+    return "numpy" if obstacle else "cupy"
+
+
+def asarray(values, backend: str = "numpy"):
+    """Return `values` as a float64 array of the backend ("numpy" or "cupy")."""
+    if backend == "numpy":
+        return np.asarray(values, dtype=np.float64)
+    import cupy
+
+    return cupy.asarray(values, dtype=cupy.float64)
+
+
+def to_numpy(array) -> np.ndarray:
+    """Return an array of any namespace as a numpy array on the host."""
+    if is_cupy_array(array):
+        return array.get()
+    return np.asarray(array)
+
+
+def device_description(backend: str) -> str:
+    """Return the device a backend computes on, in words."""
+    if backend == "numpy":
+        return "CPU"
+    import cupy
+
+    return cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode()
+
+
+def on_device(array) -> bool:
+    """Return whether an array is on a device: each number that the host reads is waited for."""
+    return is_cupy_array(array)
+
+
+def free_device_bytes() -> int:
+    """Return the bytes that cupy can still give out on the current device.
+
+    What its pool keeps for the next array counts as free; a limit set on the pool holds.
+    """
+    import cupy
+
+    pool = cupy.get_default_memory_pool()
+    free = cupy.cuda.runtime.memGetInfo()[0] + pool.free_bytes()
+    limit = pool.get_limit()
+    return min(free, limit - pool.used_bytes()) if limit else free
+
+
+def _cupy_obstacle() -> str | None:
+    """Return why cupy cannot be used, or None where it can."""
+    if importlib.util.find_spec("cupy") is None:
+        return "cupy is not installed"
+    try:
+        import cupy
+    except Exception as error:
+        # Half an installation fails with whatever its compiled libraries raise.
+        return f"cupy cannot be imported ({type(error).__name__}: {error})"
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"CUDA answers {error}"
+    return None if count else "there is no CUDA device"

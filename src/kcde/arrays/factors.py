@@ -1,0 +1,168 @@
+"""Cholesky factors and triangular solves, in the memory of their arguments where that may be.
+
+LAPACK and cuSOLVER store by columns: the lower triangle of a matrix in C order is their upper one,
+so that neither a transpose nor a copy is needed.
+"""
+
+from functools import cache
+
+import numpy as np
+import scipy.linalg
+from array_api_compat import array_namespace, is_cupy_array, is_numpy_array
+
+# cupy wraps cuSOLVER's dpotrf with 32-bit integers, not the 64-bit Xpotrf: a cautious limit.
+_MOST_ON_DEVICE = int((2**31 - 1) ** 0.5)
+
+_CLEAN = "if (i % width > i / width) a = 0.0"
+_PUT_BACK = """
+const long long row = i / width, column = i % width;
+if (column < row) a[i] = a[column * width + row];
+if (column == row) a[i] = diagonal[row]
+"""
+
+
+def cholesky(matrix, shift: float = 0.0, *, overwrite: bool = False):
+    """Return the lower Cholesky factor of A + shift I, or None where rounding leaves none.
+
+    On numpy and cupy the library works in one copy of the matrix; nothing else of its size is
+    formed. On cupy the host waits for one number, whether it succeeded.
+
+    Parameters
+    ----------
+    matrix
+        A, shape (n, n); only its lower triangle counts.
+    shift
+        Added to the diagonal.
+    overwrite
+        Whether a matrix of numpy or cupy in C order may be lost: the factor takes its lower
+        triangle and leaves A above the diagonal, from where A is put back where the factorisation
+        fails, so that it has to be symmetric in full to be used again.
+
+    Returns
+    -------
+    shape (n, n), zero above the diagonal unless overwritten, or None
+
+    Raises
+    ------
+    ValueError
+        If a matrix on a device has more than 2³¹ - 1 entries, n > 46340.
+    """
+    if is_numpy_array(matrix) or is_cupy_array(matrix):
+        factorise = _lapack if is_numpy_array(matrix) else _cusolver
+        if not (overwrite and matrix.flags.c_contiguous):
+            return factorise(_copy(matrix), shift, clean=True)
+        diagonal = matrix.diagonal().copy()
+        lower = factorise(matrix, shift, clean=False)
+        if lower is None:
+            _put_back(matrix, diagonal)
+        return lower
+    xp = array_namespace(matrix)
+    try:
+        lower = xp.linalg.cholesky(matrix + shift * xp.eye(matrix.shape[0], dtype=matrix.dtype))
+    except np.linalg.LinAlgError:
+        return None
+    return lower if bool(xp.all(xp.isfinite(xp.linalg.diagonal(lower)))) else None
+
+
+def _copy(matrix):
+    return np.array(matrix, order="C") if is_numpy_array(matrix) else matrix.copy(order="C")
+
+
+def _lapack(matrix: np.ndarray, shift: float, clean: bool) -> np.ndarray | None:
+    """Factorise in place; `clean` zeroes what is above the diagonal."""
+    matrix.flat[:: len(matrix) + 1] += shift
+    _, info = scipy.linalg.lapack.dpotrf(matrix.T, lower=0, overwrite_a=1, clean=int(clean))
+    return matrix if info == 0 and np.isfinite(matrix.diagonal()).all() else None
+
+
+def _cusolver(matrix, shift: float, clean: bool):
+    """As `_lapack`, on the device."""
+    import cupy
+    from cupy.cuda import device
+    from cupy_backends.cuda.libs import cublas, cusolver
+
+    n = len(matrix)
+    if n > _MOST_ON_DEVICE:
+        raise ValueError(
+            f"on the GPU a matrix to factorise has at most {_MOST_ON_DEVICE} rows, whose entries "
+            f"the 32-bit integers of cuSOLVER's interface can count; got {n}: take fewer rows, a "
+            "low-rank or Nyström estimate, or backend numpy"
+        )
+    matrix.ravel()[:: n + 1] += shift
+    handle, upper = device.get_cusolver_handle(), cublas.CUBLAS_FILL_MODE_UPPER
+    size = cusolver.dpotrf_bufferSize(handle, upper, n, matrix.data.ptr, n)
+    work, info = cupy.empty(size, dtype=cupy.float64), cupy.empty(1, dtype=cupy.int32)
+    arguments = (matrix.data.ptr, n, work.data.ptr, size, info.data.ptr)
+    cusolver.dpotrf(handle, upper, n, *arguments)
+    # A pivot that is not positive is in `info`; one that is not a number need not be.
+    if not bool((info[0] == 0) & cupy.isfinite(matrix.diagonal()).all()):
+        return None
+    if clean:
+        _kernels()["clean"](n, matrix)
+    return matrix
+
+
+def _put_back(matrix, diagonal) -> None:
+    """Restore a symmetric matrix from its diagonal and what is above it."""
+    if is_cupy_array(matrix):
+        _kernels()["put_back"](len(matrix), diagonal, matrix, size=matrix.size)
+        return
+    matrix.flat[:: len(matrix) + 1] = diagonal
+    for i in range(1, len(matrix)):
+        matrix[i, :i] = matrix[:i, i]
+
+
+@cache
+def _kernels() -> dict:
+    """Return cupy kernels over the entries i of a matrix in C order."""
+    import cupy
+
+    return {
+        "clean": cupy.ElementwiseKernel("int64 width", "float64 a", _CLEAN, "kcde_clean"),
+        "put_back": cupy.ElementwiseKernel(
+            "int64 width, raw float64 diagonal", "raw float64 a", _PUT_BACK, "kcde_put_back"
+        ),
+    }
+
+
+def solve_triangular(lower, b, *, transpose: bool = False, overwrite_b: bool = False):
+    """Solve L x = b, or Lᵀ x = b, for a lower triangular L.
+
+    The array API has no triangular solve; numpy and cupy have one in (cupyx.)scipy, and any
+    other namespace falls back on its general solve.
+
+    Parameters
+    ----------
+    lower
+        Shape (n, n), lower triangular; what is above the diagonal does not count on numpy and cupy.
+    b
+        Shape (n,) or (n, k).
+    transpose
+        Whether to solve with Lᵀ.
+    overwrite_b
+        Whether b may be lost.
+    """
+    if is_numpy_array(lower):
+        return scipy.linalg.solve_triangular(
+            lower,
+            b,
+            lower=True,
+            trans=int(transpose),
+            overwrite_b=overwrite_b,
+            check_finite=False,
+        )
+    if is_cupy_array(lower):
+        import cupyx.scipy.linalg
+
+        # cupyx copies what is not stored by columns: U = Lᵀ is.
+        by_rows = lower.flags.c_contiguous
+        return cupyx.scipy.linalg.solve_triangular(
+            lower.T if by_rows else lower,
+            b,
+            lower=not by_rows,
+            trans=int(transpose != by_rows),
+            overwrite_b=overwrite_b,
+        )
+    xp = array_namespace(lower, b)
+    matrix = xp.linalg.matrix_transpose(lower) if transpose else lower
+    return xp.linalg.solve(matrix, b)

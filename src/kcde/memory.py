@@ -1,0 +1,150 @@
+"""Whether a problem fits into memory, before it is begun."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from kcde.arrays import device_description, free_device_bytes, on_device
+
+_BYTES = 8  # a float64
+_UNLIMITED = 1 << 60  # what cgroups of version 1 say where there is no limit, or more
+
+
+class InsufficientMemory(MemoryError):
+    """A problem needs more memory than is free; the message says how large one may be."""
+
+
+def require(
+    like,
+    what: str,
+    n: int,
+    numbers: Callable[[int], int],
+    *,
+    remedy: str = "take fewer rows, or more memory",
+) -> None:
+    """Refuse a problem that does not fit into what is free where it is to be solved.
+
+    Parameters
+    ----------
+    like
+        An array of the problem: it lies on the host or on a device.
+    what
+        What needs the memory, as it is to be called in the error.
+    n
+        Size of the problem.
+    numbers
+        How many float64 are held at the peak, beyond what is held now, for a problem of size n;
+        increasing.
+    remedy
+        What to do about it.
+
+    Raises
+    ------
+    InsufficientMemory
+        With the size, the free memory and the largest n that fits.
+    """
+    free = free_bytes(like)
+    needed = _BYTES * numbers(n)
+    if needed <= free:
+        return
+    place = device_description("cupy") if on_device(like) else "the host"
+    raise InsufficientMemory(
+        f"{what} of n = {n} needs {_in_words(needed)}; {_in_words(free)} are free on {place}; "
+        f"the largest n that fits is {_largest(free // _BYTES, n, numbers)}: {remedy}"
+    )
+
+
+def free_bytes(like) -> int:
+    """Return how many bytes are free where an array lies.
+
+    On a device, what cupy can still give out. On the host, the least of what the system has
+    available and what control groups and Slurm leave of their limits.
+    """
+    return free_device_bytes() if on_device(like) else free_host_bytes()
+
+
+def free_host_bytes(
+    proc: Path = Path("/proc"),
+    cgroups: Path = Path("/sys/fs/cgroup"),
+    environment: Mapping[str, str] = os.environ,
+) -> int:
+    """Return how many bytes are free on the host.
+
+    Parameters
+    ----------
+    proc, cgroups
+        Where the system tells about processes, and about control groups of version 1 or 2. What is
+        not there sets no limit; without `proc` all memory of the machine counts as free.
+    environment
+        Of the process: Slurm states a job's megabytes there.
+    """
+    limits = [*_of_system(proc), *_of_groups(proc, cgroups), *_of_slurm(proc, environment)]
+    return max(0, min(limits))
+
+
+def _of_system(proc: Path) -> Iterator[int]:
+    for line in _lines(proc / "meminfo"):
+        if line.startswith("MemAvailable:"):
+            yield 1024 * int(line.split()[1])
+            return
+    yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _of_groups(proc: Path, cgroups: Path) -> Iterator[int]:
+    """Yield what each group that the process is in, and each above it, leaves of its limit."""
+    for line in _lines(proc / "self" / "cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            root, names = cgroups, ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            root = cgroups / "memory"
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        group = root / path.strip("/")
+        for folder in (group, *group.parents):
+            yield from _of_group(folder, *names)
+            if folder == root:
+                break
+
+
+def _of_group(folder: Path, limit: str, usage: str, reclaimable: str) -> Iterator[int]:
+    limits, used = _lines(folder / limit), _lines(folder / usage)
+    if not limits or not used or limits[0] == "max" or int(limits[0]) >= _UNLIMITED:
+        return
+    # Files that were read are dropped from memory where it is needed.
+    counts = dict(line.split() for line in _lines(folder / "memory.stat"))
+    yield int(limits[0]) - int(used[0]) + int(counts.get(reclaimable, 0))
+
+
+def _of_slurm(proc: Path, environment: Mapping[str, str]) -> Iterator[int]:
+    megabytes = environment.get("SLURM_MEM_PER_NODE")
+    if megabytes is None and "SLURM_MEM_PER_CPU" in environment:
+        cores = int(environment.get("SLURM_CPUS_ON_NODE", 1))
+        megabytes = cores * int(environment["SLURM_MEM_PER_CPU"])
+    # Zero asks Slurm for all memory of the node.
+    if megabytes is None or int(megabytes) == 0:
+        return
+    status = _lines(proc / "self" / "statm")
+    resident = int(status[0].split()[1]) * os.sysconf("SC_PAGE_SIZE") if status else 0
+    yield (int(megabytes) << 20) - resident
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _largest(available: int, n: int, numbers: Callable[[int], int]) -> int:
+    """Return the largest size below n that takes at most `available` numbers."""
+    fits, fails = 0, n
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        fits, fails = (middle, fails) if numbers(middle) <= available else (fits, middle)
+    return fits
+
+
+def _in_words(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
