@@ -7,6 +7,7 @@ all x cost one pass over the shared points.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log, sqrt
 
 import numpy as np
 
@@ -16,6 +17,8 @@ GridModel = Callable[[object], Callable[[object], object]]
 
 _NODES_PER_PANEL = 10
 _MOST_PANELS = 1 << 11
+_AT_ONCE = 1 << 26
+"""Numbers of a matrix over rows of x and shared points, 512 MB; a few such are held at a time."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,8 @@ def importance_sampling(
 ) -> Normaliser:
     """Estimate log Z(x) = log ∫ f(y|x) dy with proposal samples shared over x.
 
-    Ẑ(x) = mean_s f(y_s|x)/q(y_s). n n_samples memory, and the cost of one call of `at`.
+    Ẑ(x) = mean_s f(y_s|x)/q(y_s), for the cost of one call of `at`. n n_samples numbers are held a
+    few times; where one matrix of them would exceed 512 MB, x goes by blocks of rows.
 
     Parameters
     ----------
@@ -111,15 +115,21 @@ def importance_sampling(
         raise ValueError(f"n_samples must be at least 2; got {n_samples}")
     xp = array_namespace(X)
     draws = proposal.sample(n_samples, rng)
-    log_w = at(xp.asarray(draws))(X) - xp.asarray(proposal.log_density(draws))[None, :]
-    total = logsumexp(log_w, axis=1)
-    size = xp.exp(2.0 * total - logsumexp(2.0 * log_w, axis=1))
-    influence = n_samples * xp.mean(xp.exp(log_w - total[:, None]), axis=0)
+    log_f, log_q = at(xp.asarray(draws)), xp.asarray(proposal.log_density(draws))[None, :]
+    totals, sizes, influence = [], [], xp.zeros(n_samples, dtype=X.dtype)
+    for rows in _blocks(X.shape[0], n_samples):
+        log_w = log_f(X[rows, :]) - log_q
+        total = logsumexp(log_w, axis=1)
+        totals.append(total)
+        sizes.append(xp.exp(2.0 * total - logsumexp(2.0 * log_w, axis=1)))
+        influence = influence + xp.sum(xp.exp(log_w - total[:, None]), axis=0)
+    total, size = xp.concat(totals), xp.concat(sizes)
+    spread = xp.std(n_samples * (influence / X.shape[0]))
     return Normaliser(
-        log_z=total - np.log(n_samples),
+        log_z=total - log(n_samples),
         stderr=xp.sqrt(xp.clip(1.0 / size - 1.0 / n_samples, min=0.0)),
         effective_sample_size=size,
-        mean_stderr=float(np.std(to_numpy(influence)) / np.sqrt(n_samples)),
+        mean_stderr=float(spread) / sqrt(n_samples),
     )
 
 
@@ -134,7 +144,7 @@ def quadrature(
     """Compute log Z(x) for one-dimensional y by composite Gauss-Legendre quadrature.
 
     The number of panels doubles, up to two thousand and once beyond, for those x whose log Z still
-    changes by more than `tolerance`.
+    changes by more than `tolerance`. Which these are is decided on the host, once a doubling.
 
     Parameters
     ----------
@@ -162,8 +172,8 @@ def quadrature(
     change, open_rows = np.full(log_z.shape, np.inf), np.arange(len(log_z))
     while len(open_rows) and panels <= _MOST_PANELS:
         panels *= 2
-        rule = _panel_rule(at, take_rows(X, open_rows), lower, upper, panels, outside)
-        finer = to_numpy(rule)
+        moved = X if len(open_rows) == len(log_z) else take_rows(X, open_rows)
+        finer = to_numpy(_panel_rule(at, moved, lower, upper, panels, outside))
         change[open_rows] = np.abs(finer - log_z[open_rows])
         log_z[open_rows] = finer
         moving = change[open_rows] > tolerance * np.maximum(1.0, np.abs(finer))
@@ -184,9 +194,16 @@ def panel_nodes(lower: float, upper: float, panels: int) -> tuple[np.ndarray, np
 def _panel_rule(at, X, lower, upper, panels, outside):
     xp = array_namespace(X)
     nodes, weights = panel_nodes(lower, upper, panels)
-    log_f = at(xp.asarray(nodes[:, None]))(X) + xp.asarray(np.log(weights))[None, :]
-    log_z = logsumexp(log_f, axis=1)
+    log_f, log_weight = at(xp.asarray(nodes[:, None])), xp.asarray(np.log(weights))[None, :]
+    blocks = _blocks(X.shape[0], len(nodes))
+    log_z = xp.concat([logsumexp(log_f(X[rows, :]) + log_weight, axis=1) for rows in blocks])
     if outside > 0.0:
         both = xp.stack([log_z, xp.full(log_z.shape, float(np.log(outside)), dtype=log_z.dtype)])
         log_z = logsumexp(both, axis=0)
     return log_z
+
+
+def _blocks(n: int, width: int) -> list[slice]:
+    """Return slices of n rows of x, at least one, for matrices with a row of `width` numbers."""
+    most = max(1, _AT_ONCE // width)
+    return [slice(start, min(start + most, n)) for start in range(0, max(1, n), most)]

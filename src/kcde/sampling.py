@@ -1,18 +1,22 @@
 """Sampling: inversion of a one-dimensional distribution function, Hamiltonian Monte Carlo."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
+from kcde.arrays import array_namespace
+
 _DIVERGENCE = 1000.0  # nats of energy
+_DRAWN_AT_ONCE = 1 << 20  # random numbers, 8 MB
 
 log = logging.getLogger(__name__)
 
 
 class HMCSample(NamedTuple):
-    """What `hmc` returns.
+    """What `hmc` returns, in the namespace of the start.
 
     Attributes
     ----------
@@ -24,8 +28,8 @@ class HMCSample(NamedTuple):
         Transitions after the burn-in that diverged, over all chains.
     """
 
-    draws: np.ndarray
-    acceptance: np.ndarray
+    draws: object
+    acceptance: object
     divergences: int
 
 
@@ -69,8 +73,8 @@ def inverse_cdf(
 
 
 def hmc(
-    value_and_gradient: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-    start: np.ndarray,
+    value_and_gradient: Callable[[object], tuple[object, object]],
+    start,
     rng: np.random.Generator,
     *,
     burn_in: int = 100,
@@ -86,6 +90,10 @@ def hmc(
     and is fixed after it. A leapfrog step is drawn within 10% of it, so that no orbit is periodic.
     A proposal whose energy is off by more than 1000 nats, or not finite, is rejected and counted
     as a divergence.
+
+    States, gradients and decisions stay in the namespace of `start`, on its device. The random
+    numbers are drawn on the host, the same for every namespace, and follow by many transitions at
+    once, so that no transition waits for the host.
 
     Parameters
     ----------
@@ -119,26 +127,28 @@ def hmc(
         raise ValueError(f"thin must lie between 1 and iterations, {iterations}; got {thin}")
     chain = _Chains(value_and_gradient, start, leapfrog_steps, step_size)
     adaptation = _DualAveraging(chain.step)
-    draws, accepted, divergences = [], [], 0
-    for transition in range(burn_in + iterations):
-        probability, diverged = chain.move(rng)
+    xp = array_namespace(start)
+    draws, accepted, diverged = [], [], xp.zeros(start.shape[0], dtype=start.dtype)
+    for transition, random in enumerate(_random(start, burn_in + iterations, rng)):
+        probability, off = chain.move(random)
         if transition < burn_in:
             chain.step = adaptation.update(target_acceptance - probability)
             if transition == burn_in - 1:
                 chain.step = adaptation.average
             continue
         accepted.append(probability)
-        divergences += int(diverged.sum())
+        diverged = diverged + xp.astype(off, start.dtype)
         if (transition - burn_in + 1) % thin == 0:
             draws.append(chain.state)
+    divergences = int(xp.sum(diverged))
     if divergences:
         log.warning(
             "%d of %d transitions of Hamiltonian Monte Carlo diverged",
             divergences,
-            iterations * len(start),
+            iterations * start.shape[0],
         )
-    acceptance = np.mean(accepted, axis=0)
-    return HMCSample(np.stack(draws, axis=1), acceptance, divergences)
+    acceptance = xp.mean(xp.stack(accepted), axis=0)
+    return HMCSample(xp.stack(draws, axis=1), acceptance, divergences)
 
 
 def convergence(draws: np.ndarray) -> Convergence:
@@ -162,59 +172,87 @@ def convergence(draws: np.ndarray) -> Convergence:
     )
 
 
+class _Random(NamedTuple):
+    """What one transition draws: a factor of the step, momenta, levels of acceptance."""
+
+    jitter: float
+    momentum: object
+    level: object
+
+
+def _random(start, transitions: int, rng: np.random.Generator) -> Iterator[_Random]:
+    """Yield what each transition draws, moved from the host by blocks of transitions."""
+    xp = array_namespace(start)
+    chains, d = start.shape
+    most = max(1, _DRAWN_AT_ONCE // max(1, chains * (d + 1)))
+    for first in range(0, transitions, most):
+        # In this order for every transition: the stream is that of one transition at a time.
+        drawn = [
+            (rng.uniform(0.9, 1.1), rng.standard_normal((chains, d)), rng.random(chains))
+            for _ in range(min(most, transitions - first))
+        ]
+        jitters, momenta, levels = zip(*drawn, strict=True)
+        momenta, levels = xp.asarray(np.stack(momenta)), xp.asarray(np.stack(levels))
+        for i, jitter in enumerate(jitters):
+            yield _Random(float(jitter), momenta[i, :, :], levels[i, :])
+
+
 class _DualAveraging:
     """Step sizes that steer to an acceptance (Hoffman and Gelman, JMLR 2014, section 3.2)."""
 
     _SHRINKAGE, _OFFSET, _DECAY = 0.05, 10.0, 0.75
 
-    def __init__(self, step: np.ndarray):
-        self._centre, self._count = np.log(10.0 * step), 0
-        self._error, self._log_average = np.zeros(len(step)), np.log(step)
+    def __init__(self, step):
+        self._xp = xp = array_namespace(step)
+        self._centre, self._count = xp.log(10.0 * step), 0
+        self._error, self._log_average = xp.zeros_like(step), xp.log(step)
 
-    def update(self, error: np.ndarray) -> np.ndarray:
+    def update(self, error):
         """Take the shortfall of acceptance of one transition and return the next steps."""
         self._count += 1
         self._error += (error - self._error) / (self._count + self._OFFSET)
-        log_step = self._centre - np.sqrt(self._count) / self._SHRINKAGE * self._error
+        log_step = self._centre - sqrt(self._count) / self._SHRINKAGE * self._error
         weight = self._count**-self._DECAY
         self._log_average += weight * (log_step - self._log_average)
-        return np.exp(log_step)
+        return self._xp.exp(log_step)
 
     @property
-    def average(self) -> np.ndarray:
+    def average(self):
         """The steps to keep after the burn-in."""
-        return np.exp(self._log_average)
+        return self._xp.exp(self._log_average)
 
 
 class _Chains:
     """States of the chains with their log densities and gradients."""
 
-    def __init__(self, value_and_gradient, start: np.ndarray, leapfrog_steps: int, step: float):
+    def __init__(self, value_and_gradient, start, leapfrog_steps: int, step: float):
         self._at, self._leaps = value_and_gradient, leapfrog_steps
-        self.state, self.step = start, np.full(len(start), step)
+        self._xp = xp = array_namespace(start)
+        self.state, self.step = start, xp.full(start.shape[0], step, dtype=start.dtype)
         self._value, self._slope = value_and_gradient(start)
-        if not np.all(np.isfinite(self._value)):
+        nowhere = int(xp.sum(xp.astype(~xp.isfinite(self._value), xp.int64)))
+        if nowhere:
             raise ValueError(
-                f"{np.sum(~np.isfinite(self._value))} of {len(start)} chains start where the log "
-                "density is not finite; start them within the range of the data"
+                f"{nowhere} of {start.shape[0]} chains start where the log density is not finite; "
+                "start them within the range of the data"
             )
 
-    def move(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def move(self, random: _Random) -> tuple:
         """Make one transition; return acceptance probabilities and whether each chain diverged."""
-        step = (self.step * rng.uniform(0.9, 1.1))[:, None]
-        momentum = rng.standard_normal(self.state.shape)
-        energy = 0.5 * np.sum(momentum**2, axis=1) - self._value
+        xp = self._xp
+        step = (self.step * random.jitter)[:, None]
+        energy = 0.5 * xp.sum(random.momentum**2, axis=1) - self._value
         # A leap into the far tail may overflow: that is a divergence, and is counted as one.
         with np.errstate(over="ignore", invalid="ignore"):
-            state, momentum = self.state, momentum + 0.5 * step * self._slope
+            state, momentum = self.state, random.momentum + 0.5 * step * self._slope
             for leap in range(self._leaps):
                 state = state + step * momentum
                 value, slope = self._at(state)
                 momentum = momentum + (0.5 if leap == self._leaps - 1 else 1.0) * step * slope
-            change = energy - (0.5 * np.sum(momentum**2, axis=1) - value)
-        change = np.where(np.isfinite(change), change, -np.inf)
-        accept = np.log(rng.random(len(change))) < change
-        self.state = np.where(accept[:, None], state, self.state)
-        self._value = np.where(accept, value, self._value)
-        self._slope = np.where(accept[:, None], slope, self._slope)
-        return np.exp(np.minimum(change, 0.0)), change < -_DIVERGENCE
+            change = energy - (0.5 * xp.sum(momentum**2, axis=1) - value)
+        change = xp.where(xp.isfinite(change), change, xp.full_like(change, -xp.inf))
+        accept = xp.log(random.level) < change
+        self.state = xp.where(accept[:, None], state, self.state)
+        self._value = xp.where(accept, value, self._value)
+        self._slope = xp.where(accept[:, None], slope, self._slope)
+        return xp.exp(xp.minimum(change, 0.0)), change < -_DIVERGENCE

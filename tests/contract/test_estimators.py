@@ -2,43 +2,12 @@
 
 import numpy as np
 import pytest
-from discovery import estimator_names
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from contracted import QUICK, estimator_names
 from kcde.arrays import to_numpy
 from kcde.estimators import estimator_class
-
-# Hyper-parameters that spare the selection; an estimator not named here chooses its own.
-QUICK = {
-    "KCEF": {"bandwidth_x": 1.0, "bandwidth_y": 0.9, "regularization": 0.01},
-    "KEF": {"bandwidth_y": 0.9, "regularization": 0.01},
-    "LSCDE": {"bandwidth_x": 0.6, "bandwidth_y": 0.5, "regularization": 0.1},
-    "EpsilonKDE": {"radius": 0.5, "bandwidth_y": 0.3},
-    "NADE": {"hidden_units": 8, "components": 2, "epochs": 20},
-    "DDE": {"iterations": 200, "patience": 200},
-    "CDO": {
-        "bandwidth_x": 1.0,
-        "bandwidth_y": 0.3,
-        "regularization": 0.01,
-        "output_regularization": 0.1,
-    },
-    "GaussianProcess": {"bandwidth_x": 1.0, "signal_std": 0.8, "noise_std": 0.4},
-    "ConditionalRealNVP": {"hidden_units": 8, "blocks": 2, "steps": 40, "learning_rate": 0.01},
-    "ConditionalMAF": {"hidden_units": 8, "blocks": 2, "steps": 40, "learning_rate": 0.01},
-    "SmoothedJDL": {
-        "bandwidth_x": 1.0,
-        "bandwidth_y": 0.8,
-        "regularization": 0.01,
-        "smoothing": 0.3,
-    },
-    "SmoothedCME": {
-        "bandwidth_x": 1.0,
-        "bandwidth_y": 0.8,
-        "regularization": 0.01,
-        "smoothing": 0.3,
-    },
-}
 
 # What the default parameters cost too much of for a test.
 FEWER = {

@@ -5,10 +5,10 @@ A new file in `estimators/` whose tags say so takes part by itself.
 
 import numpy as np
 import pytest
-from discovery import estimator_names
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from contracted import estimator_names
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators import estimator_class
 

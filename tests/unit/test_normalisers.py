@@ -87,3 +87,16 @@ def test_logsumexp(xp, host):
     with np.errstate(divide="ignore"):
         result = host(logsumexp(xp.asarray(values), axis=1))
     np.testing.assert_allclose(result, [1000.0 + np.log(2.0), -np.inf, -2000.0])
+
+
+@pytest.mark.parametrize("at_once", [1, 900, 1600])
+def test_blocks_of_x_change_nothing(X, at_once, monkeypatch):
+    def both():
+        drawn = importance_sampling(at, X, PROPOSAL, 400, np.random.default_rng(2))
+        return drawn, quadrature(at, X, (-12.0, 12.0, 0.5))
+
+    whole = both()
+    monkeypatch.setattr("kcde.normalisers._AT_ONCE", at_once)
+    for one, parts in zip(whole, both(), strict=True):
+        for name in ("log_z", "stderr", "effective_sample_size", "mean_stderr"):
+            np.testing.assert_allclose(getattr(parts, name), getattr(one, name), rtol=1e-12)

@@ -130,3 +130,44 @@ def test_one_draw_a_row_needs_no_convergence(model, rng):
     sample = model.sample_hmc(np.linspace(-1, 1, 30)[:, None], 1, rng)
     assert sample.draws.shape == (30, 1, 1)
     assert np.isnan(sample.r_hat)
+
+
+def test_draws_do_not_depend_on_how_many_are_made_at_once(monkeypatch):
+    """What a transition draws comes from the stream of one transition at a time."""
+    samples = []
+    for at_once in (1 << 20, 100, 1):
+        monkeypatch.setattr("kcde.sampling._DRAWN_AT_ONCE", at_once)
+        rng = np.random.default_rng(3)
+        samples.append((*hmc(gaussian, np.zeros((7, 2)), rng, iterations=50), rng.random()))
+    for other in samples[1:]:
+        for one, same in zip(samples[0], other, strict=True):
+            np.testing.assert_array_equal(one, same)
+
+
+def test_a_transition_is_a_leapfrog_orbit_and_a_decision():
+    """One transition without adaptation, in plain numpy, with the same stream."""
+    start, step, leaps = np.linspace(-3.0, 3.0, 80).reshape(40, 2), 1.3, 4
+    rng = np.random.default_rng(8)
+    step = step * rng.uniform(0.9, 1.1)
+    momentum, level = rng.standard_normal(start.shape), rng.random(40)
+    y, p = start.copy(), momentum.copy()
+    for _ in range(leaps):
+        p = p + 0.5 * step * gaussian(y)[1]
+        y = y + step * p
+        p = p + 0.5 * step * gaussian(y)[1]
+    energies = [0.5 * np.sum(q**2, axis=1) - gaussian(x)[0] for q, x in ((momentum, start), (p, y))]
+    chance = np.exp(np.minimum(energies[0] - energies[1], 0.0))
+    expected = np.where((level < chance)[:, None], y, start)
+    sample = hmc(
+        gaussian,
+        start,
+        np.random.default_rng(8),
+        burn_in=0,
+        iterations=1,
+        thin=1,
+        leapfrog_steps=leaps,
+        step_size=1.3,
+    )
+    np.testing.assert_allclose(sample.draws[:, 0], expected, rtol=1e-12)
+    np.testing.assert_allclose(sample.acceptance, chance, rtol=1e-10)
+    assert set(level < chance) == {True, False}

@@ -10,6 +10,7 @@ from kcde.estimators._cdo_reference import Reference
 from kcde.estimators._cdo_spectrum import spectrum_of
 from kcde.kernels import PeriodicKernel, as_bandwidths, median_trick
 from kcde.linalg import symmetric_spectrum
+from kcde.memory import require
 from kcde.selection import best_index, complement, kfold, log_grid
 
 FACTORS_X = 2.0 ** np.arange(-5, 3)
@@ -23,6 +24,7 @@ the largest eigenvalue of L/M is about 1: from next to no regularisation to noth
 
 _BANDWIDTHS_Y = {1: (8, 1.0), 2: (5, 2.0)}
 _NEGLIGIBLE, _OVERLAP = 1e-6, 1e-12
+_FEWER = "let fewer rows take part in it (tuning_rows), or give all hyper-parameters"
 
 
 class Hyperparameters(NamedTuple):
@@ -154,6 +156,8 @@ class _InputPath:
 
     def __init__(self, kernel, groups: Groups, X, least_ridge: float):
         xp = array_namespace(X)
+        # K, its symmetric part, eigenvectors and what LAPACK works in.
+        require(X, "the selection of CDO", groups.X.shape[0], lambda G: 5 * G * G, remedy=_FEWER)
         root = xp.asarray(np.sqrt(groups.counts))
         K = root[:, None] * kernel(groups.X, groups.X) * root[None, :]
         values, vectors = symmetric_spectrum(0.5 * (K + K.T))
@@ -237,7 +241,7 @@ def _squared_error(basis: OutputBasis, beta, test, signed: bool) -> np.ndarray:
 def _negative_log_likelihood(basis: OutputBasis, beta, test, signed: bool) -> np.ndarray:
     """Return -Σ log p over rows for each shift, shape (A,), with the negative weights clipped."""
     xp = array_namespace(beta)
-    weights = xp.clip(beta @ basis.vectors.T, min=0.0)
+    weights = xp.maximum(beta @ basis.vectors.T, 0.0)
     at_points = test @ basis.vectors.T
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = xp.sum(weights * at_points[None, :, :], axis=2) / xp.sum(weights, axis=2)

@@ -7,6 +7,7 @@ import numpy as np
 from kcde.arrays import add_to_diagonal, array_namespace, solve_triangular, to_numpy
 from kcde.kernels import LongGaussianKernel
 from kcde.linalg import factor_positive_definite
+from kcde.memory import require
 
 _ROWS = 256
 """Points predicted together: enough for a triangular solve to be limited by arithmetic."""
@@ -76,6 +77,8 @@ class Posterior:
     def __init__(self, grouped: Grouped, targets, bandwidth, signal_std: float, noise_std: float):
         self._kernel, self._inputs = LongGaussianKernel(bandwidth), grouped.inputs
         self._signal, self._noise = signal_std**2, noise_std**2
+        size = self._inputs.shape[0]
+        require(self._inputs, "a Gaussian process with distinct x", size, lambda m: m * m)
         matrix = self._kernel(self._inputs, self._inputs)
         matrix = add_to_diagonal(matrix, (self._noise / self._signal) / grouped.counts)
         factor = factor_positive_definite(matrix, overwrite=True)
@@ -94,7 +97,7 @@ class Posterior:
         xp = array_namespace(cross)
         half = solve_triangular(self._lower, cross)
         # Rounding must not leave less than what no data can take away.
-        left = xp.clip(1.0 - xp.sum(half * half, axis=0), min=0.0)
+        left = xp.maximum(1.0 - xp.sum(half * half, axis=0), 0.0)
         return self._signal * left + self._noise
 
     def _over_blocks(self, X, function):

@@ -8,6 +8,8 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
+from kcde.memory import require
+
 log = logging.getLogger(__name__)
 
 # In standard deviations of each column: start, smallest, largest.
@@ -16,6 +18,7 @@ _SIGNAL = (1.0, 1e-2, 1e2)
 _NOISE = (0.3, 1e-3, 1e1)
 _ITERATIONS = 100
 _GAIN = 1e-7
+_FEWER = "let fewer rows take part in it (tuning_rows), or give all hyper-parameters"
 
 
 class Hyperparameters(NamedTuple):
@@ -48,6 +51,8 @@ def maximise_marginal_likelihood(
     hyper-parameters : none of them None
     messages : of scikit-learn and of L-BFGS, where the optimum is at a bound or was not reached
     """
+    width = X.shape[1] + 3
+    require(X, "the marginal likelihood", len(X), lambda n: n * n * width, remedy=_FEWER)
     scale_x, scale_y = _scale(X), _scale(y[:, None])[0]
     model = _regressor(given, scale_x, scale_y)
     # Without x all points coincide; the kernel is then the same constant, whatever the length.

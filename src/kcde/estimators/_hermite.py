@@ -1,6 +1,6 @@
 """Smooth functions of one variable from their values and slopes on a grid."""
 
-import numpy as np
+from kcde.arrays import array_namespace
 
 
 class HermiteTable:
@@ -17,21 +17,33 @@ class HermiteTable:
         Shape (n, q): functions and derivatives at the nodes.
     """
 
-    def __init__(self, lower: float, step: float, values: np.ndarray, slopes: np.ndarray):
-        self._lower, self._step = lower, step
-        self._values, self._slopes = values, slopes * step
+    def __init__(self, lower: float, step: float, values, slopes):
+        self._xp = xp = array_namespace(values)
+        self._lower, self._step, self._nodes = lower, step, values.shape[1]
+        self._values, self._slopes = xp.reshape(values, (-1,)), xp.reshape(slopes * step, (-1,))
 
-    def __call__(self, rows: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the values and derivatives of function `rows[k]` at `y[k]`, shapes (k,)."""
+    def __call__(self, rows, y) -> tuple:
+        """Return the values and derivatives of function `rows[k]` at `y[k]`, shapes (k,).
+
+        Parameters
+        ----------
+        rows
+            Integers of the values' namespace, shape (k,).
+        y
+            Shape (k,).
+        """
+        xp = self._xp
         place = (y - self._lower) / self._step
-        last = self._values.shape[1] - 2
-        inside = (place >= 0.0) & (place <= last + 1)
-        left = np.clip(np.where(inside, place, 0.0).astype(np.int64), 0, last)
+        last = self._nodes - 2
+        inside = (place >= 0.0) & (place <= last + 1.0)
+        nothing = xp.zeros_like(place)
+        left = xp.minimum(xp.floor(xp.where(inside, place, nothing)), float(last))
         t = place - left
-        a, b = self._values[rows, left], self._values[rows, left + 1]
-        da, db = self._slopes[rows, left], self._slopes[rows, left + 1]
+        at = rows * self._nodes + xp.astype(left, xp.int64)
+        a, b = xp.take(self._values, at), xp.take(self._values, at + 1)
+        da, db = xp.take(self._slopes, at), xp.take(self._slopes, at + 1)
         # The cubic a + da t + u t² + v t³ with the right end's value and slope.
         u, v = 3.0 * (b - a) - 2.0 * da - db, 2.0 * (a - b) + da + db
         value = a + t * (da + t * (u + t * v))
         slope = (da + t * (2.0 * u + t * 3.0 * v)) / self._step
-        return np.where(inside, value, 0.0), np.where(inside, slope, 0.0)
+        return xp.where(inside, value, nothing), xp.where(inside, slope, nothing)

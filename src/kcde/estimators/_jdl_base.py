@@ -302,7 +302,7 @@ class LowRankConditional(BaseEstimator, ABC):
         support = self.support_
         draws = [
             self._draw_rows(X[rows, :], n_samples, rng)
-            for rows in row_blocks(X.shape[0], support.shape[0])
+            for rows in row_blocks(X.shape[0], support.shape[0], like=X)
         ]
         chosen = np.concatenate(draws).reshape(-1)
         taken = take_rows(support, chosen)

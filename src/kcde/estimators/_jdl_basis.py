@@ -58,7 +58,8 @@ class Basis(ABC):
 
     def blocks(self, width: int = 0) -> list[slice]:
         """Return slices of the training rows, for temporaries of m + width numbers a row."""
-        return row_blocks(self.points.shape[0], self.rank + width, cached=True)
+        n, width = self.points.shape[0], self.rank + width
+        return row_blocks(n, width, cached=True, like=self.points)
 
     def mean_products(self, values: Callable, width: int):
         """Return averages of value × function over the training rows, shape (width, m).
@@ -113,7 +114,7 @@ class KernelBasis(Basis):
         xp = array_namespace(points)
         n, m = points.shape[0], factor.pivots.shape[0]
         gram, total = xp.zeros((m, m), dtype=points.dtype), xp.zeros(m, dtype=points.dtype)
-        for rows in row_blocks(n, m, cached=True):
+        for rows in row_blocks(n, m, cached=True, like=points):
             L = self.coordinates(rows)
             gram += L.T @ L
             total += xp.sum(L, axis=0)
@@ -193,7 +194,7 @@ class PolynomialBasis(Basis):
             )
         m = len(self.exponents)
         gram = xp.zeros((m, m), dtype=points.dtype)
-        for rows in row_blocks(n, m, cached=True):
+        for rows in row_blocks(n, m, cached=True, like=points):
             monomials = self._monomials(points[rows, :])
             gram += monomials.T @ monomials
         lower = self._factor_of(gram / n, name)

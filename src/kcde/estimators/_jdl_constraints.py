@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace
+from kcde.arrays import array_namespace, to_numpy
 
 _ITERATIONS = 200
 _SEARCH = 80
@@ -152,14 +152,16 @@ class _Dual:
         e, d = xp.take(self.e, active), xp.take(self.d, active)
         h = (xp.take(u, active) + kappa * slope) / d
         e_d, eh, sh = e / d, e * h, slope * h
-        es = -float(e_d @ slope)
-        sizes = np.array([float(xp.sum(xp.abs(eh))), float(xp.sum(xp.abs(sh)))])
+        sums = [xp.sum(eh), xp.sum(sh), xp.sum(xp.abs(eh)), xp.sum(xp.abs(sh))]
+        products = [h @ (d * h), e_d @ e, e_d @ slope, slope @ (slope / d)]
+        # All in one piece: on a device each number alone would be waited for.
+        of_e, of_s, size_e, size_s, squares, ee, es, ss = to_numpy(xp.stack(sums + products))
         return _Point(
             multipliers,
-            -nu * self.total - kappa * self.offset - 0.5 * float(h @ (d * h)),
-            np.array([float(xp.sum(eh)) - self.total, -self.offset - float(xp.sum(sh))]),
-            np.array([[float(e_d @ e), es], [es, float(slope @ (slope / d))]]),
-            sizes + np.array([abs(self.total), self.offset]),
+            -nu * self.total - kappa * self.offset - 0.5 * float(squares),
+            np.array([of_e - self.total, -self.offset - of_s]),
+            np.array([[ee, -es], [-es, ss]]),
+            np.array([size_e, size_s]) + np.array([abs(self.total), self.offset]),
         )
 
     def residual(self, point: _Point) -> float:

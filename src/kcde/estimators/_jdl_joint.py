@@ -6,6 +6,7 @@ from kcde.arrays import array_namespace
 from kcde.estimators._jdl_base import LowRankConditional, Summary
 from kcde.estimators._jdl_constraints import Constrained
 from kcde.estimators._jdl_functions import centred_mean_of
+from kcde.memory import require
 
 
 class JointDistribution(LowRankConditional):
@@ -69,6 +70,8 @@ class JointDistribution(LowRankConditional):
         """Return (1 + h(x, y_j))/Σ_j (1 + h(x, y_j)), shape (n, n_train), for X (n, d_x)."""
         forward = self.features(X) @ self.coef_.T
         xp, basis = array_namespace(forward), self.basis_y_
+        count = basis.points.shape[0]
+        require(X, f"weights on {count} rows for x", X.shape[0], lambda n: 3 * n * count)
         h = [
             (forward @ basis.rotation.T) @ basis.coordinates(rows).T
             for rows in basis.blocks(forward.shape[0])

@@ -115,7 +115,7 @@ def _bandwidths(points, name: str) -> list:
 def _clipped(weights):
     """Return weights without negative ones, divided by their sums; NaN where none is positive."""
     xp = array_namespace(weights)
-    positive = xp.clip(weights, min=0.0)
+    positive = xp.maximum(weights, 0.0)
     with np.errstate(invalid="ignore"):
         return positive / xp.sum(positive, axis=1, keepdims=True)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks
 from kcde.kernels import GaussianKernel
+from kcde.memory import require
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,9 @@ class NaturalParameter:
 
     def potential(self, Y):
         """Return F (m, q) such that T(x, Y_q) = Σ_b k_X(X_b, x) F_bq, at Y (q, d_y)."""
-        xp = array_namespace(Y)
+        xp, m = array_namespace(Y), self.c.shape[0]
+        # The blocks and what they become.
+        require(Y, f"T between {m} rows and shared y", Y.shape[0], lambda q: 2 * m * q)
         parts = [self._potential(Y[rows, :]) for rows in self._blocks(Y)]
         return xp.concat(parts, axis=1)
 
@@ -111,4 +114,4 @@ class NaturalParameter:
         return value, pull
 
     def _blocks(self, Y) -> list[slice]:
-        return row_blocks(Y.shape[0], self.c.shape[0] * self.c.shape[1])
+        return row_blocks(Y.shape[0], self.c.shape[0] * self.c.shape[1], like=Y)

@@ -9,6 +9,7 @@ from kcde.arrays import array_namespace, take_columns, take_rows
 from kcde.estimators._natural_parameter import NaturalParameter
 from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.linalg import factor_positive_definite
+from kcde.memory import require
 
 RIDGE = 1e-5
 """λ₂, which keeps the system regular where derivatives at basis points almost coincide."""
@@ -65,6 +66,9 @@ class NystromSystem:
 
     def __init__(self, basis, bandwidth: np.ndarray, base_std: float, gram=None):
         self.basis, self.bandwidth, self.base_std = basis, bandwidth, base_std
+        m, d = basis.shape
+        # Two sums over rows, the matrix of the basis, the system and its factor.
+        require(basis, "KEF with basis points", m, lambda size: 5 * (size * d) ** 2)
         self.gram = self._cross(basis)[0] if gram is None else gram
 
     def within(self, points: np.ndarray, places: np.ndarray) -> "NystromSystem":
@@ -78,7 +82,7 @@ class NystromSystem:
         size = self.basis.shape[0] * Y.shape[1]
         total = Moments(xp.zeros((size, size), dtype=Y.dtype), xp.zeros(size, dtype=Y.dtype), 0)
         for start in range(0, Y.shape[0], _ROWS):
-            block = Y[start : start + _ROWS, :]
+            block = Y[start : min(start + _ROWS, Y.shape[0]), :]
             G, M = self._cross(block)
             h = xp.sum(M, axis=1) - G @ xp.reshape(block, (-1,)) / self.base_std**2
             total = total.plus(Moments(G @ G.T, h, block.shape[0]))

@@ -38,7 +38,7 @@ class Pushforward(ConditionalDensity):
         nodes, weights = _normal_nodes(self.n_outputs_)
         nodes, weights = xp.asarray(nodes[None]), xp.asarray(weights)
         parts = []
-        for rows in row_blocks(X.shape[0], nodes.shape[1] * self.n_outputs_):
+        for rows in row_blocks(X.shape[0], nodes.shape[1] * self.n_outputs_, like=X):
             points = self._push(X[rows, :], nodes)
             values = f(xp.reshape(points, (-1, self.n_outputs_)))
             shape = (points.shape[0], points.shape[1], -1)

@@ -89,7 +89,7 @@ class SignedMixture(GaussianMixture):
         return xp.concat(
             [
                 xp.sum(weights[rows, :] * xp.exp(self._log_components(Y[rows, :])), axis=1)
-                for rows in row_blocks(Y.shape[0], weights.shape[1])
+                for rows in row_blocks(Y.shape[0], weights.shape[1], like=Y)
             ]
         )
 

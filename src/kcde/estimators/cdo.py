@@ -304,4 +304,4 @@ class CDO(SignedMixture):
         xp = array_namespace(weights)
         if self.weights == "projected":
             weights = xp.asarray(self._nearest(to_numpy(weights)))
-        return log_of_weights(divided_by_sums(xp.clip(weights, min=0.0), _REMEDY))
+        return log_of_weights(divided_by_sums(xp.maximum(weights, 0.0), _REMEDY))

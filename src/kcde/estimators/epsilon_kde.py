@@ -8,6 +8,7 @@ from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators.base import Tags
 from kcde.estimators.mixture import GaussianMixture, log_bump, log_volume
 from kcde.kernels import as_bandwidths
+from kcde.memory import require
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 from kcde.selection import best_index, complement, kfold, log_grid
@@ -101,6 +102,8 @@ class EpsilonKDE(GaussianMixture):
 def _scaled_distance(A, B):
     """Return |a - b|/√d, shape (len A, len B); 0 where there are no columns."""
     xp = array_namespace(A, B)
+    width = B.shape[0] * (2 * A.shape[1] + 4)
+    require(A, f"distances between {B.shape[0]} rows and x", A.shape[0], lambda n: n * width)
     difference = A[:, None, :] - B[None, :, :]
     return xp.sqrt(xp.sum(difference * difference, axis=2) / max(1, A.shape[1]))
 

@@ -53,8 +53,9 @@ class KCEF(ExponentialFamily):
     k_X(x, x′) k(y, y′), both Gaussian (kcef, Theorem 1):
     T(x, y) = -ξ̂(x, y)/λ + Σ_{b,i} β_{b,i} k_X(X_b, x) ∂_i k(Y_b, y), (G + nλ I) β = h/λ.
 
-    Fitting costs O(n³d³) time and O(n²d²) memory (d = d_y); selection by score one
-    eigendecomposition per bandwidth for all λ and folds.
+    Fitting costs O(n³d³) time and 8 n²d² bytes (d = d_y); selection by score one eigendecomposition
+    per bandwidth for all λ and folds. What does not fit into memory is refused with
+    `kcde.memory.InsufficientMemory`, which names the largest n that does.
 
     Parameters
     ----------
@@ -223,8 +224,9 @@ class KCEF(ExponentialFamily):
     ) -> HMCResult:
         """Draw from p(y|x) by Hamiltonian Monte Carlo, as published (kcef, section 4).
 
-        Chains start at training y. For d_y = 1 T(x, ·) is tabulated with its analytic derivative
-        and interpolated, so that a transition does not depend on the number of training points.
+        Chains start at training y, and run where these are. For d_y = 1 T(x, ·) is tabulated with
+        its analytic derivative and interpolated, so that a transition does not depend on the number
+        of training points.
 
         Parameters
         ----------
@@ -247,10 +249,10 @@ class KCEF(ExponentialFamily):
         chains = min(chains, n_samples)
         kept = -(-n_samples // chains)
         rows = np.repeat(np.arange(X.shape[0]), chains)
-        start = to_numpy(self.Y_)[rng.integers(self.Y_.shape[0], size=len(rows))]
+        start = take_rows(self.Y_, rng.integers(self.Y_.shape[0], size=len(rows)))
         target = self._hmc_target(X, rows)
         run = hmc(target, start, rng, burn_in=burn_in, iterations=kept * thin, thin=thin)
-        parts = run.draws.reshape(X.shape[0], chains, kept, self.n_outputs_)
+        parts = to_numpy(run.draws).reshape(X.shape[0], chains, kept, self.n_outputs_)
         draws = parts.reshape(X.shape[0], -1, self.n_outputs_)[:, :n_samples]
         worst = [np.nan, np.nan]
         if chains > 1 and kept >= _FEWEST_DRAWS:
@@ -259,13 +261,13 @@ class KCEF(ExponentialFamily):
                 max(float(np.max(check.r_hat)) for check in checks),
                 min(float(np.min(check.effective_sample_size)) for check in checks),
             ]
-        return HMCResult(draws, float(np.mean(run.acceptance)), run.divergences, *worst)
+        return HMCResult(draws, float(np.mean(to_numpy(run.acceptance))), run.divergences, *worst)
 
     def _hmc_target(self, X, rows: np.ndarray):
         """Return the log density and its gradient of a chain for each of `rows` of X."""
         xp = array_namespace(X)
         if self.n_outputs_ == 1:
-            table = self._table(X)
+            table, rows = self._table(X), xp.asarray(rows)
             variance = self.base_std**2
 
             def tabulated(states):
@@ -277,9 +279,8 @@ class KCEF(ExponentialFamily):
         repeated = take_rows(X, rows)
 
         def exact(states):
-            Y = xp.asarray(states)
-            value, slope = self._T.value_and_gradient(repeated, Y)
-            return to_numpy(value + self._log_base(Y)), to_numpy(slope + self._base_gradient(Y))
+            value, slope = self._T.value_and_gradient(repeated, states)
+            return value + self._log_base(states), slope + self._base_gradient(states)
 
         return exact
 
@@ -289,4 +290,4 @@ class KCEF(ExponentialFamily):
         nodes = np.linspace(lower, upper, int(np.ceil((upper - lower) / width * _TABLE_NODES)) + 1)
         Y, kernel = xp.asarray(nodes[:, None]), self._T.kernel_x(X)
         values, slopes = kernel @ self._T.potential(Y), kernel @ self._T.potential_slope(Y)
-        return HermiteTable(lower, nodes[1] - nodes[0], to_numpy(values), to_numpy(slopes))
+        return HermiteTable(lower, float(nodes[1] - nodes[0]), values, slopes)

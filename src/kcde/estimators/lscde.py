@@ -14,6 +14,7 @@ from kcde.linalg import (
     solve_positive_definite,
     symmetric_spectrum,
 )
+from kcde.memory import require
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 from kcde.selection import best_index, complement, kfold, log_grid
@@ -210,6 +211,9 @@ class _Basis:
 
     def __init__(self, X, Y, U, V, sigma_x: np.ndarray, sigma_y: np.ndarray):
         xp = array_namespace(Y)
+        # φ of x and of y with their logarithms, and the differences that one of them is made of.
+        width = U.shape[0] * (4 + 3 * max(X.shape[1], Y.shape[1]))
+        require(Y, "LSCDE's basis at rows", max(X.shape[0], Y.shape[0]), lambda n: n * width)
         self.log_phi_x, self.log_phi_y = log_bump(X, U, sigma_x), log_bump(Y, V, sigma_y)
         self.phi_x, self.phi_y = xp.exp(self.log_phi_x), xp.exp(self.log_phi_y)
         self.log_volume = log_volume(sigma_y)

@@ -54,7 +54,7 @@ class GaussianMixture(ConditionalDensity):
         centre = xp.mean(self._centres, axis=0)
         shifted = self._centres - centre
         both = xp.concat([shifted, shifted**2], axis=1)
-        blocks = row_blocks(X.shape[0], shifted.shape[0])
+        blocks = row_blocks(X.shape[0], shifted.shape[0], like=X)
         sums = xp.concat([self.weights_at(X[rows, :]) @ both for rows in blocks])
         first, second = sums[:, : self.n_outputs_], sums[:, self.n_outputs_ :]
         return first + centre, second - first**2 + xp.asarray(self._sigma**2)
@@ -74,7 +74,7 @@ class GaussianMixture(ConditionalDensity):
             return xp.concat(
                 [
                     logsumexp(log_weights[rows, :][:, None, :] + log_components[None, :, :], axis=2)
-                    for rows in row_blocks(X.shape[0], log_components.size)
+                    for rows in row_blocks(X.shape[0], log_components.size, like=X)
                 ]
             )
 

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import take_rows, to_numpy
+from kcde.arrays import to_numpy
+from kcde.linalg.candidates import candidates_of
 from kcde.linalg.pivot_rules import RULES, PivotRule
 from kcde.linalg.schur import SchurComplement
 
@@ -195,25 +196,17 @@ def _factorise(schur, rule: PivotRule, target: float) -> np.ndarray:
 
 def _choose_block(schur, rule: PivotRule, candidates: np.ndarray, most: int):
     """Return up to `most` pivots among the candidates and their rows of L, shape (s, m + s)."""
-    xp = schur.xp
-    points = take_rows(schur.X, candidates)
-    fresh = np.array(to_numpy(take_rows(schur.residual, candidates)))
-    rank = schur.rank
-    rows = xp.zeros((most + rank, len(candidates)), dtype=points.dtype)
-    rows[:rank, :] = schur.factor_rows(candidates).T
-    positions: list[int] = []
+    held = candidates_of(schur, candidates, most)
+    fresh, positions = held.diagonal, []
     while len(positions) < most:
         i = rule.choose(fresh, schur.floor, len(positions))
         if i is None:
             break
-        m = rank + len(positions)
-        column = schur.kernel(points[i : i + 1, :], points)[0, :] - rows[:m, i] @ rows[:m, :]
-        rows[m, :] = column / float(np.sqrt(fresh[i]))
-        fresh = np.maximum(fresh - to_numpy(rows[m, :]) ** 2, 0.0)
+        column = held.eliminate(i, len(positions), fresh[i])
+        fresh = np.maximum(fresh - column**2, 0.0)
         fresh[candidates == candidates[i]] = 0.0
         positions.append(i)
-    chosen = take_rows(rows[: rank + len(positions), :].T, np.asarray(positions, dtype=np.intp))
-    return [int(candidates[i]) for i in positions], chosen
+    return [int(candidates[i]) for i in positions], held.rows(positions)
 
 
 def _check_arguments(X, max_rank, store, pivots, rng):

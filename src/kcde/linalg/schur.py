@@ -2,7 +2,15 @@
 
 import numpy as np
 
-from kcde.arrays import array_namespace, row_blocks, solve_triangular, take_columns, take_rows
+from kcde.arrays import (
+    array_namespace,
+    on_device,
+    row_blocks,
+    solve_triangular,
+    take_columns,
+    take_rows,
+)
+from kcde.memory import require
 
 # A diagonal entry of the Schur complement below this share of the largest of K is rounding.
 _ROUNDING = 1e-14
@@ -103,7 +111,7 @@ class SchurComplement:
         self._coefficients[: m + s, m : m + s] = new
         drops = xp.zeros(s, dtype=rows.dtype)
         width = 2 * s if self.L is not None else m + s
-        for block in row_blocks(self.X.shape[0], width, cached=True):
+        for block in row_blocks(self.X.shape[0], width, cached=True, like=self.X):
             columns = self._columns(block, points, left, inverse, new)
             squares = columns * columns
             self.residual[block] = xp.maximum(self.residual[block] - xp.sum(squares, axis=0), 0.0)
@@ -129,16 +137,29 @@ class SchurComplement:
         return columns
 
     def _reserve(self, rank: int):
-        """Make room for `rank` columns, four times as much as before where there is none."""
+        """Make room for `rank` columns, several times as much as before where there is none."""
         if rank * self.X.shape[0] > self._room:
             self._factor = None
         held = self._coefficients.shape[0]
         if rank <= held:
             return
-        capacity = min(max(rank, 4 * held), self.most)
+        # Memory that is not written to is never taken of the host, but of a device at once.
+        growth = 2 if on_device(self.X) else 4
+        capacity = min(max(rank, growth * held), self.most)
+        if self._factor is not None:
+            self._require(capacity if on_device(self.X) else rank)
         self._coefficients = _enlarged(self._coefficients, (capacity, capacity))
         if self._factor is not None:
             self._factor = _enlarged(self._factor, (capacity, self.X.shape[0]), self.rank)
+
+    def _require(self, columns: int):
+        require(
+            self.X,
+            f"a pivoted Cholesky factor with {columns} columns",
+            self.X.shape[0],
+            lambda n: n * columns,
+            remedy="let it be streamed (store=False), or allow fewer pivots",
+        )
 
 
 def _enlarged(array, shape: tuple[int, int], rows: int | None = None):

@@ -1,0 +1,94 @@
+"""Rows of the factor at the candidates for a block of pivots, before all rows have them."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from array_api_compat import is_numpy_array
+
+from kcde.arrays import take_rows, to_numpy
+from kcde.linalg.schur import SchurComplement
+
+
+class Candidates(ABC):
+    """Candidates of which some become pivots, one after the other.
+
+    Attributes
+    ----------
+    diagonal
+        Entries of the Schur complement at the candidates before the block, numpy, shape (c,).
+    """
+
+    def __init__(self, schur: SchurComplement, rows: np.ndarray):
+        self._points, self._rank = take_rows(schur.X, rows), schur.rank
+        self.diagonal = np.array(to_numpy(take_rows(schur.residual, rows)))
+
+    @abstractmethod
+    def eliminate(self, i: int, step: int, entry: float) -> np.ndarray:
+        """Return the new column of L at the candidates, numpy, shape (c,).
+
+        Parameters
+        ----------
+        i
+            Which candidate is the next pivot.
+        step
+            How many pivots this block has.
+        entry
+            Of the Schur complement's diagonal at the candidate.
+        """
+
+    @abstractmethod
+    def rows(self, chosen: list[int]):
+        """Return the rows of L at the chosen candidates, shape (s, m + s)."""
+
+
+class ColumnByColumn(Candidates):
+    """On the host: the kernel's values of a candidate only once it is a pivot."""
+
+    def __init__(self, schur, rows, most: int):
+        super().__init__(schur, rows)
+        self._kernel = schur.kernel
+        self._L = np.zeros((most + self._rank, len(rows)))
+        self._L[: self._rank, :] = schur.factor_rows(rows).T
+
+    def eliminate(self, i, step, entry):
+        """Return the new column of L at the candidates, shape (c,)."""
+        m, L = self._rank + step, self._L
+        column = self._kernel(self._points[i : i + 1, :], self._points)[0, :] - L[:m, i] @ L[:m, :]
+        L[m, :] = column / float(np.sqrt(entry))
+        return L[m, :]
+
+    def rows(self, chosen):
+        """Return the rows of L at the chosen candidates, shape (s, m + s)."""
+        rows = self._L[: self._rank + len(chosen), :].T
+        return take_rows(rows, np.asarray(chosen, dtype=np.intp))
+
+
+class Together(Candidates):
+    """On a device: the Schur complement among all candidates, brought to the host in one piece.
+
+    A pivot then costs no transfer and no wait, where a column of its own would cost both.
+    """
+
+    def __init__(self, schur, rows, most: int):
+        super().__init__(schur, rows)
+        self._xp, self._left = schur.xp, schur.factor_rows(rows)
+        block = schur.kernel(self._points, self._points) - self._left @ self._left.T
+        self._block, self._new = to_numpy(block), np.zeros((most, len(rows)))
+
+    def eliminate(self, i, step, entry):
+        """Return the new column of L at the candidates, shape (c,)."""
+        new = self._new
+        new[step] = (self._block[i] - new[:step, i] @ new[:step]) / np.sqrt(entry)
+        return new[step]
+
+    def rows(self, chosen):
+        """Return the rows of L at the chosen candidates, shape (s, m + s)."""
+        chosen = np.asarray(chosen, dtype=np.intp)
+        right = self._xp.asarray(self._new[: len(chosen), chosen].T)
+        return self._xp.concat([take_rows(self._left, chosen), right], axis=1)
+
+
+def candidates_of(schur: SchurComplement, rows: np.ndarray, most: int) -> Candidates:
+    """Return the candidates at some rows for a block of up to `most` pivots."""
+    kind = ColumnByColumn if is_numpy_array(schur.X) else Together
+    return kind(schur, rows, most)

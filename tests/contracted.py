@@ -1,0 +1,43 @@
+"""Which estimators there are, and hyper-parameters to fit each quickly with."""
+
+import importlib
+
+from kcde.estimators import estimator_modules
+
+# Hyper-parameters that spare the selection; an estimator not named here chooses its own.
+QUICK = {
+    "KCEF": {"bandwidth_x": 1.0, "bandwidth_y": 0.9, "regularization": 0.01},
+    "KEF": {"bandwidth_y": 0.9, "regularization": 0.01},
+    "LSCDE": {"bandwidth_x": 0.6, "bandwidth_y": 0.5, "regularization": 0.1},
+    "EpsilonKDE": {"radius": 0.5, "bandwidth_y": 0.3},
+    "NADE": {"hidden_units": 8, "components": 2, "epochs": 20},
+    "DDE": {"iterations": 200, "patience": 200},
+    "CDO": {
+        "bandwidth_x": 1.0,
+        "bandwidth_y": 0.3,
+        "regularization": 0.01,
+        "output_regularization": 0.1,
+    },
+    "GaussianProcess": {"bandwidth_x": 1.0, "signal_std": 0.8, "noise_std": 0.4},
+    "ConditionalRealNVP": {"hidden_units": 8, "blocks": 2, "steps": 40, "learning_rate": 0.01},
+    "ConditionalMAF": {"hidden_units": 8, "blocks": 2, "steps": 40, "learning_rate": 0.01},
+    "SmoothedJDL": {
+        "bandwidth_x": 1.0,
+        "bandwidth_y": 0.8,
+        "regularization": 0.01,
+        "smoothing": 0.3,
+    },
+    "SmoothedCME": {
+        "bandwidth_x": 1.0,
+        "bandwidth_y": 0.8,
+        "regularization": 0.01,
+        "smoothing": 0.3,
+    },
+}
+
+
+def estimator_names():
+    """Yield every public class whose name is its file's name without underscores."""
+    for lower, module in sorted(estimator_modules().items()):
+        names = vars(importlib.import_module(f"kcde.estimators.{module}"))
+        yield from (name for name in names if name.lower() == lower)

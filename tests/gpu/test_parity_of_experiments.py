@@ -1,0 +1,137 @@
+"""Scores of a data set of the R packages and of a factor are the same to six digits."""
+
+import os
+import sys
+
+import numpy as np
+import pytest
+
+from kcde.datasets.fetch import fetch
+from kcde.datasets.synthetic import write_smoke_data
+from kcde.experiments import factors, r_benchmark, scores
+
+QUICK = {"bandwidth_x": 0.8, "bandwidth_y": 0.7, "regularization": 0.01}
+METHODS = {
+    "KCEF": QUICK,
+    "LSCDE": {},
+    "EpsilonKDE": {},
+    "CDO": {"bandwidth_x": 0.8, "regularization": 0.01, "reference": 60},
+    "GaussianProcess": {"bandwidth_x": 0.8, "signal_std": 0.8, "noise_std": 0.5},
+    "SmoothedJDL": QUICK,
+    "SmoothedCME": QUICK,
+}
+SIX_DIGITS = 1e-6
+
+
+@pytest.fixture
+def other_backend(other_xp, monkeypatch):
+    """The name of the other backend; where there is no GPU, another namespace answers to it."""
+    if other_xp.__name__ != "cupy":
+        for name, module in list(sys.modules.items()):
+            if not name.startswith("kcde.experiments"):
+                continue
+            if hasattr(module, "asarray"):
+                monkeypatch.setattr(module, "asarray", _stand_in(other_xp, module.asarray))
+            if hasattr(module, "resolve_backend"):
+                monkeypatch.setattr(module, "resolve_backend", lambda name: name)
+    return "cupy"
+
+
+def _stand_in(xp, of_backend):
+    def asarray(values, backend):
+        if backend == "numpy":
+            return of_backend(values, backend)
+        return xp.asarray(np.asarray(values, dtype=np.float64))
+
+    return asarray
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory):
+    """The folder of the smoke data, with its catalogue."""
+    folder = tmp_path_factory.mktemp("mirror")
+    return folder, write_smoke_data(folder)
+
+
+def assert_same_scores(run, job, tmp_path, other_backend):
+    """Run a job on both backends; compare every score that is no time."""
+    frames = []
+    for backend in ("numpy", other_backend):
+        out = tmp_path / f"{backend}.csv"
+        run(job(backend), out)
+        frames.append(scores.read([out]))
+    expected, found = frames
+    assert set(expected["status"]) == {"ok"}, expected["detail"].unique()
+    assert set(found["status"]) == {"ok"}, found["detail"].unique()
+    assert set(found["backend"]) == {other_backend}
+    assert expected["metric"].tolist() == found["metric"].tolist()
+    numbers = expected["metric"] != "seconds"
+    for column in ("value", "stderr"):
+        np.testing.assert_allclose(
+            found.loc[numbers, column],
+            expected.loc[numbers, column],
+            rtol=SIX_DIGITS,
+            atol=SIX_DIGITS,
+        )
+
+
+def r_set(dataset, method, **axes):
+    """Return a function from a backend to a job of one method on a set of the R packages."""
+    common = {"options": METHODS[method], "splits": 2, "importance_samples": 500} | axes
+    return lambda backend: r_benchmark.Job(dataset, method, method, backend=backend, **common)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_smoke_data(method, smoke, tmp_path, other_backend):
+    folder, catalogue = smoke
+
+    def run(job, out):
+        r_benchmark.run(job, out, folder, catalogue=catalogue)
+
+    assert_same_scores(run, r_set("smoke-linear", method), tmp_path, other_backend)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("method", METHODS)
+def test_geyser(method, tmp_path, other_backend):
+    mirror = os.environ.get("KCDE_DATA_MIRROR")
+    if not mirror:
+        pytest.skip("KCDE_DATA_MIRROR is not set")
+    assert fetch("geyser", tmp_path, mirror)["status"] == "available"
+
+    def run(job, out):
+        r_benchmark.run(job, out, tmp_path)
+
+    assert_same_scores(run, r_set("geyser", method, splits=1), tmp_path, other_backend)
+
+
+def factor(dataset, node, **axes):
+    """Return a function from a backend to a job of one factor."""
+    common = {"options": QUICK, "runs": 1, "importance_samples": 500} | axes
+
+    def job(backend):
+        return factors.Job(dataset, "KCEF-F", "KCEF", nodes=(node,), backend=backend, **common)
+
+    return job
+
+
+def test_a_factor_of_smoke_data(smoke, tmp_path, other_backend):
+    folder, catalogue = smoke
+
+    def run(job, out):
+        factors.run(job, out, folder, catalogue=catalogue)
+
+    assert_same_scores(run, factor("smoke-joint", 3), tmp_path, other_backend)
+
+
+@pytest.mark.data
+def test_a_factor_of_uci_data(tmp_path, other_backend):
+    mirror = os.environ.get("KCDE_DATA_MIRROR")
+    if not mirror:
+        pytest.skip("KCDE_DATA_MIRROR is not set")
+    assert fetch("red-wine", tmp_path, mirror)["status"] == "available"
+
+    def run(job, out):
+        factors.run(job, out, tmp_path)
+
+    assert_same_scores(run, factor("red-wine", 4, importance_samples=None), tmp_path, other_backend)

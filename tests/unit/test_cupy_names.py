@@ -1,0 +1,130 @@
+"""Every name of cupy that the package uses is there, in the cupy that is installed.
+
+No device is needed, so a machine without a GPU finds a name that cupy has dropped or never had.
+"""
+
+import ast
+import importlib
+from pathlib import Path
+
+import pytest
+
+import kcde
+
+ROOT = Path(kcde.__file__).parent
+SOURCES = {path: ast.parse(path.read_text()) for path in sorted(ROOT.rglob("*.py"))}
+LIBRARIES = ("cupy", "cupyx", "cupy_backends")
+
+
+def dotted(node: ast.AST) -> str | None:
+    """`a.b.c` of an attribute chain that begins with a name, else None."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (start := dotted(node.value)):
+        return f"{start}.{node.attr}"
+    return None
+
+
+def names_of_cupy(tree: ast.Module) -> set[str]:
+    """Full names that a module imports from cupy or reaches as attributes of it."""
+    meant, found = {}, set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.partition(".")[0] in LIBRARIES:
+                    found.add(alias.name)
+                    start = alias.name if alias.asname else alias.name.partition(".")[0]
+                    meant[alias.asname or start] = start
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in LIBRARIES:
+            for alias in node.names:
+                meant[alias.asname or alias.name] = full = f"{node.module}.{alias.name}"
+                found.add(full)
+    for node in ast.walk(tree):
+        start, _, rest = (dotted(node) or "").partition(".")
+        if rest and start in meant:
+            found.add(f"{meant[start]}.{rest}")
+    return found
+
+
+def names_of_namespaces(tree: ast.Module) -> set[str]:
+    """What a module takes from `xp`, the array namespace of its arguments."""
+    chains = (dotted(node) or "" for node in ast.walk(tree))
+    return {chain.removeprefix("xp.") for chain in chains if chain.startswith("xp.")}
+
+
+def is_there(name: str) -> bool:
+    """Whether a full name can be had: modules are imported as far as they go."""
+    parts = name.split(".")
+    found = importlib.import_module(parts[0])
+    for i, part in enumerate(parts[1:], start=1):
+        if not hasattr(found, part):
+            try:
+                importlib.import_module(".".join(parts[: i + 1]))
+            except ImportError:
+                return False
+        found = getattr(found, part)
+    return True
+
+
+@pytest.fixture(scope="module")
+def cupy():
+    module = pytest.importorskip("cupy", reason="cupy is not installed", exc_type=ImportError)
+    try:
+        importlib.import_module("cupyx.scipy.linalg")
+    except ImportError as error:
+        pytest.skip(f"the CUDA libraries of cupy are not all there: {error}")
+    return module
+
+
+def test_names_are_found_however_they_are_imported():
+    source = """
+import cupyx.scipy.linalg
+import cupy as cp
+from cupy.cuda import runtime as cuda
+from numpy import linalg
+def f(a):
+    cupyx.scipy.linalg.solve_triangular(a, a), cp.linalg.cholesky(a)
+    cuda.memGetInfo(), linalg.cholesky(a), a.get().cp
+"""
+    assert names_of_cupy(ast.parse(source)) == {
+        "cupy",
+        "cupyx.scipy.linalg",
+        "cupyx.scipy",
+        "cupyx.scipy.linalg.solve_triangular",
+        "cupy.linalg",
+        "cupy.linalg.cholesky",
+        "cupy.cuda.runtime",
+        "cupy.cuda.runtime.memGetInfo",
+    }
+
+
+def test_the_package_uses_cupy():
+    assert {"cupy.asarray"} <= set().union(*map(names_of_cupy, SOURCES.values()))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path, tree in SOURCES.items() if names_of_cupy(tree)],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_cupy_has_what_a_module_names(path, cupy):
+    assert not sorted(name for name in names_of_cupy(SOURCES[path]) if not is_there(name))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path, tree in SOURCES.items() if names_of_namespaces(tree)],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_cupy_has_what_a_module_takes_from_the_array_namespace(path, cupy):
+    missing = [
+        name
+        for name in names_of_namespaces(SOURCES[path])
+        if not is_there(f"array_api_compat.cupy.{name}")
+    ]
+    assert not sorted(missing)
+
+
+def test_a_name_that_cupy_lacks_is_noticed(cupy):
+    assert not is_there("cupy.linalg.no_such_decomposition")
+    assert is_there("cupyx.scipy.linalg.solve_triangular")
