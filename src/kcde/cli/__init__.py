@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from kcde.cli import data, outputs, run
+from kcde.cli import data, doctor, outputs, run
 
 app = typer.Typer(
     name="kcde",
@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> None:
     """
     try:
         app(args=arguments, prog_name="python -m kcde")
-    except (ValueError, OSError, RuntimeError) as error:
+    except (ValueError, OSError, RuntimeError, MemoryError) as error:
         if os.environ.get("KCDE_TRACEBACK"):
             raise
         message = " ".join(str(error).split())
@@ -40,5 +40,5 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(2) from None
 
 
-for family in (data, run, outputs):
+for family in (data, run, outputs, doctor):
     app.add_typer(family.app)
