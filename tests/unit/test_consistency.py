@@ -88,7 +88,7 @@ def test_samples_of_a_repetition_are_nested(monkeypatch):
         return 1.0, 1.0
 
     monkeypatch.setattr(consistency, "errors", keep)
-    consistency._repetition(Target(), [100, 200], 0)
+    consistency._repetition(Target(), [100, 200], 0, "numpy")
     small, *_, large = (x for x, _ in seen)
     assert np.array_equal(small, large[:100])
     assert len(large) == 200

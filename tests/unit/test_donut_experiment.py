@@ -180,7 +180,11 @@ def test_models_of_several_splits_are_fitted_together_where_their_class_can():
     trainings = [conditional_models.Training(X[:, :1], X[:, 1:] + i, 5 + i) for i in range(2)]
     seen = {}
     found = conditional_models.outcomes(
-        job, "donut", trainings, lambda i, model: seen.setdefault(i, model) and i
+        job,
+        "donut",
+        range(2),
+        trainings.__getitem__,
+        lambda i, model, place: seen.setdefault(i, model) and i,
     )
     assert [outcome.found for outcome in found] == [0, 1]
     assert all(outcome.seconds > 0 for outcome in found)

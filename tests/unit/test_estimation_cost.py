@@ -33,7 +33,7 @@ def exact_fit():
 
 def test_the_peak_of_an_exact_fit_is_that_of_its_matrices(exact_fit):
     system = estimation_cost.system_bytes(1000, 2) / 2**20
-    assert system == pytest.approx(2 * 8 * 2000**2 / 2**20)
+    assert system == pytest.approx(8 * 2000**2 / 2**20)
     assert 0.9 * system < exact_fit["peak_memory"] < 3 * system
     assert exact_fit["seconds"] > 0
 
@@ -164,7 +164,7 @@ def test_what_does_not_fit_or_fails_is_a_row_with_the_reason(made):
     large = failed[failed["n_train"] == 10_000]
     assert set(large["method"]) == {"KEF"}
     assert set(large["detail"]) == {
-        "not run: its system would take 6.0 GiB, more than the 4 GiB allowed"
+        "not run: its system would take 3.0 GiB, more than the 2 GiB allowed"
     }
     assert set(failed.loc[failed["dim"] == 20, "detail"]) == {"its process was killed by signal 9"}
 
@@ -253,7 +253,7 @@ def test_d7_is_undecided_without_the_whole_range():
 
 def test_a_decision_names_what_was_not_run(made):
     reason = artefact.decide(scores.read([made[0]])).reason
-    assert "KEF, exact at n = 10000, d = 2: not run: its system would take 6.0 GiB" in reason
+    assert "KEF, exact at n = 10000, d = 2: not run: its system would take 3.0 GiB" in reason
     assert "KEF, Nyström at n = 500, d = 20: its process was killed" in reason
 
 
@@ -275,10 +275,10 @@ def test_the_figure_shows_every_cost_and_what_was_not_run(made, tmp_path):
     assert (failed["panel"], failed["method"], failed["x"]) == ("d memory", "KEF-nystrom", 20)
     (needed,) = table[table["stat"] == "needs"].to_dict("records")
     assert (needed["panel"], needed["x"]) == ("n memory", 10_000)
-    assert needed["y"] == pytest.approx(16 * (10_000 * 2) ** 2 / 2**20)
+    assert needed["y"] == pytest.approx(8 * (10_000 * 2) ** 2 / 2**20)
     said = declared.remarks(table)
     assert said[0].startswith("Seconds at n = 10000: DDE")
-    assert said[2].endswith("its system alone would take 6.0 GiB.")
+    assert said[2].endswith("its system alone would take 3.0 GiB.")
     assert said[3].startswith("KEF, Nyström at d = 20 failed")
     drawn = declared.draw(declared, table, tmp_path / "cost")
     assert [path.suffix for path in drawn] == [".png", ".pdf"]

@@ -299,6 +299,7 @@ def test_processes_at_once_download_an_archive_once(server, pair, data):
         (tar_of({"toy/elsewhere.csv": OTHER}), "the archive has no member toy/too.csv"),
         (tar_of({"toy/too.csv": CONTENT}), "wrong checksum"),
     ],
+    ids=["page", "cut short", "without the member", "another file"],
 )
 def test_a_damaged_archive_is_deleted_and_the_next_url_tried(server, pair, data, damaged, error):
     server.pages = {"/pkg/toy_1.0.tar.gz": damaged, "/too.csv": OTHER}

@@ -54,3 +54,15 @@ def test_a_failing_shard_leaves_nothing(tmp_path):
     with pytest.raises(RuntimeError):
         outcomes({}, UNITS, fail, tmp_path / "part.joblib", Cut(shard=Shard(1, 2)))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_shard_without_repetitions_computes_nothing(tmp_path):
+    def refuse(units):
+        raise AssertionError("there is nothing to compute")
+
+    assert outcomes({}, range(2), refuse, tmp_path / "3.joblib", Cut(shard=Shard(3, 3))) is None
+
+
+def test_a_shard_is_no_score_table(tmp_path):
+    with pytest.raises(ValueError, match=r"name its file .*scores\.joblib"):
+        outcomes({}, UNITS, squares, tmp_path / "scores.csv", Cut(shard=Shard(1, 2)))

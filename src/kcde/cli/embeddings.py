@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from kcde.cli.options import Catalogue, DataDir, constructor_arguments, numbers
+from kcde.cli.options import (
+    Backend,
+    Catalogue,
+    DataDir,
+    Parts,
+    Shard,
+    constructor_arguments,
+    cut,
+    numbers,
+)
 
 app = typer.Typer()
 
@@ -20,7 +29,10 @@ Methods = Annotated[
 ]
 Outs = Annotated[
     list[Path],
-    typer.Option(help="The score CSV, one a method in their order; .json and .npz go beside it."),
+    typer.Option(
+        help="The score CSV, one a method in their order; .json and .npz go beside it. With "
+        "--shard one for all methods."
+    ),
 ]
 Estimators = Annotated[
     list[str] | None,
@@ -77,14 +89,25 @@ def run_moments_command(
     ] = 1.0,
     bandwidth_factors: BandwidthFactors = FACTORS,
     regularizations: Regularizations = MORE_LAMBDAS,
+    backend: Backend = "auto",
+    shard: Shard = None,
+    part: Parts = None,
 ) -> None:
     """Estimate conditional second moments of Gaussian pairs (jdl figures 1 to 6). Needs no data.
+
+    The last three examples do in three jobs, the first two at once, what the one before does.
 
     \b
     python -m kcde run moments --dataset gaussian-1-1000 --method JDL --repetitions 2 \\
         --out moments.csv
     python -m kcde run moments --dataset gaussian-1-1000 --method JDL --out JDL.csv \\
         --method CME --out CME.csv
+    python -m kcde run moments --dataset gaussian-1-1000 --method JDL --method CME \\
+        --shard 1/2 --out 1.joblib
+    python -m kcde run moments --dataset gaussian-1-1000 --method JDL --method CME \\
+        --shard 2/2 --out 2.joblib
+    python -m kcde run moments --dataset gaussian-1-1000 --method JDL --out JDL.csv \\
+        --method CME --out CME.csv --part 1.joblib --part 2.joblib
     """  # noqa: D301
     import logging
 
@@ -107,8 +130,9 @@ def run_moments_command(
             numbers(bandwidth_factors, "--bandwidth-factors"),
             numbers(regularizations, "--regularizations"),
         ),
+        backend=backend,
     )
-    run(_each(shared, method, estimator, options, variant), out)
+    run(_each(shared, method, estimator, options, variant), out, cut(shard, part))
     typer.echo(f"wrote {', '.join(map(str, out))}")
 
 
@@ -143,8 +167,13 @@ def run_portfolio_command(
             help="What `fetch --record` wrote of the returns, then of the risk-free ones."
         ),
     ] = None,
+    backend: Backend = "auto",
+    shard: Shard = None,
+    part: Parts = None,
 ) -> None:
     """Estimate how likely portfolios lose much on the next day (jdl figures 7 to 9).
+
+    Of several jobs, --shard and --part, `run moments --help` has an example.
 
     \b
     python -m kcde fetch fama-french-25-daily
@@ -175,9 +204,11 @@ def run_portfolio_command(
             numbers(bandwidth_factors, "--bandwidth-factors"),
             numbers(regularizations, "--regularizations"),
         ),
+        backend=backend,
     )
     jobs = _each(shared, method, estimator, options, variant)
-    run(jobs, out, data_dir, catalogue=catalogue, records=tuple(record or ()))
+    records = tuple(record or ())
+    run(jobs, out, data_dir, catalogue=catalogue, records=records, cut=cut(shard, part))
     typer.echo(f"wrote {', '.join(map(str, out))}")
 
 

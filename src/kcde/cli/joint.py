@@ -15,10 +15,13 @@ from kcde.cli.options import (
     Method,
     Options,
     Out,
+    Parts,
     Record,
+    Shard,
     TuningRows,
     Variant,
     constructor_arguments,
+    cut,
     graph,
     whole_numbers,
 )
@@ -53,12 +56,23 @@ def run_factors_command(
     data_dir: DataDir = Path("data"),
     catalogue: Catalogue = None,
     record: Record = None,
+    shard: Shard = None,
+    part: Parts = None,
 ) -> None:
     """Fit and score some factors of a joint density, for all runs.
 
     \b
     python -m kcde run factors --dataset grid-200 --method LSCDE-F --estimator LSCDE \\
         --nodes 1-3 --out factors/01-03.csv
+
+    The same, a run a job (--runs is 5), and one job that collects what they found:
+
+    \b
+    python -m kcde run factors --dataset grid-200 --method LSCDE-F --estimator LSCDE \\
+        --nodes 1-3 --shard 1/5 --out 1.joblib
+    ...
+    python -m kcde run factors --dataset grid-200 --method LSCDE-F --estimator LSCDE \\
+        --nodes 1-3 --part 1.joblib ... --part 5.joblib --out factors/01-03.csv
     """  # noqa: D301
     import logging
 
@@ -79,7 +93,15 @@ def run_factors_command(
         max_dim=max_dim,
         backend=backend,
     )
-    run(job, out, data_dir, catalogue=catalogue, record=record, cache=cache)
+    run(
+        job,
+        out,
+        data_dir,
+        catalogue=catalogue,
+        record=record,
+        cache=cache,
+        cut=cut(shard, part),
+    )
     typer.echo(f"wrote {out}")
 
 

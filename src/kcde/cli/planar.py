@@ -4,7 +4,18 @@ from typing import Annotated
 
 import typer
 
-from kcde.cli.options import Estimator, Method, Options, Out, Variant, constructor_arguments
+from kcde.cli.options import (
+    Backend,
+    Estimator,
+    Method,
+    Options,
+    Out,
+    Parts,
+    Shard,
+    Variant,
+    constructor_arguments,
+    cut,
+)
 
 app = typer.Typer()
 
@@ -24,8 +35,13 @@ def run_planar_command(
     samples: Annotated[
         int | None, typer.Option(help="Of each seed; by default as many as test points.")
     ] = None,
+    backend: Backend = "auto",
+    shard: Shard = None,
+    part: Parts = None,
 ) -> None:
     """Fit a density to points of the plane and draw from it (dde table 1). Needs no data.
+
+    DDE trains all seeds in one program: its job cannot be cut into shards.
 
     \b
     python -m kcde run planar --dataset grid --method KEF --seeds 2 --out planar.csv
@@ -44,6 +60,7 @@ def run_planar_command(
         seeds=seeds,
         iterations=iterations,
         samples=samples,
+        backend=backend,
     )
-    run(job, out)
+    run(job, out, cut=cut(shard, part))
     typer.echo(f"wrote {out}")

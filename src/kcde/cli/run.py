@@ -15,9 +15,12 @@ from kcde.cli.options import (
     Method,
     Options,
     Out,
+    Parts,
     Record,
+    Shard,
     Variant,
     constructor_arguments,
+    cut,
 )
 
 run_app = typer.Typer(
@@ -52,12 +55,22 @@ def run_r_benchmark_command(
     data_dir: DataDir = Path("data"),
     catalogue: Catalogue = None,
     record: Record = None,
+    shard: Shard = None,
+    part: Parts = None,
 ) -> None:
     """Fit and score one method on one data set, over random half/half splits.
 
     \b
     python -m kcde fetch geyser
     python -m kcde run r-benchmark --dataset geyser --method KCEF --out geyser.csv
+
+    The same in two jobs, and one that collects what they found:
+
+    \b
+    python -m kcde run r-benchmark --dataset geyser --method KCEF --shard 1/2 --out 1.joblib
+    python -m kcde run r-benchmark --dataset geyser --method KCEF --shard 2/2 --out 2.joblib
+    python -m kcde run r-benchmark --dataset geyser --method KCEF \\
+        --part 1.joblib --part 2.joblib --out geyser.csv
     """  # noqa: D301
     import logging
 
@@ -76,7 +89,7 @@ def run_r_benchmark_command(
         evaluation=evaluation,
         backend=backend,
     )
-    run(job, out, data_dir, catalogue=catalogue, record=record)
+    run(job, out, data_dir, catalogue=catalogue, record=record, cut=cut(shard, part))
     typer.echo(f"wrote {out}")
 
 
@@ -100,18 +113,28 @@ def run_consistency_command(
     out: Out,
     repetitions: Annotated[int, typer.Option(help="Independent streams of data.")] = 40,
     largest: Annotated[int, typer.Option(help="Most training pairs; n doubles up to it.")] = 3200,
+    backend: Backend = "auto",
+    shard: Shard = None,
+    part: Parts = None,
 ) -> None:
     """Fit KCEF to growing samples of a well-specified target (kcef theorem 2). Needs no data.
 
     \b
     python -m kcde run consistency --out results/consistency.csv
+
+    The same in two jobs, and one that collects what they found:
+
+    \b
+    python -m kcde run consistency --shard 1/2 --out 1.joblib
+    python -m kcde run consistency --shard 2/2 --out 2.joblib
+    python -m kcde run consistency --part 1.joblib --part 2.joblib --out results/consistency.csv
     """  # noqa: D301
     import logging
 
     from kcde.experiments import consistency
 
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    consistency.run(out, repetitions, largest)
+    consistency.run(out, repetitions, largest, backend=backend, cut=cut(shard, part))
     typer.echo(f"wrote {out}")
 
 

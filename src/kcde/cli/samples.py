@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from kcde.cli.options import (
+    Backend,
     Catalogue,
     DataDir,
     Dataset,
@@ -14,10 +15,13 @@ from kcde.cli.options import (
     Method,
     Options,
     Out,
+    Parts,
     Record,
+    Shard,
     TuningRows,
     Variant,
     constructor_arguments,
+    cut,
     graph,
 )
 
@@ -56,11 +60,16 @@ def run_samples_command(
     ] = None,
     tuning_rows: TuningRows = 500,
     max_dim: MaxDim = 20,
+    backend: Backend = "auto",
     data_dir: DataDir = Path("data"),
     catalogue: Catalogue = None,
     record: Record = None,
+    shard: Shard = None,
+    part: Parts = None,
 ) -> None:
     """Fit a joint density to the rows of run 0 and draw from it, once a seed.
+
+    A shard draws under some of the seeds, from the model that it fits itself.
 
     \b
     python -m kcde run samples --dataset grid-200 --method LSCDE-F --estimator LSCDE \\
@@ -85,9 +94,17 @@ def run_samples_command(
         samples=samples,
         tuning_rows=tuning_rows,
         max_dim=max_dim,
+        backend=backend,
     )
-    files = [*(factors or []), *map(Path, context.args)]
-    run(job, out, data_dir, factors=files, catalogue=catalogue, record=record)
+    run(
+        job,
+        out,
+        data_dir,
+        factors=[*(factors or []), *map(Path, context.args)],
+        catalogue=catalogue,
+        record=record,
+        cut=cut(shard, part),
+    )
     typer.echo(f"wrote {out}")
 
 
@@ -97,6 +114,7 @@ def run_similarity_command(
     rival: Annotated[Path, typer.Option(help="Samples of the method compared with.")],
     rival_name: Annotated[str, typer.Option(help="What it is called in the hypothesis.")],
     out: Out,
+    backend: Backend = "auto",
 ) -> None:
     """Test, for each seed, whether KCEF's samples are closer to the data than a rival's.
 
@@ -106,5 +124,5 @@ def run_similarity_command(
     """  # noqa: D301
     from kcde.experiments import similarity
 
-    similarity.run(ours, rival, rival_name, out)
+    similarity.run(ours, rival, rival_name, out, backend=backend)
     typer.echo(f"wrote {out}")

@@ -6,16 +6,20 @@ from typing import Annotated
 import typer
 
 from kcde.cli.options import (
+    Backend,
     Catalogue,
     DataDir,
     Estimator,
     Method,
     Options,
     Out,
+    Parts,
     Record,
     Settings,
+    Shard,
     Variant,
     constructor_arguments,
+    cut,
 )
 
 app = typer.Typer()
@@ -44,12 +48,16 @@ def run_traffic_command(
     data_dir: DataDir = Path("data"),
     catalogue: Catalogue = None,
     record: Record = None,
+    backend: Backend = "auto",
+    shard: Shard = None,
+    part: Parts = None,
 ) -> None:
     """Predict mean and spread of traffic by day of the week and time of day (cdo figure 5).
 
     Days that test are others than those that train. pems-sf is a download of 250 MB; where it
     cannot be had, metro-traffic-substitute goes the same way, with 168 inputs instead of 1008. On
     simulated-traffic, which needs no data, seconds and memory of a fit of 32256 pairs are measured.
+    Shards count splits as repetitions; `run donut --help` has an example.
 
     \b
     python -m kcde fetch metro-traffic-substitute
@@ -72,6 +80,7 @@ def run_traffic_command(
         settings=settings,
         splits=splits,
         tuning_rows=tuning_rows,
+        backend=backend,
     )
-    run(job, out, data_dir, catalogue=catalogue, record=record)
+    run(job, out, data_dir, catalogue=catalogue, record=record, cut=cut(shard, part))
     typer.echo(f"wrote {out}")

@@ -12,12 +12,16 @@ without noise, is stored beside the errors and says how far the smallest λ is f
 
 import logging
 import time
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from kcde.arrays import array_namespace, asarray, to_numpy
 from kcde.estimators import KCEF
-from kcde.experiments import scores, well_specified
+from kcde.experiments import methods, scores, well_specified
+from kcde.experiments.shards import WHOLE, Cut, outcomes
 from kcde.provenance import digest, estimator_module
 from kcde.seeding import rng_of, seed_of
 
@@ -52,7 +56,14 @@ def sizes(largest: int) -> list[int]:
     return [SMALLEST << k for k in range(int(np.log2(largest / SMALLEST)) + 1)]
 
 
-def run(out: str | Path, repetitions: int = 40, largest: int = 3200) -> None:
+def run(
+    out: str | Path,
+    repetitions: int = 40,
+    largest: int = 3200,
+    *,
+    backend: str = "auto",
+    cut: Cut = WHOLE,
+) -> None:
     """Fit KCEF to growing samples from both targets, and write its errors as scores.
 
     Parameters
@@ -64,31 +75,43 @@ def run(out: str | Path, repetitions: int = 40, largest: int = 3200) -> None:
         Independent streams of data, at least 2.
     largest
         Most training pairs.
+    backend
+        "auto", "numpy" or "cupy".
+    cut
+        Which repetitions are computed here; `out` is where a shard keeps them.
 
     Raises
     ------
     ValueError
         If there are too few repetitions or pairs for slopes with an error.
+    RuntimeError
+        If the backend is "cupy" and there is no GPU.
     """
     if repetitions < 2:
         raise ValueError(f"repetitions must be at least 2; got {repetitions}")
-    ns, rows, arrays, info = sizes(largest), [], {}, {}
-    for gamma in EXPONENTS:
-        target = well_specified.target(gamma)
-        name = f"gamma-{gamma:g}"
-        info[name] = {"operator_norm": target.operator_norm, "residual": target.residual}
-        arrays |= {"x": target.grid.x, "y": target.grid.y, f"{name}/p": np.exp(target.log_density)}
-        arrays[f"{name}/coefficients"] = target.coefficients
-        for repetition in range(repetitions):
-            rows += _repetition(target, ns, repetition)
-            log.info("gamma %g: repetition %d/%d", gamma, repetition + 1, repetitions)
-        rows += _without_noise(target, ns)
-    scores.write(out, rows, _declared() | info, arrays)
+    ns = sizes(largest)
+    targets = [well_specified.target(gamma) for gamma in EXPONENTS]
+    identity = _declared() | {"repetitions": repetitions, "n": ns, "backend": backend}
+    work = partial(_compute, targets, ns, backend)
+    found = outcomes(identity, range(repetitions), work, Path(out), cut)
+    if found is not None:
+        _write(Path(out), targets, ns, found)
 
 
-def errors(
-    target: well_specified.Target, x: np.ndarray, y: np.ndarray, regularization: float
-) -> tuple[float, float]:
+def _compute(
+    targets: list[well_specified.Target], ns: list[int], backend: str, repetitions: Sequence[int]
+) -> list[list[list[dict]]]:
+    """Return the rows of some repetitions, of each target in turn."""
+    backend = methods.backend_of(KCEF(), backend)
+    found, started = [], time.perf_counter()
+    for done, repetition in enumerate(repetitions, 1):
+        found.append([_repetition(target, ns, repetition, backend) for target in targets])
+        left = (time.perf_counter() - started) / done * (len(repetitions) - done)
+        log.info("repetition %d/%d, about %.0f s left", done, len(repetitions), left)
+    return found
+
+
+def errors(target: well_specified.Target, x, y, regularization: float) -> tuple[float, float]:
     """Fit KCEF to pairs of the target; return ‖T - T_0‖ and the Kullback-Leibler divergence.
 
     Parameters
@@ -96,7 +119,7 @@ def errors(
     target
         The truth.
     x, y
-        Pairs, shapes (n,).
+        Pairs, shapes (n,), where KCEF is to compute.
     regularization
         λ.
 
@@ -113,11 +136,27 @@ def errors(
         regularization=regularization,
         base_std=well_specified.BASE_STD,
     ).fit(x[:, None], y[:, None])
-    estimated = well_specified.estimate_coefficients(x, y, model.coef_[:, 0], regularization)
-    grid = target.grid
-    log_q = grid.normalised(model.log_unnormalized_at(grid.y[:, None])(grid.x[:, None]))
+    found = to_numpy(x), to_numpy(y), to_numpy(model.coef_[:, 0])
+    estimated = well_specified.estimate_coefficients(*found, regularization)
+    grid, xp = target.grid, array_namespace(x)
+    nodes_x, nodes_y = xp.asarray(grid.x[:, None]), xp.asarray(grid.y[:, None])
+    log_q = grid.normalised(to_numpy(model.log_unnormalized_at(nodes_y)(nodes_x)))
     distance = float(np.linalg.norm(estimated - target.coefficients))
     return distance, grid.divergence(target.log_density, log_q)
+
+
+def _write(
+    out: Path, targets: list[well_specified.Target], ns: list[int], found: list[list[list[dict]]]
+) -> None:
+    rows, arrays, info = [], {}, {}
+    for target, streams in zip(targets, zip(*found, strict=True), strict=True):
+        name = f"gamma-{target.gamma:g}"
+        info[name] = {"operator_norm": target.operator_norm, "residual": target.residual}
+        arrays |= {"x": target.grid.x, "y": target.grid.y, f"{name}/p": np.exp(target.log_density)}
+        arrays[f"{name}/coefficients"] = target.coefficients
+        rows += [row for stream in streams for row in stream]
+        rows += _without_noise(target, ns)
+    scores.write(out, rows, _declared() | info, arrays)
 
 
 def _declared() -> dict:
@@ -131,13 +170,15 @@ def _declared() -> dict:
     }
 
 
-def _repetition(target: well_specified.Target, ns: list[int], repetition: int) -> list[dict]:
+def _repetition(
+    target: well_specified.Target, ns: list[int], repetition: int, backend: str
+) -> list[dict]:
     axes = (EXPERIMENT, target.gamma, repetition)
-    x, y = target.sample(ns[-1], rng_of(*axes))
+    x, y = (asarray(one, backend) for one in target.sample(ns[-1], rng_of(*axes)))
     rows = []
     for n in ns:
         for constant in CONSTANTS:
-            row = _row(target.gamma, constant, n)
+            row = _row(target.gamma, constant, n) | {"backend": backend}
             row |= {"split": repetition, "seed": seed_of(*axes) % 2**32}
             outcome = _fit(target, x[:n], y[:n], _regularization(target, constant, n))
             rows += [row | measured for measured in outcome]
@@ -149,7 +190,7 @@ def _fit(target, x, y, regularization: float) -> list[dict]:
     started, metrics = time.perf_counter(), {NORM_ERROR: None, KL: "nats"}
     try:
         values = errors(target, x, y, regularization)
-    except (ValueError, np.linalg.LinAlgError) as error:
+    except methods.FAILURES as error:
         failed = {"status": "failed", "detail": f"{type(error).__name__}: {error}"}
         return [{"metric": metric, "unit": unit} | failed for metric, unit in metrics.items()]
     seconds = time.perf_counter() - started

@@ -7,16 +7,19 @@ published a Gaussian process is its mean with a spread of 1 (`UnitSpread`).
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from kcde.arrays import array_namespace, to_numpy
 from kcde.datasets import donut as data
 from kcde.estimators import CDO
-from kcde.experiments import conditional_models, scores
+from kcde.experiments import conditional_models, scores, shards
 from kcde.experiments.conditional_models import Outcome, Training, cell
+from kcde.experiments.shards import WHOLE, Cut
 from kcde.experiments.unit_spread import UnitSpread
 from kcde.provenance import digest, estimator_module
 from kcde.seeding import rng_of, seed_of
@@ -56,6 +59,8 @@ class Job:
         Around each of the 50 means.
     dataset
         Its only name.
+    backend
+        "auto", "numpy" or "cupy".
     """
 
     method: str
@@ -66,6 +71,7 @@ class Job:
     repetitions: int = 10
     points: int = data.POINTS
     dataset: str = data.NAME
+    backend: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ def grid() -> tuple[np.ndarray, np.ndarray]:
     return ticks, np.stack(np.meshgrid(ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
-def run(job: Job, out: Path) -> None:
+def run(job: Job, out: Path, cut: Cut = WHOLE) -> None:
     """Fit and score every repetition.
 
     Parameters
@@ -104,33 +110,51 @@ def run(job: Job, out: Path) -> None:
         `<metric>_of_zero` and `joint_error_of_exact`. The `.npz` beside it holds `grid` (62,), and
         of repetition 0 `density_x0` and `density_x1` (62, 62), the first y along the rows, NaN
         where the fit failed; the same of the exact density as `exact_x0`, `exact_x1`.
+    cut
+        Which repetitions are computed here.
 
     Raises
     ------
     ValueError
-        If a number is too small, or an option or the settings are unknown.
+        If a number is too small, an option or the settings are unknown, a part is not of this job,
+        or an estimator that trains all repetitions together is cut.
+    RuntimeError
+        If the backend is "cupy" and there is no GPU.
     """
     for name in ("repetitions", "points"):
         if getattr(job, name) < 1:
             raise ValueError(f"{name} must be at least 1; got {getattr(job, name)}")
+    conditional_models.check_cut(job, cut)
     drawn = [repetition(number, job.points) for number in range(job.repetitions)]
-    trainings = [Training(each.X, each.Y, _seed(i)) for i, each in enumerate(drawn)]
-    nodes = grid()[1]
-
-    def evaluate(number: int, model) -> dict:
-        Y = drawn[number].evaluated
-        model = _as_scored(job, model)
-        shown = {} if number else {"grid": densities(model, nodes)}
-        over = {"turned_over": turned_over(model)} if _is_signed(model) else {}
-        return {"evaluated": densities(model, Y), "share": nonpositive(model, Y)} | over | shown
-
-    found = conditional_models.outcomes(job, EXPERIMENT, trainings, evaluate)
+    info = _info(job)
+    identity = {"experiment": EXPERIMENT, **info}
+    found = shards.outcomes(identity, range(len(drawn)), partial(_fit, job, drawn), out, cut)
+    if found is None:
+        return
     rows = [
         row
         for number, (each, outcome) in enumerate(zip(drawn, found, strict=True))
         for row in _rows(job, number, each, outcome)
     ]
-    scores.write(out, rows, _info(job, found), _arrays(found[0]))
+    chosen = {"chosen": [outcome.chosen for outcome in found]}
+    scores.write(out, rows, info | chosen, _arrays(found[0]))
+
+
+def _fit(job: Job, drawn: Sequence[Repetition], numbers: Sequence[int]) -> list[Outcome]:
+    """Fit to some of the repetitions and take densities where they are judged, and drawn."""
+    nodes = grid()[1]
+
+    def training(number: int) -> Training:
+        return Training(drawn[number].X, drawn[number].Y, _seed(number))
+
+    def evaluate(number: int, model, place: Callable) -> dict:
+        Y = place(drawn[number].evaluated)
+        model = _as_scored(job, model)
+        shown = {} if number else {"grid": densities(model, place(nodes))}
+        over = {TURNED: turned_over(model)} if _is_signed(model) else {}
+        return {"evaluated": densities(model, Y), "share": nonpositive(model, Y)} | over | shown
+
+    return conditional_models.outcomes(job, EXPERIMENT, numbers, training, evaluate)
 
 
 def _as_scored(job: Job, model):
@@ -145,21 +169,25 @@ def _is_signed(model) -> bool:
 
 def turned_over(model: CDO) -> np.ndarray:
     """Return at each x of `INPUTS` whether signed weights have a negative sum, booleans (2,)."""
-    return np.asarray(model.turned_over(np.array(INPUTS, dtype=np.float64)[:, None]))
+    return to_numpy(model.turned_over(_inputs(model.reference_)))
 
 
-def densities(model, Y: np.ndarray) -> np.ndarray:
+def densities(model, Y) -> np.ndarray:
     """Return p̂(Y|x) at each x of `INPUTS`, shape (2, q): of any sign where weights are."""
-    return np.asarray(model.density_at(Y)(np.array(INPUTS, dtype=np.float64)[:, None]))
+    return to_numpy(model.density_at(Y)(_inputs(Y)))
 
 
-def nonpositive(model, Y: np.ndarray) -> np.ndarray:
+def nonpositive(model, Y) -> np.ndarray:
     """Return at each x of `INPUTS` the share of Y (q, 2) without a positive density, shape (2,).
 
     A density that is only too small for a double has a finite logarithm, and does not count.
     """
-    X = np.array(INPUTS, dtype=np.float64)[:, None]
-    return np.isneginf(np.asarray(model.log_density_at(Y)(X))).mean(axis=1)
+    return np.isneginf(to_numpy(model.log_density_at(Y)(_inputs(Y)))).mean(axis=1)
+
+
+def _inputs(like):
+    """Return the inputs where another array is, shape (2, 1)."""
+    return array_namespace(like).asarray(np.array(INPUTS, dtype=np.float64)[:, None])
 
 
 def _rows(job: Job, number: int, drawn: Repetition, outcome: Outcome) -> list[dict]:
@@ -168,7 +196,7 @@ def _rows(job: Job, number: int, drawn: Repetition, outcome: Outcome) -> list[di
     for place, x in enumerate(INPUTS):
         joint = data.joint_density(x, drawn.evaluated)
         exact = joint / data.marginal_density(x)
-        row = _row(job, number, x, drawn)
+        row = _row(job, number, x, drawn) | {"backend": outcome.backend}
         if outcome.found is None:
             failed = {"status": "failed", "detail": outcome.detail, "unit": _UNIT}
             rows += [row | failed | {"metric": metric} for metric in METRICS]
@@ -181,8 +209,8 @@ def _rows(job: Job, number: int, drawn: Repetition, outcome: Outcome) -> list[di
             ]
             share = float(outcome.found["share"][place])
             rows.append(timed | cell("nonpositive_share", share))
-            if "turned_over" in outcome.found:
-                rows.append(timed | cell(TURNED, float(outcome.found["turned_over"][place])))
+            if TURNED in outcome.found:
+                rows.append(timed | cell(TURNED, float(outcome.found[TURNED][place])))
         zero = np.zeros_like(joint)
         rows += [
             row | _error("joint_error_of_zero", zero, joint),
@@ -210,7 +238,6 @@ def _row(job: Job, number: int, x: int, drawn: Repetition) -> dict:
         "split": number,
         "n_train": len(drawn.X),
         "n_test": len(drawn.evaluated),
-        "backend": "numpy",
         "dtype": "float64",
         "seed": _seed(number),
     }
@@ -232,9 +259,8 @@ def _arrays(first: Outcome) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _info(job: Job, found: list[Outcome]) -> dict:
+def _info(job: Job) -> dict:
     return {
         "job": asdict(job) | {"options": dict(job.options)},
-        "chosen": [outcome.chosen for outcome in found],
         "code": digest(__name__, estimator_module(job.estimator)),
     }

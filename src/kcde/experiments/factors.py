@@ -6,15 +6,17 @@ graph found. Columns are called nodes and counted from 1 here and in all outputs
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from kcde.arrays import asarray, resolve_backend, take_columns, to_numpy
+from kcde.arrays import asarray, take_columns, to_numpy
 from kcde.experiments import methods, scores
 from kcde.experiments.problems import MOST_GRID_COLUMNS, Problem, open_problem, unavailable
+from kcde.experiments.shards import WHOLE, Cut, outcomes
 from kcde.joint import Graph, JointDensity, Parents, parents
 from kcde.provenance import digest
 from kcde.seeding import rng_of
@@ -85,6 +87,7 @@ def run(
     catalogue: Path | None = None,
     record: Path | None = None,
     cache: Path | None = None,
+    cut: Cut = WHOLE,
 ) -> None:
     """Run one job and write its scores.
 
@@ -101,32 +104,31 @@ def run(
         What `fetch` wrote; where it says that the data are unavailable, all rows are `not-run`.
     cache
         A folder in which fitted factors are kept, so that an interrupted job resumes.
+    cut
+        Which runs are computed here; `out` is where a shard keeps them.
 
     Raises
     ------
     ValueError
         If the graph is wrong, a node or an option does not exist, or `runs` is not positive.
+    RuntimeError
+        If the backend is "cupy" and there is no GPU.
     """
     if job.runs < 1:
         raise ValueError(f"runs must be at least 1; got {job.runs}")
-    backend = resolve_backend(job.backend)
     estimator_of(job, random_state=0)
     if detail := unavailable(job.dataset, record):
-        _write_not_run(job, out, detail, backend)
-        return
-    problem = open_problem(job.dataset, data_dir, catalogue, job.max_dim)
-    graph = parents(job.graph, problem.dim)
-    if beyond := [node for node in job.nodes if not 1 <= node <= problem.dim]:
-        raise ValueError(f"{job.dataset} has the nodes 1 to {problem.dim}; got {beyond}")
-    outcomes = list(_outcomes(job, problem, graph, backend, cache))
-    blank = np.full(len(problem.split(0).test), np.nan)
-    curves = [blank if one.log_density is None else one.log_density for one in outcomes]
-    arrays = {
-        "log_density": np.reshape(curves, (job.runs, len(job.nodes), -1)),
-        "nodes": np.array(job.nodes),
-    }
-    rows = [row for outcome in outcomes for row in outcome.rows]
-    scores.write(out, rows, _info(job, problem, graph, outcomes, backend), arrays)
+        problem, graph, work = None, [], partial(_not_run, job, detail)
+    else:
+        problem = open_problem(job.dataset, data_dir, catalogue, job.max_dim)
+        graph = parents(job.graph, problem.dim)
+        if beyond := [node for node in job.nodes if not 1 <= node <= problem.dim]:
+            raise ValueError(f"{job.dataset} has the nodes 1 to {problem.dim}; got {beyond}")
+        work = partial(_compute, job, problem, graph, cache)
+    declared = _declared(job, problem, graph)
+    found = outcomes(declared, range(job.runs), work, out, cut)
+    if found is not None:
+        _write(job, problem, declared, found, out)
 
 
 def estimator_of(job: Job, random_state: int):
@@ -145,25 +147,26 @@ def graph_label(graph: Graph) -> object:
     return graph if isinstance(graph, str) else [[p + 1 for p in chosen] for chosen in graph]
 
 
-def _outcomes(job: Job, problem: Problem, graph: Parents, backend, cache) -> Iterator[Outcome]:
-    """Yield the factors of each run, and say how long the others will take."""
-    started, total = time.perf_counter(), job.runs * len(job.nodes)
-    for number in range(total):
-        run, place = divmod(number, len(job.nodes))
-        if place == 0:
-            split = problem.split(run)
-            train, test = asarray(split.train, backend), asarray(split.test, backend)
-            model = JointDensity(estimator_of(job, problem.seed(run)), graph, cache=cache)
-        yield _run_factor(job, problem, model, job.nodes[place], run, (train, test), backend)
-        left = (time.perf_counter() - started) / (number + 1) * (total - number - 1)
-        log.info(
-            "%s %s: factor %d/%d, about %.0f s left",
-            job.dataset,
-            job.method,
-            number + 1,
-            total,
-            left,
-        )
+def _compute(
+    job: Job, problem: Problem, graph: Parents, cache: Path | None, runs: Sequence[int]
+) -> list[list[Outcome]]:
+    """Return the factors of some runs, and say how long the others will take."""
+    backend = methods.backend_of(estimator_of(job, 0), job.backend)
+    started, done, total = time.perf_counter(), 0, len(runs) * len(job.nodes)
+    found = []
+    for run in runs:
+        split = problem.split(run)
+        data = asarray(split.train, backend), asarray(split.test, backend)
+        model = JointDensity(estimator_of(job, problem.seed(run)), graph, cache=cache)
+        found.append([])
+        for node in job.nodes:
+            found[-1].append(_run_factor(job, problem, model, node, run, data, backend))
+            done += 1
+            left = (time.perf_counter() - started) / done * (total - done)
+            log.info(
+                "%s %s: factor %d/%d, about %.0f s left", job.dataset, job.method, done, total, left
+            )
+    return found
 
 
 def _run_factor(job, problem, model: JointDensity, node: int, run: int, data, backend) -> Outcome:
@@ -223,25 +226,45 @@ def _row(job: Job, backend: str, run: int, node: int, before: list[int] | None =
     }
 
 
-def _info(job: Job, problem: Problem | None, graph: Parents, outcomes: list, backend: str) -> dict:
-    labels = [(run, node) for run in range(job.runs) for node in job.nodes]
-    found = [
-        {"run": run, "node": node, **outcome.chosen}
-        for (run, node), outcome in zip(labels, outcomes, strict=bool(outcomes))
+def _not_run(job: Job, detail: str, runs: Sequence[int]) -> list[list[Outcome]]:
+    missing = {"metric": METRIC, "status": "not-run", "detail": detail}
+    backend = methods.backend_of(estimator_of(job, 0), job.backend)
+    return [
+        [Outcome([_row(job, backend, run, node) | missing]) for node in job.nodes] for run in runs
     ]
+
+
+def _declared(job: Job, problem: Problem | None, graph: Parents) -> dict:
+    """Return what is known of a job before it runs."""
     return {
         "job": asdict(job) | {"nodes": list(job.nodes), "graph": graph_label(job.graph)},
-        "backend": backend,
-        "chosen": found,
         "parents": [[parent + 1 for parent in before] for before in graph],
         "code": digest(__name__, type(estimator_of(job, 0)).__module__),
         **(problem.description() if problem else {}),
     }
 
 
-def _write_not_run(job: Job, out: Path, detail: str, backend: str) -> None:
-    missing = {"metric": METRIC, "status": "not-run", "detail": detail}
-    rows = [
-        _row(job, backend, run, node) | missing for run in range(job.runs) for node in job.nodes
+def _write(
+    job: Job, problem: Problem | None, declared: dict, found: list[list[Outcome]], out: Path
+) -> None:
+    rows = [row for factors in found for outcome in factors for row in outcome.rows]
+    info = declared | {"backend": scores.backends(rows), "chosen": []}
+    if problem is None:
+        scores.write(out, rows, info)
+        return
+    info["chosen"] = [
+        {"run": run, "node": node, **outcome.chosen}
+        for run, factors in enumerate(found)
+        for node, outcome in zip(job.nodes, factors, strict=True)
     ]
-    scores.write(out, rows, _info(job, None, [], [], backend))
+    blank = np.full(len(problem.split(0).test), np.nan)
+    curves = [
+        blank if outcome.log_density is None else outcome.log_density
+        for factors in found
+        for outcome in factors
+    ]
+    arrays = {
+        "log_density": np.reshape(curves, (job.runs, len(job.nodes), -1)),
+        "nodes": np.array(job.nodes),
+    }
+    scores.write(out, rows, info, arrays)

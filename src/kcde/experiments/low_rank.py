@@ -3,15 +3,17 @@
 Of n rows the first four fifths train and the last fifth validates. Bandwidths are multiples of the
 median distance between training rows over √2, those of x and of y apart; a basis of each bandwidth
 is made once, for all regularizations and with constraints and without. What is chosen may be chosen
-on fewer rows than are fitted to.
+on fewer rows than are fitted to. All of it stays where the rows are, on the host or on a device:
+losses alone come back.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from kcde.arrays import to_numpy
 from kcde.experiments import measured_fit
 from kcde.experiments.methods import FAILURES
 from kcde.experiments.shared_bases import Bases, Fit, is_classifier, tightest, with_options
@@ -19,9 +21,6 @@ from kcde.kernels import median_trick
 
 BANDWIDTH_FACTORS = (0.5, 1.0, 2.0, 4.0)
 REGULARIZATIONS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
-
-OWN_TO_A_METHOD = frozenset({"method", "estimator", "variant", "options"})
-"""Fields of a job in which those that run together may differ."""
 
 _MEDIAN_ROWS = 1000
 
@@ -124,7 +123,14 @@ def training_rows(n: int) -> int:
     return 4 * n // 5
 
 
-def bandwidths(model, side: str, rows: np.ndarray, factors: Sequence[float]) -> list[dict]:
+def first_rows(rows, count: int | None):
+    """Return at most so many of the rows (n, d), the first; None: all."""
+    # Not every namespace allows a slice that ends beyond the array.
+    n = rows.shape[0]
+    return rows[: n if count is None else min(count, n), :]
+
+
+def bandwidths(model, side: str, rows, factors: Sequence[float]) -> list[dict]:
     """Return constructor arguments to try: factors of the median distance between rows over √2.
 
     Parameters
@@ -146,7 +152,7 @@ def bandwidths(model, side: str, rows: np.ndarray, factors: Sequence[float]) -> 
     name = f"bandwidth_{side}"
     if name not in model.get_params(deep=False):
         return [{}]
-    middle = median_trick(rows[:_MEDIAN_ROWS], 0.5, side)
+    middle = median_trick(to_numpy(first_rows(rows, _MEDIAN_ROWS)), 0.5, side)
     return [{name: factor * middle} for factor in factors]
 
 
@@ -161,9 +167,9 @@ def select(
         Unfitted estimators by a name of their own, with the same basis of x but for the tolerance,
         and of y unless they are classifiers: a classifier learns f itself, which is 0 or 1.
     X, Y
-        Shapes (n, d_x) and (n, d_y).
+        Shapes (n, d_x) and (n, d_y), on the host or on a device.
     f
-        Whose conditional expectation is judged; maps (k, d_y) to (k, q).
+        Whose conditional expectation is judged; maps (k, d_y) to (k, q) in the rows' namespace.
     loss
         Maps conditional expectations at the last fifth of the rows, shape (k, q), to a number.
     grid
@@ -179,9 +185,9 @@ def select(
     ValueError
         If the rows are too few.
     """
-    train = training_rows(len(X))
-    bases = Bases(X[:train], Y[:train], tightest(models.values()))
-    search = _Search(bases, X[train:], f, loss, grid)
+    train = training_rows(X.shape[0])
+    bases = Bases(X[:train, :], Y[:train, :], tightest(models.values()))
+    search = _Search(bases, X[train:, :], f, loss, grid)
     trials = {key: Trials() for key in models}
     classifiers = {key: model for key, model in models.items() if is_classifier(model)}
     embeddings = {key: model for key, model in models.items() if key not in classifiers}
@@ -203,38 +209,6 @@ def select(
                 for key, value, outcome in path(shaped):
                     trials[key].add(options | {"regularization": value}, outcome)
     return trials
-
-
-def check_together(jobs: Sequence, outs: Sequence) -> None:
-    """Refuse jobs that cannot share bases, and files that cannot be told apart.
-
-    Parameters
-    ----------
-    jobs
-        Dataclasses: they may differ in method, estimator, variant and options.
-    outs
-        Where the scores of each go.
-
-    Raises
-    ------
-    ValueError
-        If there is no job, a name stands twice, or the jobs differ in anything else.
-    """
-    if not jobs or len(outs) != len(jobs):
-        raise ValueError(
-            f"name a file (--out) for each method (--method); got {len(outs)} for {len(jobs)}"
-        )
-    for what, names in (("method", [job.method for job in jobs]), ("file", list(map(str, outs)))):
-        if len(set(names)) < len(names):
-            raise ValueError(f"name each {what} once; got {', '.join(names)}")
-    first, *others = (asdict(job) for job in jobs)
-    for name in set(first) - OWN_TO_A_METHOD:
-        for other in others:
-            if other[name] != first[name]:
-                raise ValueError(
-                    f"methods that run together must agree in {name}: {first['method']} has "
-                    f"{first[name]!r} and {other['method']} {other[name]!r}; run them apart"
-                )
 
 
 def costs(fitted: Fit, evaluate: float) -> list[tuple]:
@@ -283,7 +257,7 @@ def structure(model, X, Y) -> list[tuple[str, float, str]]:
                                 contradict (53), else 0
     """
     if hasattr(model, "density_ratio"):
-        share = float(np.mean(np.asarray(model.density_ratio(X, Y)) < 0))
+        share = float(np.mean(to_numpy(model.density_ratio(X, Y)) < 0))
         return [("density_violation_rate", share, "")]
     if hasattr(model, "certify_tightening") and not model.constrained:
         return [("tightening_infeasible", float(model.certify_tightening() is not None), "")]
@@ -339,7 +313,7 @@ class _Search:
                 path = [error] * len(values)
             for value, fitted in zip(values, path, strict=True):
                 failed = isinstance(fitted, Exception)
-                yield key, value, fitted if failed else self._loss(self._expectation(fitted))
+                yield key, value, fitted if failed else self._judged(self._expectation(fitted))
 
     def classifiers(self, shaped: Mapping):
         """Yield the same of classifiers with a given bandwidth of x."""
@@ -347,7 +321,10 @@ class _Search:
             for value, fitted in self._classifier_path(model):
                 failed = isinstance(fitted, Exception)
                 found = fitted if failed else fitted.predict_proba(self._held_out)[:, 1:]
-                yield key, value, found if failed else self._loss(found)
+                yield key, value, found if failed else self._judged(found)
+
+    def _judged(self, found) -> float:
+        return float(self._loss(found))
 
     def _expectation(self, fitted):
         features = self._features(id(fitted.basis_x_), lambda: fitted.features(self._held_out))
@@ -356,7 +333,8 @@ class _Search:
         return fitted.expectation(projection, features)
 
     def _classifier_path(self, model):
-        values, labels = self._grid.regularizations, self._f(self._bases.Y)[:, 0].astype(int)
+        values = self._grid.regularizations
+        labels = to_numpy(self._f(self._bases.Y))[:, 0].astype(int)
         try:
             basis, _ = self._bases.x(model)
             yield from zip(

@@ -1,10 +1,12 @@
-"""Estimators as configured: built from options, and what they chose."""
+"""Estimators as configured: built from options, where they compute, and what they chose."""
 
 from collections.abc import Mapping
 
 import numpy as np
 
+from kcde.arrays import BACKENDS, resolve_backend, to_numpy
 from kcde.estimators import estimator_class
+from kcde.experiments.shards import WHOLE, Cut
 
 FAILURES = (ValueError, np.linalg.LinAlgError, FloatingPointError)
 """What a fit or a score may fail with; anything else is a fault of the program."""
@@ -46,8 +48,45 @@ def build(
     return cls(**{name: common[name] for name in common if name in known} | dict(options))
 
 
+def backend_of(estimator, wanted: str) -> str:
+    """Return what an estimator computes on: "numpy", or "cupy" where it can and that is wanted.
+
+    Parameters
+    ----------
+    estimator
+        An estimator, fitted or not.
+    wanted
+        "auto", "numpy" or "cupy".
+
+    Raises
+    ------
+    ValueError
+        If the backend is unknown.
+    RuntimeError
+        If the estimator computes on any array, "cupy" is wanted, and there is no GPU.
+    """
+    if wanted in BACKENDS and not estimator.tags.array_api:
+        return "numpy"
+    return resolve_backend(wanted)
+
+
+def check_separable(estimator, cut: Cut) -> None:
+    """Refuse to cut a job whose repetitions are trained together.
+
+    Raises
+    ------
+    ValueError
+        If the job is cut and the estimator has a `fit_many`.
+    """
+    if cut != WHOLE and hasattr(estimator, "fit_many"):
+        raise ValueError(
+            f"{type(estimator).__name__} trains all repetitions in one program, and what comes out "
+            "depends on which they are: run it whole, without --shard and --part"
+        )
+
+
 def chosen(model) -> dict:
     """Return the hyper-parameters that a fitted model used, by their names, ready for JSON."""
     names = [name for name in (*model.get_params(deep=False), "jitter") if name not in _LEARNT]
     values = {name: getattr(model, f"{name}_") for name in names if hasattr(model, f"{name}_")}
-    return {name: np.asarray(value).tolist() for name, value in values.items()}
+    return {name: to_numpy(value).tolist() for name, value in values.items()}

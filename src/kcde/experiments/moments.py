@@ -15,16 +15,19 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
 from kcde.datasets import gaussian
 from kcde.datasets.gaussian import GaussianPairs
 from kcde.estimators import estimator_class
-from kcde.experiments import low_rank, methods, scores
+from kcde.experiments import low_rank, methods, scores, shards, together
 from kcde.experiments.low_rank import Chosen, Grid, Trials
+from kcde.experiments.shards import WHOLE, Cut
 from kcde.experiments.shared_bases import Bases, alike, tightest
 from kcde.provenance import digest, estimator_module
 from kcde.seeding import split_seed
@@ -76,6 +79,8 @@ class Job:
         Of the law of the correlation matrices.
     grid
         What is tried.
+    backend
+        "auto", "numpy" or "cupy".
     """
 
     dataset: str
@@ -91,6 +96,7 @@ class Job:
     test_rows: int = gaussian.TEST_ROWS
     gamma_std: float = 1.0
     grid: Grid = field(default_factory=lambda: Grid(regularizations=REGULARIZATIONS))
+    backend: str = "auto"
 
 
 class Setting(NamedTuple):
@@ -101,18 +107,19 @@ class Setting(NamedTuple):
 
 
 class Repetition(NamedTuple):
-    """What every method is given: n pairs, and pairs to test at."""
+    """What every method is given: n pairs, and pairs to test at, arrays of a backend."""
 
     number: int
     law: GaussianPairs
-    X: np.ndarray
-    Y: np.ndarray
-    X_test: np.ndarray
-    Y_test: np.ndarray
+    X: object
+    Y: object
+    X_test: object
+    Y_test: object
+    backend: str = "numpy"
 
 
 class Tested(NamedTuple):
-    """A fit's estimates at the test points.
+    """A fit's estimates at the test points, on the host.
 
     Attributes
     ----------
@@ -137,7 +144,7 @@ class Tested(NamedTuple):
         ]
 
 
-def run(jobs: Sequence[Job], outs: Sequence[Path]) -> None:
+def run(jobs: Sequence[Job], outs: Sequence[Path], cut: Cut = WHOLE) -> None:
     """Fit and score every repetition with every setting.
 
     Jobs that differ in nothing but the method run together: what their fits have in common, bases
@@ -151,25 +158,28 @@ def run(jobs: Sequence[Job], outs: Sequence[Path]) -> None:
         The score CSV of each job; a row a repetition, setting and metric. The `.npz` beside it has
         `error`, `mass` and `smallest` of `Tested`, each of shape (repetitions, settings, test
         points), float32, NaN where there is no fit, in the order of `settings` in the `.json`.
+        Of a shard one file, for what all jobs found in its repetitions.
+    cut
+        Which repetitions are computed here.
 
     Raises
     ------
     ValueError
-        If the data set or an option is unknown, a number is too small, or the jobs differ in more.
+        If the data set or an option is unknown, a number is too small, the jobs differ in more, or
+        a part is not of these jobs.
+    RuntimeError
+        If the backend is "cupy" and there is no GPU.
     """
-    low_rank.check_together(jobs, outs)
+    together.check(jobs, outs, cut)
     for job in jobs:
         _check(job)
-    reports = {job.method: _Report(job) for job in jobs}
-    for number in range(jobs[0].repetitions):
-        given = repetition(jobs[0], number)
-        outcomes = _outcomes(jobs, given)
-        for job in jobs:
-            for setting in _wanted(job, number):
-                reports[job.method].add(number, setting, outcomes[job.method, setting])
-        log.info("%s: repetition %d/%d", _title(jobs), number + 1, jobs[0].repetitions)
+    identity = together.identity(EXPERIMENT, jobs, __name__)
+    numbers = range(jobs[0].repetitions)
+    found = shards.outcomes(identity, numbers, partial(_fit, jobs), outs[0], cut)
+    if found is None:
+        return
     for job, out in zip(jobs, outs, strict=True):
-        reports[job.method].write(out)
+        _write(job, found, out)
 
 
 def settings(job: Job) -> list[Setting]:
@@ -181,28 +191,31 @@ def settings(job: Job) -> list[Setting]:
     return both + [Setting(tolerance, False) for tolerance in others]
 
 
-def repetition(job: Job, number: int) -> Repetition:
-    """Return what every method is given under a number."""
+def repetition(job: Job, number: int, backend: str = "numpy") -> Repetition:
+    """Return what every method is given under a number: the same on every backend."""
     dim, n = gaussian.sizes(job.dataset)
     law = gaussian.random_pairs(dim, number, job.gamma_std)
-    X, Y = gaussian.training_pairs(law, n, number)
-    return Repetition(number, law, X, Y, *gaussian.held_out_pairs(law, number, job.test_rows))
+    pairs = gaussian.training_pairs(law, n, number)
+    pairs += gaussian.held_out_pairs(law, number, job.test_rows)
+    return Repetition(number, law, *(asarray(rows, backend) for rows in pairs), backend)
 
 
-def second_moments_and_one(Y: np.ndarray) -> np.ndarray:
+def second_moments_and_one(Y):
     """Return the products of the entries of y and then 1, shape (k, d² + 1), for Y (k, d)."""
-    products = (Y[:, :, None] * Y[:, None, :]).reshape(len(Y), -1)
-    return np.hstack([products, np.ones((len(Y), 1))])
+    xp = array_namespace(Y)
+    products = xp.reshape(Y[:, :, None] * Y[:, None, :], (Y.shape[0], -1))
+    return xp.concat([products, xp.ones((Y.shape[0], 1), dtype=Y.dtype)], axis=1)
 
 
-def relative_errors(found: np.ndarray, true: np.ndarray) -> np.ndarray:
+def relative_errors(found, true):
     """Return ‖found - true‖²/‖true‖², shape (m,), of matrices (m, d, d): the terms of (40).
 
     `found` may have its matrices as rows of length d² or longer.
     """
-    true = true.reshape(len(true), -1)
-    found = found.reshape(len(found), -1)[:, : true.shape[1]]
-    return np.sum((found - true) ** 2, axis=1) / np.sum(true**2, axis=1)
+    xp = array_namespace(true)
+    true = xp.reshape(true, (true.shape[0], -1))
+    found = xp.reshape(found, (found.shape[0], -1))[:, : true.shape[1]]
+    return xp.sum((found - true) ** 2, axis=1) / xp.sum(true**2, axis=1)
 
 
 def tested(values: np.ndarray, given: Repetition) -> Tested:
@@ -212,8 +225,8 @@ def tested(values: np.ndarray, given: Repetition) -> Tested:
     eigenvalues = np.linalg.eigvalsh(second)
     largest = np.abs(eigenvalues).max(axis=1)
     smallest = eigenvalues[:, 0] / np.where(largest > 0.0, largest, 1.0)
-    error = relative_errors(second, given.law.conditional_second_moment(given.X_test))
-    return Tested(error, values[:, -1] - 1.0, smallest)
+    true = given.law.conditional_second_moment(to_numpy(given.X_test))
+    return Tested(relative_errors(second, true), values[:, -1] - 1.0, smallest)
 
 
 def _wanted(job: Job, number: int) -> list[Setting]:
@@ -235,28 +248,21 @@ class Outcome:
     tested: Tested | None = None
 
 
-class _Report:
-    """What a job writes, repetition by repetition."""
-
-    def __init__(self, job: Job):
-        self._job, self._settings = job, settings(job)
-        shape = (job.repetitions, len(self._settings), job.test_rows)
-        self._rows, self._chosen = [], []
-        self._arrays = {name: np.full(shape, np.nan, dtype=np.float32) for name in Tested._fields}
-
-    def add(self, number: int, setting: Setting, outcome: Outcome) -> None:
-        """Take what one fit gave."""
-        place = self._settings.index(setting)
-        self._rows += outcome.rows
-        named = {"split": number, **setting._asdict()}
-        self._chosen.append(named | {"chosen": outcome.chosen and outcome.chosen._asdict()})
-        for name in Tested._fields if outcome.tested else ():
-            self._arrays[name][number, place] = getattr(outcome.tested, name)
-
-    def write(self, out: Path) -> None:
-        """Write the scores and what lies beside them."""
-        info = _info(self._job, self._settings, self._chosen)
-        scores.write(out, self._rows, info, self._arrays)
+def _write(job: Job, found: Sequence[Mapping], out: Path) -> None:
+    """Write a job's scores, and what lies beside them, of the outcomes of every repetition."""
+    each = settings(job)
+    shape = (job.repetitions, len(each), job.test_rows)
+    arrays = {name: np.full(shape, np.nan, dtype=np.float32) for name in Tested._fields}
+    rows, chosen = [], []
+    for number, outcomes in enumerate(found):
+        for setting in _wanted(job, number):
+            outcome = outcomes[job.method, setting]
+            rows += outcome.rows
+            named = {"split": number, **setting._asdict()}
+            chosen.append(named | {"chosen": outcome.chosen and outcome.chosen._asdict()})
+            for name in Tested._fields if outcome.tested else ():
+                arrays[name][number, each.index(setting)] = getattr(outcome.tested, name)
+    scores.write(out, rows, _info(job, each, chosen), arrays)
 
 
 class _Fitting(NamedTuple):
@@ -265,6 +271,15 @@ class _Fitting(NamedTuple):
     job: Job
     setting: Setting
     model: object
+
+
+def _fit(jobs: Sequence[Job], numbers: Sequence[int]) -> list[dict[tuple[str, Setting], Outcome]]:
+    """Return the outcomes of some repetitions, by method and setting."""
+    backend, found = resolve_backend(jobs[0].backend), []
+    for done, number in enumerate(numbers, 1):
+        found.append(_outcomes(jobs, repetition(jobs[0], number, backend)))
+        log.info("%s: repetition %d/%d", _title(jobs), done, len(numbers))
+    return found
 
 
 def _outcomes(jobs: Sequence[Job], given: Repetition) -> dict[tuple[str, Setting], Outcome]:
@@ -288,11 +303,11 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], O
     for method, setting in fittings:
         # What does not choose for itself takes what is best without constraints.
         trials.setdefault((method, setting), trials[method, setting._replace(constrained=False)])
-    train = low_rank.training_rows(len(given.X))
+    train = low_rank.training_rows(given.X.shape[0])
     outcomes = {}
     for part in _timed_apart(fittings):
         models = {key: trials[key].shape(fitting.model) for key, fitting in part.items()}
-        bases = Bases(given.X[:train], given.Y[:train], tightest(models.values()))
+        bases = Bases(given.X[:train, :], given.Y[:train, :], tightest(models.values()))
         for key in bases.in_order(models):
             outcomes[key] = _outcome(part[key], given, trials[key], bases, seconds)
     return outcomes
@@ -319,12 +334,12 @@ def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], T
         if fitting.job.choice == "own" or not fitting.setting.constrained
     }
     job = next(iter(fittings.values())).job
-    rows = slice(job.tuning_rows)
-    X, Y = given.X[rows], given.Y[rows]
-    true = given.law.conditional_second_moment(X[low_rank.training_rows(len(X)) :])
+    X, Y = (low_rank.first_rows(rows, job.tuning_rows) for rows in (given.X, given.Y))
+    held_out = to_numpy(X[low_rank.training_rows(X.shape[0]) :, :])
+    true = asarray(given.law.conditional_second_moment(held_out), given.backend)
 
     def loss(values):
-        return relative_errors(values, true).mean()
+        return array_namespace(values).mean(relative_errors(values, true))
 
     return low_rank.select(models, X, Y, second_moments_and_one, loss, job.grid)
 
@@ -337,7 +352,8 @@ def _outcome(fitting: _Fitting, given: Repetition, trials, bases, seconds: float
         chosen = trials.best()
         fitted = bases.fit(fitting.model)
         evaluating = time.perf_counter()
-        values = fitted.model.conditional_expectation(second_moments_and_one, given.X_test)
+        expected = fitted.model.conditional_expectation(second_moments_and_one, given.X_test)
+        values = to_numpy(expected)
         evaluated = time.perf_counter() - evaluating
         structure = low_rank.structure(fitted.model, given.X_test, given.Y_test)
         found = tested(values, given)
@@ -346,7 +362,9 @@ def _outcome(fitting: _Fitting, given: Repetition, trials, bases, seconds: float
         return Outcome([row | {"metric": LOSS, "status": "failed", "detail": detail}])
     row["seconds"] = seconds + time.perf_counter() - started
     measured = [*found.metrics(), *structure, *low_rank.costs(fitted, evaluated)]
-    return Outcome([row | low_rank.cell(*each) for each in measured], chosen, found)
+    # A repetition is kept until all are there: in the precision in which it is written.
+    kept = Tested(*(estimates.astype(np.float32) for estimates in found))
+    return Outcome([row | low_rank.cell(*each) for each in measured], chosen, kept)
 
 
 def _make(job: Job, number: int, setting: Setting):
@@ -386,9 +404,9 @@ def _row(job: Job, given: Repetition, setting: Setting) -> dict:
         "method": job.method,
         "variant": job.variant,
         "split": given.number,
-        "n_train": low_rank.training_rows(len(given.X)),
-        "n_test": len(given.X_test),
-        "backend": "numpy",
+        "n_train": low_rank.training_rows(given.X.shape[0]),
+        "n_test": given.X_test.shape[0],
+        "backend": given.backend,
         "dtype": "float64",
         "seed": split_seed(job.dataset, given.number),
     }

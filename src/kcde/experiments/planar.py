@@ -9,16 +9,19 @@ default on these data.
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from kcde.arrays import asarray
 from kcde.datasets import planar as data
 from kcde.estimators import estimator_class
 from kcde.experiments import methods, planar_models, planar_pictures, scores
 from kcde.experiments.planar_models import PlanarModel
+from kcde.experiments.shards import WHOLE, Cut, outcomes
 from kcde.kernels import median_trick
 from kcde.metrics import mmd2_unbiased
 from kcde.provenance import digest
@@ -55,6 +58,8 @@ class Job:
         Of an estimator that is trained by iterations.
     samples
         Of each seed; None: as many as there are test points.
+    backend
+        "auto", "numpy" or "cupy".
     """
 
     dataset: str
@@ -65,6 +70,35 @@ class Job:
     seeds: int = 10
     iterations: int = 20_000
     samples: int | None = None
+    backend: str = "auto"
+
+
+@dataclass
+class Outcome:
+    """What one seed gives.
+
+    Attributes
+    ----------
+    rows
+        Of the scores.
+    bandwidth
+        Of the discrepancy.
+    samples
+        Shape (n, 2); None where the seed failed.
+    history
+        Of the training, where the estimator keeps one.
+    info
+        Hyper-parameters and normaliser, {} where the seed failed.
+    shown
+        What figures show, of the first seed of a shard that did not fail.
+    """
+
+    rows: list[dict]
+    bandwidth: float
+    samples: np.ndarray | None = None
+    history: Mapping | None = None
+    info: Mapping = field(default_factory=dict)
+    shown: Mapping = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -95,7 +129,7 @@ def snapshots(dataset: str, iterations: int) -> tuple[int, ...]:
     return (*(number for number in wanted if number < iterations), iterations)
 
 
-def run(job: Job, out: Path) -> None:
+def run(job: Job, out: Path, *, cut: Cut = WHOLE) -> None:
     """Fit, draw and score under every seed.
 
     Parameters
@@ -107,35 +141,47 @@ def run(job: Job, out: Path) -> None:
         2) and of estimators with a history `history_iteration` (checks,), `history_objective` and
         `history_mmd2` (seeds, checks), NaN where a seed failed; and what
         `planar_pictures.pictures` shows of the first seed that did not.
+    cut
+        Which seeds are computed here; `out` is where a shard keeps them.
 
     Raises
     ------
     ValueError
-        If the data set or an option is unknown, a number is too small, or the estimator's density
-        has no normaliser.
+        If the data set or an option is unknown, a number is too small, the estimator's density has
+        no normaliser, or the job is cut and the estimator trains all seeds together.
+    RuntimeError
+        If the backend is "cupy" and there is no GPU.
     """
     _check(job)
-    drawn = [points(job.dataset, seed) for seed in range(job.seeds)]
-    estimators = [make_estimator(job, seed) for seed in range(job.seeds)]
+    methods.check_separable(make_estimator(job, 0), cut)
+    declared = _declared(job)
+    found = outcomes(declared, range(job.seeds), partial(_compute, job), out, cut)
+    if found is None:
+        return
+    rows = [row for outcome in found for row in outcome.rows]
+    scores.write(out, rows, declared | _found_info(found), _arrays(job, found))
+
+
+def _compute(job: Job, seeds: Sequence[int]) -> list[Outcome]:
+    drawn = [points(job.dataset, seed) for seed in seeds]
+    estimators = [make_estimator(job, seed) for seed in seeds]
+    if not estimators:
+        return []
+    backend = methods.backend_of(estimators[0], job.backend)
     started = time.perf_counter()
-    models = planar_models.fit(estimators, [each.train for each in drawn], methods.FAILURES)
-    seconds = (time.perf_counter() - started) / job.seeds
+    trains = [each.train for each in drawn]
+    models = planar_models.fit(estimators, trains, methods.FAILURES, backend)
+    seconds = (time.perf_counter() - started) / len(seeds)
     log.info("%s %s: fitted in %.0f s a seed", job.dataset, job.method, seconds)
-    rows, samples, fitted = [], {}, {}
-    for seed, (model, here) in enumerate(zip(models, drawn, strict=True)):
-        found, samples[seed] = _evaluated(job, model, here, seed, seconds, warm=bool(fitted))
-        rows += found
-        if samples[seed] is not None:
-            fitted[seed] = model
-        log.info("%s %s: seed %d/%d", job.dataset, job.method, seed + 1, job.seeds)
-    shown = next(iter(fitted), None)
-    arrays = {"samples_all": _all_samples(job, samples), **planar_pictures.histories(models)}
-    if shown is not None:
-        arrays |= {"train": drawn[shown].train, "test": drawn[shown].test}
-        arrays |= {"samples": samples[shown]} | planar_pictures.pictures(
-            fitted[shown], rng_of("planar-snapshots", job.dataset, job.method)
-        )
-    scores.write(out, rows, _info(job, fitted, drawn, shown), arrays)
+    found, warm = [], False
+    for done, (seed, model, here) in enumerate(zip(seeds, models, drawn, strict=True), 1):
+        row = _row(job, here, seed, backend)
+        found.append(_evaluated(job, model, here, row, seconds, warm=warm))
+        if found[-1].samples is not None and not warm:
+            found[-1].shown = _shown(job, model, here, found[-1].samples)
+            warm = True
+        log.info("%s %s: seed %d/%d", job.dataset, job.method, done, len(seeds))
+    return found
 
 
 def make_estimator(job: Job, seed: int):
@@ -170,23 +216,29 @@ def _check(job: Job) -> None:
         )
 
 
-def _evaluated(
-    job: Job, model, here: Points, seed: int, seconds: float, *, warm: bool
-) -> tuple[list[dict], np.ndarray | None]:
-    """Return the rows of a seed and its samples; a failure is one row that says why, and None."""
-    row = _row(job, here, seed)
+def _evaluated(job: Job, model, here: Points, row: dict, seconds: float, *, warm: bool) -> Outcome:
+    """Score a model under the seed of a row; a failure is one row that says why."""
+    history = getattr(getattr(model, "estimator", None), "history_", None)
     started = time.perf_counter()
     try:
         if isinstance(model, Exception):
             raise model
-        samples, measured = _sampled(job, model, here, seed, warm=warm)
+        samples, measured = _sampled(job, model, here, row["split"], warm=warm)
         measured += [*_likelihood(job, model, here), *_training(model)]
     except methods.FAILURES as error:
         detail = f"{type(error).__name__}: {error}"
         failed = {"metric": METRIC, "unit": _THOUSANDTHS, "status": "failed", "detail": detail}
-        return [row | failed], None
+        return Outcome([row | failed], here.bandwidth, history=history)
     row["seconds"] = seconds + time.perf_counter() - started
-    return [row | _cell(*each) for each in measured], samples
+    info = {"chosen": methods.chosen(model.estimator), "log_z": asdict(model.log_z)}
+    rows = [row | _cell(*each) for each in measured]
+    return Outcome(rows, here.bandwidth, samples, history, info)
+
+
+def _shown(job: Job, model: PlanarModel, here: Points, samples: np.ndarray) -> dict:
+    points = {"train": here.train, "test": here.test, "samples": samples}
+    rng = rng_of("planar-snapshots", job.dataset, job.method)
+    return points | planar_pictures.pictures(model, rng)
 
 
 def _sampled(job: Job, model: PlanarModel, here: Points, seed: int, *, warm: bool):
@@ -200,8 +252,9 @@ def _sampled(job: Job, model: PlanarModel, here: Points, seed: int, *, warm: boo
     elapsed = time.perf_counter() - started
     # Draws of a learned sampler are independent and so effective each.
     size = draws.diagnostics.get("effective_sample_size", count)
+    there = asarray(draws.samples, model.backend)
     distance = {
-        name: mmd2_unbiased(draws.samples, reference, here.bandwidth) * 1e3
+        name: mmd2_unbiased(there, asarray(reference, model.backend), here.bandwidth) * 1e3
         for name, reference in ((METRIC, here.test), (f"{METRIC}_train", here.train))
     }
     return draws.samples, [
@@ -253,7 +306,7 @@ def _cell(metric: str, value: float, unit: str, stderr: float = np.nan) -> dict:
     return cell | {"value": np.nan, "status": "failed", "detail": f"{metric} is {value}"}
 
 
-def _row(job: Job, here: Points, seed: int) -> dict:
+def _row(job: Job, here: Points, seed: int, backend: str) -> dict:
     return {
         "experiment": EXPERIMENT,
         "dataset": job.dataset,
@@ -264,7 +317,7 @@ def _row(job: Job, here: Points, seed: int) -> dict:
         "split": seed,
         "n_train": len(here.train),
         "n_test": len(here.test),
-        "backend": "numpy",
+        "backend": backend,
         "dtype": "float64",
         "seed": _seed(job.dataset, seed),
     }
@@ -275,20 +328,28 @@ def _seed(dataset: str, seed: int) -> int:
     return seed_of(EXPERIMENT, dataset, seed) % 2**32
 
 
-def _all_samples(job: Job, samples: Mapping[int, np.ndarray | None]) -> np.ndarray:
-    """Return the samples of all seeds, float32; a failed seed is NaN."""
-    count = job.samples or data.sizes(job.dataset)[1]
-    blank = np.full((count, 2), np.nan)
-    each = [blank if drawn is None else drawn for drawn in samples.values()]
-    return np.stack(each).astype(np.float32)
-
-
-def _info(job: Job, fitted: Mapping, drawn: list[Points], shown: int | None) -> dict:
+def _declared(job: Job) -> dict:
+    """Return what is known of a job before it runs."""
     return {
         "job": asdict(job) | {"options": dict(job.options)},
-        "chosen": {seed: methods.chosen(model.estimator) for seed, model in fitted.items()},
-        "log_z": {seed: asdict(model.log_z) for seed, model in fitted.items()},
-        "mmd_bandwidth": [each.bandwidth for each in drawn],
-        "shown_seed": shown,
         "code": digest(__name__, type(make_estimator(job, 0)).__module__),
     }
+
+
+def _found_info(found: Sequence[Outcome]) -> dict:
+    fitted = {seed: outcome.info for seed, outcome in enumerate(found) if outcome.info}
+    return {
+        "chosen": {seed: info["chosen"] for seed, info in fitted.items()},
+        "log_z": {seed: info["log_z"] for seed, info in fitted.items()},
+        "mmd_bandwidth": [outcome.bandwidth for outcome in found],
+        "shown_seed": next(iter(fitted), None),
+    }
+
+
+def _arrays(job: Job, found: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    """Return the samples of all seeds, float32, NaN where one failed; and what figures show."""
+    blank = np.full((job.samples or data.sizes(job.dataset)[1], 2), np.nan)
+    each = [blank if outcome.samples is None else outcome.samples for outcome in found]
+    arrays = {"samples_all": np.stack(each).astype(np.float32)}
+    arrays |= planar_pictures.histories([outcome.history for outcome in found])
+    return arrays | next((outcome.shown for outcome in found if outcome.shown), {})

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from kcde.arrays import asarray, to_numpy
 from kcde.estimators import Standardised
 from kcde.experiments.samplers import Draws, sampler_kind, sampler_of
 from kcde.normalisers import logsumexp, panel_nodes
@@ -44,12 +45,15 @@ class PlanarModel:
         Shape (2,).
     train
         The points themselves, shape (n, 2).
+    backend
+        What the estimator computes on, "numpy" or "cupy"; all else here is on the host.
     """
 
     estimator: object
     mean: np.ndarray
     std: np.ndarray
     train: np.ndarray
+    backend: str = "numpy"
 
     def draw(self, n: int, rng: np.random.Generator, method: str) -> Draws:
         """Draw points by Hamiltonian Monte Carlo, or directly where an estimator has no other way.
@@ -75,12 +79,12 @@ class PlanarModel:
         """Return f, shape (n,), at points (n, 2); None of an estimator that does not show it."""
         if not hasattr(self.estimator, "natural_parameter"):
             return None
-        return np.asarray(self.estimator.natural_parameter(None, self._scaled(Y)))
+        return to_numpy(self.estimator.natural_parameter(None, self._scaled(Y)))
 
     def draw_snapshot(self, iteration: int, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return n points, shape (n, 2), of the sampler as it was at an iteration."""
         drawn = self.estimator.sample_snapshot(iteration, None, n, rng)
-        return self.mean + self.std * np.asarray(drawn)[0]
+        return self.mean + self.std * to_numpy(drawn)[0]
 
     @cached_property
     def log_z(self) -> LogZ:
@@ -89,22 +93,28 @@ class PlanarModel:
             return box_quadrature(
                 self._log_unnormalised, self.train.min(axis=0), self.train.max(axis=0)
             )
-        found = self.estimator.log_normaliser(np.empty((1, 0)), method="importance")
+        no_x = asarray(np.empty((1, 0)), self.backend)
+        found = self.estimator.log_normaliser(no_x, method="importance")
         # That of the scaled points: the Jacobian is in the density already.
         return LogZ(float(found.log_z[0]), "importance", found.mean_stderr)
 
     def _log_unnormalised(self, Y: np.ndarray) -> np.ndarray:
-        return np.asarray(self.estimator.log_unnormalized(None, self._scaled(Y))) - self._log_scale
+        return to_numpy(self.estimator.log_unnormalized(None, self._scaled(Y))) - self._log_scale
 
-    def _scaled(self, Y: np.ndarray) -> np.ndarray:
-        return (Y - self.mean) / self.std
+    def _scaled(self, Y: np.ndarray):
+        return asarray((Y - self.mean) / self.std, self.backend)
 
     @property
     def _log_scale(self) -> float:
         return float(np.sum(np.log(self.std)))
 
 
-def fit(estimators: Sequence, trains: Sequence[np.ndarray], failures: tuple) -> list:
+def fit(
+    estimators: Sequence,
+    trains: Sequence[np.ndarray],
+    failures: tuple,
+    backend: str = "numpy",
+) -> list:
     """Fit an estimator to each set of points; those with a `fit_many` in one program.
 
     Parameters
@@ -115,6 +125,8 @@ def fit(estimators: Sequence, trains: Sequence[np.ndarray], failures: tuple) -> 
         Shapes (n, 2).
     failures
         Exceptions that a fit may end with.
+    backend
+        "numpy" or "cupy".
 
     Returns
     -------
@@ -122,7 +134,8 @@ def fit(estimators: Sequence, trains: Sequence[np.ndarray], failures: tuple) -> 
         PlanarModel, or the error in its place.
     """
     if not hasattr(type(estimators[0]), "fit_many"):
-        return [_standardised(*each, failures) for each in zip(estimators, trains, strict=True)]
+        pairs = zip(estimators, trains, strict=True)
+        return [_standardised(*pair, failures, backend) for pair in pairs]
     without_x = [None] * len(trains)
     outcomes = type(estimators[0]).fit_many(estimators, without_x, trains, return_errors=True)
     return [
@@ -133,12 +146,12 @@ def fit(estimators: Sequence, trains: Sequence[np.ndarray], failures: tuple) -> 
     ]
 
 
-def _standardised(estimator, train: np.ndarray, failures: tuple):
+def _standardised(estimator, train: np.ndarray, failures: tuple, backend: str):
     try:
-        fitted = Standardised(estimator).fit(None, train)
+        fitted = Standardised(estimator).fit(None, asarray(train, backend))
     except failures as error:
         return error
-    return PlanarModel(fitted.estimator_, fitted.mean_y_, fitted.std_y_, train)
+    return PlanarModel(fitted.estimator_, fitted.mean_y_, fitted.std_y_, train, backend)
 
 
 def box_quadrature(log_f, lower: np.ndarray, upper: np.ndarray) -> LogZ:

@@ -1,6 +1,6 @@
 """What the figures of the planar data show of fitted models (dde, figures 1 to 3)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -47,13 +47,13 @@ def pictures(model: PlanarModel, rng: np.random.Generator) -> dict[str, np.ndarr
     return found
 
 
-def histories(models: Sequence[PlanarModel | Exception]) -> dict[str, np.ndarray]:
+def histories(found: Sequence[Mapping | None]) -> dict[str, np.ndarray]:
     """Return objective and discrepancy at each check of the training; {} without any history.
 
     Parameters
     ----------
-    models
-        Of each seed, an error where it failed.
+    found
+        `history_` of the estimator of each seed, None where it has none or failed.
 
     Returns
     -------
@@ -61,14 +61,13 @@ def histories(models: Sequence[PlanarModel | Exception]) -> dict[str, np.ndarray
         `history_iteration` (checks,), `history_objective` and `history_mmd2` (seeds, checks), NaN
         from where a training ended, and for a seed that failed.
     """
-    found = [getattr(getattr(model, "estimator", None), "history_", None) for model in models]
     longest = max((len(one["iteration"]) for one in found if one), default=0)
     if not longest:
         return {}
     full = next(one for one in found if one and len(one["iteration"]) == longest)
     arrays = {"history_iteration": np.asarray(full["iteration"])}
     for name, stored in _HISTORY.items():
-        arrays[stored] = np.full((len(models), longest), np.nan)
+        arrays[stored] = np.full((len(found), longest), np.nan)
         for row, one in zip(arrays[stored], found, strict=True):
             if one:
                 row[: len(one[name])] = one[name]

@@ -12,17 +12,20 @@ logistic loss (41) on the days that validate.
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
 from kcde.datasets import fama_french
 from kcde.datasets.fama_french import ExcessReturns, Subsample, excess_returns
 from kcde.estimators import estimator_class
-from kcde.experiments import low_rank, methods, problems, scores
+from kcde.experiments import low_rank, methods, problems, scores, shards, together
 from kcde.experiments.low_rank import Chosen, Grid, Trials
+from kcde.experiments.shards import WHOLE, Cut
 from kcde.experiments.shared_bases import Bases, Fit, alike, is_classifier
 from kcde.provenance import digest, estimator_module
 from kcde.seeding import split_seed
@@ -64,6 +67,8 @@ class Job:
         Days on which each fit is tested.
     grid
         What is tried.
+    backend
+        "auto", "numpy" or "cupy".
     """
 
     dataset: str
@@ -79,18 +84,25 @@ class Job:
     tuning_rows: int | None = None
     test_rows: int = fama_french.TEST_ROWS
     grid: Grid = field(default_factory=Grid)
+    backend: str = "auto"
 
 
 class Repetition(NamedTuple):
-    """What every method is given: days, and the return q that y is compared with."""
+    """What every method is given: days, arrays of a backend, and the return q to compare y with."""
 
     number: int
     days: Subsample
     threshold: float
+    backend: str = "numpy"
 
-    def event(self, Y: np.ndarray) -> np.ndarray:
+    def event(self, Y):
         """Return whether y ≤ q, float, shape (n, 1), of sums Y (n, 1)."""
-        return np.less_equal(Y, self.threshold).astype(np.float64)
+        xp = array_namespace(Y)
+        return xp.astype(xp.less_equal(Y, self.threshold), xp.float64)
+
+    def test_event(self) -> np.ndarray:
+        """Return whether y ≤ q on the test days, float, shape (m,), on the host."""
+        return to_numpy(self.event(self.days.Y_test))[:, 0]
 
 
 def run(
@@ -100,6 +112,7 @@ def run(
     *,
     catalogue: Path | None = None,
     records: tuple[Path, ...] = (),
+    cut: Cut = WHOLE,
 ) -> None:
     """Fit and score every repetition, with constraints and without where a method has them.
 
@@ -113,44 +126,41 @@ def run(
     outs
         The score CSV of each job; a row a repetition, setting and metric. The `.npz` beside it has
         `probability`, shape (repetitions, settings, test days), float32, NaN where a fit failed,
-        `label`, shape (repetitions, test days), and `threshold`, shape (repetitions,).
+        `label`, shape (repetitions, test days), and `threshold`, shape (repetitions,). Of a shard
+        one file, for what all jobs found in its repetitions.
     data_dir, catalogue
         Where the raw data are, and a catalogue other than the project's own.
     records
         What `fetch` wrote of the two files; if one says that it is unavailable, every repetition is
         a `not-run` row.
+    cut
+        Which repetitions are computed here.
 
     Raises
     ------
     ValueError
-        If the data set or an option is unknown, a number is too small or too large, or the jobs
-        differ in more than the method.
+        If the data set or an option is unknown, a number is too small or too large, the jobs differ
+        in more than the method, or a part is not of these jobs and data.
+    RuntimeError
+        If the backend is "cupy" and there is no GPU.
     """
-    low_rank.check_together(jobs, outs)
+    together.check(jobs, outs, cut)
     for job in jobs:
         _check(job)
-    missing = [
-        reason
-        for name, record in zip((jobs[0].portfolios, jobs[0].risk_free), records, strict=False)
-        if (reason := problems.unavailable(name, record))
-    ]
-    if missing:
-        for job, out in zip(jobs, outs, strict=True):
-            _write_not_run(job, out, "; ".join(missing))
+    first, reason = jobs[0], _missing(jobs[0], records)
+    data = None
+    if not reason:
+        data = excess_returns(first.portfolios, first.risk_free, data_dir, catalogue)
+    identity = together.identity(EXPERIMENT, jobs, __name__, reason or data.sha256)
+    numbers = range(first.repetitions)
+    found = shards.outcomes(identity, numbers, partial(_fit, jobs, data), outs[0], cut)
+    if found is None:
         return
-    data = excess_returns(jobs[0].portfolios, jobs[0].risk_free, data_dir, catalogue)
-    pairs = data.pairs(fama_french.sizes(jobs[0].dataset)[0])
-    reports = {job.method: _Report(job) for job in jobs}
-    for number in range(jobs[0].repetitions):
-        given = repetition(jobs[0], pairs, number)
-        outcomes = _outcomes(jobs, given)
-        for job in jobs:
-            each = {place: outcomes[job.method, place] for place in constraints(job)}
-            reports[job.method].add(given, each)
-        named = ", ".join(reports)
-        log.info("%s %s: repetition %d/%d", job.dataset, named, number + 1, job.repetitions)
     for job, out in zip(jobs, outs, strict=True):
-        reports[job.method].write(out, data)
+        if data:
+            _write(job, data, found, out)
+        else:
+            _write_not_run(job, out, reason)
 
 
 def constraints(job: Job) -> tuple[bool, ...]:
@@ -158,16 +168,19 @@ def constraints(job: Job) -> tuple[bool, ...]:
     return (False, True) if "constrained" in _known(job) else (False,)
 
 
-def repetition(job: Job, pairs: tuple[np.ndarray, np.ndarray], number: int) -> Repetition:
-    """Return what every method is given under a number."""
+def repetition(
+    job: Job, pairs: tuple[np.ndarray, np.ndarray], number: int, backend: str = "numpy"
+) -> Repetition:
+    """Return what every method is given under a number: the same on every backend."""
     _, n = fama_french.sizes(job.dataset)
     days = fama_french.subsample(pairs, n, number, job.test_rows)
     # The smallest sum that at least one in a hundred does not exceed, without interpolation.
     threshold = float(np.quantile(days.Y, QUANTILE, method="inverted_cdf"))
-    return Repetition(number, days, threshold)
+    placed = {name: asarray(rows, backend) for name, rows in vars(days).items()}
+    return Repetition(number, replace(days, **placed), threshold, backend)
 
 
-def logistic_loss(probability: np.ndarray, event: np.ndarray) -> float:
+def logistic_loss(probability, event) -> float:
     """Return the loss (41) of estimates of a probability, which may leave [0, 1].
 
     Parameters
@@ -177,9 +190,10 @@ def logistic_loss(probability: np.ndarray, event: np.ndarray) -> float:
     event
         0 or 1, shape (n,).
     """
-    happens = np.log(np.minimum(1.0, np.maximum(probability, FLOOR)))
-    does_not = np.log(np.maximum(FLOOR, np.minimum(1.0 - probability, 1.0)))
-    return float(-np.mean(event * happens + (1.0 - event) * does_not))
+    xp = array_namespace(probability)
+    happens = xp.log(xp.minimum(xp.maximum(probability, FLOOR), 1.0))
+    does_not = xp.log(xp.maximum(xp.minimum(1.0 - probability, 1.0), FLOOR))
+    return float(-xp.mean(event * happens + (1.0 - event) * does_not))
 
 
 @dataclass
@@ -191,34 +205,50 @@ class Outcome:
     probability: np.ndarray | None = None
 
 
-class _Report:
-    """What a job writes, repetition by repetition."""
+@dataclass
+class Found:
+    """What one repetition gives: outcomes by method and constraints, and what y was.
 
-    def __init__(self, job: Job):
-        self._job = job
-        shape = (job.repetitions, len(constraints(job)), job.test_rows)
-        self._rows, self._chosen = [], []
-        self._arrays = {
-            "probability": np.full(shape, np.nan, dtype=np.float32),
-            "label": np.zeros((shape[0], shape[2]), dtype=bool),
-            "threshold": np.zeros(shape[0]),
-        }
+    Attributes
+    ----------
+    outcomes
+        Of all fits.
+    label
+        Whether y ≤ q on the test days, shape (m,).
+    threshold
+        q.
+    """
 
-    def add(self, given: Repetition, outcomes: Mapping[bool, Outcome]) -> None:
-        """Take what the fits of a repetition gave, without constraints and with them."""
-        number = given.number
-        self._arrays["label"][number] = given.event(given.days.Y_test)[:, 0]
-        self._arrays["threshold"][number] = given.threshold
-        for place, (constrained, outcome) in enumerate(outcomes.items()):
-            self._rows += outcome.rows
+    outcomes: Mapping[tuple[str, bool], Outcome]
+    label: np.ndarray
+    threshold: float
+
+
+def _missing(job: Job, records: Sequence[Path]) -> str:
+    """Return why the data are not there, "" where they are."""
+    files = zip((job.portfolios, job.risk_free), records, strict=False)
+    reasons = (problems.unavailable(name, record) for name, record in files)
+    return "; ".join(reason for reason in reasons if reason)
+
+
+def _write(job: Job, data: ExcessReturns, found: Sequence[Found], out: Path) -> None:
+    """Write a job's scores, and what lies beside them, of the outcomes of every repetition."""
+    shape = (job.repetitions, len(constraints(job)), job.test_rows)
+    arrays = {
+        "probability": np.full(shape, np.nan, dtype=np.float32),
+        "label": np.stack([each.label for each in found]),
+        "threshold": np.array([each.threshold for each in found]),
+    }
+    rows, chosen = [], []
+    for number, each in enumerate(found):
+        for place, constrained in enumerate(constraints(job)):
+            outcome = each.outcomes[job.method, constrained]
+            rows += outcome.rows
             named = {"split": number, "constrained": constrained}
-            self._chosen.append(named | {"chosen": outcome.chosen and outcome.chosen._asdict()})
+            chosen.append(named | {"chosen": outcome.chosen and outcome.chosen._asdict()})
             if outcome.probability is not None:
-                self._arrays["probability"][number, place] = outcome.probability
-
-    def write(self, out: Path, data: ExcessReturns) -> None:
-        """Write the scores and what lies beside them."""
-        scores.write(out, self._rows, _info(self._job, data, self._chosen), self._arrays)
+                arrays["probability"][number, place] = outcome.probability
+    scores.write(out, rows, _info(job, data, chosen), arrays)
 
 
 class _Fitting(NamedTuple):
@@ -227,6 +257,21 @@ class _Fitting(NamedTuple):
     job: Job
     constrained: bool
     model: object
+
+
+def _fit(jobs: Sequence[Job], data: ExcessReturns | None, numbers: Sequence[int]) -> list:
+    """Return what some repetitions give, each a `Found`; of no data there is nothing."""
+    if data is None:
+        return [None] * len(numbers)
+    backend, found = resolve_backend(jobs[0].backend), []
+    pairs = data.pairs(fama_french.sizes(jobs[0].dataset)[0])
+    named = f"{jobs[0].dataset} {', '.join(job.method for job in jobs)}"
+    for done, number in enumerate(numbers, 1):
+        given = repetition(jobs[0], pairs, number, backend)
+        label = given.test_event().astype(bool)
+        found.append(Found(_outcomes(jobs, given), label, given.threshold))
+        log.info("%s: repetition %d/%d", named, done, len(numbers))
+    return found
 
 
 def _outcomes(jobs: Sequence[Job], given: Repetition) -> dict[tuple[str, bool], Outcome]:
@@ -247,8 +292,8 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], Outc
     started = time.perf_counter()
     trials = _select(fittings, given)
     seconds = (time.perf_counter() - started) / len(trials)
-    train, days = low_rank.training_rows(len(given.days.X)), given.days
-    bases = Bases(days.X[:train], days.Y[:train])
+    train, days = low_rank.training_rows(given.days.X.shape[0]), given.days
+    bases = Bases(days.X[:train, :], days.Y[:train, :])
     models = {key: trials[key].shape(fitting.model) for key, fitting in fittings.items()}
     return {
         key: _outcome(fittings[key], given, trials[key], bases, seconds)
@@ -258,12 +303,12 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], Outc
 
 def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], Trials]:
     job = next(iter(fittings.values())).job
-    rows = slice(job.tuning_rows)
-    X, Y = given.days.X[rows], given.days.Y[rows]
-    held_out = given.event(Y)[low_rank.training_rows(len(X)) :, 0]
+    days = given.days
+    X, Y = (low_rank.first_rows(rows, job.tuning_rows) for rows in (days.X, days.Y))
+    held_out = given.event(Y)[low_rank.training_rows(X.shape[0]) :, 0]
 
     def loss(values):
-        return logistic_loss(values.reshape(-1), held_out)
+        return logistic_loss(array_namespace(values).reshape(values, (-1,)), held_out)
 
     models = {key: fitting.model for key, fitting in fittings.items()}
     return low_rank.select(models, X, Y, given.event, loss, job.grid)
@@ -271,11 +316,11 @@ def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], Tria
 
 def _outcome(fitting: _Fitting, given: Repetition, trials, bases, seconds: float) -> Outcome:
     """Fit with the best parameters and test; a failure is one row that says why."""
-    row = _row(fitting.job, given.number, fitting.constrained)
+    row = _row(fitting.job, given.number, fitting.constrained, given.backend)
     started = time.perf_counter()
     try:
         chosen = trials.best()
-        fitted = _fit(fitting.job, given, fitting.model, bases)
+        fitted = _fitted(fitting.job, given, fitting.model, bases)
         evaluating = time.perf_counter()
         probability = _probabilities(fitted.model, given, given.days.X_test)
         evaluated = time.perf_counter() - evaluating
@@ -284,31 +329,33 @@ def _outcome(fitting: _Fitting, given: Repetition, trials, bases, seconds: float
         detail = f"{type(error).__name__}: {error}"
         return Outcome([row | {"metric": LOSS, "status": "failed", "detail": detail}])
     row["seconds"] = seconds + time.perf_counter() - started
-    event = given.event(given.days.Y_test)[:, 0]
+    event = given.test_event()
     measured = [
         (LOSS, logistic_loss(probability, event), "nats"),
         (NEGATIVE, float(np.mean(probability < 0)), ""),
         *structure,
         *low_rank.costs(fitted, evaluated),
     ]
-    return Outcome([row | low_rank.cell(*each) for each in measured], chosen, probability)
+    # A repetition is kept until all are there: in the precision in which it is written.
+    kept = probability.astype(np.float32)
+    return Outcome([row | low_rank.cell(*each) for each in measured], chosen, kept)
 
 
-def _fit(job: Job, given: Repetition, model, bases: Bases) -> Fit:
+def _fitted(job: Job, given: Repetition, model, bases: Bases) -> Fit:
     if not is_classifier(model):
         return bases.fit(model)
     # Its loss is a sum over rows, so that λ grows with them where fewer rows chose it.
-    n = len(given.days.X)
+    n = given.days.X.shape[0]
     factor = n / min(n, job.tuning_rows or n)
     model = model.set_params(regularization=factor * model.regularization)
-    labels = given.event(bases.Y)[:, 0].astype(np.int64)
+    labels = to_numpy(given.event(bases.Y))[:, 0].astype(np.int64)
     return bases.fit_classifier(model, labels)
 
 
-def _probabilities(model, given: Repetition, X: np.ndarray) -> np.ndarray:
+def _probabilities(model, given: Repetition, X) -> np.ndarray:
     if is_classifier(model):
-        return model.predict_proba(X)[:, 1]
-    return model.conditional_expectation(given.event, X)[:, 0]
+        return to_numpy(model.predict_proba(X))[:, 1]
+    return to_numpy(model.conditional_expectation(given.event, X))[:, 0]
 
 
 def _make(job: Job, number: int, constrained: bool):
@@ -338,7 +385,7 @@ def _check(job: Job) -> None:
     _make(job, 0, False)
 
 
-def _row(job: Job, number: int, constrained: bool) -> dict:
+def _row(job: Job, number: int, constrained: bool, backend: str = "numpy") -> dict:
     dim, n = fama_french.sizes(job.dataset)
     return {
         "experiment": EXPERIMENT,
@@ -350,7 +397,7 @@ def _row(job: Job, number: int, constrained: bool) -> dict:
         "split": number,
         "n_train": low_rank.training_rows(n),
         "n_test": job.test_rows,
-        "backend": "numpy",
+        "backend": backend,
         "dtype": "float64",
         "seed": split_seed(job.dataset, number),
     }

@@ -5,19 +5,21 @@ training half; the score is the negative log likelihood of the standardised y, a
 test half (kcef, section 4; dde, section 6).
 """
 
-import json
 import logging
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from kcde.arrays import asarray, resolve_backend, take_rows, to_numpy
+from kcde.arrays import asarray, take_rows, to_numpy
 from kcde.datasets.loaders import Dataset, load
-from kcde.estimators import Standardised, estimator_class
+from kcde.estimators import Standardised
 from kcde.experiments import methods, scores
+from kcde.experiments.problems import unavailable
+from kcde.experiments.shards import WHOLE, Cut, outcomes
 from kcde.normalisers import GaussianProposal, Normaliser, importance_sampling
 from kcde.provenance import digest
 from kcde.seeding import rng_of, split_seed
@@ -78,7 +80,15 @@ def half_split(dataset: str, split: int, n: int) -> tuple[np.ndarray, np.ndarray
     return order[: n // 2], order[n // 2 :]
 
 
-def run(job: Job, out: Path, data_dir: Path, *, catalogue=None, record: Path | None = None) -> None:
+def run(
+    job: Job,
+    out: Path,
+    data_dir: Path,
+    *,
+    catalogue: Path | None = None,
+    record: Path | None = None,
+    cut: Cut = WHOLE,
+) -> None:
     """Run one job and write its scores.
 
     Parameters
@@ -94,34 +104,31 @@ def run(job: Job, out: Path, data_dir: Path, *, catalogue=None, record: Path | N
     record
         What `fetch` wrote; where it says that the data are unavailable, every split is a
         `not-run` row.
+    cut
+        Which splits are computed here; `out` is where a shard keeps them.
 
     Raises
     ------
     ValueError
-        If an option is not known to the estimator, the number of splits is not positive, or the
-        evaluation is unknown or does not suit the estimator.
+        If an option is not known to the estimator, the number of splits is not positive, the
+        evaluation is unknown or does not suit the estimator, or the job is cut and the estimator
+        trains all splits together.
     RuntimeError
         If the backend is "cupy" and there is no GPU.
     """
     if job.splits < 1:
         raise ValueError(f"splits must be at least 1; got {job.splits}")
-    backend = resolve_backend(job.backend)
-    _check_evaluation(job.evaluation, make_estimator(job, 0))
-    status = json.loads(record.read_text()) if record else {"status": "available"}
-    if status["status"] != "available":
-        _write_not_run(job, out, backend, status.get("remedy", ""))
-        return
-    data = load(job.dataset, data_dir, catalogue=catalogue)
-    together = hasattr(estimator_class(job.estimator), "fit_many")
-    outcomes = (run_together if together else _run_in_turn)(job, data, backend)
-    rows, chosen, arrays = [], [], {}
-    for split, outcome in enumerate(outcomes):
-        rows += outcome.rows
-        chosen.append(outcome.chosen)
-        for name, values in outcome.arrays.items():
-            arrays.setdefault(name, {})[split] = values
-    stacked = {name: _stack(parts, job.splits) for name, parts in arrays.items()}
-    scores.write(out, rows, _info(job, data, chosen, backend), stacked)
+    estimator = make_estimator(job, 0)
+    _check_evaluation(job.evaluation, estimator)
+    methods.check_separable(estimator, cut)
+    if detail := unavailable(job.dataset, record):
+        data, work = None, partial(_not_run, job, detail)
+    else:
+        data = load(job.dataset, data_dir, catalogue=catalogue)
+        work = partial(_compute, job, data)
+    found = outcomes(_declared(job, data), range(job.splits), work, out, cut)
+    if found is not None:
+        _write(job, data, found, out)
 
 
 @dataclass
@@ -162,52 +169,65 @@ def _check_evaluation(evaluation: str, estimator) -> None:
         )
 
 
-def _run_in_turn(job: Job, data: Dataset, backend: str) -> list[Outcome]:
-    outcomes = []
-    started = time.perf_counter()
-    for split in range(job.splits):
-        outcomes.append(run_split(job, data, split, backend))
-        left = (time.perf_counter() - started) / (split + 1) * (job.splits - split - 1)
+def _compute(job: Job, data: Dataset, splits: Sequence[int]) -> list[Outcome]:
+    """Send the data to where the estimator computes, once, and run some splits."""
+    estimator = make_estimator(job, 0)
+    backend = methods.backend_of(estimator, job.backend)
+    there = replace(data, X=asarray(data.X, backend), Y=asarray(data.Y, backend))
+    run_all = run_together if hasattr(estimator, "fit_many") else _run_in_turn
+    return run_all(job, there, splits, backend)
+
+
+def _run_in_turn(job: Job, data: Dataset, splits: Sequence[int], backend: str) -> list[Outcome]:
+    found, started = [], time.perf_counter()
+    for done, split in enumerate(splits, 1):
+        found.append(run_split(job, data, split, backend))
+        left = (time.perf_counter() - started) / done * (len(splits) - done)
         log.info(
             "%s %s: split %d/%d, about %.0f s left",
             job.dataset,
             job.method,
-            split + 1,
-            job.splits,
+            done,
+            len(splits),
             left,
         )
-    return outcomes
+    return found
 
 
 def run_split(job: Job, data: Dataset, split: int, backend: str) -> Outcome:
-    """Fit and score one split; a numerical failure is a row that says why."""
+    """Fit and score one split of data that lie where `backend` computes.
+
+    A numerical failure is a row that says why.
+    """
     started = time.perf_counter()
     try:
-        model = Standardised(make_estimator(job, split)).fit(*_halves(job, data, split, backend)[0])
+        model = Standardised(make_estimator(job, split)).fit(*_halves(job, data, split)[0])
     except methods.FAILURES as error:
         model = error
     return _outcome(job, data, split, backend, model, time.perf_counter() - started)
 
 
-def run_together(job: Job, data: Dataset, backend: str) -> list[Outcome]:
-    """Fit all splits in one call of the estimator's `fit_many`, and score them.
+def run_together(job: Job, data: Dataset, splits: Sequence[int], backend: str) -> list[Outcome]:
+    """Fit splits in one call of the estimator's `fit_many`, and score them.
 
     The seconds of a split are its share of the call and its own scoring.
     """
-    log.info("%s %s: %d splits in one go", job.dataset, job.method, job.splits)
-    splits = range(job.splits)
+    log.info("%s %s: %d splits in one go", job.dataset, job.method, len(splits))
     started = time.perf_counter()
     models = [Standardised(make_estimator(job, split)) for split in splits]
-    pairs = [_halves(job, data, split, backend)[0] for split in splits]
+    pairs = [_halves(job, data, split)[0] for split in splits]
     fitted = Standardised.fit_many(models, *zip(*pairs, strict=True))
-    seconds = (time.perf_counter() - started) / job.splits
-    return [_outcome(job, data, split, backend, fitted[split], seconds) for split in splits]
+    seconds = (time.perf_counter() - started) / len(splits)
+    return [
+        _outcome(job, data, split, backend, model, seconds)
+        for split, model in zip(splits, fitted, strict=True)
+    ]
 
 
-def _halves(job: Job, data: Dataset, split: int, backend: str) -> tuple[tuple, tuple]:
-    """Return (X, Y) of the training rows and of the test rows, on the backend."""
-    X, Y = asarray(data.X, backend), asarray(data.Y, backend)
-    train, test = half_split(job.dataset, split, data.X.shape[0])
+def _halves(job: Job, data: Dataset, split: int) -> tuple[tuple, tuple]:
+    """Return (X, Y) of the training rows and of the test rows, where the data lie."""
+    X, Y = data.X, data.Y
+    train, test = half_split(job.dataset, split, X.shape[0])
     return (take_rows(X, train), take_rows(Y, train)), (take_rows(X, test), take_rows(Y, test))
 
 
@@ -219,7 +239,7 @@ def _outcome(job: Job, data: Dataset, split: int, backend: str, model, seconds: 
     try:
         if isinstance(model, Exception):
             raise model
-        metrics, arrays = _evaluate(job, model, *_halves(job, data, split, backend)[1], split)
+        metrics, arrays = _evaluate(job, model, *_halves(job, data, split)[1], split)
     except methods.FAILURES as error:
         row = _row(*common, METRIC, np.nan, np.nan, "nats")
         return Outcome([row | {"status": "failed", "detail": f"{type(error).__name__}: {error}"}])
@@ -311,15 +331,34 @@ def _row(job, split, backend, n_train, n_test, metric, value, stderr, unit) -> d
     }
 
 
-def _info(job: Job, data: Dataset | None, chosen: list, backend: str) -> dict:
-    estimator = type(make_estimator(job, 0)).__module__
+def _not_run(job: Job, detail: str, splits: Sequence[int]) -> list[Outcome]:
+    missing = {"n_train": np.nan, "n_test": np.nan, "status": "not-run", "detail": detail}
+    backend = methods.backend_of(make_estimator(job, 0), job.backend)
+    return [
+        Outcome([_row(job, split, backend, 0, 0, METRIC, np.nan, np.nan, "nats") | missing])
+        for split in splits
+    ]
+
+
+def _declared(job: Job, data: Dataset | None) -> dict:
+    """Return what is known of a job before it runs."""
     return {
         "job": {**vars(job), "options": dict(job.options)},
-        "backend": backend,
-        "chosen": chosen,
         "data_sha256": data.sha256 if data else None,
-        "code": digest(__name__, estimator),
+        "code": digest(__name__, type(make_estimator(job, 0)).__module__),
     }
+
+
+def _write(job: Job, data: Dataset | None, found: list[Outcome], out: Path) -> None:
+    arrays: dict[str, dict] = {}
+    for split, outcome in enumerate(found):
+        for name, values in outcome.arrays.items():
+            arrays.setdefault(name, {})[split] = values
+    stacked = {name: _stack(parts, job.splits) for name, parts in arrays.items()}
+    rows = [row for outcome in found for row in outcome.rows]
+    chosen = [outcome.chosen for outcome in found] if data else []
+    info = {"backend": scores.backends(rows), "chosen": chosen}
+    scores.write(out, rows, _declared(job, data) | info, stacked)
 
 
 def _stack(parts: dict[int, np.ndarray], splits: int) -> np.ndarray:
@@ -327,13 +366,3 @@ def _stack(parts: dict[int, np.ndarray], splits: int) -> np.ndarray:
     example = next(iter(parts.values()))
     blank = np.full_like(example, -1 if example.dtype.kind == "i" else np.nan)
     return np.stack([parts.get(split, blank) for split in range(splits)])
-
-
-def _write_not_run(job: Job, out: Path, backend: str, remedy: str) -> None:
-    detail = f"data set {job.dataset} is unavailable; {remedy}".rstrip("; ")
-    missing = {"n_train": np.nan, "n_test": np.nan, "status": "not-run", "detail": detail}
-    rows = [
-        _row(job, split, backend, 0, 0, METRIC, np.nan, np.nan, "nats") | missing
-        for split in range(job.splits)
-    ]
-    scores.write(out, rows, _info(job, None, [], backend))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde.arrays import array_namespace, to_numpy
 from kcde.joint import JointDensity
 from kcde.seeding import rng_of
 
@@ -20,7 +21,7 @@ _CHECKED_ROWS = 5
 
 
 class Draws(NamedTuple):
-    """Samples, shape (n, d), and what Hamiltonian Monte Carlo says of them; {} if not used."""
+    """Samples, shape (n, d), on the host; what Hamiltonian Monte Carlo says of them, or {}."""
 
     samples: np.ndarray
     diagnostics: dict[str, float]
@@ -55,9 +56,7 @@ def sampler_kind(estimator, method: str, wanted: str = "auto") -> str:
     return "hmc" if offered and not method.endswith(DIRECT_SUFFIX) else "direct"
 
 
-def sampler_of(
-    model, kind: str, train: np.ndarray, n: int
-) -> Callable[[int, np.random.Generator], Draws]:
+def sampler_of(model, kind: str, train, n: int) -> Callable[[int, np.random.Generator], Draws]:
     """Return the function of (n, rng) that draws from a fitted model.
 
     Parameters
@@ -67,20 +66,21 @@ def sampler_of(
     kind
         "hmc" or "direct".
     train
-        The rows that it was fitted to; their first few are where convergence is checked.
+        The rows that it was fitted to, on its backend; their first few are where convergence is
+        checked.
     n
         How many draws a check takes.
     """
     if kind == "direct":
-        no_x = np.empty((1, 0))
-        return lambda n, rng: Draws(np.asarray(model.sample(no_x, n, rng))[0], {})
+        no_x = train[:1, :0]
+        return lambda n, rng: Draws(to_numpy(model.sample(no_x, n, rng))[0], {})
     if not isinstance(model, JointDensity):
         return lambda n, rng: _joint_hmc(model, n, rng)
-    checks = check_conditionals(model, train[:_CHECKED_ROWS], n)
+    checks = check_conditionals(model, train[: min(_CHECKED_ROWS, train.shape[0]), :], n)
     return lambda n, rng: ancestral_hmc(model, n, rng, checks)
 
 
-def check_conditionals(model: JointDensity, rows: np.ndarray, n: int) -> list:
+def check_conditionals(model: JointDensity, rows, n: int) -> list:
     """Return how Hamiltonian Monte Carlo does at fixed parents: n draws from 20 chains each.
 
     Parameters
@@ -88,7 +88,7 @@ def check_conditionals(model: JointDensity, rows: np.ndarray, n: int) -> list:
     model
         Fitted; its factors have `sample_hmc`.
     rows
-        Shape (k, d): where the parents are taken from.
+        Shape (k, d), on the backend of the model: where the parents are taken from.
     n
         Draws of each factor and row.
 
@@ -97,8 +97,9 @@ def check_conditionals(model: JointDensity, rows: np.ndarray, n: int) -> list:
     list of HMCResult
         Of every factor that has parents.
     """
+    xp, on_host = array_namespace(rows), to_numpy(rows)
     return [
-        factor.sample_hmc(rows[:, before], n, rng_of("check", column))
+        factor.sample_hmc(xp.asarray(on_host[:, before]), n, rng_of("check", column))
         for column, (factor, before) in enumerate(zip(model.factors_, model.parents_, strict=True))
         if before
     ]
@@ -129,17 +130,17 @@ def ancestral_hmc(
     """
     results, several = [], list(checks)
 
-    def draw(column: int, given: np.ndarray) -> np.ndarray:
-        factor = model.factors_[column]
+    def draw(column: int, given):
+        factor, xp = model.factors_[column], array_namespace(given)
         if given.shape[1]:
             results.append(factor.sample_hmc(given, 1, rng))
-            return results[-1].draws[:, 0, 0]
-        results.append(factor.sample_hmc(given[:1], n, rng))
+            return xp.asarray(results[-1].draws[:, 0, 0])
+        results.append(factor.sample_hmc(given[:1, :], n, rng))
         several.append(results[-1])
         # Draws of a chain follow each other: shuffled, the rows are exchangeable.
-        return rng.permutation(results[-1].draws[0, :, 0])
+        return xp.asarray(rng.permutation(results[-1].draws[0, :, 0]))
 
-    samples = model.ancestral(draw, n)
+    samples = to_numpy(model.ancestral(draw, n))
     return Draws(samples, _diagnostics(results, several))
 
 

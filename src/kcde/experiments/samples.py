@@ -1,20 +1,24 @@
 """Samples of joint densities beside data: kcef, figures 2 and 4 and table 3.
 
-The model of run 0 is fitted once; each seed gives 2000 samples.
+The model of run 0 is fitted, once a job or shard; each seed gives 2000 samples.
 """
 
 import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from kcde.arrays import asarray
 from kcde.experiments import joint, methods, scores
 from kcde.experiments.factors import graph_label
 from kcde.experiments.problems import MOST_GRID_COLUMNS, Problem, open_problem, unavailable
 from kcde.experiments.samplers import sampler_kind, sampler_of
+from kcde.experiments.shards import WHOLE, Cut, outcomes
 from kcde.joint import Graph, JointDensity, parents
 from kcde.metrics import conditional_spread
 from kcde.provenance import digest
@@ -57,6 +61,8 @@ class Job:
         At most so many rows take part in a selection; None: all.
     max_dim
         Columns of the grid data with 2000 rows.
+    backend
+        "auto", "numpy" or "cupy".
     """
 
     dataset: str
@@ -70,6 +76,14 @@ class Job:
     samples: int = SAMPLES
     tuning_rows: int | None = None
     max_dim: int = MOST_GRID_COLUMNS
+    backend: str = "auto"
+
+
+class Outcome(NamedTuple):
+    """What one seed gives: score rows; samples, shape (n, d), None if there are none."""
+
+    rows: list[dict]
+    samples: np.ndarray | None = None
 
 
 def run(
@@ -80,6 +94,7 @@ def run(
     factors: Sequence[Path] = (),
     catalogue: Path | None = None,
     record: Path | None = None,
+    cut: Cut = WHOLE,
 ) -> None:
     """Fit one model, sample from it and write the scores of each seed.
 
@@ -97,58 +112,70 @@ def run(
         are taken, and nothing is tuned again.
     record
         What `fetch` wrote; where it says that the data are unavailable, all rows are `not-run`.
+    cut
+        Which seeds are computed here; `out` is where a shard keeps them. Every shard fits.
 
     Raises
     ------
     ValueError
         If a setting or the graph is wrong, or the factors are of another method, data set or graph.
+    RuntimeError
+        If the backend is "cupy" and there is no GPU.
     """
     if job.seeds < 1 or job.samples < 2:
         raise ValueError(
             f"seeds must be at least 1 and samples at least 2; got {job.seeds}, {job.samples}"
         )
     kind = sampler_kind(_estimator(job, 0), job.method, job.sampler)
+    problem, known = None, None
     if detail := unavailable(job.dataset, record):
-        missing = {"metric": "samples", "status": "not-run", "detail": detail}
-        scores.write(out, [_row(job, s) | missing for s in range(job.seeds)], _info(job))
-        return
-    problem = open_problem(job.dataset, data_dir, catalogue, job.max_dim)
-    if job.graph is not None:
-        parents(job.graph, problem.dim)
+        work = partial(_not_run, job, detail)
+    else:
+        problem = open_problem(job.dataset, data_dir, catalogue, job.max_dim)
+        if job.graph is not None:
+            parents(job.graph, problem.dim)
+        known = _chosen_by(job, factors) if factors else None
+        work = partial(_compute, job, problem, kind, known)
+    declared = _declared(job, problem)
+    found = outcomes(declared | {"known": known}, range(job.seeds), work, out, cut)
+    if found is not None:
+        rows = [row for outcome in found for row in outcome.rows]
+        scores.write(out, rows, declared, _arrays(job, problem, found) if problem else None)
+
+
+def _compute(
+    job: Job, problem: Problem, kind: str, known: list[dict] | None, seeds: Sequence[int]
+) -> list[Outcome]:
+    """Fit, and draw under some seeds; a numerical failure is rows that say why."""
     split = problem.split(RUN)
-    known = _chosen_by(job, factors) if factors else None
-    references = np.stack([_reference(problem, split, seed) for seed in range(job.seeds)])
-    arrays = {"reference": references, "reference_test": split.test}
-    rows, drawn = _draw_all(job, problem, kind, split.train, references, known)
-    arrays["samples"] = drawn
+    backend = methods.backend_of(_estimator(job, 0), job.backend)
+    train = asarray(split.train, backend)
     sizes = {"n_train": len(split.train), "n_test": len(split.test), "dim": problem.dim}
-    scores.write(out, [row | sizes for row in rows], _info(job, problem), arrays)
-
-
-def _draw_all(
-    job: Job, problem: Problem, kind: str, train, references, known
-) -> tuple[list, np.ndarray]:
-    """Return the score rows and the samples; a numerical failure is rows that say why."""
-    drawn = np.full((job.seeds, job.samples, problem.dim), np.nan)
     try:
         draw = sampler_of(fit(job, problem, train, known), kind, train, job.samples)
-    except (ValueError, np.linalg.LinAlgError, FloatingPointError) as error:
-        return [_failed(job, seed, error) for seed in range(job.seeds)], drawn
-    rows = []
-    for seed in range(job.seeds):
-        try:
-            result = draw(job.samples, rng_of("samples", problem.identity, job.method, seed))
-            spread = _spread(result.samples, references[seed], problem.shown_pair)
-        except (ValueError, np.linalg.LinAlgError, FloatingPointError) as error:
-            rows.append(_failed(job, seed, error))
-            continue
-        drawn[seed] = result.samples
-        rows += [_scored(job, seed, *each) for each in (result.diagnostics | spread).items()]
-        log.info("%s %s: seed %d/%d", job.dataset, job.method, seed + 1, job.seeds)
-    return rows, drawn
+    except methods.FAILURES as error:
+        return [Outcome([_failed(_row(job, seed, backend) | sizes, error)]) for seed in seeds]
+    found = []
+    for done, seed in enumerate(seeds, 1):
+        reference, row = _reference(problem, split, seed), _row(job, seed, backend) | sizes
+        found.append(_drawn(job, problem, draw, reference, row))
+        log.info("%s %s: seed %d/%d", job.dataset, job.method, done, len(seeds))
+    return found
 
 
-def fit(job: Job, problem: Problem, train: np.ndarray, known: Sequence[Mapping] | None = None):
+def _drawn(job: Job, problem: Problem, draw, reference: np.ndarray, row: dict) -> Outcome:
+    """Draw under the seed of a row."""
+    rng = rng_of("samples", problem.identity, job.method, row["split"])
+    try:
+        result = draw(job.samples, rng)
+        spread = _spread(result.samples, reference, problem.shown_pair)
+    except methods.FAILURES as error:
+        return Outcome([_failed(row, error)])
+    measured = result.diagnostics | spread
+    return Outcome([row | _cell(*each) for each in measured.items()], result.samples)
+
+
+def fit(job: Job, problem: Problem, train, known: Sequence[Mapping] | None = None):
     """Return the fitted model of a job.
 
     Parameters
@@ -158,7 +185,7 @@ def fit(job: Job, problem: Problem, train: np.ndarray, known: Sequence[Mapping] 
     problem
         Names the seeds.
     train
-        Standardised rows, shape (n, d).
+        Standardised rows, shape (n, d), on the backend.
     known
         Hyper-parameters of each factor; None: they are selected.
 
@@ -217,7 +244,13 @@ def _estimator(job: Job, random_state: int):
     )
 
 
-def _row(job: Job, seed: int) -> dict:
+def _not_run(job: Job, detail: str, seeds: Sequence[int]) -> list[Outcome]:
+    missing = {"metric": "samples", "status": "not-run", "detail": detail}
+    backend = methods.backend_of(_estimator(job, 0), job.backend)
+    return [Outcome([_row(job, seed, backend) | missing]) for seed in seeds]
+
+
+def _row(job: Job, seed: int, backend: str) -> dict:
     return {
         "experiment": EXPERIMENT,
         "dataset": job.dataset,
@@ -227,28 +260,40 @@ def _row(job: Job, seed: int) -> dict:
         "split": seed,
         "status": "ok",
         "detail": "",
-        "backend": "numpy",
+        "backend": backend,
         "dtype": "float64",
         "seed": seed_of("samples", job.dataset, job.method, seed) % 2**32,
     }
 
 
-def _scored(job: Job, seed: int, metric: str, value: float) -> dict:
-    row = _row(job, seed) | {"metric": metric}
+def _cell(metric: str, value: float) -> dict:
     if np.isfinite(value):
-        return row | {"value": value, "unit": "samples" if metric.startswith("effective") else ""}
-    return row | {"value": np.nan, "status": "failed", "detail": f"{metric} is {value}"}
+        unit = "samples" if metric.startswith("effective") else ""
+        return {"metric": metric, "value": value, "unit": unit}
+    detail = f"{metric} is {value}"
+    return {"metric": metric, "value": np.nan, "status": "failed", "detail": detail}
 
 
-def _failed(job: Job, seed: int, error: Exception) -> dict:
+def _failed(row: dict, error: Exception) -> dict:
     detail = f"{type(error).__name__}: {error}"
-    return _row(job, seed) | {"metric": "samples", "status": "failed", "detail": detail}
+    return row | {"metric": "samples", "status": "failed", "detail": detail}
 
 
-def _info(job: Job, problem: Problem | None = None) -> dict:
+def _declared(job: Job, problem: Problem | None) -> dict:
+    """Return what is known of a job before it runs."""
     label = None if job.graph is None else graph_label(job.graph)
     return {
         "job": asdict(job) | {"graph": label},
         "code": digest(__name__, type(_estimator(job, 0)).__module__),
         **(problem.description() if problem else {}),
+    }
+
+
+def _arrays(job: Job, problem: Problem, found: list[Outcome]) -> dict[str, np.ndarray]:
+    split = problem.split(RUN)
+    blank = np.full((job.samples, problem.dim), np.nan)
+    return {
+        "reference": np.stack([_reference(problem, split, seed) for seed in range(job.seeds)]),
+        "reference_test": split.test,
+        "samples": np.stack([blank if one.samples is None else one.samples for one in found]),
     }

@@ -2,6 +2,7 @@
 
 import json
 import platform
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -40,6 +41,11 @@ STATUSES = ("ok", "failed", "not-run")
 def setting(**axes: object) -> str:
     """Return the canonical JSON of an experiment's axes (sorted keys, no blanks)."""
     return json.dumps(axes, sort_keys=True, separators=(",", ":"))
+
+
+def backends(rows: Sequence[Mapping]) -> str:
+    """Return what score rows were computed on: "numpy"; "cupy, numpy" where shards differed."""
+    return ", ".join(sorted({row["backend"] for row in rows}))
 
 
 def write(
@@ -119,4 +125,12 @@ def read(paths: Iterable[str | Path]) -> pd.DataFrame:
 def _versions() -> dict[str, str]:
     packages = ("numpy", "scipy", "scikit-learn")
     own = {"python": platform.python_version(), "kcde": __version__}
-    return own | {name: version(name) for name in packages}
+    return own | {name: version(name) for name in packages} | _platform_of_jax()
+
+
+def _platform_of_jax() -> dict[str, str]:
+    """Return where JAX trained, if it did and not on the CPU."""
+    if "jax" not in sys.modules:
+        return {}
+    platform_of_jax = sys.modules["jax"].default_backend()
+    return {} if platform_of_jax == "cpu" else {"jax_platform": platform_of_jax}

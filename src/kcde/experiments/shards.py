@@ -89,12 +89,16 @@ def outcomes(
     Raises
     ------
     ValueError
-        If a part belongs to another job, or the parts together are not the units, each once.
+        If a shard's file is named as scores are, a part belongs to another job, or the parts
+        together are not the units, each once.
     """
+    if cut.shard is not None and out.suffix == ".csv":
+        raise ValueError(f"a shard keeps no scores: name its file {out.with_suffix('.joblib')}")
     if cut.shard is not None:
         own = cut.shard.of(units)
         with atomic(out) as temporary:
-            kept = {"identity": dict(identity), "outcomes": dict(zip(own, work(own), strict=True))}
+            found = work(own) if own else []
+            kept = {"identity": dict(identity), "outcomes": dict(zip(own, found, strict=True))}
             joblib.dump(kept, temporary)
         return None
     if not cut.parts:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kcde.arrays import asarray, resolve_backend
 from kcde.experiments import scores
 from kcde.metrics import RelativeSimilarity, median_bandwidth, relative_similarity_test
 from kcde.provenance import digest
@@ -18,7 +19,15 @@ VARIANTS = ("as-published", "test-rows", "slice")
 """Against rows of all data; against the test rows; against rows of all data, shown pair only."""
 
 
-def run(ours: Path, rival: Path, rival_name: str, out: Path, *, our_name: str = "KCEF") -> None:
+def run(
+    ours: Path,
+    rival: Path,
+    rival_name: str,
+    out: Path,
+    *,
+    our_name: str = "KCEF",
+    backend: str = "auto",
+) -> None:
     """Test every seed and write the p-values.
 
     Parameters
@@ -30,12 +39,17 @@ def run(ours: Path, rival: Path, rival_name: str, out: Path, *, our_name: str = 
     out
         The score CSV. The `.npz` beside it holds `<variant>/statistic`, `<variant>/mmd2_ours`,
         `<variant>/mmd2_rival` and `<variant>/bandwidth`, one value a seed.
+    backend
+        "auto", "numpy" or "cupy".
 
     Raises
     ------
     ValueError
         If the files are of different data.
+    RuntimeError
+        If the backend is "cupy" and there is no GPU.
     """
+    backend = resolve_backend(backend)
     pair = [_Samples(path) for path in (ours, rival)]
     if pair[0].dataset != pair[1].dataset or pair[0].seeds != pair[1].seeds:
         raise ValueError(
@@ -45,9 +59,10 @@ def run(ours: Path, rival: Path, rival_name: str, out: Path, *, our_name: str = 
     hypothesis = f"H0: {rival_name} closer than {our_name}"
     rows, arrays = [], {}
     for variant in VARIANTS:
-        tests = [_test(pair, variant, seed) for seed in range(pair[0].seeds)]
+        tests = [_test(pair, variant, seed, backend) for seed in range(pair[0].seeds)]
         rows += [
-            _row(pair[0], hypothesis, variant, seed) | row for seed, (row, _) in enumerate(tests)
+            _row(pair[0], hypothesis, variant, seed) | {"backend": backend} | row
+            for seed, (row, _) in enumerate(tests)
         ]
         values = np.array([found for _, found in tests])
         names = ("statistic", "mmd2_rival", "mmd2_ours", "bandwidth")
@@ -76,13 +91,15 @@ class _Samples:
         return of_seed["status"].iloc[0], f"{self.path.stem}: {of_seed['detail'].iloc[0]}"
 
 
-def _test(pair: list[_Samples], variant: str, seed: int) -> tuple[dict, tuple[float, ...]]:
+def _test(
+    pair: list[_Samples], variant: str, seed: int, backend: str
+) -> tuple[dict, tuple[float, ...]]:
     """Return the status and value of a row, and statistic, both MMD² and the bandwidth."""
     for each in pair:
         if obstacle := each.obstacle(seed):
             return dict(zip(("status", "detail"), obstacle, strict=True)), (np.nan,) * 4
     try:
-        found, bandwidth = _relative_similarity(pair, variant, seed)
+        found, bandwidth = _relative_similarity(pair, variant, seed, backend)
     except ValueError as error:
         return {"status": "failed", "detail": f"ValueError: {error}"}, (np.nan,) * 4
     row = {"status": "ok", "value": found.p_value, "detail": ""}
@@ -90,7 +107,7 @@ def _test(pair: list[_Samples], variant: str, seed: int) -> tuple[dict, tuple[fl
 
 
 def _relative_similarity(
-    pair: list[_Samples], variant: str, seed: int
+    pair: list[_Samples], variant: str, seed: int, backend: str
 ) -> tuple[RelativeSimilarity, float]:
     ours, rival = (each.arrays["samples"][seed] for each in pair)
     arrays = pair[0].arrays
@@ -100,7 +117,8 @@ def _relative_similarity(
         reference, ours, rival = (rows[:, columns] for rows in (reference, ours, rival))
     bandwidth = median_bandwidth(reference, rival, ours)
     # The null hypothesis of the test is that its first candidate is at least as close.
-    return relative_similarity_test(reference, rival, ours, bandwidth), bandwidth
+    there = (asarray(rows, backend) for rows in (reference, rival, ours))
+    return relative_similarity_test(*there, bandwidth), bandwidth
 
 
 def _row(ours: _Samples, hypothesis: str, variant: str, seed: int) -> dict:
@@ -117,6 +135,5 @@ def _row(ours: _Samples, hypothesis: str, variant: str, seed: int) -> dict:
         "n_test": first["n_test"],
         "metric": "p_value",
         "unit": "",
-        "backend": "numpy",
         "dtype": "float64",
     }

@@ -7,15 +7,18 @@ every definition; flows once more on random splits, for the published number.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from kcde.arrays import to_numpy
 from kcde.datasets.loaders import Dataset, load
-from kcde.experiments import conditional_models, problems, scores
+from kcde.experiments import conditional_models, problems, scores, shards
 from kcde.experiments.conditional_models import Outcome, Training, cell
+from kcde.experiments.shards import WHOLE, Cut
 from kcde.metrics import smae
 from kcde.provenance import digest, estimator_module
 from kcde.seeding import rng_of, seed_of
@@ -51,6 +54,8 @@ class Job:
         How many of the ten are held out, the first ones.
     splits
         How many random splits into 80% training and 20% test rows; flows have them in the paper.
+    backend
+        "auto", "numpy" or "cupy".
     """
 
     dataset: str
@@ -61,6 +66,7 @@ class Job:
     settings: str = "chosen"
     folds: int = FOLD_COUNT
     splits: int = 0
+    backend: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,15 @@ def parts(dataset: str, n: int, folds: int, splits: int) -> list[Part]:
     return found
 
 
-def run(job: Job, out: Path, data_dir: Path, *, catalogue=None, record: Path | None = None) -> None:
+def run(
+    job: Job,
+    out: Path,
+    data_dir: Path,
+    *,
+    catalogue: Path | None = None,
+    record: Path | None = None,
+    cut: Cut = WHOLE,
+) -> None:
     """Fit and score every fold and split.
 
     Parameters
@@ -107,35 +121,56 @@ def run(job: Job, out: Path, data_dir: Path, *, catalogue=None, record: Path | N
         A catalogue other than the project's own.
     record
         What `fetch` wrote; where it says that the data are unavailable, every row is `not-run`.
+    cut
+        Which folds and splits are computed here, counted in this order.
 
     Raises
     ------
     ValueError
-        If a number is out of range, or an option or the settings are unknown.
+        If a number is out of range, an option or the settings are unknown, a part is not of this
+        job, or an estimator that trains all folds together is cut.
+    RuntimeError
+        If the backend is "cupy" and there is no GPU.
     """
     _check(job)
-    if reason := problems.unavailable(job.dataset, record):
-        _write_not_run(job, out, reason)
+    conditional_models.check_cut(job, cut)
+    reason = problems.unavailable(job.dataset, record)
+    data = None if reason else load(job.dataset, data_dir, catalogue=catalogue)
+    every = parts(job.dataset, len(data.Y), job.folds, job.splits) if data else _without_rows(job)
+    info = _info(job, data)
+    identity = {"experiment": EXPERIMENT, "unavailable": reason, **info}
+    fit = partial(_fit, job, data, every)
+    found = shards.outcomes(identity, range(len(every)), fit, out, cut)
+    if found is None:
         return
-    data = load(job.dataset, data_dir, catalogue=catalogue)
-    every = parts(job.dataset, len(data.Y), job.folds, job.splits)
-    trainings = [
-        Training(data.X[part.train], _centred(data, part)[part.train], _seed(job.dataset, part))
-        for part in every
+    if data is None:
+        scores.write(out, _not_run_rows(job, every, reason), info | {"chosen": []})
+        return
+    pairs = list(zip(every, found, strict=True))
+    rows = [row for part, outcome in pairs for row in _rows(job, data, part, outcome)]
+    chosen = [
+        {"protocol": part.protocol, "split": part.number, **outcome.chosen}
+        for part, outcome in pairs
     ]
+    scores.write(out, rows, info | {"chosen": chosen}, _arrays(every, found))
 
-    def evaluate(place: int, model) -> np.ndarray:
-        part = every[place]
-        predicted = np.asarray(model.mean(data.X[part.test]))[:, 0]
+
+def _fit(job: Job, data: Dataset | None, every: list[Part], places: Sequence[int]) -> list:
+    """Fit to some of the partitions and predict their test rows; of no data there is nothing."""
+    if data is None:
+        return [None] * len(places)
+
+    def training(number: int) -> Training:
+        part = every[number]
+        seed = _seed(job.dataset, part)
+        return Training(data.X[part.train], _centred(data, part)[part.train], seed)
+
+    def evaluate(number: int, model, place: Callable) -> np.ndarray:
+        part = every[number]
+        predicted = to_numpy(model.mean(place(data.X[part.test])))[:, 0]
         return predicted + data.Y[part.train].mean()
 
-    found = conditional_models.outcomes(job, EXPERIMENT, trainings, evaluate)
-    rows = [
-        row
-        for part, outcome in zip(every, found, strict=True)
-        for row in _rows(job, data, part, outcome)
-    ]
-    scores.write(out, rows, _info(job, data, every, found), _arrays(every, found))
+    return conditional_models.outcomes(job, EXPERIMENT, places, training, evaluate)
 
 
 def _check(job: Job) -> None:
@@ -164,7 +199,7 @@ def _metrics(job: Job, protocol: str) -> list[str]:
 
 def _rows(job: Job, data: Dataset, part: Part, outcome: Outcome) -> list[dict]:
     """Return a row for each metric of a fold or split."""
-    row = _row(job, part) | {"dim": data.X.shape[1]}
+    row = _row(job, part) | {"dim": data.X.shape[1], "backend": outcome.backend}
     row |= {"n_train": len(part.train), "n_test": len(part.test)}
     names = _metrics(job, part.protocol)
     if outcome.found is None:
@@ -220,25 +255,24 @@ def _arrays(every: list[Part], found: list[Outcome]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _info(job: Job, data: Dataset | None, every: list[Part], found: list[Outcome]) -> dict:
+def _info(job: Job, data: Dataset | None) -> dict:
     return {
         "job": asdict(job) | {"options": dict(job.options)},
-        "chosen": [
-            {"protocol": part.protocol, "split": part.number, **outcome.chosen}
-            for part, outcome in zip(every, found, strict=True)
-        ],
         "data_sha256": data.sha256 if data else None,
         "code": digest(__name__, estimator_module(job.estimator)),
     }
 
 
-def _write_not_run(job: Job, out: Path, detail: str) -> None:
+def _without_rows(job: Job) -> list[Part]:
+    """Return the partitions of data that are not there."""
     blank = np.empty(0, dtype=np.int64)
-    every = [Part(FOLDS, i, blank, blank) for i in range(job.folds)]
-    every += [Part(RANDOM, i, blank, blank) for i in range(job.splits)]
-    rows = [
+    folds = [Part(FOLDS, i, blank, blank) for i in range(job.folds)]
+    return folds + [Part(RANDOM, i, blank, blank) for i in range(job.splits)]
+
+
+def _not_run_rows(job: Job, every: list[Part], detail: str) -> list[dict]:
+    return [
         _row(job, part) | {"metric": name, "status": "not-run", "detail": detail}
         for part in every
         for name in _metrics(job, part.protocol)
     ]
-    scores.write(out, rows, _info(job, None, [], []))

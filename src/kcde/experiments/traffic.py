@@ -19,18 +19,20 @@ An input is tested where at least two test days have it and their mean and sprea
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from kcde.arrays import to_numpy
+from kcde.arrays import asarray, to_numpy
 from kcde.datasets import traffic as data_sets
 from kcde.datasets.traffic import Split, Traffic, open_traffic
 from kcde.estimators import Standardised, estimator_class
-from kcde.experiments import cdo_settings, methods, problems, scores, traffic_cost
+from kcde.experiments import cdo_settings, methods, problems, scores, shards, traffic_cost
 from kcde.experiments.conditional_models import cell
+from kcde.experiments.shards import WHOLE, Cut
 from kcde.provenance import digest, estimator_module
 from kcde.seeding import split_seed
 
@@ -62,6 +64,8 @@ class Job:
         At most so many; data with training and test days of their own have one.
     tuning_rows
         At most so many training rows choose parameters; None: all.
+    backend
+        "auto", "numpy" or "cupy"; simulated traffic is measured on the host.
     """
 
     dataset: str
@@ -72,6 +76,7 @@ class Job:
     settings: str = cdo_settings.CHOSEN
     splits: int = 10
     tuning_rows: int | None = 2000
+    backend: str = "auto"
 
 
 def run(
@@ -81,6 +86,7 @@ def run(
     *,
     catalogue: Path | None = None,
     record: Path | None = None,
+    cut: Cut = WHOLE,
 ) -> None:
     """Fit and score every split.
 
@@ -97,34 +103,40 @@ def run(
         Where the raw data are, and a catalogue other than the project's own.
     record
         What `fetch` wrote; where it says that the data are unavailable, there is a `not-run` row.
+    cut
+        Which splits are computed here.
 
     Raises
     ------
     ValueError
-        If the data set or an option is unknown, the number of splits is not positive, or simulated
-        traffic is not for that method.
+        If the data set or an option is unknown, the number of splits is not positive, simulated
+        traffic is not for that method or is to be cut, or a part is not of this job and data.
+    RuntimeError
+        If the backend is "cupy" and there is no GPU.
     """
-    _check(job)
-    if reason := problems.unavailable(job.dataset, record):
+    _check(job, cut)
+    reason = problems.unavailable(job.dataset, record)
+    data = None if reason else open_traffic(job.dataset, data_dir, catalogue)
+    info = _info(job, data)
+    if data and data.name == data_sets.SIMULATED:
+        scores.write(out, _cost_rows(job, data), info | {"chosen": []})
+        return
+    count = min(job.splits, data.splits or job.splits) if data else job.splits
+    identity = {"experiment": EXPERIMENT, "unavailable": reason, **info}
+    outcomes = shards.outcomes(identity, range(count), partial(_fit, job, data), out, cut)
+    if outcomes is None:
+        return
+    if data is None:
         row = _row(job, 0) | {"metric": MEAN, "status": "not-run", "detail": reason}
-        scores.write(out, [row], _info(job, None, []))
+        scores.write(out, [row], info | {"chosen": []})
         return
-    data = open_traffic(job.dataset, data_dir, catalogue)
-    if data.name == data_sets.SIMULATED:
-        scores.write(out, _cost_rows(job, data), _info(job, data, []))
-        return
-    count = min(job.splits, data.splits or job.splits)
-    outcomes = []
-    for number in range(count):
-        outcomes.append(_outcome(job, data, number))
-        log.info("%s %s: split %d/%d", job.dataset, job.method, number + 1, count)
     arrays = {
         name: np.stack([outcome.arrays[name] for outcome in outcomes])
         for name in outcomes[0].arrays
     }
     rows = [row for outcome in outcomes for row in outcome.rows]
-    chosen = [outcome.chosen for outcome in outcomes]
-    scores.write(out, rows, _info(job, data, chosen), arrays | _histogram(data))
+    chosen = {"chosen": [outcome.chosen for outcome in outcomes]}
+    scores.write(out, rows, info | chosen, arrays | _histogram(data))
 
 
 def scaled_errors(estimate: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -165,19 +177,33 @@ class _Tested:
         )
 
 
-def _outcome(job: Job, data: Traffic, number: int) -> _Outcome:
+def _fit(job: Job, data: Traffic | None, numbers: Sequence[int]) -> list:
+    """Fit and score some of the splits; of no data there is nothing."""
+    if data is None:
+        return [None] * len(numbers)
+    backend = methods.backend_of(estimator_class(job.estimator), job.backend)
+    found = []
+    for done, number in enumerate(numbers, 1):
+        found.append(_outcome(job, data, number, backend))
+        log.info("%s %s: split %d/%d", job.dataset, job.method, done, len(numbers))
+    return found
+
+
+def _outcome(job: Job, data: Traffic, number: int, backend: str) -> _Outcome:
     """Fit and score one split; a numerical failure is a row that says why."""
     split, inputs = data.split(number), data.inputs
     tested = _Tested.of(split, inputs)
     row = _row(job, number) | {"n_train": len(split.Y), "n_test": len(split.Y_test)}
-    row |= {"seed": split_seed(data.name, number), "dim": 1}
+    row |= {"seed": split_seed(data.name, number), "dim": 1, "backend": backend}
     arrays = {"inputs": inputs, "test_count": tested.count}
     arrays |= {"test_mean": tested.mean, "test_std": tested.std}
     blank = np.full(len(inputs), np.nan)
     started = time.perf_counter()
     try:
-        model = _fit(job, data.name, number, split)
-        mean, variance = (to_numpy(f(inputs))[:, 0] for f in (model.mean, model.variance))
+        model = _model(job, data.name, number, split)
+        model.fit(asarray(split.X, backend), asarray(split.Y, backend))
+        at = asarray(inputs, backend)
+        mean, variance = (to_numpy(f(at))[:, 0] for f in (model.mean, model.variance))
     except methods.FAILURES as error:
         detail = f"{type(error).__name__}: {error}"
         failed = row | {"metric": MEAN, "status": "failed", "detail": detail}
@@ -222,9 +248,9 @@ def _cost_rows(job: Job, data: Traffic) -> list[dict]:
     return [row | cell(name, value, unit=unit) for name, (value, unit) in found.items()]
 
 
-def _fit(job: Job, name: str, number: int, split: Split):
+def _model(job: Job, name: str, number: int, split: Split):
     model = make_estimator(job, name, number, split)
-    return (model if _in_own_units(job) else Standardised(model)).fit(split.X, split.Y)
+    return model if _in_own_units(job) else Standardised(model)
 
 
 def _in_own_units(job: Job) -> bool:
@@ -249,7 +275,7 @@ def make_estimator(job: Job, name: str, number: int, split: Split):
     )
 
 
-def _check(job: Job) -> None:
+def _check(job: Job, cut: Cut) -> None:
     if job.splits < 1:
         raise ValueError(f"splits must be at least 1; got {job.splits}")
     if job.settings not in cdo_settings.SETTINGS:
@@ -261,6 +287,8 @@ def _check(job: Job) -> None:
     methods.build(job.method, job.estimator, job.options, random_state=0, tuning_rows=None)
     if job.dataset == data_sets.SIMULATED:
         traffic_cost.check(job.estimator, job.settings)
+        if cut != WHOLE:
+            raise ValueError(f"{job.dataset} is one fit: leave out --shard and --part")
 
 
 def _histogram(data: Traffic) -> dict[str, np.ndarray]:
@@ -284,11 +312,10 @@ def _row(job: Job, number: int) -> dict:
     }
 
 
-def _info(job: Job, data: Traffic | None, chosen: list) -> dict:
+def _info(job: Job, data: Traffic | None) -> dict:
     return {
         "source": "cdo, section 4 and figure 5",
         "job": asdict(job) | {"options": dict(job.options)},
-        "chosen": chosen,
         "unit": data and data.unit,
         "repeated_rows_left_out": data and data.repeats,
         "bins": BINS,

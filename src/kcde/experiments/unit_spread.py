@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-_LOG_ROOT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
+from kcde.arrays import array_namespace
+
+_LOG_ROOT_TWO_PI = float(0.5 * np.log(2.0 * np.pi))
 
 
 class UnitSpread:
@@ -26,12 +28,12 @@ class UnitSpread:
         """Return a function X (n, d_x) -> log p(Y|X), nats, shape (n, q), at shared Y (q, d_y)."""
 
         def at(X):
-            difference = np.asarray(Y)[None, :, :] - np.asarray(self.model.mean(X))[:, None, :]
-            return -np.sum(0.5 * difference**2 + _LOG_ROOT_TWO_PI, axis=2)
+            difference = Y[None, :, :] - self.model.mean(X)[:, None, :]
+            return -array_namespace(Y).sum(0.5 * difference**2 + _LOG_ROOT_TWO_PI, axis=2)
 
         return at
 
     def density_at(self, Y) -> Callable:
         """Return a function X (n, d_x) -> p(Y|X), shape (n, q), at shared Y (q, d_y)."""
         log_at = self.log_density_at(Y)
-        return lambda X: np.exp(log_at(X))
+        return lambda X: array_namespace(Y).exp(log_at(X))

@@ -1,19 +1,21 @@
 """Maximum mean discrepancy with a Gaussian kernel k(a, b) = exp(-|a - b|²/2σ²) (Gretton 2012).
 
 Everything follows from the mean similarity of each point to a sample, computed in blocks of rows:
-n points against m cost O(n m d) time and O(block m) memory, whatever n is.
+n points against m cost O(n m d) time and O(block m) memory, whatever n is. Kernels are computed
+where the samples lie; what is one number a point is brought to the host.
 """
 
 import math
 
 import numpy as np
 
+from kcde.arrays import array_namespace, to_numpy
 from kcde.kernels import GaussianKernel
 
 _BLOCK_BYTES = 2**26
 
 
-def mmd2_unbiased(X: np.ndarray, Y: np.ndarray, bandwidth: float) -> float:
+def mmd2_unbiased(X, Y, bandwidth: float) -> float:
     """Return the unbiased estimate of MMD² between two samples; it can be negative.
 
     The mean of k over pairs of different points of X, plus that of Y, minus twice the mean between
@@ -41,7 +43,7 @@ def mmd2_unbiased(X: np.ndarray, Y: np.ndarray, bandwidth: float) -> float:
     return float(sum(within) - 2.0 * similarity(X, Y, bandwidth).mean())
 
 
-def mmd2_biased(X: np.ndarray, Y: np.ndarray, bandwidth: float) -> float:
+def mmd2_biased(X, Y, bandwidth: float) -> float:
     """Return the biased estimate of MMD², which pairs every point with itself as well.
 
     It is the squared distance of the two empirical mean embeddings, so at least zero: Gretton et
@@ -68,11 +70,11 @@ def mmd2_biased(X: np.ndarray, Y: np.ndarray, bandwidth: float) -> float:
     return float(max(sum(within) - 2.0 * similarity(X, Y, bandwidth).mean(), 0.0))
 
 
-def median_bandwidth(X: np.ndarray, Y: np.ndarray, Z: np.ndarray) -> float:
+def median_bandwidth(X, Y, Z) -> float:
     """Return the bandwidth with which a reference X is compared to two candidates Y and Z.
 
     The mean over the pairs (X, Y) and (X, Z) of √(median distance / 2). The distance is not
-    squared: so does the public code of Bounliphone et al. 2015.
+    squared: so does the public code of Bounliphone et al. 2015. Computed on the host.
 
     Parameters
     ----------
@@ -91,7 +93,7 @@ def median_bandwidth(X: np.ndarray, Y: np.ndarray, Z: np.ndarray) -> float:
     """
     from scipy.spatial.distance import cdist
 
-    X, Y, Z = as_samples(X=X, Y=Y, Z=Z)
+    X, Y, Z = (to_numpy(sample) for sample in as_samples(X=X, Y=Y, Z=Z))
     medians = [float(np.median(cdist(X, other))) for other in (Y, Z)]
     if min(medians) == 0.0:
         raise ValueError(
@@ -101,21 +103,21 @@ def median_bandwidth(X: np.ndarray, Y: np.ndarray, Z: np.ndarray) -> float:
     return sum(math.sqrt(median / 2.0) for median in medians) / 2.0
 
 
-def similarity(A: np.ndarray, B: np.ndarray, bandwidth: float) -> np.ndarray:
-    """Return the mean of k(a, b) over the points b of B, for each a: shape (len A,)."""
-    kernel = GaussianKernel(bandwidth)
-    rows = max(1, _BLOCK_BYTES // (8 * len(B)))
-    starts = range(0, len(A), rows)
-    return np.concatenate([kernel(A[k : k + rows], B).mean(axis=1) for k in starts])
+def similarity(A, B, bandwidth: float) -> np.ndarray:
+    """Return the mean of k(a, b) over the points b of B, for each a: numpy, shape (len A,)."""
+    kernel, xp, n = GaussianKernel(bandwidth), array_namespace(A, B), A.shape[0]
+    rows = max(1, _BLOCK_BYTES // (8 * B.shape[0]))
+    blocks = [slice(k, min(k + rows, n)) for k in range(0, n, rows)]
+    return to_numpy(xp.concat([xp.mean(kernel(A[block, :], B), axis=1) for block in blocks]))
 
 
-def similarity_within(A: np.ndarray, bandwidth: float) -> np.ndarray:
+def similarity_within(A, bandwidth: float) -> np.ndarray:
     """Return the mean of k(a, b) over the other points b of A, for each a: shape (len A,)."""
-    n = len(A)
+    n = A.shape[0]
     return (n * similarity(A, A, bandwidth) - 1.0) / (n - 1)  # k(a, a) = 1
 
 
-def as_samples(*, at_least: int = 2, **samples: np.ndarray) -> list[np.ndarray]:
+def as_samples(*, at_least: int = 2, **samples) -> list:
     """Return samples as float64 matrices of the same number of columns.
 
     Parameters
@@ -127,23 +129,31 @@ def as_samples(*, at_least: int = 2, **samples: np.ndarray) -> list[np.ndarray]:
 
     Returns
     -------
-    list of numpy.ndarray
-        In the order given.
+    list
+        In the order given, and where they lay.
 
     Raises
     ------
     ValueError
         If one is not finite, not a matrix, too short, or their columns differ in number.
     """
-    arrays = {name: np.asarray(values, dtype=np.float64) for name, values in samples.items()}
+    arrays = {name: _as_float64(values) for name, values in samples.items()}
     for name, values in arrays.items():
-        if values.ndim != 2 or len(values) < at_least or not np.isfinite(values).all():
+        xp = array_namespace(values)
+        finite = bool(xp.all(xp.isfinite(values)))
+        if values.ndim != 2 or values.shape[0] < at_least or not finite:
             raise ValueError(
                 f"{name} must be a finite matrix (n, d) of at least {at_least} rows; "
-                f"got shape {values.shape}"
-                + ("" if np.isfinite(values).all() else " with NaN or infinity")
+                f"got shape {values.shape}" + ("" if finite else " with NaN or infinity")
             )
     if len({values.shape[1] for values in arrays.values()}) > 1:
         shapes = ", ".join(f"{name} {values.shape}" for name, values in arrays.items())
         raise ValueError(f"samples must have the same number of columns; got {shapes}")
     return list(arrays.values())
+
+
+def _as_float64(values):
+    if not hasattr(values, "dtype"):
+        return np.asarray(values, dtype=np.float64)
+    xp = array_namespace(values)
+    return values if values.dtype == xp.float64 else xp.astype(values, xp.float64)

@@ -38,7 +38,7 @@ class RelativeSimilarity:
 
 
 def relative_similarity_test(
-    reference: np.ndarray, candidate_a: np.ndarray, candidate_b: np.ndarray, bandwidth: float
+    reference, candidate_a, candidate_b, bandwidth: float
 ) -> RelativeSimilarity:
     """Test MMD(reference, a) <= MMD(reference, b) against b being closer.
 
@@ -48,7 +48,7 @@ def relative_similarity_test(
     Parameters
     ----------
     reference, candidate_a, candidate_b
-        Shapes (m, d), (n, d) and (r, d), at least three rows each.
+        Shapes (m, d), (n, d) and (r, d), at least three rows each, in one namespace.
     bandwidth
         σ of the Gaussian kernel, in the units of the data; `kcde.metrics.median_bandwidth`.
 

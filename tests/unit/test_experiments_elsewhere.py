@@ -1,0 +1,227 @@
+"""Experiments on arrays that are not on the host: the scores, and what may leave the device.
+
+The strict namespace stands in for cupy: its arrays refuse to become numpy arrays unless asked.
+"""
+
+import functools
+from collections.abc import Mapping
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import ks_2samp
+
+from kcde.datasets.synthetic import write_smoke_data
+from kcde.estimators import DDE, KCEF, NADE
+from kcde.experiments import (
+    consistency,
+    factors,
+    methods,
+    planar,
+    planar_models,
+    r_benchmark,
+    samples,
+    scores,
+    similarity,
+    well_specified,
+)
+from kcde.experiments.shards import WHOLE, Cut, Shard
+from kcde.metrics import median_bandwidth, mmd2_biased, mmd2_unbiased, relative_similarity_test
+
+QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}
+ONE = {"bandwidth_y": 0.7, "regularization": 1e-2}
+MODULES = (r_benchmark, factors, samples, planar, planar_models, consistency, similarity)
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory):
+    """The folder of the smoke data, with its catalogue."""
+    folder = tmp_path_factory.mktemp("mirror")
+    return folder, write_smoke_data(folder)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def targets():
+    """Solve for each target once; it is the same every time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(well_specified, "target", functools.cache(well_specified.target))
+        yield
+
+
+@pytest.fixture
+def elsewhere(strict, monkeypatch):
+    """Return a function from whose call on the backend cupy is that of strict arrays."""
+
+    def asarray(values, backend="numpy"):
+        on_host = np.asarray(values, dtype=np.float64)
+        return strict.asarray(on_host) if backend == "cupy" else on_host
+
+    def resolve_to(backend):
+        for module in (methods, similarity):
+            monkeypatch.setattr(module, "resolve_backend", lambda name: backend)
+
+    def begin():
+        for module in MODULES:
+            monkeypatch.setattr(module, "asarray", asarray)
+        resolve_to("cupy")
+
+    # Until then on the host, also where `auto` would find a GPU.
+    resolve_to("numpy")
+    return begin
+
+
+def splits(smoke, out, cut, estimator, **axes):
+    job = r_benchmark.Job("smoke-linear", estimator, estimator, splits=2, **axes)
+    r_benchmark.run(job, out, smoke[0], catalogue=smoke[1], cut=cut)
+
+
+def runs(smoke, out, cut, estimator, **axes):
+    job = factors.Job("smoke-joint", estimator, estimator, (1, 3), runs=2, **axes)
+    factors.run(job, out, smoke[0], catalogue=smoke[1], cut=cut)
+
+
+def seeds(smoke, out, cut, estimator, **axes):
+    job = samples.Job("smoke-joint", estimator, estimator, seeds=2, samples=100, **axes)
+    samples.run(job, out, smoke[0], catalogue=smoke[1], cut=cut)
+
+
+def points(smoke, out, cut, **options):
+    job = planar.Job("grid", "KEF", "KEF", options=options, seeds=2, samples=100)
+    planar.run(job, out, cut=cut)
+
+
+def streams(smoke, out, cut):
+    consistency.run(out, 2, 200, cut=cut)
+
+
+CASES = {
+    "r_benchmark-KCEF": (splits, {"estimator": "KCEF", "options": QUICK}),
+    "r_benchmark-KCEF-test-half": (
+        splits,
+        {"estimator": "KCEF", "options": QUICK, "evaluation": "test-half"},
+    ),
+    "r_benchmark-LSCDE": (splits, {"estimator": "LSCDE"}),
+    "r_benchmark-EpsilonKDE": (splits, {"estimator": "EpsilonKDE"}),
+    "r_benchmark-GaussianProcess": (splits, {"estimator": "GaussianProcess"}),
+    "factors-KCEF": (
+        runs,
+        {"estimator": "KCEF", "options": QUICK, "importance_samples": 50},
+    ),
+    "samples-KCEF": (seeds, {"estimator": "KCEF", "options": QUICK, "graph": "full"}),
+    "samples-KCEF-direct": (
+        seeds,
+        {"estimator": "KCEF", "options": QUICK, "graph": "markov", "sampler": "direct"},
+    ),
+    "samples-LSCDE": (seeds, {"estimator": "LSCDE", "options": QUICK, "graph": "full"}),
+    "samples-KEF": (seeds, {"estimator": "KEF", "options": ONE}),
+    "samples-LSCDE-of-all": (seeds, {"estimator": "LSCDE", "options": QUICK}),
+    "planar": (points, ONE | {"n_basis": 10}),
+    "consistency": (streams, {}),
+}
+CHAINS = {"samples-KCEF", "samples-KEF", "planar"}
+"""Rounding errors of 1e-15 grow to the spread of the density within twenty transitions of
+Hamiltonian Monte Carlo: its draws are those of numpy in distribution alone."""
+
+TIMED = ["sampling_time", "effective_samples_per_second"]
+OF_DRAWS = ["acceptance_rate", "r_hat", "effective_sample_size", "mmd", "mmd_train"]
+OF_DRAWS += [f"conditional_{name}_error" for name in ("std", "q01", "q99")]
+
+
+def assert_close(one, other, chains=False):
+    """Compare two score files: all but numbers equal, numbers equal to rounding."""
+    ours, theirs = (scores.read([path]) for path in (one, other))
+    told = ["dataset", "setting", "split", "n_train", "metric", "unit", "status", "detail", "seed"]
+    pd.testing.assert_frame_equal(ours[told], theirs[told])
+    kept = ~ours["metric"].isin(TIMED + (OF_DRAWS if chains else []))
+    for column in ("value", "stderr"):
+        np.testing.assert_allclose(ours[column][kept], theirs[column][kept], rtol=1e-7, atol=1e-9)
+    with np.load(one.with_suffix(".npz")) as a, np.load(other.with_suffix(".npz")) as b:
+        assert list(a) == list(b)
+        for name in a:
+            if chains and name.startswith("samples"):
+                assert a[name].shape == b[name].shape
+                for column in range(a[name].shape[-1]):
+                    pair = (each[name][..., column].ravel() for each in (a, b))
+                    assert ks_2samp(*pair).pvalue > 1e-3
+            else:
+                np.testing.assert_allclose(a[name], b[name], rtol=1e-6, atol=1e-8)
+
+
+def leaves(value):
+    """Yield what a part holds."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    elif hasattr(value, "__dict__") and not hasattr(value, "dtype"):
+        value = list(vars(value).values())
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from leaves(each)
+    else:
+        yield value
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_scores_are_those_of_numpy(case, smoke, elsewhere, tmp_path):
+    run, axes = CASES[case]
+    run(smoke, tmp_path / "numpy.csv", WHOLE, **axes)
+    assert set(scores.read([tmp_path / "numpy.csv"])["status"]) == {"ok"}
+    elsewhere()
+    parts = tmp_path / "1.joblib", tmp_path / "2.joblib"
+    for i, path in enumerate(parts, 1):
+        run(smoke, path, Cut(Shard(i, 2)), **axes)
+        held = {type(leaf) for leaf in leaves(joblib.load(path))}
+        assert held <= {str, int, float, bool, type(None), np.ndarray, np.float64}
+    run(smoke, tmp_path / "device.csv", Cut(parts=parts), **axes)
+    assert_close(tmp_path / "device.csv", tmp_path / "numpy.csv", case in CHAINS)
+    found = scores.read([tmp_path / "device.csv"])
+    fitted = found[found["metric"] != consistency.BIAS]
+    assert set(fitted["backend"]) == {"cupy"}
+    assert set(scores.read([tmp_path / "numpy.csv"])["backend"]) == {"numpy"}
+
+
+def test_data_go_to_the_device_once_a_data_set(smoke, elsewhere, tmp_path, monkeypatch):
+    elsewhere()
+    sent, plain = [], r_benchmark.asarray
+
+    def counted(values, backend="numpy"):
+        sent.append(values.shape)
+        return plain(values, backend)
+
+    monkeypatch.setattr(r_benchmark, "asarray", counted)
+    splits(smoke, tmp_path / "out.csv", WHOLE, "KCEF", options=QUICK)
+    assert len(sent) == 2
+
+
+def test_relative_similarity_is_that_of_numpy(smoke, elsewhere, tmp_path):
+    for name in ("KCEF", "LSCDE"):
+        seeds(smoke, tmp_path / f"{name}.csv", WHOLE, name, options=QUICK, graph="full")
+    pair = tmp_path / "KCEF.csv", tmp_path / "LSCDE.csv"
+    similarity.run(*pair, "LSCDE", tmp_path / "numpy.csv")
+    elsewhere()
+    similarity.run(*pair, "LSCDE", tmp_path / "device.csv")
+    assert_close(tmp_path / "device.csv", tmp_path / "numpy.csv")
+    assert set(scores.read([tmp_path / "device.csv"])["backend"]) == {"cupy"}
+
+
+def test_metrics_of_samples_on_a_device(strict, rng):
+    on_host = [rng.standard_normal((n, 2)) for n in (30, 40, 50)]
+    there = [strict.asarray(sample) for sample in on_host]
+    for metric in (mmd2_unbiased, mmd2_biased):
+        assert metric(*there[:2], 0.7) == pytest.approx(metric(*on_host[:2], 0.7), rel=1e-12)
+    assert median_bandwidth(*there) == median_bandwidth(*on_host)
+    found, expected = (relative_similarity_test(*three, 0.7) for three in (there, on_host))
+    assert found.statistic == pytest.approx(expected.statistic, rel=1e-10)
+
+
+def test_estimators_on_jax_stay_where_they_are(monkeypatch):
+    monkeypatch.setattr(methods, "resolve_backend", lambda name: "cupy")
+    assert methods.backend_of(KCEF(), "auto") == "cupy"
+    for estimator in (NADE(), DDE()):
+        assert methods.backend_of(estimator, "cupy") == "numpy"
+
+
+def test_an_unknown_backend_is_refused_whatever_the_estimator():
+    for estimator in (KCEF(), NADE()):
+        with pytest.raises(ValueError, match="backend must be one of auto, numpy, cupy"):
+            methods.backend_of(estimator, "torch")
