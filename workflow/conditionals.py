@@ -16,7 +16,7 @@ _SQUARE = ("CDO", "GaussianProcess")  # they hold one matrix of training rows by
 def donut_memory(config: Mapping, scale: str, method: str) -> int:
     """Return MiB that a job on the donut may take: libraries, and matrices of its 50·n points."""
     rows = 50 * config["scales"]["donut_points"][scale]
-    return _memory(config, method, rows, matrices=6)
+    return _memory(config, method, rows, matrices=8)
 
 
 def terrain_memory(config: Mapping, scale: str, method: str) -> int:

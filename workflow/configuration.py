@@ -17,7 +17,7 @@ from references import dangling, nearest
 
 SCALES = ("smoke", "laptop", "paper")
 _ACROSS = "across"  # its artefacts lie above the folders of the papers
-_ANSWER_STAYS = ("data_mirror", "backend", "blas_threads")
+_ANSWER_STAYS = ("data_mirror", "backend", "blas_threads", "shards")
 _FETCHED_BY = ("file", "sha256")
 _LOADED_BY = ("file", "sha256", "y", "x", "preprocessing", "format")
 
@@ -50,6 +50,16 @@ def check(config: Mapping, root: Path) -> None:
         mistakes = list(dangling(config, root, catalogue(root)))
     if mistakes:
         raise ConfigurationError("\n".join(f"configuration: {mistake}" for mistake in mistakes))
+
+
+def numbered(shards: object) -> object:
+    """Return `shards` with whole numbers for digits, as which `--config` has them."""
+    if not isinstance(shards, dict):
+        return shards
+    return {
+        name: int(count) if isinstance(count, str) and count.isdecimal() else count
+        for name, count in shards.items()
+    }
 
 
 def catalogue(root: Path) -> dict[str, dict[str, str]]:
@@ -162,12 +172,6 @@ def figures_folder(config: Mapping, root: Path, scale: str) -> str:
     default = yaml.safe_load((root / "config.yaml").read_text("utf-8"))
     is_default = all(config[key] == default.get(key) for key in config if key not in _ANSWER_STAYS)
     return "figures" if scale == "laptop" and is_default else f"results/{scale}/figures"
-
-
-def wants_gpu(backend: str) -> int:
-    """Return how many GPUs a job claims: one where it asks for cupy or finds a device."""
-    found = backend == "auto" and Path("/dev/nvidiactl").exists()
-    return int(backend == "cupy" or found)
 
 
 def _digest(entry: Mapping[str, str], fields: Iterable[str]) -> str:

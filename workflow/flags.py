@@ -38,7 +38,7 @@ def r_benchmark(config: Mapping, scale: str, dataset: str, method: str) -> str:
     flags |= _sizes(config, scale, "splits", "importance_samples", "tuning_rows")
     if "evaluation" in chosen:
         flags["evaluation"] = chosen["evaluation"]
-    return _joined(flags | {"backend": config["backend"]})
+    return _joined(flags | _backend(config))
 
 
 def factors(config: Mapping, scale: str, dataset: str, method: str, nodes: str) -> str:
@@ -56,7 +56,7 @@ def factors(config: Mapping, scale: str, dataset: str, method: str, nodes: str) 
     first, last = map(int, nodes.split("-"))
     flags = _estimator(config, method, _options(config, method, dataset))
     flags |= _graph(config, method)
-    flags |= _sizes(config, scale, "tuning_rows") | {"backend": config["backend"]}
+    flags |= _sizes(config, scale, "tuning_rows") | _backend(config)
     return _joined(flags | {"nodes": f"{first}-{last}", **_problem(config, scale, dataset)})
 
 
@@ -99,7 +99,19 @@ def samples(config: Mapping, scale: str, dataset: str, method: str) -> str:
     if "graph" in config["methods"][method]:
         flags = _estimator(config, method, _options(config, method, dataset))
     flags |= _graph(config, method) | _sizes(config, scale, "tuning_rows")
-    return _joined(flags | {"seeds": config["scales"]["sample_seeds"][scale]})
+    flags["seeds"] = config["scales"]["sample_seeds"][scale]
+    return _joined(flags | _backend(config))
+
+
+def similarity(config: Mapping) -> str:
+    """Return flags of `run similarity`.
+
+    Parameters
+    ----------
+    config
+        As above.
+    """
+    return _joined(_backend(config))
 
 
 def planar(config: Mapping, scale: str, dataset: str, method: str) -> str:
@@ -113,7 +125,7 @@ def planar(config: Mapping, scale: str, dataset: str, method: str) -> str:
     flags = _whole(config, method, dataset) | {"seeds": config["scales"]["planar_seeds"][scale]}
     if config["methods"][method]["estimator"] == _TRAINED:
         flags["iterations"] = config["scales"]["planar_iterations"][scale]
-    return _joined(flags)
+    return _joined(flags | _backend(config))
 
 
 def moments(config: Mapping, scale: str, dataset: str, methods: Sequence[str]) -> str:
@@ -164,7 +176,7 @@ def donut(config: Mapping, scale: str, method: str) -> str:
         As above.
     """
     sizes = {name: config["scales"][f"donut_{name}"][scale] for name in ("repetitions", "points")}
-    return _joined(_conditional(config, method, DONUT) | sizes)
+    return _joined(_conditional(config, method, DONUT) | sizes | _backend(config))
 
 
 def terrain(config: Mapping, scale: str, dataset: str, method: str) -> str:
@@ -179,7 +191,7 @@ def terrain(config: Mapping, scale: str, dataset: str, method: str) -> str:
     flags["folds"] = config["scales"]["terrain_folds"][scale]
     if config["methods"][method]["estimator"] in FLOWS:
         flags["splits"] = config["scales"]["terrain_splits"][scale]
-    return _joined(flags)
+    return _joined(flags | _backend(config))
 
 
 def traffic(config: Mapping, scale: str, dataset: str, method: str) -> str:
@@ -190,8 +202,8 @@ def traffic(config: Mapping, scale: str, dataset: str, method: str) -> str:
     config, scale, dataset, method
         As above.
     """
-    splits = config["scales"]["traffic_splits"][scale]
-    return _joined(_conditional(config, method, dataset) | {"splits": splits})
+    flags = _conditional(config, method, dataset) | _backend(config)
+    return _joined(flags | {"splits": config["scales"]["traffic_splits"][scale]})
 
 
 def consistency(config: Mapping, scale: str) -> str:
@@ -208,6 +220,7 @@ def consistency(config: Mapping, scale: str) -> str:
             "repetitions": sizes["consistency_repetitions"][scale],
             "largest": sizes["consistency_rows"][scale],
         }
+        | _backend(config)
     )
 
 
@@ -232,6 +245,7 @@ def _embedding(config: Mapping, scale: str, experiment: str, tuning_rows: str) -
         "test-rows": scales["embedding_test_rows"][scale],
         "bandwidth-factors": _listed(chosen["bandwidth_factors"]),
         "regularizations": _listed(chosen["regularizations"]),
+        **_backend(config),
     }
 
 
@@ -296,6 +310,11 @@ def _problem(config: Mapping, scale: str, dataset: str) -> dict:
     grid = is_grid(dataset)
     runs = config["scales"]["grid_runs" if grid else "runs"][scale]
     return {"runs": runs} | ({"max-dim": config["experiments"]["joint"]["max_dim"]} if grid else {})
+
+
+def _backend(config: Mapping) -> dict:
+    """Return where arrays are, for what is written for numpy and cupy alike."""
+    return {"backend": config["backend"]}
 
 
 def _sizes(config: Mapping, scale: str, *names: str) -> dict:

@@ -2,14 +2,16 @@
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
+
+from resources import Needs, Work
 
 UNKNOWN_SECONDS = 60.0
 """For a rule that has neither run here nor stands in the table of typical times."""
 
 
-def announcement(jobs: Iterable, cores: int, root: Path, scale: str) -> str:
+def announcement(jobs: Iterable, cores: int, needs: Needs) -> str:
     """Return what a run says before it starts.
 
     Parameters
@@ -18,14 +20,11 @@ def announcement(jobs: Iterable, cores: int, root: Path, scale: str) -> str:
         Snakemake jobs that will run; read are `rule.name`, `wildcards`, `benchmark` and `output`.
     cores
         How many run at once.
-    root
-        Folder of the project.
-    scale
-        Of jobs whose files do not say theirs.
+    needs
+        Knows the typical times.
     """
-    typical = _typical(root)
     working = [job for job in jobs if job.output or job.log]
-    seconds = [_seconds(job, typical, scale) for job in working]
+    seconds = [_seconds(job, needs) for job in working]
     # Rules for groups of methods are called rule+method+method.
     counts = Counter(job.rule.name.partition("+")[0] for job in working)
     kinds = ", ".join(f"{count} {name}" for name, count in counts.most_common())
@@ -49,27 +48,49 @@ def _count(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _typical(root: Path) -> dict[tuple[str, str], Mapping[str, str]]:
-    with (root / "workflow/typical_seconds.csv").open(encoding="utf-8", newline="") as file:
-        return {(row["rule"], row["method"]): row for row in csv.DictReader(file)}
+def beyond(jobs: Iterable, available: int, needs: Needs) -> list[str]:
+    """Return a warning where jobs need more memory than there is, else nothing.
+
+    Parameters
+    ----------
+    jobs
+        As above.
+    available
+        MiB.
+    needs
+        Knows what jobs need.
+    """
+    works = {job.output[0]: _work(job, needs) for job in jobs if job.output}
+    wanted = {path: needs.memory(work) for path, work in works.items() if needs.find(work)}
+    large = {path: most for path, most in wanted.items() if most > available}
+    if not large:
+        return []
+    largest = max(large, key=large.get)
+    return [
+        f"kcde: warning: {_count(len(large), 'job')} may need more memory than the {available} MiB "
+        f"that are free, at most {large[largest]} MiB ({largest}): each runs alone, and may fail; "
+        "close other programs, or take a larger machine"
+    ]
 
 
-def _kind(job) -> str:
-    """Return the name of a rule; those named as the file that they draw stand under one."""
-    return "drawn" if "/" in job.rule.name else job.rule.name
+def _work(job, needs: Needs) -> Work:
+    """Return a job as the table knows it; rules for several methods are called rule+method+…."""
+    rule, *methods = job.rule.name.split("+")
+    # Those named as the file that they draw stand under one.
+    return needs.work(
+        "drawn" if "/" in rule else rule.removesuffix("_part"), job.wildcards, methods
+    )
 
 
-def _seconds(job, typical: Mapping, scale: str) -> float:
-    scale = getattr(job.wildcards, "scale", scale)
-    rule, _, method = _kind(job).partition("+")
-    method = method or getattr(job.wildcards, "method", "")
-    row = typical.get((rule, method)) or typical.get((rule, ""))
-    usual = float(row[scale]) if row else None
-    measured = _measured(job.benchmark)
-    if measured is None:
-        return UNKNOWN_SECONDS if usual is None else usual
+def _seconds(job, needs: Needs) -> float:
+    work = _work(job, needs)
+    usual, measured = needs.seconds(work), _measured(job.benchmark)
+    if usual is None:
+        return UNKNOWN_SECONDS if measured is None else measured
+    if measured is None or work.collects:
+        return usual
     # A job that found no data was quick; with data it will not be.
-    return max(measured, usual or 0.0)
+    return max(measured, usual)
 
 
 def _measured(benchmark: str | None) -> float | None:

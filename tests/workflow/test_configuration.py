@@ -53,6 +53,9 @@ def test_the_default_is_right(config):
         ({"scale": "laptpo"}, ["`scale` is 'laptpo'", "`laptop`?", "smoke, laptop or paper"]),
         ({"blas_threads": 0}, ["`blas_threads` is 0", "a whole number from 1"]),
         ({"blas_threads": "two"}, ["`blas_threads` is 'two'", "a whole number from 1"]),
+        ({"shards": {"planar": 0}}, ["`shards.planar` is 0", "a whole number from 1"]),
+        ({"shards": {"joint": 2}}, ["unknown key `shards.joint`", "known: r_benchmark, factors"]),
+        ({"shards": 4}, ["`shards` is 4", "experiment to the number of jobs"]),
         ({"papers": []}, ["`papers` is []", "keys of `artefacts`"]),
         ({"papers": ["kecf"]}, ["`papers` names 'kecf'", "`kcef`?", "kcef, dde"]),
         ({"papers": ["dde", "dde"]}, ["`papers` names dde more than once"]),
@@ -373,6 +376,7 @@ def test_made_up_data_stand_for_their_like(config):
     [
         ({}, "figures"),
         ({"data_mirror": "elsewhere", "backend": "numpy", "blas_threads": 2}, "figures"),
+        ({"shards": {"r_benchmark": 5}}, "figures"),
         ({"papers": ["kcef"]}, "results/laptop/figures"),
         ({"scales": {"splits": {"laptop": 2}}}, "results/laptop/figures"),
     ],
@@ -381,6 +385,13 @@ def test_only_the_default_draws_into_the_tracked_folder(config, changes, folder)
     changed = merged(config, changes)
     assert configuration.figures_folder(changed, ROOT, "laptop") == folder
     assert configuration.figures_folder(changed, ROOT, "smoke") == "results/smoke/figures"
+
+
+def test_digits_of_shards_from_the_command_line_are_numbers():
+    given = {"moments": "20", "planar": 2, "terrain": "two", "donut": "-1"}
+    numbered = {"moments": 20, "planar": 2, "terrain": "two", "donut": "-1"}
+    assert configuration.numbered(given) == numbered
+    assert configuration.numbered("4") == "4"
 
 
 def test_factors_of_every_data_set_are_split_over_jobs(config, tmp_path):
@@ -438,7 +449,8 @@ def test_a_network_has_its_joint_options_where_it_has_all_columns(config):
     assert "dims" not in words(flags.network(config, "laptop", "grid-200", "NADE"))
     sampled = words(flags.samples(config, "laptop", "red-wine", "KCEF-F"))
     assert (sampled["graph"], sampled["seeds"]) == ("full", "10")
-    assert words(flags.consistency(config, "paper")) == {"repetitions": "100", "largest": "6400"}
+    streams = {"repetitions": "100", "largest": "6400", "backend": "auto"}
+    assert words(flags.consistency(config, "paper")) == streams
     cost = {"rows": "500", "dims": "2", "iterations": "20"}
     assert words(flags.estimation_cost(config, "smoke")) == cost
 

@@ -1,12 +1,14 @@
 """The closing summary and the announcement, from files alone."""
 
-import csv
 import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import configuration
 import planning
 import pytest
+import resources
+import yaml
 
 from kcde.publish import publish
 from kcde.summary import summarise
@@ -95,38 +97,77 @@ def test_what_an_earlier_run_left_is_not_called_regenerated(results, tmp_path):
     assert closing.problems == ["1 artefact not regenerated"]
 
 
-def test_the_announcement_heeds_measured_times(tmp_path):
+@pytest.fixture
+def needs():
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    return resources.Needs(config, ROOT, configuration.catalogue(ROOT))
+
+
+def test_the_announcement_heeds_measured_times(tmp_path, needs):
     put(tmp_path / "b.tsv", "s\th:m:s\n600.0\t0:10:00\n")
     jobs = [job("r_benchmark", tmp_path / "b.tsv", scale="laptop", method="KCEF")] * 2
-    said = planning.announcement(jobs, 2, ROOT, "laptop")
+    said = planning.announcement(jobs, 2, needs)
     assert "2 jobs (2 r_benchmark), about 10 minutes on 2 cores" in said
     # No more cores than jobs make it shorter.
-    assert "about 10 minutes" in planning.announcement(jobs, 64, ROOT, "laptop")
+    assert "about 10 minutes" in planning.announcement(jobs, 64, needs)
     new = [job("unheard_of", tmp_path / "none.tsv")]
     assert "1 job (1 unheard_of), about 60 seconds on 1 core;" in planning.announcement(
-        new, 1, ROOT, "laptop"
+        new, 1, needs
     )
 
 
-def test_jobs_of_several_methods_count_as_one_kind(tmp_path):
+def test_jobs_of_several_methods_count_as_one_kind(tmp_path, needs):
     names = ("moments+JDL+CME", "moments+JPDL", "portfolio+JDL")
     jobs = [job(name, tmp_path / "none.tsv", scale="smoke") for name in names]
     usual = {(rule, method): seconds for rule, method, seconds in typical_smoke()}
     total = usual["moments", "JDL+CME"] + usual["moments", "JPDL"] + usual["portfolio", ""]
-    said = planning.announcement(jobs, 1, ROOT, "smoke")
+    said = planning.announcement(jobs, 1, needs)
     assert f"3 jobs (2 moments, 1 portfolio), about {planning.duration(total)}" in said
 
 
 def typical_smoke():
-    """The rule, method and seconds at the scale `smoke` of every row of the table."""
-    with (ROOT / "workflow/typical_seconds.csv").open(newline="") as file:
-        return [(row["rule"], row["method"], float(row["smoke"])) for row in csv.DictReader(file)]
+    """The rule, method and seconds at the scale `smoke` of the rows for all data sets."""
+    rows = resources.table(ROOT).items()
+    return [(rule, method, float(row["seconds_smoke"])) for (rule, method, d), row in rows if not d]
 
 
-def test_a_quick_job_without_data_does_not_promise_a_quick_run(tmp_path):
+def test_parts_are_announced_with_their_share_of_the_time(tmp_path, needs):
+    part = {"scale": "laptop", "dataset": "geyser", "method": "KCEF-LL", "shards": "2"}
+    alone = needs.seconds(needs.work("r_benchmark", SimpleNamespace(**(part | {"shards": "1"}))))
+    halves = [job("r_benchmark_part", tmp_path / "none.tsv", **part)] * 2
+    said = planning.announcement(halves, 1, needs)
+    total = needs.seconds(needs.work("r_benchmark", SimpleNamespace(**part))) * 2
+    assert alone < total < 2 * alone
+    assert f"2 jobs (2 r_benchmark_part), about {planning.duration(total)}" in said
+
+
+def test_a_collecting_job_takes_no_time_of_an_uncut_run(tmp_path, needs):
+    put(tmp_path / "b.tsv", "s\th:m:s\n600.0\t0:10:00\n")
+    needs._config["shards"]["r_benchmark"] = 2
+    names = {"scale": "laptop", "dataset": "geyser", "method": "KCEF-LL"}
+    said = planning.announcement([job("r_benchmark", tmp_path / "b.tsv", **names)], 1, needs)
+    assert "second" in said.partition("about")[2]
+
+
+def test_a_job_beyond_the_machine_is_warned_of(tmp_path, needs):
+    large = {"scale": "laptop", "dataset": "red-wine", "method": "KEF"}
+    jobs = [
+        job("samples", tmp_path / "b.tsv", **large),
+        job("r_benchmark", tmp_path / "b.tsv", scale="laptop", dataset="geyser", method="LSCDE"),
+    ]
+    wanted = needs.memory(needs.work("samples", SimpleNamespace(**large)))
+    jobs[1].output = ["another"]
+    (said,) = planning.beyond(jobs, wanted - 1, needs)
+    assert "1 job may need more memory" in said
+    assert f"{wanted - 1} MiB" in said
+    assert f"{wanted} MiB" in said
+    assert planning.beyond(jobs, wanted, needs) == []
+
+
+def test_a_quick_job_without_data_does_not_promise_a_quick_run(tmp_path, needs):
     put(tmp_path / "b.tsv", "s\th:m:s\n0.5\t0:00:00\n")
     jobs = [job("r_benchmark", tmp_path / "b.tsv", scale="laptop", method="a new method")]
-    assert "about 10 seconds" in planning.announcement(jobs, 1, ROOT, "laptop")
+    assert "about 10 seconds" in planning.announcement(jobs, 1, needs)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,9 @@
+# Drawing takes seconds: a job on a cluster costs more than that.
+localrules:
+    artefact,
+    figures,
+
+
 # Scores in, tables and figures out. Drawn files are no outputs: Snakemake deletes outputs before a
 # job, and a table that lacks its data must keep its tracked files. The record is the output.
 rule artefact:
@@ -13,6 +19,8 @@ rule artefact:
     conda:
         ENVIRONMENT
     threads: 1
+    resources:
+        **needs("artefact"),
     params:
         code=lambda w: provenance.digest(f"kcde.artefacts.{w.paper}", "kcde.artefacts.drawing"),
         into=figures_folder,
@@ -34,9 +42,12 @@ for drawn in drawn_files():
             f"results/logs/drawn/{drawn.path}.log",
         benchmark:
             f"results/benchmarks/drawn/{drawn.path}.tsv"
+        localrule: True
         conda:
             ENVIRONMENT
         threads: 1
+        resources:
+            **needs("drawn"),
         params:
             artefact=drawn.artefact,
             into=drawn.folder,
@@ -54,6 +65,8 @@ rule figures:
     conda:
         ENVIRONMENT
     threads: 1
+    resources:
+        **needs("figures"),
     params:
         into="figures",
     shell:

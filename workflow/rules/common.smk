@@ -6,6 +6,7 @@ import shlex
 import sys
 import time
 from functools import cache
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,14 +17,18 @@ sys.path[:0] = [f"{ROOT / 'src'}", f"{ROOT / 'workflow'}"]
 
 import conditionals
 import configuration
+import cutting
 import embeddings
 import flags
 import joints
 import planning
 import references
+import resources
 import traffics
 from kcde import provenance, summary
+from kcde.memory import free_host_bytes
 
+config["shards"] = configuration.numbered(config["shards"])
 try:
     configuration.check(config, ROOT)
 except configuration.ConfigurationError as error:
@@ -31,8 +36,13 @@ except configuration.ConfigurationError as error:
 
 CATALOGUE = configuration.catalogue(ROOT)
 ENVIRONMENT = "../../envs/gpu.yaml" if config["backend"] == "cupy" else "../../envs/cpu.yaml"
-GPU = configuration.wants_gpu(config["backend"])
+# Jobs run on this machine, not on nodes that a cluster gives.
+LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
+NEEDS = resources.Needs(config, ROOT, CATALOGUE, cluster=not LOCAL)
+needs, group_of = NEEDS.resources, NEEDS.group_of
 THREADS = config["blas_threads"]
+# JAX trains on the CPU, whatever else a machine has, unless cupy is asked for by its name.
+JAX = "cuda" if config["backend"] == "cupy" else "cpu"
 # glibc gives each large temporary back to the kernel and faults the next one in again, which costs
 # a tenth of the time; below so many bytes it keeps them.
 MALLOC = 2**30
@@ -59,9 +69,17 @@ if config["data_mirror"]:
     os.environ.update(KCDE_DATA_MIRROR=config["data_mirror"])
 shell.prefix(
     f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(ROOT / 'src'))} PYTHONHASHSEED=0"
+    f" JAX_PLATFORMS={JAX}"
     f" OMP_NUM_THREADS={THREADS} OPENBLAS_NUM_THREADS={THREADS} MKL_NUM_THREADS={THREADS}"
     f" MALLOC_MMAP_THRESHOLD_={MALLOC} MALLOC_TRIM_THRESHOLD_={MALLOC}; "
 )
+
+if LOCAL:
+    # Each job takes the first GPU that it finds, so there is one to share out.
+    workflow.register_resource("gpu", 1)
+    # A job that asks for more than there is asks for all of it, and so runs alone.
+    if "mem_mb" not in workflow.global_resources:
+        workflow.register_resource("mem_mb", free_host_bytes() // 2**20)
 
 
 wildcard_constraints:
@@ -77,6 +95,8 @@ wildcard_constraints:
     ),
     method="|".join(map(re.escape, config["methods"])),
     nodes="[0-9]+-[0-9]+",
+    shard="[0-9]+",
+    shards="[0-9]+",
     paper="|".join(map(re.escape, config["artefacts"])),
     artefact="[A-Za-z0-9_-]+",
 
@@ -144,6 +164,33 @@ def raw_data(wildcards, input):
     return shlex.join(word for key, value in places.items() for word in (f"--{key}", value))
 
 
+def parts_of(experiment, methods=()):
+    """The parts that a job collects: none for a job that is not cut, and for a part itself."""
+
+    def parts(wildcards):
+        names = methods or filter(None, [getattr(wildcards, "method", None)])
+        dataset = getattr(wildcards, "dataset", "")
+        cut = (config, CATALOGUE, experiment, wildcards.scale, dataset, list(names))
+        if is_part(wildcards) or (count := cutting.shards(*cut)) == 1:
+            return []
+        path = cutting.part(experiment, *methods[:1]) + ".joblib"
+        return [path.format(**dict(wildcards), shard=i + 1, shards=count) for i in range(count)]
+
+    return parts
+
+
+def is_part(wildcards):
+    """Whether a job computes some of the repetitions alone."""
+    return hasattr(wildcards, "shard")
+
+
+def cut_flags(wildcards, input):
+    """The flags that say which repetitions a job computes, or which parts it collects."""
+    if is_part(wildcards):
+        return f"--shard {wildcards.shard}/{wildcards.shards}"
+    return shlex.join(word for path in input.get("parts", []) for word in ("--part", path))
+
+
 def code_of(experiment):
     """A digest of an experiment and of the estimator of a job's method alone."""
 
@@ -162,8 +209,10 @@ def code_of_all(experiment, methods):
     return provenance.digest(experiment, *modules)
 
 
-def embedding_outputs(experiment, methods):
-    """The files of a job on embeddings: of each method what it would write alone."""
+def embedding_outputs(experiment, methods, cut):
+    """The files of a job on embeddings: of each method what it would write alone; of a part one."""
+    if cut:
+        return {"scores": [temp(cutting.part(experiment, methods[0]) + ".joblib")]}
     folder = f"results/{{scale}}/{experiment}/{{dataset}}"
     return {
         name: [f"{folder}/{method}.{suffix}" for method in methods]
@@ -176,8 +225,15 @@ def embedding_flags(flags_of, methods):
     return lambda wildcards: flags_of(config, wildcards.scale, wildcards.dataset, methods)
 
 
+def embedding_kept(kind, suffix, experiment, methods, cut):
+    """Where the log or the benchmark of such a job is, named by its first method."""
+    if cut:
+        return cutting.part(experiment, methods[0], f"results/{kind}/parts/{{scale}}") + suffix
+    return f"results/{kind}/{{scale}}/{experiment}/{{dataset}}/{methods[0]}{suffix}"
+
+
 def embedding_outs(wildcards, output):
-    """The flags that say where the scores of each method go, in their order."""
+    """The flags that say where the scores of each method go, in their order, or what a part keeps."""
     return shlex.join(word for path in output.scores for word in ("--out", path))
 
 
@@ -310,17 +366,29 @@ def published_scale():
 def announce(workflow):
     """Say what will run and about how long it takes."""
     jobs = [job for job in workflow.dag.needrun_jobs() if job.rule.name != "help"]
+    if LOCAL and config["backend"] == "cupy" and not resources.devices():
+        if any(job.resources.get("gpu") for job in jobs):
+            raise WorkflowError(resources.NO_GPU)
     if jobs:
-        print(planning.announcement(jobs, workflow.cores, ROOT, config["scale"]), file=sys.stderr)
+        print(planning.announcement(jobs, workflow.cores, NEEDS), file=sys.stderr)
+    if LOCAL and jobs:
+        for line in planning.beyond(jobs, workflow.global_resources["mem_mb"].value, NEEDS):
+            print(line, file=sys.stderr)
 
 
 def close(workflow):
     """Print the closing summary of each scale that the run touched; return what is amiss."""
-    jobs = [job for job in workflow.dag.jobs if job.output and job.log]
+    # What was collected is gone, and was no part that failed.
+    left = set(workflow.dag.needrun_jobs())
+    jobs = [
+        job
+        for job in workflow.dag.jobs
+        if job.output and job.log and (job in left or not is_part(job.wildcards))
+    ]
     touched = {getattr(job.wildcards, "scale", None) for job in jobs}
     scales = [scale for scale in configuration.SCALES if scale in touched]
     # Snakemake deletes the output of a job that fails, but not of one that waits for it.
-    waiting = [job.output[0] for job in workflow.dag.needrun_jobs() if job.output and job.log]
+    waiting = [job.output[0] for job in left if job.output and job.log]
     problems = []
     for scale in scales or [config["scale"]] * bool(jobs):
         drawn = [

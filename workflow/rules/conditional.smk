@@ -1,5 +1,7 @@
 # Conditional densities of the cdo paper: the donut, which is drawn, and the terrain, a file.
 rule donut:
+    input:
+        parts=parts_of("donut"),
     output:
         scores="results/{scale}/donut/{dataset}/{method}.csv",
         info="results/{scale}/donut/{dataset}/{method}.json",
@@ -14,18 +16,29 @@ rule donut:
         ENVIRONMENT
     threads: THREADS
     resources:
-        mem_mb=lambda w: conditionals.donut_memory(config, w.scale, w.method),
+        **needs("donut"),
     params:
         code=code_of("kcde.experiments.donut"),
         options=lambda w: flags.donut(config, w.scale, w.method),
+        cut=cut_flags,
     shell:
         "python -m kcde run donut --method {wildcards.method} {params.options}"
-        " --out {output.scores} > {log} 2>&1"
+        " {params.cut} --out {output.scores} > {log} 2>&1"
+
+
+use rule donut as donut_part with:
+    output:
+        scores=temp("results/{scale}/parts/donut/{dataset}/{method}/{shard}-of-{shards}.joblib"),
+    log:
+        "results/logs/parts/{scale}/donut/{dataset}/{method}/{shard}-of-{shards}.log",
+    benchmark:
+        "results/benchmarks/parts/{scale}/donut/{dataset}/{method}/{shard}-of-{shards}.tsv"
 
 
 rule terrain:
     input:
         record=records_of,
+        parts=parts_of("terrain"),
     output:
         scores="results/{scale}/terrain/{dataset}/{method}.csv",
         info="results/{scale}/terrain/{dataset}/{method}.json",
@@ -38,12 +51,22 @@ rule terrain:
         ENVIRONMENT
     threads: THREADS
     resources:
-        mem_mb=lambda w: conditionals.terrain_memory(config, w.scale, w.method),
+        **needs("terrain"),
     params:
         code=code_of("kcde.experiments.terrain"),
         data=data_digest,
         options=lambda w: flags.terrain(config, w.scale, w.dataset, w.method),
         places=raw_data,
+        cut=cut_flags,
     shell:
         "python -m kcde run terrain --dataset {wildcards.dataset} --method {wildcards.method}"
-        " {params.options} {params.places} --out {output.scores} > {log} 2>&1"
+        " {params.options} {params.places} {params.cut} --out {output.scores} > {log} 2>&1"
+
+
+use rule terrain as terrain_part with:
+    output:
+        scores=temp("results/{scale}/parts/terrain/{dataset}/{method}/{shard}-of-{shards}.joblib"),
+    log:
+        "results/logs/parts/{scale}/terrain/{dataset}/{method}/{shard}-of-{shards}.log",
+    benchmark:
+        "results/benchmarks/parts/{scale}/terrain/{dataset}/{method}/{shard}-of-{shards}.tsv"

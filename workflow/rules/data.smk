@@ -19,6 +19,7 @@ rule fetch:
         ENVIRONMENT
     threads: 1
     resources:
+        **needs("fetch"),
         network=1,
     params:
         entry=lambda w: configuration.fetch_digest(CATALOGUE[w.dataset]),
@@ -39,6 +40,8 @@ rule smoke_data:
     conda:
         ENVIRONMENT
     threads: 1
+    resources:
+        **needs("smoke_data"),
     params:
         code=provenance.digest("kcde.datasets.synthetic"),
         folder=lambda w, output: Path(output.catalogue).parent.as_posix(),
@@ -59,6 +62,8 @@ rule smoke_fetch:
     conda:
         ENVIRONMENT
     threads: 1
+    resources:
+        **needs("smoke_fetch"),
     params:
         attempt=lambda w: attempt(record("smoke", w.dataset)),
         mirror=lambda w, input: Path(input.catalogue).parent.as_posix(),

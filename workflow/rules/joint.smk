@@ -1,8 +1,13 @@
 # Joint densities: factors as jobs of their own, their sums, networks of all columns, samples, and
 # which of two samples is closer to the data.
+localrules:
+    joint,
+
+
 rule factors:
     input:
         record=records_of,
+        parts=parts_of("factors"),
     output:
         scores="results/{scale}/factors/{dataset}/{method}/{nodes}.csv",
         info="results/{scale}/factors/{dataset}/{method}/{nodes}.json",
@@ -17,15 +22,27 @@ rule factors:
         ENVIRONMENT
     threads: THREADS
     resources:
-        gpu=GPU,
+        **needs("factors"),
     params:
         code=code_of("kcde.experiments.factors"),
         data=data_digest,
         options=lambda w: flags.factors(config, w.scale, w.dataset, w.method, w.nodes),
         places=raw_data,
+        cut=cut_flags,
     shell:
         "python -m kcde run factors --dataset {wildcards.dataset} --method {wildcards.method}"
-        " {params.options} {params.places} --out {output.scores} > {log} 2>&1"
+        " {params.options} {params.places} {params.cut} --out {output.scores} > {log} 2>&1"
+
+
+use rule factors as factors_part with:
+    output:
+        scores=temp(
+            "results/{scale}/parts/factors/{dataset}/{method}/{nodes}/{shard}-of-{shards}.joblib"
+        ),
+    log:
+        "results/logs/parts/{scale}/factors/{dataset}/{method}/{nodes}/{shard}-of-{shards}.log",
+    benchmark:
+        "results/benchmarks/parts/{scale}/factors/{dataset}/{method}/{nodes}/{shard}-of-{shards}.tsv"
 
 
 rule joint:
@@ -44,6 +61,8 @@ rule joint:
     conda:
         ENVIRONMENT
     threads: 1
+    resources:
+        **needs("joint"),
     params:
         code=provenance.digest("kcde.experiments.joint"),
     shell:
@@ -66,6 +85,8 @@ rule joint_network:
     conda:
         ENVIRONMENT
     threads: THREADS
+    resources:
+        **needs("joint_network"),
     params:
         code=code_of("kcde.experiments.joint_network"),
         data=data_digest,
@@ -87,9 +108,13 @@ rule exact:
         f"results/benchmarks/{{scale}}/joint/{{dataset}}/{joints.EXACT}.tsv"
     wildcard_constraints:
         dataset="grid-[0-9]+",
+    group:
+        group_of("exact")
     conda:
         ENVIRONMENT
     threads: 1
+    resources:
+        **needs("exact"),
     params:
         code=provenance.digest("kcde.experiments.exact"),
         options=lambda w: flags.exact(config, w.scale, w.dataset),
@@ -102,6 +127,7 @@ rule samples:
     input:
         record=records_of,
         factors=factors_if_any,
+        parts=parts_of("samples"),
     output:
         scores="results/{scale}/samples/{dataset}/{method}.csv",
         info="results/{scale}/samples/{dataset}/{method}.json",
@@ -113,15 +139,27 @@ rule samples:
     conda:
         ENVIRONMENT
     threads: THREADS
+    resources:
+        **needs("samples"),
     params:
         code=code_of("kcde.experiments.samples"),
         data=data_digest,
         options=lambda w: flags.samples(config, w.scale, w.dataset, w.method),
         places=raw_data,
         chosen=chosen_flag,
+        cut=cut_flags,
     shell:
         "python -m kcde run samples --dataset {wildcards.dataset} --method {wildcards.method}"
-        " {params.options} {params.places} {params.chosen} --out {output.scores} > {log} 2>&1"
+        " {params.options} {params.places} {params.chosen} {params.cut} --out {output.scores} > {log} 2>&1"
+
+
+use rule samples as samples_part with:
+    output:
+        scores=temp("results/{scale}/parts/samples/{dataset}/{method}/{shard}-of-{shards}.joblib"),
+    log:
+        "results/logs/parts/{scale}/samples/{dataset}/{method}/{shard}-of-{shards}.log",
+    benchmark:
+        "results/benchmarks/parts/{scale}/samples/{dataset}/{method}/{shard}-of-{shards}.tsv"
 
 
 rule similarity:
@@ -136,11 +174,16 @@ rule similarity:
         "results/logs/{scale}/similarity/{dataset}/{method}.log",
     benchmark:
         "results/benchmarks/{scale}/similarity/{dataset}/{method}.tsv"
+    group:
+        group_of("similarity")
     conda:
         ENVIRONMENT
     threads: THREADS
+    resources:
+        **needs("similarity"),
     params:
         code=provenance.digest("kcde.experiments.similarity"),
+        options=flags.similarity(config),
     shell:
         "python -m kcde run similarity --ours {input.ours} --rival {input.rival}"
-        " --rival-name {wildcards.method} --out {output.scores} > {log} 2>&1"
+        " --rival-name {wildcards.method} {params.options} --out {output.scores} > {log} 2>&1"

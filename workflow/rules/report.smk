@@ -1,5 +1,6 @@
 # Ours beside the published numbers, and what is told to the reader.
 localrules:
+    judge,
     publish,
     help,
 
@@ -17,6 +18,8 @@ rule judge:
     conda:
         ENVIRONMENT
     threads: 1
+    resources:
+        **needs("judge"),
     params:
         code=provenance.digest("kcde.artefacts.scorecard"),
         into=figures_folder,
@@ -35,6 +38,8 @@ rule publish:
     conda:
         ENVIRONMENT
     threads: 1
+    resources:
+        **needs("publish"),
     params:
         results=lambda w: f"results/{config['scale']}",
     shell:
@@ -49,5 +54,7 @@ rule help:
     conda:
         ENVIRONMENT
     threads: 1
+    resources:
+        **needs("help"),
     shell:
         "cat {input.text} 2> {log} && rm {log}"

@@ -1,0 +1,324 @@
+"""What jobs ask for: the table, memory by sizes, GPUs, groups, and what Snakemake makes of it."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import configuration
+import cutting
+import pytest
+import resources
+import yaml
+
+from kcde.experiments import r_benchmark
+
+ROOT = Path(__file__).parents[2]
+SCALES = configuration.SCALES
+
+
+@pytest.fixture
+def config():
+    return yaml.safe_load((ROOT / "config.yaml").read_text())
+
+
+def needs(config, **options):
+    return resources.Needs(config, ROOT, configuration.catalogue(ROOT), **options)
+
+
+def work(asked, rule, methods=(), **names):
+    return asked.work(rule, SimpleNamespace(**names), methods)
+
+
+def test_every_rule_has_a_row_and_every_row_a_rule():
+    text = "\n".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
+    asked = set(re.findall(r'needs\("(\w+)"', text))
+    assert asked == {rule for rule, _, _ in resources.table(ROOT)}
+    commands = len(re.findall(r"^    *shell:$", text, re.MULTILINE))
+    assert commands == len(re.findall(r"\*\*needs\(", text))
+
+
+def test_rows_are_of_methods_and_data_that_are_configured(config):
+    catalogue = configuration.catalogue(ROOT)
+    for rule, method, dataset in resources.table(ROOT):
+        chosen = config["experiments"].get({"joint_network": "joint"}.get(rule, rule), {})
+        for name in filter(None, method.split("+")):
+            assert name in config["methods"], (rule, method)
+        if dataset:
+            assert dataset in catalogue or dataset in chosen["datasets"], (rule, dataset)
+
+
+def test_the_numbers_of_a_row_are_numbers():
+    for key, row in resources.table(ROOT).items():
+        assert row["gpu"] in ("0", "1"), key
+        for scale in SCALES:
+            assert float(row[f"seconds_{scale}"]) > 0, key
+            memory = row[f"memory_{scale}"]
+            assert memory == "sizes" or int(memory) >= 400, key
+
+
+def test_a_more_special_row_counts(config):
+    asked = needs(config)
+    red = {"scale": "laptop", "dataset": "red-wine"}
+    largest = asked.memory(work(asked, "samples", **red, method="KEF"))
+    assert largest > asked.memory(work(asked, "samples", scale="laptop", dataset="a", method="KEF"))
+    assert asked.seconds(work(asked, "r_benchmark", **red, method="DDE")) > asked.seconds(
+        work(asked, "r_benchmark", **red, method="a new method")
+    )
+    with pytest.raises(LookupError, match=r"resources\.csv has no rule unheard: add a row"):
+        asked.memory(work(asked, "unheard", scale="laptop"))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_cluster_ends_no_job_within_twice_its_typical_time(config, scale):
+    asked = needs(config)
+    for (rule, method, dataset), row in resources.table(ROOT).items():
+        names = {"scale": scale, "dataset": dataset, "method": method}
+        minutes = asked.minutes(work(asked, rule, method.split("+") if method else (), **names))
+        assert isinstance(minutes, int)
+        assert 60 * minutes >= 2 * float(row[f"seconds_{scale}"])
+
+
+def test_memory_follows_the_sizes_of_the_data(config):
+    asked = needs(config)
+
+    def of(rule, dataset, methods, scale="laptop"):
+        return asked.memory(work(asked, rule, methods, scale=scale, dataset=dataset))
+
+    pairs = [of("moments", f"gaussian-2-{n}", ("JDL", "CME")) for n in (10**3, 10**5, 10**6)]
+    assert pairs == sorted(pairs)
+    # One factor of each of x and y, with some hundred columns where the tolerance is strict.
+    assert pairs[2] > 2 * 8 * 10**6 * 100 / 2**20
+    days = of("portfolio", "portfolios-1-20000", ("JDL",), "paper")
+    assert days > 8 * 16_000 * 20_000 / 2**20 > of("portfolio", "portfolios-1-20000", ("JDL",))
+    assert of("terrain", "rough-terrain", ("CDO",)) > 8 * 12_636**2 / 2**20
+    assert of("donut", "donut", ("CDO",)) > of("donut", "donut", ("LSCDE",))
+
+
+def test_jobs_on_a_cluster_share_their_memory_with_those_that_start_them(config):
+    names = {"scale": "smoke", "dataset": "smoke-linear", "method": "LSCDE"}
+    here, there = needs(config), needs(config, cluster=True)
+    job = work(here, "r_benchmark", **names)
+    assert there.memory(job) == here.memory(job) + resources.CLUSTER_MEMORY
+
+
+def test_a_second_attempt_gets_twice_the_memory_and_time(config):
+    asked = needs(config).resources("r_benchmark")
+    names = SimpleNamespace(scale="paper", dataset="geyser", method="DDE")
+    for name in ("mem_mb", "runtime"):
+        first, second, third = (asked[name](names, attempt=k) for k in (1, 2, 3))
+        assert (second, third) == (2 * first, 4 * first)
+
+
+@pytest.mark.parametrize(
+    ("backend", "found", "kernel", "network", "sums"),
+    [
+        ("numpy", True, 0, 0, 0),
+        ("auto", False, 0, 0, 0),
+        ("auto", True, 1, 0, 0),
+        ("cupy", False, 1, 1, 0),
+    ],
+)
+def test_who_asks_for_a_gpu(config, monkeypatch, backend, found, kernel, network, sums):
+    monkeypatch.setattr(resources, "devices", lambda: int(found))
+    monkeypatch.setattr(resources.importlib.util, "find_spec", lambda name: name)
+    asked = needs(config | {"backend": backend})
+    names = {"scale": "laptop", "dataset": "geyser"}
+    expected = {
+        "r_benchmark": kernel,
+        "samples": kernel,
+        "moments": kernel,
+        "joint": sums,
+        "estimation_cost": sums,
+        "artefact": sums,
+    }
+    for rule, gpus in expected.items():
+        assert asked.gpu(work(asked, rule, ("KCEF",), **names)) == gpus
+    for method in ("NADE", "DDE-penalised", "CondMAF"):
+        assert asked.gpu(work(asked, "r_benchmark", **names, method=method)) == network
+    assert asked.gpu(work(asked, "joint_network", **names, method="NADE")) == network
+
+
+def test_cuda_takes_memory_of_the_host(config):
+    names = {"scale": "laptop", "dataset": "geyser", "method": "KCEF"}
+    here, there = needs(config | {"backend": "numpy"}), needs(config | {"backend": "cupy"})
+    job = work(here, "r_benchmark", **names)
+    assert there.memory(job) == here.memory(job) + resources.GPU_MEMORY
+
+
+def test_auto_asks_for_no_gpu_without_cupy(monkeypatch):
+    monkeypatch.setattr(resources, "devices", lambda: 1)
+    monkeypatch.setattr(resources.importlib.util, "find_spec", lambda name: None)
+    assert not resources.finds_gpu("auto")
+
+
+def test_without_driver_there_is_no_device(monkeypatch):
+    def missing(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(resources.ctypes, "CDLL", missing)
+    assert resources.devices() == 0
+
+
+def test_the_driver_is_asked_how_many_devices_there_are(monkeypatch):
+    class Driver:
+        failing = 0
+
+        def cuInit(self, flags):
+            return self.failing
+
+        def cuDeviceGetCount(self, count):
+            count._obj.value = 3
+            return 0
+
+    monkeypatch.setattr(resources.ctypes, "CDLL", lambda name: Driver())
+    assert resources.devices() == 3
+    monkeypatch.setattr(Driver, "failing", 100)
+    assert resources.devices() == 0
+
+
+def test_only_what_is_quick_and_whole_is_grouped(config):
+    asked = needs(config, cluster=True)
+    names = {"scale": "laptop", "dataset": "geyser"}
+    quick = work(asked, "r_benchmark", **names, method="LSCDE")
+    assert asked.group(quick) == "quick"
+    assert needs(config).group(quick) is None
+    assert asked.group(work(asked, "r_benchmark", **names, method="DDE")) is None
+    assert asked.group(quick._replace(of=3)) is None
+    assert asked.group(quick._replace(collects=True)) is None
+    grouped = [row for row in resources.table(ROOT).values() if row["group"]]
+    assert max(float(row[f"seconds_{scale}"]) for row in grouped for scale in SCALES) <= 10
+
+
+def test_a_part_has_its_share_of_the_time_and_all_of_the_memory(config):
+    config["shards"]["r_benchmark"] = 4
+    asked = needs(config)
+    names = {"scale": "laptop", "dataset": "geyser", "method": "KCEF-LL"}
+    collecting = work(asked, "r_benchmark", **names)
+    part = work(asked, "r_benchmark", **names, shard="2", shards="4")
+    assert collecting.collects
+    assert not part.collects
+    whole = collecting._replace(collects=False)
+    assert asked.seconds(whole) / 4 < asked.seconds(part) < asked.seconds(whole)
+    assert asked.seconds(collecting) < asked.seconds(whole)
+    assert asked.memory(part) == asked.memory(collecting) == asked.memory(whole)
+    assert not work(asked, "r_benchmark", **names | {"method": "NADE"}).collects
+
+
+def test_parts_compute_where_whole_jobs_do_and_collecting_needs_no_gpu(config):
+    config |= {"backend": "cupy", "shards": config["shards"] | {"r_benchmark": 4}}
+    asked = needs(config)
+    names = {"scale": "laptop", "dataset": "geyser", "method": "KCEF-LL"}
+    assert asked.gpu(work(asked, "r_benchmark", **names, shard="2", shards="4")) == 1
+    assert asked.gpu(work(asked, "r_benchmark", **names)) == 0
+
+
+def test_repetitions_are_those_of_the_experiment(config):
+    """Of the one experiment whose default is the paper's number."""
+    splits = config["scales"][cutting.REPETITIONS["r_benchmark"]]
+    assert splits["paper"] == r_benchmark.Job("", "", "").splits
+
+
+# ---- with Snakemake ----------------------------------------------------------------------------
+
+EXPENSIVE = "results/laptop/samples/red-wine/KEF.csv"
+CHEAP = "results/laptop/r_benchmark/geyser/LSCDE.csv"
+
+
+def listed(done):
+    """What each job asks for, by its first output."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = done.stdout + done.stderr
+    jobs = re.findall(r"^    output: ([^,\n]+)(.*?)^    resources: ([^\n]+)", text, re.M | re.S)
+    asked = {}
+    for output, _, found in jobs:
+        asked[output] = dict(re.findall(r"(\w+)=([^,]+)", found))
+    return asked
+
+
+@pytest.mark.workflow
+def test_jobs_ask_for_what_the_table_says(snakemake, config):
+    found = listed(snakemake(EXPENSIVE, CHEAP, "-n", "--quiet", "reason", "--cores", "1"))
+    asked = needs(config)
+    for path, rule in ((EXPENSIVE, "samples"), (CHEAP, "r_benchmark")):
+        _, scale, _, dataset, file = path.split("/")
+        names = {"scale": scale, "dataset": dataset, "method": file.removesuffix(".csv")}
+        job = work(asked, rule, **names)
+        assert int(found[path]["mem_mb"]) <= asked.memory(job)
+        assert int(found[path]["runtime"]) == asked.minutes(job)
+        assert found[path]["gpu"] == "0"
+    assert int(found[CHEAP]["mem_mb"]) == asked.memory(work(asked, rule, **names))
+
+
+@pytest.mark.workflow
+def test_no_job_asks_for_more_than_there_is(snakemake, config):
+    many = ("-n", "--quiet", "reason", "--resources", "mem_mb=1000")
+    assert listed(snakemake(EXPENSIVE, *many))[EXPENSIVE]["mem_mb"] == "1000"
+
+
+@pytest.mark.workflow
+def test_a_cluster_is_asked_for_all_that_a_job_needs(snakemake, config):
+    """Where `jobs` is given beside `cores`, as by a cluster's profile, they run elsewhere."""
+    done = snakemake(EXPENSIVE, CHEAP, "-n", "--quiet", "reason", "--cores", "1", "--jobs", "5")
+    assert done.stdout.count("Group job quick") + done.stderr.count("Group job quick") == 1
+    found = listed(done)
+    names = {"scale": "laptop", "dataset": "red-wine", "method": "KEF"}
+    there = needs(config, cluster=True)
+    assert int(found[EXPENSIVE]["mem_mb"]) == there.memory(work(there, "samples", **names))
+
+
+@pytest.mark.workflow
+def test_all_of_the_papers_is_planned_for_a_gpu(snakemake):
+    done = snakemake("-n", "-p", "--quiet", "reason", "--config", "scale=paper", "backend=cupy")
+    found = listed(done)
+    fits = {path: asked for path, asked in found.items() if path.startswith("results/paper/")}
+    using = {path.split("/")[2] for path, asked in fits.items() if asked["gpu"] == "1"}
+    without = {path.split("/")[2] for path, asked in fits.items() if asked["gpu"] == "0"}
+    experiments = {"r_benchmark", "factors", "samples", "similarity", "planar", "consistency.csv"}
+    experiments |= {"moments", "portfolio", "donut", "terrain", "traffic"}
+    assert using - {"joint"} == experiments  # joint densities of networks, which JAX trains
+    assert not experiments & without
+    text = done.stdout + done.stderr
+    runs = re.findall(r"python -m kcde run (\S+) (.*?) > ", text)
+    told = {name for name, arguments in runs if "--backend cupy" in arguments}
+    assert told == {name.removesuffix(".csv").replace("_", "-") for name in experiments}
+
+
+@pytest.mark.workflow
+def test_without_gpu_cupy_stops_before_any_job(snakemake, project):
+    if resources.devices():
+        pytest.skip("this machine has a GPU")
+    target = "results/smoke/consistency.csv"
+    done = snakemake(target, "--config", "backend=cupy")
+    said = done.stdout + done.stderr
+    assert done.returncode == 1
+    assert "python -m kcde doctor" in said
+    assert "Traceback" not in said
+    assert not (project / target).exists()
+    assert not (project / "results/logs/smoke/consistency.log").exists()
+    assert snakemake("help", "--config", "backend=cupy").returncode == 0
+
+
+SHARING = """
+include: "workflow/rules/common.smk"
+rule all:
+    input: "a", "b"
+rule one:
+    output: "{name}"
+    wildcard_constraints: name="[ab]"
+    resources: gpu=1
+    shell: "mkdir held && sleep 1 && rmdir held && touch {output}"
+"""
+"""Two jobs that fail where they meet."""
+
+
+@pytest.mark.workflow
+@pytest.mark.parametrize("profile", [(), ("--workflow-profile", "none")])
+def test_two_jobs_never_share_a_gpu(snakemake, project, profile):
+    """Also where nobody says `gpu: 1`: without the profile, or with more GPUs than one."""
+    (project / "sharing").write_text('configfile: "config.yaml"\n' + SHARING)
+    for name in "ab":
+        (project / name).unlink(missing_ok=True)
+    done = snakemake("-s", "sharing", "--cores", "2", "--resources", "gpu=2", *profile)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (project / "a").exists()
+    assert (project / "b").exists()

@@ -1,0 +1,211 @@
+"""What each job needs: memory, time and a GPU. One table says it, `workflow/resources.csv`.
+
+A row is for a rule, for one of its methods, or for a data set with it; the most special counts.
+
+`memory_*`   MiB of the process at its largest, with a margin: the largest `max_rss` that Snakemake
+             measured over all data sets of the last run at that scale (its `benchmark:` files),
+             times 1.5, rounded up to hundreds, at least 400; what `paper` alone has is extrapolated
+             with the largest matrix. `sizes`: it follows from the sizes in the data's name, by
+             `embeddings.py` and `conditionals.py`.
+`seconds_*`  typical wall time on an idle core: the mean over the data sets; `paper` where it has
+             not run: that of `laptop` times the repetitions, and by the exponents of the fits.
+             What is asked of a cluster is `MARGIN` times that, at least `FEWEST_MINUTES`: the
+             slowest data set of a method took up to three times the mean.
+`gpu`        whether jobs of the rule can compute on a GPU.
+`group`      small jobs with one are submitted to a cluster many at a time.
+"""
+
+import csv
+import ctypes
+import importlib.util
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import conditionals
+import cutting
+import embeddings
+
+MARGIN = 4
+FEWEST_MINUTES = 15
+"""Asked of a cluster for the shortest of jobs: nodes and their file systems have slow moments."""
+
+GPU_MEMORY = 1500
+"""MiB on the host that the libraries of CUDA take besides (an estimate, not measured)."""
+
+CLUSTER_MEMORY = 600
+"""MiB that the Snakemakes take which start a job on a cluster, inside its allocation."""
+
+NO_GPU = (
+    "backend: cupy was asked for, but the driver shows no CUDA device: `python -m kcde doctor` "
+    "says what was found and what is missing; `--config backend=numpy` runs without a GPU"
+)
+
+_START = 4  # seconds until a job has imported what it needs
+_COLLECT = 5  # seconds to write scores from parts
+_BY_SIZES = "sizes"
+
+
+class Work(NamedTuple):
+    """A job as the table knows it."""
+
+    rule: str
+    scale: str
+    dataset: str = ""
+    methods: tuple[str, ...] = ()
+    of: int = 1
+    """Of how many parts this is one."""
+    collects: bool = False
+    """Whether it writes scores from parts."""
+
+
+class Needs:
+    """The table, asked about jobs of one configuration.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    root
+        Folder of the project.
+    catalogue
+        Rows by name and alias.
+    cluster
+        Whether jobs are submitted to nodes.
+    """
+
+    def __init__(self, config: Mapping, root: Path, catalogue: Mapping, *, cluster: bool = False):
+        self._config, self._catalogue, self._cluster = config, catalogue, cluster
+        self._rows = table(root)
+        self._device = config["backend"] == "cupy" or finds_gpu(config["backend"])
+
+    def resources(self, rule: str, methods: Sequence[str] = ()) -> dict[str, Callable]:
+        """Return the `resources` of a rule, as functions of wildcards.
+
+        A job that is tried again asks for twice the memory and time.
+
+        Parameters
+        ----------
+        rule
+            A name in the table.
+        methods
+            Those that one job fits, where the wildcards do not say.
+        """
+
+        def asked(wildcards):
+            return self.work(rule, wildcards, methods)
+
+        return {
+            "mem_mb": lambda wildcards, attempt: self.memory(asked(wildcards)) << attempt - 1,
+            "runtime": lambda wildcards, attempt: self.minutes(asked(wildcards)) << attempt - 1,
+            "gpu": lambda wildcards: self.gpu(asked(wildcards)),
+        }
+
+    def group_of(self, rule: str) -> Callable:
+        """Return the `group` of a rule, a function of wildcards."""
+        return lambda wildcards: self.group(self.work(rule, wildcards))
+
+    def work(self, rule: str, wildcards: object, methods: Sequence[str] = ()) -> Work:
+        """Return a job by its rule, without what a name says of parts and methods.
+
+        Parameters
+        ----------
+        rule
+            A name in the table.
+        wildcards
+            Read are `scale`, `dataset`, `method` and `shards`, where it has them.
+        methods
+            Those that one job fits, where the wildcards do not say.
+        """
+        scale = getattr(wildcards, "scale", self._config["scale"])
+        dataset = getattr(wildcards, "dataset", "")
+        methods = tuple(methods) or tuple(filter(None, [getattr(wildcards, "method", "")]))
+        of = int(getattr(wildcards, "shards", 1))
+        known = [name for name in methods if name in self._config["methods"]]
+        cut = rule in cutting.REPETITIONS and of == 1
+        job = (self._config, self._catalogue, rule, scale, dataset, known)
+        return Work(rule, scale, dataset, methods, of, cut and cutting.shards(*job) > 1)
+
+    def memory(self, work: Work) -> int:
+        """Return MiB to ask for at a first attempt, whatever the machine has."""
+        stated = self._row(work)[f"memory_{work.scale}"]
+        own = self._memory_by_sizes(work) if stated == _BY_SIZES else int(stated)
+        return own + GPU_MEMORY * self.gpu(work) + CLUSTER_MEMORY * self._cluster
+
+    def seconds(self, work: Work) -> float | None:
+        """Return the typical wall time; None for a rule that the table does not have."""
+        row = self.find(work)
+        if row is None:
+            return None
+        if work.collects:
+            return float(_COLLECT)
+        whole = float(row[f"seconds_{work.scale}"])
+        return whole if work.of == 1 else _START + max(whole - _START, 0.0) / work.of
+
+    def minutes(self, work: Work) -> int:
+        """Return the minutes after which a cluster may end a first attempt."""
+        self._row(work)
+        return max(FEWEST_MINUTES, math.ceil(MARGIN * self.seconds(work) / 60))
+
+    def gpu(self, work: Work) -> int:
+        """Return how many GPUs a job claims, 0 or 1.
+
+        What is trained by JAX stays on the CPU unless the backend is `cupy`; to collect parts
+        computes nothing.
+        """
+        if work.collects or not self._device or self._row(work)["gpu"] == "0":
+            return 0
+        by_jax = any(self._estimator(name) in cutting.TRAINED_TOGETHER for name in work.methods)
+        return int(self._config["backend"] == "cupy" or not by_jax)
+
+    def group(self, work: Work) -> str | None:
+        """Return the group of a small job on a cluster; a job that is cut is none."""
+        alone = not self._cluster or work.of > 1 or work.collects
+        return None if alone else self._row(work)["group"] or None
+
+    def find(self, work: Work) -> Mapping[str, str] | None:
+        """Return the row of a job, None if there is none."""
+        method = "+".join(work.methods)
+        keys = ((work.rule, method, work.dataset), (work.rule, method, ""), (work.rule, "", ""))
+        return next((self._rows[key] for key in keys if key in self._rows), None)
+
+    def _row(self, work: Work) -> Mapping[str, str]:
+        row = self.find(work)
+        if row is None:
+            raise LookupError(f"workflow/resources.csv has no rule {work.rule}: add a row")
+        return row
+
+    def _estimator(self, method: str) -> str:
+        return self._config["methods"].get(method, {}).get("estimator", "")
+
+    def _memory_by_sizes(self, work: Work) -> int:
+        if work.rule == "moments":
+            return embeddings.memory(work.dataset)
+        if work.rule == "portfolio":
+            return embeddings.portfolio_memory(self._config, work.dataset, work.scale)
+        of = {"donut": conditionals.donut_memory, "terrain": conditionals.terrain_memory}
+        return of[work.rule](self._config, work.scale, work.methods[0])
+
+
+def table(root: Path) -> dict[tuple[str, str, str], Mapping[str, str]]:
+    """Return the rows of the table by rule, method and data set, "" where a row is for all."""
+    with (root / "workflow/resources.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {(row["rule"], row["method"], row["dataset"]): row for row in rows}
+
+
+def finds_gpu(backend: str) -> bool:
+    """Return whether jobs with the backend `auto` will find a GPU, and cupy to use it."""
+    return backend == "auto" and importlib.util.find_spec("cupy") is not None and devices() > 0
+
+
+def devices() -> int:
+    """Return how many CUDA devices the driver shows, 0 where there is no driver."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return 0
+    count = ctypes.c_int()
+    failed = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    return 0 if failed else count.value
