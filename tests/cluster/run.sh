@@ -1,0 +1,242 @@
+#!/usr/bin/env bash
+# Proves profiles/slurm on a Slurm of one node that it starts and stops: tests/cluster/run.sh [TARGET]
+# TARGET (default: smoke) is what the first comparison runs. As root, with Debian's slurm-wlm and
+# munge, and with the environment of the workflow and snakemake-executor-plugin-slurm on PATH; about
+# an hour on two cores. Ends with a list of what holds and what does not, and with status 1 if
+# something does not; then the folder with all logs is kept.
+set -euo pipefail
+
+target=${1:-smoke}
+# What is interrupted, and cut into shards: enough jobs to be in the middle of, in a few minutes.
+part=kcef
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(git -C "$here" rev-parse --show-toplevel)
+work=$(mktemp -d -t kcde-cluster.XXXXXX)
+slurm=$work/slurm
+verdicts=()
+controller=
+unset PYTHONPATH
+# No variable of this shell is named in the workflow: jobs have it if they have the environment.
+export KCDE_CLUSTER_PROOF=reached
+
+say() {
+  printf '\n== %s (%s s so far)\n' "$*" "$SECONDS"
+}
+
+# check CLAIM COMMAND...: runs it, and remembers whether the claim holds.
+check() {
+  local claim=$1 verdict=holds
+  shift
+  "$@" || verdict='DOES NOT HOLD'
+  verdicts+=("$verdict: $claim")
+  echo "-- ${verdicts[-1]}"
+}
+
+finish() {
+  local status=$?
+  if [ -n "$controller" ] && kill -0 "$controller" 2>/dev/null; then
+    kill -9 "$controller"
+  fi
+  "$here/stop_slurm.sh"
+  if [ "$status" -eq 0 ]; then
+    rm -rf "$work"
+  else
+    echo "logs and results are in $work"
+  fi
+}
+
+checkout() {
+  git clone --quiet "$root" "$work/$1"
+}
+
+# cluster NAME ARGUMENT...: Snakemake with the profile, in a checkout, at the scale of the tour.
+cluster() {
+  cd "$work/$1"
+  shift
+  exec python -m snakemake "$@" --profile profiles/slurm --config scale=smoke
+}
+
+# run LOG COMMAND...: the same in a subshell, its output in LOG, whose end is shown if it fails.
+run() {
+  local log=$work/$1.log
+  shift
+  ("$@") >"$log" 2>&1 || {
+    tail -n 30 "$log"
+    return 1
+  }
+}
+
+in_the_end() {
+  local waited=0 limit=$1
+  shift
+  until "$@"; do
+    if ((++waited > limit)); then
+      echo "waited $limit s in vain for: $*" >&2
+      return 1
+    fi
+    sleep 1
+  done
+}
+
+compare() {
+  python "$here/compare.py" "$@"
+}
+
+# finished NAME [--recorded]: keeps the list of what is finished now.
+finished() {
+  compare finished "$work/interrupted" "${@:2}" >"$work/$1.json"
+}
+
+kept() {
+  compare kept "$work/interrupted" "$work/$1.json"
+}
+
+jobs_run() {
+  [ -n "$(squeue --noheader --state=RUNNING)" ]
+}
+
+# amid COUNT: whether so many jobs have left their arrays, and others are running.
+amid() {
+  local ended
+  ended=$(find "$work/interrupted/results/smoke" -name '*.npz' 2>/dev/null | wc -l)
+  [ "$ended" -ge "$1" ] && jobs_run
+}
+
+node_is() {
+  sinfo --noheader --format=%T 2>/dev/null | grep -q "^$1"
+}
+
+queue_is_empty() {
+  [ -z "$(squeue --noheader)" ]
+}
+
+# Every process of the node at once, as when its power fails; slurmd alone would leave the jobs.
+kill_node() {
+  local tasks steps
+  tasks=$(scontrol listpids | awk 'NR > 1 && $1 > 1 {print $1}' | sort -u)
+  steps=$(for task in $tasks; do ps -o ppid= -p "$task"; done | sort -u |
+    while read -r parent; do
+      [ "$(cat "/proc/$parent/comm" 2>/dev/null)" != slurmstepd ] || echo "$parent"
+    done)
+  # Some of them end between the listing and the signal.
+  # shellcheck disable=SC2086
+  kill -9 "$(cat "$slurm/slurmd.pid")" $steps $tasks 2>/dev/null || true
+}
+
+requeued() {
+  grep 'due to failure of node' "$slurm/slurmctld.log"
+}
+
+memory_doubles() {
+  mkdir "$work/memory"
+  cp -r "$root/profiles" "$work/memory/"
+  (
+    cd "$work/memory"
+    python -m snakemake --snakefile "$here/memory.smk" --profile profiles/slurm grown.txt
+  ) >"$work/memory.log" 2>&1 || tail -n 30 "$work/memory.log"
+  cat "$work/memory/requests.txt"
+  diff "$work/memory/requests.txt" <(printf '%s\n' '500 5' '1000 10')
+}
+
+variables_reach() {
+  grep -qE '^[0-9]+ reached$' "$work/memory/grown.txt"
+}
+
+# A copy of the local run with a digit added to the end of one table, or of one picture.
+difference_shows() {
+  local change
+  for change in r_benchmark/smoke-linear/LSCDE.csv figures/kcef/table1.png; do
+    rm -rf "$work/changed"
+    mkdir "$work/changed"
+    cp -r "$work/local/results" "$work/changed/"
+    printf 1 >>"$work/changed/results/smoke/$change"
+    if compare same "$work/local" "$work/changed" >"$work/changed.log"; then
+      return 1
+    fi
+    grep -A 1 DIFFERENT "$work/changed.log" | grep -F "$change" || return 1
+  done
+}
+
+nothing_to_do() {
+  run "$1-again" cluster "$1" --dry-run "$2" && grep -q 'Nothing to be done' "$work/$1-again.log"
+}
+
+local_run() {
+  cd "$work/local"
+  exec python -m snakemake "$target" --cores 2 --config scale=smoke
+}
+
+trap finish EXIT
+trap 'exit 143' INT TERM
+say "Slurm"
+"$here/start_slurm.sh" "$slurm"
+
+say "a job that needs more memory than it asked for"
+check "a job over its memory is tried again with double memory and time" memory_doubles
+check "the submitting shell's variables reach the jobs" variables_reach
+
+say "$target on this host alone"
+checkout local
+check "$target runs without a cluster" run local local_run
+check "a changed table or picture would be found" difference_shows
+
+say "$target on Slurm"
+checkout cluster
+check "$target runs on Slurm" run cluster cluster cluster "$target"
+check "scores and artefacts are those of the local run" compare same "$work/local" "$work/cluster"
+check "nothing is left to do" nothing_to_do cluster "$target"
+
+say "$part, while the node fails"
+checkout interrupted
+(cluster interrupted "$part") >"$work/interrupted.log" 2>&1 &
+controller=$!
+in_the_end 900 amid 8
+# A job whose outputs are complete runs again, to the same ones, if its node fails before Slurm knows
+# of its end.
+finished node-failure --recorded
+kill_node
+in_the_end 120 node_is down
+slurmd
+check "Slurm gives the jobs of the node back to the queue" requeued
+in_the_end 60 jobs_run
+in_the_end 900 amid 12
+check "what was finished when the node failed is not run again" kept node-failure
+
+say "$part, while slurmctld is killed"
+finished slurmctld-killed --recorded
+kill -9 "$(cat "$slurm/slurmctld.pid")"
+sleep 15
+slurmctld
+in_the_end 600 amid 16
+check "what was finished when slurmctld was killed is not run again" kept slurmctld-killed
+
+say "$part, after Snakemake was killed"
+kill -9 "$controller"
+wait "$controller" 2>/dev/null || true
+controller=
+# As profiles/slurm/README.md has it. What ends before it is cancelled counts as finished.
+squeue --me --noheader --format='%i %j' | awk '$2 ~ /^kcde_/ {print $1}' | xargs --no-run-if-empty scancel
+in_the_end 60 queue_is_empty
+finished snakemake-killed
+run unlock cluster interrupted --unlock
+check "$part runs on after a killed controller" run resumed cluster interrupted "$part"
+grep -E '^(job|total) ' "$work/interrupted.log" "$work/resumed.log" | sed "s|^$work/||"
+check "what was finished when Snakemake was killed is not run again" kept snakemake-killed
+check "scores and artefacts are those of the local run" \
+  compare same "$work/local" "$work/interrupted" --part
+check "nothing is left to do" nothing_to_do interrupted "$part"
+
+if grep -q '^shards:' "$root/config.yaml"; then
+  say "$part, cut into shards"
+  checkout sharded
+  echo 'shards: {r_benchmark: 3, factors: 2, samples: 2, consistency: 3}' >"$work/shards.yaml"
+  check "$part runs in shards" \
+    run sharded cluster sharded "$part" --configfile "$work/shards.yaml"
+  check "scores and artefacts do not depend on the number of shards" \
+    compare same "$work/local" "$work/sharded" --part
+fi
+
+say "in short"
+printf '%s\n' "${verdicts[@]}"
+! printf '%s\n' "${verdicts[@]}" | grep -q '^DOES NOT'
