@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -227,10 +228,20 @@ def test_half_a_cupy_without_a_gpu_is_best_removed():
     assert "uninstall" not in devices.backend("cupy", CRASHED, False).remedy
 
 
+def test_an_environment_that_others_share_is_a_hint():
+    own = software.environment(("/p/.venv", "/usr"), {})
+    assert (own.status, own.value) == (OK, "/p/.venv")
+    assert software.environment(("/conda/e", "/conda/e"), {"CONDA_PREFIX": "/conda/e"}).status == OK
+    shared = software.environment(("/usr", "/usr"), {"CONDA_PREFIX": "/conda/e"})
+    assert shared.status == HINT
+    assert "the Python of /usr, which others share" in shared.value
+    assert "envs/run" in shared.remedy
+
+
 def test_a_remedy_names_files_that_are_there():
     remedy = devices.backend("cupy", NO_CUPY, True).remedy
     root = machine.Path(kcde.doctor.__file__).parents[3]
-    named = [word for word in remedy.split() if word.startswith("envs/")]
+    named = re.findall(r"envs/[\w.-]+", remedy)
     assert len(named) == 2
     assert all((root / name).is_file() for name in named)
 

@@ -41,8 +41,8 @@ def resolve_backend(name: str = "auto") -> str:
         if obstacle:
             raise RuntimeError(
                 f"backend 'cupy' was asked for, but {obstacle}; on a machine with an NVIDIA GPU "
-                "`pip install -r envs/gpu.txt` (CUDA 12; envs/gpu-cuda13.txt for 13), and `python "
-                "-m kcde doctor` says what is missing; or set backend: numpy"
+                "run it with `KCDE_ENV=gpu envs/run` (CUDA 12; gpu-cuda13 for 13), and `python -m "
+                "kcde doctor` says what is missing; or set backend: numpy"
             )
         return name
     log.info("backend auto: %s", f"numpy, because {obstacle}" if obstacle else "cupy")

@@ -55,6 +55,7 @@ def _host() -> list[Finding]:
         machine.python(),
         machine.processor(),
         machine.memory(),
+        software.environment(),
         software.packages(),
         software.blas(machine.usable_cores()),
     ]

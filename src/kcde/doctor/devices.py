@@ -12,8 +12,8 @@ from kcde.doctor.findings import HINT, OK, PROBLEM, Finding
 from kcde.doctor.machine import gigabytes
 
 GPU_FILES = (
-    "pip install -r envs/gpu.txt (CUDA 12, NVIDIA driver 525 or newer) or -r "
-    "envs/gpu-cuda13.txt (CUDA 13, driver 580 or newer)"
+    "KCDE_ENV=gpu envs/run COMMAND (CUDA 12, NVIDIA driver 525 or newer), or in an environment of "
+    "your own pip install -r envs/gpu.txt; for CUDA 13 (driver 580 or newer) gpu-cuda13 instead"
 )
 _QUERY = "name,memory.total,memory.free,driver_version"
 
@@ -132,7 +132,7 @@ def jax(said: Mapping) -> Finding:
         The answer of `probe.about_jax`.
     """
     if "error" in said:
-        remedy = "NADE, DDE and the flows need JAX: pip install -r envs/cpu.txt; with a GPU, "
+        remedy = "NADE, DDE and the flows need JAX: envs/run COMMAND has it; with a GPU, "
         value = f"cannot be used ({said['error']})"
         return Finding("JAX", value, PROBLEM, remedy + GPU_FILES, dict(said))
     devices = ", ".join(dict.fromkeys(said["devices"]))

@@ -4,13 +4,17 @@ import importlib.metadata
 import os
 import re
 import shutil
+import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kcde.doctor.findings import HINT, OK, PROBLEM, Finding
 
-INSTALL = "pip install -r envs/cpu.txt (envs/gpu.txt with an NVIDIA GPU), from the checkout"
+INSTALL = (
+    "run it as `envs/run COMMAND` (KCDE_ENV=gpu envs/run with an NVIDIA GPU), or pip install -r "
+    "envs/cpu.txt (envs/gpu.txt) in an environment of your own, from the checkout"
+)
 SLURM_COMMANDS = ("sbatch", "squeue", "scancel", "sinfo")
 
 
@@ -35,6 +39,31 @@ def required(project: Path = Path(__file__).parents[3] / "pyproject.toml") -> li
     else:
         named = importlib.metadata.requires("kcde") or []
     return [re.match(r"[\w.-]+", each).group() for each in named if "extra ==" not in each]
+
+
+def environment(
+    prefixes: tuple[str, str] = (sys.prefix, sys.base_prefix),
+    variables: Mapping[str, str] = os.environ,
+) -> Finding:
+    """Return the Python environment, a hint where it is that of the whole system.
+
+    Parameters
+    ----------
+    prefixes
+        Of this Python and of the one that its virtual environment was made from; the same outside.
+    variables
+        Where conda says which environment is active.
+    """
+    prefix, base = prefixes
+    conda = variables.get("CONDA_PREFIX", "")
+    own = prefix != base or (bool(conda) and Path(prefix) == Path(conda))
+    return Finding(
+        "environment",
+        prefix if own else f"none of its own: the Python of {prefix}, which others share",
+        OK if own else HINT,
+        "" if own else "envs/run COMMAND makes an environment of the project's own and uses it",
+        {"prefix": prefix, "own": own},
+    )
 
 
 def packages(version: Callable[[str], str | None] = version_of) -> Finding:
