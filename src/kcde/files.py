@@ -1,9 +1,10 @@
 """Writing a file whole or not at all."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 
@@ -25,6 +26,45 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     pathlib.Path
         A file in the same folder, so that the renaming is atomic.
     """
+    with _beside(path) as temporary:
+        yield temporary
+        _put(temporary, Path(path))
+
+
+@contextmanager
+def staged(folder: str | os.PathLike) -> Iterator[Path]:
+    """Yield an empty folder elsewhere, whose files all go into `folder` when the block succeeds.
+
+    They change together: where one cannot be written (a full disk), or the block fails or is
+    interrupted, every file in `folder` stays as it was. Files keep their place below the folder.
+
+    Parameters
+    ----------
+    folder
+        Where the finished files are to stand.
+
+    Yields
+    ------
+    pathlib.Path
+        An empty folder for temporary files of the system.
+    """
+    with tempfile.TemporaryDirectory(prefix="kcde-") as name, ExitStack() as copies:
+        stage = Path(name)
+        yield stage
+        finished = [path for path in sorted(stage.rglob("*")) if path.is_file()]
+        ready = []
+        for source in finished:
+            target = Path(folder) / source.relative_to(stage)
+            temporary = copies.enter_context(_beside(target))
+            shutil.copyfile(source, temporary)
+            ready.append((temporary, target))
+        for temporary, target in ready:
+            _put(temporary, target)
+
+
+@contextmanager
+def _beside(path: str | os.PathLike) -> Iterator[Path]:
+    """Yield a temporary file in the folder of `path`, made if need be, and remove it after all."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
@@ -32,13 +72,16 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        # mkstemp makes files private; results are to be as readable as any other new file.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
-        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _put(temporary: Path, path: Path) -> None:
+    """Rename a temporary file; mkstemp made it private, and it is to be readable as any other."""
+    umask = os.umask(0)
+    os.umask(umask)
+    temporary.chmod(0o666 & ~umask)
+    temporary.replace(path)
 
 
 @contextmanager

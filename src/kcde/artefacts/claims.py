@@ -56,25 +56,46 @@ def update(into: Path, artefact: Artefact, decisions: dict[str, Decision]) -> Pa
     pathlib.Path or None
         The file, None where the artefact decides nothing.
     """
+    with locked(Path(into) / artefact.paper):
+        return write(into, into, artefact, decisions)
+
+
+def write(
+    tracked: Path, into: Path, artefact: Artefact, decisions: dict[str, Decision]
+) -> Path | None:
+    """Write the tracked decisions with new ones to a folder of the caller's, who holds the lock.
+
+    Parameters
+    ----------
+    tracked
+        Where the decisions so far stand.
+    into
+        Where the table goes.
+    artefact, decisions
+        As for `update`.
+
+    Returns
+    -------
+    pathlib.Path or None
+        The file, None where the artefact decides nothing.
+    """
     if not decisions:
         return None
-    folder = Path(into) / artefact.paper
-    path = folder / "claims.csv"
-    with locked(folder):
-        kept = read(into, artefact.paper)
-        kept = kept[(kept["artefact"] != artefact.name) & ~kept["claim"].isin(decisions)]
-        new = [
-            {
-                "claim": claim,
-                "artefact": artefact.name,
-                "verdict": decision.verdict,
-                "reason": decision.reason,
-            }
-            for claim, decision in decisions.items()
-        ]
-        merged = pd.concat([kept, pd.DataFrame(new, columns=COLUMNS)], ignore_index=True)
-        place = {claim: k for k, claim in enumerate(published.claims()["claim"])}
-        merged = merged.sort_values("claim", key=lambda names: names.map(place), kind="stable")
-        with atomic(path) as temporary:
-            merged.to_csv(temporary, index=False)
+    kept = read(tracked, artefact.paper)
+    kept = kept[(kept["artefact"] != artefact.name) & ~kept["claim"].isin(decisions)]
+    new = [
+        {
+            "claim": claim,
+            "artefact": artefact.name,
+            "verdict": decision.verdict,
+            "reason": decision.reason,
+        }
+        for claim, decision in decisions.items()
+    ]
+    merged = pd.concat([kept, pd.DataFrame(new, columns=COLUMNS)], ignore_index=True)
+    place = {claim: k for k, claim in enumerate(published.claims()["claim"])}
+    merged = merged.sort_values("claim", key=lambda names: names.map(place), kind="stable")
+    path = Path(into) / artefact.paper / "claims.csv"
+    with atomic(path) as temporary:
+        merged.to_csv(temporary, index=False)
     return path

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +10,7 @@ import pandas as pd
 from kcde.artefacts import claims, figure_page, tables
 from kcde.artefacts.declaration import Artefact
 from kcde.experiments import scores as score_files
-from kcde.files import atomic
+from kcde.files import atomic, locked, staged
 
 REGENERATED, NOT_REGENERATED = "regenerated", "not regenerated"
 
@@ -19,7 +20,7 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
 
     Where a score says `not-run` (its data could not be had), nothing is written, so that the
     tracked files stay as they are; but those of `Artefact.optional` stop nothing. Failed fits are
-    results and are counted.
+    results and are counted. All files change together, or none where drawing is interrupted.
 
     Parameters
     ----------
@@ -55,13 +56,16 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
     scores = artefact.measure(scores, files)
     frame = artefact.build(artefact, scores, files)
     decisions = claims.decide(artefact, scores)
-    path = _stem(artefact, into).with_suffix(".csv")
-    with atomic(path) as temporary:
-        frame.to_csv(temporary, index=False, float_format="%.6g")
-    written = [path, *redraw(artefact, into)]
-    if decided := claims.update(Path(into), artefact, decisions):
-        written.append(decided)
-    names = [str(name) for name in written]
+    # The lock is taken late, not to make other drawings wait, and let go when all files are there.
+    with ExitStack() as lock, staged(into) as stage:
+        path = _stem(artefact, stage).with_suffix(".csv")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        frame.to_csv(path, index=False, float_format="%.6g")
+        written = [path, *_draw(artefact, path, stage)]
+        lock.enter_context(locked(Path(into) / artefact.paper))
+        if decided := claims.write(Path(into), stage, artefact, decisions):
+            written.append(decided)
+        names = [str(Path(into) / name.relative_to(stage)) for name in written]
     return _record(artefact, REGENERATED, files=names, missing=lacking)
 
 
@@ -85,13 +89,20 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
     FileNotFoundError
         If the CSV is not there.
     """
-    stem = _stem(artefact, into)
-    path = stem.with_suffix(".csv")
+    path = _stem(artefact, into).with_suffix(".csv")
     if not path.exists():
         raise FileNotFoundError(
             f"{artefact.key} has no data at {path}: make it with `snakemake "
             f"{artefact.target}`, or with `python -m kcde draw {artefact.key} --scores FILE...`"
         )
+    with staged(into) as stage:
+        drawn = _draw(artefact, path, stage)
+        return [Path(into) / name.relative_to(stage) for name in drawn]
+
+
+def _draw(artefact: Artefact, path: Path, into: Path) -> list[Path]:
+    """Draw a CSV into a folder; return the files."""
+    stem = _stem(artefact, into)
     if artefact.kind == "table":
         return artefact.draw(artefact, tables.read(path), stem)
     frame = pd.read_csv(path)

@@ -21,7 +21,7 @@ from kcde.artefacts.declaration import Artefact
 from kcde.artefacts.drawing import NOT_REGENERATED
 from kcde.artefacts.registry import ARTEFACTS
 from kcde.artefacts.verdicts import RULES, too_many_failed
-from kcde.files import atomic
+from kcde.files import staged
 
 COLUMNS = [
     "kind",
@@ -109,14 +109,13 @@ def write(frame: pd.DataFrame, into: str | Path) -> list[Path]:
     list of pathlib.Path
         The two files.
     """
-    table, page = Path(into) / "scorecard.csv", Path(into) / "scorecard.md"
-    with atomic(table) as temporary:
-        frame.astype({"n": "Int64", "failed": "Int64"}).to_csv(
-            temporary, index=False, float_format="%.6g"
-        )
-    with atomic(page) as temporary:
-        temporary.write_text(scorecard_page.text(frame, totals(frame)), encoding="utf-8")
-    return [table, page]
+    table, page = "scorecard.csv", "scorecard.md"
+    whole = frame.astype({"n": "Int64", "failed": "Int64"})
+    with staged(into) as stage:
+        whole.to_csv(stage / table, index=False, float_format="%.6g")
+        text = scorecard_page.text(frame, totals(frame))
+        (stage / page).write_text(text, encoding="utf-8")
+    return [Path(into) / table, Path(into) / page]
 
 
 def totals(frame: pd.DataFrame) -> dict[str, dict[str, Counter]]:
