@@ -54,7 +54,7 @@ onstart:
 
 onsuccess:
     if problems := close(workflow):
-        raise WorkflowError(f"not everything was regenerated: {'; '.join(problems)}")
+        raise WorkflowError(f"kcde: not everything was regenerated: {'; '.join(problems)}")
 
 
 onerror:

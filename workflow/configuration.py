@@ -6,6 +6,7 @@ allowed. Nothing here imports numerics: it runs whenever a workflow is planned.
 
 import csv
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -52,14 +53,24 @@ def check(config: Mapping, root: Path) -> None:
         raise ConfigurationError("\n".join(f"configuration: {mistake}" for mistake in mistakes))
 
 
-def numbered(shards: object) -> object:
-    """Return `shards` with whole numbers for digits, as which `--config` has them."""
-    if not isinstance(shards, dict):
-        return shards
-    return {
-        name: int(count) if isinstance(count, str) and count.isdecimal() else count
-        for name, count in shards.items()
-    }
+def typed(value: object) -> object:
+    """Return a value of `--config` with numbers, true, false and null for text that says so.
+
+    Snakemake reads what is nested in `--config 'shards={moments: 20}'` as text.
+    """
+    if isinstance(value, Mapping):
+        return {key: typed(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [typed(each) for each in value]
+    if not isinstance(value, str):
+        return value
+    for read in (json.loads, float):
+        try:
+            found = read(value)
+        except ValueError:
+            continue
+        return value if isinstance(found, (str, list, dict)) else found
+    return value
 
 
 def catalogue(root: Path) -> dict[str, dict[str, str]]:

@@ -1,8 +1,7 @@
 """How long the jobs ahead will take: as measured where they ran before, at least as is typical."""
 
 import csv
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from resources import Needs, Work
@@ -10,30 +9,154 @@ from resources import Needs, Work
 UNKNOWN_SECONDS = 60.0
 """For a rule that has neither run here nor stands in the table of typical times."""
 
+_DRAWN = "drawn"  # how the table calls the rules that are named as the file they draw
+_SHRINKAGE = 30.0  # expected seconds of finished jobs that count as much as the expectation
+
 
 def announcement(jobs: Iterable, cores: int, needs: Needs) -> str:
-    """Return what a run says before it starts.
+    """Return what a run says before it starts: one line, and a table of its jobs by rule.
 
     Parameters
     ----------
     jobs
-        Snakemake jobs that will run; read are `rule.name`, `wildcards`, `benchmark` and `output`.
+        Snakemake jobs that will run; read are `rule.name`, `wildcards`, `benchmark`, `output` and
+        `log`.
     cores
         How many run at once.
     needs
         Knows the typical times.
     """
-    working = [job for job in jobs if job.output or job.log]
-    seconds = [_seconds(job, needs) for job in working]
-    # Rules for groups of methods are called rule+method+method.
-    counts = Counter(job.rule.name.partition("+")[0] for job in working)
-    kinds = ", ".join(f"{count} {name}" for name, count in counts.most_common())
+    expected: dict[str, list[float]] = {}
+    for job in working(jobs):
+        expected.setdefault(rule_of(job), []).append(seconds(job, needs))
+    flat = [each for group in expected.values() for each in group]
+    if not flat:
+        return ""
     # No schedule is shorter than its longest job.
-    total = max([sum(seconds) / max(cores, 1), *seconds]) if seconds else 0.0
-    return (
-        f"kcde: {_count(len(working), 'job')} ({kinds}), about {duration(total)} on "
-        f"{_count(cores, 'core')}; an interrupted run goes on where it stopped"
+    total = max([sum(flat) / max(cores, 1), *flat])
+    ordered = sorted(expected.items(), key=lambda item: -sum(item[1]))
+    width = max(map(len, expected))
+    rows = [f"  {'step':<{width}}  {'jobs':>5}  {'on one core':>12}"]
+    rows += [
+        f"  {rule:<{width}}  {len(each):>5}  {duration(sum(each)):>12}" for rule, each in ordered
+    ]
+    return "\n".join(
+        [
+            f"kcde: {_count(len(flat), 'job')}, about {duration(total)} on "
+            f"{_count(cores, 'core')}; an interrupted run goes on where it stopped",
+            *rows,
+        ]
     )
+
+
+def working(jobs: Iterable) -> list:
+    """Return the jobs that do something; targets only ask for others."""
+    return [job for job in jobs if (job.output or job.log) and job.rule.name != "help"]
+
+
+def rule_of(job) -> str:
+    """Return the rule of a job, without the methods that one rule of several may name."""
+    rule = job.rule.name.partition("+")[0]
+    return _DRAWN if "/" in rule else rule
+
+
+def label(job) -> str:
+    """Return which step a job is, in words: rule, method, data set and what else tells it apart."""
+    if rule_of(job) == _DRAWN:
+        return f"draw {job.rule.name}"
+    rule, *methods = job.rule.name.split("+")
+    words: Mapping[str, str] = dict(job.wildcards.items())
+    if "artefact" in words:
+        return f"draw {words['paper']}/{words['artefact']}"
+    named = "+".join(methods) or words.get("method", "")
+    text = rule.removesuffix("_part").replace("_", " ")
+    what = " on ".join(filter(None, [named, words.get("dataset", "")]))
+    if what:
+        text += f": {what}"
+    if "nodes" in words:
+        text += f", columns {words['nodes']}"
+    if "shard" in words:
+        text += f", part {words['shard']} of {words['shards']}"
+    return text
+
+
+def seconds(job, needs: Needs) -> float:
+    """Return how long a job is expected to take.
+
+    Parameters
+    ----------
+    job
+        A Snakemake job.
+    needs
+        Knows the typical times.
+    """
+    work = _work(job, needs)
+    usual, measured = needs.seconds(work), _measured(job.benchmark)
+    if usual is None:
+        return UNKNOWN_SECONDS if measured is None else measured
+    if measured is None or work.collects:
+        return usual
+    # A job that found no data was quick; with data it will not be.
+    return max(measured, usual)
+
+
+class Remaining:
+    """How long a run will still take, by what its finished jobs took beside what was expected.
+
+    The expectation of a job is multiplied by the ratio of measured to expected time of the jobs of
+    its rule, drawn towards that of all jobs while few have finished.
+
+    Parameters
+    ----------
+    expected
+        Seconds of each job.
+    rules
+        The rule of each job.
+    cores
+        How many run at once.
+    """
+
+    def __init__(self, expected: Mapping[int, float], rules: Mapping[int, str], cores: int):
+        self._expected, self._rules, self._cores = dict(expected), rules, max(cores, 1)
+        self._begun: dict[int, float] = {}
+        self._measured: dict[int, float] = {}
+
+    def start(self, job: int, now: float) -> None:
+        """Note that a job starts, at a time in seconds."""
+        if job in self._expected:
+            self._begun[job] = now
+
+    def finish(self, job: int, now: float) -> float | None:
+        """Note that a job has finished; return how long it took, None for a job without steps."""
+        if job not in self._begun:
+            return None
+        self._measured[job] = now - self._begun.pop(job)
+        return self._measured[job]
+
+    def drop(self, job: int) -> None:
+        """Note that a job takes no more time because it failed; nothing is learnt from it."""
+        self._begun.pop(job, None)
+        self._expected.pop(job, None)
+
+    def seconds(self, now: float) -> float:
+        """Return the seconds that are left at a time."""
+        overall = self._ratio(self._measured, 1.0)
+        by_rule = {
+            rule: self._ratio([j for j in self._measured if self._rules[j] == rule], overall)
+            for rule in set(self._rules.values())
+        }
+        left = [
+            max(seconds * by_rule[self._rules[job]] - (now - self._begun.get(job, now)), 1.0)
+            for job, seconds in self._expected.items()
+            if job not in self._measured
+        ]
+        return max([sum(left) / self._cores, *left], default=0.0)
+
+    def _ratio(self, jobs: Iterable[int], prior: float) -> float:
+        jobs = list(jobs)
+        measured = sum(self._measured[job] for job in jobs)
+        expected = sum(self._expected[job] for job in jobs)
+        return (measured + _SHRINKAGE * prior) / (expected + _SHRINKAGE)
 
 
 def duration(seconds: float) -> str:
@@ -75,22 +198,8 @@ def beyond(jobs: Iterable, available: int, needs: Needs) -> list[str]:
 
 def _work(job, needs: Needs) -> Work:
     """Return a job as the table knows it; rules for several methods are called rule+method+…."""
-    rule, *methods = job.rule.name.split("+")
-    # Those named as the file that they draw stand under one.
-    return needs.work(
-        "drawn" if "/" in rule else rule.removesuffix("_part"), job.wildcards, methods
-    )
-
-
-def _seconds(job, needs: Needs) -> float:
-    work = _work(job, needs)
-    usual, measured = needs.seconds(work), _measured(job.benchmark)
-    if usual is None:
-        return UNKNOWN_SECONDS if measured is None else measured
-    if measured is None or work.collects:
-        return usual
-    # A job that found no data was quick; with data it will not be.
-    return max(measured, usual)
+    _, *methods = job.rule.name.split("+")
+    return needs.work(rule_of(job).removesuffix("_part"), job.wildcards, methods)
 
 
 def _measured(benchmark: str | None) -> float | None:

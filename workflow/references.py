@@ -1,12 +1,11 @@
 """Names in the configuration and what they refer to."""
 
-import ast
 import difflib
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import signatures
 from conditionals import DONUT
 from embeddings import PATTERNS, is_sized
 from joints import EXACT, is_grid
@@ -14,6 +13,9 @@ from traffics import SIMULATED
 
 _NETWORKS = ("NADE",)
 """Estimators whose one model has all columns, so that a joint density needs no graph."""
+
+_OPTIONS, _BY_DATASET = ("options", "joint_options", "r_benchmark_options"), "dataset_options"
+"""Keys of a method with constructor arguments, and that with some for each data set."""
 
 _WHOLE = ("r_benchmark", "planar", "donut", "terrain", "traffic", *PATTERNS)
 """Experiments in which y is modelled at once, not column by column."""
@@ -31,12 +33,14 @@ def dangling(config: Mapping, root: Path, known: Iterable[str]) -> Iterable[str]
     known
         Names of the data sets in the catalogue.
     """
-    estimators, data = _estimators(root), _Data(list(known), planar_names(root))
+    estimators, data = signatures.estimators(root), _Data(list(known), planar_names(root))
     yield from _unknown("papers", config["papers"], config["artefacts"], "keys of `artefacts`")
     for name, method in config["methods"].items():
         key = f"methods.{name}"
         yield from _unknown(f"{key}.estimator", [method["estimator"]], estimators, "the estimators")
         yield from data.unknown(f"{key}.dataset_options", method.get("dataset_options", ()))
+        if method["estimator"] in estimators:
+            yield from _options(key, method, estimators[method["estimator"]])
     of_one_column = set(estimators) - set(_NETWORKS)
     for key, experiment, choice in _uses(config):
         if experiment not in config["experiments"]:
@@ -75,6 +79,15 @@ def dangling(config: Mapping, root: Path, known: Iterable[str]) -> Iterable[str]
     yield from data.unknown("experiments.portfolio.files", files.values(), "r_benchmark")
 
 
+def _options(key: str, method: Mapping, path: Path) -> Iterable[str]:
+    """Yield a sentence for each option that the constructor of a method's estimator has not."""
+    known = signatures.parameters(path, method["estimator"])
+    given = [(name, method.get(name, {})) for name in _OPTIONS]
+    given += [(f"{_BY_DATASET}.{d}", o) for d, o in method.get(_BY_DATASET, {}).items()]
+    for name, options in given:
+        yield from _unknown(f"{key}.{name}", options, known, f"options of {method['estimator']}")
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """Return a question that suggests the most similar name, "" where none is similar."""
     lower = {str(candidate).lower(): candidate for candidate in known}
@@ -84,7 +97,7 @@ def nearest(name: object, known: Iterable[str]) -> str:
 
 def planar_names(root: Path) -> list[str]:
     """Return the names of the points of the plane that can be drawn, without importing numerics."""
-    return list(_constant(root / "src/kcde/datasets/planar.py", "NAMES"))
+    return list(signatures.constant(root / "src/kcde/datasets/planar.py", "NAMES"))
 
 
 def _uses(config: Mapping) -> Iterable[tuple[str, str, Mapping]]:
@@ -161,28 +174,6 @@ def _dimensions(joint: Mapping) -> Iterable[str]:
             f"`experiments.joint.dims` has {', '.join(map(str, beyond))}; allowed: at most "
             f"`experiments.joint.max_dim`, which is {joint['max_dim']}"
         )
-
-
-def _estimators(root: Path) -> list[str]:
-    """Return the classes that bear the name of their file, read without importing them."""
-    folder = root / "src/kcde/estimators"
-    helpers = _constant(folder / "__init__.py", "_HELPERS")
-    files = [path for path in sorted(folder.glob("[!_]*.py")) if path.stem not in helpers]
-    found = ((path, re.findall(r"^class (\w+)", path.read_text("utf-8"), re.M)) for path in files)
-    return [
-        name
-        for path, names in found
-        for name in names
-        if name.lower() == path.stem.replace("_", "")
-    ]
-
-
-def _constant(path: Path, name: str) -> object:
-    """Return the value of a literal that a module assigns."""
-    for line in ast.parse(path.read_text("utf-8")).body:
-        if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == name:
-            return ast.literal_eval(line.value)
-    raise LookupError(f"{path} assigns no {name}")
 
 
 def _unknown(key: str, names: Iterable[str], known: Iterable[str], where: str) -> Iterable[str]:

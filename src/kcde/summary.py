@@ -34,8 +34,9 @@ def summarise(
     expected: Iterable[str] | None = None,
     jobs: Iterable[tuple[str, str]] | None = None,
     stale: Iterable[str] = (),
+    failed: Iterable[str] | None = None,
 ) -> Summary:
-    """Summarise what stands on disk.
+    """Summarise what stands on disk, a line for each cause of what is missing.
 
     Parameters
     ----------
@@ -49,6 +50,9 @@ def summarise(
         (output, log) of the jobs that should have run; those that left a log when None.
     stale
         Outputs that the run was to make anew and did not: what stands there is an earlier run's.
+    failed
+        Outputs of the jobs that failed; those that left a log and no output when None, among which
+        are jobs that were interrupted.
 
     Returns
     -------
@@ -67,23 +71,24 @@ def summarise(
     data = {name: record for name, record in absent.items() if not record.get("optional")}
     optional = {name: record for name, record in absent.items() if record.get("optional")}
     unfinished = sorted((out, log) for out, log in jobs if not out.exists() or out in stale)
-    failed = [(out, log) for out, log in unfinished if log.exists() and out not in stale]
+    broken = _broken(unfinished, stale, failed)
     made = [name for name, record in artefacts.items() if _is_made(record)]
     lines = [f"kcde: closing summary of {results}"]
-    lines += _entry("regenerated", [f"{', '.join(made)} (in {into}/)"] if made else [])
+    lines += _entry("regenerated", [f"{_by_paper(made)} (in {into}/)"] if made else [])
     lines += _entry("not regenerated", _not_made(artefacts, into))
-    lines += _entry("missing data", [_why(name, record) for name, record in data.items()])
+    lines += _entry("missing data", _absent(data))
     lines += _entry("remedy", _remedies(data, artefacts))
     lines += _entry("optional data", _done_without(optional))
-    lines += _entry("failed jobs", [_failure(log) for _, log in failed])
-    lines += _entry("not started", _waiting(len(unfinished) - len(failed)))
+    lines += _entry("failed jobs", _failures(log for _, log in broken))
+    lines += _entry("not finished", _waiting(len(unfinished) - len(broken), bool(broken)))
     lines += _entry("scorecard", _scorecard(results, Path(into), stale))
-    problems = [
-        _count(len(artefacts) - len(made), "artefact", "not regenerated"),
-        _count(len(data), "data set", "not available"),
-        _count(len(unfinished), "job", "not finished"),
+    counts = [
+        (len(artefacts) - len(made), "artefact", "not regenerated"),
+        (len(data), "data set", "not available"),
+        (len(unfinished), "job", "not finished"),
     ]
-    return Summary("\n".join(lines), [problem for problem in problems if problem])
+    problems = [f"{_count(count, noun)} {state}" for count, noun, state in counts if count]
+    return Summary("\n".join(lines), problems)
 
 
 def unavailable(results: str | Path) -> dict[str, dict]:
@@ -136,46 +141,92 @@ def _logged(results: Path) -> list[tuple[Path, Path]]:
     return found
 
 
+def _broken(
+    unfinished: list[tuple[Path, Path]], stale: set[Path], failed: Iterable[str] | None
+) -> list[tuple[Path, Path]]:
+    """Return (output, log) of the unfinished jobs that failed."""
+    if failed is not None:
+        known = {Path(path) for path in failed}
+        return [(out, log) for out, log in unfinished if out in known]
+    return [(out, log) for out, log in unfinished if log.exists() and out not in stale]
+
+
+def _by_paper(names: list[str]) -> str:
+    papers: dict[str, list[str]] = {}
+    for name in names:
+        paper, _, artefact = name.partition("/")
+        papers.setdefault(paper, []).append(artefact)
+    return "; ".join(f"{paper} {', '.join(drawn)}" for paper, drawn in papers.items())
+
+
 def _not_made(artefacts: dict[str, dict], into: str | Path) -> list[str]:
-    lines = []
+    causes: dict[str, list[str]] = {}
     for name, record in artefacts.items():
         if not _is_made(record):
             needs = _some(record.get("missing") or [])
-            because = f"needs {needs}" if needs else record.get("reason") or "no reason recorded"
-            lines.append(f"{name}: {because}; what stands in {into}/ is as it was")
-    return lines
+            because = f"for want of {needs}" if needs else record.get("reason") or "no reason given"
+            causes.setdefault(because, []).append(name)
+    return [
+        f"{_by_paper(names)}: {cause}; what stands in {into}/ is as it was"
+        for cause, names in causes.items()
+    ]
 
 
-def _some(names: list[str], shown: int = 4) -> str:
-    more = [f"and {len(names) - shown} more, all below"] if len(names) > shown else []
+def _some(names: Iterable[str], shown: int = 6) -> str:
+    names = list(names)
+    more = [f"and {len(names) - shown} more"] if len(names) > shown else []
     return ", ".join([*names[:shown], *more])
 
 
-def _why(name: str, record: dict) -> str:
+def _why(record: dict) -> str:
+    """Return why a data set could not be had."""
     tried = record.get("tried") or []
     if not tried:
-        return f"{name}: there is no address to try"
+        return "there is no address to try"
     last = " ".join(str(tried[-1]["error"]).split())
-    sources = f"{len(tried)} source{'' if len(tried) == 1 else 's'}"
-    return f"{name}: none of {sources} had it, the last said: {last[:120]}"
+    return f"no source had it, the last said: {last[:120]}"
+
+
+def _absent(records: dict[str, dict]) -> list[str]:
+    causes: dict[str, list[str]] = {}
+    for name, record in records.items():
+        causes.setdefault(_why(record), []).append(name)
+    return [f"{_some(names)}: {cause}" for cause, names in causes.items()]
 
 
 def _done_without(optional: dict[str, dict]) -> list[str]:
     """Return what was done without, and below each what helps."""
     lines = []
     for name, record in optional.items():
-        lines += [f"{_why(name, record)}; all else was made without", record.get("remedy") or ""]
+        lines.append(f"{name}: {_why(record)}; all else was made without")
+        lines.append(record.get("remedy") or "")
     return lines
 
 
-def _failure(log: Path) -> str:
-    said = log.read_text(encoding="utf-8", errors="replace").split("\n")
-    last = next((line.strip() for line in reversed(said) if line.strip()), "nothing was logged")
-    return f"{log}: {last[:120]}"
+def _failures(logs: Iterable[Path]) -> list[str]:
+    """Return what the logs of failed jobs end with, each message once."""
+    causes: dict[str, list[str]] = {}
+    for log in logs:
+        causes.setdefault(last_line(log), []).append(f"{log}")
+    return [
+        f"{_count(len(names), 'job')}: {cause} ({_some(names, 2)})"
+        for cause, names in causes.items()
+    ]
 
 
-def _waiting(count: int) -> list[str]:
-    return [_count(count, "job", "waiting for the above")] if count else []
+def last_line(log: str | Path) -> str:
+    """Return the last line of a log that says something, in at most 160 characters."""
+    log = Path(log)
+    if not log.is_file():
+        return "it left no log"
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    said = next((line.strip() for line in reversed(lines) if line.strip()), "nothing was logged")
+    return said.replace(" (KCDE_TRACEBACK=1 shows where)", "")[:160]
+
+
+def _waiting(count: int, broken: bool) -> list[str]:
+    why = ", which waits for those that failed" if broken else ""
+    return [f"{_count(count, 'job')}{why}; the same command goes on with them"] if count else []
 
 
 def _remedies(data: dict[str, dict], artefacts: dict[str, dict]) -> list[str]:
@@ -195,8 +246,8 @@ def _scorecard(results: Path, into: Path, stale: set[Path]) -> list[str]:
     return [line[2:].replace("**", "") for line in lines if line.startswith("- **")]
 
 
-def _count(count: int, noun: str, state: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'} {state}" if count else ""
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _entry(title: str, lines: Iterable[str]) -> list[str]:

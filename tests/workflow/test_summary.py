@@ -1,19 +1,12 @@
-"""The closing summary and the announcement, from files alone."""
+"""The closing summary and publishing, from files alone."""
 
 import json
-from pathlib import Path
-from types import SimpleNamespace
 
-import configuration
-import planning
 import pytest
-import resources
-import yaml
 
 from kcde.publish import publish
 from kcde.summary import summarise
 
-ROOT = Path(__file__).parents[2]
 REMEDY = "name a folder in KCDE_DATA_MIRROR"
 
 
@@ -47,15 +40,16 @@ def test_the_summary_says_what_why_and_the_remedy(results, tmp_path):
     expected = ["kcef/fig3", "kcef/table1", "dde/table2"]
     closing = summarise(results, tmp_path / "figures", expected)
     lines = [" ".join(line.split()) for line in closing.text.splitlines()]
-    assert any(line.startswith("regenerated kcef/fig3 (in") for line in lines)
-    assert any("dde/table2: needs geyser" in line for line in lines)
-    assert any("kcef/table1: jobs that it needs did not finish" in line for line in lines)
-    told = "geyser: none of 2 sources had it, the last said: no such host"
+    assert any(line.startswith("regenerated kcef fig3 (in") for line in lines)
+    assert any("dde table2: for want of geyser" in line for line in lines)
+    assert any("kcef table1: jobs that it needs did not finish" in line for line in lines)
+    told = "geyser: no source had it, the last said: no such host"
     assert sum(told in line for line in lines) == 1
     assert sum(REMEDY in line for line in lines) == 1
     assert "unasked" not in closing.text
     (failed,) = (line for line in lines if line.startswith("failed jobs"))
-    assert failed.endswith("results/logs/laptop/r_benchmark/engel/KCEF.log: kcde: singular")
+    assert failed.startswith("failed jobs 1 job: kcde: singular (")
+    assert failed.endswith("results/logs/laptop/r_benchmark/engel/KCEF.log)")
     assert "scorecard kcef: 1 reproduced" in lines
     assert closing.problems == [
         "2 artefacts not regenerated",
@@ -73,18 +67,43 @@ def test_all_is_well(results, tmp_path):
 def test_jobs_that_wait_are_counted(results, tmp_path):
     waiting = [(str(results / f"r_benchmark/{k}.csv"), str(tmp_path / f"{k}.log")) for k in "ab"]
     closing = summarise(results, tmp_path / "figures", [], jobs=waiting)
-    assert "2 jobs waiting for the above" in closing.text
+    assert "2 jobs; the same command goes on with them" in closing.text
     assert closing.problems == ["2 jobs not finished"]
 
 
-def job(rule, benchmark=None, **wildcards):
-    return SimpleNamespace(
-        rule=SimpleNamespace(name=rule),
-        wildcards=SimpleNamespace(**wildcards),
-        benchmark=benchmark,
-        output=["o"],
-        log=["l"],
-    )
+def test_one_cause_is_one_line_however_many_artefacts(tmp_path):
+    """Four artefacts and nine data sets without network, three jobs with one error."""
+    results = tmp_path / "results/laptop"
+    sets = [f"set{i}" for i in range(9)]
+    lost = {"status": "unavailable", "tried": [{"url": "u", "error": "no network"}], "remedy": "r"}
+    for name in sets:
+        put(tmp_path / f"results/data/{name}.json", lost | {"dataset": name})
+    artefacts = [f"kcef/table{i}" for i in range(4)]
+    absent = {"status": "not regenerated", "reason": "no data", "remedy": REMEDY, "missing": sets}
+    for name in artefacts:
+        put(results / f"artefacts/{name}.json", absent)
+    logs = [tmp_path / f"{k}.log" for k in range(3)]
+    for log in logs:
+        put(log, "kcde: no memory (KCDE_TRACEBACK=1 shows where)\n")
+    jobs = [(f"{log.with_suffix('.csv')}", f"{log}") for log in logs]
+    closing = summarise(results, tmp_path / "figures", artefacts, jobs=jobs)
+    lines = [" ".join(line.split()) for line in closing.text.splitlines()]
+    (drawn,) = [line for line in lines if "table0" in line]
+    assert "kcef table0, table1, table2, table3: for want of set0" in drawn
+    assert "and 3 more" in drawn
+    assert sum("no network" in line for line in lines) == 1
+    (failed,) = [line for line in lines if "no memory" in line]
+    assert failed.startswith("failed jobs 3 jobs: kcde: no memory (")
+
+
+def test_what_was_interrupted_is_not_called_failed(results, tmp_path):
+    log = tmp_path / "results/logs/laptop/r_benchmark/engel/KCEF.log"
+    jobs = [(f"{results}/r_benchmark/engel/KCEF.csv", f"{log}")]
+    told = summarise(results, tmp_path / "figures", [], jobs=jobs, failed=[])
+    assert "failed" not in told.text
+    assert "1 job; the same command" in told.text
+    told = summarise(results, tmp_path / "figures", [], jobs=jobs, failed=[jobs[0][0]])
+    assert "failed jobs      1 job: kcde: singular" in told.text
 
 
 def test_what_an_earlier_run_left_is_not_called_regenerated(results, tmp_path):
@@ -92,90 +111,9 @@ def test_what_an_earlier_run_left_is_not_called_regenerated(results, tmp_path):
     closing = summarise(results, tmp_path / "figures", ["kcef/fig3"], jobs=[], stale=stale)
     lines = [" ".join(line.split()) for line in closing.text.splitlines()]
     assert not any(line.startswith("regenerated") for line in lines)
-    assert any("kcef/fig3: jobs that it needs did not finish" in line for line in lines)
+    assert any("kcef fig3: jobs that it needs did not finish" in line for line in lines)
     assert any(line.startswith("scorecard not judged again") for line in lines)
     assert closing.problems == ["1 artefact not regenerated"]
-
-
-@pytest.fixture
-def needs():
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    return resources.Needs(config, ROOT, configuration.catalogue(ROOT))
-
-
-def test_the_announcement_heeds_measured_times(tmp_path, needs):
-    put(tmp_path / "b.tsv", "s\th:m:s\n600.0\t0:10:00\n")
-    jobs = [job("r_benchmark", tmp_path / "b.tsv", scale="laptop", method="KCEF")] * 2
-    said = planning.announcement(jobs, 2, needs)
-    assert "2 jobs (2 r_benchmark), about 10 minutes on 2 cores" in said
-    # No more cores than jobs make it shorter.
-    assert "about 10 minutes" in planning.announcement(jobs, 64, needs)
-    new = [job("unheard_of", tmp_path / "none.tsv")]
-    assert "1 job (1 unheard_of), about 60 seconds on 1 core;" in planning.announcement(
-        new, 1, needs
-    )
-
-
-def test_jobs_of_several_methods_count_as_one_kind(tmp_path, needs):
-    names = ("moments+JDL+CME", "moments+JPDL", "portfolio+JDL")
-    jobs = [job(name, tmp_path / "none.tsv", scale="smoke") for name in names]
-    usual = {(rule, method): seconds for rule, method, seconds in typical_smoke()}
-    total = usual["moments", "JDL+CME"] + usual["moments", "JPDL"] + usual["portfolio", ""]
-    said = planning.announcement(jobs, 1, needs)
-    assert f"3 jobs (2 moments, 1 portfolio), about {planning.duration(total)}" in said
-
-
-def typical_smoke():
-    """The rule, method and seconds at the scale `smoke` of the rows for all data sets."""
-    rows = resources.table(ROOT).items()
-    return [(rule, method, float(row["seconds_smoke"])) for (rule, method, d), row in rows if not d]
-
-
-def test_parts_are_announced_with_their_share_of_the_time(tmp_path, needs):
-    part = {"scale": "laptop", "dataset": "geyser", "method": "KCEF-LL", "shards": "2"}
-    alone = needs.seconds(needs.work("r_benchmark", SimpleNamespace(**(part | {"shards": "1"}))))
-    halves = [job("r_benchmark_part", tmp_path / "none.tsv", **part)] * 2
-    said = planning.announcement(halves, 1, needs)
-    total = needs.seconds(needs.work("r_benchmark", SimpleNamespace(**part))) * 2
-    assert alone < total < 2 * alone
-    assert f"2 jobs (2 r_benchmark_part), about {planning.duration(total)}" in said
-
-
-def test_a_collecting_job_takes_no_time_of_an_uncut_run(tmp_path, needs):
-    put(tmp_path / "b.tsv", "s\th:m:s\n600.0\t0:10:00\n")
-    needs._config["shards"]["r_benchmark"] = 2
-    names = {"scale": "laptop", "dataset": "geyser", "method": "KCEF-LL"}
-    said = planning.announcement([job("r_benchmark", tmp_path / "b.tsv", **names)], 1, needs)
-    assert "second" in said.partition("about")[2]
-
-
-def test_a_job_beyond_the_machine_is_warned_of(tmp_path, needs):
-    large = {"scale": "laptop", "dataset": "red-wine", "method": "KEF"}
-    jobs = [
-        job("samples", tmp_path / "b.tsv", **large),
-        job("r_benchmark", tmp_path / "b.tsv", scale="laptop", dataset="geyser", method="LSCDE"),
-    ]
-    wanted = needs.memory(needs.work("samples", SimpleNamespace(**large)))
-    jobs[1].output = ["another"]
-    (said,) = planning.beyond(jobs, wanted - 1, needs)
-    assert "1 job may need more memory" in said
-    assert f"{wanted - 1} MiB" in said
-    assert f"{wanted} MiB" in said
-    assert planning.beyond(jobs, wanted, needs) == []
-
-
-def test_a_quick_job_without_data_does_not_promise_a_quick_run(tmp_path, needs):
-    put(tmp_path / "b.tsv", "s\th:m:s\n0.5\t0:00:00\n")
-    jobs = [job("r_benchmark", tmp_path / "b.tsv", scale="laptop", method="a new method")]
-    assert "about 10 seconds" in planning.announcement(jobs, 1, needs)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.2, "1 second"), (99, "99 seconds"), (600, "10 minutes"), (7200, "2.0 hours")],
-)
-def test_durations_in_words(seconds, words):
-    assert planning.duration(seconds) == words
 
 
 def test_publish_copies_what_was_regenerated_and_keeps_other_claims(tmp_path):
@@ -216,9 +154,9 @@ def test_optional_data_are_named_but_are_no_problem(results, tmp_path):
     closing = summarise(results, tmp_path / "figures", ["cdo/fig5"], jobs=[])
     lines = [" ".join(line.split()) for line in closing.text.splitlines()]
     assert closing.problems == []
-    assert any(line.startswith("regenerated cdo/fig5 (in") for line in lines)
+    assert any(line.startswith("regenerated cdo fig5 (in") for line in lines)
     (told,) = (k for k, line in enumerate(lines) if line.startswith("optional data"))
-    assert "pems-sf: none of 1 source had it, the last said: no such host" in lines[told]
+    assert "pems-sf: no source had it, the last said: no such host" in lines[told]
     assert lines[told].endswith("all else was made without")
     assert lines[told + 1] == "download u"
     assert not any(line.startswith(("missing data", "remedy")) for line in lines)

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
+from snakemake.utils import update_config
 
 ROOT = Path(workflow.basedir)
 sys.path[:0] = [f"{ROOT / 'src'}", f"{ROOT / 'workflow'}"]
@@ -18,6 +20,7 @@ sys.path[:0] = [f"{ROOT / 'src'}", f"{ROOT / 'workflow'}"]
 import conditionals
 import configuration
 import cutting
+import display
 import embeddings
 import flags
 import joints
@@ -28,7 +31,8 @@ import traffics
 from kcde import provenance, summary
 from kcde.memory import free_host_bytes
 
-config["shards"] = configuration.numbered(config["shards"])
+DISPLAY = display.install(logger, workflow)
+update_config(config, configuration.typed(workflow.config_settings.config or {}))
 try:
     configuration.check(config, ROOT)
 except configuration.ConfigurationError as error:
@@ -39,7 +43,7 @@ ENVIRONMENT = "../../envs/gpu.yaml" if config["backend"] == "cupy" else "../../e
 # Jobs run on this machine, not on nodes that a cluster gives.
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
 NEEDS = resources.Needs(config, ROOT, CATALOGUE, cluster=not LOCAL)
-needs, group_of = NEEDS.resources, NEEDS.group_of
+DISPLAY.needs, needs, group_of = NEEDS, NEEDS.resources, NEEDS.group_of
 THREADS = config["blas_threads"]
 # JAX trains on the CPU, whatever else a machine has, unless cupy is asked for by its name.
 JAX = "cuda" if config["backend"] == "cupy" else "cpu"
@@ -271,7 +275,7 @@ def scores_of(scale, paper, artefact):
     """The score tables that an artefact shows."""
     if artefact not in config["artefacts"][paper]:
         known = ", ".join(f"{paper}/{name}" for name in config["artefacts"][paper])
-        raise WorkflowError(f"there is no artefact {paper}/{artefact}; known: {known}")
+        raise WorkflowError(f"kcde: there is no artefact {paper}/{artefact}; known: {known}")
     wanted = configuration.choices(config["artefacts"][paper][artefact])
     experiments = [choice["experiment"] for choice in wanted]
     alone = [
@@ -286,7 +290,7 @@ def scores_of(scale, paper, artefact):
     if not alone + shown:
         named = "` or `experiments.".join(experiments)
         raise WorkflowError(
-            f"nothing that {paper}/{artefact} shows is selected by `experiments.{named}`: "
+            f"kcde: nothing that {paper}/{artefact} shows is selected by `experiments.{named}`: "
             "add some of its data sets and methods"
         )
     return alone + shown
@@ -349,7 +353,7 @@ def refusal(own):
 
     def refuse(wildcards):
         raise WorkflowError(
-            f"this configuration draws into {own}/: ask for the file there; "
+            f"kcde: this configuration draws into {own}/: ask for the file there; "
             "`snakemake publish` copies what it drew into figures/"
         )
 
@@ -357,20 +361,29 @@ def refusal(own):
 
 
 def published_scale():
-    """The scale that `publish` copies from; made-up data never go into figures/."""
+    """The scale that `publish` copies from: one that was not drawn into figures/ itself."""
     if config["scale"] == "smoke":
-        raise WorkflowError("publish copies no made-up data: use --config scale=laptop or paper")
+        raise WorkflowError("kcde: publish copies no made-up data: use --config scale=paper")
+    if configuration.figures_folder(config, ROOT, config["scale"]) == "figures":
+        raise WorkflowError(
+            "kcde: publish copies what another scale drew, and this configuration draws into "
+            "figures/ itself: use --config scale=paper, after `snakemake --config scale=paper`"
+        )
     return config["scale"]
 
 
 def announce(workflow):
-    """Say what will run and about how long it takes."""
+    """Refuse a run that cannot do what it is to do, and warn of what may fail."""
     jobs = [job for job in workflow.dag.needrun_jobs() if job.rule.name != "help"]
+    others = [job for job in planning.working(jobs) if job.rule.name != "publish"]
+    if others and len(others) < len(planning.working(jobs)):
+        raise WorkflowError(
+            f"kcde: publish copies what a finished run drew, and {len(others)} jobs of this scale "
+            f"are not done: run `snakemake --config scale={config['scale']}` first"
+        )
     if LOCAL and config["backend"] == "cupy" and not resources.devices():
         if any(job.resources.get("gpu") for job in jobs):
-            raise WorkflowError(resources.NO_GPU)
-    if jobs:
-        print(planning.announcement(jobs, workflow.cores, NEEDS), file=sys.stderr)
+            raise WorkflowError(f"kcde: {resources.NO_GPU}")
     if LOCAL and jobs:
         for line in planning.beyond(jobs, workflow.global_resources["mem_mb"].value, NEEDS):
             print(line, file=sys.stderr)
@@ -404,6 +417,7 @@ def close(workflow):
             expected=[f"{wildcards.paper}/{wildcards.artefact}" for wildcards in drawn],
             jobs=[(j.output[0], j.log[0]) for j in jobs if j.output[0].startswith(roots)],
             stale=[path for path in waiting if Path(path).exists()],
+            failed=DISPLAY.failed,
         )
         print(closing.text, file=sys.stderr)
         problems += closing.problems
