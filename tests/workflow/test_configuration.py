@@ -335,17 +335,19 @@ def test_sets_without_the_authors_parameters_have_the_defaults(config):
 
 
 def test_options_for_the_r_sets_go_before_the_method_s_own(config):
-    own = {"options": {"folds": 4, "ridge": 1}, "r_benchmark_options": {"folds": 3, "step": 2}}
-    mine = merged(config, {"methods": {"NADE": own | {"dataset_options": {"engel": {"step": 5}}}}})
+    own = {"options": {"folds": 4, "epochs": 1}, "r_benchmark_options": {"folds": 3, "patience": 2}}
+    mine = merged(
+        config, {"methods": {"NADE": own | {"dataset_options": {"engel": {"patience": 5}}}}}
+    )
     configuration.check(mine, ROOT)
     told = {
         dataset: json.loads(words(flags.r_benchmark(mine, "laptop", dataset, "NADE"))["options"])
         for dataset in ("geyser", "engel")
     }
-    assert told["geyser"] == {"folds": 3, "ridge": 1, "step": 2}
-    assert told["engel"] == {"folds": 3, "ridge": 1, "step": 5}
+    assert told["geyser"] == {"folds": 3, "epochs": 1, "patience": 2}
+    assert told["engel"] == {"folds": 3, "epochs": 1, "patience": 5}
     joint = json.loads(words(flags.network(mine, "laptop", "red-wine", "NADE"))["options"])
-    assert "step" not in joint
+    assert "patience" not in joint
     densities = [
         json.loads(words(flags.r_benchmark(config, "laptop", "geyser", name))["options"])
         for name in ("CDO-chosen", "CDO-LL")
@@ -387,11 +389,48 @@ def test_only_the_default_draws_into_the_tracked_folder(config, changes, folder)
     assert configuration.figures_folder(changed, ROOT, "smoke") == "results/smoke/figures"
 
 
-def test_digits_of_shards_from_the_command_line_are_numbers():
-    given = {"moments": "20", "planar": 2, "terrain": "two", "donut": "-1"}
-    numbered = {"moments": 20, "planar": 2, "terrain": "two", "donut": "-1"}
-    assert configuration.numbered(given) == numbered
-    assert configuration.numbered("4") == "4"
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("20", 20),
+        ("0.01", 0.01),
+        ("1e-3", 1e-3),
+        ("1.0e-3", 1e-3),
+        (".5", 0.5),
+        ("-1", -1),
+        ("true", True),
+        ("null", None),
+        ("two", "two"),
+        ("", ""),
+        ("[1]", "[1]"),
+        (7, 7),
+        (["0.5", "2", "KCEF"], [0.5, 2, "KCEF"]),
+        (
+            {"portfolio": {"tolerance": "0.01", "name": "x"}},
+            {"portfolio": {"tolerance": 0.01, "name": "x"}},
+        ),
+    ],
+)
+def test_numbers_from_the_command_line_are_numbers_however_deep(given, expected):
+    found = configuration.typed(given)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+def test_an_option_that_an_estimator_has_not_is_refused_while_planning(config):
+    for key in ("options", "joint_options", "r_benchmark_options"):
+        changed = merged(config, {"methods": {"KCEF": {key: {"selektion": "score"}}}})
+        with pytest.raises(configuration.ConfigurationError) as refused:
+            configuration.check(changed, ROOT)
+        assert f"`methods.KCEF.{key}` names 'selektion' (did you mean `selection`?)" in str(
+            refused.value
+        )
+        assert "options of KCEF" in str(refused.value)
+    changed = merged(config, {"methods": {"DDE": {"dataset_options": {"geyser": {"n_basis": 3}}}}})
+    with pytest.raises(
+        configuration.ConfigurationError, match=r"dataset_options\.geyser` names 'n_b"
+    ):
+        configuration.check(changed, ROOT)
 
 
 def test_factors_of_every_data_set_are_split_over_jobs(config, tmp_path):

@@ -230,6 +230,39 @@ def test_a_wrong_configuration_is_refused_in_one_line_a_mistake(snakemake):
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-n", "kcfe"], "there is no target `kcfe` (did you mean `kcef`?)"),
+        (["-n", "table1"], "did you mean `figures/kcef/table1.md` or `figures/dde/table1.md`?"),
+        (["-n", "r_benchmark"], "a rule for many jobs is no target"),
+        (["publish"], "publish copies what another scale drew"),
+        (["publish", "--config", "scale=smoke"], "publish copies no made-up data"),
+        (["publish", "--config", "scale=paper"], "publish copies what a finished run drew, and"),
+        (
+            ["-n", "--config", "methods={KCEF: {options: {selektion: score}}}"],
+            "`methods.KCEF.options` names 'selektion' (did you mean `selection`?)",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused_in_one_line(snakemake, project, arguments, words):
+    done = snakemake(*arguments)
+    assert done.returncode == 1
+    said = (done.stdout + done.stderr).splitlines()  # a dry run speaks on stdout
+    (line,) = [line for line in said if words in line]
+    assert line.startswith(("kcde: ", "configuration: "))
+    assert not [line for line in said if "Traceback" in line or "Exception" in line]
+    assert not (project / "results/paper").exists()
+
+
+def test_nested_numbers_of_the_command_line_are_taken(snakemake):
+    chosen = "experiments={portfolio: {tolerance: 0.01}}"
+    wanted = "results/laptop/portfolio/portfolios-1-1000/KLR.csv"
+    done = snakemake(wanted, "-n", "-p", "--quiet", "reason", "--config", chosen)
+    assert done.returncode == 0, done.stderr
+    assert "--tolerance 0.01 " in done.stdout + done.stderr
+
+
 def test_help_lists_targets_and_scales_whenever_asked(snakemake, project):
     for _ in range(2):
         done = snakemake("help")
@@ -268,7 +301,13 @@ def run_quick(snakemake, *arguments):
 def test_the_tour_announces_draws_and_closes(toured, project):
     done, before = toured
     assert done.stderr.count("kcde: closing summary") == 1
-    assert re.search(r"kcde: 54 jobs \(.*4 r_benchmark.*\), about .* on \d+ cores?", done.stderr)
+    assert len(re.findall(r"^kcde: 54 jobs, about .* on \d+ cores?", done.stderr, re.M)) == 1
+    assert re.search(r"^  r_benchmark +4 ", done.stderr, re.M)
+    steps = re.findall(r"^ ?(\d+) of 54  \S", done.stderr, re.M)
+    assert sorted(map(int, steps)) == list(range(1, 55))
+    assert re.search(r"of 54  r benchmark: LSCDE on smoke-linear, \d+ seconds?; about", done.stderr)
+    for noise in ("Job stats", "Select jobs", "Finished jobid", "Provided cores", "steps ("):
+        assert noise not in done.stderr
     drawn = project / "results/smoke/figures"
     names = ("kcef/table1.md", "kcef/table2.md", "kcef/fig1.png", "kcef/consistency.pdf")
     others = (
@@ -358,8 +397,8 @@ def test_missing_data_stop_nothing_else_and_are_tried_again(toured, snakemake, p
     assert lost.returncode == 1
     assert all(path.is_file() for path in fig3)
     assert {path: path.read_bytes() for path in tables} == tables
-    for name in ("smoke-linear", "smoke-mixed", "smoke-joint"):
-        assert lost.stderr.count(f"{name}: none of") + lost.stderr.count(f"{name}: there is") == 1
+    (told,) = re.findall(r"^  missing data +(.*)$", lost.stderr, re.M)
+    assert "smoke-joint, smoke-linear, smoke-mixed" in told
     assert "11 artefacts not regenerated; 7 data sets not available" in lost.stderr
     assert "Traceback" not in lost.stderr
     scores = (project / "results/smoke/r_benchmark/smoke-linear/LSCDE.csv").read_text()
