@@ -25,19 +25,21 @@ RESEARCH_ONLY = "research-only/"
 
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 
-_HEAD = """# Bundled raw data
+_PAGE = """# Bundled raw data
 
-Small raw data files that come with the code, so that a machine without network can regenerate what needs them.
-`python -m kcde fetch` takes them last: after the data folder, a mirror and the original addresses.
+Small raw data files that come with the code, so that a machine without network can regenerate
+what needs them. `python -m kcde fetch` takes them last: after the data folder, a mirror and the
+original addresses.
 
-**They are not under the code's licence (MIT).** Each file has the licence and the source that stand beside it below: whoever
-passes it on heeds that licence, and whoever uses it cites what stands there. The texts of the GPL, version 2, and of the MIT
-licence of GP_Derivatives are in [licences](licences); the others are at <https://creativecommons.org/licenses/by/4.0/> and
-<https://www.gnu.org/licenses/agpl-3.0.txt>.
+**They are not under the code's licence (MIT).** Each file has the licence and the source that stand
+beside it below: whoever passes it on heeds that licence, and whoever uses it cites what stands
+there. The texts of the GPL, version 2, and of the MIT licence of GP_Derivatives are in
+[licences](licences); those of the others at <https://creativecommons.org/licenses/by/4.0/legalcode>
+and <https://www.gnu.org/licenses/agpl-3.0.txt>.
 
-Files are byte for byte those that the catalogue has the SHA-256 of. One that ends in `.xz` is compressed, and its SHA-256 is
-that of the decompressed file.
-This page is made from `src/kcde/datasets/catalogue.csv` by `{remake}`.
+Files are byte for byte those that the catalogue has the SHA-256 of. One that ends in `.xz` is
+compressed, and its SHA-256 is that of the decompressed file. This page is made from
+`src/kcde/datasets/catalogue.csv` by `{remake}`.
 
 ## Data sets
 
@@ -45,8 +47,8 @@ This page is made from `src/kcde/datasets/catalogue.csv` by `{remake}`.
 
 ## For research only
 
-Apart from the rest in [{folder}]({folder}), with [Kenneth R. French's terms]({folder}TERMS.md): copyright Kenneth R. French,
-free for research.
+In [a folder apart]({folder}), with [Kenneth R. French's terms]({folder}TERMS.md): copyright Kenneth
+R. French, free for research.
 
 {restricted}
 """
@@ -57,6 +59,11 @@ def folder() -> Path | None:
     source = Path(__file__).resolve().parents[2]
     found = source.parent / "resources" / "data"
     return found if source.name == "src" and found.is_dir() else None
+
+
+def is_there(entry: Entry, root: Path | None) -> bool:
+    """Return whether a data set has a bundled copy in `root`; its content is not read."""
+    return bool(entry.bundled) and root is not None and (root / entry.bundled).is_file()
 
 
 def unpack(entry: Entry, root: str | Path, target: Path) -> None:
@@ -93,7 +100,7 @@ def readme(entries: Iterable[Entry]) -> str:
     restricted = [entry for entry in copies if entry.bundled.startswith(RESEARCH_ONLY)]
     apart = f"{Path(restricted[0].bundled).parent.as_posix()}/"
     common = [entry for entry in copies if entry not in restricted]
-    return _HEAD.format(
+    return _PAGE.format(
         remake=REMAKE, folder=apart, common=_table(common), restricted=_table(restricted)
     )
 

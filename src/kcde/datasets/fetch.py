@@ -25,7 +25,7 @@ import pooch
 
 from kcde.datasets import bundled as copies
 from kcde.datasets import catalogue as tables
-from kcde.datasets import hosts
+from kcde.datasets import hosts, notes
 from kcde.datasets.catalogue import Entry, Source
 from kcde.files import atomic, locked
 
@@ -39,6 +39,9 @@ THERE = "data folder"
 MIRROR = "mirror"
 ORIGINAL = "original"
 BUNDLED = "bundled"
+
+SOURCES = ".sources.json"
+"""The file in the data folder that notes from where each file came."""
 
 TRANSIENT_STATUS = {408, 425, 429, 500, 502, 503, 504}
 
@@ -142,7 +145,7 @@ def write_record(record: Mapping, path: str | Path) -> None:
 def describe(record: Mapping) -> str:
     """Return a record in words: one line if available, else each URL's error and the remedy."""
     if record["status"] == "available":
-        return f"{record['dataset']}: {record['path']} ({record['source']})"
+        return f"{record['dataset']}: {record['path']} ({record['origin']}: {record['source']})"
     lines = [f"{record['dataset']}: unavailable"]
     lines += [f"  {attempt['url']}: {attempt['error']}" for attempt in record["tried"]]
     return "\n".join([*lines, f"  remedy: {record['remedy']}"])
@@ -206,6 +209,7 @@ def _bring(search: _Search) -> tuple[str | None, str | None]:
                 search.reached.append(not isinstance(error, hosts.Unreachable))
         else:
             search.reached += [True] * isinstance(source, Source)
+            notes.add(search.data_dir / SOURCES, {search.entry.file: origin})
             return origin, str(source)
     return None, None
 

@@ -7,7 +7,6 @@ beside the raw data, so that other processes do not wait for it again.
 """
 
 import errno
-import json
 import os
 import selectors
 import socket
@@ -18,7 +17,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from kcde.files import atomic, locked
+from kcde.datasets import notes
 
 SECONDS = 3.0
 """To resolve a name and connect."""
@@ -58,12 +57,12 @@ def require(url: str, data_dir: str | Path, others: Iterable[str] = ()) -> None:
         the last `REMEMBERED` seconds.
     """
     known = _remembered(data_dir)
-    host = _host(url)
+    host = host_of(url)
     if host not in known:
         found = ask([url])
         if not found:
             return
-        unknown = [other for other in others if _host(other) not in known | found]
+        unknown = [other for other in others if host_of(other) not in known | found]
         found |= ask(unknown)
         remember(found, data_dir)
         known |= found
@@ -76,7 +75,7 @@ def ask(urls: Iterable[str]) -> dict[str, str]:
     All are asked at once, so the answer takes `SECONDS` however many there are.
     """
     answers: dict[str, str] = {}
-    firsts = {_host(url): url for url in urls}
+    firsts = {host_of(url): url for url in urls}
 
     def put(host: str, url: str) -> None:
         try:
@@ -99,17 +98,14 @@ def ask(urls: Iterable[str]) -> dict[str, str]:
 
 def lost(url: str, reason: str, data_dir: str | Path) -> Unreachable:
     """Note that a host stopped answering in the middle of things; return that as an error."""
-    remember({_host(url): reason}, data_dir)
+    remember({host_of(url): reason}, data_dir)
     return Unreachable(reason)
 
 
 def remember(reasons: dict[str, str], data_dir: str | Path) -> None:
-    """Note why hosts cannot be reached, by host; a folder that cannot be written is no error."""
+    """Note why hosts cannot be reached, by host."""
     now = time.time()
-    with suppress(OSError), locked(data_dir):
-        notes = _read(data_dir) | {host: [now, reason] for host, reason in reasons.items()}
-        with atomic(Path(data_dir) / MEMORY) as temporary:
-            temporary.write_text(json.dumps(notes, indent=1) + "\n", encoding="utf-8")
+    notes.add(Path(data_dir) / MEMORY, {host: [now, why] for host, why in reasons.items()})
 
 
 def forget(data_dir: str | Path) -> None:
@@ -127,7 +123,7 @@ def in_words(error: Exception) -> str:
     return (getattr(error, "strerror", None) or f"{error}" or type(error).__name__).lower()
 
 
-def _host(url: str) -> str:
+def host_of(url: str) -> str:
     """Return the host and port that a URL names."""
     return urlsplit(url).netloc.rpartition("@")[2]
 
@@ -177,18 +173,10 @@ def _connect(host: str, port: int) -> None:
 
 def _remembered(data_dir: str | Path) -> dict[str, str]:
     """Return why hosts could not be reached a short while ago, by host."""
-    now = time.time()
-    return {
-        host: reason
-        for host, (when, reason) in _read(data_dir).items()
-        if abs(now - when) < REMEMBERED
-    }
-
-
-def _read(data_dir: str | Path) -> dict[str, list]:
-    """Return what the memory holds, [seconds, reason] by host; nothing where it is damaged."""
-    try:
-        notes = json.loads((Path(data_dir) / MEMORY).read_text(encoding="utf-8"))
-        return {f"{host}": [float(when), f"{reason}"] for host, (when, reason) in notes.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}
+    now, known = time.time(), {}
+    for host, note in notes.read(Path(data_dir) / MEMORY).items():
+        with suppress(TypeError, ValueError):  # of another make
+            when, reason = note
+            if abs(now - when) < REMEMBERED:
+                known[host] = f"{reason}"
+    return known
