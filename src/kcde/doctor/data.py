@@ -71,7 +71,7 @@ def mirror(place: str | None, named_by: str) -> Finding:
 
 
 def bundled(data_dir: Path, root: Path | None) -> Finding:
-    """Return how many of the catalogue's files are at hand, how many bundled, and what lacks.
+    """Return how many of the files that the data folder lacks are bundled, and what lacks then.
 
     Parameters
     ----------
@@ -85,9 +85,7 @@ def bundled(data_dir: Path, root: Path | None) -> Finding:
     count = len(absent) - len(lacking)
     facts = {"bundled": count, "to_download": lacking}
     named = f" ({', '.join(lacking)})" if 0 < len(lacking) <= _NAMED else ""
-    rest = f"{count} more bundled, {len(lacking)} to be downloaded{named}"
-    there = len(_wanted()) - len(absent)
-    value = f"{there} data sets at hand, {rest}"
+    value = f"{count} of the {len(absent)} others, {len(lacking)} to be downloaded{named}"
     if root is None:
         remedy = f"{copies.REMEDY}, or set KCDE_DATA_MIRROR; with a network neither is needed"
         return Finding("bundled data", f"{copies.NO_REPOSITORY}; {value}", HINT, remedy, facts)
