@@ -114,13 +114,13 @@ def bundled_copies(records: Iterable[dict]) -> str:
     taken = [record for record in records if record.get("origin") == "bundled"]
     if not taken:
         return ""
-    copies = f"{len(taken)} data set{'' if len(taken) == 1 else 's'} from the bundled copies"
+    copies = _count(len(taken), "data set", "from the bundled copies")
     if all(record["offline"] for record in taken):
         return f"{copies}: no network"
     urls = {attempt["url"] for record in taken for attempt in record["tried"]}
     failed = sum(url.startswith(("https://", "http://")) for url in urls)
     addresses = "address" if failed == 1 else "addresses"
-    return f"{copies}: {failed} original {addresses} did not answer as expected"
+    return f"{copies}: {failed} {addresses} did not answer as expected"
 
 
 def _read(path: Path) -> dict:

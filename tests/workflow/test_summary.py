@@ -247,7 +247,7 @@ def test_bundled_copies_are_told_of_in_one_line(results, tmp_path):
     assert bundled_copies([one, elsewhere]) == "1 data set from the bundled copies: no network"
     assert bundled_copies([one, two]) == "2 data sets from the bundled copies: no network"
     mixed = [one, two | {"offline": False}, copied("mcycle")]
-    told = "3 data sets from the bundled copies: 2 original addresses did not answer as expected"
+    told = "3 data sets from the bundled copies: 2 addresses did not answer as expected"
     assert bundled_copies(mixed) == told
     # Only what the run asked for counts, and a record of an earlier version has no origin.
     for name in ("geyser", "topo"):
