@@ -49,7 +49,9 @@ class Server:
                 page = server.pages.get(self.path, 404)
                 if isinstance(page, list):
                     page = page.pop(0) if len(page) > 1 else page[0]
-                if page == "cut":
+                if page == "slow":
+                    time.sleep(0.5)
+                elif page == "cut":
                     self.send_response(200)
                     self.send_header("Content-Length", "1000")
                     self.end_headers()
@@ -355,6 +357,24 @@ def test_without_the_repository_the_remedy_says_so(
     _, row, _, told = capsys.readouterr().out.splitlines()
     assert row.split() == ["toy", "-", "-", "-", "CC", "BY", "4.0", "no", "missing"]
     assert told.startswith("no bundled copies: kcde is installed without its repository; clone")
+
+
+def test_a_host_that_falls_silent_is_not_waited_for_twice(server, copied, data, monkeypatch):
+    monkeypatch.setattr(fetch, "TIMEOUT", (1.0, 0.1))
+    server.pages = {"/toy.csv": "slow"}
+    toy = copied(f"{server.url}/toy.csv")
+    for _ in range(2):
+        record = fetch.fetch("toy", data, **toy)
+        assert (record["origin"], record["offline"]) == ("bundled", True)
+        assert record["tried"][0]["error"] == "no answer in time"
+        (data / "toy/toy.csv").unlink()
+    assert len(server.requests) == 3
+
+
+def test_an_answer_from_another_than_the_host_is_no_lack_of_network(server, copied, data):
+    record = fetch.fetch("toy", data, **copied(server.url.replace("http:", "https:") + "/toy.csv"))
+    assert (record["origin"], record["offline"]) == ("bundled", False)
+    assert not (data / hosts.MEMORY).exists()
 
 
 # ---- archives ------------------------------------------------------------------------------------
