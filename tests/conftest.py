@@ -9,6 +9,7 @@ import threadpoolctl
 
 from devices import ON_GPU
 from kcde.arrays import to_numpy
+from kcde.datasets import bundled, catalogue
 
 _GPU = pytest.param("cupy", marks=ON_GPU)
 
@@ -53,6 +54,17 @@ def other_xp(request):
 def host():
     """Return the function that brings any array to numpy."""
     return to_numpy
+
+
+@pytest.fixture(scope="session")
+def raw_data(tmp_path_factory):
+    """A folder with the real raw data but PEMS-SF, from the bundled copies: no network is asked."""
+    folder = tmp_path_factory.mktemp("raw")
+    for entry in catalogue.read().values():
+        if entry.bundled:
+            (folder / entry.file).parent.mkdir(exist_ok=True)
+            bundled.unpack(entry, bundled.folder(), folder / entry.file)
+    return folder
 
 
 @pytest.fixture

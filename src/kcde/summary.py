@@ -76,6 +76,8 @@ def summarise(
     lines = [f"kcde: closing summary of {results}"]
     lines += _entry("regenerated", [f"{_by_paper(made)} (in {into}/)"] if made else [])
     lines += _entry("not regenerated", _not_made(artefacts, into))
+    fetched = [out for out, _ in jobs if out.parent.name == "data" and out.is_file()]
+    lines += _entry("data", [bundled_copies(map(_read, fetched))])
     lines += _entry("missing data", _absent(data))
     lines += _entry("remedy", _remedies(data, artefacts))
     lines += _entry("optional data", _done_without(optional))
@@ -104,6 +106,26 @@ def unavailable(results: str | Path) -> dict[str, dict]:
     folder = own if own.is_dir() else results.parent / "data"
     records = [_read(path) for path in sorted(folder.glob("*.json"))]
     return {r["dataset"]: r for r in records if r["status"] != "available"}
+
+
+def bundled_copies(records: Iterable[dict]) -> str:
+    """Return how many data sets came from bundled copies, and why; nothing where none did.
+
+    Parameters
+    ----------
+    records
+        What `kcde.datasets.fetch.fetch` returned of each data set that was asked for.
+    """
+    taken = [record for record in records if record.get("origin") == "bundled"]
+    if not taken:
+        return ""
+    copies = f"{_count(len(taken), 'data set')} from the bundled copies"
+    if all(record["offline"] for record in taken):
+        return f"{copies}: no network"
+    urls = {attempt["url"] for record in taken for attempt in record["tried"]}
+    failed = sum(url.startswith(("https://", "http://")) for url in urls)
+    addresses = "address" if failed == 1 else "addresses"
+    return f"{copies}: {failed} {addresses} did not answer as expected"
 
 
 def _read(path: Path) -> dict:

@@ -1,12 +1,10 @@
 """Scores of a data set of the R packages and of a factor are the same to six digits."""
 
-import os
 import sys
 
 import numpy as np
 import pytest
 
-from kcde.datasets.fetch import fetch
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.experiments import factors, r_benchmark, scores
 
@@ -93,14 +91,9 @@ def test_smoke_data(method, smoke, tmp_path, other_backend):
 
 @pytest.mark.data
 @pytest.mark.parametrize("method", METHODS)
-def test_geyser(method, tmp_path, other_backend):
-    mirror = os.environ.get("KCDE_DATA_MIRROR")
-    if not mirror:
-        pytest.skip("KCDE_DATA_MIRROR is not set")
-    assert fetch("geyser", tmp_path, mirror)["status"] == "available"
-
+def test_geyser(method, raw_data, tmp_path, other_backend):
     def run(job, out):
-        r_benchmark.run(job, out, tmp_path)
+        r_benchmark.run(job, out, raw_data)
 
     assert_same_scores(run, r_set("geyser", method, splits=1), tmp_path, other_backend)
 
@@ -125,13 +118,8 @@ def test_a_factor_of_smoke_data(smoke, tmp_path, other_backend):
 
 
 @pytest.mark.data
-def test_a_factor_of_uci_data(tmp_path, other_backend):
-    mirror = os.environ.get("KCDE_DATA_MIRROR")
-    if not mirror:
-        pytest.skip("KCDE_DATA_MIRROR is not set")
-    assert fetch("red-wine", tmp_path, mirror)["status"] == "available"
-
+def test_a_factor_of_uci_data(raw_data, tmp_path, other_backend):
     def run(job, out):
-        factors.run(job, out, tmp_path)
+        factors.run(job, out, raw_data)
 
     assert_same_scores(run, factor("red-wine", 4, importance_samples=None), tmp_path, other_backend)

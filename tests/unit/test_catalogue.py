@@ -64,6 +64,9 @@ def test_lookup_by_alias_and_nearest_names(entries):
         ({"sha256": "abc"}, "64 lower-case hexadecimal"),
         ({"file": "../toy.csv"}, "path below the data folder"),
         ({"file": "/toy.csv"}, "path below the data folder"),
+        ({"bundled": "../toy.csv"}, "bundled is '../toy.csv'; give a path below resources/data/"),
+        ({"bundled": "/toy.csv"}, "give a path below resources/data/ and the sha256"),
+        ({"bundled": "toy.csv", "sha256": ""}, "and the sha256 of the file, or nothing"),
         ({"name": "all"}, "not `all`"),
         ({"name": ""}, "not `all`"),
         ({"format": "xls"}, "format is 'xls'; one of rda, csv"),
@@ -114,6 +117,8 @@ def test_the_papers_without_a_published_table_are_in_the_table_too(entries):
 def test_what_every_row_of_the_table_holds(entries):
     for entry in entries.values():
         assert entry.licence, entry.name
+        # A listing shows what stands before the first semicolon.
+        assert len(entry.licence.partition(";")[0]) <= 20, entry.name
         assert entry.citation, entry.name
         assert entry.urls, entry.name
         assert set(entry.papers) <= {"kcef", "dde", "jdl", "cdo"}

@@ -15,7 +15,7 @@ import pytest
 import kcde.doctor
 from kcde import arrays
 from kcde.cli import main
-from kcde.datasets import catalogue
+from kcde.datasets import bundled, catalogue
 from kcde.doctor import data, devices, machine, probe, settings, software, text
 from kcde.doctor.findings import HINT, OK, PROBLEM, Finding, Report
 
@@ -342,6 +342,30 @@ def test_files_of_the_mirror_count_at_their_size(tmp_path):
     assert finding.status == OK
     assert finding.facts["files"] == 1
     assert data.folder(tmp_path).facts == {"files": 1, "wanted": finding.facts["wanted"]}
+
+
+def test_bundled_files_count_where_the_data_folder_lacks_them(tmp_path):
+    root = bundled.folder()
+    finding = data.bundled(tmp_path, root)
+    assert finding.status == OK
+    assert finding.facts == {"bundled": 27, "to_download": ["pems-sf"]}
+    assert finding.value == "27 of the 28 others, 1 to be downloaded (pems-sf)"
+    first, *_ = catalogue.read(None).values()
+    (tmp_path / first.file).parent.mkdir(parents=True)
+    (tmp_path / first.file).write_bytes(bytes(first.bytes))
+    assert data.bundled(tmp_path, root).facts["bundled"] == 26
+    order = ["d", "m", "the original addresses", "the bundled copies"]
+    assert data.source("d", "m", root).facts["order"] == order
+    assert data.source("d", "m", None).facts["order"] == order[:-1]
+
+
+def test_without_the_repository_there_are_no_bundled_files(tmp_path):
+    finding = data.bundled(tmp_path, None)
+    assert finding.status == HINT
+    assert finding.value.startswith("no bundled copies: kcde is installed without its repository")
+    assert len(finding.facts["to_download"]) == 28
+    assert "clone" in finding.remedy
+    assert "KCDE_DATA_MIRROR" in finding.remedy
 
 
 def test_a_mirror_that_is_not_there_or_empty_is_a_hint(tmp_path):

@@ -1,5 +1,4 @@
 import io
-import os
 import zipfile
 
 import numpy as np
@@ -160,11 +159,8 @@ def test_another_archive_is_refused(tmp_path):
 
 
 @pytest.mark.data
-def test_the_published_days():
-    folder = os.environ.get("KCDE_DATA_MIRROR", "")
-    if not os.path.isdir(folder):
-        pytest.skip("KCDE_DATA_MIRROR does not name a folder with the raw data")
-    found = excess_returns("fama-french", "fama-french-factors-daily", folder)
+def test_the_published_days(raw_data):
+    found = excess_returns("fama-french", "fama-french-factors-daily", raw_data)
     assert found.returns.shape == (25249, 25)
     assert found.missing == 0
     # Black Monday: every portfolio lost; the risk-free rate of the day was 0.027.

@@ -3,6 +3,7 @@ import gzip
 import hashlib
 import io
 import json
+import lzma
 import socket
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from kcde import cli
-from kcde.datasets import catalogue, fetch, synthetic
+from kcde.datasets import bundled, catalogue, fetch, hosts, synthetic
 
 CONTENT = b"a,y\n1,2\n"
 OTHER = b"a,y\n3,4\n"
@@ -48,7 +49,9 @@ class Server:
                 page = server.pages.get(self.path, 404)
                 if isinstance(page, list):
                     page = page.pop(0) if len(page) > 1 else page[0]
-                if page == "cut":
+                if page == "slow":
+                    time.sleep(0.5)
+                elif page == "cut":
                     self.send_response(200)
                     self.send_header("Content-Length", "1000")
                     self.end_headers()
@@ -108,8 +111,9 @@ def data(tmp_path):
 
 
 def files(folder):
-    """Return the files below a folder."""
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    """Return the files below a folder, but for the notes that `fetch` keeps."""
+    found = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return [file for file in found if file not in (fetch.SOURCES, hosts.MEMORY)]
 
 
 def put(path, content):
@@ -131,6 +135,8 @@ def test_a_mirror_folder_comes_first(server, table, data, tmp_path):
         "sha256": sha256(CONTENT),
         "bytes": len(CONTENT),
         "source": str(tmp_path / "mirror/toy/toy.csv"),
+        "origin": "mirror",
+        "offline": False,
         "tried": [],
         "remedy": None,
         "catalogue": str(toy),
@@ -153,6 +159,7 @@ def test_what_the_mirror_lacks_comes_from_the_urls_in_turn(server, table, data, 
     record = fetch.fetch("toy", data, tmp_path / "none", table({"urls": urls}))
     assert record["status"] == "available"
     assert record["source"] == f"{server.url}/c.csv"
+    assert (record["origin"], record["offline"]) == ("original", False)
     assert [attempt["error"].split(":")[0] for attempt in record["tried"]] == [
         "no such file",
         "HTTP 404 Not Found",
@@ -166,6 +173,7 @@ def test_an_existing_good_file_needs_no_network(server, table, data):
     put(data / "toy/toy.csv", CONTENT)
     record = fetch.fetch("toy", data, None, table({"urls": f"{server.url}/toy.csv"}))
     assert (record["status"], record["source"]) == ("available", "already there")
+    assert (record["origin"], record["offline"]) == ("data folder", False)
     assert server.requests == []
 
 
@@ -202,7 +210,8 @@ def test_an_unavailable_record_says_what_was_tried_and_what_helps(table, data, n
     record = fetch.fetch("toy", data, None, table({"urls": urls, "bytes": "9"}))
     assert time.perf_counter() - start < 1.0
     assert record["status"] == "unavailable"
-    assert record["source"] is None
+    assert record["source"] is record["origin"] is None
+    assert record["offline"] is True
     assert record["bytes"] == 9
     error = "host name not resolved (no network?)"
     assert record["tried"] == [
@@ -255,6 +264,117 @@ def test_a_refused_connection_is_not_retried(server, table, data, monkeypatch):
     record = fetch.fetch("toy", data, None, table({"urls": f"{server.url}/toy.csv"}))
     assert record["tried"][0]["error"] == "connection refused"
     assert time.perf_counter() - start < 10.0
+
+
+# ---- bundled copies ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def copied(table, tmp_path):
+    """Write a catalogue of one data set with a bundled copy and a URL; return it as options."""
+
+    def write(url, content=CONTENT, name="toy.csv", **row):
+        put(tmp_path / "copies" / name, content)
+        toy = table({"urls": url, "bundled": name} | row)
+        return {"catalogue": toy, "bundled": tmp_path / "copies"}
+
+    return write
+
+
+def test_the_bundled_copy_comes_last(server, copied, data, tmp_path):
+    server.pages = {"/toy.csv": CONTENT}
+    toy = copied(f"{server.url}/toy.csv")
+    assert fetch.fetch("toy", data, **toy)["origin"] == "original"
+    (data / "toy/toy.csv").unlink()
+    put(tmp_path / "mirror/toy/toy.csv", CONTENT)
+    assert fetch.fetch("toy", data, tmp_path / "mirror", **toy)["origin"] == "mirror"
+    (data / "toy/toy.csv").unlink()
+    server.pages = {"/toy.csv": 404}
+    record = fetch.fetch("toy", data, tmp_path / "none", **toy)
+    assert (record["status"], record["origin"]) == ("available", "bundled")
+    assert record["source"] == str(tmp_path / "copies/toy.csv")
+    assert record["offline"] is False
+    assert [each["error"] for each in record["tried"]] == ["no such file", "HTTP 404 Not Found"]
+    assert (data / "toy/toy.csv").read_bytes() == CONTENT
+    assert fetch.fetch("toy", data, **toy)["origin"] == "data folder"
+
+
+def test_without_network_the_bundled_copy_is_taken_and_that_is_said(copied, data, no_network):
+    record = fetch.fetch("toy", data, **copied("https://raw.example/toy.csv"))
+    assert (record["status"], record["origin"], record["offline"]) == ("available", "bundled", True)
+    assert files(data) == ["toy/toy.csv"]
+    # A mirror at an address that cannot be reached is no network either.
+    (data / "toy/toy.csv").unlink()
+    options = copied("https://raw.example/toy.csv")
+    assert fetch.fetch("toy", data, "https://mirror.example", **options)["offline"] is True
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
+def test_a_compressed_copy_is_checked_as_what_is_in_it(copied, data, no_network, compress):
+    name = f"toy.csv.{'gz' if compress is gzip.compress else 'xz'}"
+    record = fetch.fetch("toy", data, **copied("https://a.example/t", compress(CONTENT), name))
+    assert record["origin"] == "bundled"
+    assert (data / "toy/toy.csv").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("archive", "error"), [(False, "wrong checksum"), (True, "damaged archive")]
+)
+def test_a_page_to_sign_in_is_no_data(server, copied, data, archive, error):
+    server.pages = {"/toy": b"<html>sign in</html>"}
+    url = f"{server.url}/toy" + " :: toy.csv" * archive
+    record = fetch.fetch("toy", data, **copied(url))
+    assert (record["origin"], record["offline"]) == ("bundled", False)
+    assert record["tried"][0]["error"].startswith(error)
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "error"),
+    [
+        (OTHER, "toy.csv", "wrong checksum"),
+        (CONTENT, "toy.csv.gz", "damaged bundled copy"),
+        (CONTENT, "toy.csv.xz", "damaged bundled copy"),
+        (lzma.compress(CONTENT)[:-9], "toy.csv.xz", "damaged bundled copy"),
+    ],
+)
+def test_a_damaged_copy_is_refused(copied, data, no_network, content, name, error):
+    record = fetch.fetch("toy", data, **copied("https://a.example/toy", content, name))
+    assert (record["status"], record["origin"]) == ("unavailable", None)
+    assert record["tried"][-1]["error"].startswith(error)
+    assert "git checkout -- resources/data" in record["remedy"]
+    assert files(data) == []
+
+
+def test_without_the_repository_the_remedy_says_so(
+    copied, data, no_network, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(bundled, "folder", lambda: None)
+    toy = copied("https://a.example/toy", licence="CC BY 4.0; whoever")["catalogue"]
+    remedy = fetch.fetch("toy", data, catalogue=toy)["remedy"]
+    assert remedy.startswith("no bundled copies: kcde is installed without its repository; clone")
+    assert "set KCDE_DATA_MIRROR" in remedy
+    assert run("fetch", "--list", "--data-dir", data, "--catalogue", toy) == 0
+    _, row, _, told = capsys.readouterr().out.splitlines()
+    assert row.split() == ["toy", "-", "-", "-", "CC", "BY", "4.0", "no", "missing"]
+    assert told.startswith("no bundled copies: kcde is installed without its repository; clone")
+
+
+def test_a_host_that_falls_silent_is_not_waited_for_twice(server, copied, data, monkeypatch):
+    monkeypatch.setattr(fetch, "TIMEOUT", (1.0, 0.1))
+    server.pages = {"/toy.csv": "slow"}
+    toy = copied(f"{server.url}/toy.csv")
+    for _ in range(2):
+        record = fetch.fetch("toy", data, **toy)
+        assert (record["origin"], record["offline"]) == ("bundled", True)
+        assert record["tried"][0]["error"] == "no answer in time"
+        (data / "toy/toy.csv").unlink()
+    assert len(server.requests) == 3
+
+
+def test_an_answer_from_another_than_the_host_is_no_lack_of_network(server, copied, data):
+    record = fetch.fetch("toy", data, **copied(server.url.replace("http:", "https:") + "/toy.csv"))
+    assert (record["origin"], record["offline"]) == ("bundled", False)
+    assert not (data / hosts.MEMORY).exists()
 
 
 # ---- archives ------------------------------------------------------------------------------------
@@ -397,8 +517,9 @@ def test_list_shows_what_is_on_disk(tour, tmp_path, capsys):
     capsys.readouterr()
     assert run("fetch", "--list", *tour) == 0
     head, linear, mixed, joint, *_ = capsys.readouterr().out.splitlines()
-    assert head.split() == ["name", "papers", "rows", "columns", "on", "disk"]
-    assert linear.split() == ["smoke-linear", "-", "80", "2", "present"]
+    titles = ["name", "papers", "rows", "columns", "licence", "bundled", "on", "disk"]
+    assert head.split() == titles
+    assert linear.split() == ["smoke-linear", "-", "80", "2", "MIT", "no", "present", "(mirror)"]
     assert mixed.endswith("wrong checksum")
     assert joint.split()[:4] == ["smoke-joint", "-", "150", "3"]
 
@@ -434,3 +555,33 @@ def test_help_teaches_with_an_example_and_imports_nothing_heavy():
         *text, heavy = result.stdout.split("\n")[:-1]
         assert example in " ".join(" ".join(text).split())
         assert heavy == ""
+
+
+def test_all_that_is_bundled_is_had_without_network(data, monkeypatch, no_network, capsys):
+    monkeypatch.delenv("KCDE_DATA_MIRROR", raising=False)
+    start = time.perf_counter()
+    assert run("fetch", "all", "--data-dir", data) == 1
+    assert time.perf_counter() - start < 10.0
+    said = capsys.readouterr()
+    assert said.out.splitlines()[-1] == "27 data sets from the bundled copies: no network"
+    assert [line for line in said.err.splitlines() if "unavailable" in line] == [
+        "pems-sf: unavailable"
+    ]
+    assert run("fetch", "--list", "--data-dir", data) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert sum(line.endswith("yes      present (bundled)") for line in table) == 27
+    assert max(map(len, table[:-1])) <= 120
+
+
+def test_a_person_who_asks_again_is_not_told_what_was_remembered(
+    server, copied, data, monkeypatch, capsys
+):
+    monkeypatch.delenv("KCDE_DATA_MIRROR", raising=False)
+    server.pages = {"/toy.csv": CONTENT}
+    toy = copied(f"{server.url}/toy.csv")["catalogue"]
+    hosts.remember({hosts.host_of(server.url): "no answer in time"}, data)
+    record = data / "toy.json"
+    assert run("fetch", "toy", "--data-dir", data, "--catalogue", toy, "--record", record) == 0
+    assert json.loads(record.read_text())["tried"][0]["error"] == "no answer in time"
+    assert run("fetch", "toy", "--data-dir", data, "--catalogue", toy) == 0
+    assert "original: http" in capsys.readouterr().out

@@ -1,6 +1,5 @@
 import csv
 import hashlib
-import os
 
 import numpy as np
 import pandas as pd
@@ -215,19 +214,11 @@ def test_smoke_data_of_a_joint_density_go_through_the_removal_of_columns(tmp_pat
     assert list(removed) == ["echo", "grade"]
 
 
-@pytest.fixture(scope="module")
-def mirror():
-    folder = os.environ.get("KCDE_DATA_MIRROR", "")
-    if not os.path.isdir(folder):
-        pytest.skip("KCDE_DATA_MIRROR does not name a folder with the raw data")
-    return folder
-
-
 @pytest.mark.data
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", R_SHAPES)
-def test_r_sets_have_the_shapes_of_the_published_arrays(mirror, name):
-    data = load(name, mirror)
+def test_r_sets_have_the_shapes_of_the_published_arrays(raw_data, name):
+    data = load(name, raw_data)
     assert (len(data.Y), data.X.shape[1] + data.Y.shape[1]) == R_SHAPES[name]
     assert data.Y.shape[1] == 1
     assert np.isfinite(data.X).all()
@@ -235,14 +226,14 @@ def test_r_sets_have_the_shapes_of_the_published_arrays(mirror, name):
 
 
 @pytest.mark.data
-def test_crabs_and_ufc_are_coded_as_in_the_published_arrays(mirror):
-    crabs = load("crabs", mirror)
+def test_crabs_and_ufc_are_coded_as_in_the_published_arrays(raw_data):
+    crabs = load("crabs", raw_data)
     # The file starts with 50 blue males and ends with 50 orange females.
     assert crabs.Y[0, 0] == 1.0
     assert crabs.X[0, 0] == 1.0
     assert crabs.Y[-1, 0] == 0.0
     assert crabs.X[-1, 0] == 0.0
-    assert set(load("ufc", mirror).X[:, 2]) == set(range(10))
+    assert set(load("ufc", raw_data).X[:, 2]) == set(range(10))
 
 
 @pytest.mark.data
@@ -258,6 +249,6 @@ def test_crabs_and_ufc_are_coded_as_in_the_published_arrays(mirror):
         ("metro-traffic-substitute", (48204, 2, 1)),
     ],
 )
-def test_the_other_sets_load(mirror, name, shape):
-    data = load(name, mirror)
+def test_the_other_sets_load(raw_data, name, shape):
+    data = load(name, raw_data)
     assert (len(data.Y), data.X.shape[1], data.Y.shape[1]) == shape

@@ -1,6 +1,4 @@
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -234,13 +232,10 @@ def test_the_command_writes_scores(mirror, tmp_path, capsys):
 
 
 @pytest.mark.data
-def test_the_real_returns(tmp_path):
-    folder = Path(os.environ.get("KCDE_DATA_MIRROR", ""))
-    if not folder.is_dir() or not os.environ.get("KCDE_DATA_MIRROR"):
-        pytest.skip("KCDE_DATA_MIRROR does not name a folder with the raw data")
+def test_the_real_returns(raw_data, tmp_path):
     small = SMALL | {"repetitions": 1, "test_rows": 5000}
     job = Job("portfolios-25-1000", "JDL", "JDL", **small)
-    portfolio.run([job], [tmp_path / "JDL.csv"], folder)
+    portfolio.run([job], [tmp_path / "JDL.csv"], raw_data)
     frame = scores.read([tmp_path / "JDL.csv"])
     assert (frame["status"] == "ok").all()
     # Without any x the loss would be near the entropy of one day in a hundred.

@@ -1,7 +1,5 @@
-import os
 import struct
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,10 +60,8 @@ def test_the_tour_loads_it(tmp_path):
     assert smoke_terrain.content() == (tmp_path / "smoke/smoke-terrain.mat").read_bytes()
 
 
-def test_it_is_laid_out_as_the_real_file(file):
-    real = Path(os.environ.get("KCDE_DATA_MIRROR", "data")) / REAL
-    if not real.is_file():
-        pytest.skip(f"no {real}: set KCDE_DATA_MIRROR, or run python -m kcde fetch rough-terrain")
-    content = real.read_bytes()
+@pytest.mark.data
+def test_it_is_laid_out_as_the_real_file(file, raw_data):
+    content = (raw_data / REAL).read_bytes()
     assert elements(file.read_bytes()) == elements(content)
     assert file.read_bytes()[124:128] == content[124:128]

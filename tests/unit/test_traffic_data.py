@@ -1,6 +1,5 @@
 import dataclasses
 import hashlib
-import os
 from functools import partial
 
 import numpy as np
@@ -171,11 +170,8 @@ def test_a_table_without_times_is_refused(made_up):
 
 
 @pytest.mark.data
-def test_metro_has_every_input_and_agrees_where_it_repeats():
-    mirror = os.environ.get("KCDE_DATA_MIRROR", "")
-    if not os.path.isdir(mirror):
-        pytest.skip("KCDE_DATA_MIRROR does not name a folder with the raw data")
-    data = open_traffic("metro-traffic-substitute", mirror)
+def test_metro_has_every_input_and_agrees_where_it_repeats(raw_data):
+    data = open_traffic("metro-traffic-substitute", raw_data)
     assert (len(data.Y), data.repeats, len(data.inputs)) == (40_575, 7_629, 168)
     assert len(np.unique(data.days)) == 1860
     counts, mean, _ = traffic.moments(data.X, data.Y, data.inputs)

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "workflow"))
 
-PARTS = ("Snakefile", "config.yaml", "workflow", "profiles", "envs", "src")
+PARTS = ("Snakefile", "config.yaml", "workflow", "profiles", "envs", "src", "resources")
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +32,14 @@ def project(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def snakemake(project):
-    """Return a function that runs Snakemake in the copy, without mirror."""
+    """Return a function that runs Snakemake in the copy, without mirror; keywords are variables."""
     environment = {name: value for name, value in os.environ.items() if name != "KCDE_DATA_MIRROR"}
 
-    def run(*arguments):
+    def run(*arguments, **more):
         return subprocess.run(
             [sys.executable, "-m", "snakemake", *arguments],
             cwd=project,
-            env=environment,
+            env=environment | more,
             capture_output=True,
             text=True,
             timeout=900,

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from kcde.cli.options import Catalogue, DataDir
+from kcde.summary import bundled_copies
 
 app = typer.Typer()
 
@@ -13,7 +14,12 @@ app = typer.Typer()
 @app.command("fetch")
 def fetch_command(
     name: Annotated[str | None, typer.Argument(help="A data set, or `all`.")] = None,
-    list_: Annotated[bool, typer.Option("--list", help="Show the data sets and stop.")] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="Show the data sets with their licences and stop.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Ask the original addresses whether they answer.")
+    ] = False,
     data_dir: DataDir = Path("data"),
     mirror: Annotated[
         str | None,
@@ -31,32 +37,44 @@ def fetch_command(
 ) -> None:
     """Bring the raw data of one data set, or of all, into --data-dir and check them.
 
-    A file that is already there and has the right checksum costs no network. Exit code 1 says
-    that something could not be had; with --record that is written down instead (exit code 0).
+    A file that is already there and has the right checksum costs no network. What else is tried, in
+    turn: the mirror, the original addresses, the copy that comes with the repository. Exit code 1
+    says that something could not be had, or with --check that no address of it answers; with
+    --record that is written down instead (exit code 0).
 
     \b
     python -m kcde fetch --list
+    python -m kcde fetch --check
     python -m kcde fetch geyser
     python -m kcde fetch all --mirror /path/to/copies
     """  # noqa: D301
+    from kcde.datasets import addresses, hosts, overview
     from kcde.datasets import fetch as fetching
 
     if list_:
-        typer.echo(fetching.overview(data_dir, catalogue))
+        typer.echo(overview.overview(data_dir, catalogue))
         return
+    if check:
+        report, well = addresses.check(None if name == "all" else name, catalogue, progress=True)
+        typer.echo(report)
+        raise typer.Exit(0 if well else 1)
     if name is None:
         raise ValueError("fetch needs the name of a data set, or `all`; --list shows the names")
     if name == "all" and record is not None:
         raise ValueError("--record belongs to one data set: name it instead of `all`")
-    names = fetching.pinned(catalogue) if name == "all" else [name]
-    unavailable = 0
-    for each in names:
-        result = fetching.fetch(each, data_dir, mirror, catalogue, progress=True)
-        typer.echo(fetching.describe(result), err=result["status"] != "available")
-        unavailable += result["status"] != "available"
-        if record is not None:
-            fetching.write_record(result | {"optional": optional}, record)
-    if unavailable and record is None:
+    if record is None:
+        # A person asks, who may have connected the machine a moment ago.
+        hosts.forget(data_dir)
+    records = []
+    for each in fetching.pinned(catalogue) if name == "all" else [name]:
+        records.append(fetching.fetch(each, data_dir, mirror, catalogue, progress=True))
+        typer.echo(fetching.describe(records[-1]), err=records[-1]["status"] != "available")
+    if record is not None:
+        fetching.write_record(records[0] | {"optional": optional}, record)
+        return
+    if line := bundled_copies(records):
+        typer.echo(line)
+    if any(each["status"] != "available" for each in records):
         raise typer.Exit(1)
 
 

@@ -11,6 +11,10 @@ file           below the data folder, and equally below a mirror
 urls           tried in turn; `ARCHIVE :: MEMBER` where the file lies in an archive (a member that
                ends in .gz is decompressed when the file does not)
 sha256, bytes  of the file; without a sha256 a data set is listed, but never downloaded
+bundled        where a copy comes with the repository, below `resources/data/`; one that ends in .xz
+               or .gz, where the file does not, is compressed, and sha256 is of what is in it
+licence        a short name; what else there is to say of it after a semicolon
+citation       whom to cite
 y, x           the columns that play y and x, in order; a joint density has no x
 preprocessing  steps in order: `drop-missing-rows`; `factor:COLUMN=A B C` (codes 0, 1, 2);
                `weekday-hour:COLUMN` (a time becomes `weekday`, Monday 0, and `hour`)
@@ -54,6 +58,7 @@ class Entry:
     urls: tuple[Source, ...]
     sha256: str
     bytes: int | None
+    bundled: str
     licence: str
     citation: str
     y: tuple[str, ...]
@@ -143,6 +148,7 @@ def _entry(row: Mapping[str, str | None], where: str) -> Entry:
         urls=tuple(_source(item, where) for item in _items(text["urls"])),
         sha256=text["sha256"],
         bytes=_count(text["bytes"], "bytes", where),
+        bundled=text["bundled"],
         licence=text["licence"],
         citation=text["citation"],
         y=_items(text["y"]),
@@ -164,9 +170,13 @@ def _check(entry: Entry, where: str) -> None:
             f"{where}: sha256 is {entry.sha256!r}; give 64 lower-case hexadecimal digits "
             "(sha256sum FILE), or nothing where no lasting checksum exists"
         )
-    place = PurePosixPath(entry.file)
-    if not entry.file or place.is_absolute() or ".." in place.parts:
+    if not _is_below(entry.file):
         raise ValueError(f"{where}: file is {entry.file!r}; give a path below the data folder")
+    if entry.bundled and not (_is_below(entry.bundled) and entry.sha256):
+        raise ValueError(
+            f"{where}: bundled is {entry.bundled!r}; give a path below resources/data/ and the "
+            "sha256 of the file, or nothing"
+        )
     if entry.format not in FORMATS:
         raise ValueError(f"{where}: format is {entry.format!r}; one of {', '.join(FORMATS)}")
     for step in entry.preprocessing:
@@ -175,6 +185,12 @@ def _check(entry: Entry, where: str) -> None:
                 f"{where}: preprocessing step {step!r} is none of drop-missing-rows, "
                 "factor:COLUMN=A B C, weekday-hour:COLUMN"
             )
+
+
+def _is_below(file: str) -> bool:
+    """Return whether a path stays below the folder that it starts from."""
+    place = PurePosixPath(file)
+    return bool(file) and not place.is_absolute() and ".." not in place.parts
 
 
 def _items(cell: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Raw data: from a mirror or the web to the data folder, checked, or a record of why not.
+"""Raw data: from a mirror, the web or a bundled copy to the data folder, checked, or why not.
 
 Data that cannot be had are a result, not a crash: `fetch` returns a record that says what was
 tried and what to do. A file stands at its place only when its SHA-256 is the catalogue's; a data
@@ -10,7 +10,6 @@ import gzip
 import hashlib
 import json
 import shutil
-import socket
 import sys
 import tarfile
 import time
@@ -18,20 +17,31 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlsplit
 
 import pooch
 
+from kcde.datasets import bundled as copies
 from kcde.datasets import catalogue as tables
+from kcde.datasets import hosts, notes
 from kcde.datasets.catalogue import Entry, Source
 from kcde.files import atomic, locked
 
 PAUSES = (0.3, 1.0)
 """Seconds before the second and the third attempt at one URL."""
 
-TIMEOUT = (5.0, 30.0)
+TIMEOUT = (hosts.SECONDS, 30.0)
 """Seconds to wait for a connection, and for the next bytes."""
+
+THERE = "data folder"
+MIRROR = "mirror"
+ORIGINAL = "original"
+BUNDLED = "bundled"
+
+SOURCES = ".sources.json"
+"""The file in the data folder that notes from where each file came."""
 
 TRANSIENT_STATUS = {408, 425, 429, 500, 502, 503, 504}
 
@@ -45,17 +55,36 @@ DAMAGED = (
 )
 
 
+@dataclass
+class _Search:
+    """One data set that is looked for: where, and what came of it."""
+
+    entry: Entry
+    data_dir: Path
+    mirror: str | Path | None
+    bundled: Path | None
+    others: list[str]
+    progress: bool
+    tried: list[dict[str, str]] = field(default_factory=list)
+    reached: list[bool] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path:
+        return self.data_dir / self.entry.file
+
+
 def fetch(
     name: str,
     data_dir: str | Path,
     mirror: str | Path | None = None,
     catalogue: str | Path | None = None,
     progress: bool = False,
+    bundled: str | Path | None = None,
 ) -> dict:
     """Bring one data set into `data_dir`, or say why it cannot be had.
 
     A file that is there with the right checksum is used as it is. Otherwise the mirror is tried,
-    then each URL of the catalogue.
+    then each URL of the catalogue, then the copy that comes with the repository.
 
     Parameters
     ----------
@@ -70,32 +99,39 @@ def fetch(
         A catalogue CSV; the built-in one when None.
     progress
         Show a progress bar for downloads, if stderr is a terminal.
+    bundled
+        The folder with the catalogue's `bundled` paths below it; that of the repository when None.
 
     Returns
     -------
     dict
         The record: `dataset`, `status` (available or unavailable), `path`, `sha256`, `bytes`,
-        `source`, `tried` (a list of `url` and `error`), `remedy`, `catalogue`.
+        `source`, `origin` (data folder, mirror, original, bundled, or None), `offline` (whether
+        the web was needed and none of the hosts could be reached), `tried` (a list of `url` and
+        `error`), `remedy`, `catalogue`.
 
     Raises
     ------
     ValueError
         If the catalogue has no such data set.
     """
-    entry = tables.find(tables.read(catalogue), name)
-    data_dir = Path(data_dir)
-    path = data_dir / entry.file
-    tried: list[dict[str, str]] = []
-    source = _bring(entry, data_dir, mirror, tried, progress) if entry.sha256 else None
+    entries = tables.read(catalogue)
+    entry = tables.find(entries, name)
+    root = copies.folder() if bundled is None else Path(bundled)
+    others = [source.url for each in entries.values() for source in each.urls]
+    search = _Search(entry, Path(data_dir), mirror, root, others, progress)
+    origin, source = _bring(search) if entry.sha256 else (None, None)
     return {
         "dataset": entry.name,
         "status": "unavailable" if source is None else "available",
-        "path": str(path),
+        "path": str(search.path),
         "sha256": entry.sha256 or None,
-        "bytes": entry.bytes if source is None else path.stat().st_size,
+        "bytes": entry.bytes if source is None else search.path.stat().st_size,
         "source": source,
-        "tried": tried,
-        "remedy": _remedy(entry, path) if source is None else None,
+        "origin": origin,
+        "offline": bool(search.reached) and not any(search.reached),
+        "tried": search.tried,
+        "remedy": _remedy(search) if source is None else None,
         "catalogue": None if catalogue is None else str(catalogue),
     }
 
@@ -109,7 +145,7 @@ def write_record(record: Mapping, path: str | Path) -> None:
 def describe(record: Mapping) -> str:
     """Return a record in words: one line if available, else each URL's error and the remedy."""
     if record["status"] == "available":
-        return f"{record['dataset']}: {record['path']} ({record['source']})"
+        return f"{record['dataset']}: {record['path']} ({record['origin']}: {record['source']})"
     lines = [f"{record['dataset']}: unavailable"]
     lines += [f"  {attempt['url']}: {attempt['error']}" for attempt in record["tried"]]
     return "\n".join([*lines, f"  remedy: {record['remedy']}"])
@@ -120,53 +156,23 @@ def pinned(catalogue: str | Path | None = None) -> list[str]:
     return [entry.name for entry in tables.read(catalogue).values() if entry.sha256]
 
 
-def overview(data_dir: str | Path, catalogue: str | Path | None = None) -> str:
-    """Return a table of the data sets: name, papers, rows, columns, and what is on disk."""
-    head = ("name", "papers", "rows", "columns", "on disk")
-    body = [
-        (
-            " = ".join((entry.name, *entry.aliases)),
-            " ".join(entry.papers) or "-",
-            "-" if entry.rows is None else str(entry.rows),
-            "-" if entry.columns is None else str(entry.columns),
-            _state(entry, Path(data_dir) / entry.file),
-        )
-        for entry in tables.read(catalogue).values()
-    ]
-    widths = [max(len(row[i]) for row in (head, *body)) for i in range(len(head))]
-    lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        for row in (head, *body)
-    )
-    return "\n".join(line.rstrip() for line in lines)
-
-
 def check_sha256(path: Path, expected: str) -> None:
     """Raise ValueError, naming both digests, unless the file's SHA-256 is the expected one."""
     if (found := pooch.file_hash(str(path), alg="sha256")) != expected:
         raise ValueError(f"wrong checksum: expected sha256 {expected}, found {found}")
 
 
-def _state(entry: Entry, path: Path) -> str:
-    if not entry.sha256:
-        return "not downloaded: no lasting checksum"
-    if not path.is_file():
-        return "missing"
-    try:
-        check_sha256(path, entry.sha256)
-    except ValueError:
-        return "wrong checksum"
-    return "present"
-
-
-def _remedy(entry: Entry, path: Path) -> str:
+def _remedy(search: _Search) -> str:
     """Say what a person can do about an unavailable data set."""
+    entry = search.entry
     if not entry.sha256:
         return f"none needed: {entry.notes}"
     remedy = (
         "set KCDE_DATA_MIRROR, or data_mirror in config.yaml, to a folder or URL with "
         f"{entry.file} below it"
     )
+    if entry.bundled:
+        remedy = f"{_restore(search)}; or {remedy}"
     if not entry.urls:
         return remedy
     # A direct link asks less of a person than a member of an archive.
@@ -174,38 +180,61 @@ def _remedy(entry: Entry, path: Path) -> str:
     what = f"download {easiest.url}"
     if easiest.member is not None:
         what += f", take {easiest.member} out of it"
-    return f"{remedy}; or {what} and put it at {path}"
+    return f"{remedy}; or {what} and put it at {search.path}"
 
 
-def _bring(
-    entry: Entry,
-    data_dir: Path,
-    mirror: str | Path | None,
-    tried: list[dict[str, str]],
-    progress: bool,
-) -> str | None:
-    """Try the file on disk, the mirror, the URLs; return the one that served, or None."""
-    path = data_dir / entry.file
-    if path.is_file():
+def _restore(search: _Search) -> str:
+    """Say how the bundled copy comes back."""
+    if search.bundled is None:
+        return f"{copies.NO_REPOSITORY}; {copies.REMEDY}"
+    return f"restore {search.bundled / search.entry.bundled} (git checkout -- resources/data)"
+
+
+def _bring(search: _Search) -> tuple[str | None, str | None]:
+    """Look everywhere in turn; return from where the file is, and what served, or None twice."""
+    if search.path.is_file():
         try:
-            check_sha256(path, entry.sha256)
-            return "already there"
+            check_sha256(search.path, search.entry.sha256)
+            return THERE, "already there"
         except ValueError as error:
-            tried.append({"url": str(path), "error": str(error)})
-    for source in (*_mirrored(entry, mirror), *entry.urls):
+            search.tried.append({"url": str(search.path), "error": str(error)})
+    for origin, source in _places(search):
         try:
-            with atomic(path) as temporary:
-                if isinstance(source, Path):
-                    shutil.copyfile(source, temporary)
-                elif source.member is None:
-                    _download(source.url, temporary, progress)
-                else:
-                    _from_archive(source, entry, data_dir / "archives", temporary, progress)
-                check_sha256(temporary, entry.sha256)
-            return str(source)
+            with atomic(search.path) as temporary:
+                _take(source, temporary, search, is_copy=origin == BUNDLED)
+                check_sha256(temporary, search.entry.sha256)
         except (OSError, ValueError) as error:
-            tried.append({"url": str(source), "error": _reason(error)})
-    return None
+            search.tried.append({"url": str(source), "error": _reason(error)})
+            if isinstance(source, Source):
+                search.reached.append(not isinstance(error, hosts.Unreachable))
+        else:
+            search.reached += [True] * isinstance(source, Source)
+            notes.add(search.data_dir / SOURCES, {search.entry.file: origin})
+            return origin, str(source)
+    return None, None
+
+
+def _places(search: _Search) -> Iterator[tuple[str, Path | Source]]:
+    """Yield where the file may be, in the order of trying."""
+    entry = search.entry
+    for source in _mirrored(entry, search.mirror):
+        yield MIRROR, source
+    for source in entry.urls:
+        yield ORIGINAL, source
+    if entry.bundled and search.bundled is not None:
+        yield BUNDLED, search.bundled / entry.bundled
+
+
+def _take(source: Path | Source, target: Path, search: _Search, is_copy: bool) -> None:
+    """Write to `target` what a place holds."""
+    if is_copy:
+        copies.unpack(search.entry, search.bundled, target)
+    elif isinstance(source, Path):
+        shutil.copyfile(source, target)
+    elif source.member is None:
+        _download(source.url, target, search)
+    else:
+        _from_archive(source, target, search)
 
 
 def _mirrored(entry: Entry, mirror: str | Path | None) -> list[Path | Source]:
@@ -217,16 +246,31 @@ def _mirrored(entry: Entry, mirror: str | Path | None) -> list[Path | Source]:
     return [Path(mirror).expanduser() / entry.file]
 
 
-def _download(url: str, target: Path, progress: bool) -> None:
-    """Download with pooch, trying again after errors that may pass."""
+def _download(url: str, target: Path, search: _Search) -> None:
+    """Download with pooch, trying again after errors that may pass.
+
+    Raises
+    ------
+    kcde.datasets.hosts.Unreachable
+        If no connection can be made to the host, now or a short while ago.
+    OSError
+        If the download fails otherwise.
+    """
+    import requests
+
+    hosts.require(url, search.data_dir, search.others)
     for pause in (*PAUSES, None):
         try:
-            with _bar(url) if progress and sys.stderr.isatty() else nullcontext(False) as bar:
-                downloader = pooch.HTTPDownloader(bar, chunk_size=1 << 16, timeout=TIMEOUT)
+            with _bar(url) if search.progress and sys.stderr.isatty() else nullcontext() as bar:
+                downloader = pooch.HTTPDownloader(bar or False, chunk_size=1 << 16, timeout=TIMEOUT)
                 downloader(url, str(target), None)
             return
         except OSError as error:
             if pause is None or not _transient(error):
+                # A certificate that does not fit is an answer, though not from the right host.
+                lost = isinstance(error, requests.ConnectionError | requests.Timeout)
+                if lost and not isinstance(error, requests.exceptions.SSLError):
+                    raise hosts.lost(url, _reason(error), search.data_dir) from error
                 raise
         time.sleep(pause)
 
@@ -282,24 +326,23 @@ def _reason(error: Exception) -> str:
         return "no answer in time"
     if isinstance(error, requests.RequestException):
         for cause in _causes(error):
-            if isinstance(cause, socket.gaierror):
-                return "host name not resolved (no network?)"
             if isinstance(cause, OSError) and cause.strerror:
-                return cause.strerror.lower()
+                return hosts.in_words(cause)
+    if isinstance(error, hosts.Unreachable):
+        return f"{error}"
     if isinstance(error, FileNotFoundError):
         return "no such file"
     text = " ".join(str(error).split())
     return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"[:200]
 
 
-def _from_archive(
-    source: Source, entry: Entry, archives: Path, target: Path, progress: bool
-) -> None:
+def _from_archive(source: Source, target: Path, search: _Search) -> None:
     """Write a member's bytes to `target`, downloading the archive unless it is kept already.
 
     An archive that is damaged, or whose member is not the expected file, is deleted; one that was
     kept from earlier is then downloaded once more.
     """
+    archives = search.data_dir / "archives"
     # Different hosts use the same file names, so the kept name carries a digest of the URL.
     digest = hashlib.sha256(source.url.encode()).hexdigest()[:8]
     archive = archives / f"{digest}-{PurePosixPath(urlsplit(source.url).path).name}"
@@ -309,10 +352,10 @@ def _from_archive(
         for fresh in (False, True) if kept else (True,):
             if fresh:
                 with atomic(archive) as temporary:
-                    _download(source.url, temporary, progress)
+                    _download(source.url, temporary, search)
             try:
                 _extract(archive, source.member, target)
-                check_sha256(target, entry.sha256)
+                check_sha256(target, search.entry.sha256)
                 return
             except ValueError:
                 archive.unlink(missing_ok=True)

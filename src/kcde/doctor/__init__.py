@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from kcde import __version__
+from kcde.datasets import bundled
 from kcde.doctor import data, devices, machine, probe, settings, software
 from kcde.doctor.findings import Finding, Report
 
@@ -37,14 +38,16 @@ def examine(
     mirror, named_by = data.named_mirror(chosen.data_mirror)
     cards, newest_cuda, reason = devices.ask_driver()
     found = [*_host(), *devices.gpus(cards, newest_cuda, reason)]
-    rest = [*_tools(), data.folder(data_dir), data.mirror(mirror, named_by), *amiss]
+    copies = bundled.folder()
+    raw = [data.folder(data_dir), data.mirror(mirror, named_by), data.bundled(data_dir, copies)]
+    rest = [*_tools(), *raw, *amiss]
     said = {topic: probe.answer(process) for topic, process in asked.items()}
     wanted = backend or chosen.backend
     used = [
         devices.backend(wanted, said["cupy"], bool(cards)),
         devices.jax_platform(wanted, said["jax"]),
         _threads(chosen),
-        data.source(data_dir, mirror),
+        data.source(data_dir, mirror, copies),
     ]
     return Report([*found, *_device_libraries(said), *rest], used)
 

@@ -1,11 +1,16 @@
-"""Where raw data come from: the data folder, the mirror, the original addresses."""
+"""Where raw data come from: the data folder, the mirror, the web, the bundled copies."""
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from kcde.datasets import bundled as copies
 from kcde.datasets import catalogue
+from kcde.datasets.catalogue import Entry
 from kcde.doctor.findings import HINT, OK, Finding
+
+_NAMED = 3
+"""Data sets that lack are named up to so many."""
 
 
 def named_mirror(
@@ -65,17 +70,44 @@ def mirror(place: str | None, named_by: str) -> Finding:
     return Finding("data mirror", value, OK if there else HINT, "" if there else remedy, facts)
 
 
-def source(data_dir: Path, place: str | None) -> Finding:
+def bundled(data_dir: Path, root: Path | None) -> Finding:
+    """Return how many of the files that the data folder lacks are bundled, and what lacks then.
+
+    Parameters
+    ----------
+    data_dir
+        The raw data folder.
+    root
+        The folder of the bundled copies; None where kcde is installed without its repository.
+    """
+    absent = [each for each in _wanted() if not _is_there(data_dir / each.file, each.bytes)]
+    lacking = [each.name for each in absent if not copies.is_there(each, root)]
+    count = len(absent) - len(lacking)
+    facts = {"bundled": count, "to_download": lacking}
+    named = f" ({', '.join(lacking)})" if 0 < len(lacking) <= _NAMED else ""
+    value = f"{count} of the {len(absent)} others, {len(lacking)} to be downloaded{named}"
+    if root is None:
+        remedy = f"{copies.REMEDY}, or set KCDE_DATA_MIRROR; with a network neither is needed"
+        return Finding("bundled data", f"{copies.NO_REPOSITORY}; {value}", HINT, remedy, facts)
+    return Finding("bundled data", value, facts=facts)
+
+
+def source(data_dir: Path, place: str | None, root: Path | None) -> Finding:
     """Return in which order raw data are looked for."""
     places = [str(data_dir), *([place] if place else []), "the original addresses"]
+    places += ["the bundled copies"] * (root is not None)
     return Finding("data", ", then ".join(places), facts={"order": places})
+
+
+def _wanted() -> list[Entry]:
+    """Return the entries of the files that can be checked, and so are used."""
+    return [entry for entry in catalogue.read(None).values() if entry.sha256]
 
 
 def _count(root: Path) -> tuple[int, int]:
     """Return how many of the catalogue's files are there, at their size, and how many there are."""
-    entries = [entry for entry in catalogue.read(None).values() if entry.sha256]
-    files = {entry.file: entry.bytes for entry in entries}
-    return sum(_is_there(root / file, size) for file, size in files.items()), len(files)
+    entries = _wanted()
+    return sum(_is_there(root / each.file, each.bytes) for each in entries), len(entries)
 
 
 def _is_there(path: Path, size: int | None) -> bool:

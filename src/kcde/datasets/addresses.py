@@ -1,0 +1,151 @@
+"""Whether the original addresses still answer: `python -m kcde fetch --check`."""
+
+import re
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from kcde.datasets import bundled as copies
+from kcde.datasets import catalogue as tables
+from kcde.datasets import hosts
+from kcde.datasets.catalogue import Entry
+from kcde.datasets.overview import aligned
+
+AT_ONCE = 8
+"""Addresses that are asked at the same time."""
+
+TIMEOUT = (hosts.SECONDS, 15.0)
+"""Seconds to wait for a connection, and for an answer."""
+
+# As it is stored: a compressed answer has another length.
+_AS_IT_IS = {"Accept-Encoding": "identity"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an address said.
+
+    Attributes
+    ----------
+    url
+        The address.
+    words
+        `ok`, or what is amiss.
+    bytes
+        The length that was told, if it was.
+    """
+
+    url: str
+    words: str
+    bytes: int | None = None
+
+    @property
+    def serves(self) -> bool:
+        """Whether the file can be had there."""
+        return self.words == "ok"
+
+
+def check(
+    name: str | None = None, catalogue: str | Path | None = None, progress: bool = False
+) -> tuple[str, bool]:
+    """Ask every original address for its file, without downloading it.
+
+    Parameters
+    ----------
+    name
+        Name or alias of one data set; all when None.
+    catalogue
+        A catalogue CSV; the built-in one when None.
+    progress
+        Show a progress bar, if stderr is a terminal.
+
+    Returns
+    -------
+    report : str
+        A table of the addresses, and what follows from it.
+    well : bool
+        Whether every data set can be had from some address.
+
+    Raises
+    ------
+    ValueError
+        If the catalogue has no such data set.
+    """
+    entries = tables.read(catalogue)
+    asked = list(entries.values()) if name is None else [tables.find(entries, name)]
+    urls = list(dict.fromkeys(source.url for entry in asked for source in entry.urls))
+    lost = hosts.ask(urls)
+    answers = _ask(urls, lost, progress and sys.stderr.isatty())
+    without = [entry.name for entry in asked if not any(answers[s.url].serves for s in entry.urls)]
+    no_network = bool(urls) and all(hosts.host_of(url) in lost for url in urls)
+    lines = [_table(answers.values()), "", *_conclusion(asked, answers, without, no_network)]
+    return "\n".join(lines), not without
+
+
+def _ask(urls: list[str], lost: dict[str, str], progress: bool) -> dict[str, Answer]:
+    """Return the answers by address; hosts that cannot be reached are not asked again."""
+    from tqdm import tqdm
+
+    def one(url: str) -> Answer:
+        reason = lost.get(hosts.host_of(url))
+        return _answer(url) if reason is None else Answer(url, reason)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        asked = pool.map(one, urls)
+        bar = tqdm(asked, "addresses", len(urls), leave=False, disable=not progress)
+        return {answer.url: answer for answer in bar}
+
+
+def _answer(url: str) -> Answer:
+    """Ask for the head of a file, and where that is refused for its first byte."""
+    import requests
+
+    options = {"timeout": TIMEOUT, "allow_redirects": True, "stream": True}
+    try:
+        response = requests.head(url, headers=_AS_IT_IS, **options)
+        if response.status_code >= 400:
+            with requests.get(url, headers=_AS_IT_IS | {"Range": "bytes=0-0"}, **options) as said:
+                response = said
+    except requests.Timeout:
+        return Answer(url, "no answer in time")
+    except requests.RequestException as error:
+        return Answer(url, " ".join(f"{type(error).__name__}: {error}".split())[:60])
+    if response.status_code >= 400:
+        return Answer(url, f"HTTP {response.status_code} {response.reason}")
+    # A network that one must sign in to answers everything with a page of its own.
+    if response.headers.get("Content-Type", "").startswith("text/html"):
+        return Answer(url, "a web page instead of the file", _length(response.headers))
+    return Answer(url, "ok", _length(response.headers))
+
+
+def _length(headers) -> int | None:
+    """Return the length of the whole file, if it is told."""
+    whole = re.fullmatch(r"bytes .*/(\d+)", headers.get("Content-Range", ""))
+    told = whole[1] if whole else headers.get("Content-Length", "")
+    return int(told) if told.isdecimal() else None
+
+
+def _table(answers: Iterable[Answer]) -> str:
+    body = [
+        (each.words, "-" if each.bytes is None else f"{each.bytes}", each.url) for each in answers
+    ]
+    return aligned([("answer", "bytes", "address"), *body])
+
+
+def _conclusion(
+    asked: list[Entry], answers: dict[str, Answer], without: list[str], no_network: bool
+) -> list[str]:
+    """Return what the answers mean for the data sets."""
+    served = sum(answer.serves for answer in answers.values())
+    lines = [f"{served} of {len(answers)} addresses answer"]
+    if no_network:
+        lines = ["no network: none of the hosts could be reached"]
+    elif without:
+        lines += [f"no address answers for {', '.join(without)}"]
+    if without:
+        root = copies.folder()
+        kept = sum(copies.is_there(entry, root) for entry in asked if entry.name in without)
+        lines += [f"{kept} of these {len(without)} data sets have a bundled copy"]
+    return lines

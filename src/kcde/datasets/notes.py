@@ -1,0 +1,30 @@
+"""Small notes beside the raw data: JSON objects that several processes add to.
+
+Nothing depends on them but the time that something takes and what a listing says. So a note that is
+damaged counts as empty, and a folder that cannot be written is no error.
+"""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from kcde.files import atomic, locked
+
+
+def read(path: str | Path) -> dict:
+    """Return what is noted; nothing where there is no file, or a damaged one."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def add(path: str | Path, entries: Mapping) -> None:
+    """Add to what is noted; the folder is locked meanwhile."""
+    path = Path(path)
+    with suppress(OSError), locked(path.parent):
+        noted = read(path) | dict(entries)
+        with atomic(path) as temporary:
+            temporary.write_text(json.dumps(noted, indent=1) + "\n", encoding="utf-8")
