@@ -35,6 +35,7 @@ _NOISE = (
 )
 _OURS = ("kcde: ", "configuration: ")  # how messages of the workflow's own begin
 _ALL_TARGETS = "`snakemake help` lists the targets"
+_INTERRUPTED = "Terminating processes on user request"
 _GOES_ON = "the same command goes on where it stopped"
 _STREAM = "DefaultStreamHandler"  # how Snakemake calls the handler that writes to the terminal
 
@@ -61,7 +62,7 @@ class Display(logging.Formatter):
         super().__init__()
         self._workflow, self._usual = workflow, usual
         self._steps: dict[int, object] | None = None
-        self._finished = 0
+        self._finished, self._interrupted = 0, False
         self.needs: Needs | None = None
         self.failed: set[str] = set()
         self._formats = {
@@ -75,6 +76,8 @@ class Display(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of an event, "" for none."""
+        if str(record.msg).startswith(_INTERRUPTED):
+            self._interrupted = True
         own = self._formats.get(getattr(record, "event", None), self._usual.format)
         return own(record)
 
@@ -116,6 +119,8 @@ class Display(logging.Formatter):
         step = (self._steps or {}).get(record.jobid)
         if step is None:
             return self._usual.format(record)
+        if self._interrupted:  # Snakemake calls what it stops a failure
+            return f"stopped: {planning.label(step)}"
         dag = self._workflow.dag
         for job in dag.bfs(dag.depending, step):  # what waits for it takes no time either
             self._remaining.drop(dag.jobid(job))

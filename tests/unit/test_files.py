@@ -1,11 +1,21 @@
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
 import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kcde.experiments import scores
-from kcde.files import atomic, locked
+from kcde.files import atomic, locked, staged
 from kcde.seeding import rng_of, seed_of
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_file_appears_whole_with_its_folders(tmp_path):
@@ -31,6 +41,73 @@ def test_a_failure_leaves_what_was_there_and_nothing_else(tmp_path):
         fail()
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["b.csv"]
+
+
+def test_staged_files_appear_together_in_their_folders(tmp_path):
+    target = tmp_path / "figures"
+    (target / "kcef").mkdir(parents=True)
+    (target / "kcef/a.csv").write_text("old")
+    (target / "kcef/other").write_text("stays")
+    with staged(target) as stage:
+        (stage / "kcef").mkdir()
+        for name in ("a.csv", "a.png"):
+            (stage / "kcef" / name).write_text("new")
+        assert (target / "kcef/a.csv").read_text() == "old"
+    assert not stage.exists()
+    found = {path.name: path.read_text() for path in (target / "kcef").iterdir()}
+    assert found == {"a.csv": "new", "a.png": "new", "other": "stays"}
+
+
+@pytest.mark.parametrize("where", ["while they are made", "while they are copied"])
+def test_staged_files_stay_as_they_were_where_one_fails(tmp_path, monkeypatch, where):
+    """As on a full disk, which the second of three copies finds."""
+    for name in "abc":
+        (tmp_path / name).write_text("old")
+    copies = []
+
+    def full(source, target):
+        copies.append(source)
+        if len(copies) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return copyfile(source, target)
+
+    copyfile = shutil.copyfile
+    if where == "while they are copied":
+        monkeypatch.setattr(shutil, "copyfile", full)
+
+    def fail():
+        with staged(tmp_path) as stage:
+            for name in "abc":
+                (stage / name).write_text("new")
+            if where == "while they are made":
+                raise OSError
+
+    with pytest.raises(OSError):  # noqa: PT011
+        fail()
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys(
+        "abc", "old"
+    )
+
+
+def test_a_drawing_that_is_told_to_end_leaves_nothing_behind(tmp_path):
+    """Told so in the middle of drawing: no temporary file, and the tracked files as they were."""
+    figures, scratch = tmp_path / "figures", tmp_path / "scratch"
+    shutil.copytree(ROOT / "figures/kcef", figures / "kcef")
+    scratch.mkdir()
+    before = {path: path.read_bytes() for path in figures.rglob("*") if path.is_file()}
+    command = [sys.executable, "-m", "kcde", "draw", "kcef", "--into", f"{figures}"]
+    environment = os.environ | {"TMPDIR": f"{scratch}"}
+    drawing = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    limit = time.monotonic() + 120
+    while not list(scratch.rglob("*.png")):
+        assert drawing.poll() is None
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+    drawing.send_signal(signal.SIGTERM)
+    assert drawing.wait(timeout=60) == 128 + signal.SIGTERM
+    after = {path: path.read_bytes() for path in figures.rglob("*") if path.is_file()}
+    assert after == before
+    assert not list(scratch.rglob("kcde-*"))
 
 
 def test_a_locked_folder_makes_others_wait_and_keeps_no_file(tmp_path):

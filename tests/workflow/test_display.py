@@ -262,6 +262,14 @@ def test_a_failure_is_one_line_with_reason_and_log(terminal):
     assert terminal.emit(over, LogEvent.ERROR, logging.ERROR, exception="WorkflowError") == ""
 
 
+def test_what_is_stopped_on_request_has_not_failed(terminal):
+    terminal.emit("Job stats: ...", LogEvent.RUN_INFO, stats={})
+    assert terminal.emit("Terminating processes on user request, this might take some time.")
+    said = terminal.emit("Error in rule", LogEvent.JOB_ERROR, logging.ERROR, jobid=1, log=[])
+    assert said == "stopped: r benchmark: KCEF on geyser"
+    assert terminal.display.failed == set()
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -37,9 +37,8 @@ it. The texts of the GPL, version 2, and of the MIT licence of GP_Derivatives ar
 [licences](licences); those of the others at <https://creativecommons.org/licenses/by/4.0/legalcode>
 and <https://www.gnu.org/licenses/agpl-3.0.txt>.
 
-Every file has the SHA-256 of the catalogue. A file that ends in `.xz` is compressed, and its SHA-256
-is that of the decompressed file. This page is made from `src/kcde/datasets/catalogue.csv` by
-`{remake}`.
+Every file has the SHA-256 of the catalogue; that of a file that ends in `.xz` is the SHA-256 of the
+decompressed file. This page is made from `src/kcde/datasets/catalogue.csv` by `{remake}`.
 
 ## Data sets
 
