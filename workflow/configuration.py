@@ -8,6 +8,7 @@ import csv
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -180,9 +181,15 @@ def figures_folder(config: Mapping, root: Path, scale: str) -> str:
     `figures` belongs to the configuration as it stands in config.yaml, at `laptop`; what cannot
     change an answer may differ. Everything else is drawn beside its scores.
     """
-    default = yaml.safe_load((root / "config.yaml").read_text("utf-8"))
+    default = _default(root)
     is_default = all(config[key] == default.get(key) for key in config if key not in _ANSWER_STAYS)
     return "figures" if scale == "laptop" and is_default else f"results/{scale}/figures"
+
+
+@cache
+def _default(root: Path) -> Mapping:
+    """Return config.yaml as it stands, read once: every artefact asks for it."""
+    return yaml.safe_load((root / "config.yaml").read_text("utf-8"))
 
 
 def _digest(entry: Mapping[str, str], fields: Iterable[str]) -> str:

@@ -1,10 +1,11 @@
-"""Whether a problem fits into memory, before it is begun."""
+"""Whether a problem fits into memory, before it is begun.
+
+The workflow asks for the host's memory while it plans, so arrays are imported where they are needed.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-
-from kcde.arrays import device_description, free_device_bytes, on_device
 
 _BYTES = 8  # a float64
 _UNLIMITED = 1 << 60  # what cgroups of version 1 say where there is no limit, or more
@@ -47,6 +48,8 @@ def require(
     needed = _BYTES * numbers(n)
     if needed <= free:
         return
+    from kcde.arrays import device_description, on_device
+
     place = device_description("cupy") if on_device(like) else "the host"
     raise InsufficientMemory(
         f"{what} of n = {n} needs {_in_words(needed)}; {_in_words(free)} are free on {place}; "
@@ -60,6 +63,8 @@ def free_bytes(like) -> int:
     On a device, what cupy can still give out. On the host, the least of what the system has
     available and what control groups and Slurm leave of their limits.
     """
+    from kcde.arrays import free_device_bytes, on_device
+
     return free_device_bytes() if on_device(like) else free_host_bytes()
 
 

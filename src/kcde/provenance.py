@@ -5,6 +5,7 @@ Found by reading the sources, so that planning a workflow imports no numerics.
 
 import ast
 import hashlib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -12,13 +13,15 @@ _PACKAGE = "kcde"
 _ROOT = Path(__file__).parent
 
 
+@cache
 def digest(*modules: str, root: Path = _ROOT) -> str:
     """Return a short hash of modules and of every kcde module that they need.
 
     Imports are followed wherever they stand, within functions too; a submodule also needs the
     packages that it lies in. Comments, docstrings and layout do not count. Imports by computed
     names cannot be seen: name such modules yourself (an experiment and its estimator, say).
-    Data files do not count either: the workflow treats them as inputs.
+    Data files do not count either: the workflow treats them as inputs. Sources are read once in a
+    process.
 
     Parameters
     ----------
@@ -39,7 +42,7 @@ def digest(*modules: str, root: Path = _ROOT) -> str:
     """
     digester = hashlib.sha256()
     for name in sorted(closure(*modules, root=root)):
-        digester.update(f"{name}\0{_content(_source(name, root))}\0".encode())
+        digester.update(f"{name}\0{_read(_source(name, root))[0]}\0".encode())
     return digester.hexdigest()[:12]
 
 
@@ -94,11 +97,13 @@ def estimator_module(estimator: str, root: Path = _ROOT) -> str:
     return files[estimator.lower()]
 
 
+@cache
 def _estimator_files(root: Path) -> dict[str, str]:
     names = (path.stem for path in sorted((root / "estimators").glob("[!_]*.py")))
     return {name.replace("_", ""): f"{_PACKAGE}.estimators.{name}" for name in names}
 
 
+@cache
 def _source(name: str, root: Path) -> Path | None:
     package, *parts = name.split(".")
     if package != _PACKAGE:
@@ -108,20 +113,21 @@ def _source(name: str, root: Path) -> Path | None:
     return next((file for file in candidates if file.is_file()), None)
 
 
+@cache
 def _needs(name: str, root: Path) -> set[str]:
     path = _source(name, root)
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     needed: set[str] = set()
-    for node in ast.walk(_parse(path)):
-        if isinstance(node, ast.Import):
-            needed.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+    for line in _read(path)[1]:
+        if isinstance(line, ast.Import):
+            needed.update(alias.name for alias in line.names)
+        else:
             # Relative imports count dots from the package that the module lies in.
-            base = package.rsplit(".", node.level - 1)[0] if node.level else ""
-            module = ".".join(part for part in (base, node.module) if part)
+            base = package.rsplit(".", line.level - 1)[0] if line.level else ""
+            module = ".".join(part for part in (base, line.module) if part)
             # `from kcde import published` names a module, `from kcde.files import atomic` a
             # function: what has no source file is the latter.
-            needed.update([module, *(f"{module}.{alias.name}" for alias in node.names)])
+            needed.update([module, *(f"{module}.{alias.name}" for alias in line.names)])
     return {found for module in needed if (found := _module(module, root))}
 
 
@@ -138,22 +144,24 @@ def _module(name: str, root: Path) -> str | None:
 
 
 @cache
-def _parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+def _read(path: Path) -> tuple[str, list[ast.Import | ast.ImportFrom]]:
+    """Return the hash of what a source does, and its imports; its tree is large and is not kept."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    imports = []
+    for block in _blocks(tree):
+        imports += [line for line in block if isinstance(line, ast.Import | ast.ImportFrom)]
+        # Strings below an attribute document it; no bare string ever does anything.
+        block[:] = [line for line in block if not _is_bare_string(line)]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports
 
 
-@cache
-def _content(path: Path) -> str:
-    return ast.dump(_without_docstrings(_parse(path)))
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    for node in ast.walk(tree):
-        if isinstance(node, documented):
-            # Strings below an attribute document it; no bare string ever does anything.
-            node.body = [line for line in node.body if not _is_bare_string(line)]
-    return tree
+def _blocks(node: ast.AST) -> Iterator[list]:
+    """Yield every list of statements, outer ones first; expressions hold none."""
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        if block := getattr(node, name, None):
+            yield block
+            for line in block:
+                yield from _blocks(line)
 
 
 def _is_bare_string(node: ast.stmt) -> bool:

@@ -4,7 +4,7 @@ import re
 import numpy as np
 import pytest
 
-from kcde import memory
+from kcde import arrays, memory
 from kcde.estimators import KCEF
 from kcde.estimators._kcef_blocks import BlockedHeldOutScore
 from kcde.memory import InsufficientMemory, free_bytes, free_host_bytes, require
@@ -81,9 +81,9 @@ def test_this_host_has_something_left():
 
 
 def test_on_a_device_the_device_is_asked(monkeypatch):
-    monkeypatch.setattr(memory, "on_device", lambda array: True)
-    monkeypatch.setattr(memory, "free_device_bytes", lambda: 80)
-    monkeypatch.setattr(memory, "device_description", lambda backend: f"a card of {backend}")
+    monkeypatch.setattr(arrays, "on_device", lambda array: True)
+    monkeypatch.setattr(arrays, "free_device_bytes", lambda: 80)
+    monkeypatch.setattr(arrays, "device_description", lambda backend: f"a card of {backend}")
     assert free_bytes("array") == 80
     require("array", "a matrix", 3, lambda n: n * n)
     with pytest.raises(InsufficientMemory, match=r"are free on a card of cupy; .* fits is 3:"):
