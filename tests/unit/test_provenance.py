@@ -127,9 +127,20 @@ def test_what_is_not_there_is_named():
 
 def test_planning_imports_no_numerics():
     code = (
-        "import sys, kcde.provenance, kcde.summary;"
-        "heavy = {'numpy', 'scipy', 'pandas', 'matplotlib', 'sklearn'} & set(sys.modules);"
-        "sys.exit(str(heavy) if heavy else 0)"
+        "import sys, kcde.provenance, kcde.summary, kcde.estimators;"
+        "from kcde.memory import free_host_bytes; free_host_bytes();"
+        "heavy = {'numpy', 'scipy', 'pandas', 'matplotlib', 'sklearn', 'array_api_compat'};"
+        "sys.exit(str(heavy) if (heavy := heavy & set(sys.modules)) else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_each_source_is_read_once(copy, monkeypatch):
+    root, parse, read = copy(), provenance.ast.parse, []
+    monkeypatch.setattr(
+        provenance.ast, "parse", lambda *a, filename: read.append(filename) or parse(*a)
+    )
+    for _ in range(2):
+        job_digests(root)
+    assert len(read) == len(set(read)) > 20

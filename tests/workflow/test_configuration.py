@@ -389,6 +389,15 @@ def test_only_the_default_draws_into_the_tracked_folder(config, changes, folder)
     assert configuration.figures_folder(changed, ROOT, "smoke") == "results/smoke/figures"
 
 
+def test_the_default_configuration_is_read_once(config, tmp_path, monkeypatch):
+    (tmp_path / "config.yaml").write_bytes((ROOT / "config.yaml").read_bytes())
+    load, loads = yaml.safe_load, []
+    monkeypatch.setattr(yaml, "safe_load", lambda text: loads.append(text) or load(text))
+    folders = {configuration.figures_folder(config, tmp_path, "laptop") for _ in range(3)}
+    assert folders == {"figures"}
+    assert len(loads) == 1
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [

@@ -4,6 +4,8 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from itertools import product
 from pathlib import Path
@@ -120,6 +122,22 @@ def test_the_whole_is_planned(snakemake, config):
     # Three joint densities, the terrain and two files of traffic.
     assert sum(count.values()) == len(chosen["datasets"]) + 3 + len(days["files"]) + 3
     assert all(name.startswith("data/") for name in count)
+
+
+def test_planning_imports_no_numerics_beyond_those_of_snakemake(project):
+    code = (
+        "import sys; from snakemake.cli import parse_args, args_to_api\n"
+        "assert args_to_api(*reversed(parse_args(['-n', '--quiet', 'all'])))\n"
+        "print(*sorted(set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "kcde.provenance" in loaded
+    heavy = {"scipy", "sklearn", "matplotlib", "jax", "array_api_compat", "kcde.arrays"}
+    assert not heavy & loaded
 
 
 def test_samples_need_the_factors_and_aliases_the_file_of_the_data_set(snakemake):

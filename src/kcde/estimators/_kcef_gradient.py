@@ -6,7 +6,6 @@ The paper tunes "by gradient descent on the cross validated score" (kcef, sectio
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.optimize import minimize
 
 from kcde.estimators._kcef_blocks import BlockedHeldOutScore
 from kcde.estimators._kcef_score import HeldOutScore
@@ -52,6 +51,8 @@ def minimise(score: Callable, dimension: int, given, isotropic: bool):
     cv_results : dict
         "score" at the end, "start_score", "iterations", "evaluations".
     """
+    from scipy.optimize import minimize
+
     start, free, limits = _start(dimension, given)
     groups = _groups(dimension, free, isotropic)
     values = []

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize
 
 from kcde.estimators._kcef_gradient import ITERATIONS
 
@@ -49,6 +48,8 @@ def minimise_penalised(score: Callable, dimension: int, given):
     Each θ stays within 1e-10…10. Parameters and returned values are those of
     `_kcef_gradient.minimise`.
     """
+    from scipy.optimize import minimize
+
     start, box = _start(dimension, given)
     penalised, values = PenalisedScore(score, dimension), []
 

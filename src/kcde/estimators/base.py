@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from kcde.arrays import array_namespace, to_numpy
+from kcde.estimators._scikit_learn import Estimator
 from kcde.normalisers import GaussianProposal, panel_nodes
 from kcde.sampling import inverse_cdf
 from kcde.seeding import rng_of
@@ -86,7 +85,7 @@ def check_rows(name: str, array, columns: int | None = None):
     return array
 
 
-class ConditionalDensity(BaseEstimator, ABC):
+class ConditionalDensity(Estimator, ABC):
     """Base class of estimators of p(y|x), with scikit-learn's conventions.
 
     A subclass gives the abstract methods; constructor arguments are hyper-parameters only, and
@@ -234,6 +233,8 @@ class ConditionalDensity(BaseEstimator, ABC):
 
     def _check_features(self, X):
         if not hasattr(self, "n_features_in_"):
+            from sklearn.exceptions import NotFittedError
+
             raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit first")
         return check_rows("X", X, self.n_features_in_)
 
