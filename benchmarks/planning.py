@@ -1,8 +1,8 @@
 """What a plan of everything and an import cost, beside the least that they could.
 
 A dry run of the workflow beside one of a Snakefile with one rule and as many outputs as there are
-jobs, both in a folder without results; `from kcde.estimators import KCEF` beside numpy and scipy.linalg.
-Processor time of whole processes, which take turns.
+jobs, both in a folder without results; `from kcde.estimators import KCEF` beside numpy and
+scipy.linalg. Processor time of whole processes, which take turns.
 
 Run: python benchmarks/planning.py
 """

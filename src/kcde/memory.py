@@ -1,6 +1,6 @@
 """Whether a problem fits into memory, before it is begun.
 
-The workflow asks for the host's memory while it plans, so arrays are imported where they are needed.
+The workflow asks for the host's memory while it plans: arrays are imported where they are needed.
 """
 
 import os

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import optimize
 from scipy.optimize import nnls
 
 from kcde.linalg import nonnegative, nonnegative_least_squares
@@ -41,7 +42,7 @@ def test_what_does_not_end_names_the_remedy(rng, monkeypatch):
     def fails(*_, **__):
         raise RuntimeError("Maximum number of iterations reached.")
 
-    monkeypatch.setattr(nonnegative, "nnls", fails)
+    monkeypatch.setattr(optimize, "nnls", fails)
     with pytest.raises(FloatingPointError, match="raise the regularization"):
         nonnegative_least_squares(*problem(rng, 40))
     monkeypatch.undo()

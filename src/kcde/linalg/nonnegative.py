@@ -1,7 +1,6 @@
 """Least squares under γ ≥ 0 for many right-hand sides."""
 
 import numpy as np
-from scipy.optimize import nnls
 
 _SMALL, _STRETCHES, _MOST_ROUNDS = 600, 100, 200
 _TOLERANCE = 1e-9
@@ -69,6 +68,8 @@ def _largest_of_stretches(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def _solve(A, b) -> np.ndarray:
+    from scipy.optimize import nnls
+
     try:
         return nnls(A, b, maxiter=100 * A.shape[1])[0]
     except RuntimeError:
