@@ -62,6 +62,7 @@ class JointDistribution(LowRankConditional):
 
     def density_ratio(self, X, Y):
         """Return 1 + h(x, y) for the pairs X (k, d_x), Y (k, d_y), shape (k,)."""
+        X, Y = self._check_pair(X, Y)
         features = self.features(X)
         xp = array_namespace(features)
         return 1.0 + xp.sum((features @ self.coef_.T) * self.basis_y_.features(Y), axis=1)

@@ -1,5 +1,7 @@
 """Low-rank conditional mean embedding (jdl, appendix A)."""
 
+from typing import ClassVar
+
 from kcde.arrays import array_namespace, solve_triangular
 from kcde.estimators._cme_constraints import certify_infeasibility, move_mean, project_on_simplex
 from kcde.estimators._jdl_base import LowRankConditional, check_positive
@@ -53,6 +55,10 @@ class CME(GaussianPairBases, LowRankConditional):
         "closed form" or "optimal"; the largest relative violation of the optimality conditions;
         systems solved.
     """
+
+    density_instead: ClassVar[str] = (
+        "SmoothedCME has one, of its weights on the pivots of y under a Gaussian kernel"
+    )
 
     def __init__(
         self,

@@ -225,6 +225,8 @@ class DDE(FittedTogether, ExponentialFamily):
         try:
             models.refuse_what_does_not_fit(estimators[0], estimators[0].Y_.shape, len(estimators))
         except ValueError as error:
+            for estimator in estimators:
+                estimator._forget()
             return [error] * len(estimators)
         return _fit_alike(estimators)
 
@@ -279,7 +281,7 @@ class DDE(FittedTogether, ExponentialFamily):
         ValueError
             If the method is not known, or quadrature is asked for d_y > 1.
         """
-        X = self._check_features(np.empty((1, 0)) if X is None else X)
+        X = self._check_features(X)
         if method != "sampler":
             given = {} if n_samples is None else {"n_samples": n_samples}
             return super().log_normaliser(X, method=method, rng=rng, **given)
@@ -319,7 +321,7 @@ class DDE(FittedTogether, ExponentialFamily):
         return self._draw(self._snapshot(iteration)[1], X, n_samples, rng)
 
     def _draw(self, sampler, X, n_samples: int, rng) -> np.ndarray:
-        X = to_numpy(self._check_features(np.empty((1, 0)) if X is None else X))
+        X = to_numpy(self._check_features(X))
         draws = np.empty((len(X), n_samples, self.n_outputs_))
         for rows in row_blocks(len(X), n_samples * max(self.hidden_units, 2 * self.latent)):
             repeated = np.repeat(X[rows], n_samples, axis=0)
@@ -328,7 +330,7 @@ class DDE(FittedTogether, ExponentialFamily):
         return draws
 
     def _snapshot(self, iteration: int) -> tuple:
-        self._check_features(np.empty((0, getattr(self, "n_features_in_", 0))))
+        self._check_fitted()
         if iteration not in self._snapshots:
             raise ValueError(f"there is no snapshot of {iteration}; there are {self.snapshots_}")
         return self._snapshots[iteration]
