@@ -117,9 +117,10 @@ class Distribution:
         """Return P(Y ≤ y|x), shape (n,), for checked X (n, d_x) and y (n,)."""
         xp, values = array_namespace(X), to_numpy(y)
         if not X.shape[1]:
-            return xp.asarray(self._table(self._no_x).cdf(values[None, :])[0])
+            return xp.asarray(self._tabulate_cdf(self._no_x).cdf(values[None, :])[0])
         parts = [
-            self._table(X[rows, :]).cdf(values[rows, None])[:, 0] for rows in self._table_blocks(X)
+            self._tabulate_cdf(X[rows, :]).cdf(values[rows, None])[:, 0]
+            for rows in self._cdf_blocks(X)
         ]
         return xp.asarray(np.concatenate([np.empty(0), *parts]))
 
@@ -127,14 +128,16 @@ class Distribution:
         """Return the quantiles, shape (n, k), for checked X (n, d_x) and p (k,)."""
         xp, shape = array_namespace(X), (X.shape[0], len(p))
         if not X.shape[1]:
-            return xp.asarray(np.broadcast_to(self._table(self._no_x).quantile(p), shape).copy())
-        parts = [self._table(X[rows, :]).quantile(p) for rows in self._table_blocks(X)]
+            return xp.asarray(
+                np.broadcast_to(self._tabulate_cdf(self._no_x).quantile(p), shape).copy()
+            )
+        parts = [self._tabulate_cdf(X[rows, :]).quantile(p) for rows in self._cdf_blocks(X)]
         return xp.asarray(np.concatenate([np.empty((0, len(p))), *parts]))
 
-    def _table(self, X) -> TabulatedCdf:
+    def _tabulate_cdf(self, X) -> TabulatedCdf:
         return TabulatedCdf(self._log_relative_at, X, self._support())
 
-    def _table_blocks(self, X) -> list[slice]:
+    def _cdf_blocks(self, X) -> list[slice]:
         return row_blocks(X.shape[0], _NODES * first_panels(*self._support()), like=X)
 
     def _log_relative_at(self, Y):

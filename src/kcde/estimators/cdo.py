@@ -10,13 +10,13 @@ from kcde.estimators._cdo_projection import NearestMixture
 from kcde.estimators._cdo_reference import make_reference
 from kcde.estimators._cdo_selection import CRITERIA, Hyperparameters, select
 from kcde.estimators._cdo_spectrum import squared_inverse_of
+from kcde.estimators._rows import check_rows
 from kcde.estimators._signed_mixture import (
     SignedMixture,
     check_sums,
     divided_by_sums,
     log_of_weights,
 )
-from kcde.estimators._rows import check_rows
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of
 from kcde.selection import subsample
