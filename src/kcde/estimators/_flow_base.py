@@ -110,7 +110,7 @@ class ConditionalFlow(FittedTogether, Pushforward):
             return FloatingPointError(
                 f"{type(self).__name__} diverged at step {step} of {len(history)} with learning "
                 f"rate {', '.join(f'{rate:.3g}' for _, rate in self._plan)}; give a smaller "
-                "learning_rate"
+                "learning_rate, and bring x and y to unit scale"
             )
         self.flow_, self.history_ = flow, history
         return None

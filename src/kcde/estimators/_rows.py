@@ -1,5 +1,7 @@
 """How rows come into an estimator: arrays, Series and data frames, checked, their names kept."""
 
+from typing import ClassVar
+
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
@@ -9,10 +11,20 @@ from kcde.arrays import array_namespace
 LARGEST_VALUE = 1e100
 """Squares of larger values, over those of a small bandwidth, leave the range of float64."""
 
+LARGEST_IN_FLOAT32 = 1e15
+"""The same for what is trained in float32."""
+
 _NUMERIC = "biuf"
 
 
-def check_rows(name: str, array, columns: int | None = None, *, vector: bool = False):
+def check_rows(
+    name: str,
+    array,
+    columns: int | None = None,
+    *,
+    vector: bool = False,
+    largest: float = LARGEST_VALUE,
+):
     """Return a two-dimensional finite float64 array, or say what is wrong with it.
 
     Parameters
@@ -25,6 +37,8 @@ def check_rows(name: str, array, columns: int | None = None, *, vector: bool = F
         The d expected, if known.
     vector
         Whether shape (n,), also of a Series, stands for (n, 1).
+    largest
+        Size of the largest value that can be computed with.
 
     Raises
     ------
@@ -45,14 +59,15 @@ def check_rows(name: str, array, columns: int | None = None, *, vector: bool = F
     if columns is not None and shape[1] != columns:
         raise ValueError(f"{name} must have {columns} columns, as in fit; got shape {shape}")
     xp = array_namespace(array)
-    if not bool(xp.all(xp.abs(array) <= LARGEST_VALUE)):
+    if not bool(xp.all(xp.abs(array) <= largest)):
         if not bool(xp.all(xp.isfinite(array))):
             raise ValueError(
                 f"{name}, shape {shape}, has NaN or infinite values; drop or fill those rows first"
             )
         raise ValueError(
-            f"{name}, shape {shape}, has values beyond {LARGEST_VALUE:g} in size, too large for "
-            "the squares that densities are made of; divide it by a power of ten first"
+            f"{name}, shape {shape}, has values beyond {largest:g} in size, too large for what is "
+            "computed of their squares; bring it to unit scale first, with Standardised or, beyond "
+            f"{LARGEST_VALUE:g}, by a power of ten"
         )
     return array
 
@@ -91,16 +106,18 @@ def _of_pandas(name: str, table) -> np.ndarray:
     return table.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def check_pairs(X, Y):
+def check_pairs(X, Y, largest: float = LARGEST_VALUE):
     """Return checked X (n, d_x), or (n, 0) for None, and Y (n, d_y) of training pairs.
+
+    `largest` is as in `check_rows`.
 
     Raises
     ------
     ValueError
         If a shape is wrong, a value is not finite, or there are fewer than 2 rows.
     """
-    Y = check_rows("Y", Y, vector=True)
-    X = Y[:, :0] if X is None else check_rows("X", X)
+    Y = check_rows("Y", Y, vector=True, largest=largest)
+    X = Y[:, :0] if X is None else check_rows("X", X, largest=largest)
     check_same_length(X, Y)
     if Y.shape[0] < 2:
         raise ValueError(f"fitting needs at least 2 rows; got {Y.shape[0]}")
@@ -134,6 +151,9 @@ class RowChecks:
     whose columns have strings as names, `feature_names_in_`.
     """
 
+    largest_value: ClassVar[float] = LARGEST_VALUE
+    """Size of the largest value of X and Y that the estimator takes."""
+
     def _remember(self, given, X, Y=None) -> None:
         """Keep the widths of checked X and Y, and the names of the X that was given."""
         self._remember_names(given)
@@ -164,11 +184,12 @@ class RowChecks:
             return self._no_x
         if hasattr(X, "columns"):
             validate_data(self, X, reset=False, skip_check_array=True)
-        return check_rows("X", X, columns)
+        return check_rows("X", X, columns, largest=self.largest_value)
 
     def _check_outputs(self, Y):
         """Return checked Y (n, d_y)."""
-        return check_rows("Y", Y, self._check_fitted().n_outputs_, vector=True)
+        columns = self._check_fitted().n_outputs_
+        return check_rows("Y", Y, columns, vector=True, largest=self.largest_value)
 
     def _check_pair(self, X, Y):
         """Return checked X (n, d_x), or (n, 0) for None, and Y (n, d_y)."""

@@ -63,8 +63,7 @@ class SignedMixture(GaussianMixture):
         if self.weights == "signed":
             raise ValueError(
                 "signed weights make no distribution function, as the estimate is negative in "
-                f'places; fit a {type(self).__name__} with weights="clipped" or "projected", or '
-                "draw with sample"
+                'places; fit with weights="clipped" or "projected", or draw with sample'
             )
 
     def nonpositive_share(self, X, Y) -> float:

@@ -1,7 +1,9 @@
 """Estimators of which many are trained in one program."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
+from kcde.estimators._rows import LARGEST_IN_FLOAT32
 from kcde.estimators._threads import threads_for
 
 
@@ -12,6 +14,8 @@ class FittedTogether:
     estimators must share to be trained in one program; and `_train(estimators)`, which trains some
     that do and returns for each None or its error, having called `_forget` on what is not usable.
     """
+
+    largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
     @classmethod
     def fit_many(

@@ -86,7 +86,7 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
         numpy.linalg.LinAlgError
             If the system to solve is singular beyond repair.
         """
-        given, (X, Y) = X, check_pairs(X, Y)
+        given, (X, Y) = X, check_pairs(X, Y, self.largest_value)
         if self.tags.unconditional and X.shape[1]:
             raise ValueError(
                 f"{type(self).__name__} is unconditional: X must be None or have no columns; "

@@ -409,6 +409,6 @@ def _trained(tasks: list[Task], first: DDE, snapshots, errors: list) -> list[Tra
             errors[i] = FloatingPointError(
                 f"doubly dual embedding diverged by iteration {outcome.diverged}; f and g of "
                 f"iteration {outcome.iteration} are kept: try a smaller learning_rate, or a "
-                "larger regularization or bandwidth"
+                "larger regularization or bandwidth, and bring x and y to unit scale"
             )
     return outcomes

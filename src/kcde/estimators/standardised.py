@@ -201,8 +201,8 @@ def _moments(name: str, array) -> tuple[np.ndarray, np.ndarray]:
     small = ~constant & (std < SMALLEST_STD)
     if np.any(small):
         raise ValueError(
-            f"{name} has columns, {np.flatnonzero(small).tolist()}, whose standard deviation is "
-            f"below {SMALLEST_STD:g}, where float64 loses digits; multiply them by a power of ten"
+            f"{name} has a standard deviation below {SMALLEST_STD:g}, where float64 loses digits, "
+            f"in column(s) {np.flatnonzero(small).tolist()}; multiply it by a power of ten"
         )
     return values.mean(axis=0), std
 
