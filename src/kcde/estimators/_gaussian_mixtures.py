@@ -1,5 +1,7 @@
 """Distribution functions and quantiles of one-dimensional Gaussian mixtures, one for each row."""
 
+from math import pi, sqrt
+
 import numpy as np
 from scipy.special import ndtri
 
@@ -41,6 +43,6 @@ def mixture_quantile(weights, centres, sigma, p: np.ndarray):
         u = (y[:, :, None] - centres[:, None, :]) / sigma[:, None, :]
         shares = weights[:, None, :] * normal_cdf(u)
         slopes = weights[:, None, :] * xp.exp(-0.5 * u * u) / sigma[:, None, :]
-        return xp.sum(shares, axis=2) - p, xp.sum(slopes, axis=2) / np.sqrt(2.0 * np.pi)
+        return xp.sum(shares, axis=2) - p, xp.sum(slopes, axis=2) / sqrt(2.0 * pi)
 
     return increasing_root(excess, lower, upper, _TOLERANCE * float(xp.min(sigma)))

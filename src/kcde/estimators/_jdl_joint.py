@@ -55,6 +55,7 @@ class JointDistribution(LowRankConditional):
         constant. m_X (q + 1) (m_Y + n) multiplications. The denominator is the marginal density of
         x, which may come out as zero or negative outside the training rows of an unconstrained fit.
         """
+        self._check_fitted()
         xp = array_namespace(features)
         of_one = self.basis_y_.mean[:, None]
         moments = features @ (self.coef_.T @ xp.concat([projection.coefficients, of_one], axis=1))

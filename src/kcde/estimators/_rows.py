@@ -103,7 +103,8 @@ def _of_pandas(name: str, table) -> np.ndarray:
             f"{name} has columns that are not numbers: {', '.join(wrong)}; leave them out or turn "
             "them into numbers first, as pandas.get_dummies does for categories"
         )
-    return table.to_numpy(dtype=np.float64, na_value=np.nan)
+    # Frames lie in memory by columns, and the order of sums is part of the last bits.
+    return np.ascontiguousarray(table.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def check_pairs(X, Y, largest: float = LARGEST_VALUE):

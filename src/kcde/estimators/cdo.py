@@ -280,9 +280,9 @@ class CDO(SignedMixture):
         ValueError
             If the weights are not signed.
         """
+        X = self._check_features(X)
         if self.weights != "signed":
             raise ValueError(f"turned_over is for weights='signed'; they are {self.weights!r}")
-        X = self._check_features(X)
         return (self._inputs.similarities(X) @ self._moment_coef[:, :1])[:, 0] < 0.0
 
     def _raw_weights(self, X):

@@ -97,7 +97,7 @@ class CME(GaussianPairBases, LowRankConditional):
 
     def expectation(self, projection, features):
         """Return E[f(Y)|x], shape (n, q), from `project(f)` and `features(X)`."""
-        return features @ (self.coef_.T @ projection.coefficients)
+        return features @ (self._check_fitted().coef_.T @ projection.coefficients)
 
     def weights(self, X):
         """Return the signed weights Q_Y F ψ(x) on the pivots of y, shape (n, m_Y)."""

@@ -250,7 +250,8 @@ class DDE(FittedTogether, ExponentialFamily):
 
     def natural_parameter(self, X, Y):
         """Return f, shape (n,), at the pairs X (n, d_x) or None, Y (n, d_y)."""
-        return self.potential_.at_pairs(*self._check_pair(X, Y))
+        X, Y = self._check_pair(X, Y)
+        return self.potential_.at_pairs(X, Y)
 
     def natural_parameter_snapshot(self, iteration: int, X, Y):
         """Return f as it was at an iteration of `snapshots`."""
