@@ -148,7 +148,7 @@ class JointDensity(BaseEstimator):
         X
             None, or of shape (n, 0).
         Y
-            Shape (n, d).
+            Shape (n, d), an array or a data frame; (n,) for one column.
 
         Raises
         ------
@@ -160,8 +160,9 @@ class JointDensity(BaseEstimator):
         """
         Y = self._check(X, Y)
         refuse_constant(Y)
-        self.parents_ = self._parents(Y)
+        chosen = self._parents(Y)
         self.factors_ = [self.fit_factor(column, Y) for column in range(Y.shape[1])]
+        self.parents_ = chosen
         self.n_features_in_, self.n_outputs_, self._no_x = 0, Y.shape[1], Y[:1, :0]
         return self
 

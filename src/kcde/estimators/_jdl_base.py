@@ -143,13 +143,11 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
     def _fit_models(self, models: list, X, Y, summary: Summary | None, return_errors: bool):
         for model in models:
             model._check_parameters()
+        given = X
         if summary is None:
-            given, (X, Y) = X, check_pairs(X, Y)
+            X, Y = check_pairs(X, Y)
             refuse_constant(Y)
-        else:
-            given = X
-        rows = Y.shape[0]
-        with threads_for(rows):
+        with threads_for((Y if summary is None else summary.basis_y.points).shape[0]):
             summary = self.summarise(X, Y) if summary is None else summary
             outcomes = _fitted(models, summary, return_errors)
         for model in models:

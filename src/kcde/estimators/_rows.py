@@ -172,9 +172,12 @@ class RowChecks:
         """Be as before `fit`, after one that failed."""
         vars(self).pop("n_features_in_", None)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
     def _check_fitted(self):
         """Return the estimator, or raise scikit-learn's `NotFittedError`."""
-        if not hasattr(self, "n_features_in_"):
+        if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit first")
         return self
 

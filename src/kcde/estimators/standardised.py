@@ -44,12 +44,13 @@ class Standardised(RowChecks, BaseEstimator):
         return self.estimator.tags
 
     def fit(self, X, Y) -> "Standardised":
-        """Fit to X (n, d_x) or None, and Y (n, d_y).
+        """Fit to X (n, d_x) or None, and Y (n, d_y), or (n,) for one y; data frames as well.
 
         Raises
         ------
         ValueError
-            If a column of Y is constant, besides what the estimator itself refuses.
+            If a column of Y is constant or its standard deviation, or that of a column of X that
+            varies, is below 1e-140; besides what the estimator itself refuses.
         """
         scaled = self._learn_scales(X, Y)
         self.estimator_ = clone(self.estimator)
