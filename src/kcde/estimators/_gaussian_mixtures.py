@@ -31,7 +31,8 @@ def mixture_cdf(weights, centres, sigma, y):
 def mixture_quantile(weights, centres, sigma, p: np.ndarray):
     """Return the p-quantiles of the mixtures of `mixture_cdf`, shape (n, k), for p of shape (k,).
 
-    A quantile lies between the smallest and the largest of those of the components.
+    A quantile lies between the smallest and the largest of those of the components; it is looked
+    for from that of a normal density of the same mean and variance on.
     """
     xp = array_namespace(weights)
     z, p = xp.asarray(ndtri(p)), xp.asarray(p)
@@ -45,4 +46,7 @@ def mixture_quantile(weights, centres, sigma, p: np.ndarray):
         slopes = weights[:, None, :] * xp.exp(-0.5 * u * u) / sigma[:, None, :]
         return xp.sum(shares, axis=2) - p, xp.sum(slopes, axis=2) / sqrt(2.0 * pi)
 
-    return increasing_root(excess, lower, upper, _TOLERANCE * float(xp.min(sigma)))
+    mean = xp.sum(weights * centres, axis=1, keepdims=True)
+    spread = xp.sqrt(xp.sum(weights * ((centres - mean) ** 2 + sigma**2), axis=1, keepdims=True))
+    start = mean + spread * z
+    return increasing_root(excess, lower, upper, start, _TOLERANCE * float(xp.min(sigma)))

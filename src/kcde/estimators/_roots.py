@@ -4,13 +4,17 @@ from collections.abc import Callable
 
 from kcde.arrays import array_namespace
 
-_MOST_STEPS = 240
+_MOST_STEPS = 200
+_FLAT = 1e-200
+_ROUNDING = 1e-15
 
 
-def increasing_root(excess: Callable, lower, upper, tolerance: float):
-    """Return where increasing functions are zero, by Newton steps kept within a bracket.
+def increasing_root(excess: Callable, lower, upper, start, tolerance: float):
+    """Return where increasing functions are zero: Newton's method, safeguarded by bisection.
 
-    Every third step halves the bracket, so that there are at most 240, and some ten as a rule.
+    A Newton step that leaves the bracket, or is longer than half the step before, gives way to the
+    middle of the bracket (Press et al., Numerical Recipes, section 9.4). So the steps halve at
+    least, and some eight are enough as a rule.
 
     Parameters
     ----------
@@ -19,24 +23,24 @@ def increasing_root(excess: Callable, lower, upper, tolerance: float):
         function of its own.
     lower, upper
         Brackets of the roots.
+    start
+        Where to begin.
     tolerance
         Of the roots, in the units of the points; values below 1e-15 count as 0.
     """
     xp = array_namespace(lower)
-    at = 0.5 * (lower + upper)
+    at, before = xp.minimum(xp.maximum(start, lower), upper), upper - lower
     done = xp.zeros(at.shape, dtype=xp.bool)
-    for step in range(_MOST_STEPS):
+    for _ in range(_MOST_STEPS):
         value, slope = excess(at)
         lower, upper = xp.where(value < 0.0, at, lower), xp.where(value < 0.0, upper, at)
-        safe = xp.where(slope > 0.0, slope, xp.ones_like(slope))
-        newton = at - value / safe
-        good = (slope > 0.0) & (newton > lower) & (newton < upper)
-        moved = xp.where(good & (step % 3 != 2), newton, 0.5 * (lower + upper))
-        near = (good & (xp.abs(newton - at) <= tolerance)) | (xp.abs(value) <= 1e-15)
-        closed = upper - lower <= tolerance
-        moved = xp.where(near & good, newton, xp.where(near, at, moved))
-        at = xp.where(done, at, moved)
-        done = done | near | closed
+        newton = at - value / xp.where(slope > _FLAT, slope, xp.ones_like(slope))
+        good = (slope > _FLAT) & (newton >= lower) & (newton <= upper)
+        good = good & (xp.abs(newton - at) <= 0.5 * before)
+        moved = xp.where(good, newton, 0.5 * (lower + upper))
+        moved = xp.where(done | (xp.abs(value) <= _ROUNDING), at, moved)
+        before, at = xp.abs(moved - at), moved
+        done = done | (before <= tolerance)
         if bool(xp.all(done)):
             break
     return at

@@ -1,5 +1,6 @@
 """Distribution functions by quadrature, and their inverses, of densities known up to a constant."""
 
+import logging
 from collections.abc import Callable
 
 import numpy as np
@@ -8,6 +9,8 @@ from numpy.polynomial import legendre
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators._roots import increasing_root
 from kcde.normalisers import first_panels, panel_nodes
+
+log = logging.getLogger(__name__)
 
 _NODES = 10  # of a panel
 _MOST_PANELS = 1 << 12
@@ -22,7 +25,7 @@ class TabulatedCdf:
     """F(y|x) for rows of x from ten-point Gauss-Legendre panels, whose polynomials are integrated.
 
     The number of panels doubles until F at the ends of the panels changes by less than 1e-10 at
-    all x. Numpy arrays throughout.
+    all x, up to four thousand panels, beyond which there is a warning. Numpy arrays throughout.
 
     Parameters
     ----------
@@ -50,6 +53,13 @@ class TabulatedCdf:
             before, panels = self._ends, 2 * panels
             self._tabulate(at, X, upper, panels)
             change = np.max(np.abs(self._ends[:, ::2] - before), initial=0.0)
+        if change > _TOLERANCE:
+            log.warning(
+                "the densities vary within %.3g of y, so that distribution functions are computed "
+                "to %.1g only; raise the regularization or the bandwidth",
+                self._width,
+                change,
+            )
 
     def _tabulate(self, at, X, upper: float, panels: int):
         nodes, weights = panel_nodes(self._lower, upper, panels)
@@ -87,7 +97,7 @@ class TabulatedCdf:
             return found - p, slope
 
         ends = np.ones(panel.shape)
-        t = increasing_root(excess, -ends, ends, 1e-12)
+        t = increasing_root(excess, -ends, ends, 0.0 * ends, 1e-12)
         return self._lower + self._width * (panel + 0.5 * (t + 1.0))
 
     def _within(self, panel: np.ndarray) -> Callable:
