@@ -75,6 +75,10 @@ def rng():
 
 @pytest.fixture
 def pairs(rng):
+    return some_pairs(rng)
+
+
+def some_pairs(rng):
     """Thirty pairs with two x and one y, around a curve, of unit scale."""
     X = rng.standard_normal((30, 2))
     Y = np.sin(X[:, :1]) + 0.4 * rng.standard_normal((30, 1))

@@ -15,7 +15,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from kcde.arrays import array_namespace, take_columns
-from kcde.estimators.base import Tags, check_rows
+from kcde.estimators._rows import check_rows, refuse_constant
+from kcde.estimators.base import Tags
 from kcde.files import atomic
 from kcde.provenance import digest
 from kcde.seeding import seed_of
@@ -147,19 +148,21 @@ class JointDensity(BaseEstimator):
         X
             None, or of shape (n, 0).
         Y
-            Shape (n, d).
+            Shape (n, d), an array or a data frame; (n,) for one column.
 
         Raises
         ------
         ValueError
-            If the graph is wrong, a column has more parents than there are rows, or X has
-            columns; besides what the estimator itself refuses.
+            If the graph is wrong, a column of Y is constant or has more parents than there are
+            rows, or X has columns; besides what the estimator itself refuses.
         numpy.linalg.LinAlgError
             If a factor's system is singular beyond repair.
         """
         Y = self._check(X, Y)
-        self.parents_ = self._parents(Y)
+        refuse_constant(Y)
+        chosen = self._parents(Y)
         self.factors_ = [self.fit_factor(column, Y) for column in range(Y.shape[1])]
+        self.parents_ = chosen
         self.n_features_in_, self.n_outputs_, self._no_x = 0, Y.shape[1], Y[:1, :0]
         return self
 
@@ -178,7 +181,7 @@ class JointDensity(BaseEstimator):
         ValueError, numpy.linalg.LinAlgError
             As `fit`.
         """
-        Y = check_rows("Y", Y)
+        Y = check_rows("Y", Y, vector=True)
         chosen = self._parents(Y)[column]
         factor, x, y = self.factor_estimator(column), _columns(Y, chosen), _columns(Y, (column,))
         if self.cache is None:
@@ -283,7 +286,7 @@ class JointDensity(BaseEstimator):
     def _check(self, X, Y, fitted: bool = False):
         if fitted:
             self._check_fitted()
-        Y = check_rows("Y", Y, self.n_outputs_ if fitted else None)
+        Y = check_rows("Y", Y, self.n_outputs_ if fitted else None, vector=True)
         if X is not None and tuple(X.shape) != (Y.shape[0], 0):
             raise ValueError(
                 f"a joint density has no x: X must be None or have shape ({Y.shape[0]}, 0); "

@@ -17,6 +17,7 @@ GridModel = Callable[[object], Callable[[object], object]]
 
 _NODES_PER_PANEL = 10
 _MOST_PANELS = 1 << 11
+_WIDEST = 1 << 20  # panels of the width that resolves a density
 _AT_ONCE = 1 << 26
 """Numbers of a matrix over rows of x and shared points, 512 MB; a few such are held at a time."""
 
@@ -166,8 +167,8 @@ def quadrature(
         `stderr` holds the last change of each log Z.
     """
     xp = array_namespace(X)
-    lower, upper, width = support
-    panels = max(1, int(np.ceil((upper - lower) / width)))
+    panels = first_panels(*support)
+    lower, upper, _ = support
     log_z = to_numpy(_panel_rule(at, X, lower, upper, panels, outside)).copy()
     change, open_rows = np.full(log_z.shape, np.inf), np.arange(len(log_z))
     while len(open_rows) and panels <= _MOST_PANELS:
@@ -180,6 +181,22 @@ def quadrature(
         open_rows = open_rows[moving]
     infinite = xp.full(log_z.shape, xp.inf, dtype=X.dtype)
     return Normaliser(xp.asarray(log_z), xp.asarray(change), infinite, float(np.mean(change)))
+
+
+def first_panels(lower: float, upper: float, width: float) -> int:
+    """Return how many panels of a width cover a range.
+
+    Raises
+    ------
+    ValueError
+        If they are more than a million: nothing resolves a density on such a range.
+    """
+    if not (upper - lower) / width <= _WIDEST:
+        raise ValueError(
+            f"y runs from {lower:g} to {upper:g}, and its density varies over {width:g}: too wide "
+            "to integrate over; rescale y, as Standardised does, or take a larger bandwidth"
+        )
+    return max(1, int(np.ceil((upper - lower) / width)))
 
 
 def panel_nodes(lower: float, upper: float, panels: int) -> tuple[np.ndarray, np.ndarray]:

@@ -114,10 +114,28 @@ def test_values_that_are_not_finite_are_refused(estimator, pairs, value):
         estimator.fit(X, broken)
 
 
+def test_a_density_is_refused_with_the_class_that_has_one(estimator, pairs):
+    for name in ("log_density", "log_density_at", "density_at", "score", "cdf", "quantile"):
+        assert not hasattr(estimator, name)
+    with pytest.raises(AttributeError, match=r"no interval; .*Smoothed(JDL|CME).* has "):
+        estimator.fit(*pairs).interval(pairs[0], 0.9)
+    with pytest.raises(AttributeError, match="object has no attribute 'nonsense'"):
+        _ = estimator.nonsense
+
+
+def test_mean_is_the_first_moment(estimator, pairs):
+    X, Y = pairs
+    found = estimator.fit(X, Y).mean(X)
+    np.testing.assert_array_equal(found, estimator.conditional_expectation(lambda y: y, X))
+    np.testing.assert_allclose(found, estimator.conditional_moments(X)[0], rtol=1e-10)
+
+
 def test_wrong_shapes_are_named(estimator, pairs):
     X, Y = pairs
-    with pytest.raises(ValueError, match=r"Y must have shape \(n, d\).*Y\[:, None\]"):
-        estimator.fit(X, Y[:, 0])
+    with pytest.raises(
+        ValueError, match=r"Y must have shape \(n,\) or \(n, d\); got shape \(1, 30"
+    ):
+        estimator.fit(X, Y[None])
     with pytest.raises(ValueError, match="X has 30 rows and Y has 29"):
         estimator.fit(X, Y[1:])
     with pytest.raises(ValueError, match="at least 2 rows; got 1"):

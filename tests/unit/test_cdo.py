@@ -170,8 +170,10 @@ def test_grouped_outputs_are_repeated_rows(rng):
         grouped.fit_groups(distinct, groups[1:])
     with pytest.raises(ValueError, match=r"groups\[2\] has shape \(2, 2\) and groups\[0\] has"):
         grouped.fit_groups(distinct, [*groups[:2], np.ones((2, 2)), *groups[3:]])
-    with pytest.raises(ValueError, match=r"groups\[1\] must have shape \(n, d\)"):
-        grouped.fit_groups(distinct, [groups[0], np.ones(2), *groups[2:]])
+    with pytest.raises(ValueError, match=r"groups\[1\] must have shape \(n,\) or \(n, d\)"):
+        grouped.fit_groups(distinct, [groups[0], np.ones((2, 1, 1)), *groups[2:]])
+    flat = CDO(**GIVEN, weights="signed").fit_groups(distinct, [group[:, 0] for group in groups])
+    np.testing.assert_array_equal(flat.mean(X), grouped.mean(X))
     with pytest.raises(ValueError, match=r"groups\[3\] is empty"):
         grouped.fit_groups(distinct, [*groups[:3], np.empty((0, 1)), *groups[4:]])
 

@@ -150,11 +150,6 @@ def test_bad_references_are_named(rng, arguments, message):
         make_reference(rng.standard_normal((20, 2)), *arguments)
 
 
-def test_a_constant_y_leaves_the_box_empty():
-    with pytest.raises(ValueError, match=r"constant in column\(s\) \[0\].*reference box is empty"):
-        make_reference(np.full((5, 1), 3.3), None, None, None)
-
-
 @pytest.mark.parametrize("points", [None, np.array([[-1.0], [2.0]])])
 def test_a_reference_that_misses_the_data_says_how_much(caplog, points):
     Y = np.linspace(0.0, 10.0, 21)[:, None]

@@ -240,7 +240,8 @@ def test_more_parents_than_rows_are_refused(rows):
     ("X", "Y", "message"),
     [
         (np.zeros((150, 1)), None, r"no x: X must be None or have shape \(150, 0\)"),
-        (None, np.zeros(5), r"Y must have shape \(n, d\); got shape \(5,\)"),
+        (None, np.zeros((1, 5, 4)), r"Y must have shape \(n,\) or \(n, d\); got shape \(1, 5, 4"),
+        (None, np.zeros((5, 4)), r"Y is constant in column\(s\) \[0, 1, 2, 3\]"),
         (None, np.full((5, 4), np.nan), "Y, shape .* NaN"),
     ],
 )

@@ -174,7 +174,7 @@ WRONG = [
     ({"splits": 0}, "splits must be at least 1; got 0"),
     ({"settings": "theirs"}, "settings must be one of authors, chosen; got 'theirs'"),
     ({"options": {"bandwith_x": 1.0}}, "CDO has no option bandwith_x"),
-    ({"estimator": "KCEF", "settings": "chosen"}, "KCEF has no mean, which the experiment"),
+    ({"estimator": "KCEF", "settings": "chosen"}, "KCEF has no variance, which the experiment"),
     ({"dataset": "smoke-linear"}, "smoke-linear has no times"),
     ({"dataset": "simulated-traffic", "settings": "chosen"}, "take another data set"),
     ({"dataset": "simulated-traffic", "estimator": "LSCDE"}, "got LSCDE with 'authors'"),

@@ -131,14 +131,7 @@ def _checked_box(box, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if box is None:
         lower, upper = values.min(axis=0), values.max(axis=0)
         margin = _MARGIN * (upper - lower)
-        lower, upper = lower - margin, upper + margin
-        if np.any(lower >= upper):
-            columns = np.flatnonzero(lower >= upper).tolist()
-            raise ValueError(
-                f"Y is constant in column(s) {columns}, so that the reference box is empty; give "
-                "reference_box"
-            )
-        return lower, upper
+        return lower - margin, upper + margin
     try:
         ends = [np.broadcast_to(np.asarray(end, dtype=float), values.shape[1:]) for end in box]
         lower, upper = ends

@@ -242,11 +242,6 @@ def _bandwidths(given, data: np.ndarray, scale: float, parameter: str, name: str
 
 
 def _base(estimator, Y: np.ndarray) -> GaussianBase | UniformBase:
-    if np.any(constant := np.ptp(Y, axis=0) == 0.0):
-        raise ValueError(
-            f"Y is constant in column(s) {np.flatnonzero(constant).tolist()}: a base density has "
-            "no width there; leave the column(s) out"
-        )
     if estimator.base == "uniform":
         return UniformBase(Y.min(axis=0), Y.max(axis=0))
     return GaussianBase(Y.mean(axis=0), estimator.base_std * Y.std(axis=0))

@@ -106,10 +106,11 @@ class ConditionalFlow(FittedTogether, Pushforward):
         finite = np.isfinite(history)
         if not (finite.all() and flow.is_finite()):
             step = np.argmin(finite) if not finite.all() else len(history)
+            self._forget()
             return FloatingPointError(
                 f"{type(self).__name__} diverged at step {step} of {len(history)} with learning "
                 f"rate {', '.join(f'{rate:.3g}' for _, rate in self._plan)}; give a smaller "
-                "learning_rate"
+                "learning_rate, and bring x and y to unit scale"
             )
         self.flow_, self.history_ = flow, history
         return None
@@ -122,7 +123,7 @@ class ConditionalFlow(FittedTogether, Pushforward):
 
     def log_density_at(self, Y) -> Callable:
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        Y = to_numpy(Y)
+        Y = to_numpy(self._check_outputs(Y))
 
         def at(X):
             X = to_numpy(self._check_features(X))
@@ -165,8 +166,13 @@ class ConditionalFlow(FittedTogether, Pushforward):
         x = np.repeat(_conditions(X), Z.shape[1], axis=0)
         return self.flow_.push(x, Z.reshape(len(x), -1)).reshape(Z.shape)
 
-    def _line(self, X) -> tuple[np.ndarray, np.ndarray]:
-        """Return a and b > 0, shape (n, 1), with T_x(z) = a + b z: for d_y = 1 that is all of T."""
+    def _cdf(self, X, y):
+        return super()._cdf(to_numpy(X), to_numpy(y))
+
+    def _quantile(self, X, p):
+        return super()._quantile(to_numpy(X), p)
+
+    def _line(self, X):
         z, log_slope = self.flow_.inverse(_conditions(X), np.zeros((len(X), 1)))
         scale = np.exp(-log_slope[:, None])
         return -z * scale, scale

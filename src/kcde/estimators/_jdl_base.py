@@ -8,12 +8,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._jdl_basis import Basis
 from kcde.estimators._jdl_functions import Projection, moment_functions
-from kcde.estimators.base import Tags, check_rows
+from kcde.estimators._rows import RowChecks, check_pairs, refuse_constant
+from kcde.estimators._threads import threads_for
+from kcde.estimators.base import ConditionalDensity, Tags
 
 
 class Summary(NamedTuple):
@@ -45,25 +46,6 @@ def rotated(basis_x: Basis, basis_y: Basis, products) -> Summary:
     return Summary(basis_x, basis_y, cross, products)
 
 
-def check_training_rows(X, Y):
-    """Return checked X (n, d_x), or (n, 0) for None, and Y (n, d_y).
-
-    Raises
-    ------
-    ValueError
-        If a shape is wrong, a value is not finite, or there are fewer than 2 rows.
-    """
-    Y = check_rows("Y", Y)
-    X = Y[:, :0] if X is None else check_rows("X", X)
-    if X.shape[0] != Y.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows and Y has {Y.shape[0]}; they must agree")
-    if Y.shape[0] < 2:
-        raise ValueError(f"fitting needs at least 2 rows; got {Y.shape[0]}")
-    if Y.shape[1] == 0:
-        raise ValueError("Y must have at least one column; got shape (n, 0)")
-    return X, Y
-
-
 def check_positive(name: str, value) -> None:
     """Raise `ValueError` naming the hyper-parameter unless it is a positive finite number."""
     if not (isinstance(value, Real) and 0 < value < np.inf):
@@ -80,14 +62,28 @@ def with_regularizations(model, values: Sequence[float]) -> list:
     return models
 
 
-class LowRankConditional(BaseEstimator, ABC):
+class LowRankConditional(RowChecks, BaseEstimator, ABC):
     """Conditional expectations E[f(Y)|x] = f̄ + φᵀ H ψ(x), in a basis of each variable.
 
-    Every method that takes X raises `ValueError` where its shape is not that of `fit` or a value
-    is not finite, and scikit-learn's `NotFittedError` before `fit`.
+    X and Y are arrays or data frames; Y of shape (n,), also a Series, stands for (n, 1). Every
+    method that takes X raises `ValueError` where its shape is not that of `fit`, a value is not
+    finite or beyond 1e100 in size, or a data frame has other columns than in `fit`, and
+    scikit-learn's `NotFittedError` before `fit`. There is no density, and asking for one raises
+    `AttributeError`, which names the class that has one.
     """
 
     tags: ClassVar[Tags] = Tags(density=False, positive=False)
+    density_instead: ClassVar[str]
+    """Which class has a density, and how it comes by it."""
+
+    def __getattr__(self, name: str):
+        if name in _OF_DENSITIES:
+            raise AttributeError(
+                f"{type(self).__name__} estimates conditional expectations, not a density: there "
+                f"is no {name}; {self.density_instead}"
+            )
+        # A property whose error is an AttributeError, as NotFittedError is, comes here too.
+        return object.__getattribute__(self, name)
 
     def fit(self, X, Y) -> "LowRankConditional":
         """Fit to pairs.
@@ -97,7 +93,7 @@ class LowRankConditional(BaseEstimator, ABC):
         X
             Shape (n, d_x); None stands for shape (n, 0).
         Y
-            Shape (n, d_y).
+            Shape (n, d_y), or (n,) for one y.
 
         Returns
         -------
@@ -106,12 +102,13 @@ class LowRankConditional(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If a shape, a value or a hyper-parameter is wrong, or all rows of X or of Y coincide.
+            If a shape, a value or a hyper-parameter is wrong, a column of Y is constant, or all
+            rows of X coincide.
         FloatingPointError
             If the solver of a constrained problem stops early; names status and residual.
         """
-        self._check_parameters()
-        return self._fit_summary(self.summarise(X, Y))
+        (fitted,) = self._fit_models([self], X, Y, None, False)
+        return fitted
 
     def fit_path(
         self,
@@ -141,18 +138,20 @@ class LowRankConditional(BaseEstimator, ABC):
             Fitted estimators, in the order of the values.
         """
         models = with_regularizations(self, regularizations)
+        return self._fit_models(models, X, Y, summary, return_errors)
+
+    def _fit_models(self, models: list, X, Y, summary: Summary | None, return_errors: bool):
         for model in models:
             model._check_parameters()
-        summary = self.summarise(X, Y) if summary is None else summary
-        outcomes, fitted = [], None
+        given = X
+        if summary is None:
+            X, Y = check_pairs(X, Y)
+            refuse_constant(Y)
+        with threads_for((Y if summary is None else summary.basis_y.points).shape[0]):
+            summary = self.summarise(X, Y) if summary is None else summary
+            outcomes = _fitted(models, summary, return_errors)
         for model in models:
-            try:
-                fitted = model._fit_summary(summary, fitted)
-                outcomes.append(fitted)
-            except FloatingPointError as error:
-                if not return_errors:
-                    raise
-                outcomes.append(error)
+            model._remember_names(given)
         return outcomes
 
     def summarise(
@@ -171,7 +170,7 @@ class LowRankConditional(BaseEstimator, ABC):
             Of these rows, from `make_basis_x` and `make_basis_y`, where they are at hand: one of
             each bandwidth serves a whole grid.
         """
-        X, Y = check_training_rows(X, Y)
+        X, Y = check_pairs(X, Y)
         basis_x = self.make_basis_x(X) if basis_x is None else basis_x
         basis_y = self.make_basis_y(Y) if basis_y is None else basis_y
         products = basis_x.mean_coordinates(basis_y.coordinates, basis_y.rank)
@@ -197,11 +196,14 @@ class LowRankConditional(BaseEstimator, ABC):
         """Raise `ValueError` where a hyper-parameter is out of its range."""
 
     def _fit_summary(self, summary: Summary, near=None):
-        self.n_features_in_ = summary.basis_x.points.shape[1]
-        self.n_outputs_ = summary.basis_y.points.shape[1]
+        self._remember(None, summary.basis_x.points, summary.basis_y.points)
         self.basis_x_, self.basis_y_ = summary.basis_x, summary.basis_y
         self.rank_x_, self.rank_y_ = summary.basis_x.rank, summary.basis_y.rank
-        self.coef_ = self._solve(summary, near)
+        try:
+            self.coef_ = self._solve(summary, near)
+        except BaseException:
+            self._forget()
+            raise
         return self
 
     def _report(self, status: str, residual: float, iterations: int):
@@ -246,7 +248,12 @@ class LowRankConditional(BaseEstimator, ABC):
         -------
         shape (n, q)
         """
-        return self.expectation(self.project(f), self.features(X))
+        features = self.features(X)
+        return self.expectation(self.project(f), features)
+
+    def mean(self, X):
+        """Return E[Y|x], shape (n, d_y), raw: as `conditional_expectation` of y."""
+        return self.conditional_expectation(lambda Y: Y, X)
 
     def conditional_probability(self, indicator: Callable, X):
         """Return P(Y in A|x), shape (n,), raw: neither clipped nor renormalised.
@@ -319,10 +326,22 @@ class LowRankConditional(BaseEstimator, ABC):
         pairs = zip(cumulative, uniform, strict=True)
         return np.stack([np.searchsorted(c, u, side="right") for c, u in pairs])
 
-    def _check_fitted(self):
-        if not hasattr(self, "coef_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit first")
-        return self
 
-    def _check_features(self, X):
-        return check_rows("X", X, self._check_fitted().n_features_in_)
+def _fitted(models: list, summary: Summary, return_errors: bool) -> list:
+    """Fit each model from the one before it; an error stands in a model's place, or is raised."""
+    outcomes, fitted = [], None
+    for model in models:
+        try:
+            fitted = model._fit_summary(summary, fitted)
+            outcomes.append(fitted)
+        except FloatingPointError as error:
+            if not return_errors:
+                raise
+            outcomes.append(error)
+    return outcomes
+
+
+_OF_DENSITIES = frozenset(
+    name for name in set(dir(ConditionalDensity)) - set(dir(LowRankConditional)) if name[0] != "_"
+)
+"""What a density has and these have not: its log, its distribution function, their inverse …"""

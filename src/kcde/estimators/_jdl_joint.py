@@ -55,6 +55,7 @@ class JointDistribution(LowRankConditional):
         constant. m_X (q + 1) (m_Y + n) multiplications. The denominator is the marginal density of
         x, which may come out as zero or negative outside the training rows of an unconstrained fit.
         """
+        self._check_fitted()
         xp = array_namespace(features)
         of_one = self.basis_y_.mean[:, None]
         moments = features @ (self.coef_.T @ xp.concat([projection.coefficients, of_one], axis=1))
@@ -62,6 +63,7 @@ class JointDistribution(LowRankConditional):
 
     def density_ratio(self, X, Y):
         """Return 1 + h(x, y) for the pairs X (k, d_x), Y (k, d_y), shape (k,)."""
+        X, Y = self._check_pair(X, Y)
         features = self.features(X)
         xp = array_namespace(features)
         return 1.0 + xp.sum((features @ self.coef_.T) * self.basis_y_.features(Y), axis=1)

@@ -4,8 +4,9 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import ndtri
 
-from kcde.arrays import array_namespace, row_blocks
+from kcde.arrays import array_namespace, normal_cdf, row_blocks
 from kcde.estimators.base import ConditionalDensity
 from kcde.seeding import rng_of
 
@@ -19,6 +20,18 @@ class Pushforward(ConditionalDensity):
     @abstractmethod
     def _push(self, X, Z):
         """Return T_x(z), shape (n, k, d_y), for X (n, d_x) and z (n, k, d_y) or (1, k, d_y)."""
+
+    @abstractmethod
+    def _line(self, X) -> tuple:
+        """Return a and b > 0, shape (n, 1), with T_x(z) = a + b z: for d_y = 1 that is all of T."""
+
+    def _cdf(self, X, y):
+        shift, scale = self._line(X)
+        return normal_cdf((y[:, None] - shift) / scale)[:, 0]
+
+    def _quantile(self, X, p):
+        shift, scale = self._line(X)
+        return shift + scale * array_namespace(X).asarray(ndtri(p))
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], shape (n, q), without renormalising.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, to_numpy
+from kcde.estimators._threads import few_threads
 from kcde.estimators.base import ConditionalDensity
 from kcde.estimators.mixture import GaussianMixture
 
@@ -39,9 +40,11 @@ class SignedMixture(GaussianMixture):
         """
         if self.weights != "signed":
             return super().density_at(Y)
+        Y = self._check_outputs(Y)
         components = array_namespace(Y).exp(self._log_components(Y))
         return lambda X: self.weights_at(X) @ components.T
 
+    @few_threads
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for pairs; -inf where p is not positive."""
         if self.weights != "signed":
@@ -54,6 +57,14 @@ class SignedMixture(GaussianMixture):
             return super().log_density_at(Y)
         at = self.density_at(Y)
         return lambda X: _log_where_positive(at(X))
+
+    def _require_distribution(self):
+        super()._require_distribution()
+        if self.weights == "signed":
+            raise ValueError(
+                "signed weights make no distribution function, as the estimate is negative in "
+                'places; fit with weights="clipped" or "projected", or draw with sample'
+            )
 
     def nonpositive_share(self, X, Y) -> float:
         """Return the share of the pairs X (n, d_x), Y (n, d_y) where p(y|x) is not positive."""

@@ -1,6 +1,10 @@
 """Estimators of which many are trained in one program."""
 
 from collections.abc import Sequence
+from typing import ClassVar
+
+from kcde.estimators._rows import LARGEST_IN_FLOAT32
+from kcde.estimators._threads import threads_for
 
 
 class FittedTogether:
@@ -8,8 +12,10 @@ class FittedTogether:
 
     A subclass has `_fit(X, Y)`, which checks the parameters and keeps the data; `_shape()`, what
     estimators must share to be trained in one program; and `_train(estimators)`, which trains some
-    that do and returns for each None or its error.
+    that do and returns for each None or its error, having called `_forget` on what is not usable.
     """
+
+    largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
     @classmethod
     def fit_many(
@@ -42,7 +48,9 @@ class FittedTogether:
             except ValueError as error:
                 outcomes[i] = error
         for members in alike.values():
-            errors = cls._train([estimators[i] for i in members])
+            together = [estimators[i] for i in members]
+            with threads_for(max(estimator._n_fitted for estimator in together)):
+                errors = cls._train(together)
             for i, error in zip(members, errors, strict=True):
                 if error is not None:
                     outcomes[i] = error

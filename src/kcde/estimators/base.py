@@ -8,8 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, to_numpy
+from kcde.estimators._distribution import Distribution
+from kcde.estimators._rows import RowChecks, check_pairs, refuse_constant
 from kcde.estimators._scikit_learn import Estimator
-from kcde.normalisers import GaussianProposal, panel_nodes
+from kcde.estimators._threads import threads_for
+from kcde.normalisers import GaussianProposal, first_panels, panel_nodes
 from kcde.sampling import inverse_cdf
 from kcde.seeding import rng_of
 
@@ -48,50 +51,15 @@ class Tags:
     exact_sampler: bool = True
 
 
-def check_rows(name: str, array, columns: int | None = None):
-    """Return a two-dimensional finite array, or say what is wrong with it.
-
-    Parameters
-    ----------
-    name
-        What the argument is called in the error.
-    array
-        Expected shape (n, d).
-    columns
-        The d expected, if known.
-
-    Raises
-    ------
-    ValueError
-        Naming the argument, its shape and what was expected.
-    """
-    if array is None or not hasattr(array, "dtype"):
-        array = np.asarray(array, dtype=np.float64)
-    if array.ndim != 2:
-        hint = f"; use {name}[:, None] for a single column" if array.ndim == 1 else ""
-        raise ValueError(f"{name} must have shape (n, d); got shape {tuple(array.shape)}{hint}")
-    if columns is not None and array.shape[1] != columns:
-        raise ValueError(
-            f"{name} must have {columns} columns, as in fit; got shape {tuple(array.shape)}"
-        )
-    xp = array_namespace(array)
-    if array.dtype != xp.float64:
-        array = xp.astype(array, xp.float64)
-    if not bool(xp.all(xp.isfinite(array))):
-        raise ValueError(
-            f"{name}, shape {tuple(array.shape)}, has NaN or infinite values; "
-            "drop or fill those rows first"
-        )
-    return array
-
-
-class ConditionalDensity(Estimator, ABC):
+class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
     """Base class of estimators of p(y|x), with scikit-learn's conventions.
 
     A subclass gives the abstract methods; constructor arguments are hyper-parameters only, and
-    `fit` sets attributes that end in `_`. Every method that takes X or Y raises `ValueError` where
-    a shape is not that of `fit` or a value is not finite, and scikit-learn's `NotFittedError`
-    before `fit`. X and Y are in whatever units the caller has; densities are per unit of y.
+    `fit` sets attributes that end in `_`. X and Y are arrays or data frames; Y of shape (n,), also
+    a Series, stands for (n, 1). Every method that takes X or Y raises `ValueError` where a shape is
+    not that of `fit`, a value is not finite or beyond 1e100 in size, or a data frame has other
+    columns than in `fit`, and scikit-learn's `NotFittedError` before `fit`. X and Y are in whatever
+    units the caller has; densities are per unit of y.
     """
 
     tags: ClassVar[Tags] = Tags()
@@ -104,7 +72,7 @@ class ConditionalDensity(Estimator, ABC):
         X
             Shape (n, d_x); None stands for shape (n, 0).
         Y
-            Shape (n, d_y).
+            Shape (n, d_y), or (n,) for one y.
 
         Returns
         -------
@@ -113,25 +81,25 @@ class ConditionalDensity(Estimator, ABC):
         Raises
         ------
         ValueError
-            If a shape is wrong, a value is not finite, or there are too few rows.
+            If a shape is wrong, a value is not finite, a column of Y is constant, or there are too
+            few rows.
         numpy.linalg.LinAlgError
             If the system to solve is singular beyond repair.
         """
-        Y = check_rows("Y", Y)
-        X = Y[:, :0] if X is None else check_rows("X", X)
-        if X.shape[0] != Y.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows and Y has {Y.shape[0]}; they must agree")
-        if Y.shape[0] < 2:
-            raise ValueError(f"fitting needs at least 2 rows; got {Y.shape[0]}")
-        if Y.shape[1] == 0:
-            raise ValueError("Y must have at least one column; got shape (n, 0)")
+        given, (X, Y) = X, check_pairs(X, Y, self.largest_value)
         if self.tags.unconditional and X.shape[1]:
             raise ValueError(
                 f"{type(self).__name__} is unconditional: X must be None or have no columns; "
                 f"got shape {tuple(X.shape)}"
             )
-        self.n_features_in_, self.n_outputs_ = X.shape[1], Y.shape[1]
-        self._fit(X, Y)
+        refuse_constant(Y)
+        self._remember(given, X, Y)
+        try:
+            with threads_for(Y.shape[0]):
+                self._fit(X, Y)
+        except BaseException:
+            self._forget()
+            raise
         return self
 
     @abstractmethod
@@ -182,9 +150,8 @@ class ConditionalDensity(Estimator, ABC):
         X = self._check_features(X)
         xp = array_namespace(X)
         if self.n_outputs_ == 1:
-            lower, upper, width = self._support()
-            panels = 2 * int(np.ceil((upper - lower) / width))
-            nodes, weights = panel_nodes(lower, upper, panels)
+            support = self._support()
+            nodes, weights = panel_nodes(*support[:2], 2 * first_panels(*support))
             nodes = nodes[:, None]
         else:
             proposal = self._proposal()
@@ -213,7 +180,8 @@ class ConditionalDensity(Estimator, ABC):
         xp = array_namespace(X)
         if self.n_outputs_ > 1:
             return xp.asarray(self._sample_multivariate(X, n_samples, rng))
-        lower, upper, width = self._support()
+        lower, upper, width = support = self._support()
+        first_panels(*support)
         count = int(np.ceil((upper - lower) / width * _SAMPLING_NODES_PER_WIDTH)) + 1
         nodes = np.linspace(lower, upper, count)
         log_density = to_numpy(self.log_density_at(xp.asarray(nodes[:, None]))(X))
@@ -230,17 +198,3 @@ class ConditionalDensity(Estimator, ABC):
     @abstractmethod
     def _support(self) -> tuple[float, float, float]:
         """Return lower end, upper end and a panel width that resolves the density; d_y = 1."""
-
-    def _check_features(self, X):
-        if not hasattr(self, "n_features_in_"):
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit first")
-        return check_rows("X", X, self.n_features_in_)
-
-    def _check_pair(self, X, Y):
-        Y = check_rows("Y", Y, getattr(self, "n_outputs_", None))
-        X = self._check_features(Y[:, :0] if X is None else X)
-        if X.shape[0] != Y.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows and Y has {Y.shape[0]}; they must agree")
-        return X, Y

@@ -10,13 +10,13 @@ from kcde.estimators._cdo_projection import NearestMixture
 from kcde.estimators._cdo_reference import make_reference
 from kcde.estimators._cdo_selection import CRITERIA, Hyperparameters, select
 from kcde.estimators._cdo_spectrum import squared_inverse_of
+from kcde.estimators._rows import check_rows
 from kcde.estimators._signed_mixture import (
     SignedMixture,
     check_sums,
     divided_by_sums,
     log_of_weights,
 )
-from kcde.estimators.base import check_rows
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of
 from kcde.selection import subsample
@@ -135,7 +135,8 @@ class CDO(SignedMixture):
         X
             Shape (G, d_x).
         groups
-            For each row of X its outputs, shape (n_i, d_y), n_i at least 1, all of one d_y.
+            For each row of X its outputs, shape (n_i, d_y), n_i at least 1, all of one d_y; or
+            (n_i,) for one y.
 
         Returns
         -------
@@ -146,13 +147,13 @@ class CDO(SignedMixture):
         ValueError
             If there are not as many groups as rows, or one has another shape than the first.
         """
-        X = check_rows("X", X)
+        given, X = X, check_rows("X", X)
         if len(groups) != X.shape[0]:
             raise ValueError(
                 f"X has {X.shape[0]} rows and there are {len(groups)} groups of outputs; give one "
                 "group for every row"
             )
-        checked = [check_rows(f"groups[{i}]", group) for i, group in enumerate(groups)]
+        checked = [check_rows(f"groups[{i}]", group, vector=True) for i, group in enumerate(groups)]
         for i, group in enumerate(checked):
             if group.shape[1] != checked[0].shape[1]:
                 raise ValueError(
@@ -162,7 +163,9 @@ class CDO(SignedMixture):
             if not group.shape[0]:
                 raise ValueError(f"groups[{i}] is empty; leave out inputs that have no output")
         rows = np.repeat(np.arange(len(checked)), [group.shape[0] for group in checked])
-        return self.fit(take_rows(X, rows), array_namespace(X).concat(checked))
+        self.fit(take_rows(X, rows), array_namespace(X).concat(checked))
+        self._remember_names(given)
+        return self
 
     def _fit(self, X, Y):
         self._check_parameters(X.shape[1], Y.shape[1])
@@ -277,9 +280,9 @@ class CDO(SignedMixture):
         ValueError
             If the weights are not signed.
         """
+        X = self._check_features(X)
         if self.weights != "signed":
             raise ValueError(f"turned_over is for weights='signed'; they are {self.weights!r}")
-        X = self._check_features(X)
         return (self._inputs.similarities(X) @ self._moment_coef[:, :1])[:, 0] < 0.0
 
     def _raw_weights(self, X):

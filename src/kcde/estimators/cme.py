@@ -1,5 +1,7 @@
 """Low-rank conditional mean embedding (jdl, appendix A)."""
 
+from typing import ClassVar
+
 from kcde.arrays import array_namespace, solve_triangular
 from kcde.estimators._cme_constraints import certify_infeasibility, move_mean, project_on_simplex
 from kcde.estimators._jdl_base import LowRankConditional, check_positive
@@ -54,6 +56,10 @@ class CME(GaussianPairBases, LowRankConditional):
         systems solved.
     """
 
+    density_instead: ClassVar[str] = (
+        "SmoothedCME has one, of its weights on the pivots of y under a Gaussian kernel"
+    )
+
     def __init__(
         self,
         bandwidth_x=None,
@@ -91,7 +97,7 @@ class CME(GaussianPairBases, LowRankConditional):
 
     def expectation(self, projection, features):
         """Return E[f(Y)|x], shape (n, q), from `project(f)` and `features(X)`."""
-        return features @ (self.coef_.T @ projection.coefficients)
+        return features @ (self._check_fitted().coef_.T @ projection.coefficients)
 
     def weights(self, X):
         """Return the signed weights Q_Y F ψ(x) on the pivots of y, shape (n, m_Y)."""

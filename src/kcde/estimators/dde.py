@@ -225,6 +225,8 @@ class DDE(FittedTogether, ExponentialFamily):
         try:
             models.refuse_what_does_not_fit(estimators[0], estimators[0].Y_.shape, len(estimators))
         except ValueError as error:
+            for estimator in estimators:
+                estimator._forget()
             return [error] * len(estimators)
         return _fit_alike(estimators)
 
@@ -248,7 +250,8 @@ class DDE(FittedTogether, ExponentialFamily):
 
     def natural_parameter(self, X, Y):
         """Return f, shape (n,), at the pairs X (n, d_x) or None, Y (n, d_y)."""
-        return self.potential_.at_pairs(*self._check_pair(X, Y))
+        X, Y = self._check_pair(X, Y)
+        return self.potential_.at_pairs(X, Y)
 
     def natural_parameter_snapshot(self, iteration: int, X, Y):
         """Return f as it was at an iteration of `snapshots`."""
@@ -279,7 +282,7 @@ class DDE(FittedTogether, ExponentialFamily):
         ValueError
             If the method is not known, or quadrature is asked for d_y > 1.
         """
-        X = self._check_features(np.empty((1, 0)) if X is None else X)
+        X = self._check_features(X)
         if method != "sampler":
             given = {} if n_samples is None else {"n_samples": n_samples}
             return super().log_normaliser(X, method=method, rng=rng, **given)
@@ -319,7 +322,7 @@ class DDE(FittedTogether, ExponentialFamily):
         return self._draw(self._snapshot(iteration)[1], X, n_samples, rng)
 
     def _draw(self, sampler, X, n_samples: int, rng) -> np.ndarray:
-        X = to_numpy(self._check_features(np.empty((1, 0)) if X is None else X))
+        X = to_numpy(self._check_features(X))
         draws = np.empty((len(X), n_samples, self.n_outputs_))
         for rows in row_blocks(len(X), n_samples * max(self.hidden_units, 2 * self.latent)):
             repeated = np.repeat(X[rows], n_samples, axis=0)
@@ -328,7 +331,7 @@ class DDE(FittedTogether, ExponentialFamily):
         return draws
 
     def _snapshot(self, iteration: int) -> tuple:
-        self._check_features(np.empty((0, getattr(self, "n_features_in_", 0))))
+        self._check_fitted()
         if iteration not in self._snapshots:
             raise ValueError(f"there is no snapshot of {iteration}; there are {self.snapshots_}")
         return self._snapshots[iteration]
@@ -407,6 +410,6 @@ def _trained(tasks: list[Task], first: DDE, snapshots, errors: list) -> list[Tra
             errors[i] = FloatingPointError(
                 f"doubly dual embedding diverged by iteration {outcome.diverged}; f and g of "
                 f"iteration {outcome.iteration} are kept: try a smaller learning_rate, or a "
-                "larger regularization or bandwidth"
+                "larger regularization or bandwidth, and bring x and y to unit scale"
             )
     return outcomes

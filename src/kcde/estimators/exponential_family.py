@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 
+from kcde.estimators._threads import few_threads
 from kcde.estimators.base import ConditionalDensity
 from kcde.normalisers import Normaliser, importance_sampling, quadrature
 from kcde.seeding import rng_of
@@ -27,6 +28,7 @@ class ExponentialFamily(ConditionalDensity):
 
         n_train q kernel derivatives once; then one product (n, n_train) (n_train, q) for each X.
         """
+        Y = self._check_outputs(Y)
         potential, log_base = self._T.potential(Y), self._log_base(Y)
         return lambda X: self._T.kernel_x(X) @ potential + log_base[None, :]
 
@@ -72,6 +74,7 @@ class ExponentialFamily(ConditionalDensity):
         outside = self._base_mass_outside(*support[:2])
         return quadrature(self.log_unnormalized_at, X, support, outside=outside)
 
+    @few_threads
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,); Z as `log_normaliser` computes it by default."""
         X, Y = self._check_pair(X, Y)
@@ -79,8 +82,16 @@ class ExponentialFamily(ConditionalDensity):
 
     def log_density_at(self, Y):
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        at = self.log_unnormalized_at(Y)
-        return lambda X: at(X) - self.log_normaliser(X).log_z[:, None]
+        unnormalised = self.log_unnormalized_at(Y)
+
+        def at(X):
+            X = self._check_features(X)
+            return unnormalised(X) - self.log_normaliser(X).log_z[:, None]
+
+        return at
+
+    def _log_relative_at(self, Y):
+        return self.log_unnormalized_at(Y)
 
     @abstractmethod
     def _log_base(self, Y):

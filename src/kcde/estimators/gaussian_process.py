@@ -10,6 +10,7 @@ from kcde.arrays import array_namespace, take_columns, to_numpy
 from kcde.estimators._gp_posterior import Posterior, group
 from kcde.estimators._gp_tuning import Hyperparameters, maximise_marginal_likelihood
 from kcde.estimators._pushforward import Pushforward
+from kcde.estimators._threads import few_threads
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of
@@ -154,6 +155,7 @@ class GaussianProcess(Pushforward):
         variances = [posterior.variance(X) for posterior in self._posteriors]
         return xp.stack([variances[i] for i in self._member], axis=1)
 
+    @few_threads
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
         X, Y = self._check_pair(X, Y)
@@ -162,6 +164,7 @@ class GaussianProcess(Pushforward):
 
     def log_density_at(self, Y) -> Callable:
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+        Y = self._check_outputs(Y)
 
         def at(X):
             mean, variance = self.mean(X), self.variance(X)
@@ -171,6 +174,10 @@ class GaussianProcess(Pushforward):
             )
 
         return at
+
+    def _line(self, X):
+        xp = array_namespace(X)
+        return self.mean(X), xp.sqrt(self.variance(X))
 
     def _push(self, X, Z):
         xp = array_namespace(X)

@@ -1,5 +1,7 @@
 """Joint distribution learning with Gaussian kernels (Filipović, Multerer and Schneider 2024)."""
 
+from typing import ClassVar
+
 from kcde.estimators._jdl_base import check_positive
 from kcde.estimators._jdl_constraints import product_bounds, solve_two_multipliers
 from kcde.estimators._jdl_gaussian import GaussianPairBases
@@ -53,6 +55,10 @@ class JDL(GaussianPairBases, JointDistribution):
         "closed form" or "optimal"; the largest relative violation of the optimality conditions;
         Newton steps.
     """
+
+    density_instead: ClassVar[str] = (
+        "SmoothedJDL has one, of its weights on the training y under a Gaussian kernel"
+    )
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """Joint distribution learning with polynomials (jdl, section 4.5)."""
 
 from numbers import Integral
+from typing import ClassVar
 
 from kcde.estimators._jdl_base import check_positive
 from kcde.estimators._jdl_basis import PolynomialBasis
@@ -47,6 +48,11 @@ class JPDL(JointDistribution):
     solver_status_, solver_residual_, solver_iterations_
         "closed form" or "optimal"; the solver's largest residual; its iterations.
     """
+
+    density_instead: ClassVar[str] = (
+        "density_ratio is its density over the product of the marginals, which are those of the "
+        "rows; SmoothedJDL, with Gaussian kernels instead of polynomials, has a density of y"
+    )
 
     def __init__(self, degree=4, regularization=1e-3, *, constrained=False, solver="samples"):
         self.degree = degree

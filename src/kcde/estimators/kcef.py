@@ -245,7 +245,7 @@ class KCEF(ExponentialFamily):
         -------
         HMCResult
         """
-        X = self._check_features(self.X_[:1, :0] if X is None else X)
+        X = self._check_features(X)
         chains = min(chains, n_samples)
         kept = -(-n_samples // chains)
         rows = np.repeat(np.arange(X.shape[0]), chains)

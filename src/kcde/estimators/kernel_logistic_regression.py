@@ -5,17 +5,18 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
 
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators._jdl_base import check_positive, with_regularizations
 from kcde.estimators._jdl_basis import KernelBasis
 from kcde.estimators._jdl_gaussian import GaussianBases
 from kcde.estimators._jdl_logistic import LogisticLoss, newton
-from kcde.estimators.base import Tags, check_rows
+from kcde.estimators._rows import RowChecks, check_rows
+from kcde.estimators._threads import threads_for
+from kcde.estimators.base import Tags
 
 
-class KernelLogisticRegression(GaussianBases, ClassifierMixin, BaseEstimator):
+class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEstimator):
     """P(second class|x) = 1/(1 + exp(-Φ(x) c)) in the basis Φ = k(·, X_P) B of pivoted Cholesky.
 
     c minimises the summed logistic loss plus λ|c|²; there is no intercept. Newton's method costs
@@ -126,10 +127,16 @@ class KernelLogisticRegression(GaussianBases, ClassifierMixin, BaseEstimator):
         return models
 
     def _fit_models(self, models: list, X, y, basis: KernelBasis | None):
-        X = check_rows("X", X)
+        given, X = X, check_rows("X", X)
         classes, target = _binary(X, y)
         for model in models:
             check_positive("regularization", model.regularization)
+        with threads_for(X.shape[0]):
+            self._minimise(models, X, classes, target, basis)
+        for model in models:
+            model._remember_names(given)
+
+    def _minimise(self, models: list, X, classes, target, basis: KernelBasis | None):
         basis = self.make_basis_x(X) if basis is None else basis
         coefficients = array_namespace(X).zeros(basis.rank, dtype=X.dtype)
         for model in sorted(models, key=lambda model: -model.regularization):
@@ -137,7 +144,7 @@ class KernelLogisticRegression(GaussianBases, ClassifierMixin, BaseEstimator):
             coefficients = model._take(basis, classes, newton(loss, coefficients))
 
     def _take(self, basis, classes, solution):
-        self.n_features_in_ = basis.points.shape[1]
+        self._remember(None, basis.points)
         self.basis_, self.rank_x_, self.classes_ = basis, basis.rank, classes
         self.coef_, self.objective_ = solution.coefficients, solution.objective
         self.solver_status_, self.solver_residual_ = "optimal", solution.residual
@@ -146,9 +153,7 @@ class KernelLogisticRegression(GaussianBases, ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X):
         """Return the log odds of the second class, shape (n,), at X (n, d_x); n m d_x time."""
-        if not hasattr(self, "coef_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit first")
-        X, factor = check_rows("X", X, self.n_features_in_), self.basis_.factor
+        X, factor = self._check_features(X), self.basis_.factor
         return factor.kernel(X, factor.points) @ (factor.B @ self.coef_)
 
     def predict_proba(self, X):
@@ -161,7 +166,8 @@ class KernelLogisticRegression(GaussianBases, ClassifierMixin, BaseEstimator):
 
     def predict(self, X) -> np.ndarray:
         """Return the more probable class, shape (n,): the second where the odds are even."""
-        return self.classes_[(to_numpy(self.decision_function(X)) >= 0).astype(int)]
+        second = to_numpy(self.decision_function(X)) >= 0
+        return self.classes_[second.astype(int)]
 
 
 def _binary(X, y):

@@ -6,6 +6,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, solve_triangular, take_rows, to_numpy
 from kcde.estimators._signed_mixture import SignedMixture, divided_by_sums
+from kcde.estimators._threads import few_threads
 from kcde.estimators.mixture import log_bump, log_volume
 from kcde.kernels import as_bandwidths
 from kcde.linalg import (
@@ -48,7 +49,8 @@ class LSCDE(SignedMixture):
         None: the normalised density, far from all centres as well. A number ε: what a public copy
         of the authors' code calls the density, p/max(ε, normaliser) + ε, in the selection and
         after it; ε bounds the loss of a point by -log ε, and where no centre is near x it does
-        not integrate to 1. Its ε is 2.2e-16, the spacing of doubles at 1.
+        not integrate to 1. Its ε is 2.2e-16, the spacing of doubles at 1. `mean`, `cdf`,
+        `quantile`, `interval` and `sample` are of the mixture without it.
     weights
         "clipped": α as above. Without clipping, and what cdo (supplement B) proposes instead:
         "signed", (H + λI)⁻¹h, where `log_density` is -inf where the estimate is not positive;
@@ -167,6 +169,7 @@ class LSCDE(SignedMixture):
         self.regularization_ = float(path[j])
         self.cv_results_ = {"bandwidth": sigmas, "regularization": path, "score": score}
 
+    @few_threads
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
         if self.density_floor is None:
@@ -180,8 +183,10 @@ class LSCDE(SignedMixture):
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
         if self.density_floor is None:
             return super().log_density_at(Y)
+        Y = self._check_outputs(Y)
 
         def at(X):
+            X = self._check_features(X)
             basis = self._basis(X, Y)
             numerator = (basis.phi_x * self.weights_) @ basis.phi_y.T
             normaliser = exp(basis.log_volume) * (basis.phi_x @ self.weights_)

@@ -5,6 +5,8 @@ from abc import abstractmethod
 import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, to_numpy
+from kcde.estimators._gaussian_mixtures import mixture_cdf, mixture_quantile
+from kcde.estimators._threads import few_threads
 from kcde.estimators.base import ConditionalDensity
 from kcde.normalisers import GaussianProposal, logsumexp
 
@@ -59,6 +61,27 @@ class GaussianMixture(ConditionalDensity):
         first, second = sums[:, : self.n_outputs_], sums[:, self.n_outputs_ :]
         return first + centre, second - first**2 + xp.asarray(self._sigma**2)
 
+    def _cdf(self, X, y):
+        xp, mixture = array_namespace(X), self._one_dimensional()
+        parts = [xp.zeros(0, dtype=X.dtype)]
+        for rows in row_blocks(X.shape[0], self._centres.shape[0], like=X):
+            weights = self.weights_at(X[rows, :])
+            parts.append(mixture_cdf(weights, *mixture, y[rows, None])[:, 0])
+        return xp.concat(parts)
+
+    def _quantile(self, X, p):
+        xp, mixture = array_namespace(X), self._one_dimensional()
+        parts = [xp.zeros((0, len(p)), dtype=X.dtype)]
+        for rows in row_blocks(X.shape[0], self._centres.shape[0] * len(p), like=X):
+            parts.append(mixture_quantile(self.weights_at(X[rows, :]), *mixture, p))
+        return xp.concat(parts)
+
+    def _one_dimensional(self) -> tuple:
+        """Return centres and standard deviations, shape (1, m) and (1, 1), for d_y = 1."""
+        xp = array_namespace(self._centres)
+        return self._centres.T, xp.asarray(self._sigma[None, :])
+
+    @few_threads
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
         X, Y = self._check_pair(X, Y)
@@ -66,10 +89,11 @@ class GaussianMixture(ConditionalDensity):
 
     def log_density_at(self, Y):
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        xp = array_namespace(Y)
-        log_components = self._log_components(Y)
+        Y = self._check_outputs(Y)
+        xp, log_components = array_namespace(Y), self._log_components(Y)
 
         def at(X):
+            X = self._check_features(X)
             log_weights = self._log_weights(X)
             return xp.concat(
                 [

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
+from kcde.estimators._gaussian_mixtures import mixture_cdf, mixture_quantile
 from kcde.estimators._nade_network import known, log_mixture
 from kcde.estimators._nade_selection import Fitted, Problem, fit_chosen, fit_given
 from kcde.estimators._nade_training import Recipe
@@ -146,6 +147,7 @@ class NADE(FittedTogether, ConditionalDensity):
         ):
             if isinstance(fitted, Exception):
                 errors[i] = fitted
+                estimator._forget()
             else:
                 estimator._take(fitted)
         return errors
@@ -201,7 +203,7 @@ class NADE(FittedTogether, ConditionalDensity):
 
     def log_density_at(self, Y) -> Callable:
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        Y = to_numpy(Y)
+        Y = to_numpy(self._check_outputs(Y))
 
         def at(X):
             X = to_numpy(self._check_features(X))
@@ -245,6 +247,24 @@ class NADE(FittedTogether, ConditionalDensity):
         points = means[..., None] + stds[..., None] * nodes
         values = f(points.reshape(-1, 1)).reshape(*points.shape, -1)
         return np.einsum("knj,knjq->nq", weights, values)
+
+    def _cdf(self, X, y):
+        X, y = to_numpy(X), to_numpy(y)
+        parts = [np.empty(0)]
+        for rows in row_blocks(len(X), self._width()):
+            parts.append(mixture_cdf(*self._mixtures_on_line(X[rows]), y[rows, None])[:, 0])
+        return np.concatenate(parts)
+
+    def _quantile(self, X, p):
+        X, parts = to_numpy(X), [np.empty((0, len(p)))]
+        for rows in row_blocks(len(X), max(self._width(), self.components_ * len(p))):
+            parts.append(mixture_quantile(*self._mixtures_on_line(X[rows]), p))
+        return np.concatenate(parts)
+
+    def _mixtures_on_line(self, X) -> tuple:
+        """Return weights, means and standard deviations, shape (n, K) each, where d_y = 1."""
+        logits, means, stds = (part[0].T for part in self.network_.mixtures(X.T))
+        return np.exp(logits - logsumexp(logits, axis=1)[:, None]), means, stds
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw from p(y|x) exactly, one column of y after the other; shape (n, n_samples, d_y)."""

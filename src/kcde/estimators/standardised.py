@@ -6,10 +6,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from kcde.arrays import array_namespace, to_numpy
-from kcde.estimators.base import check_rows
+from kcde.estimators._rows import RowChecks, check_pairs, refuse_constant
+
+SMALLEST_STD = 1e-140
+"""Squares of deviations this small are at the end of the normal numbers of float64."""
 
 
-class Standardised(BaseEstimator):
+class Standardised(RowChecks, BaseEstimator):
     """Fit an estimator to x and y of mean 0 and standard deviation 1; densities in original units.
 
     log p(y|x) = log p̃(ỹ|x̃) - Σ log s_y. Columns of x that are constant in the training rows
@@ -41,15 +44,20 @@ class Standardised(BaseEstimator):
         return self.estimator.tags
 
     def fit(self, X, Y) -> "Standardised":
-        """Fit to X (n, d_x) or None, and Y (n, d_y).
+        """Fit to X (n, d_x) or None, and Y (n, d_y), or (n,) for one y; data frames as well.
 
         Raises
         ------
         ValueError
-            If a column of Y is constant, besides what the estimator itself refuses.
+            If a column of Y is constant or its standard deviation, or that of a column of X that
+            varies, is below 1e-140; besides what the estimator itself refuses.
         """
         scaled = self._learn_scales(X, Y)
-        self.estimator_ = clone(self.estimator).fit(*scaled)
+        self.estimator_ = clone(self.estimator)
+        try:
+            self.estimator_.fit(*scaled)
+        finally:
+            self._follow()
         return self
 
     @staticmethod
@@ -83,42 +91,45 @@ class Standardised(BaseEstimator):
             for i, outcome in zip(scaled, fitted, strict=True):
                 if isinstance(outcome, Exception):
                     outcomes[i] = outcome
+                models[i]._follow()
         return outcomes
+
+    def _follow(self) -> None:
+        """Be fitted only if the estimator inside is."""
+        if not hasattr(self.estimator_, "n_features_in_"):
+            self._forget()
 
     def _learn_scales(self, X, Y) -> tuple:
         """Set the means and standard deviations; return X and Y in standard units."""
-        Y = check_rows("Y", Y)
-        X = Y[:, :0] if X is None else check_rows("X", X)
-        self.mean_x_, self.std_x_ = _moments(X)
-        self.mean_y_, self.std_y_ = _moments(Y)
-        if np.any(self.std_y_ == 0):
-            columns = np.flatnonzero(self.std_y_ == 0).tolist()
-            raise ValueError(f"Y is constant in column(s) {columns} of the training rows")
+        given, (X, Y) = X, check_pairs(X, Y)
+        refuse_constant(Y)
+        self.mean_x_, self.std_x_ = _moments("X", X)
+        self.mean_y_, self.std_y_ = _moments("Y", Y)
         self.dropped_ = np.flatnonzero(self.std_x_ == 0).tolist()
         self._kept = np.flatnonzero(self.std_x_ > 0)
         self.log_scale_ = float(np.sum(np.log(self.std_y_)))
-        self.n_features_in_, self.n_outputs_ = X.shape[1], Y.shape[1]
+        self._remember(given, X, Y)
         return self.transform_x(X), self.transform_y(Y)
 
     def transform_x(self, X):
         """Return standardised x without the dropped columns."""
-        X = check_rows("X", X, self.n_features_in_)
-        return _standardise(X, self.mean_x_, self.std_x_, self._kept)
+        return _standardise(self._check_features(X), self.mean_x_, self.std_x_, self._kept)
 
     def transform_y(self, Y):
         """Return standardised y."""
-        Y = check_rows("Y", Y, self.n_outputs_)
-        return _standardise(Y, self.mean_y_, self.std_y_, np.arange(self.n_outputs_))
+        columns = np.arange(self._check_fitted().n_outputs_)
+        return _standardise(self._check_outputs(Y), self.mean_y_, self.std_y_, columns)
 
     def log_density(self, X, Y):
         """Return log p(y|x) in original units, nats, shape (n,)."""
-        X = Y[:, :0] if X is None else X
+        X, Y = self._check_pair(X, Y)
         inner = self.estimator_.log_density(self.transform_x(X), self.transform_y(Y))
         return inner - self.log_scale_
 
     def log_density_at(self, Y) -> Callable:
         """Return a function X -> log p(Y|X) in original units, shape (n, q)."""
-        at = self.estimator_.log_density_at(self.transform_y(Y))
+        Y = self.transform_y(Y)
+        at = self.estimator_.log_density_at(Y)
         return lambda X: at(self.transform_x(X)) - self.log_scale_
 
     def score(self, X, Y) -> float:
@@ -128,42 +139,72 @@ class Standardised(BaseEstimator):
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], shape (n, q), with f on original units."""
-        return self.estimator_.conditional_expectation(
-            lambda Y: f(self._restore(Y)), self.transform_x(X)
-        )
+        X = self.transform_x(X)
+        return self.estimator_.conditional_expectation(lambda Y: f(self._restore(Y)), X)
 
     def mean(self, X):
         """Return E[Y|x] in original units, shape (n, d_y), where the estimator inside has it."""
-        return self._restore(self.estimator_.mean(self.transform_x(X)))
+        X = self.transform_x(X)
+        return self._restore(self.estimator_.mean(X))
+
+    def cdf(self, X, Y):
+        """Return P(Y ≤ y|x) for pairs X (n, d_x) and Y (n,) or (n, 1), shape (n,)."""
+        X, Y = self._check_pair(X, Y)
+        return self.estimator_.cdf(self.transform_x(X), self.transform_y(Y))
+
+    def quantile(self, X, p):
+        """Return the p-quantiles of y given x in original units: (n,), or (n, k) for k of them."""
+        X = self.transform_x(X)
+        return self._restore_one(self.estimator_.quantile(X, p))
+
+    def interval(self, X, level: float):
+        """Return the ends of the interval with equal tails and that probability, shape (n, 2)."""
+        X = self.transform_x(X)
+        return self._restore_one(self.estimator_.interval(X, level))
 
     def variance(self, X):
         """Return the variance of each y given x in original units squared, shape (n, d_y)."""
-        variance = self.estimator_.variance(self.transform_x(X))
+        X = self.transform_x(X)
+        variance = self.estimator_.variance(X)
         return variance * array_namespace(variance).asarray(self.std_y_**2)
 
     def density_at(self, Y) -> Callable:
         """Return a function X -> p(Y|X) in original units, shape (n, q); signed where it is."""
-        at = self.estimator_.density_at(self.transform_y(Y))
+        Y = self.transform_y(Y)
+        at = self.estimator_.density_at(Y)
         return lambda X: at(self.transform_x(X)) * float(np.exp(-self.log_scale_))
 
     def nonpositive_share(self, X, Y) -> float:
         """Return the share of the pairs where the estimate inside, if signed, is not positive."""
+        X, Y = self._check_pair(X, Y)
         return self.estimator_.nonpositive_share(self.transform_x(X), self.transform_y(Y))
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw y in original units, shape (n, n_samples, d_y)."""
-        return self._restore(self.estimator_.sample(self.transform_x(X), n_samples, rng))
+        X = self.transform_x(X)
+        return self._restore(self.estimator_.sample(X, n_samples, rng))
 
     def _restore(self, Y):
         xp = array_namespace(Y)
         return Y * xp.asarray(self.std_y_) + xp.asarray(self.mean_y_)
 
+    def _restore_one(self, y):
+        """Return values of the only y in original units, whatever their shape."""
+        return y * float(self.std_y_[0]) + float(self.mean_y_[0])
 
-def _moments(array) -> tuple[np.ndarray, np.ndarray]:
+
+def _moments(name: str, array) -> tuple[np.ndarray, np.ndarray]:
     values = to_numpy(array)
     std = values.std(axis=0)
     # Rounding gives a constant column a standard deviation of some ulps, not 0.
-    std[np.ptp(values, axis=0) == 0] = 0.0
+    constant = np.ptp(values, axis=0) == 0
+    std[constant] = 0.0
+    small = ~constant & (std < SMALLEST_STD)
+    if np.any(small):
+        raise ValueError(
+            f"{name} has a standard deviation below {SMALLEST_STD:g}, where float64 loses digits, "
+            f"in column(s) {np.flatnonzero(small).tolist()}; multiply it by a power of ten"
+        )
     return values.mean(axis=0), std
 
 

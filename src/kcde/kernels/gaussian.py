@@ -7,6 +7,9 @@ import numpy as np
 
 from kcde.arrays import array_namespace, exp_of_negative, gaussian_of_product
 
+SMALLEST_BANDWIDTH, LARGEST_BANDWIDTH = 1e-50, 1e75
+"""Fourth powers, which score matching takes, stay within the range of float64 below and above."""
+
 
 def as_bandwidths(bandwidth, dimension: int, name: str = "bandwidth") -> np.ndarray:
     """Return one standard deviation per dimension.
@@ -28,7 +31,7 @@ def as_bandwidths(bandwidth, dimension: int, name: str = "bandwidth") -> np.ndar
     Raises
     ------
     ValueError
-        If a bandwidth is not positive and finite, or their number is wrong.
+        If a bandwidth is not positive, or beyond 1e-50 and 1e75, or their number is wrong.
     """
     values = np.asarray(bandwidth, dtype=np.float64)
     if values.ndim > 1 or (values.ndim == 1 and values.shape != (dimension,)):
@@ -38,6 +41,11 @@ def as_bandwidths(bandwidth, dimension: int, name: str = "bandwidth") -> np.ndar
         )
     if not np.all(np.isfinite(values) & (values > 0)):
         raise ValueError(f"{name} must be positive and finite; got {bandwidth}")
+    if not np.all((values >= SMALLEST_BANDWIDTH) & (values <= LARGEST_BANDWIDTH)):
+        raise ValueError(
+            f"{name} must lie between {SMALLEST_BANDWIDTH:g} and {LARGEST_BANDWIDTH:g}, so that "
+            f"its powers are numbers of float64; got {bandwidth}: bring the data to unit scale"
+        )
     return np.broadcast_to(values, (dimension,)).copy()
 
 

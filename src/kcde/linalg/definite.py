@@ -93,7 +93,7 @@ def _jittered(matrix, shift: float, overwrite: bool, refill) -> Factor:
             refill(matrix)
     raise np.linalg.LinAlgError(
         f"the {n} x {n} matrix is not positive definite, even with {JITTERS[-1]:g} of its mean "
-        "diagonal added; raise the regularization or the bandwidth"
+        "diagonal added; raise the regularization or the bandwidth, and bring the data to one scale"
     )
 
 

@@ -1,0 +1,213 @@
+"""What every estimator does with y of one dimension, data frames, and input that it cannot use."""
+
+import inspect
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from contracted import QUICK, estimator_names
+from kcde.arrays import to_numpy
+from kcde.estimators import Standardised, estimator_class
+from kcde.joint import JointDensity
+
+NAMES = list(estimator_names())
+CONTINUOUS = [name for name in NAMES if estimator_class(name).tags.target == "continuous"]
+DENSITIES = [name for name in NAMES if estimator_class(name).tags.density]
+# Besides scikit-learn's own, these fit, or need no fit.
+BEFORE_FITTING = {
+    "factor_estimator",
+    "fit",
+    "fit_factor",
+    "fit_groups",
+    "fit_many",
+    "fit_path",
+    "get_metadata_routing",
+    "get_params",
+    "make_basis_x",
+    "make_basis_y",
+    "set_params",
+    "summarise",
+}
+
+
+# What is trained need not be trained well.
+FEWER = {"DDE": {"iterations": 5}, "NADE": {"epochs": 1}}
+
+
+def make(name):
+    return estimator_class(name)(**QUICK.get(name, {}) | FEWER.get(name, {}))
+
+
+def everything():
+    """An unfitted estimator of each class, and those that are made of others."""
+    composed = {f"Standardised({name})": Standardised(make(name)) for name in ("LSCDE", "JDL")}
+    composed |= {"JointDensity": JointDensity(make("LSCDE"))}
+    every = {name: make(name) for name in NAMES} | composed
+    return [pytest.param(estimator, id=name) for name, estimator in every.items()]
+
+
+def x_for(estimator, X):
+    return X[:, :0] if estimator.tags.unconditional else X
+
+
+def answer(estimator, X, Y):
+    """What a fitted estimator says of some pairs."""
+    if estimator.tags.density:
+        return to_numpy(estimator.log_density(X, Y))
+    return to_numpy(estimator.mean(X))
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_y_of_one_dimension_series_and_data_frames_are_the_same(name, pairs):
+    X, Y = pairs
+    X = x_for(estimator_class(name), X)
+    expected = answer(make(name).fit(X, Y), X, Y)
+    kinds = (Y[:, 0], pd.Series(Y[:, 0], index=range(30, 0, -1)), pd.DataFrame({"y": Y[:, 0]}))
+    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])])
+    for kind in kinds:
+        model = make(name).fit(frame, kind)
+        np.testing.assert_array_equal(answer(model, frame, kind), expected)
+    if hasattr(model, "log_density_at"):
+        shared = model.log_density_at(Y[:3])(X[:2])
+        for kind in kinds:
+            np.testing.assert_array_equal(model.log_density_at(kind[:3])(frame[:2]), shared)
+        assert model.score(frame, kinds[1]) == pytest.approx(expected.mean())
+        assert model.mean(frame).shape == (30, 1)
+
+
+@pytest.mark.parametrize("estimator", everything())
+def test_names_of_columns_are_kept_and_others_refused(estimator, pairs):
+    X, Y = pairs
+    if estimator.tags.unconditional:
+        pytest.skip("has no x")
+    target = Y[:, 0] > 0 if estimator.tags.target == "binary" else Y[:, 0]
+    frame = pd.DataFrame(X, columns=["warmth", "damp"])
+    model = clone(estimator).fit(frame, target)
+    assert list(model.feature_names_in_) == ["warmth", "damp"]
+    ask = model.predict_proba if estimator.tags.target == "binary" else model.mean
+    np.testing.assert_array_equal(ask(frame[:4]), ask(X[:4]))
+    with pytest.raises(ValueError, match="same order as they were in fit"):
+        ask(frame[["damp", "warmth"]])
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- wind\n.*now missing:\n- damp"):
+        ask(frame.rename(columns={"damp": "wind"}))
+    with pytest.raises(ValueError, match="X has columns that are not numbers: sky; leave them out"):
+        clone(estimator).fit(frame.assign(sky="grey"), target)
+    with pytest.raises(ValueError, match=r"X must have shape \(n, d\).*X.to_frame\(\)"):
+        clone(estimator).fit(frame["damp"], target)
+    with pytest.raises(ValueError, match=r"X must have shape \(n, d\).*X\[:, None\]"):
+        clone(estimator).fit(X[:, 0], target)
+    assert not hasattr(model.fit(X, target), "feature_names_in_")
+
+
+@pytest.mark.parametrize("estimator", everything())
+def test_nothing_answers_before_it_is_fitted(estimator, pairs, rng):
+    X, Y = pairs
+    given = {"X": x_for(estimator, X), "Y": Y, "p": 0.5, "level": 0.9, "n_samples": 2, "rng": rng}
+    given |= {"f": np.abs, "indicator": np.isnan, "orders": 1, "iteration": 1, "n": 3}
+    given |= {"draw": max, "projection": None, "features": X}
+    tried = 0
+    for name, method in inspect.getmembers(type(estimator), inspect.isfunction):
+        if name[0] == "_" or name in BEFORE_FITTING or name.endswith("_request"):
+            continue
+        parameters = list(inspect.signature(method).parameters.values())[1:]
+        wanted = [p.name for p in parameters if p.default is p.empty]
+        wanted = [n for n in wanted if n != "sample_weight"]
+        if isinstance(estimator, JointDensity):
+            given["X"] = None
+        with pytest.raises(NotFittedError, match="call fit first"):
+            getattr(estimator, name)(*[given["Y" if n == "y" else n] for n in wanted])
+        tried += 1
+    assert tried > 2
+
+
+@pytest.mark.parametrize("estimator", everything())
+def test_a_fit_that_failed_leaves_nothing_behind(estimator, pairs):
+    X, Y = pairs
+    target = Y[:, 0] > 0 if estimator.tags.target == "binary" else Y
+    x = x_for(estimator, X)
+    with pytest.raises(ValueError, match="NaN"):
+        estimator.fit(x, np.where(Y > 0, np.nan, Y))
+    with pytest.raises(NotFittedError):
+        estimator._check_fitted()
+    assert estimator.fit(x, target) is estimator
+
+
+@pytest.mark.parametrize("estimator", everything())
+def test_constant_y_is_refused(estimator, pairs):
+    X, Y = pairs
+    x = x_for(estimator, X)
+    if estimator.tags.target == "binary":
+        with pytest.raises(ValueError, match="y must have two classes; got 1"):
+            estimator.fit(x, 0 * Y[:, 0])
+        return
+    for constant in (0 * Y, np.hstack([Y, 0 * Y + 3.3])):
+        column = constant.shape[1] - 1
+        with pytest.raises(ValueError, match=rf"Y is constant in column\(s\) \[{column}\]"):
+            estimator.fit(x, constant)
+
+
+@pytest.mark.parametrize("estimator", everything())
+def test_values_too_large_to_compute_with_are_refused(estimator, pairs):
+    X, Y = pairs
+    target = Y[:, 0] > 0 if estimator.tags.target == "binary" else Y
+    x = x_for(estimator, X)
+    model = clone(estimator).fit(x, target)
+    ask = model.predict if estimator.tags.target == "binary" else getattr(model, "mean", None)
+    if x.shape[1]:
+        with pytest.raises(ValueError, match=r"X, shape \(30, 2\), has values beyond"):
+            estimator.fit(x * 1e101, target)
+        with pytest.raises(ValueError, match=r"X, shape \(1, 2\), has values beyond"):
+            ask(x[:1] * 1e103)
+    if estimator.tags.target == "continuous":
+        with pytest.raises(ValueError, match=r"Y, shape \(30, 1\), has values beyond"):
+            estimator.fit(x, Y * 1e101)
+
+
+SCALES = [(1e99, 1.0), (1.0, 1e99), (1e30, 1e30), (1e-100, 1.0), (1.0, 1e-100), (1e-300, 1e-300)]
+
+
+def densities_or_error(call):
+    """The log densities that a call gives, and the message of its error: one of them is None."""
+    try:
+        return to_numpy(call()), None
+    except (ValueError, np.linalg.LinAlgError, FloatingPointError) as error:
+        return None, str(error)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("scales", SCALES, ids=str)
+@pytest.mark.parametrize("name", DENSITIES)
+@pytest.mark.parametrize("standardised", [False, True])
+def test_extreme_scales_give_finite_densities_or_an_error(name, scales, standardised, pairs):
+    X, Y = (part * scale for part, scale in zip(pairs, scales, strict=True))
+    x = x_for(estimator_class(name), X)
+    model = Standardised(make(name)) if standardised else make(name)
+    found, message = densities_or_error(lambda: model.fit(x, Y).log_density(x, Y))
+    if message is None:
+        assert np.isfinite(found).all()
+    else:
+        assert re.search("scale|too wide|power of ten|points of [XY] coincide", message)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("name", DENSITIES)
+def test_points_far_away_give_finite_densities_or_an_error(name, pairs):
+    X, Y = pairs
+    x = x_for(estimator_class(name), X)
+    model = make(name).fit(x, Y)
+    for far in ((0 * x + 1e100, Y), (x, 0 * Y - 1e100), (0 * x - 1e30, 0 * Y + 1e30)):
+        found, message = densities_or_error(lambda far=far: model.log_density(*far))
+        if message is None:
+            assert np.isfinite(found).all()
+        else:
+            assert "has values beyond 1e+15" in message
+
+
+@pytest.mark.parametrize("value", [1e-51, 1e76])
+def test_bandwidths_whose_powers_are_no_numbers_are_refused(value, pairs):
+    with pytest.raises(ValueError, match="bandwidth_y must lie between 1e-50 and 1e\\+75"):
+        estimator_class("LSCDE")(1.0, value, 0.1).fit(*pairs)

@@ -1,0 +1,114 @@
+"""BLAS threads within fits and predictions, as threadpoolctl reports them."""
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from kcde.estimators import CME, LSCDE, NADE, GaussianProcess, KernelLogisticRegression, _threads
+from kcde.estimators._threads import threads_for
+
+
+def blas_threads():
+    """The largest number of threads of a BLAS library."""
+    return max(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    with threadpool_limits(2, user_api="blas"):
+        if blas_threads() < 2:
+            pytest.skip("BLAS has one thread whatever it is told")
+        yield
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """Numbers of threads while a method of a class runs, as a function that watches it."""
+    found = []
+
+    def watch(cls, name):
+        method = getattr(cls, name)
+
+        def watched(self, *arguments, **keywords):
+            found.append(blas_threads())
+            return method(self, *arguments, **keywords)
+
+        monkeypatch.setattr(cls, name, watched)
+        return found
+
+    return watch
+
+
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [
+        (GaussianProcess(1.0, 0.8, 0.4), "_condition"),
+        (LSCDE(0.6, 0.5, 0.1), "_basis"),
+        (NADE(hidden_units=2, components=1, epochs=1), "_take"),
+        (CME(1.0, 0.8, 0.01), "_solve"),
+    ],
+    ids=lambda each: getattr(type(each), "__name__", each),
+)
+def test_a_small_fit_has_one_thread_and_gives_the_others_back(model, method, pairs, seen):
+    found = seen(type(model), method)
+    model.fit(*pairs)
+    assert set(found) == {1}
+    assert blas_threads() == 2
+
+
+def test_a_path_and_a_classifier_have_one_thread(pairs, seen):
+    X, Y = pairs
+    found = seen(CME, "_solve")
+    CME(1.0, 0.8).fit_path(X, Y, [0.1, 0.01])
+    seen(KernelLogisticRegression, "_take")
+    KernelLogisticRegression(1.0).fit(X, Y[:, 0] > 0)
+    assert found == [1, 1, 1]
+
+
+def test_a_fit_that_fails_gives_them_back(pairs):
+    with pytest.raises(ValueError, match="n_centres"):
+        LSCDE(n_centres=0).fit(*pairs)
+    assert blas_threads() == 2
+
+
+def test_many_rows_keep_the_threads_of_the_machine(pairs, seen, monkeypatch):
+    monkeypatch.setattr(_threads, "SMALL_ROWS", 29)
+    found = seen(LSCDE, "_basis")
+    LSCDE(0.6, 0.5, 0.1).fit(*pairs)
+    assert set(found) == {2}
+
+
+def test_predictions_have_one_thread_if_rows_and_fit_are_small(pairs, seen, monkeypatch):
+    X, Y = pairs
+    model = GaussianProcess(1.0, 0.8, 0.4).fit(X, Y)
+    found = seen(GaussianProcess, "variance")
+    model.log_density(X, Y)
+    model.interval(X, 0.9)
+    monkeypatch.setattr(_threads, "SMALL_ROWS", 40)
+    model.log_density(np.repeat(X, 2, axis=0), np.repeat(Y, 2, axis=0))
+    monkeypatch.setattr(_threads, "SMALL_ROWS", 29)
+    model.log_density(X[:2], Y[:2])
+    assert found == [1, 1, 2, 2]
+
+
+def test_a_fit_in_another_python_thread_meanwhile_changes_nothing():
+    entered, leave = threading.Event(), threading.Event()
+
+    def other():
+        with threads_for(10):
+            entered.set()
+            leave.wait(10)
+
+    worker = threading.Thread(target=other)
+    with threads_for(10):
+        worker.start()
+        assert entered.wait(10)
+        with threads_for(10):
+            assert blas_threads() == 1
+        assert blas_threads() == 1
+    assert blas_threads() == 2
+    leave.set()
+    worker.join()
+    assert blas_threads() == 2
