@@ -1,13 +1,18 @@
 """What every conditional density promises. A new file in `estimators/` takes part by itself."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from contracted import QUICK, estimator_names
+from kcde import estimators
 from kcde.arrays import to_numpy
 from kcde.estimators import estimator_class
+from kcde.estimators.base import ConditionalDensity
 
 # What the default parameters cost too much of for a test.
 FEWER = {
@@ -32,6 +37,44 @@ def estimator(request):
 def data(estimator, pairs):
     X, Y = pairs
     return (X[:, :0] if estimator.tags.unconditional else X), Y
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_methods_of_the_base_class_have_what_they_need(name):
+    """No method is taken away, and those that are inherited find what they ask the class for."""
+    cls = estimator_class(name)
+    for member, inherited in vars(ConditionalDensity).items():
+        assert not callable(inherited) or callable(getattr(cls, member)), member
+    needs = {
+        "sample": {"_support", "_sample_multivariate"},
+        "conditional_expectation": {"_support", "_proposal"},
+        "_cdf": {"_support"},
+    }
+    for method, hooks in needs.items():
+        if getattr(cls, method) is getattr(ConditionalDensity, method):
+            missing = {h for h in hooks if getattr(cls, h) is getattr(ConditionalDensity, h)}
+            assert not missing, f"{name} inherits {method} and gives no {missing}"
+
+
+def test_what_a_class_does_not_give_is_named():
+    class Bare(estimator_class("KEF")):
+        _support = ConditionalDensity._support
+
+    with pytest.raises(NotImplementedError, match="Bare has no _support"):
+        Bare()._support()
+
+
+def test_the_package_lists_its_classes_and_imports_none():
+    code = (
+        "import sys, kcde.estimators; print(*dir(kcde.estimators));"
+        "print(*(name for name in sys.modules if name.startswith('kcde.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    listed, loaded = map(str.split, done.stdout.splitlines())
+    assert {*estimator_names(), "Standardised", "estimator_class"} <= set(listed)
+    assert "kcef" not in listed
+    assert loaded == ["kcde.estimators"]
+    assert all(hasattr(estimators, name) for name in listed)
 
 
 def test_the_four_methods_are_found_by_file_name():

@@ -40,11 +40,6 @@ class LinearGaussian(ConditionalDensity):
         noise = self.std_ * rng.standard_normal((len(X), n_samples))
         return (self._mean(X)[:, None] + noise)[:, :, None]
 
-    def _sample_multivariate(self, X, n_samples, rng):
-        raise NotImplementedError
-
-    _proposal = _support = _sample_multivariate
-
 
 @pytest.fixture
 def rows(rng):

@@ -6,6 +6,8 @@ The class `Name` lives in the module whose name without underscores is `name`: `
 
 import importlib
 import pkgutil
+import re
+from pathlib import Path
 
 _HELPERS = {"base", "exponential_family", "mixture", "standardised"}
 
@@ -49,4 +51,15 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted(estimator_modules().values())
+    """Return what can be imported from here; the classes are read from the sources."""
+    classes = [
+        name
+        for lower, module in estimator_modules().items()
+        for name in re.findall(r"^class (\w+)", _source(module), re.MULTILINE)
+        if name.lower() == lower
+    ]
+    return sorted([*classes, "Standardised", "estimator_class", "estimator_modules"])
+
+
+def _source(module: str) -> str:
+    return Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")

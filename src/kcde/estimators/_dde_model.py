@@ -1,6 +1,5 @@
 """From hyper-parameters and data to what is trained, and from what was trained to functions."""
 
-import os
 from dataclasses import dataclass, replace
 
 import jax
@@ -14,6 +13,7 @@ from kcde.estimators._dde_potential import FeatureSum, KernelSum
 from kcde.estimators._dde_problem import FEATURES, FUNCTIONAL, POINTS, Problem, Recipe
 from kcde.estimators._dde_training import State, start
 from kcde.kernels import GaussianKernel, as_bandwidths, median_trick
+from kcde.memory import free_host_bytes
 from kcde.normalisers import GaussianProposal
 from kcde.seeding import rng_of
 
@@ -275,7 +275,7 @@ def refuse_what_does_not_fit(estimator, shape: tuple[int, int], count: int = 1) 
         # Of a random feature it keeps cosine and sine.
         each += 8 * functions * (1 + (estimator.basis == FEATURES)) * (2 * held + nodes_of(d_y))
     needed = count * each
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    free = free_host_bytes()
     if needed > free:
         what = "training rows" if estimator.basis == POINTS else "features"
         what += f" in each of {count} fits" if count > 1 else ""

@@ -65,9 +65,6 @@ class Pushforward(ConditionalDensity):
         draws = rng.standard_normal((X.shape[0], n_samples, self.n_outputs_))
         return self._push(X, xp.asarray(draws))
 
-    # The base class brackets a density for sampling and expectations; these need no bracket.
-    _sample_multivariate = _proposal = _support = None
-
 
 def _normal_nodes(dimension: int) -> tuple[np.ndarray, np.ndarray]:
     """Return points (k, d) and weights (k,) that stand for a standard normal."""

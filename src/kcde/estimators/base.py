@@ -187,14 +187,22 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         log_density = to_numpy(self.log_density_at(xp.asarray(nodes[:, None]))(X))
         return xp.asarray(inverse_cdf(log_density, nodes, n_samples, rng)[:, :, None])
 
-    @abstractmethod
+    # What `sample`, `conditional_expectation` and `cdf` as they stand here need of a density. One
+    # that has its own of all that ask for them gives none.
+
     def _sample_multivariate(self, X, n_samples, rng) -> np.ndarray:
         """Draw where d_y > 1: a numpy array of shape (n, n_samples, d_y)."""
+        raise self._gives_no("_sample_multivariate")
 
-    @abstractmethod
     def _proposal(self) -> GaussianProposal:
         """Return an importance proposal over y that is wider than the density at any x."""
+        raise self._gives_no("_proposal")
 
-    @abstractmethod
     def _support(self) -> tuple[float, float, float]:
         """Return lower end, upper end and a panel width that resolves the density; d_y = 1."""
+        raise self._gives_no("_support")
+
+    def _gives_no(self, name: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"{type(self).__name__} gives no {name}, which this method needs"
+        )

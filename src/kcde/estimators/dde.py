@@ -351,9 +351,6 @@ class DDE(FittedTogether, ExponentialFamily):
     def _support(self):
         return self.model_.support
 
-    # The base class draws from the density by inversion or by this; here the sampler draws.
-    _sample_multivariate = None
-
 
 def _history(trained: Trained) -> dict[str, np.ndarray]:
     iteration, objective, mmd2, held_out = np.array(trained.history).reshape(-1, 4).T

@@ -296,9 +296,6 @@ class NADE(FittedTogether, ConditionalDensity):
         """Return how many numbers a point takes while it is worked on, at most."""
         return max(self.hidden_units_, self.n_features_in_ + 2 * self.n_outputs_)
 
-    # The base class brackets a density for sampling and expectations; mixtures need no bracket.
-    _proposal = _support = None
-
 
 def _fit_alike(estimators: Sequence[NADE]) -> list[Fitted | Exception]:
     """Fit estimators of one shape to the data that they keep."""
