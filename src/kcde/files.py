@@ -1,10 +1,12 @@
 """Writing a file whole or not at all."""
 
+import glob
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 
@@ -13,8 +15,10 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary path that becomes `path` when the block succeeds.
 
     An interrupted or failing block leaves whatever stood at `path` before, and no half-written
-    file. Missing parent folders are created. The temporary name keeps the suffix, because
-    writers such as `numpy.savez` and matplotlib choose the format by it.
+    file. A process that is killed leaves its temporary file, `.name-` and eight more characters:
+    `finished` does not see it, and who writes `path` next removes it. Missing parent folders are
+    created. The temporary name keeps the suffix, because writers such as `numpy.savez` and
+    matplotlib choose the format by it.
 
     Parameters
     ----------
@@ -29,6 +33,34 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     with _beside(path) as temporary:
         yield temporary
         _put(temporary, Path(path))
+
+
+def finished(folder: str | os.PathLike, pattern: str) -> list[Path]:
+    """Return the files below a folder that match, in order, without temporary ones.
+
+    Parameters
+    ----------
+    folder
+        Where to look; a missing one has no files.
+    pattern
+        As of `pathlib.Path.glob`.
+    """
+    return sorted(path for path in Path(folder).glob(pattern) if not path.name.startswith("."))
+
+
+def read_object(path: str | os.PathLike) -> dict | None:
+    """Return the object in a JSON file; None where there is none, or a damaged one.
+
+    Parameters
+    ----------
+    path
+        A file that can be made again.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
 
 
 @contextmanager
@@ -51,9 +83,8 @@ def staged(folder: str | os.PathLike) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="kcde-") as name, ExitStack() as copies:
         stage = Path(name)
         yield stage
-        finished = [path for path in sorted(stage.rglob("*")) if path.is_file()]
         ready = []
-        for source in finished:
+        for source in sorted(path for path in stage.rglob("*") if path.is_file()):
             target = Path(folder) / source.relative_to(stage)
             temporary = copies.enter_context(_beside(target))
             shutil.copyfile(source, temporary)
@@ -67,13 +98,52 @@ def _beside(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary file in the folder of `path`, made if need be, and remove it after all."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
+    _sweep(path)
+    with ExitStack() as life:
+        temporary = _temporary(path, life)
+        try:
+            yield temporary
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _temporary(path: Path, life: ExitStack) -> Path:
+    """Make a temporary file, locked until `life` ends: so others see that its process lives."""
+    while True:
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix
+        )
+        is_locked = _lock(handle, wait=True)
+        # Another process may have taken it for a killed one's before it was locked.
+        if is_locked and os.path.exists(name):
+            life.callback(os.close, handle)
+            return Path(name)
+        os.close(handle)
+        if not is_locked:
+            return Path(name)
+
+
+def _sweep(path: Path) -> None:
+    """Remove the temporary files of `path` that killed processes have left."""
+    for left in path.parent.glob(f".{glob.escape(path.stem)}-????????{glob.escape(path.suffix)}"):
+        with suppress(OSError):
+            handle = os.open(left, os.O_RDWR)
+            try:
+                if _lock(handle, wait=False):
+                    left.unlink()
+            finally:
+                os.close(handle)
+
+
+def _lock(handle: int, *, wait: bool) -> bool:
+    """Lock an open file or folder; False where another process has it, or where no locks are."""
     try:
-        yield temporary
-    finally:
-        temporary.unlink(missing_ok=True)
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def _put(temporary: Path, path: Path) -> None:

@@ -1,16 +1,18 @@
 """Copying what a scale drew into the tracked outputs, when somebody asks for it."""
 
-import json
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 from kcde.artefacts import claims, registry
 from kcde.artefacts.declaration import Artefact, Decision
-from kcde.files import atomic
+from kcde.files import finished, locked, read_object, staged
 
 
 def publish(results: str | Path, into: str | Path) -> list[Path]:
     """Copy every regenerated artefact of a scale with the claims that it decides.
+
+    The files of an artefact change together: where one cannot be written, it stays as it was.
 
     Parameters
     ----------
@@ -27,10 +29,12 @@ def publish(results: str | Path, into: str | Path) -> list[Path]:
     Raises
     ------
     ValueError
-        If the scale has regenerated nothing.
+        If the scale has regenerated nothing, or a record is damaged.
     """
-    paths = sorted((Path(results) / "artefacts").glob("*/*.json"))
-    records = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    paths = finished(Path(results) / "artefacts", "*/*.json")
+    records = [read_object(path) for path in paths]
+    if damaged := [f"{path}" for path, said in zip(paths, records, strict=True) if said is None]:
+        raise ValueError(f"damaged records: {', '.join(damaged)}; run that scale again")
     made = [record for record in records if record["status"] == "regenerated"]
     if not made:
         raise ValueError(f"nothing in {results} is regenerated; run that scale first")
@@ -41,23 +45,23 @@ def publish(results: str | Path, into: str | Path) -> list[Path]:
 def _copy(record: dict, into: Path) -> list[Path]:
     artefact = registry.ARTEFACTS[f"{record['paper']}/{record['artefact']}"]
     folder = (into / artefact.place).parent
-    written = []
-    for source in map(Path, record["files"]):
-        target = folder / source.name
-        if source.resolve() == target.resolve():
-            continue
-        if source.name == "claims.csv":
-            _copy_claims(artefact, source.parent.parent, into)
-        else:
-            with atomic(target) as temporary:
-                shutil.copyfile(source, temporary)
-        written.append(target)
-    return written
+    sources = {folder / Path(name).name: Path(name) for name in record["files"]}
+    new = {t: source for t, source in sources.items() if source.resolve() != t.resolve()}
+    with ExitStack() as lock, staged(into) as stage:
+        lock.enter_context(locked(into / artefact.paper))
+        for target, source in new.items():
+            if source.name == "claims.csv":
+                decisions = _decisions(artefact, source.parent.parent)
+                claims.write(into, stage, artefact, decisions)
+            else:
+                copy = stage / target.relative_to(into)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, copy)
+    return list(new)
 
 
-def _copy_claims(artefact: Artefact, source: Path, into: Path) -> None:
-    """Copy the claims that this artefact decides; those of the paper's others stay."""
+def _decisions(artefact: Artefact, source: Path) -> dict[str, Decision]:
+    """Return what this artefact has decided where it was drawn, of all claims of its paper."""
     table = claims.read(source, artefact.paper)
     table = table[table["artefact"] == artefact.name]
-    decisions = {row.claim: Decision(row.verdict, row.reason) for row in table.itertuples()}
-    claims.update(into, artefact, decisions)
+    return {row.claim: Decision(row.verdict, row.reason) for row in table.itertuples()}

@@ -4,10 +4,11 @@ A function of the files on disk, so that it can be asked for at any time. It imp
 because the workflow prints it from its own process.
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+from kcde.files import finished, read_object
 
 _WIDTH = 17
 
@@ -63,8 +64,8 @@ def summarise(
     results = Path(results)
     jobs = _logged(results) if jobs is None else [(Path(out), Path(log)) for out, log in jobs]
     if expected is None:
-        records = (results / "artefacts").glob("*/*.json")
-        expected = [f"{path.parent.name}/{path.stem}" for path in sorted(records)]
+        records = finished(results / "artefacts", "*/*.json")
+        expected = [f"{path.parent.name}/{path.stem}" for path in records]
     stale = {Path(path) for path in stale}
     artefacts = {name: _artefact(results, name, stale) for name in sorted(set(expected))}
     absent = _unavailable(results, jobs, artefacts)
@@ -77,7 +78,7 @@ def summarise(
     lines += _entry("regenerated", [f"{_by_paper(made)} (in {into}/)"] if made else [])
     lines += _entry("not regenerated", _not_made(artefacts, into))
     fetched = [out for out, _ in jobs if out.parent.name == "data" and out.is_file()]
-    lines += _entry("data", [bundled_copies(map(_read, fetched))])
+    lines += _entry("data", [bundled_copies(_records(fetched))])
     lines += _entry("missing data", _absent(data))
     lines += _entry("remedy", _remedies(data, artefacts))
     lines += _entry("optional data", _done_without(optional))
@@ -104,7 +105,7 @@ def unavailable(results: str | Path) -> dict[str, dict]:
     results = Path(results)
     own = results / "data"
     folder = own if own.is_dir() else results.parent / "data"
-    records = [_read(path) for path in sorted(folder.glob("*.json"))]
+    records = _records(finished(folder, "*.json"))
     return {r["dataset"]: r for r in records if r["status"] != "available"}
 
 
@@ -128,15 +129,19 @@ def bundled_copies(records: Iterable[dict]) -> str:
     return f"{copies}: {failed} {addresses} did not answer as expected"
 
 
-def _read(path: Path) -> dict:
-    return json.loads(path.read_text(encoding="utf-8"))
+def _records(paths: Iterable[Path]) -> list[dict]:
+    """Return what the records say; a damaged one says nothing, and the next run makes it again."""
+    return [record for path in paths if (record := read_object(path)) is not None]
 
 
 def _artefact(results: Path, name: str, stale: set[Path]) -> dict:
     path = results / "artefacts" / f"{name}.json"
     if not path.is_file() or path in stale:
         return {"status": "not regenerated", "reason": "jobs that it needs did not finish"}
-    return _read(path)
+    return read_object(path) or {
+        "status": "not regenerated",
+        "reason": f"its record {path} is damaged; the same command makes it again",
+    }
 
 
 def _is_made(record: dict) -> bool:

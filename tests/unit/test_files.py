@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kcde.experiments import scores
-from kcde.files import atomic, locked, staged
+from kcde.files import atomic, finished, locked, read_object, staged
 from kcde.seeding import rng_of, seed_of
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +41,43 @@ def test_a_failure_leaves_what_was_there_and_nothing_else(tmp_path):
         fail()
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["b.csv"]
+
+
+KILLED = """
+import os, signal, sys
+from kcde.files import atomic
+with atomic(sys.argv[1]) as temporary:
+    temporary.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_leaves_is_not_seen_and_is_swept(tmp_path):
+    path, other = tmp_path / "a.json", tmp_path / ".b-12345678.json"
+    other.write_text("of another file")
+    done = subprocess.run([sys.executable, "-c", KILLED, f"{path}"], check=False)
+    assert done.returncode == -signal.SIGKILL
+    (left,) = tmp_path.glob(".a-*.json")
+    assert finished(tmp_path, "*.json") == []
+    with atomic(path) as temporary:
+        assert not left.exists()
+        # Of two that write the same file neither takes the other's for a killed one's.
+        with atomic(path) as second:
+            second.write_text("second")
+        temporary.write_text("whole")
+    assert path.read_text() == "whole"
+    assert sorted(tmp_path.iterdir()) == [other, path]
+    assert finished(tmp_path, "*.json") == [path]
+
+
+@pytest.mark.parametrize("content", [None, "", '{"a": 1', "[1]", "\xff"])
+def test_a_damaged_object_is_none(tmp_path, content):
+    path = tmp_path / "a.json"
+    if content is not None:
+        path.write_bytes(content.encode("latin-1"))
+    assert read_object(path) is None
+    path.write_text('{"a": 1}')
+    assert read_object(path) == {"a": 1}
 
 
 def test_staged_files_appear_together_in_their_folders(tmp_path):

@@ -210,9 +210,9 @@ def test_errors_name_the_remedy(arguments, message, capsys, tmp_path):
 
 def test_claims_of_other_artefacts_are_kept(tmp_path):
     fig3 = registry.ARTEFACTS["kcef/fig3"]
-    claims.update(tmp_path, fig3, {"K11": Decision("holds", "a")})
-    claims.update(tmp_path, TABLE1, {"K7": Decision("fails", "b, c")})
-    claims.update(tmp_path, fig3, {"K11": Decision("fails", "d")})
+    claims.write(tmp_path, tmp_path, fig3, {"K11": Decision("holds", "a")})
+    claims.write(tmp_path, tmp_path, TABLE1, {"K7": Decision("fails", "b, c")})
+    claims.write(tmp_path, tmp_path, fig3, {"K11": Decision("fails", "d")})
     table = claims.read(tmp_path, "kcef")
     assert table.values.tolist() == [
         ["K7", "table1", "fails", "b, c"],

@@ -1,6 +1,8 @@
 """The closing summary and publishing, from files alone."""
 
+import errno
 import json
+import shutil
 
 import pytest
 
@@ -138,6 +140,45 @@ def test_publish_copies_what_was_regenerated_and_keeps_other_claims(tmp_path):
     assert (tracked / "dde/table2.csv").read_text() == "old"
     claims = (tracked / "kcef/claims.csv").read_text().splitlines()
     assert sorted(claims[1:]) == ["failure-case,fig3,holds,new", "other,table1,holds,old"]
+
+
+def test_publish_changes_an_artefact_whole_or_not_at_all(tmp_path, monkeypatch):
+    drawn, tracked = tmp_path / "results/paper/figures", tmp_path / "figures"
+    files = [drawn / f"kcef/fig3.{suffix}" for suffix in ("csv", "md", "png")]
+    for path in files:
+        put(path, "new")
+        put(tracked / "kcef" / path.name, "old")
+    record = {"paper": "kcef", "artefact": "fig3", "status": "regenerated"}
+    kept = tmp_path / "results/paper/artefacts/kcef/fig3.json"
+    put(kept, record | {"files": [f"{path}" for path in files]})
+    copyfile = shutil.copyfile
+
+    def full(source, target):
+        if target.is_relative_to(tracked) and "md" in target.suffix:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return copyfile(source, target)
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(OSError, match="No space"):
+        publish(tmp_path / "results/paper", tracked)
+    monkeypatch.setattr(shutil, "copyfile", copyfile)
+    found = {path.name: path.read_text() for path in (tracked / "kcef").iterdir()}
+    assert found == {f"fig3.{suffix}": "old" for suffix in ("csv", "md", "png")}
+    assert len(publish(tmp_path / "results/paper", tracked)) == 3
+    put(kept, '{"paper": "kc')
+    with pytest.raises(ValueError, match=r"damaged records: .*fig3\.json; run that scale again"):
+        publish(tmp_path / "results/paper", tracked)
+
+
+def test_what_a_killed_process_leaves_stops_no_summary(results, tmp_path):
+    for folder in (tmp_path / "results/data", results / "artefacts/kcef"):
+        put(folder / ".geyser-abcd1234.json", "")
+    put(tmp_path / "results/data/engel.json", '{"status": "avail')
+    put(results / "artefacts/kcef/fig3.json", '{"status": "regen')
+    closing = summarise(results, tmp_path / "figures")
+    assert "fig3.json is damaged; the same command makes it again" in closing.text
+    assert "abcd1234" not in closing.text
+    assert "2 artefacts not regenerated" in closing.problems
 
 
 def test_publish_refuses_a_scale_that_was_not_run(tmp_path):

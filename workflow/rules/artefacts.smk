@@ -5,13 +5,15 @@ localrules:
 
 
 # Scores in, tables and figures out. Drawn files are no outputs: Snakemake deletes outputs before a
-# job, and a table that lacks its data must keep its tracked files. The record is the output.
+# job, and a table that lacks its data must keep its tracked files. The record is the output; where
+# a file that it names is gone, the word of the last attempt is no longer valid.
 rule artefact:
     input:
         scores=lambda w: scores_of(w.scale, w.paper, w.artefact),
         published=PUBLISHED,
     output:
         record="results/{scale}/artefacts/{paper}/{artefact}.json",
+        attempt="results/{scale}/artefacts/{paper}/{artefact}.attempt",
     log:
         "results/logs/{scale}/artefacts/{paper}/{artefact}.log",
     benchmark:
@@ -24,13 +26,18 @@ rule artefact:
     params:
         code=lambda w: provenance.digest(f"kcde.artefacts.{w.paper}", "kcde.artefacts.drawing"),
         into=figures_folder,
+        attempt=lambda w: attempt(
+            f"results/{w.scale}/artefacts/{w.paper}/{w.artefact}.json", is_drawn
+        ),
     shell:
         "python -m kcde draw {wildcards.paper}/{wildcards.artefact} --scores {input.scores}"
         " --into {params.into} --record {output.record} > {log} 2>&1"
+        " && echo {params.attempt} > {output.attempt}"
 
 
 # One rule a drawn file, named as the file: what stands there is no reason to do nothing. (As an
-# output it would be one, because a fresh clone has the drawn files and none of the scores.)
+# output it would be one, because a fresh clone has the drawn files and none of the scores. So would
+# a benchmark of an earlier run.)
 for drawn in drawn_files():
 
     rule:
@@ -40,8 +47,6 @@ for drawn in drawn_files():
             record=drawn.record,
         log:
             f"results/logs/drawn/{drawn.path}.log",
-        benchmark:
-            f"results/benchmarks/drawn/{drawn.path}.tsv"
         localrule: True
         conda:
             ENVIRONMENT

@@ -29,6 +29,7 @@ import references
 import resources
 import traffics
 from kcde import provenance, summary
+from kcde.files import read_object
 from kcde.memory import free_host_bytes
 
 DISPLAY = display.install(logger, workflow)
@@ -144,20 +145,26 @@ def portfolio_digest(wildcards):
     ]
 
 
-def attempt(record):
-    """A word that changes until the data are there, and then stays: it makes the job run again.
+def attempt(record, is_there):
+    """A word that changes until what a record tells of is there, and then stays.
 
-    Params are compared with those of the last run, so the word of the run that succeeded is kept
-    beside the record.
+    Params are compared with those of the last run, so a changed word makes the job run again, and
+    the word of the run that succeeded is kept beside the record. A damaged record tells of nothing.
     """
-    path = Path(record)
-    kept = path.with_suffix(".attempt")
-    if not (path.is_file() and kept.is_file()):
+    said, kept = read_object(record), Path(record).with_suffix(".attempt")
+    if said is None or not kept.is_file() or not is_there(said):
         return ATTEMPT
-    had = json.loads(path.read_text(encoding="utf-8"))
-    if had["status"] == "available" and Path(had["path"]).exists():
-        return kept.read_text(encoding="utf-8").strip()
-    return ATTEMPT
+    return kept.read_text(encoding="utf-8").strip()
+
+
+def is_available(said):
+    """Whether raw data are where their record says."""
+    return said["status"] == "available" and Path(said["path"]).exists()
+
+
+def is_drawn(said):
+    """Whether no file of an artefact has been deleted since its record was written."""
+    return all(Path(name).exists() for name in said["files"])
 
 
 def raw_data(wildcards, input):

@@ -24,7 +24,7 @@ rule fetch:
     params:
         entry=lambda w: configuration.fetch_digest(CATALOGUE[w.dataset]),
         optional=lambda w: "--optional" if w.dataset in OPTIONAL else "",
-        attempt=lambda w: attempt(record("laptop", w.dataset)),
+        attempt=lambda w: attempt(record("laptop", w.dataset), is_available),
     shell:
         "python -m kcde fetch {wildcards.dataset} --data-dir data --record {output.record}"
         " {params.optional} > {log} 2>&1 && echo {params.attempt} > {output.attempt}"
@@ -65,7 +65,7 @@ rule smoke_fetch:
     resources:
         **needs("smoke_fetch"),
     params:
-        attempt=lambda w: attempt(record("smoke", w.dataset)),
+        attempt=lambda w: attempt(record("smoke", w.dataset), is_available),
         mirror=lambda w, input: Path(input.catalogue).parent.as_posix(),
     shell:
         "python -m kcde fetch {wildcards.dataset} --data-dir results/smoke/raw --mirror {params.mirror}"

@@ -6,7 +6,7 @@ import pandas as pd
 
 from kcde import published
 from kcde.artefacts.declaration import Artefact, Decision
-from kcde.files import atomic, locked
+from kcde.files import atomic
 
 COLUMNS = ["claim", "artefact", "verdict", "reason"]
 
@@ -37,33 +37,12 @@ def decide(artefact: Artefact, scores: pd.DataFrame) -> dict[str, Decision]:
     return {claim: decider(scores) for claim, decider in artefact.deciders.items()}
 
 
-def update(into: Path, artefact: Artefact, decisions: dict[str, Decision]) -> Path | None:
-    """Write decisions, keeping those that other artefacts of the paper have made.
-
-    Two jobs may draw artefacts of one paper at once, so the paper's folder is locked meanwhile.
-
-    Parameters
-    ----------
-    into
-        The folder of the outputs.
-    artefact
-        Whose decisions these are.
-    decisions
-        Claim to decision.
-
-    Returns
-    -------
-    pathlib.Path or None
-        The file, None where the artefact decides nothing.
-    """
-    with locked(Path(into) / artefact.paper):
-        return write(into, into, artefact, decisions)
-
-
 def write(
     tracked: Path, into: Path, artefact: Artefact, decisions: dict[str, Decision]
 ) -> Path | None:
-    """Write the tracked decisions with new ones to a folder of the caller's, who holds the lock.
+    """Write the tracked decisions of a paper with new ones; those of other artefacts are kept.
+
+    Two jobs may draw artefacts of one paper at once: the caller holds the lock of its folder.
 
     Parameters
     ----------
@@ -71,8 +50,10 @@ def write(
         Where the decisions so far stand.
     into
         Where the table goes.
-    artefact, decisions
-        As for `update`.
+    artefact
+        Whose decisions these are.
+    decisions
+        Claim to decision.
 
     Returns
     -------

@@ -5,7 +5,6 @@ repeats another's cell) and one a claim (kind `claim`: its id stands in `metric`
 `method` and the numbers are empty, its numbers are in `reason`). `artefact` is the published name.
 """
 
-import json
 import math
 import re
 from collections import Counter
@@ -21,7 +20,7 @@ from kcde.artefacts.declaration import Artefact
 from kcde.artefacts.drawing import NOT_REGENERATED
 from kcde.artefacts.registry import ARTEFACTS
 from kcde.artefacts.verdicts import RULES, too_many_failed
-from kcde.files import staged
+from kcde.files import read_object, staged
 
 COLUMNS = [
     "kind",
@@ -174,8 +173,10 @@ def _tracked(paper: str, name: str, into: Path, records: str | Path | None) -> T
     stale = ""
     record = Path(records) / paper / f"{name}.json" if records is not None else None
     if record is not None and record.exists():
-        said = json.loads(record.read_text())
-        if said["status"] == NOT_REGENERATED:
+        said = read_object(record)
+        if said is None:
+            stale = f"its record {record} is damaged"
+        elif said["status"] == NOT_REGENERATED:
             stale = said["reason"]
     return Tracked(declared, table, stale)
 

@@ -9,16 +9,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from kcde.files import atomic, locked
+from kcde.files import atomic, locked, read_object
 
 
 def read(path: str | Path) -> dict:
     """Return what is noted; nothing where there is no file, or a damaged one."""
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return read_object(path) or {}
 
 
 def add(path: str | Path, entries: Mapping) -> None:
