@@ -48,7 +48,7 @@ def _copy(record: dict, into: Path) -> list[Path]:
     sources = {folder / Path(name).name: Path(name) for name in record["files"]}
     new = {t: source for t, source in sources.items() if source.resolve() != t.resolve()}
     with ExitStack() as lock, staged(into) as stage:
-        lock.enter_context(locked(into / artefact.paper))
+        lock.enter_context(locked(folder))
         for target, source in new.items():
             if source.name == "claims.csv":
                 decisions = _decisions(artefact, source.parent.parent)

@@ -182,3 +182,29 @@ def test_scores_refuse_what_their_columns_do_not_know(tmp_path):
     with pytest.raises(ValueError, match=r"b\.csv is not a score table"):
         scores.read([tmp_path / "b.csv"])
     assert not (tmp_path / "a.csv").exists()
+
+
+def test_incomplete_scores_are_refused_by_name(tmp_path):
+    rows = [{"split": k, "value": 0.5 + k, "status": "ok"} for k in range(3)]
+    path = tmp_path / "LSCDE.csv"
+    scores.write(path, rows, {})
+    whole = path.read_text()
+    assert len(scores.read([path])) == 3
+    head, *lines = whole.splitlines(keepends=True)
+    for content, said in (
+        (
+            head + lines[0],
+            r"LSCDE\.csv is incomplete: it has 1 of 3 rows; delete it and run",
+        ),
+        (head, "is incomplete: it has 0 of 3 rows"),
+        (whole[:-1], "is incomplete: it has 3 of 3 rows"),
+        (whole.replace("ok", "fine"), r"LSCDE\.csv has status fine; known: ok, failed, not-run"),
+        ("", r"LSCDE\.csv is not a score table: No columns"),
+    ):
+        path.write_text(content)
+        with pytest.raises(ValueError, match=said):
+            scores.read([path])
+    path.write_text(head)
+    path.with_suffix(".json").unlink()
+    with pytest.raises(ValueError, match="is incomplete: it has 0 rows"):
+        scores.read([path])

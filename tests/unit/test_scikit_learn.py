@@ -38,6 +38,7 @@ def test_importing_an_estimator_imports_numpy_and_scipy_alone():
         "KCEF() and issubclass(KCEF, sklearn.base.BaseEstimator)",
         "sklearn.base.clone(KCEF(tuning_rows=7)).tuning_rows == 7",
         "repr(KCEF(tuning_rows=7)) == 'KCEF(tuning_rows=7)'",
+        "'folds' in KCEF._get_param_names()",
         "KCEF().set_params(folds=3).get_params()['folds'] == 3",
         "pickle.loads(pickle.dumps(KCEF(folds=3))).folds == 3",
         "copy.deepcopy(KCEF(folds=3)).folds == 3",
@@ -69,4 +70,13 @@ def test_a_class_that_is_defined_later_is_prepared_as_well():
         "from kcde.estimators import KCEF; KCEF()\n" + DEFINED + "\n"
         "import sklearn; sklearn.set_config(enable_metadata_routing=True)\n"
         "assert Weighted().set_fit_request(sample_weight=True)"
+    )
+
+
+def test_a_class_by_its_name_has_all_that_its_fits_import():
+    """Experiments time fits and measure their memory; imports are no part of either."""
+    run(
+        "import sys; from kcde.estimators import estimator_class; cls = estimator_class('KCEF')\n"
+        "from sklearn.base import BaseEstimator\n"
+        "assert issubclass(cls, BaseEstimator) and 'scipy.optimize' in sys.modules"
     )

@@ -62,7 +62,7 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
         path.parent.mkdir(parents=True, exist_ok=True)
         frame.to_csv(path, index=False, float_format="%.6g")
         written = [path, *_draw(artefact, path, stage)]
-        lock.enter_context(locked(Path(into) / artefact.paper))
+        lock.enter_context(locked(_stem(artefact, into).parent))
         if decided := claims.write(Path(into), stage, artefact, decisions):
             written.append(decided)
         names = [str(Path(into) / name.relative_to(stage)) for name in written]

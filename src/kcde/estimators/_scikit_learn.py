@@ -10,6 +10,12 @@ import sys
 class _NotYet:
     """What stands in the place of scikit-learn's base class until that is imported."""
 
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        # The one thing that is asked of classes before there is an instance.
+        derive()
+        return cls._get_param_names()
+
 
 class Estimator(_NotYet):
     """An estimator of scikit-learn: derives from `sklearn.base.BaseEstimator` once one is made.

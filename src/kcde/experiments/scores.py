@@ -1,5 +1,6 @@
 """The tidy table that every experiment writes and every artefact reads."""
 
+import io
 import json
 import platform
 import sys
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from kcde import __version__
-from kcde.files import atomic
+from kcde.files import atomic, read_object
 
 COLUMNS = [
     "experiment",
@@ -37,6 +38,8 @@ COLUMNS = [
 
 STATUSES = ("ok", "failed", "not-run")
 
+_AGAIN = "delete it and run its job again"
+
 
 def setting(**axes: object) -> str:
     """Return the canonical JSON of an experiment's axes (sorted keys, no blanks)."""
@@ -56,7 +59,8 @@ def write(
 ) -> None:
     """Write one job's scores: `path` (CSV), and beside it `.json` and `.npz`.
 
-    The CSV is written last: where it stands, the other two stand as well.
+    The CSV is written last: where it stands, the other two stand as well. The `.json` says how many
+    rows it has, for `read` to see whether it is whole.
 
     Parameters
     ----------
@@ -83,8 +87,8 @@ def write(
     with atomic(path.with_suffix(".npz")) as temporary:
         np.savez_compressed(temporary, **(arrays or {}))
     with atomic(path.with_suffix(".json")) as temporary:
-        text = json.dumps({**info, "versions": _versions()}, indent=1, sort_keys=True)
-        temporary.write_text(text + "\n")
+        said = {**info, "rows": len(rows), "versions": _versions()}
+        temporary.write_text(json.dumps(said, indent=1, sort_keys=True) + "\n")
     with atomic(path) as temporary:
         frame = pd.DataFrame(rows, columns=COLUMNS)
         frame.to_csv(temporary, index=False, float_format="%.10g")
@@ -106,20 +110,35 @@ def read(paths: Iterable[str | Path]) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If a file does not have the columns of a score table.
+        If a file does not have the columns of a score table, has an unknown status, no rows, or
+        fewer than the `.json` beside it says that its job wrote.
     """
-    frames = []
-    for path in paths:
-        frame = pd.read_csv(path, dtype={"setting": str, "detail": str})
-        if list(frame.columns) != COLUMNS:
-            raise ValueError(
-                f"{path} is not a score table: its columns are {list(frame.columns)}, "
-                f"expected {COLUMNS}; delete it and run its job again"
-            )
-        frames.append(frame)
+    frames = [_read(Path(path)) for path in paths]
     if not frames:
         return pd.DataFrame(columns=COLUMNS)
     return pd.concat(frames, ignore_index=True).fillna({"detail": "", "setting": "{}"})
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """Return one score table, or raise `ValueError` naming it and what is amiss."""
+    content = path.read_bytes()
+    try:
+        frame = pd.read_csv(io.BytesIO(content), dtype={"setting": str, "detail": str})
+    except ValueError as error:
+        raise ValueError(f"{path} is not a score table: {error}; {_AGAIN}") from None
+    if list(frame.columns) != COLUMNS:
+        raise ValueError(
+            f"{path} is not a score table: its columns are {list(frame.columns)}, "
+            f"expected {COLUMNS}; {_AGAIN}"
+        )
+    if unknown := sorted(set(map(str, frame["status"])) - set(STATUSES)):
+        known = ", ".join(STATUSES)
+        raise ValueError(f"{path} has status {', '.join(unknown)}; known: {known}; {_AGAIN}")
+    wanted = (read_object(path.with_suffix(".json")) or {}).get("rows")
+    if len(frame) != (wanted or len(frame)) or not len(frame) or content[-1:] != b"\n":
+        of_all = f" of {wanted}" if wanted else ""
+        raise ValueError(f"{path} is incomplete: it has {len(frame)}{of_all} rows; {_AGAIN}")
+    return frame
 
 
 def _versions() -> dict[str, str]:
