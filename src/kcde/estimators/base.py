@@ -203,6 +203,4 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         raise self._gives_no("_support")
 
     def _gives_no(self, name: str) -> NotImplementedError:
-        return NotImplementedError(
-            f"{type(self).__name__} gives no {name}, which this method needs"
-        )
+        return NotImplementedError(f"{type(self).__name__} has no {name}, which is needed here")
