@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 
+from contracted import some_pairs
 from devices import ON_GPU
 from kcde.arrays import to_numpy
 from kcde.datasets import bundled, catalogue
@@ -76,10 +77,3 @@ def rng():
 @pytest.fixture
 def pairs(rng):
     return some_pairs(rng)
-
-
-def some_pairs(rng):
-    """Thirty pairs with two x and one y, around a curve, of unit scale."""
-    X = rng.standard_normal((30, 2))
-    Y = np.sin(X[:, :1]) + 0.4 * rng.standard_normal((30, 1))
-    return X, Y

@@ -2,6 +2,8 @@
 
 import importlib
 
+import numpy as np
+
 from kcde.estimators import estimator_modules
 
 # Hyper-parameters that spare the selection; an estimator not named here chooses its own.
@@ -41,3 +43,10 @@ def estimator_names():
     for lower, module in sorted(estimator_modules().items()):
         names = vars(importlib.import_module(f"kcde.estimators.{module}"))
         yield from (name for name in names if name.lower() == lower)
+
+
+def some_pairs(rng):
+    """Thirty pairs with two x and one y, around a curve, of unit scale."""
+    X = rng.standard_normal((30, 2))
+    Y = np.sin(X[:, :1]) + 0.4 * rng.standard_normal((30, 1))
+    return X, Y

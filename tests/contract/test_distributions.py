@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from conftest import some_pairs
-from contracted import QUICK, estimator_names
+from contracted import QUICK, estimator_names, some_pairs
 from kcde.arrays import to_numpy
 from kcde.estimators import LSCDE, SmoothedCME, Standardised, estimator_class
 
