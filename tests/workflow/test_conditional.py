@@ -38,7 +38,7 @@ def mistake(config):
 
 
 def test_names_are_those_of_the_package():
-    assert conditionals.DONUT == data.NAME == donut.EXPERIMENT
+    assert conditionals.DONUT == data.NAME == donut.Job.experiment
     assert conditionals.FLOWS == terrain.FLOWS
     for name in (*conditionals.FLOWS, *cdo_settings_estimators()):
         assert estimator_class(name)

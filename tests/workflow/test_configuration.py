@@ -19,7 +19,8 @@ from kcde import published
 from kcde.artefacts import registry
 from kcde.datasets import fama_french, gaussian, planar, synthetic, traffic
 from kcde.estimators import DDE, estimator_class
-from kcde.experiments import low_rank, moments, scores
+from kcde.experiments import scores
+from kcde.experiments.jobs import job_class
 from kcde.experiments.problems import open_problem
 
 ROOT = Path(__file__).parents[2]
@@ -641,11 +642,10 @@ def test_groups_of_methods_are_fitted_on_the_same_data_in_the_same_way(config):
 
 
 def test_the_grid_of_embeddings_is_that_of_the_experiments(config):
-    wanted = {"moments": moments.REGULARIZATIONS, "portfolio": low_rank.REGULARIZATIONS}
-    for experiment, regularizations in wanted.items():
-        chosen = config["experiments"][experiment]
-        assert tuple(chosen["bandwidth_factors"]) == low_rank.BANDWIDTH_FACTORS
-        np.testing.assert_allclose(chosen["regularizations"], regularizations)
+    for experiment in ("moments", "portfolio"):
+        chosen, declared = config["experiments"][experiment], job_class(experiment).parameters()
+        for name in ("bandwidth_factors", "regularizations"):
+            assert tuple(chosen[name]) == declared[name].default
 
 
 def test_methods_of_embeddings_have_known_options(config):

@@ -177,7 +177,7 @@ def parts_of(experiment, methods=()):
         cut = (config, CATALOGUE, experiment, wildcards.scale, dataset, list(names))
         if is_part(wildcards) or (count := cutting.shards(*cut)) == 1:
             return []
-        path = cutting.part(experiment, *methods[:1]) + ".joblib"
+        path = cutting.part(experiment, *methods[:1]) + ".npz"
         return [path.format(**dict(wildcards), shard=i + 1, shards=count) for i in range(count)]
 
     return parts
@@ -216,7 +216,7 @@ def code_of_all(experiment, methods):
 def embedding_outputs(experiment, methods, cut):
     """The files of a job on embeddings: of each method what it would write alone; of a part one."""
     if cut:
-        return {"scores": [temp(cutting.part(experiment, methods[0]) + ".joblib")]}
+        return {"scores": [temp(cutting.part(experiment, methods[0]) + ".npz")]}
     folder = f"results/{{scale}}/{experiment}/{{dataset}}"
     return {
         name: [f"{folder}/{method}.{suffix}" for method in methods]

@@ -28,7 +28,7 @@ rule donut:
 
 use rule donut as donut_part with:
     output:
-        scores=temp("results/{scale}/parts/donut/{dataset}/{method}/{shard}-of-{shards}.joblib"),
+        scores=temp("results/{scale}/parts/donut/{dataset}/{method}/{shard}-of-{shards}.npz"),
     log:
         "results/logs/parts/{scale}/donut/{dataset}/{method}/{shard}-of-{shards}.log",
     benchmark:
@@ -65,7 +65,7 @@ rule terrain:
 
 use rule terrain as terrain_part with:
     output:
-        scores=temp("results/{scale}/parts/terrain/{dataset}/{method}/{shard}-of-{shards}.joblib"),
+        scores=temp("results/{scale}/parts/terrain/{dataset}/{method}/{shard}-of-{shards}.npz"),
     log:
         "results/logs/parts/{scale}/terrain/{dataset}/{method}/{shard}-of-{shards}.log",
     benchmark:

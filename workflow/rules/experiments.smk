@@ -35,7 +35,7 @@ rule r_benchmark:
 use rule r_benchmark as r_benchmark_part with:
     output:
         scores=temp(
-            "results/{scale}/parts/r_benchmark/{dataset}/{method}/{shard}-of-{shards}.joblib"
+            "results/{scale}/parts/r_benchmark/{dataset}/{method}/{shard}-of-{shards}.npz"
         ),
     log:
         "results/logs/parts/{scale}/r_benchmark/{dataset}/{method}/{shard}-of-{shards}.log",
@@ -91,7 +91,7 @@ rule consistency:
 
 use rule consistency as consistency_part with:
     output:
-        scores=temp("results/{scale}/parts/consistency/{shard}-of-{shards}.joblib"),
+        scores=temp("results/{scale}/parts/consistency/{shard}-of-{shards}.npz"),
     log:
         "results/logs/parts/{scale}/consistency/{shard}-of-{shards}.log",
     benchmark:

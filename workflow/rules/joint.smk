@@ -37,7 +37,7 @@ rule factors:
 use rule factors as factors_part with:
     output:
         scores=temp(
-            "results/{scale}/parts/factors/{dataset}/{method}/{nodes}/{shard}-of-{shards}.joblib"
+            "results/{scale}/parts/factors/{dataset}/{method}/{nodes}/{shard}-of-{shards}.npz"
         ),
     log:
         "results/logs/parts/{scale}/factors/{dataset}/{method}/{nodes}/{shard}-of-{shards}.log",
@@ -155,7 +155,7 @@ rule samples:
 
 use rule samples as samples_part with:
     output:
-        scores=temp("results/{scale}/parts/samples/{dataset}/{method}/{shard}-of-{shards}.joblib"),
+        scores=temp("results/{scale}/parts/samples/{dataset}/{method}/{shard}-of-{shards}.npz"),
     log:
         "results/logs/parts/{scale}/samples/{dataset}/{method}/{shard}-of-{shards}.log",
     benchmark:

@@ -29,7 +29,7 @@ rule planar:
 
 use rule planar as planar_part with:
     output:
-        scores=temp("results/{scale}/parts/planar/{dataset}/{method}/{shard}-of-{shards}.joblib"),
+        scores=temp("results/{scale}/parts/planar/{dataset}/{method}/{shard}-of-{shards}.npz"),
     log:
         "results/logs/parts/{scale}/planar/{dataset}/{method}/{shard}-of-{shards}.log",
     benchmark:

@@ -30,7 +30,7 @@ rule traffic:
 
 use rule traffic as traffic_part with:
     output:
-        scores=temp("results/{scale}/parts/traffic/{dataset}/{method}/{shard}-of-{shards}.joblib"),
+        scores=temp("results/{scale}/parts/traffic/{dataset}/{method}/{shard}-of-{shards}.npz"),
     log:
         "results/logs/parts/{scale}/traffic/{dataset}/{method}/{shard}-of-{shards}.log",
     benchmark:
