@@ -280,7 +280,7 @@ def test_all_of_the_papers_is_planned_for_a_gpu(snakemake):
     assert not experiments & without
     text = done.stdout + done.stderr
     runs = re.findall(r"python -m kcde run (\S+) (.*?) > ", text)
-    told = {name for name, arguments in runs if "--backend cupy" in arguments}
+    told = {name for name, arguments in runs if '"backend": "cupy"' in arguments}
     assert told == {name.removesuffix(".csv").replace("_", "-") for name in experiments}
 
 
