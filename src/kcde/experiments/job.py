@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 AS_PUBLISHED = "as-published"
 SETTINGS = ("authors", "chosen")
+SAMPLERS = ("auto", "hmc", "direct")
 MOST_GRID_COLUMNS = 20
 
 OWN_TO_A_METHOD = ("method", "estimator", "variant", "options")

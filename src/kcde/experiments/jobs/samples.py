@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from kcde.experiments.job import MOST_GRID_COLUMNS, ArrayJob, parameter
+from kcde.experiments.job import MOST_GRID_COLUMNS, SAMPLERS, ArrayJob, parameter
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Job(ArrayJob):
     sampler: str = parameter(
         "auto",
         "hmc, direct, or auto: hmc where the estimator has it, unless METHOD ends in -inverse.",
-        choices=("auto", "hmc", "direct"),
+        choices=SAMPLERS,
     )
     samples: int = parameter(2000, "Samples of each seed.", at_least=2)
     tuning_rows: int | None = parameter(500, "Rows that take part in a selection, at most.")
