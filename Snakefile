@@ -10,12 +10,7 @@ configfile: "config.yaml"
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
-include: "workflow/rules/experiments.smk"
-include: "workflow/rules/joint.smk"
-include: "workflow/rules/planar.smk"
-include: "workflow/rules/embeddings.smk"
-include: "workflow/rules/conditional.smk"
-include: "workflow/rules/traffic.smk"
+include: "workflow/rules/fit.smk"
 include: "workflow/rules/artefacts.smk"
 include: "workflow/rules/report.smk"
 

@@ -15,6 +15,7 @@ import timing
 
 from kcde.artefacts.embedding_curves import by_repetition, tidy
 from kcde.experiments import moments, scores
+from kcde.experiments.runner import run
 
 STANDARD_DEVIATIONS = (0.1, 0.3, 1.0)
 DIMENSIONS = (1, 2)
@@ -30,7 +31,7 @@ def measure(dim: int, gamma_std: float, folder: Path) -> list[dict]:
     found = []
     for jobs in (both, alone):
         outs = [folder / f"{job.method}-{dim}-{gamma_std:g}.csv" for job in jobs]
-        moments.run(jobs, outs)
+        run(jobs, outs)
         found += outs
     tidied = tidy(scores.read(found))
 

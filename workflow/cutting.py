@@ -1,33 +1,31 @@
 """Slow experiments as several jobs: how many there are of each, and where their parts lie."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+import jobs
+import signatures
+from joints import EXACT, is_grid
 from traffics import splits_of_its_own
 
-TRAINED_TOGETHER = ("NADE", "DDE", "ConditionalRealNVP", "ConditionalMAF")
+from kcde.experiments.jobs import EXPERIMENTS, job_class
+
+TRAINED_TOGETHER = signatures.with_method(Path(__file__).parents[1], "fit_many")
 """Estimators that train all repetitions in one program, which is part of what they return: a job
 with one of them is never cut. They are also those that are not written for cupy."""
 
-REPETITIONS = {
-    "r_benchmark": "splits",
-    "factors": "runs",
-    "samples": "sample_seeds",
-    "planar": "planar_seeds",
-    "consistency": "consistency_repetitions",
-    "moments": "moments_repetitions",
-    "portfolio": "portfolio_repetitions",
-    "donut": "donut_repetitions",
-    "terrain": "terrain_folds",
-    "traffic": "traffic_splits",
-}
-"""The experiments that can be cut, and the key of `scales` that says how often each is repeated."""
+CUT = tuple(name for name in EXPERIMENTS if job_class(name).repeated)
+"""The experiments that can be cut."""
 
-_OF_GRIDS = "grid_runs"
-_NAMED_BY = {
-    "consistency": (),
-    "factors": ("{dataset}", "{method}", "{nodes}"),
+_STEMS = {
+    "factors": "factors/{dataset}/{method}/{nodes}",
+    "joint_network": "joint/{dataset}/{method}",
+    "exact": f"joint/{{dataset}}/{EXACT}",
+    "failure_case": "failure_case",
+    "consistency": "consistency",
+    "estimation_cost": "estimation_cost",
 }
-"""What tells the jobs of an experiment apart, where it is not data set and method."""
+"""Where the files of an experiment lie, where it is not by its name, data set and method."""
 
 
 def repetitions(
@@ -42,7 +40,7 @@ def repetitions(
     catalogue
         Rows by name and alias.
     experiment
-        A key of `REPETITIONS`.
+        One of `CUT`.
     scale
         `smoke`, `laptop` or `paper`.
     dataset
@@ -50,8 +48,10 @@ def repetitions(
     """
     if experiment == "traffic" and splits_of_its_own(catalogue, dataset):
         return 1
-    of_grid = experiment == "factors" and dataset.startswith("grid-")
-    return config["scales"][_OF_GRIDS if of_grid else REPETITIONS[experiment]][scale]
+    if experiment == "factors" and is_grid(dataset):
+        return config["scales"]["grid_runs"][scale]
+    counted = job_class(experiment).repeated[0]
+    return config["scales"][jobs.SCALED[experiment][counted]][scale]
 
 
 def shards(
@@ -78,18 +78,30 @@ def shards(
     return min(wanted, repetitions(config, catalogue, experiment, scale, dataset))
 
 
-def part(experiment: str, method: str = "{method}", root: str = "results/{scale}/parts") -> str:
+def stem(experiment: str, method: str = "{method}") -> str:
+    """Return the path of an experiment's files below its scale, without suffix.
+
+    Parameters
+    ----------
+    experiment
+        Its name.
+    method
+        Of several that one job fits, one; as a rule a wildcard in braces, as the others are.
+    """
+    path = _STEMS.get(experiment, f"{experiment}/{{dataset}}/{{method}}")
+    return path.replace("{method}", method)
+
+
+def part(experiment: str, method: str = "{method}", *, root: str = "results/{scale}/parts") -> str:
     """Return the path of a part without suffix, with wildcards in braces.
 
     Parameters
     ----------
     experiment
-        A key of `REPETITIONS`.
+        One of `CUT`.
     method
         Of several that one job fits, the first.
     root
         Folder of all parts, or of their logs.
     """
-    named = _NAMED_BY.get(experiment, ("{dataset}", "{method}"))
-    names = [name.replace("{method}", method) for name in named]
-    return "/".join([root, experiment, *names, "{shard}-of-{shards}"])
+    return f"{root}/{stem(experiment, method)}/{{shard}}-of-{{shards}}"

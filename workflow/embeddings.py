@@ -71,11 +71,6 @@ def job_name(experiment: str, methods: Sequence[str]) -> str:
     return "+".join([experiment, *methods])
 
 
-def files(config: Mapping, scale: str) -> dict[str, str]:
-    """Return the data sets that portfolios and risk-free returns are read from."""
-    return MADE_UP_FILES if scale == "smoke" else config["experiments"]["portfolio"]["files"]
-
-
 def memory(dataset: str) -> int:
     """Return MiB that a job on Gaussian pairs may take: libraries, rows, and factors of them."""
     dim, rows = sizes(dataset)

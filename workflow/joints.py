@@ -46,3 +46,9 @@ def node_ranges(count: int, per_job: int) -> list[str]:
     """Return the factors of each job, `01-04`, `05-08` and so on up to `count`."""
     starts = range(1, count + 1, per_job)
     return [f"{first:02d}-{min(first + per_job - 1, count):02d}" for first in starts]
+
+
+def nodes(text: str) -> list[int]:
+    """Return the factors that `05-08` names."""
+    first, last = map(int, text.split("-"))
+    return list(range(first, last + 1))

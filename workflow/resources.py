@@ -102,9 +102,9 @@ class Needs:
             "gpu": lambda wildcards: self.gpu(asked(wildcards)),
         }
 
-    def group_of(self, rule: str) -> Callable:
+    def group_of(self, rule: str, methods: Sequence[str] = ()) -> Callable:
         """Return the `group` of a rule, a function of wildcards."""
-        return lambda wildcards: self.group(self.work(rule, wildcards))
+        return lambda wildcards: self.group(self.work(rule, wildcards, methods))
 
     def work(self, rule: str, wildcards: object, methods: Sequence[str] = ()) -> Work:
         """Return a job by its rule, without what a name says of parts and methods.
@@ -123,7 +123,7 @@ class Needs:
         methods = tuple(methods) or tuple(filter(None, [getattr(wildcards, "method", "")]))
         of = int(getattr(wildcards, "shards", 1))
         known = [name for name in methods if name in self._config["methods"]]
-        cut = rule in cutting.REPETITIONS and of == 1
+        cut = rule in cutting.CUT and of == 1
         job = (self._config, self._catalogue, rule, scale, dataset, known)
         return Work(rule, scale, dataset, methods, of, cut and cutting.shards(*job) > 1)
 

@@ -44,6 +44,20 @@ def parameters(path: Path, name: str) -> list[str]:
     return []
 
 
+def with_method(root: Path, method: str) -> frozenset[str]:
+    """Return the estimators that have a method, their own or one that they inherit.
+
+    Parameters
+    ----------
+    root
+        Folder of the project.
+    method
+        Its name.
+    """
+    found = estimators(root).items()
+    return frozenset(name for name, path in found if _defines(path, name, method))
+
+
 def constant(path: Path, name: str) -> object:
     """Return the value of a literal that a module assigns.
 
@@ -68,6 +82,21 @@ def _of_class(path: Path, tree: ast.Module, node: ast.ClassDef) -> list[str]:
         if module and (found := parameters(module, base)):
             return found
     return []
+
+
+def _defines(path: Path, name: str, method: str) -> bool:
+    """Return whether a class, or one that it inherits from, has a method."""
+    tree = _parsed(path)
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            own = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
+            if method in own:
+                return True
+            modules = {
+                base: _imported_from(path, tree, base) for base in map(ast.unparse, node.bases)
+            }
+            return any(where and _defines(where, base, method) for base, where in modules.items())
+    return False
 
 
 def _imported_from(path: Path, tree: ast.Module, name: str) -> Path | None:

@@ -7,6 +7,7 @@ import pytest
 
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.experiments import factors, r_benchmark, scores
+from kcde.experiments.runner import run as run_job
 
 QUICK = {"bandwidth_x": 0.8, "bandwidth_y": 0.7, "regularization": 0.01}
 METHODS = {
@@ -84,7 +85,7 @@ def test_smoke_data(method, smoke, tmp_path, other_backend):
     folder, catalogue = smoke
 
     def run(job, out):
-        r_benchmark.run(job, out, folder, catalogue=catalogue)
+        run_job(job, out, folder, catalogue=catalogue)
 
     assert_same_scores(run, r_set("smoke-linear", method), tmp_path, other_backend)
 
@@ -93,7 +94,7 @@ def test_smoke_data(method, smoke, tmp_path, other_backend):
 @pytest.mark.parametrize("method", METHODS)
 def test_geyser(method, raw_data, tmp_path, other_backend):
     def run(job, out):
-        r_benchmark.run(job, out, raw_data)
+        run_job(job, out, raw_data)
 
     assert_same_scores(run, r_set("geyser", method, splits=1), tmp_path, other_backend)
 
@@ -112,7 +113,7 @@ def test_a_factor_of_smoke_data(smoke, tmp_path, other_backend):
     folder, catalogue = smoke
 
     def run(job, out):
-        factors.run(job, out, folder, catalogue=catalogue)
+        run_job(job, out, folder, catalogue=catalogue)
 
     assert_same_scores(run, factor("smoke-joint", 3), tmp_path, other_backend)
 
@@ -120,6 +121,6 @@ def test_a_factor_of_smoke_data(smoke, tmp_path, other_backend):
 @pytest.mark.data
 def test_a_factor_of_uci_data(raw_data, tmp_path, other_backend):
     def run(job, out):
-        factors.run(job, out, raw_data)
+        run_job(job, out, raw_data)
 
     assert_same_scores(run, factor("red-wine", 4, importance_samples=None), tmp_path, other_backend)

@@ -11,6 +11,7 @@ from kcde.artefacts import registry
 from kcde.artefacts.declaration import FIGURE_COLUMNS
 from kcde.cli import main
 from kcde.experiments import consistency, scores
+from kcde.experiments.runner import run
 
 N = (100, 200, 400)
 
@@ -65,7 +66,7 @@ def test_scores_are_complete_and_reproducible(made, tmp_path, monkeypatch):
     assert set(frame["status"]) == {"ok"}
     assert (frame["value"] > 0).all()
     monkeypatch.setattr(consistency, "EXPONENTS", (1.0,))
-    consistency.run(tmp_path / "again.csv", repetitions=2, largest=200)
+    run(consistency.Job(repetitions=2, largest=200), tmp_path / "again.csv")
     again = scores.read([tmp_path / "again.csv"])
     first = frame[(frame["split"] < 2) & frame["setting"].str.contains('"gamma":1.0')]
     first = first.drop(columns="seconds").reset_index(drop=True)
@@ -116,7 +117,7 @@ def test_a_failed_fit_is_two_rows_with_the_reason(monkeypatch):
 )
 def test_too_little_for_a_slope_is_refused(tmp_path, arguments, words):
     with pytest.raises(ValueError, match=words):
-        consistency.run(tmp_path / "c.csv", **arguments)
+        run(consistency.Job(**arguments), tmp_path / "c.csv")
 
 
 def test_slopes_of_exact_powers_are_found():

@@ -12,16 +12,8 @@ from kcde.cli import main
 from kcde.datasets import fetch
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KEF, LSCDE
-from kcde.experiments import (
-    consistency,
-    factors,
-    methods,
-    planar,
-    r_benchmark,
-    samples,
-    scores,
-    well_specified,
-)
+from kcde.experiments import methods, planar, r_benchmark, runner, scores, well_specified
+from kcde.experiments.runner import run
 from kcde.experiments.shards import Cut, Shard
 from kcde.seeding import split_seed
 
@@ -39,13 +31,6 @@ CASES = {
     "consistency": ("--repetitions", 3, "--largest", 200),
 }
 WITH_DATA = ("r-benchmark", "factors", "samples")
-MODULES = {
-    "r-benchmark": r_benchmark,
-    "factors": factors,
-    "samples": samples,
-    "planar": planar,
-    "consistency": consistency,
-}
 TIMED = {"sampling_time", "effective_samples_per_second"}
 
 
@@ -87,7 +72,7 @@ def in_shards(launch, monkeypatch):
 
     def run_all(name, count, *more):
         parts = [
-            launch(name, f"{count}/{i}.joblib", *more, "--shard", f"{i}/{count}")
+            launch(name, f"{count}/{i}.npz", *more, "--shard", f"{i}/{count}")
             for i in range(1, count + 1)
         ]
         given = [each for part in parts for each in ("--part", part)]
@@ -96,7 +81,7 @@ def in_shards(launch, monkeypatch):
             raise AssertionError("whoever collects computes nothing and needs no GPU")
 
         with monkeypatch.context() as patch:
-            patch.setattr(MODULES[name], "_compute", refuse)
+            patch.setattr(runner, "computed", refuse)
             patch.setattr(methods, "resolve_backend", refuse)
             return launch(name, f"{count}/out.csv", *more, *given)
 
@@ -153,7 +138,7 @@ def test_shards_of_data_that_are_unavailable(launch, in_shards, name, smoke, tmp
     fetch.write_record(fetch.fetch(dataset, tmp_path / "empty", None, smoke[1]), record)
     whole = launch(name, "whole.csv", "--record", record)
     assert set(scores.read([whole])["status"]) == {"not-run"}
-    parts = [launch(name, f"{i}.joblib", "--record", record, "--shard", f"{i}/2") for i in (1, 2)]
+    parts = [launch(name, f"{i}.npz", "--record", record, "--shard", f"{i}/2") for i in (1, 2)]
     given = [each for part in parts for each in ("--part", part)]
     assert_same_files(launch(name, "out.csv", "--record", record, *given), whole)
 
@@ -169,14 +154,14 @@ def test_shards_of_data_that_are_unavailable(launch, in_shards, name, smoke, tmp
     ],
 )
 def test_parts_of_another_job_are_refused(launch, name, change, capsys):
-    part = launch(name, "1.joblib", "--shard", "1/9")
+    part = launch(name, "1.npz", "--shard", "1/9")
     with pytest.raises(AssertionError):
         launch(name, "out.csv", *change, "--part", part)
     assert "is a part of another job: delete it" in capsys.readouterr().err
     assert not (part.parent / "out.csv").exists()
 
 
-@pytest.mark.parametrize("how", [("--shard", "1/2"), ("--part", "1.joblib")])
+@pytest.mark.parametrize("how", [("--shard", "1/2"), ("--part", "1.npz")])
 @pytest.mark.parametrize(("name", "estimator"), [("r-benchmark", "NADE"), ("planar", "DDE")])
 def test_repetitions_that_train_together_are_not_cut(launch, capsys, name, estimator, how):
     with pytest.raises(AssertionError):
@@ -188,36 +173,36 @@ def test_repetitions_that_train_together_are_not_cut(launch, capsys, name, estim
 @pytest.mark.parametrize("name", CASES)
 def test_shard_and_part_exclude_each_other(launch, capsys, name):
     with pytest.raises(AssertionError):
-        launch(name, "out", "--shard", "1/2", "--part", "1.joblib")
+        launch(name, "out", "--shard", "1/2", "--part", "1.npz")
     assert "give one of the two" in capsys.readouterr().err
 
 
 def test_an_interrupted_shard_leaves_no_part(smoke, tmp_path, monkeypatch):
     folder, catalogue = smoke
     job = r_benchmark.Job("smoke-linear", "LSCDE", "LSCDE", options=json.loads(QUICK), splits=3)
-    plain, done = r_benchmark.run_split, []
+    plain, done = r_benchmark.outcome, []
 
-    def interrupted(job, data, split, backend):
+    def interrupted(job, data, split, *fitted):
         if split == 2:
             raise KeyboardInterrupt
         done.append(split)
-        return plain(job, data, split, backend)
+        return plain(job, data, split, *fitted)
 
-    monkeypatch.setattr(r_benchmark, "run_split", interrupted)
-    out = tmp_path / "parts" / "1.joblib"
+    monkeypatch.setattr(r_benchmark, "outcome", interrupted)
+    out = tmp_path / "parts" / "1.npz"
     with pytest.raises(KeyboardInterrupt):
-        r_benchmark.run(job, out, folder, catalogue=catalogue, cut=Cut(Shard(1, 2)))
+        run(job, out, folder, catalogue=catalogue, cut=Cut(Shard(1, 2)))
     assert done == [0]
     assert not list(out.parent.iterdir())
 
 
 def test_progress_counts_the_repetitions_of_the_shard(launch, caplog):
     with caplog.at_level(logging.INFO):
-        launch("r-benchmark", "1.joblib", "--shard", "1/2")
-    said = [message for message in caplog.messages if "split" in message]
+        launch("r-benchmark", "1.npz", "--shard", "1/2")
+    said = [message for message in caplog.messages if "/2" in message]
     assert [message.split(",")[0] for message in said] == [
-        "smoke-linear KCEF: split 1/2",
-        "smoke-linear KCEF: split 2/2",
+        "smoke-linear KCEF: 1/2",
+        "smoke-linear KCEF: 2/2",
     ]
 
 

@@ -9,6 +9,7 @@ from kcde.datasets import donut as data
 from kcde.estimators import CDO, LSCDE, GaussianProcess, Standardised
 from kcde.experiments import cdo_settings, conditional_models, donut, scores
 from kcde.experiments.donut import Job
+from kcde.experiments.runner import run
 
 LSCDE_JOB = {
     "method": "LSCDE",
@@ -17,10 +18,10 @@ LSCDE_JOB = {
 }
 
 
-def run(folder, name, **axes):
+def launch(folder, name, **axes):
     """Scores, arrays and info of a job with 2 repetitions of 3 points a mean."""
     out = folder / f"{name}.csv"
-    donut.run(Job(**{"repetitions": 2, "points": 3} | axes), out)
+    run(Job(**{"repetitions": 2, "points": 3} | axes), out)
     with np.load(out.with_suffix(".npz")) as stored:
         arrays = dict(stored)
     return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
@@ -28,12 +29,12 @@ def run(folder, name, **axes):
 
 @pytest.fixture(scope="module")
 def by_lscde(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("donut"), "LSCDE", **LSCDE_JOB)
+    return launch(tmp_path_factory.mktemp("donut"), "LSCDE", **LSCDE_JOB)
 
 
 @pytest.fixture(scope="module")
 def by_cdo(tmp_path_factory):
-    return run(
+    return launch(
         tmp_path_factory.mktemp("donut"), "CDO", method="CDO", estimator="CDO", settings="authors"
     )
 
@@ -46,7 +47,7 @@ def value(frame, metric, x, split=0):
 @pytest.mark.parametrize(("variant", "spread"), [("as-published", 1.0), ("ours", None)])
 def test_the_published_process_has_a_spread_of_one(tmp_path, variant, spread):
     job = {"method": "GP", "estimator": "GaussianProcess", "settings": "authors"}
-    frame, *_ = run(tmp_path, "GP", variant=variant, **job)
+    frame, *_ = launch(tmp_path, "GP", variant=variant, **job)
     drawn = donut.repetition(1, 3)
     model = GaussianProcess(**cdo_settings.authors("donut", "GaussianProcess", drawn.X, drawn.Y))
     model.fit(drawn.X, drawn.Y)
@@ -140,14 +141,14 @@ def test_cdo_has_the_authors_settings_in_the_units_of_the_data(by_cdo):
 
 def test_a_density_that_underflows_is_not_called_negative(tmp_path):
     narrow = {"bandwidth_x": 0.4, "bandwidth_y": 0.01, "regularization": 0.01}
-    frame, arrays, _ = run(tmp_path, "narrow", **LSCDE_JOB | {"options": narrow})
+    frame, arrays, _ = launch(tmp_path, "narrow", **LSCDE_JOB | {"options": narrow})
     assert (arrays["density_x0"] == 0.0).any()
     assert value(frame, "nonpositive_share", 0) == 0.0
 
 
 def test_a_failed_fit_is_rows_that_say_why(tmp_path):
     broken = {"method": "LSCDE", "estimator": "LSCDE", "options": {"bandwidth_x": -1.0}}
-    frame, arrays, info = run(tmp_path, "broken", **broken)
+    frame, arrays, info = launch(tmp_path, "broken", **broken)
     failed = frame[frame["status"] == "failed"]
     assert set(failed["metric"]) == set(donut.METRICS)
     assert len(failed) == 2 * 2 * 2
@@ -170,7 +171,7 @@ def test_a_failed_fit_is_rows_that_say_why(tmp_path):
 )
 def test_wrong_jobs_are_refused(tmp_path, axes, message):
     with pytest.raises(ValueError, match=message):
-        donut.run(Job(**LSCDE_JOB | axes), tmp_path / "out.csv")
+        run(Job(**LSCDE_JOB | axes), tmp_path / "out.csv")
     assert not list(tmp_path.iterdir())
 
 
@@ -178,20 +179,13 @@ def test_models_of_several_splits_are_fitted_together_where_their_class_can():
     X = np.random.default_rng(0).standard_normal((60, 2))
     job = Job("NADE", "NADE", options={"hidden_units": 2, "components": 1}, settings="chosen")
     trainings = [conditional_models.Training(X[:, :1], X[:, 1:] + i, 5 + i) for i in range(2)]
-    seen = {}
-    found = conditional_models.outcomes(
-        job,
-        "donut",
-        range(2),
-        trainings.__getitem__,
-        lambda i, model, place: seen.setdefault(i, model) and i,
-    )
-    assert [outcome.found for outcome in found] == [0, 1]
-    assert all(outcome.seconds > 0 for outcome in found)
+    fitted = conditional_models.fits(job, range(2), trainings.__getitem__).model
     for i, training in enumerate(trainings):
-        alone = conditional_models.make(job, "donut", training).fit(training.X, training.Y)
+        model, seconds = fitted(i)
+        assert seconds > 0
+        alone = conditional_models.make(job, training).fit(training.X, training.Y)
         at = alone.log_density(training.X, training.Y)
-        np.testing.assert_allclose(seen[i].log_density(training.X, training.Y), at, atol=1e-2)
+        np.testing.assert_allclose(model.log_density(training.X, training.Y), at, atol=1e-2)
 
 
 def test_from_the_command_line(tmp_path):

@@ -21,6 +21,7 @@ from kcde.experiments import (
     traffic,
 )
 from kcde.experiments.low_rank import Grid
+from kcde.experiments.runner import run
 
 SMALL = Grid((1.0, 2.0), (1e-4, 1e-1))
 PAIRS = {"dataset": "gaussian-2-80", "repetitions": 1, "test_rows": 30, "grid": SMALL}
@@ -64,14 +65,7 @@ def launch(mirror, tmp_path, device):
         for backend in ("numpy", "cupy"):
             out = tmp_path / f"{backend}.csv"
             job = experiment.Job(**{"estimator": method} | axes, method=method, backend=backend)
-            if experiment is moments:
-                moments.run([job], [out])
-            elif experiment is portfolio:
-                portfolio.run([job], [out], folder, catalogue=catalogue)
-            elif experiment is donut:
-                donut.run(job, out)
-            else:
-                experiment.run(job, out, folder, catalogue=catalogue)
+            run(job, out, folder, catalogue=catalogue)
             frame = scores.read([out])
             assert set(frame["backend"]) == {backend}
             with np.load(out.with_suffix(".npz")) as stored:
@@ -156,12 +150,10 @@ def test_what_jax_trains_has_the_arrays_of_the_host(
 
     monkeypatch.setattr(Standardised, "fit", fit)
     monkeypatch.setattr(Standardised, "fit_many", fit_many)
-    name = {} if experiment is donut else {"dataset": f"smoke-{experiment.EXPERIMENT}"}
+    name = {} if experiment is donut else {"dataset": f"smoke-{experiment.Job.experiment}"}
     job = experiment.Job(method="MAF", estimator="ConditionalMAF", backend="cupy", **name)
-    out, folder = tmp_path / "MAF.csv", mirror[0]
-    places = () if experiment is donut else (folder,)
-    more = {} if experiment is donut else {"catalogue": mirror[1]}
-    experiment.run(job, out, *places, **more)
+    out = tmp_path / "MAF.csv"
+    run(job, out, mirror[0], catalogue=mirror[1])
     frame = scores.read([out])
     assert "FloatingPointError: stopped early" in set(frame["detail"])
     assert set(frame["backend"]) == {"numpy"}

@@ -15,6 +15,7 @@ from kcde.artefacts.declaration import FIGURE_COLUMNS
 from kcde.cli import main
 from kcde.estimators import KCEF, KEF
 from kcde.experiments import estimation_cost, measured_fit, scores
+from kcde.experiments.runner import run
 
 EXACT = estimation_cost.METHODS["KEF"]
 
@@ -171,7 +172,7 @@ def test_what_does_not_fit_or_fails_is_a_row_with_the_reason(made):
 
 def test_no_iterations_are_refused(tmp_path):
     with pytest.raises(ValueError, match="iterations must be at least 1; got 0"):
-        estimation_cost.run(tmp_path / "c.csv", iterations=0)
+        run(estimation_cost.Job(iterations=0), tmp_path / "c.csv")
 
 
 def costs(dde, exact, nystrom):

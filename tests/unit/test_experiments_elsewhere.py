@@ -4,9 +4,7 @@ The strict namespace stands in for cupy: its arrays refuse to become numpy array
 """
 
 import functools
-from collections.abc import Mapping
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,6 +24,7 @@ from kcde.experiments import (
     similarity,
     well_specified,
 )
+from kcde.experiments.runner import run
 from kcde.experiments.shards import WHOLE, Cut, Shard
 from kcde.metrics import median_bandwidth, mmd2_biased, mmd2_unbiased, relative_similarity_test
 
@@ -73,26 +72,26 @@ def elsewhere(strict, monkeypatch):
 
 def splits(smoke, out, cut, estimator, **axes):
     job = r_benchmark.Job("smoke-linear", estimator, estimator, splits=2, **axes)
-    r_benchmark.run(job, out, smoke[0], catalogue=smoke[1], cut=cut)
+    run(job, out, smoke[0], catalogue=smoke[1], cut=cut)
 
 
 def runs(smoke, out, cut, estimator, **axes):
-    job = factors.Job("smoke-joint", estimator, estimator, (1, 3), runs=2, **axes)
-    factors.run(job, out, smoke[0], catalogue=smoke[1], cut=cut)
+    job = factors.Job("smoke-joint", estimator, nodes=(1, 3), runs=2, **axes)
+    run(job, out, smoke[0], catalogue=smoke[1], cut=cut)
 
 
 def seeds(smoke, out, cut, estimator, **axes):
     job = samples.Job("smoke-joint", estimator, estimator, seeds=2, samples=100, **axes)
-    samples.run(job, out, smoke[0], catalogue=smoke[1], cut=cut)
+    run(job, out, smoke[0], catalogue=smoke[1], cut=cut)
 
 
 def points(smoke, out, cut, **options):
     job = planar.Job("grid", "KEF", "KEF", options=options, seeds=2, samples=100)
-    planar.run(job, out, cut=cut)
+    run(job, out, cut=cut)
 
 
 def streams(smoke, out, cut):
-    consistency.run(out, 2, 200, cut=cut)
+    run(consistency.Job(repetitions=2, largest=200), out, cut=cut)
 
 
 CASES = {
@@ -148,31 +147,18 @@ def assert_close(one, other, chains=False):
                 np.testing.assert_allclose(a[name], b[name], rtol=1e-6, atol=1e-8)
 
 
-def leaves(value):
-    """Yield what a part holds."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    elif hasattr(value, "__dict__") and not hasattr(value, "dtype"):
-        value = list(vars(value).values())
-    if isinstance(value, list | tuple):
-        for each in value:
-            yield from leaves(each)
-    else:
-        yield value
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_scores_are_those_of_numpy(case, smoke, elsewhere, tmp_path):
-    run, axes = CASES[case]
-    run(smoke, tmp_path / "numpy.csv", WHOLE, **axes)
+    launch, axes = CASES[case]
+    launch(smoke, tmp_path / "numpy.csv", WHOLE, **axes)
     assert set(scores.read([tmp_path / "numpy.csv"])["status"]) == {"ok"}
     elsewhere()
-    parts = tmp_path / "1.joblib", tmp_path / "2.joblib"
+    parts = tmp_path / "1.npz", tmp_path / "2.npz"
     for i, path in enumerate(parts, 1):
-        run(smoke, path, Cut(Shard(i, 2)), **axes)
-        held = {type(leaf) for leaf in leaves(joblib.load(path))}
-        assert held <= {str, int, float, bool, type(None), np.ndarray, np.float64}
-    run(smoke, tmp_path / "device.csv", Cut(parts=parts), **axes)
+        launch(smoke, path, Cut(Shard(i, 2)), **axes)
+        with np.load(path, allow_pickle=False) as stored:
+            assert {stored[name].dtype.kind for name in stored} <= set("fiub")
+    launch(smoke, tmp_path / "device.csv", Cut(parts=parts), **axes)
     assert_close(tmp_path / "device.csv", tmp_path / "numpy.csv", case in CHAINS)
     found = scores.read([tmp_path / "device.csv"])
     fitted = found[found["metric"] != consistency.BIAS]
@@ -196,10 +182,11 @@ def test_data_go_to_the_device_once_a_data_set(smoke, elsewhere, tmp_path, monke
 def test_relative_similarity_is_that_of_numpy(smoke, elsewhere, tmp_path):
     for name in ("KCEF", "LSCDE"):
         seeds(smoke, tmp_path / f"{name}.csv", WHOLE, name, options=QUICK, graph="full")
-    pair = tmp_path / "KCEF.csv", tmp_path / "LSCDE.csv"
-    similarity.run(*pair, "LSCDE", tmp_path / "numpy.csv")
+    ours, rival = tmp_path / "KCEF.csv", tmp_path / "LSCDE.csv"
+    compared = similarity.Job(ours=ours, rival=rival, rival_name="LSCDE")
+    run(compared, tmp_path / "numpy.csv")
     elsewhere()
-    similarity.run(*pair, "LSCDE", tmp_path / "device.csv")
+    run(compared, tmp_path / "device.csv")
     assert_close(tmp_path / "device.csv", tmp_path / "numpy.csv")
     assert set(scores.read([tmp_path / "device.csv"])["backend"]) == {"cupy"}
 

@@ -9,6 +9,7 @@ from kcde.estimators import KCEF, LSCDE
 from kcde.experiments import exact, factors, joint, scores
 from kcde.experiments.factors import METRIC, Job
 from kcde.experiments.problems import open_problem
+from kcde.experiments.runner import run
 
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}
 
@@ -28,8 +29,8 @@ def launch(smoke, tmp_path):
     def run_job(nodes, name=None, cache=None, **axes):
         out = tmp_path / f"{name or '-'.join(map(str, nodes))}.csv"
         axes = {"dataset": "smoke-joint", "method": "LSCDE-F", "estimator": "LSCDE"} | axes
-        job = Job(nodes=tuple(nodes), **{"options": QUICK, "runs": 2, **axes})
-        factors.run(job, out, folder, catalogue=catalogue, cache=cache)
+        job = Job(nodes=tuple(nodes), cache=cache, **{"options": QUICK, "runs": 2, **axes})
+        run(job, out, folder, catalogue=catalogue)
         return out
 
     return run_job
@@ -58,7 +59,7 @@ def test_a_score_is_that_of_a_standardised_fit_by_hand(launch, smoke):
 
 def test_a_joint_density_is_the_sum_of_its_factors(launch, tmp_path):
     files = [launch([3]), launch([1, 2])]
-    joint.run(files, tmp_path / "joint.csv")
+    run(joint.Job(factors=tuple(files)), tmp_path / "joint.csv")
     frame = scores.read([tmp_path / "joint.csv"])
     single = scores.read(files)
     np.testing.assert_allclose(frame["value"], single.groupby("split")["value"].sum(), rtol=1e-9)
@@ -84,11 +85,11 @@ def test_joint_scores_are_those_of_a_joint_density(launch, smoke, tmp_path):
     from kcde.joint import JointDensity
 
     dag = [[], [0], [0]]
-    joint.run([launch([1, 2, 3], graph=dag)], tmp_path / "joint.csv")
+    run(joint.Job(factors=(launch([1, 2, 3], graph=dag),)), tmp_path / "joint.csv")
     found = scores.read([tmp_path / "joint.csv"])["value"][0]
     problem = open_problem("smoke-joint", *smoke)
     split = problem.split(0)
-    job = Job("smoke-joint", "LSCDE-F", "LSCDE", (1,), options=QUICK)
+    job = Job("smoke-joint", "LSCDE-F", "LSCDE", nodes=(1,), options=QUICK)
     model = JointDensity(estimator_of(job, problem.seed(0)), dag).fit(None, split.train)
     assert found == pytest.approx(-model.score(None, split.test), rel=1e-9)
     assert info_of(tmp_path / "joint.csv")["job"]["graph"] == [[], [1], [1]]
@@ -96,7 +97,7 @@ def test_joint_scores_are_those_of_a_joint_density(launch, smoke, tmp_path):
 
 def test_every_dimension_of_the_long_chain_has_its_score(launch, tmp_path):
     axes = {"dataset": "grid-2000", "max_dim": 4, "runs": 1}
-    joint.run([launch([1, 2, 3, 4], **axes)], tmp_path / "joint.csv")
+    run(joint.Job(factors=(launch([1, 2, 3, 4], **axes),)), tmp_path / "joint.csv")
     frame = scores.read([tmp_path / "joint.csv"])
     assert frame["dim"].tolist() == [1, 2, 3, 4]
     assert frame["setting"].tolist() == [f'{{"dim":{d}}}' for d in (1, 2, 3, 4)]
@@ -106,7 +107,7 @@ def test_every_dimension_of_the_long_chain_has_its_score(launch, tmp_path):
 
 def test_a_dimension_without_all_its_parents_has_no_score(launch, tmp_path):
     axes = {"dataset": "grid-2000", "max_dim": 3, "runs": 1, "graph": [[1], [], [1]]}
-    joint.run([launch([1, 2, 3], **axes)], tmp_path / "joint.csv")
+    run(joint.Job(factors=(launch([1, 2, 3], **axes),)), tmp_path / "joint.csv")
     assert scores.read([tmp_path / "joint.csv"])["dim"].tolist() == [2, 3]
 
 
@@ -124,7 +125,7 @@ def test_a_factor_that_fails_fails_its_run_with_the_reason(launch, tmp_path, mon
     frame = scores.read([out])
     assert frame["status"].tolist() == ["ok", "failed", *["ok"] * 4]
     assert frame["detail"][1] == "LinAlgError: no luck"
-    joint.run([out], tmp_path / "joint.csv")
+    run(joint.Job(factors=(out,)), tmp_path / "joint.csv")
     frame = scores.read([tmp_path / "joint.csv"])
     assert frame["status"].tolist() == ["failed", "ok"]
     assert frame["detail"][0] == "node 2: LinAlgError: no luck"
@@ -149,10 +150,10 @@ def test_unavailable_data_are_not_run_from_factor_to_joint(smoke, tmp_path):
     folder, catalogue = smoke
     record = tmp_path / "record.json"
     fetch.write_record(fetch.fetch("smoke-joint", tmp_path / "empty", None, catalogue), record)
-    job = Job("smoke-joint", "LSCDE-F", "LSCDE", (1, 2, 3), runs=2)
-    factors.run(job, tmp_path / "f.csv", folder, record=record)
+    job = Job("smoke-joint", "LSCDE-F", "LSCDE", nodes=(1, 2, 3), runs=2)
+    run(job, tmp_path / "f.csv", folder, record=record)
     assert set(scores.read([tmp_path / "f.csv"])["status"]) == {"not-run"}
-    joint.run([tmp_path / "f.csv"], tmp_path / "joint.csv")
+    run(joint.Job(factors=(tmp_path / "f.csv",)), tmp_path / "joint.csv")
     frame = scores.read([tmp_path / "joint.csv"])
     assert frame["status"].tolist() == ["not-run"] * 2
     assert "smoke-joint is unavailable; set KCDE_DATA_MIRROR" in frame["detail"][0]
@@ -170,12 +171,12 @@ def test_importance_sampling_agrees_with_quadrature(launch):
 
 
 def test_tuning_rows_reach_the_estimator_unless_the_options_say_otherwise():
-    job = Job("d", "KCEF-F", "KCEF", (1,), tuning_rows=50)
+    job = Job("d", "KCEF-F", "KCEF", nodes=(1,), tuning_rows=50)
     assert factors.estimator_of(job, 3).tuning_rows == 50
     assert factors.estimator_of(job, 3).random_state == 3
-    own = Job("d", "KCEF-F", "KCEF", (1,), tuning_rows=50, options={"tuning_rows": 60})
+    own = Job("d", "KCEF-F", "KCEF", nodes=(1,), tuning_rows=50, options={"tuning_rows": 60})
     assert factors.estimator_of(own, 3).tuning_rows == 60
-    assert not hasattr(factors.estimator_of(Job("d", "L", "LSCDE", (1,)), 3), "tuning_rows")
+    assert not hasattr(factors.estimator_of(Job("d", "L", "LSCDE", nodes=(1,)), 3), "tuning_rows")
 
 
 def test_a_job_resumes_from_its_cache_with_the_same_scores(launch, tmp_path, monkeypatch):
@@ -214,13 +215,29 @@ def test_factors_that_do_not_belong_together_are_refused(launch, tmp_path):
     first = launch([1, 2])
     out = tmp_path / "joint.csv"
     with pytest.raises(ValueError, match=r"node\(s\) \[3\] of 1 to 3 are missing"):
-        joint.run([first], out)
+        run(joint.Job(factors=(first,)), out)
     with pytest.raises(ValueError, match=r"node\(s\) \[2\] stand in more than one file"):
-        joint.run([first, launch([2, 3])], out)
+        run(
+            joint.Job(
+                factors=(
+                    first,
+                    launch([2, 3]),
+                )
+            ),
+            out,
+        )
     with pytest.raises(ValueError, match="graph is 'markov' and not 'full'"):
-        joint.run([first, launch([3], graph="markov")], out)
+        run(
+            joint.Job(
+                factors=(
+                    first,
+                    launch([3], graph="markov"),
+                )
+            ),
+            out,
+        )
     with pytest.raises(ValueError, match="none were given"):
-        joint.run([], out)
+        run(joint.Job(factors=()), out)
     assert not out.exists()
 
 
@@ -236,7 +253,7 @@ def test_an_alias_has_the_rows_of_its_name(smoke):
 
 
 def test_exact_scores_are_the_bounds_of_the_grid_data(tmp_path):
-    exact.run("grid-400", tmp_path / "exact.csv", runs=2)
+    run(exact.Job(dataset="grid-400", runs=2), tmp_path / "exact.csv")
     frame = scores.read([tmp_path / "exact.csv"])
     wide = frame.pivot(index="split", columns="metric", values="value")
     gain = wide["independence"] - wide["entropy"]
@@ -252,17 +269,20 @@ def test_exact_scores_are_the_bounds_of_the_grid_data(tmp_path):
 
 
 def test_no_method_beats_the_exact_density_beyond_chance(launch, tmp_path):
-    joint.run([launch([1, 2, 3], dataset="grid-700", runs=1)], tmp_path / "joint.csv")
-    exact.run("grid-700", tmp_path / "exact.csv", runs=1)
+    run(
+        joint.Job(factors=(launch([1, 2, 3], dataset="grid-700", runs=1),)),
+        tmp_path / "joint.csv",
+    )
+    run(exact.Job(dataset="grid-700", runs=1), tmp_path / "exact.csv")
     ours = np.load(tmp_path / "joint.npz")["log_density"][0]
     best = np.load(tmp_path / "exact.npz")["factor_log_density"][0].sum(axis=0)
     assert (best - ours).mean() > 0
 
 
 def test_exact_scores_have_every_dimension_of_the_long_chain(tmp_path):
-    exact.run("grid-2000", tmp_path / "exact.csv", runs=1, max_dim=5)
+    run(exact.Job(dataset="grid-2000", runs=1, max_dim=5), tmp_path / "exact.csv")
     frame = scores.read([tmp_path / "exact.csv"])
     entropy = frame[frame["metric"] == "entropy"]
     assert entropy["dim"].tolist() == [1, 2, 3, 4, 5]
     with pytest.raises(ValueError, match="only the grid data have a known density"):
-        exact.run("red-wine", tmp_path / "none.csv")
+        run(exact.Job(dataset="red-wine"), tmp_path / "none.csv")

@@ -9,6 +9,7 @@ from kcde.artefacts import registry
 from kcde.artefacts.declaration import FIGURE_COLUMNS
 from kcde.cli import main
 from kcde.experiments import failure_case, scores
+from kcde.experiments.runner import run
 
 PAIRS = failure_case.pairs()
 DISJOINT, OVERLAPPING = PAIRS["disjoint-supports"], PAIRS["overlapping-supports"]
@@ -17,7 +18,7 @@ DISJOINT, OVERLAPPING = PAIRS["disjoint-supports"], PAIRS["overlapping-supports"
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     path = tmp_path_factory.mktemp("scores") / "all.csv"
-    failure_case.run(path)
+    run(failure_case.Job(), path)
     return path
 
 

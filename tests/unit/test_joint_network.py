@@ -10,6 +10,7 @@ from kcde.datasets.synthetic import write_smoke_data
 from kcde.experiments import joint_network, scores
 from kcde.experiments.joint_network import METRIC, Job, metrics
 from kcde.experiments.problems import open_problem
+from kcde.experiments.runner import run
 
 SMALL = {"hidden_units": 8, "components": 2, "epochs": 4}
 
@@ -60,7 +61,7 @@ def launch(smoke, tmp_path):
     def run_job(name="out", **axes):
         out = tmp_path / f"{name}.csv"
         axes = {"dataset": "smoke-joint", "estimator": "NADE", "options": SMALL, "runs": 2} | axes
-        joint_network.run(Job(method="NADE", **axes), out, folder, catalogue=catalogue)
+        run(Job(method="NADE", **axes), out, folder, catalogue=catalogue)
         return scores.read([out]), dict(np.load(out.with_suffix(".npz")))
 
     return run_job
@@ -78,9 +79,9 @@ def test_a_network_is_scored_in_all_orders(launch):
     frame, arrays = launch()
     by_order = arrays["log_density_by_order_3"]
     assert by_order.shape == (2, 1 + joint_network.ORDERS, 15)
-    for run in (0, 1):
-        rows = frame[frame["split"] == run].set_index("metric")["value"]
-        for name, value in metrics(by_order[run]).items():
+    for number in (0, 1):
+        rows = frame[frame["split"] == number].set_index("metric")["value"]
+        for name, value in metrics(by_order[number]).items():
             assert rows[name] == pytest.approx(value, rel=1e-9)
         # The mixture has the larger density, by Jensen's inequality.
         assert rows[f"{METRIC}_ensemble"] < rows[METRIC]
@@ -89,10 +90,10 @@ def test_a_network_is_scored_in_all_orders(launch):
 def test_each_run_is_scored_on_its_own_test_rows(launch, network, smoke):
     _, arrays = launch()
     problem = open_problem("smoke-joint", *smoke)
-    for run in (0, 1):
-        split = problem.split(run)
+    for number in (0, 1):
+        split = problem.split(number)
         expected = multivariate_normal(cov=np.cov(split.train.T)).logpdf(split.test)
-        np.testing.assert_allclose(arrays["log_density_by_order_3"][run, 0], expected, rtol=1e-9)
+        np.testing.assert_allclose(arrays["log_density_by_order_3"][number, 0], expected, rtol=1e-9)
     assert [each.random_state for each in network.trained] == [problem.seed(0), problem.seed(1)]
 
 
@@ -129,7 +130,7 @@ def test_unavailable_data_are_not_run(smoke, tmp_path):
     folder, catalogue = smoke
     record, out = tmp_path / "record.json", tmp_path / "out.csv"
     fetch.write_record(fetch.fetch("smoke-joint", tmp_path / "empty", None, catalogue), record)
-    joint_network.run(Job("smoke-joint", "NADE", "NADE", runs=2), out, folder, record=record)
+    run(Job("smoke-joint", "NADE", "NADE", runs=2), out, folder, record=record)
     assert scores.read([out])["status"].tolist() == ["not-run"] * 2
 
 

@@ -12,6 +12,7 @@ from kcde.estimators._jdl_constraints import Constrained
 from kcde.experiments import moments, scores
 from kcde.experiments.low_rank import Grid, bandwidths
 from kcde.experiments.moments import Job, Setting
+from kcde.experiments.runner import run
 
 GRID = Grid((1.0, 4.0), (1e-4, 1e-2))
 JDL_JOB = {"dataset": "gaussian-2-150", "method": "JDL", "estimator": "JDL"}
@@ -19,11 +20,11 @@ CME_JOB = JDL_JOB | {"method": "CME", "estimator": "CME"}
 JPDL_JOB = {"dataset": "gaussian-1-150", "method": "JPDL", "estimator": "JPDL"}
 
 
-def run(folder, **axes):
+def launch(folder, **axes):
     """Scores, arrays and info of a job with two repetitions and 40 test points."""
     job = Job(**{"repetitions": 2, "test_rows": 40, "grid": GRID} | axes)
     out = folder / f"{job.method}.csv"
-    moments.run([job], [out])
+    run([job], [out])
     with np.load(out.with_suffix(".npz")) as stored:
         arrays = dict(stored)
     return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
@@ -31,12 +32,12 @@ def run(folder, **axes):
 
 @pytest.fixture(scope="module")
 def by_jdl(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("jdl"), **JDL_JOB, tolerances=(1e-3, 1e-1))
+    return launch(tmp_path_factory.mktemp("jdl"), **JDL_JOB, tolerances=(1e-3, 1e-1))
 
 
 @pytest.fixture(scope="module")
 def by_cme(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("cme"), **CME_JOB)
+    return launch(tmp_path_factory.mktemp("cme"), **CME_JOB)
 
 
 def values(frame, metric, **setting):
@@ -153,9 +154,9 @@ def test_methods_that_run_together_have_the_scores_of_each_alone(tmp_path, by_jd
     named = (JDL_JOB, CME_JOB, JDL_JOB | {"method": "JPDL", "estimator": "JPDL"})
     jobs = [Job(**each | options) for each in named]
     outs = [tmp_path / f"{job.method}-too.csv" for job in jobs]
-    moments.run(jobs, outs)
+    run(jobs, outs)
     for job, out in zip(jobs, outs, strict=True):
-        frame, arrays, info = run(tmp_path, **named[jobs.index(job)])
+        frame, arrays, info = launch(tmp_path, **named[jobs.index(job)])
         pd.testing.assert_frame_equal(without_costs(scores.read([out])), without_costs(frame))
         again = json.loads(out.with_suffix(".json").read_text())
         assert (again["chosen"], again["job"]) == (info["chosen"], info["job"])
@@ -174,7 +175,7 @@ def test_a_basis_serves_every_method(tmp_path, monkeypatch):
 
     monkeypatch.setattr(_jdl_gaussian, "pivoted_cholesky", counted)
     jobs = [Job(**each, repetitions=1, test_rows=20, grid=GRID) for each in (JDL_JOB, CME_JOB)]
-    moments.run(jobs, [tmp_path / "JDL.csv", tmp_path / "CME.csv"])
+    run(jobs, [tmp_path / "JDL.csv", tmp_path / "CME.csv"])
     chosen = [
         each["chosen"]["options"]
         for job in jobs
@@ -197,12 +198,12 @@ def test_the_published_tolerance_has_factors_of_its_own(tmp_path, monkeypatch):
 
     monkeypatch.setattr(_jdl_gaussian, "pivoted_cholesky", counted)
     options = {"repetitions": 1, "tuning_rows": 100}
-    run(tmp_path, **JDL_JOB, **options, tolerances=(1e-1, 1e-3, 1e-2))
+    launch(tmp_path, **JDL_JOB, **options, tolerances=(1e-1, 1e-3, 1e-2))
     # On 80 rows parameters are chosen, and fits are to 120.
     assert {tolerance for n, tolerance in made if n == 80} == {1e-3}
     assert {tolerance for n, tolerance in made if n == 120} == {1e-1, 1e-3}
     del made[:]
-    run(tmp_path, **JDL_JOB, **options, tolerances=(1e-3, 1e-1))
+    launch(tmp_path, **JDL_JOB, **options, tolerances=(1e-3, 1e-1))
     assert {tolerance for _, tolerance in made} == {1e-3}
 
 
@@ -226,7 +227,7 @@ def test_few_rows_choose_where_that_is_asked_for(tmp_path, monkeypatch):
         return plain(self, X)
 
     monkeypatch.setattr(JDL, "make_basis_x", counted)
-    run(tmp_path, **JDL_JOB, repetitions=1, tuning_rows=50)
+    launch(tmp_path, **JDL_JOB, repetitions=1, tuning_rows=50)
     # Two bandwidths are tried on four fifths of 50, and one or two are fitted to those of 150.
     assert seen[:2] == [40, 40]
     assert set(seen[2:]) == {120}
@@ -244,7 +245,7 @@ def test_a_solver_that_stops_early_is_a_failed_row(tmp_path, monkeypatch):
         "_fit_summary",
         lambda self, *given: (failing if self.constrained else plain)(self, *given),
     )
-    frame, arrays, info = run(tmp_path, **JDL_JOB)
+    frame, arrays, info = launch(tmp_path, **JDL_JOB)
     bad = frame[frame["status"] == "failed"]
     assert bad["split"].tolist() == [0, 1]
     assert set(bad["metric"]) == {moments.LOSS}
@@ -264,7 +265,7 @@ def test_polynomials_have_no_tolerance_and_may_share_a_choice(tmp_path, monkeypa
 
     monkeypatch.setattr(JPDL, "_constrained", constrained)
     options = {"choice": "shared", "constrained_repetitions": 1}
-    frame, arrays, info = run(tmp_path, **JPDL_JOB, **options)
+    frame, arrays, info = launch(tmp_path, **JPDL_JOB, **options)
     assert info["settings"] == [
         {"tolerance": 0.0, "constrained": False},
         {"tolerance": 0.0, "constrained": True},
@@ -311,11 +312,11 @@ def test_matrices_that_are_not_positive_semi_definite_are_counted():
 def test_what_cannot_run_together_is_said(tmp_path, change, message):
     jobs = [Job(**JDL_JOB, repetitions=2), Job(**{**JDL_JOB, "repetitions": 2, **change})]
     with pytest.raises(ValueError, match=message):
-        moments.run(jobs, [tmp_path / "1.csv", tmp_path / "2.csv"])
+        run(jobs, [tmp_path / "1.csv", tmp_path / "2.csv"])
     with pytest.raises(ValueError, match=r"a file .* for each method .*; got 1 for 2"):
-        moments.run(jobs, [tmp_path / "1.csv"])
+        run(jobs, [tmp_path / "1.csv"])
     with pytest.raises(ValueError, match="name each file once; got"):
-        moments.run([jobs[0], Job(**CME_JOB, repetitions=2)], [tmp_path / "1.csv"] * 2)
+        run([jobs[0], Job(**CME_JOB, repetitions=2)], [tmp_path / "1.csv"] * 2)
 
 
 def test_settings_follow_the_tolerances():
@@ -336,12 +337,14 @@ def test_settings_follow_the_tolerances():
         ({"tolerances": (1e-3, 1.0)}, "tolerances must be above 0 and below 1"),
         ({"options": {"sigma": 1}}, "method JDL: JDL has no option sigma"),
         ({"estimator": "LSCDE"}, "LSCDE has no option constrained"),
-        ({"grid": Grid((), (1.0,))}, "bandwidth_factors must be positive numbers"),
+        ({"bandwidth_factors": ()}, "bandwidth_factors must be positive numbers"),
+        ({"regularizations": (1.0, 0.0)}, "regularizations must be positive numbers"),
     ],
 )
 def test_wrong_settings_stop_the_job_before_it_starts(tmp_path, change, message):
+    of_grid = {"bandwidth_factors", "regularizations"} & set(change)
     with pytest.raises(ValueError, match=message):
-        run(tmp_path, **JDL_JOB | change)
+        launch(tmp_path, **JDL_JOB | ({"grid": Grid(**change)} if of_grid else change))
     assert not list(tmp_path.iterdir())
 
 

@@ -11,6 +11,7 @@ from kcde.estimators import DDE, KEF
 from kcde.experiments import planar, planar_models, planar_pictures, scores
 from kcde.experiments.planar import Job
 from kcde.experiments.planar_models import PlanarModel, box_quadrature
+from kcde.experiments.runner import run
 
 KEF_OPTIONS = {"n_basis": 40, "bandwidth_y": 0.7, "regularization": 1e-3}
 DDE_OPTIONS = {
@@ -25,10 +26,10 @@ DDE_JOB = {"method": "DDE", "estimator": "DDE", "options": DDE_OPTIONS, "iterati
 KEF_JOB = {"method": "KEF", "estimator": "KEF", "options": KEF_OPTIONS}
 
 
-def run(folder, name, **axes):
+def launch(folder, name, **axes):
     """Scores, arrays and info of a job on the grid with 2 seeds."""
     out = folder / f"{name}.csv"
-    planar.run(Job(**{"dataset": "grid", "seeds": 2, "samples": 400} | axes), out)
+    run(Job(**{"dataset": "grid", "seeds": 2, "samples": 400} | axes), out)
     with np.load(out.with_suffix(".npz")) as stored:
         arrays = dict(stored)
     return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
@@ -36,7 +37,7 @@ def run(folder, name, **axes):
 
 @pytest.fixture(scope="module")
 def by_dde(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("dde"), "DDE", **DDE_JOB)
+    return launch(tmp_path_factory.mktemp("dde"), "DDE", **DDE_JOB)
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +46,12 @@ def dde(by_dde):
     job = Job("grid", **DDE_JOB)
     estimators = [planar.make_estimator(job, seed) for seed in range(2)]
     trains = [planar.points("grid", seed).train for seed in range(2)]
-    return planar_models.fit(estimators, trains, ())[0]
+    return planar_models.fit_many(estimators, trains)[0]
 
 
 @pytest.fixture(scope="module")
 def by_kef(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("kef"), "KEF", **KEF_JOB)
+    return launch(tmp_path_factory.mktemp("kef"), "KEF", **KEF_JOB)
 
 
 def value(frame, metric, seed=0):
@@ -145,7 +146,7 @@ def test_likelihoods_without_points_beyond_stand_beside(dde):
     assert found["negative_log_likelihood_inside"][1] == pytest.approx(expected)
     exact = -data.log_density("grid", here.train).mean()
     assert found["negative_log_likelihood_exact_inside"][1] == pytest.approx(exact)
-    cell = planar._cell(*found["negative_log_likelihood"])
+    cell = scores.cell(*found["negative_log_likelihood"])
     assert (cell["status"], cell["detail"]) == ("failed", "negative_log_likelihood is inf")
     box = here.train.min(axis=0), here.train.max(axis=0)
     assert mass(dde.log_density, *box) == pytest.approx(1, abs=2e-4)
@@ -153,7 +154,7 @@ def test_likelihoods_without_points_beyond_stand_beside(dde):
 
 def test_density_in_the_units_of_the_points_has_mass_one(by_kef):
     _, arrays, _ = by_kef
-    (model,) = planar_models.fit([KEF(0.7, 1e-3, n_basis=40)], [arrays["train"]], ())
+    model = planar_models.fit(KEF(0.7, 1e-3, n_basis=40), arrays["train"])
     lower, upper = model.mean - 10 * model.std, model.mean + 10 * model.std
     error = 5 * model.log_z.error
     assert 0 < error < 0.5
@@ -165,7 +166,7 @@ def test_density_in_the_units_of_the_points_has_mass_one(by_kef):
 
 
 def test_score_matching_sees_standardised_points_and_dual_embedding_does_not(dde):
-    (kef,) = planar_models.fit([KEF(0.7, 1e-3, n_basis=40)], [dde.train], ())
+    kef = planar_models.fit(KEF(0.7, 1e-3, n_basis=40), dde.train)
     np.testing.assert_allclose(kef.estimator.Y_.std(axis=0), 1)
     np.testing.assert_array_equal(dde.estimator.Y_, dde.train)
 
@@ -208,7 +209,7 @@ def test_all_samples_are_kept_for_counting_modes(by_kef):
 
 
 def test_same_job_same_samples(by_kef, tmp_path):
-    frame, arrays, _ = run(tmp_path, "again", **KEF_JOB)
+    frame, arrays, _ = launch(tmp_path, "again", **KEF_JOB)
     np.testing.assert_array_equal(arrays["samples_all"], by_kef[1]["samples_all"])
     timed = {"sampling_time", "effective_samples_per_second"}
     for one, other in zip(frame.itertuples(), by_kef[0].itertuples(), strict=True):
@@ -224,18 +225,18 @@ def test_the_timed_draw_is_not_the_first(monkeypatch, tmp_path):
         return plain(self, n, rng, method)
 
     monkeypatch.setattr(PlanarModel, "draw", counted)
-    run(tmp_path, "KEF", **KEF_JOB | {"samples": 30})
+    launch(tmp_path, "KEF", **KEF_JOB | {"samples": 30})
     assert drawn == [30, 30, 30]
 
 
 def test_a_seed_that_fails_is_a_row_and_leaves_the_others_alone(monkeypatch, tmp_path):
-    plain = planar_models.fit
+    plain = planar_models.fit_many
 
     def failing(*arguments):
         return [FloatingPointError("diverged at iteration 7"), *plain(*arguments)[1:]]
 
-    monkeypatch.setattr(planar_models, "fit", failing)
-    frame, arrays, info = run(tmp_path, "DDE", **DDE_JOB)
+    monkeypatch.setattr(planar_models, "fit_many", failing)
+    frame, arrays, info = launch(tmp_path, "DDE", **DDE_JOB)
     (bad,) = frame[frame["split"] == 0].to_dict("records")
     assert (bad["metric"], bad["status"]) == ("mmd", "failed")
     assert bad["detail"] == "FloatingPointError: diverged at iteration 7"
@@ -253,7 +254,7 @@ def test_a_job_that_fails_everywhere_still_writes(monkeypatch, tmp_path, job, cl
         raise ValueError("no luck")
 
     monkeypatch.setattr(cls, "_fit", fail)
-    frame, arrays, info = run(tmp_path, "out", **job)
+    frame, arrays, info = launch(tmp_path, "out", **job)
     assert frame["status"].tolist() == ["failed"] * 2
     assert set(frame["detail"]) == {"ValueError: no luck"}
     assert info["shown_seed"] is None
@@ -273,7 +274,7 @@ def test_a_job_that_fails_everywhere_still_writes(monkeypatch, tmp_path, job, cl
 )
 def test_wrong_settings_stop_the_job_before_it_starts(tmp_path, change, message):
     with pytest.raises(ValueError, match=message):
-        run(tmp_path, "out", **KEF_JOB | change)
+        launch(tmp_path, "out", **KEF_JOB | change)
     assert not list(tmp_path.iterdir())
 
 

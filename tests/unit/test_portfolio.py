@@ -11,6 +11,7 @@ from kcde.estimators import CME, JDL, KernelLogisticRegression
 from kcde.experiments import portfolio, scores
 from kcde.experiments.low_rank import Grid
 from kcde.experiments.portfolio import Job
+from kcde.experiments.runner import run
 from kcde.experiments.shared_bases import Bases
 
 FILES = {"portfolios": "smoke-portfolios", "risk_free": "smoke-risk-free"}
@@ -29,10 +30,10 @@ def job_of(method, **axes):
     return Job(**named | FILES | SMALL | axes)
 
 
-def run(mirror, folder, method, records=(), **axes):
+def launch(mirror, folder, method, records=(), **axes):
     """Scores, arrays and info of a job."""
     job, out = job_of(method, **axes), folder / f"{method}.csv"
-    portfolio.run([job], [out], mirror[0], catalogue=mirror[1], records=records)
+    run([job], [out], mirror[0], catalogue=mirror[1], record=records)
     with np.load(out.with_suffix(".npz")) as stored:
         arrays = dict(stored)
     return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
@@ -41,7 +42,7 @@ def run(mirror, folder, method, records=(), **axes):
 @pytest.fixture(scope="module", params=METHODS)
 def done(request, mirror, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
-    return request.param, *run(mirror, folder, request.param)
+    return request.param, *launch(mirror, folder, request.param)
 
 
 def given(mirror, method="JDL", number=0, **axes):
@@ -132,7 +133,7 @@ def test_methods_that_run_together_have_the_scores_of_each_alone(done, mirror, t
     method, frame, arrays, info = done
     outs = [tmp_path / f"{name}.csv" for name in METHODS]
     jobs = [job_of(name) for name in METHODS]
-    portfolio.run(jobs, outs, mirror[0], catalogue=mirror[1])
+    run(jobs, outs, mirror[0], catalogue=mirror[1])
     out = tmp_path / f"{method}.csv"
     again = json.loads(out.with_suffix(".json").read_text())
     assert (again["chosen"], again["job"]) == (info["chosen"], info["job"])
@@ -153,15 +154,15 @@ def test_the_penalty_of_a_summed_loss_grows_with_the_rows(mirror, tmp_path, monk
         return plain(self, model, labels)
 
     monkeypatch.setattr(Bases, "fit_classifier", recorded)
-    _, _, info = run(mirror, tmp_path, "KLR", repetitions=1, tuning_rows=200)
+    _, _, info = launch(mirror, tmp_path, "KLR", repetitions=1, tuning_rows=200)
     chosen = info["chosen"][0]["chosen"]["options"]["regularization"]
     assert fitted == [pytest.approx(1.5 * chosen)]
-    run(mirror, tmp_path, "KLR", repetitions=1, tuning_rows=1000)
+    launch(mirror, tmp_path, "KLR", repetitions=1, tuning_rows=1000)
     assert fitted[1] in SMALL["grid"].regularizations
 
 
 def test_a_rank_above_the_rows_is_as_many_as_there_are(mirror, tmp_path):
-    frame, _, _ = run(mirror, tmp_path, "JDL", repetitions=1, max_rank=10_000, tuning_rows=100)
+    frame, _, _ = launch(mirror, tmp_path, "JDL", repetitions=1, max_rank=10_000, tuning_rows=100)
     assert (frame["status"] == "ok").all()
 
 
@@ -171,7 +172,7 @@ def test_unavailable_files_are_not_run(mirror, tmp_path):
         path = tmp_path / f"{name}.json"
         path.write_text(json.dumps({"status": status, "remedy": "set KCDE_DATA_MIRROR"}))
         records.append(path)
-    frame, arrays, info = run(mirror, tmp_path, "JDL", records=tuple(records))
+    frame, arrays, info = launch(mirror, tmp_path, "JDL", records=tuple(records))
     assert (frame["status"] == "not-run").all()
     assert len(frame) == 4
     expected = "data set smoke-risk-free is unavailable; set KCDE_DATA_MIRROR"
@@ -187,7 +188,7 @@ def test_a_fit_that_fails_is_a_row_and_leaves_the_others(mirror, tmp_path, monke
     plain = CME.make_basis_x
     with monkeypatch.context() as patched:
         patched.setattr(CME, "make_basis_x", failing)
-        frame, arrays, _ = run(mirror, tmp_path, "CME")
+        frame, arrays, _ = launch(mirror, tmp_path, "CME")
     assert frame["status"].tolist() == ["failed"] * 4
     assert set(frame["metric"]) == {portfolio.LOSS}
     assert frame["detail"].str.contains("LinAlgError: singular").all()
@@ -211,7 +212,7 @@ def test_a_fit_that_fails_is_a_row_and_leaves_the_others(mirror, tmp_path, monke
 )
 def test_wrong_settings_stop_the_job(mirror, tmp_path, change, message):
     with pytest.raises(ValueError, match=message):
-        run(mirror, tmp_path, "JDL", **change)
+        launch(mirror, tmp_path, "JDL", **change)
     assert not list(tmp_path.iterdir())
 
 
@@ -235,7 +236,7 @@ def test_the_command_writes_scores(mirror, tmp_path, capsys):
 def test_the_real_returns(raw_data, tmp_path):
     small = SMALL | {"repetitions": 1, "test_rows": 5000}
     job = Job("portfolios-25-1000", "JDL", "JDL", **small)
-    portfolio.run([job], [tmp_path / "JDL.csv"], raw_data)
+    run([job], [tmp_path / "JDL.csv"], raw_data)
     frame = scores.read([tmp_path / "JDL.csv"])
     assert (frame["status"] == "ok").all()
     # Without any x the loss would be near the entropy of one day in a hundred.

@@ -8,8 +8,9 @@ from kcde.cli import main
 from kcde.datasets import fetch
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KCEF, KEF, LSCDE
-from kcde.experiments import factors, samples, scores, similarity
+from kcde.experiments import factors, scores, similarity
 from kcde.experiments.problems import open_problem
+from kcde.experiments.runner import run
 from kcde.experiments.samplers import ancestral_hmc, check_conditionals, sampler_kind, sampler_of
 from kcde.experiments.samples import Job
 from kcde.joint import JointDensity
@@ -34,7 +35,7 @@ def launch(smoke, tmp_path):
     def run_job(name=None, files=(), **axes):
         axes = {"dataset": "smoke-joint", "seeds": 2, "samples": 120} | axes
         out = tmp_path / f"{name or axes['method']}.csv"
-        samples.run(Job(**axes), out, folder, factors=files, catalogue=catalogue)
+        run(Job(**axes, factors=tuple(files)), out, folder, catalogue=catalogue)
         return out
 
     return run_job
@@ -136,7 +137,7 @@ def test_hyperparameters_come_from_the_factors(launch, smoke, tmp_path, monkeypa
     folder, catalogue = smoke
     axes = {"dataset": "smoke-joint", "method": "LSCDE-F", "estimator": "LSCDE"}
     path = tmp_path / "factors.csv"
-    factors.run(factors.Job(**axes, nodes=(1, 2, 3), runs=2), path, folder, catalogue=catalogue)
+    run(factors.Job(**axes, nodes=(1, 2, 3), runs=2), path, folder, catalogue=catalogue)
     tuned = launch("tuned", **axes, graph="full")
 
     def refuse(self, *arguments):
@@ -162,7 +163,7 @@ def test_a_model_that_cannot_be_fitted_is_a_row_for_each_seed(launch, monkeypatc
     frame = scores.read([bad])
     assert frame["status"].tolist() == ["failed"] * 2
     assert frame["detail"][0] == "LinAlgError: no luck"
-    similarity.run(good, bad, "LSCDE", tmp_path / "similarity.csv")
+    compare(good, bad, "LSCDE", tmp_path / "similarity.csv")
     frame = scores.read([tmp_path / "similarity.csv"])
     assert set(frame["status"]) == {"failed"}
     assert set(frame["detail"]) == {"LSCDE-F: LinAlgError: no luck"}
@@ -175,9 +176,9 @@ def test_unavailable_data_are_not_run_from_samples_to_similarity(smoke, tmp_path
     paths = [tmp_path / f"{axes['method']}.csv" for axes in (KCEF_F, LSCDE_F)]
     for path, axes in zip(paths, (KCEF_F, LSCDE_F), strict=True):
         job = Job("smoke-joint", seeds=2, **axes)
-        samples.run(job, path, folder, catalogue=catalogue, record=record)
+        run(job, path, folder, catalogue=catalogue, record=record)
     assert scores.read(paths)["status"].tolist() == ["not-run"] * 4
-    similarity.run(*paths, "LSCDE", tmp_path / "similarity.csv")
+    compare(*paths, "LSCDE", tmp_path / "similarity.csv")
     assert set(scores.read([tmp_path / "similarity.csv"])["status"]) == {"not-run"}
 
 
@@ -185,7 +186,7 @@ def test_unavailable_data_are_not_run_from_samples_to_similarity(smoke, tmp_path
     ("change", "message"),
     [
         ({"seeds": 0}, "seeds must be at least 1"),
-        ({"samples": 1}, "samples at least 2"),
+        ({"samples": 1}, "samples must be at least 2"),
         ({"options": {"sigma": 1}}, "KCEF has no option sigma"),
         ({"sampler": "gibbs"}, "sampler must be one of"),
         ({"graph": "tree"}, "one of full, markov"),
@@ -220,13 +221,13 @@ def test_a_close_rival_is_not_rejected_and_a_far_one_is(sampled, tmp_path, rng):
     far = near + 0.8
     out = tmp_path / "out.csv"
     shared = (data, test[0])
-    similarity.run(sampled("A", near, *shared), sampled("B", far, *shared), "KEF", out)
+    compare(sampled("A", near, *shared), sampled("B", far, *shared), "KEF", out)
     frame = scores.read([out])
     assert set(frame["method"]) == {"H0: KEF closer than KCEF"}
     assert set(frame["metric"]) == {"p_value"}
     assert frame.groupby("variant").size().to_dict() == dict.fromkeys(similarity.VARIANTS, 2)
     assert (frame["value"] < 1e-3).all()
-    similarity.run(sampled("A", far, *shared), sampled("B", near, *shared), "KEF", out)
+    compare(sampled("A", far, *shared), sampled("B", near, *shared), "KEF", out)
     assert (scores.read([out])["value"] > 0.99).all()
 
 
@@ -235,7 +236,7 @@ def test_variants_differ_in_reference_and_columns(sampled, tmp_path, rng):
     test = rng.standard_normal((40, 3))
     out = tmp_path / "out.csv"
     paths = [sampled(name, drawn, data, test, pair=(1, 3)) for name, drawn in (("A", a), ("B", b))]
-    similarity.run(*paths, "NADE", out)
+    compare(*paths, "NADE", out)
     found = scores.read([out]).set_index("variant")["value"]
     pair = [0, 2]
     cases = {
@@ -254,10 +255,14 @@ def test_samples_of_different_data_are_refused(sampled, tmp_path, rng):
     one = sampled("A", drawn, drawn, drawn[0])
     other = sampled("B", drawn, drawn, drawn[0], dataset="other")
     with pytest.raises(ValueError, match="run both with the same data set and seeds"):
-        similarity.run(one, other, "KEF", tmp_path / "out.csv")
+        compare(one, other, "KEF", tmp_path / "out.csv")
 
 
-def run(*arguments):
+def compare(ours, rival, name, out):
+    run(similarity.Job(ours=ours, rival=rival, rival_name=name), out)
+
+
+def called(*arguments):
     with pytest.raises(SystemExit) as caught:
         main([str(argument) for argument in arguments])
     return caught.value.code or 0
@@ -270,18 +275,18 @@ def test_commands_lead_from_factors_to_similarity(smoke, tmp_path, monkeypatch, 
     kcef = ("--method", "KCEF-F", "--estimator", "KCEF", "--options", json.dumps(QUICK))
     for nodes in ("1-2", "3"):
         out = ("--out", f"f/{nodes}.csv", "--runs", 1, "--graph", "[[],[0],[1]]")
-        assert run("run", "factors", *data, *kcef, "--nodes", nodes, *out) == 0
-    assert run("run", "joint", "--factors", "f/1-2.csv", "f/3.csv", "--out", "joint.csv") == 0
+        assert called("run", "factors", *data, *kcef, "--nodes", nodes, *out) == 0
+    assert called("run", "joint", "--factors", "f/1-2.csv", "f/3.csv", "--out", "joint.csv") == 0
     assert scores.read(["joint.csv"])["status"].tolist() == ["ok"]
     short = ("--seeds", 1, "--samples", 100, "--graph", "[[],[0],[1]]")
     taken = ("--factors", "f/1-2.csv", "f/3.csv", "--out", "KCEF-F.csv")
-    assert run("run", "samples", *data, *kcef, *short, *taken) == 0
+    assert called("run", "samples", *data, *kcef, *short, *taken) == 0
     rival = ("--method", "LSCDE", "--options", json.dumps(QUICK), "--out", "LSCDE.csv")
-    assert run("run", "samples", *data, *rival, *short) == 0
+    assert called("run", "samples", *data, *rival, *short) == 0
     pair = ("--ours", "KCEF-F.npz", "--rival", "LSCDE.npz", "--rival-name", "LSCDE")
-    assert run("run", "similarity", *pair, "--out", "similarity.csv") == 0
+    assert called("run", "similarity", *pair, "--out", "similarity.csv") == 0
     assert len(scores.read(["similarity.csv"])) == 3
-    assert run("run", "exact", "--dataset", "grid-60", "--runs", 1, "--out", "exact.csv") == 0
+    assert called("run", "exact", "--dataset", "grid-60", "--runs", 1, "--out", "exact.csv") == 0
     capsys.readouterr()
 
 
@@ -298,7 +303,7 @@ def test_commands_lead_from_factors_to_similarity(smoke, tmp_path, monkeypatch, 
 )
 def test_wrong_arguments_are_one_line(capsys, tmp_path, arguments, message):
     out = tmp_path / "out.csv"
-    code = run(
+    code = called(
         "run", "factors", "--dataset", "grid-60", "--method", "LSCDE", *arguments, "--out", out
     )
     error = capsys.readouterr().err

@@ -11,6 +11,7 @@ import pytest
 from kcde import published
 from kcde.artefacts import drawing, methods, registry, style
 from kcde.experiments import failure_case
+from kcde.experiments.runner import run
 
 # Machado, Oliveira and Fernandes (2009), full deficiency, in linear RGB.
 DEFICIENCIES = {
@@ -91,7 +92,7 @@ def test_variations_of_a_method_in_a_figure_differ_in_line_and_marker():
 
 
 def test_same_csv_same_bytes_in_another_process(tmp_path):
-    failure_case.run(tmp_path / "f.csv")
+    run(failure_case.Job(), tmp_path / "f.csv")
     drawing.make(registry.ARTEFACTS["kcef/fig3"], [tmp_path / "f.csv"], tmp_path)
     stem = tmp_path / "kcef" / "fig3"
     before = digests(stem)

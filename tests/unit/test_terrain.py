@@ -7,6 +7,7 @@ from kcde.cli import main
 from kcde.datasets import fetch, loaders, synthetic
 from kcde.estimators import CDO, LSCDE, Standardised
 from kcde.experiments import cdo_settings, scores, terrain
+from kcde.experiments.runner import run
 from kcde.experiments.terrain import FOLDS, RANDOM, Job
 
 LSCDE_JOB = {
@@ -44,7 +45,7 @@ def launch(smoke, tmp_path):
     def launched(**axes):
         out = tmp_path / "out.csv"
         job = Job(**{"dataset": "smoke-terrain", "folds": 2} | axes)
-        terrain.run(job, out, folder, catalogue=catalogue)
+        run(job, out, folder, catalogue=catalogue)
         with np.load(out.with_suffix(".npz")) as stored:
             arrays = dict(stored)
         return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
@@ -136,7 +137,7 @@ def test_unavailable_data_are_not_run(smoke, tmp_path):
     nowhere = tmp_path / "empty"
     fetch.write_record(fetch.fetch("smoke-terrain", nowhere, None, catalogue), record)
     job = Job("smoke-terrain", folds=1, splits=1, **FLOW_JOB)
-    terrain.run(job, out, nowhere, catalogue=catalogue, record=record)
+    run(job, out, nowhere, catalogue=catalogue, record=record)
     frame = scores.read([out])
     assert set(frame["status"]) == {"not-run"}
     assert frame["detail"].str.contains("smoke-terrain is unavailable").all()

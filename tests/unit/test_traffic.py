@@ -8,7 +8,8 @@ from kcde.datasets.traffic import Traffic
 from kcde.estimators import CDO, LSCDE, Standardised
 from kcde.experiments import cdo_settings, measured_fit, scores, traffic_cost
 from kcde.experiments import traffic as experiment
-from kcde.experiments.traffic import Job, run, scaled_errors
+from kcde.experiments.runner import run
+from kcde.experiments.traffic import Job, scaled_errors
 
 AUTHORS = {"estimator": "CDO", "settings": "authors"}
 

@@ -1,12 +1,10 @@
 """The donut and the terrain in the configuration."""
 
-import json
-import shlex
 from pathlib import Path
 
 import conditionals
 import configuration
-import flags
+import jobs
 import numpy as np
 import pytest
 import yaml
@@ -23,14 +21,6 @@ def config():
     return yaml.safe_load((ROOT / "config.yaml").read_text())
 
 
-def words(text):
-    """Flags of a command line as a dictionary."""
-    parts = shlex.split(text)
-    return {
-        key.removeprefix("--"): value for key, value in zip(parts[::2], parts[1::2], strict=True)
-    }
-
-
 def mistake(config):
     with pytest.raises(configuration.ConfigurationError) as caught:
         configuration.check(config, ROOT)
@@ -38,7 +28,7 @@ def mistake(config):
 
 
 def test_names_are_those_of_the_package():
-    assert conditionals.DONUT == data.NAME == donut.EXPERIMENT
+    assert conditionals.DONUT == data.NAME == donut.Job.experiment
     assert conditionals.FLOWS == terrain.FLOWS
     for name in (*conditionals.FLOWS, *cdo_settings_estimators()):
         assert estimator_class(name)
@@ -49,12 +39,13 @@ def cdo_settings_estimators():
 
 
 def test_flags_of_the_donut(config):
-    said = words(flags.donut(config, "paper", "CDO-clipped"))
+    said = jobs.job(config, "paper", "donut", "donut", "CDO-clipped")
     assert (said["estimator"], said["settings"], said["variant"]) == ("CDO", "authors", "ours")
-    assert json.loads(said["options"]) == {"weights": "clipped"}
-    assert (said["repetitions"], said["points"]) == ("10", "75")
-    assert words(flags.donut(config, "smoke", "GP-ML"))["settings"] == "chosen"
-    assert words(flags.donut(config, "smoke", "GP-ML"))["points"] == "8"
+    assert said["options"] == {"weights": "clipped"}
+    assert (said["repetitions"], said["points"]) == (10, 75)
+    own = jobs.job(config, "smoke", "donut", "donut", "GP-ML")
+    assert donut.Job.make(own).settings == "chosen"
+    assert own["points"] == 8
 
 
 def test_the_narrow_bandwidth_is_three_steps_of_the_reference(config):
@@ -66,10 +57,10 @@ def test_the_narrow_bandwidth_is_three_steps_of_the_reference(config):
 
 
 def test_flags_of_the_terrain(config):
-    flow = words(flags.terrain(config, "laptop", "rough-terrain", "CondMAF"))
-    assert (flow["folds"], flow["splits"], flow["settings"]) == ("3", "1", "authors")
-    other = words(flags.terrain(config, "paper", "rough-terrain", "GP"))
-    assert other["folds"] == "10"
+    flow = jobs.job(config, "laptop", "terrain", "rough-terrain", "CondMAF")
+    assert (flow["folds"], flow["splits"], flow["settings"]) == (3, 1, "authors")
+    other = jobs.job(config, "paper", "terrain", "rough-terrain", "GP")
+    assert other["folds"] == 10
     assert "splits" not in other
     assert other["settings"] == "authors"
 
@@ -80,10 +71,10 @@ def test_options_of_a_data_set_reach_both(config):
         "rough-terrain": {"folds": 4},
     }
     configuration.check(config, ROOT)
-    said = words(flags.donut(config, "laptop", "CDO"))
-    assert json.loads(said["options"]) == {"folds": 3}
-    said = words(flags.terrain(config, "laptop", "rough-terrain", "CDO"))
-    assert json.loads(said["options"]) == {"folds": 4}
+    said = jobs.job(config, "laptop", "donut", "donut", "CDO")
+    assert said["options"] == {"folds": 3}
+    said = jobs.job(config, "laptop", "terrain", "rough-terrain", "CDO")
+    assert said["options"] == {"folds": 4}
 
 
 def test_made_up_terrain_stands_for_the_real_one(config):

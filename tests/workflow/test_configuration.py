@@ -2,12 +2,12 @@
 
 import copy
 import json
-import shlex
+from itertools import product
 from pathlib import Path
 
 import configuration
 import embeddings
-import flags
+import jobs
 import joints
 import numpy as np
 import pytest
@@ -19,7 +19,9 @@ from kcde import published
 from kcde.artefacts import registry
 from kcde.datasets import fama_french, gaussian, planar, synthetic, traffic
 from kcde.estimators import DDE, estimator_class
-from kcde.experiments import low_rank, moments, scores
+from kcde.experiments import scores
+from kcde.experiments.job import OWN_TO_A_METHOD
+from kcde.experiments.jobs import job_class
 from kcde.experiments.problems import open_problem
 
 ROOT = Path(__file__).parents[2]
@@ -327,8 +329,8 @@ def test_the_cross_table_shows_every_density_on_every_set(config):
 
 
 def test_sets_without_the_authors_parameters_have_the_defaults(config):
-    said = words(flags.r_benchmark(config, "laptop", "engel", "DDE-penalised"))
-    options = json.loads(said["options"])
+    said = jobs.job(config, "laptop", "r_benchmark", "engel", "DDE-penalised")
+    options = said["options"]
     assert not {"dual_weight", "bandwidth_scale", "base_std", "batch_size"} & set(options)
     model = DDE(**options)
     assert (model.dual_weight, model.bandwidth_scale, model.base_std) == (1.0, 0.5, 1.0)
@@ -341,15 +343,15 @@ def test_options_for_the_r_sets_go_before_the_method_s_own(config):
     )
     configuration.check(mine, ROOT)
     told = {
-        dataset: json.loads(words(flags.r_benchmark(mine, "laptop", dataset, "NADE"))["options"])
+        dataset: jobs.job(mine, "laptop", "r_benchmark", dataset, "NADE")["options"]
         for dataset in ("geyser", "engel")
     }
     assert told["geyser"] == {"folds": 3, "epochs": 1, "patience": 2}
     assert told["engel"] == {"folds": 3, "epochs": 1, "patience": 5}
-    joint = json.loads(words(flags.network(mine, "laptop", "red-wine", "NADE"))["options"])
+    joint = jobs.job(mine, "laptop", "joint_network", "red-wine", "NADE")["options"]
     assert "patience" not in joint
     densities = [
-        json.loads(words(flags.r_benchmark(config, "laptop", "geyser", name))["options"])
+        jobs.job(config, "laptop", "r_benchmark", "geyser", name)["options"]
         for name in ("CDO-chosen", "CDO-LL")
     ]
     assert [options["weights"] for options in densities] == ["clipped", "clipped"]
@@ -462,45 +464,46 @@ def test_factors_of_every_data_set_are_split_over_jobs(config, tmp_path):
     assert joints.columns(fewer, catalogue, "grid-2000") == largest.dim == 7
 
 
-def words(text):
-    """Flags of a command line as a dictionary."""
-    parts = shlex.split(text)
-    return {
-        key.removeprefix("--"): value for key, value in zip(parts[::2], parts[1::2], strict=True)
-    }
-
-
-def test_flags_say_what_the_configuration_says(config):
-    said = words(flags.factors(config, "laptop", "white-wine", "KCEF-M", "09-11"))
-    assert said["nodes"] == "9-11"
+def test_jobs_say_what_the_configuration_says(config):
+    said = jobs.job(
+        config, "laptop", "factors", "white-wine", "KCEF-M", nodes=joints.nodes("09-11")
+    )
+    assert said["nodes"] == [9, 10, 11]
     assert said["graph"] == "markov"
     assert said["estimator"] == "KCEF"
-    assert json.loads(said["options"]) == {"selection": "gradient"}
-    assert said["runs"] == "5"
-    assert "max-dim" not in said
-    grid = words(flags.factors(config, "paper", "grid-200", "LSCDE-F", "01-03"))
-    assert (grid["runs"], grid["max-dim"], grid["tuning-rows"]) == ("10", "20", "2000")
+    assert said["options"] == {"selection": "gradient"}
+    assert said["runs"] == 5
+    assert "max_dim" not in said
+    grid = jobs.job(config, "paper", "factors", "grid-200", "LSCDE-F", nodes=joints.nodes("01-03"))
+    assert (grid["runs"], grid["max_dim"], grid["tuning_rows"]) == (10, 20, 2000)
     own = merged(config, {"methods": {"LSCDE-F": {"graph": [[], [0], [0, 1]]}}})
-    said = words(flags.factors(own, "smoke", "grid-60", "LSCDE-F", "01-03"))
-    assert json.loads(said["graph"]) == [[], [0], [0, 1]]
+    said = jobs.job(own, "smoke", "factors", "grid-60", "LSCDE-F", nodes=joints.nodes("01-03"))
+    assert said["graph"] == [[], [0], [0, 1]]
 
 
 def test_a_network_has_its_joint_options_where_it_has_all_columns(config):
-    alone = words(flags.r_benchmark(config, "laptop", "geyser", "NADE"))
-    assert json.loads(alone["options"]) == {}
-    for text in (
-        flags.network(config, "laptop", "red-wine", "NADE"),
-        flags.samples(config, "laptop", "red-wine", "NADE"),
+    alone = jobs.job(config, "laptop", "r_benchmark", "geyser", "NADE")
+    assert alone["options"] == {}
+    for said in (
+        jobs.job(config, "laptop", "joint_network", "red-wine", "NADE"),
+        jobs.job(config, "laptop", "samples", "red-wine", "NADE"),
     ):
-        assert json.loads(words(text)["options"]) == {"components": 10, "hidden_units": 100}
-    assert words(flags.network(config, "laptop", "grid-2000", "NADE"))["dims"] == "2,3,5,10,15,20"
-    assert "dims" not in words(flags.network(config, "laptop", "grid-200", "NADE"))
-    sampled = words(flags.samples(config, "laptop", "red-wine", "KCEF-F"))
-    assert (sampled["graph"], sampled["seeds"]) == ("full", "10")
-    streams = {"repetitions": "100", "largest": "6400", "backend": "auto"}
-    assert words(flags.consistency(config, "paper")) == streams
-    cost = {"rows": "500", "dims": "2", "iterations": "20"}
-    assert words(flags.estimation_cost(config, "smoke")) == cost
+        assert said["options"] == {"components": 10, "hidden_units": 100}
+    assert jobs.job(config, "laptop", "joint_network", "grid-2000", "NADE")["dims"] == [
+        2,
+        3,
+        5,
+        10,
+        15,
+        20,
+    ]
+    assert "dims" not in jobs.job(config, "laptop", "joint_network", "grid-200", "NADE")
+    sampled = jobs.job(config, "laptop", "samples", "red-wine", "KCEF-F")
+    assert (sampled["graph"], sampled["seeds"]) == ("full", 10)
+    streams = {"repetitions": 100, "largest": 6400, "backend": "auto"}
+    assert jobs.job(config, "paper", "consistency") == streams
+    cost = {"rows": 500, "dims": 2, "iterations": 20}
+    assert jobs.job(config, "smoke", "estimation_cost") == cost
 
 
 def test_options_of_a_data_set_go_before_all_others(config):
@@ -508,39 +511,37 @@ def test_options_of_a_data_set_go_before_all_others(config):
     changes = {name: {"dataset_options": own} for name in ("NADE", "LSCDE-F")}
     config = merged(config, {"methods": changes})
 
-    def options(text):
-        return json.loads(words(text)["options"])
+    def options(*asked):
+        return jobs.job(config, *asked)["options"]
 
-    assert options(flags.r_benchmark(config, "laptop", "geyser", "NADE")) == {"hidden_units": 4}
-    assert options(flags.r_benchmark(config, "laptop", "engel", "NADE")) == {}
+    assert options("laptop", "r_benchmark", "geyser", "NADE") == {"hidden_units": 4}
+    assert options("laptop", "r_benchmark", "engel", "NADE") == {}
     both = {"hidden_units": 100, "components": 3}
-    assert options(flags.network(config, "laptop", "red-wine", "NADE")) == both
-    assert options(flags.samples(config, "laptop", "red-wine", "NADE")) == both
-    factors = options(flags.factors(config, "smoke", "grid-60", "LSCDE-F", "01-03"))
-    assert (
-        factors["folds"] == options(flags.samples(config, "smoke", "grid-60", "LSCDE-F"))["folds"]
-    )
-    assert "folds" not in options(flags.samples(config, "smoke", "grid-200", "LSCDE-F"))
+    assert options("laptop", "joint_network", "red-wine", "NADE") == both
+    assert options("laptop", "samples", "red-wine", "NADE") == both
+    assert options("smoke", "factors", "grid-60", "LSCDE-F")["folds"] == 3
+    assert options("smoke", "samples", "grid-60", "LSCDE-F")["folds"] == 3
+    assert "folds" not in options("smoke", "samples", "grid-200", "LSCDE-F")
 
 
 def test_what_doubly_dual_embedding_is_told(config):
-    said = words(flags.r_benchmark(config, "laptop", "caution", "DDE"))
+    said = jobs.job(config, "laptop", "r_benchmark", "caution", "DDE")
     assert said["evaluation"] == "test-half"
     expected = {"dual_weight": 0.5, "bandwidth_scale": 0.1, "base_std": 3.0, "batch_size": 50}
     expected |= {"density_weight": 1.0, "regularization": 0.0, "validation": 0}
     expected["iterations"] = config["scales"]["dde_iterations"]["laptop"]
-    assert expected.items() <= json.loads(said["options"]).items()
-    ours = words(flags.r_benchmark(config, "laptop", "caution", "DDE-penalised"))
+    assert expected.items() <= said["options"].items()
+    ours = jobs.job(config, "laptop", "r_benchmark", "caution", "DDE-penalised")
     assert "evaluation" not in ours
-    assert not {"density_weight", "regularization", "validation"} & set(json.loads(ours["options"]))
-    moons = words(flags.planar(config, "paper", "two-moons", "DDE"))
-    assert (moons["seeds"], moons["iterations"]) == ("10", "20000")
-    options = json.loads(moons["options"])
+    assert not {"density_weight", "regularization", "validation"} & set(ours["options"])
+    moons = jobs.job(config, "paper", "planar", "two-moons", "DDE")
+    assert (moons["seeds"], moons["iterations"]) == (10, 20_000)
+    options = moons["options"]
     assert (options["base"], options["validation"], options["dual_layers"]) == ("uniform", 0, 3)
-    ring = json.loads(words(flags.planar(config, "paper", "ring", "DDE"))["options"])
+    ring = jobs.job(config, "paper", "planar", "ring", "DDE")["options"]
     assert ring["dual_layers"] == 3
-    rival = words(flags.planar(config, "laptop", "ring", "KEF"))
-    assert json.loads(rival["options"]) == {"n_basis": 300}
+    rival = jobs.job(config, "laptop", "planar", "ring", "KEF")
+    assert rival["options"] == {"n_basis": 300}
     assert "iterations" not in rival
 
 
@@ -594,42 +595,65 @@ def test_tolerances_are_those_of_the_paper_and_then_others(config):
 
 
 def test_what_embeddings_are_told(config):
-    said = words(flags.moments(config, "laptop", "gaussian-1-10000000", ["JDL"]))
-    assert (said["estimator"], said["tolerances"]) == ("JDL", "0.1,0.001,0.01")
-    assert (said["repetitions"], said["gamma-std"]) == ("20", "1.0")
-    assert said["bandwidth-factors"] == "0.5,1,2,4"
-    regularizations = [float(value) for value in said["regularizations"].split(",")]
-    np.testing.assert_allclose(regularizations, np.geomspace(1e-14, 10, 16))
-    assert not {"choice", "constrained-repetitions"} & set(said)
-    polynomial = words(flags.moments(config, "laptop", "gaussian-2-1000", ["JPDL-unreduced"]))
-    assert (polynomial["choice"], polynomial["constrained-repetitions"]) == ("shared", "2")
-    line = words(flags.moments(config, "laptop", "gaussian-1-1000", ["JPDL-unreduced"]))
-    assert "constrained-repetitions" not in line
-    reduced = [
-        words(flags.moments(config, "laptop", f"gaussian-{d}-1000", ["JPDL"])) for d in (2, 3)
-    ]
+    said = jobs.job(config, "laptop", "moments", "gaussian-1-10000000", "JDL")
+    assert (said["estimator"], said["tolerances"]) == ("JDL", [0.1, 0.001, 0.01])
+    assert (said["repetitions"], said["gamma_std"]) == (20, 1.0)
+    assert said["bandwidth_factors"] == [0.5, 1, 2, 4]
+    np.testing.assert_allclose(said["regularizations"], np.geomspace(1e-14, 10, 16))
+    assert not {"choice", "constrained_repetitions"} & set(said)
+    polynomial = jobs.job(config, "laptop", "moments", "gaussian-2-1000", "JPDL-unreduced")
+    assert (polynomial["choice"], polynomial["constrained_repetitions"]) == ("shared", 2)
+    line = jobs.job(config, "laptop", "moments", "gaussian-1-1000", "JPDL-unreduced")
+    assert "constrained_repetitions" not in line
+    reduced = [jobs.job(config, "laptop", "moments", f"gaussian-{d}-1000", "JPDL") for d in (2, 3)]
     assert [said.get("choice") for said in reduced] == [None, "shared"]
     rows = [
-        words(flags.moments(config, "laptop", f"gaussian-{dim}-1000", ["CME"]))["tuning-rows"]
+        jobs.job(config, "laptop", "moments", f"gaussian-{dim}-1000", "CME")["tuning_rows"]
         for dim in (1, 2, 3)
     ]
     sizes = config["scales"]
-    assert rows == [f"{sizes[f'moments_tuning_rows_{dim}']['laptop']}" for dim in (1, 2, 3)]
-    said = words(flags.portfolio(config, "laptop", "portfolios-5-1000", ["KLR"]))
+    assert rows == [sizes[f"moments_tuning_rows_{dim}"]["laptop"] for dim in (1, 2, 3)]
+    said = jobs.job(config, "laptop", "portfolio", "portfolios-5-1000", "KLR")
     assert said["estimator"] == "KernelLogisticRegression"
     assert said["portfolios"] == "fama-french-25-daily"
-    assert float(said["tolerance"]) == 1e-3
-    assert said["max-rank"] == f"{config['scales']['portfolio_max_rank']['laptop']}"
-    smoke = words(flags.portfolio(config, "smoke", "portfolios-2-300", ["JDL"]))
-    assert (smoke["portfolios"], smoke["risk-free"]) == ("smoke-portfolios", "smoke-risk-free")
+    assert said["tolerance"] == 1e-3
+    assert said["max_rank"] == config["scales"]["portfolio_max_rank"]["laptop"]
+    smoke = jobs.job(config, "smoke", "portfolio", "portfolios-2-300", "JDL")
+    assert (smoke["portfolios"], smoke["risk_free"]) == ("smoke-portfolios", "smoke-risk-free")
 
 
 def test_methods_with_the_same_bases_are_told_one_after_the_other(config):
-    both = flags.moments(config, "laptop", "gaussian-2-1000", ("JDL", "CME"))
-    alone = [flags.moments(config, "laptop", "gaussian-2-1000", [name]) for name in ("JDL", "CME")]
-    first, second = (text.partition(" --repetitions")[0] for text in alone)
-    assert first.startswith("--method JDL --estimator JDL --options")
-    assert both == alone[1].replace(second, f"{first} {second}")
+    names = ("JDL", "CME")
+    both = jobs.several(config, "laptop", "moments", "gaussian-2-1000", names)
+    assert both == [jobs.job(config, "laptop", "moments", "gaussian-2-1000", n) for n in names]
+    first, second = (job_class("moments").make(each).identity() for each in both)
+    assert {name for name in first if first[name] != second[name]} <= set(OWN_TO_A_METHOD)
+
+
+def test_every_job_of_the_configuration_is_one(config):
+    """Its parameters are known and within their limits, at every scale."""
+    for scale, experiment in product(configuration.SCALES, config["experiments"]):
+        drawn = "datasets" not in config["experiments"][experiment]
+        pairs = [("", "")] if drawn else configuration.pairs(config, experiment, scale)
+        for dataset, method in pairs:
+            step, files = experiment, {}
+            if experiment == "joint":
+                of_graph = "graph" in config["methods"].get(method, {})
+                files = {"nodes": [1, 2]} if of_graph else {}
+                step = "factors" if of_graph else "joint_network"
+                step = "exact" if method == joints.EXACT else step
+            if experiment == "similarity":
+                files = {"ours": "a.npz", "rival": "b.npz", "rival_name": method}
+            told = jobs.text(jobs.job(config, scale, step, dataset, method, **files))
+            made = job_class(step).make(json.loads(told))
+            assert getattr(made, "dataset", dataset) == dataset
+
+
+def test_what_the_scales_say_is_of_parameters_that_there_are(config):
+    for experiment, keys in jobs.SCALED.items():
+        assert set(keys) <= set(job_class(experiment).parameters())
+        named = [key.format(dim=dim) for key in keys.values() for dim in (1, 2, 3)]
+        assert set(named) <= set(config["scales"])
 
 
 def test_groups_of_methods_are_fitted_on_the_same_data_in_the_same_way(config):
@@ -650,11 +674,10 @@ def test_groups_of_methods_are_fitted_on_the_same_data_in_the_same_way(config):
 
 
 def test_the_grid_of_embeddings_is_that_of_the_experiments(config):
-    wanted = {"moments": moments.REGULARIZATIONS, "portfolio": low_rank.REGULARIZATIONS}
-    for experiment, regularizations in wanted.items():
-        chosen = config["experiments"][experiment]
-        assert tuple(chosen["bandwidth_factors"]) == low_rank.BANDWIDTH_FACTORS
-        np.testing.assert_allclose(chosen["regularizations"], regularizations)
+    for experiment in ("moments", "portfolio"):
+        chosen, declared = config["experiments"][experiment], job_class(experiment).parameters()
+        for name in ("bandwidth_factors", "regularizations"):
+            assert tuple(chosen[name]) == declared[name].default
 
 
 def test_methods_of_embeddings_have_known_options(config):
@@ -720,11 +743,11 @@ def test_simulated_traffic_is_fitted_by_one_method_at_every_scale(config):
 
 
 def test_what_traffic_is_told(config):
-    said = words(flags.traffic(config, "laptop", "metro-traffic-substitute", "CDO"))
-    assert (said["settings"], said["splits"]) == ("authors", "3")
+    said = jobs.job(config, "laptop", "traffic", "metro-traffic-substitute", "CDO")
+    assert (said["settings"], said["splits"]) == ("authors", 3)
     assert (said["estimator"], said["variant"]) == ("CDO", "as-published")
-    chosen = words(flags.traffic(config, "paper", "pems-sf", "CDO-chosen"))
-    assert (chosen["settings"], chosen["splits"]) == ("chosen", "10")
+    chosen = jobs.job(config, "paper", "traffic", "pems-sf", "CDO-chosen")
+    assert (job_class("traffic").make(chosen).settings, chosen["splits"]) == ("chosen", 10)
 
 
 def test_optional_data_go_by_the_name_of_their_record(config):

@@ -5,12 +5,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import configuration
-import cutting
+import jobs
 import pytest
 import resources
 import yaml
 
 from kcde.experiments import r_benchmark
+from kcde.experiments.jobs import EXPERIMENTS
 
 ROOT = Path(__file__).parents[2]
 SCALES = configuration.SCALES
@@ -31,7 +32,7 @@ def work(asked, rule, methods=(), **names):
 
 def test_every_rule_has_a_row_and_every_row_a_rule():
     text = "\n".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
-    asked = set(re.findall(r'needs\("(\w+)"', text))
+    asked = set(re.findall(r'needs\("(\w+)"', text)) | set(EXPERIMENTS)
     assert asked == {rule for rule, _, _ in resources.table(ROOT)}
     commands = len(re.findall(r"^    *shell:$", text, re.MULTILINE))
     assert commands == len(re.findall(r"\*\*needs\(", text))
@@ -214,7 +215,7 @@ def test_parts_compute_where_whole_jobs_do_and_collecting_needs_no_gpu(config):
 
 def test_repetitions_are_those_of_the_experiment(config):
     """Of the one experiment whose default is the paper's number."""
-    splits = config["scales"][cutting.REPETITIONS["r_benchmark"]]
+    splits = config["scales"][jobs.SCALED["r_benchmark"]["splits"]]
     assert splits["paper"] == r_benchmark.Job("", "", "").splits
 
 
@@ -279,7 +280,7 @@ def test_all_of_the_papers_is_planned_for_a_gpu(snakemake):
     assert not experiments & without
     text = done.stdout + done.stderr
     runs = re.findall(r"python -m kcde run (\S+) (.*?) > ", text)
-    told = {name for name, arguments in runs if "--backend cupy" in arguments}
+    told = {name for name, arguments in runs if '"backend": "cupy"' in arguments}
     assert told == {name.removesuffix(".csv").replace("_", "-") for name in experiments}
 
 

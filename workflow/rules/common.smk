@@ -22,13 +22,14 @@ import configuration
 import cutting
 import display
 import embeddings
-import flags
+import jobs
 import joints
 import planning
 import references
 import resources
 import traffics
 from kcde import provenance, summary
+from kcde.experiments.jobs import EXPERIMENTS, job_class
 from kcde.files import read_object
 from kcde.memory import free_host_bytes
 
@@ -59,7 +60,9 @@ MADE_UP = sorted(
 PLANAR = references.planar_names(ROOT)
 OPTIONAL = traffics.optional(config, CATALOGUE)
 GRAPHS = [name for name, method in config["methods"].items() if "graph" in method]
-COSTED = [provenance.estimator_module(name) for name in ("DDE", "KCEF", "KEF")]
+COSTED = ("DDE", "KCEF", "KEF")
+# Every fit whose cost is measured is a process of its own with one numerical thread, on the CPU.
+ENVIRONMENTS = {"estimation_cost": "JAX_PLATFORMS=cpu"}
 NETWORKS = [name for name in config["methods"] if name not in GRAPHS]
 # One word a run, the same wherever this run asks for it.
 ATTEMPT = f"{time.time_ns()}"
@@ -113,36 +116,45 @@ def record(scale, dataset):
     return f"results/data/{CATALOGUE[dataset]['name']}.json"
 
 
-def records_of(wildcards):
-    """The records of the data that a job needs: none for those that are generated."""
-    if joints.is_grid(wildcards.dataset) or wildcards.dataset == traffics.SIMULATED:
-        return []
-    return [record(wildcards.scale, wildcards.dataset)]
+def files_of(experiment, wildcards):
+    """The data sets that a job reads: none where they are generated."""
+    if experiment == "portfolio":
+        names = ("portfolios", "risk_free")
+        told = jobs.job(config, wildcards.scale, experiment, wildcards.dataset)
+        return [told[name] for name in names]
+    drawn = joints.is_grid(wildcards.dataset) or wildcards.dataset == traffics.SIMULATED
+    return [] if drawn else [wildcards.dataset]
 
 
-def portfolio_records(wildcards):
-    """The records of the two files that portfolios are read from."""
-    return [
-        record(wildcards.scale, name) for name in embeddings.files(config, wildcards.scale).values()
-    ]
+def places_of(experiment):
+    """The flags that say where the raw data of a job are, and whether they could be had."""
+
+    def places(wildcards, input):
+        records = list(input.get("record", []))
+        words = [word for path in records for word in ("--record", path)]
+        if wildcards.scale == "smoke" and records:
+            catalogue = f"{SMOKE_MIRROR}/catalogue.csv"
+            words += ["--data-dir", "results/smoke/raw", "--catalogue", catalogue]
+        return shlex.join(words)
+
+    return places
 
 
-def portfolio_places(wildcards, input):
-    """The flags that say where those files are, and whether they could be had."""
-    words = [word for path in input.records for word in ("--record", path)]
-    if wildcards.scale == "smoke":
-        words += ["--data-dir", "results/smoke/raw", "--catalogue", f"{SMOKE_MIRROR}/catalogue.csv"]
-    return shlex.join(words)
+def digest_of(experiment):
+    """What the catalogue says of the data of a job; generated ones are known by their generator."""
+    if not job_class(experiment).reads_files:
+        return ""
 
+    def data(wildcards):
+        names = files_of(experiment, wildcards)
+        if not names:
+            generator = "grid" if joints.is_grid(wildcards.dataset) else "traffic"
+            return provenance.digest(f"kcde.datasets.{generator}")
+        if wildcards.scale == "smoke":
+            return provenance.digest("kcde.datasets.synthetic")
+        return [configuration.load_digest(CATALOGUE[name]) for name in names]
 
-def portfolio_digest(wildcards):
-    """What the catalogue says of both files; made-up ones are known by their generator."""
-    if wildcards.scale == "smoke":
-        return provenance.digest("kcde.datasets.synthetic")
-    return [
-        configuration.load_digest(CATALOGUE[name])
-        for name in embeddings.files(config, wildcards.scale).values()
-    ]
+    return data
 
 
 def attempt(record, is_there):
@@ -167,27 +179,78 @@ def is_drawn(said):
     return all(Path(name).exists() for name in said["files"])
 
 
-def raw_data(wildcards, input):
-    """The flags that say where the raw data are, and whether they could be had."""
-    places = {"record": record} if (record := next(iter(input.get("record", [])), None)) else {}
-    if wildcards.scale == "smoke" and places:
-        places |= {"data-dir": "results/smoke/raw", "catalogue": f"{SMOKE_MIRROR}/catalogue.csv"}
-    return shlex.join(word for key, value in places.items() for word in (f"--{key}", value))
+def steps():
+    """Experiment, methods and whether it is a part, of each rule that fits."""
+    for experiment in EXPERIMENTS:
+        shares = experiment in embeddings.PATTERNS
+        for group in embeddings.groups(config, experiment) if shares else [()]:
+            for cut in (False, True) if job_class(experiment).repeated else (False,):
+                yield experiment, group, cut
 
 
-def parts_of(experiment, methods=()):
+def inputs_of(experiment, group):
+    """What a job waits for: raw data, parts that it collects, and what other jobs wrote."""
+    cls, files = job_class(experiment), {"joint": factors_of, "samples": factors_if_any}
+    found = {"factors": files[experiment]} if experiment in files else {}
+    if experiment == "similarity":
+        samples = f"results/{{scale}}/{cutting.stem('samples')}.npz"
+        found = {"ours": samples.replace("{method}", joints.OURS), "rival": samples}
+    if cls.reads_files:
+        found["record"] = lambda wildcards: [
+            record(wildcards.scale, name) for name in files_of(experiment, wildcards)
+        ]
+    if cls.repeated:
+        found["parts"] = parts_of(experiment, group)
+    return found
+
+
+def parts_of(experiment, group):
     """The parts that a job collects: none for a job that is not cut, and for a part itself."""
 
     def parts(wildcards):
-        names = methods or filter(None, [getattr(wildcards, "method", None)])
+        names = group or filter(None, [getattr(wildcards, "method", None)])
         dataset = getattr(wildcards, "dataset", "")
         cut = (config, CATALOGUE, experiment, wildcards.scale, dataset, list(names))
         if is_part(wildcards) or (count := cutting.shards(*cut)) == 1:
             return []
-        path = cutting.part(experiment, *methods[:1]) + ".joblib"
+        path = cutting.part(experiment, *group[:1]) + ".npz"
         return [path.format(**dict(wildcards), shard=i + 1, shards=count) for i in range(count)]
 
     return parts
+
+
+def outputs_of(experiment, group, cut):
+    """The files of a job: of each method what it would write alone; of a part one."""
+    if cut:
+        return {"scores": [temp(cutting.part(experiment, *group[:1]) + ".npz")]}
+    stems = [f"results/{{scale}}/{cutting.stem(experiment, *each)}" for each in each_of(group)]
+    return {
+        name: [f"{stem}.{suffix}" for stem in stems]
+        for name, suffix in (("scores", "csv"), ("info", "json"), ("arrays", "npz"))
+    }
+
+
+def each_of(group):
+    """The methods of a group, each alone; where there is none, the wildcard says the method."""
+    return [(method,) for method in group] or [()]
+
+
+def kept(kind, suffix, experiment, group, cut):
+    """Where the log or the benchmark of a job is."""
+    if cut:
+        return cutting.part(experiment, *group[:1], root=f"results/{kind}/parts/{{scale}}") + suffix
+    return f"results/{kind}/{{scale}}/{cutting.stem(experiment, *group[:1])}{suffix}"
+
+
+def constraints_of(experiment):
+    """What the wildcards of a rule may be, beyond what they may be anywhere."""
+    of_method = {"factors": GRAPHS, "joint": GRAPHS, "joint_network": NETWORKS, "planar": NETWORKS}
+    of_dataset = {"exact": "grid-[0-9]+", "donut": conditionals.DONUT, **embeddings.PATTERNS}
+    of_dataset["planar"] = "|".join(map(re.escape, PLANAR))
+    found = {"dataset": of_dataset[experiment]} if experiment in of_dataset else {}
+    if experiment in of_method:
+        found["method"] = "|".join(map(re.escape, of_method[experiment]))
+    return found
 
 
 def is_part(wildcards):
@@ -202,61 +265,44 @@ def cut_flags(wildcards, input):
     return shlex.join(word for path in input.get("parts", []) for word in ("--part", path))
 
 
-def code_of(experiment):
-    """A digest of an experiment and of the estimator of a job's method alone."""
-
-    @cache
-    def with_estimator(estimator):
-        return provenance.digest(experiment, provenance.estimator_module(estimator))
-
-    return lambda wildcards: with_estimator(config["methods"][wildcards.method]["estimator"])
-
-
-def code_of_all(experiment, methods):
-    """The same of the methods of a job that fits several."""
-    modules = [
-        provenance.estimator_module(config["methods"][name]["estimator"]) for name in methods
-    ]
-    return provenance.digest(experiment, *modules)
-
-
-def embedding_outputs(experiment, methods, cut):
-    """The files of a job on embeddings: of each method what it would write alone; of a part one."""
-    if cut:
-        return {"scores": [temp(cutting.part(experiment, methods[0]) + ".joblib")]}
-    folder = f"results/{{scale}}/{experiment}/{{dataset}}"
-    return {
-        name: [f"{folder}/{method}.{suffix}" for method in methods]
-        for name, suffix in (("scores", "csv"), ("info", "json"), ("arrays", "npz"))
-    }
-
-
-def embedding_flags(flags_of, methods):
-    """The flags of such a job, but for where its data and files are."""
-    return lambda wildcards: flags_of(config, wildcards.scale, wildcards.dataset, methods)
-
-
-def embedding_kept(kind, suffix, experiment, methods, cut):
-    """Where the log or the benchmark of such a job is, named by its first method."""
-    if cut:
-        return cutting.part(experiment, methods[0], f"results/{kind}/parts/{{scale}}") + suffix
-    return f"results/{kind}/{{scale}}/{experiment}/{{dataset}}/{methods[0]}{suffix}"
-
-
-def embedding_outs(wildcards, output):
+def out_flags(wildcards, output):
     """The flags that say where the scores of each method go, in their order, or what a part keeps."""
     return shlex.join(word for path in output.scores for word in ("--out", path))
 
 
-def data_digest(wildcards):
-    """What the catalogue says of a data set; made-up data are known by their generator."""
-    if joints.is_grid(wildcards.dataset):
-        return provenance.digest("kcde.datasets.grid")
-    if wildcards.dataset == traffics.SIMULATED:
-        return provenance.digest("kcde.datasets.traffic")
-    if wildcards.scale == "smoke":
-        return provenance.digest("kcde.datasets.synthetic")
-    return configuration.load_digest(CATALOGUE[wildcards.dataset])
+def job_of(experiment, group):
+    """The JSON that says what a job is, quoted."""
+
+    def told(wildcards, input):
+        scale, dataset = wildcards.scale, getattr(wildcards, "dataset", "")
+        if group:
+            return shlex.quote(jobs.text(jobs.several(config, scale, experiment, dataset, group)))
+        method = getattr(wildcards, "method", "")
+        files = {name: input[name] for name in ("ours", "rival") if name in input.keys()}
+        files |= {"factors": list(input.factors)} if "factors" in input.keys() else {}
+        files |= {"rival_name": method} if experiment == "similarity" else {}
+        if "nodes" in wildcards.keys():
+            files["nodes"] = joints.nodes(wildcards.nodes)
+        return shlex.quote(jobs.text(jobs.job(config, scale, experiment, dataset, method, **files)))
+
+    return told
+
+
+def code_of(experiment, group):
+    """A digest of an experiment and of the estimators of a job's methods alone."""
+
+    @cache
+    def with_estimators(*estimators):
+        modules = map(provenance.estimator_module, estimators)
+        return provenance.digest(f"kcde.experiments.{experiment}", *modules)
+
+    def of_job(wildcards):
+        if "estimator" not in job_class(experiment).parameters():
+            return with_estimators(*(COSTED if experiment == "estimation_cost" else ()))
+        methods = group or [wildcards.method]
+        return with_estimators(*(config["methods"][name]["estimator"] for name in methods))
+
+    return of_job
 
 
 def factors_of(wildcards):
@@ -271,11 +317,6 @@ def factors_of(wildcards):
 def factors_if_any(wildcards):
     """The same, none for a method whose one model has all columns."""
     return factors_of(wildcards) if wildcards.method in GRAPHS else []
-
-
-def chosen_flag(wildcards, input):
-    """The flag that names the factors whose hyper-parameters the sampled model takes."""
-    return f"--factors {input.factors}" if input.factors else ""
 
 
 def scores_of(scale, paper, artefact):

@@ -8,7 +8,8 @@ from kcde.artefacts.declaration import Artefact
 from kcde.artefacts.embedding_curves import failures, frame, panels, repetitions, rows, tidy
 from kcde.artefacts.embedding_figure import Look, drawer
 from kcde.artefacts.moments_curves import PREPARATION, PREPARED, SOLVED, timed
-from kcde.experiments.portfolio import LOSS, NEGATIVE, TOLERANCE
+from kcde.experiments.jobs.portfolio import TOLERANCE
+from kcde.experiments.portfolio import LOSS, NEGATIVE
 
 TRACE = "trace"
 """Stat: percent of the trace of the kernel matrix of x that its factor leaves."""

@@ -10,33 +10,6 @@ DataDir = Annotated[Path, typer.Option(help="Folder of the raw data.")]
 Catalogue = Annotated[
     Path | None, typer.Option(help="Another catalogue (CSV) than the built-in one.")
 ]
-Record = Annotated[
-    Path | None, typer.Option(help="What `fetch --record` wrote; unavailable is not run.")
-]
-Dataset = Annotated[str, typer.Option(help="A data set of the catalogue.")]
-Method = Annotated[str, typer.Option(help="What the method is called in the scores.")]
-Out = Annotated[Path, typer.Option(help="The score CSV; .json and .npz go beside it.")]
-Estimator = Annotated[
-    str | None, typer.Option(help="Class in kcde.estimators; the method's name by default.")
-]
-Options = Annotated[str, typer.Option(help="Constructor arguments as a JSON object.")]
-Variant = Annotated[str, typer.Option(help="as-published, or ours.")]
-Settings = Annotated[
-    str, typer.Option(help="authors: what --options leave open is as cdo's authors had it; chosen.")
-]
-MaxDim = Annotated[int, typer.Option(help="Columns of the grid data with 2000 rows.")]
-TuningRows = Annotated[
-    int | None, typer.Option(help="Rows that take part in a selection, at most.")
-]
-Backend = Annotated[str, typer.Option(help="auto, numpy or cupy.")]
-Shard = Annotated[
-    str | None,
-    typer.Option(help="i/k: compute every k-th repetition from the i-th on; --out is its part."),
-]
-Parts = Annotated[
-    list[Path] | None,
-    typer.Option("--part", help="What a shard left, once for each of the k: only scores are made."),
-]
 
 
 def graph(text: str) -> str | list[list[int]]:

@@ -1,27 +1,18 @@
-"""Commands that run one job, each with its own families of `run` beside."""
+"""`run`: a command for each experiment, made of the parameters of its jobs."""
 
+import dataclasses
+import inspect
+import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
-from kcde.cli import conditional, embeddings, joint, planar, samples, traffic
-from kcde.cli.options import (
-    Backend,
-    Catalogue,
-    DataDir,
-    Dataset,
-    Estimator,
-    Method,
-    Options,
-    Out,
-    Parts,
-    Record,
-    Shard,
-    Variant,
-    constructor_arguments,
-    cut,
-)
+from kcde.cli.options import Catalogue, DataDir, constructor_arguments, cut, graph, numbers
+from kcde.cli.options import whole_numbers as whole
+from kcde.experiments.job import OWN_TO_A_METHOD, Job
+from kcde.experiments.jobs import EXPERIMENTS, job_class
 
 run_app = typer.Typer(
     help="Run one job of an experiment and write its scores.",
@@ -30,132 +21,192 @@ run_app = typer.Typer(
 )
 app = typer.Typer()
 app.add_typer(run_app, name="run")
-for family in (joint, samples, planar, embeddings, conditional, traffic):
-    run_app.add_typer(family.app)
+
+PLACES = {
+    "data_dir": (DataDir, Path("data")),
+    "catalogue": (Catalogue, None),
+    "record": (
+        Annotated[
+            list[Path] | None,
+            typer.Option(help="What `fetch --record` wrote; unavailable is not run."),
+        ],
+        None,
+    ),
+}
+CUT = {
+    "shard": (
+        Annotated[
+            str | None,
+            typer.Option(
+                help="i/k: compute every k-th repetition from the i-th on; --out is its part."
+            ),
+        ],
+        None,
+    ),
+    "part": (
+        Annotated[
+            list[Path] | None,
+            typer.Option(help="What a shard left, once for each of the k: only scores are made."),
+        ],
+        None,
+    ),
+}
+JOB = Annotated[
+    str | None,
+    typer.Option(
+        "--job",
+        help="All parameters as a JSON object, in the place of the options that follow; for "
+        "several methods a list of them.",
+    ),
+]
+OUT = Annotated[
+    list[Path],
+    typer.Option(
+        help="The score CSV, one a method in their order; .json and .npz go beside it. With "
+        "--shard one file for all."
+    ),
+]
 
 
-@run_app.command("r-benchmark")
-def run_r_benchmark_command(
-    dataset: Dataset,
-    method: Method,
-    out: Out,
-    estimator: Estimator = None,
-    options: Options = "{}",
-    variant: Variant = "as-published",
-    splits: Annotated[int, typer.Option(help="Random half/half splits.")] = 20,
-    importance_samples: Annotated[int, typer.Option(help="Draws for log Z.")] = 10_000,
-    tuning_rows: Annotated[
-        int | None, typer.Option(help="Rows that take part in a likelihood selection, at most.")
-    ] = 500,
-    evaluation: Annotated[
-        str,
-        typer.Option(help="Whose y the draws for log Z are made like: training-half or test-half."),
-    ] = "training-half",
-    backend: Backend = "auto",
-    data_dir: DataDir = Path("data"),
-    catalogue: Catalogue = None,
-    record: Record = None,
-    shard: Shard = None,
-    part: Parts = None,
-) -> None:
-    """Fit and score one method on one data set, over random half/half splits.
+def command_of(cls: type[Job]):
+    """Return the command of an experiment, a function with its parameters as options."""
+    more = (PLACES if cls.reads_files else {}) | (CUT if cls.repeated else {})
+    own = {name: _option(cls, each) for name, each in cls.parameters().items()}
 
-    \b
-    python -m kcde fetch geyser
-    python -m kcde run r-benchmark --dataset geyser --method KCEF --out geyser.csv
+    def command(**given: Any) -> None:
+        import logging
 
-    The same in two jobs, and one that collects what they found:
+        from kcde.experiments.runner import run
 
-    \b
-    python -m kcde run r-benchmark --dataset geyser --method KCEF --shard 1/2 --out 1.joblib
-    python -m kcde run r-benchmark --dataset geyser --method KCEF --shard 2/2 --out 2.joblib
-    python -m kcde run r-benchmark --dataset geyser --method KCEF \\
-        --part 1.joblib --part 2.joblib --out geyser.csv
-    """  # noqa: D301
-    import logging
+        logging.basicConfig(level=logging.INFO, format="%(message)s")
+        context, outs, text = (given.pop(name) for name in ("context", "out", "job"))
+        given = {name: value for name, value in given.items() if value is not None}
+        how = {"cut": cut(given.pop("shard", None), given.pop("part", None))}
+        how |= {name: given.pop(name) for name in PLACES if name in given}
+        jobs = _told(cls, text, given, context) if text else _given(cls, given, context.args)
+        run(jobs, outs, **how)
+        typer.echo(f"wrote {', '.join(map(str, outs))}")
 
-    from kcde.experiments.r_benchmark import Job, run
-
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    job = Job(
-        dataset=dataset,
-        method=method,
-        estimator=estimator or method,
-        variant=variant,
-        options=constructor_arguments(options),
-        splits=splits,
-        importance_samples=importance_samples,
-        tuning_rows=tuning_rows,
-        evaluation=evaluation,
-        backend=backend,
+    options = {"out": (OUT, inspect.Parameter.empty), **more, "job": (JOB, None), **own}
+    command.__doc__ = cls.__doc__
+    command.__annotations__ = {"context": typer.Context} | {
+        name: kind for name, (kind, _) in options.items()
+    }
+    command.__signature__ = inspect.Signature(
+        [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=kind,
+                default=options[name][1] if name in options else inspect.Parameter.empty,
+            )
+            for name, kind in command.__annotations__.items()
+        ]
     )
-    run(job, out, data_dir, catalogue=catalogue, record=record, cut=cut(shard, part))
-    typer.echo(f"wrote {out}")
+    return command
 
 
-@run_app.command("failure-case")
-def run_failure_case_command(
-    out: Out,
-) -> None:
-    """Compute where conditional score matching is blind (kcef figure 3). Needs no data.
-
-    \b
-    python -m kcde run failure-case --out results/failure_case.csv
-    """  # noqa: D301
-    from kcde.experiments import failure_case
-
-    failure_case.run(out)
-    typer.echo(f"wrote {out}")
+def _option(cls: type[Job], each: dataclasses.Field) -> tuple[Any, None]:
+    """Return the annotation of a parameter's option, which is None where it is not given."""
+    kinds = get_args(each.type) or (each.type,)
+    plain = next((kind for kind in (int, float, Path) if kind in kinds), str)
+    if get_origin(each.type) is tuple:
+        plain = list[Path] if plain is Path else str
+    if cls.shares and each.name in OWN_TO_A_METHOD:
+        plain = list[plain]
+    option = typer.Option(help=each.metadata["help"] + _default(each), show_default=False)
+    return Annotated[plain | None, option], None
 
 
-@run_app.command("consistency")
-def run_consistency_command(
-    out: Out,
-    repetitions: Annotated[int, typer.Option(help="Independent streams of data.")] = 40,
-    largest: Annotated[int, typer.Option(help="Most training pairs; n doubles up to it.")] = 3200,
-    backend: Backend = "auto",
-    shard: Shard = None,
-    part: Parts = None,
-) -> None:
-    """Fit KCEF to growing samples of a well-specified target (kcef theorem 2). Needs no data.
-
-    \b
-    python -m kcde run consistency --out results/consistency.csv
-
-    The same in two jobs, and one that collects what they found:
-
-    \b
-    python -m kcde run consistency --shard 1/2 --out 1.joblib
-    python -m kcde run consistency --shard 2/2 --out 2.joblib
-    python -m kcde run consistency --part 1.joblib --part 2.joblib --out results/consistency.csv
-    """  # noqa: D301
-    import logging
-
-    from kcde.experiments import consistency
-
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    consistency.run(out, repetitions, largest, backend=backend, cut=cut(shard, part))
-    typer.echo(f"wrote {out}")
+def _default(each: dataclasses.Field) -> str:
+    """Return what stands behind the help of a parameter."""
+    if each.default is dataclasses.MISSING:
+        return " [required]" if each.default_factory is dataclasses.MISSING else ""
+    if isinstance(each.default, tuple) and each.default:
+        return f" [default: {','.join(f'{value:g}' for value in each.default)}]"
+    return "" if each.default in (None, ()) else f" [default: {each.default}]"
 
 
-@run_app.command("estimation-cost")
-def run_estimation_cost_command(
-    out: Out,
-    rows: Annotated[int, typer.Option(help="Most points, from 500.")] = 10_000,
-    dims: Annotated[int, typer.Option(help="Most dimensions, from 2.")] = 20,
-    iterations: Annotated[
-        int, typer.Option(help="Of DDE that are timed; the seconds stated are those of 5000.")
-    ] = 100,
-) -> None:
-    """Measure memory and seconds of fitting DDE and KEF (dde, section 4). Needs no data.
+def _told(cls: type[Job], text: str, given: Mapping, context: typer.Context) -> list[Job]:
+    """Return the jobs that --job says.
 
-    \b
-    python -m kcde run estimation-cost --rows 1000 --dims 2 --out results/estimation_cost.csv
-    """  # noqa: D301
-    import logging
+    Raises
+    ------
+    ValueError
+        If it is no JSON of jobs, or other parameters stand beside it.
+    """
+    if given or context.args:
+        named = ", ".join(f"--{name.replace('_', '-')}" for name in given) or str(context.args)
+        raise ValueError(f"--job says all parameters: leave out {named}")
+    try:
+        told = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"--job is not JSON ({error}): {text}") from None
+    told = told if isinstance(told, list) else [told]
+    if not told or not all(isinstance(each, dict) for each in told):
+        raise ValueError(f'--job must be a JSON object such as {{"dataset": "geyser"}}; got {text}')
+    return [cls.make(each) for each in told]
 
-    from kcde.experiments import estimation_cost
 
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    estimation_cost.run(out, rows, dims, iterations)
-    typer.echo(f"wrote {out}")
+def _given(cls: type[Job], given: dict, following: list[str]) -> list[Job]:
+    """Return the jobs that the options say, one for each method.
+
+    Raises
+    ------
+    ValueError
+        If an option cannot be read, or what was given of one method was not given of all.
+    """
+    listed = [name for name in given if name in OWN_TO_A_METHOD] if cls.shares else []
+    each = {name: given.pop(name) for name in listed}
+    values = {name: _read(cls, name, value) for name, value in given.items()}
+    lists = [name for name in values if _is_files(cls, name)]
+    if following and not lists:
+        raise ValueError(f"unexpected arguments {following}{_hint(cls)}")
+    for name in lists:
+        values[name] += tuple(Path(path) for path in following)
+    methods = each.get("method", [])
+    for name, several in each.items():
+        if len(several) != len(methods):
+            raise ValueError(
+                f"--{name} must stand once for each --method, in their order, or not at all; got "
+                f"{len(several)} for {len(methods)}"
+            )
+    if not each:
+        return [cls.make(values)]
+    rows = zip(*each.values(), strict=True)
+    return [
+        cls.make(values | {k: _read(cls, k, v) for k, v in zip(each, row, strict=True)})
+        for row in rows
+    ]
+
+
+def _kind(cls: type[Job], name: str) -> Any:
+    return cls.parameters()[name].type
+
+
+def _is_files(cls: type[Job], name: str) -> bool:
+    """Return whether several files may follow the option of a parameter."""
+    return get_origin(_kind(cls, name)) is tuple and Path in get_args(_kind(cls, name))
+
+
+def _hint(cls: type[Job]) -> str:
+    files = [name for name in cls.parameters() if _is_files(cls, name)]
+    return f"; score files need --{files[0]} FILE..." if files else ""
+
+
+def _read(cls: type[Job], name: str, value: Any) -> Any:
+    """Return the value of a parameter that an option says."""
+    kind, option = _kind(cls, name), f"--{name.replace('_', '-')}"
+    if get_origin(kind) is tuple:
+        read = {int: whole, float: numbers}.get(get_args(kind)[0])
+        return read(value, option) if read else tuple(value)
+    if get_origin(kind) is not None and issubclass(get_origin(kind), Mapping):
+        return constructor_arguments(value)
+    return graph(value) if list in get_args(kind) else value
+
+
+for _name in EXPERIMENTS:
+    run_app.command(
+        _name.replace("_", "-"),
+        context_settings={"allow_extra_args": True},
+    )(command_of(job_class(_name)))

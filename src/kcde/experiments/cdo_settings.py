@@ -20,10 +20,9 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from kcde.datasets.donut import BOX
+from kcde.experiments.job import SETTINGS
 
-AUTHORS = "authors"
-CHOSEN = "chosen"
-SETTINGS = (AUTHORS, CHOSEN)
+AUTHORS, CHOSEN = SETTINGS
 EXPERIMENTS = ("donut", "terrain", "traffic")
 
 _DONUT_REFERENCE = 62

@@ -10,30 +10,22 @@ not small against C at these n, and 1/10, for which it is; ‖T_λ - T_0‖, the
 without noise, is stored beside the errors and says how far the smallest λ is from its limit.
 """
 
-import logging
-import time
-from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from kcde.arrays import array_namespace, asarray, to_numpy
 from kcde.estimators import KCEF
-from kcde.experiments import methods, scores, well_specified
-from kcde.experiments.shards import WHOLE, Cut, outcomes
+from kcde.experiments import methods, runner, scores, well_specified
+from kcde.experiments.job import AS_PUBLISHED, Outcome
+from kcde.experiments.jobs.consistency import SMALLEST, Job
+from kcde.experiments.runner import attempt
 from kcde.provenance import digest, estimator_module
 from kcde.seeding import rng_of, seed_of
 
-log = logging.getLogger(__name__)
-
-EXPERIMENT = "consistency"
 EXPONENTS = (0.5, 1.0)
 CONSTANTS = (0.1, 1.0)
 """c as multiples of ‖C‖."""
-
-SMALLEST = 100
-"""Training pairs; n doubles from here."""
 
 NORM_ERROR, KL, BIAS = "norm_error", "kl", "regularization_error"
 
@@ -44,71 +36,69 @@ def rate(gamma: float) -> float:
 
 
 def sizes(largest: int) -> list[int]:
-    """Return the n that are run: doubled from `SMALLEST` up to `largest`.
-
-    Raises
-    ------
-    ValueError
-        If fewer than two fit.
-    """
-    if largest < 2 * SMALLEST:
-        raise ValueError(f"a slope needs n of at least {2 * SMALLEST}; got {largest}")
+    """Return the n that are run: doubled from `SMALLEST` up to `largest`."""
     return [SMALLEST << k for k in range(int(np.log2(largest / SMALLEST)) + 1)]
 
 
-def run(
-    out: str | Path,
-    repetitions: int = 40,
-    largest: int = 3200,
-    *,
-    backend: str = "auto",
-    cut: Cut = WHOLE,
-) -> None:
-    """Fit KCEF to growing samples from both targets, and write its errors as scores.
-
-    Parameters
-    ----------
-    out
-        The score CSV. The `.npz` beside it has the targets: nodes `x`, `y`, and
-        `gamma-<γ>/p`, p_0(y|x) at them, and `gamma-<γ>/coefficients` of T_0.
-    repetitions
-        Independent streams of data, at least 2.
-    largest
-        Most training pairs.
-    backend
-        "auto", "numpy" or "cupy".
-    cut
-        Which repetitions are computed here; `out` is where a shard keeps them.
-
-    Raises
-    ------
-    ValueError
-        If there are too few repetitions or pairs for slopes with an error.
-    RuntimeError
-        If the backend is "cupy" and there is no GPU.
+class Experiment(runner.Experiment[Job]):
+    """The `.npz` has the targets: nodes `x`, `y`, and `gamma-<γ>/p`, p_0(y|x) at them, and
+    `gamma-<γ>/coefficients` of T_0.
     """
-    if repetitions < 2:
-        raise ValueError(f"repetitions must be at least 2; got {repetitions}")
-    ns = sizes(largest)
-    targets = [well_specified.target(gamma) for gamma in EXPONENTS]
-    identity = _declared() | {"repetitions": repetitions, "n": ns, "backend": backend}
-    work = partial(_compute, targets, ns, backend)
-    found = outcomes(identity, range(repetitions), work, Path(out), cut)
-    if found is not None:
-        _write(Path(out), targets, ns, found)
+
+    def open(self) -> list[well_specified.Target]:
+        """Return the targets."""
+        return [well_specified.target(gamma) for gamma in EXPONENTS]
+
+    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+        """Return what fits to a stream of each target."""
+        ns = sizes(self.job.largest)
+        backend = methods.backend_of(KCEF(), self.job.backend)
+
+        def work(repetition: int) -> Outcome:
+            each = [_repetition(target, ns, repetition, backend) for target in self.data]
+            return Outcome([row for rows in each for row in rows])
+
+        return work
+
+    def rows(self, job: Job, outcomes: Sequence[Outcome]) -> list[dict]:
+        """Return the rows of each target in turn, and then what noise does not explain."""
+        rows = []
+        for target in self.data:
+            axes = {scores.setting(gamma=target.gamma, constant=each) for each in CONSTANTS}
+            rows += [row for each in outcomes for row in each.rows if row["setting"] in axes]
+            rows += _without_noise(target, sizes(job.largest))
+        return rows
+
+    def info(self, job: Job) -> dict:
+        """Return what is known before it runs."""
+        return {
+            "source": "kcef, theorem 2",
+            "bandwidth_x": well_specified.BANDWIDTH_X,
+            "bandwidth_y": well_specified.BANDWIDTH_Y,
+            "base_std": well_specified.BASE_STD,
+            "target_norm": well_specified.NORM,
+            "code": digest(__name__, estimator_module("KCEF")),
+        }
+
+    def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
+        """Return what is known of the targets."""
+        return {
+            _name(target): {"operator_norm": target.operator_norm, "residual": target.residual}
+            for target in self.data
+        }
+
+    def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+        """Return the targets."""
+        arrays = {}
+        for target in self.data:
+            arrays |= {"x": target.grid.x, "y": target.grid.y}
+            arrays[f"{_name(target)}/p"] = np.exp(target.log_density)
+            arrays[f"{_name(target)}/coefficients"] = target.coefficients
+        return arrays
 
 
-def _compute(
-    targets: list[well_specified.Target], ns: list[int], backend: str, repetitions: Sequence[int]
-) -> list[list[list[dict]]]:
-    """Return the rows of some repetitions, of each target in turn."""
-    backend = methods.backend_of(KCEF(), backend)
-    found, started = [], time.perf_counter()
-    for done, repetition in enumerate(repetitions, 1):
-        found.append([_repetition(target, ns, repetition, backend) for target in targets])
-        left = (time.perf_counter() - started) / done * (len(repetitions) - done)
-        log.info("repetition %d/%d, about %.0f s left", done, len(repetitions), left)
-    return found
+def _name(target: well_specified.Target) -> str:
+    return f"gamma-{target.gamma:g}"
 
 
 def errors(target: well_specified.Target, x, y, regularization: float) -> tuple[float, float]:
@@ -145,35 +135,10 @@ def errors(target: well_specified.Target, x, y, regularization: float) -> tuple[
     return distance, grid.divergence(target.log_density, log_q)
 
 
-def _write(
-    out: Path, targets: list[well_specified.Target], ns: list[int], found: list[list[list[dict]]]
-) -> None:
-    rows, arrays, info = [], {}, {}
-    for target, streams in zip(targets, zip(*found, strict=True), strict=True):
-        name = f"gamma-{target.gamma:g}"
-        info[name] = {"operator_norm": target.operator_norm, "residual": target.residual}
-        arrays |= {"x": target.grid.x, "y": target.grid.y, f"{name}/p": np.exp(target.log_density)}
-        arrays[f"{name}/coefficients"] = target.coefficients
-        rows += [row for stream in streams for row in stream]
-        rows += _without_noise(target, ns)
-    scores.write(out, rows, _declared() | info, arrays)
-
-
-def _declared() -> dict:
-    return {
-        "source": "kcef, theorem 2",
-        "bandwidth_x": well_specified.BANDWIDTH_X,
-        "bandwidth_y": well_specified.BANDWIDTH_Y,
-        "base_std": well_specified.BASE_STD,
-        "target_norm": well_specified.NORM,
-        "code": digest(__name__, estimator_module("KCEF")),
-    }
-
-
 def _repetition(
     target: well_specified.Target, ns: list[int], repetition: int, backend: str
 ) -> list[dict]:
-    axes = (EXPERIMENT, target.gamma, repetition)
+    axes = (Job.experiment, target.gamma, repetition)
     x, y = (asarray(one, backend) for one in target.sample(ns[-1], rng_of(*axes)))
     rows = []
     for n in ns:
@@ -187,13 +152,10 @@ def _repetition(
 
 def _fit(target, x, y, regularization: float) -> list[dict]:
     """Return what one fit adds to its two rows; a numerical failure says why in both."""
-    started, metrics = time.perf_counter(), {NORM_ERROR: None, KL: "nats"}
-    try:
-        values = errors(target, x, y, regularization)
-    except methods.FAILURES as error:
-        failed = {"status": "failed", "detail": f"{type(error).__name__}: {error}"}
-        return [{"metric": metric, "unit": unit} | failed for metric, unit in metrics.items()]
-    seconds = time.perf_counter() - started
+    metrics = {NORM_ERROR: "", KL: "nats"}
+    values, seconds = attempt(errors, target, x, y, regularization)
+    if isinstance(values, Exception):
+        return [scores.failed(metric, values, unit) for metric, unit in metrics.items()]
     return [
         {"metric": metric, "unit": unit, "value": value, "seconds": seconds}
         for (metric, unit), value in zip(metrics.items(), values, strict=True)
@@ -204,7 +166,6 @@ def _without_noise(target: well_specified.Target, ns: list[int]) -> list[dict]:
     return [
         _row(target.gamma, constant, n)
         | {
-            "split": 0,
             "metric": BIAS,
             "value": target.regularization_error(_regularization(target, constant, n)),
         }
@@ -218,15 +179,13 @@ def _regularization(target: well_specified.Target, constant: float, n: int) -> f
 
 
 def _row(gamma: float, constant: float, n: int) -> dict:
-    return {
-        "experiment": EXPERIMENT,
-        "dataset": "well-specified",
-        "dim": 1,
-        "setting": scores.setting(gamma=gamma, constant=constant),
-        "method": "KCEF",
-        "variant": "as-published",
-        "n_train": n,
-        "status": "ok",
-        "backend": "numpy",
-        "dtype": "float64",
-    }
+    return Job().row(
+        0,
+        dataset="well-specified",
+        dim=1,
+        setting=scores.setting(gamma=gamma, constant=constant),
+        method="KCEF",
+        variant=AS_PUBLISHED,
+        n_train=n,
+        backend="numpy",
+    )

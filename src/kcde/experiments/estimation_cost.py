@@ -6,20 +6,16 @@ batches: its cost a step grows with n, and its steps are many. Here one fit of e
 hyper-parameters, on n points in two dimensions and on 500 points in d.
 """
 
-import logging
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from kcde.experiments import measured_fit, scores
+from kcde.experiments import measured_fit, runner, scores
+from kcde.experiments.job import Outcome
+from kcde.experiments.jobs.estimation_cost import DIMS, ROWS, Job
 from kcde.provenance import digest, estimator_module
 from kcde.seeding import seed_of
 
-log = logging.getLogger(__name__)
-
-EXPERIMENT = "estimation_cost"
-ROWS = (500, 1000, 2000, 5000, 10_000)
-DIMS = (2, 5, 10, 20)
 FEWEST_ROWS, FEWEST_DIMS = ROWS[0], DIMS[0]
 ITERATIONS = 5000
 """Of doubly dual embedding: the seconds are those of so many."""
@@ -94,44 +90,48 @@ def cells(rows: int, dims: int) -> list[tuple[int, int]]:
     return along_n + [(FEWEST_ROWS, d) for d in DIMS[1:] if d <= dims]
 
 
-def run(out: str | Path, rows: int = ROWS[-1], dims: int = DIMS[-1], iterations: int = 100) -> None:
-    """Measure every method at every size, each in a process of its own, and write scores.
-
-    Rows have the metrics `peak_memory` and `fit_seconds`, of processor time on one thread; of
+class Experiment(runner.Experiment[Job]):
+    """Rows have the metrics `peak_memory` and `fit_seconds`, of processor time on one thread; of
     doubly dual embedding also `seconds_per_iteration` and `compile_seconds`, of the exact family
     also `system_memory`, the 8 n²d² bytes of its system. Where those are more than
     `LARGEST_SYSTEM` it is not run: failed rows that say so.
 
-    Parameters
-    ----------
-    out
-        The score CSV.
-    rows, dims
-        The largest n and d, at least 500 and 2.
-    iterations
-        Of doubly dual embedding that are run twice, and twice as many; the seconds of
-        `ITERATIONS` are extrapolated.
-
-    Raises
-    ------
-    ValueError
-        If the largest sizes or the iterations are too small.
+    Those iterations that a job names are run twice, and twice as many; the seconds of `ITERATIONS`
+    are extrapolated.
     """
-    if iterations < 1:
-        raise ValueError(f"iterations must be at least 1; got {iterations}")
-    written = []
-    for n, d in cells(rows, dims):
-        for name, method in METHODS.items():
-            written += _cell(name, method, n, d, iterations)
-            log.info("n = %d, d = %d: %s", n, d, name)
-    info = {
-        "source": "dde, section 4",
-        "methods": {name: method.options for name, method in METHODS.items()},
-        "iterations": ITERATIONS,
-        "measured_iterations": iterations,
-        "code": digest(__name__, *{estimator_module(m.estimator) for m in METHODS.values()}),
-    }
-    scores.write(out, written, info)
+
+    def open(self) -> list[tuple[int, int]]:
+        """Return the sizes that are run."""
+        return cells(self.job.rows, self.job.dims)
+
+    def count(self) -> int:
+        """Return how many sizes there are."""
+        return len(self.data)
+
+    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+        """Return what measures every method at a size, each in a process of its own."""
+        job = self.job
+
+        def work(unit: int) -> Outcome:
+            n, d = self.data[unit]
+            each = [_cell(job, name, method, n, d) for name, method in METHODS.items()]
+            return Outcome([row for rows in each for row in rows])
+
+        return work
+
+    def info(self, job: Job) -> dict:
+        """Return what is known before it runs."""
+        return {
+            "source": "dde, section 4",
+            "methods": {name: method.options for name, method in METHODS.items()},
+            "iterations": ITERATIONS,
+            "measured_iterations": job.iterations,
+            "code": digest(__name__, *{estimator_module(m.estimator) for m in METHODS.values()}),
+        }
+
+    def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
+        """Return nothing: nothing is chosen."""
+        return {}
 
 
 def system_bytes(n: int, d: int) -> int:
@@ -139,8 +139,8 @@ def system_bytes(n: int, d: int) -> int:
     return 8 * (n * d) ** 2
 
 
-def _cell(name: str, method: Method, n: int, d: int, iterations: int) -> list[dict]:
-    row, exact = _row(name, method, n, d), name == "KEF"
+def _cell(job: Job, name: str, method: Method, n: int, d: int) -> list[dict]:
+    row, exact = _row(job, name, method, n, d), name == "KEF"
     needed = {"metric": NEEDED, "unit": "MiB", "value": system_bytes(n, d) / 2**20}
     known = [row | needed] if exact else []
     if exact and system_bytes(n, d) > LARGEST_SYSTEM:
@@ -149,13 +149,13 @@ def _cell(name: str, method: Method, n: int, d: int, iterations: int) -> list[di
             f"not run: its system would take {system_bytes(n, d) / 2**30:.1f} GiB, more than the "
             f"{LARGEST_SYSTEM / 2**30:.0f} GiB allowed",
         )
-    job = {"estimator": method.estimator, "n": n, "d": d}
-    job["options"] = method.options | {"bandwidth_y": d**0.5}
+    asked = {"estimator": method.estimator, "n": n, "d": d}
+    asked["options"] = method.options | {"bandwidth_y": d**0.5}
     if method.iterative:
-        job |= {"measured": iterations, "wanted": ITERATIONS}
+        asked |= {"measured": job.iterations, "wanted": ITERATIONS}
     started = time.perf_counter()
     try:
-        found = measured_fit.in_own_process(job)
+        found = measured_fit.in_own_process(asked)
     except measured_fit.FitError as error:
         return known + _without(row, str(error))
     seconds = time.perf_counter() - started
@@ -173,18 +173,16 @@ def _without(row: dict, reason: str) -> list[dict]:
     return [row | {"metric": PEAK, "unit": "MiB"} | failed, row | {"metric": SECONDS} | failed]
 
 
-def _row(name: str, method: Method, n: int, d: int) -> dict:
-    return {
-        "experiment": EXPERIMENT,
-        "dataset": "hypercube",
-        "dim": d,
-        "setting": scores.setting(iterations=ITERATIONS) if method.iterative else "{}",
-        "method": name,
-        "variant": method.variant,
-        "split": 0,
-        "n_train": n,
-        "status": "ok",
-        "backend": "numpy",
-        "dtype": "float64",
-        "seed": seed_of("hypercube", n, d) % 2**32,
-    }
+def _row(job: Job, name: str, method: Method, n: int, d: int) -> dict:
+    iterations = {"iterations": ITERATIONS} if method.iterative else {}
+    return job.row(
+        0,
+        dataset="hypercube",
+        dim=d,
+        setting=scores.setting(**iterations),
+        method=name,
+        variant=method.variant,
+        n_train=n,
+        backend="numpy",
+        seed=seed_of("hypercube", n, d) % 2**32,
+    )

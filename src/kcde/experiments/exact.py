@@ -5,51 +5,54 @@ marginals attains at most the likelihood of independent uniforms, so that
 independence - entropy = -Σ h_i is all the dependence there is to be found (kcef, figures 1 and 5).
 """
 
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from kcde.datasets import grid
-from kcde.experiments import scores
-from kcde.experiments.joint import EXPERIMENT, METRIC
-from kcde.experiments.problems import MOST_GRID_COLUMNS, GridProblem, Problem, open_problem
-from kcde.provenance import digest
+from kcde.experiments import joint, runner, scores
+from kcde.experiments.factors import METRIC
+from kcde.experiments.job import Outcome
+from kcde.experiments.jobs.exact import Job
+from kcde.experiments.problems import GridProblem, Problem, open_problem
 
 METHOD = "exact"
 
 
-def run(dataset: str, out: str | Path, *, runs: int = 5, max_dim: int = MOST_GRID_COLUMNS) -> None:
-    """Score the true density of grid data and write the scores.
-
-    Parameters
-    ----------
-    dataset
-        `grid-<n>`.
-    out
-        The score CSV, with the metrics `negative_log_likelihood`, `entropy` and `independence`; the
-        `.npz` beside it holds `factor_log_density` (runs, d, test rows) in standardised units.
-    runs
-        Repetitions.
-    max_dim
-        Columns of the grid data with 2000 rows.
-
-    Raises
-    ------
-    ValueError
-        If the data set is not the grid, or `runs` is not positive.
+class Experiment(runner.Experiment[Job]):
+    """The metrics are `negative_log_likelihood`, `entropy` and `independence`; the `.npz` holds
+    `factor_log_density` (runs, d, test rows) in standardised units.
     """
-    if runs < 1:
-        raise ValueError(f"runs must be at least 1; got {runs}")
-    problem = open_problem(dataset, "", max_dim=max_dim) if dataset.startswith("grid-") else None
-    if not isinstance(problem, GridProblem):
-        raise ValueError(f"only the grid data have a known density: grid-200, ...; got {dataset}")
-    rows, curves = [], []
-    for number in range(runs):
-        terms, log_std = factor_log_density(problem, number)
-        curves.append(terms)
-        rows += _rows(problem, number, terms, log_std)
-    info = {"code": digest(__name__), "dataset": dataset, **problem.description()}
-    scores.write(out, rows, info, {"factor_log_density": np.stack(curves)})
+
+    def open(self) -> GridProblem:
+        """Return the problem, which must be the grid: no other density is known."""
+        name, max_dim = self.job.dataset, self.job.max_dim
+        problem = open_problem(name, "", max_dim=max_dim) if name.startswith("grid-") else None
+        if not isinstance(problem, GridProblem):
+            raise ValueError(f"only the grid data have a known density: grid-200, ...; got {name}")
+        return problem
+
+    def count(self) -> int:
+        """Return the number of runs."""
+        return self.job.runs
+
+    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+        """Return what scores a run."""
+
+        def work(run: int) -> Outcome:
+            terms, log_std = factor_log_density(self.data, run)
+            rows = _rows(self.data, run, terms, log_std)
+            return Outcome(rows, arrays={"factor_log_density": terms})
+
+        return work
+
+    def info(self, job: Job) -> dict:
+        """Return what is known of a job before it runs."""
+        return {"code": self.code(job), "dataset": job.dataset, **self.data.description()}
+
+    def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
+        """Return nothing: nothing is chosen."""
+        return {}
 
 
 def factor_log_density(problem: GridProblem, run: int) -> tuple[np.ndarray, np.ndarray]:
@@ -71,7 +74,7 @@ def _rows(problem: Problem, run: int, terms: np.ndarray, log_std: np.ndarray) ->
     entropy = grid.entropy(problem.dim)
     dims = range(1, problem.dim + 1) if problem.every_dimension else [problem.dim]
     common = {
-        "experiment": EXPERIMENT,
+        "experiment": joint.Job.experiment,
         "dataset": problem.name,
         "method": METHOD,
         "variant": METHOD,

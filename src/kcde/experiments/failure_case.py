@@ -10,14 +10,15 @@ The two scores are computed apart: p_0's in closed form, q's by differentiating 
 mixture with a complex step. The identity that makes J zero is nowhere used.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
-from kcde.experiments import scores
+from kcde.experiments import runner, scores
+from kcde.experiments.job import AS_PUBLISHED, Outcome
+from kcde.experiments.jobs.failure_case import Job
 
 WEIGHTS = tuple(round(0.1 * k, 1) for k in range(1, 10))
 SHOWN_WEIGHT = 0.5
@@ -158,34 +159,43 @@ def _expected(first: Component, second: Component, loss: Callable) -> float:
     return POSITIVE_SHARE * over_y(first) + (1 - POSITIVE_SHARE) * over_y(second)
 
 
-def run(out: str | Path) -> None:
-    """Compute J and KL for every weight and both pairs, and write them as scores.
-
-    Parameters
-    ----------
-    out
-        The score CSV; the curves of figure 3 stand in the `.npz` beside it, under
-        `<pair>/y`, `<pair>/p_A`, `<pair>/p_B` and `<pair>/q`.
+class Experiment(runner.Experiment[Job]):
+    """J and KL for every weight and both pairs. The curves of figure 3 stand in the `.npz`, under
+    `<pair>/y`, `<pair>/p_A`, `<pair>/p_B` and `<pair>/q`.
     """
+
+    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+        """Return what computes both."""
+        return lambda unit: _outcome(self.job)
+
+    def info(self, job: Job) -> dict:
+        """Return how it is computed."""
+        return {
+            "source": "kcef, appendix D, figure 3",
+            "quadrature": f"Gauss-Legendre, {NODES} nodes on each support",
+            "shown_weight": SHOWN_WEIGHT,
+            "positive_share": POSITIVE_SHARE,
+        }
+
+    def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
+        """Return nothing: nothing is chosen."""
+        return {}
+
+    def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+        """Return the curves."""
+        return outcomes[0].arrays
+
+
+def _outcome(job: Job) -> Outcome:
     rows, arrays = [], {}
     for name, (first, second) in pairs().items():
         for weight in WEIGHTS:
-            common = {
-                "experiment": "failure_case",
-                "dataset": name,
-                "dim": 1,
-                "setting": scores.setting(weight=weight),
-                "method": "mixture",
-                "variant": "as-published",
-                "split": 0,
-                "status": "ok",
-                "backend": "numpy",
-                "dtype": "float64",
-            }
+            row = job.row(0, dataset=name, dim=1, setting=scores.setting(weight=weight))
+            row |= {"method": "mixture", "variant": AS_PUBLISHED, "backend": "numpy"}
             value = expected_score(first, second, weight)
-            rows.append({**common, "metric": "expected_score", "value": value, "unit": "1/y^2"})
+            rows.append({**row, "metric": "expected_score", "value": value, "unit": "1/y^2"})
             value = divergence(first, second, weight)
-            rows.append({**common, "metric": "kl", "value": value, "unit": "nats"})
+            rows.append({**row, "metric": "kl", "value": value, "unit": "nats"})
         y = np.linspace(-4.0, 4.0, 401)
         arrays |= {
             f"{name}/y": y,
@@ -193,13 +203,7 @@ def run(out: str | Path) -> None:
             f"{name}/p_B": second.density(y),
             f"{name}/q": mixture(first, second, SHOWN_WEIGHT)(y),
         }
-    info = {
-        "source": "kcef, appendix D, figure 3",
-        "quadrature": f"Gauss-Legendre, {NODES} nodes on each support",
-        "shown_weight": SHOWN_WEIGHT,
-        "positive_share": POSITIVE_SHARE,
-    }
-    scores.write(out, rows, info, arrays)
+    return Outcome(rows, arrays=arrays)
 
 
 @cache

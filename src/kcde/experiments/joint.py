@@ -6,18 +6,18 @@ factors are the joint density of the first d columns, and every d has its score.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from kcde.experiments import scores
+from kcde.experiments import runner, scores
 from kcde.experiments.factors import METRIC
+from kcde.experiments.job import Outcome
+from kcde.experiments.jobs.joint import Job
 from kcde.provenance import digest
-
-EXPERIMENT = "joint"
 
 _OWN = ("nodes",)
 """What may differ between the jobs of one joint density."""
@@ -50,30 +50,33 @@ class Factors:
         return self.infos[0]
 
 
-def run(files: Sequence[str | Path], out: str | Path) -> None:
-    """Sum the factors of a joint density and write the scores of each run.
-
-    Parameters
-    ----------
-    files
-        Score CSVs of `run factors`, all nodes of one graph between them.
-    out
-        The score CSV. The `.npz` beside it holds `factor_log_density` (runs, d, test rows) in
-        standardised units, and its sum `log_density` (runs, test rows); the `.json` the chosen
-        hyper-parameters and the columns of the file that were removed.
-
-    Raises
-    ------
-    ValueError
-        If the files do not belong together, or a node is missing or stands twice.
+class Experiment(runner.Experiment[Job]):
+    """The `.npz` holds `factor_log_density` (runs, d, test rows) in standardised units, and its
+    sum `log_density` (runs, test rows).
     """
-    factors = read(files)
-    rows = [row for _, of_run in factors.frame.groupby("split") for row in _rows(factors, of_run)]
-    arrays = {
-        "factor_log_density": factors.log_density,
-        "log_density": factors.log_density.sum(axis=1),
-    }
-    scores.write(out, rows, _info(factors), arrays)
+
+    def open(self) -> Factors:
+        """Return the factors."""
+        return read(self.job.factors)
+
+    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+        """Return what sums the factors of all runs."""
+        runs = self.data.frame.groupby("split")
+        rows = [row for _, of_run in runs for row in _rows(self.data, of_run)]
+        return lambda unit: Outcome(rows)
+
+    def info(self, job: Job) -> dict:
+        """Return what the jobs of the factors say."""
+        return _info(self.data)
+
+    def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
+        """Return nothing beside what the factors chose."""
+        return {}
+
+    def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+        """Return the log densities of the factors, and their sums."""
+        each = self.data.log_density
+        return {"factor_log_density": each, "log_density": each.sum(axis=1)}
 
 
 def read(files: Sequence[str | Path]) -> Factors:
@@ -91,7 +94,7 @@ def read(files: Sequence[str | Path]) -> Factors:
     Raises
     ------
     ValueError
-        As `run`.
+        If the files do not belong together, or a node is missing or stands twice.
     """
     if not files:
         raise ValueError("a joint density needs the score files of its factors; none were given")
@@ -157,7 +160,7 @@ def _row(factors: pd.DataFrame, dim: int, axes: dict) -> dict:
     first = factors.iloc[0].to_dict()
     shared = ("dataset", "method", "variant", "split", "n_train", "n_test")
     return {name: first[name] for name in (*shared, "unit", "backend", "dtype", "seed")} | {
-        "experiment": EXPERIMENT,
+        "experiment": Job.experiment,
         "dim": dim,
         "setting": scores.setting(**axes),
         "metric": METRIC,

@@ -8,50 +8,18 @@ losses alone come back.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from kcde.arrays import to_numpy
-from kcde.experiments import measured_fit
+from kcde.experiments import measured_fit, scores
+from kcde.experiments.jobs._embedding import Grid
 from kcde.experiments.methods import FAILURES
 from kcde.experiments.shared_bases import Bases, Fit, is_classifier, tightest, with_options
 from kcde.kernels import median_trick
 
-BANDWIDTH_FACTORS = (0.5, 1.0, 2.0, 4.0)
-REGULARIZATIONS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
-
 _MEDIAN_ROWS = 1000
-
-
-@dataclass(frozen=True)
-class Grid:
-    """What is tried.
-
-    Attributes
-    ----------
-    bandwidth_factors
-        Over the median distance/√2.
-    regularizations
-        λ.
-    """
-
-    bandwidth_factors: tuple[float, ...] = BANDWIDTH_FACTORS
-    regularizations: tuple[float, ...] = REGULARIZATIONS
-
-    def check(self) -> None:
-        """Refuse an empty grid and values that are not positive.
-
-        Raises
-        ------
-        ValueError
-            Naming the values.
-        """
-        for name in ("bandwidth_factors", "regularizations"):
-            values = getattr(self, name)
-            if not values or not all(0.0 < value < np.inf for value in values):
-                raise ValueError(f"{name} must be positive numbers, at least one; got {values}")
 
 
 class Chosen(NamedTuple):
@@ -265,11 +233,8 @@ def structure(model, X, Y) -> list[tuple[str, float, str]]:
 
 
 def cell(metric: str, value: float, unit: str, detail: str = "") -> dict:
-    """Return what a score row says of a metric; one that is not finite has failed."""
-    named = {"metric": metric, "unit": unit}
-    if np.isfinite(value):
-        return named | {"value": value, "status": "ok", "detail": detail}
-    return named | {"status": "failed", "detail": f"{metric} is {value}"}
+    """Return what a score row says of a metric; the detail is of a finite value."""
+    return scores.cell(metric, value, unit, detail=detail if np.isfinite(value) else "")
 
 
 def _trace_errors(model):

@@ -6,7 +6,6 @@ import numpy as np
 
 from kcde.arrays import BACKENDS, resolve_backend, to_numpy
 from kcde.estimators import estimator_class
-from kcde.experiments.shards import WHOLE, Cut
 
 FAILURES = (ValueError, np.linalg.LinAlgError, FloatingPointError)
 """What a fit or a score may fail with; anything else is a fault of the program."""
@@ -68,21 +67,6 @@ def backend_of(estimator, wanted: str) -> str:
     if wanted in BACKENDS and not estimator.tags.array_api:
         return "numpy"
     return resolve_backend(wanted)
-
-
-def check_separable(estimator, cut: Cut) -> None:
-    """Refuse to cut a job whose repetitions are trained together.
-
-    Raises
-    ------
-    ValueError
-        If the job is cut and the estimator has a `fit_many`.
-    """
-    if cut != WHOLE and hasattr(estimator, "fit_many"):
-        raise ValueError(
-            f"{type(estimator).__name__} trains all repetitions in one program, and what comes out "
-            "depends on which they are: run it whole, without --shard and --part"
-        )
 
 
 def chosen(model) -> dict:

@@ -11,12 +11,8 @@ oracle, as in the paper. Each combination of tolerance and constraints chooses i
 Beside them what a fit cost, and what `low_rank.structure` finds.
 """
 
-import logging
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,78 +21,20 @@ from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
 from kcde.datasets import gaussian
 from kcde.datasets.gaussian import GaussianPairs
 from kcde.estimators import estimator_class
-from kcde.experiments import low_rank, methods, scores, shards, together
-from kcde.experiments.low_rank import Chosen, Grid, Trials
-from kcde.experiments.shards import WHOLE, Cut
+from kcde.experiments import low_rank, methods, runner, scores
+from kcde.experiments.job import Outcome
+from kcde.experiments.jobs.moments import Job
+from kcde.experiments.low_rank import Chosen, Trials
+from kcde.experiments.runner import attempt
 from kcde.experiments.shared_bases import Bases, alike, tightest
-from kcde.provenance import digest, estimator_module
 from kcde.seeding import split_seed
 
-log = logging.getLogger(__name__)
-
-EXPERIMENT = "moments"
 LOSS = "second_moment_loss"
 NORMALISATION = "normalisation_error"
 VIOLATIONS = "psd_violation_rate"
-TOLERANCE = 1e-3
-CHOICES = ("own", "shared")
-
-REGULARIZATIONS = tuple(10.0**k for k in range(-14, 2))
-"""λ of JDL stands beside products of two eigenvalues, so that its best values are small."""
 
 ROUNDING = 1e-12
 """An eigenvalue below -ROUNDING times the largest absolute one is negative, not rounding."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """One method on Gaussian pairs of one dimension and number, all repetitions.
-
-    Parameters
-    ----------
-    dataset, method, variant
-        As in the score table; the data set is `gaussian-<d>-<n>`.
-    estimator
-        Class name.
-    options
-        Constructor arguments.
-    repetitions
-        Random correlation matrices.
-    constrained_repetitions
-        The first so many are fitted with constraints as well; None: all.
-    choice
-        "own": a fit with constraints has parameters of its own; "shared": those of the fit without,
-        for constraints that cost so much that only one fit is affordable.
-    tolerances
-        Relative, of the pivoted factors; the first with and without constraints, the others
-        without. A method that has none is fitted once, under the tolerance 0. Of the others all
-        take the factor of the tightest, whose seconds they state.
-    tuning_rows
-        At most so many of the n rows choose the parameters; None: all.
-    test_rows
-        Points at which each fit is tested.
-    gamma_std
-        Of the law of the correlation matrices.
-    grid
-        What is tried.
-    backend
-        "auto", "numpy" or "cupy".
-    """
-
-    dataset: str
-    method: str
-    estimator: str
-    variant: str = "as-published"
-    options: Mapping = field(default_factory=dict)
-    repetitions: int = 100
-    constrained_repetitions: int | None = None
-    choice: str = "own"
-    tolerances: tuple[float, ...] = (TOLERANCE,)
-    tuning_rows: int | None = None
-    test_rows: int = gaussian.TEST_ROWS
-    gamma_std: float = 1.0
-    grid: Grid = field(default_factory=lambda: Grid(regularizations=REGULARIZATIONS))
-    backend: str = "auto"
 
 
 class Setting(NamedTuple):
@@ -144,42 +82,31 @@ class Tested(NamedTuple):
         ]
 
 
-def run(jobs: Sequence[Job], outs: Sequence[Path], cut: Cut = WHOLE) -> None:
-    """Fit and score every repetition with every setting.
-
-    Jobs that differ in nothing but the method run together: what their fits have in common, bases
-    and cross moments, is computed once, and each method's scores are as if it had run alone.
-
-    Parameters
-    ----------
-    jobs
-        What to run.
-    outs
-        The score CSV of each job; a row a repetition, setting and metric. The `.npz` beside it has
-        `error`, `mass` and `smallest` of `Tested`, each of shape (repetitions, settings, test
-        points), float32, NaN where there is no fit, in the order of `settings` in the `.json`.
-        Of a shard one file, for what all jobs found in its repetitions.
-    cut
-        Which repetitions are computed here.
-
-    Raises
-    ------
-    ValueError
-        If the data set or an option is unknown, a number is too small, the jobs differ in more, or
-        a part is not of these jobs.
-    RuntimeError
-        If the backend is "cupy" and there is no GPU.
+class Experiment(runner.Experiment[Job]):
+    """Every repetition with every setting. The `.npz` has `error`, `mass` and `smallest` of
+    `Tested`, each of shape (repetitions, settings, test points), float32, NaN where there is no
+    fit, in the order of `settings` in the `.json`.
     """
-    together.check(jobs, outs, cut)
-    for job in jobs:
-        _check(job)
-    identity = together.identity(EXPERIMENT, jobs, __name__)
-    numbers = range(jobs[0].repetitions)
-    found = shards.outcomes(identity, numbers, partial(_fit, jobs), outs[0], cut)
-    if found is None:
-        return
-    for job, out in zip(jobs, outs, strict=True):
-        _write(job, found, out)
+
+    def check(self, job: Job) -> None:
+        """Refuse unknown data and options."""
+        gaussian.sizes(job.dataset)
+        _make(job, 0, settings(job)[0])
+
+    def begin(self, units: Sequence[int]) -> Callable[[int], list[Outcome]]:
+        """Return what fits and tests a repetition."""
+        backend = resolve_backend(self.job.backend)
+
+        def work(number: int) -> list[Outcome]:
+            fitted = _outcomes(self.jobs, repetition(self.job, number, backend))
+            return [_of_method(job, number, fitted) for job in self.jobs]
+
+        return work
+
+    def info(self, job: Job) -> dict:
+        """Return what is known of a job before it runs."""
+        each = [setting._asdict() for setting in settings(job)]
+        return super().info(job) | {"source": "jdl, section 5.1", "settings": each}
 
 
 def settings(job: Job) -> list[Setting]:
@@ -235,34 +162,12 @@ def _wanted(job: Job, number: int) -> list[Setting]:
     return [each for each in settings(job) if number < limit or not each.constrained]
 
 
-def _title(jobs: Sequence[Job]) -> str:
-    return f"{jobs[0].dataset} {', '.join(job.method for job in jobs)}"
-
-
-@dataclass
-class Outcome:
+class _Fitted(NamedTuple):
     """What one fit gives: score rows, what was chosen, and estimates; None where it failed."""
 
     rows: list
     chosen: Chosen | None = None
     tested: Tested | None = None
-
-
-def _write(job: Job, found: Sequence[Mapping], out: Path) -> None:
-    """Write a job's scores, and what lies beside them, of the outcomes of every repetition."""
-    each = settings(job)
-    shape = (job.repetitions, len(each), job.test_rows)
-    arrays = {name: np.full(shape, np.nan, dtype=np.float32) for name in Tested._fields}
-    rows, chosen = [], []
-    for number, outcomes in enumerate(found):
-        for setting in _wanted(job, number):
-            outcome = outcomes[job.method, setting]
-            rows += outcome.rows
-            named = {"split": number, **setting._asdict()}
-            chosen.append(named | {"chosen": outcome.chosen and outcome.chosen._asdict()})
-            for name in Tested._fields if outcome.tested else ():
-                arrays[name][number, each.index(setting)] = getattr(outcome.tested, name)
-    scores.write(out, rows, _info(job, each, chosen), arrays)
 
 
 class _Fitting(NamedTuple):
@@ -273,16 +178,23 @@ class _Fitting(NamedTuple):
     model: object
 
 
-def _fit(jobs: Sequence[Job], numbers: Sequence[int]) -> list[dict[tuple[str, Setting], Outcome]]:
-    """Return the outcomes of some repetitions, by method and setting."""
-    backend, found = resolve_backend(jobs[0].backend), []
-    for done, number in enumerate(numbers, 1):
-        found.append(_outcomes(jobs, repetition(jobs[0], number, backend)))
-        log.info("%s: repetition %d/%d", _title(jobs), done, len(numbers))
+def _of_method(job: Job, number: int, fitted: Mapping[tuple[str, Setting], _Fitted]) -> Outcome:
+    """Return what a repetition gives of one method."""
+    each = settings(job)
+    shape = (len(each), job.test_rows)
+    arrays = {name: np.full(shape, np.nan, dtype=np.float32) for name in Tested._fields}
+    found = Outcome([], arrays=arrays)
+    for setting in _wanted(job, number):
+        one = fitted[job.method, setting]
+        found.rows += one.rows
+        named = {"split": number, **setting._asdict()}
+        found.chosen.append(named | {"chosen": one.chosen and one.chosen._asdict()})
+        for name, values in one.tested._asdict().items() if one.tested else ():
+            arrays[name][each.index(setting)] = values
     return found
 
 
-def _outcomes(jobs: Sequence[Job], given: Repetition) -> dict[tuple[str, Setting], Outcome]:
+def _outcomes(jobs: Sequence[Job], given: Repetition) -> dict[tuple[str, Setting], _Fitted]:
     """Fit all that a repetition wants; estimators with alike bases share them."""
     fittings = {
         (job.method, setting): _Fitting(job, setting, _make(job, given.number, setting))
@@ -295,7 +207,7 @@ def _outcomes(jobs: Sequence[Job], given: Repetition) -> dict[tuple[str, Setting
     return outcomes
 
 
-def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], Outcome]:
+def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _Fitted]:
     """Choose parameters for estimators with the same bases, and fit and test them."""
     started = time.perf_counter()
     trials = _select(fittings, given)
@@ -344,27 +256,31 @@ def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], T
     return low_rank.select(models, X, Y, second_moments_and_one, loss, job.grid)
 
 
-def _outcome(fitting: _Fitting, given: Repetition, trials, bases, seconds: float) -> Outcome:
+def _outcome(fitting: _Fitting, given: Repetition, trials, bases, seconds: float) -> _Fitted:
     """Fit with the best parameters and test; a failure is one row that says why."""
     row = _row(fitting.job, given, fitting.setting)
-    started = time.perf_counter()
-    try:
-        chosen = trials.best()
-        fitted = bases.fit(fitting.model)
-        evaluating = time.perf_counter()
-        expected = fitted.model.conditional_expectation(second_moments_and_one, given.X_test)
-        values = to_numpy(expected)
-        evaluated = time.perf_counter() - evaluating
-        structure = low_rank.structure(fitted.model, given.X_test, given.Y_test)
-        found = tested(values, given)
-    except methods.FAILURES as error:
-        detail = f"{type(error).__name__}: {error}"
-        return Outcome([row | {"metric": LOSS, "status": "failed", "detail": detail}])
-    row["seconds"] = seconds + time.perf_counter() - started
-    measured = [*found.metrics(), *structure, *low_rank.costs(fitted, evaluated)]
+    found, fitting_seconds = attempt(_tested, fitting, given, trials, bases)
+    if isinstance(found, Exception):
+        return _Fitted([row | scores.failed(LOSS, found)])
+    chosen, result, measured = found
+    row["seconds"] = seconds + fitting_seconds
     # A repetition is kept until all are there: in the precision in which it is written.
-    kept = Tested(*(estimates.astype(np.float32) for estimates in found))
-    return Outcome([row | low_rank.cell(*each) for each in measured], chosen, kept)
+    kept = Tested(*(estimates.astype(np.float32) for estimates in result))
+    return _Fitted([row | low_rank.cell(*each) for each in measured], chosen, kept)
+
+
+def _tested(fitting: _Fitting, given: Repetition, trials, bases) -> tuple:
+    """Return what was chosen, the estimates, and (metric, value, unit) of a fit."""
+    chosen = trials.best()
+    fitted = bases.fit(fitting.model)
+    evaluating = time.perf_counter()
+    expected = fitted.model.conditional_expectation(second_moments_and_one, given.X_test)
+    values = to_numpy(expected)
+    evaluated = time.perf_counter() - evaluating
+    structure = low_rank.structure(fitted.model, given.X_test, given.Y_test)
+    found = tested(values, given)
+    costs = low_rank.costs(fitted, evaluated)
+    return chosen, found, [*found.metrics(), *structure, *costs]
 
 
 def _make(job: Job, number: int, setting: Setting):
@@ -379,44 +295,13 @@ def _known(job: Job) -> list[str]:
     return estimator_class(job.estimator)._get_param_names()
 
 
-def _check(job: Job) -> None:
-    gaussian.sizes(job.dataset)
-    job.grid.check()
-    least = {"repetitions": 1, "constrained_repetitions": 0, "test_rows": 1, "tuning_rows": 5}
-    for name, smallest in least.items():
-        if getattr(job, name) is not None and getattr(job, name) < smallest:
-            raise ValueError(f"{name} must be at least {smallest}; got {getattr(job, name)}")
-    if job.choice not in CHOICES:
-        raise ValueError(f"choice must be one of {', '.join(CHOICES)}; got {job.choice!r}")
-    if not job.tolerances or len(set(job.tolerances)) < len(job.tolerances):
-        raise ValueError(f"tolerances must be numbers, each once; got {job.tolerances}")
-    if not all(0.0 < tolerance < 1.0 for tolerance in job.tolerances):
-        raise ValueError(f"tolerances must be above 0 and below 1; got {job.tolerances}")
-    _make(job, 0, settings(job)[0])
-
-
 def _row(job: Job, given: Repetition, setting: Setting) -> dict:
-    return {
-        "experiment": EXPERIMENT,
-        "dataset": job.dataset,
-        "dim": given.law.dim,
-        "setting": scores.setting(**setting._asdict()),
-        "method": job.method,
-        "variant": job.variant,
-        "split": given.number,
-        "n_train": low_rank.training_rows(given.X.shape[0]),
-        "n_test": given.X_test.shape[0],
-        "backend": given.backend,
-        "dtype": "float64",
-        "seed": split_seed(job.dataset, given.number),
-    }
-
-
-def _info(job: Job, each: list[Setting], chosen: list) -> dict:
-    return {
-        "source": "jdl, section 5.1",
-        "job": asdict(job) | {"options": dict(job.options)},
-        "settings": [setting._asdict() for setting in each],
-        "chosen": chosen,
-        "code": digest(__name__, estimator_module(job.estimator)),
-    }
+    return job.row(
+        given.number,
+        dim=given.law.dim,
+        setting=scores.setting(**setting._asdict()),
+        n_train=low_rank.training_rows(given.X.shape[0]),
+        n_test=given.X_test.shape[0],
+        backend=given.backend,
+        seed=split_seed(job.dataset, given.number),
+    )

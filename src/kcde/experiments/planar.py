@@ -7,29 +7,24 @@ test points, unbiased, in thousandths; the kernel is the one that doubly dual em
 default on these data.
 """
 
-import logging
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from kcde.arrays import asarray
 from kcde.datasets import planar as data
 from kcde.estimators import estimator_class
-from kcde.experiments import methods, planar_models, planar_pictures, scores
+from kcde.experiments import methods, planar_models, planar_pictures, runner, scores
+from kcde.experiments.job import Outcome
+from kcde.experiments.jobs.planar import Job
 from kcde.experiments.planar_models import PlanarModel
-from kcde.experiments.shards import WHOLE, Cut, outcomes
+from kcde.experiments.runner import attempt, fits
 from kcde.kernels import median_trick
 from kcde.metrics import mmd2_unbiased
-from kcde.provenance import digest
 from kcde.seeding import rng_of, seed_of
 
-log = logging.getLogger(__name__)
-
-EXPERIMENT = "planar"
 METRIC = "mmd"
 NLL = "negative_log_likelihood"
 BANDWIDTH_SCALE = 0.1
@@ -38,67 +33,7 @@ BANDWIDTH_SCALE = 0.1
 _RING_SNAPSHOTS = (0, 500, 2500, 5000, 10_000, 20_000)
 _SNAPSHOTS = (0, 500, 1000, 2000)
 _THOUSANDTHS = "1e-3"
-
-
-@dataclass(frozen=True)
-class Job:
-    """One method on one data set, all seeds.
-
-    Parameters
-    ----------
-    dataset, method, variant
-        As in the score table; the data set is one of `kcde.datasets.planar.NAMES`.
-    estimator
-        Class name.
-    options
-        Constructor arguments.
-    seeds
-        How many.
-    iterations
-        Of an estimator that is trained by iterations.
-    samples
-        Of each seed; None: as many as there are test points.
-    backend
-        "auto", "numpy" or "cupy".
-    """
-
-    dataset: str
-    method: str
-    estimator: str
-    variant: str = "as-published"
-    options: Mapping = field(default_factory=dict)
-    seeds: int = 10
-    iterations: int = 20_000
-    samples: int | None = None
-    backend: str = "auto"
-
-
-@dataclass
-class Outcome:
-    """What one seed gives.
-
-    Attributes
-    ----------
-    rows
-        Of the scores.
-    bandwidth
-        Of the discrepancy.
-    samples
-        Shape (n, 2); None where the seed failed.
-    history
-        Of the training, where the estimator keeps one.
-    info
-        Hyper-parameters and normaliser, {} where the seed failed.
-    shown
-        What figures show, of the first seed of a shard that did not fail.
-    """
-
-    rows: list[dict]
-    bandwidth: float
-    samples: np.ndarray | None = None
-    history: Mapping | None = None
-    info: Mapping = field(default_factory=dict)
-    shown: Mapping = field(default_factory=dict)
+_HISTORY, _SHOWN = "history/", "shown/"
 
 
 @dataclass(frozen=True)
@@ -118,7 +53,7 @@ def points(dataset: str, seed: int) -> Points:
     ValueError
         If there is no such data set.
     """
-    rng = rng_of(EXPERIMENT, dataset, seed)
+    rng = rng_of(Job.experiment, dataset, seed)
     train, test = (data.draw(dataset, n, rng) for n in data.sizes(dataset))
     return Points(train, test, median_trick(train, BANDWIDTH_SCALE))
 
@@ -129,59 +64,64 @@ def snapshots(dataset: str, iterations: int) -> tuple[int, ...]:
     return (*(number for number in wanted if number < iterations), iterations)
 
 
-def run(job: Job, out: Path, *, cut: Cut = WHOLE) -> None:
-    """Fit, draw and score under every seed.
-
-    Parameters
-    ----------
-    job
-        What to run.
-    out
-        The score CSV; a row a seed and metric. The `.npz` beside it holds `samples_all` (seeds, n,
-        2) and of estimators with a history `history_iteration` (checks,), `history_objective` and
-        `history_mmd2` (seeds, checks), NaN where a seed failed; and what
-        `planar_pictures.pictures` shows of the first seed that did not.
-    cut
-        Which seeds are computed here; `out` is where a shard keeps them.
-
-    Raises
-    ------
-    ValueError
-        If the data set or an option is unknown, a number is too small, the estimator's density has
-        no normaliser, or the job is cut and the estimator trains all seeds together.
-    RuntimeError
-        If the backend is "cupy" and there is no GPU.
+class Experiment(runner.Experiment[Job]):
+    """The `.npz` holds `samples_all` (seeds, n, 2) and of estimators with a history
+    `history_iteration` (checks,), `history_objective` and `history_mmd2` (seeds, checks), NaN where
+    a seed failed; and what `planar_pictures.pictures` shows of the first seed that did not.
     """
-    _check(job)
-    methods.check_separable(make_estimator(job, 0), cut)
-    declared = _declared(job)
-    found = outcomes(declared, range(job.seeds), partial(_compute, job), out, cut)
-    if found is None:
-        return
-    rows = [row for outcome in found for row in outcome.rows]
-    scores.write(out, rows, declared | _found_info(found), _arrays(job, found))
 
+    def check(self, job: Job) -> None:
+        """Refuse unknown data and options, and an estimator whose density has no normaliser."""
+        data.sizes(job.dataset)
+        if not hasattr(type(make_estimator(job, 0)), "log_normaliser"):
+            raise ValueError(
+                f"{job.estimator} has no log_normaliser: the planar experiment is for kernel "
+                "exponential families, such as DDE and KEF"
+            )
 
-def _compute(job: Job, seeds: Sequence[int]) -> list[Outcome]:
-    drawn = [points(job.dataset, seed) for seed in seeds]
-    estimators = [make_estimator(job, seed) for seed in seeds]
-    if not estimators:
-        return []
-    backend = methods.backend_of(estimators[0], job.backend)
-    started = time.perf_counter()
-    trains = [each.train for each in drawn]
-    models = planar_models.fit(estimators, trains, methods.FAILURES, backend)
-    seconds = (time.perf_counter() - started) / len(seeds)
-    log.info("%s %s: fitted in %.0f s a seed", job.dataset, job.method, seconds)
-    found, warm = [], False
-    for done, (seed, model, here) in enumerate(zip(seeds, models, drawn, strict=True), 1):
-        row = _row(job, here, seed, backend)
-        found.append(_evaluated(job, model, here, row, seconds, warm=warm))
-        if found[-1].samples is not None and not warm:
-            found[-1].shown = _shown(job, model, here, found[-1].samples)
-            warm = True
-        log.info("%s %s: seed %d/%d", job.dataset, job.method, done, len(seeds))
-    return found
+    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+        """Return what fits, draws and scores under a seed."""
+        job = self.job
+        backend = methods.backend_of(make_estimator(job, 0), job.backend)
+        fitted = fits(
+            job.estimator,
+            units,
+            lambda seed: planar_models.fit(*_given(job, seed), backend),
+            lambda seeds: planar_models.fit_many(
+                *zip(*(_given(job, seed) for seed in seeds), strict=True)
+            ),
+        )
+        warm = False
+
+        def work(seed: int) -> Outcome:
+            nonlocal warm
+            model, seconds = fitted(seed)
+            found = _scored(job, model, seed, backend, seconds, warm=warm)
+            if "samples" in found.arrays and not warm:
+                found.arrays |= _shown(job, model, seed, found.arrays["samples"])
+                warm = True
+            return found
+
+        return work
+
+    def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
+        """Return by seed what was chosen and the normaliser, and which seed is shown."""
+        told = [outcome.chosen[0] for outcome in outcomes]
+        fitted = {seed: each for seed, each in enumerate(told) if "chosen" in each}
+        return {
+            "chosen": {seed: each["chosen"] for seed, each in fitted.items()},
+            "log_z": {seed: each["log_z"] for seed, each in fitted.items()},
+            "mmd_bandwidth": [each["bandwidth"] for each in told],
+            "shown_seed": next(iter(fitted), None),
+        }
+
+    def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+        """Return the samples of all seeds, float32, NaN where one failed; and what figures show."""
+        blank = np.full((job.samples or data.sizes(job.dataset)[1], 2), np.nan)
+        each = [outcome.arrays.get("samples", blank) for outcome in outcomes]
+        arrays = {"samples_all": np.stack(each).astype(np.float32)}
+        arrays |= planar_pictures.histories([_of(outcome, _HISTORY) for outcome in outcomes])
+        return arrays | next((shown for each in outcomes if (shown := _of(each, _SHOWN))), {})
 
 
 def make_estimator(job: Job, seed: int):
@@ -203,42 +143,45 @@ def make_estimator(job: Job, seed: int):
     )
 
 
-def _check(job: Job) -> None:
-    data.sizes(job.dataset)
-    least = {"seeds": 1, "iterations": 1} | ({} if job.samples is None else {"samples": 2})
-    for name, smallest in least.items():
-        if getattr(job, name) < smallest:
-            raise ValueError(f"{name} must be at least {smallest}; got {getattr(job, name)}")
-    if not hasattr(type(make_estimator(job, 0)), "log_normaliser"):
-        raise ValueError(
-            f"{job.estimator} has no log_normaliser: the planar experiment is for kernel "
-            "exponential families, such as DDE and KEF"
-        )
+def _given(job: Job, seed: int) -> tuple:
+    """Return the unfitted estimator and the training points of a seed."""
+    return make_estimator(job, seed), points(job.dataset, seed).train
 
 
-def _evaluated(job: Job, model, here: Points, row: dict, seconds: float, *, warm: bool) -> Outcome:
-    """Score a model under the seed of a row; a failure is one row that says why."""
-    history = getattr(getattr(model, "estimator", None), "history_", None)
-    started = time.perf_counter()
-    try:
-        if isinstance(model, Exception):
-            raise model
-        samples, measured = _sampled(job, model, here, row["split"], warm=warm)
-        measured += [*_likelihood(job, model, here), *_training(model)]
-    except methods.FAILURES as error:
-        detail = f"{type(error).__name__}: {error}"
-        failed = {"metric": METRIC, "unit": _THOUSANDTHS, "status": "failed", "detail": detail}
-        return Outcome([row | failed], here.bandwidth, history=history)
-    row["seconds"] = seconds + time.perf_counter() - started
-    info = {"chosen": methods.chosen(model.estimator), "log_z": asdict(model.log_z)}
-    rows = [row | _cell(*each) for each in measured]
-    return Outcome(rows, here.bandwidth, samples, history, info)
+def _of(outcome: Outcome, prefix: str) -> dict[str, np.ndarray]:
+    """Return the arrays whose names begin with a prefix, without it."""
+    arrays = outcome.arrays.items()
+    return {name.removeprefix(prefix): one for name, one in arrays if name.startswith(prefix)}
 
 
-def _shown(job: Job, model: PlanarModel, here: Points, samples: np.ndarray) -> dict:
-    points = {"train": here.train, "test": here.test, "samples": samples}
+def _scored(job: Job, model, seed: int, backend: str, seconds: float, *, warm: bool) -> Outcome:
+    """Score a model under a seed; a failure is one row that says why."""
+    here = points(job.dataset, seed)
+    row = _row(job, here, seed, backend)
+    history = getattr(getattr(model, "estimator", None), "history_", None) or {}
+    arrays = {f"{_HISTORY}{name}": np.asarray(values) for name, values in history.items()}
+    told = {"bandwidth": here.bandwidth}
+    found, scoring = attempt(_measured, job, model, here, seed, warm)
+    if isinstance(found, Exception):
+        return Outcome([row | scores.failed(METRIC, found, _THOUSANDTHS)], [told], arrays)
+    row["seconds"] = seconds + scoring
+    samples, measured = found
+    told |= {"chosen": methods.chosen(model.estimator), "log_z": asdict(model.log_z)}
+    rows = [row | scores.cell(*each) for each in measured]
+    return Outcome(rows, [told], arrays | {"samples": samples})
+
+
+def _measured(job: Job, model: PlanarModel, here: Points, seed: int, warm: bool) -> tuple:
+    samples, measured = _sampled(job, model, here, seed, warm=warm)
+    return samples, [*measured, *_likelihood(job, model, here), *_training(model)]
+
+
+def _shown(job: Job, model: PlanarModel, seed: int, samples: np.ndarray) -> dict:
+    here = points(job.dataset, seed)
     rng = rng_of("planar-snapshots", job.dataset, job.method)
-    return points | planar_pictures.pictures(model, rng)
+    pictures = {"train": here.train, "test": here.test, "samples": samples}
+    pictures |= planar_pictures.pictures(model, rng)
+    return {f"{_SHOWN}{name}": array for name, array in pictures.items()}
 
 
 def _sampled(job: Job, model: PlanarModel, here: Points, seed: int, *, warm: bool):
@@ -299,57 +242,11 @@ def _training(model: PlanarModel):
     yield "sampler_effective_sample_size", size, "samples"
 
 
-def _cell(metric: str, value: float, unit: str, stderr: float = np.nan) -> dict:
-    cell = {"metric": metric, "unit": unit, "stderr": stderr}
-    if np.isfinite(value):
-        return cell | {"value": value, "status": "ok", "detail": ""}
-    return cell | {"value": np.nan, "status": "failed", "detail": f"{metric} is {value}"}
-
-
 def _row(job: Job, here: Points, seed: int, backend: str) -> dict:
-    return {
-        "experiment": EXPERIMENT,
-        "dataset": job.dataset,
-        "dim": here.train.shape[1],
-        "setting": scores.setting(),
-        "method": job.method,
-        "variant": job.variant,
-        "split": seed,
-        "n_train": len(here.train),
-        "n_test": len(here.test),
-        "backend": backend,
-        "dtype": "float64",
-        "seed": _seed(job.dataset, seed),
-    }
+    sizes = {"n_train": len(here.train), "n_test": len(here.test), "dim": here.train.shape[1]}
+    return job.row(seed, backend=backend, seed=_seed(job.dataset, seed), **sizes)
 
 
 def _seed(dataset: str, seed: int) -> int:
     """Return a seed of (data set, seed) alone, small enough to survive any CSV reader."""
-    return seed_of(EXPERIMENT, dataset, seed) % 2**32
-
-
-def _declared(job: Job) -> dict:
-    """Return what is known of a job before it runs."""
-    return {
-        "job": asdict(job) | {"options": dict(job.options)},
-        "code": digest(__name__, type(make_estimator(job, 0)).__module__),
-    }
-
-
-def _found_info(found: Sequence[Outcome]) -> dict:
-    fitted = {seed: outcome.info for seed, outcome in enumerate(found) if outcome.info}
-    return {
-        "chosen": {seed: info["chosen"] for seed, info in fitted.items()},
-        "log_z": {seed: info["log_z"] for seed, info in fitted.items()},
-        "mmd_bandwidth": [outcome.bandwidth for outcome in found],
-        "shown_seed": next(iter(fitted), None),
-    }
-
-
-def _arrays(job: Job, found: Sequence[Outcome]) -> dict[str, np.ndarray]:
-    """Return the samples of all seeds, float32, NaN where one failed; and what figures show."""
-    blank = np.full((job.samples or data.sizes(job.dataset)[1], 2), np.nan)
-    each = [blank if outcome.samples is None else outcome.samples for outcome in found]
-    arrays = {"samples_all": np.stack(each).astype(np.float32)}
-    arrays |= planar_pictures.histories([outcome.history for outcome in found])
-    return arrays | next((outcome.shown for outcome in found if outcome.shown), {})
+    return seed_of(Job.experiment, dataset, seed) % 2**32

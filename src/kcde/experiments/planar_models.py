@@ -109,33 +109,37 @@ class PlanarModel:
         return float(np.sum(np.log(self.std)))
 
 
-def fit(
-    estimators: Sequence,
-    trains: Sequence[np.ndarray],
-    failures: tuple,
-    backend: str = "numpy",
-) -> list:
-    """Fit an estimator to each set of points; those with a `fit_many` in one program.
+def fit(estimator, train: np.ndarray, backend: str = "numpy") -> PlanarModel:
+    """Fit an estimator to standardised points.
+
+    Parameters
+    ----------
+    estimator
+        Unfitted.
+    train
+        Shape (n, 2).
+    backend
+        "numpy" or "cupy".
+    """
+    fitted = Standardised(estimator).fit(None, asarray(train, backend))
+    return PlanarModel(fitted.estimator_, fitted.mean_y_, fitted.std_y_, train, backend)
+
+
+def fit_many(estimators: Sequence, trains: Sequence[np.ndarray]) -> list:
+    """Fit estimators of one class with a `fit_many`, in one program, each to points as they are.
 
     Parameters
     ----------
     estimators
-        Unfitted, of one class.
+        Unfitted.
     trains
         Shapes (n, 2).
-    failures
-        Exceptions that a fit may end with.
-    backend
-        "numpy" or "cupy".
 
     Returns
     -------
     list
         PlanarModel, or the error in its place.
     """
-    if not hasattr(type(estimators[0]), "fit_many"):
-        pairs = zip(estimators, trains, strict=True)
-        return [_standardised(*pair, failures, backend) for pair in pairs]
     without_x = [None] * len(trains)
     outcomes = type(estimators[0]).fit_many(estimators, without_x, trains, return_errors=True)
     return [
@@ -144,14 +148,6 @@ def fit(
         else PlanarModel(outcome, np.zeros(2), np.ones(2), train)
         for outcome, train in zip(outcomes, trains, strict=True)
     ]
-
-
-def _standardised(estimator, train: np.ndarray, failures: tuple, backend: str):
-    try:
-        fitted = Standardised(estimator).fit(None, asarray(train, backend))
-    except failures as error:
-        return error
-    return PlanarModel(fitted.estimator_, fitted.mean_y_, fitted.std_y_, train, backend)
 
 
 def box_quadrature(log_f, lower: np.ndarray, upper: np.ndarray) -> LogZ:

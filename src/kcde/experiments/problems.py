@@ -5,7 +5,6 @@ grid distribution: 3 columns, and 20 where n = 2000, for the figures over the di
 is standardised by the training rows.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,10 +15,10 @@ import numpy as np
 from kcde.datasets import grid
 from kcde.datasets.loaders import load
 from kcde.datasets.preprocessing import removed_from
+from kcde.experiments.job import MOST_GRID_COLUMNS
 from kcde.seeding import rng_of, seed_of
 
 GRID_COLUMNS = 3
-MOST_GRID_COLUMNS = 20
 
 _SHOWN = {"winequality-red": (6, 7), "winequality-white": (6, 7)}
 """The pairs of figures 2 and 4, counted from 1; elsewhere the last two columns, as in the paper's
@@ -189,11 +188,3 @@ def open_problem(
         identity=data.name,
         values=data.Y,
     )
-
-
-def unavailable(name: str, record: Path | None) -> str | None:
-    """Return why the data of a problem are not there, as `fetch --record` wrote it, or None."""
-    said = json.loads(record.read_text()) if record else {"status": "available"}
-    if said["status"] == "available":
-        return None
-    return f"data set {name} is unavailable; {said.get('remedy') or ''}".rstrip("; ")

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, to_numpy
+from kcde.experiments.job import SAMPLERS
 from kcde.joint import JointDensity
 from kcde.seeding import rng_of
 
-SAMPLERS = ("auto", "hmc", "direct")
 DIRECT_SUFFIX = "-inverse"
 _CHECKED_ROWS = 5
 

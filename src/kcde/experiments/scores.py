@@ -46,6 +46,22 @@ def setting(**axes: object) -> str:
     return json.dumps(axes, sort_keys=True, separators=(",", ":"))
 
 
+def cell(
+    metric: str, value: float, unit: str = "", stderr: float = np.nan, detail: str = ""
+) -> dict:
+    """Return the columns of a score row that a number fills; failed where it is not finite."""
+    row = {"metric": metric, "unit": unit, "stderr": float(stderr)}
+    if np.isfinite(value):
+        return row | {"value": float(value), "status": "ok", "detail": detail}
+    return row | {"value": np.nan, "status": "failed", "detail": detail or f"{metric} is {value}"}
+
+
+def failed(metric: str, error: Exception, unit: str = "") -> dict:
+    """Return the columns of a score row that an error fills in the place of a number."""
+    row = {"metric": metric, "unit": unit, "value": np.nan, "status": "failed"}
+    return row | {"detail": f"{type(error).__name__}: {error}"}
+
+
 def backends(rows: Sequence[Mapping]) -> str:
     """Return what score rows were computed on: "numpy"; "cupy, numpy" where shards differed."""
     return ", ".join(sorted({row["backend"] for row in rows}))

@@ -1,16 +1,24 @@
-"""One experiment as several jobs: each computes some repetitions, and one writes the scores.
+"""One job as several processes: each computes some repetitions, and one writes the scores.
 
-A repetition depends on its number alone, so that the scores are the same for any number of jobs,
-but for the seconds, which are measured.
+A repetition depends on its number alone, so that the scores are the same for any number of
+processes, but for the seconds, which are measured. What a shard leaves is arrays and JSON, in one
+`.npz`: to read it runs no code.
 """
 
+import json
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import joblib
+import numpy as np
 
+from kcde.experiments.job import Outcome
 from kcde.files import atomic
+
+_TOLD = "json"
+"""The member of a part that holds, as JSON, all that is no array."""
 
 
 @dataclass(frozen=True)
@@ -60,57 +68,125 @@ class Cut:
     shard: Shard | None = None
     parts: tuple[Path, ...] = ()
 
+    def check(self, out: Path) -> None:
+        """Refuse a file that is named as the other kind is.
+
+        Raises
+        ------
+        ValueError
+            If a shard's file is named as scores are, or writing scores would replace a part.
+        """
+        if self.shard is not None and out.suffix == ".csv":
+            raise ValueError(
+                f"a shard keeps no scores: name its file {out.with_suffix('.part.npz')}"
+            )
+        if out.with_suffix(".npz") in self.parts:
+            raise ValueError(f"{out} would replace the part beside it: name it differently")
+
 
 WHOLE = Cut()
 
 
-def outcomes(
+def keep(
+    path: Path,
     identity: Mapping,
     units: Sequence[int],
-    work: Callable[[Sequence[int]], Sequence],
-    out: Path,
-    cut: Cut = WHOLE,
-) -> list | None:
-    """Return the outcome of every unit, or None where a shard has kept its own.
+    compute: Callable[[Sequence[int]], Sequence[Sequence[Outcome]]],
+) -> None:
+    """Compute some repetitions and write their part.
 
     Parameters
     ----------
+    path
+        Where. A folder that cannot be written to is found before anything is computed.
     identity
-        What the job is, without how it is cut: parts of another job are refused.
+        What the jobs are, without how they are cut: parts of other jobs are refused.
     units
-        Numbers of repetitions.
-    work
-        Maps some of the units to an outcome each, in their order.
-    out
-        Where a shard's outcomes are kept.
-    cut
-        What of it is computed here.
+        Numbers of the shard's repetitions.
+    compute
+        Maps them to the outcomes of each, one a job.
+
+    Raises
+    ------
+    TypeError
+        If an outcome holds anything but arrays of the host and what JSON can say.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    told = []
+    with atomic(path) as temporary:
+        for unit, outcomes in zip(units, compute(units), strict=True):
+            for place, outcome in enumerate(outcomes):
+                for name, values in outcome.arrays.items():
+                    arrays[f"{unit}/{place}/{name}"] = _on_host(name, values)
+            told.append((unit, [(one.rows, one.chosen, list(one.arrays)) for one in outcomes]))
+        text = _json({"identity": identity, "outcomes": told})
+        arrays[_TOLD] = np.frombuffer(text.encode(), dtype=np.uint8)
+        with temporary.open("wb") as file:
+            np.savez_compressed(file, **arrays)
+
+
+def collect(paths: Sequence[Path], identity: Mapping, units: Sequence[int]) -> list[list[Outcome]]:
+    """Return the outcomes of every repetition from the parts of all shards.
+
+    Parameters
+    ----------
+    paths
+        The parts.
+    identity
+        What the jobs are.
+    units
+        Numbers of all repetitions.
 
     Raises
     ------
     ValueError
-        If a shard's file is named as scores are, a part belongs to another job, or the parts
-        together are not the units, each once.
+        If a file is no part, or one of other jobs, or the parts together are not the units, each
+        once.
     """
-    if cut.shard is not None and out.suffix == ".csv":
-        raise ValueError(f"a shard keeps no scores: name its file {out.with_suffix('.joblib')}")
-    if cut.shard is not None:
-        own = cut.shard.of(units)
-        with atomic(out) as temporary:
-            found = work(own) if own else []
-            kept = {"identity": dict(identity), "outcomes": dict(zip(own, found, strict=True))}
-            joblib.dump(kept, temporary)
-        return None
-    if not cut.parts:
-        return list(work(units))
-    found = {}
-    for path in cut.parts:
-        kept = joblib.load(path)
-        if kept["identity"] != dict(identity):
+    found: dict[int, list[Outcome]] = {}
+    for path in paths:
+        theirs, outcomes = _read(path)
+        if theirs != json.loads(_json(identity)):
             raise ValueError(f"{path} is a part of another job: delete it and run its shard again")
-        if twice := sorted(found.keys() & kept["outcomes"].keys()):
+        if twice := sorted(found.keys() & outcomes.keys()):
             raise ValueError(f"{path} repeats the repetitions {twice}: give each part once")
-        found |= kept["outcomes"]
+        found |= outcomes
     if missing := sorted(set(units) - found.keys()):
         raise ValueError(f"no part has the repetitions {missing}: give the parts of all shards")
     return [found[unit] for unit in units]
+
+
+def _read(path: Path) -> tuple[Any, dict[int, list[Outcome]]]:
+    """Return the identity and the outcomes that a part holds."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            told = json.loads(stored[_TOLD].tobytes())
+            outcomes = {
+                unit: [
+                    Outcome(rows, chosen, {name: stored[f"{unit}/{i}/{name}"] for name in names})
+                    for i, (rows, chosen, names) in enumerate(each)
+                ]
+                for unit, each in told["outcomes"]
+            }
+    except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path} is no part that a shard left ({error}): delete it and run its shard again"
+        ) from None
+    return told["identity"], outcomes
+
+
+def _on_host(name: str, values: object) -> np.ndarray:
+    if not isinstance(values, np.ndarray):
+        raise TypeError(f"{name} is no array of the host but a {type(values).__name__}")
+    return values
+
+
+def _json(value: object) -> str:
+    """Return JSON, with numbers of numpy as those of Python."""
+
+    def plain(each):
+        if isinstance(each, np.generic):
+            return each.item()
+        raise TypeError(f"an outcome says in JSON what it can: {type(each).__name__} is no such")
+
+    return json.dumps(value, default=plain)

@@ -5,70 +5,73 @@ KCEF: a small p-value says that KCEF is closer.
 """
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from kcde.arrays import asarray, resolve_backend
-from kcde.experiments import scores
+from kcde.experiments import runner, scores
+from kcde.experiments.job import Outcome
+from kcde.experiments.jobs.similarity import Job
+from kcde.experiments.runner import attempt
 from kcde.metrics import RelativeSimilarity, median_bandwidth, relative_similarity_test
-from kcde.provenance import digest
 
-EXPERIMENT = "similarity"
+METRIC = "p_value"
 VARIANTS = ("as-published", "test-rows", "slice")
 """Against rows of all data; against the test rows; against rows of all data, shown pair only."""
 
 
-def run(
-    ours: Path,
-    rival: Path,
-    rival_name: str,
-    out: Path,
-    *,
-    our_name: str = "KCEF",
-    backend: str = "auto",
-) -> None:
-    """Test every seed and write the p-values.
-
-    Parameters
-    ----------
-    ours, rival
-        What `run samples` wrote for two methods on one data set: its CSV or its `.npz`.
-    rival_name, our_name
-        What they are called in the hypothesis.
-    out
-        The score CSV. The `.npz` beside it holds `<variant>/statistic`, `<variant>/mmd2_ours`,
-        `<variant>/mmd2_rival` and `<variant>/bandwidth`, one value a seed.
-    backend
-        "auto", "numpy" or "cupy".
-
-    Raises
-    ------
-    ValueError
-        If the files are of different data.
-    RuntimeError
-        If the backend is "cupy" and there is no GPU.
+class Experiment(runner.Experiment[Job]):
+    """The `.npz` holds `<variant>/statistic`, `<variant>/mmd2_ours`, `<variant>/mmd2_rival` and
+    `<variant>/bandwidth`, one value a seed.
     """
-    backend = resolve_backend(backend)
-    pair = [_Samples(path) for path in (ours, rival)]
-    if pair[0].dataset != pair[1].dataset or pair[0].seeds != pair[1].seeds:
-        raise ValueError(
-            f"{ours} holds {pair[0].seeds} seeds of {pair[0].dataset}, {rival} {pair[1].seeds} of "
-            f"{pair[1].dataset}; run both with the same data set and seeds"
-        )
-    hypothesis = f"H0: {rival_name} closer than {our_name}"
-    rows, arrays = [], {}
-    for variant in VARIANTS:
-        tests = [_test(pair, variant, seed, backend) for seed in range(pair[0].seeds)]
-        rows += [
-            _row(pair[0], hypothesis, variant, seed) | {"backend": backend} | row
-            for seed, (row, _) in enumerate(tests)
-        ]
-        values = np.array([found for _, found in tests])
-        names = ("statistic", "mmd2_rival", "mmd2_ours", "bandwidth")
-        arrays |= {f"{variant}/{name}": values[:, k] for k, name in enumerate(names)}
-    info = {"ours": str(ours), "rival": str(rival), "code": digest(__name__)}
-    scores.write(out, rows, info, arrays)
+
+    def open(self) -> list["_Samples"]:
+        """Return our samples and the rival's, which must be of the same data and seeds."""
+        paths = self.job.ours, self.job.rival
+        ours, rival = pair = [_Samples(path) for path in paths]
+        if ours.dataset != rival.dataset or ours.seeds != rival.seeds:
+            raise ValueError(
+                f"{paths[0]} holds {ours.seeds} seeds of {ours.dataset}, {paths[1]} {rival.seeds} "
+                f"of {rival.dataset}; run both with the same data set and seeds"
+            )
+        return pair
+
+    def count(self) -> int:
+        """Return the number of variants of the test, each of all seeds."""
+        return len(VARIANTS)
+
+    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+        """Return what tests all seeds with a variant."""
+        job, pair, backend = self.job, self.data, resolve_backend(self.job.backend)
+        hypothesis = f"H0: {job.rival_name} closer than {job.our_name}"
+
+        def work(unit: int) -> Outcome:
+            variant, seeds = VARIANTS[unit], range(pair[0].seeds)
+            tests = [_test(pair, variant, seed, backend) for seed in seeds]
+            rows = [
+                _row(job, pair[0], hypothesis, variant, seed) | {"backend": backend} | row
+                for seed, (row, _) in zip(seeds, tests, strict=True)
+            ]
+            values = np.array([found for _, found in tests])
+            names = ("statistic", "mmd2_rival", "mmd2_ours", "bandwidth")
+            arrays = {f"{variant}/{name}": values[:, k] for k, name in enumerate(names)}
+            return Outcome(rows, arrays=arrays)
+
+        return work
+
+    def info(self, job: Job) -> dict:
+        """Return whose samples were compared."""
+        return {"ours": str(job.ours), "rival": str(job.rival), "code": self.code(job)}
+
+    def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
+        """Return nothing: nothing is chosen."""
+        return {}
+
+    def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+        """Return the statistics of each variant."""
+        return {name: array for each in outcomes for name, array in each.arrays.items()}
 
 
 class _Samples:
@@ -98,12 +101,12 @@ def _test(
     for each in pair:
         if obstacle := each.obstacle(seed):
             return dict(zip(("status", "detail"), obstacle, strict=True)), (np.nan,) * 4
-    try:
-        found, bandwidth = _relative_similarity(pair, variant, seed, backend)
-    except ValueError as error:
-        return {"status": "failed", "detail": f"ValueError: {error}"}, (np.nan,) * 4
-    row = {"status": "ok", "value": found.p_value, "detail": ""}
-    return row, (found.statistic, found.mmd2_a, found.mmd2_b, bandwidth)
+    result, _ = attempt(_relative_similarity, pair, variant, seed, backend)
+    if isinstance(result, Exception):
+        return scores.failed(METRIC, result), (np.nan,) * 4
+    found, bandwidth = result
+    numbers = (found.statistic, found.mmd2_a, found.mmd2_b, bandwidth)
+    return {"value": found.p_value}, numbers
 
 
 def _relative_similarity(
@@ -121,19 +124,8 @@ def _relative_similarity(
     return relative_similarity_test(*there, bandwidth), bandwidth
 
 
-def _row(ours: _Samples, hypothesis: str, variant: str, seed: int) -> dict:
+def _row(job: Job, ours: _Samples, hypothesis: str, variant: str, seed: int) -> dict:
     first = ours.frame[ours.frame["split"] == seed].iloc[0]
-    return {
-        "experiment": EXPERIMENT,
-        "dataset": ours.dataset,
-        "dim": first["dim"],
-        "setting": scores.setting(),
-        "method": hypothesis,
-        "variant": variant,
-        "split": seed,
-        "n_train": first["n_train"],
-        "n_test": first["n_test"],
-        "metric": "p_value",
-        "unit": "",
-        "dtype": "float64",
-    }
+    sizes = {name: first[name] for name in ("dim", "n_train", "n_test")}
+    named = {"dataset": ours.dataset, "method": hypothesis, "variant": variant}
+    return job.row(seed, **named, **sizes, metric=METRIC, unit="")

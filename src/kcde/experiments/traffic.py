@@ -17,12 +17,8 @@ An input is tested where at least two test days have it and their mean and sprea
 `simulated-traffic` no error is measured but what a fit costs: see `traffic_cost`.
 """
 
-import logging
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,127 +26,89 @@ from kcde.arrays import asarray, to_numpy
 from kcde.datasets import traffic as data_sets
 from kcde.datasets.traffic import Split, Traffic, open_traffic
 from kcde.estimators import Standardised, estimator_class
-from kcde.experiments import cdo_settings, methods, problems, scores, shards, traffic_cost
-from kcde.experiments.conditional_models import cell
-from kcde.experiments.shards import WHOLE, Cut
-from kcde.provenance import digest, estimator_module
+from kcde.experiments import cdo_settings, methods, runner, scores, traffic_cost
+from kcde.experiments.job import Outcome
+from kcde.experiments.jobs.traffic import Job
+from kcde.experiments.runner import attempt
+from kcde.experiments.scores import cell
 from kcde.seeding import split_seed
 
-log = logging.getLogger(__name__)
-
-EXPERIMENT = "traffic"
 MEAN, STD = "mean_error", "std_error"
 NEGATIVE = "negative_variance_share"
 BINS = 40
 FEWEST_TEST_OUTPUTS = 2
 
 
-@dataclass(frozen=True)
-class Job:
-    """One method on one data set, all splits.
+class Experiment(runner.Experiment[Job]):
+    """The `.npz` has `inputs`, shape (splits, inputs, 2), and `mean`, `std`, `test_mean`,
+    `test_std`, `test_count`, shape (splits, inputs), NaN where there is none; and of the test
+    outputs of split 0 `histogram`, shape (inputs, bins), over the bins between `edges`.
 
-    Parameters
-    ----------
-    dataset, method, variant
-        As in the score table; the data set is one that `kcde.datasets.traffic` opens.
-    estimator
-        Class name.
-    options
-        Constructor arguments.
-    settings
-        "authors": what the options leave open is as the authors fixed it; "chosen": the estimator
-        chooses it.
-    splits
-        At most so many; data with training and test days of their own have one.
-    tuning_rows
-        At most so many training rows choose parameters; None: all.
-    backend
-        "auto", "numpy" or "cupy"; simulated traffic is measured on the host.
+    Simulated traffic is one fit that is measured.
     """
 
-    dataset: str
-    method: str
-    estimator: str
-    variant: str = "as-published"
-    options: Mapping = field(default_factory=dict)
-    settings: str = cdo_settings.CHOSEN
-    splits: int = 10
-    tuning_rows: int | None = 2000
-    backend: str = "auto"
+    trains_together = False
 
+    def check(self, job: Job) -> None:
+        """Refuse an estimator without mean and variance, and options that it has not."""
+        for needed in ("mean", "variance"):
+            if not hasattr(estimator_class(job.estimator), needed):
+                raise ValueError(f"{job.estimator} has no {needed}, which the experiment asks for")
+        methods.build(job.method, job.estimator, job.options, random_state=0, tuning_rows=None)
+        if self._simulated:
+            traffic_cost.check(job.estimator, job.settings)
 
-def run(
-    job: Job,
-    out: Path,
-    data_dir: Path,
-    *,
-    catalogue: Path | None = None,
-    record: Path | None = None,
-    cut: Cut = WHOLE,
-) -> None:
-    """Fit and score every split.
+    @classmethod
+    def check_cut(cls, jobs: Sequence[Job]) -> None:
+        """Refuse to cut what is one fit."""
+        if jobs[0].dataset == data_sets.SIMULATED:
+            raise ValueError(f"{jobs[0].dataset} is one fit: leave out --shard and --part")
 
-    Parameters
-    ----------
-    job
-        What to run.
-    out
-        The score CSV; a row a split and metric. The `.npz` beside it has `inputs`, shape (splits,
-        inputs, 2), and `mean`, `std`, `test_mean`, `test_std`, `test_count`, shape (splits,
-        inputs), NaN where there is none; and of the test outputs of split 0 `histogram`, shape
-        (inputs, bins), over the bins between `edges`.
-    data_dir, catalogue
-        Where the raw data are, and a catalogue other than the project's own.
-    record
-        What `fetch` wrote; where it says that the data are unavailable, there is a `not-run` row.
-    cut
-        Which splits are computed here.
+    @property
+    def _simulated(self) -> bool:
+        return self.job.dataset == data_sets.SIMULATED
 
-    Raises
-    ------
-    ValueError
-        If the data set or an option is unknown, the number of splits is not positive, simulated
-        traffic is not for that method or is to be cut, or a part is not of this job and data.
-    RuntimeError
-        If the backend is "cupy" and there is no GPU.
-    """
-    _check(job, cut)
-    reason = problems.unavailable(job.dataset, record)
-    data = None if reason else open_traffic(job.dataset, data_dir, catalogue)
-    info = _info(job, data)
-    if data and data.name == data_sets.SIMULATED:
-        scores.write(out, _cost_rows(job, data), info | {"chosen": []})
-        return
-    count = min(job.splits, data.splits or job.splits) if data else job.splits
-    identity = {"experiment": EXPERIMENT, "unavailable": reason, **info}
-    outcomes = shards.outcomes(identity, range(count), partial(_fit, job, data), out, cut)
-    if outcomes is None:
-        return
-    if data is None:
-        row = _row(job, 0) | {"metric": MEAN, "status": "not-run", "detail": reason}
-        scores.write(out, [row], info | {"chosen": []})
-        return
-    arrays = {
-        name: np.stack([outcome.arrays[name] for outcome in outcomes])
-        for name in outcomes[0].arrays
-    }
-    rows = [row for outcome in outcomes for row in outcome.rows]
-    chosen = {"chosen": [outcome.chosen for outcome in outcomes]}
-    scores.write(out, rows, info | chosen, arrays | _histogram(data))
+    def open(self) -> Traffic:
+        """Return the data set."""
+        return open_traffic(self.job.dataset, self.places.data_dir, self.places.catalogue)
+
+    def count(self) -> int:
+        """Return the number of splits; one where there is one fit, or nothing to fit to."""
+        if self._simulated or not self.data:
+            return 1
+        return min(self.job.splits, self.data.splits or self.job.splits)
+
+    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+        """Return what fits and scores a split."""
+        job, data = self.job, self.data
+        if self._simulated:
+            return lambda unit: Outcome(_cost_rows(job, data))
+        backend = methods.backend_of(estimator_class(job.estimator), job.backend)
+        return lambda number: _outcome(job, data, number, backend)
+
+    def not_run(self, job: Job, unit: int) -> list[dict]:
+        """Return a row."""
+        return [_row(job, unit) | {"metric": MEAN}]
+
+    def info(self, job: Job) -> dict:
+        """Return what is known of a job before it runs."""
+        data = self.data
+        return super().info(job) | {
+            "source": "cdo, section 4 and figure 5",
+            "unit": data and data.unit,
+            "repeated_rows_left_out": data and data.repeats,
+            "bins": BINS,
+            "data_sha256": data and data.sha256,
+        }
+
+    def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+        """Return curves over the inputs, and how test outputs spread; nothing where simulated."""
+        return {} if self._simulated else runner.stacked(outcomes) | _histogram(self.data)
 
 
 def scaled_errors(estimate: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Return |estimate/reference - 1|, shape (q,), NaN where either is NaN."""
     return np.abs(estimate / reference - 1.0)
-
-
-@dataclass
-class _Outcome:
-    """What one split gives: score rows, what was chosen, and curves over the inputs."""
-
-    rows: list
-    chosen: dict
-    arrays: dict
 
 
 @dataclass(frozen=True)
@@ -177,19 +135,7 @@ class _Tested:
         )
 
 
-def _fit(job: Job, data: Traffic | None, numbers: Sequence[int]) -> list:
-    """Fit and score some of the splits; of no data there is nothing."""
-    if data is None:
-        return [None] * len(numbers)
-    backend = methods.backend_of(estimator_class(job.estimator), job.backend)
-    found = []
-    for done, number in enumerate(numbers, 1):
-        found.append(_outcome(job, data, number, backend))
-        log.info("%s %s: split %d/%d", job.dataset, job.method, done, len(numbers))
-    return found
-
-
-def _outcome(job: Job, data: Traffic, number: int, backend: str) -> _Outcome:
+def _outcome(job: Job, data: Traffic, number: int, backend: str) -> Outcome:
     """Fit and score one split; a numerical failure is a row that says why."""
     split, inputs = data.split(number), data.inputs
     tested = _Tested.of(split, inputs)
@@ -197,22 +143,24 @@ def _outcome(job: Job, data: Traffic, number: int, backend: str) -> _Outcome:
     row |= {"seed": split_seed(data.name, number), "dim": 1, "backend": backend}
     arrays = {"inputs": inputs, "test_count": tested.count}
     arrays |= {"test_mean": tested.mean, "test_std": tested.std}
-    blank = np.full(len(inputs), np.nan)
-    started = time.perf_counter()
-    try:
-        model = _model(job, data.name, number, split)
-        model.fit(asarray(split.X, backend), asarray(split.Y, backend))
-        at = asarray(inputs, backend)
-        mean, variance = (to_numpy(f(at))[:, 0] for f in (model.mean, model.variance))
-    except methods.FAILURES as error:
-        detail = f"{type(error).__name__}: {error}"
-        failed = row | {"metric": MEAN, "status": "failed", "detail": detail}
-        return _Outcome([failed], {}, arrays | {"mean": blank, "std": blank})
-    row["seconds"] = time.perf_counter() - started
+    found, seconds = attempt(_fitted, job, data, number, split, backend)
+    if isinstance(found, Exception):
+        blank = np.full(len(inputs), np.nan)
+        arrays |= {"mean": blank, "std": blank}
+        return Outcome([row | scores.failed(MEAN, found)], [{}], arrays)
+    model, mean, variance = found
     std = np.sqrt(np.where(variance < 0.0, np.nan, variance))
-    rows = [row | found for found in _cells(tested, mean, std)]
+    rows = [row | {"seconds": seconds} | cells for cells in _cells(tested, mean, std)]
     chosen = methods.chosen(getattr(model, "estimator_", model))
-    return _Outcome(rows, chosen, arrays | {"mean": mean, "std": std})
+    return Outcome(rows, [chosen], arrays | {"mean": mean, "std": std})
+
+
+def _fitted(job: Job, data: Traffic, number: int, split: Split, backend: str) -> tuple:
+    """Return a fitted model, and its mean and variance at the inputs."""
+    model = _model(job, data.name, number, split)
+    model.fit(asarray(split.X, backend), asarray(split.Y, backend))
+    at = asarray(data.inputs, backend)
+    return model, *(to_numpy(f(at))[:, 0] for f in (model.mean, model.variance))
 
 
 def _cells(tested: _Tested, mean: np.ndarray, std: np.ndarray) -> list[dict]:
@@ -243,8 +191,7 @@ def _cost_rows(job: Job, data: Traffic) -> list[dict]:
     try:
         found = traffic_cost.measured(job.estimator, job.options, job.settings)
     except (*methods.FAILURES, traffic_cost.FitError) as error:
-        detail = f"{type(error).__name__}: {error}"
-        return [row | {"metric": traffic_cost.FIT, "status": "failed", "detail": detail}]
+        return [row | scores.failed(traffic_cost.FIT, error)]
     return [row | cell(name, value, unit=unit) for name, (value, unit) in found.items()]
 
 
@@ -267,28 +214,12 @@ def make_estimator(job: Job, name: str, number: int, split: Split):
         If the class does not know one of the options, or the settings are unknown.
     """
     options = cdo_settings.filled(
-        job.options, job.settings, EXPERIMENT, job.estimator, split.X, split.Y
+        job.options, job.settings, job.experiment, job.estimator, split.X, split.Y
     )
     seed = split_seed(name, number)
     return methods.build(
         job.method, job.estimator, options, random_state=seed, tuning_rows=job.tuning_rows
     )
-
-
-def _check(job: Job, cut: Cut) -> None:
-    if job.splits < 1:
-        raise ValueError(f"splits must be at least 1; got {job.splits}")
-    if job.settings not in cdo_settings.SETTINGS:
-        known = ", ".join(cdo_settings.SETTINGS)
-        raise ValueError(f"settings must be one of {known}; got {job.settings!r}")
-    for needed in ("mean", "variance"):
-        if not hasattr(estimator_class(job.estimator), needed):
-            raise ValueError(f"{job.estimator} has no {needed}, which the experiment asks for")
-    methods.build(job.method, job.estimator, job.options, random_state=0, tuning_rows=None)
-    if job.dataset == data_sets.SIMULATED:
-        traffic_cost.check(job.estimator, job.settings)
-        if cut != WHOLE:
-            raise ValueError(f"{job.dataset} is one fit: leave out --shard and --part")
 
 
 def _histogram(data: Traffic) -> dict[str, np.ndarray]:
@@ -300,25 +231,4 @@ def _histogram(data: Traffic) -> dict[str, np.ndarray]:
 
 
 def _row(job: Job, number: int) -> dict:
-    return {
-        "experiment": EXPERIMENT,
-        "dataset": job.dataset,
-        "setting": scores.setting(),
-        "method": job.method,
-        "variant": job.variant,
-        "split": number,
-        "backend": "numpy",
-        "dtype": "float64",
-    }
-
-
-def _info(job: Job, data: Traffic | None) -> dict:
-    return {
-        "source": "cdo, section 4 and figure 5",
-        "job": asdict(job) | {"options": dict(job.options)},
-        "unit": data and data.unit,
-        "repeated_rows_left_out": data and data.repeats,
-        "bins": BINS,
-        "data_sha256": data and data.sha256,
-        "code": digest(__name__, estimator_module(job.estimator)),
-    }
+    return job.row(number, backend="numpy")

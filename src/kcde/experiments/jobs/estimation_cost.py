@@ -1,0 +1,27 @@
+"""Jobs of what estimation costs (dde, section 4)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcde.experiments import job
+from kcde.experiments.job import parameter
+
+ROWS = (500, 1000, 2000, 5000, 10_000)
+DIMS = (2, 5, 10, 20)
+
+
+@dataclass(frozen=True)
+class Job(job.Job):
+    """Measure memory and seconds of fitting DDE and KEF (dde, section 4). Needs no data.
+
+    \b
+    python -m kcde run estimation-cost --rows 1000 --dims 2 --out results/estimation_cost.csv
+    """  # noqa: D301
+
+    experiment: ClassVar[str] = "estimation_cost"
+
+    rows: int = parameter(ROWS[-1], "Most points, from 500.")
+    dims: int = parameter(DIMS[-1], "Most dimensions, from 2.")
+    iterations: int = parameter(
+        100, "Of DDE that are timed; the seconds stated are those of 5000.", at_least=1
+    )

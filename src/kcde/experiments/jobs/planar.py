@@ -1,0 +1,29 @@
+"""Jobs of densities of points of the plane (dde, table 1 and figures 1 to 3)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcde.experiments.job import ArrayJob, parameter
+
+
+@dataclass(frozen=True)
+class Job(ArrayJob):
+    """Fit a density to points of the plane and draw from it (dde table 1). Needs no data.
+
+    DDE trains all seeds in one program: its job cannot be cut into shards.
+
+    \b
+    python -m kcde run planar --dataset grid --method KEF --seeds 2 --out planar.csv
+    """  # noqa: D301
+
+    experiment: ClassVar[str] = "planar"
+    repeated: ClassVar[tuple[str, ...]] = ("seeds",)
+
+    dataset: str = parameter(
+        help="two-moons, ring, grid; two-moons-code, ring-code.", kw_only=False
+    )
+    seeds: int = parameter(10, "How often points are drawn and fitted.", at_least=1)
+    iterations: int = parameter(20_000, "Of estimators that are trained by iterations.", at_least=1)
+    samples: int | None = parameter(
+        None, "Of each seed; by default as many as test points.", at_least=2
+    )

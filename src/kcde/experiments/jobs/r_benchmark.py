@@ -1,0 +1,44 @@
+"""Jobs of conditional densities on the R benchmark data (kcef, table 1; dde, table 2)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcde.experiments.job import ArrayJob, parameter
+
+EVALUATIONS = ("training-half", "test-half")
+
+
+@dataclass(frozen=True)
+class Job(ArrayJob):
+    """Fit and score one method on one data set, over random half/half splits.
+
+    \b
+    python -m kcde fetch geyser
+    python -m kcde run r-benchmark --dataset geyser --method KCEF --out geyser.csv
+
+    The same in two jobs, and one that collects what they found:
+
+    \b
+    python -m kcde run r-benchmark --dataset geyser --method KCEF --shard 1/2 --out 1.npz
+    python -m kcde run r-benchmark --dataset geyser --method KCEF --shard 2/2 --out 2.npz
+    python -m kcde run r-benchmark --dataset geyser --method KCEF --part 1.npz --part 2.npz \\
+        --out geyser.csv
+    """  # noqa: D301
+
+    experiment: ClassVar[str] = "r_benchmark"
+    repeated: ClassVar[tuple[str, ...]] = ("splits",)
+    reads_files: ClassVar[bool] = True
+
+    splits: int = parameter(20, "Random half/half splits.", at_least=1)
+    importance_samples: int = parameter(10_000, "Draws for log Z where it needs them.")
+    tuning_rows: int | None = parameter(
+        500, "Rows that take part in a likelihood selection, at most; all if null in --job."
+    )
+    # "training-half": a Gaussian wider than the training y (`log_normaliser` of the estimator);
+    # "test-half": 1000 draws from one with mean and standard deviation of the *test* y, as dde was
+    # evaluated, which is biased low.
+    evaluation: str = parameter(
+        "training-half",
+        "Whose y the draws for log Z are made like: training-half or test-half.",
+        choices=EVALUATIONS,
+    )

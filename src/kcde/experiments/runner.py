@@ -1,0 +1,371 @@
+"""Running jobs: their repetitions, shards, failures, progress and files, once for all experiments.
+
+An experiment is a module with a class `Experiment` that extends the one here: it opens its data,
+makes what repeats, and says which rows and arrays a repetition gives. Its parameters are in the
+module of the same name in `kcde.experiments.jobs`.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from kcde.estimators import estimator_class
+from kcde.experiments import scores
+from kcde.experiments.job import OWN_TO_A_METHOD, Job, MethodJob, Outcome
+from kcde.experiments.methods import FAILURES
+from kcde.experiments.shards import WHOLE, Cut, collect, keep
+from kcde.provenance import digest, estimator_module
+
+log = logging.getLogger(__name__)
+
+J = TypeVar("J", bound=Job)
+Work = Callable[[int], Outcome | list[Outcome]]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where raw data are.
+
+    Attributes
+    ----------
+    data_dir, catalogue
+        Their folder, and a catalogue other than the project's own.
+    records
+        What `fetch` wrote of each data set.
+    """
+
+    data_dir: Path = Path("data")
+    catalogue: Path | None = None
+    records: tuple[Path, ...] = ()
+
+    def missing(self, names: Iterable[str]) -> str:
+        """Return why data sets, one for each record, are unavailable; "" where they are not.
+
+        Raises
+        ------
+        ValueError
+            If there are more records than data sets.
+        """
+        reasons, names = [], list(names)
+        if len(self.records) > len(names):
+            raise ValueError(f"there are {len(self.records)} records for {len(names)} data sets")
+        for name, record in zip(names, self.records, strict=False):
+            said = json.loads(record.read_text(encoding="utf-8"))
+            if said["status"] != "available":
+                remedy = said.get("remedy") or ""
+                reasons.append(f"data set {name} is unavailable; {remedy}".rstrip("; "))
+        return "; ".join(reasons)
+
+
+class Experiment(Generic[J]):
+    """Jobs of one experiment that run together, most often one.
+
+    Parameters
+    ----------
+    jobs
+        They differ in nothing but the method.
+    places
+        Where raw data are.
+
+    Attributes
+    ----------
+    job
+        The first job.
+    reason
+        Why the data are unavailable, "" where they are not.
+    data
+        What `open` returned; None where the data are unavailable.
+    """
+
+    trains_together = True
+    """Whether an estimator that can trains all repetitions in one program."""
+
+    def __init__(self, jobs: Sequence[J], places: Places = Places()):
+        self.jobs, self.job, self.places = list(jobs), jobs[0], places
+        for job in jobs:
+            self.check(job)
+        self.reason = places.missing(self.files())
+        self.data: Any = None if self.reason else self.open()
+
+    def check(self, job: J) -> None:
+        """Refuse, with a ValueError, what the job cannot see in its parameters alone."""
+
+    @classmethod
+    def check_cut(cls, jobs: Sequence[J]) -> None:
+        """Refuse, with a ValueError, jobs that cannot be cut into shards."""
+        if cls.trains_together:
+            check_separable(jobs)
+
+    def files(self) -> list[str]:
+        """Return the data sets that are read, in the order of the records."""
+        return [self.job.dataset] if self.job.reads_files else []
+
+    def open(self) -> Any:
+        """Return the data; not called where they are unavailable."""
+        return None
+
+    def count(self) -> int:
+        """Return the number of repetitions."""
+        return sum(getattr(self.job, name) for name in self.job.repeated) or 1
+
+    def begin(self, units: Sequence[int]) -> Work:
+        """Do what is done once, and return what maps a unit to its outcome, or to one a job."""
+        raise NotImplementedError
+
+    def not_run(self, job: J, unit: int) -> list[dict]:
+        """Return the rows of a repetition whose data are unavailable, but for the reason."""
+        raise NotImplementedError
+
+    def info(self, job: J) -> dict:
+        """Return what is known of a job before it runs."""
+        return {"job": job.identity(), "code": self.code(job)}
+
+    def code(self, job: J) -> str:
+        """Return a digest of the experiment and of the job's estimator."""
+        own = [estimator_module(job.estimator)] if isinstance(job, MethodJob) else []
+        return digest(type(self).__module__, *own)
+
+    def results(self, job: J, outcomes: Sequence[Outcome]) -> dict:
+        """Return what is known once all outcomes are there."""
+        return {"chosen": [chosen for outcome in outcomes for chosen in outcome.chosen]}
+
+    def rows(self, job: J, outcomes: Sequence[Outcome]) -> list[dict]:
+        """Return the rows of the score table."""
+        return [row for outcome in outcomes for row in outcome.rows]
+
+    def arrays(self, job: J, outcomes: Sequence[Outcome]) -> Mapping[str, np.ndarray]:
+        """Return what stands in the `.npz`; not called where the data are unavailable."""
+        return stacked(outcomes)
+
+    def identity(self) -> dict:
+        """Return what parts of the same jobs have in common."""
+        told = [(job.identity(), self.info(job)) for job in self.jobs]
+        return {"experiment": self.job.experiment, "unavailable": self.reason, "jobs": told}
+
+
+def run(
+    jobs: Job | Sequence[Job],
+    outs: Path | Sequence[Path],
+    data_dir: str | Path = "data",
+    *,
+    catalogue: Path | None = None,
+    record: Path | Sequence[Path] | None = None,
+    cut: Cut = WHOLE,
+) -> None:
+    """Run a job, or several that differ in nothing but the method, and write the scores.
+
+    What fits of several methods have in common is computed once, and each method's scores are as
+    if it had run alone.
+
+    Parameters
+    ----------
+    jobs
+        What to run.
+    outs
+        The score CSV of each job; `.json` and `.npz` are written beside it. Of a shard one file,
+        for what all jobs found in its repetitions.
+    data_dir, catalogue
+        Where the raw data are, and a catalogue other than the project's own.
+    record
+        What `fetch` wrote of the data; where it says that they are unavailable, every repetition
+        is `not-run` rows.
+    cut
+        Which repetitions are computed here.
+
+    Raises
+    ------
+    ValueError
+        If an option or a data set is unknown, the jobs differ in more than the method, a part is
+        not of these jobs and data, or an estimator that trains all repetitions together is cut.
+    RuntimeError
+        If the backend is "cupy" and there is no GPU.
+    """
+    jobs = [jobs] if isinstance(jobs, Job) else list(jobs)
+    outs = [Path(out) for out in ([outs] if isinstance(outs, str | Path) else outs)]
+    records = [record] if isinstance(record, str | Path) else record or ()
+    check_together(jobs, outs, cut)
+    cls = import_module(f"kcde.experiments.{jobs[0].experiment}").Experiment
+    if cut != WHOLE:
+        cls.check_cut(jobs)
+    places = Places(Path(data_dir), catalogue, tuple(Path(each) for each in records))
+    experiment = cls(jobs, places)
+    found = outcomes(experiment, outs[0], cut)
+    for place, (job, out) in enumerate(zip(jobs, outs, strict=True) if found is not None else ()):
+        own = [each[place] for each in found]
+        info = experiment.info(job) | experiment.results(job, own)
+        arrays = {} if experiment.reason else experiment.arrays(job, own)
+        scores.write(out, experiment.rows(job, own), info, arrays)
+
+
+def outcomes(experiment: Experiment, out: Path, cut: Cut = WHOLE) -> list[list[Outcome]] | None:
+    """Return the outcomes of every repetition, one a job; None where a shard has kept its own.
+
+    Parameters
+    ----------
+    experiment
+        What is run.
+    out
+        Where a shard's outcomes are kept.
+    cut
+        What of it is computed here.
+
+    Raises
+    ------
+    ValueError
+        As `Cut.check` and `collect`.
+    """
+    cut.check(out)
+    units = range(experiment.count())
+    if cut.shard is not None:
+        compute = partial(computed, experiment)
+        keep(out, experiment.identity(), cut.shard.of(units), compute)
+        return None
+    if cut.parts:
+        return collect(cut.parts, experiment.identity(), units)
+    return computed(experiment, units)
+
+
+def computed(experiment: Experiment, units: Sequence[int]) -> list[list[Outcome]]:
+    """Return the outcomes of some repetitions, one a job, and tell the progress."""
+    if experiment.reason:
+        missing = {"status": "not-run", "detail": experiment.reason}
+        return [
+            [Outcome([r | missing for r in experiment.not_run(j, unit)]) for j in experiment.jobs]
+            for unit in units
+        ]
+    if not units:
+        return []
+    title = experiment.job.title
+    if experiment.job.shares:
+        title = ", ".join([title, *(job.method for job in experiment.jobs[1:])])
+    found, started = [], time.perf_counter()
+    work = experiment.begin(units)
+    for done, unit in enumerate(units, 1):
+        outcome = work(unit)
+        found.append(outcome if isinstance(outcome, list) else [outcome])
+        left = (time.perf_counter() - started) / done * (len(units) - done)
+        log.info("%s: %d/%d, about %.0f s left", title, done, len(units), left)
+    return found
+
+
+def attempt(function: Callable, *arguments: Any) -> tuple[Any, float]:
+    """Return what a function returns, or the numerical error that it ends with, and its seconds.
+
+    Where an argument is such an error, nothing was there to compute with: it is returned.
+    """
+    if error := next((each for each in arguments if isinstance(each, Exception)), None):
+        return error, 0.0
+    started = time.perf_counter()
+    try:
+        found = function(*arguments)
+    except FAILURES as error:
+        found = error
+    return found, time.perf_counter() - started
+
+
+def fits(
+    estimator: str,
+    units: Sequence[int],
+    alone: Callable[[int], Any],
+    together: Callable[[Sequence[int]], Sequence],
+) -> Callable[[int], tuple[Any, float]]:
+    """Return what maps a unit to its fitted model, or an error in its place, and its seconds.
+
+    Parameters
+    ----------
+    estimator
+        Class name.
+    units
+        Numbers of repetitions.
+    alone
+        Fits the model of a unit. It is done when it is asked for, so that one model is held at a
+        time.
+    together
+        Fits the models of all units in one program, where the estimator does so; the seconds of
+        each are its share.
+    """
+    if not trains_together(estimator):
+        return lambda unit: attempt(alone, unit)
+    log.info("%d fits in one go", len(units))
+    started = time.perf_counter()
+    models = dict(zip(units, together(units), strict=True))
+    share = (time.perf_counter() - started) / len(units)
+    return lambda unit: (models[unit], share)
+
+
+def trains_together(estimator: str) -> bool:
+    """Return whether an estimator trains all repetitions in one program."""
+    return hasattr(estimator_class(estimator), "fit_many")
+
+
+def check_separable(jobs: Sequence[Job]) -> None:
+    """Refuse to cut jobs whose repetitions are trained together.
+
+    Raises
+    ------
+    ValueError
+        If the estimator of one is such.
+    """
+    for job in jobs:
+        if isinstance(job, MethodJob) and trains_together(job.estimator):
+            raise ValueError(
+                f"{job.estimator} trains all repetitions in one program, and what comes out "
+                "depends on which they are: run it whole, without --shard and --part"
+            )
+
+
+def check_together(jobs: Sequence[Job], outs: Sequence[Path], cut: Cut) -> None:
+    """Refuse jobs that cannot run together, and files that cannot be told apart.
+
+    Raises
+    ------
+    ValueError
+        If there is no job, a name stands twice, or the jobs differ in more than the method.
+    """
+    if cut.shard is not None and len(outs) != 1:
+        raise ValueError(
+            f"a shard leaves one part for all of its methods: give --out once; got {len(outs)}"
+        )
+    if not jobs or (cut.shard is None and len(outs) != len(jobs)):
+        raise ValueError(
+            f"name a file (--out) for each method (--method); got {len(outs)} for {len(jobs)}"
+        )
+    first, *others = jobs
+    if others and not (first.shares and all(type(each) is type(first) for each in others)):
+        raise ValueError(f"jobs of {first.experiment} run one at a time; got {len(jobs)}")
+    named = [("file", list(map(str, outs)))]
+    named += [("method", [job.method for job in jobs])] if others else []
+    for what, names in named:
+        if len(set(names)) < len(names):
+            raise ValueError(f"name each {what} once; got {', '.join(names)}")
+    for other in others:
+        own = {name: getattr(first, name) for name in OWN_TO_A_METHOD}
+        theirs = replace(other, **own).identity()
+        for name, value in first.identity().items():
+            if theirs[name] != value:
+                raise ValueError(
+                    f"methods that run together must agree in {name}: {first.method} has "
+                    f"{value!r} and {other.method} {theirs[name]!r}; run them apart"
+                )
+
+
+def stacked(outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    """Return arrays by name, a row a repetition; NaN, or -1 of row numbers, where it has none."""
+    examples = {name: array for each in outcomes for name, array in each.arrays.items()}
+    return {
+        name: np.stack(
+            [
+                each.arrays.get(name, np.full_like(one, -1 if one.dtype.kind == "i" else np.nan))
+                for each in outcomes
+            ]
+        )
+        for name, one in examples.items()
+    }

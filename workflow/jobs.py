@@ -1,0 +1,212 @@
+"""From a line of the configuration to a job: the parameters of each `python -m kcde run`.
+
+What parameters an experiment has stands in its dataclass (`kcde.experiments.jobs`). A parameter
+gets its value, in this order: from what is asked for (data set, method, nodes, input files); from a
+rule of `_RULES`; from the method, from the experiment, or from the top of the configuration, by its
+own name; from `scales`, by the name in `SCALED`. One that is nowhere has its default.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from conditionals import FLOWS
+from embeddings import MADE_UP_FILES, sizes, tolerances
+from joints import LARGEST_GRID, is_grid
+
+from kcde.experiments.jobs import job_class
+
+_TUNING = {"tuning_rows": "tuning_rows"}
+SCALED = {
+    "r_benchmark": {"splits": "splits", "importance_samples": "importance_samples"} | _TUNING,
+    "factors": {"runs": "runs"} | _TUNING,
+    "joint_network": {"runs": "runs"} | _TUNING,
+    "exact": {"runs": "runs"},
+    "samples": {"seeds": "sample_seeds"} | _TUNING,
+    "planar": {"seeds": "planar_seeds", "iterations": "planar_iterations"},
+    "moments": {
+        "repetitions": "moments_repetitions",
+        "constrained_repetitions": "slow_repetitions",
+        "tuning_rows": "moments_tuning_rows_{dim}",
+        "test_rows": "embedding_test_rows",
+    },
+    "portfolio": {
+        "repetitions": "portfolio_repetitions",
+        "tuning_rows": "portfolio_tuning_rows",
+        "test_rows": "embedding_test_rows",
+        "max_rank": "portfolio_max_rank",
+    },
+    "donut": {"repetitions": "donut_repetitions", "points": "donut_points"},
+    "terrain": {"folds": "terrain_folds", "splits": "terrain_splits"},
+    "traffic": {"splits": "traffic_splits"},
+    "consistency": {"repetitions": "consistency_repetitions", "largest": "consistency_rows"},
+    "estimation_cost": {"rows": "cost_rows", "dims": "cost_dims", "iterations": "cost_iterations"},
+}
+"""By experiment and parameter, the key of `scales` that has its value."""
+
+SECTIONS = {"factors": "joint", "joint_network": "joint", "exact": "joint"}
+"""The key of `experiments` of a step that has none of its own name."""
+
+_TRAINED = "DDE"
+"""The estimator whose number of iterations the scale sets."""
+
+_AUTHORS_RATE = 1e-4
+_PATIENCE = 5  # it waits for a fifth of all iterations
+_DEFAULT = object()
+
+
+class Asked(NamedTuple):
+    """What a rule for a parameter is told."""
+
+    config: Mapping
+    scale: str
+    experiment: str
+    dataset: str
+    method: str
+
+    @property
+    def of_method(self) -> Mapping:
+        """What the configuration says of the method; nothing of one that it does not have."""
+        return self.config["methods"].get(self.method, {})
+
+    @property
+    def section(self) -> Mapping:
+        """What it says of the experiment."""
+        name = SECTIONS.get(self.experiment, self.experiment)
+        return self.config["experiments"].get(name, {})
+
+    @property
+    def dim(self) -> int:
+        """The dimension that the data set's name says."""
+        return sizes(self.dataset)[0]
+
+    def lists(self, key: str) -> bool:
+        """Return whether a key of the experiment lists the data's dimension for the method."""
+        return self.dim in self.section[key].get(self.method, ())
+
+
+def job(
+    config: Mapping, scale: str, experiment: str, dataset: str = "", method: str = "", **files: Any
+) -> dict[str, Any]:
+    """Return the parameters of a job that are not left at their defaults.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    scale
+        `smoke`, `laptop` or `paper`.
+    experiment
+        The name of its dataclass.
+    dataset, method
+        "" where it has none; the method is a key of `methods`.
+    **files
+        What else is asked for: `nodes`, and input files, by the names of parameters.
+    """
+    asked = Asked(config, scale, experiment, dataset, method)
+    given = {"dataset": dataset, "method": method} | files
+    values = {
+        name: given[name] if given.get(name) else value_of(asked, name)
+        for name in job_class(experiment).parameters()
+    }
+    return {name: value for name, value in values.items() if value is not _DEFAULT}
+
+
+def several(config: Mapping, scale: str, experiment: str, dataset: str, methods: Sequence) -> list:
+    """Return the jobs of methods that one process fits."""
+    return [job(config, scale, experiment, dataset, method) for method in methods]
+
+
+def value_of(asked: Asked, name: str) -> Any:
+    """Return the value that the configuration gives to a parameter, or `_DEFAULT`."""
+    for rule in (_RULES.get((asked.experiment, name)), _RULES.get((None, name))):
+        if rule is not None:
+            return rule(asked)
+    for place in (asked.of_method, asked.section, asked.config):
+        if name in place:
+            return place[name]
+    key = SCALED.get(asked.experiment, {}).get(name)
+    return _DEFAULT if key is None else scaled(asked, key)
+
+
+def scaled(asked: Asked, key: str) -> Any:
+    """Return a value of `scales`; its key may have the dimension in it."""
+    key = key.format(dim=asked.dim) if "{dim}" in key else key
+    return asked.config["scales"][key][asked.scale]
+
+
+def _options(asked: Asked) -> dict:
+    """Return constructor arguments: those of a data set over more of a key, over all others."""
+    chosen = asked.of_method
+    whole = asked.experiment in ("joint_network", "planar") or (
+        asked.experiment == "samples" and "graph" not in chosen
+    )
+    more = "joint_options" if whole else f"{asked.experiment}_options"
+    options = chosen.get("options", {}) | chosen.get(more, {})
+    options |= chosen.get("dataset_options", {}).get(asked.dataset, {})
+    if asked.experiment == "r_benchmark" and chosen["estimator"] == _TRAINED:
+        return _training(asked) | options
+    return options
+
+
+def _training(asked: Asked) -> dict:
+    """Return how long DDE is trained on an R set, and at what rate."""
+    iterations = scaled(asked, "dde_iterations")
+    return {
+        "iterations": iterations,
+        "patience": max(1, iterations // _PATIENCE),
+        "learning_rate": _AUTHORS_RATE * scaled(asked, "dde_speed"),
+    }
+
+
+def _runs(asked: Asked) -> int:
+    return scaled(asked, "grid_runs" if is_grid(asked.dataset) else "runs")
+
+
+def _is_of_grid(asked: Asked) -> bool:
+    return is_grid(asked.dataset)
+
+
+def _of_section(name: str, wanted: Callable[[Asked], bool]) -> Callable[[Asked], Any]:
+    """Return the rule of a parameter that some jobs alone take from the experiment."""
+    return lambda asked: asked.section[name] if wanted(asked) else _DEFAULT
+
+
+def _of_scale(experiment: str, name: str, wanted: Callable[[Asked], bool]) -> Callable:
+    """Return the rule of a parameter that some jobs alone take from `scales`."""
+    key = SCALED[experiment][name]
+    return lambda asked: scaled(asked, key) if wanted(asked) else _DEFAULT
+
+
+def _file(name: str) -> Callable[[Asked], str]:
+    """Return the rule of the name of a file of portfolios."""
+    return lambda asked: (
+        MADE_UP_FILES[name] if asked.scale == "smoke" else asked.section["files"][name]
+    )
+
+
+_RULES: dict[tuple[str | None, str], Callable[[Asked], Any]] = {
+    (None, "options"): _options,
+    (None, "runs"): _runs,
+    **{(name, "max_dim"): _of_section("max_dim", _is_of_grid) for name in SECTIONS},
+    ("joint_network", "dims"): _of_section("dims", lambda asked: asked.dataset == LARGEST_GRID),
+    ("planar", "iterations"): _of_scale(
+        "planar", "iterations", lambda asked: asked.of_method["estimator"] == _TRAINED
+    ),
+    ("terrain", "splits"): _of_scale(
+        "terrain", "splits", lambda asked: asked.of_method["estimator"] in FLOWS
+    ),
+    ("moments", "tolerances"): lambda asked: tolerances(asked.config, asked.dataset, asked.scale),
+    ("moments", "choice"): lambda asked: "shared" if asked.lists("shared_choice") else _DEFAULT,
+    ("moments", "constrained_repetitions"): _of_scale(
+        "moments", "constrained_repetitions", lambda asked: asked.lists("slow_constrained")
+    ),
+    ("portfolio", "portfolios"): _file("portfolios"),
+    ("portfolio", "risk_free"): _file("risk_free"),
+}
+"""Parameters whose value depends on more than their name, of one experiment or of all."""
+
+
+def text(jobs: object) -> str:
+    """Return jobs as JSON, the same for the same jobs."""
+    return json.dumps(jobs, sort_keys=True)
