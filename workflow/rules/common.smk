@@ -190,11 +190,10 @@ def steps():
 
 def inputs_of(experiment, group):
     """What a job waits for: raw data, parts that it collects, and what other jobs wrote."""
-    cls, files = job_class(experiment), {"joint": factors_of, "samples": factors_if_any}
-    found = {"factors": files[experiment]} if experiment in files else {}
+    cls = job_class(experiment)
+    found = {"factors": FACTORS[experiment]} if experiment in FACTORS else {}
     if experiment == "similarity":
-        samples = f"results/{{scale}}/{cutting.stem('samples')}.npz"
-        found = {"ours": samples.replace("{method}", joints.OURS), "rival": samples}
+        found |= SAMPLES
     if cls.reads_files:
         found["record"] = lambda wildcards: [
             record(wildcards.scale, name) for name in files_of(experiment, wildcards)
@@ -271,17 +270,22 @@ def out_flags(wildcards, output):
 
 
 def job_of(experiment, group):
-    """The JSON that says what a job is, quoted."""
+    """The JSON that says what a job is, quoted.
 
-    def told(wildcards, input):
+    A function of wildcards alone: of params that look at inputs Snakemake does not see a change.
+    """
+
+    def told(wildcards):
         scale, dataset = wildcards.scale, getattr(wildcards, "dataset", "")
         if group:
             return shlex.quote(jobs.text(jobs.several(config, scale, experiment, dataset, group)))
-        method = getattr(wildcards, "method", "")
-        files = {name: input[name] for name in ("ours", "rival") if name in input.keys()}
-        files |= {"factors": list(input.factors)} if "factors" in input.keys() else {}
-        files |= {"rival_name": method} if experiment == "similarity" else {}
-        if "nodes" in wildcards.keys():
+        method, files = getattr(wildcards, "method", ""), {}
+        if experiment in FACTORS:
+            files["factors"] = FACTORS[experiment](wildcards)
+        if experiment == "similarity":
+            files = {name: path.format(**dict(wildcards)) for name, path in SAMPLES.items()}
+            files["rival_name"] = method
+        if experiment == "factors":
             files["nodes"] = joints.nodes(wildcards.nodes)
         return shlex.quote(jobs.text(jobs.job(config, scale, experiment, dataset, method, **files)))
 
@@ -317,6 +321,14 @@ def factors_of(wildcards):
 def factors_if_any(wildcards):
     """The same, none for a method whose one model has all columns."""
     return factors_of(wildcards) if wildcards.method in GRAPHS else []
+
+
+# What some jobs read of others: the factors of joint densities, and samples of ours and a rival's.
+FACTORS = {"joint": factors_of, "samples": factors_if_any}
+SAMPLES = {
+    name: f"results/{{scale}}/{cutting.stem('samples', method)}.npz"
+    for name, method in (("ours", joints.OURS), ("rival", "{method}"))
+}
 
 
 def scores_of(scale, paper, artefact):
