@@ -1,7 +1,7 @@
 """From scores to tracked files, and from tracked CSVs to pictures and pages."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -109,7 +109,7 @@ def _draw(artefact: Artefact, path: Path, into: Path) -> list[Path]:
     return [*artefact.draw(artefact, frame, stem), *figure_page.write(artefact, frame, stem)]
 
 
-def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> list[Path]:
+def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> Iterator[Path]:
     """Draw every artefact whose tracked CSV is there, then name those whose is not.
 
     Parameters
@@ -119,25 +119,24 @@ def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> list[Path]:
     into
         The folder of the outputs.
 
-    Returns
-    -------
-    list of pathlib.Path
-        The files drawn.
+    Yields
+    ------
+    pathlib.Path
+        Each file when it is drawn.
 
     Raises
     ------
     FileNotFoundError
         If a CSV is not there; the others are drawn all the same.
     """
-    drawn, missing = [], []
+    missing = []
     for artefact in artefacts:
         try:
-            drawn += redraw(artefact, into)
+            yield from redraw(artefact, into)
         except FileNotFoundError as error:
             missing.append(str(error))
     if missing:
         raise FileNotFoundError("; ".join(missing))
-    return drawn
 
 
 def write_record(record: dict, path: str | Path) -> None:
