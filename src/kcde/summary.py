@@ -252,7 +252,7 @@ def last_line(log: str | Path) -> str:
 
 
 def _waiting(count: int, broken: bool) -> list[str]:
-    why = ", which waits for those that failed" if broken else ""
+    why = ", waiting for those that failed" if broken else ""
     return [f"{_count(count, 'job')}{why}; the same command goes on with them"] if count else []
 
 
