@@ -86,8 +86,10 @@ class Artefact:
     kind
         `table` or `figure`; this, `title`, `shows` and `name` are literals, which planning reads.
     title, caption
-        What it is and what was reduced against the paper, in words that hold at every scale;
-        counts come from the tracked CSV.
+        What it is; and in at most 80 words what is shown and what it means.
+    details
+        What folds below the caption on its page: how it was made and what was reduced against the
+        paper, in words that hold at every scale; counts come from the tracked CSV.
     shows
         Experiment to `datasets` and `methods`: what it shows of that experiment's scores, of
         methods in the order of its columns. All that is configured where a key is missing. In the
@@ -120,7 +122,7 @@ class Artefact:
     axis, axis_label
         Of a table's picture: the widest range that is shown, in the metric's unit, and its name.
     remarks
-        Maps the frame of the tracked CSV to sentences of the caption that need its numbers.
+        Maps the frame of the tracked CSV to sentences of the details that need its numbers.
     optional
         Data sets without which it is made all the same where their scores say `not-run`.
     """
@@ -134,6 +136,7 @@ class Artefact:
     draw: Callable[["Artefact", pd.DataFrame, Path], list[Path]]
     deciders: Mapping[str, Callable[[pd.DataFrame], Decision]] = field(default_factory=dict)
     name: str = ""
+    details: str = ""
     metric: str = ""
     columns: tuple[str, ...] = ()
     spread_over_splits: bool = False

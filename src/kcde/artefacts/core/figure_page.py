@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.tables.markdown import selections
+from kcde.artefacts.tables.markdown import details
 from kcde.files import atomic
 
 
@@ -29,8 +29,8 @@ def write(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     parts = [
         f"# {artefact.key}: {artefact.title}",
         f"![{artefact.title}]({stem.name}.png)",
-        " ".join([artefact.caption, *artefact.remarks(frame)]),
-        *selections(artefact, frame["method"].dropna()),
+        artefact.caption,
+        *details(artefact, artefact.remarks(frame), frame["method"].dropna()),
     ]
     path = stem.with_suffix(".md")
     with atomic(path) as temporary:

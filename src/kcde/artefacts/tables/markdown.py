@@ -75,6 +75,23 @@ def count_of(numbers: Iterable[int], noun: str) -> str:
     return f"{amount} {noun}{'' if known == [1] else 's'}"
 
 
+def details(artefact: Artefact, remarks: Iterable[str], methods: Iterable[str]) -> list[str]:
+    """Return what folds below the caption of a page, in paragraphs; nothing where there is none.
+
+    Parameters
+    ----------
+    artefact
+        Gives its details.
+    remarks
+        Sentences that follow them.
+    methods
+        Those shown; how they chose their parameters stands below.
+    """
+    said = " ".join(filter(None, [artefact.details, *remarks]))
+    parts = [*([said] if said else []), *selections(artefact, methods)]
+    return ["<details>\n<summary>Details</summary>", *parts, "</details>"] if parts else []
+
+
 def selections(artefact: Artefact, methods: Iterable[str]) -> list[str]:
     """Return one paragraph: how the methods of an artefact chose their parameters, if known.
 

@@ -12,10 +12,10 @@ from kcde.artefacts.judging import verdicts
 from kcde.artefacts.judging.causes import explain
 from kcde.artefacts.tables.markdown import (
     count_of,
+    details,
     number,
     pipe_table,
     probability,
-    selections,
     significant,
 )
 from kcde.artefacts.tables.methods import column_title, display
@@ -59,10 +59,10 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     primary = table[table["metric"] == artefact.metric]
     parts = [
         f"# {artefact.key}: {artefact.title}",
-        " ".join([artefact.caption, _shown(artefact, primary), *artefact.remarks(table)]),
-        *selections(artefact, primary["method"]),
+        f"{artefact.caption} {_shown(artefact, primary)}",
         _grid(table, artefact.metric),
         " ".join(_legend(artefact, primary)),
+        *details(artefact, artefact.remarks(table), primary["method"]),
         *_further(artefact, table),
         *_against_published(artefact, table),
     ]
