@@ -15,7 +15,9 @@ import jsonschema
 import yaml
 from embeddings import within
 from joints import is_grid
-from references import dangling, nearest
+from references import dangling
+
+from kcde.names import nearest
 
 SCALES = ("smoke", "laptop", "paper")
 _ACROSS = "across"  # its artefacts lie above the folders of the papers
@@ -49,7 +51,7 @@ def check(config: Mapping, root: Path) -> None:
     # One value can break two rules that one sentence describes.
     mistakes = list(dict.fromkeys(map(_in_words, ordered)))
     if not mistakes:
-        mistakes = list(dangling(config, root, catalogue(root)))
+        mistakes = list(dangling(config, catalogue(root)))
     if mistakes:
         raise ConfigurationError("\n".join(f"configuration: {mistake}" for mistake in mistakes))
 

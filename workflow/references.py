@@ -1,15 +1,15 @@
 """Names in the configuration and what they refer to."""
 
-import difflib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
-import signatures
 from conditionals import DONUT
 from embeddings import PATTERNS, is_sized
 from joints import EXACT, is_grid
 from traffics import SIMULATED
+
+from kcde import discovery
+from kcde.names import nearest
 
 _NETWORKS = ("NADE",)
 """Estimators whose one model has all columns, so that a joint density needs no graph."""
@@ -21,26 +21,24 @@ _WHOLE = ("r_benchmark", "planar", "donut", "terrain", "traffic", *PATTERNS)
 """Experiments in which y is modelled at once, not column by column."""
 
 
-def dangling(config: Mapping, root: Path, known: Iterable[str]) -> Iterable[str]:
+def dangling(config: Mapping, known: Iterable[str]) -> Iterable[str]:
     """Yield a sentence for each name in a configuration that refers to nothing, or not to its like.
 
     Parameters
     ----------
     config
         A configuration that its schema allows.
-    root
-        Folder of the project.
     known
         Names of the data sets in the catalogue.
     """
-    estimators, data = signatures.estimators(root), _Data(list(known), planar_names(root))
+    estimators, data = discovery.estimators(), _Data(list(known), planar_names())
     yield from _unknown("papers", config["papers"], config["artefacts"], "keys of `artefacts`")
     for name, method in config["methods"].items():
         key = f"methods.{name}"
         yield from _unknown(f"{key}.estimator", [method["estimator"]], estimators, "the estimators")
         yield from data.unknown(f"{key}.dataset_options", method.get("dataset_options", ()))
         if method["estimator"] in estimators:
-            yield from _options(key, method, estimators[method["estimator"]])
+            yield from _options(key, method)
     of_one_column = set(estimators) - set(_NETWORKS)
     for key, experiment, choice in _uses(config):
         if experiment not in config["experiments"]:
@@ -79,25 +77,18 @@ def dangling(config: Mapping, root: Path, known: Iterable[str]) -> Iterable[str]
     yield from data.unknown("experiments.portfolio.files", files.values(), "r_benchmark")
 
 
-def _options(key: str, method: Mapping, path: Path) -> Iterable[str]:
+def _options(key: str, method: Mapping) -> Iterable[str]:
     """Yield a sentence for each option that the constructor of a method's estimator has not."""
-    known = signatures.parameters(path, method["estimator"])
+    known = discovery.parameters(method["estimator"])
     given = [(name, method.get(name, {})) for name in _OPTIONS]
     given += [(f"{_BY_DATASET}.{d}", o) for d, o in method.get(_BY_DATASET, {}).items()]
     for name, options in given:
         yield from _unknown(f"{key}.{name}", options, known, f"options of {method['estimator']}")
 
 
-def nearest(name: object, known: Iterable[str]) -> str:
-    """Return a question that suggests the most similar name, "" where none is similar."""
-    lower = {str(candidate).lower(): candidate for candidate in known}
-    close = difflib.get_close_matches(str(name).lower(), lower, n=1)
-    return f" (did you mean `{lower[close[0]]}`?)" if close else ""
-
-
-def planar_names(root: Path) -> list[str]:
+def planar_names() -> list[str]:
     """Return the names of the points of the plane that can be drawn, without importing numerics."""
-    return list(signatures.constant(root / "src/kcde/datasets/planar.py", "NAMES"))
+    return list(discovery.constant("kcde.datasets.planar", "NAMES"))
 
 
 def _uses(config: Mapping) -> Iterable[tuple[str, str, Mapping]]:

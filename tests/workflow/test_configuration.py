@@ -358,7 +358,7 @@ def test_options_for_the_r_sets_go_before_the_method_s_own(config):
 
 
 def test_planar_data_are_those_that_can_be_drawn(config):
-    assert tuple(references.planar_names(ROOT)) == planar.NAMES
+    assert tuple(references.planar_names()) == planar.NAMES
     assert set(config["experiments"]["planar"]["datasets"]) <= set(planar.NAMES)
     assert set(config["smoke_datasets"]["planar"]) <= set(planar.NAMES)
 

@@ -57,7 +57,7 @@ MADE_UP = sorted(
     {name for names in config["smoke_datasets"].values() for name in names}
     | set(embeddings.MADE_UP_FILES.values())
 )
-PLANAR = references.planar_names(ROOT)
+PLANAR = references.planar_names()
 OPTIONAL = traffics.optional(config, CATALOGUE)
 GRAPHS = [name for name, method in config["methods"].items() if "graph" in method]
 COSTED = ("DDE", "KCEF", "KEF")
