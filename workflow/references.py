@@ -54,7 +54,7 @@ def dangling(config: Mapping, known: Iterable[str]) -> Iterable[str]:
         names = choice.get("methods", ())
         yield from _methods(f"{key}.methods", experiment, names, config["methods"], of_one_column)
         for method, datasets in choice.get("only", {}).items():
-            yield from _unknown(f"{key}.only", [method], config["methods"], "keys of `methods`")
+            yield from _unknown(f"{key}.only", [method], config["methods"], "the methods")
             yield from data.unknown(f"{key}.only.{method}", datasets, experiment)
         without = choice.get("optional", ())
         yield from _unknown(
@@ -65,14 +65,14 @@ def dangling(config: Mapping, known: Iterable[str]) -> Iterable[str]:
         lists = config["experiments"].get(name, {}).get("together", ())
         together = [method for names in lists for method in names]
         where = f"experiments.{name}.together"
-        yield from _unknown(where, together, config["methods"], "keys of `methods`")
+        yield from _unknown(where, together, config["methods"], "the methods")
         twice = sorted({method for method in together if together.count(method) > 1})
         if twice:
             yield f"`{where}` names {', '.join(twice)} more than once; a job each is enough"
     moments = config["experiments"].get("moments", {})
     for key in ("shared_choice", "slow_constrained"):
         where = f"experiments.moments.{key}"
-        yield from _unknown(where, moments.get(key, ()), config["methods"], "keys of `methods`")
+        yield from _unknown(where, moments.get(key, ()), config["methods"], "the methods")
     files = config["experiments"].get("portfolio", {}).get("files", {})
     yield from data.unknown("experiments.portfolio.files", files.values(), "r_benchmark")
 
@@ -143,7 +143,7 @@ def _methods(
     key: str, experiment: str, names: Iterable[str], methods: Mapping, of_one_column: set[str]
 ) -> Iterable[str]:
     known = [*methods, EXACT] if experiment == "joint" else list(methods)
-    yield from _unknown(key, names, known, "keys of `methods`")
+    yield from _unknown(key, names, known, "the methods")
     for name in names:
         method = methods.get(name)
         if method is None:

@@ -21,6 +21,7 @@ FLOORS = [
     {"sampling"},
     {"estimators"},
     {"joint"},
+    {"methods"},
     {"datasets"},
     {"metrics"},
     {"experiments"},

@@ -35,6 +35,7 @@ from kcde.memory import free_host_bytes
 
 DISPLAY = display.install(logger, workflow)
 update_config(config, configuration.typed(workflow.config_settings.config or {}))
+config.update(configuration.complete(config))
 try:
     configuration.check(config, ROOT)
 except configuration.ConfigurationError as error:

@@ -5,6 +5,8 @@ The class `Name` lies in the module whose name without underscores is `name`: `K
 """
 
 import importlib
+from collections.abc import Mapping
+from typing import Any
 
 from kcde import discovery
 from kcde.names import nearest
@@ -33,6 +35,28 @@ def estimator_class(name: str) -> type:
     return found
 
 
+def configured(name: str, options: Mapping[str, Any]):
+    """Return an unfitted estimator.
+
+    Parameters
+    ----------
+    name
+        Of its class, e.g. "KCEF".
+    options
+        Constructor arguments.
+
+    Raises
+    ------
+    ValueError
+        If there is no such estimator, or it does not know one of the options.
+    """
+    cls = estimator_class(name)
+    known = cls._get_param_names()
+    if unknown := sorted(set(options) - set(known)):
+        raise ValueError(f"{name} has no option {', '.join(unknown)}; it has {', '.join(known)}")
+    return cls(**options)
+
+
 def _find(name: str) -> type:
     known = discovery.classes()
     if name not in known:
@@ -52,4 +76,4 @@ def __getattr__(name: str):
 
 def __dir__() -> list[str]:
     """Return what can be imported from here; the classes are read from the sources."""
-    return sorted([*discovery.classes(), "estimator_class", "estimator_names"])
+    return sorted([*discovery.classes(), "configured", "estimator_class", "estimator_names"])
