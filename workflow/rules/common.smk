@@ -120,9 +120,8 @@ def record(scale, dataset):
 def files_of(experiment, wildcards):
     """The data sets that a job reads: none where they are generated."""
     if experiment == "portfolio":
-        names = ("portfolios", "risk_free")
-        told = jobs.job(config, wildcards.scale, experiment, wildcards.dataset)
-        return [told[name] for name in names]
+        asked = jobs.Asked(config, wildcards.scale, experiment, wildcards.dataset, "")
+        return [jobs.value_of(asked, name) for name in ("portfolios", "risk_free")]
     drawn = joints.is_grid(wildcards.dataset) or wildcards.dataset == traffics.SIMULATED
     return [] if drawn else [wildcards.dataset]
 
