@@ -15,6 +15,7 @@ from embeddings import MADE_UP_FILES, sizes, tolerances
 from joints import LARGEST_GRID, is_grid
 
 from kcde.experiments.jobs import job_class
+from kcde.methods import Method
 
 _TUNING = {"tuning_rows": "tuning_rows"}
 SCALED = {
@@ -137,14 +138,12 @@ def scaled(asked: Asked, key: str) -> Any:
 
 def _options(asked: Asked) -> dict:
     """Return constructor arguments: those of a data set over more of a key, over all others."""
-    chosen = asked.of_method
+    chosen = Method(**asked.of_method)
     whole = asked.experiment in ("joint_network", "planar") or (
-        asked.experiment == "samples" and "graph" not in chosen
+        asked.experiment == "samples" and chosen.graph is None
     )
-    more = "joint_options" if whole else f"{asked.experiment}_options"
-    options = chosen.get("options", {}) | chosen.get(more, {})
-    options |= chosen.get("dataset_options", {}).get(asked.dataset, {})
-    if asked.experiment == "r_benchmark" and chosen["estimator"] == _TRAINED:
+    options = chosen.options_for("joint" if whole else asked.experiment, asked.dataset)
+    if asked.experiment == "r_benchmark" and chosen.estimator == _TRAINED:
         return _training(asked) | options
     return options
 

@@ -62,11 +62,6 @@ RUNS = (
 )
 
 
-@pytest.fixture
-def config(project):
-    return yaml.safe_load((project / "config.yaml").read_text())
-
-
 def planned(done):
     """First outputs of the jobs in the listing of a dry run."""
     assert done.returncode == 0, done.stderr

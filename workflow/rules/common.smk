@@ -36,6 +36,7 @@ from kcde.memory import free_host_bytes
 
 DISPLAY = display.install(logger, workflow)
 update_config(config, configuration.typed(workflow.config_settings.config or {}))
+config.update(configuration.complete(config))
 try:
     configuration.check(config, ROOT)
 except configuration.ConfigurationError as error:
@@ -60,7 +61,7 @@ MADE_UP = sorted(
     {name for names in config["smoke_datasets"].values() for name in names}
     | set(embeddings.MADE_UP_FILES.values())
 )
-PLANAR = references.planar_names(ROOT)
+PLANAR = references.planar_names()
 OPTIONAL = traffics.optional(config, CATALOGUE)
 GRAPHS = [name for name, method in config["methods"].items() if "graph" in method]
 COSTED = ("DDE", "KCEF", "KEF")
@@ -122,9 +123,8 @@ def record(scale, dataset):
 def files_of(experiment, wildcards):
     """The data sets that a job reads: none where they are generated."""
     if experiment == "portfolio":
-        names = ("portfolios", "risk_free")
-        told = jobs.job(config, wildcards.scale, experiment, wildcards.dataset)
-        return [told[name] for name in names]
+        asked = jobs.Asked(config, wildcards.scale, experiment, wildcards.dataset, "")
+        return [jobs.value_of(asked, name) for name in ("portfolios", "risk_free")]
     drawn = joints.is_grid(wildcards.dataset) or wildcards.dataset == traffics.SIMULATED
     return [] if drawn else [wildcards.dataset]
 
