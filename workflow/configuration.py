@@ -18,9 +18,8 @@ from joints import is_grid
 from references import dangling
 
 from kcde import methods
-from kcde.names import nearest
-
 from kcde.artefacts.core import listing
+from kcde.names import nearest
 
 SCALES = ("smoke", "laptop", "paper")
 _ANSWER_STAYS = ("data_mirror", "backend", "blas_threads", "shards")
