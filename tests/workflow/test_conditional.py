@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-import conditionals
-import configuration
-import jobs
 import numpy as np
 import pytest
 
 from kcde.datasets import donut as data
 from kcde.estimators import estimator_class
 from kcde.experiments import cdo_settings, donut, terrain
+from lib import conditionals, jobs
+from lib import config as configuration
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,14 +5,8 @@ import json
 from itertools import product
 from pathlib import Path
 
-import configuration
-import embeddings
-import jobs
-import joints
 import numpy as np
 import pytest
-import references
-import traffics
 import yaml
 
 from kcde import methods, published
@@ -23,6 +17,8 @@ from kcde.experiments import scores
 from kcde.experiments.job import OWN_TO_A_METHOD
 from kcde.experiments.jobs import job_class
 from kcde.experiments.problems import open_problem
+from lib import config as configuration
+from lib import embeddings, jobs, joints, references, traffics
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,9 +5,6 @@ import shlex
 from itertools import pairwise
 from pathlib import Path
 
-import configuration
-import cutting
-import jobs as planned
 import pandas as pd
 import pytest
 import typer
@@ -17,6 +14,9 @@ from kcde import cli
 from kcde.estimators import estimator_class
 from kcde.experiments.jobs import job_class
 from kcde.experiments.shards import Shard
+from lib import config as configuration
+from lib import cutting
+from lib import jobs as planned
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = configuration.catalogue(ROOT)

@@ -5,15 +5,14 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
-import configuration
-import display
-import planning
 import pytest
-import resources
 from snakemake.iocontainers import Wildcards
 from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
+
+from lib import config as configuration
+from lib import display, planning, resources
 
 ROOT = Path(__file__).parents[2]
 

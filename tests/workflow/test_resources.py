@@ -4,13 +4,12 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
-import configuration
-import jobs
 import pytest
-import resources
 
 from kcde.experiments import r_benchmark
 from kcde.experiments.jobs import EXPERIMENTS
+from lib import config as configuration
+from lib import jobs, resources
 
 ROOT = Path(__file__).parents[2]
 SCALES = configuration.SCALES

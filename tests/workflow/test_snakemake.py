@@ -9,8 +9,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import configuration
-import embeddings
 import jsonschema
 import pytest
 import typer
@@ -18,6 +16,8 @@ import yaml
 
 from kcde import cli
 from kcde.experiments import scores
+from lib import config as configuration
+from lib import embeddings
 
 pytestmark = pytest.mark.workflow
 

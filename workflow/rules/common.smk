@@ -17,17 +17,17 @@ from snakemake.utils import update_config
 ROOT = Path(workflow.basedir)
 sys.path[:0] = [f"{ROOT / 'src'}", f"{ROOT / 'workflow'}"]
 
-import conditionals
-import configuration
-import cutting
-import display
-import embeddings
-import jobs
-import joints
-import planning
-import references
-import resources
-import traffics
+from lib import conditionals
+from lib import config as configuration
+from lib import cutting
+from lib import display
+from lib import embeddings
+from lib import jobs
+from lib import joints
+from lib import planning
+from lib import references
+from lib import resources
+from lib import traffics
 from kcde import provenance, summary
 from kcde.artefacts.core import listing
 from kcde.experiments.jobs import EXPERIMENTS, job_class

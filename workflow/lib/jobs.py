@@ -11,12 +11,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from conditionals import FLOWS
-from embeddings import MADE_UP_FILES, sizes, tolerances
-from joints import LARGEST_GRID, is_grid
-
 from kcde.experiments.jobs import job_class
 from kcde.methods import Method
+from lib.conditionals import FLOWS
+from lib.embeddings import MADE_UP_FILES, sizes, tolerances
+from lib.joints import LARGEST_GRID, is_grid
 
 _TUNING = {"tuning_rows": "tuning_rows"}
 SCALED = {

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import jsonschema
 import yaml
-from embeddings import within
-from joints import is_grid
-from references import dangling
 
 from kcde import methods
 from kcde.artefacts.core import listing
 from kcde.names import nearest
+from lib.embeddings import within
+from lib.joints import is_grid
+from lib.references import dangling
 
 SCALES = ("smoke", "laptop", "paper")
 _ANSWER_STAYS = ("data_mirror", "backend", "blas_threads", "shards")

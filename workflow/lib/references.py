@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from conditionals import DONUT
-from embeddings import PATTERNS, is_sized
-from joints import EXACT, is_grid
-from traffics import SIMULATED
-
 from kcde import discovery
 from kcde.artefacts.core import listing
 from kcde.names import nearest
+from lib.conditionals import DONUT
+from lib.embeddings import PATTERNS, is_sized
+from lib.joints import EXACT, is_grid
+from lib.traffics import SIMULATED
 
 _NETWORKS = ("NADE",)
 """Estimators whose one model has all columns, so that a joint density needs no graph."""

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-import jobs
-from joints import EXACT, is_grid
-from traffics import splits_of_its_own
-
 from kcde import discovery
 from kcde.experiments.jobs import EXPERIMENTS, job_class
+from lib import jobs
+from lib.joints import EXACT, is_grid
+from lib.traffics import splits_of_its_own
 
 TRAINED_TOGETHER = discovery.with_method("fit_many")
 """Estimators that train all repetitions in one program, which is part of what they return: a job

@@ -23,9 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import conditionals
-import cutting
-import embeddings
+from lib import conditionals, cutting, embeddings
 
 MARGIN = 4
 FEWEST_MINUTES = 15

@@ -9,14 +9,14 @@ import logging
 import re
 from collections.abc import Iterable
 
-import planning
-from references import nearest
-from resources import Needs
 from snakemake.logging import DefaultFilter, DefaultFormatter
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from kcde.names import nearest
 from kcde.summary import last_line
+from lib import planning
+from lib.resources import Needs
 
 _NOISE = (
     "Using workflow specific profile",

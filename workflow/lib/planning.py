@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from resources import Needs, Work
+from lib.resources import Needs, Work
 
 UNKNOWN_SECONDS = 60.0
 """For a rule that has neither run here nor stands in the table of typical times."""
