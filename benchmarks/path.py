@@ -9,8 +9,8 @@ import timing
 
 import numpy as np
 
-from kcde.estimators._kcef_selection import SCORE_GRIDS
-from kcde.estimators._score_matching import held_out_score, score_system
+from kcde.estimators._kcef.score_matching import held_out_score, score_system
+from kcde.estimators._kcef.selection import SCORE_GRIDS
 from kcde.kernels import GaussianKernel
 from kcde.selection import kfold
 

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from kcde.arrays import array_namespace, take_columns
-from kcde.estimators._rows import check_rows, refuse_constant
+from kcde.estimators._shared.rows import check_rows, refuse_constant
 from kcde.estimators.base import Tags
 from kcde.files import atomic
 from kcde.provenance import digest

@@ -153,7 +153,7 @@ def test_weights_that_cancel_are_no_source_of_samples(pairs, rng, monkeypatch):
     model = CDO(**given, weights="signed").fit(X, np.hstack([Y, Y**2]))
     huge = np.tile([[1e7, 1e-7 - 1e7]], (1, 72))
     monkeypatch.setattr(model, "_signed_weights", lambda X: huge)
-    monkeypatch.setattr("kcde.estimators._signed_mixture._MOST_PROPOSALS", 1000)
+    monkeypatch.setattr("kcde.estimators._shared.signed_mixture._MOST_PROPOSALS", 1000)
     monkeypatch.setattr(model, "_centres", np.zeros_like(model.reference_))
     with pytest.raises(FloatingPointError, match="the weights cancel each other; raise"):
         model.sample(X[:1], 500, rng)
@@ -182,7 +182,7 @@ def test_streams_equal_whole_matrices(rng, monkeypatch):
     X, Y = repeated(rng)
     model = CDO(**GIVEN).fit(X, Y)
     monkeypatch.setattr("kcde.arrays.blocks._BLOCK", 50)
-    monkeypatch.setattr("kcde.estimators._cdo_inputs._ROWS_AT_ONCE", 1)
+    monkeypatch.setattr("kcde.estimators._cdo.inputs._ROWS_AT_ONCE", 1)
     monkeypatch.setattr("kcde.estimators.cdo._AT_ONCE", 80)
     blocks = CDO(**GIVEN).fit(X, Y)
     np.testing.assert_allclose(blocks.weights_at(X), model.weights_at(X), rtol=1e-10, atol=1e-14)

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kcde.estimators import DDE, _dde_training
-from kcde.estimators._dde_diagnostics import diagnose
-from kcde.estimators._dde_fit import Task, Trained, _Batch, _goes_on
-from kcde.estimators._dde_functional import functional_gradients
-from kcde.estimators._dde_held_out import HeldOut
-from kcde.estimators._dde_model import settle
-from kcde.estimators._dde_training import f_values, normal, optimisers, start
+from kcde.estimators import DDE
+from kcde.estimators._dde import training
+from kcde.estimators._dde.diagnostics import diagnose
+from kcde.estimators._dde.fit import Task, Trained, _Batch, _goes_on
+from kcde.estimators._dde.functional import functional_gradients
+from kcde.estimators._dde.held_out import HeldOut
+from kcde.estimators._dde.model import settle
+from kcde.estimators._dde.training import f_values, normal, optimisers, start
 from kcde.kernels import GaussianKernel
 
 
@@ -128,8 +129,8 @@ def test_an_iteration_is_one_update_of_f_five_of_g_and_fifteen_of_nu(pairs, rng,
         traced.append(1)
         return update_dual(*arguments)
 
-    update_dual = _dde_training._update_dual
-    monkeypatch.setattr(_dde_training, "_update_dual", counted)
+    update_dual = training._update_dual
+    monkeypatch.setattr(training, "_update_dual", counted)
     # A batch size of its own: the program is not one compiled before.
     model = settle(DDE(batch_size=7), *pairs)
     batch = _Batch.of([Task(model.problem(), model.initial_state(rng), 3, 1)])
@@ -205,7 +206,7 @@ def test_noise_is_standard_normal():
 
 def test_the_dual_function_is_the_log_ratio_of_densities():
     """Equation 17 for q = N(0.5, 0.6²) against p_0 = N(0, 1), on the authors' network."""
-    from kcde.estimators._dde_training import _update_dual
+    from kcde.estimators._dde.training import _update_dual
 
     rng = np.random.default_rng(2)
     Y = rng.standard_normal((100, 1))

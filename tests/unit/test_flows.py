@@ -18,7 +18,7 @@ from kcde.estimators import (
     _flow_model,
     _flow_training,
 )
-from kcde.estimators._flow_model import Flow, initial_leaves, rebuilt
+from kcde.estimators._flows.model import Flow, initial_leaves, rebuilt
 
 FLOWS = [ConditionalRealNVP, ConditionalMAF]
 QUICK = {"hidden_units": 12, "blocks": 3, "steps": 60, "learning_rate": 0.01}

@@ -3,8 +3,8 @@ import pytest
 from scipy.integrate import quad
 
 from kcde.estimators import KCEF, KEF
-from kcde.estimators._kcef_selection import Hyperparameters, _LikelihoodSearch
-from kcde.estimators._score_matching import held_out_score, normal_equations, score_system
+from kcde.estimators._kcef.score_matching import held_out_score, normal_equations, score_system
+from kcde.estimators._kcef.selection import Hyperparameters, _LikelihoodSearch
 from kcde.kernels import GaussianKernel
 from kcde.selection import complement, kfold
 from naive import NaiveKCEF

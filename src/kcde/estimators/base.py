@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, to_numpy
-from kcde.estimators._distribution import Distribution
-from kcde.estimators._rows import RowChecks, check_pairs, refuse_constant
-from kcde.estimators._scikit_learn import Estimator
-from kcde.estimators._threads import threads_for
+from kcde.estimators._shared.distribution import Distribution
+from kcde.estimators._shared.rows import RowChecks, check_pairs, refuse_constant
+from kcde.estimators._shared.scikit_learn import Estimator
+from kcde.estimators._shared.threads import threads_for
 from kcde.normalisers import GaussianProposal, first_panels, panel_nodes
 from kcde.sampling import inverse_cdf
 from kcde.seeding import rng_of

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._cdo_inputs import KERNELS, Groups, InputFactor, make_kernel
-from kcde.estimators._cdo_projection import NearestMixture
-from kcde.estimators._cdo_reference import make_reference
-from kcde.estimators._cdo_selection import CRITERIA, Hyperparameters, select
-from kcde.estimators._cdo_spectrum import squared_inverse_of
-from kcde.estimators._rows import check_rows
-from kcde.estimators._signed_mixture import (
+from kcde.estimators._cdo.inputs import KERNELS, Groups, InputFactor, make_kernel
+from kcde.estimators._cdo.projection import NearestMixture
+from kcde.estimators._cdo.reference import make_reference
+from kcde.estimators._cdo.selection import CRITERIA, Hyperparameters, select
+from kcde.estimators._cdo.spectrum import squared_inverse_of
+from kcde.estimators._shared.rows import check_rows
+from kcde.estimators._shared.signed_mixture import (
     SignedMixture,
     check_sums,
     divided_by_sums,

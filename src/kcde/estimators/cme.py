@@ -3,11 +3,15 @@
 from typing import ClassVar
 
 from kcde.arrays import array_namespace, solve_triangular
-from kcde.estimators._cme_constraints import certify_infeasibility, move_mean, project_on_simplex
-from kcde.estimators._jdl_base import LowRankConditional, check_positive
-from kcde.estimators._jdl_constraints import product_bounds, solve_two_multipliers
-from kcde.estimators._jdl_functions import Projection, check_values
-from kcde.estimators._jdl_gaussian import GaussianPairBases
+from kcde.estimators._low_rank.base import LowRankConditional, check_positive
+from kcde.estimators._low_rank.cme_constraints import (
+    certify_infeasibility,
+    move_mean,
+    project_on_simplex,
+)
+from kcde.estimators._low_rank.constraints import product_bounds, solve_two_multipliers
+from kcde.estimators._low_rank.functions import Projection, check_values
+from kcde.estimators._low_rank.gaussian import GaussianPairBases
 
 
 class CME(GaussianPairBases, LowRankConditional):

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from kcde.estimators._flow_base import ConditionalFlow
-from kcde.estimators._flow_model import AUTOREGRESSIVE
+from kcde.estimators._flows.base import ConditionalFlow
+from kcde.estimators._flows.model import AUTOREGRESSIVE
 
 
 class ConditionalMAF(ConditionalFlow):

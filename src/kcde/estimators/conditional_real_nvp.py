@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from kcde.estimators._flow_base import ConditionalFlow
-from kcde.estimators._flow_model import COUPLING
+from kcde.estimators._flows.base import ConditionalFlow
+from kcde.estimators._flows.model import COUPLING
 
 
 class ConditionalRealNVP(ConditionalFlow):

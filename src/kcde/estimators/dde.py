@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
-from kcde.estimators import _dde_model as models
-from kcde.estimators._dde_fit import Task, Trained, train
-from kcde.estimators._dde_problem import FUNCTIONAL
-from kcde.estimators._together import FittedTogether
+from kcde.estimators._dde import model as models
+from kcde.estimators._dde.fit import Task, Trained, train
+from kcde.estimators._dde.problem import FUNCTIONAL
+from kcde.estimators._shared.exponential_family import ExponentialFamily
+from kcde.estimators._shared.together import FittedTogether
 from kcde.estimators.base import Tags
-from kcde.estimators.exponential_family import ExponentialFamily
 from kcde.normalisers import Normaliser, logsumexp
 from kcde.seeding import rng_of, seed_of
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.estimators._shared.mixture import GaussianMixture, log_bump, log_volume
 from kcde.estimators.base import Tags
-from kcde.estimators.mixture import GaussianMixture, log_bump, log_volume
 from kcde.kernels import as_bandwidths
 from kcde.memory import require
 from kcde.normalisers import logsumexp

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns, to_numpy
-from kcde.estimators._gp_posterior import Posterior, group
-from kcde.estimators._gp_tuning import Hyperparameters, maximise_marginal_likelihood
-from kcde.estimators._pushforward import Pushforward
-from kcde.estimators._threads import few_threads
+from kcde.estimators._gp.posterior import Posterior, group
+from kcde.estimators._gp.tuning import Hyperparameters, maximise_marginal_likelihood
+from kcde.estimators._shared.pushforward import Pushforward
+from kcde.estimators._shared.threads import few_threads
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of

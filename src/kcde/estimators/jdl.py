@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from kcde.estimators._jdl_base import check_positive
-from kcde.estimators._jdl_constraints import product_bounds, solve_two_multipliers
-from kcde.estimators._jdl_gaussian import GaussianPairBases
-from kcde.estimators._jdl_joint import JointDistribution
+from kcde.estimators._low_rank.base import check_positive
+from kcde.estimators._low_rank.constraints import product_bounds, solve_two_multipliers
+from kcde.estimators._low_rank.gaussian import GaussianPairBases
+from kcde.estimators._low_rank.joint import JointDistribution
 
 
 class JDL(GaussianPairBases, JointDistribution):

@@ -3,10 +3,10 @@
 from numbers import Integral
 from typing import ClassVar
 
-from kcde.estimators._jdl_base import check_positive
-from kcde.estimators._jdl_basis import PolynomialBasis
-from kcde.estimators._jdl_joint import JointDistribution
-from kcde.estimators._jdl_sos_samples import solve_by_samples
+from kcde.estimators._low_rank.base import check_positive
+from kcde.estimators._low_rank.basis import PolynomialBasis
+from kcde.estimators._low_rank.joint import JointDistribution
+from kcde.estimators._low_rank.sos_samples import solve_by_samples
 
 SOLVERS = ("samples", "clarabel", "clarabel-unreduced")
 
@@ -86,6 +86,6 @@ class JPDL(JointDistribution):
         if self.solver == "samples":
             return solve_by_samples(*problem)
         # Only these two programs need the package.
-        from kcde.estimators._jdl_sos_clarabel import solve_with_clarabel
+        from kcde.estimators._low_rank.sos_clarabel import solve_with_clarabel
 
         return solve_with_clarabel(*problem, reduced=self.solver == "clarabel")

@@ -7,11 +7,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators import _kcef_selection as rules
-from kcde.estimators._hermite import HermiteTable
-from kcde.estimators._natural_parameter import NaturalParameter
-from kcde.estimators._score_matching import solve
-from kcde.estimators.exponential_family import ExponentialFamily
+from kcde.estimators._kcef import selection as rules
+from kcde.estimators._kcef.hermite import HermiteTable
+from kcde.estimators._kcef.natural_parameter import NaturalParameter
+from kcde.estimators._kcef.score_matching import solve
+from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import GaussianProposal
 from kcde.sampling import convergence, hmc

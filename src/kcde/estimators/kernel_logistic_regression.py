@@ -7,12 +7,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from kcde.arrays import array_namespace, to_numpy
-from kcde.estimators._jdl_base import check_positive, with_regularizations
-from kcde.estimators._jdl_basis import KernelBasis
-from kcde.estimators._jdl_gaussian import GaussianBases
-from kcde.estimators._jdl_logistic import LogisticLoss, newton
-from kcde.estimators._rows import RowChecks, check_rows
-from kcde.estimators._threads import threads_for
+from kcde.estimators._low_rank.base import check_positive, with_regularizations
+from kcde.estimators._low_rank.basis import KernelBasis
+from kcde.estimators._low_rank.gaussian import GaussianBases
+from kcde.estimators._low_rank.logistic import LogisticLoss, newton
+from kcde.estimators._shared.rows import RowChecks, check_rows
+from kcde.estimators._shared.threads import threads_for
 from kcde.estimators.base import Tags
 
 

@@ -5,9 +5,9 @@ from math import exp, sqrt
 import numpy as np
 
 from kcde.arrays import array_namespace, solve_triangular, take_rows, to_numpy
-from kcde.estimators._signed_mixture import SignedMixture, divided_by_sums
-from kcde.estimators._threads import few_threads
-from kcde.estimators.mixture import log_bump, log_volume
+from kcde.estimators._shared.mixture import log_bump, log_volume
+from kcde.estimators._shared.signed_mixture import SignedMixture, divided_by_sums
+from kcde.estimators._shared.threads import few_threads
 from kcde.kernels import as_bandwidths
 from kcde.linalg import (
     factor_positive_definite,

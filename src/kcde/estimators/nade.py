@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
-from kcde.estimators._gaussian_mixtures import mixture_cdf, mixture_quantile
-from kcde.estimators._nade_network import known, log_mixture
-from kcde.estimators._nade_selection import Fitted, Problem, fit_chosen, fit_given
-from kcde.estimators._nade_training import Recipe
-from kcde.estimators._together import FittedTogether
+from kcde.estimators._nade.network import known, log_mixture
+from kcde.estimators._nade.selection import Fitted, Problem, fit_chosen, fit_given
+from kcde.estimators._nade.training import Recipe
+from kcde.estimators._shared.gaussian_mixtures import mixture_cdf, mixture_quantile
+from kcde.estimators._shared.together import FittedTogether
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of

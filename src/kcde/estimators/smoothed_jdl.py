@@ -1,6 +1,6 @@
 """Joint distribution learning as a conditional density: a variant that the paper does not have."""
 
-from kcde.estimators._jdl_smoothed import SmoothedWeights
+from kcde.estimators._low_rank.smoothed import SmoothedWeights
 from kcde.estimators.jdl import JDL
 
 

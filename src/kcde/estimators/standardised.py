@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from kcde.arrays import array_namespace, to_numpy
-from kcde.estimators._rows import RowChecks, check_pairs, refuse_constant
+from kcde.estimators._shared.rows import RowChecks, check_pairs, refuse_constant
 
 SMALLEST_STD = 1e-140
 """Squares of deviations this small are at the end of the normal numbers of float64."""
