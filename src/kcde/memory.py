@@ -15,7 +15,7 @@ class InsufficientMemory(MemoryError):
     """A problem needs more memory than is free; the message says how large one may be."""
 
 
-def require(
+def require_memory(
     like,
     what: str,
     n: int,

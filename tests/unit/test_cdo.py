@@ -349,10 +349,12 @@ def test_sums_that_are_not_positive_are_refused_with_the_remedy(pairs, monkeypat
     assert f"at {count} of 30 x the sum of weights is negative" in caplog.text
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     np.testing.assert_allclose(model.mean(far), found @ model.reference_, rtol=1e-6)
-    np.testing.assert_array_equal(model.turned_over(far), sums <= 0.0)
+    np.testing.assert_array_equal(model.has_negative_normaliser(far), sums <= 0.0)
     clipped = CDO(**GIVEN).fit(X, Y)
-    with pytest.raises(ValueError, match="turned_over is for weights='signed'; they are 'clipped'"):
-        clipped.turned_over(far)
+    with pytest.raises(
+        ValueError, match="has_negative_normaliser is for weights='signed'; they are 'clipped'"
+    ):
+        clipped.has_negative_normaliser(far)
     monkeypatch.setattr(clipped, "_raw_weights", lambda X: -np.ones((len(X), 40)))
     with pytest.raises(FloatingPointError, match="at 30 of 30 x no sum of weights is positive"):
         clipped.log_density(X, Y)

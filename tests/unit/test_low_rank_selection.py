@@ -11,7 +11,7 @@ from kcde.estimators._low_rank import gaussian as jdl_gaussian
 from kcde.estimators._low_rank.basis import Basis
 from kcde.experiments import low_rank
 from kcde.experiments.low_rank import Grid, Trials
-from kcde.experiments.shared_bases import Bases, alike
+from kcde.experiments.shared_bases import Bases, group_by_basis
 
 GRID = Grid((0.5, 2.0), (1e-4, 1e-2, 1.0))
 
@@ -261,7 +261,7 @@ def test_tolerances_choose_together_what_each_chooses_alone(rows):
 def test_estimators_are_apart_by_their_bases():
     models = {"JDL": JDL(), "JPDL": JPDL(), "CME": CME(constrained=True)}
     models |= {"looser": JDL(tolerance=1e-2), "KLR": KernelLogisticRegression(regularization=1.0)}
-    parts = [list(part) for part in alike(models)]
+    parts = [list(part) for part in group_by_basis(models)]
     assert parts == [["JDL", "CME", "looser", "KLR"], ["JPDL"]]
 
 

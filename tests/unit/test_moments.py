@@ -9,7 +9,7 @@ from kcde.cli import main
 from kcde.datasets import gaussian
 from kcde.estimators import CME, JDL, JPDL
 from kcde.estimators._low_rank import gaussian as jdl_gaussian
-from kcde.estimators._low_rank.constraints import Constrained
+from kcde.estimators._low_rank.constraints import ConstrainedSolution
 from kcde.experiments import moments, scores
 from kcde.experiments.low_rank import Grid, bandwidths
 from kcde.experiments.moments import Job, Setting
@@ -262,7 +262,7 @@ def test_polynomials_have_no_tolerance_and_may_share_a_choice(tmp_path, monkeypa
 
     def constrained(self, summary, curvature, linear, marginal):
         solved.append(self.regularization)
-        return Constrained(0.5 * linear / curvature, "optimal", 1e-9, 7)
+        return ConstrainedSolution(0.5 * linear / curvature, "optimal", 1e-9, 7)
 
     monkeypatch.setattr(JPDL, "_constrained", constrained)
     options = {"choice": "shared", "constrained_repetitions": 1}

@@ -179,7 +179,7 @@ def test_the_kernel_matrix_is_never_formed(rng):
 
 @pytest.mark.parametrize("pivots", ["greedy", "random", "rpcholesky"])
 def test_a_factor_that_outgrows_its_room_is_streamed_from_there(points, pivots, monkeypatch):
-    monkeypatch.setitem(implementation._ROOM, "auto", 40 * len(points))
+    monkeypatch.setitem(implementation._MAX_STORED, "auto", 40 * len(points))
 
     def factorised(store, tolerance):
         rng = np.random.default_rng(3)

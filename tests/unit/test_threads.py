@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from kcde.estimators import CME, LSCDE, NADE, GaussianProcess, KernelLogisticRegression
 from kcde.estimators._shared import threads
-from kcde.estimators._shared.threads import threads_for
+from kcde.estimators._shared.threads import thread_limit
 
 
 def blas_threads():
@@ -98,15 +98,15 @@ def test_a_fit_in_another_python_thread_meanwhile_changes_nothing():
     entered, leave = threading.Event(), threading.Event()
 
     def other():
-        with threads_for(10):
+        with thread_limit(10):
             entered.set()
             leave.wait(10)
 
     worker = threading.Thread(target=other)
-    with threads_for(10):
+    with thread_limit(10):
         worker.start()
         assert entered.wait(10)
-        with threads_for(10):
+        with thread_limit(10):
             assert blas_threads() == 1
         assert blas_threads() == 1
     assert blas_threads() == 2

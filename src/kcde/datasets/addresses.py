@@ -76,7 +76,7 @@ def check(
     entries = tables.read(catalogue)
     asked = list(entries.values()) if name is None else [tables.find(entries, name)]
     urls = list(dict.fromkeys(source.url for entry in asked for source in entry.urls))
-    lost = hosts.ask(urls)
+    lost = hosts.find_unreachable(urls)
     answers = _ask(urls, lost, progress and sys.stderr.isatty())
     without = [entry.name for entry in asked if not any(answers[s.url].serves for s in entry.urls)]
     no_network = bool(urls) and all(hosts.host_of(url) in lost for url in urls)

@@ -120,7 +120,7 @@ def fetch(
     root = copies.folder() if bundled is None else Path(bundled)
     others = [source.url for each in entries.values() for source in each.urls]
     search = _Search(entry, Path(data_dir), mirror, root, others, progress)
-    origin, source = _bring(search) if entry.sha256 else (None, None)
+    origin, source = _obtain(search) if entry.sha256 else (None, None)
     return {
         "dataset": entry.name,
         "status": "unavailable" if source is None else "available",
@@ -190,7 +190,7 @@ def _restore(search: _Search) -> str:
     return f"restore {search.bundled / search.entry.bundled} (git checkout -- resources/data)"
 
 
-def _bring(search: _Search) -> tuple[str | None, str | None]:
+def _obtain(search: _Search) -> tuple[str | None, str | None]:
     """Look everywhere in turn; return from where the file is, and what served, or None twice."""
     if search.path.is_file():
         try:
@@ -258,7 +258,7 @@ def _download(url: str, target: Path, search: _Search) -> None:
     """
     import requests
 
-    hosts.require(url, search.data_dir, search.others)
+    hosts.require_reachable(url, search.data_dir, search.others)
     for pause in (*PAUSES, None):
         try:
             with _bar(url) if search.progress and sys.stderr.isatty() else nullcontext() as bar:
@@ -270,7 +270,7 @@ def _download(url: str, target: Path, search: _Search) -> None:
                 # A certificate that does not fit is an answer, though not from the right host.
                 lost = isinstance(error, requests.ConnectionError | requests.Timeout)
                 if lost and not isinstance(error, requests.exceptions.SSLError):
-                    raise hosts.lost(url, _reason(error), search.data_dir) from error
+                    raise hosts.connection_lost(url, _reason(error), search.data_dir) from error
                 raise
         time.sleep(pause)
 
@@ -327,7 +327,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, requests.RequestException):
         for cause in _causes(error):
             if isinstance(cause, OSError) and cause.strerror:
-                return hosts.in_words(cause)
+                return hosts.describe_error(cause)
     if isinstance(error, hosts.Unreachable):
         return f"{error}"
     if isinstance(error, FileNotFoundError):

@@ -37,7 +37,7 @@ class Unreachable(OSError):
     """A host that no connection can be made to; the message says why."""
 
 
-def require(url: str, data_dir: str | Path, others: Iterable[str] = ()) -> None:
+def require_reachable(url: str, data_dir: str | Path, others: Iterable[str] = ()) -> None:
     """Raise unless the host of a URL, or the proxy on the way to it, can be connected to.
 
     Parameters
@@ -59,17 +59,17 @@ def require(url: str, data_dir: str | Path, others: Iterable[str] = ()) -> None:
     known = _remembered(data_dir)
     host = host_of(url)
     if host not in known:
-        found = ask([url])
+        found = find_unreachable([url])
         if not found:
             return
         unknown = [other for other in others if host_of(other) not in known | found]
-        found |= ask(unknown)
+        found |= find_unreachable(unknown)
         remember(found, data_dir)
         known |= found
     raise Unreachable(known[host])
 
 
-def ask(urls: Iterable[str]) -> dict[str, str]:
+def find_unreachable(urls: Iterable[str]) -> dict[str, str]:
     """Return why hosts cannot be reached, by host; those that can are not in it.
 
     All are asked at once, so the answer takes `SECONDS` however many there are.
@@ -82,7 +82,7 @@ def ask(urls: Iterable[str]) -> dict[str, str]:
             _connect(*_place(url))
             answers[host] = ""
         except (OSError, ValueError) as error:  # ValueError: a name that no host can have
-            answers[host] = in_words(error)
+            answers[host] = describe_error(error)
 
     # Nothing can stop the resolving of a name, so the threads may be left behind.
     threads = [threading.Thread(target=put, args=pair, daemon=True) for pair in firsts.items()]
@@ -92,11 +92,11 @@ def ask(urls: Iterable[str]) -> dict[str, str]:
     for thread in threads:
         thread.join(max(0.0, end - time.monotonic()))
     given = dict(answers)
-    reasons = {host: given.get(host, in_words(TimeoutError())) for host in firsts}
+    reasons = {host: given.get(host, describe_error(TimeoutError())) for host in firsts}
     return {host: reason for host, reason in reasons.items() if reason}
 
 
-def lost(url: str, reason: str, data_dir: str | Path) -> Unreachable:
+def connection_lost(url: str, reason: str, data_dir: str | Path) -> Unreachable:
     """Note that a host stopped answering in the middle of things; return that as an error."""
     remember({host_of(url): reason}, data_dir)
     return Unreachable(reason)
@@ -114,7 +114,7 @@ def forget(data_dir: str | Path) -> None:
         (Path(data_dir) / MEMORY).unlink(missing_ok=True)
 
 
-def in_words(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return why a connection failed, in a few words."""
     if isinstance(error, socket.gaierror):
         return "host name not resolved (no network?)"

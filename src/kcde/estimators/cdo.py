@@ -164,7 +164,7 @@ class CDO(SignedMixture):
                 raise ValueError(f"groups[{i}] is empty; leave out inputs that have no output")
         rows = np.repeat(np.arange(len(checked)), [group.shape[0] for group in checked])
         self.fit(take_rows(X, rows), array_namespace(X).concat(checked))
-        self._remember_names(given)
+        self._record_feature_names(given)
         return self
 
     def _fit(self, X, Y):
@@ -270,7 +270,7 @@ class CDO(SignedMixture):
         first, second = sums[:, 1 : d + 1] / sums[:, :1], sums[:, d + 1 :] / sums[:, :1]
         return first + self._centre, second - first**2 + xp.asarray(self.bandwidth_y_**2)
 
-    def turned_over(self, X):
+    def has_negative_normaliser(self, X):
         """Return where the sum that signed weights are divided by is negative, booleans (n,).
 
         There the published formula gives an estimate of the opposite sign.
@@ -282,7 +282,9 @@ class CDO(SignedMixture):
         """
         X = self._check_features(X)
         if self.weights != "signed":
-            raise ValueError(f"turned_over is for weights='signed'; they are {self.weights!r}")
+            raise ValueError(
+                f"has_negative_normaliser is for weights='signed'; they are {self.weights!r}"
+            )
         return (self._inputs.similarities(X) @ self._moment_coef[:, :1])[:, 0] < 0.0
 
     def _raw_weights(self, X):

@@ -8,10 +8,10 @@ import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
 from kcde.estimators._dde import model as models
-from kcde.estimators._dde.fit import Task, Trained, train
+from kcde.estimators._dde.fit import Task, TrainingResult, train
 from kcde.estimators._dde.problem import FUNCTIONAL
+from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.exponential_family import ExponentialFamily
-from kcde.estimators._shared.together import FittedTogether
 from kcde.estimators.base import Tags
 from kcde.normalisers import Normaliser, logsumexp
 from kcde.seeding import rng_of, seed_of
@@ -30,7 +30,7 @@ _COUNTS = (
 _POSITIVE = ("dual_weight", "base_std", "bandwidth_scale", "learning_rate")
 
 
-class DDE(FittedTogether, ExponentialFamily):
+class DDE(BatchFitted, ExponentialFamily):
     """p(y|x) = p_0(y) exp(f(x, y)/w) / Z(x), by penalised maximum likelihood as a saddle point.
 
     min_g max_{f, ν} E_D f - E_g f - η/2 ‖f‖² + w (E_g ν - E_{p_0} exp ν), with f a kernel
@@ -175,7 +175,7 @@ class DDE(FittedTogether, ExponentialFamily):
         return self.fit_many([self], [X], [Y])[0]
 
     def _fit(self, X, Y):
-        """Check the parameters and settle all but what is trained; `fit_many` trains."""
+        """Check the parameters and resolve all that is not trained; `fit_many` trains."""
         self._check_parameters()
         X, Y = to_numpy(X), to_numpy(Y)
         self._held = 0
@@ -187,7 +187,7 @@ class DDE(FittedTogether, ExponentialFamily):
                 )
             self._held = max(1, round(self.validation * len(Y)))
         self.X_, self.Y_ = X, Y
-        self.model_ = models.settle(self, X, Y)
+        self.model_ = models.resolve_parameters(self, X, Y)
         self.bandwidth_x_ = self.model_.bandwidth_x
         self.bandwidth_y_ = self.model_.bandwidth_y
         self.regularization_ = self.model_.penalty
@@ -212,7 +212,7 @@ class DDE(FittedTogether, ExponentialFamily):
         if self.basis == FUNCTIONAL and (self.dual != "kernel" or self.validation):
             raise ValueError("basis 'functional' needs dual='kernel' and validation=0")
 
-    def _shape(self) -> tuple:
+    def _batch_key(self) -> tuple:
         """Return what estimators must share to be trained in one program."""
         names = ("random_state", "bandwidth_x", "bandwidth_y", "regularization", "snapshots")
         parameters = self.get_params() | dict.fromkeys(names) | {"snapshots": tuple(self.snapshots)}
@@ -223,14 +223,14 @@ class DDE(FittedTogether, ExponentialFamily):
     def _train(estimators: Sequence["DDE"]) -> list[ValueError | FloatingPointError | None]:
         """Train estimators of one shape; return the error of each, or None."""
         try:
-            models.refuse_what_does_not_fit(estimators[0], estimators[0].Y_.shape, len(estimators))
+            models.check_memory(estimators[0], estimators[0].Y_.shape, len(estimators))
         except ValueError as error:
             for estimator in estimators:
-                estimator._forget()
+                estimator._reset()
             return [error] * len(estimators)
-        return _fit_alike(estimators)
+        return _fit_batch(estimators)
 
-    def _take(self, trained: Trained):
+    def _take(self, trained: TrainingResult):
         model, state = self.model_, trained.state
         self.potential_ = model.potential(state)
         self.coef_ = self.potential_.weights
@@ -352,7 +352,7 @@ class DDE(FittedTogether, ExponentialFamily):
         return self.model_.support
 
 
-def _history(trained: Trained) -> dict[str, np.ndarray]:
+def _history(trained: TrainingResult) -> dict[str, np.ndarray]:
     iteration, objective, mmd2, held_out = np.array(trained.history).reshape(-1, 4).T
     return {
         "iteration": iteration.astype(int),
@@ -362,7 +362,7 @@ def _history(trained: Trained) -> dict[str, np.ndarray]:
     }
 
 
-def _fit_alike(estimators: Sequence[DDE]) -> list[FloatingPointError | None]:
+def _fit_batch(estimators: Sequence[DDE]) -> list[FloatingPointError | None]:
     """Train estimators of one shape; return the error of each, or None."""
     first = estimators[0]
     targets = [first.iterations] * len(estimators)
@@ -398,7 +398,7 @@ def _task(estimator: DDE, seed: int, target: int, *, hold: bool) -> Task:
     return Task(problem, state, seed, target, held_out)
 
 
-def _trained(tasks: list[Task], first: DDE, snapshots, errors: list) -> list[Trained]:
+def _trained(tasks: list[Task], first: DDE, snapshots, errors: list) -> list[TrainingResult]:
     """Train tasks and note those that diverge."""
     recipe = first.model_.recipe
     outcomes = train(tasks, recipe, first.patience, tuple(snapshots))

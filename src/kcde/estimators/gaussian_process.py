@@ -10,7 +10,7 @@ from kcde.arrays import array_namespace, take_columns, to_numpy
 from kcde.estimators._gp.posterior import Posterior, group
 from kcde.estimators._gp.tuning import Hyperparameters, maximise_marginal_likelihood
 from kcde.estimators._shared.pushforward import Pushforward
-from kcde.estimators._shared.threads import few_threads
+from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of
@@ -155,7 +155,7 @@ class GaussianProcess(Pushforward):
         variances = [posterior.variance(X) for posterior in self._posteriors]
         return xp.stack([variances[i] for i in self._member], axis=1)
 
-    @few_threads
+    @limit_threads
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
         X, Y = self._check_pair(X, Y)

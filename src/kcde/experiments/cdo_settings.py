@@ -37,7 +37,7 @@ _TRAFFIC_POWER = -0.441
 _NOISE_VARIANCE = 0.1
 
 
-def filled(
+def complete_options(
     options: Mapping, settings: str, experiment: str, estimator: str, X: np.ndarray, Y: np.ndarray
 ) -> dict:
     """Return constructor arguments, with the authors' values for what the options leave open.
@@ -72,7 +72,7 @@ def authors(experiment: str, estimator: str, X: np.ndarray, Y: np.ndarray) -> di
     Parameters
     ----------
     experiment, estimator, X, Y
-        As for `filled`.
+        As for `complete_options`.
 
     Raises
     ------

@@ -58,7 +58,7 @@ def make(job: ConditionalJob, training: Training):
     ValueError
         If the settings are unknown, or the class does not exist or know one of the options.
     """
-    options = cdo_settings.filled(
+    options = cdo_settings.complete_options(
         job.options, job.settings, job.experiment, job.estimator, training.X, training.Y
     )
     default = estimator_class(job.estimator)().get_params(deep=False)

@@ -31,7 +31,7 @@ class _Data(NamedTuple):
 class Experiment(runner.Experiment[Job]):
     """The `.npz` holds `log_density` (runs, nodes, test rows) in standardised units and `nodes`."""
 
-    trains_together = False
+    batch_fits = False
 
     def check(self, job: Job) -> None:
         """Refuse options that the estimator has not."""

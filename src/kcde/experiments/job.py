@@ -19,7 +19,7 @@ SETTINGS = ("authors", "chosen")
 SAMPLERS = ("auto", "hmc", "direct")
 MOST_GRID_COLUMNS = 20
 
-OWN_TO_A_METHOD = ("method", "estimator", "variant", "options")
+METHOD_FIELDS = ("method", "estimator", "variant", "options")
 """Fields in which jobs may differ that run together to share bases."""
 
 

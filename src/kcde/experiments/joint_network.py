@@ -17,7 +17,7 @@ from kcde.experiments.factors import METRIC, estimator_of
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.joint_network import Job
 from kcde.experiments.problems import Problem, Split, open_problem
-from kcde.experiments.runner import attempt, trains_together
+from kcde.experiments.runner import attempt, is_batch_fitted
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 
@@ -32,7 +32,7 @@ class Experiment(runner.Experiment[Job]):
 
     def check(self, job: Job) -> None:
         """Refuse an estimator that is no such network, and options that it has not."""
-        if not trains_together(job.estimator):
+        if not is_batch_fitted(job.estimator):
             raise ValueError(
                 f"method {job.method}: {job.estimator} cannot be trained on all runs at once; "
                 "for other estimators use `run factors` and `run joint`"

@@ -22,7 +22,7 @@ from kcde.kernels import median_trick
 _MEDIAN_ROWS = 1000
 
 
-class Chosen(NamedTuple):
+class Selection(NamedTuple):
     """The best of a grid.
 
     Attributes
@@ -59,7 +59,7 @@ class Trials:
         else:
             self._found.append((options, float(outcome)))
 
-    def best(self) -> Chosen:
+    def best(self) -> Selection:
         """Return the options with the smallest loss, the first among equals.
 
         Raises
@@ -71,7 +71,7 @@ class Trials:
             raise FloatingPointError(f"no parameters have a finite loss; {self._failures[0]}")
         options, loss = min(self._found, key=lambda each: each[1])
         tried = len(self._found) + len(self._failures)
-        return Chosen(options, loss, tried, tuple(dict.fromkeys(self._failures)))
+        return Selection(options, loss, tried, tuple(dict.fromkeys(self._failures)))
 
     def shape(self, model):
         """Return an estimator with the best options; as it is where none have a finite loss."""
@@ -252,14 +252,14 @@ class _Search:
         self._bases, self._held_out, self._grid = bases, held_out, grid
         self._f, self._loss = f, loss
         # What depends on y alone serves every basis of x.
-        self._projections = _Once()
+        self._projections = _Memo()
         self.begin()
 
     def begin(self) -> None:
         """Go on to another bandwidth of x."""
         # Of x one basis at a time: together they may be larger than memory.
         self._bases.forget_x()
-        self._features = _Once()
+        self._features = _Memo()
 
     def bandwidths(self, models: Mapping, side: str) -> list[dict]:
         """Return constructor arguments to try; none without models."""
@@ -320,7 +320,7 @@ class _Search:
             yield value, fitted
 
 
-class _Once(dict):
+class _Memo(dict):
     """Values by a key, each computed when it is first asked for."""
 
     def __call__(self, key: Hashable, compute: Callable):

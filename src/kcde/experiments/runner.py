@@ -19,9 +19,9 @@ import numpy as np
 
 from kcde.estimators import estimator_class
 from kcde.experiments import scores
-from kcde.experiments.job import OWN_TO_A_METHOD, Job, MethodJob, Outcome
+from kcde.experiments.job import METHOD_FIELDS, Job, MethodJob, Outcome
 from kcde.experiments.methods import FAILURES
-from kcde.experiments.shards import WHOLE, Cut, collect, keep
+from kcde.experiments.shards import UNSHARDED, Sharding, collect_parts, write_part
 from kcde.provenance import digest, estimator_module
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class Experiment(Generic[J]):
         What `open` returned; None where the data are unavailable.
     """
 
-    trains_together = True
+    batch_fits = True
     """Whether an estimator that can trains all repetitions in one program."""
 
     def __init__(self, jobs: Sequence[J], places: Places = Places()):
@@ -99,10 +99,10 @@ class Experiment(Generic[J]):
         """Refuse, with a ValueError, what the job cannot see in its parameters alone."""
 
     @classmethod
-    def check_cut(cls, jobs: Sequence[J]) -> None:
+    def check_sharding(cls, jobs: Sequence[J]) -> None:
         """Refuse, with a ValueError, jobs that cannot be cut into shards."""
-        if cls.trains_together:
-            check_separable(jobs)
+        if cls.batch_fits:
+            check_shardable(jobs)
 
     def files(self) -> list[str]:
         """Return the data sets that are read, in the order of the records."""
@@ -158,7 +158,7 @@ def run(
     *,
     catalogue: Path | None = None,
     record: Path | Sequence[Path] | None = None,
-    cut: Cut = WHOLE,
+    sharding: Sharding = UNSHARDED,
 ) -> None:
     """Run a job, or several that differ in nothing but the method, and write the scores.
 
@@ -191,13 +191,13 @@ def run(
     jobs = [jobs] if isinstance(jobs, Job) else list(jobs)
     outs = [Path(out) for out in ([outs] if isinstance(outs, str | Path) else outs)]
     records = [record] if isinstance(record, str | Path) else record or ()
-    check_together(jobs, outs, cut)
+    check_compatible(jobs, outs, sharding)
     cls = import_module(f"kcde.experiments.{jobs[0].experiment}").Experiment
-    if cut != WHOLE:
-        cls.check_cut(jobs)
+    if sharding != UNSHARDED:
+        cls.check_sharding(jobs)
     places = Places(Path(data_dir), catalogue, tuple(Path(each) for each in records))
     experiment = cls(jobs, places)
-    found = outcomes(experiment, outs[0], cut)
+    found = outcomes(experiment, outs[0], sharding)
     for place, (job, out) in enumerate(zip(jobs, outs, strict=True) if found is not None else ()):
         own = [each[place] for each in found]
         info = experiment.info(job) | experiment.results(job, own)
@@ -205,7 +205,9 @@ def run(
         scores.write(out, experiment.rows(job, own), info, arrays)
 
 
-def outcomes(experiment: Experiment, out: Path, cut: Cut = WHOLE) -> list[list[Outcome]] | None:
+def outcomes(
+    experiment: Experiment, out: Path, sharding: Sharding = UNSHARDED
+) -> list[list[Outcome]] | None:
     """Return the outcomes of every repetition, one a job; None where a shard has kept its own.
 
     Parameters
@@ -220,16 +222,16 @@ def outcomes(experiment: Experiment, out: Path, cut: Cut = WHOLE) -> list[list[O
     Raises
     ------
     ValueError
-        As `Cut.check` and `collect`.
+        As `Sharding.check` and `collect_parts`.
     """
-    cut.check(out)
+    sharding.check(out)
     units = range(experiment.count())
-    if cut.shard is not None:
+    if sharding.shard is not None:
         compute = partial(computed, experiment)
-        keep(out, experiment.identity(), cut.shard.of(units), compute)
+        write_part(out, experiment.identity(), sharding.shard.of(units), compute)
         return None
-    if cut.parts:
-        return collect(cut.parts, experiment.identity(), units)
+    if sharding.parts:
+        return collect_parts(sharding.parts, experiment.identity(), units)
     return computed(experiment, units)
 
 
@@ -292,7 +294,7 @@ def fits(
         Fits the models of all units in one program, where the estimator does so; the seconds of
         each are its share.
     """
-    if not trains_together(estimator):
+    if not is_batch_fitted(estimator):
         return lambda unit: attempt(alone, unit)
     log.info("%d fits in one go", len(units))
     started = time.perf_counter()
@@ -301,12 +303,12 @@ def fits(
     return lambda unit: (models[unit], share)
 
 
-def trains_together(estimator: str) -> bool:
+def is_batch_fitted(estimator: str) -> bool:
     """Return whether an estimator trains all repetitions in one program."""
     return hasattr(estimator_class(estimator), "fit_many")
 
 
-def check_separable(jobs: Sequence[Job]) -> None:
+def check_shardable(jobs: Sequence[Job]) -> None:
     """Refuse to cut jobs whose repetitions are trained together.
 
     Raises
@@ -315,14 +317,14 @@ def check_separable(jobs: Sequence[Job]) -> None:
         If the estimator of one is such.
     """
     for job in jobs:
-        if isinstance(job, MethodJob) and trains_together(job.estimator):
+        if isinstance(job, MethodJob) and is_batch_fitted(job.estimator):
             raise ValueError(
                 f"{job.estimator} trains all repetitions in one program, and what comes out "
                 "depends on which they are: run it whole, without --shard and --part"
             )
 
 
-def check_together(jobs: Sequence[Job], outs: Sequence[Path], cut: Cut) -> None:
+def check_compatible(jobs: Sequence[Job], outs: Sequence[Path], sharding: Sharding) -> None:
     """Refuse jobs that cannot run together, and files that cannot be told apart.
 
     Raises
@@ -330,11 +332,11 @@ def check_together(jobs: Sequence[Job], outs: Sequence[Path], cut: Cut) -> None:
     ValueError
         If there is no job, a name stands twice, or the jobs differ in more than the method.
     """
-    if cut.shard is not None and len(outs) != 1:
+    if sharding.shard is not None and len(outs) != 1:
         raise ValueError(
             f"a shard leaves one part for all of its methods: give --out once; got {len(outs)}"
         )
-    if not jobs or (cut.shard is None and len(outs) != len(jobs)):
+    if not jobs or (sharding.shard is None and len(outs) != len(jobs)):
         raise ValueError(
             f"name a file (--out) for each method (--method); got {len(outs)} for {len(jobs)}"
         )
@@ -347,7 +349,7 @@ def check_together(jobs: Sequence[Job], outs: Sequence[Path], cut: Cut) -> None:
         if len(set(names)) < len(names):
             raise ValueError(f"name each {what} once; got {', '.join(names)}")
     for other in others:
-        own = {name: getattr(first, name) for name in OWN_TO_A_METHOD}
+        own = {name: getattr(first, name) for name in METHOD_FIELDS}
         theirs = replace(other, **own).identity()
         for name, value in first.identity().items():
             if theirs[name] != value:

@@ -41,7 +41,7 @@ class Experiment(runner.Experiment[Job]):
     d), rows drawn from all data, and `reference_test`, the test rows.
     """
 
-    trains_together = False
+    batch_fits = False
 
     def check(self, job: Job) -> None:
         """Refuse options that the estimator has not, and a sampler that it does not offer."""

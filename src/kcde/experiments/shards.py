@@ -17,7 +17,7 @@ import numpy as np
 from kcde.experiments.job import Outcome
 from kcde.files import atomic
 
-_TOLD = "json"
+_JSON_MEMBER = "json"
 """The member of a part that holds, as JSON, all that is no array."""
 
 
@@ -54,7 +54,7 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Cut:
+class Sharding:
     """How a job is cut: it computes everything, one shard, or nothing but what the shards left.
 
     Attributes
@@ -84,10 +84,10 @@ class Cut:
             raise ValueError(f"{out} would replace the part beside it: name it differently")
 
 
-WHOLE = Cut()
+UNSHARDED = Sharding()
 
 
-def keep(
+def write_part(
     path: Path,
     identity: Mapping,
     units: Sequence[int],
@@ -120,12 +120,14 @@ def keep(
                     arrays[f"{unit}/{place}/{name}"] = _on_host(name, values)
             told.append((unit, [(one.rows, one.chosen, list(one.arrays)) for one in outcomes]))
         text = _json({"identity": identity, "outcomes": told})
-        arrays[_TOLD] = np.frombuffer(text.encode(), dtype=np.uint8)
+        arrays[_JSON_MEMBER] = np.frombuffer(text.encode(), dtype=np.uint8)
         with temporary.open("wb") as file:
             np.savez_compressed(file, **arrays)
 
 
-def collect(paths: Sequence[Path], identity: Mapping, units: Sequence[int]) -> list[list[Outcome]]:
+def collect_parts(
+    paths: Sequence[Path], identity: Mapping, units: Sequence[int]
+) -> list[list[Outcome]]:
     """Return the outcomes of every repetition from the parts of all shards.
 
     Parameters
@@ -160,7 +162,7 @@ def _read(path: Path) -> tuple[Any, dict[int, list[Outcome]]]:
     """Return the identity and the outcomes that a part holds."""
     try:
         with np.load(path, allow_pickle=False) as stored:
-            told = json.loads(stored[_TOLD].tobytes())
+            told = json.loads(stored[_JSON_MEMBER].tobytes())
             outcomes = {
                 unit: [
                     Outcome(rows, chosen, {name: stored[f"{unit}/{i}/{name}"] for name in names})

@@ -98,7 +98,7 @@ class Bases:
         summary, summarise = self.summary(model)
         factorise = self.x(model)[1] + self.y(model)[1]
         summary = summary._replace(
-            basis_x=_renewed(summary.basis_x), basis_y=_renewed(summary.basis_y)
+            basis_x=_without_extrema(summary.basis_x), basis_y=_without_extrema(summary.basis_y)
         )
         started = time.perf_counter()
         (fitted,) = model.fit_path(self.X, self.Y, [model.regularization], summary)
@@ -135,7 +135,7 @@ class Bases:
         return self._made[key]
 
 
-def alike(models: Mapping[Hashable, object]) -> list[dict[Hashable, object]]:
+def group_by_basis(models: Mapping[Hashable, object]) -> list[dict[Hashable, object]]:
     """Return estimators apart by their bases of x but for the tolerance, in their order."""
     parts: dict[Hashable, dict] = {}
     for name, model in models.items():
@@ -187,7 +187,7 @@ def _wait_for(made) -> None:
     to_numpy(basis.mean[:1])
 
 
-def _renewed(basis):
+def _without_extrema(basis):
     """Return a copy of a basis that has yet to look for its extremes, which it keeps."""
     renewed = copy(basis)
     vars(renewed).pop("extrema", None)

@@ -148,7 +148,7 @@ def ungrouped_moments(model, X: np.ndarray, Y: np.ndarray, at: np.ndarray) -> tu
 
 
 def _model(data: Traffic, estimator: str, options: Mapping, settings: str):
-    filled = cdo_settings.filled(options, settings, "traffic", estimator, data.X, data.Y)
+    filled = cdo_settings.complete_options(options, settings, "traffic", estimator, data.X, data.Y)
     return estimator_class(estimator)(**filled)
 
 

@@ -8,7 +8,7 @@ from kcde.arrays import array_namespace, row_blocks, sum_runs, take_rows, to_num
 from kcde.estimators._cdo.reference import Reference
 from kcde.kernels import GaussianKernel, LaplaceKernel, PeriodicKernel, ProductKernel
 from kcde.linalg import factor_positive_definite
-from kcde.memory import require
+from kcde.memory import require_memory
 
 _KERNELS = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}
 KERNELS = tuple(_KERNELS)
@@ -129,7 +129,7 @@ class InputFactor:
         xp = array_namespace(X)
         self._kernel, self._X = kernel, X
         self._root = xp.asarray(np.sqrt(groups.counts))[:, None]
-        require(X, "CDO with distinct rows of x", X.shape[0], lambda G: G * G)
+        require_memory(X, "CDO with distinct rows of x", X.shape[0], lambda G: G * G)
         matrix = xp.empty((X.shape[0], X.shape[0]), dtype=X.dtype)
         for rows in row_blocks(X.shape[0], X.shape[0], like=X):
             matrix[rows, :] = self._root[rows, :] * kernel(X[rows, :], X) * self._root.T

@@ -10,7 +10,7 @@ from kcde.estimators._cdo.reference import Reference
 from kcde.estimators._cdo.spectrum import spectrum_of
 from kcde.kernels import PeriodicKernel, as_bandwidths, median_trick
 from kcde.linalg import symmetric_spectrum
-from kcde.memory import require
+from kcde.memory import require_memory
 from kcde.selection import best_index, complement, kfold, log_grid
 
 FACTORS_X = 2.0 ** np.arange(-5, 3)
@@ -157,7 +157,9 @@ class _InputPath:
     def __init__(self, kernel, groups: Groups, X, least_ridge: float):
         xp = array_namespace(X)
         # K, its symmetric part, eigenvectors and what LAPACK works in.
-        require(X, "the selection of CDO", groups.X.shape[0], lambda G: 5 * G * G, remedy=_FEWER)
+        require_memory(
+            X, "the selection of CDO", groups.X.shape[0], lambda G: 5 * G * G, remedy=_FEWER
+        )
         root = xp.asarray(np.sqrt(groups.counts))
         K = root[:, None] * kernel(groups.X, groups.X) * root[None, :]
         values, vectors = symmetric_spectrum(0.5 * (K + K.T))

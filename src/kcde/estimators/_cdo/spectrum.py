@@ -7,7 +7,7 @@ from kcde.estimators._cdo.reference import Reference, density_matrix
 from kcde.estimators._shared.mixture import log_volume
 from kcde.kernels import LongGaussianKernel
 from kcde.linalg import factor_positive_definite, pivoted_cholesky, symmetric_spectrum
-from kcde.memory import require
+from kcde.memory import require_memory
 
 _DENSE, _WORTHWHILE = 512, 3
 """Up to so many points always an eigendecomposition; a low rank is M over this."""
@@ -75,7 +75,9 @@ class DenseFactor:
     def __init__(self, reference: Reference, sigma: np.ndarray, c: float):
         points = reference.points
         xp = array_namespace(points)
-        require(points, "CDO with scattered reference points", reference.size, lambda M: M * M)
+        require_memory(
+            points, "CDO with scattered reference points", reference.size, lambda M: M * M
+        )
         L = xp.empty((reference.size, reference.size), dtype=points.dtype)
         for rows in row_blocks(reference.size, reference.size, like=points):
             L[rows, :] = reference.rows(points[rows, :], sigma)

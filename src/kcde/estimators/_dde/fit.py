@@ -48,7 +48,7 @@ class Task:
 
 
 @dataclass
-class Trained:
+class TrainingResult:
     """What came of a task.
 
     Attributes
@@ -81,7 +81,7 @@ class Trained:
 
 def train(
     tasks: Sequence[Task], recipe: Recipe, patience: int, snapshots: Sequence[int] = ()
-) -> list[Trained]:
+) -> list[TrainingResult]:
     """Train tasks of one shape side by side.
 
     Parameters
@@ -97,17 +97,17 @@ def train(
 
     Returns
     -------
-    list of Trained
+    list of TrainingResult
         In the order of the tasks.
     """
-    outcomes = [Trained(task.state) for task in tasks]
+    outcomes = [TrainingResult(task.state) for task in tasks]
     batch = list(range(len(tasks)))
     working = _Batch.of(tasks)
     stops, done = _stops(tasks, snapshots), set()
     at, started = 0, time.perf_counter()
     while True:
         for index, state, numbers in zip(batch, *working.look(recipe), strict=True):
-            if index not in done and not _goes_on(
+            if index not in done and not _should_continue(
                 outcomes[index], tasks[index], state, numbers, at, patience, snapshots
             ):
                 done.add(index)
@@ -174,8 +174,8 @@ def _stops(tasks: Sequence[Task], snapshots: Sequence[int]) -> list[int]:
     return sorted({*range(0, last, CHECK), *among, *targets})
 
 
-def _goes_on(
-    outcome: Trained,
+def _should_continue(
+    outcome: TrainingResult,
     task: Task,
     state: State,
     numbers: tuple[float, float],

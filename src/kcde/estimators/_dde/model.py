@@ -194,7 +194,7 @@ class Model:
         return Expansion(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
 
 
-def settle(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
+def resolve_parameters(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
     """Return the model of an estimator's parameters for its data.
 
     Parameters
@@ -211,7 +211,7 @@ def settle(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
         memory.
     """
     e, n = estimator, len(Y)
-    refuse_what_does_not_fit(e, Y.shape)
+    check_memory(e, Y.shape)
     sigma_x = _bandwidths(e.bandwidth_x, X, e.bandwidth_scale, "bandwidth_x", "X")
     sigma_y = _bandwidths(e.bandwidth_y, Y, e.bandwidth_scale, "bandwidth_y", "Y")
     features = None
@@ -254,7 +254,7 @@ def _location(base: GaussianBase | UniformBase) -> tuple[np.ndarray, np.ndarray]
     return base.mean, base.std
 
 
-def refuse_what_does_not_fit(estimator, shape: tuple[int, int], count: int = 1) -> None:
+def check_memory(estimator, shape: tuple[int, int], count: int = 1) -> None:
     """Raise ValueError if training would need more memory than is free.
 
     Parameters

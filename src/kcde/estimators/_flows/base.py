@@ -9,8 +9,8 @@ import numpy as np
 from kcde.arrays import row_blocks, to_numpy
 from kcde.estimators._flows.model import Architecture, Flow
 from kcde.estimators._flows.training import train
+from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.pushforward import Pushforward
-from kcde.estimators._shared.together import FittedTogether
 from kcde.estimators.base import Tags
 from kcde.seeding import rng_of, seed_of
 
@@ -18,7 +18,7 @@ _COUNTS = ("hidden_units", "blocks", "moment_samples")
 _LOG_TWO_PI = np.log(2.0 * np.pi)
 
 
-class ConditionalFlow(FittedTogether, Pushforward):
+class ConditionalFlow(BatchFitted, Pushforward):
     """y = T_x(z) with z standard normal and T_x a chain of layers that are affine in each y_i.
 
     A subclass says which layers, and the learning rate at √n = 28.
@@ -72,7 +72,7 @@ class ConditionalFlow(FittedTogether, Pushforward):
         self.learning_rate_ = used[0] if np.ndim(self.steps) == 0 else used
         self._problem = _conditions(to_numpy(X)), to_numpy(Y)
 
-    def _shape(self) -> tuple:
+    def _batch_key(self) -> tuple:
         """Return what estimators must share to be trained in one program."""
         X, Y = self._problem
         return (self._architecture(), self._plan, X.shape, Y.shape)
@@ -106,7 +106,7 @@ class ConditionalFlow(FittedTogether, Pushforward):
         finite = np.isfinite(history)
         if not (finite.all() and flow.is_finite()):
             step = np.argmin(finite) if not finite.all() else len(history)
-            self._forget()
+            self._reset()
             return FloatingPointError(
                 f"{type(self).__name__} diverged at step {step} of {len(history)} with learning "
                 f"rate {', '.join(f'{rate:.3g}' for _, rate in self._plan)}; give a smaller "

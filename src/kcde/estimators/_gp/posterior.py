@@ -7,13 +7,13 @@ import numpy as np
 from kcde.arrays import add_to_diagonal, array_namespace, solve_triangular, to_numpy
 from kcde.kernels import LongGaussianKernel
 from kcde.linalg import factor_positive_definite
-from kcde.memory import require
+from kcde.memory import require_memory
 
 _ROWS = 256
 """Points predicted together: enough for a triangular solve to be limited by arithmetic."""
 
 
-class Grouped(NamedTuple):
+class GroupedRows(NamedTuple):
     """Rows put together where x is the same.
 
     Attributes
@@ -31,7 +31,7 @@ class Grouped(NamedTuple):
     means: object
 
 
-def group(X, Y) -> Grouped:
+def group(X, Y) -> GroupedRows:
     """Put rows with the same x together; O(n log n), on the host.
 
     Parameters
@@ -47,7 +47,7 @@ def group(X, Y) -> Grouped:
         inputs, member = points[:1], np.zeros(len(points), dtype=int)
     counts = np.bincount(member).astype(np.float64)
     sums = np.stack([np.bincount(member, weights=column) for column in values.T], axis=1)
-    return Grouped(*(xp.asarray(part) for part in (inputs, counts, sums / counts[:, None])))
+    return GroupedRows(*(xp.asarray(part) for part in (inputs, counts, sums / counts[:, None])))
 
 
 class Posterior:
@@ -74,11 +74,13 @@ class Posterior:
         What was added to the prior variance for the factorisation, in the units of y².
     """
 
-    def __init__(self, grouped: Grouped, targets, bandwidth, signal_std: float, noise_std: float):
+    def __init__(
+        self, grouped: GroupedRows, targets, bandwidth, signal_std: float, noise_std: float
+    ):
         self._kernel, self._inputs = LongGaussianKernel(bandwidth), grouped.inputs
         self._signal, self._noise = signal_std**2, noise_std**2
         size = self._inputs.shape[0]
-        require(self._inputs, "a Gaussian process with distinct x", size, lambda m: m * m)
+        require_memory(self._inputs, "a Gaussian process with distinct x", size, lambda m: m * m)
         matrix = self._kernel(self._inputs, self._inputs)
         matrix = add_to_diagonal(matrix, (self._noise / self._signal) / grouped.counts)
         factor = factor_positive_definite(matrix, overwrite=True)

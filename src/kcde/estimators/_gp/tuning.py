@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from kcde.memory import require
+from kcde.memory import require_memory
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ def maximise_marginal_likelihood(
     messages : of scikit-learn and of L-BFGS, where the optimum is at a bound or was not reached
     """
     width = X.shape[1] + 3
-    require(X, "the marginal likelihood", len(X), lambda n: n * n * width, remedy=_FEWER)
+    require_memory(X, "the marginal likelihood", len(X), lambda n: n * n * width, remedy=_FEWER)
     scale_x, scale_y = _scale(X), _scale(y[:, None])[0]
     model = _regressor(given, scale_x, scale_y)
     # Without x all points coincide; the kernel is then the same constant, whatever the length.

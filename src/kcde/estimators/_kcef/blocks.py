@@ -13,7 +13,7 @@ from kcde.arrays import array_namespace, block_size, row_blocks, take_rows, to_n
 from kcde.estimators._kcef.score import Adjoint, Tables, thin_products, totals
 from kcde.kernels import GaussianKernel
 from kcde.linalg import factor_positive_definite
-from kcde.memory import require
+from kcde.memory import require_memory
 
 _BLOCKS_HELD = 16  # where a block's share of the derivatives is contracted
 
@@ -37,7 +37,7 @@ class BlockedHeldOutScore:
             share=1.0 - min(map(len, folds)) / n,
             block=block_size(cached=True, like=Y),
         )
-        require(Y, "tuning KCEF", n, numbers, remedy="set tuning_rows, or take more memory")
+        require_memory(Y, "tuning KCEF", n, numbers, remedy="set tuning_rows, or take more memory")
         order = np.concatenate([np.asarray(S) for S in folds])
         self.n, self.X, self.Y = n, take_rows(X, order), take_rows(Y, order)
         self.r = -self.Y[:, 0] / base_std**2

@@ -6,7 +6,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks
 from kcde.kernels import GaussianKernel
-from kcde.memory import require
+from kcde.memory import require_memory
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class NaturalParameter:
         """Return F (m, q) such that T(x, Y_q) = Σ_b k_X(X_b, x) F_bq, at Y (q, d_y)."""
         xp, m = array_namespace(Y), self.c.shape[0]
         # The blocks and what they become.
-        require(Y, f"T between {m} rows and shared y", Y.shape[0], lambda q: 2 * m * q)
+        require_memory(Y, f"T between {m} rows and shared y", Y.shape[0], lambda q: 2 * m * q)
         parts = [self._potential(Y[rows, :]) for rows in self._blocks(Y)]
         return xp.concat(parts, axis=1)
 
@@ -47,9 +47,9 @@ class NaturalParameter:
         xp = array_namespace(Y)
         parts = []
         for rows in self._blocks(Y):
-            jet = GaussianKernel(self.bandwidth_y).jet(self.Y, Y[rows, :])
-            bend = self.c * jet.second[..., 0, 0]
-            parts.append(self.smooth * jet.laplacian_gradient[..., 0] - bend)
+            derivatives = GaussianKernel(self.bandwidth_y).derivatives(self.Y, Y[rows, :])
+            bend = self.c * derivatives.second[..., 0, 0]
+            parts.append(self.smooth * derivatives.laplacian_gradient[..., 0] - bend)
         return xp.concat(parts, axis=1)
 
     def kernel_x(self, X):
@@ -82,14 +82,17 @@ class NaturalParameter:
 
     def _potential(self, Y):
         xp = array_namespace(Y)
-        jet = GaussianKernel(self.bandwidth_y).jet(self.Y, Y)
-        return xp.sum(self.c[:, None, :] * jet.first, axis=2) - self.smooth * jet.laplacian
+        derivatives = GaussianKernel(self.bandwidth_y).derivatives(self.Y, Y)
+        return (
+            xp.sum(self.c[:, None, :] * derivatives.first, axis=2)
+            - self.smooth * derivatives.laplacian
+        )
 
     def _laplacian(self, X, Y):
         xp = array_namespace(Y)
-        jet = GaussianKernel(self.bandwidth_y).jet(self.Y, Y)
-        pull = xp.sum(self.c[:, None, :] * jet.laplacian_gradient, axis=2)
-        return xp.sum(self.kernel_x(X).T * (pull - self.smooth * jet.bilaplacian), axis=0)
+        derivatives = GaussianKernel(self.bandwidth_y).derivatives(self.Y, Y)
+        pull = xp.sum(self.c[:, None, :] * derivatives.laplacian_gradient, axis=2)
+        return xp.sum(self.kernel_x(X).T * (pull - self.smooth * derivatives.bilaplacian), axis=0)
 
     def _value_and_gradient(self, X, Y):
         xp = array_namespace(Y)

@@ -9,7 +9,7 @@ from kcde.arrays import array_namespace, take_columns, take_rows
 from kcde.estimators._kcef.natural_parameter import NaturalParameter
 from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.linalg import factor_positive_definite
-from kcde.memory import require
+from kcde.memory import require_memory
 
 RIDGE = 1e-5
 """λ₂, which keeps the system regular where derivatives at basis points almost coincide."""
@@ -68,7 +68,7 @@ class NystromSystem:
         self.basis, self.bandwidth, self.base_std = basis, bandwidth, base_std
         m, d = basis.shape
         # Two sums over rows, the matrix of the basis, the system and its factor.
-        require(basis, "KEF with basis points", m, lambda size: 5 * (size * d) ** 2)
+        require_memory(basis, "KEF with basis points", m, lambda size: 5 * (size * d) ** 2)
         self.gram = self._cross(basis)[0] if gram is None else gram
 
     def within(self, points: np.ndarray, places: np.ndarray) -> "NystromSystem":
@@ -105,9 +105,9 @@ class NystromSystem:
         """Return G (m d, q d) and M = ∂_i Σ_j ∂_j² k (m d, q) between basis and Y (q, d)."""
         xp = array_namespace(Y)
         (m, d), q = self.basis.shape, Y.shape[0]
-        jet = GaussianKernel(self.bandwidth).jet(self.basis, Y)
-        G = xp.reshape(xp.permute_dims(-jet.second, (0, 2, 1, 3)), (m * d, q * d))
-        M = xp.reshape(xp.permute_dims(jet.laplacian_gradient, (0, 2, 1)), (m * d, q))
+        derivatives = GaussianKernel(self.bandwidth).derivatives(self.basis, Y)
+        G = xp.reshape(xp.permute_dims(-derivatives.second, (0, 2, 1, 3)), (m * d, q * d))
+        M = xp.reshape(xp.permute_dims(derivatives.laplacian_gradient, (0, 2, 1)), (m * d, q))
         return G, M
 
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, block_size, row_blocks, take_columns, take_rows, to_numpy
-from kcde.kernels import GaussianJet, GaussianKernel
+from kcde.kernels import GaussianKernel, KernelDerivatives
 from kcde.linalg import solve_positive_definite, symmetric_spectrum
-from kcde.memory import require
+from kcde.memory import require_memory
 
 _BLOCKS_HELD = 12  # where a block of G and M is assembled
 
@@ -35,19 +35,19 @@ class ScoreSystem(NamedTuple):
     r: object
 
 
-def score_system(K, jet: GaussianJet, r) -> ScoreSystem:
-    """Assemble the system from k_X (n, n), the jet of k at (Y, Y), and ∂ log q_0 (n, d)."""
+def score_system(K, derivatives: KernelDerivatives, r) -> ScoreSystem:
+    """Assemble the system from k_X (n, n), the derivatives of k at (Y, Y), and ∂ log q_0 (n, d)."""
     xp = array_namespace(K)
     n, d = r.shape
     if d == 1:
-        G = -K * jet.second[..., 0, 0]
-        M = K * jet.laplacian_gradient[..., 0]
+        G = -K * derivatives.second[..., 0, 0]
+        M = K * derivatives.laplacian_gradient[..., 0]
     else:
-        blocks = -K[:, :, None, None] * jet.second
+        blocks = -K[:, :, None, None] * derivatives.second
         G = xp.reshape(xp.permute_dims(blocks, (0, 2, 1, 3)), (n * d, n * d))
-        M = K[:, :, None] * jet.laplacian_gradient
+        M = K[:, :, None] * derivatives.laplacian_gradient
         M = xp.reshape(xp.permute_dims(M, (0, 2, 1)), (n * d, n))
-    return ScoreSystem(G, M, K * jet.bilaplacian, xp.reshape(r, (-1,)))
+    return ScoreSystem(G, M, K * derivatives.bilaplacian, xp.reshape(r, (-1,)))
 
 
 def normal_equations(X, Y, bandwidth_x: np.ndarray, bandwidth_y: np.ndarray):
@@ -153,7 +153,7 @@ def solve(X, Y, r, bandwidth_x, bandwidth_y, regularization: float) -> Coefficie
     xp = array_namespace(Y)
     n, d = Y.shape
     numbers = partial(_numbers, d=d, block=block_size(like=Y))
-    require(Y, "the exact fit of a kernel exponential family", n, numbers)
+    require_memory(Y, "the exact fit of a kernel exponential family", n, numbers)
     mu = n * regularization
     G, M1 = normal_equations(X, Y, bandwidth_x, bandwidth_y)
     refill = partial(

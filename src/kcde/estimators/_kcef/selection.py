@@ -11,7 +11,7 @@ from kcde.estimators._kcef.gradient import gradient_score, minimise
 from kcde.estimators._kcef.penalised import minimise_penalised
 from kcde.estimators._kcef.score_matching import HeldOutSolver, held_out_score, score_system
 from kcde.kernels import GaussianKernel, as_bandwidths
-from kcde.memory import require
+from kcde.memory import require_memory
 from kcde.normalisers import logsumexp, panel_nodes
 from kcde.selection import best_index, complement, log_grid, refined_grid
 
@@ -84,7 +84,7 @@ def select_by_score(X, Y, rows, folds, given: Hyperparameters, base_std: float, 
     d = Y.shape[1]
     # At the peak, with the derivatives of the kernel that the system is assembled from.
     matrices = 9 * d * d + 5 * d + 5
-    require(Y, "tuning KCEF by score", Y.shape[0], lambda n: matrices * n * n, remedy=_FEWER)
+    require_memory(Y, "tuning KCEF by score", Y.shape[0], lambda n: matrices * n * n, remedy=_FEWER)
     fixed = given.bandwidth_x is not None and given.bandwidth_y is not None
     sigmas = np.ones(1) if fixed else grids[0]
     path = np.asarray(_candidates(given.regularization, grids[1]))
@@ -92,8 +92,8 @@ def select_by_score(X, Y, rows, folds, given: Hyperparameters, base_std: float, 
     for i, sigma in enumerate(sigmas):
         pair = _fill(given, sigma, sigma)
         K = GaussianKernel(pair.bandwidth_x)(X, X)
-        jet = GaussianKernel(pair.bandwidth_y).jet(Y, Y)
-        score[i] = held_out_score(score_system(K, jet, -Y / base_std**2), folds, path)
+        derivatives = GaussianKernel(pair.bandwidth_y).derivatives(Y, Y)
+        score[i] = held_out_score(score_system(K, derivatives, -Y / base_std**2), folds, path)
     i, j = best_index(-score)
     chosen = _fill(given, sigmas[i], sigmas[i])._replace(regularization=path[j])
     return chosen, {"bandwidth": sigmas, "regularization": path, "score": score}
@@ -124,7 +124,9 @@ def select_by_likelihood(
     path = np.asarray(_candidates(given.regularization, grids[1]))
     # The kernel of each σ_x is kept; the others are what a fold takes at the peak.
     matrices = 18 + max(len(sigmas_x), _FINER)
-    require(Y, "tuning KCEF by likelihood", len(rows), lambda n: matrices * n * n, remedy=_FEWER)
+    require_memory(
+        Y, "tuning KCEF by likelihood", len(rows), lambda n: matrices * n * n, remedy=_FEWER
+    )
     coarse = search.over(sigmas_x, sigmas_y, path)
     i, j, k = best_index(coarse)
     finer = [_around(c, g) for c, g in ((sigmas_x[i], sigmas_x), (sigmas_y[j], sigmas_y))]
@@ -259,14 +261,14 @@ class _OutputTables:
     def __init__(self, Y, sigma: float, base_std: float):
         xp = array_namespace(Y)
         kernel = GaussianKernel(sigma)
-        jet = kernel.jet(Y, Y)
-        self.first = jet.first[..., 0]
-        self.laplacian = jet.laplacian
-        self.minus_second = -jet.second[..., 0, 0]
-        self.third = jet.laplacian_gradient[..., 0]
+        derivatives = kernel.derivatives(Y, Y)
+        self.first = derivatives.first[..., 0]
+        self.laplacian = derivatives.laplacian
+        self.minus_second = -derivatives.second[..., 0, 0]
+        self.third = derivatives.laplacian_gradient[..., 0]
         lower, upper, width = support(to_numpy(Y), sigma, base_std)
         nodes, weights = panel_nodes(lower, upper, int(np.ceil((upper - lower) / (2.0 * width))))
-        at_nodes = kernel.jet(Y, xp.asarray(nodes[:, None]))
+        at_nodes = kernel.derivatives(Y, xp.asarray(nodes[:, None]))
         # Beyond the support T is 0: one more node there, with q_0's mass as its weight.
         beyond = xp.zeros((Y.shape[0], 1), dtype=Y.dtype)
         self.grid_first = xp.concat([at_nodes.first[..., 0], beyond], axis=1)

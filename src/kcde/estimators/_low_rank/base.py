@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, clone
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.basis import Basis
 from kcde.estimators._low_rank.functions import Projection, moment_functions
-from kcde.estimators._shared.rows import RowChecks, check_pairs, refuse_constant
-from kcde.estimators._shared.threads import threads_for
+from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs
+from kcde.estimators._shared.threads import thread_limit
 from kcde.estimators.base import ConditionalDensity, Tags
 
 
@@ -146,12 +146,12 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         given = X
         if summary is None:
             X, Y = check_pairs(X, Y)
-            refuse_constant(Y)
-        with threads_for((Y if summary is None else summary.basis_y.points).shape[0]):
+            check_not_constant(Y)
+        with thread_limit((Y if summary is None else summary.basis_y.points).shape[0]):
             summary = self.summarise(X, Y) if summary is None else summary
             outcomes = _fitted(models, summary, return_errors)
         for model in models:
-            model._remember_names(given)
+            model._record_feature_names(given)
         return outcomes
 
     def summarise(
@@ -196,13 +196,13 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         """Raise `ValueError` where a hyper-parameter is out of its range."""
 
     def _fit_summary(self, summary: Summary, near=None):
-        self._remember(None, summary.basis_x.points, summary.basis_y.points)
+        self._record_input(None, summary.basis_x.points, summary.basis_y.points)
         self.basis_x_, self.basis_y_ = summary.basis_x, summary.basis_y
         self.rank_x_, self.rank_y_ = summary.basis_x.rank, summary.basis_y.rank
         try:
             self.coef_ = self._solve(summary, near)
         except BaseException:
-            self._forget()
+            self._reset()
             raise
         return self
 

@@ -13,7 +13,7 @@ _TOLERANCE = 1e-12
 _ROUNDING = 1e-8
 
 
-class Constrained(NamedTuple):
+class ConstrainedSolution(NamedTuple):
     """A solution of a constrained problem, and how it was reached.
 
     Attributes
@@ -61,7 +61,7 @@ def single_inequality(lower, upper, coefficients) -> float:
 
 def solve_two_multipliers(
     curvature, linear, marginal, lower, upper, *, total: float = 0.0, offset: float = 1.0
-) -> Constrained:
+) -> ConstrainedSolution:
     """Minimise Σ ½ d h² - c h subject to e·h = r and s + Σ (a h⁺ - b h⁻) ≥ 0.
 
     With multipliers ν of the first and κ ≥ 0 of the second constraint and u = c - νe the minimiser
@@ -81,7 +81,7 @@ def solve_two_multipliers(
 
     Returns
     -------
-    Constrained
+    ConstrainedSolution
 
     Raises
     ------
@@ -92,7 +92,7 @@ def solve_two_multipliers(
     point = dual.at(np.array([dual.free_multiplier(), 0.0]))
     residual, iteration, moved = dual.residual(point), 0, True
     if point.gradient[1] <= 0.0:
-        return Constrained(dual.primal(point), "optimal", residual, 0)
+        return ConstrainedSolution(dual.primal(point), "optimal", residual, 0)
     while residual > _TOLERANCE and moved and iteration < _ITERATIONS:
         before = residual
         point, moved = _climb(dual, point)
@@ -100,7 +100,7 @@ def solve_two_multipliers(
         if max(before, residual) <= _ROUNDING and residual > 0.5 * before:
             break
     if residual <= _ROUNDING:
-        return Constrained(dual.primal(point), "optimal", residual, iteration)
+        return ConstrainedSolution(dual.primal(point), "optimal", residual, iteration)
     raise FloatingPointError(
         "the two-multiplier dual stopped early: status "
         f"{'iteration limit' if moved else 'no ascent'}, residual {residual:.3g} after "

@@ -4,9 +4,9 @@ from abc import abstractmethod
 
 from kcde.arrays import array_namespace
 from kcde.estimators._low_rank.base import LowRankConditional, Summary
-from kcde.estimators._low_rank.constraints import Constrained
+from kcde.estimators._low_rank.constraints import ConstrainedSolution
 from kcde.estimators._low_rank.functions import centred_mean_of
-from kcde.memory import require
+from kcde.memory import require_memory
 
 
 class JointDistribution(LowRankConditional):
@@ -30,7 +30,7 @@ class JointDistribution(LowRankConditional):
         if self.constrained:
             solved = self._constrained(summary, curvature, linear, marginal)
         else:
-            solved = Constrained(linear / curvature, "closed form", 0.0, 0)
+            solved = ConstrainedSolution(linear / curvature, "closed form", 0.0, 0)
         H = solved.coefficients
         xp = array_namespace(H)
         self.objective_ = float(xp.sum(curvature * H * H - 2.0 * linear * H))
@@ -38,7 +38,7 @@ class JointDistribution(LowRankConditional):
         return H
 
     @abstractmethod
-    def _constrained(self, summary: Summary, curvature, linear, marginal) -> Constrained:
+    def _constrained(self, summary: Summary, curvature, linear, marginal) -> ConstrainedSolution:
         """Minimise Σ curvature H² - 2 linear H under the constraints."""
 
     def project(self, f):
@@ -73,7 +73,7 @@ class JointDistribution(LowRankConditional):
         forward = self.features(X) @ self.coef_.T
         xp, basis = array_namespace(forward), self.basis_y_
         count = basis.points.shape[0]
-        require(X, f"weights on {count} rows for x", X.shape[0], lambda n: 3 * n * count)
+        require_memory(X, f"weights on {count} rows for x", X.shape[0], lambda n: 3 * n * count)
         h = [
             (forward @ basis.rotation.T) @ basis.coordinates(rows).T
             for rows in basis.blocks(forward.shape[0])

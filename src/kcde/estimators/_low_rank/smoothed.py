@@ -7,7 +7,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._low_rank.base import LowRankConditional, check_positive
-from kcde.estimators._shared.mixture import GaussianMixture, log_bump, log_volume
+from kcde.estimators._shared.mixture import GaussianMixture, log_gaussian_kernel, log_volume
 from kcde.kernels import as_bandwidths, median_trick
 from kcde.seeding import rng_of
 from kcde.selection import best_index, complement, kfold, log_grid
@@ -123,6 +123,6 @@ def _clipped(weights):
 def _log_likelihood(weights, Y, support, sigma) -> float:
     """Return Σ_i log Σ_j w_ij N(y_i; s_j, diag σ²): not finite where no weight is near."""
     xp = array_namespace(weights)
-    density = xp.exp(log_bump(Y, support, sigma) - log_volume(sigma))
+    density = xp.exp(log_gaussian_kernel(Y, support, sigma) - log_volume(sigma))
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(xp.sum(xp.log(xp.sum(weights * density, axis=1))))

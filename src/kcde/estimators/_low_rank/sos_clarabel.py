@@ -8,7 +8,7 @@ from scipy import sparse
 
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators._low_rank.basis import PolynomialBasis, graded_exponents
-from kcde.estimators._low_rank.constraints import Constrained
+from kcde.estimators._low_rank.constraints import ConstrainedSolution
 
 _ACCEPTED = ("Solved", "AlmostSolved")
 
@@ -36,7 +36,7 @@ def gram_exponents(d_x: int, d_y: int, degree: int, reduced: bool) -> list[tuple
 
 def solve_with_clarabel(
     linear, scale: float, basis_x: PolynomialBasis, basis_y: PolynomialBasis, *, reduced: bool
-) -> Constrained:
+) -> ConstrainedSolution:
     """Minimise scale |H|² - 2 linear·H subject to H_11 = 0 and 1 + Ψ_Y H Ψ_Xᵀ a sum of squares.
 
     Unknowns are M = H + e e_1ᵀ, the coefficients of 1 + h, and the Gram matrix A ⪰ 0 of size N.
@@ -57,7 +57,7 @@ def solve_with_clarabel(
 
     Returns
     -------
-    Constrained
+    ConstrainedSolution
 
     Raises
     ------
@@ -89,7 +89,7 @@ def solve_with_clarabel(
     return _checked(solution, C.shape, array_namespace(linear))
 
 
-def _checked(solution, shape: tuple[int, int], xp) -> Constrained:
+def _checked(solution, shape: tuple[int, int], xp) -> ConstrainedSolution:
     residual = float(max(solution.r_prim, solution.r_dual))
     status = str(solution.status)
     if status not in _ACCEPTED:
@@ -100,7 +100,7 @@ def _checked(solution, shape: tuple[int, int], xp) -> Constrained:
     H = np.reshape(np.asarray(solution.x)[: shape[0] * shape[1]], shape).copy()
     H[0, 0] = 0.0
     name = "optimal" if status == "Solved" else "nearly optimal"
-    return Constrained(xp.asarray(H), name, residual, int(solution.iterations))
+    return ConstrainedSolution(xp.asarray(H), name, residual, int(solution.iterations))
 
 
 def _settings(entries: int):

@@ -13,7 +13,7 @@ import scipy.linalg
 
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators._low_rank.basis import PolynomialBasis, graded_exponents
-from kcde.estimators._low_rank.constraints import Constrained
+from kcde.estimators._low_rank.constraints import ConstrainedSolution
 
 _STEPS = 100
 _TOLERANCE = 1e-10
@@ -41,7 +41,7 @@ class _Iterate(NamedTuple):
 
 def solve_by_samples(
     linear, scale: float, basis_x: PolynomialBasis, basis_y: PolynomialBasis
-) -> Constrained:
+) -> ConstrainedSolution:
     """Minimise scale |H|² - 2 linear·H subject to H_11 = 0 and 1 + Ψ_Y H Ψ_Xᵀ a sum of squares.
 
     A primal-dual method with the direction of Helmberg, Kojima and Monteiro and Mehrotra's
@@ -59,7 +59,7 @@ def solve_by_samples(
 
     Returns
     -------
-    Constrained
+    ConstrainedSolution
 
     Raises
     ------
@@ -73,7 +73,7 @@ def solve_by_samples(
         if residual <= _TOLERANCE:
             H = _coefficients(problem, iterate.A).reshape(linear.shape)
             xp = array_namespace(linear)
-            return Constrained(xp.asarray(H), "optimal", residual, iteration)
+            return ConstrainedSolution(xp.asarray(H), "optimal", residual, iteration)
         try:
             iterate, length = _step(problem, iterate, misfit)
         except np.linalg.LinAlgError:

@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kcde.estimators._nade.network import Network, initial_network, padded, width
-from kcde.estimators._nade.training import Recipe, Rows, Trained, stack, to_host, train, unstack
+from kcde.estimators._nade.training import (
+    Recipe,
+    Rows,
+    TrainingResult,
+    stack,
+    to_host,
+    train,
+    unstack,
+)
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import best_index, complement, kfold
 
@@ -34,7 +42,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FitResult:
     """A trained network and how it was chosen.
 
     Attributes
@@ -73,7 +81,7 @@ def fit_chosen(
     components: Sequence[int],
     folds: int,
     recipe: Recipe,
-) -> list[Fitted | Exception]:
+) -> list[FitResult | Exception]:
     """Choose units, components and epochs by cross-validation, and train on all rows.
 
     The score of a configuration is its held-out log likelihood, summed over the folds, at the
@@ -104,10 +112,10 @@ def fit_chosen(
     held_out = [kfold(n, folds, rng_of("selection", p.random_state)) for p in problems]
     shape = (len(problems), len(units), len(components))
     scores, epochs = np.empty(shape), np.empty(shape, dtype=int)
-    for alike in _alike(units):
-        size = max(units[i] for i in alike), max(components)
+    for members in _group_by_program(units):
+        size = max(units[i] for i in members), max(components)
         cells = [
-            (p, i, j) for i in alike for j in range(len(components)) for p in range(len(problems))
+            (p, i, j) for i in members for j in range(len(components)) for p in range(len(problems))
         ]
         for start in range(0, len(cells), _GROUPS_AT_ONCE):
             batch = cells[start : start + _GROUPS_AT_ONCE]
@@ -124,7 +132,7 @@ def fit_chosen(
 
 def fit_given(
     problems: Sequence[Problem], units: int, components: int, recipe: Recipe
-) -> list[Fitted | Exception]:
+) -> list[FitResult | Exception]:
     """Train networks of one shape, and keep each as it was when it gave held-out rows most.
 
     A tenth of the rows is held out. All epochs are gone through, as in the code of Uria et al.:
@@ -157,9 +165,9 @@ def fit_given(
     ]
 
 
-def _refit(problems, units, components, scores, epochs, recipe) -> list[Fitted | Exception]:
+def _refit(problems, units, components, scores, epochs, recipe) -> list[FitResult | Exception]:
     """Train the best configuration of each problem on all its rows."""
-    fitted: dict[int, Fitted | Exception] = {}
+    fitted: dict[int, FitResult | Exception] = {}
     tasks: dict[int, _Task] = {}
     for p, problem in enumerate(problems):
         try:
@@ -172,17 +180,17 @@ def _refit(problems, units, components, scores, epochs, recipe) -> list[Fitted |
         tasks[p] = _Task(
             problem, units[i], components[j], "all", rows, rows[:1], int(epochs[p, i, j])
         )
-    for alike in _alike(units):
-        chosen = [p for p, task in tasks.items() if task.units in {units[i] for i in alike}]
+    for members in _group_by_program(units):
+        chosen = [p for p, task in tasks.items() if task.units in {units[i] for i in members}]
         if chosen:
-            size = max(units[i] for i in alike), max(components)
+            size = max(units[i] for i in members), max(components)
             trained = _train([tasks[p] for p in chosen], 1, recipe, size)
             for index, p in enumerate(chosen):
                 fitted[p] = _fitted(tasks[p], trained, index, scores[p])
     return [fitted[p] for p in range(len(problems))]
 
 
-def _fitted(task: _Task, trained: Trained, index: int, score) -> Fitted | Exception:
+def _fitted(task: _Task, trained: TrainingResult, index: int, score) -> FitResult | Exception:
     epochs = task.stop or int(trained.epochs[index])
     network = unstack(trained.networks, index).unpadded(
         width(task.problem.X, task.problem.Y), task.units, task.components
@@ -191,17 +199,19 @@ def _fitted(task: _Task, trained: Trained, index: int, score) -> Fitted | Except
         return FloatingPointError(
             "the training of NADE diverged; bring x and y to unit scale or lower learning_rate"
         )
-    return Fitted(network, task.units, task.components, epochs, np.asarray(score, dtype=float))
+    return FitResult(network, task.units, task.components, epochs, np.asarray(score, dtype=float))
 
 
-def _alike(units: Sequence[int]) -> list[list[int]]:
-    """Return positions that share a program: few units are padded alike, many stand alone."""
+def _group_by_program(units: Sequence[int]) -> list[list[int]]:
+    """Return positions that share a program: few units are padded to one size."""
     few = [i for i, count in enumerate(units) if count <= _FEW_UNITS]
     many = [[i] for i, count in enumerate(units) if count > _FEW_UNITS]
     return [few, *many] if few else many
 
 
-def _train(tasks: Sequence[_Task], pool: int, recipe: Recipe, size: tuple[int, int]) -> Trained:
+def _train(
+    tasks: Sequence[_Task], pool: int, recipe: Recipe, size: tuple[int, int]
+) -> TrainingResult:
     """Train all tasks in one program, padded to a size (units, components) and to one d_x."""
     inputs = max(width(task.problem.X, task.problem.Y) for task in tasks)
     d_x = max(task.problem.X.shape[0] for task in tasks)

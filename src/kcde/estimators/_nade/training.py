@@ -76,7 +76,7 @@ class Rows(eqx.Module):
         )
 
 
-class Trained(eqx.Module):
+class TrainingResult(eqx.Module):
     """What training gives, for each network or group of networks.
 
     Attributes
@@ -141,7 +141,7 @@ def draw_observed(key, dimensions: int, n: int):
 @eqx.filter_jit
 def train(
     networks: Network, seeds, rows: Rows, held_out: Rows, stop, pool: int, recipe: Recipe
-) -> Trained:
+) -> TrainingResult:
     """Train networks of one shape side by side.
 
     Parameters
@@ -161,7 +161,7 @@ def train(
 
     Returns
     -------
-    Trained
+    TrainingResult
         With F networks and F/pool groups. It does not depend on what else is in the batch, but
         for rounding, which an unstable training enlarges.
     """
@@ -188,7 +188,7 @@ def train(
         return (state.epoch < recipe.epochs) & jnp.any(going_on)
 
     last = lax.while_loop(unfinished, epoch, _start(networks, pool, recipe))
-    return Trained(last.kept, last.score, last.epochs)
+    return TrainingResult(last.kept, last.score, last.epochs)
 
 
 def _start(networks: Network, pool: int, recipe: Recipe) -> _State:

@@ -4,8 +4,8 @@ import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, to_numpy
 from kcde.estimators._shared.tabulated import TabulatedCdf
-from kcde.estimators._shared.threads import few_threads
-from kcde.normalisers import first_panels
+from kcde.estimators._shared.threads import limit_threads
+from kcde.normalisers import panel_count
 
 _ROWS_NUMBERS = 1000  # held for a row of x while expectations are computed, about
 _NODES = 40  # of a panel, after the first doublings
@@ -18,7 +18,7 @@ class Distribution:
     overrides `_cdf` and `_quantile`.
     """
 
-    @few_threads
+    @limit_threads
     def mean(self, X):
         """Return E[Y|x], shape (n, d_y), for X (n, d_x), or None without x: one row.
 
@@ -32,7 +32,7 @@ class Distribution:
             parts.append(found[:, 1:] / found[:, :1])
         return xp.concat(parts)
 
-    @few_threads
+    @limit_threads
     def cdf(self, X, Y):
         """Return P(Y ≤ y|x) for pairs.
 
@@ -60,7 +60,7 @@ class Distribution:
         self._require_distribution()
         return self._cdf(X, Y[:, 0])
 
-    @few_threads
+    @limit_threads
     def quantile(self, X, p):
         """Return the y with P(Y ≤ y|x) = p.
 
@@ -139,7 +139,7 @@ class Distribution:
         return TabulatedCdf(self._log_relative_at, X, self._support())
 
     def _cdf_blocks(self, X) -> list[slice]:
-        return row_blocks(X.shape[0], _NODES * first_panels(*self._support()), like=X)
+        return row_blocks(X.shape[0], _NODES * panel_count(*self._support()), like=X)
 
     def _log_relative_at(self, Y):
         """Return a function X -> log p(Y|X) up to a constant for each x; see `log_density_at`."""

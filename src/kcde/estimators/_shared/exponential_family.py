@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 
-from kcde.estimators._shared.threads import few_threads
+from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import ConditionalDensity
 from kcde.normalisers import Normaliser, importance_sampling, quadrature
 from kcde.seeding import rng_of
@@ -74,7 +74,7 @@ class ExponentialFamily(ConditionalDensity):
         outside = self._base_mass_outside(*support[:2])
         return quadrature(self.log_unnormalized_at, X, support, outside=outside)
 
-    @few_threads
+    @limit_threads
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,); Z as `log_normaliser` computes it by default."""
         X, Y = self._check_pair(X, Y)

@@ -6,7 +6,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, to_numpy
 from kcde.estimators._shared.gaussian_mixtures import mixture_cdf, mixture_quantile
-from kcde.estimators._shared.threads import few_threads
+from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import ConditionalDensity
 from kcde.normalisers import GaussianProposal, logsumexp
 
@@ -16,7 +16,7 @@ def log_volume(sigma: np.ndarray) -> float:
     return float(np.sum(np.log(np.sqrt(2.0 * np.pi) * sigma)))
 
 
-def log_bump(Y, centres, sigma: np.ndarray):
+def log_gaussian_kernel(Y, centres, sigma: np.ndarray):
     """Return -Σ_i (y_i - v_i)²/2σ_i², shape (n, m), at Y (n, d) for centres v (m, d), σ (d,)."""
     xp = array_namespace(Y, centres)
     difference = (Y[:, None, :] - centres[None, :, :]) / xp.asarray(sigma, dtype=Y.dtype)
@@ -81,7 +81,7 @@ class GaussianMixture(ConditionalDensity):
         xp = array_namespace(self._centres)
         return self._centres.T, xp.asarray(self._sigma[None, :])
 
-    @few_threads
+    @limit_threads
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
         X, Y = self._check_pair(X, Y)
@@ -118,7 +118,7 @@ class GaussianMixture(ConditionalDensity):
         return centres + self._sigma * rng.standard_normal(centres.shape)
 
     def _log_components(self, Y):
-        return log_bump(Y, self._centres, self._sigma) - log_volume(self._sigma)
+        return log_gaussian_kernel(Y, self._centres, self._sigma) - log_volume(self._sigma)
 
     def _proposal(self):
         centres = to_numpy(self._centres)

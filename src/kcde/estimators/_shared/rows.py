@@ -131,7 +131,7 @@ def check_same_length(X, Y) -> None:
         raise ValueError(f"X has {X.shape[0]} rows and Y has {Y.shape[0]}; they must agree")
 
 
-def refuse_constant(Y) -> None:
+def check_not_constant(Y) -> None:
     """Raise `ValueError` where a column of the training Y (n, d_y) is constant, naming it."""
     xp = array_namespace(Y)
     constant = xp.max(Y, axis=0) == xp.min(Y, axis=0)
@@ -146,29 +146,29 @@ def refuse_constant(Y) -> None:
 class RowChecks:
     """Checks of X and Y after `fit`, for an estimator to inherit.
 
-    `fit` calls `_remember`, which sets `n_features_in_`, `n_outputs_` and, where X is a data frame
-    whose columns have strings as names, `feature_names_in_`.
+    `fit` calls `_record_input`, which sets `n_features_in_`, `n_outputs_` and, if X is a data frame
+    whose column names are strings, `feature_names_in_`.
     """
 
     largest_value: ClassVar[float] = LARGEST_VALUE
     """Size of the largest value of X and Y that the estimator takes."""
 
-    def _remember(self, given, X, Y=None) -> None:
+    def _record_input(self, given, X, Y=None) -> None:
         """Keep the widths of checked X and Y, and the names of the X that was given."""
-        self._remember_names(given)
+        self._record_feature_names(given)
         self.n_features_in_, self._n_fitted = X.shape[1], X.shape[0]
         self._no_x = array_namespace(X).zeros((1, 0), dtype=X.dtype)
         if Y is not None:
             self.n_outputs_ = Y.shape[1]
 
-    def _remember_names(self, given) -> None:
+    def _record_feature_names(self, given) -> None:
         vars(self).pop("feature_names_in_", None)
         if hasattr(given, "columns"):
             from sklearn.utils.validation import validate_data
 
             validate_data(self, given, reset=True, skip_check_array=True)
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         """Be as before `fit`, after one that failed."""
         vars(self).pop("n_features_in_", None)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, to_numpy
 from kcde.estimators._shared.mixture import GaussianMixture
-from kcde.estimators._shared.threads import few_threads
+from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import ConditionalDensity
 
 _MOST_PROPOSALS = 1 << 24
@@ -44,7 +44,7 @@ class SignedMixture(GaussianMixture):
         components = array_namespace(Y).exp(self._log_components(Y))
         return lambda X: self.weights_at(X) @ components.T
 
-    @few_threads
+    @limit_threads
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for pairs; -inf where p is not positive."""
         if self.weights != "signed":

@@ -8,7 +8,7 @@ from numpy.polynomial import legendre
 
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators._shared.roots import increasing_root
-from kcde.normalisers import first_panels, panel_nodes
+from kcde.normalisers import panel_count, panel_nodes
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class TabulatedCdf:
     """
 
     def __init__(self, at: Callable, X, support: tuple[float, float, float]):
-        panels = first_panels(*support)
+        panels = panel_count(*support)
         self._lower, upper, _ = support
         self._tabulate(at, X, upper, panels)
         error, most = np.inf, max(_MOST_PANELS, 2 * panels)

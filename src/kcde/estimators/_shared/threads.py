@@ -67,12 +67,12 @@ class _OneThread:
 _ONE_THREAD = _OneThread()
 
 
-def threads_for(rows: int):
+def thread_limit(rows: int):
     """Return a context for work on so many rows: one BLAS thread where they are few."""
     return _ONE_THREAD if rows <= SMALL_ROWS else nullcontext()
 
 
-def few_threads(method: Callable) -> Callable:
+def limit_threads(method: Callable) -> Callable:
     """Return a method of a fitted estimator, on one thread where it has few rows to work on.
 
     Its first argument after `self` is X, or None for as many rows as the second has. Both the rows
@@ -82,7 +82,7 @@ def few_threads(method: Callable) -> Callable:
     @wraps(method)
     def on_few_threads(self, X, *arguments, **keywords):
         rows = [each.shape[0] for each in (X, *arguments[:1]) if getattr(each, "shape", ())]
-        with threads_for(max(getattr(self, "_n_fitted", 0), *rows, 0)):
+        with thread_limit(max(getattr(self, "_n_fitted", 0), *rows, 0)):
             return method(self, X, *arguments, **keywords)
 
     return on_few_threads

@@ -9,7 +9,7 @@ from kcde.arrays import array_namespace
 _LOG_ROOT_TWO_PI = float(0.5 * np.log(2.0 * np.pi))
 
 
-class UnitSpread:
+class UnitVarianceGaussian:
     """p(y|x) = N(y; m(x), I) with the predictive mean of a model.
 
     The authors' code asks its processes for the mean alone and takes the Gaussian density of
