@@ -1,7 +1,7 @@
 """Joint densities as products of conditionals along a directed acyclic graph (kcef, section 4).
 
 p(y) = Π_i p(y_i | y_π(i)): each factor is any conditional estimator with a one-dimensional y,
-fitted apart from the others. Columns are counted from 0.
+fitted independently of the others. Columns are counted from 0.
 """
 
 from collections.abc import Callable, Sequence
@@ -167,7 +167,7 @@ class JointDensity(BaseEstimator):
         return self
 
     def fit_factor(self, column: int, Y):
-        """Return the fitted factor of one column: factors need nothing of each other.
+        """Return the fitted factor of one column, independently of the others.
 
         Parameters
         ----------

@@ -95,7 +95,7 @@ def importance_sampling(
     X
         Shape (n, d_x).
     proposal
-        Heavier-tailed than f, or the effective sample size says so.
+        It should have heavier tails than f; a small effective sample size shows if it has not.
     n_samples
         Draws S, at least 2.
     rng
@@ -189,7 +189,7 @@ def panel_count(lower: float, upper: float, width: float) -> int:
     Raises
     ------
     ValueError
-        If they are more than a million: nothing resolves a density on such a range.
+        If there are more than a million: the range is too wide for the width.
     """
     if not (upper - lower) / width <= _WIDEST:
         raise ValueError(

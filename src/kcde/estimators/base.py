@@ -1,4 +1,4 @@
-"""What every conditional density estimator does, and how its input is checked."""
+"""Base class of conditional density estimators, with the checks of their input."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -39,7 +39,7 @@ class Tags:
     sampler
         Has `sample`.
     exact_sampler
-        Its draws follow `log_density`; else they are near it.
+        Whether its draws follow `log_density` exactly, not approximately.
     """
 
     density: bool = True
@@ -58,8 +58,8 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
     `fit` sets attributes that end in `_`. X and Y are arrays or data frames; Y of shape (n,), also
     a Series, stands for (n, 1). Every method that takes X or Y raises `ValueError` where a shape is
     not that of `fit`, a value is not finite or beyond 1e100 in size, or a data frame has other
-    columns than in `fit`, and scikit-learn's `NotFittedError` before `fit`. X and Y are in whatever
-    units the caller has; densities are per unit of y.
+    columns than in `fit`, and scikit-learn's `NotFittedError` before `fit`. X and Y are in the
+    caller's units; densities are per unit of y.
     """
 
     tags: ClassVar[Tags] = Tags()

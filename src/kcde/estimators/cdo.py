@@ -76,9 +76,9 @@ class CDO(SignedMixture):
     folds
         Of the cross-validation.
     tuning_rows
-        At most so many rows take part in it; None: all.
+        Maximum number of rows used in the selection; None: all.
     random_state
-        Names the draw of these rows and the shuffle of the folds.
+        Seeds the draw of these rows and the shuffle of the folds.
 
     Attributes
     ----------
@@ -271,9 +271,9 @@ class CDO(SignedMixture):
         return first + self._centre, second - first**2 + xp.asarray(self.bandwidth_y_**2)
 
     def has_negative_normaliser(self, X):
-        """Return where the sum that signed weights are divided by is negative, booleans (n,).
+        """Return whether the sum that normalises the signed weights is negative, booleans (n,).
 
-        There the published formula gives an estimate of the opposite sign.
+        Where it is, dividing by it as published reverses the sign of the estimate.
 
         Raises
         ------

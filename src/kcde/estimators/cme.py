@@ -36,14 +36,14 @@ class CME(GaussianPairBases, LowRankConditional):
         pivots, Q_Y F x̄, is a probability vector: (53) and (54). "tightened": (53) and all weights
         at training rows not negative, (51), by one inequality like (33); as a rule infeasible.
     max_rank
-        At most so many pivots; None: as many as the tolerance takes.
+        Maximum number of pivots; None: as many as the tolerance requires.
     pivots
         Rule of the pivots: "greedy", "random", "column" or "rpcholesky".
     store
-        Whether to keep the factors; False computes their rows anew, "auto" those of a factor beyond
-        2 GiB.
+        Whether to keep the factors in memory; False recomputes their rows when they are needed,
+        "auto" does so for factors larger than 2 GiB.
     random_state
-        Names the draws of the pivots and of the rows for the median distance.
+        Seeds the draws of the pivots and of the rows for the median distance.
 
     Attributes
     ----------

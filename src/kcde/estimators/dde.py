@@ -60,19 +60,19 @@ class DDE(BatchFitted, ExponentialFamily):
         p_0: "gaussian", with the mean of the training y; "uniform", on their bounding box.
     density_weight
         The density is p_0 exp(f/density_weight)/Z. None: w, which is what the saddle point means;
-        the authors evaluate with 1 whatever w.
+        the authors evaluate with 1 for every w.
     basis
         "points": f = Σ_i α_i k(·, (x_i, y_i)) over the training rows, as in the authors' code.
         "features": random features (Algorithm 3). "functional": stochastic functional gradients
-        (Algorithm 2), which start anew for every update of g.
+        (Algorithm 2), which restart for every update of g.
     features
-        How many random features; for "functional" the steps K.
+        Number of random features; for "functional" the number of steps K.
     dual
         ν: "mlp", a network as in the authors' code; "kernel", on the basis of f.
     hidden_units, latent, sampler_layers, dual_layers
         Of the networks; `latent` is the dimension of ξ.
     iterations
-        At most.
+        Maximum number of iterations.
     validation
         Share of the rows that is held out; training stops where their likelihood is largest. 0:
         after `iterations`.
@@ -85,9 +85,9 @@ class DDE(BatchFitted, ExponentialFamily):
     learning_rate
         Of Adam (f, g) and RMSprop (ν).
     snapshots
-        Iterations whose f and g are kept beside.
+        Iterations of which f and g are kept.
     random_state
-        Names held-out rows, initial values and noise.
+        Seeds the held-out rows, initial values and noise.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class DDE(BatchFitted, ExponentialFamily):
         α, shape (n,), or (n - held out,) with `refit=False`; or weights of the features (r,), or
         of the 3 K points of "functional".
     bandwidth_x_, bandwidth_y_, regularization_
-        What was used.
+        Values used.
     iterations_
         Those of the f and g that are kept.
     history_
@@ -266,8 +266,8 @@ class DDE(BatchFitted, ExponentialFamily):
             Shape (n, d_x); None without x: one normaliser.
         method
             As in `KCEF`, and "sampler": draws of g, with exp ν standing for their density over
-            p_0. Its effective sample size says how near g is to the density; as ν is an estimate,
-            log Z is one that more draws do not mend.
+            p_0. Its effective sample size measures how close g is to the density; as ν is an
+            estimate, its error in log Z does not vanish with more draws.
         n_samples
             Draws: 10,000 by default, 1000 for each x of "sampler".
         rng

@@ -32,16 +32,16 @@ class EpsilonKDE(GaussianMixture):
         h, standard deviations in the units of y: a number, or one per dimension. None: one number,
         chosen from 10 log-spaced values.
     min_neighbours
-        At least so many rows make the estimate.
+        Minimum number of rows of a neighbourhood.
     folds
-        Of the cross-validation by held-out log likelihood.
+        Number of folds of the cross-validation by held-out log likelihood.
     random_state
-        Names the shuffle of the folds.
+        Seeds the shuffle of the folds.
 
     Attributes
     ----------
     radius_, bandwidth_y_
-        What was used, given or chosen.
+        Values used, given or chosen.
     """
 
     tags: ClassVar[Tags] = Tags()

@@ -40,9 +40,9 @@ class GaussianProcess(Pushforward):
     centre
         Whether ȳ is the mean of the training y, instead of 0.
     tuning_rows
-        At most so many random rows take part in the marginal likelihood; None: 2000.
+        Maximum number of random rows used in the marginal likelihood; None: 2000.
     random_state
-        Names the draw of these rows.
+        Seeds the draw of these rows.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class GaussianProcess(Pushforward):
     jitter_
         What was added to the prior variances for the factorisation, shape (d_y,).
     tuning_messages_
-        What scikit-learn and L-BFGS said of each column's optimum; also logged.
+        Messages of scikit-learn and L-BFGS about each column's optimum; also logged.
     """
 
     tags: ClassVar[Tags] = Tags()

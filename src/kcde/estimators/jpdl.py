@@ -27,11 +27,11 @@ class JPDL(JointDistribution):
     regularization
         λ of (8).
     constrained
-        Whether 1 + h is a sum of squares, hence nowhere negative: (39), and (23) holds.
+        Whether 1 + h is constrained to a sum of squares, so that it is nonnegative: (39) and (23).
     solver
-        Of the constrained problem. "samples": an interior-point method of our own, the fastest.
-        "clarabel": the semidefinite program with monomials of degree at most q/2 in x and in y,
-        all that a sum of squares of this form can have (its Newton polytope).
+        Of the constrained problem. "samples": an interior-point method implemented here, the
+        fastest. "clarabel": the semidefinite program with monomials of degree at most q/2 in x and
+        in y, all that a sum of squares of this form can have (its Newton polytope).
         "clarabel-unreduced": with those of total degree at most q, as the paper has it; the same
         set, but a program without interior, which solvers may fail on.
 

@@ -34,7 +34,7 @@ class KEF(KCEF):
     regularization
         λ. None: chosen by `selection`.
     base_std, folds, tuning_rows, random_state
-        As in `KCEF`; `random_state` also names the basis.
+        As in `KCEF`; `random_state` also seeds the draw of the basis.
     selection
         "score": one σ and λ on a 10 × 10 grid, by the score on held-out folds; the exact system is
         tuned on so many rows that n d_y is at most 3000, the Nyström one with at most 100 basis

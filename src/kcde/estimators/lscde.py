@@ -41,7 +41,7 @@ class LSCDE(SignedMixture):
     regularization
         λ. None: chosen from 20 log-spaced values.
     n_centres
-        At most so many centres.
+        Maximum number of centres.
     selection
         "likelihood": by held-out log likelihood, the default of the authors' code and the rule
         of the published columns. "squared-error": by the held-out ½αᵀHα - hᵀα of their paper.
@@ -58,9 +58,9 @@ class LSCDE(SignedMixture):
         mixture is nearest to the signed one in L2, averaged over the training x. The selection
         is always that of the clipped weights.
     folds
-        Of the cross-validation.
+        Number of folds of the cross-validation.
     random_state
-        Names the draw of the centres and the shuffle of the folds.
+        Seeds the draw of the centres and the shuffle of the folds.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class LSCDE(SignedMixture):
     jitter_
         Added to the diagonal of H beyond λ; 0.0 as a rule.
     bandwidth_x_, bandwidth_y_, regularization_
-        What was used, given or chosen.
+        Values used, given or chosen.
     """
 
     def __init__(

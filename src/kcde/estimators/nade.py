@@ -61,22 +61,22 @@ class NADE(BatchFitted, ConditionalDensity):
     folds
         Of the cross-validation.
     epochs
-        At most so many, of 25 updates each.
+        Maximum number of epochs, of 25 updates each.
     patience
-        A cross-validation ends after so many epochs without a better held-out likelihood.
+        Number of epochs without a better held-out likelihood after which a training stops.
     batch_size
         Rows an update; all of them where there are no more.
     learning_rate
-        At the first update.
+        Learning rate of the first update.
     random_state
-        Names the folds, initial weights, batches and random orders.
+        Seeds the folds, initial weights, batches and random orders.
 
     Attributes
     ----------
     hidden_units_, components_
-        What was used, given or chosen.
+        Values used, given or chosen.
     epochs_
-        After how many the training was stopped.
+        Number of epochs trained.
     network_
         The trained network, in float64.
     cv_results_

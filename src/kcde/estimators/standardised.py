@@ -16,7 +16,7 @@ class Standardised(RowChecks, BaseEstimator):
     """Fit an estimator to x and y of mean 0 and standard deviation 1; densities in original units.
 
     log p(y|x) = log p̃(ỹ|x̃) - Σ log s_y. Columns of x that are constant in the training rows
-    carry nothing, are dropped, and recorded in `dropped_`.
+    are dropped and recorded in `dropped_`.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Standardised(RowChecks, BaseEstimator):
         return outcomes
 
     def _sync_fitted(self) -> None:
-        """Be fitted only if the estimator inside is."""
+        """Mark this estimator as not fitted if the inner one is not."""
         if not hasattr(self.estimator_, "n_features_in_"):
             self._reset()
 
@@ -189,7 +189,7 @@ class Standardised(RowChecks, BaseEstimator):
         return Y * xp.asarray(self.std_y_) + xp.asarray(self.mean_y_)
 
     def _restore_one(self, y):
-        """Return values of the only y in original units, whatever their shape."""
+        """Return values of a one-dimensional y in original units, any shape."""
         return y * float(self.std_y_[0]) + float(self.mean_y_[0])
 
 

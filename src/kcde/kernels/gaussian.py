@@ -19,7 +19,7 @@ def as_bandwidths(bandwidth, dimension: int, name: str = "bandwidth") -> np.ndar
     bandwidth
         A positive number, or one per dimension.
     dimension
-        How many are wanted.
+        Number of dimensions.
     name
         What the argument is called in an error.
 

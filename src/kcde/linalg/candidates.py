@@ -33,7 +33,7 @@ class Candidates(ABC):
         step
             How many pivots this block has.
         entry
-            Of the Schur complement's diagonal at the candidate.
+            Diagonal entry of the Schur complement at the candidate.
         """
 
     @abstractmethod
@@ -42,7 +42,7 @@ class Candidates(ABC):
 
 
 class HostCandidates(Candidates):
-    """On the host: the kernel's values of a candidate only once it is a pivot."""
+    """Candidates on the host: kernel values of a candidate are computed once it is a pivot."""
 
     def __init__(self, schur, rows, most: int):
         super().__init__(schur, rows)
@@ -64,7 +64,7 @@ class HostCandidates(Candidates):
 
 
 class DeviceCandidates(Candidates):
-    """On a device: the Schur complement among all candidates, brought to the host in one piece.
+    """Candidates on a device: their Schur complement is copied to the host in one piece.
 
     A pivot then costs no transfer and no wait, where a column of its own would cost both.
     """

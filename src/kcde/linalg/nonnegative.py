@@ -9,9 +9,9 @@ _TOLERANCE = 1e-9
 def nonnegative_least_squares(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Return argmin |A γ - b| over γ ≥ 0 for every row b of B.
 
-    Lawson and Hanson's active sets, as scipy has them. Beyond 600 unknowns on working sets of
-    columns, for all rows of B in step: the columns in use and, from each of a hundred stretches,
-    the one whose gradient is largest, until no gradient is positive beyond rounding. A round costs
+    Lawson and Hanson's active-set method of scipy. Beyond 600 unknowns it runs on working sets of
+    columns, for all rows of B at once: the columns in use and, from each of a hundred segments, the
+    one with the largest gradient, until no gradient is positive beyond rounding. A round costs
     n r M multiplications in one product, and n small problems. Host arrays.
 
     Parameters
@@ -29,7 +29,7 @@ def nonnegative_least_squares(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     Raises
     ------
     FloatingPointError
-        If it does not end.
+        If it does not converge.
     """
     if A.shape[1] <= _SMALL:
         return np.reshape([_solve(A, b) for b in B], (len(B), A.shape[1]))
@@ -62,7 +62,7 @@ def _by_working_sets(A, B) -> np.ndarray:
 
 
 def _largest_per_segment(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return where each stretch that begins at one of `starts` has its largest value."""
+    """Return the position of the largest value of each segment; `starts` are the segment starts."""
     ends = np.append(starts[1:], len(values))
     return np.array([a + np.argmax(values[a:b]) for a, b in zip(starts, ends, strict=True)])
 

@@ -36,7 +36,7 @@ class PivotRule(ABC):
     n
         Rows of the kernel matrix.
     rng
-        Source of the draws, for the rules that draw.
+        Random generator of the rules that are random.
     """
 
     draws = False
@@ -56,9 +56,9 @@ class PivotRule(ABC):
         Parameters
         ----------
         diagonal
-            Diagonal entries of the Schur complement at the candidates, as they are now.
+            Current diagonal entries of the Schur complement at the candidates.
         floor
-            What a pivot's must exceed.
+            Threshold that a pivot's diagonal entry must exceed.
         step
             How many pivots this block has.
         """
@@ -80,7 +80,7 @@ class Greedy(PivotRule):
         return rows
 
     def choose(self, diagonal, floor, step):
-        """Return the largest, as long as no row outside can exceed it."""
+        """Return the largest candidate if no row outside the candidates can exceed it."""
         best = int(np.argmax(diagonal))
         enough = diagonal[best] > floor and (step == 0 or diagonal[best] > self._bound)
         return best if enough else None
@@ -108,7 +108,7 @@ class Random(PivotRule):
         return np.asarray(rows, dtype=np.intp)
 
     def choose(self, diagonal, floor, step):
-        """Return the next that the pivots do not span."""
+        """Return the next candidate that the pivots do not span."""
         for i, row in self._waiting:
             if diagonal[i] > max(floor, self._least):
                 return i
@@ -138,7 +138,7 @@ class RandomlyPivoted(PivotRule):
         return rows
 
     def choose(self, diagonal, floor, step):
-        """Return the next that is accepted."""
+        """Return the next candidate that is accepted."""
         limits = np.maximum(self._thresholds, floor)
         return next((i for i in self._waiting if diagonal[i] > limits[i]), None)
 

@@ -62,8 +62,8 @@ class PivotedCholesky(NamedTuple):
         """Return the factorisation for a looser tolerance, whose pivots are the first of these.
 
         No rule looks at the tolerance, so that this is what `pivoted_cholesky` would return with
-        all other arguments as they were, the state of `rng` included, but that a factor which was
-        not kept stays away. Views, no copies.
+        the same other arguments and the same state of `rng`, except that a factor that was not kept
+        stays None. Views, no copies.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class PivotedCholesky(NamedTuple):
         if target < self.target:
             raise ValueError(
                 f"the factor was made for a trace error of {self.target:.6g} and has no pivots for "
-                f"{target:.6g}: factorise anew with the smaller tolerance, then truncate"
+                f"{target:.6g}: factorise again with the smaller tolerance, then truncate"
             )
         enough = np.flatnonzero(self.trace_errors <= target)
         m = int(enough[0]) + 1 if len(enough) else len(self.pivots)
@@ -122,7 +122,7 @@ def pivoted_cholesky(
     relative
         Whether the tolerance is a share of trace K.
     max_rank
-        At most so many columns; None: n.
+        Maximum number of columns; None: n.
     store
         Whether to keep L; "auto": up to 2 GiB, beyond which it goes on streamed.
     pivots

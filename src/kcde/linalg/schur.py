@@ -29,10 +29,10 @@ class SchurComplement:
     X
         Shape (n, d).
     most
-        There will be at most so many pivots.
+        Maximum number of pivots.
     max_stored
-        Numbers that may be kept of L. Where its n m numbers are more, none is, and its rows are
-        computed where they are needed, from the m kernel values at the pivots.
+        Maximum number of entries of L that are kept. If its n m entries exceed it, none is kept,
+        and rows of L are computed from the m kernel values at the pivots when they are needed.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class SchurComplement:
         Returns
         -------
         numpy.ndarray
-            How much each new column takes off the trace, shape (s,).
+            Decrease of the trace due to each new column, shape (s,).
         """
         xp, m, s = self.xp, self.rank, len(pivots)
         # A pivot's row ends with its own column; what follows is rounding.

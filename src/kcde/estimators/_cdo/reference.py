@@ -10,7 +10,7 @@ from kcde.estimators._shared.mixture import log_volume
 from kcde.kernels import LongGaussianKernel
 
 ON_ONE_AXIS, IN_ALL = 200, 900
-"""Points of a grid unless said otherwise: for d_y = 1, and in all for more dimensions."""
+"""Default grid sizes: for d_y = 1, and in total for more dimensions."""
 
 _MARGIN = 0.1
 

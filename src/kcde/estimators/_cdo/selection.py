@@ -14,13 +14,13 @@ from kcde.memory import require_memory
 from kcde.selection import best_index, complement, kfold, log_grid
 
 FACTORS_X = 2.0 ** np.arange(-5, 3)
-"""Times the median distance over √2: from 1/32, because what is seen on a surface or over a week is
-small beside the distance of two points of it, to 4."""
+"""Times the median distance over √2: from 1/32, because structure on a surface or over a week is
+small compared with the distance of two of its points, to 4."""
 
 REGULARIZATIONS = {1: log_grid(1e-7, 1.0, 8), 2: log_grid(1e-6, 1e-1, 5)}
 OUTPUT_REGULARIZATIONS = {1: log_grid(1e-5, 1e2, 8), 2: log_grid(1e-4, 1e2, 4)}
 """By d_y, where 2 stands for more than one; α′ times the volume of the reference's box, in which
-the largest eigenvalue of L/M is about 1: from next to no regularisation to nothing but it."""
+the largest eigenvalue of L/M is about 1: from almost no to very strong regularisation."""
 
 _BANDWIDTHS_Y = {1: (8, 1.0), 2: (5, 2.0)}
 _NEGLIGIBLE, _OVERLAP = 1e-6, 1e-12
@@ -101,7 +101,7 @@ def select(model, X, Y, reference: Reference, rng: np.random.Generator):
 
 
 def _grids(model, X, Y, reference: Reference) -> Hyperparameters:
-    """Return the candidates: what is given, alone, and the declared ones of what is not."""
+    """Return the candidates: given values, and the default grids of the others."""
     kind = min(2, Y.shape[1])
     points, values = to_numpy(reference.points), to_numpy(Y)
     extent = np.ptp(points, axis=0)
@@ -127,7 +127,7 @@ def _grids(model, X, Y, reference: Reference) -> Hyperparameters:
 def _bandwidths_x(model, X) -> list:
     """Return multiples of the median distance over √2; a column at a time where one has a period.
 
-    Where all rows are one, any bandwidth is as good as another.
+    If all rows are equal, every bandwidth gives the same kernel.
     """
     values = to_numpy(X)
     if not np.any(np.ptp(values, axis=0)):

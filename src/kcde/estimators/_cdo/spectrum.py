@@ -10,7 +10,7 @@ from kcde.linalg import factor_positive_definite, pivoted_cholesky, symmetric_sp
 from kcde.memory import require_memory
 
 _DENSE, _WORTHWHILE = 512, 3
-"""Up to so many points always an eigendecomposition; a low rank is M over this."""
+"""Largest size that always uses an eigendecomposition; a rank up to M over 3 is low."""
 
 _MOST_DENSE = 3000
 _FAR_BELOW = 1e-13
@@ -105,7 +105,7 @@ def squared_inverse_of(reference: Reference, sigma: np.ndarray, c: float):
 
 
 def low_rank_spectrum(reference: Reference, sigma: np.ndarray) -> Spectrum:
-    """Return the spectrum to a trace error of 1e-13 of the trace, at M r² where it can be had so.
+    """Return the spectrum to a trace error of 1e-13 of the trace, at cost M r² if the rank is low.
 
     Parameters, cost and the limits on M are those of `squared_inverse_of`.
     """

@@ -1,4 +1,4 @@
-"""How a training of doubly dual embedding fares: its objective, and how far g is from the data."""
+"""Diagnostics of doubly dual embedding: the objective, and the distance of g from the data."""
 
 from typing import NamedTuple
 

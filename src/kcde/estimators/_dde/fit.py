@@ -15,7 +15,7 @@ from kcde.estimators._dde.problem import Problem, Recipe
 from kcde.estimators._dde.training import State, advance
 
 CHECK = 100
-"""Iterations between two looks at a training."""
+"""Iterations between two evaluations of a training."""
 
 _LARGEST_OBJECTIVE = 1e6
 _IN_A_ROW = 3  # checks above it: in many dimensions exp ν may be so large for a while at the start
@@ -49,14 +49,14 @@ class Task:
 
 @dataclass
 class TrainingResult:
-    """What came of a task.
+    """The result of a task.
 
     Attributes
     ----------
     state
-        As kept.
+        Final state.
     iteration
-        When it was so.
+        Iteration of that state.
     history
         Rows of (iteration, objective, biased MMD², held-out loss).
     snapshots
@@ -89,11 +89,11 @@ def train(
     tasks
         Their problems have the same shapes.
     recipe
-        See there.
+        How to train.
     patience
         Iterations without a better held-out likelihood after which a training ends.
     snapshots
-        Iterations whose state is kept beside.
+        Iterations at which a copy of the state is kept.
 
     Returns
     -------
@@ -167,7 +167,7 @@ class _Batch:
 
 
 def _stops(tasks: Sequence[Task], snapshots: Sequence[int]) -> list[int]:
-    """Return the iterations at which to look: every so often, at snapshots, at targets."""
+    """Return the iterations at which to evaluate: regularly, at snapshots and at targets."""
     targets = {task.target for task in tasks}
     last = max(targets)
     among = {number for number in snapshots if number <= last}
@@ -183,7 +183,7 @@ def _should_continue(
     patience: int,
     snapshots: Sequence[int],
 ) -> bool:
-    """Note where a training stands; return whether it is to go on."""
+    """Record the state of a training; return whether to continue it."""
     finite = all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state))
     small = abs(numbers[0]) < _LARGEST_OBJECTIVE
     outcome.too_large = 0 if small else outcome.too_large + 1

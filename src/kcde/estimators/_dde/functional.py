@@ -55,7 +55,7 @@ def functional_gradients(problem: Problem, rows, fakes, priors, recipe: Recipe) 
     fakes, priors
         Draws of g at the x of these rows, and of the base density, shapes (d_y, K).
     recipe
-        See there.
+        How to train.
     """
     steps = 1.0 / jnp.sqrt(jnp.arange(1, len(rows) + 1, dtype=jnp.float32))
     # (1 - ητ) of every later step shrinks what a step added.

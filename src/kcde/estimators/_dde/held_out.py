@@ -1,4 +1,4 @@
-"""The likelihood of held-out rows under f, which says when to stop training."""
+"""The likelihood of held-out rows under f, for early stopping."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def nodes_of(d_y: int) -> int:
 
 
 class HeldOut:
-    """Rows kept from the training, with all that does not change while f is trained.
+    """Held-out rows, with everything that does not change while f is trained.
 
     Z is by Gauss-Legendre quadrature where d_y = 1, by 4000 fixed draws of p_0 otherwise. Building
     it costs O(m (h + q)) for m basis functions, h rows and q nodes; a likelihood O(h m q).
@@ -29,7 +29,7 @@ class HeldOut:
     X, Y
         The rows, shapes (h, d_x), (h, d_y).
     support
-        Lower end, upper end and panel width where d_y = 1, outside of which f is nothing.
+        Lower end, upper end and panel width where d_y = 1, outside of which f vanishes.
     density_weight
         p is p_0 exp(f / density_weight) / Z.
     """

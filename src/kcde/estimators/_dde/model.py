@@ -1,4 +1,4 @@
-"""From hyper-parameters and data to what is trained, and from what was trained to functions."""
+"""The untrained model of hyper-parameters and data, and the functions of a trained one."""
 
 from dataclasses import dataclass, replace
 
@@ -44,7 +44,7 @@ class Features:
 
 @dataclass(frozen=True)
 class Model:
-    """All but what is trained.
+    """Everything that is not trained.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ def resolve_parameters(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
     Parameters
     ----------
     estimator
-        A `DDE` whose parameters are sound.
+        A `DDE` whose parameters were checked.
     X, Y
         All rows, shapes (n, d_x), (n, d_y): bandwidths and p_0 come from them.
 
@@ -255,16 +255,16 @@ def _location(base: GaussianBase | UniformBase) -> tuple[np.ndarray, np.ndarray]
 
 
 def check_memory(estimator, shape: tuple[int, int], count: int = 1) -> None:
-    """Raise ValueError if training would need more memory than is free.
+    """Raise `ValueError` if training needs more memory than is free.
 
     Parameters
     ----------
     estimator
-        A `DDE` whose parameters are sound.
+        A `DDE` whose parameters were checked.
     shape
-        That of its Y.
+        Shape of its Y.
     count
-        How many like it are trained together.
+        Number of such estimators trained in one batch.
     """
     n, d_y = shape
     rows = {POINTS: 2 * n, FEATURES: n, FUNCTIONAL: 9 * estimator.features}[estimator.basis]

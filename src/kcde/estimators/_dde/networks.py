@@ -17,10 +17,10 @@ class Sampler(eqx.Module):
     Attributes
     ----------
     embedding
-        Weights (z, d_x) and biases (z, 1) of a linear map of x, which is put before ξ; None without
-        x.
+        Weights (z, d_x) and biases (z, 1) of a linear map of x, which is concatenated before ξ;
+        None without x.
     layers
-        Weights and biases, rectified but for the last.
+        Weights and biases; all layers but the last are rectified.
     """
 
     embedding: tuple | None
@@ -41,9 +41,10 @@ class Dual(eqx.Module):
     Attributes
     ----------
     embedding
-        Weights (d_x, d_y) and biases of a linear map of y, which is put behind x; None without x.
+        Weights (d_x, d_y) and biases of a linear map of y, which is concatenated after x; None
+        without x.
     layers
-        Weights and biases, rectified but for the last, which has one output.
+        Weights and biases; all layers but the last, which has one output, are rectified.
     """
 
     embedding: tuple | None

@@ -53,7 +53,7 @@ class Problem(eqx.Module):
     scaled_x
         X over √2 σ_X, shape (d_x, n).
     part
-        What each basis function says of each training x, shape (m, n): kernels at the training
+        Factor of each basis function at each training x, shape (m, n): kernels at the training
         rows, or angles of random features; None where f is a function of y alone.
     anchors
         Points over √2 σ_Y, or frequencies, shape (m, d_y).

@@ -86,7 +86,7 @@ def advance(state: State, seeds, problem: Problem, first, count, recipe: Recipe)
         Number of the first iteration, and how many to make: scalar arrays, since every plain
         number would compile the program again.
     recipe
-        See there.
+        How to train.
     """
     one = _functional_iteration if recipe.basis == FUNCTIONAL else _iteration
 
@@ -211,8 +211,8 @@ def _batches(key, problem: Problem, recipe: Recipe, count: int) -> _Batches:
     elif size == n:
         rows = jnp.tile(jnp.arange(n), count)
     else:
-        # Sorting is dear: one shuffle, of which every batch takes consecutive rows from a random
-        # place on, round the end.
+        # Sorting is expensive: one shuffle, from which every batch takes consecutive rows starting
+        # at a random position, cyclically.
         order_key, place_key = jax.random.split(row_key)
         order = jax.random.permutation(order_key, n)
         place = jax.random.randint(place_key, (count, 1), 0, n)

@@ -53,7 +53,7 @@ def train(
     -------
     list
         For each problem its flow, and the mean negative log density of a row before each step,
-        nats, shape (all steps,). They do not depend on the other problems but for rounding.
+        nats, shape (all steps,). They depend on the other problems only through rounding.
     """
     starts = [initial_leaves(architecture, seed) for seed in seeds]
     leaves = [np.stack(same) for same in zip(*starts, strict=True)]

@@ -10,20 +10,20 @@ from kcde.linalg import factor_positive_definite
 from kcde.memory import require_memory
 
 _ROWS = 256
-"""Points predicted together: enough for a triangular solve to be limited by arithmetic."""
+"""Points predicted at once: enough for a triangular solve to be limited by arithmetic."""
 
 
 class GroupedRows(NamedTuple):
-    """Rows put together where x is the same.
+    """Rows grouped by equal x.
 
     Attributes
     ----------
     inputs
         The distinct x, shape (m, d_x).
     counts
-        How many rows each has, shape (m,).
+        Number of rows of each, shape (m,).
     means
-        Of their y, shape (m, d_y).
+        Mean y of each, shape (m, d_y).
     """
 
     inputs: object
@@ -32,7 +32,7 @@ class GroupedRows(NamedTuple):
 
 
 def group(X, Y) -> GroupedRows:
-    """Put rows with the same x together; O(n log n), on the host.
+    """Group rows by equal x; O(n log n), on the host.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Posterior:
     def _variance(self, cross):
         xp = array_namespace(cross)
         half = solve_triangular(self._lower, cross)
-        # Rounding must not leave less than what no data can take away.
+        # Rounding must not make the variance smaller than the noise.
         left = xp.maximum(1.0 - xp.sum(half * half, axis=0), 0.0)
         return self._signal * left + self._noise
 

@@ -44,7 +44,7 @@ def maximise_marginal_likelihood(
     y
         Of mean zero, shape (n,).
     given
-        What is not to be chosen.
+        Values that are given.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def maximise_marginal_likelihood(
     require_memory(X, "the marginal likelihood", len(X), lambda n: n * n * width, remedy=_FEWER)
     scale_x, scale_y = _scale(X), _scale(y[:, None])[0]
     model = _regressor(given, scale_x, scale_y)
-    # Without x all points coincide; the kernel is then the same constant, whatever the length.
+    # Without x all points coincide; the kernel is then the same constant for every length.
     points = X / scale_x if X.shape[1] else np.zeros((len(X), 1))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)

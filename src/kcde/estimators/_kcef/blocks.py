@@ -19,7 +19,7 @@ _BLOCKS_HELD = 16  # where a block's share of the derivatives is contracted
 
 
 class BlockedHeldOutScore:
-    """`HeldOutScore` in 1.64 n² numbers for five folds, about half of which are never touched.
+    """`HeldOutScore` in 1.64 n² numbers for five folds, about half of which are never written.
 
     One evaluation costs a Cholesky factorisation a fold, and O(n²(d_x + K)) for n rows and K
     folds. Parameters are those of `HeldOutScore`.

@@ -14,7 +14,7 @@ BOUNDS_BANDWIDTH = (0.05, 50.0)
 BOUNDS_REGULARIZATION = (1e-8, 10.0)
 START_REGULARIZATION = 1e-3
 ITERATIONS = 50
-_WHOLE = 1 << 22  # numbers in a matrix, below which a dozen of them do no harm
+_WHOLE = 1 << 22  # entries of a matrix, below which a dozen matrices fit easily
 
 
 def gradient_score(X, Y, folds: Sequence[np.ndarray], base_std: float) -> Callable:

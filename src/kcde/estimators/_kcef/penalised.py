@@ -15,7 +15,7 @@ class PenalisedScore:
     """The K-fold score plus 0.1 Σ θ² with its gradient, for θ = (1/2σ_x², 1/2σ_y², λ).
 
     One bandwidth for all x; without x the first of θ is absent. The penalty is in no paper. It
-    pulls the bandwidths up, where the score alone may fall without bound.
+    favours large bandwidths; the score alone may be unbounded below.
 
     Parameters
     ----------

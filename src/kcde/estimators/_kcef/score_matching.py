@@ -175,8 +175,9 @@ class HeldOutSolver:
 
     All come from one spectrum of G. With A = (G + μ)⁻¹ and a fold S, block inversion gives
     b = A (v + E_S δ), A_SS δ = -(A v)_S, which is b_R on R and 0 on S. In the eigenbasis
-    A = (I - U diag(γ/(γ + μ)) Uᵀ)/μ, so that eigenvalues that vanish beside μ are left out, and
-    only the |S| × |S| block of A is ever formed: r |S|² multiplications for numerical rank r.
+    A = (I - U diag(γ/(γ + μ)) Uᵀ)/μ, so that eigenvalues that are negligible against μ are left
+    out, and only the |S| × |S| block of A is ever formed: r |S|² multiplications for numerical rank
+    r.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the low-rank estimators of conditional expectations have in common (jdl)."""
+"""Base class of the low-rank estimators of conditional expectations (jdl)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -127,7 +127,7 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         regularizations
             Values of λ.
         summary
-            What `summarise` returned for these rows, if there is one.
+            Result of `summarise` for these rows, if it is known.
         return_errors
             Whether the error of a constrained problem whose solver stopped early takes the place
             of the model, rather than being raised.
@@ -159,8 +159,8 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
     ) -> Summary:
         """Return bases and cross moments, all that fitting needs of the rows.
 
-        n (m_X + m_Y)² multiplications at most, in chunks: with `store=False` no array of n rows is
-        made beside one column.
+        n (m_X + m_Y)² multiplications at most, in chunks: with `store=False` no array of n rows
+        other than single columns is made.
 
         Parameters
         ----------
@@ -344,4 +344,4 @@ def _fitted(models: list, summary: Summary, return_errors: bool) -> list:
 _OF_DENSITIES = frozenset(
     name for name in set(dir(ConditionalDensity)) - set(dir(LowRankConditional)) if name[0] != "_"
 )
-"""What a density has and these have not: its log, its distribution function, their inverse …"""
+"""Public names of densities that these estimators lack."""

@@ -145,7 +145,7 @@ class KernelBasis(Basis):
         return self.factor.kernel(points, self.factor.points) @ self.on_pivots
 
     def coordinates(self, rows):
-        """Return rows of L, shape (len rows, m), computed anew where they are not stored."""
+        """Return rows of L, shape (len rows, m), recomputed if they are not stored."""
         if self.factor.L is not None:
             return self.factor.L[rows, :]
         return self.factor.factor_rows(self.points[rows, :])

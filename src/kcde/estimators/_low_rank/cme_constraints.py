@@ -170,9 +170,9 @@ def move_mean(F, mean, curvature, change):
 def certify_infeasibility(marginal, lower, upper) -> float | None:
     """Return a proof that a tightening like (33) contradicts normalisation (53), or None.
 
-    For CME it is g(F) = Σ (C̲ F⁺ - C̄ F⁻) ≥ 0 beside e·F = 1. Both are positively homogeneous but
-    for the 1, so there is no such F if and only if some κ ≥ 0 has e·F + κ g(F) ≤ 0 for every F,
-    which is -κC̄ ≤ e ≤ -κC̲ entry by entry: an interval for κ. O(m_X m_Y).
+    For CME it is g(F) = Σ (C̲ F⁺ - C̄ F⁻) ≥ 0 together with e·F = 1. Both are positively
+    homogeneous but for the 1, so there is no such F if and only if some κ ≥ 0 has e·F + κ g(F) ≤ 0
+    for every F, which is -κC̄ ≤ e ≤ -κC̲ entry by entry: an interval for κ. O(m_X m_Y).
 
     Parameters
     ----------

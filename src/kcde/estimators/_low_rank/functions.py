@@ -1,4 +1,4 @@
-"""Functions of y as low-rank estimators see them: their values summed against a basis."""
+"""Projections of functions of y on a basis."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -24,7 +24,7 @@ def moment_functions(Y):
 def centred_mean_of(f: Callable, basis: Basis) -> Projection:
     """Return averages over the training rows of f and of (f - f̄) × Ψ, in one pass.
 
-    The average of Ψ is that of the same pass, so that nothing is left of a constant f.
+    The average of Ψ is that of the same pass, so that a constant f gives exactly zero.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def centred_mean_of(f: Callable, basis: Basis) -> Projection:
 
 
 def check_values(f: Callable, Y):
-    """Return f(Y), shape (k, q), or say what is wrong with it."""
+    """Return f(Y), shape (k, q); raise `ValueError` if its shape is wrong."""
     values = f(Y)
     if values.ndim != 2 or values.shape[0] != Y.shape[0]:
         raise ValueError(

@@ -44,7 +44,7 @@ class JointDistribution(LowRankConditional):
     def project(self, f):
         """Return averages over the training rows of f and of (f - f̄) × Ψ_Y; n m_Y (d + q) time.
 
-        Without a stored factor n m_Y² beside, for Ψ_Y anew.
+        Without a stored factor n m_Y² more, to recompute Ψ_Y.
         """
         return centred_mean_of(f, self._check_fitted().basis_y_)
 

@@ -121,7 +121,7 @@ def _clipped(weights):
 
 
 def _log_likelihood(weights, Y, support, sigma) -> float:
-    """Return Σ_i log Σ_j w_ij N(y_i; s_j, diag σ²): not finite where no weight is near."""
+    """Return Σ_i log Σ_j w_ij N(y_i; s_j, diag σ²); not finite if a density underflows."""
     xp = array_namespace(weights)
     density = xp.exp(log_gaussian_kernel(Y, support, sigma) - log_volume(sigma))
     with np.errstate(divide="ignore", invalid="ignore"):

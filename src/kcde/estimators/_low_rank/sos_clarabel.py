@@ -12,7 +12,7 @@ from kcde.estimators._low_rank.constraints import ConstrainedSolution
 
 _ACCEPTED = ("Solved", "AlmostSolved")
 
-# Beyond so many entries of the Gram matrix a blocked factorisation is worth its overhead.
+# Number of entries of the Gram matrix beyond which a blocked factorisation is faster.
 _SMALL = 1000
 
 

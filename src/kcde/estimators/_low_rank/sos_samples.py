@@ -1,4 +1,4 @@
-"""Sums of squares from samples: jdl (23) and (39) by an interior-point method of our own.
+"""Sums of squares from samples: jdl (23) and (39) by an interior-point method implemented here.
 
 A polynomial of the product space is known by its values at as many points as the space has
 dimensions (Löfberg and Parrilo 2004). There the Gram matrix enters as diag(U A Uᵀ), and the system

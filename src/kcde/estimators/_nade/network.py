@@ -1,4 +1,4 @@
-"""The network of NADE: what is known of a point goes in, a Gaussian mixture for each y comes out.
+"""The network of NADE: from the observed variables to a Gaussian mixture for each y.
 
 Points are columns here, so that the long axis is the fast one. Everything works on numpy and on
 jax arrays: training is in float32 on jax, prediction in float64 on numpy.
@@ -78,8 +78,8 @@ class Network(eqx.Module):
 def known(X, Y, observed):
     """Return what the network sees, shape (d_in, n).
 
-    The observed y with 0 for the others, which are observed, then x. Where d_y = 1 nothing of y is
-    ever observed when it counts, and x is all.
+    The observed y with 0 for the others, which are observed, then x. Where d_y = 1 the only y is
+    never observed, so that the input is x.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def initial_network(
     """Return a network before training, in float32 on numpy.
 
     Hidden weights have variance 2 over the number of their inputs, which keeps the scale of
-    rectified units from layer to layer; those of the outputs are nearly nothing, so that every
+    rectified units from layer to layer; those of the outputs are nearly zero, so that every
     mixture starts with its means spread evenly over the range of y, standard deviations 1 and
     equal weights, as in the code of Uria et al.
 
@@ -152,9 +152,9 @@ def initial_network(
 
 
 def padded(network: Network, inputs: int, units: int, components: int) -> Network:
-    """Return a network of a larger shape that computes the same, and goes on doing so in training.
+    """Return a network of a larger shape that computes the same, also during training.
 
-    Units without weights in or out have zero gradients for ever, and so have components of zero
+    Units without input and output weights always have zero gradients, as do components of zero
     weight and inputs that are zero.
 
     Parameters
@@ -162,7 +162,7 @@ def padded(network: Network, inputs: int, units: int, components: int) -> Networ
     network
         In numpy.
     inputs, units, components
-        The shape wanted, nowhere smaller.
+        The larger shape.
     """
     (first, b_1), (second, b_2) = network.hidden
     hidden = (

@@ -26,14 +26,14 @@ _HELD_OUT_SETS = 4
 
 @dataclass(frozen=True)
 class Problem:
-    """Data to fit, as columns, with the name of its random numbers.
+    """Data to fit, as columns, with the seed of its random numbers.
 
     Attributes
     ----------
     X, Y
         Shapes (d_x, n), (d_y, n).
     random_state
-        Names the folds, the initial weights and the batches.
+        Seeds the folds, the initial weights and the batches.
     """
 
     X: np.ndarray
@@ -85,7 +85,7 @@ def fit_chosen(
     """Choose units, components and epochs by cross-validation, and train on all rows.
 
     The score of a configuration is its held-out log likelihood, summed over the folds, at the
-    epoch where that sum is largest; so many epochs are then trained on all rows.
+    epoch where that sum is largest; that number of epochs is then trained on all rows.
 
     Parameters
     ----------
@@ -133,10 +133,10 @@ def fit_chosen(
 def fit_given(
     problems: Sequence[Problem], units: int, components: int, recipe: Recipe
 ) -> list[FitResult | Exception]:
-    """Train networks of one shape, and keep each as it was when it gave held-out rows most.
+    """Train networks of one shape, and keep each at its largest held-out likelihood.
 
-    A tenth of the rows is held out. All epochs are gone through, as in the code of Uria et al.:
-    what the falling learning rate gains, it gains at the end.
+    A tenth of the rows is held out. All epochs are run, as in the code of Uria et al.: the gain
+    from the decreasing learning rate comes at the end.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def _refit(problems, units, components, scores, epochs, recipe) -> list[FitResul
             fitted[p] = error
             continue
         rows = np.arange(problem.Y.shape[1])
-        # Where the number of epochs is given nobody looks at the rows held out: any will do.
+        # If the number of epochs is given, the held-out rows are not used: any will do.
         tasks[p] = _Task(
             problem, units[i], components[j], "all", rows, rows[:1], int(epochs[p, i, j])
         )

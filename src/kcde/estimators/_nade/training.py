@@ -1,7 +1,7 @@
 """Training many networks of NADE at once: one compiled program, no Python loop over steps.
 
 The networks of one call share a shape. They are mapped over (`jax.vmap`) and stepped through by
-`lax.scan` inside a `lax.while_loop` over epochs, which ends when no network has anything to gain.
+`lax.scan` inside a `lax.while_loop` over epochs, which ends when no network can improve.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from kcde.estimators._shared.jax_settings import configure
 configure()
 
 UPDATES = 25
-"""Updates an epoch: as often the held-out rows are looked at."""
+"""Updates per epoch, after each of which the held-out score is evaluated."""
 
 _MOMENTUM = 0.9
 _LARGEST_GRADIENT = 5.0
@@ -35,9 +35,9 @@ class Recipe:
     Attributes
     ----------
     epochs
-        Of 25 updates each, at most.
+        Maximum number of epochs, of 25 updates each.
     patience
-        Training ends after so many epochs without a better held-out likelihood.
+        Number of epochs without a better held-out likelihood after which training stops.
     batch_size
         Rows an update, drawn with replacement; all rows where there are no more.
     learning_rate
@@ -128,8 +128,8 @@ def orderless_log_density(network: Network, rows: Rows, observed):
 def draw_observed(key, dimensions: int, n: int):
     """Return random sets of observed dimensions, 0 or 1, shape (dimensions, n).
 
-    Sizes are uniform on 0 … dimensions - 1, and so are the sets of a size: what has been seen at a
-    random place of a random order.
+    Sizes are uniform on 0 … dimensions - 1, and so are the sets of a size: the variables before a
+    random position of a random order.
     """
     size_key, order_key = jax.random.split(key)
     size = jax.random.randint(size_key, (n,), 0, dimensions)
@@ -157,13 +157,13 @@ def train(
     pool
         Each `pool` consecutive networks form a group that stops by the sum of their likelihoods.
     recipe
-        See there.
+        How to train.
 
     Returns
     -------
     TrainingResult
-        With F networks and F/pool groups. It does not depend on what else is in the batch, but
-        for rounding, which an unstable training enlarges.
+        With F networks and F/pool groups. It depends on the rest of the batch only through
+        rounding, which an unstable training amplifies.
     """
     keys = jax.vmap(jax.random.key)(seeds)
 
@@ -225,7 +225,7 @@ def _optimiser(recipe: Recipe):
 
 
 def _waiting(state: _State, recipe: Recipe):
-    """Tell which groups may still hope for a better score; false once is false for good."""
+    """Return which groups are still within their patience; once false, it stays false."""
     return state.epoch - state.epochs < recipe.patience
 
 

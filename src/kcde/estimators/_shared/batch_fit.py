@@ -8,11 +8,11 @@ from kcde.estimators._shared.threads import thread_limit
 
 
 class BatchFitted:
-    """Adds `fit_many`; stands before the base class whose `fit` checks the data.
+    """Mixin that adds `fit_many`; it precedes the base class whose `fit` checks the data.
 
-    A subclass has `_fit(X, Y)`, which checks the parameters and keeps the data; `_shape()`, what
-    estimators must share to be trained in one program; and `_train(estimators)`, which trains some
-    that do and returns for each None or its error, having called `_reset` on what is not usable.
+    A subclass has `_fit(X, Y)`, which checks the parameters and keeps the data; `_batch_key()`, the
+    values that estimators of a batch must share; and `_train(estimators)`, which trains a batch and
+    returns None or an error for each, after `_reset` of an estimator that is not usable.
     """
 
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
@@ -21,9 +21,9 @@ class BatchFitted:
     def fit_many(
         cls, estimators: Sequence, Xs: Sequence, Ys: Sequence, *, return_errors=False
     ) -> list:
-        """Fit estimators to data of their own; those of one shape are trained as one batch.
+        """Fit each estimator to its own data; those with equal keys are trained as one batch.
 
-        That is faster than one after the other, and the same but for rounding.
+        A batch is faster than one fit after the other, and gives the same up to rounding.
 
         Parameters
         ----------
@@ -32,7 +32,7 @@ class BatchFitted:
         Xs, Ys
             For each estimator, as in `fit`.
         return_errors
-            Whether the error of a fit that fails stands in its place, instead of being raised.
+            Whether to return the error of a failed fit in its place instead of raising it.
 
         Returns
         -------

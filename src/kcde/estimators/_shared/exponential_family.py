@@ -11,7 +11,7 @@ _IMPORTANCE_SAMPLES = 10_000
 
 
 class ExponentialFamily(ConditionalDensity):
-    """p(y|x) = q_0(y) exp(T(x, y)) / Z(x), whatever fitted T.
+    """p(y|x) = q_0(y) exp(T(x, y)) / Z(x) for a fitted T.
 
     A subclass sets `_T`, the fitted natural parameter, with `at_pairs(X, Y)` (n,), `kernel_x(X)`
     (n, m) and `potential(Y)` (m, q), whose product is T at all pairs; and gives the abstract
@@ -99,7 +99,7 @@ class ExponentialFamily(ConditionalDensity):
 
     @abstractmethod
     def _kernel_support(self) -> tuple[float, float, float]:
-        """Return lower end, upper end and a panel width; T is nothing outside; d_y = 1."""
+        """Return lower end, upper end and a panel width; T vanishes outside; d_y = 1."""
 
     @abstractmethod
     def _base_mass_outside(self, lower: float, upper: float) -> float:

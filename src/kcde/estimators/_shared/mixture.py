@@ -31,7 +31,7 @@ class GaussianMixture(ConditionalDensity):
 
     @abstractmethod
     def _log_weights(self, X):
-        """Return log w_l(x), shape (n, m); -inf where a component takes no part."""
+        """Return log w_l(x), shape (n, m); -inf for components of weight zero."""
 
     def weights_at(self, X):
         """Return w_l(x), shape (n, m), whose rows sum to one, for X (n, d_x)."""

@@ -1,4 +1,4 @@
-"""How rows come into an estimator: arrays, Series and data frames, checked, their names kept."""
+"""Validation of the input of estimators: arrays, Series and data frames."""
 
 from typing import ClassVar
 
@@ -23,7 +23,7 @@ def check_rows(
     vector: bool = False,
     largest: float = LARGEST_VALUE,
 ):
-    """Return a two-dimensional finite float64 array, or say what is wrong with it.
+    """Return a finite float64 array of two dimensions.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def check_rows(
 
 
 def _in_float64(name: str, array):
-    """Return an array of its own namespace, of whatever shape, as float64."""
+    """Return an array of any shape as float64, in its own namespace."""
     if hasattr(array, "iloc"):
         return _of_pandas(name, array)
     if not (hasattr(array, "dtype") and hasattr(array, "ndim")):
@@ -169,7 +169,7 @@ class RowChecks:
             validate_data(self, given, reset=True, skip_check_array=True)
 
     def _reset(self) -> None:
-        """Be as before `fit`, after one that failed."""
+        """Make the estimator unfitted after a failed `fit`."""
         vars(self).pop("n_features_in_", None)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -1,7 +1,7 @@
 """scikit-learn's base class, imported with the first estimator that is made.
 
 `sklearn.base` takes three times as long to import as numpy and scipy.linalg together (it imports
-pandas and scipy.stats), and nothing of it is needed to define a class.
+pandas and scipy.stats), and defining a class needs none of it.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Mixtures of Gaussians whose weights may be negative, and what becomes of them."""
+"""Mixtures of Gaussians whose weights may be negative."""
 
 import logging
 from abc import abstractmethod
@@ -114,17 +114,16 @@ def divided_by_sums(weights, remedy: str, *, negative: bool = False):
 
 
 def check_sums(total, remedy: str, *, negative: bool = False) -> None:
-    """Refuse sums of weights that are not positive and finite.
+    """Raise an error if sums of weights are not positive and finite.
 
     Parameters
     ----------
     total
         Shape (n, 1).
     remedy
-        What to do about it.
+        Advice to add to the error message.
     negative
-        Whether negative sums may be divided by, which turns the estimate over; then there is a
-        warning only.
+        Whether to allow negative sums, which reverse the sign of the estimate, with a warning.
 
     Raises
     ------
@@ -138,7 +137,7 @@ def check_sums(total, remedy: str, *, negative: bool = False) -> None:
         if count:
             log.warning(
                 "at %d of %d x the sum of weights is negative; divided by it, as published, the "
-                "estimate is turned over",
+                "sign of the estimate is reversed",
                 count,
                 total.shape[0],
             )

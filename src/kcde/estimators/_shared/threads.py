@@ -1,4 +1,4 @@
-"""Small fits on one thread of the linear algebra libraries, whatever the machine offers."""
+"""Limits small fits to one thread of the linear algebra libraries."""
 
 import threading
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from functools import wraps
 # The log density at 100 rows of a CDO of 150 rows takes 1.5 and 5 ms alone, 1.5 and 6 to 32 ms
 # beside the other process; that of a KCEF 2.3 and 32 ms. To enter and leave takes 10 µs.
 SMALL_ROWS = 2000
-"""Fits of at most so many rows, and predictions at so many from such fits, take one thread."""
+"""Largest number of rows of a fit, or of a prediction from such a fit, that uses one thread."""
 
 
 class _OneThread:
@@ -68,12 +68,12 @@ _ONE_THREAD = _OneThread()
 
 
 def thread_limit(rows: int):
-    """Return a context for work on so many rows: one BLAS thread where they are few."""
+    """Return a context manager that limits BLAS to one thread if there are few rows."""
     return _ONE_THREAD if rows <= SMALL_ROWS else nullcontext()
 
 
 def limit_threads(method: Callable) -> Callable:
-    """Return a method of a fitted estimator, on one thread where it has few rows to work on.
+    """Decorate a method of an estimator to use one thread if it works on few rows.
 
     Its first argument after `self` is X, or None for as many rows as the second has. Both the rows
     of the fit and those of the call count.
