@@ -166,7 +166,7 @@ def test_parts_of_another_job_are_refused(launch, name, change, capsys):
 def test_repetitions_that_train_together_are_not_cut(launch, capsys, name, estimator, how):
     with pytest.raises(AssertionError):
         launch(name, "out", "--estimator", estimator, "--options", "{}", *how)
-    expected = f"{estimator} trains all repetitions in one program"
+    expected = f"{estimator} trains all repetitions as one batch"
     assert expected in capsys.readouterr().err
 
 

@@ -115,7 +115,7 @@ def test_a_shard_is_no_score_table(tmp_path):
 def test_scores_do_not_replace_a_part(tmp_path):
     part = tmp_path / "scores.npz"
     outcomes(Thirds([Job()]), part, Sharding(shard=Shard(1, 1)))
-    with pytest.raises(ValueError, match="would replace the part beside it"):
+    with pytest.raises(ValueError, match="would replace the part next to it"):
         outcomes(Thirds([Job()]), tmp_path / "scores.csv", Sharding(parts=(part,)))
 
 

@@ -71,8 +71,8 @@ def numbers(text: str, option: str) -> tuple[float, ...]:
     return found
 
 
-def cut(shard: str | None, parts: list[Path] | None):
-    """Return how --shard and --part cut a job, a `kcde.experiments.shards.Sharding`.
+def sharding(shard: str | None, parts: list[Path] | None):
+    """Return how --shard and --part shard a job, a `kcde.experiments.shards.Sharding`.
 
     Raises
     ------

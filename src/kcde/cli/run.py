@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
-from kcde.cli.options import Catalogue, DataDir, constructor_arguments, cut, graph, numbers
+from kcde.cli.options import Catalogue, DataDir, constructor_arguments, graph, numbers, sharding
 from kcde.cli.options import whole_numbers as whole
 from kcde.experiments.job import METHOD_FIELDS, Job
 from kcde.experiments.jobs import EXPERIMENTS, job_class
@@ -81,7 +81,7 @@ def command_of(cls: type[Job]):
         logging.basicConfig(level=logging.INFO, format="%(message)s")
         context, outs, text = (given.pop(name) for name in ("context", "out", "job"))
         given = {name: value for name, value in given.items() if value is not None}
-        how = {"cut": cut(given.pop("shard", None), given.pop("part", None))}
+        how = {"sharding": sharding(given.pop("shard", None), given.pop("part", None))}
         how |= {name: given.pop(name) for name in PLACES if name in given}
         jobs = _told(cls, text, given, context) if text else _given(cls, given, context.args)
         run(jobs, outs, **how)

@@ -36,7 +36,7 @@ _UNIT = "density"
 
 @dataclass(frozen=True)
 class Repetition:
-    """What every method is given under a number: training pairs, and y where it is judged."""
+    """The data of a repetition: training pairs, and the points y of the evaluation."""
 
     X: np.ndarray
     Y: np.ndarray
@@ -99,7 +99,7 @@ class Experiment(runner.Experiment[Job]):
 
 
 def _evaluated(job: Job, model, number: int, drawn: Repetition, place: Callable) -> dict:
-    """Return what is wanted of a model, on the host."""
+    """Return the densities and shares to score, on the host."""
     Y = place(drawn.evaluated)
     model = _as_scored(job, model)
     shown = {} if number else {"grid": densities(model, place(grid()[1]))}
@@ -118,7 +118,7 @@ def _is_signed(model) -> bool:
 
 
 def has_negative_normaliser(model: CDO) -> np.ndarray:
-    """Return at each x of `INPUTS` whether signed weights have a negative sum, booleans (2,)."""
+    """Return whether signed weights have a negative sum at each x of `INPUTS`, booleans (2,)."""
     return to_numpy(model.has_negative_normaliser(_inputs(model.reference_)))
 
 

@@ -1,10 +1,10 @@
 """Low-rank embeddings: how their parameters are chosen, and what fitting them costs (jdl).
 
 Of n rows the first four fifths train and the last fifth validates. Bandwidths are multiples of the
-median distance between training rows over √2, those of x and of y apart; a basis of each bandwidth
-is made once, for all regularizations and with constraints and without. What is chosen may be chosen
-on fewer rows than are fitted to. All of it stays where the rows are, on the host or on a device:
-losses alone come back.
+median distance between training rows over √2, those of x and of y separately; a basis of each
+bandwidth is made once, for all regularizations and with constraints and without. What is chosen may
+be chosen on fewer rows than are fitted to. All of it stays where the rows are, on the host or on a
+device: losses alone come back.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -32,9 +32,9 @@ class Selection(NamedTuple):
     loss
         On the validation rows.
     tried
-        How many were tried.
+        Number of candidates tried.
     failures
-        What went wrong with the others, each message once.
+        Errors of the other candidates, each message once.
     """
 
     options: Mapping[str, float]
@@ -44,7 +44,7 @@ class Selection(NamedTuple):
 
 
 class Trials:
-    """Losses of one method over a grid, as they come in."""
+    """Losses of one method over a grid."""
 
     def __init__(self):
         self._found: list[tuple[Mapping, float]] = []
@@ -92,7 +92,7 @@ def training_rows(n: int) -> int:
 
 
 def first_rows(rows, count: int | None):
-    """Return at most so many of the rows (n, d), the first; None: all."""
+    """Return the first rows of an array (n, d), at most `count` of them; None: all."""
     # Not every namespace allows a slice that ends beyond the array.
     n = rows.shape[0]
     return rows[: n if count is None else min(count, n), :]
@@ -132,7 +132,7 @@ def select(
     Parameters
     ----------
     models
-        Unfitted estimators by a name of their own, with the same basis of x but for the tolerance,
+        Unfitted estimators by name, with the same basis of x up to the tolerance,
         and of y unless they are classifiers: a classifier learns f itself, which is 0 or 1.
     X, Y
         Shapes (n, d_x) and (n, d_y), on the host or on a device.
@@ -194,7 +194,7 @@ def costs(fitted: Fit, evaluate: float) -> list[tuple]:
     Returns
     -------
     list of tuple
-        `peak_memory` is the most that this process has had so far, with whatever it did before;
+        `peak_memory` is the peak of this process so far, with everything that it did before;
         `trace_error_x` and `trace_error_y` exceed the tolerance where the rank was capped.
     """
     seconds = {"evaluate": evaluate, **fitted._asdict()}
@@ -321,7 +321,7 @@ class _Search:
 
 
 class _Memo(dict):
-    """Values by a key, each computed when it is first asked for."""
+    """Cache of values by key."""
 
     def __call__(self, key: Hashable, compute: Callable):
         if key not in self:

@@ -163,7 +163,7 @@ def _wanted(job: Job, number: int) -> list[Setting]:
 
 
 class _FitResult(NamedTuple):
-    """What one fit gives: score rows, what was chosen, and estimates; None where it failed."""
+    """Result of one fit: score rows, chosen parameters, and estimates; None if it failed."""
 
     rows: list
     chosen: Selection | None = None
@@ -171,7 +171,7 @@ class _FitResult(NamedTuple):
 
 
 class _FitTask(NamedTuple):
-    """An estimator to fit, and whose it is."""
+    """An estimator to fit, with its job."""
 
     job: Job
     setting: Setting
@@ -195,7 +195,7 @@ def _of_method(job: Job, number: int, fitted: Mapping[tuple[str, Setting], _FitR
 
 
 def _outcomes(jobs: Sequence[Job], given: Repetition) -> dict[tuple[str, Setting], _FitResult]:
-    """Fit all that a repetition wants; estimators with alike bases share them."""
+    """Fit all methods of a repetition; estimators with equal bases share them."""
     fittings = {
         (job.method, setting): _FitTask(job, setting, _make(job, given.number, setting))
         for job in jobs

@@ -135,7 +135,7 @@ def logistic_loss(probability, event) -> float:
 
 
 class _Result(NamedTuple):
-    """What one fit gives: score rows, what was chosen, and estimates; None where it failed."""
+    """Result of one fit: score rows, chosen parameters, and estimates; None if it failed."""
 
     rows: list
     chosen: Selection | None = None
@@ -143,7 +143,7 @@ class _Result(NamedTuple):
 
 
 class _FitTask(NamedTuple):
-    """An estimator to fit, and whose it is."""
+    """An estimator to fit, with its job."""
 
     job: Job
     constrained: bool
@@ -168,7 +168,7 @@ def _of_method(job: Job, given: Repetition, fitted: Mapping[tuple[str, bool], _R
 
 
 def _outcomes(jobs: Sequence[Job], given: Repetition) -> dict[tuple[str, bool], _Result]:
-    """Fit all that a repetition wants; estimators with alike bases share them."""
+    """Fit all methods of a repetition; estimators with equal bases share them."""
     fittings = {
         (job.method, constrained): _FitTask(job, constrained, _make(job, given.number, constrained))
         for job in jobs

@@ -86,7 +86,7 @@ class Experiment(Generic[J]):
     """
 
     batch_fits = True
-    """Whether an estimator that can trains all repetitions in one program."""
+    """Whether an estimator that can be batch-fitted trains all repetitions as one batch."""
 
     def __init__(self, jobs: Sequence[J], places: Places = Places()):
         self.jobs, self.job, self.places = list(jobs), jobs[0], places
@@ -96,11 +96,11 @@ class Experiment(Generic[J]):
         self.data: Any = None if self.reason else self.open()
 
     def check(self, job: J) -> None:
-        """Refuse, with a ValueError, what the job cannot see in its parameters alone."""
+        """Raise `ValueError` for what cannot be checked on the parameters alone."""
 
     @classmethod
     def check_sharding(cls, jobs: Sequence[J]) -> None:
-        """Refuse, with a ValueError, jobs that cannot be cut into shards."""
+        """Raise `ValueError` for jobs that are not shardable."""
         if cls.batch_fits:
             check_shardable(jobs)
 
@@ -117,11 +117,11 @@ class Experiment(Generic[J]):
         return sum(getattr(self.job, name) for name in self.job.repeated) or 1
 
     def begin(self, units: Sequence[int]) -> Work:
-        """Do what is done once, and return what maps a unit to its outcome, or to one a job."""
+        """Do the common work, and return a function from a unit to its outcome, or one per job."""
         raise NotImplementedError
 
     def not_run(self, job: J, unit: int) -> list[dict]:
-        """Return the rows of a repetition whose data are unavailable, but for the reason."""
+        """Return the rows of a repetition whose data are unavailable, without the reason."""
         raise NotImplementedError
 
     def info(self, job: J) -> dict:
@@ -162,15 +162,15 @@ def run(
 ) -> None:
     """Run a job, or several that differ in nothing but the method, and write the scores.
 
-    What fits of several methods have in common is computed once, and each method's scores are as
-    if it had run alone.
+    Parts that several methods share are computed once; the scores of each method are those of a
+    separate run.
 
     Parameters
     ----------
     jobs
         What to run.
     outs
-        The score CSV of each job; `.json` and `.npz` are written beside it. Of a shard one file,
+        The score CSV of each job; `.json` and `.npz` are written next to it. Of a shard one file,
         for what all jobs found in its repetitions.
     data_dir, catalogue
         Where the raw data are, and a catalogue other than the project's own.
@@ -178,13 +178,14 @@ def run(
         What `fetch` wrote of the data; where it says that they are unavailable, every repetition
         is `not-run` rows.
     cut
-        Which repetitions are computed here.
+        Which repetitions this process computes.
 
     Raises
     ------
     ValueError
         If an option or a data set is unknown, the jobs differ in more than the method, a part is
-        not of these jobs and data, or an estimator that trains all repetitions together is cut.
+        not of these jobs and data, or an estimator that trains all repetitions as one batch is
+        sharded.
     RuntimeError
         If the backend is "cupy" and there is no GPU.
     """
@@ -208,7 +209,7 @@ def run(
 def outcomes(
     experiment: Experiment, out: Path, sharding: Sharding = UNSHARDED
 ) -> list[list[Outcome]] | None:
-    """Return the outcomes of every repetition, one a job; None where a shard has kept its own.
+    """Return the outcomes of every repetition, one per job; None after a shard wrote its part.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ def outcomes(
     out
         Where a shard's outcomes are kept.
     cut
-        What of it is computed here.
+        Which repetitions this process computes.
 
     Raises
     ------
@@ -236,7 +237,7 @@ def outcomes(
 
 
 def computed(experiment: Experiment, units: Sequence[int]) -> list[list[Outcome]]:
-    """Return the outcomes of some repetitions, one a job, and tell the progress."""
+    """Return the outcomes of some repetitions, one per job, and log the progress."""
     if experiment.reason:
         missing = {"status": "not-run", "detail": experiment.reason}
         return [
@@ -259,9 +260,9 @@ def computed(experiment: Experiment, units: Sequence[int]) -> list[list[Outcome]
 
 
 def attempt(function: Callable, *arguments: Any) -> tuple[Any, float]:
-    """Return what a function returns, or the numerical error that it ends with, and its seconds.
+    """Return the value of a function, or the numerical error that it raises, and its seconds.
 
-    Where an argument is such an error, nothing was there to compute with: it is returned.
+    If an argument is such an error, the function is not called and the error is returned.
     """
     if error := next((each for each in arguments if isinstance(each, Exception)), None):
         return error, 0.0
@@ -296,7 +297,7 @@ def fits(
     """
     if not is_batch_fitted(estimator):
         return lambda unit: attempt(alone, unit)
-    log.info("%d fits in one go", len(units))
+    log.info("%d fits in one batch", len(units))
     started = time.perf_counter()
     models = dict(zip(units, together(units), strict=True))
     share = (time.perf_counter() - started) / len(units)
@@ -304,12 +305,12 @@ def fits(
 
 
 def is_batch_fitted(estimator: str) -> bool:
-    """Return whether an estimator trains all repetitions in one program."""
+    """Return whether an estimator trains all repetitions as one batch."""
     return hasattr(estimator_class(estimator), "fit_many")
 
 
 def check_shardable(jobs: Sequence[Job]) -> None:
-    """Refuse to cut jobs whose repetitions are trained together.
+    """Raise `ValueError` for jobs whose repetitions are trained as one batch.
 
     Raises
     ------
@@ -319,13 +320,13 @@ def check_shardable(jobs: Sequence[Job]) -> None:
     for job in jobs:
         if isinstance(job, MethodJob) and is_batch_fitted(job.estimator):
             raise ValueError(
-                f"{job.estimator} trains all repetitions in one program, and what comes out "
-                "depends on which they are: run it whole, without --shard and --part"
+                f"{job.estimator} trains all repetitions as one batch, and the results depend on "
+                "the batch: run the whole job, without --shard and --part"
             )
 
 
 def check_compatible(jobs: Sequence[Job], outs: Sequence[Path], sharding: Sharding) -> None:
-    """Refuse jobs that cannot run together, and files that cannot be told apart.
+    """Raise `ValueError` for jobs that cannot run together, and for equal file names.
 
     Raises
     ------

@@ -37,8 +37,8 @@ class Fit(NamedTuple):
 class Bases:
     """Bases of training rows and their cross moments, with the seconds that each took.
 
-    What was made for one estimator serves every other that would make the same, and the factor of
-    the tightest tolerance serves the looser ones: theirs are its first columns.
+    A basis computed for one estimator is reused by every other that has the same, and the factor of
+    the tightest tolerance by those with looser ones, which are its first columns.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Bases:
     def fit(self, model) -> Fit:
         """Fit a copy of an estimator of expectations to the rows.
 
-        What its constraints need of the bases counts as its own, as if it had been alone.
+        The time its constraints spend on the bases is counted, as if it had been fitted alone.
         """
         summary, summarise = self.summary(model)
         factorise = self.x(model)[1] + self.y(model)[1]
@@ -112,7 +112,7 @@ class Bases:
         return Fit(fitted, factorise, 0.0, time.perf_counter() - started)
 
     def _tight(self, model):
-        """Return an estimator with the tightest tolerance, itself if it has that or has none."""
+        """Return the estimator with the tightest tolerance; itself if it has that or has none."""
         tolerance = getattr(model, "tolerance", None)
         if self._tightest is None or tolerance in (None, self._tightest):
             return model
@@ -136,7 +136,7 @@ class Bases:
 
 
 def group_by_basis(models: Mapping[Hashable, object]) -> list[dict[Hashable, object]]:
-    """Return estimators apart by their bases of x but for the tolerance, in their order."""
+    """Return estimators grouped by their basis of x, regardless of the tolerance, in order."""
     parts: dict[Hashable, dict] = {}
     for name, model in models.items():
         parts.setdefault(_key(model, "x", but={"tolerance"}), {})[name] = model
