@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kcde.datasets import donut as data
+from kcde.datasets import names
 from kcde.estimators import estimator_class
 from kcde.experiments import cdo_settings, donut, terrain
 from lib import conditionals, jobs
@@ -21,7 +22,7 @@ def mistake(config):
 
 
 def test_names_are_those_of_the_package():
-    assert conditionals.DONUT == data.NAME == donut.Job.experiment
+    assert conditionals.DONUT == names.DONUT == donut.Job.experiment
     assert conditionals.FLOWS == terrain.FLOWS
     for name in (*conditionals.FLOWS, *cdo_settings_estimators()):
         assert estimator_class(name)

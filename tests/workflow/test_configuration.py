@@ -11,7 +11,8 @@ import yaml
 
 from kcde import methods, published
 from kcde.artefacts.core import listing, registry
-from kcde.datasets import fama_french, gaussian, planar, synthetic, traffic
+from kcde.datasets import synthetic
+from kcde.datasets.names import GAUSSIAN, PLANAR, PORTFOLIOS, SIMULATED_TRAFFIC
 from kcde.estimators import DDE, estimator_class
 from kcde.experiments import scores
 from kcde.experiments.job import METHOD_FIELDS
@@ -337,9 +338,9 @@ def test_options_for_the_r_sets_go_before_the_method_s_own(config):
 
 
 def test_planar_data_are_those_that_can_be_drawn(config):
-    assert tuple(references.planar_names()) == planar.NAMES
-    assert set(config["experiments"]["planar"]["datasets"]) <= set(planar.NAMES)
-    assert set(config["smoke_datasets"]["planar"]) <= set(planar.NAMES)
+    assert tuple(references.planar_names()) == PLANAR
+    assert set(config["experiments"]["planar"]["datasets"]) <= set(PLANAR)
+    assert set(config["smoke_datasets"]["planar"]) <= set(PLANAR)
 
 
 def test_made_up_data_stand_for_their_like(config):
@@ -552,7 +553,7 @@ def test_scales_reach_gaussian_pairs_up_to_their_sizes(config):
 
 
 def test_names_of_sizes_are_those_that_the_experiments_know(config):
-    for experiment, module in (("moments", gaussian), ("portfolio", fama_french)):
+    for experiment, module in (("moments", GAUSSIAN), ("portfolio", PORTFOLIOS)):
         for name in config["experiments"][experiment]["datasets"]:
             assert embeddings.is_sized(name, experiment)
             assert module.sizes(name) == embeddings.sizes(name)
@@ -738,7 +739,7 @@ def test_the_score_schema_holds_rows_to_their_status(changes, valid):
 
 
 def test_simulated_traffic_is_fitted_by_one_method_at_every_scale(config):
-    assert traffics.SIMULATED == traffic.SIMULATED
+    assert traffics.SIMULATED == SIMULATED_TRAFFIC
     for scale, files in (("laptop", 2), ("smoke", 1)):
         pairs = configuration.pairs(config, "traffic", scale)
         assert [m for d, m in pairs if d == traffics.SIMULATED] == ["CDO"]

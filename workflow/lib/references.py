@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from kcde import discovery
 from kcde.artefacts.core import listing
+from kcde.datasets.names import PLANAR
 from kcde.names import nearest
 from lib.conditionals import DONUT
 from lib.embeddings import PATTERNS, is_sized
@@ -84,7 +85,7 @@ def _options(key: str, method: Mapping) -> Iterable[str]:
 
 def planar_names() -> list[str]:
     """Return the names of the points of the plane that can be drawn, without importing numerics."""
-    return list(discovery.constant("kcde.datasets.planar", "NAMES"))
+    return list(PLANAR)
 
 
 def _uses(config: Mapping) -> Iterable[tuple[str, str, Mapping]]:

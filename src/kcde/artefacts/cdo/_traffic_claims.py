@@ -4,12 +4,13 @@ import math
 
 import pandas as pd
 
-from kcde.artefacts.cdo._traffic_estimates import METHOD, METRO, OF_TRAINING, PEMS, SIMULATED
+from kcde.artefacts.cdo._traffic_estimates import METHOD, METRO, OF_TRAINING, PEMS
 from kcde.artefacts.core.declaration import Decision
 from kcde.artefacts.judging.deciding import Missing, decider
 from kcde.artefacts.tables.building import AS_PUBLISHED
 from kcde.artefacts.tables.cells import completed, values
 from kcde.artefacts.tables.methods import display
+from kcde.datasets.names import SIMULATED_TRAFFIC
 
 RIVALS = {
     "GP-ML": "ours",  # the authors show no Gaussian process on traffic
@@ -43,12 +44,13 @@ def fast_through_distinct_inputs(scores: pd.DataFrame) -> Decision:
     Decision
         `undecided` where that was not measured, or not on so many pairs.
     """
-    here = scores[scores["dataset"] == SIMULATED]
+    here = scores[scores["dataset"] == SIMULATED_TRAFFIC]
     pairs = here.loc[here["status"] == "ok", "n_train"].min()
     if pairs < PAIRS:
-        raise Missing(f"{SIMULATED} was fitted on {pairs:.0f} pairs; the claim is of {PAIRS}")
+        fitted = f"{SIMULATED_TRAFFIC} was fitted on {pairs:.0f} pairs"
+        raise Missing(f"{fitted}; the claim is of {PAIRS}")
     most = {
-        name: completed(here, [METHOD], name, SIMULATED, AS_PUBLISHED)[METHOD].max()
+        name: completed(here, [METHOD], name, SIMULATED_TRAFFIC, AS_PUBLISHED)[METHOD].max()
         for name in ("fit_seconds", "grouping_difference")
     }
     seconds, difference = most["fit_seconds"], most["grouping_difference"]

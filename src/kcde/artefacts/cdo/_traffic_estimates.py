@@ -10,8 +10,9 @@ from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.artefacts.plots import boxes
 from kcde.artefacts.tables.cells import variants
 from kcde.artefacts.tables.markdown import count_of, significant
+from kcde.datasets.names import SIMULATED_TRAFFIC
 
-PEMS, METRO, SIMULATED = "pems-sf", "metro-traffic-substitute", "simulated-traffic"
+PEMS, METRO = "pems-sf", "metro-traffic-substitute"
 
 METHOD, TEST = "CDO", "test"
 TEST_MEAN, BAND = "test mean", "mean ± 2 sd"
@@ -109,7 +110,7 @@ def remarks(frame: pd.DataFrame) -> list[str]:
 
 def _datasets(scores: pd.DataFrame) -> list[str]:
     """Return the data sets that were run: as published first, what is simulated left out."""
-    run = set(scores.loc[scores["status"] != "not-run", "dataset"]) - {SIMULATED}
+    run = set(scores.loc[scores["status"] != "not-run", "dataset"]) - {SIMULATED_TRAFFIC}
     return sorted(run, key=lambda name: (name != PEMS, name))
 
 

@@ -11,6 +11,7 @@ from kcde.artefacts.dde._planar import METHOD
 from kcde.artefacts.judging.repeats import splits
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.datasets import planar
+from kcde.datasets.names import PLANAR
 
 DATASETS = ("ring", "grid", "two-moons")
 CHI_SQUARED = "modes_chi_squared"
@@ -90,7 +91,7 @@ def _rows(scores: pd.DataFrame, path: Path) -> Iterator[dict]:
     """Yield the added rows of one file: those of each seed that has samples."""
     dataset = path.parent.name
     here = scores[(scores["dataset"] == dataset) & (scores["method"] == path.stem)]
-    if dataset not in planar.NAMES or not len(here):
+    if dataset not in PLANAR or not len(here):
         return
     modes = planar.modes(dataset)
     with np.load(path.with_suffix(".npz")) as arrays:
