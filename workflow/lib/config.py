@@ -4,10 +4,9 @@ Errors are `ConfigurationError`s of one line a mistake: they name the key, its v
 allowed. Nothing here imports numerics: it runs whenever a workflow is planned.
 """
 
-import csv
-import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import Field
 from functools import cache
 from pathlib import Path
 
@@ -15,16 +14,15 @@ import jsonschema
 import yaml
 
 from kcde import methods
-from kcde.artefacts.core import listing
+from kcde.experiments.job import SETTINGS
+from kcde.experiments.jobs import EXPERIMENTS, r_benchmark
 from kcde.names import nearest
-from lib.embeddings import within
-from lib.joints import is_grid
-from lib.references import dangling
+from lib import division, jobs
+from lib.references import unresolved_names
 
 SCALES = ("smoke", "laptop", "paper")
-_ANSWER_STAYS = ("data_mirror", "backend", "blas_threads", "shards")
-_FETCHED_BY = ("file", "sha256")
-_LOADED_BY = ("file", "sha256", "y", "x", "preprocessing", "format")
+_SAME_RESULT = ("data_mirror", "backend", "blas_threads", "shards")
+_NO_CHOICES = "{} (it has no choices)"
 
 
 class ConfigurationError(ValueError):
@@ -38,7 +36,7 @@ def complete(config: Mapping) -> dict:
     return {**config, "methods": methods.merged(own) if isinstance(own, Mapping) else own}
 
 
-def check(config: Mapping, root: Path) -> None:
+def check(config: Mapping, root: Path, known: Iterable[str]) -> None:
     """Check a configuration against its schema, then names against what they refer to.
 
     Parameters
@@ -47,21 +45,102 @@ def check(config: Mapping, root: Path) -> None:
         As `complete` returns it.
     root
         Folder of the project.
+    known
+        Names of the data sets in the catalogue.
 
     Raises
     ------
     ConfigurationError
         If a key or value is not allowed, or a name refers to nothing.
     """
-    schema = yaml.safe_load((root / "workflow/schemas/config.schema.yaml").read_text("utf-8"))
-    errors = jsonschema.Draft202012Validator(schema).iter_errors(config)
+    errors = jsonschema.Draft202012Validator(schema(root)).iter_errors(config)
     ordered = sorted(errors, key=lambda error: list(map(str, error.path)))
     # One value can break two rules that one sentence describes.
     mistakes = list(dict.fromkeys(map(_in_words, ordered)))
     if not mistakes:
-        mistakes = list(dangling(config, catalogue(root)))
+        mistakes = list(unresolved_names(config, known))
     if mistakes:
         raise ConfigurationError("\n".join(f"configuration: {mistake}" for mistake in mistakes))
+
+
+def schema(root: Path) -> dict:
+    """Return the schema of a configuration: the file, and what the jobs of the package know.
+
+    Parameters
+    ----------
+    root
+        Folder of the project.
+    """
+    found = yaml.safe_load((root / "workflow/schemas/config.schema.yaml").read_text("utf-8"))
+    parts, defs = found["properties"], found["$defs"]
+    parts["scale"] = _one_of(SCALES)
+    parts["shards"]["properties"] = dict.fromkeys(division.SHARDABLE, defs["size"])
+    scales = jobs.scale_keys().items()
+    parts["scales"]["properties"] = {key: _sizes(of) for key, of in scales}
+    of_method = parts["methods"]["additionalProperties"]["properties"]
+    of_method |= {
+        "variant": _one_of((methods.AS_PUBLISHED, methods.OURS)),
+        "evaluation": _one_of(r_benchmark.EVALUATIONS),
+        "settings": _one_of(SETTINGS),
+    }
+    own = parts["experiments"]["properties"]
+    sections = dict.fromkeys(map(jobs.section, EXPERIMENTS))
+    parts["experiments"]["properties"] = {
+        name: _section(own.get(name, {}), {} if jobs.is_single(name) else defs["crossed"])
+        for name in sections
+    }
+    with_data = [name for name in sections if not jobs.is_single(name)]
+    parts["smoke_datasets"]["properties"] = dict.fromkeys(with_data, defs["names"])
+    _close(found)
+    return found
+
+
+def _one_of(values: Sequence[str]) -> dict:
+    """Return the schema of a choice."""
+    return {"description": f"{', '.join(values[:-1])} or {values[-1]}", "enum": list(values)}
+
+
+def _section(own: Mapping, crossed: Mapping) -> dict:
+    """Return the schema of an experiment, with keys of its own after those of all."""
+    optional = ["only", *own.get("optional", ())]
+    properties = {**crossed, **own.get("properties", {})}
+    return {"type": "object", "optional": optional, "properties": properties}
+
+
+def _sizes(parameters: Sequence[Field]) -> dict:
+    """Return the schema of a line of `scales`, which is the value of some parameters."""
+    limits = [each.metadata for each in parameters]
+    least = max([1, *(each.get("at_least") or 1 for each in limits)])
+    most = min((each["at_most"] for each in limits if "at_most" in each), default=None)
+    words = f"from {least}" + (f" to {most}" if most else "")
+    size: dict[str, object] = {"type": "integer", "minimum": least}
+    if most:
+        size["maximum"] = most
+    if parameters and all(each.default is None for each in parameters):
+        words += ", or null for the default"
+        size["type"] = ["integer", "null"]
+    size["description"] = f"a whole number {words}"
+    return {
+        "type": "object",
+        "description": f"{{{', '.join(SCALES)}}}, whole numbers {words}",
+        "properties": dict.fromkeys(SCALES, size),
+    }
+
+
+def _close(node: object) -> None:
+    """Say of all objects below a node, in place, which keys they need and that they have no others.
+
+    Parameters
+    ----------
+    node
+        A part of a schema.
+    """
+    for each in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        _close(each)
+    if isinstance(node, dict) and isinstance(keys := node.get("properties"), dict):
+        node.setdefault("additionalProperties", False)
+        node.setdefault("required", [key for key in keys if key not in node.get("optional", ())])
+        node.setdefault("description", f"{{{', '.join(keys)}}}" if keys else _NO_CHOICES)
 
 
 def typed(value: object) -> object:
@@ -84,107 +163,14 @@ def typed(value: object) -> object:
     return value
 
 
-def catalogue(root: Path) -> dict[str, dict[str, str]]:
-    """Return the catalogue's rows by data set and by alias."""
-    path = root / "src/kcde/datasets/catalogue.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    names = ((row, [row["name"], *row["aliases"].split("|")]) for row in rows)
-    return {name.strip(): row for row, several in names for name in several if name.strip()}
-
-
-def fetch_digest(entry: Mapping[str, str]) -> str:
-    """Return a hash of what makes a raw file another one; a new address does not."""
-    return _digest(entry, _FETCHED_BY)
-
-
-def load_digest(entry: Mapping[str, str]) -> str:
-    """Return a hash of what makes a loaded data set another one."""
-    return _digest(entry, _LOADED_BY)
-
-
-def selected(config: Mapping, artefact: str, scale: str) -> list[tuple[str, str, str]]:
-    """Return (experiment, data set, method) of all that an artefact shows, in its own order.
-
-    Those that the artefact lists and their experiment selects; at the scale `smoke` made-up data
-    sets stand for them, grid data for grid data. Nothing for an experiment without data sets.
-
-    Parameters
-    ----------
-    config
-        The configuration.
-    artefact
-        `paper/name`.
-    scale
-        `smoke`, `laptop` or `paper`.
-    """
-    return [
-        (experiment, *pair)
-        for experiment, wanted in listing.artefacts()[artefact].shows.items()
-        for pair in pairs(config, experiment, scale, wanted)
-    ]
-
-
-def pairs(
-    config: Mapping, experiment: str, scale: str, wanted: Mapping | None = None
-) -> list[tuple[str, str]]:
-    """Return the (data set, method) pairs that an experiment fits, or those wanted of them.
-
-    Parameters
-    ----------
-    config
-        The configuration.
-    experiment
-        A key of `experiments`.
-    scale
-        At `smoke` made-up data sets stand for the others, with every method fitted on any of them;
-        elsewhere Gaussian pairs up to the scale's number of rows.
-    wanted
-        `datasets` and `methods` in an order of its own.
-    """
-    have, wanted = config["experiments"][experiment], wanted or {}
-    if "datasets" not in have:
-        return []
-    datasets = [d for d in wanted.get("datasets", have["datasets"]) if d in have["datasets"]]
-    methods = [m for m in wanted.get("methods", have["methods"]) if m in have["methods"]]
-    only = have.get("only", {})
-    fitted = [(d, m) for d in datasets for m in methods if d in only.get(m, datasets)]
-    if scale != "smoke":
-        return [(d, m) for d, m in fitted if within(config, d, scale)]
-    kinds = {is_grid(dataset) for dataset in datasets}
-    made_up = [d for d in config["smoke_datasets"][experiment] if is_grid(d) in kinds]
-    # What is drawn at every scale has everywhere the methods that are fitted on it.
-    drawn = [d for d in made_up if d in have["datasets"]]
-    return [
-        (d, m)
-        for d in made_up
-        for m in dict.fromkeys(method for _, method in fitted)
-        if d not in drawn or d in only.get(m, drawn)
-    ]
-
-
-def artefacts(config: Mapping, papers: Iterable[str]) -> list[str]:
-    """Return the artefacts of papers that the experiments' selection leaves something of."""
-    without_datasets = {
-        name for name, chosen in config["experiments"].items() if "datasets" not in chosen
-    }
-    return [
-        key
-        for paper in papers
-        for key, listed in listing.artefacts().items()
-        if listed.paper == paper
-        and (without_datasets & set(listed.shows) or selected(config, key, config["scale"]))
-    ]
-
-
 def figures_folder(config: Mapping, root: Path, scale: str) -> str:
     """Return where artefacts of a scale are drawn.
 
-    `figures` belongs to the configuration as it stands in config.yaml, at `laptop`; what cannot
-    change an answer may differ. Everything else is drawn beside its scores.
+    `figures` belongs to the configuration as it stands in config.yaml, at `laptop`; keys that
+    cannot change a result may differ. All other artefacts are drawn beside their scores.
     """
     standing = default(root)
-    is_default = all(config[key] == standing.get(key) for key in config if key not in _ANSWER_STAYS)
+    is_default = all(config[key] == standing.get(key) for key in config if key not in _SAME_RESULT)
     return "figures" if scale == "laptop" and is_default else f"results/{scale}/figures"
 
 
@@ -192,11 +178,6 @@ def figures_folder(config: Mapping, root: Path, scale: str) -> str:
 def default(root: Path) -> Mapping:
     """Return config.yaml as it stands, complete; read once, as every artefact asks for it."""
     return complete(yaml.safe_load((root / "config.yaml").read_text("utf-8")))
-
-
-def _digest(entry: Mapping[str, str], fields: Iterable[str]) -> str:
-    text = "\0".join(entry.get(field, "") for field in fields)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _in_words(error: jsonschema.ValidationError) -> str:

@@ -1,16 +1,14 @@
 """Names in the configuration and what they refer to."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kcde import discovery
 from kcde.artefacts.core import listing
-from kcde.datasets.names import PLANAR
+from kcde.datasets import names as data_sets
 from kcde.names import nearest
-from lib.conditionals import DONUT
-from lib.embeddings import PATTERNS, is_sized
-from lib.joints import EXACT, is_grid
-from lib.traffics import SIMULATED
+from lib.jobs import DIMS, EXACT
 
 _NETWORKS = ("NADE",)
 """Estimators whose one model has all columns, so that a joint density needs no graph."""
@@ -18,12 +16,44 @@ _NETWORKS = ("NADE",)
 _OPTIONS, _BY_DATASET = ("options", "joint_options", "r_benchmark_options"), "dataset_options"
 """Keys of a method with constructor arguments, and that with some for each data set."""
 
-_WHOLE = ("r_benchmark", "planar", "donut", "terrain", "traffic", *PATTERNS)
-"""Experiments in which y is modelled at once, not column by column."""
+_JOINT = ("joint", "samples", "similarity")
+"""Experiments with joint densities, of which a method may have a graph."""
+
+_OF_CATALOGUE = ("r_benchmark", "terrain")
+"""Experiments whose data sets are all in the catalogue."""
+
+_SIZED = {"moments": data_sets.GAUSSIAN, "portfolio": data_sets.PORTFOLIOS}
 
 
-def dangling(config: Mapping, known: Iterable[str]) -> Iterable[str]:
-    """Yield a sentence for each name in a configuration that refers to nothing, or not to its like.
+def any_of(names: Iterable[str]) -> str:
+    """Return the regular expression that names match, and nothing else."""
+    return "|".join(map(re.escape, names))
+
+
+_GENERATED = {
+    "exact": data_sets.GRID_PATTERN,
+    "planar": any_of(data_sets.PLANAR),
+    "donut": data_sets.DONUT,
+    "moments": data_sets.GAUSSIAN.pattern_of(DIMS),
+    "portfolio": data_sets.PORTFOLIOS.pattern,
+}
+
+
+def generated(experiment: str | None = None) -> str | None:
+    """Return the regular expression of the names of generated data.
+
+    Parameters
+    ----------
+    experiment
+        Those of one experiment, None if it has others as well; of all experiments by default.
+    """
+    if experiment is not None:
+        return _GENERATED.get(experiment)
+    return "|".join([*_GENERATED.values(), data_sets.SIMULATED_TRAFFIC])
+
+
+def unresolved_names(config: Mapping, known: Iterable[str]) -> Iterable[str]:
+    """Yield a sentence for each name in a configuration that refers to nothing of its kind.
 
     Parameters
     ----------
@@ -32,7 +62,7 @@ def dangling(config: Mapping, known: Iterable[str]) -> Iterable[str]:
     known
         Names of the data sets in the catalogue.
     """
-    estimators, data = discovery.estimators(), _Data(list(known), planar_names())
+    estimators, data = discovery.estimators(), _Data(list(known))
     papers = dict.fromkeys(listed.paper for listed in listing.artefacts().values())
     yield from _unknown("papers", config["papers"], papers, "folders of src/kcde/artefacts")
     for name, method in config["methods"].items():
@@ -41,51 +71,17 @@ def dangling(config: Mapping, known: Iterable[str]) -> Iterable[str]:
         yield from data.unknown(f"{key}.dataset_options", method.get("dataset_options", ()))
         if method["estimator"] in estimators:
             yield from _options(key, method)
-    of_one_column = set(estimators) - set(_NETWORKS)
     for key, experiment, choice in _uses(config):
-        if experiment not in config["experiments"]:
-            keys = "keys of `experiments`"
-            yield from _unknown(key, [experiment], config["experiments"], keys)
-            continue
-        yield from data.unknown(f"{key}.datasets", choice.get("datasets", ()), experiment)
-        names = choice.get("methods", ())
-        yield from _methods(f"{key}.methods", experiment, names, config["methods"], of_one_column)
-        for method, datasets in choice.get("only", {}).items():
-            yield from _unknown(f"{key}.only", [method], config["methods"], "the methods")
-            yield from data.unknown(f"{key}.only.{method}", datasets, experiment)
-        without = choice.get("optional", ())
-        yield from _unknown(
-            f"{key}.optional", without, choice.get("datasets", ()), "its `datasets`"
-        )
+        yield from _in_choice(config, data, key, experiment, choice)
     yield from _dimensions(config["experiments"].get("joint", {}))
-    for name in PATTERNS:
-        lists = config["experiments"].get(name, {}).get("together", ())
-        together = [method for names in lists for method in names]
-        where = f"experiments.{name}.together"
-        yield from _unknown(where, together, config["methods"], "the methods")
-        twice = sorted({method for method in together if together.count(method) > 1})
-        if twice:
-            yield f"`{where}` names {', '.join(twice)} more than once; a job each is enough"
+    for name in _SIZED:
+        yield from _together(config, name)
     moments = config["experiments"].get("moments", {})
     for key in ("shared_choice", "slow_constrained"):
         where = f"experiments.moments.{key}"
         yield from _unknown(where, moments.get(key, ()), config["methods"], "the methods")
     files = config["experiments"].get("portfolio", {}).get("files", {})
     yield from data.unknown("experiments.portfolio.files", files.values(), "r_benchmark")
-
-
-def _options(key: str, method: Mapping) -> Iterable[str]:
-    """Yield a sentence for each option that the constructor of a method's estimator has not."""
-    known = discovery.parameters(method["estimator"])
-    given = [(name, method.get(name, {})) for name in _OPTIONS]
-    given += [(f"{_BY_DATASET}.{d}", o) for d, o in method.get(_BY_DATASET, {}).items()]
-    for name, options in given:
-        yield from _unknown(f"{key}.{name}", options, known, f"options of {method['estimator']}")
-
-
-def planar_names() -> list[str]:
-    """Return the names of the points of the plane that can be drawn, without importing numerics."""
-    return list(PLANAR)
 
 
 def _uses(config: Mapping) -> Iterable[tuple[str, str, Mapping]]:
@@ -97,52 +93,84 @@ def _uses(config: Mapping) -> Iterable[tuple[str, str, Mapping]]:
             yield f"{name}: shows.{experiment}", experiment, choice
 
 
+def _in_choice(
+    config: Mapping, data: "_Data", key: str, experiment: str, choice: Mapping
+) -> Iterable[str]:
+    """Yield a sentence for each unresolved name in a selection of data sets and methods."""
+    if experiment not in config["experiments"]:
+        yield from _unknown(key, [experiment], config["experiments"], "keys of `experiments`")
+        return
+    yield from data.unknown(f"{key}.datasets", choice.get("datasets", ()), experiment)
+    yield from _methods(f"{key}.methods", experiment, choice.get("methods", ()), config["methods"])
+    for method, datasets in choice.get("only", {}).items():
+        yield from _unknown(f"{key}.only", [method], config["methods"], "the methods")
+        yield from data.unknown(f"{key}.only.{method}", datasets, experiment)
+    without = choice.get("optional", ())
+    yield from _unknown(f"{key}.optional", without, choice.get("datasets", ()), "its `datasets`")
+
+
+def _together(config: Mapping, experiment: str) -> Iterable[str]:
+    lists = config["experiments"].get(experiment, {}).get("together", ())
+    together = [method for each in lists for method in each]
+    where = f"experiments.{experiment}.together"
+    yield from _unknown(where, together, config["methods"], "the methods")
+    twice = sorted({method for method in together if together.count(method) > 1})
+    if twice:
+        yield f"`{where}` names {', '.join(twice)} more than once; a job each is enough"
+
+
+def _options(key: str, method: Mapping) -> Iterable[str]:
+    """Yield a sentence for each option that the constructor of a method's estimator lacks."""
+    known = discovery.parameters(method["estimator"])
+    given = [(name, method.get(name, {})) for name in _OPTIONS]
+    given += [(f"{_BY_DATASET}.{d}", o) for d, o in method.get(_BY_DATASET, {}).items()]
+    for name, options in given:
+        yield from _unknown(f"{key}.{name}", options, known, f"options of {method['estimator']}")
+
+
 class _Data(NamedTuple):
-    """Names of data sets by where they come from."""
+    """Names of data sets, of which those in the catalogue are given."""
 
     catalogue: list[str]
-    planar: list[str]
 
     def unknown(self, key: str, names: Iterable[str], experiment: str = "") -> Iterable[str]:
         """Yield a sentence for each name that an experiment does not know, or none does."""
-        if experiment in PATTERNS:
+        if experiment in _SIZED:
             return _unsized(key, names, experiment)
-        if experiment == "planar":
-            return _unknown(key, names, self.planar, "planar data")
-        if experiment == "donut":
-            return _unknown(key, names, [DONUT], "points that are drawn")
-        if experiment == "traffic":
-            known = [SIMULATED, *self.catalogue]
-            return _unknown(key, names, known, "simulated traffic, and the catalogue")
-        if experiment in ("r_benchmark", "terrain"):
-            return _unknown(key, names, self.catalogue, "the catalogue")
-        tables = [
-            name for name in names if not is_grid(name) and (experiment or not is_sized(name))
-        ]
+        drawn, planar = data_sets.SIMULATED_TRAFFIC, data_sets.PLANAR
+        of_experiment = {
+            "planar": (planar, "planar data"),
+            "donut": ([data_sets.DONUT], "points that are drawn"),
+            "traffic": ([drawn, *self.catalogue], "simulated traffic, and the catalogue"),
+            **dict.fromkeys(_OF_CATALOGUE, (self.catalogue, "the catalogue")),
+        }
+        if experiment in of_experiment:
+            return _unknown(key, names, *of_experiment[experiment])
+        tables = [name for name in names if not data_sets.is_grid(name)]
         if experiment:
             return _unknown(key, tables, self.catalogue, "grid-<n>, and the catalogue")
-        everywhere = [*self.planar, DONUT, SIMULATED, *self.catalogue]
+        tables = [name for name in tables if not any(each.has(name) for each in _SIZED.values())]
+        everywhere = [*planar, data_sets.DONUT, drawn, *self.catalogue]
         return _unknown(key, tables, everywhere, "grid-<n>, planar data, and the catalogue")
 
 
 def _unsized(key: str, names: Iterable[str], experiment: str) -> Iterable[str]:
-    kind = PATTERNS[experiment].partition("-")[0]
-    most = " with d up to 3" if experiment == "moments" else ""
+    kind = _SIZED[experiment].kind
+    most = f" with d up to {max(DIMS)}" if experiment == "moments" else ""
     for name in names:
-        if not is_sized(name, experiment):
+        if not re.fullmatch(_GENERATED[experiment], name):
             yield f"`{key}` names {name!r}; allowed: {kind}-<d>-<n>{most}, as {kind}-2-1000"
 
 
-def _methods(
-    key: str, experiment: str, names: Iterable[str], methods: Mapping, of_one_column: set[str]
-) -> Iterable[str]:
+def _methods(key: str, experiment: str, names: Iterable[str], methods: Mapping) -> Iterable[str]:
     known = [*methods, EXACT] if experiment == "joint" else list(methods)
     yield from _unknown(key, names, known, "the methods")
+    of_one_column = set(discovery.estimators()) - set(_NETWORKS)
     for name in names:
         method = methods.get(name)
         if method is None:
             continue
-        if experiment in _WHOLE and "graph" in method:
+        if experiment not in _JOINT and "graph" in method:
             yield f"`{key}` names {name!r}, which has a `graph`: it is a joint density"
         needs_graph = experiment == "joint" and method["estimator"] in of_one_column
         if needs_graph and "graph" not in method:

@@ -13,6 +13,7 @@ Generators and loaders read names here, and so does what plans jobs without impo
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 DONUT = "donut"
@@ -61,6 +62,10 @@ class SizedNames:
     def pattern(self) -> str:
         """The regular expression that all names match, and no other text."""
         return rf"{self.kind}-[1-9][0-9]*-[1-9][0-9]*"
+
+    def pattern_of(self, dims: Iterable[int]) -> str:
+        """Return the regular expression of the names with certain dimensions."""
+        return rf"{self.kind}-(?:{'|'.join(map(str, dims))})-[1-9][0-9]*"
 
     def has(self, name: str) -> bool:
         """Return whether a name is of this form."""
