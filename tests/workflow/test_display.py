@@ -11,10 +11,11 @@ from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultForma
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from lib import config as configuration
+from kcde.datasets import catalogue as tables
 from lib import display, planning, resources
 
 ROOT = Path(__file__).parents[2]
+CATALOGUE = tables.by_any_name(tables.read())
 
 
 def put(path, text):
@@ -40,7 +41,7 @@ def job(rule, benchmark=None, **wildcards):
 
 @pytest.fixture
 def needs(config):
-    return resources.Needs(config, ROOT, configuration.catalogue(ROOT))
+    return resources.ResourceTable(config, ROOT, CATALOGUE)
 
 
 def test_the_announcement_heeds_measured_times(tmp_path, needs):
@@ -222,7 +223,7 @@ def terminal(tmp_path, needs):
     ]
     workflow = SimpleNamespace(dag=Dag(jobs), cores=2, rules=rules)
     shown = display.install(logger, workflow)
-    shown.needs = needs
+    shown.table = needs
 
     def emit(text, event=None, level=logging.INFO, **fields):
         del lines[:]

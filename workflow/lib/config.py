@@ -83,6 +83,7 @@ def schema(root: Path) -> dict:
         "evaluation": _one_of(r_benchmark.EVALUATIONS),
         "settings": _one_of(SETTINGS),
     }
+    parts["methods"]["description"] = f"name to {{{', '.join(of_method)}}}"
     own = parts["experiments"]["properties"]
     sections = dict.fromkeys(map(jobs.section, EXPERIMENTS))
     parts["experiments"]["properties"] = {
