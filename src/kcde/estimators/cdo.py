@@ -90,6 +90,17 @@ class CDO(SignedMixture):
         G.
     jitter_
         Added to the diagonal beyond Nα; 0.0 as a rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import CDO
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = CDO(0.5, 0.3, regularization=1e-3, output_regularization=1e-2).fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).round(1)
+    array([[1.]])
     """
 
     def __init__(

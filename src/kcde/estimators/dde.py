@@ -106,6 +106,19 @@ class DDE(BatchFitted, ExponentialFamily):
         The same of the training that held rows out; None without.
     snapshots_
         Iterations for which `sample_snapshot` works.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import DDE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = DDE(iterations=10, validation=0, hidden_units=8, latent=4).fit(X, Y)
+    >>> model.log_density(X[:2], Y[:2]).shape
+    (2,)
+    >>> model.sample(X[:2], 5, rng).shape
+    (2, 5, 1)
     """
 
     tags: ClassVar[Tags] = Tags(array_api=False, exact_sampler=False)

@@ -81,6 +81,17 @@ class NADE(BatchFitted, ConditionalDensity):
         The trained network, in float64.
     cv_results_
         Mean held-out log density of a row, `score`, for each of `hidden_units` and `components`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import NADE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = NADE(hidden_units=4, components=2, epochs=4).fit(X, Y)
+    >>> model.log_density(X[:2], Y[:2]).shape
+    (2,)
     """
 
     tags: ClassVar[Tags] = Tags(array_api=False)

@@ -31,6 +31,17 @@ class SmoothedJDL(SmoothedWeights):
         The fitted `JDL`.
     bandwidth_x_, bandwidth_y_, regularization_, smoothing_
         Values used, given or chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import SmoothedJDL
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = SmoothedJDL(1.0, 1.0, regularization=1e-3, smoothing=0.3).fit(X, Y)
+    >>> model.log_density(X[:2], Y[:2]).shape
+    (2,)
     """
 
     def __init__(

@@ -70,6 +70,14 @@ def conditional_spread(
     ------
     ValueError
         If either is not a finite matrix of two columns, or the reference has fewer rows than bins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.metrics import conditional_spread
+    >>> data = np.random.default_rng(0).normal(size=(500, 2))
+    >>> conditional_spread(data, data, bins=2).std_error
+    array([0., 0.])
     """
     samples, reference = as_samples(samples=samples, reference=reference)
     if reference.shape[1] != 2:

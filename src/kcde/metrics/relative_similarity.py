@@ -67,6 +67,16 @@ def relative_similarity_test(
     Time O((m + n + r)² d). The variance of a sample's part is 4 (n - 2)/(n (n - 1)) times that of
     its projection, as in the authors' public code, with each sample's own size for n; there all
     have that of the reference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.metrics import relative_similarity_test
+    >>> rng = np.random.default_rng(0)
+    >>> reference, near = rng.normal(size=(2, 200, 1))
+    >>> far = rng.normal(1.0, 1.0, size=(200, 1))
+    >>> relative_similarity_test(reference, far, near, bandwidth=1.0).p_value < 0.01
+    True
     """
     X, Y, Z = as_samples(
         at_least=3, reference=reference, candidate_a=candidate_a, candidate_b=candidate_b
