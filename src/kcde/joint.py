@@ -172,7 +172,7 @@ class JointDensity(BaseEstimator):
         Parameters
         ----------
         column
-            Which.
+            Number of the column.
         Y
             Shape (n, d), all columns.
 

@@ -80,7 +80,7 @@ def free_host_bytes(
         Mount points of procfs and of control groups, version 1 or 2. A missing file sets no limit;
         without `proc` all memory of the machine counts as free.
     environment
-        Of the process: Slurm states a job's megabytes there.
+        Environment of the process; Slurm states a job's megabytes there.
     """
     limits = [*_of_system(proc), *_of_groups(proc, cgroups), *_of_slurm(proc, environment)]
     return max(0, min(limits))

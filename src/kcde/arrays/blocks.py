@@ -14,7 +14,7 @@ def row_blocks(n: int, row_size: int, *, cached: bool = False, like=None) -> lis
     Parameters
     ----------
     n
-        How many rows.
+        Number of rows.
     row_size
         Numbers a row, at least 0.
     cached

@@ -37,9 +37,9 @@ class ExcessReturns:
     returns
         Shape (t, p), in percent; NaN on days on which a return of any portfolio is missing.
     missing
-        How many days those are.
+        Number of those days.
     sha256
-        Of the files of returns and of risk-free returns.
+        Checksums of the files of returns and of risk-free returns.
     """
 
     dates: np.ndarray

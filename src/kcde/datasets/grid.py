@@ -95,7 +95,7 @@ def training_and_test(n: int, d: int, run: int) -> tuple[np.ndarray, np.ndarray]
     d
         Columns.
     run
-        Which repetition.
+        Number of the repetition.
 
     Raises
     ------

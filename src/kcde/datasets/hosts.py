@@ -43,7 +43,7 @@ def require_reachable(url: str, data_dir: str | Path, others: Iterable[str] = ()
     Parameters
     ----------
     url
-        What is to be downloaded.
+        URL to download.
     data_dir
         The raw data folder, in which is remembered what could not be reached.
     others

@@ -34,7 +34,7 @@ class Dataset:
     x_columns, y_columns : tuple of str
         What the columns of X and Y are called.
     sha256 : str
-        Of the raw file.
+        Checksum of the raw file.
     """
 
     name: str

@@ -41,7 +41,7 @@ class Modes:
     Attributes
     ----------
     labels
-        What they are called.
+        Names of the parts.
     weights
         Probability of each, shape (k,).
     nearest
@@ -73,7 +73,7 @@ def draw(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
     name
         One of `NAMES`.
     n
-        How many.
+        Number of points.
     rng
         Source of the draws.
 

@@ -27,7 +27,7 @@ def removed_columns(table: "pd.DataFrame", threshold: float = THRESHOLD) -> dict
     table
         One column per variable.
     threshold
-        Of the absolute Pearson correlation over all rows.
+        Limit of the absolute Pearson correlation over all rows.
 
     Returns
     -------

@@ -75,7 +75,7 @@ class Traffic:
     testing
         Shape (n,): test rows as the data define them; None if they do not.
     sha256
-        Of the raw file; None for synthetic data.
+        Checksum of the raw file; None for synthetic data.
     repeats
         Rows of the file that were left out because they repeat an hour.
     """
@@ -227,7 +227,7 @@ def simulated(weeks: int = DAYS_A_WEEKDAY, slots: int = pems.SLOTS) -> Traffic:
     weeks
         Outputs of each input.
     slots
-        Of a day, of ten minutes where there are 144.
+        Slots of a day, of ten minutes if there are 144.
     """
     rng = rng_of("simulated-traffic", weeks, slots)
     hours = 24.0 * np.arange(slots) / slots

@@ -74,7 +74,7 @@ class CDO(SignedMixture):
         Of what is None: "squared-error", held-out ½∫p̂² - p̂(y|x) of the signed density, or
         "likelihood", of the clipped one.
     folds
-        Of the cross-validation.
+        Number of folds of the cross-validation.
     tuning_rows
         Maximum number of rows used in the selection; None: all.
     random_state
@@ -83,7 +83,7 @@ class CDO(SignedMixture):
     Attributes
     ----------
     bandwidth_x_, bandwidth_y_, regularization_, output_regularization_
-        What was used, given or chosen.
+        Values used, given or chosen.
     reference_
         z, shape (M, d_y).
     n_distinct_

@@ -70,7 +70,7 @@ class DDE(BatchFitted, ExponentialFamily):
     dual
         ν: "mlp", a network as in the authors' code; "kernel", on the basis of f.
     hidden_units, latent, sampler_layers, dual_layers
-        Of the networks; `latent` is the dimension of ξ.
+        Sizes of the networks; `latent` is the dimension of ξ.
     iterations
         Maximum number of iterations.
     validation
@@ -284,7 +284,7 @@ class DDE(BatchFitted, ExponentialFamily):
         n_samples
             Draws: 10,000 by default, 1000 for each x of "sampler".
         rng
-            Their source; None: a fixed seed.
+            Random generator of the draws; None: a fixed seed.
 
         Returns
         -------

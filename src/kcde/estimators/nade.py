@@ -59,7 +59,7 @@ class NADE(BatchFitted, ConditionalDensity):
         1: the density is that of the order of the columns. More: the mean of the densities of
         this order and of orders - 1 random ones.
     folds
-        Of the cross-validation.
+        Number of folds of the cross-validation.
     epochs
         Maximum number of epochs, of 25 updates each.
     patience
@@ -187,7 +187,7 @@ class NADE(BatchFitted, ConditionalDensity):
         X, Y
             Shapes (n, d_x), (n, d_y).
         orders
-            How many: that of the columns, then random ones.
+            Number of orders: that of the columns, then random ones.
         rng
             Source of the random ones.
 

@@ -19,7 +19,7 @@ class SmoothedCME(SmoothedWeights):
         h, standard deviations in the units of y: a number, or one per dimension. None: one number,
         chosen from 10 log-spaced values between 0.05 and 1.
     tolerance, max_rank
-        Of the pivoted Cholesky factors.
+        Tolerance and maximum rank of the pivoted Cholesky factors.
     folds
         Number of folds of the cross-validation by held-out log likelihood.
     random_state

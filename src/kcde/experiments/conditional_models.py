@@ -38,7 +38,7 @@ class Fits(NamedTuple):
     Attributes
     ----------
     backend
-        Where they compute, "numpy" or "cupy".
+        Backend of the fits, "numpy" or "cupy".
     place
         Copies an array to that backend.
     model
@@ -78,9 +78,9 @@ def fits(job: ConditionalJob, units: Sequence[int], training: Callable[[int], Tr
     Parameters
     ----------
     job
-        What to fit.
+        Job whose models are fitted.
     units
-        Their numbers.
+        Numbers of the repetitions, splits or folds.
     training
         Maps a number to training rows, on the host.
 

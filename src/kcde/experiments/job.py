@@ -31,7 +31,7 @@ def parameter(default: Any = MISSING, help: str = "", **more: Any) -> Any:
     default
         Default value, or a function that makes it for each job.
     help
-        Its line in `--help`.
+        Help text of the option.
     **more
         `at_least`, `at_most` and `choices`, which every job checks; `is_file=True`: names files
         and is no part of what the job is; `kw_only=False`: may be given by place.
@@ -166,7 +166,7 @@ class Outcome:
     Attributes
     ----------
     rows
-        Of the score table.
+        Rows of the score table.
     chosen
         Hyper-parameters of its fits, ready for JSON.
     arrays
@@ -204,9 +204,9 @@ def as_declared(name: str, kind: Any, value: Any) -> Any:
     Parameters
     ----------
     name
-        Of the field, for the error.
+        Name of the field, for the error.
     kind
-        Its type.
+        Type of the field.
     value
         As JSON has it, or as the field has it already.
 

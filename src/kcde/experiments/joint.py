@@ -36,7 +36,7 @@ class Factors:
     log_density
         Shape (runs, d, test rows); NaN where a factor failed.
     parents
-        Of each node, counted from 1.
+        Parents of each node, counted from 1.
     """
 
     frame: pd.DataFrame

@@ -141,7 +141,7 @@ def select(
     loss
         Maps conditional expectations at the last fifth of the rows, shape (k, q), to a number.
     grid
-        What is tried.
+        Candidates.
 
     Returns
     -------

@@ -61,7 +61,7 @@ class PlanarModel:
         Parameters
         ----------
         n
-            How many.
+            Number of points.
         rng
             Source of the draws.
         method

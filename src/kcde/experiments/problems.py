@@ -52,13 +52,13 @@ class Problem:
     name
         As asked for.
     columns
-        Their names.
+        Names of the columns.
     every_dimension
         Whether the first 1, 2, ... columns are problems of their own.
     removed
         Columns of the file that are not used, with the reason.
     sha256
-        Of the raw file; None for generated data.
+        Checksum of the raw file; None for generated data.
     identity
         What seeds are made of: the same for a data set and its alias.
     """

@@ -37,7 +37,7 @@ class Places:
     Attributes
     ----------
     data_dir, catalogue
-        Their folder, and a catalogue other than the project's own.
+        Data folder, and a catalogue other than the project's own.
     records
         What `fetch` wrote of each data set.
     """
@@ -73,7 +73,7 @@ class Experiment(Generic[J]):
     jobs
         They differ in nothing but the method.
     places
-        Where raw data are.
+        Where the raw data are.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ def run(
     Parameters
     ----------
     jobs
-        What to run.
+        Job or jobs to run.
     outs
         The score CSV of each job; `.json` and `.npz` are written next to it. Of a shard one file,
         for what all jobs found in its repetitions.
@@ -214,9 +214,9 @@ def outcomes(
     Parameters
     ----------
     experiment
-        What is run.
+        Experiment to run.
     out
-        Where a shard's outcomes are kept.
+        File for the outcomes of a shard.
     cut
         Which repetitions this process computes.
 

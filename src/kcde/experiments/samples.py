@@ -128,7 +128,7 @@ def fit(job: Job, problem: Problem, train, known: Sequence[Mapping] | None = Non
     Parameters
     ----------
     job
-        What to fit.
+        Job whose model is fitted.
     problem
         Names the seeds.
     train

@@ -49,7 +49,7 @@ def features(z: np.ndarray, bandwidth: float, terms: int, order: int = 0) -> np.
     terms
         How many, m = 0, 1, …
     order
-        Of the derivative in z: 0, 1 or 2.
+        Order of the derivative in z: 0, 1 or 2.
 
     Returns
     -------

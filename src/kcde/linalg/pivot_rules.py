@@ -60,7 +60,7 @@ class PivotRule(ABC):
         floor
             Threshold that a pivot's diagonal entry must exceed.
         step
-            How many pivots this block has.
+            Number of pivots of this block so far.
         """
 
 

@@ -93,7 +93,7 @@ class SchurComplement:
         pivots
             Row numbers.
         rows
-            Their rows of L with the new columns, shape (s, m + s).
+            Rows of L at the pivots with the new columns, shape (s, m + s).
 
         Returns
         -------

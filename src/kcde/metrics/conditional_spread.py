@@ -60,7 +60,7 @@ def conditional_spread(
         rows each. Bins that repeated values leave empty are NaN. Samples outside its range belong
         to the outermost bins.
     bins
-        How many.
+        Number of bins.
 
     Returns
     -------

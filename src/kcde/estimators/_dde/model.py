@@ -55,7 +55,7 @@ class Model:
     base
         p_0.
     features
-        Where f has random features; None otherwise.
+        Random features of f, if it has any; else None.
     recipe
         With the batch size of these rows.
     shape

@@ -58,7 +58,7 @@ class Problem(eqx.Module):
     anchors
         Points over √2 σ_Y, or frequencies, shape (m, d_y).
     phases
-        Of the random features, shape (m, 1).
+        Phases of the random features, shape (m, 1).
     inverse_y
         1/√2 σ_Y, shape (d_y, 1).
     gram

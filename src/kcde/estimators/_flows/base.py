@@ -142,7 +142,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
     def mean(self, X):
         """Return the mean of `moment_samples` draws at each row of X (n, d_x), shape (n, d_y).
 
-        Their seed is fixed: `mean` and `variance` are of the same draws.
+        The seed is fixed: `mean` and `variance` use the same draws.
         """
         return self._moment(X, np.mean)
 

@@ -32,7 +32,7 @@ class Architecture:
     inputs, outputs
         d_x, at least 1, and d_y.
     hidden_units
-        Of each of the two hidden layers of a conditioner.
+        Units of each of the two hidden layers of a conditioner.
     layers
         Transformations of y, one after the other.
     normalised
@@ -82,7 +82,7 @@ class Flow:
     Parameters
     ----------
     architecture
-        Its shape.
+        Shape of the flow.
     leaves
         Its arrays, in the order of `jax.tree.leaves`; floating ones become float64.
     """

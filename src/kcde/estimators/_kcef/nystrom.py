@@ -27,7 +27,7 @@ class Moments(NamedTuple):
     h
         M_mn 1 + G_mn r, shape (m d,).
     rows
-        How many.
+        Number of rows.
     """
 
     outer: object

@@ -243,7 +243,7 @@ def held_out_score(
     Parameters
     ----------
     system
-        Of all training rows.
+        System of all training rows.
     folds
         Rows held out in turn; together all rows.
     regularizations

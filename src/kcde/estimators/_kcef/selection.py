@@ -63,7 +63,7 @@ def select_by_score(X, Y, rows, folds, given: Hyperparameters, base_std: float, 
     folds
         A partition of `range(len(rows))`.
     given
-        What is fixed; None is chosen.
+        Given values; None is chosen.
     base_std
         Of q_0.
     grids

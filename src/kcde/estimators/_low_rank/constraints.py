@@ -25,7 +25,7 @@ class ConstrainedSolution(NamedTuple):
     residual
         Largest violation of the optimality conditions, relative.
     iterations
-        How many the solver took.
+        Number of iterations of the solver.
     """
 
     coefficients: object

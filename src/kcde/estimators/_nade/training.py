@@ -41,7 +41,7 @@ class Recipe:
     batch_size
         Rows an update, drawn with replacement; all rows where there are no more.
     learning_rate
-        Of the first update.
+        Learning rate of the first update.
     """
 
     epochs: int
@@ -149,7 +149,7 @@ def train(
     networks
         With a leading axis F, as all arrays here.
     seeds
-        Of the batches, unsigned 32-bit integers, shape (F,).
+        Seeds of the batches, unsigned 32-bit integers, shape (F,).
     rows, held_out
         To train on, and to stop by.
     stop

@@ -24,7 +24,7 @@ def increasing_root(excess: Callable, lower, upper, start, tolerance: float):
     lower, upper
         Brackets of the roots.
     start
-        Where to begin.
+        Starting points.
     tolerance
         Of the roots, in the units of the points; values below 1e-15 count as 0.
     """
