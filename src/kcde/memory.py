@@ -1,4 +1,4 @@
-"""Whether a problem fits into memory, before it is begun.
+"""Checks that a problem fits into memory before it is started.
 
 The workflow asks for the host's memory while it plans: arrays are imported where they are needed.
 """

@@ -18,7 +18,7 @@ def kfold(n: int, folds: int, rng: np.random.Generator) -> list[np.ndarray]:
     n
         Rows.
     folds
-        At least 2.
+        Number of folds, at least 2.
     rng
         Source of the shuffle.
 

@@ -1,4 +1,4 @@
-"""How many rows to take at once."""
+"""Sizes of blocks of rows."""
 
 from array_api_compat import is_cupy_array
 

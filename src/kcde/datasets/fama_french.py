@@ -18,7 +18,7 @@ YEARS = (1927, 2022)
 """First and last, as in the paper."""
 
 MISSING = (-99.99, -999.0)
-"""What stands in these files where a return is not known."""
+"""Codes of missing returns in these files."""
 
 TEST_ROWS = 5000
 
@@ -167,7 +167,7 @@ def subsample(
 ) -> Subsample:
     """Return the number-th subsample.
 
-    Which days it has depends on (n, number) alone, not on how many portfolios are taken.
+    The days depend on (n, number) alone, not on the number of portfolios.
 
     Parameters
     ----------

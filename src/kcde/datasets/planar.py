@@ -98,7 +98,7 @@ def draw(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
 def log_density(name: str, Y: np.ndarray) -> np.ndarray:
     """Return the exact log density, nats, shape (n,), for points Y (n, 2).
 
-    That of two moons has its constant by quadrature, with an error near rounding.
+    The density of two moons is normalised by quadrature, with an error near rounding.
 
     Raises
     ------

@@ -83,7 +83,7 @@ class DDE(BatchFitted, ExponentialFamily):
     batch_size
         Rows an update; all of them where there are no more.
     learning_rate
-        Of Adam (f, g) and RMSprop (ν).
+        Learning rate of Adam (f, g) and RMSprop (ν).
     snapshots
         Iterations of which f and g are kept.
     random_state
@@ -103,7 +103,7 @@ class DDE(BatchFitted, ExponentialFamily):
         `mmd2_biased` of draws of g against the training rows with the kernel of f, and `held_out`,
         the mean negative log-likelihood of held-out rows in nats, NaN where there are none.
     validation_history_
-        The same of the training that held rows out; None without.
+        History of the training with held-out rows; None without.
     snapshots_
         Iterations for which `sample_snapshot` works.
 

@@ -47,13 +47,13 @@ class GaussianProcess(Pushforward):
     Attributes
     ----------
     bandwidth_x_, signal_std_, noise_std_
-        What was used, for each column of y: shapes (d_y, d_x), (d_y,), (d_y,).
+        Values used for each column of y: shapes (d_y, d_x), (d_y,), (d_y,).
     offset_
         ȳ, shape (d_y,).
     n_distinct_
         m.
     jitter_
-        What was added to the prior variances for the factorisation, shape (d_y,).
+        Added to the prior variances for the factorisation, shape (d_y,).
     tuning_messages_
         Messages of scikit-learn and L-BFGS about each column's optimum; also logged.
 

@@ -23,7 +23,7 @@ _FEWEST_DRAWS = 4  # a chain, for R-hat of split chains
 
 
 class HMCResult(NamedTuple):
-    """What `KCEF.sample_hmc` returns.
+    """Result of `KCEF.sample_hmc`.
 
     Attributes
     ----------

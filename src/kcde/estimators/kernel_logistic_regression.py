@@ -124,7 +124,7 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         regularizations
             Values of λ.
         basis
-            Of these rows, from `make_basis_x`, if there is one.
+            Basis of these rows from `make_basis_x`, if it is known.
 
         Returns
         -------

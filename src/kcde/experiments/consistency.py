@@ -116,7 +116,7 @@ def errors(target: well_specified.Target, x, y, regularization: float) -> tuple[
     Returns
     -------
     norm_error
-        In the space of functions, whose norm of T_0 is `well_specified.NORM`.
+        Error in the norm of the RKHS, in which T_0 has norm `well_specified.NORM`.
     divergence
         Divergence of the estimate from p_0, expected over x, in nats.
     """

@@ -1,4 +1,4 @@
-"""What a job is: the parameters of one experiment, each declared once.
+"""Jobs: the parameters of one experiment, each declared once.
 
 A job is a dataclass in `kcde.experiments.jobs`. Its fields, with default, help and limits, make the
 command line for people and the JSON in which the workflow hands a job over. Nothing here imports
@@ -44,7 +44,7 @@ def parameter(default: Any = MISSING, help: str = "", **more: Any) -> Any:
 
 @dataclass(frozen=True)
 class Job:
-    """What jobs of all experiments have in common.
+    """Base class of the jobs of all experiments.
 
     Raises
     ------
@@ -62,7 +62,7 @@ class Job:
     """Whether it reads raw data, which may be unavailable."""
 
     shares: ClassVar[bool] = False
-    """Whether jobs that differ in nothing but the method can run together."""
+    """Whether jobs that differ only in the method can run together."""
 
     def __post_init__(self):
         for each in dataclasses.fields(self):
@@ -161,7 +161,7 @@ class ArrayJob(MethodJob):
 
 @dataclass
 class Outcome:
-    """What one repetition of a job gives, on the host.
+    """Result of one repetition of a job, on the host.
 
     Attributes
     ----------

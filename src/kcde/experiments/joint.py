@@ -20,7 +20,7 @@ from kcde.experiments.jobs.joint import Job
 from kcde.provenance import digest
 
 _OWN = ("nodes",)
-"""What may differ between the jobs of one joint density."""
+"""Parameters in which the jobs of one joint density may differ."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Factors:
 
     @property
     def info(self) -> dict:
-        """What the jobs have in common."""
+        """Common information of the jobs."""
         return self.infos[0]
 
 

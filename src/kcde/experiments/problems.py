@@ -45,7 +45,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Problem:
-    """Where rows of each run come from.
+    """Source of the rows of each run.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Problem:
     sha256
         Checksum of the raw file; None for generated data.
     identity
-        What seeds are made of: the same for a data set and its alias.
+        Name that seeds are derived from: the same for a data set and its alias.
     """
 
     name: str

@@ -32,14 +32,14 @@ Work = Callable[[int], Outcome | list[Outcome]]
 
 @dataclass(frozen=True)
 class Places:
-    """Where raw data are.
+    """Locations of the raw data.
 
     Attributes
     ----------
     data_dir, catalogue
         Data folder, and a catalogue other than the project's own.
     records
-        What `fetch` wrote of each data set.
+        Records that `fetch` wrote of each data set.
     """
 
     data_dir: Path = Path("data")
@@ -82,7 +82,7 @@ class Experiment(Generic[J]):
     reason
         Why the data are unavailable, "" where they are not.
     data
-        What `open` returned; None where the data are unavailable.
+        Result of `open`; None if the data are unavailable.
     """
 
     batch_fits = True

@@ -1,4 +1,4 @@
-"""How a fitted joint density is sampled: as its estimator does, or by Hamiltonian Monte Carlo.
+"""Sampling of a fitted joint density: by its estimator, or by Hamiltonian Monte Carlo.
 
 A product of conditionals is sampled a column after its parents. As published (kcef, section 4) the
 draws come from Hamiltonian Monte Carlo: for a column without parents 20 chains of 1000 transitions
@@ -119,7 +119,7 @@ def ancestral_hmc(
     rng
         Source of the draws.
     checks
-        What `check_conditionals` returned.
+        Result of `check_conditionals`.
 
     Returns
     -------

@@ -30,7 +30,7 @@ RUN = 0
 
 
 class _Data(NamedTuple):
-    """Where the rows come from, and hyper-parameters of each factor, None where selected here."""
+    """The problem, and hyper-parameters of each factor, or None if they are selected here."""
 
     problem: Problem
     known: list[dict] | None

@@ -21,7 +21,7 @@ def as_bandwidths(bandwidth, dimension: int, name: str = "bandwidth") -> np.ndar
     dimension
         Number of dimensions.
     name
-        What the argument is called in an error.
+        Name of the argument, for the error.
 
     Returns
     -------
@@ -67,12 +67,12 @@ def median_trick(X, scale: float = 1.0, name: str = "X") -> float:
     scale
         Positive.
     name
-        What the array is called in an error.
+        Name of the array, for the error.
 
     Returns
     -------
     float
-        In the units of X.
+        Bandwidth in the units of X.
 
     Raises
     ------

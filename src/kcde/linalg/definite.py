@@ -14,14 +14,14 @@ JITTERS = (1e-14, 1e-12, 1e-10, 1e-8)
 
 
 class Solution(NamedTuple):
-    """What `solve_positive_definite` returns."""
+    """Result of `solve_positive_definite`."""
 
     x: object
     jitter: float
 
 
 class Factor(NamedTuple):
-    """What `factor_positive_definite` returns: L with L Lᵀ = A + (shift + jitter) I."""
+    """Result of `factor_positive_definite`: L with L Lᵀ = A + (shift + jitter) I."""
 
     lower: object
     jitter: float

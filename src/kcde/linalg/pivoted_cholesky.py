@@ -13,11 +13,11 @@ from kcde.linalg.schur import SchurComplement
 log = logging.getLogger(__name__)
 
 _MAX_STORED = {True: np.inf, False: 0, "auto": 2**28}
-"""How many numbers of the factor are kept, by `store`."""
+"""Maximum number of entries of the factor that are kept, by `store`."""
 
 
 class PivotedCholesky(NamedTuple):
-    """What `pivoted_cholesky` returns: K ≈ L Lᵀ.
+    """Result of `pivoted_cholesky`: K ≈ L Lᵀ.
 
     Attributes
     ----------

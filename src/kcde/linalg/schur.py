@@ -43,7 +43,7 @@ class SchurComplement:
     B
         Shape (m, m), upper triangular: L = k(X, X_P) B.
     floor
-        What `residual` must exceed in a pivot.
+        Threshold that `residual` must exceed at a pivot.
     """
 
     def __init__(self, kernel, X, *, most: int, max_stored: float):

@@ -1,4 +1,4 @@
-"""How well samples reproduce the spread of one coordinate given another.
+"""Errors of samples in the spread of one coordinate given another.
 
 A sampler that has the right mean at every x can still miss heteroscedasticity (the spread depends
 on x) and sharp thresholds (the density ends abruptly at a value that depends on x). Both show in

@@ -102,7 +102,7 @@ def median_bandwidth(X, Y, Z) -> float:
     Returns
     -------
     float
-        In the square root of the data's units, for the reason above; O(n (m + r)) memory.
+        Bandwidth in the square root of the data's units, see above; O(n (m + r)) memory.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which of two samples is closer to a reference: the test of Bounliphone et al. (2015).
+"""Test which of two samples is closer to a reference (Bounliphone et al. 2015).
 
 D = MMD²(reference, a) - MMD²(reference, b), both unbiased and on the same reference, so that they
 are dependent; the part of both within the reference cancels. D is a U-statistic of three samples,
@@ -26,7 +26,7 @@ class RelativeSimilarity:
     statistic
         D over its standard error; positive where b is closer.
     p_value
-        Of the null hypothesis that a is at least as close: small where b is closer.
+        P-value of the null hypothesis that a is at least as close: small if b is closer.
     mmd2_a, mmd2_b
         Unbiased MMD² of each candidate to the reference.
     """

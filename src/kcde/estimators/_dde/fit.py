@@ -98,7 +98,7 @@ def train(
     Returns
     -------
     list of TrainingResult
-        In the order of the tasks.
+        Results in the order of the tasks.
     """
     outcomes = [TrainingResult(task.state) for task in tasks]
     batch = list(range(len(tasks)))

@@ -1,4 +1,4 @@
-"""What the conditional flows share: parameters, batch training, densities and moments."""
+"""Base class of the conditional flows: parameters, batch training, densities and moments."""
 
 from collections.abc import Callable, Sequence
 from numbers import Integral

@@ -23,7 +23,7 @@ _FEWEST_ROWS, _MOST_ROWS = 64, 8192
 
 @dataclass(frozen=True)
 class Architecture:
-    """What flows must share to be computed by one program.
+    """Parameters that flows must share to be computed by one program.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Architecture:
     layers
         Transformations of y, one after the other.
     normalised
-        How many of them, from that of y on, have a batch normalisation behind them.
+        Number of them, counted from that of y, that are followed by batch normalisation.
     """
 
     kind: str

@@ -111,7 +111,7 @@ def _write_rows(G, first: int, P, difference, precision: np.ndarray):
 
 
 class Coefficients(NamedTuple):
-    """What `solve` returns.
+    """Result of `solve`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How NADE is fitted: which networks are trained on which rows, for many problems at once."""
+"""Selection of the size of NADE by cross-validation, for many problems at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -27,7 +27,7 @@ _LARGEST_GRADIENT = 5.0
 
 @dataclass(frozen=True)
 class Recipe:
-    """How networks are trained.
+    """Settings of the training.
 
     Stochastic gradient descent with momentum 0.9, at a rate that falls linearly to 0 over all
     epochs (Uria et al., 2016, and their code); gradients longer than 5 are shortened to 5.
@@ -58,7 +58,7 @@ class Rows(eqx.Module):
     X, Y
         Shapes (d_x, n), (d_y, n).
     observed
-        Which y are given, 0 or 1, shape (d_y, n); training rows draw their own.
+        Which y are observed, 0 or 1, shape (d_y, n); training draws its own.
     weight
         Shape (n,): 1, or 0 for padding, which comes last.
     """
@@ -77,7 +77,7 @@ class Rows(eqx.Module):
 
 
 class TrainingResult(eqx.Module):
-    """What training gives, for each network or group of networks.
+    """Result of the training, for each network or group of networks.
 
     Attributes
     ----------
