@@ -18,6 +18,9 @@ ROOT = Path(__file__).parent
 NO_METHODS = ("Standardised", "ExponentialFamily")
 """Public classes of `estimators/` that are no methods: what wraps another estimator."""
 
+SELECTION_RULE = "selection_rule"
+"""The class attribute that says in words how an estimator chooses its hyper-parameters."""
+
 
 @cache
 def classes(root: Path = ROOT) -> dict[str, str]:

@@ -10,6 +10,7 @@ import pytest
 
 from kcde import published
 from kcde.artefacts import drawing, methods, registry, style
+from kcde.estimators import KCEF
 from kcde.experiments import failure_case
 from kcde.experiments.runner import run
 
@@ -76,6 +77,30 @@ def test_every_method_of_an_artefact_has_a_look_and_a_rule():
             for name in artefact.methods:
                 assert style.line(name)["color"]
                 assert methods.selection(name, artefact.experiment)
+
+
+def test_a_method_of_which_nothing_special_is_said_has_the_rule_of_its_class():
+    rule = KCEF.selection_rule
+    assert methods.selection("KCEF", "r_benchmark") == f"as published: {rule}"
+    expected = f"ours: {rule}; here selection = likelihood"
+    assert methods.selection("KCEF-LL", "donut") == expected
+    weights = methods.selection("CDO-chosen", "r_benchmark")
+    assert weights == methods._R_BENCHMARK["CDO-chosen"]
+    # All are tuned by one loss, nothing is chosen, or a configuration alone has the method.
+    for name, experiment in (
+        ("KCEF", "moments"),
+        ("KCEF", "estimation_cost"),
+        ("mine", "r_benchmark"),
+    ):
+        assert methods.selection(name, experiment) == ""
+
+
+def test_no_special_rule_repeats_that_of_the_class(monkeypatch):
+    special = methods._BY_EXPERIMENT
+    monkeypatch.setattr(methods, "_BY_EXPERIMENT", {})
+    for experiment, rules in special.items():
+        for name, rule in rules.items():
+            assert methods.selection(name, experiment) != rule, (experiment, name)
 
 
 def test_variations_of_a_method_in_a_figure_differ_in_line_and_marker():

@@ -1,6 +1,7 @@
 """Conditional density operators (Schuster, Mollenhauer, Klus and Muandet, AISTATS 2020)."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -91,6 +92,10 @@ class CDO(SignedMixture):
     jitter_
         Added to the diagonal beyond Nα; 0.0 as a rule.
     """
+
+    selection_rule: ClassVar[str] = (
+        "both bandwidths, α and α′ by 5-fold held-out squared error of the signed estimate"
+    )
 
     def __init__(
         self,

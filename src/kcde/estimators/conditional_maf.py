@@ -51,5 +51,10 @@ class ConditionalMAF(ConditionalFlow):
         What was used, of every stage where there are several.
     """
 
+    selection_rule: ClassVar[str] = (
+        "5 blocks with 100 hidden units and batch normalisation, 100 steps on all rows, "
+        "learning rate 0.005 √n/28; nothing is chosen or stopped early"
+    )
+
     kind: ClassVar[str] = AUTOREGRESSIVE
     rate: ClassVar[float] = 0.005

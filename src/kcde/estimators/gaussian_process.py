@@ -58,6 +58,11 @@ class GaussianProcess(Pushforward):
         What scikit-learn and L-BFGS said of each column's optimum; also logged.
     """
 
+    selection_rule: ClassVar[str] = (
+        "a bandwidth a column of x, amplitude and noise by the marginal likelihood of at most "
+        "2000 training rows"
+    )
+
     tags: ClassVar[Tags] = Tags()
 
     def __init__(

@@ -56,6 +56,10 @@ class JDL(GaussianPairBases, JointDistribution):
         Newton steps.
     """
 
+    selection_rule: ClassVar[str] = (
+        "bandwidths are the median distances over √2 and λ is 0.001, nothing is searched"
+    )
+
     density_instead: ClassVar[str] = (
         "SmoothedJDL has one, of its weights on the training y under a Gaussian kernel"
     )

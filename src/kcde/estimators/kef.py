@@ -51,6 +51,11 @@ class KEF(KCEF):
         m that was used, None for the exact system.
     """
 
+    selection_rule: ClassVar[str] = (
+        "one bandwidth (0.2…5) and λ (1e-6…0.1) on a 10 × 10 grid by the 5-fold "
+        "cross-validated score"
+    )
+
     tags: ClassVar[Tags] = Tags(unconditional=True)
     _grids: ClassVar[dict] = KCEF._grids | {
         "score": (log_grid(0.2, 5.0, 10), log_grid(1e-6, 0.1, 10))

@@ -83,6 +83,11 @@ class NADE(FittedTogether, ConditionalDensity):
         Mean held-out log density of a row, `score`, for each of `hidden_units` and `components`.
     """
 
+    selection_rule: ClassVar[str] = (
+        "two hidden layers of {2, 10, 100} units and {1, 2, 5, 10} Gaussian components, "
+        "5-fold held-out likelihood with early stopping, at most 2500 updates"
+    )
+
     tags: ClassVar[Tags] = Tags(array_api=False)
 
     def __init__(
