@@ -34,7 +34,7 @@ rule scorecard:
         f"results/{config['scale']}/scorecard.txt",
 
 
-for paper in config["artefacts"]:
+for paper in PAPERS:
 
     rule:
         name:

@@ -18,10 +18,10 @@ from joints import is_grid
 from references import dangling
 
 from kcde import methods
+from kcde.artefacts.core import listing
 from kcde.names import nearest
 
 SCALES = ("smoke", "laptop", "paper")
-_ACROSS = "across"  # its artefacts lie above the folders of the papers
 _ANSWER_STAYS = ("data_mirror", "backend", "blas_threads", "shards")
 _FETCHED_BY = ("file", "sha256")
 _LOADED_BY = ("file", "sha256", "y", "x", "preprocessing", "format")
@@ -103,21 +103,25 @@ def load_digest(entry: Mapping[str, str]) -> str:
     return _digest(entry, _LOADED_BY)
 
 
-def choices(wanted: Mapping) -> list[Mapping]:
-    """Return what an artefact wants of its experiment, and then of a second one where it has it."""
-    return [wanted, wanted["also"]] if "also" in wanted else [wanted]
-
-
-def selected(config: Mapping, paper: str, artefact: str, scale: str) -> list[tuple[str, str, str]]:
+def selected(config: Mapping, artefact: str, scale: str) -> list[tuple[str, str, str]]:
     """Return (experiment, data set, method) of all that an artefact shows, in its own order.
 
     Those that the artefact lists and their experiment selects; at the scale `smoke` made-up data
     sets stand for them, grid data for grid data. Nothing for an experiment without data sets.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    artefact
+        `paper/name`.
+    scale
+        `smoke`, `laptop` or `paper`.
     """
     return [
-        (choice["experiment"], *pair)
-        for choice in choices(config["artefacts"][paper][artefact])
-        for pair in pairs(config, choice["experiment"], scale, choice)
+        (experiment, *pair)
+        for experiment, wanted in listing.artefacts()[artefact].shows.items()
+        for pair in pairs(config, experiment, scale, wanted)
     ]
 
 
@@ -159,30 +163,18 @@ def pairs(
     ]
 
 
-def artefacts(config: Mapping, papers: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the (paper, artefact) pairs that the experiments' selection leaves something of."""
+def artefacts(config: Mapping, papers: Iterable[str]) -> list[str]:
+    """Return the artefacts of papers that the experiments' selection leaves something of."""
+    without_datasets = {
+        name for name, chosen in config["experiments"].items() if "datasets" not in chosen
+    }
     return [
-        (paper, artefact)
+        key
         for paper in papers
-        for artefact, wanted in config["artefacts"][paper].items()
-        if any(
-            "datasets" not in config["experiments"][choice["experiment"]]
-            for choice in choices(wanted)
-        )
-        or selected(config, paper, artefact, config["scale"])
+        for key, listed in listing.artefacts().items()
+        if listed.paper == paper
+        and (without_datasets & set(listed.shows) or selected(config, key, config["scale"]))
     ]
-
-
-def place(paper: str, artefact: str) -> str:
-    """Return where an artefact lies in the folder of the outputs, without suffix."""
-    return artefact if paper == _ACROSS else f"{paper}/{artefact}"
-
-
-def suffixes(artefact: str) -> tuple[str, ...]:
-    """Return the kinds of file that an artefact is tracked as."""
-    pictures = ("png", "pdf")
-    is_table = artefact.startswith(("table", "all_"))
-    return ("csv", "md", *pictures) if is_table else ("csv", *pictures, "md")
 
 
 def figures_folder(config: Mapping, root: Path, scale: str) -> str:

@@ -9,6 +9,7 @@ from joints import EXACT, is_grid
 from traffics import SIMULATED
 
 from kcde import discovery
+from kcde.artefacts.core import listing
 from kcde.names import nearest
 
 _NETWORKS = ("NADE",)
@@ -32,7 +33,8 @@ def dangling(config: Mapping, known: Iterable[str]) -> Iterable[str]:
         Names of the data sets in the catalogue.
     """
     estimators, data = discovery.estimators(), _Data(list(known), planar_names())
-    yield from _unknown("papers", config["papers"], config["artefacts"], "keys of `artefacts`")
+    papers = dict.fromkeys(listed.paper for listed in listing.artefacts().values())
+    yield from _unknown("papers", config["papers"], papers, "folders of src/kcde/artefacts")
     for name, method in config["methods"].items():
         key = f"methods.{name}"
         yield from _unknown(f"{key}.estimator", [method["estimator"]], estimators, "the estimators")
@@ -43,13 +45,8 @@ def dangling(config: Mapping, known: Iterable[str]) -> Iterable[str]:
     for key, experiment, choice in _uses(config):
         if experiment not in config["experiments"]:
             keys = "keys of `experiments`"
-            yield from _unknown(f"{key}.experiment", [experiment], config["experiments"], keys)
+            yield from _unknown(key, [experiment], config["experiments"], keys)
             continue
-        if choice.get("also", {}).get("experiment") == experiment:
-            yield (
-                f"`{key}.also.experiment` is {experiment!r}, as `{key}.experiment` is; allowed: "
-                "another key of `experiments`"
-            )
         yield from data.unknown(f"{key}.datasets", choice.get("datasets", ()), experiment)
         names = choice.get("methods", ())
         yield from _methods(f"{key}.methods", experiment, names, config["methods"], of_one_column)
@@ -95,12 +92,9 @@ def _uses(config: Mapping) -> Iterable[tuple[str, str, Mapping]]:
     """Yield every place that selects data sets and methods, with the experiment it is for."""
     for name, choice in config["experiments"].items():
         yield f"experiments.{name}", name, choice
-    for paper, drawn in config["artefacts"].items():
-        for name, choice in drawn.items():
-            key = f"artefacts.{paper}.{name}"
-            yield key, choice["experiment"], choice
-            if also := choice.get("also"):
-                yield f"{key}.also", also["experiment"], also
+    for name, listed in listing.artefacts().items():
+        for experiment, choice in listed.shows.items():
+            yield f"{name}: shows.{experiment}", experiment, choice
 
 
 class _Data(NamedTuple):

@@ -10,7 +10,7 @@ from against_n import ceilings
 from against_n.exponents import fit
 from against_n.operations import OPERATIONS, Operation
 from against_n.table import Row, curve
-from kcde.artefacts import labels, style
+from kcde.artefacts.plots import labels, style
 
 _HEIGHT, _LINE = 7.6, 9.0  # inches; points, of a line of text
 _WHERE = {"numpy": "CPU", "cupy": "GPU"}

@@ -4,8 +4,9 @@ import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
-from kcde.artefacts import claims, registry
-from kcde.artefacts.declaration import Artefact, Decision
+from kcde.artefacts.core import registry
+from kcde.artefacts.core.declaration import Artefact, Decision
+from kcde.artefacts.judging import claims
 from kcde.files import finished, locked, read_object, staged
 
 

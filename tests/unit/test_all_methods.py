@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kcde.artefacts import all_methods, all_methods_answer, drawing, registry, tables
-from kcde.artefacts.all_methods import COLUMNS, EVERY, GIVEN, of_methods, of_pairs, of_sets
+from kcde.artefacts.across import _all_methods, _all_methods_answer
+from kcde.artefacts.across._all_methods import COLUMNS, EVERY, GIVEN, of_methods, of_pairs, of_sets
+from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.tables import building
 
 ARTEFACT = registry.ARTEFACTS["across/all_methods"]
 SETS = ("a", "b", "c", "d", "e", "f")
@@ -26,7 +28,7 @@ def scores_of(cells, rows=None, seconds=None):
 
 
 def table_of(cells, **more):
-    return all_methods.build(ARTEFACT, scores_of(cells, **more), [])
+    return _all_methods.build(ARTEFACT, scores_of(cells, **more), [])
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +158,7 @@ def test_what_is_sampled_is_replaced_by_quadrature():
     cells = {("a", "KCEF"): [9.0] * 3, ("a", "DDE"): [0.0] * 3, ("a", "NADE"): [2.0] * 3}
     exact = {("a", "KCEF"): [1.0] * 3, ("a", "DDE"): [3.0] * 3}
     quadrature = made.frame(exact, metric=f"{made.METRIC}_quadrature")
-    found = all_methods.build(ARTEFACT, pd.concat([scores_of(cells), quadrature]), [])
+    found = _all_methods.build(ARTEFACT, pd.concat([scores_of(cells), quadrature]), [])
     means = of_sets(found).set_index("method")["mean"].to_dict()
     assert means == {"KCEF": 1.0, "NADE": 2.0, "DDE-quadrature": 3.0}
 
@@ -197,7 +199,7 @@ def level(**levels):
 
 def answered(cells, **more):
     rows = {name: 10 * k for k, name in enumerate("abcdefgh", 1)}
-    return " ".join(all_methods_answer.sentences(table_of(cells, rows=rows, **more)))
+    return " ".join(_all_methods_answer.sentences(table_of(cells, rows=rows, **more)))
 
 
 def test_the_answer_is_the_first_by_rank():
@@ -234,9 +236,9 @@ def test_a_first_that_fails_is_named_with_one_that_does_not():
 def test_parameters_that_were_given_are_none_to_take():
     chosen, given = level(GP_ML=0.5, LSCDE_exact=0.9), level(DDE_penalised=0.1)
     scores = [scores_of(chosen), made.frame(given, metric=f"{made.METRIC}_quadrature")]
-    found = all_methods.build(ARTEFACT, pd.concat(scores, ignore_index=True), [])
+    found = _all_methods.build(ARTEFACT, pd.concat(scores, ignore_index=True), [])
     assert set(found["method"]) & set(GIVEN) == {"DDE-penalised"}
-    said = " ".join(all_methods_answer.sentences(found))
+    said = " ".join(_all_methods_answer.sentences(found))
     assert said.startswith("**Take GP-ML**: mean rank 2.0")
     assert "DDE-penalised, the first by mean rank of all" in said
 
@@ -255,7 +257,7 @@ def test_files_lie_in_the_folder_itself_and_are_redrawn_from_the_csv(cells, tmp_
         (tmp_path / "figures" / name).unlink()
     drawing.redraw(ARTEFACT, tmp_path / "figures")
     assert {name: (tmp_path / "figures" / name).read_bytes() for name in names} == before
-    read = tables.read(tmp_path / "figures/all_methods.csv")
+    read = building.read(tmp_path / "figures/all_methods.csv")
     assert read.loc[read["dataset"] == EVERY, "seconds"].dropna().tolist() == [3.0]
     page = before["all_methods.md"].decode()
     assert "| data set | rows | JDL-smoothed |" in page

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde.artefacts import boxes, method_lanes, style
-from kcde.artefacts.declaration import FIGURE_COLUMNS
+from kcde.artefacts.core.declaration import FIGURE_COLUMNS
+from kcde.artefacts.plots import box_plots, boxes, style
 
 SAME = {"panel": "a", "method": "CDO", "variant": "as-published"}
 
@@ -55,12 +55,12 @@ def test_what_is_not_finite_is_counted():
 
 
 def test_one_huge_value_lies_beyond_the_axis_and_is_named():
-    assert method_lanes.limit([0.1, 0.2, 0.3, 50.0]) == pytest.approx(0.3 * 1.04)
-    assert method_lanes.limit([0.1, 0.2, 0.3, 50.0], [40.0]) == pytest.approx(50.0 * 1.04)
+    assert box_plots.limit([0.1, 0.2, 0.3, 50.0]) == pytest.approx(0.3 * 1.04)
+    assert box_plots.limit([0.1, 0.2, 0.3, 50.0], [40.0]) == pytest.approx(50.0 * 1.04)
     rows = pd.DataFrame(boxes.rows(np.array([50.0]), SAME), columns=FIGURE_COLUMNS)
     with style.figure(style.COLUMN, 1.0) as (_, axes):
         axes.set_xlim(0.0, 1.0)
-        method_lanes.name(axes, ["CDO"], {"CDO"})
-        method_lanes.draw_boxes(axes, rows, ["CDO"], {"CDO"})
+        box_plots.name(axes, ["CDO"], {"CDO"})
+        box_plots.draw_boxes(axes, rows, ["CDO"], {"CDO"})
         assert [text.get_text() for text in axes.texts] == ["50"]
         assert [line.get_marker() for line in axes.lines] == [">"]

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde.artefacts import consistency as artefact
-from kcde.artefacts import registry
-from kcde.artefacts.declaration import FIGURE_COLUMNS
+from kcde.artefacts.core import registry
+from kcde.artefacts.core.declaration import FIGURE_COLUMNS
+from kcde.artefacts.kcef import _consistency as artefact
 from kcde.cli import main
 from kcde.experiments import consistency, scores
 from kcde.experiments.runner import run

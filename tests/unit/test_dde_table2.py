@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde.artefacts import dde_comparison, drawing, evaluation, registry, tables
-from kcde.artefacts.repeats import published_datasets
+from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.dde import _comparison, _evaluation
+from kcde.artefacts.judging.repeats import published_datasets
+from kcde.artefacts.tables import building
 from kcde.experiments import scores
 
 TABLE2, LIKELIHOOD = (registry.ARTEFACTS[f"dde/{name}"] for name in ("table2", "table2-likelihood"))
@@ -51,7 +53,7 @@ def shown():
 
 
 def test_a_metric_stands_as_a_method_of_its_own(shown):
-    table = tables.build(TABLE2, shown, [])
+    table = building.build(TABLE2, shown, [])
     primary = table[table["metric"] == made.METRIC].set_index(["dataset", "method"])
     assert primary.loc[("geyser", "DDE"), "mean"] == pytest.approx(0.57)
     assert primary.loc[("geyser", "DDE"), "verdict"] == "reproduced"
@@ -72,7 +74,7 @@ def test_a_metric_stands_as_a_method_of_its_own(shown):
 def test_failed_fits_count_for_the_metric_shown_as_a_method():
     values = made.around(0.6)
     values[3] = None
-    table = tables.build(TABLE2, frame(cell("geyser", "DDE", values, values)), [])
+    table = building.build(TABLE2, frame(cell("geyser", "DDE", values, values)), [])
     primary = table[table["metric"] == made.METRIC].set_index("method")
     assert primary.loc["DDE-quadrature", ["n", "failed"]].tolist() == [20, 1]
     assert primary.loc["DDE", ["n", "failed"]].tolist() == [20, 1]
@@ -81,7 +83,7 @@ def test_failed_fits_count_for_the_metric_shown_as_a_method():
 def test_a_proposal_that_fails_leaves_the_quadrature():
     values = made.around(0.6)
     rows = cell("geyser", "DDE", [None, *values[1:]], values)
-    table = tables.build(TABLE2, frame(rows), [])
+    table = building.build(TABLE2, frame(rows), [])
     primary = table[table["metric"] == made.METRIC].set_index("method")
     assert primary.loc["DDE-quadrature", "failed"] == 0
     assert primary.loc["DDE", "failed"] == 1
@@ -112,24 +114,26 @@ def test_captions_say_what_is_sampled_and_with_how_many_draws(shown, tmp_path):
 
 
 def test_effect_is_paired_and_share_is_the_part_of_the_distance(shown):
-    table = evaluation.build(LIKELIHOOD, shown[shown["method"] != "KCEF"], [])
-    added = table[table["metric"].isin([evaluation.EFFECT, evaluation.DISTANCE, evaluation.SHARE])]
+    table = _evaluation.build(LIKELIHOOD, shown[shown["method"] != "KCEF"], [])
+    added = table[
+        table["metric"].isin([_evaluation.EFFECT, _evaluation.DISTANCE, _evaluation.SHARE])
+    ]
     added = added.set_index(["dataset", "metric"])
-    assert added.loc[("geyser", evaluation.EFFECT), "mean"] == pytest.approx(-0.08)
+    assert added.loc[("geyser", _evaluation.EFFECT), "mean"] == pytest.approx(-0.08)
     # Paired: the spread over splits, 0.06, cancels.
-    assert added.loc[("geyser", evaluation.EFFECT), "stderr"] == pytest.approx(0.0, abs=1e-12)
-    assert added.loc[("geyser", evaluation.DISTANCE), "mean"] == pytest.approx(0.10)
-    assert added.loc[("geyser", evaluation.SHARE), "mean"] == pytest.approx(0.8)
-    assert ("ufc", evaluation.SHARE) not in added.index  # 0.02 nats are within the floor
-    assert set(table.columns) == set(tables.TABLE_COLUMNS)
+    assert added.loc[("geyser", _evaluation.EFFECT), "stderr"] == pytest.approx(0.0, abs=1e-12)
+    assert added.loc[("geyser", _evaluation.DISTANCE), "mean"] == pytest.approx(0.10)
+    assert added.loc[("geyser", _evaluation.SHARE), "mean"] == pytest.approx(0.8)
+    assert ("ufc", _evaluation.SHARE) not in added.index  # 0.02 nats are within the floor
+    assert set(table.columns) == set(building.TABLE_COLUMNS)
 
 
 def test_made_up_data_sets_have_an_effect_but_no_distance():
     rows = cell("smoke-linear", "DDE", [1.0, 1.1, 1.2], [1.1, 1.2, 1.3])
-    table = evaluation.build(LIKELIHOOD, frame(rows), [])
-    assert evaluation.EFFECT in set(table["metric"])
-    assert evaluation.DISTANCE not in set(table["metric"])
-    assert evaluation.remarks(table)[0].startswith("The authors' evaluation gives the lower value")
+    table = _evaluation.build(LIKELIHOOD, frame(rows), [])
+    assert _evaluation.EFFECT in set(table["metric"])
+    assert _evaluation.DISTANCE not in set(table["metric"])
+    assert _evaluation.remarks(table)[0].startswith("The authors' evaluation gives the lower value")
 
 
 def contest(best=6, worse=0, quadrature=0.0):
@@ -151,7 +155,7 @@ def contest(best=6, worse=0, quadrature=0.0):
     [(6, 0, "holds"), (15, 0, "holds"), (5, 0, "fails"), (8, 1, "fails")],
 )
 def test_d3_wants_six_best_and_none_worse(best, worse, expected):
-    decision = dde_comparison.best_on_six(contest(best, worse))
+    decision = _comparison.best_on_six(contest(best, worse))
     assert decision.verdict == expected
     assert "crabs (binary y) not counted" in decision.reason
 
@@ -160,30 +164,30 @@ def test_d3_leaves_out_crabs():
     table = contest(5)
     crabs = (table["dataset"] == "crabs") & (table["method"] == "DDE")
     table.loc[crabs, "value"] = -9.0 + 0.01 * np.arange(crabs.sum())
-    decision = dde_comparison.best_on_six(table)
+    decision = _comparison.best_on_six(table)
     assert decision.verdict == "fails"
     assert "crabs best" in decision.reason.split(";")[0]
 
 
 def test_d3_is_decided_by_the_published_evaluation_and_says_the_other():
-    decision = dde_comparison.best_on_six(contest(6, 0, quadrature=1.0))
+    decision = _comparison.best_on_six(contest(6, 0, quadrature=1.0))
     assert decision.verdict == "holds"
     assert "the same fits by quadrature: best on 0, worse on 15" in decision.reason
 
 
 def test_d3_says_that_the_published_numbers_fail_on_topo():
-    reason = dde_comparison.best_on_six(contest()).reason
+    reason = _comparison.best_on_six(contest()).reason
     said = reason.split("the published numbers, by Welch's test: ")[1]
     assert "worse on 1 (topo than KCEF and LSCDE)" in said
     # By hand: 1.02 ± 0.31 against 0.67 ± 0.01, 20 splits each.
     t = (1.02 - 0.67) / math.sqrt((0.31**2 + 0.01**2) / 20)
     assert t == pytest.approx(5.05, abs=0.01)
-    assert dde_comparison._welch("topo", "KCEF")[0] == pytest.approx(7.3e-5, rel=0.1)
-    assert dde_comparison._welch("cpus", "KCEF") == (0.0, -1)  # published as N/A
+    assert _comparison._welch("topo", "KCEF")[0] == pytest.approx(7.3e-5, rel=0.1)
+    assert _comparison._welch("cpus", "KCEF") == (0.0, -1)  # published as N/A
 
 
 def test_d3_is_undecided_without_a_rival():
     table = contest()
-    decision = dde_comparison.best_on_six(table[table["method"] != "epsilon-KDE"])
+    decision = _comparison.best_on_six(table[table["method"] != "epsilon-KDE"])
     assert decision.verdict == "undecided"
     assert "no splits of ε-KDE on geyser" in decision.reason

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde.artefacts import embedding_curves as curves
-from kcde.artefacts import embedding_figure, embedding_pairs
-from kcde.artefacts.deciding import Missing
-from kcde.artefacts.declaration import FIGURE_COLUMNS
-from kcde.artefacts.embedding_figure import Look
+from kcde.artefacts.core.declaration import FIGURE_COLUMNS
+from kcde.artefacts.jdl import _embedding_curves as curves
+from kcde.artefacts.jdl import _embedding_figure, _embedding_pairs
+from kcde.artefacts.jdl._embedding_figure import Look
+from kcde.artefacts.judging.deciding import Missing
 
 LOST = ("JDL", 2, 1000, 1e-3, True, 3)
 
@@ -168,32 +168,32 @@ def table(values, sizes=(1000, 10_000)):
 def test_pairs_are_complete_at_every_size():
     whole, holed = np.ones((20, 2)), np.ones((20, 2))
     holed[3, 1] = np.nan
-    found = embedding_pairs.complete({"a": table(whole), "b": table(holed)}, (1000,))
+    found = _embedding_pairs.complete({"a": table(whole), "b": table(holed)}, (1000,))
     assert [len(found[name]) for name in "ab"] == [19, 19]
     assert 3 not in found["a"].index
-    alone = embedding_pairs.complete({"b": table(holed)}, (1000,), further=False)
+    alone = _embedding_pairs.complete({"b": table(holed)}, (1000,), further=False)
     assert alone["b"].shape == (20, 1)
     holed[4, 0] = np.nan
     with pytest.raises(Missing, match="2 of 20 repetitions incomplete for a, b"):
-        embedding_pairs.complete({"a": table(whole), "b": table(holed)}, (1000,))
+        _embedding_pairs.complete({"a": table(whole), "b": table(holed)}, (1000,))
     with pytest.raises(Missing, match="no scores of a at n = 1e\\+06"):
-        embedding_pairs.complete({"a": table(whole)}, (10**6,))
+        _embedding_pairs.complete({"a": table(whole)}, (10**6,))
     with pytest.raises(Missing, match="1 repetitions complete for a; needs 2"):
-        embedding_pairs.complete({"a": table(whole[:1])}, (1000,))
+        _embedding_pairs.complete({"a": table(whole[:1])}, (1000,))
 
 
 def test_pooling_gives_every_size_the_same_weight(rng):
     second = np.exp(rng.normal(size=(20, 2))) * [1.0, 1e-6]
     first = second * [1.1, 0.5] * np.exp(0.01 * rng.normal(size=(20, 2)))
-    found = embedding_pairs.pooled(table(first), table(second))
+    found = _embedding_pairs.pooled(table(first), table(second))
     assert found.ratio == pytest.approx(np.sqrt(1.1 * 0.5), rel=0.01)
     assert found.lower
     assert [significant for _, significant in found.each.values()] == [True, True]
-    turned = embedding_pairs.pooled(table(second), table(first))
+    turned = _embedding_pairs.pooled(table(second), table(first))
     assert not turned.lower
     assert turned.p_value == pytest.approx(found.p_value)
     noise = second * np.exp(rng.normal(size=(20, 2)))
-    assert not embedding_pairs.pooled(table(noise), table(second)).lower
+    assert not _embedding_pairs.pooled(table(noise), table(second)).lower
 
 
 def draw_and_measure(frame, look, tmp_path, monkeypatch):
@@ -207,8 +207,8 @@ def draw_and_measure(frame, look, tmp_path, monkeypatch):
             seen.append((axes.get_ylim(), boxes, axes.get_lines()))
         return [stem]
 
-    monkeypatch.setattr(embedding_figure.style, "save", save)
-    embedding_figure.drawer(look)(None, frame, tmp_path / "f")
+    monkeypatch.setattr(_embedding_figure.style, "save", save)
+    _embedding_figure.drawer(look)(None, frame, tmp_path / "f")
     return seen
 
 
@@ -234,8 +234,8 @@ def test_bands_are_drawn_for_twenty_repetitions_only(repetitions, bands, tmp_pat
         assert all(np.isfinite(axes.get_ylim()).all() for axes in made_figure.axes)
         return [stem]
 
-    monkeypatch.setattr(embedding_figure.style, "save", save)
-    embedding_figure.drawer(Look("loss"))(None, frame, tmp_path / "f")
+    monkeypatch.setattr(_embedding_figure.style, "save", save)
+    _embedding_figure.drawer(Look("loss"))(None, frame, tmp_path / "f")
     assert found == bands
 
 
@@ -250,8 +250,8 @@ def test_a_band_has_a_gap_where_a_fit_failed(tmp_path, monkeypatch):
             found[tuple(band.get_facecolor()[0][:3])] = ends
         return [stem]
 
-    monkeypatch.setattr(embedding_figure.style, "save", save)
-    embedding_figure.drawer(Look("loss"))(None, frame, tmp_path / "f")
+    monkeypatch.setattr(_embedding_figure.style, "save", save)
+    _embedding_figure.drawer(Look("loss"))(None, frame, tmp_path / "f")
     whole = sorted(made.SCHEDULE)
     assert sorted(found.values(), key=len) == [[whole], [whole], [whole[:2], whole[3:]]]
 
@@ -273,8 +273,8 @@ def test_one_size_and_only_zeros_can_be_drawn(tmp_path):
     cells = made.fits(("JDL", "JPDL"), {1: (200,)}, ())
     scores = made.frame({"loss": lambda *cell: 0.0}, cells, repetitions=2)
     look = Look("share", linear_below=0.01)
-    assert embedding_figure.drawer(look)(None, drawn(scores=scores), tmp_path / "zero")
+    assert _embedding_figure.drawer(look)(None, drawn(scores=scores), tmp_path / "zero")
     scores = made.frame({"loss": lambda *cell: 0.5}, cells, repetitions=2)
-    plain = embedding_figure.drawer(Look("loss"))
+    plain = _embedding_figure.drawer(Look("loss"))
     written = plain(None, drawn(scores=scores), tmp_path / "plain")
     assert [path.suffix for path in written] == [".png", ".pdf"]

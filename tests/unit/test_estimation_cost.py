@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde.artefacts import estimation_cost as artefact
-from kcde.artefacts import registry
-from kcde.artefacts.declaration import FIGURE_COLUMNS
+from kcde.artefacts.core import registry
+from kcde.artefacts.core.declaration import FIGURE_COLUMNS
+from kcde.artefacts.dde import _estimation_cost as artefact
 from kcde.cli import main
 from kcde.estimators import KCEF, KEF
 from kcde.experiments import estimation_cost, measured_fit, scores

@@ -10,11 +10,14 @@ import pytest
 import yaml
 
 from kcde import published
-from kcde.artefacts import claims, drawing, jdl, methods, registry
-from kcde.artefacts.declaration import FIGURE_COLUMNS
+from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core.declaration import FIGURE_COLUMNS
+from kcde.artefacts.judging import claims
+from kcde.artefacts.tables import methods
 from kcde.experiments import scores
 
 FIGURES = tuple(f"fig{number}" for number in range(1, 7))
+DECLARED = [registry.ARTEFACTS[f"jdl/{name}"] for name in FIGURES]
 CONFIG = Path(__file__).parents[2] / "config.yaml"
 UNREDUCED = [("JPDL-unreduced", 1, n, 0.0, limits) for n in (1000, 10_000) for limits in (0, 1)]
 LOST = ("CME", 2, 10_000, 1e-3, True, 0)
@@ -56,12 +59,11 @@ def frames(files):
 
 
 def test_every_figure_is_declared_with_its_claims():
-    assert [artefact.name for artefact in jdl.ARTEFACTS][:6] == list(FIGURES)
     every = published.claims()
     here = every[(every["paper"] == "jdl") & every["artefact"].isin(FIGURES)]
-    assert {
-        claim: artefact.name for artefact in jdl.ARTEFACTS[:6] for claim in artefact.deciders
-    } == dict(zip(here["claim"], here["artefact"], strict=True))
+    assert {claim: artefact.name for artefact in DECLARED for claim in artefact.deciders} == dict(
+        zip(here["claim"], here["artefact"], strict=True)
+    )
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -134,7 +136,7 @@ def test_remarks_say_how_far_and_what_failed(frames):
 def test_the_smallest_tour_is_drawn_and_undecided(tmp_path):
     sizes = {1: (200,)}
     table = made.frame(METRICS, made.fits(sizes=sizes), repetitions=2)
-    for artefact in jdl.ARTEFACTS[:6]:
+    for artefact in DECLARED:
         frame = artefact.build(artefact, table, [])
         assert artefact.draw(artefact, frame, tmp_path / artefact.name)
         for claim, decision in claims.decide(artefact, table).items():
@@ -146,7 +148,7 @@ def test_captions_say_what_the_laptop_scale_reduces():
     laptop = {name: sizes["laptop"] for name, sizes in config["scales"].items()}
     rows = [laptop[f"moments_tuning_rows_{d}"] for d in (1, 2, 3)]
     most = [f"{laptop[f'moments_rows_{d}']:.0e}".replace("e+0", "e") for d in (1, 2, 3)]
-    for artefact in jdl.ARTEFACTS[:6]:
+    for artefact in DECLARED:
         caption = artefact.caption
         assert f"{laptop['moments_repetitions']} correlation matrices (paper: 100)" in caption
         assert "at most {}, {} and {} of the n points".format(*rows) in caption
@@ -156,7 +158,7 @@ def test_captions_say_what_the_laptop_scale_reduces():
     assert moments["bandwidth_factors"] == [0.5, 1, 2, 4]
     assert [moments["regularizations"][k] for k in (0, 1, -1)] == [1e-14, 1e-13, 10.0]
     assert moments["shared_choice"]["JPDL"] == [3]
-    for artefact in jdl.ARTEFACTS[:6]:
+    for artefact in DECLARED:
         common, _, reduced = artefact.caption.partition("Reduced at laptop")
         assert "JPDL with constraints at d = 3 takes the λ that is best without." in common
         assert "best without" not in reduced

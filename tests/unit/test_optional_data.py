@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from kcde import cli
-from kcde.artefacts import drawing
-from kcde.artefacts.declaration import FIGURE_COLUMNS, Artefact
+from kcde.artefacts.core import drawing
+from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.experiments import scores
 
@@ -28,12 +28,11 @@ def draw(artefact, frame, stem):
 
 
 FIGURE = Artefact(
-    paper="cdo",
-    name="fig5",
+    "kcde.artefacts.cdo.fig5",
     kind="figure",
     title="t",
+    shows={"e": {}},
     caption="c",
-    experiment="e",
     build=build,
     draw=draw,
     optional=("far",),

@@ -5,10 +5,11 @@ import pandas as pd
 import portfolio_scores as made
 import pytest
 
-from kcde.artefacts import claims, drawing, registry
-from kcde.artefacts import portfolio_curves as curves
-from kcde.artefacts.declaration import FIGURE_COLUMNS
-from kcde.artefacts.moments_curves import PREPARATION
+from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core.declaration import FIGURE_COLUMNS
+from kcde.artefacts.jdl import _portfolio_curves as curves
+from kcde.artefacts.jdl._moments_curves import PREPARATION
+from kcde.artefacts.judging import claims
 from kcde.experiments import scores
 
 FIGURES = {

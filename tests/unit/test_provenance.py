@@ -53,7 +53,7 @@ def changed(before, after):
         ("estimators/standardised.py", set(CLASSES)),
         ("datasets/loaders.py", set(CLASSES)),
         ("experiments/r_benchmark.py", set(CLASSES)),
-        ("artefacts/style.py", set()),
+        ("artefacts/plots/style.py", set()),
         ("cli/run.py", set()),
     ],
 )

@@ -11,8 +11,11 @@ import pandas as pd
 import pytest
 
 from kcde import published
-from kcde.artefacts import claims, drawing, r_benchmark, registry, scorecard, tables
-from kcde.artefacts.declaration import Decision
+from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core.declaration import Decision
+from kcde.artefacts.judging import claims, scorecard
+from kcde.artefacts.kcef import _r_benchmark
+from kcde.artefacts.tables import building
 from kcde.cli import main
 
 TABLE1, TABLE2 = registry.ARTEFACTS["kcef/table1"], registry.ARTEFACTS["dde/table2"]
@@ -84,7 +87,7 @@ def test_copies_are_dde_cells_of_kcef_table1_counted_once(figures):
 def test_verdict_agrees_with_the_table_and_uses_as_published_only(figures, tmp_path):
     card = scorecard.build(figures).set_index(["artefact", "dataset", "method"])
     for name, folder in (("table1", "kcef"), ("table2", "dde")):
-        for _, row in tables.read(figures / folder / f"{name}.csv").iterrows():
+        for _, row in building.read(figures / folder / f"{name}.csv").iterrows():
             mine = card[card["paper"] == folder].loc[(name, row["dataset"], row["method"])]
             assert mine["verdict"] == row["verdict"]
             assert mine["ours"] == row["mean"]
@@ -238,7 +241,7 @@ def k7(wins, losses):
     ("wins", "losses", "expected"), [(8, 0, "holds"), (11, 3, "holds"), (10, 3, "fails")]
 )
 def test_k7_counts_significant_wins_minus_losses(wins, losses, expected):
-    decision = r_benchmark.kcef_beats_lscde(made.frame(k7(wins, losses)))
+    decision = _r_benchmark.kcef_beats_lscde(made.frame(k7(wins, losses)))
     assert decision.verdict == expected
     assert f"{wins} significant wins, {losses} losses" in decision.reason
 
@@ -246,7 +249,7 @@ def test_k7_counts_significant_wins_minus_losses(wins, losses, expected):
 def test_k7_is_undecided_on_missing_data_sets():
     cells = k7(14, 0)
     del cells["geyser", "KCEF"]
-    decision = r_benchmark.kcef_beats_lscde(made.frame(cells))
+    decision = _r_benchmark.kcef_beats_lscde(made.frame(cells))
     assert decision.verdict == "undecided"
     assert "geyser" in decision.reason
 
@@ -259,13 +262,13 @@ def test_k8_counts_sets_where_nade_is_significantly_worse(losses, wins, expected
         (name, {"KCEF": "NADE", "LSCDE": "KCEF"}[method]): values
         for (name, method), values in k7(wins, losses).items()
     }
-    decision = r_benchmark.nade_loses_to_kcef(made.frame(cells))
+    decision = _r_benchmark.nade_loses_to_kcef(made.frame(cells))
     assert decision.verdict == expected
     assert f"significantly worse on {losses} (wanted 10), {wins} significantly" in decision.reason
 
 
 def test_k8_is_undecided_on_missing_data_sets():
-    decision = r_benchmark.nade_loses_to_kcef(made.frame(k7(0, 14)))
+    decision = _r_benchmark.nade_loses_to_kcef(made.frame(k7(0, 14)))
     assert decision.verdict == "undecided"
     assert decision.reason.startswith("no splits of both NADE and KCEF on caution")
 
@@ -281,7 +284,7 @@ def test_d6_compares_the_share_of_failed_splits(cpus, crabs, others, expected):
     for name in names:
         k = failed.get(name, others)
         cells[name, "KCEF"] = [None, 300.0, *[np.nan] * 18][:k] + made.around(1.0, 20 - k)
-    decision = r_benchmark.kcef_unstable(made.frame(cells))
+    decision = _r_benchmark.kcef_unstable(made.frame(cells))
     assert decision.verdict == expected
     assert f"cpus {cpus} of 20, crabs {crabs} of 20" in decision.reason
 

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from kcde import published
-from kcde.artefacts import causes, drawing, markdown, registry, tables, verdicts
-from kcde.artefacts.declaration import TABLE_COLUMNS
-from kcde.artefacts.verdicts import Published, Summary, judge, summarise
+from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core.declaration import TABLE_COLUMNS
+from kcde.artefacts.judging import causes, verdicts
+from kcde.artefacts.judging.verdicts import Published, Summary, judge, summarise
+from kcde.artefacts.tables import building, markdown
 from kcde.experiments import scores
 
 TABLE1, TABLE2 = registry.ARTEFACTS["kcef/table1"], registry.ARTEFACTS["dde/table2"]
@@ -114,12 +116,12 @@ def test_failed_counts_non_finite_and_above_twenty_nats():
 
 
 def build(cells, artefact=TABLE1):
-    table = tables.build(artefact, made.frame(cells), [])
+    table = building.build(artefact, made.frame(cells), [])
     return table.set_index(["dataset", "method"])
 
 
 def test_columns_order_and_published_values():
-    table = tables.build(
+    table = building.build(
         TABLE1,
         made.frame(
             {
@@ -178,9 +180,9 @@ def test_made_up_data_sets_have_no_published_columns():
 def test_split_given_twice_is_refused():
     twice = made.frame({("geyser", "KCEF"): [1.0]})
     with pytest.raises(ValueError, match="geyser, KCEF occurs twice"):
-        tables.build(TABLE1, twice.loc[[0, 0]], [])
+        building.build(TABLE1, twice.loc[[0, 0]], [])
     with pytest.raises(ValueError, match="needs scores with the metric"):
-        tables.build(TABLE1, twice.assign(metric="kl"), [])
+        building.build(TABLE1, twice.assign(metric="kl"), [])
 
 
 def test_other_metrics_follow_without_verdict(tmp_path):
@@ -190,7 +192,7 @@ def test_other_metrics_follow_without_verdict(tmp_path):
     extra += made.rows_of("geyser", "KCEF", [10000, 10000], "importance_samples", "draws")
     scores.write(tmp_path / "extra.csv", extra, {})
     drawing.make(TABLE1, [*paths, tmp_path / "extra.csv"], tmp_path)
-    table = tables.read(tmp_path / "kcef" / "table1.csv")
+    table = building.read(tmp_path / "kcef" / "table1.csv")
     assert table["metric"].tolist() == [
         made.METRIC,
         "importance_error",
@@ -221,7 +223,7 @@ def test_page_shows_bold_median_failures_published_and_cause(tmp_path):
 
 
 def test_table_is_drawn_as_a_picture_with_explosions_at_the_edge(tmp_path):
-    from kcde.artefacts import table_figure
+    from kcde.artefacts.tables import figure
 
     exploding = [1.2] * 19 + [300.0]
     cells = {("geyser", "KCEF"): exploding, ("geyser", "LSCDE"): made.around(0.7)}
@@ -231,21 +233,22 @@ def test_table_is_drawn_as_a_picture_with_explosions_at_the_edge(tmp_path):
     assert first.startswith(b"\x89PNG")
     drawing.redraw(TABLE1, tmp_path)
     assert (tmp_path / "kcef" / "table1.png").read_bytes() == first
-    table = tables.read(tmp_path / "kcef" / "table1.csv")
-    low, high = table_figure._limits(table[table["metric"] == made.METRIC], TABLE1.axis)
+    table = building.read(tmp_path / "kcef" / "table1.csv")
+    low, high = figure._limits(table[table["metric"] == made.METRIC], TABLE1.axis)
     assert low < 0.7 < 1.21 < high < table["mean"].max()
 
 
 def test_published_values_beyond_the_axis_are_named_at_its_edge(tmp_path):
     """NADE's published 13.8 on BigMac2003 lies beyond the axis; ours may lie within."""
-    from kcde.artefacts import style, table_figure
+    from kcde.artefacts.plots import style
+    from kcde.artefacts.tables import figure
 
     cells = {("BigMac2003", "NADE"): made.around(1.5), ("geyser", "KCEF"): [300.0] * 3}
-    table = tables.build(TABLE1, made.frame(cells), []).fillna({"verdict": ""})
+    table = building.build(TABLE1, made.frame(cells), []).fillna({"verdict": ""})
     rows = table.set_index("dataset")
     with style.figure(style.PAGE, 2.0) as (_, axes):
         for k, (name, method) in enumerate(cells):
-            table_figure._draw_method(axes, np.array([k]), rows.loc[[name]], method, (0.0, 4.5))
+            figure._draw_method(axes, np.array([k]), rows.loc[[name]], method, (0.0, 4.5))
         said = [text.get_text() for text in axes.texts]
     assert said == ["(13.8)", "300"]
 

@@ -6,7 +6,9 @@ import joint_scores as made
 import numpy as np
 import pytest
 
-from kcde.artefacts import drawing, registry, tables, uci
+from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.kcef import _uci
+from kcde.artefacts.tables import building
 
 TABLE2 = registry.ARTEFACTS["kcef/table2"]
 SETS = ("white-wine", "parkinsons", "red-wine")
@@ -36,19 +38,19 @@ def means(**changes):
     ],
 )
 def test_k9_by_the_order_of_means(changes, expected):
-    assert uci.decide(made.uci(means(**changes))).verdict == expected
+    assert _uci.decide(made.uci(means(**changes))).verdict == expected
 
 
 def test_k9_names_the_better_graph_and_its_test():
-    reason = uci.decide(made.uci(means())).reason
+    reason = _uci.decide(made.uci(means())).reason
     assert "white-wine: NADE 10.00 < KCEF-F 11.00 < LSCDE-M 13.00 (KCEF against NADE: p =" in reason
 
 
 def test_k9_is_undecided_without_runs():
     table = made.uci(means())
     gone = table[(table["dataset"] != "red-wine") | (table["method"] != "NADE")]
-    assert "NADE on red-wine" in uci.decide(gone).reason
-    assert uci.decide(table.assign(status="failed")).verdict == "undecided"
+    assert "NADE on red-wine" in _uci.decide(gone).reason
+    assert _uci.decide(table.assign(status="failed")).verdict == "undecided"
 
 
 def test_columns_left_out_are_tracked_and_in_the_caption(tmp_path):
@@ -68,8 +70,8 @@ def test_columns_left_out_are_tracked_and_in_the_caption(tmp_path):
     page.unlink()
     drawing.redraw(TABLE2, tmp_path)  # from the tracked CSV alone
     assert page.read_bytes() == before
-    table = tables.read(tmp_path / "kcef" / "table2.csv")
-    assert (table["metric"] == uci.REMOVED).sum() == 2
+    table = building.read(tmp_path / "kcef" / "table2.csv")
+    assert (table["metric"] == _uci.REMOVED).sum() == 2
 
 
 def test_page_speaks_of_runs_and_of_the_joint_rules(tmp_path):
@@ -84,7 +86,7 @@ def test_page_speaks_of_runs_and_of_the_joint_rules(tmp_path):
 
 def test_best_and_verdict_follow_the_common_rules():
     values = means() | {("white-wine", "KCEF-F"): 13.05}
-    table = tables.build(TABLE2, made.uci(values), []).set_index(["dataset", "method"])
+    table = building.build(TABLE2, made.uci(values), []).set_index(["dataset", "method"])
     assert table.loc[("white-wine", "KCEF-F"), "verdict"] == "reproduced"
     assert table.loc[("white-wine", "NADE"), "best"]
     assert np.isnan(table.loc[("white-wine", "NADE"), "std"]) is np.False_

@@ -16,7 +16,7 @@ import traffics
 import yaml
 
 from kcde import methods, published
-from kcde.artefacts import registry
+from kcde.artefacts.core import listing, registry
 from kcde.datasets import fama_french, gaussian, planar, synthetic, traffic
 from kcde.estimators import DDE, estimator_class
 from kcde.experiments import scores
@@ -25,9 +25,6 @@ from kcde.experiments.jobs import job_class
 from kcde.experiments.problems import open_problem
 
 ROOT = Path(__file__).parents[2]
-
-MORE = {"experiment": "moments", "datasets": ["gaussian-1-1000"], "methods": ["JDL", "CME"]}
-"""What an artefact may show of a second experiment."""
 
 
 def merged(config, changes):
@@ -53,8 +50,8 @@ def test_the_default_is_right(config):
         ({"shards": {"planar": 0}}, ["`shards.planar` is 0", "a whole number from 1"]),
         ({"shards": {"joint": 2}}, ["unknown key `shards.joint`", "known: r_benchmark, factors"]),
         ({"shards": 4}, ["`shards` is 4", "experiment to the number of jobs"]),
-        ({"papers": []}, ["`papers` is []", "keys of `artefacts`"]),
-        ({"papers": ["kecf"]}, ["`papers` names 'kecf'", "`kcef`?", "kcef, dde"]),
+        ({"papers": []}, ["`papers` is []", "folders of src/kcde/artefacts"]),
+        ({"papers": ["kecf"]}, ["`papers` names 'kecf'", "`kcef`?", "cdo, dde"]),
         ({"papers": ["dde", "dde"]}, ["`papers` names dde more than once"]),
         ({"scales": {"splits": {"huge": 3}}}, ["`scales.splits.huge`", "smoke, laptop, paper"]),
         ({"scales": {"splits": {"paper": 0.5}}}, ["`scales.splits.paper` is 0.5", "whole number"]),
@@ -195,30 +192,6 @@ def test_the_default_is_right(config):
             ["unknown key `experiments.joint.optional`", "nodes_per_job"],
         ),
         ({"experiments": {"grid": {}}}, ["unknown key `experiments.grid`", "failure_case"]),
-        (
-            {"artefacts": {"dde": {"table2": {"experiment": "r-benchmark"}}}},
-            ["`artefacts.dde.table2.experiment` names 'r-benchmark'", "`r_benchmark`?"],
-        ),
-        (
-            {"artefacts": {"dde": {"fig1": {"also": {**MORE, "experiment": "momments"}}}}},
-            ["`artefacts.dde.fig1.also.experiment` names 'momments'", "`moments`?"],
-        ),
-        (
-            {"artefacts": {"dde": {"cost": {"experiment": "moments", "also": MORE}}}},
-            ["`artefacts.dde.cost.also.experiment` is 'moments'", "another key of `experiments`"],
-        ),
-        (
-            {"artefacts": {"dde": {"fig1": {"also": {**MORE, "datasets": ["ring"]}}}}},
-            ["`artefacts.dde.fig1.also.datasets` names 'ring'", "gaussian-<d>-<n>"],
-        ),
-        (
-            {"artefacts": {"dde": {"fig1": {"also": {**MORE, "methods": ["JPLD"]}}}}},
-            ["`artefacts.dde.fig1.also.methods` names 'JPLD'", "`JPDL`?"],
-        ),
-        (
-            {"artefacts": {"dde": {"fig1": {"also": {"experiment": "moments"}}}}},
-            ["`artefacts.dde.fig1.also` lacks the key `datasets`"],
-        ),
     ],
 )
 def test_a_mistake_is_named(config, changes, words):
@@ -229,67 +202,76 @@ def test_a_mistake_is_named(config, changes, words):
         assert word in line
 
 
-def test_the_configuration_matches_the_papers(config):
+@pytest.mark.parametrize(
+    ("shows", "words"),
+    [
+        ({"momments": {}}, ["`mine/fig: shows.momments` names 'momments'", "`moments`?"]),
+        ({"moments": {"datasets": ["ring"]}}, ["shows.moments.datasets", "gaussian-<d>-<n>"]),
+        ({"moments": {"methods": ["JPLD"]}}, ["`mine/fig: shows.moments.methods`", "`JPDL`?"]),
+    ],
+)
+def test_an_artefact_that_names_what_is_not_there_is_refused(config, monkeypatch, shows, words):
+    mine = listing.Listed("mine", "fig", "kcde.artefacts.mine.fig", "figure", "mine", shows)
+    known = listing.artefacts() | {mine.key: mine}
+    monkeypatch.setattr(listing, "artefacts", lambda: known)
+    with pytest.raises(configuration.ConfigurationError) as error:
+        configuration.check(config, ROOT)
+    (line,) = str(error.value).splitlines()
+    assert all(word in line for word in words)
+
+
+def test_artefacts_show_what_the_papers_print(config):
     assert set(config["scales"]["splits"]) == set(configuration.SCALES)
     values = published.values()
-    for paper, drawn in config["artefacts"].items():
-        for name, wanted in drawn.items():
-            artefact = registry.ARTEFACTS[f"{paper}/{name}"]
-            read = tuple(choice["experiment"] for choice in configuration.choices(wanted))
-            assert artefact.experiments == read
-            assert (
-                tuple(f".{suffix}" for suffix in configuration.suffixes(name)) == artefact.suffixes
-            )
-            assert configuration.place(paper, name) == artefact.place
-            rows = values[(values["paper"] == paper) & (values["artefact"] == name)]
-            if not len(rows):  # a figure, of which no number is printed, or one of no paper
-                continue
-            # Those of the authors' code stand behind those of the text, under its names.
-            shown = [name for name in wanted["datasets"] if not name.endswith("-code")]
-            assert shown == list(dict.fromkeys(rows["dataset"]))
-            built = set(rows["method"]) & set(config["methods"])
-            assert built <= set(wanted.get("methods", []))
+    for artefact in registry.ARTEFACTS.values():
+        rows = values[(values["paper"] == artefact.paper) & (values["artefact"] == artefact.name)]
+        if not len(rows):  # a figure, of which no number is printed, or one of no paper
+            continue
+        shown = configuration.selected(config, artefact.key, "laptop")
+        # Those of the authors' code stand behind those of the text, under its names.
+        assert {name for _, name, _ in shown} == set(rows["dataset"])
+        built = set(rows["method"]) & set(config["methods"])
+        assert built <= {name for _, _, name in shown}
 
 
-def test_every_artefact_is_drawn(config):
-    drawn = {f"{paper}/{name}" for paper, names in config["artefacts"].items() for name in names}
-    assert drawn == set(registry.ARTEFACTS)
+def test_planning_reads_what_the_declarations_say():
+    listed = listing.artefacts()
+    assert list(listed) == list(registry.ARTEFACTS)
+    for key, artefact in registry.ARTEFACTS.items():
+        assert (listed[key].title, listed[key].kind) == (artefact.title, artefact.kind)
+        assert tuple(listed[key].shows) == artefact.experiments
 
 
 def test_an_artefact_shows_what_its_experiment_selects(config):
     none = {"joint": {"datasets": ["red-wine"], "methods": ["exact"]}}
     none |= {name: {"methods": ["LSCDE-M"]} for name in ("samples", "similarity", "planar")}
     chosen = merged(config, {"experiments": {"r_benchmark": {"datasets": ["engel", "cpus"]}}})
-    shown = configuration.selected(chosen, "kcef", "table1", "laptop")
+    shown = configuration.selected(chosen, "kcef/table1", "laptop")
     assert shown == [
-        ("r_benchmark", "engel", method)
-        for method in config["artefacts"]["kcef"]["table1"]["methods"]
+        ("r_benchmark", "engel", method) for method in registry.ARTEFACTS["kcef/table1"].methods
     ]
-    smoke = configuration.selected(chosen, "dde", "table2", "smoke")
+    smoke = configuration.selected(chosen, "dde/table2", "smoke")
     assert {dataset for _, dataset, _ in smoke} == set(config["smoke_datasets"]["r_benchmark"])
     only = merged(config, {"experiments": {"r_benchmark": {"datasets": ["engel"]}, **none}})
-    left = [("kcef", "table1"), ("kcef", "fig3"), ("kcef", "consistency"), ("dde", "cost")]
+    left = ["kcef/consistency", "kcef/fig3", "kcef/table1", "dde/cost"]
     assert configuration.artefacts(only, ["kcef", "dde"]) == left
 
 
-def test_an_artefact_may_show_a_second_experiment(config):
-    both = merged(config, {"artefacts": {"dde": {"fig1": {"also": MORE}}}})
-    configuration.check(both, ROOT)
-    alone = configuration.selected(config, "dde", "fig1", "laptop")
-    added = [("moments", "gaussian-1-1000", "JDL"), ("moments", "gaussian-1-1000", "CME")]
-    assert configuration.selected(both, "dde", "fig1", "laptop") == alone + added
-    small = configuration.selected(both, "dde", "fig1", "smoke")
-    assert small[-2:] == [("moments", "gaussian-1-200", method) for method in ("JDL", "CME")]
+def test_an_artefact_may_show_two_experiments(config):
+    one = {"datasets": ["gaussian-1-1000"], "methods": ["JDL"]}
+    other = {"datasets": ["portfolios-1-1000"], "methods": ["CME", "JDL"]}
+    chosen = merged(config, {"experiments": {"moments": one, "portfolio": other}})
+    first = ("moments", "gaussian-1-1000", "JDL")
+    second = [("portfolio", "portfolios-1-1000", name) for name in ("JDL", "CME")]
+    assert configuration.selected(chosen, "jdl/structure", "laptop") == [first, *second]
+    small = configuration.selected(chosen, "jdl/structure", "smoke")
+    assert small[0] == ("moments", "gaussian-1-200", "JDL")
     # What is left of either is drawn.
-    none = {"planar": {"methods": ["LSCDE"]}}
-    of_second = merged(both, {"experiments": none})
-    assert configuration.selected(of_second, "dde", "fig1", "laptop") == added
-    assert ("dde", "fig1") in configuration.artefacts(of_second, ["dde"])
-    neither = merged(of_second, {"experiments": {"moments": {"methods": ["JPDL"]}}})
-    assert ("dde", "fig1") not in configuration.artefacts(neither, ["dde"])
-    with_table = merged(neither, {"artefacts": {"dde": {"cost": {"also": MORE}}}})
-    assert configuration.selected(with_table, "dde", "cost", "laptop") == []
-    assert ("dde", "cost") in configuration.artefacts(with_table, ["dde"])
+    of_second = merged(chosen, {"experiments": {"moments": {"methods": ["JPDL-unreduced"]}}})
+    assert configuration.selected(of_second, "jdl/structure", "laptop") == second
+    assert "jdl/structure" in configuration.artefacts(of_second, ["jdl"])
+    neither = merged(of_second, {"experiments": {"portfolio": {"methods": ["KLR"]}}})
+    assert "jdl/structure" not in configuration.artefacts(neither, ["jdl"])
 
 
 def test_a_method_under_only_is_fitted_on_those_data_sets_alone(config):
@@ -298,12 +280,12 @@ def test_a_method_under_only_is_fitted_on_those_data_sets_alone(config):
     less = merged(config, {"experiments": {"r_benchmark": {"only": {"DDE": tuned}}}})
     r_benchmark = configuration.pairs(less, "r_benchmark", "laptop")
     of_dde = [dataset for dataset, method in r_benchmark if method == "DDE"]
-    assert set(of_dde) == set(config["artefacts"]["dde"]["table2"]["datasets"])
+    assert set(of_dde) == set(listing.artefacts()["dde/table2"].shows["r_benchmark"]["datasets"])
     assert len(of_dde) == 16
     assert len([1 for _, method in r_benchmark if method == "LSCDE"]) == 20
     chosen = {"datasets": ["ring", "ring-code"], "only": {"KEF": ["ring"]}}
     mine = merged(config, {"experiments": {"planar": chosen}})
-    shown = configuration.selected(mine, "dde", "table1", "laptop")
+    shown = configuration.selected(mine, "dde/table1", "laptop")
     assert {"DDE", "KEF"} <= {method for _, dataset, method in shown if dataset == "ring"}
     assert {method for _, dataset, method in shown if dataset == "ring-code"} == {"DDE"}
     # What stands for all data sets at the small scale stands for these as well.
@@ -313,7 +295,7 @@ def test_a_method_under_only_is_fitted_on_those_data_sets_alone(config):
 
 def test_the_cross_table_shows_every_density_on_every_set(config):
     """Of LSCDE the one without a floor: with it, it is no density."""
-    shown = configuration.selected(config, "across", "all_methods", "laptop")
+    shown = configuration.selected(config, "across/all_methods", "laptop")
     chosen = config["experiments"]["r_benchmark"]
     assert len(chosen["datasets"]) == 20
     methods = [name for name in chosen["methods"] if name != "LSCDE"]
@@ -323,8 +305,8 @@ def test_the_cross_table_shows_every_density_on_every_set(config):
     declared = registry.ARTEFACTS["across/all_methods"]
     assert {declared.shown_as.get(name, (name,))[0] for name in declared.methods} == set(methods)
     pictured = {
-        f"figures/{configuration.place('across', 'all_methods')}.{suffix}"
-        for suffix in configuration.suffixes("all_methods")
+        f"figures/{listing.place('across', 'all_methods')}.{suffix}"
+        for suffix in listing.suffixes("table")
     }
     assert pictured == {f"figures/all_methods.{suffix}" for suffix in ("csv", "md", "png", "pdf")}
 
@@ -366,14 +348,14 @@ def test_planar_data_are_those_that_can_be_drawn(config):
 
 def test_made_up_data_stand_for_their_like(config):
     def shown(artefact):
-        chosen = configuration.selected(config, "kcef", artefact, "smoke")
+        chosen = configuration.selected(config, f"kcef/{artefact}", "smoke")
         return list(dict.fromkeys(dataset for _, dataset, _ in chosen))
 
     assert shown("table2") == ["smoke-joint"]
     assert shown("fig1") == shown("fig5") == ["grid-60"]
     assert shown("table3") == shown("fig4") == ["smoke-joint"]
-    none = merged(config, {"artefacts": {"kcef": {"table2": {"datasets": ["caution"]}}}})
-    assert configuration.selected(none, "kcef", "table2", "smoke") == []
+    none = merged(config, {"experiments": {"joint": {"methods": ["exact"]}}})
+    assert configuration.selected(none, "kcef/table2", "smoke") == []
 
 
 @pytest.mark.parametrize(

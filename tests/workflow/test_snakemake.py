@@ -7,9 +7,9 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from itertools import product
 from pathlib import Path
 
+import configuration
 import embeddings
 import jsonschema
 import pytest
@@ -79,14 +79,9 @@ def test_the_whole_is_planned(snakemake, config):
     count = Counter("/".join(name.split("/")[1:3]) for name in jobs)
     whole = len(chosen["datasets"]) * len(chosen["methods"])
     assert count.pop("laptop/r_benchmark") == whole
-    drawn = [chosen for named in config["artefacts"].values() for chosen in named.values()]
-    assert count.pop("laptop/artefacts") == len(drawn)
-    choices = [*drawn, *(wanted["also"] for wanted in drawn if "also" in wanted)]
-    shown = {
-        (chosen["experiment"], *pair)
-        for chosen in choices
-        for pair in product(chosen.get("datasets", ()), chosen.get("methods", ()))
-    }
+    keys = configuration.artefacts(config, config["papers"])
+    assert count.pop("laptop/artefacts") == len(keys)
+    shown = {each for key in keys for each in configuration.selected(config, key, "laptop")}
     for experiment in ("joint", "samples", "similarity"):
         wanted = sum(name == experiment for name, *_ in shown)
         assert count.pop(f"laptop/{experiment}") == wanted > 0
@@ -218,8 +213,7 @@ def test_donut_and_terrain_are_told_what_their_commands_know(snakemake, config):
 
 
 def test_one_tracked_file_plans_what_it_needs(snakemake, config):
-    table = config["artefacts"]["kcef"]["table1"]
-    fits = len(table["datasets"]) * len(table["methods"])
+    fits = len(configuration.selected(config, "kcef/table1", "laptop"))
     jobs = planned(snakemake("figures/kcef/table1.md", "-n", "--quiet", "reason"))
     assert sum(name.startswith("results/laptop/r_benchmark/") for name in jobs) == fits
     assert not any("dde" in name for name in jobs)
@@ -227,8 +221,7 @@ def test_one_tracked_file_plans_what_it_needs(snakemake, config):
 
 @pytest.mark.parametrize("target", ["across", *(f"figures/all_methods.{e}" for e in SUFFIXES)])
 def test_the_cross_table_is_asked_for_by_its_files(snakemake, config, target):
-    table = config["artefacts"]["across"]["all_methods"]
-    fits = len(table["datasets"]) * len(table["methods"])
+    fits = len(configuration.selected(config, "across/all_methods", "laptop"))
     jobs = planned(snakemake(target, "-n", "--quiet", "reason"))
     assert sum(name.startswith("results/laptop/r_benchmark/") for name in jobs) == fits
     drawn = [name for name in jobs if "/artefacts/" in name]

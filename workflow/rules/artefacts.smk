@@ -9,7 +9,7 @@ localrules:
 # a file that it names is gone, the word of the last attempt is no longer valid.
 rule artefact:
     input:
-        scores=lambda w: scores_of(w.scale, w.paper, w.artefact),
+        scores=lambda w: scores_of(w.scale, f"{w.paper}/{w.artefact}"),
         published=PUBLISHED,
     output:
         record="results/{scale}/artefacts/{paper}/{artefact}.json",
@@ -24,11 +24,11 @@ rule artefact:
     resources:
         **needs("artefact"),
     params:
-        code=lambda w: provenance.digest(f"kcde.artefacts.{w.paper}", "kcde.artefacts.drawing"),
-        into=figures_folder,
-        attempt=lambda w: attempt(
-            f"results/{w.scale}/artefacts/{w.paper}/{w.artefact}.json", is_drawn
+        code=lambda w: provenance.digest(
+            ARTEFACTS[f"{w.paper}/{w.artefact}"].module, "kcde.artefacts.core.drawing"
         ),
+        into=figures_folder,
+        attempt=lambda w: attempt(record_of(w.scale, f"{w.paper}/{w.artefact}"), is_drawn),
     shell:
         "python -m kcde draw {wildcards.paper}/{wildcards.artefact} --scores {input.scores}"
         " --into {params.into} --record {output.record} > {log} 2>&1"

@@ -29,6 +29,7 @@ import references
 import resources
 import traffics
 from kcde import provenance, summary
+from kcde.artefacts.core import listing
 from kcde.experiments.jobs import EXPERIMENTS, job_class
 from kcde.files import read_object
 from kcde.memory import free_host_bytes
@@ -42,6 +43,8 @@ except configuration.ConfigurationError as error:
     raise WorkflowError(str(error)) from None
 
 CATALOGUE = configuration.catalogue(ROOT)
+ARTEFACTS = listing.artefacts()
+PAPERS = list(dict.fromkeys(listed.paper for listed in ARTEFACTS.values()))
 ENVIRONMENT = "../../envs/gpu.yaml" if config["backend"] == "cupy" else "../../envs/cpu.yaml"
 # Jobs run on this machine, not on nodes that a cluster gives.
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
@@ -106,7 +109,7 @@ wildcard_constraints:
     nodes="[0-9]+-[0-9]+",
     shard="[0-9]+",
     shards="[0-9]+",
-    paper="|".join(map(re.escape, config["artefacts"])),
+    paper="|".join(map(re.escape, PAPERS)),
     artefact="[A-Za-z0-9_-]+",
 
 
@@ -331,13 +334,12 @@ SAMPLES = {
 }
 
 
-def scores_of(scale, paper, artefact):
+def scores_of(scale, artefact):
     """The score tables that an artefact shows."""
-    if artefact not in config["artefacts"][paper]:
-        known = ", ".join(f"{paper}/{name}" for name in config["artefacts"][paper])
-        raise WorkflowError(f"kcde: there is no artefact {paper}/{artefact}; known: {known}")
-    wanted = configuration.choices(config["artefacts"][paper][artefact])
-    experiments = [choice["experiment"] for choice in wanted]
+    if artefact not in ARTEFACTS:
+        known = ", ".join(ARTEFACTS)
+        raise WorkflowError(f"kcde: there is no artefact {artefact}; known: {known}")
+    experiments = list(ARTEFACTS[artefact].shows)
     alone = [
         f"results/{scale}/{experiment}.csv"
         for experiment in experiments
@@ -345,12 +347,12 @@ def scores_of(scale, paper, artefact):
     ]
     shown = [
         f"results/{scale}/{experiment}/{dataset}/{method}.csv"
-        for experiment, dataset, method in configuration.selected(config, paper, artefact, scale)
+        for experiment, dataset, method in configuration.selected(config, artefact, scale)
     ]
     if not alone + shown:
         named = "` or `experiments.".join(experiments)
         raise WorkflowError(
-            f"kcde: nothing that {paper}/{artefact} shows is selected by `experiments.{named}`: "
+            f"kcde: nothing that {artefact} shows is selected by `experiments.{named}`: "
             "add some of its data sets and methods"
         )
     return alone + shown
@@ -360,8 +362,8 @@ def all_scores(scale):
     """Every score table that the chosen papers show, and all of r_benchmark if one shows some."""
     shown = [
         path
-        for paper, artefact in configuration.artefacts(config, config["papers"])
-        for path in scores_of(scale, paper, artefact)
+        for artefact in configuration.artefacts(config, config["papers"])
+        for path in scores_of(scale, artefact)
     ]
     used = "r_benchmark"
     if not any(path.startswith(f"results/{scale}/{used}/") for path in shown):
@@ -375,10 +377,12 @@ def all_scores(scale):
 
 def records(scale, papers):
     """The records of the artefacts of some papers."""
-    return [
-        f"results/{scale}/artefacts/{paper}/{artefact}.json"
-        for paper, artefact in configuration.artefacts(config, papers)
-    ]
+    return [record_of(scale, artefact) for artefact in configuration.artefacts(config, papers)]
+
+
+def record_of(scale, artefact):
+    """The record of an artefact."""
+    return f"results/{scale}/artefacts/{artefact}.json"
 
 
 def figures_folder(wildcards):
@@ -391,21 +395,15 @@ def drawn_files():
     own = configuration.figures_folder(config, ROOT, config["scale"])
     return [
         SimpleNamespace(
-            path=f"{folder}/{configuration.place(paper, artefact)}.{suffix}",
-            artefact=f"{paper}/{artefact}",
+            path=f"{folder}/{listing.place(listed.paper, listed.name)}.{suffix}",
+            artefact=artefact,
             folder=folder,
-            record=drawn_record(paper, artefact) if folder == own else refusal(own),
+            record=record_of(config["scale"], artefact) if folder == own else refusal(own),
         )
         for folder in dict.fromkeys([own, "figures"])
-        for paper, drawn in config["artefacts"].items()
-        for artefact in drawn
-        for suffix in configuration.suffixes(artefact)
+        for artefact, listed in ARTEFACTS.items()
+        for suffix in listing.suffixes(listed.kind)
     ]
-
-
-def drawn_record(paper, artefact):
-    """The record of an artefact at the scale of the configuration."""
-    return f"results/{config['scale']}/artefacts/{paper}/{artefact}.json"
 
 
 def refusal(own):

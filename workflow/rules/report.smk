@@ -21,7 +21,9 @@ rule judge:
     resources:
         **needs("judge"),
     params:
-        code=provenance.digest("kcde.artefacts.scorecard"),
+        code=provenance.digest(
+            "kcde.artefacts.judging.scorecard", *[listed.module for listed in ARTEFACTS.values()]
+        ),
         into=figures_folder,
         records=lambda w: f"results/{w.scale}/artefacts",
     shell:

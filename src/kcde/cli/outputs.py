@@ -32,7 +32,7 @@ def draw_command(
     python -m kcde draw all
     python -m kcde draw kcef/fig3 --scores results/failure_case.csv
     """  # noqa: D301
-    from kcde.artefacts import drawing, registry
+    from kcde.artefacts.core import drawing, registry
 
     selected = registry.select(target)
     if scores is None:
@@ -66,7 +66,7 @@ def scorecard_command(
     python -m kcde scorecard
     python -m kcde scorecard --records results/laptop/artefacts
     """  # noqa: D301
-    from kcde.artefacts import scorecard
+    from kcde.artefacts.judging import scorecard
 
     for path in scorecard.write(scorecard.build(into, records), into):
         typer.echo(f"wrote {path}")
@@ -104,7 +104,7 @@ def publish_command(results: Results = Path("results/paper"), into: Into = Path(
     \b
     python -m kcde publish --results results/paper
     """  # noqa: D301
-    from kcde.artefacts import scorecard
+    from kcde.artefacts.judging import scorecard
     from kcde.publish import publish
 
     written = publish(results, into)

@@ -1,0 +1,1 @@
+"""What no paper has: tables across the methods of all papers, drawn into `figures/` itself."""

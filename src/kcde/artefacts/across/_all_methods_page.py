@@ -1,0 +1,165 @@
+"""The cross table as a page: the answer, the methods by rank, every set, and every pair."""
+
+import math
+from pathlib import Path
+
+import pandas as pd
+
+from kcde.artefacts.across import _all_methods_answer
+from kcde.artefacts.across._all_methods import GIVEN, of_methods, of_pairs, of_sets, shown_methods
+from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.judging import verdicts
+from kcde.artefacts.tables.markdown import count_of, number, pipe_table, probability, selections
+from kcde.artefacts.tables.methods import display
+from kcde.files import atomic
+
+_MEDIAN_SHOWN = 0.1  # nats between mean and median from which the median is worth its place
+
+_RULE = (
+    f"A split whose value is not finite or above {verdicts.LIMIT_NATS:.0f} nats has failed, and "
+    f"counts as {verdicts.LIMIT_NATS:.0f} nats wherever methods are compared; means leave out "
+    "what is not finite. Rank: methods are ranked on every split (1 is the lowest value), and "
+    "ranks averaged over the splits of a set, then over sets. Excess: the median over splits, less "
+    "the lowest median of the set. The test over sets takes one value of each, the median over "
+    "splits of the difference of two methods, in a two-sided signed-rank test; its p-values are "
+    "adjusted for all pairs of methods (Holm). The tests over the splits of one set, signed-rank "
+    "tests too, are not adjusted, and as splits share rows, their p-values are too small: they "
+    "mark, but decide nothing. A mean rank depends on which methods take part; the tests of pairs "
+    "do not. Seconds: selection, fit and scoring of a split on one thread, the median over splits, "
+    "to the nearest of 0.1, 0.3, 1, 3 …; what is trained on all splits at once, by its share; "
+    "measured, so that a second run may give the neighbour."
+)
+
+
+def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the cross table to `<stem>.md`.
+
+    Parameters
+    ----------
+    artefact
+        Gives title and caption.
+    table
+        As `kcde.artefacts.tables.building.read` returns it.
+    stem
+        Path without suffix; the picture is `<stem>.png`.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The file written.
+    """
+    cells, methods, names = of_sets(table), of_methods(table), shown_methods(table)
+    parts = [
+        f"# {artefact.name}: {artefact.title}",
+        " ".join(_all_methods_answer.sentences(table)),
+        _by_rank(methods),
+        f"![{artefact.title}]({stem.name}.png)",
+        " ".join([artefact.caption, _over(cells, methods), _RULE]),
+        *selections(artefact, names),
+        "## Every set",
+        _grid(cells, names),
+        _legend(cells),
+        "## Every pair",
+        _matrix(of_pairs(table), list(methods["method"])),
+        "Sets on which the method of the row is better – worse than that of the column, by the "
+        "test over splits at 5%; on the others it is neither. **Bold**: the test over sets tells "
+        "the two apart.",
+    ]
+    path = stem.with_suffix(".md")
+    with atomic(path) as temporary:
+        temporary.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+    return [path]
+
+
+def _over(cells: pd.DataFrame, methods: pd.DataFrame) -> str:
+    said = f"{count_of(cells['n'], 'split')} of each of {cells['dataset'].nunique()} sets."
+    if len(methods) and methods["n"].iloc[0] < cells["dataset"].nunique():
+        said += f" Ranked on the {methods['n'].iloc[0]:.0f} sets that every method has."
+    return said
+
+
+def _by_rank(methods: pd.DataFrame) -> str:
+    if not len(methods):
+        return ""
+    header = [
+        "method",
+        "mean rank",
+        "best or not told from it",
+        "median excess (nats)",
+        f"p against {display(methods['method'].iloc[0])}",
+        "sets with > 5% failed",
+        "seconds",
+    ]
+    rows = [
+        [
+            (f"**{display(row.method)}**" if row.best else display(row.method)) + _mark(row.method),
+            f"{row.rank:.2f}",
+            f"{row.sets_best:.0f} of {row.n:.0f}",
+            number(row.excess),
+            "" if math.isnan(row.p_value) else probability(row.p_value),
+            f"{row.failed:.0f}" if row.failed else "",
+            f"{row.seconds:g}",
+        ]
+        for row in methods.itertuples()
+    ]
+    note = "**Bold**: not told from the first by the test over sets at 5%."
+    if set(GIVEN) & set(methods["method"]):
+        note += " ‡ Parameters given by the authors for most sets: ranked, but none to take."
+    return f"{pipe_table(header, rows)}\n\n{note}"
+
+
+def _mark(method: str) -> str:
+    return " ‡" if method in GIVEN else ""
+
+
+def _grid(cells: pd.DataFrame, names: list[str]) -> str:
+    found = {(row.dataset, row.method): row for row in cells.itertuples()}
+    rows = []
+    for dataset, here in cells.groupby("dataset", sort=False):
+        size = here["n_train"].iloc[0]
+        row = [dataset, "" if math.isnan(size) else f"{size:.0f}"]
+        row += [_cell(found[dataset, m]) if (dataset, m) in found else "" for m in names]
+        rows.append(row)
+    return pipe_table(["data set", "rows", *map(display, names)], rows)
+
+
+def _cell(row) -> str:
+    text = number(row.mean)
+    text = f"**{text}**" if row.best else text
+    if _median_tells(row):
+        text += f" ({number(row.median)})"
+    return f"{text} †{row.failed:.0f}" if row.failed else text
+
+
+def _median_tells(row) -> bool:
+    return abs(row.mean - row.median) > _MEDIAN_SHOWN
+
+
+def _legend(cells: pd.DataFrame) -> str:
+    notes = [
+        "Mean over splits of the negative log-likelihood of standardised y, in nats; sets by their "
+        "training rows, methods by rank. **Bold**: the lowest mean rank of the set, or not told "
+        "from that method by the test over splits at 5%, and at most 5% of the splits failed."
+    ]
+    if any(map(_median_tells, cells.itertuples())):
+        notes.append(
+            f"In parentheses: the median, where it is more than {_MEDIAN_SHOWN} from the mean."
+        )
+    if cells["failed"].any():
+        notes.append("†k: k splits failed.")
+    return " ".join(notes)
+
+
+def _matrix(pairs: pd.DataFrame, names: list[str]) -> str:
+    rows = []
+    for one in names:
+        row = [display(one)]
+        for other in names:
+            row.append("" if one == other else _duel(pairs.loc[(one, other)]))
+        rows.append(row)
+    return pipe_table(["", *map(display, names)], rows)
+
+
+def _duel(pair: pd.Series) -> str:
+    text = f"{pair['wins']:.0f} – {pair['losses']:.0f}"
+    return f"**{text}**" if pair["p_value"] < verdicts.SIGNIFICANCE else text

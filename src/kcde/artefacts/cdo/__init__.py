@@ -1,0 +1,1 @@
+"""Schuster, Mollenhauer, Klus, Muandet 2020, Kernel conditional density operators."""

@@ -1,0 +1,1 @@
+"""What an artefact is, which there are, and how they are drawn."""

@@ -1,0 +1,185 @@
+"""From scores to tracked files, and from tracked CSVs to pictures and pages."""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pandas as pd
+
+from kcde.artefacts.core import figure_page
+from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.judging import claims
+from kcde.artefacts.tables import building
+from kcde.experiments import scores as score_files
+from kcde.files import atomic, locked, staged
+
+REGENERATED, NOT_REGENERATED = "regenerated", "not regenerated"
+
+
+def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> dict:
+    """Make an artefact from scores: CSV, drawing and decided claims.
+
+    Where a score says `not-run` (its data could not be had), nothing is written, so that the
+    tracked files stay as they are; but those of `Artefact.optional` stop nothing. Failed fits are
+    results and are counted. All files change together, or none where drawing is interrupted.
+
+    Parameters
+    ----------
+    artefact
+        What to make.
+    files
+        Score CSVs.
+    into
+        The folder of the outputs, `figures`.
+
+    Returns
+    -------
+    dict
+        The record: `paper, artefact, status, reason, remedy, missing, files`; where it is made,
+        `missing` names the optional data sets that it lacks.
+
+    Raises
+    ------
+    ValueError
+        If the scores are not what the artefact needs.
+    FileNotFoundError
+        If a score file does not exist.
+    """
+    files = [Path(name) for name in files]
+    for path in files:
+        if not path.exists():
+            raise FileNotFoundError(_remedy(artefact, path))
+    scores = score_files.read(files)
+    absent = scores[(scores["status"] == "not-run") & ~scores["dataset"].isin(artefact.optional)]
+    if len(absent):
+        return _not_regenerated(artefact, absent)
+    lacking = sorted(set(scores.loc[scores["status"] == "not-run", "dataset"]))
+    scores = artefact.measure(scores, files)
+    frame = artefact.build(artefact, scores, files)
+    decisions = claims.decide(artefact, scores)
+    # The lock is taken late, not to make other drawings wait, and let go when all files are there.
+    with ExitStack() as lock, staged(into) as stage:
+        path = _stem(artefact, stage).with_suffix(".csv")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        frame.to_csv(path, index=False, float_format="%.6g")
+        written = [path, *_draw(artefact, path, stage)]
+        lock.enter_context(locked(_stem(artefact, into).parent))
+        if decided := claims.write(Path(into), stage, artefact, decisions):
+            written.append(decided)
+        names = [str(Path(into) / name.relative_to(stage)) for name in written]
+    return _record(artefact, REGENERATED, files=names, missing=lacking)
+
+
+def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
+    """Draw an artefact from its tracked CSV alone.
+
+    Parameters
+    ----------
+    artefact
+        What to draw.
+    into
+        The folder of the outputs, `figures`.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files drawn.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the CSV is not there.
+    """
+    path = _stem(artefact, into).with_suffix(".csv")
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{artefact.key} has no data at {path}: make it with `snakemake "
+            f"{artefact.target}`, or with `python -m kcde draw {artefact.key} --scores FILE...`"
+        )
+    with staged(into) as stage:
+        drawn = _draw(artefact, path, stage)
+        return [Path(into) / name.relative_to(stage) for name in drawn]
+
+
+def _draw(artefact: Artefact, path: Path, into: Path) -> list[Path]:
+    """Draw a CSV into a folder; return the files."""
+    stem = _stem(artefact, into)
+    if artefact.kind == "table":
+        return artefact.draw(artefact, building.read(path), stem)
+    frame = pd.read_csv(path)
+    return [*artefact.draw(artefact, frame, stem), *figure_page.write(artefact, frame, stem)]
+
+
+def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> Iterator[Path]:
+    """Draw every artefact whose tracked CSV is there, then name those whose is not.
+
+    Parameters
+    ----------
+    artefacts
+        What to draw.
+    into
+        The folder of the outputs.
+
+    Yields
+    ------
+    pathlib.Path
+        Each file when it is drawn.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a CSV is not there; the others are drawn all the same.
+    """
+    missing = []
+    for artefact in artefacts:
+        try:
+            yield from redraw(artefact, into)
+        except FileNotFoundError as error:
+            missing.append(str(error))
+    if missing:
+        raise FileNotFoundError("; ".join(missing))
+
+
+def write_record(record: dict, path: str | Path) -> None:
+    """Write the record of `make`, `results/<scale>/artefacts/<paper>/<artefact>.json`."""
+    with atomic(path) as temporary:
+        temporary.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def _remedy(artefact: Artefact, path: Path) -> str:
+    # Scores lie in a folder named as their experiment.
+    named = [name for name in artefact.experiments if name in path.parts]
+    experiment = [*named, *artefact.experiments][0].replace("_", "-")
+    return f"no scores at {path}: make them with `python -m kcde run {experiment} --out {path}`"
+
+
+def _not_regenerated(artefact: Artefact, absent: pd.DataFrame) -> dict:
+    missing = sorted(set(absent["dataset"]), key=str.lower)
+    first = absent.loc[absent["dataset"] == missing[0], "detail"].iloc[0]
+    others = f" (the other {len(missing) - 1} likewise)" if len(missing) > 1 else ""
+    return _record(
+        artefact,
+        NOT_REGENERATED,
+        reason=f"no scores for {', '.join(missing)}: {first or 'not run'}{others}",
+        remedy=(
+            "name a folder or URL that holds the raw files in KCDE_DATA_MIRROR, or connect to the "
+            "network, and run again; `python -m kcde fetch NAME` says which addresses were tried"
+        ),
+        missing=missing,
+    )
+
+
+def _record(artefact: Artefact, status: str, **rest) -> dict:
+    empty = {"reason": "", "remedy": "", "missing": [], "files": []}
+    return {
+        "paper": artefact.paper,
+        "artefact": artefact.name,
+        "status": status,
+        **empty,
+        **rest,
+    }
+
+
+def _stem(artefact: Artefact, into: str | Path) -> Path:
+    return Path(into) / artefact.place

@@ -1,0 +1,125 @@
+"""What artefacts there are, read from their sources: planning a workflow imports no numerics.
+
+An artefact is a file `<paper>/<name>.py` that assigns `ARTEFACT = Artefact(__name__, ...)`. What a
+plan needs of it stands there as literals: `kind`, `title`, `shows`, and `name` where it is not that
+of the file.
+"""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+ACROSS = "across"
+"""In the place of a paper: what compares the methods of all, drawn above the papers' folders."""
+
+_ROOT = Path(__file__).parents[1]
+_LITERALS = ("name", "kind", "title", "shows")
+_PICTURES = ("png", "pdf")
+_SUFFIXES = {"table": ("csv", "md", *_PICTURES), "figure": ("csv", *_PICTURES, "md")}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An artefact as a plan sees it.
+
+    Attributes
+    ----------
+    paper, name
+        As in `published_values.csv`, e.g. `kcef`, `table1`.
+    module
+        Full name of its module.
+    kind
+        `table` or `figure`.
+    title
+        What it is.
+    shows
+        Experiment to `datasets` and `methods`, where it shows not all that the experiment has.
+    """
+
+    paper: str
+    name: str
+    module: str
+    kind: str
+    title: str
+    shows: Mapping[str, Mapping[str, list[str]]]
+
+    @property
+    def key(self) -> str:
+        """`paper/name`, its name on the command line."""
+        return f"{self.paper}/{self.name}"
+
+
+def place(paper: str, name: str) -> str:
+    """Return where an artefact lies in the folder of the outputs, without suffix."""
+    return name if paper == ACROSS else f"{paper}/{name}"
+
+
+def suffixes(kind: str) -> tuple[str, ...]:
+    """Return the kinds of file that a table or figure is tracked as; its target is the second."""
+    return _SUFFIXES[kind]
+
+
+@cache
+def artefacts(root: Path = _ROOT) -> dict[str, Listed]:
+    """Return what is found below a folder, by `paper/name`; the papers' folders in their order.
+
+    Parameters
+    ----------
+    root
+        The folder of `kcde.artefacts`.
+
+    Raises
+    ------
+    ValueError
+        If a declaration lacks a literal that a plan needs, or two have the same name.
+    """
+    found: dict[str, Listed] = {}
+    raw: list[Listed] = []
+    for path in sorted(root.glob("*/[!_]*.py")):
+        if (literals := _declared(path)) is not None:
+            raw.append(_listed(path, literals))
+    for each in raw:
+        if each.key in found:
+            raise ValueError(f"{each.module} and {found[each.key].module} are both {each.key}")
+        found[each.key] = each
+    return {key: _resolved(each, found) for key, each in found.items()}
+
+
+def _declared(path: Path) -> dict | None:
+    """Return the literals of a module's declaration, None where it declares no artefact."""
+    text = path.read_text(encoding="utf-8")
+    if "\nARTEFACT = " not in text:
+        return None
+    for line in ast.parse(text, filename=str(path)).body:
+        if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "ARTEFACT":
+            given = {each.arg: each.value for each in getattr(line.value, "keywords", ())}
+            try:
+                return {name: ast.literal_eval(given[name]) for name in _LITERALS if name in given}
+            except ValueError:
+                break
+    raise ValueError(f"{path}: {', '.join(_LITERALS)} of ARTEFACT must be literals")
+
+
+def _listed(path: Path, literals: Mapping) -> Listed:
+    if missing := sorted({"kind", "title", "shows"} - set(literals)):
+        raise ValueError(f"{path}: ARTEFACT lacks {', '.join(missing)}")
+    if literals["kind"] not in _SUFFIXES:
+        kinds = " or ".join(_SUFFIXES)
+        raise ValueError(f"{path}: ARTEFACT has the kind {literals['kind']!r}; allowed: {kinds}")
+    paper = path.parent.name
+    known = {"paper": paper, "name": path.stem, "module": f"kcde.artefacts.{paper}.{path.stem}"}
+    return Listed(**known | literals)
+
+
+def _resolved(each: Listed, found: Mapping[str, Listed]) -> Listed:
+    """Return an artefact with the data sets of the one that it names in the place of a list."""
+    shows = {experiment: dict(wanted) for experiment, wanted in each.shows.items()}
+    for experiment, wanted in shows.items():
+        other = wanted.get("datasets")
+        if isinstance(other, str):
+            if other not in found or "datasets" not in found[other].shows.get(experiment, {}):
+                raise ValueError(f"{each.key} shows the data sets of {other}, which lists none")
+            wanted["datasets"] = found[other].shows[experiment]["datasets"]
+    return replace(each, shows=shows)

@@ -1,0 +1,218 @@
+"""dde table2-likelihood: how much of the distance to each published number the evaluation is.
+
+The authors compute log Z by importance sampling from a Gaussian with the mean and the standard
+deviation of the test half; the same fits by quadrature say what that does.
+"""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.judging.repeats import NLL, mean_and_stderr, splits
+from kcde.artefacts.judging.verdicts import RULES
+from kcde.artefacts.kcef import _r_benchmark
+from kcde.artefacts.tables import building, figure
+from kcde.artefacts.tables.markdown import count_of, number, pipe_table, selections
+from kcde.files import atomic
+
+DISTANCE, EFFECT, SHARE = "distance_to_published", "evaluation_effect", "share_explained"
+
+PUBLISHED, QUADRATURE, PENALISED = "DDE", "DDE-quadrature", "DDE-penalised"
+
+_HEADER = [
+    "data set",
+    "published",
+    "test-half proposal",
+    "quadrature",
+    "penalised, quadrature",
+    "quadrature − published",
+    "proposal − quadrature",
+    "share",
+]
+
+
+def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the DDE rows of table 2 with what the evaluation explains.
+
+    Added for the method `DDE`: `distance_to_published`, the mean by quadrature less the published
+    value; `evaluation_effect`, the mean as published less that by quadrature, over the splits
+    where both are finite; `share_explained`, the part of the distance that the effect closes, where
+    the distance exceeds the floor of the verdict rule.
+
+    Parameters
+    ----------
+    artefact
+        The declaration.
+    scores
+        Of the experiment `r_benchmark`.
+    files
+        Unused.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With `TABLE_COLUMNS`.
+    """
+    table = building.build(replace(artefact, name="table2"), scores, files)
+    means = _means(table)
+    rows = []
+    for dataset in dict.fromkeys(table["dataset"]):
+        key = {"dataset": dataset, "method": PUBLISHED, "variant": building.AS_PUBLISHED}
+        effect = _effect(scores, dataset)
+        if not len(effect):
+            continue
+        mean, stderr = mean_and_stderr(effect.to_numpy())
+        shared = {**key, "n": len(effect), "failed": 0}
+        spread = {"median": effect.median(), "std": effect.std(), "stderr": stderr}
+        rows.append({**shared, "metric": EFFECT, "unit": "nats", "mean": mean, **spread})
+        distance = means.get((dataset, QUADRATURE), math.nan) - _published(table, dataset)
+        if math.isfinite(distance):
+            rows.append({**shared, "metric": DISTANCE, "unit": "nats", "mean": distance})
+        if abs(distance) > RULES[NLL].floor:
+            rows.append({**shared, "metric": SHARE, "unit": "", "mean": -mean / distance})
+    return building.with_rows(table, rows)
+
+
+def remarks(table: pd.DataFrame) -> list[str]:
+    """Say on how many sets the evaluation explains the distance, and how large it is.
+
+    Parameters
+    ----------
+    table
+        As tracked.
+
+    Returns
+    -------
+    list of str
+        Sentences of the caption.
+    """
+    effects, shares = (
+        table[table["metric"] == name].set_index("dataset")["mean"] for name in (EFFECT, SHARE)
+    )
+    if not len(effects):
+        return []
+    largest = effects.abs().idxmax()
+    sentences = [
+        f"The authors' evaluation gives the lower value on {(effects < 0).sum()} of {len(effects)} "
+        f"sets and differs by at most {abs(effects[largest]):.2f} nats ({largest})."
+    ]
+    if len(shares):
+        sentences.append(
+            f"On {len(shares)} sets the value by quadrature is more than {RULES[NLL].floor} nats "
+            "from the published one; of that distance the evaluation explains "
+            f"{shares.median():.0%} in the median, and more than half on {(shares > 0.5).sum()}."
+        )
+    return sentences
+
+
+def by_sampling(table: pd.DataFrame) -> list[str]:
+    """Say which normalisers of table 2 are computed by sampling: not that of DDE-penalised.
+
+    Parameters
+    ----------
+    table
+        As tracked.
+
+    Returns
+    -------
+    list of str
+        As `kcde.artefacts.kcef._r_benchmark.normaliser`.
+    """
+    return _r_benchmark.normaliser(table[table["method"] != PENALISED])
+
+
+def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
+    """Write `<stem>.md`, and draw differences from the published values, if there are any.
+
+    Parameters
+    ----------
+    artefact
+        The declaration.
+    table
+        As `kcde.artefacts.tables.building.read` returns it.
+    stem
+        Path without suffix.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files written.
+    """
+    primary = table[table["metric"] == artefact.metric]
+    parts = [
+        f"# {artefact.key}: {artefact.title}",
+        " ".join([artefact.caption, _shown(artefact, primary), *artefact.remarks(table)]),
+        *selections(artefact, primary["method"]),
+        _page(table),
+    ]
+    path = stem.with_suffix(".md")
+    with atomic(path) as temporary:
+        temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    shown = _relative(primary)
+    if not len(shown):  # made-up data: no published values
+        artefact, shown = replace(artefact, axis_label="negative log-likelihood (nats)"), primary
+    return [path, *figure.picture(artefact, shown, stem)]
+
+
+def _effect(scores: pd.DataFrame, dataset: str) -> pd.Series:
+    """Return the likelihood as published less that by quadrature, a split."""
+    theirs, exact = (
+        splits(scores, dataset, PUBLISHED, metric=name) for name in (NLL, f"{NLL}_quadrature")
+    )
+    return (theirs - exact).astype(float).replace([np.inf, -np.inf], np.nan).dropna()
+
+
+def _means(table: pd.DataFrame) -> pd.Series:
+    primary = table[table["metric"] == NLL]
+    return primary.set_index(["dataset", "method"])["mean"]
+
+
+def _published(table: pd.DataFrame, dataset: str) -> float:
+    here = table[(table["dataset"] == dataset) & (table["metric"] == NLL)]
+    found = here["published_mean"].dropna()
+    return float(found.iloc[0]) if len(found) else math.nan
+
+
+def _shown(artefact: Artefact, primary: pd.DataFrame) -> str:
+    return f"Means over {count_of(primary['n'], artefact.trial)}, in nats."
+
+
+def _page(table: pd.DataFrame) -> str:
+    means = _means(table)
+    added = table[table["metric"].isin([EFFECT, DISTANCE, SHARE])]
+    added = added.set_index(["dataset", "metric"])
+    rows = []
+    for dataset in dict.fromkeys(table["dataset"]):
+        effect, distance, share = (
+            added["mean"].get((dataset, name), math.nan) for name in (EFFECT, DISTANCE, SHARE)
+        )
+        stderr = added["stderr"].get((dataset, EFFECT), math.nan)
+        ours = [means.get((dataset, name), math.nan) for name in (PUBLISHED, QUADRATURE, PENALISED)]
+        rows.append(
+            [
+                dataset,
+                number(_published(table, dataset)),
+                *map(number, ours),
+                _signed(distance),
+                f"{_signed(effect)} ± {number(stderr)}",
+                "–" if math.isnan(share) else f"{share:.0%}".replace("-", "−"),
+            ]
+        )
+    return pipe_table(_HEADER, rows)
+
+
+def _signed(value: float) -> str:
+    return f"+{number(value)}" if value > 0 else number(value)
+
+
+def _relative(primary: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of data sets with a published value, as differences from it."""
+    published = primary.set_index("dataset")["published_mean"].dropna()
+    own = primary[primary["dataset"].isin(published.index)]
+    shift = own["dataset"].map(published)
+    names = ["mean", "median", "published_mean"]
+    return own.assign(**{name: own[name] - shift for name in names})

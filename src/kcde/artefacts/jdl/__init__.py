@@ -1,0 +1,1 @@
+"""Filipovic, Multerer, Schneider 2024, Adaptive joint distribution learning."""

@@ -1,0 +1,206 @@
+"""Drawing the figures of jdl: a panel for each dimension, without and with constraints."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.jdl._embedding_curves import BY_TOLERANCE, MEAN, SCHEDULED, THROUGHOUT
+from kcde.artefacts.plots import labels, style
+from kcde.artefacts.tables.methods import display
+
+_ROW_HEIGHT = 1.9
+_TOLERANCE_DASHES = ("-", "--", ":", "-.")
+_OVER, _UNDER = 1.4, 1 / 1.4
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a figure of curves against n is drawn.
+
+    Attributes
+    ----------
+    label
+        Of the vertical axis.
+    stat
+        Of the rows that are lines.
+    linear_below
+        Where values may be 0: the vertical axis is linear from 0 to here, logarithmic above.
+    band
+        Whether the quantiles over repetitions are shown, where there are such.
+    dashes
+        Series to line style, for series beside those of `embedding_curves`; they have no band.
+    names
+        Series to what is written behind a method's name at the end of its line; None: no name.
+    methods
+        Method to the name that readers see, where it differs from the usual one.
+    width
+        In inches.
+    at_edge
+        Whether the names of lines that end early stand at the right edge as well; else above their
+        beginnings, which suits few.
+    """
+
+    label: str
+    stat: str = MEAN
+    linear_below: float | None = None
+    band: bool = True
+    dashes: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str | None] = field(default_factory=dict)
+    methods: Mapping[str, str] = field(default_factory=dict)
+    width: float = style.PAGE
+    at_edge: bool = False
+
+
+def drawer(look: Look) -> Callable[[Artefact, pd.DataFrame, Path], list[Path]]:
+    """Return the `draw` of an artefact.
+
+    Parameters
+    ----------
+    look
+        How.
+
+    Returns
+    -------
+    callable
+        Draws the rows of kind `curve` of a tracked CSV. A panel named `d=1 constrained` stands in
+        the column `d=1` and the row `constrained`; one named by one word has a row to itself alone.
+    """
+
+    def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+        curves = frame[frame["kind"] == "curve"]
+        names = list(dict.fromkeys(curves["panel"]))
+        columns = list(dict.fromkeys(name.partition(" ")[0] for name in names))
+        rows = list(dict.fromkeys(name.partition(" ")[2] for name in names))
+        size = {"columns": len(columns), "rows": len(rows), "sharey": True, "squeeze": False}
+        height = 0.3 + _ROW_HEIGHT * len(rows)
+        with style.figure(look.width, height, **size) as (made, axes):
+            _scale(axes[0, 0], curves, look)
+            places = [(row, column) for row in range(len(rows)) for column in range(len(columns))]
+            for (row, column), letter in zip(places, "abcdefghijkl", strict=False):
+                name = f"{columns[column]} {rows[row]}".strip()
+                _draw_panel(axes[row, column], curves[curves["panel"] == name], look)
+                style.panel_title(
+                    axes[row, column], letter if len(places) > 1 else "", _title(name)
+                )
+            for row in axes:
+                row[0].set_ylabel(look.label)
+            for bottom in axes[-1]:
+                bottom.set_xlabel("data points $n$")
+            return style.save(made, stem)
+
+    return draw
+
+
+def _title(panel: str) -> str:
+    return panel.replace("d=", "$d=", 1).replace(" ", "$ ", 1) if "d=" in panel else panel
+
+
+def _scale(axes, curves: pd.DataFrame, look: Look) -> None:
+    """Set the vertical axis, which all panels share, around every line and band."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    shown = _shown(curves, look)
+    values = pd.concat([shown["y"], *((shown["y_low"], shown["y_high"]) if look.band else ())])
+    positive = values[values > 0]
+    most = positive.max() * _OVER if len(positive) else 1.0
+    if look.linear_below is not None:
+        axes.set_yscale("symlog", linthresh=look.linear_below, linscale=0.4)
+        # Lines at 0 must not lie on the axis.
+        axes.set_ylim(-0.2 * look.linear_below, max(most, 10.0 * look.linear_below))
+        return
+    least = positive.min() * _UNDER if len(positive) else 0.1
+    axes.set_yscale("log")
+    axes.set_ylim(least, most)
+    if most < 30.0 * least:  # fewer than two powers of ten may be on the axis
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _draw_panel(axes, panel: pd.DataFrame, look: Look) -> None:
+    shown, ends = _shown(panel, look), []
+    last = shown["x"].max()
+    for (method, series), rows in shown.groupby(["method", "series"], sort=False):
+        rows = rows.sort_values("x")
+        colour, dashes = _line(method, series, shown, look)
+        beside = series in (THROUGHOUT, *look.dashes)
+        size = {"markersize": 1.2, "linewidth": 0.9} if beside else {"markersize": 2.0}
+        line = {"color": colour, "linestyle": dashes, "clip_on": False, **size}
+        axes.plot(rows["x"], rows["y"], marker="o", **line)
+        if look.band and not beside and rows["y_low"].notna().any():
+            axes.fill_between(
+                rows["x"], rows["y_low"], rows["y_high"], color=colour, alpha=0.12, linewidth=0
+            )
+        x, y = rows.iloc[-1][["x", "y"]]
+        name = _name(method, series, look)
+        if name is not None and (look.at_edge or x == last):
+            ends.append((y, name, colour, "" if dashes == "-" else dashes))
+        elif name is not None:
+            # Above its beginning, where fewer lines pass than beside its end.
+            start = tuple(rows.iloc[0][["x", "y"]])
+            place = {"xytext": (2, 4), "textcoords": "offset points"}
+            axes.annotate(name, start, color=colour, fontsize=7, **place)
+    if len(shown):
+        _number_sizes(axes, sorted(set(shown["x"])))
+        _name_lines(axes, ends)
+
+
+def _number_sizes(axes, sizes: list[float]) -> None:
+    axes.set_xscale("log")
+    axes.set_xlim(sizes[0] / 1.15, sizes[-1])
+    labelled = [f"{size / 1000:g}k" if size >= 1000 else f"{size:g}" for size in sizes]
+    if all(math.log10(size).is_integer() for size in sizes):
+        labelled = [_number(size) for size in sizes]
+    axes.set_xticks(sizes, labelled)
+    axes.set_xticks([], minor=True)
+
+
+def _shown(curves: pd.DataFrame, look: Look) -> pd.DataFrame:
+    return curves[curves["stat"] == look.stat]
+
+
+def _line(method: str, series: str, shown: pd.DataFrame, look: Look) -> tuple[str, str]:
+    """Return colour and dashes: colours are methods, dashes their variations and series."""
+    base = style.line(method)
+    if series == SCHEDULED:
+        return base["color"], base["linestyle"]
+    if series.startswith(BY_TOLERANCE):
+        order = sorted({name for name in shown["series"]}, key=_tolerance)
+        return base["color"], _TOLERANCE_DASHES[order.index(series)]
+    return base["color"], {THROUGHOUT: ":", **look.dashes}[series]
+
+
+def _name(method: str, series: str, look: Look) -> str | None:
+    """Return what is written at the end of a line, None where another line says it."""
+    if series.startswith(BY_TOLERANCE):
+        return _number(_tolerance(series))
+    behind = {SCHEDULED: "", THROUGHOUT: None, **look.names}[series]
+    return None if behind is None else look.methods.get(method, display(method)) + behind
+
+
+def _name_lines(axes, ends: list[tuple[float, str, str, str]]) -> None:
+    """Write names beside the right ends, placed by height: labels know linear axes only."""
+    height = axes.transScale.transform
+    bottom, top = (height((1.0, y))[1] for y in axes.get_ylim())
+    low, high = axes.get_ylim()
+    named = [
+        labels.Label(
+            low + (high - low) * (height((1.0, y))[1] - bottom) / (top - bottom), name, colour, dash
+        )
+        for y, name, colour, dash in ends
+    ]
+    labels.beside(axes, named, _ROW_HEIGHT - 0.6)
+
+
+def _tolerance(series: str) -> float:
+    return float(series.removeprefix(BY_TOLERANCE))
+
+
+def _number(value: float) -> str:
+    """Return a power of ten as such, and another number plainly."""
+    exact = f"{value:e}".startswith("1.000000e")
+    return f"$10^{{{round(math.log10(value))}}}$" if exact else f"{value:g}"

@@ -1,0 +1,129 @@
+"""Methods of jdl on the same repetitions: what the tests behind its claims compare."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from kcde.artefacts.judging.deciding import Missing
+from kcde.artefacts.judging.verdicts import SIGNIFICANCE, too_many_failed
+from kcde.artefacts.tables.markdown import probability
+from kcde.metrics.paired import paired_t_test
+
+
+class Pooled(NamedTuple):
+    """Two methods compared over repetitions, all n together.
+
+    Attributes
+    ----------
+    ratio
+        First over second, geometric mean over n and repetitions.
+    lower
+        Whether the first is significantly lower; False also where it is significantly higher.
+    p_value
+        Of the paired t-test of the logarithms, averaged over n.
+    each
+        n to the ratio there, and whether it differs significantly.
+    count
+        Repetitions.
+    """
+
+    ratio: float
+    lower: bool
+    p_value: float
+    each: Mapping[int, tuple[float, bool]]
+    count: int
+
+    def __str__(self) -> str:
+        by_n = ", ".join(
+            f"{ratio:.2g}{'*' if significant else ''}" for ratio, significant in self.each.values()
+        )
+        return f"{self.ratio:.2g} (p {probability(self.p_value)}; by n {by_n})"
+
+
+def complete(
+    tables: Mapping[str, pd.DataFrame], sizes: Sequence[int], further: bool = True
+) -> dict[str, pd.DataFrame]:
+    """Return tables at the n that all have, on the repetitions that all completed at each of them.
+
+    So the number of repetitions is the same at every n.
+
+    Parameters
+    ----------
+    tables
+        Name, for messages, to repetitions x n, as `embedding_curves.by_repetition` returns them.
+    sizes
+        n that there must be.
+    further
+        Whether the other n that all have are taken, too.
+
+    Returns
+    -------
+    dict
+        Name to table, all of the same shape.
+
+    Raises
+    ------
+    Missing
+        If an n is missing, if fewer than two repetitions are complete, or if more than 5% are not.
+    """
+    absent = [name for name, table in tables.items() if not set(sizes) <= set(table.columns)]
+    if absent:
+        wanted = " and ".join(f"{n:g}" for n in sizes)
+        raise Missing(f"no scores of {', '.join(absent)} at n = {wanted}")
+    common = set.intersection(*(set(table.columns) for table in tables.values()))
+    taken = sorted(common if further else sizes)
+    joined = pd.concat({name: table[taken] for name, table in tables.items()}, axis=1)
+    whole = joined.dropna()
+    lost = len(joined) - len(whole)
+    named = ", ".join(tables)
+    if len(whole) < 2:
+        raise Missing(f"{len(whole)} repetitions complete for {named}; needs 2")
+    if too_many_failed(lost, len(joined)):
+        raise Missing(f"{lost} of {len(joined)} repetitions incomplete for {named}")
+    return {name: whole[name] for name in tables}
+
+
+def pooled(first: pd.DataFrame, second: pd.DataFrame) -> Pooled:
+    """Compare two complete tables by the logarithms of their values, positive numbers.
+
+    Losses and errors fall by orders of magnitude with n, so that differences of the values
+    themselves would be those at the smallest n.
+
+    Parameters
+    ----------
+    first, second
+        Repetitions x n, of the same shape.
+    """
+    logs = np.log(first.to_numpy()), np.log(second.to_numpy())
+    whole = paired_t_test(*(values.mean(axis=1) for values in logs))
+    by_n = {
+        int(n): (
+            float(np.exp(logs[0][:, k].mean() - logs[1][:, k].mean())),
+            paired_t_test(logs[0][:, k], logs[1][:, k]).p_value < SIGNIFICANCE,
+        )
+        for k, n in enumerate(first.columns)
+    }
+    lower = whole.sign < 0 and whole.p_value < SIGNIFICANCE
+    ratio = float(np.exp(logs[0].mean() - logs[1].mean()))
+    return Pooled(ratio, lower, whole.p_value, by_n, len(first))
+
+
+def each_or_missing(test: Callable, places: Sequence) -> tuple[list, list[str]]:
+    """Return what a test gives at those places where it can be made, and why not at the others.
+
+    Parameters
+    ----------
+    test
+        Maps a place to anything; raises `Missing`.
+    places
+        What to try.
+    """
+    found, absent = [], []
+    for place in places:
+        try:
+            found.append(test(place))
+        except Missing as missing:
+            absent.append(f"{missing}")
+    return found, absent

@@ -1,0 +1,1 @@
+"""Published against ours: verdicts, causes, claims and the scorecard."""

@@ -1,0 +1,267 @@
+"""Every published number and claim against ours, from tracked files alone.
+
+`figures/scorecard.csv` has one row a published number (kind `number`, or `copy` where a paper
+repeats another's cell) and one a claim (kind `claim`: its id stands in `metric`; `dataset`,
+`method` and the numbers are empty, its numbers are in `reason`). `artefact` is the published name.
+"""
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from kcde import published
+from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.core.drawing import NOT_REGENERATED
+from kcde.artefacts.core.registry import ARTEFACTS
+from kcde.artefacts.judging import claims, scorecard_page
+from kcde.artefacts.judging.causes import explain
+from kcde.artefacts.judging.verdicts import RULES, too_many_failed
+from kcde.artefacts.tables import building
+from kcde.files import read_object, staged
+
+COLUMNS = [
+    "kind",
+    "paper",
+    "artefact",
+    "dataset",
+    "method",
+    "metric",
+    "published",
+    "ours",
+    "stderr",
+    "n",
+    "failed",
+    "verdict",
+    "reason",
+]
+
+NOT_RUN = "not-run"
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """What stands in the output folder for one artefact.
+
+    Attributes
+    ----------
+    declared
+        Its declaration, None where it is not built yet.
+    table
+        Its tracked CSV, None where there is none.
+    stale
+        Why this run did not regenerate it, "" where it did or no record says so.
+    """
+
+    declared: Artefact | None
+    table: pd.DataFrame | None
+    stale: str
+
+
+def build(into: str | Path, records: str | Path | None = None) -> pd.DataFrame:
+    """Return the scorecard.
+
+    Parameters
+    ----------
+    into
+        The folder of the outputs, `figures`.
+    records
+        Folder of artefact records (`results/<scale>/artefacts`); artefacts that one of them calls
+        `not regenerated` show so.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With `COLUMNS`, published numbers in their order, then claims.
+    """
+    into = Path(into)
+    values, statements = published.values(), published.claims()
+    names = set(zip(values["paper"], values["artefact"], strict=True))
+    tracked = {name: _tracked(*name, into, records) for name in names}
+    copies = _copies(values)
+    rows = []
+    for index, row in values.iterrows():
+        kind = "copy" if index in copies else "number"
+        rows.append({"kind": kind, **_number(row, tracked[row["paper"], row["artefact"]])})
+    decided = {paper: claims.read(into, paper) for paper in dict.fromkeys(statements["paper"])}
+    for _, row in statements.iterrows():
+        name = _deciding(row)
+        here = _tracked(row["paper"], name, into, records)
+        rows.append({"kind": "claim", **_claim(row, here, decided[row["paper"]], values)})
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def write(frame: pd.DataFrame, into: str | Path) -> list[Path]:
+    """Write `scorecard.csv` and `scorecard.md`.
+
+    Parameters
+    ----------
+    frame
+        As `build` returns it.
+    into
+        The folder of the outputs.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The two files.
+    """
+    table, page = "scorecard.csv", "scorecard.md"
+    whole = frame.astype({"n": "Int64", "failed": "Int64"})
+    with staged(into) as stage:
+        whole.to_csv(stage / table, index=False, float_format="%.6g")
+        text = scorecard_page.text(frame, totals(frame))
+        (stage / page).write_text(text, encoding="utf-8")
+    return [Path(into) / table, Path(into) / page]
+
+
+def totals(frame: pd.DataFrame) -> dict[str, dict[str, Counter]]:
+    """Count verdicts, copies left out.
+
+    A number with more than 5% failed splits counts as `failed`, whatever its verdict.
+
+    Parameters
+    ----------
+    frame
+        As `build` returns it.
+
+    Returns
+    -------
+    dict
+        Paper to `{"number": Counter, "claim": Counter}`.
+    """
+    counts = {paper: {"number": Counter(), "claim": Counter()} for paper in _papers(frame)}
+    for row in frame[frame["kind"] != "copy"].itertuples():
+        verdict = row.verdict
+        judged = verdict in ("better", "worse", "different")
+        if judged and row.kind == "number" and too_many_failed(row.failed, row.n):
+            verdict = "failed"
+        counts[row.paper][row.kind][verdict] += 1
+    return counts
+
+
+def _papers(frame: pd.DataFrame) -> list[str]:
+    return list(dict.fromkeys(frame["paper"]))
+
+
+def _copies(values: pd.DataFrame) -> set[int]:
+    """Return the rows that repeat an earlier paper's cell: same number, same spread."""
+    cell = ["dataset", "method", "metric", "value", "spread"]
+    known = values.dropna(subset="value")
+    earlier = known.duplicated(cell, keep="first")
+    first_paper = known.groupby(cell, dropna=False)["paper"].transform("first")
+    return set(known.index[earlier & (first_paper != known["paper"])])
+
+
+def _deciding(row: pd.Series) -> str:
+    """Return the artefact that decides a claim; claims name panels and lists (`fig1-left`)."""
+    for artefact in ARTEFACTS.values():
+        if artefact.paper == row["paper"] and row["claim"] in artefact.deciders:
+            return artefact.name
+    named = re.match(r"(fig|table)\d+", row["artefact"])
+    return named.group() if named else row["artefact"]
+
+
+def _tracked(paper: str, name: str, into: Path, records: str | Path | None) -> Tracked:
+    declared = ARTEFACTS.get(f"{paper}/{name}")
+    path = into / paper / f"{name}.csv"
+    table = None
+    if declared is not None and declared.kind == "table" and path.exists():
+        table = building.read(path)
+    stale = ""
+    record = Path(records) / paper / f"{name}.json" if records is not None else None
+    if record is not None and record.exists():
+        said = read_object(record)
+        if said is None:
+            stale = f"its record {record} is damaged"
+        elif said["status"] == NOT_REGENERATED:
+            stale = said["reason"]
+    return Tracked(declared, table, stale)
+
+
+def _number(row: pd.Series, here: Tracked) -> dict:
+    """Return the scorecard row of a published number."""
+    entry = {name: row[name] for name in ("paper", "artefact", "dataset", "method", "metric")}
+    entry |= {"published": row["value"], "ours": math.nan, "stderr": math.nan}
+    ours = _ours(row, here.table)
+    if ours is None:
+        verdict, reason = NOT_RUN, _why_absent(row, here)
+        return {**entry, "verdict": NOT_REGENERATED if here.stale else verdict, "reason": reason}
+    entry |= {"ours": ours["mean"], "stderr": ours["stderr"]}
+    entry |= {"n": int(ours["n"]), "failed": int(ours["failed"])}
+    targets = building.published_cells(here.declared)[row["dataset"], row["metric"]]
+    verdict = building.verdict(here.table, targets, ours)
+    reason = _why(row, ours, verdict, here.declared.trial)
+    if RULES[row["metric"]].kind == "ratio" and ours["mean"] > 0:
+        # Measured seconds do not repeat; their order of magnitude does.
+        entry |= {"ours": 10.0 ** round(math.log10(ours["mean"])), "stderr": math.nan}
+    if here.stale:
+        verdict, reason = NOT_REGENERATED, here.stale
+    return {**entry, "verdict": verdict, "reason": reason}
+
+
+def _ours(row: pd.Series, table: pd.DataFrame | None) -> pd.Series | None:
+    """Return the table row that answers a published number: variant as-published only."""
+    if table is None:
+        return None
+    answers = table[
+        (table["variant"] == building.AS_PUBLISHED)
+        & (table["dataset"] == row["dataset"])
+        & (table["method"] == row["method"])
+        & (table["metric"] == row["metric"])
+    ]
+    return answers.iloc[0] if len(answers) else None
+
+
+def _why_absent(row: pd.Series, here: Tracked) -> str:
+    key = f"{row['paper']}/{row['artefact']}"
+    if here.stale:
+        return here.stale
+    if here.declared is None:
+        return f"{key} is not built yet"
+    if here.table is None:
+        return f"{key} has not been drawn: snakemake {here.declared.target}"
+    if row["method"] not in set(here.table["method"]):
+        return f"no scores of {row['method']} in {key}: not built yet, or not selected"
+    return f"no scores of {row['method']} on {row['dataset']} in {key}"
+
+
+def _why(row: pd.Series, ours: pd.Series, verdict: str, trial: str) -> str:
+    """Return the reason beside a verdict: failed trials, then the cause as far as found."""
+    parts = []
+    if ours["failed"]:
+        parts.append(f"{int(ours['failed'])} of {int(ours['n'])} {trial}s failed")
+    if verdict in ("better", "worse", "different"):
+        parts.append(explain(row["paper"], row["artefact"], {**ours, "verdict": verdict}))
+    if verdict == "published-na" and row["note"]:
+        parts.append(row["note"])
+    return "; ".join(parts)
+
+
+def _claim(row: pd.Series, here: Tracked, decided: pd.DataFrame, values: pd.DataFrame) -> dict:
+    entry = {"paper": row["paper"], "artefact": row["artefact"], "metric": row["claim"]}
+    found = decided[decided["claim"] == row["claim"]]
+    if here.stale:
+        # The words for claims are fixed and have no "not regenerated".
+        return {**entry, "verdict": NOT_RUN, "reason": f"not regenerated: {here.stale}"}
+    if len(found):
+        return {**entry, "verdict": found["verdict"].iloc[0], "reason": found["reason"].iloc[0]}
+    return {**entry, "verdict": NOT_RUN, "reason": _why_undecided(row, here, values)}
+
+
+def _why_undecided(row: pd.Series, here: Tracked, values: pd.DataFrame) -> str:
+    if here.declared is None:
+        return f"{row['artefact']} is not built yet"
+    key = here.declared.key
+    if row["claim"] in here.declared.deciders:
+        return f"{key} has not been drawn: snakemake {here.declared.target}"
+    if here.table is None:
+        return f"{key} does not decide it yet"
+    cells = values[(values["paper"] == row["paper"]) & (values["artefact"] == row["artefact"])]
+    absent = sorted(set(cells["method"]) - set(here.table["method"]))
+    return f"{key} does not decide it yet" + (
+        f": no scores of {', '.join(absent)}" if absent else ""
+    )

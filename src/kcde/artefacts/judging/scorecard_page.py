@@ -1,0 +1,136 @@
+"""The scorecard as a page to read."""
+
+import math
+from collections import Counter
+
+import pandas as pd
+
+from kcde import published
+from kcde.artefacts.judging.verdicts import RULES
+from kcde.artefacts.tables.markdown import number, pipe_table
+from kcde.artefacts.tables.methods import display
+
+_NUMBER_WORDS = (
+    "reproduced",
+    "better",
+    "worse",
+    "different",
+    "failed",
+    "published-na",
+    "not regenerated",
+    "not-run",
+)
+_CLAIM_WORDS = ("holds", "fails", "undecided", "not-run")
+_ALWAYS_SAID = ("reproduced", "better", "worse", "failed", "not-run")
+_SPOKEN = {"not-run": "not run", "published-na": "published N/A"}
+
+
+def text(frame: pd.DataFrame, counts: dict[str, dict[str, Counter]]) -> str:
+    """Return the page: one line a paper on top, then tables a paper.
+
+    Parameters
+    ----------
+    frame
+        As `kcde.artefacts.judging.scorecard.build` returns it.
+    counts
+        As `kcde.artefacts.judging.scorecard.totals` returns them.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    copies = int((frame["kind"] == "copy").sum())
+    parts = [
+        "# Scorecard",
+        "\n".join(f"- **{paper}**: {_line(counts[paper])}" for paper in counts),
+        "Every published number and claim against ours; the rule was fixed before results were "
+        "seen. A number is *reproduced* if our mean over splits lies within max(0.05 nats, two "
+        "standard errors) of it (SMAE, MMD: 10% instead of 0.05) and at most 5% of the splits "
+        "failed; else *better* or *worse*. A p-value is *reproduced* if the median over our seeds "
+        "lies on the same side of 5%, else *different*. In the lines above, *failed* counts the "
+        f"cells with more failed splits than that, and {copies} dde cells that repeat kcef table 1 "
+        "are counted once. The standard error has its spread capped at 1.4826 times the median "
+        "absolute deviation, so that one exploding split cannot widen its own tolerance. The full "
+        "table, with the reason of each verdict: [scorecard.csv](scorecard.csv).",
+    ]
+    for paper in counts:
+        parts += [f"## {paper}", *_paper(frame[frame["paper"] == paper])]
+    return "\n\n".join(parts) + "\n"
+
+
+def _line(counts: dict[str, Counter]) -> str:
+    numbers, claims = counts["number"], counts["claim"]
+    said = [
+        f"{numbers[word]} {_SPOKEN.get(word, word)}"
+        for word in _NUMBER_WORDS
+        if numbers[word] or word in _ALWAYS_SAID
+    ]
+    head = f"{sum(numbers.values())} numbers: {', '.join(said)}" if numbers else "no numbers"
+    decided = [f"{claims[word]} {_SPOKEN.get(word, word)}" for word in _CLAIM_WORDS if claims[word]]
+    return f"{head}; {sum(claims.values())} claims: {', '.join(decided)}"
+
+
+def _paper(rows: pd.DataFrame) -> list[str]:
+    parts = []
+    numbers = rows[rows["kind"] != "claim"]
+    for artefact in dict.fromkeys(numbers["artefact"]):
+        parts += [f"### {artefact}", *_artefact(numbers[numbers["artefact"] == artefact])]
+    return [*parts, "### Claims", _claims(rows[rows["kind"] == "claim"])]
+
+
+def _artefact(rows: pd.DataFrame) -> list[str]:
+    shown = rows[rows["ours"].notna() | ~rows["verdict"].isin(["not-run", "not regenerated"])]
+    parts = []
+    if len(shown):
+        header = ["data set", "method", "verdict", "published", "ours", "standard error", "failed"]
+        if shown["metric"].nunique() > 1:
+            header.insert(2, "metric")
+        cells = [_cells(row, "metric" in header) for row in shown.to_dict("records")]
+        parts.append(pipe_table(header, cells, left=header.index("published")))
+    for verdict in ("not regenerated", "not-run"):
+        for reason, group in rows[rows["verdict"] == verdict].groupby("reason", sort=False):
+            spoken = _SPOKEN.get(verdict, verdict).capitalize()
+            parts.append(f"{spoken}, {_some(len(group))}: {reason}.")
+    return parts
+
+
+def _cells(row: dict, with_metric: bool) -> list[str]:
+    verdict = _SPOKEN.get(row["verdict"], row["verdict"])
+    verdict += " (copy)" if row["kind"] == "copy" else ""
+    nats = row["metric"] == "negative_log_likelihood"
+    shown = number if nats else _short
+    timed = RULES[row["metric"]].kind == "ratio"
+    return [
+        row["dataset"],
+        display(row["method"]),
+        *([row["metric"].replace("_", " ")] if with_metric else []),
+        verdict,
+        "N/A" if math.isnan(row["published"]) else shown(row["published"]),
+        f"order {row['ours']:.0e}" if timed else shown(row["ours"]),
+        "" if math.isnan(row["stderr"]) else shown(row["stderr"]),
+        f"{row['failed']:.0f} of {row['n']:.0f}" if row["failed"] else "",
+    ]
+
+
+def _short(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3g}"
+
+
+def _some(count: int) -> str:
+    return "1 number" if count == 1 else f"{count} numbers"
+
+
+def _claims(rows: pd.DataFrame) -> str:
+    statements = published.claims().set_index(["paper", "claim"])["statement"]
+    cells = [
+        [
+            row["metric"],
+            row["artefact"],
+            statements[row["paper"], row["metric"]],
+            _SPOKEN.get(row["verdict"], row["verdict"]),
+            row["reason"],
+        ]
+        for row in rows.to_dict("records")
+    ]
+    return pipe_table(["claim", "artefact", "statement", "verdict", "reason"], cells, left=5)

@@ -1,0 +1,1 @@
+"""Arbel and Gretton 2018, Kernel conditional exponential family."""

@@ -1,0 +1,1 @@
+"""What pictures share: one look, labels, box plots, scatter plots."""

@@ -1,0 +1,128 @@
+"""A panel of samples over the data: points, frame, and a heading that says what they are."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from kcde.artefacts.plots import style
+from kcde.artefacts.tables.methods import display
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def draw(
+    axes: "Axes", data: pd.DataFrame, samples: pd.DataFrame, method: str, margin: float
+) -> int:
+    """Draw samples of a method, in its colour, over the data; the frame is that of the data.
+
+    Parameters
+    ----------
+    axes
+        Where.
+    data, samples
+        With columns `x` and `y`.
+    method
+        Whose samples they are.
+    margin
+        Around the data, as a share of their range.
+
+    Returns
+    -------
+    int
+        How many samples lie outside the frame.
+    """
+    look = {"linestyle": "none", "marker": "o", "markersize": 1.5, "markeredgewidth": 0}
+    axes.plot(data["x"], data["y"], color=style.BLACK, alpha=0.6, zorder=1, **look)
+    colour = style.line(method)["color"]
+    axes.plot(samples["x"], samples["y"], color=colour, alpha=0.6, zorder=2, **look)
+    frame = [limits(data[name], margin) for name in "xy"]
+    axes.set_xlim(*frame[0])
+    axes.set_ylim(*frame[1])
+    return outside(samples, frame)
+
+
+def limits(values: pd.Series, margin: float) -> tuple[float, float]:
+    """Return the range of some values, widened on both sides by a share of it."""
+    low, high = float(values.min()), float(values.max())
+    reach = margin * (high - low) or 1.0
+    return low - reach, high + reach
+
+
+def outside(samples: pd.DataFrame, frame: list[tuple[float, float]]) -> int:
+    """Return how many samples lie outside a frame, given as limits of `x` and of `y`."""
+    inside = np.ones(len(samples), dtype=bool)
+    for name, (low, high) in zip("xy", frame, strict=True):
+        inside &= samples[name].between(low, high).to_numpy()
+    return int((~inside).sum())
+
+
+def key(made, method: str, data: str, note: str = "") -> None:
+    """Say in the corner of a figure, in their colours, what the points of all its panels are.
+
+    Parameters
+    ----------
+    made
+        A figure made under `kcde.artefacts.plots.style`.
+    method
+        Whose samples are shown.
+    data
+        What the data are called.
+    note
+        What else holds for all panels.
+    """
+    from matplotlib.offsetbox import HPacker, TextArea
+
+    words = {data: style.BLACK, f"samples of {display(method)}": style.line(method)["color"]}
+    areas = [
+        TextArea(word, textprops={"color": colour, "weight": "bold"})
+        for word, colour in words.items()
+    ]
+    areas += [TextArea(note, textprops={"color": style.GREY})] if note else []
+    style.above(made, HPacker(children=areas, sep=9, pad=0, align="baseline"))
+
+
+def count(axes: "Axes", outside: int, method: str) -> None:
+    """Say above the right edge of a panel how many samples of a method lie outside, if any."""
+    if outside:
+        colour = style.line(method)["color"]
+        axes.set_title(f"{outside} out", loc="right", fontsize=6, color=colour)
+
+
+def heading(axes: "Axes", letter: str, title: str, method: str, outside: int) -> None:
+    """Say above a panel whose points are shown, in their colours, and how many are not.
+
+    Parameters
+    ----------
+    axes
+        The heading stands above its left edge.
+    letter, title
+        Of the panel; "" for none.
+    method
+        Whose samples are shown over the data.
+    outside
+        Samples that lie outside the frame.
+    """
+    from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea
+
+    colour = style.line(method)["color"]
+    bold = {"weight": "bold"}
+    words = [
+        (letter, {"size": 8, **bold}),
+        (title, {"size": 8}),
+        ("data", {"size": 7, **bold}),
+        (display(method), {"size": 7, "color": colour, **bold}),
+        (f"({outside} out)" if outside else "", {"size": 6, "color": colour}),
+    ]
+    areas = [TextArea(word, textprops=look) for word, look in words if word]
+    place = AnchoredOffsetbox(
+        loc="lower left",
+        child=HPacker(children=areas, sep=5, pad=0, align="baseline"),
+        frameon=False,
+        pad=0,
+        borderpad=0.3,
+        bbox_to_anchor=(0.0, 1.0),
+        bbox_transform=axes.transAxes,
+    )
+    axes.add_artist(place)

@@ -1,0 +1,1 @@
+"""What tables share: values, pages, pictures and the words for methods."""

@@ -1,0 +1,107 @@
+"""What all pages share: numbers, tables, the rules by which methods chose their parameters."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.tables.methods import display, selection
+
+_SMALLEST = 1e-6
+"""A p-value below this is named only as such: the normal approximation is not that good."""
+
+
+def number(value: float) -> str:
+    """Return a value in nats with two decimals, large ones shorter, `–` for NaN."""
+    if math.isnan(value):
+        return "–"
+    if abs(value) < 100:
+        return f"{value:.2f}".replace("-", "−")
+    return (f"{value:.0f}" if abs(value) < 1e5 else f"{value:.1e}").replace("-", "−")
+
+
+def significant(value: float) -> str:
+    """Return a value with three significant digits, `–` for NaN."""
+    if math.isnan(value):
+        return "–"
+    text = f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+    return text.replace("-", "−")
+
+
+def probability(value: float) -> str:
+    """Return a p-value: two decimals where they say enough, else two digits; `–` for NaN."""
+    if math.isnan(value):
+        return "–"
+    if value < _SMALLEST:
+        return f"< {probability(_SMALLEST)}"
+    if value < 0.001:
+        return f"{value:.0e}".replace("e-0", "e−")
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+
+
+def magnitude(n: float) -> str:
+    """Return a number of points to one digit, `1e7`."""
+    digit, _, exponent = f"{n:.0e}".partition("e")
+    return f"{digit}e{int(exponent)}"
+
+
+def pipe_table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """Return a markdown table whose first `left` columns are left-aligned, the others right.
+
+    Parameters
+    ----------
+    header
+        Column titles.
+    rows
+        As many cells each.
+    left
+        Number of text columns in front.
+
+    Returns
+    -------
+    str
+        Every row on a line of its own.
+    """
+    rule = [":---" if k < left else "---:" for k in range(len(header))]
+    lines = [header, rule, *rows]
+    # A bar in a cell, as of |x|, would end it.
+    cells = [[str(cell).replace("|", r"\|") for cell in line] for line in lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in cells)
+
+
+def count_of(numbers: Iterable[int], noun: str) -> str:
+    """Return how many of something, `5 runs` or `3 to 5 runs`."""
+    known = sorted(set(numbers))
+    amount = f"{known[0]}" if len(known) == 1 else f"{known[0]} to {known[-1]}"
+    return f"{amount} {noun}{'' if known == [1] else 's'}"
+
+
+def details(artefact: Artefact, remarks: Iterable[str], methods: Iterable[str]) -> list[str]:
+    """Return what folds below the caption of a page, in paragraphs; nothing where there is none.
+
+    Parameters
+    ----------
+    artefact
+        Gives its details.
+    remarks
+        Sentences that follow them.
+    methods
+        Those shown; how they chose their parameters stands below.
+    """
+    said = " ".join(filter(None, [artefact.details, *remarks]))
+    parts = [*([said] if said else []), *selections(artefact, methods)]
+    return ["<details>\n<summary>Details</summary>", *parts, "</details>"] if parts else []
+
+
+def selections(artefact: Artefact, methods: Iterable[str]) -> list[str]:
+    """Return one paragraph: how the methods of an artefact chose their parameters, if known.
+
+    Of an artefact that reads two experiments each rule says of which it is.
+    """
+    names, several = dict.fromkeys(methods), len(artefact.experiments) > 1
+    rules = [
+        f"- **{display(name)}**{f' ({experiment})' if several else ''}: {rule}."
+        for experiment in artefact.experiments
+        for name in names
+        if (rule := selection(name, experiment))
+    ]
+    return ["Selection:\n\n" + "\n".join(rules)] if rules else []

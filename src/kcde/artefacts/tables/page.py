@@ -1,0 +1,277 @@
+"""A tracked table CSV as a page to read: caption, table, verdicts and their causes."""
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+
+from kcde import published
+from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.judging import verdicts
+from kcde.artefacts.judging.causes import explain
+from kcde.artefacts.tables.markdown import (
+    count_of,
+    details,
+    number,
+    pipe_table,
+    probability,
+    significant,
+)
+from kcde.artefacts.tables.methods import column_title, display
+from kcde.files import atomic
+
+MARKS = {
+    "reproduced": "✓",
+    "better": "▲",
+    "worse": "▼",
+    "different": "≠",
+    "published-na": "",
+    "not-run": "",  # a time whose counterpart is missing
+}
+"""Verdict to the sign behind the published value."""
+
+LOWEST, HIGHEST = "p_value_lowest", "p_value_highest"
+"""Metrics of a table of p-values: the ends of their range over the seeds."""
+
+# What lies between mean and median from which the median is worth its place: nats, and otherwise
+# this share of the mean.
+_MEDIAN_SHOWN = 0.1
+
+
+def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw a table to `<stem>.md`.
+
+    Parameters
+    ----------
+    artefact
+        Gives title and caption.
+    table
+        As `kcde.artefacts.tables.building.read` returns it.
+    stem
+        Path without suffix.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The file written.
+    """
+    primary = table[table["metric"] == artefact.metric]
+    parts = [
+        f"# {artefact.key}: {artefact.title}",
+        f"{artefact.caption} {_shown(artefact, primary)}",
+        _grid(table, artefact.metric),
+        " ".join(_legend(artefact, primary)),
+        *details(artefact, artefact.remarks(table), primary["method"]),
+        *_further(artefact, table),
+        *_against_published(artefact, table),
+    ]
+    path = stem.with_suffix(".md")
+    with atomic(path) as temporary:
+        temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return [path]
+
+
+def _by_side(metric: str) -> bool:
+    """Whether a metric is a p-value."""
+    return _kind(metric) == "side"
+
+
+def _kind(metric: str) -> str:
+    """Return how a metric is judged, "" for one that is not."""
+    return verdicts.RULES[metric].kind if metric in verdicts.RULES else ""
+
+
+def _shown(artefact: Artefact, primary: pd.DataFrame) -> str:
+    over = count_of(primary["n"], artefact.trial)
+    if _by_side(artefact.metric):
+        return f"Shown: the median p-value over {over}, and in parentheses the lowest and highest."
+    unit = primary["unit"].iloc[0]
+    ending = f", in {unit}; lower is better." if unit else "."
+    return f"Shown: mean ± standard deviation over {over}{ending}"
+
+
+def _further(artefact: Artefact, table: pd.DataFrame) -> list[str]:
+    """Return the grids of the further metrics, each under its words."""
+    parts = []
+    for metric, words in artefact.further.items():
+        shown = table[table["metric"] == metric]
+        if not len(shown):
+            continue
+        parts += [f"{words}:", _grid(table, metric)]
+        if _kind(metric) == "ratio" and (shown["verdict"] != "").any():
+            parts.append(
+                "Published: ✓ the ratio of the methods is within a factor of two of the published "
+                "one, or farther in its direction; ≠ it is not."
+            )
+    return parts
+
+
+def _grid(table: pd.DataFrame, metric: str) -> str:
+    primary = table[table["metric"] == metric]
+    columns = list(dict.fromkeys(zip(primary["method"], primary["variant"], strict=True)))
+    cells = {(row["dataset"], row["method"], row["variant"]): row for _, row in primary.iterrows()}
+    judged = primary[primary["verdict"] != ""]
+    answered = set(zip(judged["method"], judged["variant"], strict=True))
+    ends = ranges(table)
+    header = ["data set"]
+    for column in columns:
+        header += [column_title(*column)] + (["published"] if column in answered else [])
+    rows = []
+    for dataset in dict.fromkeys(primary["dataset"]):
+        row = [dataset]
+        for column in columns:
+            cell = cells.get((dataset, *column))
+            row.append("" if cell is None else _ours(cell, ends.get((dataset, *column))))
+            if column in answered:
+                row.append("" if cell is None else _theirs(cell))
+        rows.append(row)
+    return pipe_table(header, rows)
+
+
+def ranges(table: pd.DataFrame) -> dict[tuple[str, str, str], tuple[float, float]]:
+    """Return the lowest and highest p-value of each (data set, method, variant) that has them."""
+    cell = ["dataset", "method", "variant"]
+    low, high = (
+        table[table["metric"] == name].set_index(cell)["mean"] for name in (LOWEST, HIGHEST)
+    )
+    return {key: (low[key], high[key]) for key in low.index.intersection(high.index)}
+
+
+def _ours(row: pd.Series, ends: tuple[float, float] | None) -> str:
+    if _by_side(row["metric"]):
+        text = probability(row["mean"])
+        text += f" ({probability(ends[0])} … {probability(ends[1])})" if ends else ""
+    else:
+        text = _mean(row)
+    if row["failed"]:
+        text += f" †{row['failed']}"
+    return text
+
+
+def _mean(row: pd.Series) -> str:
+    text = _value(row, "mean")
+    if not math.isnan(row["std"]):
+        text += f" ± {_value(row, 'std')}"
+    if row["best"]:
+        text = f"**{text}**"
+    if _median_tells(row):
+        text += f" ({_value(row, 'median')})"
+    return text
+
+
+def _median_tells(row: pd.Series) -> bool:
+    """Whether the median is far enough from the mean to be shown."""
+    least = _MEDIAN_SHOWN * (1.0 if row["unit"] == "nats" else abs(row["mean"]))
+    return abs(row["mean"] - row["median"]) > least
+
+
+def _theirs(row: pd.Series) -> str:
+    if row["verdict"] == "":
+        return ""
+    if math.isnan(row["published_mean"]):
+        return "N/A"
+    text = _value(row, "published_mean")
+    if not math.isnan(row["published_std"]):
+        text += f" ± {_value(row, 'published_std')}"
+    return f"{text} {MARKS[row['verdict']]}".strip()
+
+
+def _value(row: pd.Series | dict, column: str) -> str:
+    """Return a number of a row in the words of its metric."""
+    if _by_side(row["metric"]):
+        return probability(row[column])
+    return (number if row["unit"] == "nats" else significant)(row[column])
+
+
+def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
+    trial, notes = artefact.trial, []
+    answered = (primary["verdict"] != "").any()
+    if _by_side(artefact.metric):
+        if primary["failed"].any():
+            notes.append(f"†k: k {trial}s failed and are left out.")
+        if answered:
+            notes.append("Published: ✓ our median on the same side of 5%; ≠ on the other side.")
+        return notes
+    if primary["best"].any():
+        notes.append(
+            f"**Bold**: no failed {trial}, and the lowest mean of the row or not told from it by a "
+            f"two-sided paired t-test over the {trial}s at 5%."
+        )
+    nats = set(primary["unit"]) == {"nats"}
+    if primary.apply(_median_tells, axis=1).any():
+        far = f"{_MEDIAN_SHOWN}" if nats else f"{_MEDIAN_SHOWN:.0%} of it"
+        notes.append(
+            f"In parentheses: the median over {trial}s, where it is more than {far} from the mean."
+        )
+    if primary["failed"].any():
+        beyond = f" or above {verdicts.LIMIT_NATS:.0f} nats (kept in them)" if nats else ""
+        notes.append(
+            f"†k: k {trial}s failed, that is, were not finite (left out of mean and deviation)"
+            f"{beyond}."
+        )
+    if answered:
+        floor = "0.05 nats" if nats else "10% of it"
+        notes.append(
+            f"Published: ✓ reproduced, that is, our mean within max({floor}, two standard errors) "
+            f"and at most 5% of the {trial}s failed; ▲ ours better; ▼ ours worse."
+        )
+    return notes
+
+
+def _against_published(artefact: Artefact, table: pd.DataFrame) -> list[str]:
+    answered = table[table["verdict"] != ""]
+    if not len(answered):
+        return []
+    parts = ["## Against the published numbers", _counts(answered)]
+    if missing := _missing(artefact, answered):
+        parts.append(missing)
+    deviations = answered[answered["verdict"].isin(["better", "worse", "different"])]
+    if len(deviations):
+        parts += ["Each deviation and its cause, as far as found:", _causes(artefact, deviations)]
+    return parts
+
+
+def _counts(answered: pd.DataFrame) -> str:
+    kinds = [kind for kind in MARKS if (answered["verdict"] == kind).any()]
+    rows = []
+    several = answered["metric"].nunique() > 1
+    for (metric, method), cells in answered.groupby(["metric", "method"], sort=False):
+        counts = Counter(cells["verdict"])
+        said = display(method) + (f", {metric.replace('_', ' ')}" if several else "")
+        rows.append([said, *(str(counts[kind]) for kind in kinds)])
+    return pipe_table(["method", *(kind.replace("-na", " N/A") for kind in kinds)], rows)
+
+
+def _missing(artefact: Artefact, answered: pd.DataFrame) -> str:
+    values = published.values()
+    here = values[(values["paper"] == artefact.paper) & (values["artefact"] == artefact.name)]
+    cell = ["dataset", "method", "metric"]
+    done = set(answered[cell].itertuples(index=False, name=None))
+    wanted = here[cell].itertuples(index=False, name=None)
+    rest = Counter(each[1] for each in wanted if each not in done)
+    if not rest:
+        return ""
+    listed = ", ".join(f"{display(name)} ({count})" for name, count in rest.items())
+    return f"Published numbers not run here: {listed}."
+
+
+def _causes(artefact: Artefact, deviations: pd.DataFrame) -> str:
+    """Return a table with one row a cause, its data sets together."""
+    together: dict[tuple[str, str, str], list[str]] = {}
+    order = {name: k for k, name in enumerate(artefact.methods)}
+    ordered = deviations.sort_values(
+        "method", key=lambda names: names.map(lambda name: order.get(name, 99)), kind="stable"
+    )
+    for row in ordered.to_dict("records"):
+        cause = explain(artefact.paper, artefact.name, row)
+        values = f"{_value(row, 'mean')} ({_value(row, 'published_mean')})"
+        together.setdefault((row["method"], row["verdict"], cause), []).append(
+            f"{row['dataset']} {values}"
+        )
+    rows = [
+        [display(method), f"{MARKS[verdict]} {verdict}", ", ".join(listed), cause]
+        for (method, verdict, cause), listed in together.items()
+    ]
+    header = ["method", "verdict", "data sets: ours (published)", "cause"]
+    return pipe_table(header, rows, left=4)

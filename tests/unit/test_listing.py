@@ -1,0 +1,74 @@
+"""Artefacts are found by their files, and read without importing them."""
+
+import subprocess
+import sys
+
+import pytest
+
+from kcde.artefacts.core import listing
+
+DECLARED = '''"""A figure."""
+
+ARTEFACT = Artefact(
+    __name__,
+    kind="figure",
+    title="errors of mine",
+    shows={"donut": {"datasets": ["donut"], "methods": ["CDO"]}},
+    build=build,
+)
+'''
+
+
+@pytest.fixture
+def folder(tmp_path):
+    listing.artefacts.cache_clear()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/fig1.py").write_text(DECLARED)
+    (tmp_path / "mine/fig2.py").write_text(DECLARED.replace('["donut"]', '"mine/fig1"'))
+    (tmp_path / "mine/parts.py").write_text('"""No artefact."""\n')
+    (tmp_path / "mine/_hidden.py").write_text(DECLARED)
+    return tmp_path
+
+
+def test_a_file_is_an_artefact(folder):
+    found = listing.artefacts(folder)
+    assert list(found) == ["mine/fig1", "mine/fig2"]
+    first, second = found.values()
+    assert (first.paper, first.name, first.kind) == ("mine", "fig1", "figure")
+    assert (first.module, first.title) == ("kcde.artefacts.mine.fig1", "errors of mine")
+    assert second.shows == first.shows == {"donut": {"datasets": ["donut"], "methods": ["CDO"]}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('    kind="figure",\n', "", "lacks kind"),
+        ('"figure"', '"picture"', "kind 'picture'"),
+        ('["CDO"]', "METHODS", "must be literals"),
+        ('["donut"]', '"mine/fig9"', "mine/fig1.*mine/fig9"),
+        ("    kind", '    name="fig2",\n    kind', "are both mine/fig2"),
+    ],
+)
+def test_a_declaration_that_cannot_be_read_is_refused(folder, old, new, said):
+    path = folder / "mine/fig1.py"
+    path.write_text(DECLARED.replace(old, new))
+    with pytest.raises(ValueError, match=said):
+        listing.artefacts(folder)
+
+
+def test_places_and_suffixes():
+    assert listing.place("kcef", "table1") == "kcef/table1"
+    assert listing.place(listing.ACROSS, "all_methods") == "all_methods"
+    assert listing.suffixes("table")[:2] == ("csv", "md")
+    assert listing.suffixes("figure")[:2] == ("csv", "png")
+
+
+def test_reading_imports_no_numerics():
+    program = (
+        "import sys; from kcde.artefacts.core import listing; listing.artefacts(); "
+        "print(sorted({'numpy', 'pandas', 'matplotlib'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
