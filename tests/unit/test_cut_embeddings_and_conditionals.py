@@ -185,7 +185,7 @@ def test_what_trains_all_repetitions_together_is_not_cut(launch, tmp_path, name,
     words = ["--method", estimator, "--options", "{}", "--shard", "1/2"]
     code, said = launch(name, *words, "--out", tmp_path / "1.npz")
     assert code == 2
-    assert f"{estimator} trains all repetitions in one program" in said.err
+    assert f"{estimator} trains all repetitions as one batch" in said.err
     assert "without --shard and --part" in said.err
     assert not list(tmp_path.iterdir())
 

@@ -125,7 +125,7 @@ def test_splits_fitted_together_are_those_fitted_in_turn(launch, monkeypatch):
     together, info = launch("NADE", "NADE", quick, name="together")
     assert [chosen["hidden_units"] for chosen in info["chosen"]] == [4] * 3
     assert all(1 <= chosen["epochs"] <= 4 for chosen in info["chosen"])
-    monkeypatch.setattr(runner, "trains_together", lambda estimator: False)
+    monkeypatch.setattr(runner, "is_batch_fitted", lambda estimator: False)
     in_turn, _ = launch("NADE", "NADE", quick, name="in-turn")
     assert together["split"].tolist() == in_turn["split"].tolist() == [0, 1, 2]
     assert together["seed"].tolist() == in_turn["seed"].tolist()

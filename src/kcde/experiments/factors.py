@@ -31,7 +31,7 @@ class _Data(NamedTuple):
 class Experiment(runner.Experiment[Job]):
     """The `.npz` holds `log_density` (runs, nodes, test rows) in standardised units and `nodes`."""
 
-    trains_together = False
+    batch_fits = False
 
     def check(self, job: Job) -> None:
         """Refuse options that the estimator has not."""
@@ -122,7 +122,7 @@ def _factor(job, problem, model: JointDensity, node: int, run: int, data, backen
 
 
 def _fitted(job: Job, model: JointDensity, node: int, data, rng: np.random.Generator):
-    """Return a factor, its log density of each test row, and parts of score rows beside it."""
+    """Return a factor, its log density of each test row, and parts of further score rows."""
     train, test = data
     factor = model.fit_factor(node - 1, train)
     X = take_columns(test, np.array(model.graph[node - 1], dtype=int))

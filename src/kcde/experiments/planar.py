@@ -214,8 +214,8 @@ def _sampled(job: Job, model: PlanarModel, here: Points, seed: int, *, warm: boo
 def _likelihood(job: Job, model: PlanarModel, here: Points):
     """Yield the likelihood of the test points, by the model and by the density they are drawn from.
 
-    Under a uniform base those beyond the training points have no density at all: likelihoods of the
-    others stand beside, and how many there are.
+    Under a uniform base, test points beyond the training points have zero density: the likelihood
+    of the others and the number of those points are reported as well.
     """
     found, exact = model.log_density(here.test), data.log_density(job.dataset, here.test)
     inside = np.isfinite(found)

@@ -163,7 +163,7 @@ def _evaluate(job: Job, data: Dataset, model: Standardised, split: int):
 def _by_importance(job: Job, inner, X, Y, count: int, rng: np.random.Generator) -> Normaliser:
     """Estimate log Z at X from draws that all x share.
 
-    The authors of dde drew anew for each test point: the error of each is distributed the same.
+    The authors of dde used separate draws for each test point, with the same error distribution.
     """
     if job.evaluation != TEST_HALF:
         return inner.log_normaliser(X, method="importance", n_samples=count, rng=rng)

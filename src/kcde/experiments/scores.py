@@ -63,7 +63,7 @@ def failed(metric: str, error: Exception, unit: str = "") -> dict:
 
 
 def backends(rows: Sequence[Mapping]) -> str:
-    """Return what score rows were computed on: "numpy"; "cupy, numpy" where shards differed."""
+    """Return the backends of score rows: "numpy"; "cupy, numpy" where shards differed."""
     return ", ".join(sorted({row["backend"] for row in rows}))
 
 
@@ -73,7 +73,7 @@ def write(
     info: Mapping,
     arrays: Mapping[str, np.ndarray] | None = None,
 ) -> None:
-    """Write one job's scores: `path` (CSV), and beside it `.json` and `.npz`.
+    """Write one job's scores: `path` (CSV), and next to it `.json` and `.npz`.
 
     The CSV is written last: where it stands, the other two stand as well. The `.json` says how many
     rows it has, for `read` to see whether it is whole.
@@ -127,7 +127,7 @@ def read(paths: Iterable[str | Path]) -> pd.DataFrame:
     ------
     ValueError
         If a file does not have the columns of a score table, has an unknown status, no rows, or
-        fewer than the `.json` beside it says that its job wrote.
+        fewer than the `.json` next to it states.
     """
     frames = [_read(Path(path)) for path in paths]
     if not frames:
@@ -136,7 +136,7 @@ def read(paths: Iterable[str | Path]) -> pd.DataFrame:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """Return one score table, or raise `ValueError` naming it and what is amiss."""
+    """Return one score table, or raise `ValueError` naming it and what is wrong."""
     content = path.read_bytes()
     try:
         frame = pd.read_csv(io.BytesIO(content), dtype={"setting": str, "detail": str})

@@ -28,7 +28,7 @@ METRIC = "smae"
 FOLDS, RANDOM = "folds", "random"
 FLOWS = ("ConditionalRealNVP", "ConditionalMAF")
 
-_TEST_SHARE = 5  # one row of so many, in a random split
+_TEST_SHARE = 5  # one row in five is a test row of a random split
 _PUBLISHED = {"GaussianProcess": "predicted"} | dict.fromkeys(FLOWS, "pointwise")
 
 
@@ -65,7 +65,7 @@ class _Data(NamedTuple):
 
 class Experiment(runner.Experiment[Job]):
     """Under {"protocol":"folds"} the metrics are `smae_centred`, `smae_predicted`,
-    `smae_pointwise` and `smae_total`, and under the protocol that the authors had for the method
+    `smae_pointwise` and `smae_total`, and under the authors' protocol for the method
     `smae`, by their definition; random splits have `smae_pointwise` and `smae_pointwise_std`, its
     spread over the test points. The `.npz` holds `prediction_<protocol>` and
     `test_rows_<protocol>`, a row each split (NaN and -1 where one failed, or has fewer rows).

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-# Differences that vary by less than this share are one number up to rounding.
+# Differences with a smaller relative range are constant up to rounding.
 _CONSTANT = 1e-12
 
 
@@ -40,9 +40,9 @@ def paired_t_test(first: np.ndarray, second: np.ndarray, overlap: float = 0.0) -
     first, second
         Shape (n,), one value a split, aligned by split; NaN or infinite where the split failed.
     overlap
-        Test rows over training rows where splits share rows, as folds do; 0 where they are drawn
-        anew. The variance of the mean is then (1/n + overlap) s² in place of s²/n, because what is
-        estimated on shared rows agrees by itself (Nadeau and Bengio 2003, Inference for the
+        Test rows over training rows where splits share rows, as folds do; 0 if they are drawn
+        independently. The variance of the mean is then (1/n + overlap) s² instead of s²/n, because
+        estimates on shared rows are correlated (Nadeau and Bengio 2003, Inference for the
         generalization error).
 
     Returns
@@ -73,7 +73,7 @@ def paired_t_test(first: np.ndarray, second: np.ndarray, overlap: float = 0.0) -
 
 
 def paired_wilcoxon(first: np.ndarray, second: np.ndarray) -> PairedTest:
-    """Test by signed ranks, which one exploding split cannot dominate.
+    """Test by signed ranks, which a single outlying split cannot dominate.
 
     Parameters
     ----------
