@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 # Differences with a smaller relative range are constant up to rounding.
 _CONSTANT = 1e-12
@@ -54,6 +53,8 @@ def paired_t_test(first: np.ndarray, second: np.ndarray, overlap: float = 0.0) -
     ValueError
         If the shapes differ or are not one-dimensional, or `overlap` is negative or not finite.
     """
+    from scipy import stats
+
     if not 0.0 <= overlap < np.inf:
         raise ValueError(
             f"overlap must be test rows over training rows, finite and not negative; got {overlap}"
@@ -89,6 +90,8 @@ def paired_wilcoxon(first: np.ndarray, second: np.ndarray) -> PairedTest:
     ValueError
         If the shapes differ or are not one-dimensional.
     """
+    from scipy import stats
+
     difference, dropped = _differences(first, second)
     n = len(difference)
     moved = difference[difference != 0]
