@@ -15,11 +15,10 @@ import references
 import traffics
 import yaml
 
-from kcde import methods, published
+from kcde import methods, published, scores
 from kcde.artefacts.core import listing, registry
 from kcde.datasets import fama_french, gaussian, planar, synthetic, traffic
 from kcde.estimators import DDE, estimator_class
-from kcde.experiments import scores
 from kcde.experiments.job import METHOD_FIELDS
 from kcde.experiments.jobs import job_class
 from kcde.experiments.problems import open_problem

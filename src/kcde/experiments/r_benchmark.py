@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import asarray, take_rows, to_numpy
 from kcde.datasets.loaders import Dataset, load
 from kcde.estimators import Standardised
-from kcde.experiments import methods, runner, scores
+from kcde.experiments import methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.r_benchmark import Job
 from kcde.experiments.runner import attempt, fits

@@ -17,8 +17,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from kcde import scores
 from kcde.estimators import estimator_class
-from kcde.experiments import scores
 from kcde.experiments.job import METHOD_FIELDS, Job, MethodJob, Outcome
 from kcde.experiments.methods import FAILURES
 from kcde.experiments.shards import UNSHARDED, Sharding, collect_parts, write_part
