@@ -8,10 +8,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from contracted import QUICK, estimator_names
-from kcde import estimators
+from contracted import QUICK
+from kcde import discovery, estimators
 from kcde.arrays import to_numpy
-from kcde.estimators import estimator_class
+from kcde.estimators import estimator_class, estimator_names
 from kcde.estimators.base import ConditionalDensity
 
 # What the default parameters cost too much of for a test.
@@ -64,6 +64,15 @@ def test_what_a_class_does_not_give_is_named():
         Bare()._support()
 
 
+@pytest.mark.parametrize("name", estimator_names())
+def test_each_states_its_own_selection_rule_for_tables(name):
+    rule = vars(estimator_class(name)).get("selection_rule", "")
+    assert rule, f"{name} needs a selection_rule: how it chooses what is left open, in a sentence"
+    assert rule == discovery.attribute(name, "selection_rule")
+    assert rule[-1] not in ".;,"
+    assert "\n" not in rule
+
+
 def test_the_package_lists_its_classes_and_imports_none():
     code = (
         "import sys, kcde.estimators; print(*dir(kcde.estimators));"
@@ -73,7 +82,7 @@ def test_the_package_lists_its_classes_and_imports_none():
     listed, loaded = map(str.split, done.stdout.splitlines())
     assert {*estimator_names(), "Standardised", "estimator_class"} <= set(listed)
     assert "kcef" not in listed
-    assert loaded == ["kcde.estimators"]
+    assert not [name for name in loaded if name.startswith("kcde.estimators.")]
     assert all(hasattr(estimators, name) for name in listed)
 
 
@@ -210,7 +219,7 @@ def test_using_it_before_fitting_is_refused(estimator, data):
 
 
 def test_unknown_estimator_lists_those_there_are():
-    with pytest.raises(ValueError, match=r"no estimator 'KCFE'.*kcef"):
+    with pytest.raises(ValueError, match=r"no estimator 'KCFE'.*KCEF"):
         estimator_class("KCFE")
 
 

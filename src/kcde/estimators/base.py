@@ -64,6 +64,12 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
 
     tags: ClassVar[Tags] = Tags()
 
+    selection_rule: ClassVar[str] = ""
+    """How it chooses what is left open, in one sentence without a full stop, as tables print it.
+
+    A literal, because it is read from the source; each estimator states its own.
+    """
+
     def fit(self, X, Y) -> "ConditionalDensity":
         """Fit to pairs.
 

@@ -71,6 +71,10 @@ class CME(GaussianPairBases, LowRankConditional):
     array([[1.]])
     """
 
+    selection_rule: ClassVar[str] = (
+        "bandwidths are the median distances over √2 and λ is 0.001, nothing is searched"
+    )
+
     density_instead: ClassVar[str] = (
         "SmoothedCME has one, of its weights on the pivots of y under a Gaussian kernel"
     )

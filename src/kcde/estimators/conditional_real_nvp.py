@@ -64,6 +64,11 @@ class ConditionalRealNVP(ConditionalFlow):
     (2,)
     """
 
+    selection_rule: ClassVar[str] = (
+        "5 blocks with 100 hidden units and batch normalisation, 100 steps on all rows, "
+        "learning rate 0.002 √n/28; nothing is chosen or stopped early"
+    )
+
     kind: ClassVar[str] = COUPLING
     rate: ClassVar[float] = 0.002
 

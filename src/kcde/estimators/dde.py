@@ -121,6 +121,11 @@ class DDE(BatchFitted, ExponentialFamily):
     (2, 5, 1)
     """
 
+    selection_rule: ClassVar[str] = (
+        "bandwidths by the median trick and η = 1/n, nothing is searched; trained for as many "
+        "iterations as give a held-out fifth of the rows the largest likelihood"
+    )
+
     tags: ClassVar[Tags] = Tags(array_api=False, exact_sampler=False)
 
     def __init__(

@@ -55,6 +55,11 @@ class EpsilonKDE(GaussianMixture):
     array([[0.9]])
     """
 
+    selection_rule: ClassVar[str] = (
+        "ε in {0.2, 0.4, 0.8, 1.6} with at least 5 neighbours, bandwidth 0.05…1 in 10 steps, "
+        "5-fold held-out likelihood"
+    )
+
     tags: ClassVar[Tags] = Tags()
 
     def __init__(self, radius=None, bandwidth_y=None, *, min_neighbours=5, folds=5, random_state=0):

@@ -71,6 +71,11 @@ class GaussianProcess(Pushforward):
     (2,)
     """
 
+    selection_rule: ClassVar[str] = (
+        "a bandwidth a column of x, amplitude and noise by the marginal likelihood of at most "
+        "2000 training rows"
+    )
+
     tags: ClassVar[Tags] = Tags()
 
     def __init__(

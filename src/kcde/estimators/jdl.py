@@ -67,6 +67,10 @@ class JDL(GaussianPairBases, JointDistribution):
     array([[1.]])
     """
 
+    selection_rule: ClassVar[str] = (
+        "bandwidths are the median distances over √2 and λ is 0.001, nothing is searched"
+    )
+
     density_instead: ClassVar[str] = (
         "SmoothedJDL has one, of its weights on the training y under a Gaussian kernel"
     )

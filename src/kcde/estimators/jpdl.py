@@ -60,6 +60,8 @@ class JPDL(JointDistribution):
     (1, 1)
     """
 
+    selection_rule: ClassVar[str] = "polynomials of degree 4 and λ = 0.001, nothing is searched"
+
     density_instead: ClassVar[str] = (
         "density_ratio is its density over the product of the marginals, which are those of the "
         "rows; SmoothedJDL, with Gaussian kernels instead of polynomials, has a density of y"

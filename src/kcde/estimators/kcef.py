@@ -104,6 +104,11 @@ class KCEF(ExponentialFamily):
     (5,)
     """
 
+    selection_rule: ClassVar[str] = (
+        "one bandwidth for x and y and λ on a 20 × 20 grid (σ 0.2…8, λ 1e-5…1), 5-fold "
+        "cross-validated conditional score"
+    )
+
     _grids: ClassVar[dict] = {"score": rules.SCORE_GRIDS, "likelihood": rules.LIKELIHOOD_GRIDS}
 
     def __init__(

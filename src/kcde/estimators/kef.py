@@ -60,6 +60,11 @@ class KEF(KCEF):
     array([-1. , -1.4])
     """
 
+    selection_rule: ClassVar[str] = (
+        "one bandwidth (0.2…5) and λ (1e-6…0.1) on a 10 × 10 grid by the 5-fold "
+        "cross-validated score"
+    )
+
     tags: ClassVar[Tags] = Tags(unconditional=True)
     _grids: ClassVar[dict] = KCEF._grids | {
         "score": (log_grid(0.2, 5.0, 10), log_grid(1e-6, 0.1, 10))

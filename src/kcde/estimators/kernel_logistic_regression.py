@@ -66,6 +66,10 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
     array([False,  True])
     """
 
+    selection_rule: ClassVar[str] = (
+        "the bandwidth is the median distance over √2 and λ is 0.001, nothing is searched"
+    )
+
     tags: ClassVar[Tags] = Tags(density=False, positive=False, target="binary", sampler=False)
 
     def __init__(

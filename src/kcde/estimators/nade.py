@@ -94,6 +94,11 @@ class NADE(BatchFitted, ConditionalDensity):
     (2,)
     """
 
+    selection_rule: ClassVar[str] = (
+        "two hidden layers of {2, 10, 100} units and {1, 2, 5, 10} Gaussian components, "
+        "5-fold held-out likelihood with early stopping, at most 2500 updates"
+    )
+
     tags: ClassVar[Tags] = Tags(array_api=False)
 
     def __init__(

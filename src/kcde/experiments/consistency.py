@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import array_namespace, asarray, to_numpy
 from kcde.estimators import KCEF
-from kcde.experiments import methods, runner, scores, well_specified
+from kcde.experiments import methods, runner, well_specified
 from kcde.experiments.job import AS_PUBLISHED, Outcome
 from kcde.experiments.jobs.consistency import SMALLEST, Job
 from kcde.experiments.runner import attempt

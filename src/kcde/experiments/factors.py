@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import asarray, take_columns, to_numpy
-from kcde.experiments import methods, runner, scores
+from kcde.experiments import methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.factors import Job
 from kcde.experiments.problems import Problem, open_problem

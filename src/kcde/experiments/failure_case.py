@@ -16,7 +16,8 @@ from functools import cache
 
 import numpy as np
 
-from kcde.experiments import runner, scores
+from kcde import scores
+from kcde.experiments import runner
 from kcde.experiments.job import AS_PUBLISHED, Outcome
 from kcde.experiments.jobs.failure_case import Job
 

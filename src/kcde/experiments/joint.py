@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.experiments import runner, scores
+from kcde import scores
+from kcde.experiments import runner
 from kcde.experiments.factors import METRIC
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.joint import Job

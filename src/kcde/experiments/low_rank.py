@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import to_numpy
-from kcde.experiments import measured_fit, scores
+from kcde.experiments import measured_fit
 from kcde.experiments.jobs._embedding import Grid
 from kcde.experiments.methods import FAILURES
 from kcde.experiments.shared_bases import Bases, Fit, is_classifier, tightest, with_options

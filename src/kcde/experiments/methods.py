@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from kcde.arrays import BACKENDS, resolve_backend, to_numpy
-from kcde.estimators import estimator_class
+from kcde.estimators import configured, estimator_class
 
 FAILURES = (ValueError, np.linalg.LinAlgError, FloatingPointError)
 """Errors that a fit or a score may raise; any other is a bug."""
@@ -36,15 +36,13 @@ def build(
     ValueError
         If the class does not exist, or does not know one of the options.
     """
-    cls = estimator_class(estimator)
-    known = cls._get_param_names()
-    if unknown := sorted(set(options) - set(known)):
-        raise ValueError(
-            f"method {method}: {estimator} has no option {', '.join(unknown)}; "
-            f"it has {', '.join(known)}"
-        )
+    known = estimator_class(estimator)._get_param_names()
     common = {"random_state": random_state, "tuning_rows": tuning_rows}
-    return cls(**{name: common[name] for name in common if name in known} | dict(options))
+    given = {name: common[name] for name in common if name in known} | dict(options)
+    try:
+        return configured(estimator, given)
+    except ValueError as error:
+        raise ValueError(f"method {method}: {error}") from None
 
 
 def backend_of(estimator, wanted: str) -> str:

@@ -17,11 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
 from kcde.datasets import gaussian
 from kcde.datasets.gaussian import GaussianPairs
 from kcde.estimators import estimator_class
-from kcde.experiments import low_rank, methods, runner, scores
+from kcde.experiments import low_rank, methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.moments import Job
 from kcde.experiments.low_rank import Selection, Trials

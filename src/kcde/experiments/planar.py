@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import asarray
 from kcde.datasets import planar as data
 from kcde.estimators import estimator_class
-from kcde.experiments import methods, planar_models, planar_pictures, runner, scores
+from kcde.experiments import methods, planar_models, planar_pictures, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.planar import Job
 from kcde.experiments.planar_models import PlanarModel

@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
 from kcde.datasets import fama_french
 from kcde.datasets.fama_french import ExcessReturns, Subsample, excess_returns
 from kcde.estimators import estimator_class
-from kcde.experiments import low_rank, methods, runner, scores
+from kcde.experiments import low_rank, methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.portfolio import Job
 from kcde.experiments.low_rank import Selection, Trials

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import asarray
-from kcde.experiments import joint, methods, runner, scores
+from kcde.experiments import joint, methods, runner
 from kcde.experiments.factors import estimator_of, graph_label
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.samples import Job

@@ -22,15 +22,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import asarray, to_numpy
 from kcde.datasets import traffic as data_sets
 from kcde.datasets.traffic import Split, Traffic, open_traffic
 from kcde.estimators import Standardised, estimator_class
-from kcde.experiments import cdo_settings, methods, runner, scores, traffic_cost
+from kcde.experiments import cdo_settings, methods, runner, traffic_cost
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.traffic import Job
 from kcde.experiments.runner import attempt
-from kcde.experiments.scores import cell
+from kcde.scores import cell
 from kcde.seeding import split_seed
 
 MEAN, STD = "mean_error", "std_error"

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 # Differences with a smaller relative range are constant up to rounding.
 _CONSTANT = 1e-12
@@ -61,6 +60,8 @@ def paired_t_test(first: np.ndarray, second: np.ndarray, overlap: float = 0.0) -
     >>> result.sign, result.n, round(result.p_value, 3)
     (-1, 4, 0.03)
     """
+    from scipy import stats
+
     if not 0.0 <= overlap < np.inf:
         raise ValueError(
             f"overlap must be test rows over training rows, finite and not negative; got {overlap}"
@@ -103,6 +104,8 @@ def paired_wilcoxon(first: np.ndarray, second: np.ndarray) -> PairedTest:
     >>> result.sign, result.n, result.p_value
     (-1, 4, 0.125)
     """
+    from scipy import stats
+
     difference, dropped = _differences(first, second)
     n = len(difference)
     moved = difference[difference != 0]
