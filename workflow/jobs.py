@@ -3,7 +3,8 @@
 What parameters an experiment has stands in its dataclass (`kcde.experiments.jobs`). A parameter
 gets its value, in this order: from what is asked for (data set, method, nodes, input files); from a
 rule of `_RULES`; from the method, from the experiment, or from the top of the configuration, by its
-own name; from `scales`, by the name in `SCALED`. One that is nowhere has its default.
+own name; from `scales`, by the name in `SCALED`. One that is nowhere, or null there, has its
+default.
 """
 
 import json
@@ -24,7 +25,11 @@ SCALED = {
     "joint_network": {"runs": "runs"} | _TUNING,
     "exact": {"runs": "runs"},
     "samples": {"seeds": "sample_seeds"} | _TUNING,
-    "planar": {"seeds": "planar_seeds", "iterations": "planar_iterations"},
+    "planar": {
+        "seeds": "planar_seeds",
+        "samples": "planar_samples",
+        "iterations": "planar_iterations",
+    },
     "moments": {
         "repetitions": "moments_repetitions",
         "constrained_repetitions": "slow_repetitions",
@@ -127,7 +132,8 @@ def value_of(asked: Asked, name: str) -> Any:
         if name in place:
             return place[name]
     key = SCALED.get(asked.experiment, {}).get(name)
-    return _DEFAULT if key is None else scaled(asked, key)
+    value = None if key is None else scaled(asked, key)
+    return _DEFAULT if value is None else value
 
 
 def scaled(asked: Asked, key: str) -> Any:

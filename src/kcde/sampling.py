@@ -112,7 +112,7 @@ def hmc(
     step_size
         First step size, in the units of y.
     target_acceptance
-        What the burn-in steers to.
+        Acceptance probability that the burn-in adapts the step size to.
 
     Returns
     -------

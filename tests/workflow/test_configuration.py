@@ -15,12 +15,11 @@ import references
 import traffics
 import yaml
 
-from kcde import methods, published
+from kcde import methods, published, scores
 from kcde.artefacts.core import listing, registry
 from kcde.datasets import fama_french, gaussian, planar, synthetic, traffic
 from kcde.estimators import DDE, estimator_class
-from kcde.experiments import scores
-from kcde.experiments.job import OWN_TO_A_METHOD
+from kcde.experiments.job import METHOD_FIELDS
 from kcde.experiments.jobs import job_class
 from kcde.experiments.problems import open_problem
 
@@ -613,7 +612,7 @@ def test_methods_with_the_same_bases_are_told_one_after_the_other(config):
     both = jobs.several(config, "laptop", "moments", "gaussian-2-1000", names)
     assert both == [jobs.job(config, "laptop", "moments", "gaussian-2-1000", n) for n in names]
     first, second = (job_class("moments").make(each).identity() for each in both)
-    assert {name for name in first if first[name] != second[name]} <= set(OWN_TO_A_METHOD)
+    assert {name for name in first if first[name] != second[name]} <= set(METHOD_FIELDS)
 
 
 def test_every_job_of_the_configuration_is_one(config):

@@ -16,8 +16,7 @@ import pytest
 import typer
 import yaml
 
-from kcde import cli
-from kcde.experiments import scores
+from kcde import cli, scores
 
 pytestmark = pytest.mark.workflow
 

@@ -67,6 +67,10 @@ GRAPHS = [name for name, method in config["methods"].items() if "graph" in metho
 COSTED = ("DDE", "KCEF", "KEF")
 # Every fit whose cost is measured is a process of its own with one numerical thread, on the CPU.
 ENVIRONMENTS = {"estimation_cost": "JAX_PLATFORMS=cpu"}
+# On made-up data XLA would compile the networks for longer than they are trained.
+LIGHT_COMPILATION = (
+    "XLA_FLAGS='--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false'"
+)
 NETWORKS = [name for name in config["methods"] if name not in GRAPHS]
 # One word a run, the same wherever this run asks for it.
 ATTEMPT = f"{time.time_ns()}"
@@ -258,6 +262,16 @@ def constraints_of(experiment):
 def is_part(wildcards):
     """Whether a job computes some of the repetitions alone."""
     return hasattr(wildcards, "shard")
+
+
+def environment_of(experiment):
+    """The environment variables of a job, beside those of all."""
+
+    def variables(wildcards):
+        compiling = LIGHT_COMPILATION if wildcards.scale == "smoke" else ""
+        return " ".join(filter(None, [ENVIRONMENTS.get(experiment, ""), compiling]))
+
+    return variables
 
 
 def cut_flags(wildcards, input):

@@ -99,7 +99,7 @@ def _cupy_obstacle() -> str | None:
     try:
         import cupy
     except Exception as error:
-        # Half an installation fails with whatever its compiled libraries raise.
+        # A partial installation may raise any error from its compiled libraries.
         return f"cupy cannot be imported ({type(error).__name__}: {error})"
     try:
         count = cupy.cuda.runtime.getDeviceCount()

@@ -66,7 +66,7 @@ class ExcessReturns:
         Raises
         ------
         ValueError
-            If there are not so many portfolios.
+            If there are fewer portfolios.
         """
         if not 1 <= dim <= self.returns.shape[1]:
             raise ValueError(

@@ -29,7 +29,7 @@ def sample(n: int, d: int, *names: object) -> np.ndarray:
     Parameters
     ----------
     n, d
-        Shape wanted.
+        Shape of the sample.
     *names
         What the seeds of the columns are made of.
 

@@ -128,8 +128,8 @@ def modes(name: str) -> Modes:
     Returns
     -------
     Modes
-        Their weights are exact: of the moons and of the grid by symmetry, of the circles but for
-        the noise that reaches half way to the next, ten standard deviations.
+        Their weights are exact: of the moons and of the grid by symmetry, of the circles up to
+        noise that reaches halfway to the next, ten standard deviations.
 
     Raises
     ------

@@ -31,7 +31,7 @@ def estimator_class(name: str) -> type:
         If there is no such estimator; the message lists those there are.
     """
     found = _find(name)
-    importlib.import_module(f"{__name__}._scikit_learn").derive()
+    importlib.import_module(f"{__name__}._shared.scikit_learn").derive()
     return found
 
 

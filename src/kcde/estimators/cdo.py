@@ -6,13 +6,13 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._cdo_inputs import KERNELS, Groups, InputFactor, make_kernel
-from kcde.estimators._cdo_projection import NearestMixture
-from kcde.estimators._cdo_reference import make_reference
-from kcde.estimators._cdo_selection import CRITERIA, Hyperparameters, select
-from kcde.estimators._cdo_spectrum import squared_inverse_of
-from kcde.estimators._rows import check_rows
-from kcde.estimators._signed_mixture import (
+from kcde.estimators._cdo.inputs import KERNELS, Groups, InputFactor, make_kernel
+from kcde.estimators._cdo.projection import NearestMixture
+from kcde.estimators._cdo.reference import make_reference
+from kcde.estimators._cdo.selection import CRITERIA, Hyperparameters, select
+from kcde.estimators._cdo.spectrum import squared_inverse_of
+from kcde.estimators._shared.rows import check_rows
+from kcde.estimators._shared.signed_mixture import (
     SignedMixture,
     check_sums,
     divided_by_sums,
@@ -77,9 +77,9 @@ class CDO(SignedMixture):
     folds
         Of the cross-validation.
     tuning_rows
-        At most so many rows take part in it; None: all.
+        Maximum number of rows used in the selection; None: all.
     random_state
-        Names the draw of these rows and the shuffle of the folds.
+        Seeds the draw of these rows and the shuffle of the folds.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class CDO(SignedMixture):
                 raise ValueError(f"groups[{i}] is empty; leave out inputs that have no output")
         rows = np.repeat(np.arange(len(checked)), [group.shape[0] for group in checked])
         self.fit(take_rows(X, rows), array_namespace(X).concat(checked))
-        self._remember_names(given)
+        self._record_feature_names(given)
         return self
 
     def _fit(self, X, Y):
@@ -275,10 +275,10 @@ class CDO(SignedMixture):
         first, second = sums[:, 1 : d + 1] / sums[:, :1], sums[:, d + 1 :] / sums[:, :1]
         return first + self._centre, second - first**2 + xp.asarray(self.bandwidth_y_**2)
 
-    def turned_over(self, X):
-        """Return where the sum that signed weights are divided by is negative, booleans (n,).
+    def has_negative_normaliser(self, X):
+        """Return whether the sum that normalises the signed weights is negative, booleans (n,).
 
-        There the published formula gives an estimate of the opposite sign.
+        Where it is, dividing by it as published reverses the sign of the estimate.
 
         Raises
         ------
@@ -287,7 +287,9 @@ class CDO(SignedMixture):
         """
         X = self._check_features(X)
         if self.weights != "signed":
-            raise ValueError(f"turned_over is for weights='signed'; they are {self.weights!r}")
+            raise ValueError(
+                f"has_negative_normaliser is for weights='signed'; they are {self.weights!r}"
+            )
         return (self._inputs.similarities(X) @ self._moment_coef[:, :1])[:, 0] < 0.0
 
     def _raw_weights(self, X):

@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
-from kcde.estimators import _dde_model as models
-from kcde.estimators._dde_fit import Task, Trained, train
-from kcde.estimators._dde_problem import FUNCTIONAL
-from kcde.estimators._together import FittedTogether
+from kcde.estimators._dde import model as models
+from kcde.estimators._dde.fit import Task, TrainingResult, train
+from kcde.estimators._dde.problem import FUNCTIONAL
+from kcde.estimators._shared.batch_fit import BatchFitted
+from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators.base import Tags
-from kcde.estimators.exponential_family import ExponentialFamily
 from kcde.normalisers import Normaliser, logsumexp
 from kcde.seeding import rng_of, seed_of
 
@@ -30,7 +30,7 @@ _COUNTS = (
 _POSITIVE = ("dual_weight", "base_std", "bandwidth_scale", "learning_rate")
 
 
-class DDE(FittedTogether, ExponentialFamily):
+class DDE(BatchFitted, ExponentialFamily):
     """p(y|x) = p_0(y) exp(f(x, y)/w) / Z(x), by penalised maximum likelihood as a saddle point.
 
     min_g max_{f, ν} E_D f - E_g f - η/2 ‖f‖² + w (E_g ν - E_{p_0} exp ν), with f a kernel
@@ -60,19 +60,19 @@ class DDE(FittedTogether, ExponentialFamily):
         p_0: "gaussian", with the mean of the training y; "uniform", on their bounding box.
     density_weight
         The density is p_0 exp(f/density_weight)/Z. None: w, which is what the saddle point means;
-        the authors evaluate with 1 whatever w.
+        the authors evaluate with 1 for every w.
     basis
         "points": f = Σ_i α_i k(·, (x_i, y_i)) over the training rows, as in the authors' code.
         "features": random features (Algorithm 3). "functional": stochastic functional gradients
-        (Algorithm 2), which start anew for every update of g.
+        (Algorithm 2), which restart for every update of g.
     features
-        How many random features; for "functional" the steps K.
+        Number of random features; for "functional" the number of steps K.
     dual
         ν: "mlp", a network as in the authors' code; "kernel", on the basis of f.
     hidden_units, latent, sampler_layers, dual_layers
         Of the networks; `latent` is the dimension of ξ.
     iterations
-        At most.
+        Maximum number of iterations.
     validation
         Share of the rows that is held out; training stops where their likelihood is largest. 0:
         after `iterations`.
@@ -85,9 +85,9 @@ class DDE(FittedTogether, ExponentialFamily):
     learning_rate
         Of Adam (f, g) and RMSprop (ν).
     snapshots
-        Iterations whose f and g are kept beside.
+        Iterations of which f and g are kept.
     random_state
-        Names held-out rows, initial values and noise.
+        Seeds the held-out rows, initial values and noise.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class DDE(FittedTogether, ExponentialFamily):
         α, shape (n,), or (n - held out,) with `refit=False`; or weights of the features (r,), or
         of the 3 K points of "functional".
     bandwidth_x_, bandwidth_y_, regularization_
-        What was used.
+        Values used.
     iterations_
         Those of the f and g that are kept.
     history_
@@ -180,7 +180,7 @@ class DDE(FittedTogether, ExponentialFamily):
         return self.fit_many([self], [X], [Y])[0]
 
     def _fit(self, X, Y):
-        """Check the parameters and settle all but what is trained; `fit_many` trains."""
+        """Check the parameters and resolve all that is not trained; `fit_many` trains."""
         self._check_parameters()
         X, Y = to_numpy(X), to_numpy(Y)
         self._held = 0
@@ -192,7 +192,7 @@ class DDE(FittedTogether, ExponentialFamily):
                 )
             self._held = max(1, round(self.validation * len(Y)))
         self.X_, self.Y_ = X, Y
-        self.model_ = models.settle(self, X, Y)
+        self.model_ = models.resolve_parameters(self, X, Y)
         self.bandwidth_x_ = self.model_.bandwidth_x
         self.bandwidth_y_ = self.model_.bandwidth_y
         self.regularization_ = self.model_.penalty
@@ -217,7 +217,7 @@ class DDE(FittedTogether, ExponentialFamily):
         if self.basis == FUNCTIONAL and (self.dual != "kernel" or self.validation):
             raise ValueError("basis 'functional' needs dual='kernel' and validation=0")
 
-    def _shape(self) -> tuple:
+    def _batch_key(self) -> tuple:
         """Return what estimators must share to be trained in one program."""
         names = ("random_state", "bandwidth_x", "bandwidth_y", "regularization", "snapshots")
         parameters = self.get_params() | dict.fromkeys(names) | {"snapshots": tuple(self.snapshots)}
@@ -228,14 +228,14 @@ class DDE(FittedTogether, ExponentialFamily):
     def _train(estimators: Sequence["DDE"]) -> list[ValueError | FloatingPointError | None]:
         """Train estimators of one shape; return the error of each, or None."""
         try:
-            models.refuse_what_does_not_fit(estimators[0], estimators[0].Y_.shape, len(estimators))
+            models.check_memory(estimators[0], estimators[0].Y_.shape, len(estimators))
         except ValueError as error:
             for estimator in estimators:
-                estimator._forget()
+                estimator._reset()
             return [error] * len(estimators)
-        return _fit_alike(estimators)
+        return _fit_batch(estimators)
 
-    def _take(self, trained: Trained):
+    def _take(self, trained: TrainingResult):
         model, state = self.model_, trained.state
         self.potential_ = model.potential(state)
         self.coef_ = self.potential_.weights
@@ -271,8 +271,8 @@ class DDE(FittedTogether, ExponentialFamily):
             Shape (n, d_x); None without x: one normaliser.
         method
             As in `KCEF`, and "sampler": draws of g, with exp ν standing for their density over
-            p_0. Its effective sample size says how near g is to the density; as ν is an estimate,
-            log Z is one that more draws do not mend.
+            p_0. Its effective sample size measures how close g is to the density; as ν is an
+            estimate, its error in log Z does not vanish with more draws.
         n_samples
             Draws: 10,000 by default, 1000 for each x of "sampler".
         rng
@@ -357,7 +357,7 @@ class DDE(FittedTogether, ExponentialFamily):
         return self.model_.support
 
 
-def _history(trained: Trained) -> dict[str, np.ndarray]:
+def _history(trained: TrainingResult) -> dict[str, np.ndarray]:
     iteration, objective, mmd2, held_out = np.array(trained.history).reshape(-1, 4).T
     return {
         "iteration": iteration.astype(int),
@@ -367,7 +367,7 @@ def _history(trained: Trained) -> dict[str, np.ndarray]:
     }
 
 
-def _fit_alike(estimators: Sequence[DDE]) -> list[FloatingPointError | None]:
+def _fit_batch(estimators: Sequence[DDE]) -> list[FloatingPointError | None]:
     """Train estimators of one shape; return the error of each, or None."""
     first = estimators[0]
     targets = [first.iterations] * len(estimators)
@@ -403,7 +403,7 @@ def _task(estimator: DDE, seed: int, target: int, *, hold: bool) -> Task:
     return Task(problem, state, seed, target, held_out)
 
 
-def _trained(tasks: list[Task], first: DDE, snapshots, errors: list) -> list[Trained]:
+def _trained(tasks: list[Task], first: DDE, snapshots, errors: list) -> list[TrainingResult]:
     """Train tasks and note those that diverge."""
     recipe = first.model_.recipe
     outcomes = train(tasks, recipe, first.patience, tuple(snapshots))

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns, to_numpy
-from kcde.estimators._gp_posterior import Posterior, group
-from kcde.estimators._gp_tuning import Hyperparameters, maximise_marginal_likelihood
-from kcde.estimators._pushforward import Pushforward
-from kcde.estimators._threads import few_threads
+from kcde.estimators._gp.posterior import Posterior, group
+from kcde.estimators._gp.tuning import Hyperparameters, maximise_marginal_likelihood
+from kcde.estimators._shared.pushforward import Pushforward
+from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of
@@ -40,9 +40,9 @@ class GaussianProcess(Pushforward):
     centre
         Whether ȳ is the mean of the training y, instead of 0.
     tuning_rows
-        At most so many random rows take part in the marginal likelihood; None: 2000.
+        Maximum number of random rows used in the marginal likelihood; None: 2000.
     random_state
-        Names the draw of these rows.
+        Seeds the draw of these rows.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class GaussianProcess(Pushforward):
     jitter_
         What was added to the prior variances for the factorisation, shape (d_y,).
     tuning_messages_
-        What scikit-learn and L-BFGS said of each column's optimum; also logged.
+        Messages of scikit-learn and L-BFGS about each column's optimum; also logged.
     """
 
     selection_rule: ClassVar[str] = (
@@ -160,7 +160,7 @@ class GaussianProcess(Pushforward):
         variances = [posterior.variance(X) for posterior in self._posteriors]
         return xp.stack([variances[i] for i in self._member], axis=1)
 
-    @few_threads
+    @limit_threads
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
         X, Y = self._check_pair(X, Y)

@@ -7,11 +7,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators import _kcef_selection as rules
-from kcde.estimators._hermite import HermiteTable
-from kcde.estimators._natural_parameter import NaturalParameter
-from kcde.estimators._score_matching import solve
-from kcde.estimators.exponential_family import ExponentialFamily
+from kcde.estimators._kcef import selection as rules
+from kcde.estimators._kcef.hermite import HermiteTable
+from kcde.estimators._kcef.natural_parameter import NaturalParameter
+from kcde.estimators._kcef.score_matching import solve
+from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import GaussianProposal
 from kcde.sampling import convergence, hmc
@@ -73,11 +73,11 @@ class KCEF(ExponentialFamily):
         penalty of the authors' code, for d_y = 1. "likelihood": σ_x, σ_y and λ by held-out log
         likelihood on a coarse and then a finer grid, for d_y = 1.
     folds
-        Of the cross-validation.
+        Number of folds of the cross-validation.
     tuning_rows
-        At most so many rows take part in the selection; None: all. The final fit uses all.
+        Maximum number of rows used in the selection; None: all. The final fit uses all.
     random_state
-        Names the shuffle of the folds.
+        Seeds the shuffle of the folds.
     isotropic
         Whether selection "gradient" gives all x one bandwidth.
 
@@ -86,7 +86,7 @@ class KCEF(ExponentialFamily):
     coef_
         β, shape (n, d_y).
     bandwidth_x_, bandwidth_y_, regularization_
-        What was used, given or chosen.
+        Values used, given or chosen.
     jitter_
         Added to the diagonal of the system beyond nλ; 0.0 as a rule.
     cv_results_

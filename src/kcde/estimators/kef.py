@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import take_rows
-from kcde.estimators import _nystrom
-from kcde.estimators._kcef_selection import Hyperparameters
+from kcde.estimators._kcef import nystrom
+from kcde.estimators._kcef.selection import Hyperparameters
 from kcde.estimators.base import Tags
 from kcde.estimators.kcef import KCEF
 from kcde.seeding import rng_of
@@ -34,7 +34,7 @@ class KEF(KCEF):
     regularization
         λ. None: chosen by `selection`.
     base_std, folds, tuning_rows, random_state
-        As in `KCEF`; `random_state` also names the basis.
+        As in `KCEF`; `random_state` also seeds the draw of the basis.
     selection
         "score": one σ and λ on a 10 × 10 grid, by the score on held-out folds; the exact system is
         tuned on so many rows that n d_y is at most 3000, the Nyström one with at most 100 basis
@@ -95,7 +95,7 @@ class KEF(KCEF):
             return
         rng = rng_of("basis", self.random_state)
         basis = take_rows(Y, subsample(Y.shape[0], self.n_basis_, rng))
-        system = _nystrom.NystromSystem(basis, self.bandwidth_y_, self.base_std)
+        system = nystrom.NystromSystem(basis, self.bandwidth_y_, self.base_std)
         self.coef_, self.jitter_ = system.solve(system.moments(Y), self.regularization_)
         self._T = system.parameter(self.coef_)
 
@@ -135,10 +135,10 @@ class KEF(KCEF):
 
 
 def _select_by_score(X, Y, rows, folds, given: Hyperparameters, base_std, *, basis, grids):
-    """Choose σ and λ of the Nyström estimate, as `_kcef_selection.select_by_score` does."""
+    """Choose σ and λ of the Nyström estimate, as `select_by_score` does."""
     sigmas = grids[0] if given.bandwidth_y is None else [given.bandwidth_y]
     path = grids[1] if given.regularization is None else np.array([given.regularization])
-    score = _nystrom.held_out_scores(
+    score = nystrom.held_out_scores(
         take_rows(Y, rows), folds, basis(len(rows)), sigmas, path, base_std
     )
     i, j = best_index(-score)

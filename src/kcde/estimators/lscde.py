@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, solve_triangular, take_rows, to_numpy
-from kcde.estimators._signed_mixture import SignedMixture, divided_by_sums
-from kcde.estimators._threads import few_threads
-from kcde.estimators.mixture import log_bump, log_volume
+from kcde.estimators._shared.mixture import log_gaussian_kernel, log_volume
+from kcde.estimators._shared.signed_mixture import SignedMixture, divided_by_sums
+from kcde.estimators._shared.threads import limit_threads
 from kcde.kernels import as_bandwidths
 from kcde.linalg import (
     factor_positive_definite,
@@ -16,7 +16,7 @@ from kcde.linalg import (
     solve_positive_definite,
     symmetric_spectrum,
 )
-from kcde.memory import require
+from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 from kcde.selection import best_index, complement, kfold, log_grid
@@ -42,7 +42,7 @@ class LSCDE(SignedMixture):
     regularization
         λ. None: chosen from 20 log-spaced values.
     n_centres
-        At most so many centres.
+        Maximum number of centres.
     selection
         "likelihood": by held-out log likelihood, the default of the authors' code and the rule
         of the published columns. "squared-error": by the held-out ½αᵀHα - hᵀα of their paper.
@@ -59,9 +59,9 @@ class LSCDE(SignedMixture):
         mixture is nearest to the signed one in L2, averaged over the training x. The selection
         is always that of the clipped weights.
     folds
-        Of the cross-validation.
+        Number of folds of the cross-validation.
     random_state
-        Names the draw of the centres and the shuffle of the folds.
+        Seeds the draw of the centres and the shuffle of the folds.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class LSCDE(SignedMixture):
     jitter_
         Added to the diagonal of H beyond λ; 0.0 as a rule.
     bandwidth_x_, bandwidth_y_, regularization_
-        What was used, given or chosen.
+        Values used, given or chosen.
     """
 
     selection_rule: ClassVar[str] = (
@@ -175,7 +175,7 @@ class LSCDE(SignedMixture):
         self.regularization_ = float(path[j])
         self.cv_results_ = {"bandwidth": sigmas, "regularization": path, "score": score}
 
-    @few_threads
+    @limit_threads
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
         if self.density_floor is None:
@@ -202,7 +202,7 @@ class LSCDE(SignedMixture):
 
     def _log_weights(self, X):
         xp = array_namespace(X)
-        log_phi = log_bump(X, self.centres_x_, self.bandwidth_x_)
+        log_phi = log_gaussian_kernel(X, self.centres_x_, self.bandwidth_x_)
         positive = self.weights_ > 0
         safe = xp.where(positive, self.weights_, xp.ones_like(self.weights_))
         nothing = xp.full_like(safe, -xp.inf)
@@ -211,7 +211,7 @@ class LSCDE(SignedMixture):
 
     def _signed_weights(self, X):
         xp = array_namespace(X)
-        log_phi = log_bump(X, self.centres_x_, self.bandwidth_x_)
+        log_phi = log_gaussian_kernel(X, self.centres_x_, self.bandwidth_x_)
         # Far from all centres every φ underflows; their ratios do not.
         phi = xp.exp(log_phi - xp.max(log_phi, axis=1, keepdims=True))
         return divided_by_sums(phi * self.weights_, "raise regularization or bandwidth_x")
@@ -224,12 +224,17 @@ class _Basis:
         xp = array_namespace(Y)
         # φ of x and of y with their logarithms, and the differences that one of them is made of.
         width = U.shape[0] * (4 + 3 * max(X.shape[1], Y.shape[1]))
-        require(Y, "LSCDE's basis at rows", max(X.shape[0], Y.shape[0]), lambda n: n * width)
-        self.log_phi_x, self.log_phi_y = log_bump(X, U, sigma_x), log_bump(Y, V, sigma_y)
+        require_memory(Y, "LSCDE's basis at rows", max(X.shape[0], Y.shape[0]), lambda n: n * width)
+        self.log_phi_x, self.log_phi_y = (
+            log_gaussian_kernel(X, U, sigma_x),
+            log_gaussian_kernel(Y, V, sigma_y),
+        )
         self.phi_x, self.phi_y = xp.exp(self.log_phi_x), xp.exp(self.log_phi_y)
         self.log_volume = log_volume(sigma_y)
         # ∫ φ_y,l φ_y,l′ dy = (√π σ_y)^d exp(-|v - v′|²/4σ_y²)
-        self.overlap = exp(log_volume(sigma_y / sqrt(2.0))) * xp.exp(0.5 * log_bump(V, V, sigma_y))
+        self.overlap = exp(log_volume(sigma_y / sqrt(2.0))) * xp.exp(
+            0.5 * log_gaussian_kernel(V, V, sigma_y)
+        )
 
     def moments(self, rows):
         """Return H (b, b) and h (b,) averaged over the rows."""

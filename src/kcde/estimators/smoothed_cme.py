@@ -1,15 +1,15 @@
-"""Conditional mean embedding as a conditional density: a variant that the paper does not have."""
+"""Conditional mean embedding as a conditional density: a variant that is not in the paper."""
 
 from typing import ClassVar
 
-from kcde.estimators._jdl_smoothed import SmoothedWeights
+from kcde.estimators._low_rank.smoothed import SmoothedWeights
 from kcde.estimators.cme import CME
 
 
 class SmoothedCME(SmoothedWeights):
     """p(y|x) = Σ_j w_j(x) N(y; y_j, h² I) with the weights of `CME` on the pivots of y.
 
-    CME itself estimates expectations: its weights sit on the pivots and need not sum to one.
+    CME itself estimates expectations: its weights are on the pivots and need not sum to one.
 
     Parameters
     ----------
@@ -23,16 +23,16 @@ class SmoothedCME(SmoothedWeights):
     tolerance, max_rank
         Of the pivoted Cholesky factors.
     folds
-        Of the cross-validation by held-out log likelihood.
+        Number of folds of the cross-validation by held-out log likelihood.
     random_state
-        Names the shuffle of the folds.
+        Seeds the shuffle of the folds.
 
     Attributes
     ----------
     weights_model_
         The fitted `CME`.
     bandwidth_x_, bandwidth_y_, regularization_, smoothing_
-        What was used, given or chosen.
+        Values used, given or chosen.
     """
 
     selection_rule: ClassVar[str] = (

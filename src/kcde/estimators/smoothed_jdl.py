@@ -1,15 +1,15 @@
-"""Joint distribution learning as a conditional density: a variant that the paper does not have."""
+"""Joint distribution learning as a conditional density: a variant that is not in the paper."""
 
 from typing import ClassVar
 
-from kcde.estimators._jdl_smoothed import SmoothedWeights
+from kcde.estimators._low_rank.smoothed import SmoothedWeights
 from kcde.estimators.jdl import JDL
 
 
 class SmoothedJDL(SmoothedWeights):
     """p(y|x) = Σ_j w_j(x) N(y; y_j, h² I) with the weights of `JDL` on the training rows of y.
 
-    JDL itself estimates expectations: its distribution sits on the rows and has no density.
+    JDL itself estimates expectations: its distribution is on the rows and has no density.
 
     Parameters
     ----------
@@ -23,16 +23,16 @@ class SmoothedJDL(SmoothedWeights):
     tolerance, max_rank
         Of the pivoted Cholesky factors.
     folds
-        Of the cross-validation by held-out log likelihood.
+        Number of folds of the cross-validation by held-out log likelihood.
     random_state
-        Names the shuffle of the folds.
+        Seeds the shuffle of the folds.
 
     Attributes
     ----------
     weights_model_
         The fitted `JDL`.
     bandwidth_x_, bandwidth_y_, regularization_, smoothing_
-        What was used, given or chosen.
+        Values used, given or chosen.
     """
 
     selection_rule: ClassVar[str] = (

@@ -2,7 +2,7 @@
 
 The kernels of CDO and of the Gaussian process are stated in the units of the data; every other
 estimator sees standardised data, and answers in original units. One model is held at a time, unless
-its class fits several in one go. Training rows go to the device where it is fitted.
+its class is batch-fitted. Training rows go to the device where it is fitted.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ class Fits(NamedTuple):
     backend
         Where they compute, "numpy" or "cupy".
     place
-        Puts an array there.
+        Copies an array to that backend.
     model
         Maps a unit to its model, or an error in its place, and the seconds of the fit.
     """
@@ -58,7 +58,7 @@ def make(job: ConditionalJob, training: Training):
     ValueError
         If the settings are unknown, or the class does not exist or know one of the options.
     """
-    options = cdo_settings.filled(
+    options = cdo_settings.complete_options(
         job.options, job.settings, job.experiment, job.estimator, training.X, training.Y
     )
     default = estimator_class(job.estimator)().get_params(deep=False)
@@ -73,7 +73,7 @@ def make(job: ConditionalJob, training: Training):
 
 
 def fits(job: ConditionalJob, units: Sequence[int], training: Callable[[int], Training]) -> Fits:
-    """Return the models of some units, fitted when they are asked for or all in one go.
+    """Return the models of some units, fitted on request or as one batch.
 
     Parameters
     ----------

@@ -7,16 +7,17 @@ so that a slope can be fitted within each repetition.
 
 The theorem leaves c open and holds for each. Two are run, as multiples of ‖C‖: 1, for which λ is
 not small against C at these n, and 1/10, for which it is; ‖T_λ - T_0‖, the error that would be left
-without noise, is stored beside the errors and says how far the smallest λ is from its limit.
+without noise, is stored with the errors and shows how far the smallest λ is from its limit.
 """
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import array_namespace, asarray, to_numpy
 from kcde.estimators import KCEF
-from kcde.experiments import methods, runner, scores, well_specified
+from kcde.experiments import methods, runner, well_specified
 from kcde.experiments.job import AS_PUBLISHED, Outcome
 from kcde.experiments.jobs.consistency import SMALLEST, Job
 from kcde.experiments.runner import attempt

@@ -6,8 +6,8 @@ conditional score J(p_0||q) of equation (15) vanishes for every weight β, altho
 q ignores x; the Kullback-Leibler divergence does not vanish. The same computation with
 overlapping supports gives a positive J, which shows that a zero is no artefact of the code.
 
-The two scores are computed apart: p_0's in closed form, q's by differentiating the density of the
-mixture with a complex step. The identity that makes J zero is nowhere used.
+The two scores are computed separately: p_0's in closed form, q's by differentiating the density of
+the mixture with a complex step. The identity that makes J zero is not used.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,8 @@ from functools import cache
 
 import numpy as np
 
-from kcde.experiments import runner, scores
+from kcde import scores
+from kcde.experiments import runner
 from kcde.experiments.job import AS_PUBLISHED, Outcome
 from kcde.experiments.jobs.failure_case import Job
 
@@ -36,7 +37,7 @@ class Component:
     Attributes
     ----------
     density
-        Maps (k,) to (k,), and takes complex arguments beside the real line.
+        Maps (k,) to (k,), and takes complex arguments near the real line.
     score
         ∂ log density / ∂y in closed form, (k,) to (k,), finite inside `support`.
     support

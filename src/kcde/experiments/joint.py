@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.experiments import runner, scores
+from kcde import scores
+from kcde.experiments import runner
 from kcde.experiments.factors import METRIC
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.joint import Job
@@ -70,7 +71,7 @@ class Experiment(runner.Experiment[Job]):
         return _info(self.data)
 
     def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
-        """Return nothing beside what the factors chose."""
+        """Return nothing: the factors state what they chose."""
         return {}
 
     def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
@@ -153,7 +154,7 @@ def _rows(factors: Factors, of_run: pd.DataFrame) -> list[dict]:
 
 
 def _row(factors: pd.DataFrame, dim: int, axes: dict) -> dict:
-    """Return the sum over some factors of one run; it is what the worst of them is."""
+    """Return the sum over some factors of one run, with the worst of their statuses."""
     ok = factors["status"] == "ok"
     reasons = factors[~ok].drop_duplicates("detail")
     told = [f"node {row.node}: {row.detail}" for row in reasons.itertuples()]

@@ -1,6 +1,6 @@
-"""Densities fitted to points of the plane, all in the units of the points.
+"""Densities fitted to points in the plane, all in the units of the points.
 
-Score matching wants unit scale, for its base density N(0, 2²) and its grid of bandwidths: its
+Score matching needs unit scale, for its base density N(0, 2²) and its grid of bandwidths: its
 estimators see standardised points, and what they give is mapped back. Doubly dual embedding learns
 its base density and bandwidth from the data and takes them as they are, as the authors' code does.
 """
@@ -151,7 +151,7 @@ def fit_many(estimators: Sequence, trains: Sequence[np.ndarray]) -> list:
 
 
 def box_quadrature(log_f, lower: np.ndarray, upper: np.ndarray) -> LogZ:
-    """Integrate over a rectangle by the product Gauss-Legendre rule, refined until it settles.
+    """Integrate over a rectangle by the product Gauss-Legendre rule, refined until it converges.
 
     Parameters
     ----------

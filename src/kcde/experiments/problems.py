@@ -1,4 +1,4 @@
-"""What joint densities are estimated on: training and test rows of each run (kcef, section 4).
+"""The data of joint density estimation: training and test rows of each run (kcef, section 4).
 
 UCI data are shuffled, 90% train and 10% test. `grid-<n>` has n training and 2000 test rows of the
 grid distribution: 3 columns, and 20 where n = 2000, for the figures over the dimension. Everything

@@ -2,8 +2,8 @@
 
 A product of conditionals is sampled a column after its parents. As published (kcef, section 4) the
 draws come from Hamiltonian Monte Carlo: for a column without parents 20 chains of 1000 transitions
-after 100 of burn-in, thinned by 10; given parents, a chain for each row of them. Whether such
-chains converge is seen once a model, at a few training rows with the full 20 chains each.
+after 100 of burn-in, thinned by 10; given parents, a chain for each row of them. The
+convergence of such chains is checked once per model, at a few training rows with 20 chains each.
 """
 
 from collections.abc import Callable, Sequence

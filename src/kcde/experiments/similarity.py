@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import asarray, resolve_backend
-from kcde.experiments import runner, scores
+from kcde.experiments import runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.similarity import Job
 from kcde.experiments.runner import attempt

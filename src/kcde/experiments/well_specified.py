@@ -13,7 +13,7 @@ S has coefficients (-1)^(pq)/((1+p)(1+q)): barely in the space, so that T_0 is h
 
 Everything is computed in the orthonormal basis ψ_p ⊗ ψ_q of the space of functions that belongs to
 k_X k, ψ_m(z) = exp(-u²/2) u^m/√m!, u = z/σ (Steinwart, Hush and Scovel 2006), and by quadrature
-over x and y: nothing of the estimator's code is used.
+over x and y: no code of the estimator is used.
 """
 
 from dataclasses import dataclass
@@ -218,7 +218,7 @@ def target(gamma: float) -> Target:
     ValueError
         If γ is not positive.
     RuntimeError
-        If the iteration does not settle.
+        If the iteration does not converge.
     """
     if not gamma > 0:
         raise ValueError(f"gamma must be positive; got {gamma}")

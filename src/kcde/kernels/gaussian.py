@@ -19,7 +19,7 @@ def as_bandwidths(bandwidth, dimension: int, name: str = "bandwidth") -> np.ndar
     bandwidth
         A positive number, or one per dimension.
     dimension
-        How many are wanted.
+        Number of dimensions.
     name
         What the argument is called in an error.
 
@@ -142,10 +142,10 @@ class GaussianKernel:
         xp = array_namespace(A)
         return xp.ones(A.shape[0], dtype=A.dtype)
 
-    def jet(self, A, B) -> "GaussianJet":
+    def derivatives(self, A, B) -> "KernelDerivatives":
         """Return the kernel between A (a, d) and B (b, d) with its derivatives in A."""
         xp = array_namespace(A, B)
-        return GaussianJet(A[:, None, :] - B[None, :, :], self._sigma(A, xp))
+        return KernelDerivatives(A[:, None, :] - B[None, :, :], self._sigma(A, xp))
 
     def _sigma(self, A, xp):
         return xp.asarray(as_bandwidths(self.bandwidth, A.shape[1]), dtype=A.dtype)
@@ -178,7 +178,7 @@ def _standardised(points, centre, sigma, xp):
     return xp.stack([(points[:, i] - centre[i]) / sigma[i] for i in range(points.shape[1])])
 
 
-class GaussianJet:
+class KernelDerivatives:
     """Derivatives of the Gaussian kernel in its *first* argument, computed on demand.
 
     An odd number of derivatives in the second argument instead changes the sign. With

@@ -39,11 +39,11 @@ def factor_positive_definite(
     overwrite: bool = False,
     refill: Callable[[object], object] | None = None,
 ) -> Factor:
-    """Return the Cholesky factor of A + shift I, with a reported jitter if need be.
+    """Return the Cholesky factor of A + shift I, with a reported jitter if it is needed.
 
     Where rounding makes the matrix numerically indefinite, growing multiples of its mean
     diagonal, `JITTERS`, are added until the factorisation succeeds. The amount is returned and
-    logged as a warning. n³/3 operations, n² memory beside the matrix, none if overwritten.
+    logged as a warning. n³/3 operations, n² memory in addition to the matrix, none if overwritten.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ def factor_positive_definite(
     shift
         Added to the diagonal; not negative.
     overwrite
-        Whether the matrix may be lost: one of numpy or cupy in C order is factorised in place,
-        without a copy. It then has to be symmetric in full, or there has to be `refill`.
+        Whether the matrix may be overwritten: a numpy or cupy matrix in C order is factorised in
+        place. It must then be fully symmetric, or `refill` must be given.
     refill
-        Writes A into the matrix once more, which it is given, where there was no factor; cheaper
-        than a triangle that is there for this case alone.
+        Called with the matrix if a factorisation fails, to write A into it again; this is cheaper
+        than keeping a second triangle for that case.
 
     Returns
     -------

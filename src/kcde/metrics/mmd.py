@@ -1,8 +1,8 @@
 """Maximum mean discrepancy with a Gaussian kernel k(a, b) = exp(-|a - b|²/2σ²) (Gretton 2012).
 
 Everything follows from the mean similarity of each point to a sample, computed in blocks of rows:
-n points against m cost O(n m d) time and O(block m) memory, whatever n is. Kernels are computed
-where the samples lie; what is one number a point is brought to the host.
+n points against m cost O(n m d) time and O(block m) memory, for every n. Kernels are computed
+where the samples are; only one number per point is copied to the host.
 """
 
 import math
@@ -35,8 +35,8 @@ def mmd2_unbiased(X, Y, bandwidth: float) -> float:
     Raises
     ------
     ValueError
-        If a sample is no finite matrix, has fewer than two rows, the columns differ in number, or
-        the bandwidth is not positive.
+        If a sample is not a finite matrix, has fewer than two rows, the columns differ in number,
+        or the bandwidth is not positive.
     """
     X, Y = as_samples(X=X, Y=Y)
     within = (similarity_within(sample, bandwidth).mean() for sample in (X, Y))
@@ -74,7 +74,7 @@ def median_bandwidth(X, Y, Z) -> float:
     """Return the bandwidth with which a reference X is compared to two candidates Y and Z.
 
     The mean over the pairs (X, Y) and (X, Z) of √(median distance / 2). The distance is not
-    squared: so does the public code of Bounliphone et al. 2015. Computed on the host.
+    squared, as in the public code of Bounliphone et al. 2015. Computed on the host.
 
     Parameters
     ----------
@@ -123,14 +123,14 @@ def as_samples(*, at_least: int = 2, **samples) -> list:
     Parameters
     ----------
     at_least
-        Rows wanted of each.
+        Minimum number of rows of each.
     **samples
-        Name, for errors, to the sample.
+        The samples by name; errors state the name.
 
     Returns
     -------
     list
-        In the order given, and where they lay.
+        In the order given, each on its device.
 
     Raises
     ------

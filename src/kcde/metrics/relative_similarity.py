@@ -42,8 +42,8 @@ def relative_similarity_test(
 ) -> RelativeSimilarity:
     """Test MMD(reference, a) <= MMD(reference, b) against b being closer.
 
-    Points must be independent within and between the samples. The test is degenerate, and all but
-    never rejects, where both candidates have the law of the reference.
+    Points must be independent within and between the samples. The test is degenerate, and almost
+    never rejects, if both candidates have the distribution of the reference.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def relative_similarity_test(
     Raises
     ------
     ValueError
-        If a sample is no finite matrix, has fewer than three rows, the columns differ in number, or
-        the bandwidth is not positive.
+        If a sample is not a finite matrix, has fewer than three rows, the columns differ in number,
+        or the bandwidth is not positive.
 
     Notes
     -----

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from kcde.artefacts.core.declaration import Decision
 from kcde.artefacts.judging.repeats import published_datasets, splits
@@ -181,6 +180,8 @@ def kcef_unstable(scores: pd.DataFrame) -> Decision:
     Decision
         `undecided` where cpus, crabs or every other data set has no splits.
     """
+    from scipy import stats
+
     counts = {
         dataset: _failures(scores, dataset) for dataset in published_datasets("dde", "table2")
     }
