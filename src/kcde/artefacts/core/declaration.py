@@ -92,8 +92,10 @@ class Artefact:
         paper, in words that hold at every scale; counts come from the tracked CSV.
     shows
         Experiment to `datasets` and `methods`: what it shows of that experiment's scores, of
-        methods in the order of its columns. All that is configured where a key is missing. In the
-        place of data sets, `paper/name` means those of another artefact.
+        methods in the order of its columns. All that is configured where a key is missing, of
+        methods all but those under `but`: so a new method of that experiment is shown by itself,
+        and elsewhere once it is listed. In the place of data sets, `paper/name` means those of
+        another artefact.
     build
         Maps (scores, files they came from) to the frame of the tracked CSV.
     draw
