@@ -9,7 +9,7 @@ from kcde import published
 from kcde.artefacts.cdo import _clipping, _donut_claims, _donut_errors
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.plots import boxes
+from kcde.artefacts.plots import box_statistics
 from kcde.experiments import scores
 
 FIG4, CORRECTED, CLIPPING = (
@@ -50,12 +50,14 @@ def terrain(changes=None):
 def test_figure_has_boxes_of_every_method_at_both_inputs(drawn, artefact):
     frame = read(drawn, artefact)
     assert list(frame.columns) == FIGURE_COLUMNS
-    medians = frame[frame["stat"] == boxes.MEDIAN]
+    medians = frame[frame["stat"] == box_statistics.MEDIAN]
     assert set(medians["panel"]) == {"x = 1", "x = 0"}
     assert set(medians["method"]) == set(made.DONUT)
     assert set(medians["n"]) == {made.REPETITIONS}
     place = 0 if artefact is FIG4 else 1
-    mean = frame[(frame["stat"] == boxes.MEAN) & (frame["method"] == "GP")].set_index("panel")["y"]
+    mean = frame[(frame["stat"] == box_statistics.MEAN) & (frame["method"] == "GP")].set_index(
+        "panel"
+    )["y"]
     assert mean["x = 0"] == pytest.approx(made.DONUT["GP"][place][1], rel=0.01)
 
 

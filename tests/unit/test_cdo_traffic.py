@@ -9,7 +9,7 @@ from kcde.artefacts.cdo import _traffic_claims
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.judging import claims, scorecard
-from kcde.artefacts.plots import boxes
+from kcde.artefacts.plots import box_statistics
 from kcde.experiments import scores
 
 FIG5 = registry.ARTEFACTS["cdo/fig5"]
@@ -101,7 +101,7 @@ def test_boxes_are_of_scaled_errors_over_the_inputs_of_all_splits(drawn):
     for panel, one, other in (("mean", "mean", "test_mean"), ("sd", "std", "test_std")):
         box = frame[(frame["panel"] == f"{made.METRO} {panel}") & (frame["method"] == "CDO")]
         errors = np.abs(stored[one] / stored[other] - 1.0)
-        median = box.set_index("stat")["y"][boxes.MEDIAN]
+        median = box.set_index("stat")["y"][box_statistics.MEDIAN]
         assert median == pytest.approx(np.median(errors), rel=1e-5)
         assert set(box["n"]) == {errors.size}
         line = frame[(frame["panel"] == f"{made.METRO} {panel}") & (frame["stat"] == "line")]
@@ -115,9 +115,9 @@ def test_untested_inputs_are_left_out_and_negative_variances_counted(tmp_path):
     path = tmp_path / made.METRO / "CDO.csv"
     scores.write(path, made.traffic(made.METRO, "CDO", (0.05, 0.1)), {}, stored)
     frame = FIG5.build(FIG5, scores.read([path]), [path])
-    lost = frame[frame["stat"] == boxes.FAILED]
+    lost = frame[frame["stat"] == box_statistics.FAILED]
     assert lost[["panel", "y"]].to_numpy().tolist() == [[f"{made.METRO} sd", 1]]
-    assert set(frame.loc[frame["stat"] == boxes.MEAN, "n"]) == {3 * 167, 3 * 167 - 1}
+    assert set(frame.loc[frame["stat"] == box_statistics.MEAN, "n"]) == {3 * 167, 3 * 167 - 1}
 
 
 def test_a_method_without_any_estimate_is_drawn_as_none(tmp_path):

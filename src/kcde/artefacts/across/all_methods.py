@@ -1,10 +1,10 @@
 """across all_methods: every conditional density on the R benchmark data."""
 
 from kcde.artefacts.across import _all_methods, _all_methods_figure
+from kcde.artefacts.core import cells
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.judging import repeats
 
-_QUADRATURE = f"{repeats.NLL}_quadrature"
+_QUADRATURE = f"{cells.NLL}_quadrature"
 
 ARTEFACT = Artefact(
     __name__,
@@ -40,7 +40,7 @@ ARTEFACT = Artefact(
     "sniffer) its defaults. All have one column of y.",
     build=_all_methods.build,
     draw=_all_methods_figure.write,
-    metric=repeats.NLL,
+    metric=cells.NLL,
     shown_as={
         "KCEF": ("KCEF", _QUADRATURE),
         "KCEF-LL": ("KCEF-LL", _QUADRATURE),

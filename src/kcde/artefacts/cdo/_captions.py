@@ -1,6 +1,6 @@
 """What several captions of the paper say."""
 
-from kcde.artefacts.plots import boxes
+from kcde.artefacts.plots import box_statistics
 
 METHODS = (
     "CDO",
@@ -21,7 +21,7 @@ METHODS = (
 EVERYWHERE = tuple(name for name in METHODS if name not in ("CDO-narrow", "GP-spread"))
 BOXES = (
     "Boxes span the quartiles, whiskers reach the farthest values within 1.5 times the box's "
-    f"length, small circles lie beyond (at most {boxes.KEPT} a box are kept, evenly by "
+    f"length, small circles lie beyond (at most {box_statistics.KEPT} a box are kept, evenly by "
     "rank), the bar is the median, the dot the mean. Shaded and bold: as published; else ours. "
     "An arrow at the right edge states a median that lies beyond; means and circles beyond it are "
     "not shown."

@@ -8,11 +8,10 @@ import pandas as pd
 from kcde.artefacts.cdo._donut_errors import CONDITIONAL, PLACES
 from kcde.artefacts.cdo._terrain_claims import DATASET
 from kcde.artefacts.cdo._terrain_tables import CENTRED, FOLDS
+from kcde.artefacts.core.cells import AS_PUBLISHED, under, values, variants
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
-from kcde.artefacts.judging.deciding import decider
-from kcde.artefacts.plots import boxes
-from kcde.artefacts.tables.building import AS_PUBLISHED
-from kcde.artefacts.tables.cells import completed, under, values, variants
+from kcde.artefacts.judging.deciding import completed, decider
+from kcde.artefacts.plots import box_statistics
 from kcde.artefacts.tables.markdown import count_of
 
 CLIPPED, SIGNED = "LSCDE", "LSCDE-signed"
@@ -40,9 +39,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     Returns
     -------
     pandas.DataFrame
-        With `FIGURE_COLUMNS`: boxes as `kcde.artefacts.plots.boxes` has them, over folds and
-        repetitions;
-        `series` is the metric.
+        With `FIGURE_COLUMNS`: boxes over folds and repetitions; `series` is the metric.
     """
     rows = []
     for panel, metric, here in _panels(scores):
@@ -51,7 +48,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
             if method in known:
                 same = {"panel": panel, "method": method, "variant": known[method]}
                 found = values(here, method, metric, known[method]).to_numpy()
-                rows += boxes.rows(found, same | {"series": metric})
+                rows += box_statistics.rows(found, same | {"series": metric})
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
@@ -68,14 +65,14 @@ def remarks(frame: pd.DataFrame) -> list[str]:
     list of str
         Sentences of the caption.
     """
-    means = frame[frame["stat"] == boxes.MEAN]
+    means = frame[frame["stat"] == box_statistics.MEAN]
     on_terrain = means["panel"] == TERRAIN
     counts = [
         count_of(means.loc[there, "n"].astype(int), noun)
         for noun, there in (("fold", on_terrain), ("repetition", ~on_terrain))
         if there.any()
     ]
-    return [f"Boxes are over {' and '.join(counts)}.", *boxes.failures(frame, "fit")]
+    return [f"Boxes are over {' and '.join(counts)}.", *box_statistics.failures(frame, "fit")]
 
 
 @decider

@@ -6,9 +6,9 @@ import pandas as pd
 
 from kcde.artefacts.cdo._clipping import CLIPPED, TERRAIN
 from kcde.artefacts.cdo._terrain_tables import CENTRED, DEFINITIONS
+from kcde.artefacts.core.cells import AS_PUBLISHED
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.plots import box_plots, boxes, style
-from kcde.artefacts.tables.building import AS_PUBLISHED
+from kcde.artefacts.plots import box_plots, box_statistics, style
 
 _HEAD = 1.0  # inches beside the lanes
 _LABELS = {True: DEFINITIONS[CENTRED], False: "error against $p(y|x)$"}
@@ -31,23 +31,24 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     list of pathlib.Path
         The PNG and the PDF.
     """
-    means = frame[frame["stat"] == boxes.MEAN]
+    means = frame[frame["stat"] == box_statistics.MEAN]
     methods = [name for name in artefact.methods if name in set(means["method"])]
     as_published = set(means.loc[means["variant"] == AS_PUBLISHED, "method"])
     panels = list(dict.fromkeys(means["panel"]))
-    height = _HEAD + box_plots.LANE * len(methods)
+    height = _HEAD + box_plots.ROW_HEIGHT * len(methods)
     size = {"columns": max(len(panels), 1), "squeeze": False, "sharey": True}
     with style.figure(style.PAGE, height, **size) as (made, axes):
-        box_plots.name(axes[0, 0], methods, as_published, lines=1)
+        box_plots.label_rows(axes[0, 0], methods, as_published, lines=1)
         for one, letter, panel in zip(axes[0], "abc", panels, strict=False):
             here = frame[frame["panel"] == panel]
             ends, medians = (
-                here.loc[here["stat"] == stat, "y"] for stat in (boxes.WHISKER_HIGH, boxes.MEDIAN)
+                here.loc[here["stat"] == stat, "y"]
+                for stat in (box_statistics.WHISKER_HIGH, box_statistics.MEDIAN)
             )
-            one.set_xlim(0.0, box_plots.limit(ends, medians))
+            one.set_xlim(0.0, box_plots.axis_limit(ends, medians))
             box_plots.draw_boxes(one, here, methods, as_published)
             _draw_bar(one, here)
-            box_plots.separate(one, methods)
+            box_plots.separate_families(one, methods)
             one.tick_params(axis="y", length=0)
             style.panel_title(one, letter, panel.replace("x = ", "$x=$"))
             one.set_xlabel(_LABELS[panel == TERRAIN])
@@ -56,7 +57,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
 
 def _draw_bar(axes, here: pd.DataFrame) -> None:
     """Draw half the mean error of clipped weights, which claim C6 wants to see undercut."""
-    clipped = here[(here["method"] == CLIPPED) & (here["stat"] == boxes.MEAN)]
+    clipped = here[(here["method"] == CLIPPED) & (here["stat"] == box_statistics.MEAN)]
     for mean in clipped["y"]:
-        look = box_plots.Line("half of LSCDE's", style.line(CLIPPED)["color"], ":")
-        box_plots.draw_line(axes, 0.5 * mean, look)
+        look = box_plots.ReferenceLine("half of LSCDE's", style.line(CLIPPED)["color"], ":")
+        box_plots.draw_reference_line(axes, 0.5 * mean, look)

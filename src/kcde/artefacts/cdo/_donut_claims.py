@@ -3,10 +3,9 @@
 import pandas as pd
 
 from kcde.artefacts.cdo._donut_errors import CONDITIONAL, JOINT, PLACES, REFERENCES, reference
+from kcde.artefacts.core.cells import AS_PUBLISHED, under, values
 from kcde.artefacts.core.declaration import Decision
-from kcde.artefacts.judging.deciding import Missing, decider
-from kcde.artefacts.tables.building import AS_PUBLISHED
-from kcde.artefacts.tables.cells import completed, under, values
+from kcde.artefacts.judging.deciding import Missing, completed, decider
 from kcde.artefacts.tables.methods import display
 
 RIVALS, FLOWS = ("GP", "LSCDE"), ("CondRealNVP", "CondMAF")

@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 
 from kcde import published
+from kcde.artefacts.core.cells import under, values, variants
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
-from kcde.artefacts.plots import boxes
-from kcde.artefacts.tables.cells import under, values, variants
+from kcde.artefacts.plots import box_statistics
 from kcde.artefacts.tables.markdown import count_of, significant
 
 JOINT, CONDITIONAL = "joint_error", "conditional_error"
@@ -44,10 +44,10 @@ def joint(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     Returns
     -------
     pandas.DataFrame
-        With `FIGURE_COLUMNS`. A panel for each x: boxes over the repetitions as
-        `kcde.artefacts.plots.boxes` has them, lines (`series` says what, `y` is the mean over the
-        repetitions), the read-offs of the published figure (`y_low` and `y_high` within the
-        accuracy of reading), and the mean of `nonpositive_share` with that stat.
+        With `FIGURE_COLUMNS`. A panel for each x: boxes over the repetitions, lines (`series` says
+        what, `y` is the mean over the repetitions), the read-offs of the published figure (`y_low`
+        and `y_high` within the accuracy of reading), and the mean of `nonpositive_share` with that
+        stat.
     """
     return _build(artefact, scores, JOINT)
 
@@ -70,7 +70,7 @@ def remarks(frame: pd.DataFrame) -> list[str]:
     list of str
         Sentences of the caption.
     """
-    means = frame[frame["stat"] == boxes.MEAN]
+    means = frame[frame["stat"] == box_statistics.MEAN]
     said = [f"Boxes are over {count_of(means['n'].astype(int), 'repetition')}."]
     lines = frame[frame["stat"] == LINE]
     for series, rows in lines.groupby("series", sort=False):
@@ -89,7 +89,7 @@ def remarks(frame: pd.DataFrame) -> list[str]:
             f"{round(row.n * row.y)} of {row.n:.0f} repetitions: divided by it, as published, the "
             "estimate is turned over."
         )
-    return [*said, *boxes.failures(frame, "repetition")]
+    return [*said, *box_statistics.failures(frame, "repetition")]
 
 
 def _build(artefact: Artefact, scores: pd.DataFrame, error: str) -> pd.DataFrame:
@@ -101,7 +101,7 @@ def _build(artefact: Artefact, scores: pd.DataFrame, error: str) -> pd.DataFrame
         for method in methods:
             same = {"panel": panel, "method": method, "variant": known[method], "series": error}
             found = values(here, method, error, known[method])
-            rows += boxes.rows(found.to_numpy(), same)
+            rows += box_statistics.rows(found.to_numpy(), same)
             for name in (NONPOSITIVE, TURNED):
                 share = values(here, method, name, known[method]).dropna()
                 if len(share):

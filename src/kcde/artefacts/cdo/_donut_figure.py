@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from kcde.artefacts.cdo._donut_errors import EXACT, JOINT, LINE, PLACES, READ_OFF, ZERO
+from kcde.artefacts.core.cells import AS_PUBLISHED
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.plots import box_plots, boxes, style
-from kcde.artefacts.tables.building import AS_PUBLISHED
+from kcde.artefacts.plots import box_plots, box_statistics, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,11 +41,11 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """
     from matplotlib.offsetbox import TextArea
 
-    drawn = frame[frame["stat"] == boxes.MEAN]
+    drawn = frame[frame["stat"] == box_statistics.MEAN]
     methods = list(dict.fromkeys(drawn["method"]))
     as_published = set(drawn.loc[drawn["variant"] == AS_PUBLISHED, "method"])
     panels = [name for name in PLACES if name in set(frame["panel"])]
-    height = len(panels) * (_HEAD + box_plots.LANE * len(methods))
+    height = len(panels) * (_HEAD + box_plots.ROW_HEIGHT * len(methods))
     size = {"rows": len(panels), "squeeze": False, "sharex": True}
     with style.figure(style.COLUMN, height, **size) as (made, axes):
         axes[0, 0].set_xlim(0.0, _end(frame, as_published))
@@ -61,23 +61,25 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
 
 def _end(frame: pd.DataFrame, as_published: set[str]) -> float:
     known = frame[frame["stat"].isin([LINE, READ_OFF]) | _is_typical(frame, as_published)]
-    return box_plots.limit(frame.loc[frame["stat"] == boxes.WHISKER_HIGH, "y"], known["y"])
+    return box_plots.axis_limit(
+        frame.loc[frame["stat"] == box_statistics.WHISKER_HIGH, "y"], known["y"]
+    )
 
 
 def _is_typical(frame: pd.DataFrame, as_published: set[str]) -> pd.Series:
-    return frame["stat"].eq(boxes.MEDIAN) & frame["method"].isin(as_published)
+    return frame["stat"].eq(box_statistics.MEDIAN) & frame["method"].isin(as_published)
 
 
 def _draw_panel(
     axes: "Axes", panel: pd.DataFrame, methods: list[str], as_published: set[str]
 ) -> None:
     lines = panel[panel["stat"] == LINE]
-    box_plots.name(axes, methods, as_published, lines=len(lines))
+    box_plots.label_rows(axes, methods, as_published, lines=len(lines))
     for place, row in enumerate(lines.sort_values("y").itertuples()):
         least = 0.35 if place < len(lines) - 1 else 0.65  # two names stand on two sides
         left = row.y < least * axes.get_xlim()[1]
-        look = box_plots.Line(row.series, style.EXACT, _DASHES[row.series], left)
-        box_plots.draw_line(axes, row.y, look, place)
+        look = box_plots.ReferenceLine(row.series, style.EXACT, _DASHES[row.series], left)
+        box_plots.draw_reference_line(axes, row.y, look, place)
     box_plots.draw_boxes(axes, panel, methods, as_published)
     for row in panel[panel["stat"] == READ_OFF].itertuples():
         if row.method in methods:

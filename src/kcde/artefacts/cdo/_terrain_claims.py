@@ -3,11 +3,10 @@
 import pandas as pd
 
 from kcde.artefacts.cdo._terrain_tables import CENTRED, DEFINITIONS, FLOWS, FOLDS, RANDOM, SMAE
+from kcde.artefacts.core.cells import AS_PUBLISHED, under, values
 from kcde.artefacts.core.declaration import Decision
-from kcde.artefacts.judging.deciding import decider
+from kcde.artefacts.judging.deciding import completed, decider
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
-from kcde.artefacts.tables.building import AS_PUBLISHED
-from kcde.artefacts.tables.cells import completed, under, values
 from kcde.artefacts.tables.methods import display
 from kcde.metrics.paired import PairedTest, paired_t_test
 

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from kcde.artefacts.cdo._terrain_tables import CENTRED, DEFINITIONS, POINTWISE, PREDICTED, TOTAL
+from kcde.artefacts.core.cells import AS_PUBLISHED
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.plots import box_plots, style
 from kcde.artefacts.tables import page
-from kcde.artefacts.tables.building import AS_PUBLISHED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     # A method and its variations stand together.
     colours = [style.line(method)["color"] for method in methods]
     methods.sort(key=lambda method: colours.index(style.line(method)["color"]))
-    height = max(len(datasets), 1) * (_HEAD + box_plots.LANE * len(methods))
+    height = max(len(datasets), 1) * (_HEAD + box_plots.ROW_HEIGHT * len(methods))
     size = {"rows": max(len(datasets), 1), "squeeze": False}
     signs = {name: _SIGNS[name] for name in artefact.further}
     with style.figure(style.COLUMN, height, **size) as (made, axes):
@@ -78,7 +78,7 @@ def _draw_panel(
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
-    box_plots.name(axes, methods, as_published)
+    box_plots.label_rows(axes, methods, as_published)
     for row in primary.to_dict("records"):
         _draw_cell(axes, methods.index(row["method"]), row)
     for row in further.itertuples():

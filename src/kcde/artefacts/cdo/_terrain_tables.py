@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import under, values, variants
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.tables import building
-from kcde.artefacts.tables.cells import under, values, variants
 from kcde.artefacts.tables.markdown import significant
 from kcde.artefacts.tables.methods import display
 

@@ -5,10 +5,9 @@ import math
 import pandas as pd
 
 from kcde.artefacts.cdo._traffic_estimates import METHOD, METRO, OF_TRAINING, PEMS, SIMULATED
+from kcde.artefacts.core.cells import AS_PUBLISHED, values
 from kcde.artefacts.core.declaration import Decision
-from kcde.artefacts.judging.deciding import Missing, decider
-from kcde.artefacts.tables.building import AS_PUBLISHED
-from kcde.artefacts.tables.cells import completed, values
+from kcde.artefacts.judging.deciding import Missing, completed, decider
 from kcde.artefacts.tables.methods import display
 
 RIVALS = {

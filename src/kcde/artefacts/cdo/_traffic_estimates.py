@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import variants
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
-from kcde.artefacts.plots import boxes
-from kcde.artefacts.tables.cells import variants
+from kcde.artefacts.plots import box_statistics
 from kcde.artefacts.tables.markdown import count_of, significant
 
 PEMS, METRO, SIMULATED = "pems-sf", "metro-traffic-substitute", "simulated-traffic"
@@ -54,9 +54,8 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
         `y_low` to `y_high`, the share of the slot's test outputs in `y` and their number in `n`;
         `curve` rows the test mean, and CDO's mean with `y_low` and `y_high` 2 sd away. Panels
         `<data set> mean` and `<data set> sd`: boxes of |estimate/test - 1| over the inputs of all
-        splits, as `kcde.artefacts.plots.boxes` has them, and a line of the stat `line`: the median
-        over
-        the inputs for the moments of the training outputs there, a mean over the splits.
+        splits, and a line of the stat `line`: the median over the inputs for the moments of the
+        training outputs there, a mean over the splits.
     """
     order = {name: k for k, name in enumerate(artefact.methods)}
     rows = []
@@ -90,7 +89,7 @@ def remarks(frame: pd.DataFrame) -> list[str]:
     list of str
         Sentences of the caption.
     """
-    means = frame[(frame["stat"] == boxes.MEAN) & frame["panel"].str.endswith(" mean")]
+    means = frame[(frame["stat"] == box_statistics.MEAN) & frame["panel"].str.endswith(" mean")]
     said = []
     for panel, rows in means.groupby("panel", sort=False):
         counts = count_of(rows["n"].astype(int), "estimate")
@@ -104,7 +103,7 @@ def remarks(frame: pd.DataFrame) -> list[str]:
             "Dashed at the right: the median error of the moments of the training days at the same "
             f"input ({', '.join(each)})."
         )
-    return [*said, *boxes.failures(frame, "estimate")]
+    return [*said, *box_statistics.failures(frame, "estimate")]
 
 
 def _datasets(scores: pd.DataFrame) -> list[str]:
@@ -187,5 +186,5 @@ def _errors(dataset: str, method: str, variant: str, arrays: Mapping) -> list[di
         tested = np.isfinite(arrays[test]) & (arrays[test] > 0.0)
         errors = np.abs(arrays[estimate][tested] / arrays[test][tested] - 1.0)
         same = {"panel": f"{dataset} {quantity}", "method": method, "variant": variant}
-        rows += boxes.rows(errors, same | {"series": f"error of the {quantity}"})
+        rows += box_statistics.rows(errors, same | {"series": f"error of the {quantity}"})
     return rows

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from kcde.artefacts.cdo._traffic_estimates import DAYS, ERRORS, LINE, METHOD, METRO, PEMS, TEST
+from kcde.artefacts.core.cells import AS_PUBLISHED
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.plots import box_plots, boxes, style
-from kcde.artefacts.tables.building import AS_PUBLISHED
+from kcde.artefacts.plots import box_plots, box_statistics, style
 from kcde.artefacts.tables.methods import display
 
 if TYPE_CHECKING:
@@ -103,16 +103,16 @@ def _clock(days: int) -> list[str]:
 
 
 def _draw_errors(axes: "Axes", panel: pd.DataFrame, place: int) -> None:
-    means = panel[panel["stat"] == boxes.MEAN]
+    means = panel[panel["stat"] == box_statistics.MEAN]
     methods = list(dict.fromkeys(means["method"]))
     as_published = set(means.loc[means["variant"] == AS_PUBLISHED, "method"])
-    ends = panel.loc[panel["stat"] == boxes.WHISKER_HIGH, "y"]
-    axes.set_xlim(0.0, box_plots.limit(ends))
+    ends = panel.loc[panel["stat"] == box_statistics.WHISKER_HIGH, "y"]
+    axes.set_xlim(0.0, box_plots.axis_limit(ends))
     lines = panel[panel["stat"] == LINE]
-    box_plots.name(axes, methods, as_published, lines=len(lines))
+    box_plots.label_rows(axes, methods, as_published, lines=len(lines))
     for line in lines.itertuples():
-        look = box_plots.Line(line.series, style.EXACT, (0, (4, 2)))
-        box_plots.draw_line(axes, line.y, look)
+        look = box_plots.ReferenceLine(line.series, style.EXACT, (0, (4, 2)))
+        box_plots.draw_reference_line(axes, line.y, look)
     if place > 1:  # the same lanes as beside it
         axes.set_yticklabels([])
     box_plots.draw_boxes(axes, panel, methods, as_published)

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
 from kcde.artefacts.dde._planar import METHOD, panel
-from kcde.artefacts.judging.repeats import splits
 from kcde.artefacts.plots import scatter
 from kcde.artefacts.plots.scatter import DATA
 
