@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde.artefacts.cdo import _traffic_claims
+from kcde.artefacts.cdo import fig5
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.judging import claims, scorecard
@@ -147,18 +147,18 @@ def test_redrawn_from_the_csv_alone_with_the_same_bytes(drawn):
 )
 def test_c4_wants_seconds_and_agreement(how, verdict):
     frame = pd.DataFrame(made.simulated(**how), columns=scores.COLUMNS)
-    assert _traffic_claims.fast_through_distinct_inputs(frame).verdict == verdict
+    assert fig5.fast_through_distinct_inputs(frame).verdict == verdict
 
 
 def test_c4_has_no_digits_of_measured_seconds():
     reasons = {
-        _traffic_claims.fast_through_distinct_inputs(
+        fig5.fast_through_distinct_inputs(
             pd.DataFrame(made.simulated(seconds=seconds), columns=scores.COLUMNS)
         ).reason
         for seconds in (0.31, 0.52)
     }
     assert len(reasons) == 1
-    assert _traffic_claims.fast_through_distinct_inputs(table()).verdict == "undecided"
+    assert fig5.fast_through_distinct_inputs(table()).verdict == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_c4_has_no_digits_of_measured_seconds():
 )
 def test_c5_is_decided_on_pems_alone(changes, verdict):
     worse = table({"GP-ML": (0.01, 0.01)}, made.METRO)
-    decision = _traffic_claims.tracks_the_test_data(pd.concat([table(changes), worse]))
+    decision = fig5.tracks_the_test_data(pd.concat([table(changes), worse]))
     assert decision.verdict == verdict
     if verdict == "fails":
         assert (
@@ -183,4 +183,4 @@ def test_c5_is_decided_on_pems_alone(changes, verdict):
 
 def test_c5_is_undecided_without_any_row_of_pems():
     metro = table(dataset=made.METRO)
-    assert _traffic_claims.tracks_the_test_data(metro).verdict == "undecided"
+    assert fig5.tracks_the_test_data(metro).verdict == "undecided"
