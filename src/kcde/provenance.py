@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from kcde.discovery import PACKAGE, ROOT, classes, source
+from kcde.discovery import PACKAGE, ROOT, SELECTION_RULE, classes, source
 
 
 @cache
@@ -17,10 +17,10 @@ def digest(*modules: str, root: Path = ROOT) -> str:
     """Return a short hash of modules and of every kcde module that they need.
 
     Imports are followed wherever they stand, within functions too; a submodule also needs the
-    packages that it lies in. Comments, docstrings and layout do not count. Imports by computed
-    names cannot be seen: name such modules yourself (an experiment and its estimator, say).
-    Data files do not count either: the workflow treats them as inputs. Sources are read once in a
-    process.
+    packages that it lies in. Comments, docstrings, selection rules and layout do not count.
+    Imports by computed names cannot be seen: name such modules yourself (an experiment and its
+    estimator, say). Data files do not count either: the workflow treats them as inputs. Sources are
+    read once in a process.
 
     Parameters
     ----------
@@ -131,8 +131,7 @@ def _read(path: Path) -> tuple[str, list[ast.Import | ast.ImportFrom]]:
     imports = []
     for block in _blocks(tree):
         imports += [line for line in block if isinstance(line, ast.Import | ast.ImportFrom)]
-        # Strings below an attribute document it; no bare string ever does anything.
-        block[:] = [line for line in block if not _is_bare_string(line)]
+        block[:] = [line for line in block if not _is_words(line)]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports
 
 
@@ -145,7 +144,11 @@ def _blocks(node: ast.AST) -> Iterator[list]:
                 yield from _blocks(line)
 
 
-def _is_bare_string(node: ast.stmt) -> bool:
+def _is_words(node: ast.stmt) -> bool:
+    """Return whether a statement is for readers: it changes no result."""
+    if isinstance(node, ast.AnnAssign):
+        return isinstance(node.target, ast.Name) and node.target.id == SELECTION_RULE
+    # Strings below an attribute document it; no bare string ever does anything.
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)

@@ -24,6 +24,7 @@ FLOORS = [
     {"methods"},
     {"datasets"},
     {"metrics"},
+    {"scores"},
     {"experiments"},
     {"artefacts"},
     {"publish", "summary", "doctor"},

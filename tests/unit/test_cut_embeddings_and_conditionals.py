@@ -7,11 +7,12 @@ import time
 import numpy as np
 import pytest
 
+from kcde import scores
 from kcde.cli import main
 from kcde.datasets import synthetic
 from kcde.datasets.names import SIMULATED_TRAFFIC
 from kcde.estimators import JDL, LSCDE
-from kcde.experiments import measured_fit, methods, moments, portfolio, scores
+from kcde.experiments import measured_fit, methods, moments, portfolio
 
 LSCDE_WORDS = ["--method", "LSCDE", "--options"]
 LSCDE_WORDS += ['{"bandwidth_x": 0.4, "bandwidth_y": 0.4, "regularization": 0.01}']

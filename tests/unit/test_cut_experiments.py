@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kcde import scores
 from kcde.cli import main
 from kcde.datasets import fetch
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KEF, LSCDE
-from kcde.experiments import methods, planar, r_benchmark, runner, scores, well_specified
+from kcde.experiments import methods, planar, r_benchmark, runner, well_specified
 from kcde.experiments.runner import run
 from kcde.experiments.shards import Shard, Sharding
 from kcde.seeding import split_seed

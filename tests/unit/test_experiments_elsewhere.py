@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 
+from kcde import scores
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import DDE, KCEF, NADE
 from kcde.experiments import (
@@ -20,7 +21,6 @@ from kcde.experiments import (
     planar_models,
     r_benchmark,
     samples,
-    scores,
     similarity,
     well_specified,
 )

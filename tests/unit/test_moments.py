@@ -5,12 +5,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kcde import scores
 from kcde.cli import main
 from kcde.datasets import gaussian
 from kcde.estimators import CME, JDL, JPDL
 from kcde.estimators._low_rank import gaussian as jdl_gaussian
 from kcde.estimators._low_rank.constraints import ConstrainedSolution
-from kcde.experiments import moments, scores
+from kcde.experiments import moments
 from kcde.experiments.low_rank import Grid, bandwidths
 from kcde.experiments.moments import Job, Setting
 from kcde.experiments.runner import run

@@ -3,11 +3,12 @@ import json
 import numpy as np
 import pytest
 
+from kcde import scores
 from kcde.datasets import fetch
 from kcde.datasets.loaders import load
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KCEF, LSCDE, Standardised
-from kcde.experiments import runner, scores
+from kcde.experiments import runner
 from kcde.experiments.r_benchmark import METRIC, Job, half_split, make_estimator
 from kcde.experiments.runner import run
 from kcde.seeding import rng_of, split_seed

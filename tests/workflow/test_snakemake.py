@@ -14,8 +14,7 @@ import pytest
 import typer
 import yaml
 
-from kcde import cli
-from kcde.experiments import scores
+from kcde import cli, scores
 from lib import division, selection
 
 pytestmark = pytest.mark.workflow

@@ -102,6 +102,7 @@ def _in_choice(
         return
     yield from data.unknown(f"{key}.datasets", choice.get("datasets", ()), experiment)
     yield from _methods(f"{key}.methods", experiment, choice.get("methods", ()), config["methods"])
+    yield from _unknown(f"{key}.but", choice.get("but", ()), config["methods"], "the methods")
     for method, datasets in choice.get("only", {}).items():
         yield from _unknown(f"{key}.only", [method], config["methods"], "the methods")
         yield from data.unknown(f"{key}.only.{method}", datasets, experiment)

@@ -46,13 +46,14 @@ def pairs(
         At `smoke` made-up data sets stand for the others, with every method fitted on any of them;
         elsewhere Gaussian pairs have at most the scale's number of rows.
     wanted
-        `datasets` and `methods`, in the order wanted.
+        `datasets` and `methods` in the order wanted, and `but`: methods that are left out.
     """
     if is_single(experiment):
         return []
     have, wanted = config["experiments"][experiment], wanted or {}
     datasets = [d for d in wanted.get("datasets", have["datasets"]) if d in have["datasets"]]
-    methods = [m for m in wanted.get("methods", have["methods"]) if m in have["methods"]]
+    listed = [m for m in wanted.get("methods", have["methods"]) if m in have["methods"]]
+    methods = [m for m in listed if m not in wanted.get("but", ())]
     only = have.get("only", {})
     fitted = [(d, m) for d in datasets for m in methods if d in only.get(m, datasets)]
     if scale != "smoke":

@@ -45,7 +45,7 @@ class GaussianPairs:
         Parameters
         ----------
         n
-            How many.
+            Number of pairs.
         rng
             Source of the draws.
 

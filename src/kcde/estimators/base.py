@@ -22,7 +22,7 @@ _IMPORTANCE_SAMPLES = 20_000
 
 @dataclass(frozen=True)
 class Tags:
-    """What an estimator promises; the contract tests run what its tags say.
+    """Properties of an estimator; the contract tests check them.
 
     Attributes
     ----------
@@ -63,6 +63,12 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
     """
 
     tags: ClassVar[Tags] = Tags()
+
+    selection_rule: ClassVar[str] = ""
+    """How it chooses what is left open, in one sentence without a full stop, as tables print it.
+
+    A literal, because it is read from the source; each estimator states its own.
+    """
 
     def fit(self, X, Y) -> "ConditionalDensity":
         """Fit to pairs.

@@ -23,7 +23,7 @@ _FEWEST_DRAWS = 4  # a chain, for R-hat of split chains
 
 
 class HMCResult(NamedTuple):
-    """What `KCEF.sample_hmc` returns.
+    """Result of `KCEF.sample_hmc`.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class KCEF(ExponentialFamily):
     Examples
     --------
     >>> import numpy as np
-    >>> from kcde.estimators import KCEF
+    >>> from kcde import KCEF
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(100, 1))
     >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
@@ -103,6 +103,11 @@ class KCEF(ExponentialFamily):
     >>> model.log_density(X[:5], Y[:5]).shape
     (5,)
     """
+
+    selection_rule: ClassVar[str] = (
+        "one bandwidth for x and y and λ on a 20 × 20 grid (σ 0.2…8, λ 1e-5…1), 5-fold "
+        "cross-validated conditional score"
+    )
 
     _grids: ClassVar[dict] = {"score": rules.SCORE_GRIDS, "likelihood": rules.LIKELIHOOD_GRIDS}
 

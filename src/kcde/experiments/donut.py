@@ -11,16 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import array_namespace, to_numpy
 from kcde.datasets import donut as data
 from kcde.estimators import CDO
-from kcde.experiments import conditional_models, runner, scores
+from kcde.experiments import conditional_models, runner
 from kcde.experiments.conditional_models import Training
 from kcde.experiments.job import AS_PUBLISHED, Outcome
 from kcde.experiments.jobs.donut import Job
 from kcde.experiments.runner import attempt
-from kcde.experiments.scores import cell
 from kcde.experiments.unit_variance_gaussian import UnitVarianceGaussian
+from kcde.scores import cell
 from kcde.seeding import rng_of, seed_of
 
 INPUTS = (0, 1)

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from kcde.experiments import measured_fit, runner, scores
+from kcde import scores
+from kcde.experiments import measured_fit, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.estimation_cost import DIMS, ROWS, Job
 from kcde.provenance import digest, estimator_module

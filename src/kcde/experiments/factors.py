@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import asarray, take_columns, to_numpy
-from kcde.experiments import methods, runner, scores
+from kcde.experiments import methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.factors import Job
 from kcde.experiments.problems import Problem, open_problem
@@ -22,7 +23,7 @@ METRIC = "negative_log_likelihood"
 
 
 class _Data(NamedTuple):
-    """Where the rows come from, and the parents of each column, counted from 0."""
+    """The problem, and the parents of each column, counted from 0."""
 
     problem: Problem
     graph: Parents

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from kcde.experiments import joint, methods, runner, scores
+from kcde import scores
+from kcde.experiments import joint, methods, runner
 from kcde.experiments.factors import METRIC, estimator_of
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.joint_network import Job

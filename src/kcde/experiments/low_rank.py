@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import to_numpy
-from kcde.experiments import measured_fit, scores
+from kcde.experiments import measured_fit
 from kcde.experiments.jobs._embedding import Grid
 from kcde.experiments.methods import FAILURES
 from kcde.experiments.shared_bases import Bases, Fit, is_classifier, tightest, with_options
@@ -137,11 +138,11 @@ def select(
     X, Y
         Shapes (n, d_x) and (n, d_y), on the host or on a device.
     f
-        Whose conditional expectation is judged; maps (k, d_y) to (k, q) in the rows' namespace.
+        Function whose conditional expectation is scored: (k, d_y) to (k, q) in the rows' namespace.
     loss
         Maps conditional expectations at the last fifth of the rows, shape (k, q), to a number.
     grid
-        What is tried.
+        Candidates.
 
     Returns
     -------

@@ -17,12 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
 from kcde.datasets import gaussian
 from kcde.datasets.gaussian import GaussianPairs
 from kcde.datasets.names import GAUSSIAN
 from kcde.estimators import estimator_class
-from kcde.experiments import low_rank, methods, runner, scores
+from kcde.experiments import low_rank, methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.moments import Job
 from kcde.experiments.low_rank import Selection, Trials
@@ -39,14 +40,14 @@ ROUNDING = 1e-12
 
 
 class Setting(NamedTuple):
-    """How a repetition is fitted."""
+    """Settings of a fit."""
 
     tolerance: float
     constrained: bool
 
 
 class Repetition(NamedTuple):
-    """What every method is given: n pairs, and pairs to test at, arrays of a backend."""
+    """Data of a repetition: n pairs, and test pairs, arrays of a backend."""
 
     number: int
     law: GaussianPairs

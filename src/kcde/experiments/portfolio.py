@@ -16,12 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
 from kcde.datasets import fama_french
 from kcde.datasets.fama_french import ExcessReturns, Subsample, excess_returns
 from kcde.datasets.names import PORTFOLIOS
 from kcde.estimators import estimator_class
-from kcde.experiments import low_rank, methods, runner, scores
+from kcde.experiments import low_rank, methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.portfolio import Job
 from kcde.experiments.low_rank import Selection, Trials
@@ -37,7 +38,7 @@ FLOOR = 1e-12
 
 
 class Repetition(NamedTuple):
-    """What every method is given: days, arrays of a backend, and the return q to compare y with."""
+    """Data of a repetition: days, arrays of a backend, and the return q to compare y with."""
 
     number: int
     days: Subsample

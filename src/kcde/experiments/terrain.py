@@ -12,15 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import to_numpy
 from kcde.datasets.loaders import Dataset, load
-from kcde.experiments import conditional_models, runner, scores
+from kcde.experiments import conditional_models, runner
 from kcde.experiments.conditional_models import Training
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.terrain import FLOWS, FOLD_COUNT, Job
 from kcde.experiments.runner import attempt
-from kcde.experiments.scores import cell
 from kcde.metrics import smae
+from kcde.scores import cell
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import complement, kfold
 

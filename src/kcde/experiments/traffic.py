@@ -22,16 +22,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import asarray, to_numpy
 from kcde.datasets import traffic as data_sets
 from kcde.datasets.names import SIMULATED_TRAFFIC
 from kcde.datasets.traffic import Split, Traffic, open_traffic
 from kcde.estimators import Standardised, estimator_class
-from kcde.experiments import cdo_settings, methods, runner, scores, traffic_cost
+from kcde.experiments import cdo_settings, methods, runner, traffic_cost
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.traffic import Job
 from kcde.experiments.runner import attempt
-from kcde.experiments.scores import cell
+from kcde.scores import cell
 from kcde.seeding import split_seed
 
 MEAN, STD = "mean_error", "std_error"
@@ -114,7 +115,7 @@ def scaled_errors(estimate: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _TestMoments:
-    """What a split tests: moments of the outputs at the inputs, NaN where they do not count."""
+    """Moments of the test outputs of a split at the inputs, NaN where they do not count."""
 
     count: np.ndarray
     mean: np.ndarray
