@@ -240,7 +240,7 @@ def test_a_wrong_configuration_is_refused_in_one_line_a_mistake(snakemake):
     [
         (["-n", "kcfe"], "there is no target `kcfe` (did you mean `kcef`?)"),
         (["-n", "table1"], "did you mean `figures/kcef/table1.md` or `figures/dde/table1.md`?"),
-        (["-n", "r_benchmark"], "a rule for many jobs is no target"),
+        (["-n", "r_benchmark"], "a rule with wildcards is not a target"),
         (["publish"], "publish copies what another scale drew"),
         (["publish", "--config", "scale=smoke"], "publish copies no made-up data"),
         (["publish", "--config", "scale=paper"], "publish copies what a finished run drew, and"),
