@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all."""
+"""Files that are written completely or not at all."""
 
 import glob
 import json
@@ -14,16 +14,16 @@ from pathlib import Path
 def atomic(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary path that becomes `path` when the block succeeds.
 
-    An interrupted or failing block leaves whatever stood at `path` before, and no half-written
-    file. A process that is killed leaves its temporary file, `.name-` and eight more characters:
-    `finished` does not see it, and who writes `path` next removes it. Missing parent folders are
-    created. The temporary name keeps the suffix, because writers such as `numpy.savez` and
-    matplotlib choose the format by it.
+    If the block fails or is interrupted, `path` is unchanged and no partial file is left. A process
+    that is killed leaves its temporary file, `.name-` and eight more characters: `finished` ignores
+    it, and the next writer of `path` removes it. Missing parent folders are created. The temporary
+    name keeps the suffix, because writers such as `numpy.savez` and matplotlib choose the format by
+    it.
 
     Parameters
     ----------
     path
-        Where the finished file is to stand.
+        Of the finished file.
 
     Yields
     ------
@@ -41,7 +41,7 @@ def finished(folder: str | os.PathLike, pattern: str) -> list[Path]:
     Parameters
     ----------
     folder
-        Where to look; a missing one has no files.
+        Where to look; a missing folder has no files.
     pattern
         As of `pathlib.Path.glob`.
     """
@@ -49,7 +49,7 @@ def finished(folder: str | os.PathLike, pattern: str) -> list[Path]:
 
 
 def read_object(path: str | os.PathLike) -> dict | None:
-    """Return the object in a JSON file; None where there is none, or a damaged one.
+    """Return the object in a JSON file; None if the file is missing or damaged.
 
     Parameters
     ----------
@@ -65,20 +65,20 @@ def read_object(path: str | os.PathLike) -> dict | None:
 
 @contextmanager
 def staged(folder: str | os.PathLike) -> Iterator[Path]:
-    """Yield an empty folder elsewhere, whose files all go into `folder` when the block succeeds.
+    """Yield an empty folder elsewhere, whose files move to `folder` when the block succeeds.
 
-    They change together: where one cannot be written (a full disk), or the block fails or is
-    interrupted, every file in `folder` stays as it was. Files keep their place below the folder.
+    They change together: if one cannot be written (a full disk), or the block fails or is
+    interrupted, every file in `folder` is unchanged. Files keep their path below the folder.
 
     Parameters
     ----------
     folder
-        Where the finished files are to stand.
+        Of the finished files.
 
     Yields
     ------
     pathlib.Path
-        An empty folder for temporary files of the system.
+        An empty folder among the system's temporary files.
     """
     with tempfile.TemporaryDirectory(prefix="kcde-") as name, ExitStack() as copies:
         stage = Path(name)
@@ -95,7 +95,7 @@ def staged(folder: str | os.PathLike) -> Iterator[Path]:
 
 @contextmanager
 def _beside(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield a temporary file in the folder of `path`, made if need be, and remove it after all."""
+    """Yield a temporary file in the folder of `path`, and remove it if it is left."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
@@ -108,13 +108,13 @@ def _beside(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def _temporary(path: Path, life: ExitStack) -> Path:
-    """Make a temporary file, locked until `life` ends: so others see that its process lives."""
+    """Make a temporary file, locked until `life` ends, which shows that its process is alive."""
     while True:
         handle, name = tempfile.mkstemp(
             dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix
         )
         is_locked = _lock(handle, wait=True)
-        # Another process may have taken it for a killed one's before it was locked.
+        # Another process may have removed it as left by a killed one before it was locked.
         if is_locked and os.path.exists(name):
             life.callback(os.close, handle)
             return Path(name)
@@ -136,7 +136,7 @@ def _sweep(path: Path) -> None:
 
 
 def _lock(handle: int, *, wait: bool) -> bool:
-    """Lock an open file or folder; False where another process has it, or where no locks are."""
+    """Lock an open file or folder; False if another process holds the lock, or without locks."""
     try:
         import fcntl
 
@@ -147,7 +147,7 @@ def _lock(handle: int, *, wait: bool) -> bool:
 
 
 def _put(temporary: Path, path: Path) -> None:
-    """Rename a temporary file; mkstemp made it private, and it is to be readable as any other."""
+    """Rename a temporary file, with the usual permissions: mkstemp made it private."""
     umask = os.umask(0)
     os.umask(umask)
     temporary.chmod(0o666 & ~umask)
@@ -156,15 +156,15 @@ def _put(temporary: Path, path: Path) -> None:
 
 @contextmanager
 def locked(folder: str | os.PathLike) -> Iterator[None]:
-    """Hold the lock of a folder: other processes that ask for it wait.
+    """Hold the lock of a folder, for which other processes wait.
 
-    It is the folder itself that is locked, so no file is left behind. A missing folder is created.
-    Where the system has no such locks (Windows) nobody waits.
+    The folder itself is locked, so no file is left behind. A missing folder is created. On a system
+    without such locks (Windows) no process waits.
 
     Parameters
     ----------
     folder
-        What is to be changed by one process at a time.
+        A folder that one process at a time may change.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""What code a result came from: digests of modules and of all that they import from kcde.
+"""Digests of the code of a result: modules and all that they import from kcde.
 
-Found by reading the sources, so that planning a workflow imports no numerics.
+They are computed from sources, so that planning a workflow imports no numerics.
 """
 
 import ast
@@ -16,11 +16,10 @@ from kcde.discovery import PACKAGE, ROOT, SELECTION_RULE, classes, source
 def digest(*modules: str, root: Path = ROOT) -> str:
     """Return a short hash of modules and of every kcde module that they need.
 
-    Imports are followed wherever they stand, within functions too; a submodule also needs the
-    packages that it lies in. Comments, docstrings, selection rules and layout do not count.
-    Imports by computed names cannot be seen: name such modules yourself (an experiment and its
-    estimator, say). Data files do not count either: the workflow treats them as inputs. Sources are
-    read once in a process.
+    All imports are followed, also those within functions; a submodule also needs the packages that
+    contain it. Comments, docstrings, selection rules and layout do not count, nor do data files,
+    which are inputs of the workflow. Imports by computed names cannot be found: pass such modules
+    as well (an experiment and its estimator, for example). A process reads each source once.
 
     Parameters
     ----------
@@ -115,18 +114,18 @@ def _needs(name: str, root: Path) -> set[str]:
 
 
 def _module(name: str, root: Path) -> str | None:
-    """Return the module that an imported name lies in, or None if it needs no further one."""
+    """Return the module that defines an imported name, or None if it needs no further one."""
     if source(name, root):
         return name
     package, _, estimator = name.rpartition(".")
-    # `from kcde.estimators import LSCDE` finds lscde.py by its name when it runs; other names
-    # of that package stand in the package itself.
+    # `from kcde.estimators import LSCDE` finds lscde.py by its name at run time; other names are
+    # defined in the package itself.
     return classes(root).get(estimator) if package == f"{PACKAGE}.estimators" else None
 
 
 @cache
 def _read(path: Path) -> tuple[str, list[ast.Import | ast.ImportFrom]]:
-    """Return the hash of what a source does, and its imports; its tree is large and is not kept."""
+    """Return the hash of a source without its comments, and its imports; its tree is not kept."""
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     imports = []
     for block in _blocks(tree):
@@ -148,7 +147,7 @@ def _is_words(node: ast.stmt) -> bool:
     """Return whether a statement is for readers: it changes no result."""
     if isinstance(node, ast.AnnAssign):
         return isinstance(node.target, ast.Name) and node.target.id == SELECTION_RULE
-    # Strings below an attribute document it; no bare string ever does anything.
+    # Strings below an attribute document it; bare strings have no effect.
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)

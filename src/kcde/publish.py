@@ -1,4 +1,4 @@
-"""Copying what a scale drew into the tracked outputs, when somebody asks for it."""
+"""Publication: copies of the outputs of a scale in the tracked outputs."""
 
 import shutil
 from contextlib import ExitStack
@@ -11,16 +11,16 @@ from kcde.files import finished, locked, read_object, staged
 
 
 def publish(results: str | Path, into: str | Path) -> list[Path]:
-    """Copy every regenerated artefact of a scale with the claims that it decides.
+    """Copy every regenerated artefact of a scale, with the claims that it decides.
 
-    The files of an artefact change together: where one cannot be written, it stays as it was.
+    The files of an artefact change together: if one cannot be written, all stay unchanged.
 
     Parameters
     ----------
     results
         Folder of a scale, `results/<scale>`.
     into
-        The tracked outputs. What lies there already because the scale drew into it stays.
+        Folder of the tracked outputs. Files that the scale itself drew there stay.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def _copy(record: dict, into: Path) -> list[Path]:
 
 
 def _decisions(artefact: Artefact, source: Path) -> dict[str, Decision]:
-    """Return what this artefact has decided where it was drawn, of all claims of its paper."""
+    """Return the decisions of this artefact, from the claims of its paper in a folder."""
     table = claims.read(source, artefact.paper)
     table = table[table["artefact"] == artefact.name]
     return {row.claim: Decision(row.verdict, row.reason) for row in table.itertuples()}

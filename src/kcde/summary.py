@@ -1,7 +1,7 @@
-"""What a run leaves behind: what was regenerated, what was not, why, and the remedy.
+"""The summary of a run: what was regenerated, what was not, why, and the remedy.
 
-A function of the files on disk, so that it can be asked for at any time. It imports no numerics,
-because the workflow prints it from its own process.
+It depends on files alone, so that it can be made at any time. This module imports no numerics,
+because the workflow imports it.
 """
 
 from collections.abc import Iterable
@@ -15,14 +15,14 @@ _WIDTH = 17
 
 @dataclass(frozen=True)
 class Summary:
-    """The end of a run.
+    """The summary of a run.
 
     Attributes
     ----------
     text
         For a terminal, several lines.
     problems
-        One short phrase for each kind of thing that is missing; empty when all is there.
+        A short phrase for each kind of missing thing; empty if nothing is missing.
     """
 
     text: str
@@ -37,7 +37,7 @@ def summarise(
     stale: Iterable[str] = (),
     failed: Iterable[str] | None = None,
 ) -> Summary:
-    """Summarise what stands on disk, a line for each cause of what is missing.
+    """Summarise what was made, and the causes of what is missing.
 
     Parameters
     ----------
@@ -46,20 +46,20 @@ def summarise(
     into
         Where its artefacts are drawn.
     expected
-        `paper/artefact` names that should have been regenerated; those with a record when None.
+        `paper/artefact` names that should have been regenerated; by default those with a record.
     jobs
-        (output, log) of the jobs that should have run; those that left a log when None.
+        (output, log) of the jobs that should have run; by default those with a log.
     stale
-        Outputs that the run was to make anew and did not: what stands there is an earlier run's.
+        Outputs that the run should have replaced, and that are still those of an earlier run.
     failed
-        Outputs of the jobs that failed; those that left a log and no output when None, among which
-        are jobs that were interrupted.
+        Outputs of the jobs that failed; by default those with a log and no output, which includes
+        interrupted jobs.
 
     Returns
     -------
     Summary
         `problems` counts artefacts, data sets and jobs; a data set whose record says that it is
-        optional is named but counts as none.
+        optional is named in the text but is not counted.
     """
     results = Path(results)
     jobs = _logged(results) if jobs is None else [(Path(out), Path(log)) for out, log in jobs]
@@ -95,12 +95,12 @@ def summarise(
 
 
 def unavailable(results: str | Path) -> dict[str, dict]:
-    """Return the records of the data sets that could not be had, by name.
+    """Return the records of unavailable data sets, by name.
 
     Parameters
     ----------
     results
-        Folder of a scale; made-up data have their records in it, real data beside it.
+        Folder of a scale; the records of made-up data are in it, those of real data beside it.
     """
     results = Path(results)
     own = results / "data"
@@ -110,12 +110,12 @@ def unavailable(results: str | Path) -> dict[str, dict]:
 
 
 def bundled_copies(records: Iterable[dict]) -> str:
-    """Return how many data sets came from bundled copies, and why; nothing where none did.
+    """Return how many data sets came from bundled copies, and why; "" if none did.
 
     Parameters
     ----------
     records
-        What `kcde.datasets.fetch.fetch` returned of each data set that was asked for.
+        What `kcde.datasets.fetch.fetch` returned for each data set.
     """
     taken = [record for record in records if record.get("origin") == "bundled"]
     if not taken:
@@ -130,7 +130,7 @@ def bundled_copies(records: Iterable[dict]) -> str:
 
 
 def _records(paths: Iterable[Path]) -> list[dict]:
-    """Return what the records say; a damaged one says nothing, and the next run makes it again."""
+    """Return the content of records without damaged ones, which the next run makes again."""
     return [record for path in paths if (record := read_object(path)) is not None]
 
 
@@ -149,7 +149,7 @@ def _is_made(record: dict) -> bool:
 
 
 def _unavailable(results: Path, jobs: list[tuple[Path, Path]], artefacts: dict) -> dict[str, dict]:
-    """Return the unavailable data sets that the run asked for, each once."""
+    """Return the records of the unavailable data sets that the run needed."""
     asked = {out.stem for out, _ in jobs if out.parent.name == "data"}
     asked |= {name for record in artefacts.values() for name in record.get("missing") or ()}
     return {name: record for name, record in unavailable(results).items() if name in asked}
@@ -191,10 +191,12 @@ def _not_made(artefacts: dict[str, dict], into: str | Path) -> list[str]:
     for name, record in artefacts.items():
         if not _is_made(record):
             needs = _some(record.get("missing") or [])
-            because = f"for want of {needs}" if needs else record.get("reason") or "no reason given"
+            because = (
+                f"{needs} not available" if needs else record.get("reason") or "no reason given"
+            )
             causes.setdefault(because, []).append(name)
     return [
-        f"{_by_paper(names)}: {cause}; what stands in {into}/ is as it was"
+        f"{_by_paper(names)}: {cause}; their files in {into}/ are unchanged"
         for cause, names in causes.items()
     ]
 
@@ -206,12 +208,12 @@ def _some(names: Iterable[str], shown: int = 6) -> str:
 
 
 def _why(record: dict) -> str:
-    """Return why a data set could not be had."""
+    """Return why a data set is unavailable."""
     tried = record.get("tried") or []
     if not tried:
         return "there is no address to try"
     last = " ".join(str(tried[-1]["error"]).split())
-    return f"no source had it, the last said: {last[:120]}"
+    return f"no source has it; error of the last one: {last[:120]}"
 
 
 def _absent(records: dict[str, dict]) -> list[str]:
@@ -222,16 +224,16 @@ def _absent(records: dict[str, dict]) -> list[str]:
 
 
 def _done_without(optional: dict[str, dict]) -> list[str]:
-    """Return what was done without, and below each what helps."""
+    """Return the optional data sets that are unavailable, each with its remedy."""
     lines = []
     for name, record in optional.items():
-        lines.append(f"{name}: {_why(record)}; all else was made without")
+        lines.append(f"{name}: {_why(record)}; everything else was made without it")
         lines.append(record.get("remedy") or "")
     return lines
 
 
 def _failures(logs: Iterable[Path]) -> list[str]:
-    """Return what the logs of failed jobs end with, each message once."""
+    """Return the last messages of the logs of failed jobs, each message once."""
     causes: dict[str, list[str]] = {}
     for log in logs:
         causes.setdefault(last_line(log), []).append(f"{log}")
@@ -242,10 +244,10 @@ def _failures(logs: Iterable[Path]) -> list[str]:
 
 
 def last_line(log: str | Path) -> str:
-    """Return the last line of a log that says something, in at most 160 characters."""
+    """Return the last line of a log that is not empty, shortened to 160 characters."""
     log = Path(log)
     if not log.is_file():
-        return "it left no log"
+        return "there is no log"
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     said = next((line.strip() for line in reversed(lines) if line.strip()), "nothing was logged")
     return said.replace(" (KCDE_TRACEBACK=1 shows where)", "")[:160]
@@ -257,16 +259,16 @@ def _waiting(count: int, broken: bool) -> list[str]:
 
 
 def _remedies(data: dict[str, dict], artefacts: dict[str, dict]) -> list[str]:
-    """Return what helps, each remedy once: those of artefacts hold for all of their data sets."""
+    """Return each remedy once; that of an artefact is for all of its data sets."""
     records = [r for r in artefacts.values() if not _is_made(r)] or data.values()
     return list(dict.fromkeys(filter(None, (record.get("remedy") for record in records))))
 
 
 def _scorecard(results: Path, into: Path, stale: set[Path]) -> list[str]:
-    """Return the line a paper that stands on top of the scorecard, if this scale has one."""
+    """Return the lines at the top of the scorecard, one for each paper, if this scale has one."""
     page = into / "scorecard.md"
     if results / "scorecard.txt" in stale:
-        return [f"not judged again; what stands in {page} is an earlier run's"]
+        return [f"not made again; {page} is that of an earlier run"]
     if not (results / "scorecard.txt").is_file() or not page.is_file():
         return []
     lines = page.read_text(encoding="utf-8").splitlines()

@@ -234,7 +234,7 @@ def test_an_environment_that_others_share_is_a_hint():
     assert software.environment(("/conda/e", "/conda/e"), {"CONDA_PREFIX": "/conda/e"}).status == OK
     shared = software.environment(("/usr", "/usr"), {"CONDA_PREFIX": "/conda/e"})
     assert shared.status == HINT
-    assert "the Python of /usr, which others share" in shared.value
+    assert "the Python of /usr, which other software shares" in shared.value
     assert "envs/run" in shared.remedy
 
 
@@ -260,8 +260,8 @@ ON_GPU = JAX | {"platforms": ["cpu", "gpu"]}
     ("wanted", "said", "variable", "status", "words"),
     [
         ("auto", JAX, None, OK, "cpu"),
-        ("auto", ON_GPU, None, OK, "JAX_PLATFORMS=cuda trains on the GPU in commands by hand"),
-        ("numpy", ON_GPU, "cuda", OK, "cpu in the workflow, cuda in commands by hand"),
+        ("auto", ON_GPU, None, OK, "with JAX_PLATFORMS=cuda commands run by hand train on the GPU"),
+        ("numpy", ON_GPU, "cuda", OK, "cpu in the workflow, cuda in commands run by hand"),
         ("auto", JAX, "cuda,cpu", HINT, "cpu in the workflow, cuda,cpu"),
         ("cupy", ON_GPU, None, OK, "cuda, as backend cupy"),
         ("cupy", ON_GPU, "cpu", OK, "cuda, as backend cupy"),
@@ -379,7 +379,7 @@ def test_a_mirror_that_is_not_there_or_empty_is_a_hint(tmp_path):
 def test_the_network_is_not_asked():
     finding = data.mirror("https://example.invalid/data", "KCDE_DATA_MIRROR")
     assert finding.status == OK
-    assert "not asked" in finding.value
+    assert "not checked" in finding.value
     assert data.mirror(None, "").value == "none named"
 
 

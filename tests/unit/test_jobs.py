@@ -97,7 +97,7 @@ def test_json_and_options_say_the_same(ran):
         (("--job", "{"), "--job is not JSON"),
         (("--job", "[]"), "--job must be a JSON object"),
         (("--job", "3"), "--job must be a JSON object"),
-        (("--job", "{}", "--splits", "3"), "--job says all parameters: leave out --splits"),
+        (("--job", "{}", "--splits", "3"), "--job has all parameters: leave out --splits"),
         (("--job", '{"dataset": "geyser"}'), "r_benchmark needs method"),
         (("--dataset", "geyser"), "r_benchmark needs method"),
         (("--dataset", "geyser", "more"), r"unexpected arguments \['more'\]"),

@@ -370,7 +370,7 @@ def test_the_command_writes_scores(tmp_path, capsys):
     pd.testing.assert_frame_equal(without_costs(scores.read([out])), without_costs(frame))
     with pytest.raises(SystemExit):
         main([*words, "--method", "CME", "--out", str(other), "--options", "{}"])
-    assert "--options must stand once for each --method" in capsys.readouterr().err
+    assert "--options must be given once for each --method" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main([*words[:-1], "0"])
     assert "tuning_rows must be at least 5" in capsys.readouterr().err

@@ -29,7 +29,7 @@ def test_a_run_takes_what_is_bundled_and_does_without_pems_sf(project, snakemake
     done = snakemake(*records, **offline)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("2 data sets from the bundled copies: no network") == 1
-    assert "pems-sf: no source had it, the last said: connection refused" in done.stderr
+    assert "pems-sf: no source has it; error of the last one: connection refused" in done.stderr
     assert "missing data" not in done.stderr
     for name in ASKED[:2]:
         record = fetched(project, name)
@@ -50,6 +50,6 @@ def test_without_the_bundled_copies_a_run_fails_and_says_what_helps(project, sna
     finally:
         shutil.move(project / "away", project / "resources")
     assert done.returncode == 1
-    assert "topo: no source had it" in done.stderr
+    assert "topo: no source has it" in done.stderr
     assert "no bundled copies: kcde is installed without its repository" in done.stderr
     assert "1 data set not available" in done.stderr

@@ -43,9 +43,9 @@ def test_the_summary_says_what_why_and_the_remedy(results, tmp_path):
     closing = summarise(results, tmp_path / "figures", expected)
     lines = [" ".join(line.split()) for line in closing.text.splitlines()]
     assert any(line.startswith("regenerated kcef fig3 (in") for line in lines)
-    assert any("dde table2: for want of geyser" in line for line in lines)
+    assert any("dde table2: geyser not available" in line for line in lines)
     assert any("kcef table1: jobs that it needs did not finish" in line for line in lines)
-    told = "geyser: no source had it, the last said: no such host"
+    told = "geyser: no source has it; error of the last one: no such host"
     assert sum(told in line for line in lines) == 1
     assert sum(REMEDY in line for line in lines) == 1
     assert "unasked" not in closing.text
@@ -91,7 +91,7 @@ def test_one_cause_is_one_line_however_many_artefacts(tmp_path):
     closing = summarise(results, tmp_path / "figures", artefacts, jobs=jobs)
     lines = [" ".join(line.split()) for line in closing.text.splitlines()]
     (drawn,) = [line for line in lines if "table0" in line]
-    assert "kcef table0, table1, table2, table3: for want of set0" in drawn
+    assert "kcef table0, table1, table2, table3: set0" in drawn
     assert "and 3 more" in drawn
     assert sum("no network" in line for line in lines) == 1
     (failed,) = [line for line in lines if "no memory" in line]
@@ -114,7 +114,7 @@ def test_what_an_earlier_run_left_is_not_called_regenerated(results, tmp_path):
     lines = [" ".join(line.split()) for line in closing.text.splitlines()]
     assert not any(line.startswith("regenerated") for line in lines)
     assert any("kcef fig3: jobs that it needs did not finish" in line for line in lines)
-    assert any(line.startswith("scorecard not judged again") for line in lines)
+    assert any(line.startswith("scorecard not made again") for line in lines)
     assert closing.problems == ["1 artefact not regenerated"]
 
 
@@ -197,8 +197,8 @@ def test_optional_data_are_named_but_are_no_problem(results, tmp_path):
     assert closing.problems == []
     assert any(line.startswith("regenerated cdo fig5 (in") for line in lines)
     (told,) = (k for k, line in enumerate(lines) if line.startswith("optional data"))
-    assert "pems-sf: no source had it, the last said: no such host" in lines[told]
-    assert lines[told].endswith("all else was made without")
+    assert "pems-sf: no source has it; error of the last one: no such host" in lines[told]
+    assert lines[told].endswith("everything else was made without it")
     assert lines[told + 1] == "download u"
     assert not any(line.startswith(("missing data", "remedy")) for line in lines)
     # Asked for by the job that fetches it, it is no problem either; with others, they are.

@@ -1,7 +1,7 @@
 """`python -m kcde`: every step of the workflow as a command that also works on its own.
 
-One module a family of commands. What a command needs is imported inside it, so that `--help` and
-the short commands do not wait for numpy, pandas or scipy.
+Each family of commands has a module. A command imports numpy, pandas or scipy inside, so that
+`--help` and short commands do not wait for them.
 """
 
 import os
@@ -51,9 +51,9 @@ def main(arguments: list[str] | None = None) -> None:
     Parameters
     ----------
     arguments
-        What stands after `python -m kcde`; those of this process when None.
+        The words after `python -m kcde`; by default those of this process.
     """
-    # A job that is told to end cleans up after itself, as after Ctrl-C.
+    # SIGTERM ends a job as Ctrl-C does, so that it cleans up.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         app(args=arguments, prog_name=_called_as())

@@ -1,4 +1,4 @@
-"""Commands that bring data: `fetch`, `smoke-data`."""
+"""Commands that fetch or generate data: `fetch`, `smoke-data`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +18,7 @@ def fetch_command(
         bool, typer.Option("--list", help="Show the data sets with their licences and stop.")
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Ask the original addresses whether they answer.")
+        bool, typer.Option("--check", help="Check whether the original addresses answer.")
     ] = False,
     data_dir: DataDir = Path("data"),
     mirror: Annotated[
@@ -28,19 +28,19 @@ def fetch_command(
     catalogue: Catalogue = None,
     record: Annotated[
         Path | None,
-        typer.Option(help="Write what happened as JSON; unavailable data are then no failure."),
+        typer.Option(help="Write the result as JSON; unavailable data are then not an error."),
     ] = None,
     optional: Annotated[
         bool,
-        typer.Option(help="With --record: note that a run may do without these data."),
+        typer.Option(help="With --record: mark the data as optional for a run."),
     ] = False,
 ) -> None:
-    """Bring the raw data of one data set, or of all, into --data-dir and check them.
+    """Fetch the raw data of one data set, or of all, into --data-dir and check them.
 
-    A file that is already there and has the right checksum costs no network. What else is tried, in
-    turn: the mirror, the original addresses, the copy that comes with the repository. Exit code 1
-    says that something could not be had, or with --check that no address of it answers; with
-    --record that is written down instead (exit code 0).
+    A file that is already there with the right checksum is not downloaded again. Others are looked
+    for at the mirror, the original addresses, and in the copies that come with the repository. The
+    exit code is 1 if a data set is unavailable, or with --check if none of its addresses answers;
+    with --record the result is written to the record instead (exit code 0).
 
     \b
     python -m kcde fetch --list
@@ -63,7 +63,7 @@ def fetch_command(
     if name == "all" and record is not None:
         raise ValueError("--record belongs to one data set: name it instead of `all`")
     if record is None:
-        # A person asks, who may have connected the machine a moment ago.
+        # The user may have connected the machine a moment ago.
         hosts.forget(data_dir)
     records = []
     for each in fetching.pinned(catalogue) if name == "all" else [name]:

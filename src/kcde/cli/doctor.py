@@ -14,7 +14,7 @@ app = typer.Typer()
 def doctor_command(
     backend: Annotated[
         str | None,
-        typer.Option(help="auto, numpy or cupy; what --config says by default."),
+        typer.Option(help="auto, numpy or cupy; by default that of --config."),
     ] = None,
     config: Annotated[Path, typer.Option(help="Configuration of the workflow.")] = Path(
         "config.yaml"
@@ -22,12 +22,12 @@ def doctor_command(
     data_dir: DataDir = Path("data"),
     json_: Annotated[bool, typer.Option("--json", help="The same as JSON.")] = False,
 ) -> None:
-    """Say what this machine has, what kcde will use of it, and what helps where something is amiss.
+    """Report what this machine has, what kcde will use, and how to fix problems.
 
     Looks at Python, processor, memory, packages, BLAS, GPUs, cupy, JAX, Snakemake, Slurm, data
-    folder and mirror. Changes nothing and asks no network. Marks: ~ a hint, ! a problem; below
-    each, the remedy. Exit code 1 if the workflow cannot run so, as with --backend cupy where cupy
-    cannot be used.
+    folder and mirror. Changes nothing and uses no network. A hint is marked with ~, a problem with
+    !, and its remedy is below it. The exit code is 1 if the workflow cannot run with these
+    settings, for example with --backend cupy where cupy cannot be used.
 
     \b
     python -m kcde doctor

@@ -13,7 +13,7 @@ Catalogue = Annotated[
 
 
 def graph(text: str) -> str | list[list[int]]:
-    """Return what --graph says: the name of a graph, or the parents of each column from 0.
+    """Return the value of --graph: the name of a graph, or the parents of each column from 0.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def graph(text: str) -> str | list[list[int]]:
 
 
 def whole_numbers(text: str, option: str) -> tuple[int, ...]:
-    """Return what an option such as `1-4` or `2,3,5` says.
+    """Return the whole numbers of an option such as `1-4` or `2,3,5`.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
 
 
 def numbers(text: str, option: str) -> tuple[float, ...]:
-    """Return what an option such as `0.5,1e-3` says.
+    """Return the numbers of an option such as `0.5,1e-3`.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def numbers(text: str, option: str) -> tuple[float, ...]:
 
 
 def sharding(shard: str | None, parts: list[Path] | None):
-    """Return how --shard and --part shard a job, a `kcde.experiments.shards.Sharding`.
+    """Return the `kcde.experiments.shards.Sharding` of --shard and --part.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def sharding(shard: str | None, parts: list[Path] | None):
 
 
 def constructor_arguments(text: str) -> dict:
-    """Return what --options says.
+    """Return the constructor arguments of --options.
 
     Raises
     ------

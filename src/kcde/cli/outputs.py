@@ -20,13 +20,13 @@ def draw_command(
     ] = None,
     into: Into = Path("figures"),
     record: Annotated[
-        Path | None, typer.Option(help="Write whether it was regenerated, as JSON.")
+        Path | None, typer.Option(help="Write as JSON whether it was regenerated.")
     ] = None,
 ) -> None:
     """Draw tables and figures: from their tracked CSV, or with --scores from an experiment.
 
-    With --scores the CSV is made first and the claims are decided. Scores that say `not-run` leave
-    all files as they are; --record then says why and what helps (exit code 0).
+    With --scores the CSV is made first and the claims are decided. Scores with the status `not-run`
+    leave all files unchanged; --record then has the reason and the remedy (exit code 0).
 
     \b
     python -m kcde draw all
@@ -60,7 +60,7 @@ def scorecard_command(
         typer.Option(help="Artefact records of a run, results/<scale>/artefacts."),
     ] = None,
 ) -> None:
-    """Hold every published number and claim against the tracked outputs.
+    """Compare every published number and claim with the tracked outputs.
 
     \b
     python -m kcde scorecard
@@ -79,9 +79,9 @@ def summary_command(
     expected: Annotated[
         list[str] | None, typer.Option(help="An artefact that should be there; repeatable.")
     ] = None,
-    strict: Annotated[bool, typer.Option(help="Exit code 1 if anything is amiss.")] = False,
+    strict: Annotated[bool, typer.Option(help="Exit with code 1 if anything is missing.")] = False,
 ) -> None:
-    """Say what the last run regenerated, what not, why, and what helps.
+    """Summarise what the last run regenerated, what it did not, why, and the remedy.
 
     \b
     python -m kcde summary
@@ -90,7 +90,7 @@ def summary_command(
     """  # noqa: D301
     from kcde.summary import summarise
 
-    # Asked for some artefacts only, jobs that none of them needs do not matter.
+    # For given artefacts, jobs that none of them needs do not count.
     closing = summarise(results, into, expected or None, jobs=[] if expected else None)
     typer.echo(closing.text)
     if strict and closing.problems:
@@ -99,7 +99,7 @@ def summary_command(
 
 @app.command("publish")
 def publish_command(results: Results = Path("results/paper"), into: Into = Path("figures")) -> None:
-    """Copy what another scale drew into the tracked outputs, and judge them anew.
+    """Copy the outputs of another scale to the tracked ones, and update the scorecard.
 
     \b
     python -m kcde publish --results results/paper

@@ -28,12 +28,12 @@ PLACES = {
     "record": (
         Annotated[
             list[Path] | None,
-            typer.Option(help="What `fetch --record` wrote; unavailable is not run."),
+            typer.Option(help="Written by `fetch --record`; jobs without their data are not run."),
         ],
         None,
     ),
 }
-CUT = {
+SHARDING = {
     "shard": (
         Annotated[
             str | None,
@@ -46,7 +46,7 @@ CUT = {
     "part": (
         Annotated[
             list[Path] | None,
-            typer.Option(help="What a shard left, once for each of the k: only scores are made."),
+            typer.Option(help="The part of a shard, once for each of the k: collects scores only."),
         ],
         None,
     ),
@@ -55,22 +55,22 @@ JOB = Annotated[
     str | None,
     typer.Option(
         "--job",
-        help="All parameters as a JSON object, in the place of the options that follow; for "
-        "several methods a list of them.",
+        help="All parameters as a JSON object, instead of the options below; for several methods "
+        "a list of objects.",
     ),
 ]
 OUT = Annotated[
     list[Path],
     typer.Option(
-        help="The score CSV, one a method in their order; .json and .npz go beside it. With "
-        "--shard one file for all."
+        help="The score CSV, one for each method in order; .json and .npz are written beside it. "
+        "With --shard one file for all methods."
     ),
 ]
 
 
 def command_of(cls: type[Job]):
     """Return the command of an experiment, a function with its parameters as options."""
-    more = (PLACES if cls.reads_files else {}) | (CUT if cls.repeated else {})
+    more = (PLACES if cls.reads_files else {}) | (SHARDING if cls.repeated else {})
     own = {name: _option(cls, each) for name, each in cls.parameters().items()}
 
     def command(**given: Any) -> None:
@@ -83,7 +83,11 @@ def command_of(cls: type[Job]):
         given = {name: value for name, value in given.items() if value is not None}
         how = {"sharding": sharding(given.pop("shard", None), given.pop("part", None))}
         how |= {name: given.pop(name) for name in PLACES if name in given}
-        jobs = _told(cls, text, given, context) if text else _given(cls, given, context.args)
+        jobs = (
+            _from_json(cls, text, given, context)
+            if text
+            else _from_options(cls, given, context.args)
+        )
         run(jobs, outs, **how)
         typer.echo(f"wrote {', '.join(map(str, outs))}")
 
@@ -107,7 +111,7 @@ def command_of(cls: type[Job]):
 
 
 def _option(cls: type[Job], each: dataclasses.Field) -> tuple[Any, None]:
-    """Return the annotation of a parameter's option, which is None where it is not given."""
+    """Return the annotation of a parameter's option, and its default, None."""
     kinds = get_args(each.type) or (each.type,)
     plain = next((kind for kind in (int, float, Path) if kind in kinds), str)
     if get_origin(each.type) is tuple:
@@ -119,7 +123,7 @@ def _option(cls: type[Job], each: dataclasses.Field) -> tuple[Any, None]:
 
 
 def _default(each: dataclasses.Field) -> str:
-    """Return what stands behind the help of a parameter."""
+    """Return the end of the help of a parameter: its default, or that it is required."""
     if each.default is dataclasses.MISSING:
         return " [required]" if each.default_factory is dataclasses.MISSING else ""
     if isinstance(each.default, tuple) and each.default:
@@ -127,17 +131,17 @@ def _default(each: dataclasses.Field) -> str:
     return "" if each.default in (None, ()) else f" [default: {each.default}]"
 
 
-def _told(cls: type[Job], text: str, given: Mapping, context: typer.Context) -> list[Job]:
-    """Return the jobs that --job says.
+def _from_json(cls: type[Job], text: str, given: Mapping, context: typer.Context) -> list[Job]:
+    """Return the jobs of --job.
 
     Raises
     ------
     ValueError
-        If it is no JSON of jobs, or other parameters stand beside it.
+        If it is not JSON of jobs, or other parameters are given as well.
     """
     if given or context.args:
         named = ", ".join(f"--{name.replace('_', '-')}" for name in given) or str(context.args)
-        raise ValueError(f"--job says all parameters: leave out {named}")
+        raise ValueError(f"--job has all parameters: leave out {named}")
     try:
         told = json.loads(text)
     except json.JSONDecodeError as error:
@@ -148,13 +152,13 @@ def _told(cls: type[Job], text: str, given: Mapping, context: typer.Context) -> 
     return [cls.make(each) for each in told]
 
 
-def _given(cls: type[Job], given: dict, following: list[str]) -> list[Job]:
-    """Return the jobs that the options say, one for each method.
+def _from_options(cls: type[Job], given: dict, following: list[str]) -> list[Job]:
+    """Return the jobs of the options, one for each method.
 
     Raises
     ------
     ValueError
-        If an option cannot be read, or what was given of one method was not given of all.
+        If an option cannot be read, or is given for some of the methods only.
     """
     listed = [name for name in given if name in METHOD_FIELDS] if cls.shares else []
     each = {name: given.pop(name) for name in listed}
@@ -168,7 +172,7 @@ def _given(cls: type[Job], given: dict, following: list[str]) -> list[Job]:
     for name, several in each.items():
         if len(several) != len(methods):
             raise ValueError(
-                f"--{name} must stand once for each --method, in their order, or not at all; got "
+                f"--{name} must be given once for each --method, in order, or not at all; got "
                 f"{len(several)} for {len(methods)}"
             )
     if not each:
@@ -195,7 +199,7 @@ def _hint(cls: type[Job]) -> str:
 
 
 def _read(cls: type[Job], name: str, value: Any) -> Any:
-    """Return the value of a parameter that an option says."""
+    """Return the value of a parameter from its option."""
     kind, option = _kind(cls, name), f"--{name.replace('_', '-')}"
     if get_origin(kind) is tuple:
         read = {int: whole, float: numbers}.get(get_args(kind)[0])

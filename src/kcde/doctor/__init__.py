@@ -1,4 +1,4 @@
-"""What kcde finds on a machine, what it will use there, and what helps where something is amiss."""
+"""What kcde finds on a machine, what it will use, and how to fix problems."""
 
 from pathlib import Path
 
@@ -15,32 +15,32 @@ def examine(
     backend: str | None = None,
     data_dir: Path = Path("data"),
 ) -> Report:
-    """Look at everything that the workflow needs; nothing is changed and no network is asked.
+    """Look at everything that the workflow needs; changes nothing and uses no network.
 
-    A few seconds: JAX and cupy are asked in processes of their own, beside the rest.
+    Takes a few seconds: JAX and cupy are examined in processes of their own, in parallel.
 
     Parameters
     ----------
     config
         The workflow's configuration.
     backend
-        "auto", "numpy" or "cupy"; None: what the configuration says.
+        "auto", "numpy" or "cupy"; by default that of the configuration.
     data_dir
         The raw data folder.
 
     Returns
     -------
     Report
-        With a problem for everything that keeps the workflow from running so.
+        With a problem for everything that keeps the workflow from running.
     """
     asked = {topic: probe.start(topic) for topic in ("cupy", "jax")}
-    chosen, amiss = settings.read(config)
+    chosen, wrong = settings.read(config)
     mirror, named_by = data.named_mirror(chosen.data_mirror)
     cards, newest_cuda, reason = devices.ask_driver()
     found = [*_host(), *devices.gpus(cards, newest_cuda, reason)]
     copies = bundled.folder()
     raw = [data.folder(data_dir), data.mirror(mirror, named_by), data.bundled(data_dir, copies)]
-    rest = [*_tools(), *raw, *amiss]
+    rest = [*_tools(), *raw, *wrong]
     said = {topic: probe.answer(process) for topic, process in asked.items()}
     wanted = backend or chosen.backend
     used = [

@@ -1,4 +1,4 @@
-"""Where raw data come from: the data folder, the mirror, the web, the bundled copies."""
+"""The sources of raw data: the data folder, the mirror, the web, the bundled copies."""
 
 import os
 from collections.abc import Mapping
@@ -10,20 +10,20 @@ from kcde.datasets.catalogue import Entry
 from kcde.doctor.findings import HINT, OK, Finding
 
 _NAMED = 3
-"""Data sets that lack are named up to so many."""
+"""Up to so many missing data sets are named."""
 
 
 def named_mirror(
     configured: str | None, environment: Mapping[str, str] = os.environ
 ) -> tuple[str | None, str]:
-    """Return the mirror that the workflow takes, and where it is named.
+    """Return the mirror that the workflow uses, and where it is named.
 
     Parameters
     ----------
     configured
-        `data_mirror` of the configuration, which comes before the environment.
+        `data_mirror` of the configuration, which takes precedence over the environment.
     environment
-        Where KCDE_DATA_MIRROR may stand.
+        Environment variables, among which KCDE_DATA_MIRROR may be.
     """
     if configured:
         return configured, "data_mirror in config.yaml"
@@ -31,7 +31,7 @@ def named_mirror(
 
 
 def folder(data_dir: Path) -> Finding:
-    """Return how many of the catalogue's files are in the data folder; their content is not read.
+    """Return how many files of the catalogue are in the data folder; their content is not read.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ def folder(data_dir: Path) -> Finding:
 
 
 def mirror(place: str | None, named_by: str) -> Finding:
-    """Return whether the mirror can be reached and how much of the catalogue it has.
+    """Return whether the mirror exists and how many files of the catalogue it has.
 
-    The network is not asked, so a mirror at an address is only named.
+    The network is not used, so a mirror at an address is only named.
 
     Parameters
     ----------
@@ -58,10 +58,12 @@ def mirror(place: str | None, named_by: str) -> Finding:
         return Finding("data mirror", "none named", facts=facts)
     value = f"{place} ({named_by})"
     if place.startswith(("https://", "http://")):
-        return Finding("data mirror", f"{value}: an address, not asked here", facts=facts)
+        return Finding("data mirror", f"{value}: an address, not checked here", facts=facts)
     path = Path(place).expanduser()
     if not path.is_dir():
-        remedy = f"name a folder that is there in {named_by}; else the original addresses serve"
+        remedy = (
+            f"name an existing folder in {named_by}; without one the original addresses are used"
+        )
         return Finding("data mirror", f"{value}: no such folder", HINT, remedy, facts)
     there, wanted = _count(path)
     facts |= {"files": there, "wanted": wanted}
@@ -71,7 +73,7 @@ def mirror(place: str | None, named_by: str) -> Finding:
 
 
 def bundled(data_dir: Path, root: Path | None) -> Finding:
-    """Return how many of the files that the data folder lacks are bundled, and what lacks then.
+    """Return how many of the files missing in the data folder are bundled, and which are not.
 
     Parameters
     ----------
@@ -93,19 +95,19 @@ def bundled(data_dir: Path, root: Path | None) -> Finding:
 
 
 def source(data_dir: Path, place: str | None, root: Path | None) -> Finding:
-    """Return in which order raw data are looked for."""
+    """Return the order in which raw data are looked for."""
     places = [str(data_dir), *([place] if place else []), "the original addresses"]
     places += ["the bundled copies"] * (root is not None)
     return Finding("data", ", then ".join(places), facts={"order": places})
 
 
 def _wanted() -> list[Entry]:
-    """Return the entries of the files that can be checked, and so are used."""
+    """Return the entries of files with a checksum: only those are used."""
     return [entry for entry in catalogue.read(None).values() if entry.sha256]
 
 
 def _count(root: Path) -> tuple[int, int]:
-    """Return how many of the catalogue's files are there, at their size, and how many there are."""
+    """Return how many files of the catalogue are in a folder, with their size, and of how many."""
     entries = _wanted()
     return sum(_is_there(root / each.file, each.bytes) for each in entries), len(entries)
 

@@ -1,4 +1,4 @@
-"""GPUs, and the two libraries that compute on them."""
+"""GPUs, and the two libraries that compute on them, cupy and JAX."""
 
 import importlib.metadata
 import os
@@ -20,7 +20,7 @@ _QUERY = "name,memory.total,memory.free,driver_version"
 
 @dataclass(frozen=True)
 class Card:
-    """A GPU as NVIDIA's driver describes it; memory in bytes, None where it does not say."""
+    """A GPU as NVIDIA's driver describes it; memory in bytes, None if unknown."""
 
     name: str
     total: int | None
@@ -34,7 +34,7 @@ def cards(query: str) -> list[Card]:
     Parameters
     ----------
     query
-        A line a card, as CSV without units; memory in MiB.
+        A line for each card, as CSV without units; memory in MiB.
     """
     found = []
     for line in query.splitlines():
@@ -45,7 +45,7 @@ def cards(query: str) -> list[Card]:
 
 
 def ask_driver() -> tuple[list[Card], str | None, str]:
-    """Return the cards, the newest CUDA that the driver knows, and why there are none."""
+    """Return the cards, the newest CUDA that the driver supports, and why there are none."""
     if shutil.which("nvidia-smi") is None:
         return [], None, "there is no nvidia-smi, which comes with NVIDIA's driver"
     listed, refused = _run("nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits")
@@ -62,14 +62,14 @@ def gpus(
     reason: str,
     environment: Mapping[str, str] = os.environ,
 ) -> list[Finding]:
-    """Return one finding a card, or one that says why there is none.
+    """Return one finding for each card, or one with the reason why there is none.
 
     Parameters
     ----------
     found, newest_cuda, reason
         What `ask_driver` returned.
     environment
-        Where CUDA_VISIBLE_DEVICES may choose among them.
+        Environment variables, among which CUDA_VISIBLE_DEVICES may be.
     """
     if not found:
         return [Finding("GPU", f"none: {reason}", facts={"driver": None})]
@@ -93,7 +93,7 @@ def gpus(
 
 
 def installed(prefix: str) -> dict[str, str]:
-    """Return the versions of all installed packages whose names begin so."""
+    """Return the versions of all installed packages whose names start with a prefix."""
     names = (
         (each.metadata["Name"] or "", each.version) for each in importlib.metadata.distributions()
     )
@@ -101,7 +101,7 @@ def installed(prefix: str) -> dict[str, str]:
 
 
 def cupy(found: Mapping[str, str], runtime: Mapping[str, str], said: Mapping) -> Finding:
-    """Return which cupy there is and whether it computes; two of them get in each other's way.
+    """Return which cupy is installed and whether it computes; two of them conflict.
 
     Parameters
     ----------
@@ -175,8 +175,8 @@ def jax_platform(
 ) -> Finding:
     """Return where NADE, DDE and the flows will train.
 
-    The workflow trains on the GPU with `backend: cupy` alone, whatever JAX_PLATFORMS says; commands
-    by hand obey JAX_PLATFORMS, and train on the CPU without it.
+    The workflow trains on the GPU with `backend: cupy` only, and ignores JAX_PLATFORMS. Commands
+    run by hand use JAX_PLATFORMS, and train on the CPU if it is not set.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def jax_platform(
     said
         The answer of `probe.about_jax`.
     environment
-        Where JAX_PLATFORMS may stand.
+        Environment variables, among which JAX_PLATFORMS may be.
     """
     has_gpu = bool({"gpu", "cuda"} & set(said.get("platforms", ())))
     if wanted == "cupy":
@@ -197,9 +197,9 @@ def jax_platform(
     chosen = environment.get("JAX_PLATFORMS")
     value, facts = "cpu", {"platform": "cpu", "by_hand": chosen or "cpu"}
     if not chosen:
-        value += "; JAX_PLATFORMS=cuda trains on the GPU in commands by hand" * has_gpu
+        value += "; with JAX_PLATFORMS=cuda commands run by hand train on the GPU" * has_gpu
         return Finding("JAX", value, facts=facts)
-    value += f" in the workflow, {chosen} in commands by hand, as JAX_PLATFORMS says"
+    value += f" in the workflow, {chosen} in commands run by hand, from JAX_PLATFORMS"
     if {"gpu", "cuda"} & set(chosen.split(",")) and not has_gpu:
         remedy = "unset JAX_PLATFORMS: JAX finds no GPU"
         return Finding("JAX", value, HINT, remedy, facts)
@@ -210,8 +210,8 @@ def _remedy(any_card: bool, wanted: str) -> str:
     if any_card:
         return f"{GPU_FILES}, in a fresh environment"
     if wanted == "auto":
-        return "uninstall the cupy that is here: there is no GPU for it"
-    return f"take a machine with an NVIDIA GPU and its driver, and there {GPU_FILES}"
+        return "uninstall cupy: there is no GPU for it"
+    return f"use a machine with an NVIDIA GPU and its driver: {GPU_FILES}"
 
 
 def _bytes(mebibytes: str) -> int | None:
@@ -219,11 +219,11 @@ def _bytes(mebibytes: str) -> int | None:
 
 
 def _size(size: int | None) -> str:
-    return "memory not told" if size is None else gigabytes(size)
+    return "memory unknown" if size is None else gigabytes(size)
 
 
 def _run(*command: Iterable[str]) -> tuple[str, str]:
-    """Return what a command writes, and why it failed."""
+    """Return the output of a command, and why it failed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=15)
     except (OSError, subprocess.TimeoutExpired) as error:

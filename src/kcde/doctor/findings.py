@@ -1,4 +1,4 @@
-"""What an examination says: one finding a line, each with what to do where something is amiss."""
+"""The findings of an examination, each with a remedy if there is a problem."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,25 +7,25 @@ OK = "ok"
 HINT = "hint"
 """The workflow runs, but something could be better."""
 PROBLEM = "problem"
-"""The workflow cannot run as it is asked to."""
+"""The workflow cannot run with these settings."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """One thing that was examined.
 
     Parameters
     ----------
     name
-        What was looked at, in a word or two.
+        What was examined, in a word or two.
     value
         What was found, in words.
     status
         `OK`, `HINT` or `PROBLEM`.
     remedy
-        What to do about it; stands with every hint and problem.
+        What to do about it; every hint and problem has one.
     facts
-        The same in numbers and names, for machines.
+        The same as numbers and names, for programs.
 
     Raises
     ------
@@ -46,12 +46,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found, and what will be used, each a list of findings in the order of reading."""
+    """What was found and what will be used, as lists of findings in the order of output."""
 
     found: list[Finding]
     used: list[Finding]
 
     @property
     def problems(self) -> list[Finding]:
-        """Those findings that keep the workflow from running."""
+        """The findings that keep the workflow from running."""
         return [each for each in [*self.found, *self.used] if each.status == PROBLEM]

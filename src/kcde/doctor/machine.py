@@ -14,7 +14,7 @@ OLDEST_PYTHON = (3, 11)
 
 
 def python(version: tuple = sys.version_info) -> Finding:
-    """Return which Python runs, a problem if it is older than 3.11."""
+    """Return the version of Python, a problem if it is older than 3.11."""
     number = ".".join(map(str, version[:3]))
     old = tuple(version[:2]) < OLDEST_PYTHON
     return Finding(
@@ -34,12 +34,12 @@ def processor() -> Finding:
 
 
 def usable_cores(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
-    """Return on how many cores this process may compute, at least 1.
+    """Return how many cores this process may use, at least 1.
 
     Parameters
     ----------
     limit
-        Where a container's share of time stands: microseconds, or `max`, in a period.
+        File with a container's share of processor time: microseconds, or `max`, in a period.
     """
     try:
         cores = len(os.sched_getaffinity(0))
@@ -53,7 +53,7 @@ def usable_cores(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
 
 
 def memory() -> Finding:
-    """Return the machine's memory, and what is free for a job under all limits."""
+    """Return the memory of the machine, and what is free for a job within all limits."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     free = free_bytes(np.empty(0))
     scarce = free < 2e9
@@ -70,7 +70,7 @@ def memory() -> Finding:
 
 
 def gigabytes(size: int) -> str:
-    """Return bytes in words."""
+    """Return bytes as gigabytes with their unit."""
     return f"{size / 1e9:.1f} GB"
 
 

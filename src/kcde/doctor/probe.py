@@ -1,7 +1,7 @@
-"""Questions to cupy and JAX, asked in a process of their own.
+"""Examination of cupy and JAX, each in a process of its own.
 
-Their libraries may be there in part, crash or hang in a driver; then that process ends, and not
-the examination. `python -m kcde.doctor.probe cupy` answers with a line of JSON.
+Their libraries may be incomplete, crash, or hang in a driver; then only that process ends.
+`python -m kcde.doctor.probe cupy` writes a line of JSON.
 """
 
 import json
@@ -11,11 +11,11 @@ import subprocess
 import sys
 
 PATIENCE = 60
-"""Seconds to wait for an answer: the first computation on a GPU compiles its kernels."""
+"""Seconds to wait for a process: the first computation on a GPU compiles its kernels."""
 
 
 def start(topic: str) -> subprocess.Popen:
-    """Start the process that answers about "cupy" or "jax"; JAX shows all its platforms there."""
+    """Start the process that examines "cupy" or "jax", which may use all its platforms."""
     own = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_CPP_MIN_LOG_LEVEL": "3"}
     inherited = {key: value for key, value in os.environ.items() if key != "JAX_PLATFORMS"}
     return subprocess.Popen(
@@ -28,7 +28,7 @@ def start(topic: str) -> subprocess.Popen:
 
 
 def answer(process: subprocess.Popen, patience: float = PATIENCE) -> dict:
-    """Return what a process that was started has found; `error` where it did not get that far."""
+    """Return what a process has found; `error` if it failed."""
     try:
         out, err = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
@@ -43,13 +43,13 @@ def answer(process: subprocess.Popen, patience: float = PATIENCE) -> dict:
 
 
 def about_cupy() -> dict:
-    """Return what `backend: auto` takes and why, and whether the device computes.
+    """Return which backend `backend: auto` selects and why, and whether the device computes.
 
     Returns
     -------
     dict
-        `auto`, the backend; `reason`, why it is not cupy; `device` and `free_bytes` of it;
-        `obstacle`, why cupy cannot be used, None where it can.
+        `auto`, the backend; `obstacle`, why cupy cannot be used, None if it can; then also
+        `device` and `free_bytes`.
     """
     from kcde import arrays
     from kcde.memory import free_bytes
@@ -85,7 +85,7 @@ def about_jax() -> dict:
 
 
 def _compute(arrays) -> None:
-    """Solve with a small matrix on the device: needs its compiler, its BLAS and its LAPACK."""
+    """Solve a small system on the device, which needs its compiler, its BLAS and its LAPACK."""
     import numpy as np
 
     distances = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
@@ -100,12 +100,12 @@ def _compute(arrays) -> None:
 
 
 class _Said(logging.Handler):
-    """Keeps why `resolve_backend` did not take cupy, which it logs."""
+    """Keeps the reason that `resolve_backend` logs if it does not select cupy."""
 
     reason = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep what stands behind `because`."""
+        """Keep the text after `because`."""
         self.reason = record.getMessage().partition("because ")[2] or self.reason
 
 

@@ -1,4 +1,4 @@
-"""What the workflow's configuration says of backend, threads and mirror."""
+"""The backend, threads and mirror of the workflow's configuration."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from kcde.doctor.findings import HINT, PROBLEM, Finding
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run takes.
+    """The settings of a run.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ class Settings:
     data_mirror
         A folder or URL, or None.
     origin
-        Where these stand.
+        Where these are set.
     """
 
     backend: str = "auto"
@@ -30,12 +30,12 @@ class Settings:
 
 
 def read(path: Path) -> tuple[Settings, list[Finding]]:
-    """Return what a configuration says, defaults where it is silent, and what is amiss with it.
+    """Return the settings of a configuration, with defaults, and the problems with it.
 
     Parameters
     ----------
     path
-        The workflow's config.yaml; kcde alone needs none.
+        The workflow's config.yaml; the package alone needs none.
     """
     import yaml
 
@@ -45,10 +45,10 @@ def read(path: Path) -> tuple[Settings, list[Finding]]:
         if known["backend"] not in BACKENDS:
             raise ValueError(f"backend must be one of {', '.join(BACKENDS)}")
     except FileNotFoundError:
-        remedy = "the workflow runs in the checkout: go there, or name the file with --config"
+        remedy = "the workflow runs in the checkout: change to it, or name the file with --config"
         return Settings(), [Finding("configuration", f"no {path} here", HINT, remedy)]
     except (OSError, ValueError, TypeError, KeyError, yaml.YAMLError) as error:
         said = " ".join(f"{path} cannot be read: {type(error).__name__} {error}".split())[:300]
-        remedy = f"mend {path}: git diff shows what was changed"
+        remedy = f"correct {path}: git diff shows what was changed"
         return Settings(), [Finding("configuration", said, PROBLEM, remedy)]
     return Settings(**known, origin=f"{path}"), []

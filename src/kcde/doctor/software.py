@@ -1,4 +1,4 @@
-"""What is installed: the packages that kcde names, its numerical libraries, Snakemake, Slurm."""
+"""Installed software: the packages that kcde needs, numerical libraries, Snakemake, Slurm."""
 
 import importlib.metadata
 import os
@@ -32,7 +32,7 @@ def required(project: Path = Path(__file__).parents[3] / "pyproject.toml") -> li
     Parameters
     ----------
     project
-        Of the checkout; what was installed from it may be older.
+        File of the checkout, if there is one: an installed copy may be older.
     """
     if project.is_file():
         named = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"]
@@ -45,23 +45,24 @@ def environment(
     prefixes: tuple[str, str] = (sys.prefix, sys.base_prefix),
     variables: Mapping[str, str] = os.environ,
 ) -> Finding:
-    """Return the Python environment, a hint where it is that of the whole system.
+    """Return the Python environment, a hint if it is that of the whole system.
 
     Parameters
     ----------
     prefixes
-        Of this Python and of the one that its virtual environment was made from; the same outside.
+        Of this Python and of the one that its virtual environment was made from; equal if there is
+        none.
     variables
-        Where conda says which environment is active.
+        Environment variables, among which conda's may be.
     """
     prefix, base = prefixes
     conda = variables.get("CONDA_PREFIX", "")
     own = prefix != base or (bool(conda) and Path(prefix) == Path(conda))
     return Finding(
         "environment",
-        prefix if own else f"none of its own: the Python of {prefix}, which others share",
+        prefix if own else f"none: the Python of {prefix}, which other software shares",
         OK if own else HINT,
-        "" if own else "envs/run COMMAND makes an environment of the project's own and uses it",
+        "" if own else "envs/run COMMAND makes and uses an environment for this project",
         {"prefix": prefix, "own": own},
     )
 
@@ -72,13 +73,13 @@ def packages(version: Callable[[str], str | None] = version_of) -> Finding:
     Parameters
     ----------
     version
-        Returns the version of a package, None where it is missing.
+        Returns the version of a package, None if it is missing.
     """
     names = required()
     missing = [name for name in names if version(name) is None]
     return Finding(
         "packages",
-        f"missing: {', '.join(missing)}" if missing else f"all {len(names)} that kcde names",
+        f"missing: {', '.join(missing)}" if missing else f"all {len(names)} that kcde needs",
         PROBLEM if missing else OK,
         INSTALL if missing else "",
         {"missing": missing, "versions": {name: version(name) for name in names}},
@@ -86,14 +87,14 @@ def packages(version: Callable[[str], str | None] = version_of) -> Finding:
 
 
 def blas(cores: int, environment: Mapping[str, str] = os.environ) -> Finding:
-    """Return the linear algebra libraries of numpy and scipy, and the threads that they take.
+    """Return the linear algebra libraries of numpy and scipy, and the threads that they use.
 
     Parameters
     ----------
     cores
-        How many this process may use.
+        Cores that this process may use.
     environment
-        Where OMP_NUM_THREADS and the like stand.
+        Environment variables, among which OMP_NUM_THREADS and its like may be.
     """
     import scipy.linalg  # noqa: F401  (loads its library, which is then seen)
     from threadpoolctl import threadpool_info
@@ -123,7 +124,7 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 
 
 def snakemake(version: Callable[[str], str | None] = version_of) -> Finding:
-    """Return the version of Snakemake, a problem where there is none."""
+    """Return the version of Snakemake, a problem if there is none."""
     found = version("snakemake")
     return Finding(
         "Snakemake",
@@ -139,14 +140,14 @@ def slurm(
     which: Callable[[str], str | None] = shutil.which,
     environment: Mapping[str, str] = os.environ,
 ) -> Finding:
-    """Return whether jobs can be sent to Slurm, and the job in which this runs.
+    """Return whether jobs can be submitted to Slurm, and the Slurm job that runs this process.
 
     Parameters
     ----------
     version, which
         Return the version of a package and the path of a command, None where it is missing.
     environment
-        Where Slurm describes a job.
+        Environment variables, among which Slurm's may be.
     """
     plugin = version("snakemake-executor-plugin-slurm")
     here = [name for name in SLURM_COMMANDS if which(name)]

@@ -1,4 +1,4 @@
-"""A report as text for people and as JSON for machines."""
+"""A report as text for people and as JSON for programs."""
 
 import json
 import textwrap
@@ -21,7 +21,9 @@ def render(report: Report) -> str:
     count = len(report.problems)
     verdict = "The workflow can run."
     if count:
-        verdict = f"The workflow cannot run so: see the line{'s' * (count > 1)} marked !"
+        verdict = (
+            f"The workflow cannot run with these settings: see the line{'s' * (count > 1)} marked !"
+        )
     return "\n".join([*lines, "", verdict])
 
 
