@@ -21,7 +21,7 @@ from lib import jobs as planned
 ROOT = Path(__file__).parents[2]
 CATALOGUE = tables.by_any_name(tables.read())
 
-CUT = """
+SHARDS = """
 shards:
   r_benchmark: 3
   factors: 2
@@ -48,19 +48,19 @@ JOBS = {
     "terrain": ("results/smoke/terrain/smoke-terrain/LSCDE.csv", 1),
     "traffic": ("results/smoke/traffic/smoke-traffic/LSCDE.csv", 1),
 }
-"""A job of every experiment that can be cut, and its parts where `shards` asks for up to three."""
+"""A job of every shardable experiment, and its parts where `shards` asks for up to three."""
 
 
 def estimators(config):
     return {method["estimator"] for method in config["methods"].values()}
 
 
-def test_methods_that_train_together_are_those_with_fit_many(config):
+def test_batch_fitted_estimators_are_those_with_fit_many(config):
     together = {name for name in estimators(config) if hasattr(estimator_class(name), "fit_many")}
     assert together == set(division.BATCH_FITTED)
 
 
-def test_methods_that_train_together_are_those_not_written_for_cupy(config):
+def test_batch_fitted_estimators_are_those_not_written_for_cupy(config):
     elsewhere = {
         name
         for name in estimators(config)
@@ -98,7 +98,7 @@ def test_there_are_no_more_parts_than_repetitions(config):
 
 
 @pytest.mark.parametrize("method", ["NADE", "DDE-penalised", "CondRealNVP", "CondMAF"])
-def test_what_trains_together_is_never_cut(config, method):
+def test_a_job_that_fits_in_one_batch_is_not_shardable(config, method):
     config["shards"] |= dict.fromkeys(config["shards"], 2)
     for experiment in ("r_benchmark", "samples", "planar", "donut", "terrain", "traffic"):
         assert count(config, experiment, "paper", methods=[method]) == 1
@@ -109,9 +109,9 @@ def test_what_trains_together_is_never_cut(config, method):
 
 
 @pytest.fixture
-def cut(project):
-    (project / "cut.yaml").write_text(CUT)
-    return ("--configfile", "cut.yaml")
+def sharded(project):
+    (project / "shards.yaml").write_text(SHARDS)
+    return ("--configfile", "shards.yaml")
 
 
 def jobs(done):
@@ -141,10 +141,10 @@ def values(arguments, flag):
 
 
 @pytest.mark.workflow
-def test_every_experiment_is_cut_and_collected(snakemake, cut):
+def test_every_experiment_is_sharded_and_collected(snakemake, sharded):
     plan = ("-n", "-p", "--quiet", "reason")
     wanted = [path for path, _ in JOBS.values()]
-    found = jobs(snakemake(*wanted, *plan, *cut))
+    found = jobs(snakemake(*wanted, *plan, *sharded))
     app = typer.main.get_command(cli.app).commands["run"]
     for experiment, (path, parts) in JOBS.items():
         (whole,) = [job for job in found if path in job[1]]
@@ -164,7 +164,7 @@ def test_every_experiment_is_cut_and_collected(snakemake, cut):
             name, *words = arguments
             context = app.commands[name].make_context(name, [*words])
             assert not [word for word in context.args if word.startswith("-")]
-            # But for how it is cut, a part is told what the job is told that collects it.
+            # A part has the parameters of the job that collects it, but other flags of sharding.
             assert told(words) == told(whole[3][1:])
 
 
@@ -182,10 +182,10 @@ def test_one_shard_is_no_shard(snakemake):
 
 
 @pytest.mark.workflow
-def test_what_trains_together_has_no_parts(snakemake, cut):
+def test_a_job_that_fits_in_one_batch_has_no_parts(snakemake, sharded):
     names = ("DDE", "NADE", "CondMAF")
     paths = [f"results/smoke/r_benchmark/smoke-linear/{name}.csv" for name in names]
-    found = jobs(snakemake(*paths, "-n", "-p", "--quiet", "reason", *cut))
+    found = jobs(snakemake(*paths, "-n", "-p", "--quiet", "reason", *sharded))
     assert [rule for rule, *_ in found if rule.startswith("r_benchmark")] == ["r_benchmark"] * 3
 
 
@@ -203,15 +203,15 @@ def kept(project, path):
 
 
 @pytest.mark.workflow
-def test_a_cut_experiment_has_the_scores_of_a_whole_one(snakemake, project, cut):
+def test_a_sharded_experiment_has_the_scores_of_a_whole_one(snakemake, project, sharded):
     """The parts are gone afterwards, are announced, and are not taken for jobs that failed."""
     wanted = [JOBS[name][0] for name in ("r_benchmark", "consistency", "moments")]
     assert snakemake(*wanted).returncode == 0
     whole = {path: kept(project, path) for path in wanted}
-    done = snakemake(*wanted, *cut)
+    done = snakemake(*wanted, *sharded)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"r_benchmark_part +3 ", done.stderr)
     assert "not finished" not in done.stderr
     assert {path: kept(project, path) for path in wanted} == whole
     assert not [path for path in project.glob("results/smoke/parts/**/*") if path.is_file()]
-    assert "Nothing to be done" in snakemake(*wanted, *cut).stderr
+    assert "Nothing to be done" in snakemake(*wanted, *sharded).stderr
