@@ -1,79 +1,69 @@
-"""dde figures 2 and 3: the sampler over the iterations, and claim D5."""
+"""Figures 2 and 3: samples of the learned sampler and its MMD² over the iterations."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
-from kcde.artefacts.dde._planar import METHOD, panel
-from kcde.artefacts.judging.repeats import splits
-from kcde.artefacts.plots import scatter
+from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
+from kcde.artefacts.dde import _planar
+from kcde.artefacts.plots import scatter, scatter_panel, style
 from kcde.artefacts.plots.scatter import DATA
 
-SPEARMAN, FALL = "mmd2_spearman", "mmd2_last_over_first"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-SHOWN = {
-    "fig2": (("ring",), (0, 500, 2500, 5000, 10000, 20000)),
-    "fig3": (("grid", "two-moons"), (0, 500, 1000, 2000)),
-}
-"""Artefact to the data sets and iterations of its panels, as published."""
+CAPTION = (
+    "Samples of the sampler that DDE learns (in colour) over its training points (black) as the "
+    "training proceeds, of the first seed, and below them the biased MMD² of the sampler to the "
+    "training points against the iteration, a line a seed. The paper concludes that the sampler "
+    "converges to the data; claim D5, which is decided with figure 2, tests whether MMD² falls "
+    "steadily and to less than a tenth."
+)
 
-POINTS = 500
-"""Samples in a panel."""
+DETAILS = (
+    "500 samples are shown; triangles mark the iterations of the panels. MMD² has the kernel of f. "
+    "An iteration is one update of f, five of the sampler and fifteen of ν. The frame is that of "
+    "the training points with a tenth of their range added on each side; the number of samples "
+    f"outside it is given (out). {_planar.REDUCED}"
+)
 
-_DATASETS = ("ring", "grid", "two-moons")
-_CORRELATION, _SHARE = -0.8, 0.1
-
-
-def measure(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the scores with rank correlation and fall of the biased MMD² over the iterations.
-
-    Parameters
-    ----------
-    scores
-        Of the experiment `planar`.
-    files
-        Their files; `history_iteration` and `history_mmd2` stand in the `.npz` beside each.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With rows of the metrics `mmd2_spearman` (against the iteration) and
-        `mmd2_last_over_first` added, failed where a seed's history is not finite.
-    """
-    added = []
-    for path in files:
-        here = scores[(scores["dataset"] == path.parent.name) & (scores["method"] == path.stem)]
-        if not len(here):
-            continue
-        same = here.iloc[0][["experiment", "dataset", "setting", "method", "variant"]].to_dict()
-        iterations, history = _history(path)
-        for split, mmd2 in enumerate(history):
-            sound = bool(len(mmd2) and np.isfinite(mmd2).all())
-            correlation = stats.spearmanr(iterations, mmd2).statistic if sound else np.nan
-            values = {SPEARMAN: correlation, FALL: mmd2[-1] / mmd2[0] if sound else np.nan}
-            status = "ok" if sound else "failed"
-            added += [
-                {**same, "split": split, "metric": name, "value": value, "status": status}
-                for name, value in values.items()
-            ]
-    return pd.concat([scores, pd.DataFrame(added)], ignore_index=True) if added else scores
+_SHOWN = 500  # samples in a panel
+_CURVES = 1.7  # inches of the lowest row
+_HEAD = 0.4  # inches above and below a snapshot
+_MARGIN = 0.1  # around the data, as a fraction of their range
+_FEW = 4  # panels side by side that all have room for the word above them
+_LINEAR = 100  # iterations before the logarithmic axis begins
 
 
-def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+def history(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return iterations (checks,) and MMD² (seeds, checks); no checks where every seed failed."""
+    with np.load(path.with_suffix(".npz")) as arrays:
+        if "history_iteration" not in arrays:
+            return np.empty(0), np.empty((len(arrays["samples_all"]), 0))
+        return arrays["history_iteration"], arrays["history_mmd2"]
+
+
+def frame_of(
+    scores: pd.DataFrame,
+    files: Sequence[Path],
+    datasets: Sequence[str],
+    iterations: Sequence[int],
+) -> pd.DataFrame:
     """Return the snapshots of the first sound seed, and MMD² against the iteration for all.
 
     Parameters
     ----------
-    artefact
-        Its name says which data sets and iterations are shown; where there are none of them, all
-        that there are.
     scores
         Of the experiment `planar`.
     files
         Their files; training points, snapshots and history stand in the `.npz` beside each.
+    datasets
+        Those shown; where there are none of them, all that there are.
+    iterations
+        Those shown; where there are fewer than two of them, all that there are.
 
     Returns
     -------
@@ -82,8 +72,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
         kind `scatter`, of the method `data` or of the sampler, whose iteration stands in `x_right`;
         MMD² is a `curve` a seed with the iteration in `x`.
     """
-    wanted, iterations = SHOWN[artefact.name]
-    published = [path for name in wanted for path in files if path.parent.name == name]
+    published = [path for name in datasets for path in files if path.parent.name == name]
     rows = []
     for path in published or files:
         here = scores[(scores["dataset"] == path.parent.name) & (scores["method"] == path.stem)]
@@ -92,19 +81,33 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
+def _snapshots(path: Path, variant: str, wanted: Sequence[int]) -> list[dict]:
+    name = _planar.panel(path.parent.name, path.stem)
+    with np.load(path.with_suffix(".npz")) as arrays:
+        if "train" not in arrays:  # every seed failed
+            return []
+        train, kept, drawn = (arrays[key] for key in ("train", "snapshot_iterations", "snapshots"))
+    shown = [k for k, iteration in enumerate(kept) if iteration in wanted]
+    rows = scatter.points(name, DATA, "", train, len(train))
+    for k in shown if len(shown) > 1 else range(len(kept)):
+        at = {"x_right": kept[k]}
+        rows += scatter.points(name, path.stem, variant, drawn[k], _SHOWN, **at)
+    return rows
+
+
+def _curves(path: Path, variant: str) -> list[dict]:
+    iterations, mmd2 = history(path)
+    panel = _planar.panel(path.parent.name, path.stem)
+    same = scatter.row(panel, path.stem, variant) | {"kind": "curve"}
+    return [
+        {**same, "series": f"seed {seed}", "x": x, "y": y}
+        for seed, values in enumerate(mmd2)
+        for x, y in zip(iterations, values, strict=True)
+    ]
+
+
 def remarks(frame: pd.DataFrame) -> list[str]:
-    """Say how far MMD² fell, over how many seeds.
-
-    Parameters
-    ----------
-    frame
-        As tracked.
-
-    Returns
-    -------
-    list of str
-        Sentences of the caption.
-    """
+    """Say how far MMD² fell, over how many seeds."""
     said = []
     for name, curves in frame[frame["kind"] == "curve"].groupby("panel", sort=False):
         table = curves.pivot(index="x", columns="series", values="y")
@@ -116,72 +119,61 @@ def remarks(frame: pd.DataFrame) -> list[str]:
     return [f"Median over the seeds of MMD² × 1000: {'; '.join(said)}."] if said else []
 
 
-def decide(scores: pd.DataFrame) -> Decision:
-    """Decide claim D5: the sampler converges to the data as the iterations proceed.
+def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw a row of snapshots for each panel of the CSV, and below them MMD² for every seed."""
+    panels = list(dict.fromkeys(frame["panel"]))
+    iterations = sorted(frame["x_right"].dropna().unique())
+    side = style.PAGE / max(len(iterations), 1) + _HEAD
+    heights = [*[side] * len(panels), _CURVES]
+    letters = iter("abcdefghijklmnop")
+    with style.page(style.PAGE, sum(heights)) as made:
+        outer = made.add_gridspec(len(heights), 1, height_ratios=heights)
+        for k, panel in enumerate(panels):
+            row = outer[k].subgridspec(1, max(len(iterations), 1)).subplots(squeeze=False)[0]
+            _draw_row(row, frame[frame["panel"] == panel], iterations, letters)
+        below = outer[-1].subgridspec(1, len(panels)).subplots(squeeze=False)[0]
+        for axes, panel in zip(below, panels, strict=True):
+            curves = frame[(frame["panel"] == panel) & (frame["kind"] == "curve")]
+            _draw_curves(axes, curves, iterations)
+            style.panel_title(axes, next(letters), f"{panel}, {curves['series'].nunique()} seeds")
+        below[0].set_ylabel("biased MMD² to the\ntraining points")
+        note = "above each panel: its iteration" if len(iterations) > _FEW else ""
+        scatter_panel.key(made, _planar.METHOD, "training points", note)
+        return style.save(made, stem)
 
-    On ring, grid and two moons the rank correlation of the biased MMD² with the iteration is below
-    -0.8 and its last value below a tenth of its first, in the median over the seeds.
 
-    Parameters
-    ----------
-    scores
-        With what `measure` adds.
+def _draw_row(row, frame: pd.DataFrame, iterations: list[float], letters) -> None:
+    """Draw the snapshots of one data set."""
+    points = frame[frame["kind"] == "scatter"]
+    data, samples = points[points["method"] == DATA], points[points["method"] != DATA]
+    for k, (axes, iteration) in enumerate(zip(row, iterations, strict=False)):
+        here = samples[samples["x_right"] == iteration]
+        method = samples["method"].iloc[0]
+        scatter_panel.count(axes, scatter_panel.draw(axes, data, here, method, _MARGIN), method)
+        word = "iteration " if len(iterations) <= _FEW else ""
+        style.panel_title(axes, next(letters), f"{word}{iteration:.0f}")
+        axes.set_box_aspect(1)
+        axes.tick_params(labelleft=k == 0)
+        axes.set_xlabel("$y_1$")
+    row[0].set_ylabel(f"{frame['panel'].iloc[0]}\n$y_2$")
 
-    Returns
-    -------
-    Decision
-        `undecided` where a data set has no history.
-    """
-    held, parts = [], []
-    for dataset in _DATASETS:
-        correlation, fall = (
-            # A seed that diverged did not converge.
-            splits(scores, dataset, METHOD, metric=metric).astype(float).fillna(np.inf)
-            for metric in (SPEARMAN, FALL)
-        )
-        if not len(correlation):
-            return Decision("undecided", f"no history of {METHOD} on {dataset}")
-        met = (correlation < _CORRELATION) & (fall < _SHARE)
-        held.append(correlation.median() < _CORRELATION and fall.median() < _SHARE)
-        parts.append(
-            f"{dataset} correlation {correlation.median():.2f}, last over first "
-            f"{fall.median():.2g}, both met by {met.sum()} of {len(met)} seeds"
-        )
-    reason = (
-        f"biased MMD² to the training points, medians over the seeds, wanted a rank correlation "
-        f"with the iteration below {_CORRELATION} and a last value below {_SHARE} of the first: "
-        f"{'; '.join(parts)}"
+
+def _draw_curves(axes: "Axes", curves: pd.DataFrame, iterations: list[float]) -> None:
+    """Draw a thin line a seed; triangles on the axis mark the iterations of the snapshots."""
+    axes.set_xscale("symlog", linthresh=_LINEAR)
+    axes.set_yscale("log")
+    for _, curve in curves[curves["y"] > 0].groupby("series", sort=False):
+        colour = style.line(curve["method"].iloc[0])["color"]
+        axes.plot(curve["x"], curve["y"], color=colour, linewidth=0.6, alpha=0.8)
+    axes.set_xlabel("iteration")
+    axes.set_xlim(0, curves["x"].max())
+    axes.plot(
+        iterations,
+        [0.0] * len(iterations),
+        "^",
+        transform=axes.get_xaxis_transform(),
+        color=style.BLACK,
+        markersize=3.5,
+        clip_on=False,
+        zorder=5,
     )
-    return Decision("holds" if all(held) else "fails", reason)
-
-
-def _history(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return iterations (checks,) and MMD² (seeds, checks); no checks where every seed failed."""
-    with np.load(path.with_suffix(".npz")) as arrays:
-        if "history_iteration" not in arrays:
-            return np.empty(0), np.empty((len(arrays["samples_all"]), 0))
-        return arrays["history_iteration"], arrays["history_mmd2"]
-
-
-def _snapshots(path: Path, variant: str, wanted: tuple[int, ...]) -> list[dict]:
-    name = panel(path.parent.name, path.stem)
-    with np.load(path.with_suffix(".npz")) as arrays:
-        if "train" not in arrays:  # every seed failed
-            return []
-        train, kept, drawn = (arrays[key] for key in ("train", "snapshot_iterations", "snapshots"))
-    shown = [k for k, iteration in enumerate(kept) if iteration in wanted]
-    rows = scatter.points(name, DATA, "", train, len(train))
-    for k in shown if len(shown) > 1 else range(len(kept)):
-        at = {"x_right": kept[k]}
-        rows += scatter.points(name, path.stem, variant, drawn[k], POINTS, **at)
-    return rows
-
-
-def _curves(path: Path, variant: str) -> list[dict]:
-    iterations, history = _history(path)
-    same = scatter.row(panel(path.parent.name, path.stem), path.stem, variant) | {"kind": "curve"}
-    return [
-        {**same, "series": f"seed {seed}", "x": x, "y": y}
-        for seed, values in enumerate(history)
-        for x, y in zip(iterations, values, strict=True)
-    ]
