@@ -7,9 +7,9 @@ import portfolio_scores as made
 import pytest
 from embedding_scores import spread
 
+from kcde import scores
 from kcde.artefacts.core import registry
 from kcde.artefacts.jdl._portfolio_claims import comparable_seconds, fewer_negative, jdl_like_klr
-from kcde.experiments import scores
 
 DECIDERS = (jdl_like_klr, fewer_negative, comparable_seconds)
 

@@ -1,6 +1,6 @@
 """The likelihoods by which tables 2 and table2-likelihood evaluate DDE, and how it was trained."""
 
-from kcde.artefacts.judging.repeats import NLL
+from kcde.artefacts.core.cells import NLL
 
 QUADRATURE = f"{NLL}_quadrature"
 """Metric of the negative log-likelihood with log Z by quadrature."""

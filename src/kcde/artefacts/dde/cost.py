@@ -9,7 +9,7 @@ import pandas as pd
 
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
 from kcde.artefacts.plots import labels, style
-from kcde.artefacts.tables.rounding import half_decade
+from kcde.artefacts.tables.rounding import round_to_half_decade
 from kcde.experiments.estimation_cost import ITERATIONS
 
 _CAPTION = (
@@ -316,7 +316,7 @@ def _words(one: Comparison) -> str:
 
 def _factor(ratio: float) -> str:
     """Return a ratio to the nearest of 1, 3, 10, 30 …, which a second run would give as well."""
-    return f"about {half_decade(ratio):.15g} times"
+    return f"about {round_to_half_decade(ratio):.15g} times"
 
 
 def _affordable(one: Comparison) -> str:

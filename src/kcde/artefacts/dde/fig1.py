@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
+from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
 from kcde.artefacts.dde import _planar
-from kcde.artefacts.judging.repeats import splits
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.plots import scatter, scatter_panel, style
 from kcde.artefacts.plots.scatter import DATA
@@ -163,7 +162,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
             _draw_surface(made, below, here[here["kind"] == _SURFACE], _LETTERS[len(panels) + k])
         for one in axes[:, 0]:
             one.set_ylabel("$y_2$")
-        scatter_panel.key(made, _planar.METHOD, "training points")
+        scatter_panel.legend(made, _planar.METHOD, "training points")
         return style.save(made, stem)
 
 
@@ -171,7 +170,8 @@ def _draw_samples(axes: "Axes", points: pd.DataFrame, letter: str) -> None:
     of_data = points["method"] == DATA
     data, samples = points[of_data], points[~of_data]
     method = samples["method"].iloc[0]
-    scatter_panel.count(axes, scatter_panel.draw(axes, data, samples, method, _MARGIN), method)
+    outside = scatter_panel.draw(axes, data, samples, method, _MARGIN)
+    scatter_panel.count_outside(axes, outside, method)
     style.panel_title(axes, letter, points["panel"].iloc[0])
     axes.set_box_aspect(1)
 
@@ -197,6 +197,8 @@ def decide(scores: pd.DataFrame) -> Decision:
     sums must not be rejected at 5%. The modes of the ring are its radii. The claim is undecided
     where a data set has no samples.
     """
+    from scipy import stats
+
     held, parts = [], []
     for dataset in _planar.DATASETS:
         found = splits(scores, dataset, _planar.METHOD, metric=CHI_SQUARED)

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
+from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.dde import _planar, _planar_iterations
-from kcde.artefacts.judging.repeats import splits
 
 _SHOWN, _ITERATIONS = ("ring",), (0, 500, 2500, 5000, 10000, 20000)  # as published
 
@@ -22,6 +21,8 @@ def measure(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     Added are rows of the metrics `SPEARMAN` (against the iteration) and `FALL`, failed where a
     seed's history is not finite; the history stands in the `.npz` beside each file.
     """
+    from scipy import stats
+
     added = []
     for path in files:
         here = scores[(scores["dataset"] == path.parent.name) & (scores["method"] == path.stem)]

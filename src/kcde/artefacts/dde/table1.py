@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import NLL, splits
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.dde import _planar
-from kcde.artefacts.judging.repeats import NLL, splits
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.plots import style
-from kcde.artefacts.tables import building, figure, page
+from kcde.artefacts.tables import building, dot_plot, page
 from kcde.metrics.paired import paired_t_test
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def draw(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
             one.set_xlabel(_LABELS[metric])
         axes[0].set_yticks(range(len(datasets)), datasets)
         axes[0].set_ylim(len(datasets) - 0.5, -0.5)
-        style.above(made, figure.key(methods, figure.answered(shown)))
+        style.above(made, dot_plot.legend(methods, dot_plot.answered(shown)))
         return [*pages, *style.save(made, stem)]
 
 
@@ -172,7 +172,7 @@ def _draw_panel(
 ) -> None:
     axes.set_xscale("log")
     axes.set_xlim(*_limits(cells))
-    for offset, (method, of_code) in zip(figure.lanes(len(series)), series, strict=True):
+    for offset, (method, of_code) in zip(dot_plot.offsets(len(series)), series, strict=True):
         own = cells[(cells["method"] == method) & ((cells["variant"] == _CODE) == of_code)]
         own = own.set_index("dataset").reindex(datasets)
         _draw_method(axes, np.arange(len(datasets)) + offset, own, method, of_code)

@@ -5,15 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from kcde import published
+from kcde.artefacts.core.cells import AS_PUBLISHED, NLL, splits
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.dde import _likelihoods
 from kcde.artefacts.judging.paired import compare
-from kcde.artefacts.judging.repeats import NLL, published_datasets, splits
 from kcde.artefacts.judging.verdicts import LIMIT_NATS, SIGNIFICANCE, too_many_failed
-from kcde.artefacts.tables import building, figure, normalisers
+from kcde.artefacts.tables import building, dot_plot, normalisers
 from kcde.artefacts.tables.methods import display
 
 _CAPTION = (
@@ -40,8 +39,8 @@ _WANTED = 6
 _PUBLISHED_SPLITS = 20
 
 _OURS = {
-    "as published": ("DDE", building.AS_PUBLISHED, NLL),
-    "the same fits by quadrature": ("DDE", building.AS_PUBLISHED, _likelihoods.QUADRATURE),
+    "as published": ("DDE", AS_PUBLISHED, NLL),
+    "the same fits by quadrature": ("DDE", AS_PUBLISHED, _likelihoods.QUADRATURE),
     "with penalty and early stopping": ("DDE-penalised", "ours", _likelihoods.QUADRATURE),
 }
 """Words for a likelihood of DDE to its method, variant and metric; the first decides."""
@@ -75,7 +74,7 @@ def best_on_six(scores: pd.DataFrame) -> Decision:
     20 splits, and for two other likelihoods of DDE. The claim is undecided where a data set has no
     splits of DDE or of a rival.
     """
-    datasets = [name for name in published_datasets("dde", "table2") if name != _EXCLUDED]
+    datasets = [name for name in published.datasets("dde", "table2") if name != _EXCLUDED]
     for name in ("DDE", *_RIVALS):
         absent = [each for each in datasets if not len(splits(scores, each, name))]
         if absent:
@@ -126,6 +125,8 @@ def _published_sign(dataset: str, rival: str) -> int:
 
 def _welch(dataset: str, rival: str) -> tuple[float, int]:
     """Return p-value and sign of two published means; a published N/A is a rival that failed."""
+    from scipy import stats
+
     values = published.values()
     here = values[
         (values["paper"] == "dde")
@@ -154,8 +155,10 @@ def kcef_unstable(scores: pd.DataFrame) -> Decision:
     nats, and the two together fail more often than all other sets (Fisher's exact test, 5%). It is
     undecided where cpus, crabs or every other data set has no splits.
     """
+    from scipy import stats
+
     counts = {
-        dataset: _failures(scores, dataset) for dataset in published_datasets("dde", "table2")
+        dataset: _failures(scores, dataset) for dataset in published.datasets("dde", "table2")
     }
     two = {name: counts.pop(name) for name in _UNSTABLE}
     failed, n = (sum(values) for values in zip(*two.values(), strict=True))
@@ -219,7 +222,7 @@ ARTEFACT = Artefact(
     caption=_CAPTION,
     details=_DETAILS,
     build=building.build,
-    draw=figure.write,
+    draw=dot_plot.write,
     deciders={"D3": best_on_six, "D6": kcef_unstable},
     metric=NLL,
     columns=(

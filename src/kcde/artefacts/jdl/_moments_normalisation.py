@@ -1,7 +1,6 @@
 """Claims J5 to J7 and J15 of jdl, decided from the normalisation error max |E[1|x] - 1|."""
 
 import pandas as pd
-from scipy import stats
 
 from kcde.artefacts.core.declaration import Decision
 from kcde.artefacts.jdl._embedding_curves import CONSTRAINED, UNCONSTRAINED, by_repetition, tidy
@@ -39,6 +38,8 @@ def inverse_to_sample_size(scores: pd.DataFrame) -> Decision:
     Decision
         `undecided` where scores are missing or more than 5% of the fits of a cell failed.
     """
+    from scipy import stats
+
     tidied = tidy(scores)
     held, parts = [], []
     for d in DIMENSIONS:
@@ -71,6 +72,8 @@ def falls_at_the_tightest(scores: pd.DataFrame) -> Decision:
     Decision
         `undecided` where an n is missing.
     """
+    from scipy import stats
+
     worst = _worst(tidy(scores), 1, _FIXED, PUBLISHED)
     correlation = stats.spearmanr(worst.index, worst).statistic
     reason = (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from kcde.artefacts.judging.repeats import splits
+from kcde.artefacts.core.cells import splits
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.metrics.paired import paired_wilcoxon
 
@@ -61,7 +61,7 @@ def compare(
     datasets
         On each of which the two are compared.
     method, rival
-        Name, and where they are not those of `kcde.artefacts.judging.repeats.splits` variant and
+        Name, and where they are not those of `kcde.artefacts.core.cells.splits` variant and
         metric.
 
     Returns

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import NLL, mean_and_stderr
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.artefacts.judging.deciding import Missing
-from kcde.artefacts.judging.repeats import NLL, mean_and_stderr
 from kcde.artefacts.kcef import _captions
 
 DETAILS = (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
-from kcde.artefacts.judging.repeats import splits
 from kcde.artefacts.kcef import _captions
 from kcde.artefacts.plots import scatter, scatter_panel, style
 from kcde.artefacts.plots.scatter import DATA

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import mean_and_stderr
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.judging.deciding import Missing, decider
-from kcde.artefacts.judging.repeats import mean_and_stderr
 from kcde.artefacts.kcef import _grid, _grid_picture
 from kcde.artefacts.kcef._grid import against_d, against_n
 from kcde.seeding import rng_of

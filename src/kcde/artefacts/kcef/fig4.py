@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import Artefact, Decision
-from kcde.artefacts.judging.repeats import splits
 from kcde.artefacts.kcef import _slices
 
 _CAPTION = (

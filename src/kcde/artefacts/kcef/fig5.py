@@ -2,9 +2,9 @@
 
 import pandas as pd
 
+from kcde.artefacts.core.cells import mean_and_stderr
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.judging.deciding import decider
-from kcde.artefacts.judging.repeats import mean_and_stderr
 from kcde.artefacts.kcef import _grid, _grid_picture
 
 _CAPTION = (

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from kcde import published
+from kcde.artefacts.core.cells import NLL
 from kcde.artefacts.core.declaration import Artefact, Decision
-from kcde.artefacts.judging import repeats
 from kcde.artefacts.judging.paired import compare
-from kcde.artefacts.tables import building, figure, normalisers
+from kcde.artefacts.tables import building, dot_plot, normalisers
 
 _CAPTION = (
     "Negative log-likelihood of y given x, ours beside the published values. The paper concludes "
@@ -34,7 +35,7 @@ def kcef_beats_lscde(scores: pd.DataFrame) -> Decision:
 
     It is undecided where a published data set has no splits of both methods.
     """
-    datasets = repeats.published_datasets("kcef", "table1")
+    datasets = published.datasets("kcef", "table1")
     found = compare(scores, datasets, _KCEF, _LSCDE)
     if found.absent:
         return _undecided("KCEF and LSCDE", found.absent)
@@ -59,7 +60,7 @@ def nade_loses_to_kcef(scores: pd.DataFrame) -> Decision:
 
     By the same tests as claim K7, and undecided on the same condition.
     """
-    datasets = repeats.published_datasets("kcef", "table1")
+    datasets = published.datasets("kcef", "table1")
     found = compare(scores, datasets, _NADE, _KCEF)
     if found.absent:
         return _undecided("NADE and KCEF", found.absent)
@@ -114,8 +115,8 @@ ARTEFACT = Artefact(
     caption=_CAPTION,
     details=_DETAILS,
     build=building.build,
-    draw=figure.write,
+    draw=dot_plot.write,
     deciders={"K7": kcef_beats_lscde, "K8": nade_loses_to_kcef},
-    metric=repeats.NLL,
+    metric=NLL,
     remarks=normalisers.importance_sampling,
 )

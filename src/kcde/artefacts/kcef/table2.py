@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde import published
+from kcde.artefacts.core.cells import NLL, splits
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.judging.paired import by_split
-from kcde.artefacts.judging.repeats import NLL, published_datasets, splits
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.kcef import _captions
-from kcde.artefacts.tables import building, figure
+from kcde.artefacts.tables import building, dot_plot
 from kcde.metrics.paired import paired_t_test
 
 _CAPTION = (
@@ -87,7 +88,7 @@ def decide(scores: pd.DataFrame) -> Decision:
     different, since otherwise KCEF would be in the best group.
     """
     held, parts = [], []
-    for dataset in published_datasets("kcef", "table2"):
+    for dataset in published.datasets("kcef", "table2"):
         runs = {name: _better_graph(scores, dataset, graphs) for name, graphs in _GRAPHS.items()}
         if absent := [name for name, (_, values) in runs.items() if not values.notna().any()]:
             return Decision("undecided", f"no runs of {', '.join(absent)} on {dataset}")
@@ -127,7 +128,7 @@ ARTEFACT = Artefact(
     caption=_CAPTION,
     details=_DETAILS,
     build=build,
-    draw=figure.write,
+    draw=dot_plot.write,
     deciders={"K9": decide},
     metric=NLL,
     trial="run",

@@ -1,8 +1,8 @@
 """kcef table2-rules: the joint densities of table 2 under three rules of selection."""
 
+from kcde.artefacts.core import cells
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.judging import repeats
-from kcde.artefacts.tables import building, figure
+from kcde.artefacts.tables import building, dot_plot
 
 _CAPTION = (
     "Not in the paper: KCEF on the runs of table 2 with its bandwidths and λ chosen by three "
@@ -25,8 +25,8 @@ ARTEFACT = Artefact(
     },
     caption=_CAPTION,
     build=building.build,
-    draw=figure.write,
-    metric=repeats.NLL,
+    draw=dot_plot.write,
+    metric=cells.NLL,
     trial="run",
     axis=(0.0, 40.0),
     axis_label="negative log-likelihood of a standardised row (nats); lower is better",

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import AS_PUBLISHED, splits
 from kcde.artefacts.core.declaration import Artefact, Decision
-from kcde.artefacts.judging.repeats import splits
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.kcef import _captions
 from kcde.artefacts.plots import style
@@ -114,7 +114,7 @@ def _draw_row(axes: "Axes", place: float, row: dict, ranges: dict) -> None:
     axes.hlines(place, *np.maximum(ends, _LEAST), colors=colour, linewidth=2.4, alpha=0.5)
     ours = max(row["mean"], _LEAST)
     axes.plot(ours, place, "o", color=colour, markersize=4, clip_on=False, zorder=3)
-    if row["variant"] == building.AS_PUBLISHED and np.isfinite(row["published_mean"]):
+    if row["variant"] == AS_PUBLISHED and np.isfinite(row["published_mean"]):
         open_mark = {"markersize": 5, "markerfacecolor": "white", "color": colour, "mew": 1.0}
         axes.plot(max(row["published_mean"], _LEAST), place, "o", zorder=4, **open_mark)
     axes.annotate(

@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 
 from kcde import published
+from kcde.artefacts.core.cells import AS_PUBLISHED
 from kcde.artefacts.core.declaration import TABLE_COLUMNS, Artefact
 from kcde.artefacts.judging import verdicts
 from kcde.metrics.paired import paired_t_test
-
-AS_PUBLISHED = "as-published"
-"""The variant that answers a published number."""
 
 _KEYS = ["dataset", "method", "variant", "metric"]
 _NUMBERS = ("mean", "median", "std", "stderr")
@@ -30,7 +28,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     artefact
         Gives the primary metric and the order of methods.
     scores
-        As `kcde.experiments.scores.read` returns them.
+        As `kcde.scores.read` returns them.
     files
         Unused: everything is in `scores`.
 
@@ -107,7 +105,7 @@ def check(artefact: Artefact, scores: pd.DataFrame) -> None:
     artefact
         Gives the primary metric.
     scores
-        As `kcde.experiments.scores.read` returns them.
+        As `kcde.scores.read` returns them.
 
     Raises
     ------
@@ -137,7 +135,7 @@ def shown_as(artefact: Artefact, scores: pd.DataFrame) -> pd.DataFrame:
     artefact
         Gives the metrics and the primary one.
     scores
-        As `kcde.experiments.scores.read` returns them.
+        As `kcde.scores.read` returns them.
 
     Returns
     -------
