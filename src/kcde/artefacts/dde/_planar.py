@@ -7,9 +7,9 @@ DATASETS = ("ring", "grid", "two-moons")
 """In the order of figures 1 to 3; their claims need all three."""
 
 POINTS = (
-    "500 training points and 1500 (grid) or 5000 (ring, two moons) for testing, drawn anew for "
-    "every seed and the same for every method. In raw units the base density of DDE is uniform on "
-    "the bounding box of the training points."
+    "Each data set has 500 training points and 1500 (grid) or 5000 (ring, two moons) for testing, "
+    "drawn anew for every seed and the same for every method. In raw units the base density of "
+    "DDE is uniform on the bounding box of the training points."
 )
 
 CODE_SETS = (
@@ -20,10 +20,11 @@ CODE_SETS = (
 )
 
 REDUCED = (
-    "Reduced at laptop: 2 seeds (paper scale: 10; the paper states no repetition). Every set is "
-    "trained for 20000 iterations, as in figure 2. The authors' code counts epochs: it stops after "
-    "9000 (grid) and 11000 (two moons), of 5 and, with its 1000 points, 10 of these iterations, so "
-    "that the published samples may have been trained for longer than the paper says."
+    "Reduced at laptop: 2 seeds (paper scale: 10; the paper does not mention repetitions). DDE is "
+    "trained for 20000 iterations on every set, as in figure 2. The authors' code counts epochs "
+    "of 5 such iterations, or 10 with its 1000 points of two moons, and stops after 9000 (grid) "
+    "and 11000 (two moons), so that the published samples may come from a longer training than "
+    "the paper says."
 )
 
 

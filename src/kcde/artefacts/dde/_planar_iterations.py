@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CAPTION = (
-    "Samples of the sampler that DDE learns (in colour) over its training points (black) as the "
-    "training proceeds, of the first seed, and below them the biased MMD² of the sampler to the "
-    "training points against the iteration, a line a seed. The paper concludes that the sampler "
-    "converges to the data; claim D5, which is decided with figure 2, tests whether MMD² falls "
-    "steadily and to less than a tenth."
+    "Samples drawn by the learned sampler of DDE (in colour) and its training points (black) as "
+    "the training proceeds, of the first seed. Below: the biased MMD² of the sampler to the "
+    "training points against the iteration, a line for every seed. The paper concludes that the "
+    "sampler converges to the data; claim D5 tests whether MMD² falls steadily, and to less than "
+    "a tenth of its first value."
 )
 
 DETAILS = (
-    "500 samples are shown; triangles mark the iterations of the panels. MMD² has the kernel of f. "
-    "An iteration is one update of f, five of the sampler and fifteen of ν. The frame is that of "
-    "the training points with a tenth of their range added on each side; the number of samples "
+    "500 samples are shown; triangles mark the iterations of the panels. MMD² has the kernel of "
+    "f. An iteration is one update of f, five of the sampler and fifteen of ν. The frame is that "
+    "of the training points with a tenth of their range added on each side; the number of samples "
     f"outside it is given (out). {_planar.REDUCED}"
 )
 

@@ -13,24 +13,24 @@ from kcde.artefacts.tables.rounding import round_to_half_decade
 from kcde.experiments.estimation_cost import ITERATIONS
 
 _CAPTION = (
-    "One fit of DDE takes longer than score matching (KEF) at the sizes measured, and saves memory "
-    "only where n or d is large (claim D7). The paper, which states orders of growth and shows no "
-    "such figure, concludes that DDE improves both. Peak memory and processor seconds of one fit "
-    "against the number n of points and the dimension d. Hollow: the system of the exact KEF does "
-    "not fit, and only its memory is shown."
+    "One fit of DDE takes longer than score matching (KEF) at the sizes measured, and saves "
+    "memory only where n or d is large (claim D7). The paper, which states orders of growth and "
+    "shows no such figure, concludes that DDE improves both. Peak memory and processor seconds of "
+    "one fit against the number n of points and the dimension d. Hollow: the exact KEF was not "
+    "run; shown is the memory that its system needs."
 )
 
 _DETAILS = (
-    "One fit at given hyper-parameters, each in a process of its own on one thread. Memory is that "
-    "beyond the process with its libraries and data. Seconds of DDE are those of 5000 iterations "
-    "(figure 2 shows 20000, the authors' code for the R data runs 50000), extrapolated from a few "
-    "hundred that are timed, and include the compilation, which takes most of its memory where n "
-    "is small. The points lie around d vertices of the unit hypercube, as the grid of section 6. "
-    "DDE: as in the authors' code for the plane, f over all points, without penalty; penalised: "
-    "η = 1/n, for which it keeps the n × n matrix of the kernel; features: 1000 random features, "
-    "penalised. KEF: exact score matching, a system of n d unknowns; Nyström: 300 basis points. "
-    "The choice of bandwidths and of λ or η multiplies all costs; the median trick for DDE's "
-    "bandwidth takes n² distances instead."
+    "One fit at given hyper-parameters, each in a process of its own on one thread. Memory is "
+    "that beyond the process with its libraries and data. Seconds of DDE are those of 5000 "
+    "iterations (figure 2 shows 20000, the authors' code for the R data runs 50000), extrapolated "
+    "from a few hundred that are timed, and include the compilation, which takes most of its "
+    "memory where n is small. The points lie around d vertices of the unit hypercube, as the grid "
+    "of section 6. DDE: as in the authors' code for the plane, f over all points, without "
+    "penalty; penalised: η = 1/n, for which it keeps the n × n matrix of the kernel; features: "
+    "1000 random features, penalised. KEF: exact score matching, a system of n d unknowns; "
+    "Nyström: 300 basis points. The choice of bandwidths and of λ or η multiplies all costs; the "
+    "median trick for DDE's bandwidth takes n² distances instead."
 )
 
 _METHODS = {

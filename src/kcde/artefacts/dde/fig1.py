@@ -19,16 +19,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _CAPTION = (
-    "(above) Samples of the sampler that DDE learns over its training points, of the first seed. "
-    "(below) The learned f in the same frame; the density is proportional to exp(f) on the "
-    "bounding box of the training points. The paper concludes that the samples cover the training "
-    "data; claim D4 tests whether every mode receives samples in proportion to its weight."
+    "(above) Samples drawn by the learned sampler of DDE (in colour) and its training points "
+    "(black), of the first seed. (below) The learned f in the same frame; the density is "
+    "proportional to exp(f) on the bounding box of the training points. The paper concludes that "
+    "the samples cover the training data; claim D4 tests whether every mode receives samples in "
+    "proportion to its weight."
 )
 
 _DETAILS = (
     "1000 samples are shown. The frame is that of the training points with a tenth of their range "
-    "added on each side; the number of samples outside it is given (out). "
-    f"{_planar.POINTS} {_planar.CODE_SETS} {_planar.REDUCED}"
+    f"added on each side; the number of samples outside it is given (out). {_planar.POINTS} "
+    f"{_planar.CODE_SETS} {_planar.REDUCED}"
 )
 
 CHI_SQUARED = "modes_chi_squared"

@@ -30,11 +30,11 @@ _CAPTION = (
 _DETAILS = (
     "MMD² has a Gaussian kernel with the bandwidth of f, which is that of DDE for every method. "
     "In the text the distance is to the training points, in table and code to the test set; both "
-    f"are given. {_planar.POINTS} {_planar.CODE_SETS} The sets of the code, two-moons-code and "
-    "ring-code, stand beside (authors' set) where config.yaml names them. In other conflicts of "
-    "text and code the code is followed: gradients are clipped for f and ν (text: all updates), "
-    "networks have 3 to 4 layers (text: 5), and the RKHS penalty η is 0 (text: penalised "
-    f"likelihood; table 2 has both). {_planar.REDUCED}"
+    f"are given. {_planar.POINTS} {_planar.CODE_SETS} The sets that the code draws, "
+    "two-moons-code and ring-code, are shown as well (authors' set) where config.yaml selects "
+    "them. In other conflicts of text and code the code is followed: gradients are clipped for f "
+    "and ν (text: all updates), networks have 3 to 4 layers (text: 5), and the RKHS penalty η is "
+    f"0 (text: penalised likelihood; table 2 has both). {_planar.REDUCED}"
 )
 
 EXCESS = "excess_negative_log_likelihood"
@@ -60,8 +60,9 @@ _FURTHER = {
     ),
     _MMD_TRAIN: "MMD² × 1000 to the training points, as the text of the paper says",
     EXCESS: (
-        "Negative log-likelihood of the test points by the density of f, less that by the density "
-        "that they are drawn from (nats); points to which a model gives no density are left out"
+        "Negative log-likelihood of the test points under the density of f, less that under the "
+        "density that they are drawn from (nats); points to which a model gives no density are "
+        "left out"
     ),
 }
 _ENOUGH = 5  # seeds for a standard error

@@ -18,19 +18,20 @@ from kcde.artefacts.tables.methods import display
 _CAPTION = (
     "Negative log-likelihood of y given x, ours beside the published values. The paper concludes "
     "that DDE is significantly best on six data sets and comparable on the rest, which claim D3 "
-    "tests, and that KCEF is unstable on cpus and crabs, which claim D6 tests. DDE is evaluated as "
-    "by its authors; DDE-quadrature is the same fit with an exact normaliser, DDE-penalised (ours) "
-    "a fit with penalty and early stopping."
+    "tests, and that KCEF is unstable on cpus and crabs, which claim D6 tests. DDE is evaluated "
+    "as by its authors; DDE-quadrature is the same fit with an exact normaliser, DDE-penalised "
+    "(ours) a fit with penalty and early stopping."
 )
 
 _DETAILS = (
     "Splits, standardisation and likelihood are those of kcef table 1, and so are the fits where "
     "both tables have a data set; the published KCEF and LSCDE values of ten sets repeat that "
-    "table. Three sets are no fair test of a density: y is binary in crabs, and a near-copy of y "
-    "is among the inputs of cpus, so that their values measure the smallest bandwidth that a "
+    "table. Three sets are not a fair test of a density: y is binary in crabs, and a near-copy of "
+    "y is among the inputs of cpus, so that their values measure the smallest bandwidth that a "
     "method may choose; the indicator of y < 2500 is among the inputs of birthwt. The authors' "
-    "evaluation of DDE takes a proposal from the test half (see table2-likelihood); the normaliser "
-    f"of DDE-penalised is exact too. {_likelihoods.CONFLICTS}"
+    "evaluation of DDE takes its proposal from the test half (see table2-likelihood); the "
+    "normalisers of DDE-quadrature and DDE-penalised are computed by quadrature. "
+    f"{_likelihoods.CONFLICTS}"
 )
 
 _RIVALS = ("KCEF", "epsilon-KDE", "LSCDE")
@@ -53,7 +54,7 @@ def remarks(table: pd.DataFrame) -> list[str]:
     return normalisers.importance_sampling(table[table["method"] != "DDE-penalised"])
 
 
-class _Standing(NamedTuple):
+class _Outcomes(NamedTuple):
     """On which data sets DDE is significantly best, and worse than which rivals."""
 
     best: list[str]
@@ -89,32 +90,32 @@ def best_on_six(scores: pd.DataFrame) -> Decision:
         rival: {dataset: _published_sign(dataset, rival) for dataset in tested} for rival in _RIVALS
     }
     said = [
-        f"{words}: {_standing(datasets, each)}, {_EXCLUDED} {_outcome(_EXCLUDED, each)}"
+        f"{words}: {_outcomes(datasets, each)}, {_EXCLUDED} {_in_a_word(_EXCLUDED, each)}"
         for words, each in signs.items()
     ]
     reason = (
         f"DDE against KCEF, ε-KDE and LSCDE on {len(datasets)} sets, wanted best on {_WANTED} and "
         f"worse on none, {_EXCLUDED} (binary y) not counted: {'; '.join(said)}"
     )
-    decided = _standing(datasets, next(iter(signs.values())))
+    decided = _outcomes(datasets, next(iter(signs.values())))
     holds = len(decided.best) >= _WANTED and not decided.worse
     return Decision("holds" if holds else "fails", reason)
 
 
-def _standing(datasets: Sequence[str], signs: Mapping[str, Mapping[str, int]]) -> _Standing:
+def _outcomes(datasets: Sequence[str], signs: Mapping[str, Mapping[str, int]]) -> _Outcomes:
     """Compare DDE with all rivals; `signs` has `PairedComparison.signs` by rival."""
-    standing = _Standing([], [])
+    found = _Outcomes([], [])
     for dataset in datasets:
         outcome = {rival: of_rival.get(dataset, 0) for rival, of_rival in signs.items()}
         if all(sign < 0 for sign in outcome.values()):
-            standing.best.append(dataset)
+            found.best.append(dataset)
         if losses := [display(rival) for rival, sign in outcome.items() if sign > 0]:
-            standing.worse.append(f"{dataset} than {' and '.join(losses)}")
-    return standing
+            found.worse.append(f"{dataset} than {' and '.join(losses)}")
+    return found
 
 
-def _outcome(dataset: str, signs: Mapping[str, Mapping[str, int]]) -> str:
-    best, worse = _standing([dataset], signs)
+def _in_a_word(dataset: str, signs: Mapping[str, Mapping[str, int]]) -> str:
+    best, worse = _outcomes([dataset], signs)
     return "best" if best else "worse" if worse else "neither"
 
 

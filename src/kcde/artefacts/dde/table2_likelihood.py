@@ -29,8 +29,7 @@ _DETAILS = (
     "too narrow. Penalised: η = 1/n, trained and evaluated with the same weight; training stops "
     "early by a fifth of the training rows, on which f is not trained; log Z is computed by "
     "quadrature. A share is negative where the authors' evaluation leads away from the published "
-    "value, and not given where the distance is below 0.05 nats. "
-    f"{_likelihoods.CONFLICTS}"
+    f"value, and not given where the distance is below 0.05 nats. {_likelihoods.CONFLICTS}"
 )
 
 DISTANCE, EFFECT, SHARE = "distance_to_published", "evaluation_effect", "share_explained"

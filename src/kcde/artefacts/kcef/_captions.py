@@ -1,5 +1,4 @@
 """What the details of several artefacts say."""
 
-TUNING_REDUCED = (
-    "Reduced at laptop: hyper-parameters of KCEF tuned on 500 rows (paper scale: 2000)."
-)
+TUNING = "hyper-parameters of KCEF tuned on 500 rows (paper scale: 2000)"
+"""What is reduced at laptop."""

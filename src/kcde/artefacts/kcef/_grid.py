@@ -20,8 +20,7 @@ DETAILS = (
     "paper does not print the frequencies. All columns are standardised by the training rows, and "
     "densities are evaluated on 2000 test points; KCEF's normaliser is computed by quadrature. "
     "Arrow heads at the edge mark means beyond it; the lowest is printed. Reduced at laptop: 5 "
-    "repetitions (paper scale: 10; the paper does not state their number). "
-    f"{_captions.TUNING_REDUCED}"
+    f"repetitions (paper scale: 10; the paper does not state their number), {_captions.TUNING}."
 )
 
 EXACT = "exact"
@@ -97,25 +96,19 @@ def _curve(rows: pd.DataFrame, axis: str) -> pd.DataFrame:
 
 
 def curves(artefact: Artefact, scores: pd.DataFrame, views: Sequence[Callable]) -> pd.DataFrame:
-    """Return the frame of a figure with one panel a view.
+    """Return the frame of a figure with one panel for each view.
+
+    A panel is named by what is fixed in it. `d=3`: x is the number of training points, y the mean
+    log-likelihood over runs in nats; `n=2000`: x is the dimension, y the same per dimension.
+    `y_low` and `y_high` are one standard error away, `n` counts the runs that did not fail, and
+    rows of stat `failed` count those that did. Series of the method `exact`: its bounds.
 
     Parameters
     ----------
-    artefact
-        Gives the order of the methods.
-    scores
-        Of the experiment `joint`.
+    artefact, scores
+        As `build` gets them.
     views
         Among `against_n` and `against_d`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With `FIGURE_COLUMNS`. A panel is named by what is fixed in it. `d=3`: x is the number of
-        training points, y the mean log-likelihood over runs in nats; `n=2000`: x is the
-        dimension, y the same per dimension. `y_low` and `y_high` are one standard error away, `n`
-        counts the runs that did not fail, and rows of stat `failed` count those that did. Series of
-        the method `exact`: its bounds.
 
     Raises
     ------
@@ -180,8 +173,8 @@ def remarks(frame: pd.DataFrame) -> list[str]:
         d, per = (_SMALL_DIMENSION, 1) if panel.startswith("d=") else (x, x)
         gain = per * (last["entropy"] - last["independence"]) / (d - 1)
         sentences.append(
-            f"Dependence is worth {gain:.3f} nats a conditional; the claims state differences "
-            "between methods as fractions of it."
+            f"The attainable dependence is {gain:.3f} nats a conditional; the claims state "
+            "differences between methods as fractions of it."
         )
     if len(failed):
         cells = [
@@ -192,7 +185,7 @@ def remarks(frame: pd.DataFrame) -> list[str]:
     return sentences
 
 
-def paired(
+def completed(
     scores: pd.DataFrame,
     view: Callable,
     methods: Sequence[str],
@@ -203,16 +196,12 @@ def paired(
 
     Parameters
     ----------
-    scores
+    scores, methods
         Of the experiment `joint`.
     view
         `against_n` or `against_d`.
-    methods
-        As in the scores.
-    wanted
-        The n or d that every curve must have.
-    at_least
-        Runs needed.
+    wanted, at_least
+        The n or d that every curve must have, and the runs needed.
 
     Returns
     -------
@@ -240,7 +229,7 @@ def paired(
 
 
 def left_out(scores: pd.DataFrame, view: Callable, methods: Sequence[str], runs: int) -> str:
-    """Say how many runs `paired` left out because a method failed in them, "" where none."""
+    """Say how many runs `completed` left out because a method failed in them, "" where none."""
     all_runs = set().union(*(view(scores, name).index for name in methods))
     lost = len(all_runs) - runs
     return f"; {lost} of {len(all_runs)} runs left out because a fit failed" if lost else ""
@@ -272,9 +261,9 @@ def difference_in_dependence(
     Raises
     ------
     Missing
-        As `paired`, or if the exact bounds are missing.
+        As `completed`, or if the exact bounds are missing.
     """
-    found = paired(scores, against_d, (first, second), DIMENSIONS, at_least)
+    found = completed(scores, against_d, (first, second), DIMENSIONS, at_least)
     bounds = [against_d(scores, EXACT, name).mean() for name in BOUNDS]
     attainable = (bounds[0] - bounds[1]).reindex(found[first].columns)
     if attainable.isna().any():

@@ -21,8 +21,8 @@ DETAILS = (
     "samples of each model, which is fitted to the training rows of the first run. Columns are "
     "centred and scaled by their standard deviation (sd) over the training rows. The paper names "
     "(x_15, x_16) on parkinsons; its rule leaves 15 columns, so the last two are shown. The frame "
-    "is that of the data; the number of samples outside it is given (out). "
-    f"{_captions.TUNING_REDUCED}"
+    "is that of the data; the number of samples outside it is given (out). Reduced at laptop: "
+    f"{_captions.TUNING}."
 )
 
 ERRORS = {

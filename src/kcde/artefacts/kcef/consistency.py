@@ -14,18 +14,18 @@ _CAPTION = (
     "Not in the paper, which proves these rates and shows no such figure. Errors of KCEF against "
     "the number n of training pairs where the model is well specified: (a) in the norm of the "
     "function space, (b) in Kullback-Leibler divergence. (c) Fitted slopes with 95% intervals; "
-    "bars mark the bounds of theorem 2, which limit them from above as n grows, so that a slope at "
-    "or below its bar agrees with the theorem. Claim K12 tests this."
+    "bars mark the bounds of theorem 2, which limit them from above as n grows, so that a slope "
+    "at or below its bar agrees with the theorem. Claim K12 tests this."
 )
 
 _DETAILS = (
     "T_0 lies in R(C^γ) by construction, where C is the covariance operator of p_0; x is uniform "
-    "on (-1, 1), q_0 = N(0, 2²), both kernels are Gaussian; λ = c n^-α with "
-    "α = max(1/(2(γ+1)), 1/4). T_0 has norm 3; dotted in (a): ‖T_λ - T_0‖, the error without "
-    "noise. The divergence is computed by quadrature. Points are geometric means over repetitions "
-    "with 95% intervals, lines are least-squares fits; in (c) circles stand for the norm and "
-    "squares for the divergence. The bounds are α - 1/2 and 2α - 1, which over all γ range from "
-    "-1/4 to 0 and from -1/2 to 0; they hold for every c."
+    "on (-1, 1), q_0 = N(0, 2²), both kernels are Gaussian; λ = c n^-α with α = max(1/(2(γ+1)), "
+    "1/4). T_0 has norm 3; dotted in (a): ‖T_λ - T_0‖, the error without noise. The divergence is "
+    "computed by quadrature. Points are geometric means over repetitions with 95% intervals, "
+    "lines are least-squares fits; in (c) circles stand for the norm and squares for the "
+    "divergence. The bounds are α - 1/2 and 2α - 1, which over all γ range from -1/4 to 0 and "
+    "from -1/2 to 0; they hold for every c."
 )
 
 _METRICS = {"norm_error": "norm", "kl": "KL"}

@@ -14,11 +14,11 @@ from kcde.artefacts.kcef._grid import against_d, against_n
 from kcde.seeding import rng_of
 
 _CAPTION = (
-    "(a) Log-likelihood against the number n of training points, in three dimensions. (b) "
-    "Log-likelihood per dimension against the dimension d, at the largest n. Black: the exact "
-    "entropy bound, which no density exceeds in the mean, and the best without dependence. The "
-    "paper concludes that KCEF needs the fewest points, that the Markov graph (M) improves on the "
-    "full one (F) and that NADE drops at small n; claims K1 to K5 and K13 test this."
+    "(a) Log-likelihood against the number n of training points, in three dimensions; (b) per "
+    "dimension against the dimension d, at the largest n. Black: the exact entropy bound, which "
+    "no density exceeds in the mean, and the best without dependence. The paper concludes that "
+    "KCEF needs the fewest points, that the Markov graph (M) improves on the full one (F) and "
+    "that NADE drops at small n (claims K1 to K3); K4, K5 and K13 compare methods as d grows."
 )
 
 _ALL = ("KCEF-F", "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE")
@@ -72,7 +72,7 @@ def kcef_converges_faster(scores: pd.DataFrame) -> Decision:
     interval over runs of every ratio lies below 1, and fails if a ratio is at least 1. It is
     undecided if an interval contains 1 or neither method reaches the level.
     """
-    curves = _grid.paired(scores, against_n, _ALL, _SIZES, at_least=2)
+    curves = _grid.completed(scores, against_n, _ALL, _SIZES, at_least=2)
     sizes = curves["NADE"].columns.to_numpy()
     exact = against_n(scores, _grid.EXACT, "entropy").reindex(columns=sizes)
     bound = float(exact.mean().mean())
@@ -142,7 +142,7 @@ def markov_beats_full(scores: pd.DataFrame) -> Decision:
     Of KCEF and of LSCDE, over the runs.
     """
     names = ("KCEF-F", "KCEF-M", "LSCDE-F", "LSCDE-M")
-    curves = _grid.paired(scores, against_n, names, _SIZES, at_least=2)
+    curves = _grid.completed(scores, against_n, names, _SIZES, at_least=2)
     held, parts = [], []
     for method in ("KCEF", "LSCDE"):
         gain = (curves[f"{method}-M"] - curves[f"{method}-F"]).mean(axis=1).to_numpy()
@@ -161,7 +161,7 @@ def nade_needs_data(scores: pd.DataFrame) -> Decision:
     At n = 200 it exceeds two standard errors, and at n = 2000 it is less than a third of that gap.
     The best is the method other than NADE with the highest mean at that n.
     """
-    curves = _grid.paired(scores, against_n, _ALL, _SIZES, at_least=2)
+    curves = _grid.completed(scores, against_n, _ALL, _SIZES, at_least=2)
     others = [name for name in _ALL if name != "NADE"]
     gaps, parts = [], []
     for n in _SIZES:

@@ -6,8 +6,8 @@ from kcde.artefacts.kcef import _slices
 _CAPTION = (
     "Two columns of samples of KCEF-F (in colour) over the same columns of the UCI data (black). "
     "The paper concludes from them that KCEF captures heteroscedasticity and sharp thresholds; "
-    "claim K14, which is decided with figure 4, tests this by the conditional spread and quantiles "
-    "of the samples."
+    "claim K14, which is decided with figure 4, tests this by the conditional spread and "
+    "quantiles of the samples."
 )
 
 ARTEFACT = Artefact(

@@ -19,9 +19,9 @@ _CAPTION = (
 )
 
 _DETAILS = (
-    "Each data set is shuffled and halved into training and test rows, x and y are standardised by "
-    "the training half, and the negative log-likelihood of the standardised y is averaged over the "
-    "test half. Every method sees the same splits (the paper: 20). The spread printed in the "
+    "Each data set is shuffled and halved into training and test rows, x and y are standardised "
+    "by the training half, and the negative log-likelihood of the standardised y is averaged over "
+    "the test half. Every method sees the same splits (the paper: 20). The spread printed in the "
     "paper, about 0.01, is far below the spread over splits, so means are compared."
 )
 

@@ -29,8 +29,8 @@ _DETAILS = (
     "testing; all columns are standardised by the training rows, and the negative log-likelihood "
     "of a standardised row is averaged over the test rows. Discrete columns are left out, and the "
     "first of every pair with an absolute correlation above 0.98. The factors of KCEF and LSCDE "
-    "follow the order of the columns; KCEF's normaliser is computed by quadrature. "
-    f"{_captions.TUNING_REDUCED}"
+    "follow the order of the columns; KCEF's normaliser is computed by quadrature. Reduced at "
+    f"laptop: {_captions.TUNING}."
 )
 
 REMOVED = "removed_column"

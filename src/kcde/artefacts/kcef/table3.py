@@ -33,9 +33,8 @@ _DETAILS = (
     "of the test's public code, and all columns are standardised. The rows of the data are drawn "
     "from all of them, training rows included; two further columns (ours) use test rows only, or "
     "only the two columns of figure 4. The paper prints one p-value for each test and does not "
-    "state the number of samples. The test assumes independent samples; those of Hamiltonian Monte "
-    "Carlo are not. "
-    f"{_captions.TUNING_REDUCED}"
+    "state the number of samples. The test assumes independent samples; those of Hamiltonian "
+    f"Monte Carlo are not. Reduced at laptop: {_captions.TUNING}."
 )
 
 METRIC = "p_value"
