@@ -1,4 +1,4 @@
-"""The likelihoods by which tables 2 and table2-likelihood evaluate DDE, and how it was trained."""
+"""The likelihoods by which table2 and table2-likelihood evaluate DDE, and how it is trained."""
 
 from kcde.artefacts.core.cells import NLL
 
@@ -9,7 +9,7 @@ SHOWN_AS = {
     "DDE-quadrature": ("DDE", QUADRATURE),
     "DDE-penalised": ("DDE-penalised", QUADRATURE),
 }
-"""Column of the tables to the method and metric that stand in it (`Artefact.shown_as`)."""
+"""Column of the tables to the method and metric that it shows (`Artefact.shown_as`)."""
 
 CONFLICTS = (
     "Text and code of the paper conflict; for DDE the code is followed: the base density is a "

@@ -1,4 +1,4 @@
-"""What table 1 and figures 1 to 3 share: points of the plane, and how they are described."""
+"""What table 1 and figures 1 to 3 share: the data sets in the plane and their description."""
 
 METHOD = "DDE"
 """The method as published; its variations have panels of their own and do not enter the claims."""

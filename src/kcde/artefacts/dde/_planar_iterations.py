@@ -34,7 +34,7 @@ _SHOWN = 500  # samples in a panel
 _CURVES = 1.7  # inches of the lowest row
 _HEAD = 0.4  # inches above and below a snapshot
 _MARGIN = 0.1  # around the data, as a fraction of their range
-_FEW = 4  # panels side by side that all have room for the word above them
+_FEW = 4  # at most so many panels side by side have room for the word above them
 _LINEAR = 100  # iterations before the logarithmic axis begins
 
 
@@ -52,7 +52,7 @@ def frame_of(
     datasets: Sequence[str],
     iterations: Sequence[int],
 ) -> pd.DataFrame:
-    """Return the snapshots of the first sound seed, and MMD² against the iteration for all.
+    """Return snapshots of the first seed that did not fail, and MMD² by iteration for all.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def frame_of(
     pandas.DataFrame
         With `FIGURE_COLUMNS`. A panel is a data set, or a variation of DDE on one. Points are of
         kind `scatter`, of the method `data` or of the sampler, whose iteration stands in `x_right`;
-        MMD² is a `curve` a seed with the iteration in `x`.
+        MMD² is one `curve` for each seed with the iteration in `x`.
     """
     published = [path for name in datasets for path in files if path.parent.name == name]
     rows = []
@@ -160,7 +160,7 @@ def _draw_row(row, frame: pd.DataFrame, iterations: list[float], letters) -> Non
 
 
 def _draw_curves(axes: "Axes", curves: pd.DataFrame, iterations: list[float]) -> None:
-    """Draw a thin line a seed; triangles on the axis mark the iterations of the snapshots."""
+    """Draw one thin line for each seed; triangles mark the iterations of the snapshots."""
     axes.set_xscale("symlog", linthresh=_LINEAR)
     axes.set_yscale("log")
     for _, curve in curves[curves["y"] > 0].groupby("series", sort=False):

@@ -40,7 +40,7 @@ _METHODS = {
     "KEF": "KEF, exact",
     "KEF-nystrom": "KEF, Nyström",
 }
-"""Method of the scores to the name that readers see."""
+"""Method of the scores to its displayed name."""
 
 _DECIDING, _RIVALS = "DDE", ("KEF", "KEF-nystrom")
 _AXES = {"n": "points $n$, $d=2$", "d": "dimensions $d$, $n=500$"}
@@ -54,7 +54,7 @@ _NO_NUMBER = "no number"
 """Stat of a size at which a fit failed."""
 
 _NEEDS = "needs"
-"""Stat of a size at which the exact family was not run, with the memory that its system takes."""
+"""Stat of a size at which the exact KEF was not run, with the memory that its system needs."""
 
 _RANGE = {"n": 10_000, "d": 20}
 """Sizes that a decision must reach."""
@@ -77,8 +77,8 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     """Return the cost of every method at every size.
 
     Panels `n memory`, `n seconds`, `d memory`, `d seconds`: x is the size, y MiB or seconds, stat
-    `cost`; or `needs`, the memory of the exact system that was not run, or `no number` for another
-    fit that failed.
+    `cost`; or `needs`, the memory that a fit of the exact KEF that was not run needs, or
+    `no number` for another fit that failed.
     """
     rows = []
     for axis in _AXES:
@@ -96,7 +96,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
 
 
 def _along(scores: pd.DataFrame, axis: str, method: str, metric: str) -> pd.Series:
-    """Return what was measured by size, ascending: n in the fewest dimensions, d at fewest rows."""
+    """Return a metric by ascending n at the smallest d, or by ascending d at the smallest n."""
     cells, column = _sweep(scores, axis)
     cells = cells[(cells["method"] == method) & (cells["metric"] == metric)]
     return cells.dropna(subset="value").set_index(column)["value"].sort_index()
@@ -131,7 +131,7 @@ def _row(panel: str, method: str, variant: str, stat: str, x: float, y: float) -
 
 
 def remarks(frame: pd.DataFrame) -> list[str]:
-    """Say in which order the methods lie, and what was not run."""
+    """Give the order of the methods by seconds, and say what was not run."""
     said = []
     for axis in _AXES:
         panel = frame[(frame["panel"] == f"{axis} seconds") & (frame["stat"] == _COST)]
@@ -188,7 +188,7 @@ def _draw_panel(axes, panel: pd.DataFrame) -> None:
             markersize=2.5,
             clip_on=False,
         )
-        # An empty line without clipping has no extent on a logarithmic axis, and spoils the layout.
+        # An empty line without clipping has no extent on a logarithmic axis, and breaks the layout.
         if len(needs := rows[rows["stat"] == _NEEDS]):
             open_mark = {"markersize": 4, "fillstyle": "none", "clip_on": False}
             axes.plot(needs["x"], needs["y"], "o", color=colour, **open_mark)
@@ -315,12 +315,12 @@ def _words(one: Comparison) -> str:
 
 
 def _factor(ratio: float) -> str:
-    """Return a ratio to the nearest of 1, 3, 10, 30 …, which a second run would give as well."""
+    """Return a ratio rounded to 1, 3, 10, 30 …, so that a second run gives about the same."""
     return f"about {round_to_half_decade(ratio):.15g} times"
 
 
 def _affordable(one: Comparison) -> str:
-    """Say how many iterations would take as long, because 5000 are a choice."""
+    """Say how many iterations take as long as the rival, since their number is a choice."""
     if math.isnan(one.iterations):
         return ""
     if one.iterations < 1:
@@ -329,7 +329,7 @@ def _affordable(one: Comparison) -> str:
 
 
 def _refused(scores: pd.DataFrame) -> list[str]:
-    """Say which fits gave no number."""
+    """Name the fits without a number, with the reason."""
     rows = scores[(scores["status"] == "failed") & (scores["metric"] == _QUANTITIES["memory"])]
     return [
         f"{_METHODS[row.method]} at n = {row.n_train}, d = {row.dim}: {row.detail}"

@@ -38,7 +38,7 @@ SHARE = "mode_share"
 
 _SURFACE = "surface"  # kind of the rows of f: its value at (x, y) stands in `y_high`
 _SHOWN = 1000  # samples in a panel; all training points are shown
-_STRIDE = 2  # of the surface's 100 × 100 places, enough for a panel of two inches
+_STRIDE = 2  # every second of the 100 × 100 points of f is enough for a panel of two inches
 
 _HEIGHT = 3.3  # inches
 _LETTERS = "abcdefghijklmnop"
@@ -85,7 +85,7 @@ def _measured(scores: pd.DataFrame, path: Path) -> Iterator[dict]:
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return points and surfaces of the first sound seed, and the shares of the modes over all.
+    """Return points and f of the first seed that did not fail, and the modes' shares over all.
 
     A panel is a data set, or a variation of DDE on one. Rows without `stat` are points of the
     method `data` or of the sampler, or of the kind `surface`; those with the stat `mode_share` say

@@ -72,7 +72,7 @@ _LABELS = {
     _MMD: "MMD² to the test set × 1000; lower is better",
     _TIME: "seconds for as many samples as test points",
 }
-_ROOM = 1.6  # between the outermost values and the ends of an axis, as a factor
+_ROOM = 1.6  # factor between the outermost values and the ends of an axis
 
 _DATASETS = ("two-moons", "ring", "grid")  # in the order of the published table
 _BOTH = ("DDE", "KEF")
@@ -98,7 +98,7 @@ def measure(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the table of `tables.building.build`, data sets `<name>-code` as a variant.
+    """Return the table of `tables.building.build` with data sets `<name>-code` as a variant.
 
     Their rows stand under the data set's own name with the variant `code`. They share no draws
     with the others, so that no paired test includes them.
@@ -254,7 +254,7 @@ class _MMDTest:
 
     @property
     def words(self) -> str:
-        """The numbers."""
+        """Means and p-value."""
         left_out = f", {self.seeds - self.n} seeds left out" if self.seeds > self.n else ""
         return (
             f"{self.place} {self.means['DDE']:.3g} and {self.means['KEF']:.3g} "

@@ -50,12 +50,12 @@ _UNSTABLE = ("cpus", "crabs")
 
 
 def remarks(table: pd.DataFrame) -> list[str]:
-    """Say which normalisers are computed by sampling: not that of DDE-penalised."""
+    """Say which normalisers are computed by sampling; DDE-penalised is shown by quadrature."""
     return normalisers.importance_sampling(table[table["method"] != "DDE-penalised"])
 
 
 class _Outcomes(NamedTuple):
-    """On which data sets DDE is significantly best, and worse than which rivals."""
+    """Data sets on which DDE is significantly best, and worse than the rivals named."""
 
     best: list[str]
     worse: list[str]

@@ -24,7 +24,7 @@ DETAILS = (
 )
 
 EXACT = "exact"
-"""The method under which the known properties of the synthetic density stand."""
+"""The method name of the exact properties of the synthetic density."""
 
 BOUNDS = ("entropy", "independence")
 """Metrics of `EXACT`: the best log-likelihood of any density, and the best of a density without
@@ -269,7 +269,7 @@ def difference_in_dependence(
     if attainable.isna().any():
         raise Missing("no exact entropy of the grid data at every d")
     fraction = (found[first] - found[second]) / attainable
-    # All of them: the reader should see where a limit is crossed.
+    # Every d is stated, so that a reader sees where a limit is crossed.
     each = ", ".join(f"{d}: {round(100 * value):+d}%" for d, value in fraction.mean().items())
     said = f"({first} - {second}) / attainable, mean of {len(fraction)} runs: d = {each}"
     return fraction, said + left_out(scores, against_d, (first, second), len(fraction))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _HEIGHT = 2.9
 _AXES_HEIGHT = 2.3
 
-# The quantity fixed in a panel, which is the first letter of its name, to the labels of its axes.
+# Axis labels by the quantity that is fixed in a panel, the first letter of its name.
 _X = {"d": "training points $n$", "n": "dimension $d$"}
 _Y = {"d": "log-likelihood (nats)", "n": "log-likelihood per dimension (nats)"}
 
@@ -26,7 +26,7 @@ _BOUNDS = {
     "independence": ("no dependence", (0, (1, 1.5))),
 }
 
-_MANY, _CLOSE = 8, 0.13  # ticks, and the share of the axis that a label of theirs needs
+_MANY, _CLOSE = 8, 0.13  # ticks before they are thinned; least distance, as a fraction of the axis
 
 _REACH = 8.0
 """Points farther below the bound than this many times the median distance are arrows at the edge,
@@ -34,7 +34,7 @@ so that an outlier does not flatten the other curves."""
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw a panel for each of the CSV, with curves named beside their right ends."""
+    """Draw the panels of the CSV, with the curves named at their right ends."""
     frame = frame[frame["stat"] == "mean"]
     panels = list(dict.fromkeys(frame["panel"]))
     width = style.PAGE if len(panels) > 1 else style.COLUMN
@@ -85,7 +85,7 @@ def _curve(axes: "Axes", curve: pd.DataFrame, method: str) -> labels.Label | Non
 
 
 def _mark_outliers(axes: "Axes", x: np.ndarray, y: np.ndarray, colour: str) -> None:
-    """Mark means below the axis by arrow heads on it, and name the lowest."""
+    """Mark means below the axis by arrow heads at its edge, and print the lowest."""
     floor = axes.get_ylim()[0]
     out = np.flatnonzero(np.isfinite(y) & (y < floor))
     if not len(out):

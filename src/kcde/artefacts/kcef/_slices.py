@@ -30,7 +30,7 @@ ERRORS = {
     "conditional_q01_error": "1% quantile",
     "conditional_q99_error": "99% quantile",
 }
-"""Metric of an error of the samples given the first column to its name."""
+"""Metric of an error of the samples, conditional on the first column, to its name."""
 
 _DIAGNOSTICS = {
     "acceptance_rate": "mean",
@@ -38,7 +38,7 @@ _DIAGNOSTICS = {
     "effective_sample_size": "min",
     "divergences": "sum",
 }
-"""Metric of a sampler by Markov chains to its summary over the seeds: the worst, where one is."""
+"""Metric of a Markov chain sampler to its summary over the seeds: the worst value, or all."""
 
 _SHOWN = 1000  # points of each kind in a panel, as published
 _SIDE = 2.3  # inches of a panel
@@ -111,7 +111,7 @@ def remarks(frame: pd.DataFrame) -> list[str]:
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw a panel for each data set and sampler; with several samplers, a row a data set."""
+    """Draw a panel for each data set and sampler; several samplers make a row for each set."""
     datasets = list(dict.fromkeys(frame["panel"]))
     methods = [name for name in dict.fromkeys(frame["method"]) if name != DATA]
     pairs = [(dataset, method) for dataset in datasets for method in methods]

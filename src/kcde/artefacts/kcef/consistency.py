@@ -34,7 +34,7 @@ _METRICS = {"norm_error": "norm", "kl": "KL"}
 _BIAS = "regularization_error"
 
 _IN_REGIME = 0.8
-"""Fraction of its limiting slope at which the error without noise must fall for a series to count.
+"""Least fraction of its limiting slope at which the error without noise falls where a series counts.
 
 Where it does not, λ is not yet small against C at these n, and no estimator with this λ could show
 the rate. It is computed from the target alone, without samples.
@@ -61,7 +61,7 @@ class Slope(NamedTuple):
 
 
 def slopes(scores: pd.DataFrame) -> list[Slope]:
-    """Fit every series: one least-squares slope a repetition, Student's interval of their mean.
+    """Fit one least-squares slope to each repetition; return Student's interval of their mean.
 
     Series that fewer than two repetitions completed are left out.
     """
@@ -190,12 +190,12 @@ def _row(panel, series, stat, x, y, n, low=np.nan, high=np.nan) -> dict:
 
 
 def _series_name(gamma: float, constant: float) -> str:
-    """Return how a series is called in the CSV."""
+    """Return the name of a series in the CSV."""
     return f"gamma={gamma:g} c={constant:g}"
 
 
 def _parts(name: str) -> tuple[float, float]:
-    """Return γ and c/‖C‖ of a series by its name."""
+    """Return γ and c/‖C‖ from the name of a series."""
     gamma, constant = (float(part.split("=")[1]) for part in name.split())
     return gamma, constant
 
@@ -268,7 +268,7 @@ def _draw_errors(axes, frame: pd.DataFrame) -> None:
 
 
 def _label_constants(axes, frame: pd.DataFrame) -> None:
-    """Write above the left end of each dash style which c it stands for."""
+    """Label each dash style with its c, above the left end of its highest line."""
     fits = frame[frame["stat"] == "fit"]
     starts = fits[fits["x"] == fits["x"].min()]
     for constant in _DASHES:

@@ -108,7 +108,7 @@ def decide(scores: pd.DataFrame) -> Decision:
 def _better_graph(
     scores: pd.DataFrame, dataset: str, graphs: tuple[str, ...]
 ) -> tuple[str, pd.Series]:
-    """Return the graph's method with the lower mean over its runs, and its values."""
+    """Return the method with the lower mean over its runs, and its values."""
     found = {name: splits(scores, dataset, name) for name in graphs}
     known = {name: values for name, values in found.items() if values.notna().any()} or found
     best = min(known, key=lambda name: known[name].mean())
