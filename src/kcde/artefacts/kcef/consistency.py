@@ -34,7 +34,7 @@ _METRICS = {"norm_error": "norm", "kl": "KL"}
 _BIAS = "regularization_error"
 
 _IN_REGIME = 0.8
-"""Least fraction of its limiting slope at which the error without noise falls where a series counts.
+"""Fraction of its limiting slope that the error without noise must reach for a series to count.
 
 Where it does not, λ is not yet small against C at these n, and no estimator with this λ could show
 the rate. It is computed from the target alone, without samples.
