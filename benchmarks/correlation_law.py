@@ -13,8 +13,9 @@ from pathlib import Path
 
 import timing
 
+from kcde import scores
 from kcde.artefacts.jdl._curves import by_repetition, tidy
-from kcde.experiments import moments, scores
+from kcde.experiments import moments
 from kcde.experiments.runner import run
 
 STANDARD_DEVIATIONS = (0.1, 0.3, 1.0)

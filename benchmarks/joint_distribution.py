@@ -26,7 +26,7 @@ import numpy as np
 
 from kcde.datasets.gaussian import random_pairs
 from kcde.estimators import JDL
-from kcde.estimators._jdl_constraints import product_bounds, solve_two_multipliers
+from kcde.estimators._low_rank.constraints import product_bounds, solve_two_multipliers
 from kcde.experiments.measured_fit import peak_memory
 from kcde.seeding import rng_of
 

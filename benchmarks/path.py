@@ -9,8 +9,8 @@ import timing
 
 import numpy as np
 
-from kcde.estimators._kcef_selection import SCORE_GRIDS
-from kcde.estimators._score_matching import held_out_score, score_system
+from kcde.estimators._kcef.score_matching import held_out_score, score_system
+from kcde.estimators._kcef.selection import SCORE_GRIDS
 from kcde.kernels import GaussianKernel
 from kcde.selection import kfold
 
@@ -20,8 +20,8 @@ for n in (500, 1000, 2000):
     for d_x in (1, 3):
         X = rng.standard_normal((n, d_x))
         Y = np.sin(X[:, :1]) + 0.5 * rng.standard_normal((n, 1))
-        jet = GaussianKernel(1.0).jet(Y, Y)
-        system = score_system(GaussianKernel(1.0)(X, X), jet, -Y / 4)
+        derivatives = GaussianKernel(1.0).derivatives(Y, Y)
+        system = score_system(GaussianKernel(1.0)(X, X), derivatives, -Y / 4)
         folds = kfold(n, 5, rng)
         one = timing.fastest(lambda G=system.G: np.linalg.eigh(G), 3)
         path = timing.fastest(lambda s=system, f=folds: held_out_score(s, f, SCORE_GRIDS[1]), 3)

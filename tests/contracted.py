@@ -1,10 +1,6 @@
-"""Which estimators there are, and hyper-parameters to fit each quickly with."""
-
-import importlib
+"""Hyper-parameters to fit each estimator quickly with, and pairs to fit it to."""
 
 import numpy as np
-
-from kcde.estimators import estimator_modules
 
 # Hyper-parameters that spare the selection; an estimator not named here chooses its own.
 QUICK = {
@@ -36,13 +32,6 @@ QUICK = {
         "smoothing": 0.3,
     },
 }
-
-
-def estimator_names():
-    """Yield every public class whose name is its file's name without underscores."""
-    for lower, module in sorted(estimator_modules().items()):
-        names = vars(importlib.import_module(f"kcde.estimators.{module}"))
-        yield from (name for name in names if name.lower() == lower)
 
 
 def some_pairs(rng):

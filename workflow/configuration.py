@@ -15,9 +15,11 @@ import jsonschema
 import yaml
 from embeddings import within
 from joints import is_grid
-from references import dangling, nearest
+from references import dangling
 
+from kcde import methods
 from kcde.artefacts.core import listing
+from kcde.names import nearest
 
 SCALES = ("smoke", "laptop", "paper")
 _ANSWER_STAYS = ("data_mirror", "backend", "blas_threads", "shards")
@@ -29,13 +31,20 @@ class ConfigurationError(ValueError):
     """A mistake in the configuration, in words for its writer."""
 
 
+def complete(config: Mapping) -> dict:
+    """Return a configuration with the methods of the package below its own."""
+    own = config.get("methods")
+    # What is no mapping is for the schema to refuse.
+    return {**config, "methods": methods.merged(own) if isinstance(own, Mapping) else own}
+
+
 def check(config: Mapping, root: Path) -> None:
     """Check a configuration against its schema, then names against what they refer to.
 
     Parameters
     ----------
     config
-        As merged by Snakemake.
+        As `complete` returns it.
     root
         Folder of the project.
 
@@ -50,7 +59,7 @@ def check(config: Mapping, root: Path) -> None:
     # One value can break two rules that one sentence describes.
     mistakes = list(dict.fromkeys(map(_in_words, ordered)))
     if not mistakes:
-        mistakes = list(dangling(config, root, catalogue(root)))
+        mistakes = list(dangling(config, catalogue(root)))
     if mistakes:
         raise ConfigurationError("\n".join(f"configuration: {mistake}" for mistake in mistakes))
 
@@ -131,13 +140,14 @@ def pairs(
         At `smoke` made-up data sets stand for the others, with every method fitted on any of them;
         elsewhere Gaussian pairs up to the scale's number of rows.
     wanted
-        `datasets` and `methods` in an order of its own.
+        `datasets` and `methods` in an order of its own, or of all methods none of `but`.
     """
     have, wanted = config["experiments"][experiment], wanted or {}
     if "datasets" not in have:
         return []
     datasets = [d for d in wanted.get("datasets", have["datasets"]) if d in have["datasets"]]
-    methods = [m for m in wanted.get("methods", have["methods"]) if m in have["methods"]]
+    listed = [m for m in wanted.get("methods", have["methods"]) if m in have["methods"]]
+    methods = [m for m in listed if m not in wanted.get("but", ())]
     only = have.get("only", {})
     fitted = [(d, m) for d in datasets for m in methods if d in only.get(m, datasets)]
     if scale != "smoke":
@@ -174,15 +184,15 @@ def figures_folder(config: Mapping, root: Path, scale: str) -> str:
     `figures` belongs to the configuration as it stands in config.yaml, at `laptop`; what cannot
     change an answer may differ. Everything else is drawn beside its scores.
     """
-    default = _default(root)
-    is_default = all(config[key] == default.get(key) for key in config if key not in _ANSWER_STAYS)
+    standing = default(root)
+    is_default = all(config[key] == standing.get(key) for key in config if key not in _ANSWER_STAYS)
     return "figures" if scale == "laptop" and is_default else f"results/{scale}/figures"
 
 
 @cache
-def _default(root: Path) -> Mapping:
-    """Return config.yaml as it stands, read once: every artefact asks for it."""
-    return yaml.safe_load((root / "config.yaml").read_text("utf-8"))
+def default(root: Path) -> Mapping:
+    """Return config.yaml as it stands, complete; read once, as every artefact asks for it."""
+    return complete(yaml.safe_load((root / "config.yaml").read_text("utf-8")))
 
 
 def _digest(entry: Mapping[str, str], fields: Iterable[str]) -> str:

@@ -1,16 +1,15 @@
 """Slow experiments as several jobs: how many there are of each, and where their parts lie."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import jobs
-import signatures
 from joints import EXACT, is_grid
 from traffics import splits_of_its_own
 
+from kcde import discovery
 from kcde.experiments.jobs import EXPERIMENTS, job_class
 
-TRAINED_TOGETHER = signatures.with_method(Path(__file__).parents[1], "fit_many")
+TRAINED_TOGETHER = discovery.with_method("fit_many")
 """Estimators that train all repetitions in one program, which is part of what they return: a job
 with one of them is never cut. They are also those that are not written for cupy."""
 

@@ -3,7 +3,8 @@
 What parameters an experiment has stands in its dataclass (`kcde.experiments.jobs`). A parameter
 gets its value, in this order: from what is asked for (data set, method, nodes, input files); from a
 rule of `_RULES`; from the method, from the experiment, or from the top of the configuration, by its
-own name; from `scales`, by the name in `SCALED`. One that is nowhere has its default.
+own name; from `scales`, by the name in `SCALED`. One that is nowhere, or null there, has its
+default.
 """
 
 import json
@@ -15,6 +16,7 @@ from embeddings import MADE_UP_FILES, sizes, tolerances
 from joints import LARGEST_GRID, is_grid
 
 from kcde.experiments.jobs import job_class
+from kcde.methods import Method
 
 _TUNING = {"tuning_rows": "tuning_rows"}
 SCALED = {
@@ -23,7 +25,11 @@ SCALED = {
     "joint_network": {"runs": "runs"} | _TUNING,
     "exact": {"runs": "runs"},
     "samples": {"seeds": "sample_seeds"} | _TUNING,
-    "planar": {"seeds": "planar_seeds", "iterations": "planar_iterations"},
+    "planar": {
+        "seeds": "planar_seeds",
+        "samples": "planar_samples",
+        "iterations": "planar_iterations",
+    },
     "moments": {
         "repetitions": "moments_repetitions",
         "constrained_repetitions": "slow_repetitions",
@@ -126,7 +132,8 @@ def value_of(asked: Asked, name: str) -> Any:
         if name in place:
             return place[name]
     key = SCALED.get(asked.experiment, {}).get(name)
-    return _DEFAULT if key is None else scaled(asked, key)
+    value = None if key is None else scaled(asked, key)
+    return _DEFAULT if value is None else value
 
 
 def scaled(asked: Asked, key: str) -> Any:
@@ -137,14 +144,12 @@ def scaled(asked: Asked, key: str) -> Any:
 
 def _options(asked: Asked) -> dict:
     """Return constructor arguments: those of a data set over more of a key, over all others."""
-    chosen = asked.of_method
+    chosen = Method(**asked.of_method)
     whole = asked.experiment in ("joint_network", "planar") or (
-        asked.experiment == "samples" and "graph" not in chosen
+        asked.experiment == "samples" and chosen.graph is None
     )
-    more = "joint_options" if whole else f"{asked.experiment}_options"
-    options = chosen.get("options", {}) | chosen.get(more, {})
-    options |= chosen.get("dataset_options", {}).get(asked.dataset, {})
-    if asked.experiment == "r_benchmark" and chosen["estimator"] == _TRAINED:
+    options = chosen.options_for("joint" if whole else asked.experiment, asked.dataset)
+    if asked.experiment == "r_benchmark" and chosen.estimator == _TRAINED:
         return _training(asked) | options
     return options
 

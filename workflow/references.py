@@ -1,17 +1,16 @@
 """Names in the configuration and what they refer to."""
 
-import difflib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
-import signatures
 from conditionals import DONUT
 from embeddings import PATTERNS, is_sized
 from joints import EXACT, is_grid
 from traffics import SIMULATED
 
+from kcde import discovery
 from kcde.artefacts.core import listing
+from kcde.names import nearest
 
 _NETWORKS = ("NADE",)
 """Estimators whose one model has all columns, so that a joint density needs no graph."""
@@ -23,19 +22,17 @@ _WHOLE = ("r_benchmark", "planar", "donut", "terrain", "traffic", *PATTERNS)
 """Experiments in which y is modelled at once, not column by column."""
 
 
-def dangling(config: Mapping, root: Path, known: Iterable[str]) -> Iterable[str]:
+def dangling(config: Mapping, known: Iterable[str]) -> Iterable[str]:
     """Yield a sentence for each name in a configuration that refers to nothing, or not to its like.
 
     Parameters
     ----------
     config
         A configuration that its schema allows.
-    root
-        Folder of the project.
     known
         Names of the data sets in the catalogue.
     """
-    estimators, data = signatures.estimators(root), _Data(list(known), planar_names(root))
+    estimators, data = discovery.estimators(), _Data(list(known), planar_names())
     papers = dict.fromkeys(listed.paper for listed in listing.artefacts().values())
     yield from _unknown("papers", config["papers"], papers, "folders of src/kcde/artefacts")
     for name, method in config["methods"].items():
@@ -43,7 +40,7 @@ def dangling(config: Mapping, root: Path, known: Iterable[str]) -> Iterable[str]
         yield from _unknown(f"{key}.estimator", [method["estimator"]], estimators, "the estimators")
         yield from data.unknown(f"{key}.dataset_options", method.get("dataset_options", ()))
         if method["estimator"] in estimators:
-            yield from _options(key, method, estimators[method["estimator"]])
+            yield from _options(key, method)
     of_one_column = set(estimators) - set(_NETWORKS)
     for key, experiment, choice in _uses(config):
         if experiment not in config["experiments"]:
@@ -53,8 +50,9 @@ def dangling(config: Mapping, root: Path, known: Iterable[str]) -> Iterable[str]
         yield from data.unknown(f"{key}.datasets", choice.get("datasets", ()), experiment)
         names = choice.get("methods", ())
         yield from _methods(f"{key}.methods", experiment, names, config["methods"], of_one_column)
+        yield from _unknown(f"{key}.but", choice.get("but", ()), config["methods"], "the methods")
         for method, datasets in choice.get("only", {}).items():
-            yield from _unknown(f"{key}.only", [method], config["methods"], "keys of `methods`")
+            yield from _unknown(f"{key}.only", [method], config["methods"], "the methods")
             yield from data.unknown(f"{key}.only.{method}", datasets, experiment)
         without = choice.get("optional", ())
         yield from _unknown(
@@ -65,37 +63,30 @@ def dangling(config: Mapping, root: Path, known: Iterable[str]) -> Iterable[str]
         lists = config["experiments"].get(name, {}).get("together", ())
         together = [method for names in lists for method in names]
         where = f"experiments.{name}.together"
-        yield from _unknown(where, together, config["methods"], "keys of `methods`")
+        yield from _unknown(where, together, config["methods"], "the methods")
         twice = sorted({method for method in together if together.count(method) > 1})
         if twice:
             yield f"`{where}` names {', '.join(twice)} more than once; a job each is enough"
     moments = config["experiments"].get("moments", {})
     for key in ("shared_choice", "slow_constrained"):
         where = f"experiments.moments.{key}"
-        yield from _unknown(where, moments.get(key, ()), config["methods"], "keys of `methods`")
+        yield from _unknown(where, moments.get(key, ()), config["methods"], "the methods")
     files = config["experiments"].get("portfolio", {}).get("files", {})
     yield from data.unknown("experiments.portfolio.files", files.values(), "r_benchmark")
 
 
-def _options(key: str, method: Mapping, path: Path) -> Iterable[str]:
+def _options(key: str, method: Mapping) -> Iterable[str]:
     """Yield a sentence for each option that the constructor of a method's estimator has not."""
-    known = signatures.parameters(path, method["estimator"])
+    known = discovery.parameters(method["estimator"])
     given = [(name, method.get(name, {})) for name in _OPTIONS]
     given += [(f"{_BY_DATASET}.{d}", o) for d, o in method.get(_BY_DATASET, {}).items()]
     for name, options in given:
         yield from _unknown(f"{key}.{name}", options, known, f"options of {method['estimator']}")
 
 
-def nearest(name: object, known: Iterable[str]) -> str:
-    """Return a question that suggests the most similar name, "" where none is similar."""
-    lower = {str(candidate).lower(): candidate for candidate in known}
-    close = difflib.get_close_matches(str(name).lower(), lower, n=1)
-    return f" (did you mean `{lower[close[0]]}`?)" if close else ""
-
-
-def planar_names(root: Path) -> list[str]:
+def planar_names() -> list[str]:
     """Return the names of the points of the plane that can be drawn, without importing numerics."""
-    return list(signatures.constant(root / "src/kcde/datasets/planar.py", "NAMES"))
+    return list(discovery.constant("kcde.datasets.planar", "NAMES"))
 
 
 def _uses(config: Mapping) -> Iterable[tuple[str, str, Mapping]]:
@@ -147,7 +138,7 @@ def _methods(
     key: str, experiment: str, names: Iterable[str], methods: Mapping, of_one_column: set[str]
 ) -> Iterable[str]:
     known = [*methods, EXACT] if experiment == "joint" else list(methods)
-    yield from _unknown(key, names, known, "keys of `methods`")
+    yield from _unknown(key, names, known, "the methods")
     for name in names:
         method = methods.get(name)
         if method is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from kcde.arrays import add_to_diagonal, array_namespace, asarray
 from kcde.estimators import KCEF
-from kcde.estimators._kcef_gradient import gradient_score
+from kcde.estimators._kcef.gradient import gradient_score
 from kcde.kernels import GaussianKernel, LongGaussianKernel
 from kcde.linalg import factor_positive_definite, pivoted_cholesky
 from kcde.seeding import rng_of

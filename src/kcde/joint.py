@@ -1,7 +1,7 @@
 """Joint densities as products of conditionals along a directed acyclic graph (kcef, section 4).
 
 p(y) = Π_i p(y_i | y_π(i)): each factor is any conditional estimator with a one-dimensional y,
-fitted apart from the others. Columns are counted from 0.
+fitted independently of the others. Columns are counted from 0.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from kcde.arrays import array_namespace, take_columns
-from kcde.estimators._rows import check_rows, refuse_constant
+from kcde.estimators._shared.rows import check_not_constant, check_rows
 from kcde.estimators.base import Tags
 from kcde.files import atomic
 from kcde.provenance import digest
@@ -121,7 +121,7 @@ class JointDensity(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from kcde.estimators import LSCDE
+    >>> from kcde import LSCDE
     >>> from kcde.joint import JointDensity
     >>> Y = np.random.default_rng(0).normal(size=(200, 3))
     >>> model = JointDensity(LSCDE(1.0, 1.0, 0.1), graph="markov").fit(None, Y)
@@ -159,7 +159,7 @@ class JointDensity(BaseEstimator):
             If a factor's system is singular beyond repair.
         """
         Y = self._check(X, Y)
-        refuse_constant(Y)
+        check_not_constant(Y)
         chosen = self._parents(Y)
         self.factors_ = [self.fit_factor(column, Y) for column in range(Y.shape[1])]
         self.parents_ = chosen
@@ -167,12 +167,12 @@ class JointDensity(BaseEstimator):
         return self
 
     def fit_factor(self, column: int, Y):
-        """Return the fitted factor of one column: factors need nothing of each other.
+        """Return the fitted factor of one column, independently of the others.
 
         Parameters
         ----------
         column
-            Which.
+            Number of the column.
         Y
             Shape (n, d), all columns.
 

@@ -1,4 +1,4 @@
-"""Whether a problem fits into memory, before it is begun.
+"""Checks that a problem fits into memory before it is started.
 
 The workflow asks for the host's memory while it plans: arrays are imported where they are needed.
 """
@@ -15,7 +15,7 @@ class InsufficientMemory(MemoryError):
     """A problem needs more memory than is free; the message says how large one may be."""
 
 
-def require(
+def require_memory(
     like,
     what: str,
     n: int,
@@ -23,21 +23,20 @@ def require(
     *,
     remedy: str = "take fewer rows, or more memory",
 ) -> None:
-    """Refuse a problem that does not fit into what is free where it is to be solved.
+    """Raise `InsufficientMemory` unless a problem fits into the free memory of its device.
 
     Parameters
     ----------
     like
-        An array of the problem: it lies on the host or on a device.
+        An array of the problem, on the host or on a device.
     what
-        What needs the memory, as it is to be called in the error.
+        Description of what needs the memory, for the error message.
     n
         Size of the problem.
     numbers
-        How many float64 are held at the peak, beyond what is held now, for a problem of size n;
-        increasing.
+        Maps n to the number of float64 held at the peak, in addition to those held now; increasing.
     remedy
-        What to do about it.
+        Advice to add to the error message.
 
     Raises
     ------
@@ -78,10 +77,10 @@ def free_host_bytes(
     Parameters
     ----------
     proc, cgroups
-        Where the system tells about processes, and about control groups of version 1 or 2. What is
-        not there sets no limit; without `proc` all memory of the machine counts as free.
+        Mount points of procfs and of control groups, version 1 or 2. A missing file sets no limit;
+        without `proc` all memory of the machine counts as free.
     environment
-        Of the process: Slurm states a job's megabytes there.
+        Environment of the process; Slurm states a job's megabytes there.
     """
     limits = [*_of_system(proc), *_of_groups(proc, cgroups), *_of_slurm(proc, environment)]
     return max(0, min(limits))

@@ -13,7 +13,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 
-GridModel = Callable[[object], Callable[[object], object]]
+LogDensityAt = Callable[[object], Callable[[object], object]]
 
 _NODES_PER_PANEL = 10
 _MOST_PANELS = 1 << 11
@@ -81,7 +81,7 @@ def logsumexp(values, axis: int):
 
 
 def importance_sampling(
-    at: GridModel, X, proposal: GaussianProposal, n_samples: int, rng: np.random.Generator
+    at: LogDensityAt, X, proposal: GaussianProposal, n_samples: int, rng: np.random.Generator
 ) -> Normaliser:
     """Estimate log Z(x) = log ∫ f(y|x) dy with proposal samples shared over x.
 
@@ -95,7 +95,7 @@ def importance_sampling(
     X
         Shape (n, d_x).
     proposal
-        Heavier-tailed than f, or the effective sample size says so.
+        It should have heavier tails than f; a small effective sample size shows if it has not.
     n_samples
         Draws S, at least 2.
     rng
@@ -135,7 +135,7 @@ def importance_sampling(
 
 
 def quadrature(
-    at: GridModel,
+    at: LogDensityAt,
     X,
     support: tuple[float, float, float],
     *,
@@ -167,7 +167,7 @@ def quadrature(
         `stderr` holds the last change of each log Z.
     """
     xp = array_namespace(X)
-    panels = first_panels(*support)
+    panels = panel_count(*support)
     lower, upper, _ = support
     log_z = to_numpy(_panel_rule(at, X, lower, upper, panels, outside)).copy()
     change, open_rows = np.full(log_z.shape, np.inf), np.arange(len(log_z))
@@ -183,13 +183,13 @@ def quadrature(
     return Normaliser(xp.asarray(log_z), xp.asarray(change), infinite, float(np.mean(change)))
 
 
-def first_panels(lower: float, upper: float, width: float) -> int:
+def panel_count(lower: float, upper: float, width: float) -> int:
     """Return how many panels of a width cover a range.
 
     Raises
     ------
     ValueError
-        If they are more than a million: nothing resolves a density on such a range.
+        If there are more than a million: the range is too wide for the width.
     """
     if not (upper - lower) / width <= _WIDEST:
         raise ValueError(

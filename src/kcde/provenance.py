@@ -9,19 +9,18 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-_PACKAGE = "kcde"
-_ROOT = Path(__file__).parent
+from kcde.discovery import PACKAGE, ROOT, SELECTION_RULE, classes, source
 
 
 @cache
-def digest(*modules: str, root: Path = _ROOT) -> str:
+def digest(*modules: str, root: Path = ROOT) -> str:
     """Return a short hash of modules and of every kcde module that they need.
 
     Imports are followed wherever they stand, within functions too; a submodule also needs the
-    packages that it lies in. Comments, docstrings and layout do not count. Imports by computed
-    names cannot be seen: name such modules yourself (an experiment and its estimator, say).
-    Data files do not count either: the workflow treats them as inputs. Sources are read once in a
-    process.
+    packages that it lies in. Comments, docstrings, selection rules and layout do not count.
+    Imports by computed names cannot be seen: name such modules yourself (an experiment and its
+    estimator, say). Data files do not count either: the workflow treats them as inputs. Sources are
+    read once in a process.
 
     Parameters
     ----------
@@ -42,11 +41,11 @@ def digest(*modules: str, root: Path = _ROOT) -> str:
     """
     digester = hashlib.sha256()
     for name in sorted(closure(*modules, root=root)):
-        digester.update(f"{name}\0{_read(_source(name, root))[0]}\0".encode())
+        digester.update(f"{name}\0{_read(source(name, root))[0]}\0".encode())
     return digester.hexdigest()[:12]
 
 
-def closure(*modules: str, root: Path = _ROOT) -> set[str]:
+def closure(*modules: str, root: Path = ROOT) -> set[str]:
     """Return the names of modules and of every kcde module that they need.
 
     Parameters
@@ -60,7 +59,7 @@ def closure(*modules: str, root: Path = _ROOT) -> set[str]:
         If a module has no source file in the package.
     """
     for name in modules:
-        if _source(name, root) is None:
+        if source(name, root) is None:
             raise ValueError(f"there is no module {name!r} in {root}; give its full dotted name")
     found: set[str] = set()
     waiting = set(modules)
@@ -73,8 +72,8 @@ def closure(*modules: str, root: Path = _ROOT) -> set[str]:
     return found
 
 
-def estimator_module(estimator: str, root: Path = _ROOT) -> str:
-    """Return the module of an estimator class, found by file name as `kcde.estimators` does.
+def estimator_module(estimator: str, root: Path = ROOT) -> str:
+    """Return the module of an estimator class.
 
     Parameters
     ----------
@@ -86,36 +85,20 @@ def estimator_module(estimator: str, root: Path = _ROOT) -> str:
     Raises
     ------
     ValueError
-        If no file is named so; the message lists those there are.
+        If there is no such class; the message lists the modules there are.
     """
-    files = _estimator_files(root)
-    if estimator.lower() not in files:
-        known = ", ".join(name.rpartition(".")[2] for name in files.values())
+    known = classes(root)
+    if estimator not in known:
+        files = ", ".join(name.rpartition(".")[2] for name in known.values())
         raise ValueError(
-            f"there is no file for the estimator {estimator!r} in estimators/: {known}"
+            f"there is no file for the estimator {estimator!r} in estimators/: {files}"
         )
-    return files[estimator.lower()]
-
-
-@cache
-def _estimator_files(root: Path) -> dict[str, str]:
-    names = (path.stem for path in sorted((root / "estimators").glob("[!_]*.py")))
-    return {name.replace("_", ""): f"{_PACKAGE}.estimators.{name}" for name in names}
-
-
-@cache
-def _source(name: str, root: Path) -> Path | None:
-    package, *parts = name.split(".")
-    if package != _PACKAGE:
-        return None
-    path = root.joinpath(*parts)
-    candidates = (path / "__init__.py", path.with_suffix(".py") if parts else path)
-    return next((file for file in candidates if file.is_file()), None)
+    return known[estimator]
 
 
 @cache
 def _needs(name: str, root: Path) -> set[str]:
-    path = _source(name, root)
+    path = source(name, root)
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     needed: set[str] = set()
     for line in _read(path)[1]:
@@ -133,14 +116,12 @@ def _needs(name: str, root: Path) -> set[str]:
 
 def _module(name: str, root: Path) -> str | None:
     """Return the module that an imported name lies in, or None if it needs no further one."""
-    if _source(name, root):
+    if source(name, root):
         return name
     package, _, estimator = name.rpartition(".")
-    if package != f"{_PACKAGE}.estimators":
-        return None
     # `from kcde.estimators import LSCDE` finds lscde.py by its name when it runs; other names
     # of that package stand in the package itself.
-    return _estimator_files(root).get(estimator.lower())
+    return classes(root).get(estimator) if package == f"{PACKAGE}.estimators" else None
 
 
 @cache
@@ -150,8 +131,7 @@ def _read(path: Path) -> tuple[str, list[ast.Import | ast.ImportFrom]]:
     imports = []
     for block in _blocks(tree):
         imports += [line for line in block if isinstance(line, ast.Import | ast.ImportFrom)]
-        # Strings below an attribute document it; no bare string ever does anything.
-        block[:] = [line for line in block if not _is_bare_string(line)]
+        block[:] = [line for line in block if not _is_words(line)]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports
 
 
@@ -164,7 +144,11 @@ def _blocks(node: ast.AST) -> Iterator[list]:
                 yield from _blocks(line)
 
 
-def _is_bare_string(node: ast.stmt) -> bool:
+def _is_words(node: ast.stmt) -> bool:
+    """Return whether a statement is for readers: it changes no result."""
+    if isinstance(node, ast.AnnAssign):
+        return isinstance(node.target, ast.Name) and node.target.id == SELECTION_RULE
+    # Strings below an attribute document it; no bare string ever does anything.
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from contracted import QUICK, estimator_names, some_pairs
+from contracted import QUICK, some_pairs
 from kcde.arrays import to_numpy
-from kcde.estimators import LSCDE, SmoothedCME, Standardised, estimator_class
+from kcde.estimators import LSCDE, SmoothedCME, Standardised, estimator_class, estimator_names
 
 CLASSES = [name for name in estimator_names() if estimator_class(name).tags.density]
 LEVELS = np.array([0.001, 0.05, 0.5, 0.8, 0.999])

@@ -8,9 +8,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from contracted import estimator_names
 from kcde.arrays import array_namespace, to_numpy
-from kcde.estimators import estimator_class
+from kcde.estimators import estimator_class, estimator_names
 
 
 def _takes_part(name):

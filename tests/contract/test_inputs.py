@@ -9,9 +9,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from contracted import QUICK, estimator_names
+from contracted import QUICK
 from kcde.arrays import to_numpy
-from kcde.estimators import Standardised, estimator_class
+from kcde.estimators import Standardised, estimator_class, estimator_names
 from kcde.joint import JointDensity
 
 NAMES = list(estimator_names())

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from parity import compare, density_numbers, expectation_numbers, moved
 
-from contracted import QUICK, estimator_names
+from contracted import QUICK
 from kcde.arrays import array_namespace
-from kcde.estimators import KernelLogisticRegression, Standardised, estimator_class
+from kcde.estimators import KernelLogisticRegression, Standardised, estimator_class, estimator_names
 
 # Further settings of an estimator: what to change, and how many columns y has.
 DENSITIES = {

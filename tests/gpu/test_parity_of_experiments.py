@@ -5,8 +5,9 @@ import sys
 import numpy as np
 import pytest
 
+from kcde import scores
 from kcde.datasets.synthetic import write_smoke_data
-from kcde.experiments import factors, r_benchmark, scores
+from kcde.experiments import factors, r_benchmark
 from kcde.experiments.runner import run as run_job
 
 QUICK = {"bandwidth_x": 0.8, "bandwidth_y": 0.7, "regularization": 0.01}

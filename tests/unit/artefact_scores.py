@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from kcde.experiments import scores
+from kcde import scores
 
 METRIC = "negative_log_likelihood"
 

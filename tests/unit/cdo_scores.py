@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kcde.experiments import scores
+from kcde import scores
 
 REPETITIONS, FOLDS = 10, 10
 FLOWS = ("CondRealNVP", "CondMAF")

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 
-from kcde.experiments import scores
+from kcde import scores
 
 SCHEDULE = {10**3: 1e-3, 10**4: 1e-3, 10**5: 1e-3, 10**6: 1e-2, 10**7: 1e-1}
 SIZES = {1: tuple(SCHEDULE), 2: tuple(SCHEDULE)[:4], 3: tuple(SCHEDULE)[:3]}

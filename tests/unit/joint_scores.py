@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from kcde.experiments import scores
+from kcde import scores
 
 SIZES = (200, 400, 700, 1000, 1400, 2000)
 ALL_DIMENSIONS = tuple(range(1, 21))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from kcde import scores
 from kcde.datasets import planar
-from kcde.experiments import scores
 
 SEEDS = 5
 TEXT = ("two-moons", "ring", "grid")

@@ -10,7 +10,8 @@ import kcde
 ROOT = Path(kcde.__file__).parent
 
 FLOORS = [
-    {"files", "seeding", "provenance", "published"},
+    {"files", "names", "seeding", "discovery", "published"},
+    {"provenance"},
     {"arrays"},
     {"memory"},
     {"linalg"},
@@ -20,8 +21,10 @@ FLOORS = [
     {"sampling"},
     {"estimators"},
     {"joint"},
+    {"methods"},
     {"datasets"},
     {"metrics"},
+    {"scores"},
     {"experiments"},
     {"artefacts"},
     {"publish", "summary", "doctor"},

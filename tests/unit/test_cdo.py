@@ -153,7 +153,7 @@ def test_weights_that_cancel_are_no_source_of_samples(pairs, rng, monkeypatch):
     model = CDO(**given, weights="signed").fit(X, np.hstack([Y, Y**2]))
     huge = np.tile([[1e7, 1e-7 - 1e7]], (1, 72))
     monkeypatch.setattr(model, "_signed_weights", lambda X: huge)
-    monkeypatch.setattr("kcde.estimators._signed_mixture._MOST_PROPOSALS", 1000)
+    monkeypatch.setattr("kcde.estimators._shared.signed_mixture._MOST_PROPOSALS", 1000)
     monkeypatch.setattr(model, "_centres", np.zeros_like(model.reference_))
     with pytest.raises(FloatingPointError, match="the weights cancel each other; raise"):
         model.sample(X[:1], 500, rng)
@@ -182,7 +182,7 @@ def test_streams_equal_whole_matrices(rng, monkeypatch):
     X, Y = repeated(rng)
     model = CDO(**GIVEN).fit(X, Y)
     monkeypatch.setattr("kcde.arrays.blocks._BLOCK", 50)
-    monkeypatch.setattr("kcde.estimators._cdo_inputs._ROWS_AT_ONCE", 1)
+    monkeypatch.setattr("kcde.estimators._cdo.inputs._ROWS_AT_ONCE", 1)
     monkeypatch.setattr("kcde.estimators.cdo._AT_ONCE", 80)
     blocks = CDO(**GIVEN).fit(X, Y)
     np.testing.assert_allclose(blocks.weights_at(X), model.weights_at(X), rtol=1e-10, atol=1e-14)
@@ -349,10 +349,12 @@ def test_sums_that_are_not_positive_are_refused_with_the_remedy(pairs, monkeypat
     assert f"at {count} of 30 x the sum of weights is negative" in caplog.text
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     np.testing.assert_allclose(model.mean(far), found @ model.reference_, rtol=1e-6)
-    np.testing.assert_array_equal(model.turned_over(far), sums <= 0.0)
+    np.testing.assert_array_equal(model.has_negative_normaliser(far), sums <= 0.0)
     clipped = CDO(**GIVEN).fit(X, Y)
-    with pytest.raises(ValueError, match="turned_over is for weights='signed'; they are 'clipped'"):
-        clipped.turned_over(far)
+    with pytest.raises(
+        ValueError, match="has_negative_normaliser is for weights='signed'; they are 'clipped'"
+    ):
+        clipped.has_negative_normaliser(far)
     monkeypatch.setattr(clipped, "_raw_weights", lambda X: -np.ones((len(X), 40)))
     with pytest.raises(FloatingPointError, match="at 30 of 30 x no sum of weights is positive"):
         clipped.log_density(X, Y)

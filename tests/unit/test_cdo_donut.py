@@ -5,12 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde import published
+from kcde import published, scores
 from kcde.artefacts.cdo import _donut, clipping, fig4
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.plots import box_statistics
-from kcde.experiments import scores
 
 FIG4, CORRECTED, CLIPPING = (
     registry.ARTEFACTS[f"cdo/{name}"] for name in ("fig4", "fig4_corrected", "clipping")

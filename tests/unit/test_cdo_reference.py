@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from kcde.estimators._cdo_reference import Reference, make_reference
-from kcde.estimators._cdo_spectrum import (
+from kcde.estimators._cdo.reference import Reference, make_reference
+from kcde.estimators._cdo.spectrum import (
     DenseFactor,
     Spectrum,
     low_rank_spectrum,
@@ -94,7 +94,7 @@ def test_many_points_without_a_low_rank_are_dense(rng):
 
 
 def test_a_cholesky_factor_equals_the_direct_formula(monkeypatch, rng):
-    monkeypatch.setattr("kcde.estimators._cdo_spectrum._MOST_DENSE", 550)
+    monkeypatch.setattr("kcde.estimators._cdo.spectrum._MOST_DENSE", 550)
     reference, sigma = grid(600), np.array([2.0 / 599])
     found = squared_inverse_of(reference, sigma, 3.0)
     assert isinstance(found, DenseFactor)

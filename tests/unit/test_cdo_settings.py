@@ -80,15 +80,15 @@ def test_traffic_by_hand():
 
 def test_options_stand_over_the_authors(pairs):
     given = {"weights": "clipped", "bandwidth_y": 3.0}
-    found = cdo_settings.filled(given, "authors", "terrain", "CDO", *pairs)
+    found = cdo_settings.complete_options(given, "authors", "terrain", "CDO", *pairs)
     assert given.items() <= found.items()
     assert found["regularization"] == 0.1
-    assert cdo_settings.filled(given, "chosen", "terrain", "CDO", *pairs) == given
-    assert cdo_settings.filled({}, "authors", "terrain", "LSCDE", *pairs) == {}
+    assert cdo_settings.complete_options(given, "chosen", "terrain", "CDO", *pairs) == given
+    assert cdo_settings.complete_options({}, "authors", "terrain", "LSCDE", *pairs) == {}
 
 
 def test_what_is_unknown_is_refused(pairs):
     with pytest.raises(ValueError, match="authors, chosen; got 'author'"):
-        cdo_settings.filled({}, "author", "terrain", "CDO", *pairs)
+        cdo_settings.complete_options({}, "author", "terrain", "CDO", *pairs)
     with pytest.raises(ValueError, match="donut, terrain, traffic; there is no 'moon'"):
         cdo_settings.authors("moon", "CDO", *pairs)

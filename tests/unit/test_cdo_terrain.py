@@ -6,12 +6,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kcde import published
+from kcde import published, scores
 from kcde.artefacts.cdo import _terrain, table3, table3_one_definition
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.judging import scorecard
 from kcde.artefacts.tables import building
-from kcde.experiments import scores
 
 MIXED, ONE = (registry.ARTEFACTS[f"cdo/{name}"] for name in ("table3", "table3_one_definition"))
 PUBLISHED = {name: made.TERRAIN[name] for name in ("CDO", "GP", "CondRealNVP", "CondMAF", "LSCDE")}

@@ -5,12 +5,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kcde import scores
 from kcde.artefacts.cdo import fig5
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.judging import claims, scorecard
 from kcde.artefacts.plots import box_statistics
-from kcde.experiments import scores
 
 FIG5 = registry.ARTEFACTS["cdo/fig5"]
 BOTH = (made.METRO, made.PEMS)

@@ -5,13 +5,13 @@ from scipy import sparse
 from scipy.optimize import linprog, minimize
 
 from kcde.estimators import CME
-from kcde.estimators._cme_constraints import (
+from kcde.estimators._low_rank.cme_constraints import (
     _ActiveSet,
     certify_infeasibility,
     move_mean,
     project_on_simplex,
 )
-from kcde.estimators._jdl_constraints import product_bounds
+from kcde.estimators._low_rank.constraints import product_bounds
 from kcde.kernels import GaussianKernel
 
 

@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kcde import scores
 from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.kcef import _consistency as artefact
 from kcde.cli import main
-from kcde.experiments import consistency, scores
+from kcde.experiments import consistency
 from kcde.experiments.runner import run
 
 N = (100, 200, 400)

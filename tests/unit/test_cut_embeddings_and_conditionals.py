@@ -7,10 +7,11 @@ import time
 import numpy as np
 import pytest
 
+from kcde import scores
 from kcde.cli import main
 from kcde.datasets import synthetic
 from kcde.estimators import JDL, LSCDE
-from kcde.experiments import measured_fit, methods, moments, portfolio, scores, traffic
+from kcde.experiments import measured_fit, methods, moments, portfolio, traffic
 
 LSCDE_WORDS = ["--method", "LSCDE", "--options"]
 LSCDE_WORDS += ['{"bandwidth_x": 0.4, "bandwidth_y": 0.4, "regularization": 0.01}']
@@ -185,7 +186,7 @@ def test_what_trains_all_repetitions_together_is_not_cut(launch, tmp_path, name,
     words = ["--method", estimator, "--options", "{}", "--shard", "1/2"]
     code, said = launch(name, *words, "--out", tmp_path / "1.npz")
     assert code == 2
-    assert f"{estimator} trains all repetitions in one program" in said.err
+    assert f"{estimator} trains all repetitions as one batch" in said.err
     assert "without --shard and --part" in said.err
     assert not list(tmp_path.iterdir())
 

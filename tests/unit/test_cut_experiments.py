@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kcde import scores
 from kcde.cli import main
 from kcde.datasets import fetch
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KEF, LSCDE
-from kcde.experiments import methods, planar, r_benchmark, runner, scores, well_specified
+from kcde.experiments import methods, planar, r_benchmark, runner, well_specified
 from kcde.experiments.runner import run
-from kcde.experiments.shards import Cut, Shard
+from kcde.experiments.shards import Shard, Sharding
 from kcde.seeding import split_seed
 
 QUICK = json.dumps({"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1})
@@ -166,7 +167,7 @@ def test_parts_of_another_job_are_refused(launch, name, change, capsys):
 def test_repetitions_that_train_together_are_not_cut(launch, capsys, name, estimator, how):
     with pytest.raises(AssertionError):
         launch(name, "out", "--estimator", estimator, "--options", "{}", *how)
-    expected = f"{estimator} trains all repetitions in one program"
+    expected = f"{estimator} trains all repetitions as one batch"
     assert expected in capsys.readouterr().err
 
 
@@ -191,7 +192,7 @@ def test_an_interrupted_shard_leaves_no_part(smoke, tmp_path, monkeypatch):
     monkeypatch.setattr(r_benchmark, "outcome", interrupted)
     out = tmp_path / "parts" / "1.npz"
     with pytest.raises(KeyboardInterrupt):
-        run(job, out, folder, catalogue=catalogue, cut=Cut(Shard(1, 2)))
+        run(job, out, folder, catalogue=catalogue, sharding=Sharding(Shard(1, 2)))
     assert done == [0]
     assert not list(out.parent.iterdir())
 

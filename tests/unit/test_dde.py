@@ -228,7 +228,7 @@ def test_what_does_not_fit_into_memory_is_refused_with_its_size(pairs, monkeypat
     with pytest.raises(ValueError, match=r"1000000000 features would take \d+\.\d GB of memory"):
         DDE(**QUICK, basis="features", features=10**9).fit(*pairs)
     # What kcde.memory says: a limit of control groups or Slurm may be below what the system has.
-    monkeypatch.setattr("kcde.estimators._dde_model.free_host_bytes", lambda: 4_096_000)
+    monkeypatch.setattr("kcde.estimators._dde.model.free_host_bytes", lambda: 4_096_000)
     DDE(**QUICK | {"iterations": 1}).fit(*pairs)
     with pytest.raises(ValueError, match=r"60 training rows in each of 90 fits .*'features'"):
         DDE.fit_many([DDE(**QUICK) for _ in range(90)], *([part] * 90 for part in pairs))

@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde import published
+from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.dde import _comparison, _evaluation
 from kcde.artefacts.tables import building
-from kcde.experiments import scores
 
 TABLE2, LIKELIHOOD = (registry.ARTEFACTS[f"dde/{name}"] for name in ("table2", "table2-likelihood"))
 QUADRATURE = f"{made.METRIC}_quadrature"

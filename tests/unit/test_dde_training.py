@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kcde.estimators import DDE, _dde_training
-from kcde.estimators._dde_diagnostics import diagnose
-from kcde.estimators._dde_fit import Task, Trained, _Batch, _goes_on
-from kcde.estimators._dde_functional import functional_gradients
-from kcde.estimators._dde_held_out import HeldOut
-from kcde.estimators._dde_model import settle
-from kcde.estimators._dde_training import f_values, normal, optimisers, start
+from kcde.estimators import DDE
+from kcde.estimators._dde import training
+from kcde.estimators._dde.diagnostics import diagnose
+from kcde.estimators._dde.fit import Task, TrainingResult, _Batch, _should_continue
+from kcde.estimators._dde.functional import functional_gradients
+from kcde.estimators._dde.held_out import HeldOut
+from kcde.estimators._dde.model import resolve_parameters
+from kcde.estimators._dde.training import f_values, normal, optimisers, start
 from kcde.kernels import GaussianKernel
 
 
@@ -33,7 +34,7 @@ def kernel(model, x, y, other_x, other_y):
 @pytest.mark.parametrize("basis", ["points", "features"])
 def test_f_in_training_is_f_in_prediction(basis, pairs, rng):
     X, Y = pairs
-    model = settle(DDE(basis=basis, features=70), X, Y)
+    model = resolve_parameters(DDE(basis=basis, features=70), X, Y)
     problem, state = model.problem(), model.initial_state(rng)
     fakes = rng.standard_normal((1, 40))
     rows = np.arange(40)
@@ -46,7 +47,7 @@ def test_f_in_training_is_f_in_prediction(basis, pairs, rng):
 
 def test_products_of_features_are_the_kernel(pairs):
     X, Y = pairs
-    model = settle(DDE(basis="features", features=40_000), X, Y)
+    model = resolve_parameters(DDE(basis="features", features=40_000), X, Y)
     problem = model.problem()
     rows = np.arange(3)
     values = np.asarray(
@@ -61,8 +62,8 @@ def test_products_of_features_are_the_kernel(pairs):
 def test_functional_gradients_are_those_of_algorithm_2(pairs, rng):
     X, Y = pairs
     estimator = DDE(basis="functional", dual="kernel", features=12, regularization=0.3)
-    model = settle(estimator, X, Y)
-    model = settle(estimator.set_params(dual_weight=0.5), X, Y)
+    model = resolve_parameters(estimator, X, Y)
+    model = resolve_parameters(estimator.set_params(dual_weight=0.5), X, Y)
     rows = rng.integers(0, 40, 12)
     fakes, priors = rng.standard_normal((2, 1, 12)).astype(np.float32)
     expansion = functional_gradients(model.problem(), rows, fakes, priors, model.recipe)
@@ -98,7 +99,7 @@ def test_the_held_out_loss_is_that_of_the_density(pairs):
 
 def test_the_objective_is_equation_18(pairs, rng):
     X, Y = pairs
-    model = settle(DDE(dual="kernel", regularization=0.1, dual_weight=0.5), X, Y)
+    model = resolve_parameters(DDE(dual="kernel", regularization=0.1, dual_weight=0.5), X, Y)
     state = model.initial_state(rng)
     weights = rng.standard_normal(40).astype(np.float32)
     dual = 0.1 * np.abs(rng.standard_normal(40)).astype(np.float32)
@@ -128,10 +129,10 @@ def test_an_iteration_is_one_update_of_f_five_of_g_and_fifteen_of_nu(pairs, rng,
         traced.append(1)
         return update_dual(*arguments)
 
-    update_dual = _dde_training._update_dual
-    monkeypatch.setattr(_dde_training, "_update_dual", counted)
+    update_dual = training._update_dual
+    monkeypatch.setattr(training, "_update_dual", counted)
     # A batch size of its own: the program is not one compiled before.
-    model = settle(DDE(batch_size=7), *pairs)
+    model = resolve_parameters(DDE(batch_size=7), *pairs)
     batch = _Batch.of([Task(model.problem(), model.initial_state(rng), 3, 1)])
     before = jax.tree.leaves(batch.states.dual)
     batch.advance(0, 4, model.recipe)
@@ -144,7 +145,7 @@ def test_an_iteration_is_one_update_of_f_five_of_g_and_fifteen_of_nu(pairs, rng,
 
 
 def test_gradients_of_f_and_nu_are_no_longer_than_5(pairs):
-    recipe = settle(DDE(), *pairs).recipe
+    recipe = resolve_parameters(DDE(), *pairs).recipe
     direction = jnp.array([0.6, 0.8])
 
     def after(optimiser, second):
@@ -168,19 +169,19 @@ def test_gradients_of_f_and_nu_are_no_longer_than_5(pairs):
     ],
 )
 def test_a_large_objective_must_last_to_count_as_divergence(objectives, diverged, kept):
-    outcome, task = Trained({"f": np.zeros(1)}), Task(None, None, 0, 10_000)
+    outcome, task = TrainingResult({"f": np.zeros(1)}), Task(None, None, 0, 10_000)
     for k, objective in enumerate(objectives):
         state = {"f": np.full(1, float(k))}
-        goes_on = _goes_on(outcome, task, state, (objective, 0.1), 100 * k, 1000, ())
+        goes_on = _should_continue(outcome, task, state, (objective, 0.1), 100 * k, 1000, ())
         assert goes_on == (100 * k != diverged)
     assert (outcome.diverged, outcome.iteration) == (diverged, kept)
     assert outcome.state["f"] == kept / 100
 
 
 def test_what_is_not_finite_ends_a_training_at_once():
-    outcome, task = Trained({"f": np.zeros(1)}), Task(None, None, 0, 10_000)
-    assert _goes_on(outcome, task, {"f": np.ones(1)}, (0.0, 0.1), 100, 1000, ())
-    assert not _goes_on(outcome, task, {"f": np.full(1, np.nan)}, (0.0, 0.1), 200, 1000, ())
+    outcome, task = TrainingResult({"f": np.zeros(1)}), Task(None, None, 0, 10_000)
+    assert _should_continue(outcome, task, {"f": np.ones(1)}, (0.0, 0.1), 100, 1000, ())
+    assert not _should_continue(outcome, task, {"f": np.full(1, np.nan)}, (0.0, 0.1), 200, 1000, ())
     assert (outcome.diverged, outcome.iteration) == (200, 100)
     assert outcome.state["f"] == 1.0
 
@@ -205,12 +206,12 @@ def test_noise_is_standard_normal():
 
 def test_the_dual_function_is_the_log_ratio_of_densities():
     """Equation 17 for q = N(0.5, 0.6²) against p_0 = N(0, 1), on the authors' network."""
-    from kcde.estimators._dde_training import _update_dual
+    from kcde.estimators._dde.training import _update_dual
 
     rng = np.random.default_rng(2)
     Y = rng.standard_normal((100, 1))
     Y = (Y - Y.mean()) / Y.std()
-    model = settle(DDE(learning_rate=3e-3, regularization=0.0), Y[:, :0], Y)
+    model = resolve_parameters(DDE(learning_rate=3e-3, regularization=0.0), Y[:, :0], Y)
     problem = jax.tree.map(jnp.asarray, model.problem())
     state, rows = model.initial_state(rng), jnp.arange(100)
 

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from kcde import scores
 from kcde.cli import main
 from kcde.datasets import donut as data
 from kcde.estimators import CDO, LSCDE, GaussianProcess, Standardised
-from kcde.experiments import cdo_settings, conditional_models, donut, scores
+from kcde.experiments import cdo_settings, conditional_models, donut
 from kcde.experiments.donut import Job
 from kcde.experiments.runner import run
 

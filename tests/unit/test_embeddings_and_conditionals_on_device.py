@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from kcde import scores
 from kcde.arrays import to_numpy
 from kcde.datasets import synthetic
 from kcde.estimators import JDL, Standardised
@@ -15,7 +16,6 @@ from kcde.experiments import (
     methods,
     moments,
     portfolio,
-    scores,
     shared_bases,
     terrain,
     traffic,

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 
+from kcde import scores
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import DDE, KCEF, NADE
 from kcde.experiments import (
@@ -20,12 +21,11 @@ from kcde.experiments import (
     planar_models,
     r_benchmark,
     samples,
-    scores,
     similarity,
     well_specified,
 )
 from kcde.experiments.runner import run
-from kcde.experiments.shards import WHOLE, Cut, Shard
+from kcde.experiments.shards import UNSHARDED, Shard, Sharding
 from kcde.metrics import median_bandwidth, mmd2_biased, mmd2_unbiased, relative_similarity_test
 
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}
@@ -72,26 +72,26 @@ def elsewhere(strict, monkeypatch):
 
 def splits(smoke, out, cut, estimator, **axes):
     job = r_benchmark.Job("smoke-linear", estimator, estimator, splits=2, **axes)
-    run(job, out, smoke[0], catalogue=smoke[1], cut=cut)
+    run(job, out, smoke[0], catalogue=smoke[1], sharding=cut)
 
 
 def runs(smoke, out, cut, estimator, **axes):
     job = factors.Job("smoke-joint", estimator, nodes=(1, 3), runs=2, **axes)
-    run(job, out, smoke[0], catalogue=smoke[1], cut=cut)
+    run(job, out, smoke[0], catalogue=smoke[1], sharding=cut)
 
 
 def seeds(smoke, out, cut, estimator, **axes):
     job = samples.Job("smoke-joint", estimator, estimator, seeds=2, samples=100, **axes)
-    run(job, out, smoke[0], catalogue=smoke[1], cut=cut)
+    run(job, out, smoke[0], catalogue=smoke[1], sharding=cut)
 
 
 def points(smoke, out, cut, **options):
     job = planar.Job("grid", "KEF", "KEF", options=options, seeds=2, samples=100)
-    run(job, out, cut=cut)
+    run(job, out, sharding=cut)
 
 
 def streams(smoke, out, cut):
-    run(consistency.Job(repetitions=2, largest=200), out, cut=cut)
+    run(consistency.Job(repetitions=2, largest=200), out, sharding=cut)
 
 
 CASES = {
@@ -150,15 +150,15 @@ def assert_close(one, other, chains=False):
 @pytest.mark.parametrize("case", CASES)
 def test_scores_are_those_of_numpy(case, smoke, elsewhere, tmp_path):
     launch, axes = CASES[case]
-    launch(smoke, tmp_path / "numpy.csv", WHOLE, **axes)
+    launch(smoke, tmp_path / "numpy.csv", UNSHARDED, **axes)
     assert set(scores.read([tmp_path / "numpy.csv"])["status"]) == {"ok"}
     elsewhere()
     parts = tmp_path / "1.npz", tmp_path / "2.npz"
     for i, path in enumerate(parts, 1):
-        launch(smoke, path, Cut(Shard(i, 2)), **axes)
+        launch(smoke, path, Sharding(Shard(i, 2)), **axes)
         with np.load(path, allow_pickle=False) as stored:
             assert {stored[name].dtype.kind for name in stored} <= set("fiub")
-    launch(smoke, tmp_path / "device.csv", Cut(parts=parts), **axes)
+    launch(smoke, tmp_path / "device.csv", Sharding(parts=parts), **axes)
     assert_close(tmp_path / "device.csv", tmp_path / "numpy.csv", case in CHAINS)
     found = scores.read([tmp_path / "device.csv"])
     fitted = found[found["metric"] != consistency.BIAS]
@@ -175,13 +175,13 @@ def test_data_go_to_the_device_once_a_data_set(smoke, elsewhere, tmp_path, monke
         return plain(values, backend)
 
     monkeypatch.setattr(r_benchmark, "asarray", counted)
-    splits(smoke, tmp_path / "out.csv", WHOLE, "KCEF", options=QUICK)
+    splits(smoke, tmp_path / "out.csv", UNSHARDED, "KCEF", options=QUICK)
     assert len(sent) == 2
 
 
 def test_relative_similarity_is_that_of_numpy(smoke, elsewhere, tmp_path):
     for name in ("KCEF", "LSCDE"):
-        seeds(smoke, tmp_path / f"{name}.csv", WHOLE, name, options=QUICK, graph="full")
+        seeds(smoke, tmp_path / f"{name}.csv", UNSHARDED, name, options=QUICK, graph="full")
     ours, rival = tmp_path / "KCEF.csv", tmp_path / "LSCDE.csv"
     compared = similarity.Job(ours=ours, rival=rival, rival_name="LSCDE")
     run(compared, tmp_path / "numpy.csv")

@@ -3,10 +3,11 @@ import json
 import numpy as np
 import pytest
 
+from kcde import scores
 from kcde.datasets import fetch, grid
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KCEF, LSCDE
-from kcde.experiments import exact, factors, joint, scores
+from kcde.experiments import exact, factors, joint
 from kcde.experiments.factors import METRIC, Job
 from kcde.experiments.problems import open_problem
 from kcde.experiments.runner import run

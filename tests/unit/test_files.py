@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kcde.experiments import scores
+from kcde import scores
 from kcde.files import atomic, finished, locked, read_object, staged
 from kcde.seeding import rng_of, seed_of
 

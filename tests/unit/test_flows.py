@@ -15,10 +15,10 @@ from kcde.estimators import (
     ConditionalMAF,
     ConditionalRealNVP,
     Standardised,
-    _flow_model,
-    _flow_training,
 )
-from kcde.estimators._flow_model import Flow, initial_leaves, rebuilt
+from kcde.estimators._flows import model as flow_model
+from kcde.estimators._flows import training
+from kcde.estimators._flows.model import Flow, initial_leaves, rebuilt
 
 FLOWS = [ConditionalRealNVP, ConditionalMAF]
 QUICK = {"hidden_units": 12, "blocks": 3, "steps": 60, "learning_rate": 0.01}
@@ -126,7 +126,7 @@ def test_draws_have_the_moments_of_the_density(fitted, rng):
 def test_statistics_are_those_of_the_training_rows_in_the_layers(fitted):
     """Layer by layer; no layer but a coupling flow's last is without."""
     model, X, Y = fitted[2]
-    layers = _flow_model.layers_of(rebuilt(model.flow_.architecture, model.flow_.leaves))
+    layers = flow_model.layers_of(rebuilt(model.flow_.architecture, model.flow_.leaves))
     arrays, rest = eqx.partition(layers, eqx.is_array)
 
     @jax.jit
@@ -176,7 +176,7 @@ def test_together_and_in_blocks_is_as_alone_and_in_one(flow_class, monkeypatch):
     Xs, Ys = zip(*[bent(ROWS, 2, seed) for seed in range(3)], strict=True)
     models = [flow_class(**QUICK, random_state=seed) for seed in range(3)]
     alone = [clone(m).fit(X, Y) for m, X, Y in zip(models, Xs, Ys, strict=True)]
-    monkeypatch.setattr(_flow_training, "_BLOCK", 50)
+    monkeypatch.setattr(training, "_BLOCK", 50)
     together = flow_class.fit_many(models, Xs, Ys)
     for X, Y, model, single in zip(Xs, Ys, together, alone, strict=True):
         np.testing.assert_allclose(model.history_[:20], single.history_[:20], atol=1e-4)
@@ -268,8 +268,8 @@ def test_rates_follow_the_number_of_rows(fitted):
 
 def test_half_of_y_is_seen_by_a_coupling_and_the_past_by_an_autoregression():
     """One layer: what ∂z_i/∂y_j may be other than 0."""
-    for kind, lower in ((_flow_model.COUPLING, 1), (_flow_model.AUTOREGRESSIVE, 3)):
-        architecture = _flow_model.Architecture(kind, 1, 3, 8, 1)
+    for kind, lower in ((flow_model.COUPLING, 1), (flow_model.AUTOREGRESSIVE, 3)):
+        architecture = flow_model.Architecture(kind, 1, 3, 8, 1)
         flow = Flow(architecture, initial_leaves(architecture, 5))
         y, x = np.array([[0.3, -0.2, 0.5]]), np.ones((1, 1))
         slopes = np.array(
@@ -294,7 +294,7 @@ def test_without_x_it_is_an_unconditional_density(flow_class):
 def test_any_number_of_rows_is_padded_and_cut(fitted, monkeypatch):
     model, X, Y = fitted[2]
     expected = model.log_density(X, Y)
-    monkeypatch.setattr(_flow_model, "_MOST_ROWS", 64)
+    monkeypatch.setattr(flow_model, "_MOST_ROWS", 64)
     np.testing.assert_allclose(model.log_density(X, Y), expected, rtol=1e-10)
     assert model.log_density(X[:0], Y[:0]).shape == (0,)
     assert model.mean(X[:0]).shape == (0, 2)
@@ -302,7 +302,7 @@ def test_any_number_of_rows_is_padded_and_cut(fitted, monkeypatch):
 
 
 def test_standardised_flows_are_fitted_together(flow_class, monkeypatch):
-    monkeypatch.setattr(_flow_training, "_BLOCK", 50)
+    monkeypatch.setattr(training, "_BLOCK", 50)
     X, Y = bent(ROWS, 2)
     models = [Standardised(flow_class(**QUICK)) for _ in range(3)]
     fitted = Standardised.fit_many(models, [X, X + 1.0, X], [100.0 * Y, Y, Y])

@@ -10,9 +10,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from kcde.estimators import GaussianProcess, Standardised
-from kcde.estimators import _gp_posterior as posterior_module
-from kcde.estimators._gp_posterior import Posterior, group
-from kcde.estimators._gp_tuning import Hyperparameters, maximise_marginal_likelihood
+from kcde.estimators._gp import posterior as posterior_module
+from kcde.estimators._gp.posterior import Posterior, group
+from kcde.estimators._gp.tuning import Hyperparameters, maximise_marginal_likelihood
 
 GIVEN = {"bandwidth_x": [0.9, 0.6], "signal_std": 1.3, "noise_std": 0.35}
 

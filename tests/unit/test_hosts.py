@@ -47,31 +47,31 @@ def lookups(monkeypatch):
 
 
 def test_a_host_that_answers_is_not_remembered(listening, tmp_path):
-    hosts.require(listening, tmp_path)
+    hosts.require_reachable(listening, tmp_path)
     assert not (tmp_path / hosts.MEMORY).exists()
 
 
 def test_why_a_host_cannot_be_reached(refusing, lookups, tmp_path):
     with pytest.raises(hosts.Unreachable, match=r"^connection refused$"):
-        hosts.require(refusing, tmp_path)
+        hosts.require_reachable(refusing, tmp_path)
     with pytest.raises(hosts.Unreachable, match=r"^host name not resolved"):
-        hosts.require("https://a.example/file", tmp_path)
+        hosts.require_reachable("https://a.example/file", tmp_path)
 
 
 def test_it_is_asked_once_and_again_when_the_memory_is_old(lookups, tmp_path, monkeypatch):
     for _ in range(3):
         with pytest.raises(hosts.Unreachable):
-            hosts.require("https://a.example/file", tmp_path)
+            hosts.require_reachable("https://a.example/file", tmp_path)
     assert lookups == ["a.example"]
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + hosts.REMEMBERED + 1)
     with pytest.raises(hosts.Unreachable):
-        hosts.require("https://a.example/file", tmp_path)
+        hosts.require_reachable("https://a.example/file", tmp_path)
     assert len(lookups) == 2
     # A clock that was set back does not make the memory last.
     monkeypatch.setattr(time, "time", lambda: now - 2 * hosts.REMEMBERED)
     with pytest.raises(hosts.Unreachable):
-        hosts.require("https://a.example/file", tmp_path)
+        hosts.require_reachable("https://a.example/file", tmp_path)
     assert len(lookups) == 3
     hosts.forget(tmp_path)
     assert not (tmp_path / hosts.MEMORY).exists()
@@ -79,17 +79,17 @@ def test_it_is_asked_once_and_again_when_the_memory_is_old(lookups, tmp_path, mo
 
 def test_one_lost_host_says_nothing_of_another(listening, refusing, lookups, tmp_path):
     with pytest.raises(hosts.Unreachable):
-        hosts.require("https://a.example/file", tmp_path, [listening, refusing])
+        hosts.require_reachable("https://a.example/file", tmp_path, [listening, refusing])
     noted = json.loads((tmp_path / hosts.MEMORY).read_text())
     assert set(noted) == {"a.example", hosts.host_of(refusing)}
-    hosts.require(listening, tmp_path)
+    hosts.require_reachable(listening, tmp_path)
 
 
 def test_the_others_are_asked_at_the_same_time(lookups, tmp_path):
     others = [f"https://{letter}.example/{k}" for letter in "abcde" for k in "12"]
     for url in others:
         with pytest.raises(hosts.Unreachable):
-            hosts.require(url, tmp_path, others)
+            hosts.require_reachable(url, tmp_path, others)
     assert sorted(lookups) == [f"{letter}.example" for letter in "abcde"]
 
 
@@ -107,7 +107,7 @@ def test_names_that_are_never_resolved_cost_seconds_in_all(tmp_path, monkeypatch
     start = time.perf_counter()
     for url in others:
         with pytest.raises(hosts.Unreachable, match="no answer in time"):
-            hosts.require(url, tmp_path, others)
+            hosts.require_reachable(url, tmp_path, others)
     assert time.perf_counter() - start < 3.0
     done.set()
 
@@ -119,17 +119,17 @@ def test_the_first_address_that_answers_counts(listening, monkeypatch):
     places = [("192.0.2.1", 9), ("127.0.0.1", port)]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(*kind, p) for p in places])
     start = time.perf_counter()
-    assert hosts.ask(["https://a.example/file"]) == {}
+    assert hosts.find_unreachable(["https://a.example/file"]) == {}
     assert time.perf_counter() - start < 1.0
 
 
 def test_a_proxy_is_what_is_connected_to(listening, refusing, lookups, tmp_path, monkeypatch):
     monkeypatch.delenv("NO_PROXY")
     monkeypatch.setenv("HTTPS_PROXY", listening)
-    hosts.require("https://a.example/file", tmp_path)
+    hosts.require_reachable("https://a.example/file", tmp_path)
     monkeypatch.setenv("HTTPS_PROXY", refusing)
     with pytest.raises(hosts.Unreachable, match="connection refused"):
-        hosts.require("https://a.example/file", tmp_path)
+        hosts.require_reachable("https://a.example/file", tmp_path)
     assert "a.example" not in lookups
 
 
@@ -140,10 +140,10 @@ def test_a_proxy_is_what_is_connected_to(listening, refusing, lookups, tmp_path,
 def test_a_damaged_memory_is_none(lookups, tmp_path, content):
     (tmp_path / hosts.MEMORY).write_text(content)
     with pytest.raises(hosts.Unreachable):
-        hosts.require("https://a.example/file", tmp_path)
+        hosts.require_reachable("https://a.example/file", tmp_path)
     assert lookups == ["a.example"]
     with pytest.raises(hosts.Unreachable):
-        hosts.require("https://a.example/file", tmp_path)
+        hosts.require_reachable("https://a.example/file", tmp_path)
     assert lookups == ["a.example"]
 
 
@@ -160,4 +160,4 @@ def test_notes_at_once_lose_none(tmp_path):
 def test_a_folder_that_cannot_be_written_is_no_error(lookups, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(hosts.Unreachable, match="not resolved"):
-        hosts.require("https://a.example/file", tmp_path / "file")
+        hosts.require_reachable("https://a.example/file", tmp_path / "file")

@@ -8,7 +8,7 @@ import sys
 # What jax itself makes of the variables, read where it reads them when it starts on a GPU.
 _ASK = """
 import json
-import kcde.estimators._nade_training
+import kcde.estimators._nade.training
 import jax
 from jaxlib.xla_client import generate_pjrt_gpu_plugin_options
 print(json.dumps([

@@ -6,8 +6,8 @@ from low_rank import dense_jdl, grid_values
 from sklearn.exceptions import NotFittedError
 
 from kcde.estimators import JDL
-from kcde.estimators._jdl_basis import KernelBasis
-from kcde.estimators._jdl_functions import moment_functions
+from kcde.estimators._low_rank.basis import KernelBasis
+from kcde.estimators._low_rank.functions import moment_functions
 from kcde.kernels import GaussianKernel
 
 LAMBDAS = np.geomspace(1e-8, 10, 10)

@@ -4,8 +4,8 @@ import pytest
 from scipy import sparse
 from scipy.optimize import LinearConstraint, minimize
 
-from kcde.estimators import _jdl_constraints as constraints
-from kcde.estimators._jdl_constraints import (
+from kcde.estimators._low_rank import constraints
+from kcde.estimators._low_rank.constraints import (
     product_bounds,
     single_inequality,
     solve_two_multipliers,

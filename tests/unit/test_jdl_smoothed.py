@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from kcde.estimators import CME, JDL
-from kcde.estimators._jdl_smoothed import BANDWIDTH_FACTORS, REGULARIZATIONS, SMOOTHINGS
+from kcde.estimators._low_rank.smoothed import BANDWIDTH_FACTORS, REGULARIZATIONS, SMOOTHINGS
 from kcde.estimators.smoothed_cme import SmoothedCME
 from kcde.estimators.smoothed_jdl import SmoothedJDL
 

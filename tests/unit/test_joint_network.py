@@ -5,9 +5,10 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.base import BaseEstimator
 
+from kcde import scores
 from kcde.datasets import fetch
 from kcde.datasets.synthetic import write_smoke_data
-from kcde.experiments import joint_network, scores
+from kcde.experiments import joint_network
 from kcde.experiments.joint_network import METRIC, Job, metrics
 from kcde.experiments.problems import open_problem
 from kcde.experiments.runner import run

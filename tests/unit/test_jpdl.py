@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 from low_rank import dense_jdl, grid_values
 
-from kcde.estimators import JPDL, _jdl_sos_clarabel, _jdl_sos_samples
-from kcde.estimators._jdl_basis import PolynomialBasis, graded_exponents
-from kcde.estimators._jdl_sos_clarabel import gram_exponents, solve_with_clarabel
-from kcde.estimators._jdl_sos_samples import solve_by_samples
+from kcde.estimators import JPDL
+from kcde.estimators._low_rank import sos_clarabel, sos_samples
+from kcde.estimators._low_rank.basis import PolynomialBasis, graded_exponents
+from kcde.estimators._low_rank.sos_clarabel import gram_exponents, solve_with_clarabel
+from kcde.estimators._low_rank.sos_samples import solve_by_samples
 
 
 def gaussian_pairs(rng, n, d, noise=0.6):
@@ -163,13 +164,13 @@ def test_solvers_are_chosen_by_name(rng, solver):
 
 
 def test_an_early_stop_names_status_and_residual(rng, monkeypatch):
-    monkeypatch.setattr(_jdl_sos_samples, "_STEPS", 3)
+    monkeypatch.setattr(sos_samples, "_STEPS", 3)
     with pytest.raises(FloatingPointError, match="status iteration limit, residual"):
         JPDL(constrained=True).fit(*gaussian_pairs(rng, 300, 1))
 
 
 def test_early_stops_may_take_the_place_of_models(rng, monkeypatch):
-    monkeypatch.setattr(_jdl_sos_samples, "_STEPS", 3)
+    monkeypatch.setattr(sos_samples, "_STEPS", 3)
     X, Y = gaussian_pairs(rng, 300, 1)
     found = JPDL(constrained=True).fit_path(X, Y, [0.1, 1.0], return_errors=True)
     assert [type(outcome) for outcome in found] == [FloatingPointError] * 2
@@ -181,7 +182,7 @@ def test_clarabel_that_stops_early_is_said(rng, monkeypatch):
         few.verbose, few.max_iter = False, 2
         return few
 
-    monkeypatch.setattr(_jdl_sos_clarabel, "_settings", settings)
+    monkeypatch.setattr(sos_clarabel, "_settings", settings)
     with pytest.raises(FloatingPointError, match=r"Clarabel stopped early: status MaxIterations"):
         JPDL(constrained=True, solver="clarabel").fit(*gaussian_pairs(rng, 300, 1))
 
@@ -194,7 +195,7 @@ def test_clarabel_that_ends_short_of_its_tolerance_is_said(rng, monkeypatch):
         few.reduced_tol_gap_abs = few.reduced_tol_gap_rel = few.reduced_tol_feas = 1e-3
         return few
 
-    monkeypatch.setattr(_jdl_sos_clarabel, "_settings", settings)
+    monkeypatch.setattr(sos_clarabel, "_settings", settings)
     model = JPDL(constrained=True, solver="clarabel").fit(*gaussian_pairs(rng, 300, 1))
     assert model.solver_status_ == "nearly optimal"
     assert 0.0 < model.solver_residual_ < 1e-3

@@ -3,8 +3,8 @@ import pytest
 from scipy.integrate import quad
 
 from kcde.estimators import KCEF, KEF
-from kcde.estimators._kcef_selection import Hyperparameters, _LikelihoodSearch
-from kcde.estimators._score_matching import held_out_score, normal_equations, score_system
+from kcde.estimators._kcef.score_matching import held_out_score, normal_equations, score_system
+from kcde.estimators._kcef.selection import Hyperparameters, _LikelihoodSearch
 from kcde.kernels import GaussianKernel
 from kcde.selection import complement, kfold
 from naive import NaiveKCEF
@@ -115,7 +115,7 @@ def test_score_path_equals_refitting_every_fold(plane, d_y, rng):
     X, Y = plane[0], plane[1][:, :d_y]
     folds, path = kfold(len(X), 5, rng), np.array([1e-3, 0.1, 1.0])
     kernel_x, kernel_y = GaussianKernel(0.9), GaussianKernel(1.1)
-    system = score_system(kernel_x(X, X), kernel_y.jet(Y, Y), -Y / 4)
+    system = score_system(kernel_x(X, X), kernel_y.derivatives(Y, Y), -Y / 4)
     expected = np.zeros(3)
     for k, lam in enumerate(path):
         for held_out in folds:
@@ -246,7 +246,9 @@ def test_blocked_assembly_equals_the_whole_system(rng, monkeypatch, d_y):
     """Blocks on and below the diagonal, against every pair at once."""
     X, Y = rng.standard_normal((23, 2)), rng.standard_normal((23, d_y))
     sigma_x, sigma_y = np.array([0.8, 1.2]), np.array([0.9, 1.4, 0.7])[:d_y]
-    whole = score_system(GaussianKernel(sigma_x)(X, X), GaussianKernel(sigma_y).jet(Y, Y), -Y / 4)
+    whole = score_system(
+        GaussianKernel(sigma_x)(X, X), GaussianKernel(sigma_y).derivatives(Y, Y), -Y / 4
+    )
     monkeypatch.setattr("kcde.arrays.blocks._BLOCK", 5 * 23 * d_y)
     G, M1 = normal_equations(X, Y, sigma_x, sigma_y)
     np.testing.assert_allclose(np.tril(G), np.tril(whole.G), atol=1e-13)

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from kcde import memory
-from kcde.estimators import _kcef_blocks as blocked
-from kcde.estimators import _kcef_gradient as gradient
-from kcde.estimators import _kcef_selection as rules
-from kcde.estimators import _score_matching as score_matching
-from kcde.estimators._kcef_blocks import BlockedHeldOutScore
-from kcde.estimators._kcef_score import HeldOutScore
-from kcde.estimators._score_matching import normal_equations, solve
+from kcde.estimators._kcef import blocks as blocked
+from kcde.estimators._kcef import gradient, score_matching
+from kcde.estimators._kcef import selection as rules
+from kcde.estimators._kcef.blocks import BlockedHeldOutScore
+from kcde.estimators._kcef.score import HeldOutScore
+from kcde.estimators._kcef.score_matching import normal_equations, solve
 from kcde.linalg import solve_positive_definite
 from kcde.selection import kfold
 
@@ -69,13 +68,13 @@ def test_indices_are_where_the_data_are(other_xp, pairs, rng):
 
 
 def planned(monkeypatch, module) -> list:
-    """Return a list that fills with the bytes planned for, as `require` is asked."""
+    """Return a list that fills with the bytes planned for, as `require_memory` is asked."""
     plans = []
 
     def note(like, what, n, numbers, **_):
         plans.append(8 * numbers(n))
 
-    monkeypatch.setattr(module, "require", note)
+    monkeypatch.setattr(module, "require_memory", note)
     return plans
 
 

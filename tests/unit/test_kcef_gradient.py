@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from kcde.estimators import KCEF
-from kcde.estimators._kcef_gradient import minimise
-from kcde.estimators._kcef_penalised import PenalisedScore, minimise_penalised
-from kcde.estimators._kcef_score import HeldOutScore
-from kcde.estimators._kcef_selection import Hyperparameters
+from kcde.estimators._kcef.gradient import minimise
+from kcde.estimators._kcef.penalised import PenalisedScore, minimise_penalised
+from kcde.estimators._kcef.score import HeldOutScore
+from kcde.estimators._kcef.selection import Hyperparameters
 from kcde.selection import complement, kfold
 
 THETA = np.log([1.2, 0.8, 0.7, 1e-2])

@@ -34,8 +34,8 @@ def test_values_equal_a_naive_loop(kernel, xp, host, points):
     expected = [[naive_kernel(a, b, SIGMA) for b in B] for a in A]
     matrix = kernel(xp.asarray(A), xp.asarray(B))
     np.testing.assert_allclose(host(matrix), expected, rtol=1e-13)
-    jet = kernel.jet(xp.asarray(A), xp.asarray(B))
-    np.testing.assert_allclose(host(jet.value), expected, rtol=1e-13)
+    derivatives = kernel.derivatives(xp.asarray(A), xp.asarray(B))
+    np.testing.assert_allclose(host(derivatives.value), expected, rtol=1e-13)
 
 
 def plain_log(A, B, sigma):
@@ -88,7 +88,7 @@ def test_few_points_or_none(points, rows):
 
 def test_derivatives_to_fourth_order_equal_hermite_polynomials(xp, host, points):
     A, B = points
-    jet = GaussianKernel(SIGMA).jet(xp.asarray(A), xp.asarray(B))
+    derivatives = GaussianKernel(SIGMA).derivatives(xp.asarray(A), xp.asarray(B))
     e = np.eye(2, dtype=int)
     for a in range(4):
         for b in range(3):
@@ -100,11 +100,15 @@ def test_derivatives_to_fourth_order_equal_hermite_polynomials(xp, host, points)
             second = [[partial(i, j) for j in (0, 1)] for i in (0, 1)]
             third = [sum(partial(j, i, i) for i in (0, 1)) for j in (0, 1)]
             fourth = sum(partial(j, j, i, i) for i in (0, 1) for j in (0, 1))
-            np.testing.assert_allclose(host(jet.first)[a, b], first, rtol=1e-12)
-            np.testing.assert_allclose(host(jet.second)[a, b], second, rtol=1e-12)
-            np.testing.assert_allclose(host(jet.laplacian)[a, b], np.trace(second), rtol=1e-12)
-            np.testing.assert_allclose(host(jet.laplacian_gradient)[a, b], third, rtol=1e-12)
-            np.testing.assert_allclose(host(jet.bilaplacian)[a, b], fourth, rtol=1e-12)
+            np.testing.assert_allclose(host(derivatives.first)[a, b], first, rtol=1e-12)
+            np.testing.assert_allclose(host(derivatives.second)[a, b], second, rtol=1e-12)
+            np.testing.assert_allclose(
+                host(derivatives.laplacian)[a, b], np.trace(second), rtol=1e-12
+            )
+            np.testing.assert_allclose(
+                host(derivatives.laplacian_gradient)[a, b], third, rtol=1e-12
+            )
+            np.testing.assert_allclose(host(derivatives.bilaplacian)[a, b], fourth, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -115,23 +119,25 @@ def test_derivatives_equal_finite_differences(points, order, lower):
     step = 1e-5
     for axis in (0, 1):
         shift = step * np.eye(2)[axis]
-        above = getattr(GaussianKernel(SIGMA).jet(A + shift, B), lower)
-        below = getattr(GaussianKernel(SIGMA).jet(A - shift, B), lower)
-        derivative = getattr(GaussianKernel(SIGMA).jet(A, B), order)[..., axis]
+        above = getattr(GaussianKernel(SIGMA).derivatives(A + shift, B), lower)
+        below = getattr(GaussianKernel(SIGMA).derivatives(A - shift, B), lower)
+        derivative = getattr(GaussianKernel(SIGMA).derivatives(A, B), order)[..., axis]
         np.testing.assert_allclose(derivative, (above - below) / (2 * step), atol=1e-8)
 
 
 def test_one_dimension_gives_the_closed_forms(rng):
     """g″ … g⁗ as written out for one-dimensional y."""
     Y, s = rng.standard_normal((6, 1)), 0.8
-    D, jet = Y - Y.T, GaussianKernel(s).jet(Y, Y)
+    D, derivatives = Y - Y.T, GaussianKernel(s).derivatives(Y, Y)
     g = np.exp(-(D**2) / (2 * s**2))
-    np.testing.assert_allclose(jet.second[..., 0, 0], (D**2 / s**4 - 1 / s**2) * g, atol=1e-13)
     np.testing.assert_allclose(
-        jet.laplacian_gradient[..., 0], (3 * D / s**4 - D**3 / s**6) * g, atol=1e-13
+        derivatives.second[..., 0, 0], (D**2 / s**4 - 1 / s**2) * g, atol=1e-13
     )
     np.testing.assert_allclose(
-        jet.bilaplacian, (3 / s**4 - 6 * D**2 / s**6 + D**4 / s**8) * g, atol=1e-12
+        derivatives.laplacian_gradient[..., 0], (3 * D / s**4 - D**3 / s**6) * g, atol=1e-13
+    )
+    np.testing.assert_allclose(
+        derivatives.bilaplacian, (3 / s**4 - 6 * D**2 / s**6 + D**4 / s**8) * g, atol=1e-12
     )
 
 

@@ -4,8 +4,9 @@ from scipy.optimize import minimize
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 
-from kcde.estimators import KernelLogisticRegression, _jdl_logistic
-from kcde.estimators._jdl_logistic import LogisticLoss
+from kcde.estimators import KernelLogisticRegression
+from kcde.estimators._low_rank import logistic
+from kcde.estimators._low_rank.logistic import LogisticLoss
 from kcde.kernels import GaussianKernel
 
 LAMBDAS = np.geomspace(1e-8, 10, 10)
@@ -144,6 +145,6 @@ def test_bad_input_is_named(labelled):
 
 
 def test_an_early_stop_names_status_and_residual(labelled, monkeypatch):
-    monkeypatch.setattr(_jdl_logistic, "_STEPS", 2)
+    monkeypatch.setattr(logistic, "_STEPS", 2)
     with pytest.raises(FloatingPointError, match="status iteration limit, residual"):
         KernelLogisticRegression(1.0, 1e-6).fit(*labelled)

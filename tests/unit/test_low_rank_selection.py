@@ -6,11 +6,12 @@ import pytest
 from scipy.spatial.distance import pdist, squareform
 from sklearn.base import clone
 
-from kcde.estimators import CME, JDL, JPDL, KernelLogisticRegression, _jdl_gaussian
-from kcde.estimators._jdl_basis import Basis
+from kcde.estimators import CME, JDL, JPDL, KernelLogisticRegression
+from kcde.estimators._low_rank import gaussian as jdl_gaussian
+from kcde.estimators._low_rank.basis import Basis
 from kcde.experiments import low_rank
 from kcde.experiments.low_rank import Grid, Trials
-from kcde.experiments.shared_bases import Bases, alike
+from kcde.experiments.shared_bases import Bases, group_by_basis
 
 GRID = Grid((0.5, 2.0), (1e-4, 1e-2, 1.0))
 
@@ -220,7 +221,7 @@ def test_a_looser_tolerance_is_fitted_with_the_first_columns_of_the_tightest(
     cls, rows, monkeypatch
 ):
     asked = []
-    plain = _jdl_gaussian.pivoted_cholesky
+    plain = jdl_gaussian.pivoted_cholesky
 
     def counted(kernel, points, tolerance, **options):
         asked.append(tolerance)
@@ -228,7 +229,7 @@ def test_a_looser_tolerance_is_fitted_with_the_first_columns_of_the_tightest(
 
     looser = cls(1.0, 0.8, 1e-4, tolerance=1e-1, constrained=True)
     expected = clone(looser).fit(*rows)
-    monkeypatch.setattr(_jdl_gaussian, "pivoted_cholesky", counted)
+    monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
     bases = Bases(*rows, tightest=1e-3)
     found, tight = bases.fit(looser), bases.fit(cls(1.0, 0.8, 1e-4, tolerance=1e-3))
     assert asked == [1e-3, 1e-3]
@@ -260,7 +261,7 @@ def test_tolerances_choose_together_what_each_chooses_alone(rows):
 def test_estimators_are_apart_by_their_bases():
     models = {"JDL": JDL(), "JPDL": JPDL(), "CME": CME(constrained=True)}
     models |= {"looser": JDL(tolerance=1e-2), "KLR": KernelLogisticRegression(regularization=1.0)}
-    parts = [list(part) for part in alike(models)]
+    parts = [list(part) for part in group_by_basis(models)]
     assert parts == [["JDL", "CME", "looser", "KLR"], ["JPDL"]]
 
 

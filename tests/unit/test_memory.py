@@ -6,8 +6,8 @@ import pytest
 
 from kcde import arrays, memory
 from kcde.estimators import KCEF
-from kcde.estimators._kcef_blocks import BlockedHeldOutScore
-from kcde.memory import InsufficientMemory, free_bytes, free_host_bytes, require
+from kcde.estimators._kcef.blocks import BlockedHeldOutScore
+from kcde.memory import InsufficientMemory, free_bytes, free_host_bytes, require_memory
 from kcde.selection import kfold
 
 GIB = 1 << 30
@@ -85,9 +85,9 @@ def test_on_a_device_the_device_is_asked(monkeypatch):
     monkeypatch.setattr(arrays, "free_device_bytes", lambda: 80)
     monkeypatch.setattr(arrays, "device_description", lambda backend: f"a card of {backend}")
     assert free_bytes("array") == 80
-    require("array", "a matrix", 3, lambda n: n * n)
+    require_memory("array", "a matrix", 3, lambda n: n * n)
     with pytest.raises(InsufficientMemory, match=r"are free on a card of cupy; .* fits is 3:"):
-        require("array", "a matrix", 4, lambda n: n * n)
+        require_memory("array", "a matrix", 4, lambda n: n * n)
 
 
 def numbers(n):
@@ -97,15 +97,15 @@ def numbers(n):
 def test_the_largest_that_fits_is_named_and_fits(monkeypatch):
     monkeypatch.setattr(memory, "free_bytes", lambda like: 123_456_789)
     with pytest.raises(InsufficientMemory) as refused:
-        require(np.ones(1), "the fit", 60000, numbers, remedy="buy some")
+        require_memory(np.ones(1), "the fit", 60000, numbers, remedy="buy some")
     message = str(refused.value)
     assert message.startswith("the fit of n = 60000 needs 28.8 GB; 0.1 GB are free on the host; ")
     assert message.endswith(": buy some")
     largest = int(re.search(r"fits is (\d+)", message)[1])
     assert 8 * numbers(largest) <= 123_456_789 < 8 * numbers(largest + 1)
-    require(np.ones(1), "the fit", largest, numbers)
+    require_memory(np.ones(1), "the fit", largest, numbers)
     with pytest.raises(InsufficientMemory):
-        require(np.ones(1), "the fit", largest + 1, numbers)
+        require_memory(np.ones(1), "the fit", largest + 1, numbers)
 
 
 @pytest.mark.parametrize("selection", ["score", "likelihood"])

@@ -5,11 +5,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kcde import scores
 from kcde.cli import main
 from kcde.datasets import gaussian
-from kcde.estimators import CME, JDL, JPDL, _jdl_gaussian
-from kcde.estimators._jdl_constraints import Constrained
-from kcde.experiments import moments, scores
+from kcde.estimators import CME, JDL, JPDL
+from kcde.estimators._low_rank import gaussian as jdl_gaussian
+from kcde.estimators._low_rank.constraints import ConstrainedSolution
+from kcde.experiments import moments
 from kcde.experiments.low_rank import Grid, bandwidths
 from kcde.experiments.moments import Job, Setting
 from kcde.experiments.runner import run
@@ -167,13 +169,13 @@ def test_methods_that_run_together_have_the_scores_of_each_alone(tmp_path, by_jd
 
 def test_a_basis_serves_every_method(tmp_path, monkeypatch):
     made = []
-    plain = _jdl_gaussian.pivoted_cholesky
+    plain = jdl_gaussian.pivoted_cholesky
 
     def counted(kernel, points, tolerance, **options):
         made.append(tolerance)
         return plain(kernel, points, tolerance, **options)
 
-    monkeypatch.setattr(_jdl_gaussian, "pivoted_cholesky", counted)
+    monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
     jobs = [Job(**each, repetitions=1, test_rows=20, grid=GRID) for each in (JDL_JOB, CME_JOB)]
     run(jobs, [tmp_path / "JDL.csv", tmp_path / "CME.csv"])
     chosen = [
@@ -190,13 +192,13 @@ def test_a_basis_serves_every_method(tmp_path, monkeypatch):
 def test_the_published_tolerance_has_factors_of_its_own(tmp_path, monkeypatch):
     """What it costs is measured; the others take the factors of the tightest."""
     made = []
-    plain = _jdl_gaussian.pivoted_cholesky
+    plain = jdl_gaussian.pivoted_cholesky
 
     def counted(kernel, points, tolerance, **options):
         made.append((len(points), tolerance))
         return plain(kernel, points, tolerance, **options)
 
-    monkeypatch.setattr(_jdl_gaussian, "pivoted_cholesky", counted)
+    monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
     options = {"repetitions": 1, "tuning_rows": 100}
     launch(tmp_path, **JDL_JOB, **options, tolerances=(1e-1, 1e-3, 1e-2))
     # On 80 rows parameters are chosen, and fits are to 120.
@@ -261,7 +263,7 @@ def test_polynomials_have_no_tolerance_and_may_share_a_choice(tmp_path, monkeypa
 
     def constrained(self, summary, curvature, linear, marginal):
         solved.append(self.regularization)
-        return Constrained(0.5 * linear / curvature, "optimal", 1e-9, 7)
+        return ConstrainedSolution(0.5 * linear / curvature, "optimal", 1e-9, 7)
 
     monkeypatch.setattr(JPDL, "_constrained", constrained)
     options = {"choice": "shared", "constrained_repetitions": 1}

@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 import yaml
 
-from kcde import published
+from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.judging import claims
 from kcde.artefacts.tables import methods
-from kcde.experiments import scores
 
 FIGURES = tuple(f"fig{number}" for number in range(1, 7))
 DECLARED = [registry.ARTEFACTS[f"jdl/{name}"] for name in FIGURES]

@@ -13,14 +13,14 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from kcde.estimators import NADE
-from kcde.estimators._nade_network import (
+from kcde.estimators._nade.network import (
     SMALLEST_STD,
     initial_network,
     log_mixture,
     padded,
     width,
 )
-from kcde.estimators._nade_training import (
+from kcde.estimators._nade.training import (
     Recipe,
     Rows,
     _loss,

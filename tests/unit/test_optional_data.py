@@ -6,11 +6,10 @@ import json
 import pandas as pd
 import pytest
 
-from kcde import cli
+from kcde import cli, scores
 from kcde.artefacts.core import drawing
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.datasets.synthetic import write_smoke_data
-from kcde.experiments import scores
 
 ROW = {"experiment": "e", "dim": 1, "setting": "{}", "method": "M", "variant": "ours", "split": 0}
 

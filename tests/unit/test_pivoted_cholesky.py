@@ -179,7 +179,7 @@ def test_the_kernel_matrix_is_never_formed(rng):
 
 @pytest.mark.parametrize("pivots", ["greedy", "random", "rpcholesky"])
 def test_a_factor_that_outgrows_its_room_is_streamed_from_there(points, pivots, monkeypatch):
-    monkeypatch.setitem(implementation._ROOM, "auto", 40 * len(points))
+    monkeypatch.setitem(implementation._MAX_STORED, "auto", 40 * len(points))
 
     def factorised(store, tolerance):
         rng = np.random.default_rng(3)
@@ -242,7 +242,7 @@ def test_trace_errors_are_those_of_every_rank(points):
 
 def test_a_factor_is_not_truncated_to_a_tighter_tolerance(points):
     factor = pivoted_cholesky(KERNEL, points, 0.01)
-    with pytest.raises(ValueError, match=r"trace error of 3 .* for 0\.3: factorise anew"):
+    with pytest.raises(ValueError, match=r"trace error of 3 .* for 0\.3: factorise again"):
         factor.truncate(0.001)
     with pytest.raises(ValueError, match="tolerance must be above 0 and below 1"):
         factor.truncate(1.0)

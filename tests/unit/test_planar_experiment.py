@@ -5,10 +5,11 @@ import pytest
 from scipy.spatial.distance import cdist, pdist
 from scipy.stats import norm
 
+from kcde import scores
 from kcde.cli import main
 from kcde.datasets import planar as data
 from kcde.estimators import DDE, KEF
-from kcde.experiments import planar, planar_models, planar_pictures, scores
+from kcde.experiments import planar, planar_models, planar_pictures
 from kcde.experiments.planar import Job
 from kcde.experiments.planar_models import PlanarModel, box_quadrature
 from kcde.experiments.runner import run

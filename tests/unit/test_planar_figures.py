@@ -6,10 +6,10 @@ import planar_scores as made
 import pytest
 from scipy import stats
 
+from kcde import scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.dde import _planar_convergence, _planar_modes, _planar_samples
 from kcde.datasets import planar
-from kcde.experiments import scores
 
 FIG1, FIG2, FIG3 = (registry.ARTEFACTS[f"dde/fig{k}"] for k in (1, 2, 3))
 DDE = {"DDE": (0.5, 0.02)}

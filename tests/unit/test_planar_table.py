@@ -7,12 +7,11 @@ import pandas as pd
 import planar_scores as made
 import pytest
 
-from kcde import published
+from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.dde import _planar
 from kcde.artefacts.judging import scorecard
 from kcde.artefacts.tables import building
-from kcde.experiments import scores
 
 TABLE1 = registry.ARTEFACTS["dde/table1"]
 

@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kcde import scores
 from kcde.cli import main
 from kcde.datasets import synthetic
 from kcde.datasets.fama_french import excess_returns
 from kcde.estimators import CME, JDL, KernelLogisticRegression
-from kcde.experiments import portfolio, scores
+from kcde.experiments import portfolio
 from kcde.experiments.low_rank import Grid
 from kcde.experiments.portfolio import Job
 from kcde.experiments.runner import run

@@ -7,11 +7,11 @@ import portfolio_scores as made
 import pytest
 from embedding_scores import spread
 
+from kcde import scores
 from kcde.artefacts.core import registry
 from kcde.artefacts.jdl.fig7 import jdl_like_klr
 from kcde.artefacts.jdl.fig8 import fewer_negative
 from kcde.artefacts.jdl.fig9 import comparable_seconds
-from kcde.experiments import scores
 
 DECIDERS = (jdl_like_klr, fewer_negative, comparable_seconds)
 

@@ -5,12 +5,12 @@ import pandas as pd
 import portfolio_scores as made
 import pytest
 
+from kcde import scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.jdl import _portfolio, fig7, fig8, fig9
 from kcde.artefacts.jdl._curves import PREPARATION
 from kcde.artefacts.judging import claims
-from kcde.experiments import scores
 
 FIGURES = {
     "fig7": (fig7.build, fig7.draw),

@@ -3,11 +3,12 @@ import json
 import numpy as np
 import pytest
 
+from kcde import scores
 from kcde.datasets import fetch
 from kcde.datasets.loaders import load
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KCEF, LSCDE, Standardised
-from kcde.experiments import runner, scores
+from kcde.experiments import runner
 from kcde.experiments.r_benchmark import METRIC, Job, half_split, make_estimator
 from kcde.experiments.runner import run
 from kcde.seeding import rng_of, split_seed
@@ -125,7 +126,7 @@ def test_splits_fitted_together_are_those_fitted_in_turn(launch, monkeypatch):
     together, info = launch("NADE", "NADE", quick, name="together")
     assert [chosen["hidden_units"] for chosen in info["chosen"]] == [4] * 3
     assert all(1 <= chosen["epochs"] <= 4 for chosen in info["chosen"])
-    monkeypatch.setattr(runner, "trains_together", lambda estimator: False)
+    monkeypatch.setattr(runner, "is_batch_fitted", lambda estimator: False)
     in_turn, _ = launch("NADE", "NADE", quick, name="in-turn")
     assert together["split"].tolist() == in_turn["split"].tolist() == [0, 1, 2]
     assert together["seed"].tolist() == in_turn["seed"].tolist()

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
+from kcde import scores
 from kcde.cli import main
 from kcde.datasets import fetch
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KCEF, KEF, LSCDE
-from kcde.experiments import factors, scores, similarity
+from kcde.experiments import factors, similarity
 from kcde.experiments.problems import open_problem
 from kcde.experiments.runner import run
 from kcde.experiments.samplers import ancestral_hmc, check_conditionals, sampler_kind, sampler_of

@@ -8,7 +8,7 @@ import pytest
 HEAVY = {"sklearn", "pandas", "joblib", "scipy.stats", "scipy.optimize", "matplotlib", "jax"}
 
 DEFINED = """
-from kcde.estimators._scikit_learn import Estimator
+from kcde.estimators._shared.scikit_learn import Estimator
 class Weighted(Estimator):
     def __init__(self, width=1.0):
         self.width = width

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kcde.experiments import scores
+from kcde import scores
 
 
 @pytest.mark.parametrize("platform", ["cpu", "gpu"])

@@ -10,7 +10,7 @@ import pytest
 from kcde.experiments import job, runner
 from kcde.experiments.job import Outcome, parameter
 from kcde.experiments.runner import outcomes
-from kcde.experiments.shards import WHOLE, Cut, Shard
+from kcde.experiments.shards import UNSHARDED, Shard, Sharding
 
 COUNT = 7
 
@@ -58,10 +58,10 @@ class OnDevice(Thirds):
 def test_shards_together_are_the_whole(tmp_path, count):
     parts = tuple(tmp_path / f"{i}.npz" for i in range(1, count + 1))
     for i, path in enumerate(parts, 1):
-        assert outcomes(Thirds([Job()]), path, Cut(shard=Shard(i, count))) is None
-    whole = outcomes(Thirds([Job()]), tmp_path / "x.csv", WHOLE)
+        assert outcomes(Thirds([Job()]), path, Sharding(shard=Shard(i, count))) is None
+    whole = outcomes(Thirds([Job()]), tmp_path / "x.csv", UNSHARDED)
     assert [each[0].rows[0]["split"] for each in whole] == list(range(COUNT))
-    found = outcomes(Refusing([Job()]), tmp_path / "x.csv", Cut(parts=parts))
+    found = outcomes(Refusing([Job()]), tmp_path / "x.csv", Sharding(parts=parts))
     assert [repr(each[0].rows) for each in found] == [
         repr([row | {"value": float(row["value"])} for row in each[0].rows]) for each in whole
     ]
@@ -75,18 +75,18 @@ def test_shards_together_are_the_whole(tmp_path, count):
 
 def test_a_part_of_another_job_is_refused(tmp_path):
     part = tmp_path / "part.npz"
-    outcomes(Thirds([Job(name="A")]), part, Cut(shard=Shard(1, 1)))
+    outcomes(Thirds([Job(name="A")]), part, Sharding(shard=Shard(1, 1)))
     with pytest.raises(ValueError, match="part of another job"):
-        outcomes(Thirds([Job(name="B")]), tmp_path / "x.csv", Cut(parts=(part,)))
+        outcomes(Thirds([Job(name="B")]), tmp_path / "x.csv", Sharding(parts=(part,)))
 
 
 def test_parts_must_be_all_and_each_once(tmp_path):
     part, out = tmp_path / "part.npz", tmp_path / "x.csv"
-    outcomes(Thirds([Job()]), part, Cut(shard=Shard(1, 2)))
+    outcomes(Thirds([Job()]), part, Sharding(shard=Shard(1, 2)))
     with pytest.raises(ValueError, match=r"no part has the repetitions \[1, 3, 5\]"):
-        outcomes(Thirds([Job()]), out, Cut(parts=(part,)))
+        outcomes(Thirds([Job()]), out, Sharding(parts=(part,)))
     with pytest.raises(ValueError, match="each part once"):
-        outcomes(Thirds([Job()]), out, Cut(parts=(part, part)))
+        outcomes(Thirds([Job()]), out, Sharding(parts=(part, part)))
 
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "2", "a/b", "2/4/6", "", "1/0"])
@@ -98,25 +98,25 @@ def test_a_shard_out_of_its_range_is_refused(text):
 @pytest.mark.parametrize("experiment", [Failing, OnDevice])
 def test_a_failing_shard_leaves_nothing(tmp_path, experiment):
     with pytest.raises((RuntimeError, TypeError), match=r"out of memory|no array of the host"):
-        outcomes(experiment([Job()]), tmp_path / "part.npz", Cut(shard=Shard(1, 2)))
+        outcomes(experiment([Job()]), tmp_path / "part.npz", Sharding(shard=Shard(1, 2)))
     assert not list(tmp_path.iterdir())
 
 
 def test_a_shard_without_repetitions_computes_nothing(tmp_path):
     two = Refusing([Job(repetitions=2)])
-    assert outcomes(two, tmp_path / "3.npz", Cut(shard=Shard(3, 3))) is None
+    assert outcomes(two, tmp_path / "3.npz", Sharding(shard=Shard(3, 3))) is None
 
 
 def test_a_shard_is_no_score_table(tmp_path):
     with pytest.raises(ValueError, match=r"name its file .*scores\.part\.npz"):
-        outcomes(Thirds([Job()]), tmp_path / "scores.csv", Cut(shard=Shard(1, 2)))
+        outcomes(Thirds([Job()]), tmp_path / "scores.csv", Sharding(shard=Shard(1, 2)))
 
 
 def test_scores_do_not_replace_a_part(tmp_path):
     part = tmp_path / "scores.npz"
-    outcomes(Thirds([Job()]), part, Cut(shard=Shard(1, 1)))
-    with pytest.raises(ValueError, match="would replace the part beside it"):
-        outcomes(Thirds([Job()]), tmp_path / "scores.csv", Cut(parts=(part,)))
+    outcomes(Thirds([Job()]), part, Sharding(shard=Shard(1, 1)))
+    with pytest.raises(ValueError, match="would replace the part next to it"):
+        outcomes(Thirds([Job()]), tmp_path / "scores.csv", Sharding(parts=(part,)))
 
 
 class Bomb:
@@ -138,7 +138,7 @@ def test_a_file_that_no_shard_left_is_refused_and_runs_no_code(tmp_path, kind):
     else:
         part.write_text("split,value\n")
     with pytest.raises(ValueError, match=r"part\.npz is no part that a shard left"):
-        outcomes(Thirds([Job()]), tmp_path / "x.csv", Cut(parts=(part,)))
+        outcomes(Thirds([Job()]), tmp_path / "x.csv", Sharding(parts=(part,)))
 
 
 def test_a_number_beyond_its_limit_is_refused():

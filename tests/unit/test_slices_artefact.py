@@ -4,10 +4,10 @@ import joint_scores as made
 import numpy as np
 import pytest
 
+from kcde import scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.kcef import _slices
 from kcde.artefacts.plots import scatter_panel
-from kcde.experiments import scores
 
 FIG2, FIG4 = registry.ARTEFACTS["kcef/fig2"], registry.ARTEFACTS["kcef/fig4"]
 METHODS = {"KEF": 1.6, "KCEF-F": 1.05, "NADE": 1.2}

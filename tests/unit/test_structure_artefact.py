@@ -6,12 +6,11 @@ import pandas as pd
 import portfolio_scores
 import pytest
 
-from kcde import published
+from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.jdl import structure
 from kcde.artefacts.judging import claims
-from kcde.experiments import scores
 
 LARGE = {d: sizes[:3] for d, sizes in embedding_scores.SIZES.items()}
 DECIDERS = (structure.few_violations, structure.never_feasible)

@@ -12,8 +12,10 @@ from kcde import published
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.plots import style
 from kcde.artefacts.tables import methods
+from kcde.estimators import KCEF
 from kcde.experiments import failure_case
 from kcde.experiments.runner import run
+from kcde.methods import METHODS, Method
 
 # Machado, Oliveira and Fernandes (2009), full deficiency, in linear RGB.
 DEFICIENCIES = {
@@ -68,8 +70,49 @@ def test_every_published_method_has_one_colour():
     assert style.line("KCEF-F-isotropic") == {"color": style.COLOURS["KCEF"], "linestyle": ":"}
     assert style.line("KCEF-LL-M")["color"] == style.COLOURS["KCEF-LL"]
     assert [style.marker(name) for name in ("KCEF-F", "KCEF-M", "NADE")] == ["o", "s", "o"]
-    with pytest.raises(ValueError, match="add it to COLOURS"):
-        style.line("nobody")
+
+
+def test_a_class_looks_like_the_method_that_it_is():
+    assert style.line("EpsilonKDE") == style.line("epsilon-KDE")
+    assert style.line("SmoothedJDL") == style.line("JDL-smoothed")
+    assert style._without_colour() == []
+
+
+@pytest.fixture
+def new_methods(monkeypatch):
+    """Ten methods that nobody has given a look."""
+    names = [f"Toy{k}" for k in range(10)]
+    monkeypatch.setattr(
+        style, "METHODS", METHODS | {name: Method(name) for name in [*names, "Toy1-LL"]}
+    )
+    style._without_colour.cache_clear()
+    yield names
+    style._without_colour.cache_clear()
+
+
+def test_new_methods_have_looks_of_their_own(new_methods):
+    looks = [style.line(name) for name in new_methods]
+    assert [style.line(name) for name in new_methods] == looks
+    assert len({(look["color"], look["linestyle"]) for look in looks}) == len(looks)
+    assert len({look["color"] for look in looks}) == len(style.RESERVE)
+    assert {look["color"] for look in looks} == set(style.RESERVE)
+    varied = style.line("Toy1-LL")
+    assert varied["color"] == looks[1]["color"]
+    assert varied["linestyle"] == style.VARIATIONS["-LL"]
+    assert all(style.marker(name) for name in new_methods)
+
+
+def test_a_method_of_a_configuration_alone_has_a_look():
+    assert style.line("mine")["color"] in style.RESERVE
+    assert style.line("mine") == style.line("mine")
+    assert style.line("KCEF-wide")["color"] in style.RESERVE
+
+
+@pytest.mark.parametrize("deficiency", DEFICIENCIES)
+def test_reserve_colours_can_be_told_from_all(deficiency):
+    for colour in style.RESERVE:
+        for other in {*style.RESERVE, *style.COLOURS.values(), "#FFFFFF"} - {colour}:
+            assert np.linalg.norm(lab(colour, deficiency) - lab(other, deficiency)) > 14
 
 
 def test_every_method_of_an_artefact_has_a_look_and_a_rule():
@@ -79,6 +122,30 @@ def test_every_method_of_an_artefact_has_a_look_and_a_rule():
             for name in set(artefact.methods) - {"exact"}:
                 assert style.line(name)["color"]
                 assert methods.selection(name, experiment)
+
+
+def test_a_method_of_which_nothing_special_is_said_has_the_rule_of_its_class():
+    rule = KCEF.selection_rule
+    assert methods.selection("KCEF", "r_benchmark") == f"as published: {rule}"
+    expected = f"ours: {rule}; here selection = likelihood"
+    assert methods.selection("KCEF-LL", "donut") == expected
+    weights = methods.selection("CDO-chosen", "r_benchmark")
+    assert weights == methods._R_BENCHMARK["CDO-chosen"]
+    # All are tuned by one loss, nothing is chosen, or a configuration alone has the method.
+    for name, experiment in (
+        ("KCEF", "moments"),
+        ("KCEF", "estimation_cost"),
+        ("mine", "r_benchmark"),
+    ):
+        assert methods.selection(name, experiment) == ""
+
+
+def test_no_special_rule_repeats_that_of_the_class(monkeypatch):
+    special = methods._BY_EXPERIMENT
+    monkeypatch.setattr(methods, "_BY_EXPERIMENT", {})
+    for experiment, rules in special.items():
+        for name, rule in rules.items():
+            assert methods.selection(name, experiment) != rule, (experiment, name)
 
 
 def test_variations_of_a_method_in_a_figure_differ_in_line_and_marker():

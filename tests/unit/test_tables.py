@@ -7,13 +7,12 @@ import artefact_scores as made
 import numpy as np
 import pytest
 
-from kcde import published
+from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import TABLE_COLUMNS
 from kcde.artefacts.judging import causes, verdicts
 from kcde.artefacts.judging.verdicts import Published, Summary, judge, summarise
 from kcde.artefacts.tables import building, markdown
-from kcde.experiments import scores
 
 TABLE1, TABLE2 = registry.ARTEFACTS["kcef/table1"], registry.ARTEFACTS["dde/table2"]
 

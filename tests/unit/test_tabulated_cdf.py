@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from kcde.arrays import normal_cdf
-from kcde.estimators._roots import increasing_root
-from kcde.estimators._tabulated import TabulatedCdf
+from kcde.estimators._shared.roots import increasing_root
+from kcde.estimators._shared.tabulated import TabulatedCdf
 
 X = np.zeros((3, 1))
 

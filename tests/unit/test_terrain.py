@@ -3,10 +3,11 @@ import json
 import numpy as np
 import pytest
 
+from kcde import scores
 from kcde.cli import main
 from kcde.datasets import fetch, loaders, synthetic
 from kcde.estimators import CDO, LSCDE, Standardised
-from kcde.experiments import cdo_settings, scores, terrain
+from kcde.experiments import cdo_settings, terrain
 from kcde.experiments.runner import run
 from kcde.experiments.terrain import FOLDS, RANDOM, Job
 

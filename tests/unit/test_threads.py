@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from kcde.estimators import CME, LSCDE, NADE, GaussianProcess, KernelLogisticRegression, _threads
-from kcde.estimators._threads import threads_for
+from kcde.estimators import CME, LSCDE, NADE, GaussianProcess, KernelLogisticRegression
+from kcde.estimators._shared import threads
+from kcde.estimators._shared.threads import thread_limit
 
 
 def blas_threads():
@@ -74,7 +75,7 @@ def test_a_fit_that_fails_gives_them_back(pairs):
 
 
 def test_many_rows_keep_the_threads_of_the_machine(pairs, seen, monkeypatch):
-    monkeypatch.setattr(_threads, "SMALL_ROWS", 29)
+    monkeypatch.setattr(threads, "SMALL_ROWS", 29)
     found = seen(LSCDE, "_basis")
     LSCDE(0.6, 0.5, 0.1).fit(*pairs)
     assert set(found) == {2}
@@ -86,9 +87,9 @@ def test_predictions_have_one_thread_if_rows_and_fit_are_small(pairs, seen, monk
     found = seen(GaussianProcess, "variance")
     model.log_density(X, Y)
     model.interval(X, 0.9)
-    monkeypatch.setattr(_threads, "SMALL_ROWS", 40)
+    monkeypatch.setattr(threads, "SMALL_ROWS", 40)
     model.log_density(np.repeat(X, 2, axis=0), np.repeat(Y, 2, axis=0))
-    monkeypatch.setattr(_threads, "SMALL_ROWS", 29)
+    monkeypatch.setattr(threads, "SMALL_ROWS", 29)
     model.log_density(X[:2], Y[:2])
     assert found == [1, 1, 2, 2]
 
@@ -97,15 +98,15 @@ def test_a_fit_in_another_python_thread_meanwhile_changes_nothing():
     entered, leave = threading.Event(), threading.Event()
 
     def other():
-        with threads_for(10):
+        with thread_limit(10):
             entered.set()
             leave.wait(10)
 
     worker = threading.Thread(target=other)
-    with threads_for(10):
+    with thread_limit(10):
         worker.start()
         assert entered.wait(10)
-        with threads_for(10):
+        with thread_limit(10):
             assert blas_threads() == 1
         assert blas_threads() == 1
     assert blas_threads() == 2

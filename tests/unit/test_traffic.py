@@ -3,10 +3,11 @@ import json
 import numpy as np
 import pytest
 
+from kcde import scores
 from kcde.datasets import synthetic, traffic
 from kcde.datasets.traffic import Traffic
 from kcde.estimators import CDO, LSCDE, Standardised
-from kcde.experiments import cdo_settings, measured_fit, scores, traffic_cost
+from kcde.experiments import cdo_settings, measured_fit, traffic_cost
 from kcde.experiments import traffic as experiment
 from kcde.experiments.runner import run
 from kcde.experiments.traffic import Job, scaled_errors

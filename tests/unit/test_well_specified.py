@@ -37,12 +37,12 @@ def value(coefficients, x, y):
 
 def test_the_basis_gives_the_kernel_and_its_derivatives():
     a, b = np.linspace(-3, 4, 7), np.linspace(-5, 2, 6)
-    jet = GaussianKernel(2.0).jet(a[:, None], b[:, None])
+    derivatives = GaussianKernel(2.0).derivatives(a[:, None], b[:, None])
     rows = [well_specified.features(a, 2.0, 60, order) for order in range(3)]
     at_b = well_specified.features(b, 2.0, 60)
-    np.testing.assert_allclose(rows[0] @ at_b.T, jet.value, atol=1e-12)
-    np.testing.assert_allclose(rows[1] @ at_b.T, jet.first[..., 0], atol=1e-12)
-    np.testing.assert_allclose(rows[2] @ at_b.T, jet.laplacian, atol=1e-12)
+    np.testing.assert_allclose(rows[0] @ at_b.T, derivatives.value, atol=1e-12)
+    np.testing.assert_allclose(rows[1] @ at_b.T, derivatives.first[..., 0], atol=1e-12)
+    np.testing.assert_allclose(rows[2] @ at_b.T, derivatives.laplacian, atol=1e-12)
 
 
 def test_t_0_is_c_applied_to_the_source(smooth):
@@ -117,13 +117,13 @@ def test_the_norm_is_that_of_kernel_expansions(fitted):
     """‖T‖² from ⟨∂k, ∂k⟩, ⟨∂k, ∂²k⟩ and ⟨∂²k, ∂²k⟩, a double sum over the training pairs."""
     model, x, y = fitted
     coefficients = well_specified.estimate_coefficients(x, y, model.coef_[:, 0], 0.05)
-    jet = GaussianKernel(2.0).jet(y[:, None], y[:, None])
+    derivatives = GaussianKernel(2.0).derivatives(y[:, None], y[:, None])
     K = GaussianKernel(1.0)(x[:, None], x[:, None])
     n_lambda = len(y) * 0.05
     c = model.coef_[:, 0] + y / 4 / n_lambda
-    first = -np.einsum("a,b,ab->", c, c, K * jet.second[..., 0, 0])
-    mixed = -2 / n_lambda * np.einsum("a,ab->", c, K * jet.laplacian_gradient[..., 0])
-    second = np.sum(K * jet.bilaplacian) / n_lambda**2
+    first = -np.einsum("a,b,ab->", c, c, K * derivatives.second[..., 0, 0])
+    mixed = -2 / n_lambda * np.einsum("a,ab->", c, K * derivatives.laplacian_gradient[..., 0])
+    second = np.sum(K * derivatives.bilaplacian) / n_lambda**2
     assert np.sum(coefficients**2) == pytest.approx(first + mixed + second, rel=1e-9)
 
 

@@ -1,5 +1,6 @@
 """A copy of the project in a temporary folder, and Snakemake in it."""
 
+import copy
 import os
 import shutil
 import subprocess
@@ -12,6 +13,14 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "workflow"))
 
 PARTS = ("Snakefile", "config.yaml", "workflow", "profiles", "envs", "src", "resources")
+
+
+@pytest.fixture
+def config():
+    """The configuration as it stands, complete, for each test to change as it likes."""
+    import configuration
+
+    return copy.deepcopy(configuration.default(ROOT))
 
 
 @pytest.fixture(scope="module")

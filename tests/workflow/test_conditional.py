@@ -7,18 +7,12 @@ import configuration
 import jobs
 import numpy as np
 import pytest
-import yaml
 
 from kcde.datasets import donut as data
 from kcde.estimators import estimator_class
 from kcde.experiments import cdo_settings, donut, terrain
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def config():
-    return yaml.safe_load((ROOT / "config.yaml").read_text())
 
 
 def mistake(config):

@@ -15,21 +15,15 @@ import references
 import traffics
 import yaml
 
-from kcde import published
+from kcde import methods, published, scores
 from kcde.artefacts.core import listing, registry
 from kcde.datasets import fama_french, gaussian, planar, synthetic, traffic
 from kcde.estimators import DDE, estimator_class
-from kcde.experiments import scores
-from kcde.experiments.job import OWN_TO_A_METHOD
+from kcde.experiments.job import METHOD_FIELDS
 from kcde.experiments.jobs import job_class
 from kcde.experiments.problems import open_problem
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def config():
-    return yaml.safe_load((ROOT / "config.yaml").read_text())
 
 
 def merged(config, changes):
@@ -66,6 +60,12 @@ def test_the_default_is_right(config):
             ["`methods.NADE.estimator` names 'NADA'", "`NADE`?", "DDE, EpsilonKDE"],
         ),
         ({"methods": {"own": {"variant": "ours"}}}, ["`methods.own` lacks the key `estimator`"]),
+        ({"methods": {"LSCDE": 3}}, ["`methods.LSCDE` is 3", "{estimator, variant, options"]),
+        ({"methods": ["LSCDE"]}, ["`methods` is ['LSCDE']", "name to {estimator, variant"]),
+        (
+            {"methods": {"EpsilonKDE": {"options": {"radii": 1.0}}}},
+            ["`methods.EpsilonKDE.options` names 'radii'", "`radius`?", "options of EpsilonKDE"],
+        ),
         (
             {"methods": {"KCEF-F": {"graph": "ful"}}},
             ["`methods.KCEF-F.graph` is 'ful'", "full, markov, or for each column"],
@@ -92,7 +92,7 @@ def test_the_default_is_right(config):
         ),
         (
             {"experiments": {"r_benchmark": {"only": {"DEE": ["geyser"]}}}},
-            ["`experiments.r_benchmark.only` names 'DEE'", "`DDE`?", "keys of `methods`"],
+            ["`experiments.r_benchmark.only` names 'DEE'", "`DDE`?", "known (the methods)"],
         ),
         (
             {"methods": {"DDE": {"dataset_options": {"geysir": {}}}}},
@@ -292,17 +292,17 @@ def test_a_method_under_only_is_fitted_on_those_data_sets_alone(config):
     assert {m for _, m in smoke} == set(config["experiments"]["r_benchmark"]["methods"])
 
 
-def test_the_cross_table_shows_every_density_on_every_set(config):
-    """Of LSCDE the one without a floor: with it, it is no density."""
-    shown = configuration.selected(config, "across/all_methods", "laptop")
-    chosen = config["experiments"]["r_benchmark"]
-    assert len(chosen["datasets"]) == 20
-    methods = [name for name in chosen["methods"] if name != "LSCDE"]
-    assert sorted(shown) == sorted(
-        ("r_benchmark", dataset, method) for dataset in chosen["datasets"] for method in methods
-    )
-    declared = registry.ARTEFACTS["across/all_methods"]
-    assert {declared.shown_as.get(name, (name,))[0] for name in declared.methods} == set(methods)
+def test_the_cross_table_shows_every_density_that_is_fitted(config):
+    """Also one that is new, which a table of a paper shows once it lists it."""
+    config["experiments"]["r_benchmark"]["methods"].append("GaussianProcess")
+    for scale in ("smoke", "laptop"):
+        shown = configuration.selected(config, "across/all_methods", scale)
+        fitted = configuration.pairs(config, "r_benchmark", scale)
+        assert shown == [("r_benchmark", d, m) for d, m in fitted if m != "LSCDE"]
+        assert "GaussianProcess" in {m for _, _, m in shown}
+        table = configuration.selected(config, "kcef/table1", scale)
+        assert "GaussianProcess" not in {m for _, _, m in table}
+    assert len({d for _, d, _ in shown}) == 20
     pictured = {
         f"figures/{listing.place('across', 'all_methods')}.{suffix}"
         for suffix in listing.suffixes("table")
@@ -340,7 +340,7 @@ def test_options_for_the_r_sets_go_before_the_method_s_own(config):
 
 
 def test_planar_data_are_those_that_can_be_drawn(config):
-    assert tuple(references.planar_names(ROOT)) == planar.NAMES
+    assert tuple(references.planar_names()) == planar.NAMES
     assert set(config["experiments"]["planar"]["datasets"]) <= set(planar.NAMES)
     assert set(config["smoke_datasets"]["planar"]) <= set(planar.NAMES)
 
@@ -364,6 +364,9 @@ def test_made_up_data_stand_for_their_like(config):
         ({"data_mirror": "elsewhere", "backend": "numpy", "blas_threads": 2}, "figures"),
         ({"shards": {"r_benchmark": 5}}, "figures"),
         ({"papers": ["kcef"]}, "results/laptop/figures"),
+        ({"methods": {"KCEF": {"options": {"selection": "score"}}}}, "figures"),
+        ({"methods": {"KCEF": {"options": {"folds": 10}}}}, "results/laptop/figures"),
+        ({"methods": {"more": {"estimator": "KCEF"}}}, "results/laptop/figures"),
         ({"scales": {"splits": {"laptop": 2}}}, "results/laptop/figures"),
     ],
 )
@@ -609,7 +612,7 @@ def test_methods_with_the_same_bases_are_told_one_after_the_other(config):
     both = jobs.several(config, "laptop", "moments", "gaussian-2-1000", names)
     assert both == [jobs.job(config, "laptop", "moments", "gaussian-2-1000", n) for n in names]
     first, second = (job_class("moments").make(each).identity() for each in both)
-    assert {name for name in first if first[name] != second[name]} <= set(OWN_TO_A_METHOD)
+    assert {name for name in first if first[name] != second[name]} <= set(METHOD_FIELDS)
 
 
 def test_every_job_of_the_configuration_is_one(config):
@@ -670,6 +673,30 @@ def test_methods_of_embeddings_have_known_options(config):
         method = config["methods"][name]
         known = estimator_class(method["estimator"])().get_params()
         assert set(method.get("options", {})) <= set(known)
+
+
+def test_a_section_of_methods_is_merged_over_those_of_the_package():
+    given = {
+        "LSCDE-exact": {"options": {"n_centres": 200}},
+        "own": {"estimator": "KCEF", "variant": "ours", "options": {"base_std": 4.0}},
+    }
+    standing = configuration.default(ROOT)
+    config = configuration.complete(standing | {"methods": given})
+    configuration.check(config, ROOT)
+    assert config["methods"]["own"] == given["own"]
+    of_exact = jobs.job(config, "laptop", "r_benchmark", "geyser", "LSCDE-exact")
+    assert (of_exact["estimator"], of_exact["options"]) == ("LSCDE", {"n_centres": 200})
+    assert config["methods"]["DDE"] == standing["methods"]["DDE"]
+    assert configuration.complete(config) == config
+    by_class = jobs.job(config, "laptop", "r_benchmark", "geyser", "GaussianProcess")
+    assert (by_class["variant"], by_class["options"]) == ("ours", {})
+
+
+def test_the_methods_of_the_package_are_a_right_configuration():
+    """Whatever config.yaml adds to them."""
+    alone = configuration.complete(configuration.default(ROOT) | {"methods": {}})
+    configuration.check(alone, ROOT)
+    assert list(alone["methods"]) == list(methods.METHODS)
 
 
 def test_a_new_address_does_not_change_the_data():

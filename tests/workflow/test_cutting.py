@@ -51,11 +51,6 @@ JOBS = {
 """A job of every experiment that can be cut, and its parts where `shards` asks for up to three."""
 
 
-@pytest.fixture
-def config():
-    return yaml.safe_load((ROOT / "config.yaml").read_text())
-
-
 def estimators(config):
     return {method["estimator"] for method in config["methods"].values()}
 

@@ -10,7 +10,6 @@ import display
 import planning
 import pytest
 import resources
-import yaml
 from snakemake.iocontainers import Wildcards
 from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter
 from snakemake.settings.enums import Quietness
@@ -41,8 +40,7 @@ def job(rule, benchmark=None, **wildcards):
 
 
 @pytest.fixture
-def needs():
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+def needs(config):
     return resources.Needs(config, ROOT, configuration.catalogue(ROOT))
 
 

@@ -8,18 +8,12 @@ import configuration
 import jobs
 import pytest
 import resources
-import yaml
 
 from kcde.experiments import r_benchmark
 from kcde.experiments.jobs import EXPERIMENTS
 
 ROOT = Path(__file__).parents[2]
 SCALES = configuration.SCALES
-
-
-@pytest.fixture
-def config():
-    return yaml.safe_load((ROOT / "config.yaml").read_text())
 
 
 def needs(config, **options):

@@ -16,8 +16,7 @@ import pytest
 import typer
 import yaml
 
-from kcde import cli
-from kcde.experiments import scores
+from kcde import cli, scores
 
 pytestmark = pytest.mark.workflow
 
@@ -60,11 +59,6 @@ RUNS = (
     "consistency",
     "estimation-cost",
 )
-
-
-@pytest.fixture
-def config(project):
-    return yaml.safe_load((project / "config.yaml").read_text())
 
 
 def planned(done):

@@ -36,6 +36,7 @@ from kcde.memory import free_host_bytes
 
 DISPLAY = display.install(logger, workflow)
 update_config(config, configuration.typed(workflow.config_settings.config or {}))
+config.update(configuration.complete(config))
 try:
     configuration.check(config, ROOT)
 except configuration.ConfigurationError as error:
@@ -60,12 +61,16 @@ MADE_UP = sorted(
     {name for names in config["smoke_datasets"].values() for name in names}
     | set(embeddings.MADE_UP_FILES.values())
 )
-PLANAR = references.planar_names(ROOT)
+PLANAR = references.planar_names()
 OPTIONAL = traffics.optional(config, CATALOGUE)
 GRAPHS = [name for name, method in config["methods"].items() if "graph" in method]
 COSTED = ("DDE", "KCEF", "KEF")
 # Every fit whose cost is measured is a process of its own with one numerical thread, on the CPU.
 ENVIRONMENTS = {"estimation_cost": "JAX_PLATFORMS=cpu"}
+# On made-up data XLA would compile the networks for longer than they are trained.
+LIGHT_COMPILATION = (
+    "XLA_FLAGS='--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false'"
+)
 NETWORKS = [name for name in config["methods"] if name not in GRAPHS]
 # One word a run, the same wherever this run asks for it.
 ATTEMPT = f"{time.time_ns()}"
@@ -122,9 +127,8 @@ def record(scale, dataset):
 def files_of(experiment, wildcards):
     """The data sets that a job reads: none where they are generated."""
     if experiment == "portfolio":
-        names = ("portfolios", "risk_free")
-        told = jobs.job(config, wildcards.scale, experiment, wildcards.dataset)
-        return [told[name] for name in names]
+        asked = jobs.Asked(config, wildcards.scale, experiment, wildcards.dataset, "")
+        return [jobs.value_of(asked, name) for name in ("portfolios", "risk_free")]
     drawn = joints.is_grid(wildcards.dataset) or wildcards.dataset == traffics.SIMULATED
     return [] if drawn else [wildcards.dataset]
 
@@ -258,6 +262,16 @@ def constraints_of(experiment):
 def is_part(wildcards):
     """Whether a job computes some of the repetitions alone."""
     return hasattr(wildcards, "shard")
+
+
+def environment_of(experiment):
+    """The environment variables of a job, beside those of all."""
+
+    def variables(wildcards):
+        compiling = LIGHT_COMPILATION if wildcards.scale == "smoke" else ""
+        return " ".join(filter(None, [ENVIRONMENTS.get(experiment, ""), compiling]))
+
+    return variables
 
 
 def cut_flags(wildcards, input):

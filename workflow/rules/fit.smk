@@ -37,7 +37,7 @@ for experiment, group, cut in steps():
             places=places_of(experiment),
             cut=cut_flags,
             outs=out_flags,
-            environment=ENVIRONMENTS.get(experiment, ""),
+            environment=environment_of(experiment),
         shell:
             "{params.environment} python -m kcde run {params.command} --job {params.job}"
             " {params.places} {params.cut} {params.outs} > {log} 2>&1"

@@ -1,4 +1,4 @@
-"""The array namespace: numpy or cupy. The only room that knows cupy exists.
+"""The array namespace: numpy or cupy. The only package that imports cupy.
 
 Estimators compute in the namespace of the arrays they are given, through the Python array API;
 `asarray` is where a `backend` setting turns into arrays on a device.

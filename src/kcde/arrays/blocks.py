@@ -1,4 +1,4 @@
-"""How many rows to take at once."""
+"""Sizes of blocks of rows."""
 
 from array_api_compat import is_cupy_array
 
@@ -8,13 +8,13 @@ _BLOCK, _CACHED, _ON_DEVICE = 1 << 18, 1 << 16, 1 << 24
 def row_blocks(n: int, row_size: int, *, cached: bool = False, like=None) -> list[slice]:
     """Return slices that split n rows so that a temporary of `row_size` numbers a row stays small.
 
-    That is 2 MB, but for single rows that are larger; on a device 128 MB, below which the start of
-    each operation would cost more than the operation.
+    That is 2 MB, unless a single row is larger; on a device 128 MB, because smaller operations cost
+    less than their launch.
 
     Parameters
     ----------
     n
-        How many rows.
+        Number of rows.
     row_size
         Numbers a row, at least 0.
     cached
@@ -29,5 +29,5 @@ def row_blocks(n: int, row_size: int, *, cached: bool = False, like=None) -> lis
 
 
 def block_size(*, cached: bool = False, like=None) -> int:
-    """Return how many numbers a block of `row_blocks` has, but for single rows that are larger."""
+    """Return how many numbers a block of `row_blocks` has, unless a single row is larger."""
     return _ON_DEVICE if is_cupy_array(like) else _CACHED if cached else _BLOCK

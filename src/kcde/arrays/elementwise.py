@@ -7,7 +7,7 @@ from array_api_compat import array_namespace, is_cupy_array, is_numpy_array
 
 from kcde.arrays.blocks import row_blocks
 
-# What the kernels compute from the arrays named, in the operations of the numpy code beside them.
+# What the kernels compute, in the same operations as the numpy code below.
 # A comparison, unlike fmax, keeps NaN.
 _EXP_OF_NEGATIVE = "y = exp(x < -700.0 ? -700.0 : x > 0.0 ? 0.0 : x)"
 _GAUSSIAN_LOG = "double s = a + b - 2.0 * p; y = -0.5 * (s < 0.0 ? 0.0 : s)"
@@ -15,7 +15,7 @@ _GAUSSIAN = "double s = a + b - 2.0 * p; y = exp(-0.5 * (s < 0.0 ? 0.0 : s))"
 
 
 def exp_of_negative(exponents):
-    """Return exp(x) for numbers that are at most 0 but for rounding; the array is overwritten.
+    """Return exp(x) for numbers that are at most 0 up to rounding; the array is overwritten.
 
     Below -700 it stays at exp(-700), 1e-304: where the result would leave the range of normal
     numbers, numpy takes ten times as long. Arrays neither of numpy nor of cupy are left as they
@@ -43,7 +43,7 @@ def gaussian_of_product(product, a, b, *, log: bool = False):
     a, b
         Shapes (m,), (n,).
     log
-        Whether the logarithm is wanted.
+        Whether to return the logarithm.
     """
     if is_numpy_array(product):
         for rows in row_blocks(*product.shape, cached=True):

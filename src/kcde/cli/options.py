@@ -71,19 +71,19 @@ def numbers(text: str, option: str) -> tuple[float, ...]:
     return found
 
 
-def cut(shard: str | None, parts: list[Path] | None):
-    """Return how --shard and --part cut a job, a `kcde.experiments.shards.Cut`.
+def sharding(shard: str | None, parts: list[Path] | None):
+    """Return how --shard and --part shard a job, a `kcde.experiments.shards.Sharding`.
 
     Raises
     ------
     ValueError
         If the shard is not i/k, or both are given.
     """
-    from kcde.experiments.shards import Cut, Shard
+    from kcde.experiments.shards import Shard, Sharding
 
     if shard and parts:
         raise ValueError("--shard computes and --part collects: give one of the two")
-    return Cut(Shard.parse(shard) if shard else None, tuple(parts or ()))
+    return Sharding(Shard.parse(shard) if shard else None, tuple(parts or ()))
 
 
 def constructor_arguments(text: str) -> dict:

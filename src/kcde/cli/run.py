@@ -9,9 +9,9 @@ from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
-from kcde.cli.options import Catalogue, DataDir, constructor_arguments, cut, graph, numbers
+from kcde.cli.options import Catalogue, DataDir, constructor_arguments, graph, numbers, sharding
 from kcde.cli.options import whole_numbers as whole
-from kcde.experiments.job import OWN_TO_A_METHOD, Job
+from kcde.experiments.job import METHOD_FIELDS, Job
 from kcde.experiments.jobs import EXPERIMENTS, job_class
 
 run_app = typer.Typer(
@@ -81,7 +81,7 @@ def command_of(cls: type[Job]):
         logging.basicConfig(level=logging.INFO, format="%(message)s")
         context, outs, text = (given.pop(name) for name in ("context", "out", "job"))
         given = {name: value for name, value in given.items() if value is not None}
-        how = {"cut": cut(given.pop("shard", None), given.pop("part", None))}
+        how = {"sharding": sharding(given.pop("shard", None), given.pop("part", None))}
         how |= {name: given.pop(name) for name in PLACES if name in given}
         jobs = _told(cls, text, given, context) if text else _given(cls, given, context.args)
         run(jobs, outs, **how)
@@ -112,7 +112,7 @@ def _option(cls: type[Job], each: dataclasses.Field) -> tuple[Any, None]:
     plain = next((kind for kind in (int, float, Path) if kind in kinds), str)
     if get_origin(each.type) is tuple:
         plain = list[Path] if plain is Path else str
-    if cls.shares and each.name in OWN_TO_A_METHOD:
+    if cls.shares and each.name in METHOD_FIELDS:
         plain = list[plain]
     option = typer.Option(help=each.metadata["help"] + _default(each), show_default=False)
     return Annotated[plain | None, option], None
@@ -156,7 +156,7 @@ def _given(cls: type[Job], given: dict, following: list[str]) -> list[Job]:
     ValueError
         If an option cannot be read, or what was given of one method was not given of all.
     """
-    listed = [name for name in given if name in OWN_TO_A_METHOD] if cls.shares else []
+    listed = [name for name in given if name in METHOD_FIELDS] if cls.shares else []
     each = {name: given.pop(name) for name in listed}
     values = {name: _read(cls, name, value) for name, value in given.items()}
     lists = [name for name in values if _is_files(cls, name)]

@@ -1,4 +1,4 @@
-"""Whether the original addresses still answer: `python -m kcde fetch --check`."""
+"""Check of the original addresses: `python -m kcde fetch --check`."""
 
 import re
 import sys
@@ -25,16 +25,16 @@ _AS_IT_IS = {"Accept-Encoding": "identity"}
 
 @dataclass(frozen=True)
 class Answer:
-    """What an address said.
+    """The answer of an address.
 
     Attributes
     ----------
     url
         The address.
     words
-        `ok`, or what is amiss.
+        `ok`, or what is wrong.
     bytes
-        The length that was told, if it was.
+        The length in the answer, if it has one.
     """
 
     url: str
@@ -43,7 +43,7 @@ class Answer:
 
     @property
     def serves(self) -> bool:
-        """Whether the file can be had there."""
+        """Whether the file is available there."""
         return self.words == "ok"
 
 
@@ -66,7 +66,7 @@ def check(
     report : str
         A table of the addresses, and what follows from it.
     well : bool
-        Whether every data set can be had from some address.
+        Whether every data set is available from some address.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def check(
     entries = tables.read(catalogue)
     asked = list(entries.values()) if name is None else [tables.find(entries, name)]
     urls = list(dict.fromkeys(source.url for entry in asked for source in entry.urls))
-    lost = hosts.ask(urls)
+    lost = hosts.find_unreachable(urls)
     answers = _ask(urls, lost, progress and sys.stderr.isatty())
     without = [entry.name for entry in asked if not any(answers[s.url].serves for s in entry.urls)]
     no_network = bool(urls) and all(hosts.host_of(url) in lost for url in urls)
@@ -114,14 +114,14 @@ def _answer(url: str) -> Answer:
         return Answer(url, " ".join(f"{type(error).__name__}: {error}".split())[:60])
     if response.status_code >= 400:
         return Answer(url, f"HTTP {response.status_code} {response.reason}")
-    # A network that one must sign in to answers everything with a page of its own.
+    # A captive portal answers every request with a web page.
     if response.headers.get("Content-Type", "").startswith("text/html"):
         return Answer(url, "a web page instead of the file", _length(response.headers))
     return Answer(url, "ok", _length(response.headers))
 
 
 def _length(headers) -> int | None:
-    """Return the length of the whole file, if it is told."""
+    """Return the length of the whole file, if the headers state it."""
     whole = re.fullmatch(r"bytes .*/(\d+)", headers.get("Content-Range", ""))
     told = whole[1] if whole else headers.get("Content-Length", "")
     return int(told) if told.isdecimal() else None

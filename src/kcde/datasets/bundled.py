@@ -1,6 +1,6 @@
-"""The copies of raw data that come with the repository, and the README that says whose they are.
+"""The bundled copies of raw data, and the README with their sources and licences.
 
-`python -m kcde.datasets.bundled` writes `resources/data/README.md` anew from the catalogue.
+`python -m kcde.datasets.bundled` writes `resources/data/README.md` from the catalogue.
 """
 
 import gzip
@@ -129,7 +129,7 @@ def _link(source: Source) -> str:
 
 
 def write_readme() -> Path:
-    """Write the README anew and return where.
+    """Write the README and return its path.
 
     Raises
     ------

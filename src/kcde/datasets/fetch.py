@@ -1,9 +1,9 @@
-"""Raw data: from a mirror, the web or a bundled copy to the data folder, checked, or why not.
+"""Raw data: from a mirror, the web or a bundled copy to the data folder, with their checksums.
 
-Data that cannot be had are a result, not a crash: `fetch` returns a record that says what was
+Data that cannot be had are a result, not a crash: `fetch` returns a record of what was
 tried and what to do. A file stands at its place only when its SHA-256 is the catalogue's; a data
-set without one (its original changes over time) is never downloaded, because nobody could tell
-whether two runs used the same numbers.
+set without one (its original changes over time) is never downloaded, because it would be
+unknown whether two runs used the same numbers.
 """
 
 import gzip
@@ -57,7 +57,7 @@ DAMAGED = (
 
 @dataclass
 class _Search:
-    """One data set that is looked for: where, and what came of it."""
+    """The search for one data set: where to look, and what was found."""
 
     entry: Entry
     data_dir: Path
@@ -81,7 +81,7 @@ def fetch(
     progress: bool = False,
     bundled: str | Path | None = None,
 ) -> dict:
-    """Bring one data set into `data_dir`, or say why it cannot be had.
+    """Download one data set into `data_dir`, or report why it is unavailable.
 
     A file that is there with the right checksum is used as it is. Otherwise the mirror is tried,
     then each URL of the catalogue, then the copy that comes with the repository.
@@ -120,7 +120,7 @@ def fetch(
     root = copies.folder() if bundled is None else Path(bundled)
     others = [source.url for each in entries.values() for source in each.urls]
     search = _Search(entry, Path(data_dir), mirror, root, others, progress)
-    origin, source = _bring(search) if entry.sha256 else (None, None)
+    origin, source = _obtain(search) if entry.sha256 else (None, None)
     return {
         "dataset": entry.name,
         "status": "unavailable" if source is None else "available",
@@ -163,7 +163,7 @@ def check_sha256(path: Path, expected: str) -> None:
 
 
 def _remedy(search: _Search) -> str:
-    """Say what a person can do about an unavailable data set."""
+    """Return what a user can do about an unavailable data set."""
     entry = search.entry
     if not entry.sha256:
         return f"none needed: {entry.notes}"
@@ -184,14 +184,14 @@ def _remedy(search: _Search) -> str:
 
 
 def _restore(search: _Search) -> str:
-    """Say how the bundled copy comes back."""
+    """Return how to restore the bundled copy."""
     if search.bundled is None:
         return f"{copies.NO_REPOSITORY}; {copies.REMEDY}"
     return f"restore {search.bundled / search.entry.bundled} (git checkout -- resources/data)"
 
 
-def _bring(search: _Search) -> tuple[str | None, str | None]:
-    """Look everywhere in turn; return from where the file is, and what served, or None twice."""
+def _obtain(search: _Search) -> tuple[str | None, str | None]:
+    """Try every source; return the origin of the file and its source, or None twice."""
     if search.path.is_file():
         try:
             check_sha256(search.path, search.entry.sha256)
@@ -258,7 +258,7 @@ def _download(url: str, target: Path, search: _Search) -> None:
     """
     import requests
 
-    hosts.require(url, search.data_dir, search.others)
+    hosts.require_reachable(url, search.data_dir, search.others)
     for pause in (*PAUSES, None):
         try:
             with _bar(url) if search.progress and sys.stderr.isatty() else nullcontext() as bar:
@@ -270,7 +270,7 @@ def _download(url: str, target: Path, search: _Search) -> None:
                 # A certificate that does not fit is an answer, though not from the right host.
                 lost = isinstance(error, requests.ConnectionError | requests.Timeout)
                 if lost and not isinstance(error, requests.exceptions.SSLError):
-                    raise hosts.lost(url, _reason(error), search.data_dir) from error
+                    raise hosts.connection_lost(url, _reason(error), search.data_dir) from error
                 raise
         time.sleep(pause)
 
@@ -284,7 +284,7 @@ def _bar(url: str):
 
 
 def _transient(error: OSError) -> bool:
-    """Whether the same request may succeed a moment later.
+    """Return whether the same request may succeed a moment later.
 
     A name that is not resolved, a refused or never answered connection will not: retrying those
     would make a run without network wait for nothing.
@@ -327,7 +327,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, requests.RequestException):
         for cause in _causes(error):
             if isinstance(cause, OSError) and cause.strerror:
-                return hosts.in_words(cause)
+                return hosts.describe_error(cause)
     if isinstance(error, hosts.Unreachable):
         return f"{error}"
     if isinstance(error, FileNotFoundError):

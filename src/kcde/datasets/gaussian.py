@@ -49,15 +49,15 @@ class GaussianPairs:
         Parameters
         ----------
         n
-            How many.
+            Number of pairs.
         rng
             Source of the draws.
 
         Returns
         -------
         numpy.ndarray, numpy.ndarray
-            x and y, each of shape (n, d); 4 n d² multiplications, and a chunk of rows as memory
-            beside them.
+            x and y, each of shape (n, d); 4 n d² multiplications, and the memory of a chunk of
+            rows in addition.
         """
         d, lower = self.dim, np.linalg.cholesky(self.correlation)
         X, Y = np.empty((n, d)), np.empty((n, d))
@@ -186,7 +186,7 @@ def training_pairs(law: GaussianPairs, n: int, number: int) -> tuple[np.ndarray,
 def held_out_pairs(
     law: GaussianPairs, number: int, count: int = TEST_ROWS
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs that every fit of the number-th matrix is tested at, whatever its n."""
+    """Return the pairs at which every fit of the number-th matrix is tested, for every n."""
     return law.draw(count, rng_of("gaussian-test", law.dim, number))
 
 

@@ -1,9 +1,9 @@
-"""Which hosts of the web can be reached: asked within seconds, remembered for some minutes.
+"""Reachability of hosts: checked within seconds, remembered for some minutes.
 
 Without a network every download would wait for its own failure: many data sets, each with several
 hosts, each with several addresses. So a host is asked before a download: its name is resolved and a
-connection is opened, within `SECONDS` in all. One that cannot be reached is remembered in a file
-beside the raw data, so that other processes do not wait for it again.
+connection is opened, within `SECONDS` in all. One that cannot be reached is recorded in a file
+in the raw data folder, so that other processes do not wait for it again.
 """
 
 import errno
@@ -37,13 +37,13 @@ class Unreachable(OSError):
     """A host that no connection can be made to; the message says why."""
 
 
-def require(url: str, data_dir: str | Path, others: Iterable[str] = ()) -> None:
+def require_reachable(url: str, data_dir: str | Path, others: Iterable[str] = ()) -> None:
     """Raise unless the host of a URL, or the proxy on the way to it, can be connected to.
 
     Parameters
     ----------
     url
-        What is to be downloaded.
+        URL to download.
     data_dir
         The raw data folder, in which is remembered what could not be reached.
     others
@@ -59,18 +59,18 @@ def require(url: str, data_dir: str | Path, others: Iterable[str] = ()) -> None:
     known = _remembered(data_dir)
     host = host_of(url)
     if host not in known:
-        found = ask([url])
+        found = find_unreachable([url])
         if not found:
             return
         unknown = [other for other in others if host_of(other) not in known | found]
-        found |= ask(unknown)
+        found |= find_unreachable(unknown)
         remember(found, data_dir)
         known |= found
     raise Unreachable(known[host])
 
 
-def ask(urls: Iterable[str]) -> dict[str, str]:
-    """Return why hosts cannot be reached, by host; those that can are not in it.
+def find_unreachable(urls: Iterable[str]) -> dict[str, str]:
+    """Return why hosts cannot be reached, by host; reachable hosts are left out.
 
     All are asked at once, so the answer takes `SECONDS` however many there are.
     """
@@ -82,9 +82,9 @@ def ask(urls: Iterable[str]) -> dict[str, str]:
             _connect(*_place(url))
             answers[host] = ""
         except (OSError, ValueError) as error:  # ValueError: a name that no host can have
-            answers[host] = in_words(error)
+            answers[host] = describe_error(error)
 
-    # Nothing can stop the resolving of a name, so the threads may be left behind.
+    # Name resolution cannot be interrupted, so threads may outlive this call.
     threads = [threading.Thread(target=put, args=pair, daemon=True) for pair in firsts.items()]
     for thread in threads:
         thread.start()
@@ -92,12 +92,12 @@ def ask(urls: Iterable[str]) -> dict[str, str]:
     for thread in threads:
         thread.join(max(0.0, end - time.monotonic()))
     given = dict(answers)
-    reasons = {host: given.get(host, in_words(TimeoutError())) for host in firsts}
+    reasons = {host: given.get(host, describe_error(TimeoutError())) for host in firsts}
     return {host: reason for host, reason in reasons.items() if reason}
 
 
-def lost(url: str, reason: str, data_dir: str | Path) -> Unreachable:
-    """Note that a host stopped answering in the middle of things; return that as an error."""
+def connection_lost(url: str, reason: str, data_dir: str | Path) -> Unreachable:
+    """Record that a host stopped answering during a download; return the error to raise."""
     remember({host_of(url): reason}, data_dir)
     return Unreachable(reason)
 
@@ -109,12 +109,12 @@ def remember(reasons: dict[str, str], data_dir: str | Path) -> None:
 
 
 def forget(data_dir: str | Path) -> None:
-    """Ask all hosts anew."""
+    """Forget which hosts were unreachable, so that all are asked again."""
     with suppress(OSError):
         (Path(data_dir) / MEMORY).unlink(missing_ok=True)
 
 
-def in_words(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return why a connection failed, in a few words."""
     if isinstance(error, socket.gaierror):
         return "host name not resolved (no network?)"
@@ -175,7 +175,7 @@ def _remembered(data_dir: str | Path) -> dict[str, str]:
     """Return why hosts could not be reached a short while ago, by host."""
     now, known = time.time(), {}
     for host, note in notes.read(Path(data_dir) / MEMORY).items():
-        with suppress(TypeError, ValueError):  # of another make
+        with suppress(TypeError, ValueError):  # of another version
             when, reason = note
             if abs(now - when) < REMEMBERED:
                 known[host] = f"{reason}"

@@ -1,4 +1,4 @@
-"""Small notes beside the raw data: JSON objects that several processes add to.
+"""Small notes in the raw data folder: JSON objects that several processes add to.
 
 Nothing depends on them but the time that something takes and what a listing says. So a note that is
 damaged counts as empty, and a folder that cannot be written is no error.

@@ -24,8 +24,8 @@ def overview(data_dir: str | Path, catalogue: str | Path | None = None) -> str:
     -------
     str
         Name and aliases, papers, rows, columns, short licence, whether a copy comes with the
-        repository, and what is on disk, with where it came from if that was noted. Below it where
-        the licences are told in full, or why there are no bundled copies.
+        repository, and what is on disk, with its origin if that was recorded. Below it a
+        pointer to the full licences, or why there are no bundled copies.
     """
     root = copies.folder()
     origins = notes.read(Path(data_dir) / SOURCES)

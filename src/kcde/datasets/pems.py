@@ -46,7 +46,7 @@ class Fold:
 
 
 class _Shape(NamedTuple):
-    """Of the matrix of a day, and the sensor that is wanted."""
+    """Shape of the matrix of a day, and the sensor to read."""
 
     sensors: int
     slots: int
@@ -67,7 +67,7 @@ def read(
     path
         The archive.
     sensor
-        Which, from 0.
+        Number of the sensor, from 0.
     sensors, slots
         Rows and columns of the matrix of a day.
 
@@ -113,7 +113,7 @@ def _fold(archive: zipfile.ZipFile, name: str, shape: _Shape) -> Fold:
 
 
 def _lines(archive: zipfile.ZipFile, member: str) -> Iterator[tuple[str, bytes]]:
-    """Yield where each line stands, and what is between its brackets."""
+    """Yield the location of each line, and the text between its brackets."""
     with archive.open(member) as lines:
         for number, line in enumerate(lines, start=1):
             where, text = f"{archive.filename}, {member}, line {number}", line.strip()
@@ -126,7 +126,7 @@ def _lines(archive: zipfile.ZipFile, member: str) -> Iterator[tuple[str, bytes]]
 
 
 def _row(text: bytes, where: str, shape: _Shape) -> np.ndarray:
-    """Return the wanted sensor's values of a day, shape (slots,)."""
+    """Return the values of the sensor on a day, shape (slots,)."""
     if text.translate(None, _NUMBERS):
         wrong = next(v for v in text.replace(b";", b" ").split() if v.translate(None, _NUMBERS))
         raise ValueError(f"{where}: {_shown(wrong[:40])}; expected numbers alone")

@@ -1,4 +1,4 @@
-"""A made-up terrain as a MATLAB file of version 5, written as MATLAB itself writes it."""
+"""A synthetic terrain as a MATLAB file of version 5, in the layout that MATLAB writes."""
 
 import struct
 import zlib
@@ -21,7 +21,7 @@ def content() -> bytes:
     """Return a file with the variables of `MtSH.mat` in its order and types; always the same bytes.
 
     A peak with a rim and some bumps, in metres, over a grid whose coordinates are multiples of 8,
-    as uint16 and the first coordinate fastest; the gradient beside it.
+    as uint16 with the first coordinate fastest, and the gradient.
     """
     first, second = np.meshgrid(np.arange(1, COLUMNS + 1), np.arange(1, ROWS + 1))
     points = _STEP * np.column_stack([first.ravel(), second.ravel()]).astype(np.uint16)

@@ -1,4 +1,4 @@
-"""Made-up hours of traffic in the format of the real table, for the tour without downloads."""
+"""Synthetic hours of traffic in the format of the real table, for the smoke tour."""
 
 from typing import TYPE_CHECKING
 

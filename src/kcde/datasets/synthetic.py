@@ -1,4 +1,4 @@
-"""Made-up data: small sets in the real file formats, for the tour without downloads."""
+"""Synthetic data: small sets in the real file formats, for the smoke tour without downloads."""
 
 import csv
 import gzip

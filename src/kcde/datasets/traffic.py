@@ -2,7 +2,7 @@
 
 An input is (day of the week, 0 for Monday; second of the day), in the paper's units, in which the
 authors' rule for bandwidths is stated. There are few distinct ones, each with many outputs, one a
-calendar day. Days that test are others than those that train.
+calendar day. Training and test days are different.
 
 =====================  =============================================================================
 PEMS-SF                one sensor's occupancy every ten minutes, 7 x 144 inputs; the file's own
@@ -10,8 +10,8 @@ PEMS-SF                one sensor's occupancy every ten minutes, 7 x 144 inputs;
                        first 32 training days of each weekday, in the order of the file
 a table of hours       volumes an hour, 7 x 24 inputs, as many outputs as the days that reported the
                        hour; four fifths of the days, at random, train
-`simulated-traffic`    made up in PEMS-SF's shape, 1008 inputs with 32 outputs each, to measure what
-                       a fit costs; it says nothing about any method's error
+`simulated-traffic`    synthetic, of the shape of PEMS-SF, 1008 inputs with 32 outputs each, to
+                       measure the cost of a fit, not the error of a method
 =====================  =============================================================================
 """
 
@@ -63,7 +63,7 @@ class Traffic:
     Attributes
     ----------
     name
-        As in the catalogue, so that an alias has the same splits.
+        Name in the catalogue, so that an alias has the same splits.
     X
         Shape (n, 2): day of the week, 0 for Monday, and second of the day.
     Y
@@ -71,11 +71,11 @@ class Traffic:
     days
         Shape (n,): which calendar day, any numbering.
     unit
-        Of y.
+        Unit of y.
     testing
-        Shape (n,): rows that the data themselves set apart to test; None where they do not.
+        Shape (n,): test rows as the data define them; None if they do not.
     sha256
-        Of the raw file; None for made-up data.
+        Checksum of the raw file; None for synthetic data.
     repeats
         Rows of the file that were left out because they repeat an hour.
     """
@@ -96,7 +96,7 @@ class Traffic:
 
     @property
     def splits(self) -> int | None:
-        """How many splits there are; None: any number."""
+        """Number of splits; None: any number."""
         return None if self.testing is None else 1
 
     def split(self, number: int) -> Split:
@@ -217,7 +217,7 @@ def counts_in_bins(
 
 
 def simulated(weeks: int = DAYS_A_WEEKDAY, slots: int = pems.SLOTS) -> Traffic:
-    """Return made-up occupancies in [0, 1] in PEMS-SF's shape, the same at every call.
+    """Return synthetic occupancies in [0, 1] of the shape of PEMS-SF, the same at every call.
 
     A smooth profile of the day, with two rush hours from Monday to Friday and one hump at weekends,
     times a factor of the day, with noise that grows with the level.
@@ -227,7 +227,7 @@ def simulated(weeks: int = DAYS_A_WEEKDAY, slots: int = pems.SLOTS) -> Traffic:
     weeks
         Outputs of each input.
     slots
-        Of a day, of ten minutes where there are 144.
+        Slots of a day, of ten minutes if there are 144.
     """
     rng = rng_of("simulated-traffic", weeks, slots)
     hours = 24.0 * np.arange(slots) / slots

@@ -1,22 +1,20 @@
 """The estimators, one file each, found by file name.
 
-The class `Name` lives in the module whose name without underscores is `name`: `KCEF` in
+The class `Name` lies in the module whose name without underscores is `name`: `KCEF` in
 `kcef.py`, `EpsilonKDE` in `epsilon_kde.py`. A new file is a new estimator; nothing is registered.
 """
 
 import importlib
-import pkgutil
-import re
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
-_HELPERS = {"base", "exponential_family", "mixture", "standardised"}
+from kcde import discovery
+from kcde.names import nearest
 
 
-def estimator_modules() -> dict[str, str]:
-    """Return module names by lower-case class name, for every estimator there is."""
-    names = (module.name for module in pkgutil.iter_modules(__path__))
-    public = (name for name in names if not name.startswith("_") and name not in _HELPERS)
-    return {name.replace("_", ""): name for name in public}
+def estimator_names() -> list[str]:
+    """Return the names of all estimators."""
+    return sorted(discovery.estimators())
 
 
 def estimator_class(name: str) -> type:
@@ -33,23 +31,43 @@ def estimator_class(name: str) -> type:
         If there is no such estimator; the message lists those there are.
     """
     found = _find(name)
-    importlib.import_module(f"{__name__}._scikit_learn").derive()
+    importlib.import_module(f"{__name__}._shared.scikit_learn").derive()
     return found
 
 
+def configured(name: str, options: Mapping[str, Any]):
+    """Return an unfitted estimator.
+
+    Parameters
+    ----------
+    name
+        Of its class, e.g. "KCEF".
+    options
+        Constructor arguments.
+
+    Raises
+    ------
+    ValueError
+        If there is no such estimator, or it does not know one of the options.
+    """
+    cls = estimator_class(name)
+    known = cls._get_param_names()
+    if unknown := sorted(set(options) - set(known)):
+        raise ValueError(f"{name} has no option {', '.join(unknown)}; it has {', '.join(known)}")
+    return cls(**options)
+
+
 def _find(name: str) -> type:
-    modules = estimator_modules()
-    module_name = modules.get(name.lower())
-    if module_name:
-        module = importlib.import_module(f"{__name__}.{module_name}")
-        if hasattr(module, name):
-            return getattr(module, name)
-    raise ValueError(f"there is no estimator {name!r}; files here: {sorted(modules.values())}")
+    known = discovery.classes()
+    if name not in known:
+        raise ValueError(
+            f"there is no estimator {name!r}{nearest(name, known)}; known: "
+            f"{', '.join(estimator_names())}"
+        )
+    return getattr(importlib.import_module(known[name]), name)
 
 
 def __getattr__(name: str):
-    if name == "Standardised":
-        return importlib.import_module(f"{__name__}.standardised").Standardised
     try:
         return _find(name)
     except ValueError as error:
@@ -58,14 +76,4 @@ def __getattr__(name: str):
 
 def __dir__() -> list[str]:
     """Return what can be imported from here; the classes are read from the sources."""
-    classes = [
-        name
-        for lower, module in estimator_modules().items()
-        for name in re.findall(r"^class (\w+)", _source(module), re.MULTILINE)
-        if name.lower() == lower
-    ]
-    return sorted([*classes, "Standardised", "estimator_class", "estimator_modules"])
-
-
-def _source(module: str) -> str:
-    return Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+    return sorted([*discovery.classes(), "configured", "estimator_class", "estimator_names"])

@@ -1,4 +1,4 @@
-"""What every conditional density estimator does, and how its input is checked."""
+"""Base class of conditional density estimators, with the checks of their input."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, to_numpy
-from kcde.estimators._distribution import Distribution
-from kcde.estimators._rows import RowChecks, check_pairs, refuse_constant
-from kcde.estimators._scikit_learn import Estimator
-from kcde.estimators._threads import threads_for
-from kcde.normalisers import GaussianProposal, first_panels, panel_nodes
+from kcde.estimators._shared.distribution import Distribution
+from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs
+from kcde.estimators._shared.scikit_learn import Estimator
+from kcde.estimators._shared.threads import thread_limit
+from kcde.normalisers import GaussianProposal, panel_count, panel_nodes
 from kcde.sampling import inverse_cdf
 from kcde.seeding import rng_of
 
@@ -22,7 +22,7 @@ _IMPORTANCE_SAMPLES = 20_000
 
 @dataclass(frozen=True)
 class Tags:
-    """What an estimator promises; the contract tests run what its tags say.
+    """Properties of an estimator; the contract tests check them.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Tags:
     sampler
         Has `sample`.
     exact_sampler
-        Its draws follow `log_density`; else they are near it.
+        Whether its draws follow `log_density` exactly, not approximately.
     """
 
     density: bool = True
@@ -58,11 +58,17 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
     `fit` sets attributes that end in `_`. X and Y are arrays or data frames; Y of shape (n,), also
     a Series, stands for (n, 1). Every method that takes X or Y raises `ValueError` where a shape is
     not that of `fit`, a value is not finite or beyond 1e100 in size, or a data frame has other
-    columns than in `fit`, and scikit-learn's `NotFittedError` before `fit`. X and Y are in whatever
-    units the caller has; densities are per unit of y.
+    columns than in `fit`, and scikit-learn's `NotFittedError` before `fit`. X and Y are in the
+    caller's units; densities are per unit of y.
     """
 
     tags: ClassVar[Tags] = Tags()
+
+    selection_rule: ClassVar[str] = ""
+    """How it chooses what is left open, in one sentence without a full stop, as tables print it.
+
+    A literal, because it is read from the source; each estimator states its own.
+    """
 
     def fit(self, X, Y) -> "ConditionalDensity":
         """Fit to pairs.
@@ -92,13 +98,13 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
                 f"{type(self).__name__} is unconditional: X must be None or have no columns; "
                 f"got shape {tuple(X.shape)}"
             )
-        refuse_constant(Y)
-        self._remember(given, X, Y)
+        check_not_constant(Y)
+        self._record_input(given, X, Y)
         try:
-            with threads_for(Y.shape[0]):
+            with thread_limit(Y.shape[0]):
                 self._fit(X, Y)
         except BaseException:
-            self._forget()
+            self._reset()
             raise
         return self
 
@@ -151,7 +157,7 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         xp = array_namespace(X)
         if self.n_outputs_ == 1:
             support = self._support()
-            nodes, weights = panel_nodes(*support[:2], 2 * first_panels(*support))
+            nodes, weights = panel_nodes(*support[:2], 2 * panel_count(*support))
             nodes = nodes[:, None]
         else:
             proposal = self._proposal()
@@ -181,7 +187,7 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         if self.n_outputs_ > 1:
             return xp.asarray(self._sample_multivariate(X, n_samples, rng))
         lower, upper, width = support = self._support()
-        first_panels(*support)
+        panel_count(*support)
         count = int(np.ceil((upper - lower) / width * _SAMPLING_NODES_PER_WIDTH)) + 1
         nodes = np.linspace(lower, upper, count)
         log_density = to_numpy(self.log_density_at(xp.asarray(nodes[:, None]))(X))
@@ -192,15 +198,15 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
 
     def _sample_multivariate(self, X, n_samples, rng) -> np.ndarray:
         """Draw where d_y > 1: a numpy array of shape (n, n_samples, d_y)."""
-        raise self._gives_no("_sample_multivariate")
+        raise self._not_implemented("_sample_multivariate")
 
     def _proposal(self) -> GaussianProposal:
         """Return an importance proposal over y that is wider than the density at any x."""
-        raise self._gives_no("_proposal")
+        raise self._not_implemented("_proposal")
 
     def _support(self) -> tuple[float, float, float]:
         """Return lower end, upper end and a panel width that resolves the density; d_y = 1."""
-        raise self._gives_no("_support")
+        raise self._not_implemented("_support")
 
-    def _gives_no(self, name: str) -> NotImplementedError:
+    def _not_implemented(self, name: str) -> NotImplementedError:
         return NotImplementedError(f"{type(self).__name__} has no {name}, which is needed here")

@@ -1,17 +1,18 @@
 """Conditional density operators (Schuster, Mollenhauer, Klus and Muandet, AISTATS 2020)."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._cdo_inputs import KERNELS, Groups, InputFactor, make_kernel
-from kcde.estimators._cdo_projection import NearestMixture
-from kcde.estimators._cdo_reference import make_reference
-from kcde.estimators._cdo_selection import CRITERIA, Hyperparameters, select
-from kcde.estimators._cdo_spectrum import squared_inverse_of
-from kcde.estimators._rows import check_rows
-from kcde.estimators._signed_mixture import (
+from kcde.estimators._cdo.inputs import KERNELS, Groups, InputFactor, make_kernel
+from kcde.estimators._cdo.projection import NearestMixture
+from kcde.estimators._cdo.reference import make_reference
+from kcde.estimators._cdo.selection import CRITERIA, Hyperparameters, select
+from kcde.estimators._cdo.spectrum import squared_inverse_of
+from kcde.estimators._shared.rows import check_rows
+from kcde.estimators._shared.signed_mixture import (
     SignedMixture,
     check_sums,
     divided_by_sums,
@@ -74,23 +75,38 @@ class CDO(SignedMixture):
         Of what is None: "squared-error", held-out ½∫p̂² - p̂(y|x) of the signed density, or
         "likelihood", of the clipped one.
     folds
-        Of the cross-validation.
+        Number of folds of the cross-validation.
     tuning_rows
-        At most so many rows take part in it; None: all.
+        Maximum number of rows used in the selection; None: all.
     random_state
-        Names the draw of these rows and the shuffle of the folds.
+        Seeds the draw of these rows and the shuffle of the folds.
 
     Attributes
     ----------
     bandwidth_x_, bandwidth_y_, regularization_, output_regularization_
-        What was used, given or chosen.
+        Values used, given or chosen.
     reference_
         z, shape (M, d_y).
     n_distinct_
         G.
     jitter_
         Added to the diagonal beyond Nα; 0.0 as a rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import CDO
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = CDO(0.5, 0.3, regularization=1e-3, output_regularization=1e-2).fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).round(1)
+    array([[1.]])
     """
+
+    selection_rule: ClassVar[str] = (
+        "both bandwidths, α and α′ by 5-fold held-out squared error of the signed estimate"
+    )
 
     def __init__(
         self,
@@ -164,7 +180,7 @@ class CDO(SignedMixture):
                 raise ValueError(f"groups[{i}] is empty; leave out inputs that have no output")
         rows = np.repeat(np.arange(len(checked)), [group.shape[0] for group in checked])
         self.fit(take_rows(X, rows), array_namespace(X).concat(checked))
-        self._remember_names(given)
+        self._record_feature_names(given)
         return self
 
     def _fit(self, X, Y):
@@ -270,10 +286,10 @@ class CDO(SignedMixture):
         first, second = sums[:, 1 : d + 1] / sums[:, :1], sums[:, d + 1 :] / sums[:, :1]
         return first + self._centre, second - first**2 + xp.asarray(self.bandwidth_y_**2)
 
-    def turned_over(self, X):
-        """Return where the sum that signed weights are divided by is negative, booleans (n,).
+    def has_negative_normaliser(self, X):
+        """Return whether the sum that normalises the signed weights is negative, booleans (n,).
 
-        There the published formula gives an estimate of the opposite sign.
+        Where it is, dividing by it as published reverses the sign of the estimate.
 
         Raises
         ------
@@ -282,7 +298,9 @@ class CDO(SignedMixture):
         """
         X = self._check_features(X)
         if self.weights != "signed":
-            raise ValueError(f"turned_over is for weights='signed'; they are {self.weights!r}")
+            raise ValueError(
+                f"has_negative_normaliser is for weights='signed'; they are {self.weights!r}"
+            )
         return (self._inputs.similarities(X) @ self._moment_coef[:, :1])[:, 0] < 0.0
 
     def _raw_weights(self, X):

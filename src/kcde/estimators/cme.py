@@ -3,11 +3,15 @@
 from typing import ClassVar
 
 from kcde.arrays import array_namespace, solve_triangular
-from kcde.estimators._cme_constraints import certify_infeasibility, move_mean, project_on_simplex
-from kcde.estimators._jdl_base import LowRankConditional, check_positive
-from kcde.estimators._jdl_constraints import product_bounds, solve_two_multipliers
-from kcde.estimators._jdl_functions import Projection, check_values
-from kcde.estimators._jdl_gaussian import GaussianPairBases
+from kcde.estimators._low_rank.base import LowRankConditional, check_positive
+from kcde.estimators._low_rank.cme_constraints import (
+    certify_infeasibility,
+    move_mean,
+    project_on_simplex,
+)
+from kcde.estimators._low_rank.constraints import product_bounds, solve_two_multipliers
+from kcde.estimators._low_rank.functions import Projection, check_values
+from kcde.estimators._low_rank.gaussian import GaussianPairBases
 
 
 class CME(GaussianPairBases, LowRankConditional):
@@ -32,14 +36,14 @@ class CME(GaussianPairBases, LowRankConditional):
         pivots, Q_Y F x̄, is a probability vector: (53) and (54). "tightened": (53) and all weights
         at training rows not negative, (51), by one inequality like (33); as a rule infeasible.
     max_rank
-        At most so many pivots; None: as many as the tolerance takes.
+        Maximum number of pivots; None: as many as the tolerance requires.
     pivots
         Rule of the pivots: "greedy", "random", "column" or "rpcholesky".
     store
-        Whether to keep the factors; False computes their rows anew, "auto" those of a factor beyond
-        2 GiB.
+        Whether to keep the factors in memory; False recomputes their rows when they are needed,
+        "auto" does so for factors larger than 2 GiB.
     random_state
-        Names the draws of the pivots and of the rows for the median distance.
+        Seeds the draws of the pivots and of the rows for the median distance.
 
     Attributes
     ----------
@@ -54,7 +58,22 @@ class CME(GaussianPairBases, LowRankConditional):
     solver_status_, solver_residual_, solver_iterations_
         "closed form" or "optimal"; the largest relative violation of the optimality conditions;
         systems solved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import CME
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = CME(regularization=1e-4).fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).round(1)
+    array([[1.]])
     """
+
+    selection_rule: ClassVar[str] = (
+        "bandwidths are the median distances over √2 and λ is 0.001, nothing is searched"
+    )
 
     density_instead: ClassVar[str] = (
         "SmoothedCME has one, of its weights on the pivots of y under a Gaussian kernel"

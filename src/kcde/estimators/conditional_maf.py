@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from kcde.estimators._flow_base import ConditionalFlow
-from kcde.estimators._flow_model import AUTOREGRESSIVE
+from kcde.estimators._flows.base import ConditionalFlow
+from kcde.estimators._flows.model import AUTOREGRESSIVE
 
 
 class ConditionalMAF(ConditionalFlow):
@@ -28,18 +28,19 @@ class ConditionalMAF(ConditionalFlow):
     hidden_units
         H.
     blocks
-        See above.
+        Number of layers, see above.
     steps
-        Of Adam, each on all rows; or those of several stages, each of which begins Adam anew.
+        Steps of Adam, each on all rows; or the steps of several stages, each of which restarts
+        Adam.
     learning_rate
         None: 0.005 √n/28, as the authors' on the donut; or one for every stage. Without batch
         normalisation the rule is too large for many rows.
     batch_normalisation
-        False leaves it out.
+        Whether to use batch normalisation.
     moment_samples
         Draws a row for `mean` and `variance`.
     random_state
-        Names the initial weights and these draws.
+        Seeds the initial weights and these draws.
 
     Attributes
     ----------
@@ -48,8 +49,24 @@ class ConditionalMAF(ConditionalFlow):
     history_
         Mean negative log density of a training row before each step, nats, shape (steps,).
     learning_rate_
-        What was used, of every stage where there are several.
+        Learning rate used, one per stage if there are several.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import ConditionalMAF
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = ConditionalMAF(hidden_units=8, blocks=2, steps=5).fit(X, Y)
+    >>> model.log_density(X[:2], Y[:2]).shape
+    (2,)
     """
+
+    selection_rule: ClassVar[str] = (
+        "5 blocks with 100 hidden units and batch normalisation, 100 steps on all rows, "
+        "learning rate 0.005 √n/28; nothing is chosen or stopped early"
+    )
 
     kind: ClassVar[str] = AUTOREGRESSIVE
     rate: ClassVar[float] = 0.005

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from kcde.estimators._flow_base import ConditionalFlow
-from kcde.estimators._flow_model import COUPLING
+from kcde.estimators._flows.base import ConditionalFlow
+from kcde.estimators._flows.model import COUPLING
 
 
 class ConditionalRealNVP(ConditionalFlow):
@@ -18,7 +18,7 @@ class ConditionalRealNVP(ConditionalFlow):
     evaluated in float64. Different from their code: scales without an upper bound. x and y are to
     be on unit scale.
 
-    Where d_y = 1 nothing of y is left to condition on: every layer is affine in y with
+    Where d_y = 1 there is no other half of y to condition on: every layer is affine in y with
     coefficients of x alone, and p(y|x) is N(a(x), b(x)²). (The authors' code refuses d_y = 1.)
 
     A step costs O(n (blocks + 1) (H d + H²)) for H units and d = d_x + d_y: 35 s of one core for
@@ -29,18 +29,19 @@ class ConditionalRealNVP(ConditionalFlow):
     hidden_units
         H.
     blocks
-        See above.
+        Number of layers, see above.
     steps
-        Of Adam, each on all rows; or those of several stages, each of which begins Adam anew.
+        Steps of Adam, each on all rows; or the steps of several stages, each of which restarts
+        Adam.
     learning_rate
         None: 0.002 √n/28, as the authors' on the donut; or one for every stage. Without batch
         normalisation the rule is too large for many rows.
     batch_normalisation
-        False leaves it out.
+        Whether to use batch normalisation.
     moment_samples
         Draws a row for `mean` and `variance`.
     random_state
-        Names the initial weights and these draws.
+        Seeds the initial weights and these draws.
 
     Attributes
     ----------
@@ -49,8 +50,24 @@ class ConditionalRealNVP(ConditionalFlow):
     history_
         Mean negative log density of a training row before each step, nats, shape (steps,).
     learning_rate_
-        What was used, of every stage where there are several.
+        Learning rate used, one per stage if there are several.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import ConditionalRealNVP
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = ConditionalRealNVP(hidden_units=8, blocks=2, steps=5).fit(X, Y)
+    >>> model.log_density(X[:2], Y[:2]).shape
+    (2,)
     """
+
+    selection_rule: ClassVar[str] = (
+        "5 blocks with 100 hidden units and batch normalisation, 100 steps on all rows, "
+        "learning rate 0.002 √n/28; nothing is chosen or stopped early"
+    )
 
     kind: ClassVar[str] = COUPLING
     rate: ClassVar[float] = 0.002

@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
-from kcde.estimators import _dde_model as models
-from kcde.estimators._dde_fit import Task, Trained, train
-from kcde.estimators._dde_problem import FUNCTIONAL
-from kcde.estimators._together import FittedTogether
+from kcde.estimators._dde import model as models
+from kcde.estimators._dde.fit import Task, TrainingResult, train
+from kcde.estimators._dde.problem import FUNCTIONAL
+from kcde.estimators._shared.batch_fit import BatchFitted
+from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators.base import Tags
-from kcde.estimators.exponential_family import ExponentialFamily
 from kcde.normalisers import Normaliser, logsumexp
 from kcde.seeding import rng_of, seed_of
 
@@ -30,7 +30,7 @@ _COUNTS = (
 _POSITIVE = ("dual_weight", "base_std", "bandwidth_scale", "learning_rate")
 
 
-class DDE(FittedTogether, ExponentialFamily):
+class DDE(BatchFitted, ExponentialFamily):
     """p(y|x) = p_0(y) exp(f(x, y)/w) / Z(x), by penalised maximum likelihood as a saddle point.
 
     min_g max_{f, ν} E_D f - E_g f - η/2 ‖f‖² + w (E_g ν - E_{p_0} exp ν), with f a kernel
@@ -60,19 +60,19 @@ class DDE(FittedTogether, ExponentialFamily):
         p_0: "gaussian", with the mean of the training y; "uniform", on their bounding box.
     density_weight
         The density is p_0 exp(f/density_weight)/Z. None: w, which is what the saddle point means;
-        the authors evaluate with 1 whatever w.
+        the authors evaluate with 1 for every w.
     basis
         "points": f = Σ_i α_i k(·, (x_i, y_i)) over the training rows, as in the authors' code.
         "features": random features (Algorithm 3). "functional": stochastic functional gradients
-        (Algorithm 2), which start anew for every update of g.
+        (Algorithm 2), which restart for every update of g.
     features
-        How many random features; for "functional" the steps K.
+        Number of random features; for "functional" the number of steps K.
     dual
         ν: "mlp", a network as in the authors' code; "kernel", on the basis of f.
     hidden_units, latent, sampler_layers, dual_layers
-        Of the networks; `latent` is the dimension of ξ.
+        Sizes of the networks; `latent` is the dimension of ξ.
     iterations
-        At most.
+        Maximum number of iterations.
     validation
         Share of the rows that is held out; training stops where their likelihood is largest. 0:
         after `iterations`.
@@ -83,11 +83,11 @@ class DDE(FittedTogether, ExponentialFamily):
     batch_size
         Rows an update; all of them where there are no more.
     learning_rate
-        Of Adam (f, g) and RMSprop (ν).
+        Learning rate of Adam (f, g) and RMSprop (ν).
     snapshots
-        Iterations whose f and g are kept beside.
+        Iterations of which f and g are kept.
     random_state
-        Names held-out rows, initial values and noise.
+        Seeds the held-out rows, initial values and noise.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class DDE(FittedTogether, ExponentialFamily):
         α, shape (n,), or (n - held out,) with `refit=False`; or weights of the features (r,), or
         of the 3 K points of "functional".
     bandwidth_x_, bandwidth_y_, regularization_
-        What was used.
+        Values used.
     iterations_
         Those of the f and g that are kept.
     history_
@@ -103,10 +103,28 @@ class DDE(FittedTogether, ExponentialFamily):
         `mmd2_biased` of draws of g against the training rows with the kernel of f, and `held_out`,
         the mean negative log-likelihood of held-out rows in nats, NaN where there are none.
     validation_history_
-        The same of the training that held rows out; None without.
+        History of the training with held-out rows; None without.
     snapshots_
         Iterations for which `sample_snapshot` works.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import DDE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = DDE(iterations=10, validation=0, hidden_units=8, latent=4).fit(X, Y)
+    >>> model.log_density(X[:2], Y[:2]).shape
+    (2,)
+    >>> model.sample(X[:2], 5, rng).shape
+    (2, 5, 1)
     """
+
+    selection_rule: ClassVar[str] = (
+        "bandwidths by the median trick and η = 1/n, nothing is searched; trained for as many "
+        "iterations as give a held-out fifth of the rows the largest likelihood"
+    )
 
     tags: ClassVar[Tags] = Tags(array_api=False, exact_sampler=False)
 
@@ -175,7 +193,7 @@ class DDE(FittedTogether, ExponentialFamily):
         return self.fit_many([self], [X], [Y])[0]
 
     def _fit(self, X, Y):
-        """Check the parameters and settle all but what is trained; `fit_many` trains."""
+        """Check the parameters and resolve all that is not trained; `fit_many` trains."""
         self._check_parameters()
         X, Y = to_numpy(X), to_numpy(Y)
         self._held = 0
@@ -187,7 +205,7 @@ class DDE(FittedTogether, ExponentialFamily):
                 )
             self._held = max(1, round(self.validation * len(Y)))
         self.X_, self.Y_ = X, Y
-        self.model_ = models.settle(self, X, Y)
+        self.model_ = models.resolve_parameters(self, X, Y)
         self.bandwidth_x_ = self.model_.bandwidth_x
         self.bandwidth_y_ = self.model_.bandwidth_y
         self.regularization_ = self.model_.penalty
@@ -212,7 +230,7 @@ class DDE(FittedTogether, ExponentialFamily):
         if self.basis == FUNCTIONAL and (self.dual != "kernel" or self.validation):
             raise ValueError("basis 'functional' needs dual='kernel' and validation=0")
 
-    def _shape(self) -> tuple:
+    def _batch_key(self) -> tuple:
         """Return what estimators must share to be trained in one program."""
         names = ("random_state", "bandwidth_x", "bandwidth_y", "regularization", "snapshots")
         parameters = self.get_params() | dict.fromkeys(names) | {"snapshots": tuple(self.snapshots)}
@@ -223,14 +241,14 @@ class DDE(FittedTogether, ExponentialFamily):
     def _train(estimators: Sequence["DDE"]) -> list[ValueError | FloatingPointError | None]:
         """Train estimators of one shape; return the error of each, or None."""
         try:
-            models.refuse_what_does_not_fit(estimators[0], estimators[0].Y_.shape, len(estimators))
+            models.check_memory(estimators[0], estimators[0].Y_.shape, len(estimators))
         except ValueError as error:
             for estimator in estimators:
-                estimator._forget()
+                estimator._reset()
             return [error] * len(estimators)
-        return _fit_alike(estimators)
+        return _fit_batch(estimators)
 
-    def _take(self, trained: Trained):
+    def _take(self, trained: TrainingResult):
         model, state = self.model_, trained.state
         self.potential_ = model.potential(state)
         self.coef_ = self.potential_.weights
@@ -266,12 +284,12 @@ class DDE(FittedTogether, ExponentialFamily):
             Shape (n, d_x); None without x: one normaliser.
         method
             As in `KCEF`, and "sampler": draws of g, with exp ν standing for their density over
-            p_0. Its effective sample size says how near g is to the density; as ν is an estimate,
-            log Z is one that more draws do not mend.
+            p_0. Its effective sample size measures how close g is to the density; as ν is an
+            estimate, its error in log Z does not vanish with more draws.
         n_samples
             Draws: 10,000 by default, 1000 for each x of "sampler".
         rng
-            Their source; None: a fixed seed.
+            Random generator of the draws; None: a fixed seed.
 
         Returns
         -------
@@ -352,7 +370,7 @@ class DDE(FittedTogether, ExponentialFamily):
         return self.model_.support
 
 
-def _history(trained: Trained) -> dict[str, np.ndarray]:
+def _history(trained: TrainingResult) -> dict[str, np.ndarray]:
     iteration, objective, mmd2, held_out = np.array(trained.history).reshape(-1, 4).T
     return {
         "iteration": iteration.astype(int),
@@ -362,7 +380,7 @@ def _history(trained: Trained) -> dict[str, np.ndarray]:
     }
 
 
-def _fit_alike(estimators: Sequence[DDE]) -> list[FloatingPointError | None]:
+def _fit_batch(estimators: Sequence[DDE]) -> list[FloatingPointError | None]:
     """Train estimators of one shape; return the error of each, or None."""
     first = estimators[0]
     targets = [first.iterations] * len(estimators)
@@ -398,7 +416,7 @@ def _task(estimator: DDE, seed: int, target: int, *, hold: bool) -> Task:
     return Task(problem, state, seed, target, held_out)
 
 
-def _trained(tasks: list[Task], first: DDE, snapshots, errors: list) -> list[Trained]:
+def _trained(tasks: list[Task], first: DDE, snapshots, errors: list) -> list[TrainingResult]:
     """Train tasks and note those that diverge."""
     recipe = first.model_.recipe
     outcomes = train(tasks, recipe, first.patience, tuple(snapshots))

@@ -5,10 +5,10 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.estimators._shared.mixture import GaussianMixture, log_gaussian_kernel, log_volume
 from kcde.estimators.base import Tags
-from kcde.estimators.mixture import GaussianMixture, log_bump, log_volume
 from kcde.kernels import as_bandwidths
-from kcde.memory import require
+from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 from kcde.selection import best_index, complement, kfold, log_grid
@@ -32,17 +32,33 @@ class EpsilonKDE(GaussianMixture):
         h, standard deviations in the units of y: a number, or one per dimension. None: one number,
         chosen from 10 log-spaced values.
     min_neighbours
-        At least so many rows make the estimate.
+        Minimum number of rows of a neighbourhood.
     folds
-        Of the cross-validation by held-out log likelihood.
+        Number of folds of the cross-validation by held-out log likelihood.
     random_state
-        Names the shuffle of the folds.
+        Seeds the shuffle of the folds.
 
     Attributes
     ----------
     radius_, bandwidth_y_
-        What was used, given or chosen.
+        Values used, given or chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import EpsilonKDE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = EpsilonKDE(radius=0.4, bandwidth_y=0.3).fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).round(1)
+    array([[0.9]])
     """
+
+    selection_rule: ClassVar[str] = (
+        "ε in {0.2, 0.4, 0.8, 1.6} with at least 5 neighbours, bandwidth 0.05…1 in 10 steps, "
+        "5-fold held-out likelihood"
+    )
 
     tags: ClassVar[Tags] = Tags()
 
@@ -86,7 +102,7 @@ class EpsilonKDE(GaussianMixture):
             rows = complement(held_out, n)
             distance = _scaled_distance(take_rows(X, held_out), take_rows(X, rows))
             Y_out, Y_in = take_rows(Y, held_out), take_rows(Y, rows)
-            log_kernels = [log_bump(Y_out, Y_in, h) - log_volume(h) for h in bandwidths]
+            log_kernels = [log_gaussian_kernel(Y_out, Y_in, h) - log_volume(h) for h in bandwidths]
             for i, radius in enumerate(radii):
                 log_weights = _log_membership(distance, float(radius), self.min_neighbours)
                 for j, log_kernel in enumerate(log_kernels):
@@ -103,7 +119,7 @@ def _scaled_distance(A, B):
     """Return |a - b|/√d, shape (len A, len B); 0 where there are no columns."""
     xp = array_namespace(A, B)
     width = B.shape[0] * (2 * A.shape[1] + 4)
-    require(A, f"distances between {B.shape[0]} rows and x", A.shape[0], lambda n: n * width)
+    require_memory(A, f"distances between {B.shape[0]} rows and x", A.shape[0], lambda n: n * width)
     difference = A[:, None, :] - B[None, :, :]
     return xp.sqrt(xp.sum(difference * difference, axis=2) / max(1, A.shape[1]))
 

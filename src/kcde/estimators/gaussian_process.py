@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns, to_numpy
-from kcde.estimators._gp_posterior import Posterior, group
-from kcde.estimators._gp_tuning import Hyperparameters, maximise_marginal_likelihood
-from kcde.estimators._pushforward import Pushforward
-from kcde.estimators._threads import few_threads
+from kcde.estimators._gp.posterior import Posterior, group
+from kcde.estimators._gp.tuning import Hyperparameters, maximise_marginal_likelihood
+from kcde.estimators._shared.pushforward import Pushforward
+from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of
@@ -40,23 +40,41 @@ class GaussianProcess(Pushforward):
     centre
         Whether ȳ is the mean of the training y, instead of 0.
     tuning_rows
-        At most so many random rows take part in the marginal likelihood; None: 2000.
+        Maximum number of random rows used in the marginal likelihood; None: 2000.
     random_state
-        Names the draw of these rows.
+        Seeds the draw of these rows.
 
     Attributes
     ----------
     bandwidth_x_, signal_std_, noise_std_
-        What was used, for each column of y: shapes (d_y, d_x), (d_y,), (d_y,).
+        Values used for each column of y: shapes (d_y, d_x), (d_y,), (d_y,).
     offset_
         ȳ, shape (d_y,).
     n_distinct_
         m.
     jitter_
-        What was added to the prior variances for the factorisation, shape (d_y,).
+        Added to the prior variances for the factorisation, shape (d_y,).
     tuning_messages_
-        What scikit-learn and L-BFGS said of each column's optimum; also logged.
+        Messages of scikit-learn and L-BFGS about each column's optimum; also logged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import GaussianProcess
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = GaussianProcess(bandwidth_x=1.0, signal_std=1.0, noise_std=0.3).fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).round(1)
+    array([[0.9]])
+    >>> model.log_density(X[:2], Y[:2]).shape
+    (2,)
     """
+
+    selection_rule: ClassVar[str] = (
+        "a bandwidth a column of x, amplitude and noise by the marginal likelihood of at most "
+        "2000 training rows"
+    )
 
     tags: ClassVar[Tags] = Tags()
 
@@ -155,7 +173,7 @@ class GaussianProcess(Pushforward):
         variances = [posterior.variance(X) for posterior in self._posteriors]
         return xp.stack([variances[i] for i in self._member], axis=1)
 
-    @few_threads
+    @limit_threads
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
         X, Y = self._check_pair(X, Y)

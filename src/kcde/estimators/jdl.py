@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from kcde.estimators._jdl_base import check_positive
-from kcde.estimators._jdl_constraints import product_bounds, solve_two_multipliers
-from kcde.estimators._jdl_gaussian import GaussianPairBases
-from kcde.estimators._jdl_joint import JointDistribution
+from kcde.estimators._low_rank.base import check_positive
+from kcde.estimators._low_rank.constraints import product_bounds, solve_two_multipliers
+from kcde.estimators._low_rank.gaussian import GaussianPairBases
+from kcde.estimators._low_rank.joint import JointDistribution
 
 
 class JDL(GaussianPairBases, JointDistribution):
@@ -32,14 +32,14 @@ class JDL(GaussianPairBases, JointDistribution):
         makes 1 + h ≥ 0 on the grid of training points. "pointwise": (23) and (29) with bounds of
         the basis functions at every point, which makes 1 + h ≥ 0 everywhere (Lemma 4.2).
     max_rank
-        At most so many pivots; None: as many as the tolerance takes.
+        Maximum number of pivots; None: as many as the tolerance requires.
     pivots
         Rule of the pivots: "greedy", "random", "column" or "rpcholesky".
     store
-        Whether to keep the factors; False computes their rows anew, "auto" those of a factor beyond
-        2 GiB.
+        Whether to keep the factors in memory; False recomputes their rows when they are needed,
+        "auto" does so for factors larger than 2 GiB.
     random_state
-        Names the draws of the pivots and of the rows for the median distance.
+        Seeds the draws of the pivots and of the rows for the median distance.
 
     Attributes
     ----------
@@ -54,7 +54,22 @@ class JDL(GaussianPairBases, JointDistribution):
     solver_status_, solver_residual_, solver_iterations_
         "closed form" or "optimal"; the largest relative violation of the optimality conditions;
         Newton steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import JDL
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = JDL(regularization=1e-4).fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).round(1)
+    array([[1.]])
     """
+
+    selection_rule: ClassVar[str] = (
+        "bandwidths are the median distances over √2 and λ is 0.001, nothing is searched"
+    )
 
     density_instead: ClassVar[str] = (
         "SmoothedJDL has one, of its weights on the training y under a Gaussian kernel"

@@ -3,10 +3,10 @@
 from numbers import Integral
 from typing import ClassVar
 
-from kcde.estimators._jdl_base import check_positive
-from kcde.estimators._jdl_basis import PolynomialBasis
-from kcde.estimators._jdl_joint import JointDistribution
-from kcde.estimators._jdl_sos_samples import solve_by_samples
+from kcde.estimators._low_rank.base import check_positive
+from kcde.estimators._low_rank.basis import PolynomialBasis
+from kcde.estimators._low_rank.joint import JointDistribution
+from kcde.estimators._low_rank.sos_samples import solve_by_samples
 
 SOLVERS = ("samples", "clarabel", "clarabel-unreduced")
 
@@ -27,11 +27,11 @@ class JPDL(JointDistribution):
     regularization
         λ of (8).
     constrained
-        Whether 1 + h is a sum of squares, hence nowhere negative: (39), and (23) holds.
+        Whether 1 + h is constrained to a sum of squares, so that it is nonnegative: (39) and (23).
     solver
-        Of the constrained problem. "samples": an interior-point method of our own, the fastest.
-        "clarabel": the semidefinite program with monomials of degree at most q/2 in x and in y,
-        all that a sum of squares of this form can have (its Newton polytope).
+        Of the constrained problem. "samples": an interior-point method implemented here, the
+        fastest. "clarabel": the semidefinite program with monomials of degree at most q/2 in x and
+        in y, all that a sum of squares of this form can have (its Newton polytope).
         "clarabel-unreduced": with those of total degree at most q, as the paper has it; the same
         set, but a program without interior, which solvers may fail on.
 
@@ -47,7 +47,20 @@ class JPDL(JointDistribution):
         m_X and m_Y.
     solver_status_, solver_residual_, solver_iterations_
         "closed form" or "optimal"; the solver's largest residual; its iterations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import JPDL
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = JPDL(degree=2).fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).shape
+    (1, 1)
     """
+
+    selection_rule: ClassVar[str] = "polynomials of degree 4 and λ = 0.001, nothing is searched"
 
     density_instead: ClassVar[str] = (
         "density_ratio is its density over the product of the marginals, which are those of the "
@@ -86,6 +99,6 @@ class JPDL(JointDistribution):
         if self.solver == "samples":
             return solve_by_samples(*problem)
         # Only these two programs need the package.
-        from kcde.estimators._jdl_sos_clarabel import solve_with_clarabel
+        from kcde.estimators._low_rank.sos_clarabel import solve_with_clarabel
 
         return solve_with_clarabel(*problem, reduced=self.solver == "clarabel")

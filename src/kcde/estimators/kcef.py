@@ -7,11 +7,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators import _kcef_selection as rules
-from kcde.estimators._hermite import HermiteTable
-from kcde.estimators._natural_parameter import NaturalParameter
-from kcde.estimators._score_matching import solve
-from kcde.estimators.exponential_family import ExponentialFamily
+from kcde.estimators._kcef import selection as rules
+from kcde.estimators._kcef.hermite import HermiteTable
+from kcde.estimators._kcef.natural_parameter import NaturalParameter
+from kcde.estimators._kcef.score_matching import solve
+from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import GaussianProposal
 from kcde.sampling import convergence, hmc
@@ -23,7 +23,7 @@ _FEWEST_DRAWS = 4  # a chain, for R-hat of split chains
 
 
 class HMCResult(NamedTuple):
-    """What `KCEF.sample_hmc` returns.
+    """Result of `KCEF.sample_hmc`.
 
     Attributes
     ----------
@@ -73,11 +73,11 @@ class KCEF(ExponentialFamily):
         penalty of the authors' code, for d_y = 1. "likelihood": σ_x, σ_y and λ by held-out log
         likelihood on a coarse and then a finer grid, for d_y = 1.
     folds
-        Of the cross-validation.
+        Number of folds of the cross-validation.
     tuning_rows
-        At most so many rows take part in the selection; None: all. The final fit uses all.
+        Maximum number of rows used in the selection; None: all. The final fit uses all.
     random_state
-        Names the shuffle of the folds.
+        Seeds the shuffle of the folds.
     isotropic
         Whether selection "gradient" gives all x one bandwidth.
 
@@ -86,7 +86,7 @@ class KCEF(ExponentialFamily):
     coef_
         β, shape (n, d_y).
     bandwidth_x_, bandwidth_y_, regularization_
-        What was used, given or chosen.
+        Values used, given or chosen.
     jitter_
         Added to the diagonal of the system beyond nλ; 0.0 as a rule.
     cv_results_
@@ -95,7 +95,7 @@ class KCEF(ExponentialFamily):
     Examples
     --------
     >>> import numpy as np
-    >>> from kcde.estimators import KCEF
+    >>> from kcde import KCEF
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(100, 1))
     >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
@@ -103,6 +103,11 @@ class KCEF(ExponentialFamily):
     >>> model.log_density(X[:5], Y[:5]).shape
     (5,)
     """
+
+    selection_rule: ClassVar[str] = (
+        "one bandwidth for x and y and λ on a 20 × 20 grid (σ 0.2…8, λ 1e-5…1), 5-fold "
+        "cross-validated conditional score"
+    )
 
     _grids: ClassVar[dict] = {"score": rules.SCORE_GRIDS, "likelihood": rules.LIKELIHOOD_GRIDS}
 

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import take_rows
-from kcde.estimators import _nystrom
-from kcde.estimators._kcef_selection import Hyperparameters
+from kcde.estimators._kcef import nystrom
+from kcde.estimators._kcef.selection import Hyperparameters
 from kcde.estimators.base import Tags
 from kcde.estimators.kcef import KCEF
 from kcde.seeding import rng_of
@@ -34,7 +34,7 @@ class KEF(KCEF):
     regularization
         λ. None: chosen by `selection`.
     base_std, folds, tuning_rows, random_state
-        As in `KCEF`; `random_state` also names the basis.
+        As in `KCEF`; `random_state` also seeds the draw of the basis.
     selection
         "score": one σ and λ on a 10 × 10 grid, by the score on held-out folds; the exact system is
         tuned on so many rows that n d_y is at most 3000, the Nyström one with at most 100 basis
@@ -49,7 +49,21 @@ class KEF(KCEF):
         β, shape (n, d_y), or (m, d_y) of the Nyström estimate.
     n_basis_
         m that was used, None for the exact system.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import KEF
+    >>> Y = np.random.default_rng(0).normal(size=(100, 1))
+    >>> model = KEF(bandwidth_y=1.0, regularization=1e-2).fit(None, Y)
+    >>> model.log_density(None, np.array([[0.0], [1.0]])).round(1)
+    array([-1. , -1.4])
     """
+
+    selection_rule: ClassVar[str] = (
+        "one bandwidth (0.2…5) and λ (1e-6…0.1) on a 10 × 10 grid by the 5-fold "
+        "cross-validated score"
+    )
 
     tags: ClassVar[Tags] = Tags(unconditional=True)
     _grids: ClassVar[dict] = KCEF._grids | {
@@ -90,7 +104,7 @@ class KEF(KCEF):
             return
         rng = rng_of("basis", self.random_state)
         basis = take_rows(Y, subsample(Y.shape[0], self.n_basis_, rng))
-        system = _nystrom.NystromSystem(basis, self.bandwidth_y_, self.base_std)
+        system = nystrom.NystromSystem(basis, self.bandwidth_y_, self.base_std)
         self.coef_, self.jitter_ = system.solve(system.moments(Y), self.regularization_)
         self._T = system.parameter(self.coef_)
 
@@ -130,10 +144,10 @@ class KEF(KCEF):
 
 
 def _select_by_score(X, Y, rows, folds, given: Hyperparameters, base_std, *, basis, grids):
-    """Choose σ and λ of the Nyström estimate, as `_kcef_selection.select_by_score` does."""
+    """Choose σ and λ of the Nyström estimate, as `select_by_score` does."""
     sigmas = grids[0] if given.bandwidth_y is None else [given.bandwidth_y]
     path = grids[1] if given.regularization is None else np.array([given.regularization])
-    score = _nystrom.held_out_scores(
+    score = nystrom.held_out_scores(
         take_rows(Y, rows), folds, basis(len(rows)), sigmas, path, base_std
     )
     i, j = best_index(-score)

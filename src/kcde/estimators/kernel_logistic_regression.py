@@ -7,12 +7,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from kcde.arrays import array_namespace, to_numpy
-from kcde.estimators._jdl_base import check_positive, with_regularizations
-from kcde.estimators._jdl_basis import KernelBasis
-from kcde.estimators._jdl_gaussian import GaussianBases
-from kcde.estimators._jdl_logistic import LogisticLoss, newton
-from kcde.estimators._rows import RowChecks, check_rows
-from kcde.estimators._threads import threads_for
+from kcde.estimators._low_rank.base import check_positive, with_regularizations
+from kcde.estimators._low_rank.basis import KernelBasis
+from kcde.estimators._low_rank.gaussian import GaussianBases
+from kcde.estimators._low_rank.logistic import LogisticLoss, newton
+from kcde.estimators._shared.rows import RowChecks, check_rows
+from kcde.estimators._shared.threads import thread_limit
 from kcde.estimators.base import Tags
 
 
@@ -32,14 +32,14 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
     tolerance
         Relative trace error of the pivoted Cholesky factor.
     max_rank
-        At most so many pivots; None: as many as the tolerance takes.
+        Maximum number of pivots; None: as many as the tolerance requires.
     pivots
         Rule of the pivots: "greedy", "random", "column" or "rpcholesky".
     store
-        Whether to keep the factors; False computes their rows anew, "auto" those of a factor beyond
-        2 GiB.
+        Whether to keep the factors in memory; False recomputes their rows when they are needed,
+        "auto" does so for factors larger than 2 GiB.
     random_state
-        Names the draws of the pivots and of the rows for the median distance.
+        Seeds the draws of the pivots and of the rows for the median distance.
 
     Attributes
     ----------
@@ -55,7 +55,20 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         Summed loss plus λ|c|².
     solver_status_, solver_residual_, solver_iterations_
         "optimal"; size of the gradient against that at c = 0; Newton steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import KernelLogisticRegression
+    >>> X = np.random.default_rng(0).normal(size=(100, 1))
+    >>> model = KernelLogisticRegression(regularization=0.1).fit(X, X[:, 0] > 0)
+    >>> model.predict(np.array([[-1.0], [1.0]]))
+    array([False,  True])
     """
+
+    selection_rule: ClassVar[str] = (
+        "the bandwidth is the median distance over √2 and λ is 0.001, nothing is searched"
+    )
 
     tags: ClassVar[Tags] = Tags(density=False, positive=False, target="binary", sampler=False)
 
@@ -115,7 +128,7 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         regularizations
             Values of λ.
         basis
-            Of these rows, from `make_basis_x`, if there is one.
+            Basis of these rows from `make_basis_x`, if it is known.
 
         Returns
         -------
@@ -131,10 +144,10 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         classes, target = _binary(X, y)
         for model in models:
             check_positive("regularization", model.regularization)
-        with threads_for(X.shape[0]):
+        with thread_limit(X.shape[0]):
             self._minimise(models, X, classes, target, basis)
         for model in models:
-            model._remember_names(given)
+            model._record_feature_names(given)
 
     def _minimise(self, models: list, X, classes, target, basis: KernelBasis | None):
         basis = self.make_basis_x(X) if basis is None else basis
@@ -144,7 +157,7 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
             coefficients = model._take(basis, classes, newton(loss, coefficients))
 
     def _take(self, basis, classes, solution):
-        self._remember(None, basis.points)
+        self._record_input(None, basis.points)
         self.basis_, self.rank_x_, self.classes_ = basis, basis.rank, classes
         self.coef_, self.objective_ = solution.coefficients, solution.objective
         self.solver_status_, self.solver_residual_ = "optimal", solution.residual

@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
-from kcde.estimators._gaussian_mixtures import mixture_cdf, mixture_quantile
-from kcde.estimators._nade_network import known, log_mixture
-from kcde.estimators._nade_selection import Fitted, Problem, fit_chosen, fit_given
-from kcde.estimators._nade_training import Recipe
-from kcde.estimators._together import FittedTogether
+from kcde.estimators._nade.network import known, log_mixture
+from kcde.estimators._nade.selection import FitResult, Problem, fit_chosen, fit_given
+from kcde.estimators._nade.training import Recipe
+from kcde.estimators._shared.batch_fit import BatchFitted
+from kcde.estimators._shared.gaussian_mixtures import mixture_cdf, mixture_quantile
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
@@ -22,7 +22,7 @@ _HERMITE_NODES = 64
 _DRAWS = 20_000
 
 
-class NADE(FittedTogether, ConditionalDensity):
+class NADE(BatchFitted, ConditionalDensity):
     """p(y|x) = Π_i p(y_{o_i} | x, y_{o_<i}) in any order o, mixtures of Gaussians by one network.
 
     The network has two layers of rectified units. It sees x, which is always known, the known y,
@@ -59,29 +59,45 @@ class NADE(FittedTogether, ConditionalDensity):
         1: the density is that of the order of the columns. More: the mean of the densities of
         this order and of orders - 1 random ones.
     folds
-        Of the cross-validation.
+        Number of folds of the cross-validation.
     epochs
-        At most so many, of 25 updates each.
+        Maximum number of epochs, of 25 updates each.
     patience
-        A cross-validation ends after so many epochs without a better held-out likelihood.
+        Number of epochs without a better held-out likelihood after which a training stops.
     batch_size
         Rows an update; all of them where there are no more.
     learning_rate
-        At the first update.
+        Learning rate of the first update.
     random_state
-        Names the folds, initial weights, batches and random orders.
+        Seeds the folds, initial weights, batches and random orders.
 
     Attributes
     ----------
     hidden_units_, components_
-        What was used, given or chosen.
+        Values used, given or chosen.
     epochs_
-        After how many the training was stopped.
+        Number of epochs trained.
     network_
         The trained network, in float64.
     cv_results_
         Mean held-out log density of a row, `score`, for each of `hidden_units` and `components`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import NADE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = NADE(hidden_units=4, components=2, epochs=4).fit(X, Y)
+    >>> model.log_density(X[:2], Y[:2]).shape
+    (2,)
     """
+
+    selection_rule: ClassVar[str] = (
+        "two hidden layers of {2, 10, 100} units and {1, 2, 5, 10} Gaussian components, "
+        "5-fold held-out likelihood with early stopping, at most 2500 updates"
+    )
 
     tags: ClassVar[Tags] = Tags(array_api=False)
 
@@ -133,7 +149,7 @@ class NADE(FittedTogether, ConditionalDensity):
             raise ValueError(f"learning_rate must be a positive number; got {self.learning_rate!r}")
         self._problem = Problem(to_numpy(X).T, to_numpy(Y).T, self.random_state)
 
-    def _shape(self) -> tuple:
+    def _batch_key(self) -> tuple:
         """Return what estimators must share to be trained in one program."""
         parameters = self.get_params() | {"random_state": None, "orders": None}
         return (*parameters.values(), *self._problem.Y.shape)
@@ -143,16 +159,16 @@ class NADE(FittedTogether, ConditionalDensity):
         """Train estimators of one shape; return the error of each, or None."""
         errors: list = [None] * len(estimators)
         for i, (estimator, fitted) in enumerate(
-            zip(estimators, _fit_alike(estimators), strict=True)
+            zip(estimators, _fit_batch(estimators), strict=True)
         ):
             if isinstance(fitted, Exception):
                 errors[i] = fitted
-                estimator._forget()
+                estimator._reset()
             else:
                 estimator._take(fitted)
         return errors
 
-    def _take(self, fitted: Fitted):
+    def _take(self, fitted: FitResult):
         self.network_, self.epochs_ = fitted.network, fitted.epochs
         self.hidden_units_, self.components_ = fitted.units, fitted.components
         self.cv_results_ = {
@@ -176,7 +192,7 @@ class NADE(FittedTogether, ConditionalDensity):
         X, Y
             Shapes (n, d_x), (n, d_y).
         orders
-            How many: that of the columns, then random ones.
+            Number of orders: that of the columns, then random ones.
         rng
             Source of the random ones.
 
@@ -297,7 +313,7 @@ class NADE(FittedTogether, ConditionalDensity):
         return max(self.hidden_units_, self.n_features_in_ + 2 * self.n_outputs_)
 
 
-def _fit_alike(estimators: Sequence[NADE]) -> list[Fitted | Exception]:
+def _fit_batch(estimators: Sequence[NADE]) -> list[FitResult | Exception]:
     """Fit estimators of one shape to the data that they keep."""
     first = estimators[0]
     problems = [estimator._problem for estimator in estimators]

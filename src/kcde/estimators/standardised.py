@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from kcde.arrays import array_namespace, to_numpy
-from kcde.estimators._rows import RowChecks, check_pairs, refuse_constant
+from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs
 
 SMALLEST_STD = 1e-140
 """Squares of deviations this small are at the end of the normal numbers of float64."""
@@ -16,7 +16,7 @@ class Standardised(RowChecks, BaseEstimator):
     """Fit an estimator to x and y of mean 0 and standard deviation 1; densities in original units.
 
     log p(y|x) = log p̃(ỹ|x̃) - Σ log s_y. Columns of x that are constant in the training rows
-    carry nothing, are dropped, and recorded in `dropped_`.
+    are dropped and recorded in `dropped_`.
 
     Parameters
     ----------
@@ -33,6 +33,17 @@ class Standardised(RowChecks, BaseEstimator):
         Columns of x left out.
     log_scale_
         Σ log s_y: add it to a log density to get that of the standardised y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import LSCDE, Standardised
+    >>> rng = np.random.default_rng(0)
+    >>> X = 1000.0 * rng.normal(size=(100, 1))
+    >>> Y = X + 100.0 * rng.normal(size=(100, 1))
+    >>> model = Standardised(LSCDE(0.5, 0.3, 0.1)).fit(X, Y)
+    >>> model.mean(np.array([[500.0]])).shape
+    (1, 1)
     """
 
     def __init__(self, estimator):
@@ -57,7 +68,7 @@ class Standardised(RowChecks, BaseEstimator):
         try:
             self.estimator_.fit(*scaled)
         finally:
-            self._follow()
+            self._sync_fitted()
         return self
 
     @staticmethod
@@ -91,24 +102,24 @@ class Standardised(RowChecks, BaseEstimator):
             for i, outcome in zip(scaled, fitted, strict=True):
                 if isinstance(outcome, Exception):
                     outcomes[i] = outcome
-                models[i]._follow()
+                models[i]._sync_fitted()
         return outcomes
 
-    def _follow(self) -> None:
-        """Be fitted only if the estimator inside is."""
+    def _sync_fitted(self) -> None:
+        """Mark this estimator as not fitted if the inner one is not."""
         if not hasattr(self.estimator_, "n_features_in_"):
-            self._forget()
+            self._reset()
 
     def _learn_scales(self, X, Y) -> tuple:
         """Set the means and standard deviations; return X and Y in standard units."""
         given, (X, Y) = X, check_pairs(X, Y)
-        refuse_constant(Y)
+        check_not_constant(Y)
         self.mean_x_, self.std_x_ = _moments("X", X)
         self.mean_y_, self.std_y_ = _moments("Y", Y)
         self.dropped_ = np.flatnonzero(self.std_x_ == 0).tolist()
         self._kept = np.flatnonzero(self.std_x_ > 0)
         self.log_scale_ = float(np.sum(np.log(self.std_y_)))
-        self._remember(given, X, Y)
+        self._record_input(given, X, Y)
         return self.transform_x(X), self.transform_y(Y)
 
     def transform_x(self, X):
@@ -189,7 +200,7 @@ class Standardised(RowChecks, BaseEstimator):
         return Y * xp.asarray(self.std_y_) + xp.asarray(self.mean_y_)
 
     def _restore_one(self, y):
-        """Return values of the only y in original units, whatever their shape."""
+        """Return values of a one-dimensional y in original units, any shape."""
         return y * float(self.std_y_[0]) + float(self.mean_y_[0])
 
 

@@ -1,1 +1,1 @@
-"""What is fitted on what, returning scores."""
+"""Experiments: which methods are fitted to which data, and how they are scored."""

@@ -37,15 +37,15 @@ _TRAFFIC_POWER = -0.441
 _NOISE_VARIANCE = 0.1
 
 
-def filled(
+def complete_options(
     options: Mapping, settings: str, experiment: str, estimator: str, X: np.ndarray, Y: np.ndarray
 ) -> dict:
-    """Return constructor arguments, with the authors' values for what the options leave open.
+    """Return constructor arguments, with the authors' values for those that are not given.
 
     Parameters
     ----------
     options
-        Constructor arguments; they stand over the authors'.
+        Constructor arguments; they take precedence over the authors'.
     settings
         "authors", or "chosen": the options alone, so that the estimator chooses the rest.
     experiment, estimator
@@ -65,14 +65,14 @@ def filled(
 
 
 def authors(experiment: str, estimator: str, X: np.ndarray, Y: np.ndarray) -> dict:
-    """Return what the authors fixed, of an estimator about which nothing is known: nothing.
+    """Return the hyper-parameters that the authors fixed; none for other estimators.
 
     O(n² d_x) time and memory for the distances; those of traffic are between distinct inputs.
 
     Parameters
     ----------
     experiment, estimator, X, Y
-        As for `filled`.
+        As for `complete_options`.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 The kernels of CDO and of the Gaussian process are stated in the units of the data; every other
 estimator sees standardised data, and answers in original units. One model is held at a time, unless
-its class fits several in one go. Training rows go to the device where it is fitted.
+its class is batch-fitted. Training rows go to the device where it is fitted.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,9 +38,9 @@ class Fits(NamedTuple):
     Attributes
     ----------
     backend
-        Where they compute, "numpy" or "cupy".
+        Backend of the fits, "numpy" or "cupy".
     place
-        Puts an array there.
+        Copies an array to that backend.
     model
         Maps a unit to its model, or an error in its place, and the seconds of the fit.
     """
@@ -58,7 +58,7 @@ def make(job: ConditionalJob, training: Training):
     ValueError
         If the settings are unknown, or the class does not exist or know one of the options.
     """
-    options = cdo_settings.filled(
+    options = cdo_settings.complete_options(
         job.options, job.settings, job.experiment, job.estimator, training.X, training.Y
     )
     default = estimator_class(job.estimator)().get_params(deep=False)
@@ -73,14 +73,14 @@ def make(job: ConditionalJob, training: Training):
 
 
 def fits(job: ConditionalJob, units: Sequence[int], training: Callable[[int], Training]) -> Fits:
-    """Return the models of some units, fitted when they are asked for or all in one go.
+    """Return the models of some units, fitted on request or as one batch.
 
     Parameters
     ----------
     job
-        What to fit.
+        Job whose models are fitted.
     units
-        Their numbers.
+        Numbers of the repetitions, splits or folds.
     training
         Maps a number to training rows, on the host.
 
@@ -94,18 +94,18 @@ def fits(job: ConditionalJob, units: Sequence[int], training: Callable[[int], Tr
     backend = methods.backend_of(estimator_class(job.estimator), job.backend)
     place = partial(asarray, backend=backend)
 
-    def alone(unit: int):
+    def fit_one(unit: int):
         rows = training(unit)
         return make(job, rows).fit(place(rows.X), place(rows.Y))
 
-    def together(units: Sequence[int]) -> list:
+    def fit_batch(units: Sequence[int]) -> list:
         trainings = [training(unit) for unit in units]
         models = [make(job, rows) for rows in trainings]
         return Standardised.fit_many(models, *zip(*((r.X, r.Y) for r in trainings), strict=True))
 
     if units:
         make(job, training(units[0]))
-    return Fits(backend, place, runner.fits(job.estimator, units, alone, together))
+    return Fits(backend, place, runner.fits(job.estimator, units, fit_one, fit_batch))
 
 
 def chosen(model) -> dict:

@@ -7,16 +7,17 @@ so that a slope can be fitted within each repetition.
 
 The theorem leaves c open and holds for each. Two are run, as multiples of ‖C‖: 1, for which λ is
 not small against C at these n, and 1/10, for which it is; ‖T_λ - T_0‖, the error that would be left
-without noise, is stored beside the errors and says how far the smallest λ is from its limit.
+without noise, is stored with the errors and shows how far the smallest λ is from its limit.
 """
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import array_namespace, asarray, to_numpy
 from kcde.estimators import KCEF
-from kcde.experiments import methods, runner, scores, well_specified
+from kcde.experiments import methods, runner, well_specified
 from kcde.experiments.job import AS_PUBLISHED, Outcome
 from kcde.experiments.jobs.consistency import SMALLEST, Job
 from kcde.experiments.runner import attempt
@@ -116,9 +117,9 @@ def errors(target: well_specified.Target, x, y, regularization: float) -> tuple[
     Returns
     -------
     norm_error
-        In the space of functions, whose norm of T_0 is `well_specified.NORM`.
+        Error in the norm of the RKHS, in which T_0 has norm `well_specified.NORM`.
     divergence
-        Of the estimate from p_0, expected over x, in nats.
+        Divergence of the estimate from p_0, expected over x, in nats.
     """
     model = KCEF(
         bandwidth_x=well_specified.BANDWIDTH_X,

@@ -3,7 +3,7 @@
 As published the error of an estimate p̂(y|x) is its mean absolute difference to the *joint* density
 p(x, y) over points drawn uniformly from [-2, 2]², the authors' code has it so; corrected, to the
 conditional density. Both are scored, and so is what 0 and the exact conditional would score. As
-published a Gaussian process is its mean with a spread of 1 (`UnitSpread`).
+published a Gaussian process is its mean with a spread of 1 (`UnitVarianceGaussian`).
 """
 
 from collections.abc import Callable, Sequence
@@ -11,16 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import array_namespace, to_numpy
 from kcde.datasets import donut as data
 from kcde.estimators import CDO
-from kcde.experiments import conditional_models, runner, scores
+from kcde.experiments import conditional_models, runner
 from kcde.experiments.conditional_models import Training
 from kcde.experiments.job import AS_PUBLISHED, Outcome
 from kcde.experiments.jobs.donut import Job
 from kcde.experiments.runner import attempt
-from kcde.experiments.scores import cell
-from kcde.experiments.unit_spread import UnitSpread
+from kcde.experiments.unit_variance_gaussian import UnitVarianceGaussian
+from kcde.scores import cell
 from kcde.seeding import rng_of, seed_of
 
 INPUTS = (0, 1)
@@ -29,14 +30,14 @@ INPUTS = (0, 1)
 EVALUATED = 3000
 GRID = 62
 METRICS = ("joint_error", "conditional_error")
-TURNED = "turned_over"
+NEGATIVE_NORMALISER = "turned_over"
 
 _UNIT = "density"
 
 
 @dataclass(frozen=True)
 class Repetition:
-    """What every method is given under a number: training pairs, and y where it is judged."""
+    """The data of a repetition: training pairs, and the points y of the evaluation."""
 
     X: np.ndarray
     Y: np.ndarray
@@ -99,27 +100,27 @@ class Experiment(runner.Experiment[Job]):
 
 
 def _evaluated(job: Job, model, number: int, drawn: Repetition, place: Callable) -> dict:
-    """Return what is wanted of a model, on the host."""
+    """Return the densities and shares to score, on the host."""
     Y = place(drawn.evaluated)
     model = _as_scored(job, model)
     shown = {} if number else {"grid": densities(model, place(grid()[1]))}
-    over = {TURNED: turned_over(model)} if _is_signed(model) else {}
+    over = {NEGATIVE_NORMALISER: has_negative_normaliser(model)} if _is_signed(model) else {}
     return {"evaluated": densities(model, Y), "share": nonpositive(model, Y)} | over | shown
 
 
 def _as_scored(job: Job, model):
     """Return the density that is scored: as published a Gaussian process has a spread of 1."""
     published = job.estimator == "GaussianProcess" and job.variant == AS_PUBLISHED
-    return UnitSpread(model) if published else model
+    return UnitVarianceGaussian(model) if published else model
 
 
 def _is_signed(model) -> bool:
     return isinstance(model, CDO) and model.weights == "signed"
 
 
-def turned_over(model: CDO) -> np.ndarray:
-    """Return at each x of `INPUTS` whether signed weights have a negative sum, booleans (2,)."""
-    return to_numpy(model.turned_over(_inputs(model.reference_)))
+def has_negative_normaliser(model: CDO) -> np.ndarray:
+    """Return whether signed weights have a negative sum at each x of `INPUTS`, booleans (2,)."""
+    return to_numpy(model.has_negative_normaliser(_inputs(model.reference_)))
 
 
 def densities(model, Y) -> np.ndarray:
@@ -157,8 +158,10 @@ def _rows(row: dict, drawn: Repetition, found: dict | Exception, seconds: float)
                 for metric, truth in zip(METRICS, (joint, exact), strict=True)
             ]
             rows.append(timed | cell("nonpositive_share", float(found["share"][place])))
-            if TURNED in found:
-                rows.append(timed | cell(TURNED, float(found[TURNED][place])))
+            if NEGATIVE_NORMALISER in found:
+                rows.append(
+                    timed | cell(NEGATIVE_NORMALISER, float(found[NEGATIVE_NORMALISER][place]))
+                )
         zero = np.zeros_like(joint)
         rows += [
             here | _error("joint_error_of_zero", zero, joint),

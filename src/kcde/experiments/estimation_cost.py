@@ -1,4 +1,4 @@
-"""What estimation costs: doubly dual embedding against score matching (dde, section 4).
+"""The cost of estimation: doubly dual embedding against score matching (dde, section 4).
 
 The exact kernel exponential family solves a system of n d unknowns, O(n³d³) time and O(n²d²)
 memory; with the Nyström basis of m points one of m d. Doubly dual embedding takes gradient steps on
@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from kcde.experiments import measured_fit, runner, scores
+from kcde import scores
+from kcde.experiments import measured_fit, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.estimation_cost import DIMS, ROWS, Job
 from kcde.provenance import digest, estimator_module
@@ -18,10 +19,10 @@ from kcde.seeding import seed_of
 
 FEWEST_ROWS, FEWEST_DIMS = ROWS[0], DIMS[0]
 ITERATIONS = 5000
-"""Of doubly dual embedding: the seconds are those of so many."""
+"""Iterations of doubly dual embedding that the reported seconds stand for."""
 
 LARGEST_SYSTEM = 2 * 2**30
-"""Bytes that the exact system may take."""
+"""Maximum size of the exact system in bytes."""
 
 PEAK, SECONDS = "peak_memory", "fit_seconds"
 _UNITS = {
@@ -52,7 +53,7 @@ class Method:
     estimator, variant
         Class, and `as-published` or `ours`.
     options
-        Constructor arguments but for the bandwidth, √d for all.
+        Constructor arguments without the bandwidth, which is √d for all.
     iterative
         Whether it is trained by iterations.
     """

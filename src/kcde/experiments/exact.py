@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from kcde import scores
 from kcde.datasets import grid
-from kcde.experiments import joint, runner, scores
+from kcde.experiments import joint, runner
 from kcde.experiments.factors import METRIC
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.exact import Job

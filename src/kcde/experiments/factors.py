@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import asarray, take_columns, to_numpy
-from kcde.experiments import methods, runner, scores
+from kcde.experiments import methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.factors import Job
 from kcde.experiments.problems import Problem, open_problem
@@ -22,7 +23,7 @@ METRIC = "negative_log_likelihood"
 
 
 class _Data(NamedTuple):
-    """Where the rows come from, and the parents of each column, counted from 0."""
+    """The problem, and the parents of each column, counted from 0."""
 
     problem: Problem
     graph: Parents
@@ -31,7 +32,7 @@ class _Data(NamedTuple):
 class Experiment(runner.Experiment[Job]):
     """The `.npz` holds `log_density` (runs, nodes, test rows) in standardised units and `nodes`."""
 
-    trains_together = False
+    batch_fits = False
 
     def check(self, job: Job) -> None:
         """Refuse options that the estimator has not."""
@@ -122,7 +123,7 @@ def _factor(job, problem, model: JointDensity, node: int, run: int, data, backen
 
 
 def _fitted(job: Job, model: JointDensity, node: int, data, rng: np.random.Generator):
-    """Return a factor, its log density of each test row, and parts of score rows beside it."""
+    """Return a factor, its log density of each test row, and parts of further score rows."""
     train, test = data
     factor = model.fit_factor(node - 1, train)
     X = take_columns(test, np.array(model.graph[node - 1], dtype=int))

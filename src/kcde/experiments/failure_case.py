@@ -1,4 +1,4 @@
-"""Where conditional score matching is blind: kcef appendix D, figure 3.
+"""Failure of conditional score matching: kcef appendix D, figure 3.
 
 The target is p_0(y|x) = p_A(y) H(x) + (1 - H(x)) p_B(y) with the step function H, the model
 q(y) = β p_A(y) + (1 - β) p_B(y) for every x. With disjoint supports A and B the expected
@@ -6,8 +6,8 @@ conditional score J(p_0||q) of equation (15) vanishes for every weight β, altho
 q ignores x; the Kullback-Leibler divergence does not vanish. The same computation with
 overlapping supports gives a positive J, which shows that a zero is no artefact of the code.
 
-The two scores are computed apart: p_0's in closed form, q's by differentiating the density of the
-mixture with a complex step. The identity that makes J zero is nowhere used.
+The two scores are computed separately: p_0's in closed form, q's by differentiating the density of
+the mixture with a complex step. The identity that makes J zero is not used.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,8 @@ from functools import cache
 
 import numpy as np
 
-from kcde.experiments import runner, scores
+from kcde import scores
+from kcde.experiments import runner
 from kcde.experiments.job import AS_PUBLISHED, Outcome
 from kcde.experiments.jobs.failure_case import Job
 
@@ -36,7 +37,7 @@ class Component:
     Attributes
     ----------
     density
-        Maps (k,) to (k,), and takes complex arguments beside the real line.
+        Maps (k,) to (k,), and takes complex arguments near the real line.
     score
         ∂ log density / ∂y in closed form, (k,) to (k,), finite inside `support`.
     support
@@ -54,7 +55,7 @@ def bump(centre: float, radius: float) -> Component:
     Parameters
     ----------
     centre, radius
-        Of the support, in units of y; the density and all its derivatives vanish at its ends.
+        Centre and radius of the support, in units of y, at whose ends all derivatives vanish.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a job is: the parameters of one experiment, each told once.
+"""Jobs: the parameters of one experiment, each declared once.
 
 A job is a dataclass in `kcde.experiments.jobs`. Its fields, with default, help and limits, make the
 command line for people and the JSON in which the workflow hands a job over. Nothing here imports
@@ -19,7 +19,7 @@ SETTINGS = ("authors", "chosen")
 SAMPLERS = ("auto", "hmc", "direct")
 MOST_GRID_COLUMNS = 20
 
-OWN_TO_A_METHOD = ("method", "estimator", "variant", "options")
+METHOD_FIELDS = ("method", "estimator", "variant", "options")
 """Fields in which jobs may differ that run together to share bases."""
 
 
@@ -29,9 +29,9 @@ def parameter(default: Any = MISSING, help: str = "", **more: Any) -> Any:
     Parameters
     ----------
     default
-        None if there is none; a mutable one is made anew for each job.
+        Default value, or a function that makes it for each job.
     help
-        Its line in `--help`.
+        Help text of the option.
     **more
         `at_least`, `at_most` and `choices`, which every job checks; `is_file=True`: names files
         and is no part of what the job is; `kw_only=False`: may be given by place.
@@ -44,7 +44,7 @@ def parameter(default: Any = MISSING, help: str = "", **more: Any) -> Any:
 
 @dataclass(frozen=True)
 class Job:
-    """What jobs of all experiments have in common.
+    """Base class of the jobs of all experiments.
 
     Raises
     ------
@@ -56,13 +56,13 @@ class Job:
     """The module in `kcde.experiments`, and with hyphens its command."""
 
     repeated: ClassVar[tuple[str, ...]] = ()
-    """The parameters that say how often the experiment is repeated: what shards share out."""
+    """The parameters that state the number of repetitions, which shards divide."""
 
     reads_files: ClassVar[bool] = False
     """Whether it reads raw data, which may be unavailable."""
 
     shares: ClassVar[bool] = False
-    """Whether jobs that differ in nothing but the method can run together."""
+    """Whether jobs that differ only in the method can run together."""
 
     def __post_init__(self):
         for each in dataclasses.fields(self):
@@ -108,14 +108,14 @@ class Job:
         return cls(**own)
 
     def identity(self) -> dict:
-        """Return what tells it from other jobs: all parameters but files, ready for JSON."""
+        """Return what identifies it among jobs: all parameters except files, ready for JSON."""
         values = dataclasses.asdict(self)
         files = [each.name for each in dataclasses.fields(self) if each.metadata.get("is_file")]
         return {name: value for name, value in values.items() if name not in files}
 
     @property
     def title(self) -> str:
-        """How it is called where progress is told."""
+        """Name of the job in progress messages."""
         return self.experiment
 
     def row(self, split: int, **more: Any) -> dict:
@@ -143,7 +143,7 @@ class MethodJob(Job):
 
     @property
     def title(self) -> str:
-        """How it is called where progress is told."""
+        """Name of the job in progress messages."""
         return f"{self.dataset} {self.method}"
 
     def row(self, split: int, **more: Any) -> dict:
@@ -161,12 +161,12 @@ class ArrayJob(MethodJob):
 
 @dataclass
 class Outcome:
-    """What one repetition of a job gives, on the host.
+    """Result of one repetition of a job, on the host.
 
     Attributes
     ----------
     rows
-        Of the score table.
+        Rows of the score table.
     chosen
         Hyper-parameters of its fits, ready for JSON.
     arrays
@@ -179,7 +179,7 @@ class Outcome:
 
 
 def check(name: str, value: Any, limits: Mapping[str, Any]) -> None:
-    """Refuse a value of a parameter that is beyond its limits; None is within.
+    """Raise `ValueError` if a value is beyond its limits; None is within.
 
     Raises
     ------
@@ -204,9 +204,9 @@ def as_declared(name: str, kind: Any, value: Any) -> Any:
     Parameters
     ----------
     name
-        Of the field, for the error.
+        Name of the field, for the error.
     kind
-        Its type.
+        Type of the field.
     value
         As JSON has it, or as the field has it already.
 

@@ -13,14 +13,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.experiments import runner, scores
+from kcde import scores
+from kcde.experiments import runner
 from kcde.experiments.factors import METRIC
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.joint import Job
 from kcde.provenance import digest
 
 _OWN = ("nodes",)
-"""What may differ between the jobs of one joint density."""
+"""Parameters in which the jobs of one joint density may differ."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Factors:
     log_density
         Shape (runs, d, test rows); NaN where a factor failed.
     parents
-        Of each node, counted from 1.
+        Parents of each node, counted from 1.
     """
 
     frame: pd.DataFrame
@@ -46,7 +47,7 @@ class Factors:
 
     @property
     def info(self) -> dict:
-        """What the jobs have in common."""
+        """Common information of the jobs."""
         return self.infos[0]
 
 
@@ -70,7 +71,7 @@ class Experiment(runner.Experiment[Job]):
         return _info(self.data)
 
     def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
-        """Return nothing beside what the factors chose."""
+        """Return nothing: the factors state what they chose."""
         return {}
 
     def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
@@ -153,7 +154,7 @@ def _rows(factors: Factors, of_run: pd.DataFrame) -> list[dict]:
 
 
 def _row(factors: pd.DataFrame, dim: int, axes: dict) -> dict:
-    """Return the sum over some factors of one run; it is what the worst of them is."""
+    """Return the sum over some factors of one run, with the worst of their statuses."""
     ok = factors["status"] == "ok"
     reasons = factors[~ok].drop_duplicates("detail")
     told = [f"node {row.node}: {row.detail}" for row in reasons.itertuples()]

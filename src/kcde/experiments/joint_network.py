@@ -2,9 +2,9 @@
 
 An orderless network has a density for every order of the columns. The published numbers are
 reproduced by the log likelihood averaged over random orders; the column order alone and the mixture
-of the orders, which is the better density, stand beside it.
+of the orders, which is the better density, are reported as well.
 
-All runs are trained in one program, so that what repeats here is the number of columns.
+All runs are trained as one batch, so that the repetitions here are the numbers of columns.
 """
 
 import time
@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from kcde.experiments import joint, methods, runner, scores
+from kcde import scores
+from kcde.experiments import joint, methods, runner
 from kcde.experiments.factors import METRIC, estimator_of
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.joint_network import Job
 from kcde.experiments.problems import Problem, Split, open_problem
-from kcde.experiments.runner import attempt, trains_together
+from kcde.experiments.runner import attempt, is_batch_fitted
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 
@@ -32,7 +33,7 @@ class Experiment(runner.Experiment[Job]):
 
     def check(self, job: Job) -> None:
         """Refuse an estimator that is no such network, and options that it has not."""
-        if not trains_together(job.estimator):
+        if not is_batch_fitted(job.estimator):
             raise ValueError(
                 f"method {job.method}: {job.estimator} cannot be trained on all runs at once; "
                 "for other estimators use `run factors` and `run joint`"
@@ -71,7 +72,7 @@ class Experiment(runner.Experiment[Job]):
 
 
 def dims(job: Job, problem: Problem) -> list[int]:
-    """Return the numbers of columns that are trained on, each once the first so many."""
+    """Return the numbers of leading columns that are trained on."""
     return list(job.dims) or [problem.dim] if problem.every_dimension else [problem.dim]
 
 

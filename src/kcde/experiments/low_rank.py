@@ -1,10 +1,10 @@
 """Low-rank embeddings: how their parameters are chosen, and what fitting them costs (jdl).
 
 Of n rows the first four fifths train and the last fifth validates. Bandwidths are multiples of the
-median distance between training rows over √2, those of x and of y apart; a basis of each bandwidth
-is made once, for all regularizations and with constraints and without. What is chosen may be chosen
-on fewer rows than are fitted to. All of it stays where the rows are, on the host or on a device:
-losses alone come back.
+median distance between training rows over √2, those of x and of y separately; a basis of each
+bandwidth is made once, for all regularizations and with constraints and without. What is chosen may
+be chosen on fewer rows than are fitted to. All of it stays where the rows are, on the host or on a
+device: losses alone come back.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import to_numpy
-from kcde.experiments import measured_fit, scores
+from kcde.experiments import measured_fit
 from kcde.experiments.jobs._embedding import Grid
 from kcde.experiments.methods import FAILURES
 from kcde.experiments.shared_bases import Bases, Fit, is_classifier, tightest, with_options
@@ -22,7 +23,7 @@ from kcde.kernels import median_trick
 _MEDIAN_ROWS = 1000
 
 
-class Chosen(NamedTuple):
+class Selection(NamedTuple):
     """The best of a grid.
 
     Attributes
@@ -32,9 +33,9 @@ class Chosen(NamedTuple):
     loss
         On the validation rows.
     tried
-        How many were tried.
+        Number of candidates tried.
     failures
-        What went wrong with the others, each message once.
+        Errors of the other candidates, each message once.
     """
 
     options: Mapping[str, float]
@@ -44,7 +45,7 @@ class Chosen(NamedTuple):
 
 
 class Trials:
-    """Losses of one method over a grid, as they come in."""
+    """Losses of one method over a grid."""
 
     def __init__(self):
         self._found: list[tuple[Mapping, float]] = []
@@ -59,7 +60,7 @@ class Trials:
         else:
             self._found.append((options, float(outcome)))
 
-    def best(self) -> Chosen:
+    def best(self) -> Selection:
         """Return the options with the smallest loss, the first among equals.
 
         Raises
@@ -71,7 +72,7 @@ class Trials:
             raise FloatingPointError(f"no parameters have a finite loss; {self._failures[0]}")
         options, loss = min(self._found, key=lambda each: each[1])
         tried = len(self._found) + len(self._failures)
-        return Chosen(options, loss, tried, tuple(dict.fromkeys(self._failures)))
+        return Selection(options, loss, tried, tuple(dict.fromkeys(self._failures)))
 
     def shape(self, model):
         """Return an estimator with the best options; as it is where none have a finite loss."""
@@ -92,7 +93,7 @@ def training_rows(n: int) -> int:
 
 
 def first_rows(rows, count: int | None):
-    """Return at most so many of the rows (n, d), the first; None: all."""
+    """Return the first rows of an array (n, d), at most `count` of them; None: all."""
     # Not every namespace allows a slice that ends beyond the array.
     n = rows.shape[0]
     return rows[: n if count is None else min(count, n), :]
@@ -132,16 +133,16 @@ def select(
     Parameters
     ----------
     models
-        Unfitted estimators by a name of their own, with the same basis of x but for the tolerance,
+        Unfitted estimators by name, with the same basis of x up to the tolerance,
         and of y unless they are classifiers: a classifier learns f itself, which is 0 or 1.
     X, Y
         Shapes (n, d_x) and (n, d_y), on the host or on a device.
     f
-        Whose conditional expectation is judged; maps (k, d_y) to (k, q) in the rows' namespace.
+        Function whose conditional expectation is scored: (k, d_y) to (k, q) in the rows' namespace.
     loss
         Maps conditional expectations at the last fifth of the rows, shape (k, q), to a number.
     grid
-        What is tried.
+        Candidates.
 
     Returns
     -------
@@ -194,7 +195,7 @@ def costs(fitted: Fit, evaluate: float) -> list[tuple]:
     Returns
     -------
     list of tuple
-        `peak_memory` is the most that this process has had so far, with whatever it did before;
+        `peak_memory` is the peak of this process so far, with everything that it did before;
         `trace_error_x` and `trace_error_y` exceed the tolerance where the rank was capped.
     """
     seconds = {"evaluate": evaluate, **fitted._asdict()}
@@ -252,14 +253,14 @@ class _Search:
         self._bases, self._held_out, self._grid = bases, held_out, grid
         self._f, self._loss = f, loss
         # What depends on y alone serves every basis of x.
-        self._projections = _Once()
+        self._projections = _Memo()
         self.begin()
 
     def begin(self) -> None:
         """Go on to another bandwidth of x."""
         # Of x one basis at a time: together they may be larger than memory.
         self._bases.forget_x()
-        self._features = _Once()
+        self._features = _Memo()
 
     def bandwidths(self, models: Mapping, side: str) -> list[dict]:
         """Return constructor arguments to try; none without models."""
@@ -320,8 +321,8 @@ class _Search:
             yield value, fitted
 
 
-class _Once(dict):
-    """Values by a key, each computed when it is first asked for."""
+class _Memo(dict):
+    """Cache of values by key."""
 
     def __call__(self, key: Hashable, compute: Callable):
         if key not in self:

@@ -1,7 +1,7 @@
 """One fit, measured in a process of its own: seconds, and the peak of its memory.
 
-`in_own_process` starts this module anew for each fit, because a process never gives back the peak
-of its memory. Training by iterations is measured on a few and extrapolated.
+`in_own_process` starts this module in a new process for each fit, because the peak memory of a
+process never decreases. Training by iterations is measured on a few and extrapolated.
 """
 
 import json
@@ -24,7 +24,7 @@ _NOISE = 0.1
 
 
 class FitError(RuntimeError):
-    """A fit in another process that gave no numbers; the message says why."""
+    """A fit in another process failed; the message says why."""
 
 
 def in_own_process(job: Mapping, module: str = __name__) -> dict[str, float]:
@@ -35,12 +35,12 @@ def in_own_process(job: Mapping, module: str = __name__) -> dict[str, float]:
     job
         As for `measure`; it travels as JSON.
     module
-        Which `measure`: of a module that prints what it returns when it is started.
+        Module whose `measure` is run; started as a script it prints what `measure` returns.
 
     Returns
     -------
     dict
-        What `measure` returns.
+        Result of `measure`.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def _iterated(fit: Callable[[int], object], measured: int, wanted: int) -> dict[
 
 
 def _seconds(function: Callable[[], object]) -> float:
-    """Return seconds of processor time, on which other jobs of the machine tell little."""
+    """Return seconds of processor time, which other jobs of the machine affect little."""
     started = time.process_time()
     function()
     return time.process_time() - started

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from kcde.arrays import BACKENDS, resolve_backend, to_numpy
-from kcde.estimators import estimator_class
+from kcde.estimators import configured, estimator_class
 
 FAILURES = (ValueError, np.linalg.LinAlgError, FloatingPointError)
-"""What a fit or a score may fail with; anything else is a fault of the program."""
+"""Errors that a fit or a score may raise; any other is a bug."""
 
 
 _LEARNT = ("reference", "weights")
-"""Parameters with a namesake that holds what was learnt: CDO's points, LSCDE's α."""
+"""Parameters whose names with `_` hold fitted values: the points of CDO, the α of LSCDE."""
 
 
 def build(
@@ -23,7 +23,7 @@ def build(
     Parameters
     ----------
     method
-        What it is called in an error.
+        Name of the method in an error.
     estimator
         Class name.
     options
@@ -36,19 +36,17 @@ def build(
     ValueError
         If the class does not exist, or does not know one of the options.
     """
-    cls = estimator_class(estimator)
-    known = cls._get_param_names()
-    if unknown := sorted(set(options) - set(known)):
-        raise ValueError(
-            f"method {method}: {estimator} has no option {', '.join(unknown)}; "
-            f"it has {', '.join(known)}"
-        )
+    known = estimator_class(estimator)._get_param_names()
     common = {"random_state": random_state, "tuning_rows": tuning_rows}
-    return cls(**{name: common[name] for name in common if name in known} | dict(options))
+    given = {name: common[name] for name in common if name in known} | dict(options)
+    try:
+        return configured(estimator, given)
+    except ValueError as error:
+        raise ValueError(f"method {method}: {error}") from None
 
 
 def backend_of(estimator, wanted: str) -> str:
-    """Return what an estimator computes on: "numpy", or "cupy" where it can and that is wanted.
+    """Return the backend of an estimator: "numpy", or "cupy" if it is supported and requested.
 
     Parameters
     ----------
@@ -62,7 +60,7 @@ def backend_of(estimator, wanted: str) -> str:
     ValueError
         If the backend is unknown.
     RuntimeError
-        If the estimator computes on any array, "cupy" is wanted, and there is no GPU.
+        If the estimator computes on any array, "cupy" is requested, and there is no GPU.
     """
     if wanted in BACKENDS and not estimator.tags.array_api:
         return "numpy"

@@ -17,16 +17,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
 from kcde.datasets import gaussian
 from kcde.datasets.gaussian import GaussianPairs
 from kcde.estimators import estimator_class
-from kcde.experiments import low_rank, methods, runner, scores
+from kcde.experiments import low_rank, methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.moments import Job
-from kcde.experiments.low_rank import Chosen, Trials
+from kcde.experiments.low_rank import Selection, Trials
 from kcde.experiments.runner import attempt
-from kcde.experiments.shared_bases import Bases, alike, tightest
+from kcde.experiments.shared_bases import Bases, group_by_basis, tightest
 from kcde.seeding import split_seed
 
 LOSS = "second_moment_loss"
@@ -38,14 +39,14 @@ ROUNDING = 1e-12
 
 
 class Setting(NamedTuple):
-    """How a repetition is fitted."""
+    """Settings of a fit."""
 
     tolerance: float
     constrained: bool
 
 
 class Repetition(NamedTuple):
-    """What every method is given: n pairs, and pairs to test at, arrays of a backend."""
+    """Data of a repetition: n pairs, and test pairs, arrays of a backend."""
 
     number: int
     law: GaussianPairs
@@ -56,7 +57,7 @@ class Repetition(NamedTuple):
     backend: str = "numpy"
 
 
-class Tested(NamedTuple):
+class Estimates(NamedTuple):
     """A fit's estimates at the test points, on the host.
 
     Attributes
@@ -84,7 +85,7 @@ class Tested(NamedTuple):
 
 class Experiment(runner.Experiment[Job]):
     """Every repetition with every setting. The `.npz` has `error`, `mass` and `smallest` of
-    `Tested`, each of shape (repetitions, settings, test points), float32, NaN where there is no
+    `Estimates`, each of shape (repetitions, settings, test points), float32, NaN where there is no
     fit, in the order of `settings` in the `.json`.
     """
 
@@ -145,7 +146,7 @@ def relative_errors(found, true):
     return xp.sum((found - true) ** 2, axis=1) / xp.sum(true**2, axis=1)
 
 
-def tested(values: np.ndarray, given: Repetition) -> Tested:
+def tested(values: np.ndarray, given: Repetition) -> Estimates:
     """Judge the expectations of `second_moments_and_one` at the test points."""
     d = given.law.dim
     second = values[:, :-1].reshape(-1, d, d)
@@ -153,7 +154,7 @@ def tested(values: np.ndarray, given: Repetition) -> Tested:
     largest = np.abs(eigenvalues).max(axis=1)
     smallest = eigenvalues[:, 0] / np.where(largest > 0.0, largest, 1.0)
     true = given.law.conditional_second_moment(to_numpy(given.X_test))
-    return Tested(relative_errors(second, true), values[:, -1] - 1.0, smallest)
+    return Estimates(relative_errors(second, true), values[:, -1] - 1.0, smallest)
 
 
 def _wanted(job: Job, number: int) -> list[Setting]:
@@ -162,27 +163,27 @@ def _wanted(job: Job, number: int) -> list[Setting]:
     return [each for each in settings(job) if number < limit or not each.constrained]
 
 
-class _Fitted(NamedTuple):
-    """What one fit gives: score rows, what was chosen, and estimates; None where it failed."""
+class _FitResult(NamedTuple):
+    """Result of one fit: score rows, chosen parameters, and estimates; None if it failed."""
 
     rows: list
-    chosen: Chosen | None = None
-    tested: Tested | None = None
+    chosen: Selection | None = None
+    tested: Estimates | None = None
 
 
-class _Fitting(NamedTuple):
-    """An estimator to fit, and whose it is."""
+class _FitTask(NamedTuple):
+    """An estimator to fit, with its job."""
 
     job: Job
     setting: Setting
     model: object
 
 
-def _of_method(job: Job, number: int, fitted: Mapping[tuple[str, Setting], _Fitted]) -> Outcome:
+def _of_method(job: Job, number: int, fitted: Mapping[tuple[str, Setting], _FitResult]) -> Outcome:
     """Return what a repetition gives of one method."""
     each = settings(job)
     shape = (len(each), job.test_rows)
-    arrays = {name: np.full(shape, np.nan, dtype=np.float32) for name in Tested._fields}
+    arrays = {name: np.full(shape, np.nan, dtype=np.float32) for name in Estimates._fields}
     found = Outcome([], arrays=arrays)
     for setting in _wanted(job, number):
         one = fitted[job.method, setting]
@@ -194,20 +195,20 @@ def _of_method(job: Job, number: int, fitted: Mapping[tuple[str, Setting], _Fitt
     return found
 
 
-def _outcomes(jobs: Sequence[Job], given: Repetition) -> dict[tuple[str, Setting], _Fitted]:
-    """Fit all that a repetition wants; estimators with alike bases share them."""
+def _outcomes(jobs: Sequence[Job], given: Repetition) -> dict[tuple[str, Setting], _FitResult]:
+    """Fit all methods of a repetition; estimators with equal bases share them."""
     fittings = {
-        (job.method, setting): _Fitting(job, setting, _make(job, given.number, setting))
+        (job.method, setting): _FitTask(job, setting, _make(job, given.number, setting))
         for job in jobs
         for setting in _wanted(job, given.number)
     }
     outcomes = {}
-    for part in alike({key: fitting.model for key, fitting in fittings.items()}):
+    for part in group_by_basis({key: fitting.model for key, fitting in fittings.items()}):
         outcomes |= _shared({key: fittings[key] for key in part}, given)
     return outcomes
 
 
-def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _Fitted]:
+def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _FitResult]:
     """Choose parameters for estimators with the same bases, and fit and test them."""
     started = time.perf_counter()
     trials = _select(fittings, given)
@@ -217,7 +218,7 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _
         trials.setdefault((method, setting), trials[method, setting._replace(constrained=False)])
     train = low_rank.training_rows(given.X.shape[0])
     outcomes = {}
-    for part in _timed_apart(fittings):
+    for part in _split_by_timing(fittings):
         models = {key: trials[key].shape(fitting.model) for key, fitting in part.items()}
         bases = Bases(given.X[:train, :], given.Y[:train, :], tightest(models.values()))
         for key in bases.in_order(models):
@@ -225,7 +226,7 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _
     return outcomes
 
 
-def _timed_apart(fittings: Mapping) -> list[dict]:
+def _split_by_timing(fittings: Mapping) -> list[dict]:
     """Return those whose factors are made by themselves, and those that share the tightest.
 
     Fits with the first tolerance, the published one, have seconds of their own.
@@ -256,20 +257,20 @@ def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], T
     return low_rank.select(models, X, Y, second_moments_and_one, loss, job.grid)
 
 
-def _outcome(fitting: _Fitting, given: Repetition, trials, bases, seconds: float) -> _Fitted:
+def _outcome(fitting: _FitTask, given: Repetition, trials, bases, seconds: float) -> _FitResult:
     """Fit with the best parameters and test; a failure is one row that says why."""
     row = _row(fitting.job, given, fitting.setting)
     found, fitting_seconds = attempt(_tested, fitting, given, trials, bases)
     if isinstance(found, Exception):
-        return _Fitted([row | scores.failed(LOSS, found)])
+        return _FitResult([row | scores.failed(LOSS, found)])
     chosen, result, measured = found
     row["seconds"] = seconds + fitting_seconds
     # A repetition is kept until all are there: in the precision in which it is written.
-    kept = Tested(*(estimates.astype(np.float32) for estimates in result))
-    return _Fitted([row | low_rank.cell(*each) for each in measured], chosen, kept)
+    kept = Estimates(*(estimates.astype(np.float32) for estimates in result))
+    return _FitResult([row | low_rank.cell(*each) for each in measured], chosen, kept)
 
 
-def _tested(fitting: _Fitting, given: Repetition, trials, bases) -> tuple:
+def _tested(fitting: _FitTask, given: Repetition, trials, bases) -> tuple:
     """Return what was chosen, the estimates, and (metric, value, unit) of a fit."""
     chosen = trials.best()
     fitted = bases.fit(fitting.model)

@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import asarray
 from kcde.datasets import planar as data
 from kcde.estimators import estimator_class
-from kcde.experiments import methods, planar_models, planar_pictures, runner, scores
+from kcde.experiments import methods, planar_models, planar_pictures, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.planar import Job
 from kcde.experiments.planar_models import PlanarModel
@@ -28,7 +29,7 @@ from kcde.seeding import rng_of, seed_of
 METRIC = "mmd"
 NLL = "negative_log_likelihood"
 BANDWIDTH_SCALE = 0.1
-"""Of the median trick, for the kernel of the discrepancy."""
+"""Scale of the median trick, for the kernel of the discrepancy."""
 
 _RING_SNAPSHOTS = (0, 500, 2500, 5000, 10_000, 20_000)
 _SNAPSHOTS = (0, 500, 1000, 2000)
@@ -214,8 +215,8 @@ def _sampled(job: Job, model: PlanarModel, here: Points, seed: int, *, warm: boo
 def _likelihood(job: Job, model: PlanarModel, here: Points):
     """Yield the likelihood of the test points, by the model and by the density they are drawn from.
 
-    Under a uniform base those beyond the training points have no density at all: likelihoods of the
-    others stand beside, and how many there are.
+    Under a uniform base, test points beyond the training points have zero density: the likelihood
+    of the others and the number of those points are reported as well.
     """
     found, exact = model.log_density(here.test), data.log_density(job.dataset, here.test)
     inside = np.isfinite(found)

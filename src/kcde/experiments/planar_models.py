@@ -1,6 +1,6 @@
-"""Densities fitted to points of the plane, all in the units of the points.
+"""Densities fitted to points in the plane, all in the units of the points.
 
-Score matching wants unit scale, for its base density N(0, 2²) and its grid of bandwidths: its
+Score matching needs unit scale, for its base density N(0, 2²) and its grid of bandwidths: its
 estimators see standardised points, and what they give is mapped back. Doubly dual embedding learns
 its base density and bandwidth from the data and takes them as they are, as the authors' code does.
 """
@@ -46,7 +46,7 @@ class PlanarModel:
     train
         The points themselves, shape (n, 2).
     backend
-        What the estimator computes on, "numpy" or "cupy"; all else here is on the host.
+        Backend of the estimator, "numpy" or "cupy"; all other arrays here are on the host.
     """
 
     estimator: object
@@ -61,7 +61,7 @@ class PlanarModel:
         Parameters
         ----------
         n
-            How many.
+            Number of points.
         rng
             Source of the draws.
         method
@@ -88,7 +88,7 @@ class PlanarModel:
 
     @cached_property
     def log_z(self) -> LogZ:
-        """Of `_log_unnormalised`: by quadrature on the box of a uniform base, else as estimated."""
+        """Normaliser: by quadrature on the box of a uniform base, else as estimated."""
         if getattr(self.estimator, "base", None) == "uniform":
             return box_quadrature(
                 self._log_unnormalised, self.train.min(axis=0), self.train.max(axis=0)
@@ -151,7 +151,7 @@ def fit_many(estimators: Sequence, trains: Sequence[np.ndarray]) -> list:
 
 
 def box_quadrature(log_f, lower: np.ndarray, upper: np.ndarray) -> LogZ:
-    """Integrate over a rectangle by the product Gauss-Legendre rule, refined until it settles.
+    """Integrate over a rectangle by the product Gauss-Legendre rule, refined until it converges.
 
     Parameters
     ----------

@@ -16,16 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
 from kcde.datasets import fama_french
 from kcde.datasets.fama_french import ExcessReturns, Subsample, excess_returns
 from kcde.estimators import estimator_class
-from kcde.experiments import low_rank, methods, runner, scores
+from kcde.experiments import low_rank, methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.portfolio import Job
-from kcde.experiments.low_rank import Chosen, Trials
+from kcde.experiments.low_rank import Selection, Trials
 from kcde.experiments.runner import attempt
-from kcde.experiments.shared_bases import Bases, Fit, alike, is_classifier
+from kcde.experiments.shared_bases import Bases, Fit, group_by_basis, is_classifier
 from kcde.seeding import split_seed
 
 LOSS = "logistic_loss"
@@ -36,7 +37,7 @@ FLOOR = 1e-12
 
 
 class Repetition(NamedTuple):
-    """What every method is given: days, arrays of a backend, and the return q to compare y with."""
+    """Data of a repetition: days, arrays of a backend, and the return q to compare y with."""
 
     number: int
     days: Subsample
@@ -135,15 +136,15 @@ def logistic_loss(probability, event) -> float:
 
 
 class _Result(NamedTuple):
-    """What one fit gives: score rows, what was chosen, and estimates; None where it failed."""
+    """Result of one fit: score rows, chosen parameters, and estimates; None if it failed."""
 
     rows: list
-    chosen: Chosen | None = None
+    chosen: Selection | None = None
     probability: np.ndarray | None = None
 
 
-class _Fitting(NamedTuple):
-    """An estimator to fit, and whose it is."""
+class _FitTask(NamedTuple):
+    """An estimator to fit, with its job."""
 
     job: Job
     constrained: bool
@@ -168,14 +169,14 @@ def _of_method(job: Job, given: Repetition, fitted: Mapping[tuple[str, bool], _R
 
 
 def _outcomes(jobs: Sequence[Job], given: Repetition) -> dict[tuple[str, bool], _Result]:
-    """Fit all that a repetition wants; estimators with alike bases share them."""
+    """Fit all methods of a repetition; estimators with equal bases share them."""
     fittings = {
-        (job.method, constrained): _Fitting(job, constrained, _make(job, given.number, constrained))
+        (job.method, constrained): _FitTask(job, constrained, _make(job, given.number, constrained))
         for job in jobs
         for constrained in constraints(job)
     }
     outcomes = {}
-    for part in alike({key: fitting.model for key, fitting in fittings.items()}):
+    for part in group_by_basis({key: fitting.model for key, fitting in fittings.items()}):
         outcomes |= _shared({key: fittings[key] for key in part}, given)
     return outcomes
 
@@ -207,7 +208,7 @@ def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], Tria
     return low_rank.select(models, X, Y, given.event, loss, job.grid)
 
 
-def _outcome(fitting: _Fitting, given: Repetition, trials, bases, seconds: float) -> _Result:
+def _outcome(fitting: _FitTask, given: Repetition, trials, bases, seconds: float) -> _Result:
     """Fit with the best parameters and test; a failure is one row that says why."""
     row = _row(fitting.job, given.number, fitting.constrained, given.backend)
     found, fitting_seconds = attempt(_tested, fitting, given, trials, bases)
@@ -220,7 +221,7 @@ def _outcome(fitting: _Fitting, given: Repetition, trials, bases, seconds: float
     return _Result([row | low_rank.cell(*each) for each in measured], chosen, kept)
 
 
-def _tested(fitting: _Fitting, given: Repetition, trials, bases) -> tuple:
+def _tested(fitting: _FitTask, given: Repetition, trials, bases) -> tuple:
     """Return what was chosen, the estimates, and (metric, value, unit) of a fit."""
     chosen = trials.best()
     fitted = _fitted(fitting.job, given, fitting.model, bases)

@@ -1,4 +1,4 @@
-"""What joint densities are estimated on: training and test rows of each run (kcef, section 4).
+"""The data of joint density estimation: training and test rows of each run (kcef, section 4).
 
 UCI data are shuffled, 90% train and 10% test. `grid-<n>` has n training and 2000 test rows of the
 grid distribution: 3 columns, and 20 where n = 2000, for the figures over the dimension. Everything
@@ -45,22 +45,22 @@ class Split:
 
 @dataclass(frozen=True)
 class Problem:
-    """Where rows of each run come from.
+    """Source of the rows of each run.
 
     Attributes
     ----------
     name
         As asked for.
     columns
-        Their names.
+        Names of the columns.
     every_dimension
         Whether the first 1, 2, ... columns are problems of their own.
     removed
         Columns of the file that are not used, with the reason.
     sha256
-        Of the raw file; None for generated data.
+        Checksum of the raw file; None for generated data.
     identity
-        What seeds are made of: the same for a data set and its alias.
+        Name that seeds are derived from: the same for a data set and its alias.
     """
 
     name: str

@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import asarray, take_rows, to_numpy
 from kcde.datasets.loaders import Dataset, load
 from kcde.estimators import Standardised
-from kcde.experiments import methods, runner, scores
+from kcde.experiments import methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.r_benchmark import Job
 from kcde.experiments.runner import attempt, fits
@@ -58,7 +59,7 @@ class Experiment(runner.Experiment[Job]):
             job.estimator,
             units,
             lambda split: fit(job, data, split),
-            lambda splits: _fit_together(job, data, splits),
+            lambda splits: _fit_batch(job, data, splits),
         )
         return lambda split: outcome(job, data, split, backend, *fitted(split))
 
@@ -102,7 +103,7 @@ def fit(job: Job, data: Dataset, split: int) -> Standardised:
     return Standardised(make_estimator(job, split)).fit(*_halves(job, data, split)[0])
 
 
-def _fit_together(job: Job, data: Dataset, splits: Sequence[int]) -> list:
+def _fit_batch(job: Job, data: Dataset, splits: Sequence[int]) -> list:
     models = [Standardised(make_estimator(job, split)) for split in splits]
     pairs = [_halves(job, data, split)[0] for split in splits]
     return Standardised.fit_many(models, *zip(*pairs, strict=True))
@@ -163,7 +164,7 @@ def _evaluate(job: Job, data: Dataset, model: Standardised, split: int):
 def _by_importance(job: Job, inner, X, Y, count: int, rng: np.random.Generator) -> Normaliser:
     """Estimate log Z at X from draws that all x share.
 
-    The authors of dde drew anew for each test point: the error of each is distributed the same.
+    The authors of dde used separate draws for each test point, with the same error distribution.
     """
     if job.evaluation != TEST_HALF:
         return inner.log_normaliser(X, method="importance", n_samples=count, rng=rng)

@@ -17,11 +17,11 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from kcde import scores
 from kcde.estimators import estimator_class
-from kcde.experiments import scores
-from kcde.experiments.job import OWN_TO_A_METHOD, Job, MethodJob, Outcome
+from kcde.experiments.job import METHOD_FIELDS, Job, MethodJob, Outcome
 from kcde.experiments.methods import FAILURES
-from kcde.experiments.shards import WHOLE, Cut, collect, keep
+from kcde.experiments.shards import UNSHARDED, Sharding, collect_parts, write_part
 from kcde.provenance import digest, estimator_module
 
 log = logging.getLogger(__name__)
@@ -32,14 +32,14 @@ Work = Callable[[int], Outcome | list[Outcome]]
 
 @dataclass(frozen=True)
 class Places:
-    """Where raw data are.
+    """Locations of the raw data.
 
     Attributes
     ----------
     data_dir, catalogue
-        Their folder, and a catalogue other than the project's own.
+        Data folder, and a catalogue other than the project's own.
     records
-        What `fetch` wrote of each data set.
+        Records that `fetch` wrote of each data set.
     """
 
     data_dir: Path = Path("data")
@@ -73,7 +73,7 @@ class Experiment(Generic[J]):
     jobs
         They differ in nothing but the method.
     places
-        Where raw data are.
+        Where the raw data are.
 
     Attributes
     ----------
@@ -82,11 +82,11 @@ class Experiment(Generic[J]):
     reason
         Why the data are unavailable, "" where they are not.
     data
-        What `open` returned; None where the data are unavailable.
+        Result of `open`; None if the data are unavailable.
     """
 
-    trains_together = True
-    """Whether an estimator that can trains all repetitions in one program."""
+    batch_fits = True
+    """Whether an estimator that can be batch-fitted trains all repetitions as one batch."""
 
     def __init__(self, jobs: Sequence[J], places: Places = Places()):
         self.jobs, self.job, self.places = list(jobs), jobs[0], places
@@ -96,13 +96,13 @@ class Experiment(Generic[J]):
         self.data: Any = None if self.reason else self.open()
 
     def check(self, job: J) -> None:
-        """Refuse, with a ValueError, what the job cannot see in its parameters alone."""
+        """Raise `ValueError` for what cannot be checked on the parameters alone."""
 
     @classmethod
-    def check_cut(cls, jobs: Sequence[J]) -> None:
-        """Refuse, with a ValueError, jobs that cannot be cut into shards."""
-        if cls.trains_together:
-            check_separable(jobs)
+    def check_sharding(cls, jobs: Sequence[J]) -> None:
+        """Raise `ValueError` for jobs that are not shardable."""
+        if cls.batch_fits:
+            check_shardable(jobs)
 
     def files(self) -> list[str]:
         """Return the data sets that are read, in the order of the records."""
@@ -117,11 +117,11 @@ class Experiment(Generic[J]):
         return sum(getattr(self.job, name) for name in self.job.repeated) or 1
 
     def begin(self, units: Sequence[int]) -> Work:
-        """Do what is done once, and return what maps a unit to its outcome, or to one a job."""
+        """Do the common work, and return a function from a unit to its outcome, or one per job."""
         raise NotImplementedError
 
     def not_run(self, job: J, unit: int) -> list[dict]:
-        """Return the rows of a repetition whose data are unavailable, but for the reason."""
+        """Return the rows of a repetition whose data are unavailable, without the reason."""
         raise NotImplementedError
 
     def info(self, job: J) -> dict:
@@ -158,19 +158,19 @@ def run(
     *,
     catalogue: Path | None = None,
     record: Path | Sequence[Path] | None = None,
-    cut: Cut = WHOLE,
+    sharding: Sharding = UNSHARDED,
 ) -> None:
     """Run a job, or several that differ in nothing but the method, and write the scores.
 
-    What fits of several methods have in common is computed once, and each method's scores are as
-    if it had run alone.
+    Parts that several methods share are computed once; the scores of each method are those of a
+    separate run.
 
     Parameters
     ----------
     jobs
-        What to run.
+        Job or jobs to run.
     outs
-        The score CSV of each job; `.json` and `.npz` are written beside it. Of a shard one file,
+        The score CSV of each job; `.json` and `.npz` are written next to it. Of a shard one file,
         for what all jobs found in its repetitions.
     data_dir, catalogue
         Where the raw data are, and a catalogue other than the project's own.
@@ -178,26 +178,27 @@ def run(
         What `fetch` wrote of the data; where it says that they are unavailable, every repetition
         is `not-run` rows.
     cut
-        Which repetitions are computed here.
+        Which repetitions this process computes.
 
     Raises
     ------
     ValueError
         If an option or a data set is unknown, the jobs differ in more than the method, a part is
-        not of these jobs and data, or an estimator that trains all repetitions together is cut.
+        not of these jobs and data, or an estimator that trains all repetitions as one batch is
+        sharded.
     RuntimeError
         If the backend is "cupy" and there is no GPU.
     """
     jobs = [jobs] if isinstance(jobs, Job) else list(jobs)
     outs = [Path(out) for out in ([outs] if isinstance(outs, str | Path) else outs)]
     records = [record] if isinstance(record, str | Path) else record or ()
-    check_together(jobs, outs, cut)
+    check_compatible(jobs, outs, sharding)
     cls = import_module(f"kcde.experiments.{jobs[0].experiment}").Experiment
-    if cut != WHOLE:
-        cls.check_cut(jobs)
+    if sharding != UNSHARDED:
+        cls.check_sharding(jobs)
     places = Places(Path(data_dir), catalogue, tuple(Path(each) for each in records))
     experiment = cls(jobs, places)
-    found = outcomes(experiment, outs[0], cut)
+    found = outcomes(experiment, outs[0], sharding)
     for place, (job, out) in enumerate(zip(jobs, outs, strict=True) if found is not None else ()):
         own = [each[place] for each in found]
         info = experiment.info(job) | experiment.results(job, own)
@@ -205,36 +206,38 @@ def run(
         scores.write(out, experiment.rows(job, own), info, arrays)
 
 
-def outcomes(experiment: Experiment, out: Path, cut: Cut = WHOLE) -> list[list[Outcome]] | None:
-    """Return the outcomes of every repetition, one a job; None where a shard has kept its own.
+def outcomes(
+    experiment: Experiment, out: Path, sharding: Sharding = UNSHARDED
+) -> list[list[Outcome]] | None:
+    """Return the outcomes of every repetition, one per job; None after a shard wrote its part.
 
     Parameters
     ----------
     experiment
-        What is run.
+        Experiment to run.
     out
-        Where a shard's outcomes are kept.
+        File for the outcomes of a shard.
     cut
-        What of it is computed here.
+        Which repetitions this process computes.
 
     Raises
     ------
     ValueError
-        As `Cut.check` and `collect`.
+        As `Sharding.check` and `collect_parts`.
     """
-    cut.check(out)
+    sharding.check(out)
     units = range(experiment.count())
-    if cut.shard is not None:
+    if sharding.shard is not None:
         compute = partial(computed, experiment)
-        keep(out, experiment.identity(), cut.shard.of(units), compute)
+        write_part(out, experiment.identity(), sharding.shard.of(units), compute)
         return None
-    if cut.parts:
-        return collect(cut.parts, experiment.identity(), units)
+    if sharding.parts:
+        return collect_parts(sharding.parts, experiment.identity(), units)
     return computed(experiment, units)
 
 
 def computed(experiment: Experiment, units: Sequence[int]) -> list[list[Outcome]]:
-    """Return the outcomes of some repetitions, one a job, and tell the progress."""
+    """Return the outcomes of some repetitions, one per job, and log the progress."""
     if experiment.reason:
         missing = {"status": "not-run", "detail": experiment.reason}
         return [
@@ -257,9 +260,9 @@ def computed(experiment: Experiment, units: Sequence[int]) -> list[list[Outcome]
 
 
 def attempt(function: Callable, *arguments: Any) -> tuple[Any, float]:
-    """Return what a function returns, or the numerical error that it ends with, and its seconds.
+    """Return the value of a function, or the numerical error that it raises, and its seconds.
 
-    Where an argument is such an error, nothing was there to compute with: it is returned.
+    If an argument is such an error, the function is not called and the error is returned.
     """
     if error := next((each for each in arguments if isinstance(each, Exception)), None):
         return error, 0.0
@@ -274,8 +277,8 @@ def attempt(function: Callable, *arguments: Any) -> tuple[Any, float]:
 def fits(
     estimator: str,
     units: Sequence[int],
-    alone: Callable[[int], Any],
-    together: Callable[[Sequence[int]], Sequence],
+    fit_one: Callable[[int], Any],
+    fit_batch: Callable[[Sequence[int]], Sequence],
 ) -> Callable[[int], tuple[Any, float]]:
     """Return what maps a unit to its fitted model, or an error in its place, and its seconds.
 
@@ -285,29 +288,28 @@ def fits(
         Class name.
     units
         Numbers of repetitions.
-    alone
-        Fits the model of a unit. It is done when it is asked for, so that one model is held at a
-        time.
-    together
-        Fits the models of all units in one program, where the estimator does so; the seconds of
-        each are its share.
+    fit_one
+        Fits the model of a unit. It is called on request, so that one model is held at a time.
+    fit_batch
+        Fits the models of all units as one batch, if the estimator does so; the seconds of each
+        are its share.
     """
-    if not trains_together(estimator):
-        return lambda unit: attempt(alone, unit)
-    log.info("%d fits in one go", len(units))
+    if not is_batch_fitted(estimator):
+        return lambda unit: attempt(fit_one, unit)
+    log.info("%d fits in one batch", len(units))
     started = time.perf_counter()
-    models = dict(zip(units, together(units), strict=True))
+    models = dict(zip(units, fit_batch(units), strict=True))
     share = (time.perf_counter() - started) / len(units)
     return lambda unit: (models[unit], share)
 
 
-def trains_together(estimator: str) -> bool:
-    """Return whether an estimator trains all repetitions in one program."""
+def is_batch_fitted(estimator: str) -> bool:
+    """Return whether an estimator trains all repetitions as one batch."""
     return hasattr(estimator_class(estimator), "fit_many")
 
 
-def check_separable(jobs: Sequence[Job]) -> None:
-    """Refuse to cut jobs whose repetitions are trained together.
+def check_shardable(jobs: Sequence[Job]) -> None:
+    """Raise `ValueError` for jobs whose repetitions are trained as one batch.
 
     Raises
     ------
@@ -315,26 +317,26 @@ def check_separable(jobs: Sequence[Job]) -> None:
         If the estimator of one is such.
     """
     for job in jobs:
-        if isinstance(job, MethodJob) and trains_together(job.estimator):
+        if isinstance(job, MethodJob) and is_batch_fitted(job.estimator):
             raise ValueError(
-                f"{job.estimator} trains all repetitions in one program, and what comes out "
-                "depends on which they are: run it whole, without --shard and --part"
+                f"{job.estimator} trains all repetitions as one batch, and the results depend on "
+                "the batch: run the whole job, without --shard and --part"
             )
 
 
-def check_together(jobs: Sequence[Job], outs: Sequence[Path], cut: Cut) -> None:
-    """Refuse jobs that cannot run together, and files that cannot be told apart.
+def check_compatible(jobs: Sequence[Job], outs: Sequence[Path], sharding: Sharding) -> None:
+    """Raise `ValueError` for jobs that cannot run together, and for equal file names.
 
     Raises
     ------
     ValueError
         If there is no job, a name stands twice, or the jobs differ in more than the method.
     """
-    if cut.shard is not None and len(outs) != 1:
+    if sharding.shard is not None and len(outs) != 1:
         raise ValueError(
             f"a shard leaves one part for all of its methods: give --out once; got {len(outs)}"
         )
-    if not jobs or (cut.shard is None and len(outs) != len(jobs)):
+    if not jobs or (sharding.shard is None and len(outs) != len(jobs)):
         raise ValueError(
             f"name a file (--out) for each method (--method); got {len(outs)} for {len(jobs)}"
         )
@@ -347,7 +349,7 @@ def check_together(jobs: Sequence[Job], outs: Sequence[Path], cut: Cut) -> None:
         if len(set(names)) < len(names):
             raise ValueError(f"name each {what} once; got {', '.join(names)}")
     for other in others:
-        own = {name: getattr(first, name) for name in OWN_TO_A_METHOD}
+        own = {name: getattr(first, name) for name in METHOD_FIELDS}
         theirs = replace(other, **own).identity()
         for name, value in first.identity().items():
             if theirs[name] != value:

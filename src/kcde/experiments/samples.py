@@ -1,4 +1,4 @@
-"""Samples of joint densities beside data: kcef, figures 2 and 4 and table 3.
+"""Samples of joint densities compared with data: kcef, figures 2 and 4 and table 3.
 
 The model of run 0 is fitted, once a job or shard; each seed gives 2000 samples.
 """
@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import asarray
-from kcde.experiments import joint, methods, runner, scores
+from kcde.experiments import joint, methods, runner
 from kcde.experiments.factors import estimator_of, graph_label
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.samples import Job
@@ -24,13 +25,13 @@ from kcde.seeding import rng_of, seed_of
 
 METRIC = "samples"
 REFERENCE = 1000
-"""Data points beside the samples of each seed (kcef, figure 4)."""
+"""Data points that the samples of each seed are compared with (kcef, figure 4)."""
 
 RUN = 0
 
 
 class _Data(NamedTuple):
-    """Where the rows come from, and hyper-parameters of each factor, None where selected here."""
+    """The problem, and hyper-parameters of each factor, or None if they are selected here."""
 
     problem: Problem
     known: list[dict] | None
@@ -41,7 +42,7 @@ class Experiment(runner.Experiment[Job]):
     d), rows drawn from all data, and `reference_test`, the test rows.
     """
 
-    trains_together = False
+    batch_fits = False
 
     def check(self, job: Job) -> None:
         """Refuse options that the estimator has not, and a sampler that it does not offer."""
@@ -84,11 +85,11 @@ class Experiment(runner.Experiment[Job]):
         return info | (self.data.problem.description() if self.data else {})
 
     def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
-        """Return nothing beside what the factors chose."""
+        """Return nothing: the factors state what they chose."""
         return {}
 
     def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
-        """Return the samples, NaN where a seed failed, and the data beside them."""
+        """Return the samples, NaN where a seed failed, and the data to compare with."""
         problem = self.data.problem
         split = problem.split(RUN)
         blank = np.full((job.samples, problem.dim), np.nan)
@@ -128,7 +129,7 @@ def fit(job: Job, problem: Problem, train, known: Sequence[Mapping] | None = Non
     Parameters
     ----------
     job
-        What to fit.
+        Job whose model is fitted.
     problem
         Names the seeds.
     train

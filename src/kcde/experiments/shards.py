@@ -1,8 +1,8 @@
 """One job as several processes: each computes some repetitions, and one writes the scores.
 
 A repetition depends on its number alone, so that the scores are the same for any number of
-processes, but for the seconds, which are measured. What a shard leaves is arrays and JSON, in one
-`.npz`: to read it runs no code.
+processes, except for the measured seconds. The part of a shard is one `.npz` of arrays and JSON,
+which is read without running code.
 """
 
 import json
@@ -17,8 +17,8 @@ import numpy as np
 from kcde.experiments.job import Outcome
 from kcde.files import atomic
 
-_TOLD = "json"
-"""The member of a part that holds, as JSON, all that is no array."""
+_JSON_MEMBER = "json"
+"""The member of a part that holds everything but arrays, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
-        """Return what `2/4` says.
+        """Return the shard that a text such as `2/4` stands for.
 
         Raises
         ------
@@ -54,13 +54,13 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """How a job is cut: it computes everything, one shard, or nothing but what the shards left.
+class Sharding:
+    """Part of a job that a process runs: everything, one shard, or the collection of all parts.
 
     Attributes
     ----------
     shard
-        Whose outcomes this job keeps, instead of writing scores; None: this job writes scores.
+        Shard whose outcomes this job writes instead of scores; None: it writes scores.
     parts
         Files of all shards; none: this job computes for itself.
     """
@@ -69,7 +69,7 @@ class Cut:
     parts: tuple[Path, ...] = ()
 
     def check(self, out: Path) -> None:
-        """Refuse a file that is named as the other kind is.
+        """Raise `ValueError` for a file with the suffix of the other kind.
 
         Raises
         ------
@@ -81,13 +81,13 @@ class Cut:
                 f"a shard keeps no scores: name its file {out.with_suffix('.part.npz')}"
             )
         if out.with_suffix(".npz") in self.parts:
-            raise ValueError(f"{out} would replace the part beside it: name it differently")
+            raise ValueError(f"{out} would replace the part next to it: name it differently")
 
 
-WHOLE = Cut()
+UNSHARDED = Sharding()
 
 
-def keep(
+def write_part(
     path: Path,
     identity: Mapping,
     units: Sequence[int],
@@ -100,7 +100,7 @@ def keep(
     path
         Where. A folder that cannot be written to is found before anything is computed.
     identity
-        What the jobs are, without how they are cut: parts of other jobs are refused.
+        Identifies the jobs, without their sharding: parts of other jobs are refused.
     units
         Numbers of the shard's repetitions.
     compute
@@ -109,7 +109,7 @@ def keep(
     Raises
     ------
     TypeError
-        If an outcome holds anything but arrays of the host and what JSON can say.
+        If an outcome holds anything but host arrays and values that JSON can represent.
     """
     arrays: dict[str, np.ndarray] = {}
     told = []
@@ -120,12 +120,14 @@ def keep(
                     arrays[f"{unit}/{place}/{name}"] = _on_host(name, values)
             told.append((unit, [(one.rows, one.chosen, list(one.arrays)) for one in outcomes]))
         text = _json({"identity": identity, "outcomes": told})
-        arrays[_TOLD] = np.frombuffer(text.encode(), dtype=np.uint8)
+        arrays[_JSON_MEMBER] = np.frombuffer(text.encode(), dtype=np.uint8)
         with temporary.open("wb") as file:
             np.savez_compressed(file, **arrays)
 
 
-def collect(paths: Sequence[Path], identity: Mapping, units: Sequence[int]) -> list[list[Outcome]]:
+def collect_parts(
+    paths: Sequence[Path], identity: Mapping, units: Sequence[int]
+) -> list[list[Outcome]]:
     """Return the outcomes of every repetition from the parts of all shards.
 
     Parameters
@@ -133,7 +135,7 @@ def collect(paths: Sequence[Path], identity: Mapping, units: Sequence[int]) -> l
     paths
         The parts.
     identity
-        What the jobs are.
+        Identifies the jobs.
     units
         Numbers of all repetitions.
 
@@ -160,7 +162,7 @@ def _read(path: Path) -> tuple[Any, dict[int, list[Outcome]]]:
     """Return the identity and the outcomes that a part holds."""
     try:
         with np.load(path, allow_pickle=False) as stored:
-            told = json.loads(stored[_TOLD].tobytes())
+            told = json.loads(stored[_JSON_MEMBER].tobytes())
             outcomes = {
                 unit: [
                     Outcome(rows, chosen, {name: stored[f"{unit}/{i}/{name}"] for name in names})

@@ -37,8 +37,8 @@ class Fit(NamedTuple):
 class Bases:
     """Bases of training rows and their cross moments, with the seconds that each took.
 
-    What was made for one estimator serves every other that would make the same, and the factor of
-    the tightest tolerance serves the looser ones: theirs are its first columns.
+    A basis computed for one estimator is reused by every other that has the same, and the factor of
+    the tightest tolerance by those with looser ones, which are its first columns.
 
     Parameters
     ----------
@@ -93,12 +93,12 @@ class Bases:
     def fit(self, model) -> Fit:
         """Fit a copy of an estimator of expectations to the rows.
 
-        What its constraints need of the bases counts as its own, as if it had been alone.
+        The time its constraints spend on the bases is counted, as if it had been fitted alone.
         """
         summary, summarise = self.summary(model)
         factorise = self.x(model)[1] + self.y(model)[1]
         summary = summary._replace(
-            basis_x=_renewed(summary.basis_x), basis_y=_renewed(summary.basis_y)
+            basis_x=_without_extrema(summary.basis_x), basis_y=_without_extrema(summary.basis_y)
         )
         started = time.perf_counter()
         (fitted,) = model.fit_path(self.X, self.Y, [model.regularization], summary)
@@ -112,7 +112,7 @@ class Bases:
         return Fit(fitted, factorise, 0.0, time.perf_counter() - started)
 
     def _tight(self, model):
-        """Return an estimator with the tightest tolerance, itself if it has that or has none."""
+        """Return the estimator with the tightest tolerance; itself if it has that or has none."""
         tolerance = getattr(model, "tolerance", None)
         if self._tightest is None or tolerance in (None, self._tightest):
             return model
@@ -135,8 +135,8 @@ class Bases:
         return self._made[key]
 
 
-def alike(models: Mapping[Hashable, object]) -> list[dict[Hashable, object]]:
-    """Return estimators apart by their bases of x but for the tolerance, in their order."""
+def group_by_basis(models: Mapping[Hashable, object]) -> list[dict[Hashable, object]]:
+    """Return estimators grouped by their basis of x, regardless of the tolerance, in order."""
     parts: dict[Hashable, dict] = {}
     for name, model in models.items():
         parts.setdefault(_key(model, "x", but={"tolerance"}), {})[name] = model
@@ -187,7 +187,7 @@ def _wait_for(made) -> None:
     to_numpy(basis.mean[:1])
 
 
-def _renewed(basis):
+def _without_extrema(basis):
     """Return a copy of a basis that has yet to look for its extremes, which it keeps."""
     renewed = copy(basis)
     vars(renewed).pop("extrema", None)

@@ -12,15 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import to_numpy
 from kcde.datasets.loaders import Dataset, load
-from kcde.experiments import conditional_models, runner, scores
+from kcde.experiments import conditional_models, runner
 from kcde.experiments.conditional_models import Training
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.terrain import FOLD_COUNT, Job
 from kcde.experiments.runner import attempt
-from kcde.experiments.scores import cell
 from kcde.metrics import smae
+from kcde.scores import cell
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import complement, kfold
 
@@ -28,7 +29,7 @@ METRIC = "smae"
 FOLDS, RANDOM = "folds", "random"
 FLOWS = ("ConditionalRealNVP", "ConditionalMAF")
 
-_TEST_SHARE = 5  # one row of so many, in a random split
+_TEST_SHARE = 5  # one row in five is a test row of a random split
 _PUBLISHED = {"GaussianProcess": "predicted"} | dict.fromkeys(FLOWS, "pointwise")
 
 
@@ -65,7 +66,7 @@ class _Data(NamedTuple):
 
 class Experiment(runner.Experiment[Job]):
     """Under {"protocol":"folds"} the metrics are `smae_centred`, `smae_predicted`,
-    `smae_pointwise` and `smae_total`, and under the protocol that the authors had for the method
+    `smae_pointwise` and `smae_total`, and under the authors' protocol for the method
     `smae`, by their definition; random splits have `smae_pointwise` and `smae_pointwise_std`, its
     spread over the test points. The `.npz` holds `prediction_<protocol>` and
     `test_rows_<protocol>`, a row each split (NaN and -1 where one failed, or has fewer rows).

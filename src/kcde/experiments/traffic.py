@@ -22,15 +22,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kcde import scores
 from kcde.arrays import asarray, to_numpy
 from kcde.datasets import traffic as data_sets
 from kcde.datasets.traffic import Split, Traffic, open_traffic
 from kcde.estimators import Standardised, estimator_class
-from kcde.experiments import cdo_settings, methods, runner, scores, traffic_cost
+from kcde.experiments import cdo_settings, methods, runner, traffic_cost
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.traffic import Job
 from kcde.experiments.runner import attempt
-from kcde.experiments.scores import cell
+from kcde.scores import cell
 from kcde.seeding import split_seed
 
 MEAN, STD = "mean_error", "std_error"
@@ -47,7 +48,7 @@ class Experiment(runner.Experiment[Job]):
     Simulated traffic is one fit that is measured.
     """
 
-    trains_together = False
+    batch_fits = False
 
     def check(self, job: Job) -> None:
         """Refuse an estimator without mean and variance, and options that it has not."""
@@ -59,7 +60,7 @@ class Experiment(runner.Experiment[Job]):
             traffic_cost.check(job.estimator, job.settings)
 
     @classmethod
-    def check_cut(cls, jobs: Sequence[Job]) -> None:
+    def check_sharding(cls, jobs: Sequence[Job]) -> None:
         """Refuse to cut what is one fit."""
         if jobs[0].dataset == data_sets.SIMULATED:
             raise ValueError(f"{jobs[0].dataset} is one fit: leave out --shard and --part")
@@ -112,8 +113,8 @@ def scaled_errors(estimate: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class _Tested:
-    """What a split tests: moments of the outputs at the inputs, NaN where they do not count."""
+class _TestMoments:
+    """Moments of the test outputs of a split at the inputs, NaN where they do not count."""
 
     count: np.ndarray
     mean: np.ndarray
@@ -122,7 +123,7 @@ class _Tested:
     training_std: np.ndarray
 
     @classmethod
-    def of(cls, split: Split, inputs: np.ndarray) -> "_Tested":
+    def of(cls, split: Split, inputs: np.ndarray) -> "_TestMoments":
         """Take the moments; an input with too few test outputs, or constant ones, is not tested."""
         count, mean, std = data_sets.moments(split.X_test, split.Y_test, inputs)
         tested = (count >= FEWEST_TEST_OUTPUTS) & (mean > 0.0) & (std > 0.0)
@@ -138,7 +139,7 @@ class _Tested:
 def _outcome(job: Job, data: Traffic, number: int, backend: str) -> Outcome:
     """Fit and score one split; a numerical failure is a row that says why."""
     split, inputs = data.split(number), data.inputs
-    tested = _Tested.of(split, inputs)
+    tested = _TestMoments.of(split, inputs)
     row = _row(job, number) | {"n_train": len(split.Y), "n_test": len(split.Y_test)}
     row |= {"seed": split_seed(data.name, number), "dim": 1, "backend": backend}
     arrays = {"inputs": inputs, "test_count": tested.count}
@@ -163,7 +164,7 @@ def _fitted(job: Job, data: Traffic, number: int, split: Split, backend: str) ->
     return model, *(to_numpy(f(at))[:, 0] for f in (model.mean, model.variance))
 
 
-def _cells(tested: _Tested, mean: np.ndarray, std: np.ndarray) -> list[dict]:
+def _cells(tested: _TestMoments, mean: np.ndarray, std: np.ndarray) -> list[dict]:
     """Return metric, value and what is said of it."""
     negative = int(np.isnan(std).sum())
     lacking = f"no standard deviation at {negative} inputs of negative variance" if negative else ""
@@ -213,7 +214,7 @@ def make_estimator(job: Job, name: str, number: int, split: Split):
     ValueError
         If the class does not know one of the options, or the settings are unknown.
     """
-    options = cdo_settings.filled(
+    options = cdo_settings.complete_options(
         job.options, job.settings, job.experiment, job.estimator, split.X, split.Y
     )
     seed = split_seed(name, number)

@@ -1,4 +1,4 @@
-"""What fitting traffic in PEMS-SF's size costs: 32256 pairs with 1008 distinct inputs (cdo, A.3.1).
+"""Cost of a fit to traffic of PEMS-SF's size: 32256 pairs, 1008 distinct inputs (cdo, A.3.1).
 
 The fit is measured in a process of its own. Whether the factorisation over the distinct inputs is
 exact is seen on a part of the data, where a plain solve with one row a pair is affordable.
@@ -22,11 +22,11 @@ __all__ = ["FIT", "FitError", "check", "grouping_difference", "measured", "ungro
 FIT, PREDICT, PEAK = "fit_seconds", "predict_seconds", "peak_memory"
 DIFFERENCE = "grouping_difference"
 PART = 16
-"""Of so many inputs one takes part in the comparison: 63 of 1008, with 2016 pairs."""
+"""Every 16th input is part of the comparison: 63 of 1008, with 2016 pairs."""
 
 
 def check(estimator: str, settings: str) -> None:
-    """Refuse what cannot be compared with the plain solve.
+    """Raise `ValueError` for what cannot be compared with the plain solve.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def ungrouped_moments(model, X: np.ndarray, Y: np.ndarray, at: np.ndarray) -> tu
 
 
 def _model(data: Traffic, estimator: str, options: Mapping, settings: str):
-    filled = cdo_settings.filled(options, settings, "traffic", estimator, data.X, data.Y)
+    filled = cdo_settings.complete_options(options, settings, "traffic", estimator, data.X, data.Y)
     return estimator_class(estimator)(**filled)
 
 

@@ -13,7 +13,7 @@ S has coefficients (-1)^(pq)/((1+p)(1+q)): barely in the space, so that T_0 is h
 
 Everything is computed in the orthonormal basis ψ_p ⊗ ψ_q of the space of functions that belongs to
 k_X k, ψ_m(z) = exp(-u²/2) u^m/√m!, u = z/σ (Steinwart, Hush and Scovel 2006), and by quadrature
-over x and y: nothing of the estimator's code is used.
+over x and y: no code of the estimator is used.
 """
 
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ def features(z: np.ndarray, bandwidth: float, terms: int, order: int = 0) -> np.
     terms
         How many, m = 0, 1, …
     order
-        Of the derivative in z: 0, 1 or 2.
+        Order of the derivative in z: 0, 1 or 2.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def grid(nodes_x: int = 24, step_y: float = 0.25, widest_y: float = 16.0) -> Gri
     Parameters
     ----------
     nodes_x
-        Of Gauss-Legendre on (-1, 1).
+        Number of Gauss-Legendre nodes on (-1, 1).
     step_y, widest_y
         The trapezoidal rule on [-widest, widest], whose integrands are analytic and vanish there.
     """
@@ -151,7 +151,7 @@ class Target:
     gamma
         T_0 lies in R(C^γ).
     coefficients
-        Of T_0 in the orthonormal basis, shape (P, Q); their norm is that of T_0.
+        Coefficients of T_0 in the orthonormal basis, shape (P, Q); their norm is that of T_0.
     residual
         ‖T_0 - r C^γ S/‖C^γ S‖‖, how well the equation is solved.
     grid
@@ -218,7 +218,7 @@ def target(gamma: float) -> Target:
     ValueError
         If γ is not positive.
     RuntimeError
-        If the iteration does not settle.
+        If the iteration does not converge.
     """
     if not gamma > 0:
         raise ValueError(f"gamma must be positive; got {gamma}")

@@ -5,8 +5,8 @@ does not underflow, and `kernel.diagonal(A)` is k(a, a) for each row.
 """
 
 from kcde.kernels.gaussian import (
-    GaussianJet,
     GaussianKernel,
+    KernelDerivatives,
     LongGaussianKernel,
     as_bandwidths,
     median_trick,
@@ -16,8 +16,8 @@ from kcde.kernels.periodic import PeriodicKernel
 from kcde.kernels.product import ProductKernel
 
 __all__ = [
-    "GaussianJet",
     "GaussianKernel",
+    "KernelDerivatives",
     "LaplaceKernel",
     "LongGaussianKernel",
     "PeriodicKernel",

@@ -29,11 +29,11 @@ class Candidates(ABC):
         Parameters
         ----------
         i
-            Which candidate is the next pivot.
+            Index of the candidate that becomes the next pivot.
         step
-            How many pivots this block has.
+            Number of pivots of this block so far.
         entry
-            Of the Schur complement's diagonal at the candidate.
+            Diagonal entry of the Schur complement at the candidate.
         """
 
     @abstractmethod
@@ -41,8 +41,8 @@ class Candidates(ABC):
         """Return the rows of L at the chosen candidates, shape (s, m + s)."""
 
 
-class ColumnByColumn(Candidates):
-    """On the host: the kernel's values of a candidate only once it is a pivot."""
+class HostCandidates(Candidates):
+    """Candidates on the host: kernel values of a candidate are computed once it is a pivot."""
 
     def __init__(self, schur, rows, most: int):
         super().__init__(schur, rows)
@@ -63,8 +63,8 @@ class ColumnByColumn(Candidates):
         return take_rows(rows, np.asarray(chosen, dtype=np.intp))
 
 
-class Together(Candidates):
-    """On a device: the Schur complement among all candidates, brought to the host in one piece.
+class DeviceCandidates(Candidates):
+    """Candidates on a device: their Schur complement is copied to the host in one piece.
 
     A pivot then costs no transfer and no wait, where a column of its own would cost both.
     """
@@ -90,5 +90,5 @@ class Together(Candidates):
 
 def candidates_of(schur: SchurComplement, rows: np.ndarray, most: int) -> Candidates:
     """Return the candidates at some rows for a block of up to `most` pivots."""
-    kind = ColumnByColumn if is_numpy_array(schur.X) else Together
+    kind = HostCandidates if is_numpy_array(schur.X) else DeviceCandidates
     return kind(schur, rows, most)

@@ -14,14 +14,14 @@ JITTERS = (1e-14, 1e-12, 1e-10, 1e-8)
 
 
 class Solution(NamedTuple):
-    """What `solve_positive_definite` returns."""
+    """Result of `solve_positive_definite`."""
 
     x: object
     jitter: float
 
 
 class Factor(NamedTuple):
-    """What `factor_positive_definite` returns: L with L Lᵀ = A + (shift + jitter) I."""
+    """Result of `factor_positive_definite`: L with L Lᵀ = A + (shift + jitter) I."""
 
     lower: object
     jitter: float
@@ -39,11 +39,11 @@ def factor_positive_definite(
     overwrite: bool = False,
     refill: Callable[[object], object] | None = None,
 ) -> Factor:
-    """Return the Cholesky factor of A + shift I, with a reported jitter if need be.
+    """Return the Cholesky factor of A + shift I, with a reported jitter if it is needed.
 
     Where rounding makes the matrix numerically indefinite, growing multiples of its mean
     diagonal, `JITTERS`, are added until the factorisation succeeds. The amount is returned and
-    logged as a warning. n³/3 operations, n² memory beside the matrix, none if overwritten.
+    logged as a warning. n³/3 operations, n² memory in addition to the matrix, none if overwritten.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ def factor_positive_definite(
     shift
         Added to the diagonal; not negative.
     overwrite
-        Whether the matrix may be lost: one of numpy or cupy in C order is factorised in place,
-        without a copy. It then has to be symmetric in full, or there has to be `refill`.
+        Whether the matrix may be overwritten: a numpy or cupy matrix in C order is factorised in
+        place. It must then be fully symmetric, or `refill` must be given.
     refill
-        Writes A into the matrix once more, which it is given, where there was no factor; cheaper
-        than a triangle that is there for this case alone.
+        Called with the matrix if a factorisation fails, to write A into it again; this is cheaper
+        than keeping a second triangle for that case.
 
     Returns
     -------
@@ -68,6 +68,14 @@ def factor_positive_definite(
         If the matrix is not finite, or not positive definite with the largest jitter.
     ValueError
         If it is too large for the library, see `kcde.arrays.cholesky`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.linalg import factor_positive_definite
+    >>> factor = factor_positive_definite(np.diag([4.0, 9.0]))
+    >>> factor.solve(np.array([4.0, 18.0]))
+    array([1., 2.])
     """
     lower = cholesky(matrix, shift, overwrite=overwrite)
     return Factor(lower, 0.0) if lower is not None else _jittered(matrix, shift, overwrite, refill)
@@ -110,6 +118,14 @@ def solve_positive_definite(
     Solution
         `x` of the shape of b, and `jitter`, the absolute amount added beyond `shift` (0.0 as
         a rule).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.linalg import solve_positive_definite
+    >>> solution = solve_positive_definite(np.diag([2.0, 4.0]), np.array([2.0, 2.0]))
+    >>> solution.x, solution.jitter
+    (array([1. , 0.5]), 0.0)
     """
     factor = factor_positive_definite(matrix, shift=shift, overwrite=overwrite, refill=refill)
     return Solution(factor.solve(b), factor.jitter)
@@ -134,6 +150,14 @@ def symmetric_spectrum(matrix):
     ------
     numpy.linalg.LinAlgError
         If the matrix is not finite, or has an eigenvalue so negative that it cannot be rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.linalg import symmetric_spectrum
+    >>> values, vectors = symmetric_spectrum(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> values.round(6)
+    array([1., 3.])
     """
     xp = array_namespace(matrix)
     n = matrix.shape[0]

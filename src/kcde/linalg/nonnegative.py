@@ -2,16 +2,16 @@
 
 import numpy as np
 
-_SMALL, _STRETCHES, _MOST_ROUNDS = 600, 100, 200
+_SMALL, _SEGMENTS, _MOST_ROUNDS = 600, 100, 200
 _TOLERANCE = 1e-9
 
 
 def nonnegative_least_squares(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Return argmin |A γ - b| over γ ≥ 0 for every row b of B.
 
-    Lawson and Hanson's active sets, as scipy has them. Beyond 600 unknowns on working sets of
-    columns, for all rows of B in step: the columns in use and, from each of a hundred stretches,
-    the one whose gradient is largest, until no gradient is positive beyond rounding. A round costs
+    Lawson and Hanson's active-set method of scipy. Beyond 600 unknowns it runs on working sets of
+    columns, for all rows of B at once: the columns in use and, from each of a hundred segments, the
+    one with the largest gradient, until no gradient is positive beyond rounding. A round costs
     n r M multiplications in one product, and n small problems. Host arrays.
 
     Parameters
@@ -29,7 +29,14 @@ def nonnegative_least_squares(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     Raises
     ------
     FloatingPointError
-        If it does not end.
+        If it does not converge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.linalg import nonnegative_least_squares
+    >>> nonnegative_least_squares(np.eye(2), np.array([[1.0, -1.0]]))
+    array([[1., 0.]])
     """
     if A.shape[1] <= _SMALL:
         return np.reshape([_solve(A, b) for b in B], (len(B), A.shape[1]))
@@ -38,7 +45,7 @@ def nonnegative_least_squares(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 def _by_working_sets(A, B) -> np.ndarray:
     solution = np.zeros((len(B), A.shape[1]))
-    starts = np.linspace(0, A.shape[1], _STRETCHES + 1).astype(np.intp)[:-1]
+    starts = np.linspace(0, A.shape[1], _SEGMENTS + 1).astype(np.intp)[:-1]
     norms = np.linalg.norm(A, axis=0)
     norms[norms == 0.0] = 1.0
     allowed = _TOLERANCE * np.linalg.norm(B, axis=1)
@@ -52,7 +59,7 @@ def _by_working_sets(A, B) -> np.ndarray:
         gradients = residual[rows] @ A / norms
         moving = np.max(gradients, axis=1, initial=0.0) > allowed[rows]
         for i, gradient in zip(rows[moving], gradients[moving], strict=True):
-            steepest = _largest_of_stretches(gradient, starts)
+            steepest = _largest_per_segment(gradient, starts)
             steepest = steepest[gradient[steepest] > allowed[i]]
             sets[i] = np.union1d(np.flatnonzero(solution[i]), steepest)
         rows = rows[moving]
@@ -61,8 +68,8 @@ def _by_working_sets(A, B) -> np.ndarray:
     raise FloatingPointError(_UNFINISHED)
 
 
-def _largest_of_stretches(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return where each stretch that begins at one of `starts` has its largest value."""
+def _largest_per_segment(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return the position of the largest value of each segment; `starts` are the segment starts."""
     ends = np.append(starts[1:], len(values))
     return np.array([a + np.argmax(values[a:b]) for a, b in zip(starts, ends, strict=True)])
 

@@ -1,4 +1,4 @@
-"""Which pivots a Cholesky decomposition takes.
+"""Rules that choose the pivots of a Cholesky decomposition.
 
 Every rule proposes candidates from the diagonal as it stood before a block of pivots, and then
 chooses among them by their own diagonal entries, which are kept up to date. So a block of columns
@@ -29,14 +29,14 @@ _SPANNED = 1e-3
 
 
 class PivotRule(ABC):
-    """How pivots are found.
+    """Base class of the rules.
 
     Parameters
     ----------
     n
         Rows of the kernel matrix.
     rng
-        Source of the draws, for the rules that draw.
+        Random generator of the rules that are random.
     """
 
     draws = False
@@ -50,17 +50,17 @@ class PivotRule(ABC):
         """Return candidate rows; none where the rule has no more."""
 
     @abstractmethod
-    def choose(self, fresh: np.ndarray, floor: float, step: int) -> int | None:
+    def choose(self, diagonal: np.ndarray, floor: float, step: int) -> int | None:
         """Return the position of the next pivot among the candidates, or None.
 
         Parameters
         ----------
-        fresh
-            Diagonal entries of the Schur complement at the candidates, as they are now.
+        diagonal
+            Current diagonal entries of the Schur complement at the candidates.
         floor
-            What a pivot's must exceed.
+            Threshold that a pivot's diagonal entry must exceed.
         step
-            How many pivots this block has.
+            Number of pivots of this block so far.
         """
 
 
@@ -79,10 +79,10 @@ class Greedy(PivotRule):
         rows, self._bound = largest_rows(schur.residual, count)
         return rows
 
-    def choose(self, fresh, floor, step):
-        """Return the largest, as long as no row outside can exceed it."""
-        best = int(np.argmax(fresh))
-        enough = fresh[best] > floor and (step == 0 or fresh[best] > self._bound)
+    def choose(self, diagonal, floor, step):
+        """Return the largest candidate if no row outside the candidates can exceed it."""
+        best = int(np.argmax(diagonal))
+        enough = diagonal[best] > floor and (step == 0 or diagonal[best] > self._bound)
         return best if enough else None
 
 
@@ -107,12 +107,12 @@ class Random(PivotRule):
         self._least = _SPANNED * schur.trace / self.n
         return np.asarray(rows, dtype=np.intp)
 
-    def choose(self, fresh, floor, step):
-        """Return the next that the pivots do not span."""
+    def choose(self, diagonal, floor, step):
+        """Return the next candidate that the pivots do not span."""
         for i, row in self._waiting:
-            if fresh[i] > max(floor, self._least):
+            if diagonal[i] > max(floor, self._least):
                 return i
-            if fresh[i] > floor:
+            if diagonal[i] > floor:
                 self._later.append(row)
         return None
 
@@ -137,10 +137,10 @@ class RandomlyPivoted(PivotRule):
         self._waiting = iter(range(BLOCK))
         return rows
 
-    def choose(self, fresh, floor, step):
-        """Return the next that is accepted."""
+    def choose(self, diagonal, floor, step):
+        """Return the next candidate that is accepted."""
         limits = np.maximum(self._thresholds, floor)
-        return next((i for i in self._waiting if fresh[i] > limits[i]), None)
+        return next((i for i in self._waiting if diagonal[i] > limits[i]), None)
 
 
 class LargestColumn(PivotRule):
@@ -163,9 +163,9 @@ class LargestColumn(PivotRule):
         best = np.argmax(np.where(possible, to_numpy(schur.xp.concat(norms)), -1.0))
         return np.array([best])
 
-    def choose(self, fresh, floor, step):
+    def choose(self, diagonal, floor, step):
         """Return the one candidate, once."""
-        return 0 if step == 0 and fresh[0] > floor else None
+        return 0 if step == 0 and diagonal[0] > floor else None
 
 
 RULES: dict[str, type[PivotRule]] = {

@@ -12,12 +12,12 @@ from kcde.linalg.schur import SchurComplement
 
 log = logging.getLogger(__name__)
 
-_ROOM = {True: np.inf, False: 0, "auto": 2**28}
-"""How many numbers of the factor are kept, by `store`."""
+_MAX_STORED = {True: np.inf, False: 0, "auto": 2**28}
+"""Maximum number of entries of the factor that are kept, by `store`."""
 
 
 class PivotedCholesky(NamedTuple):
-    """What `pivoted_cholesky` returns: K ≈ L Lᵀ.
+    """Result of `pivoted_cholesky`: K ≈ L Lᵀ.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class PivotedCholesky(NamedTuple):
         """Return the factorisation for a looser tolerance, whose pivots are the first of these.
 
         No rule looks at the tolerance, so that this is what `pivoted_cholesky` would return with
-        all other arguments as they were, the state of `rng` included, but that a factor which was
-        not kept stays away. Views, no copies.
+        the same other arguments and the same state of `rng`, except that a factor that was not kept
+        stays None. Views, no copies.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class PivotedCholesky(NamedTuple):
         if target < self.target:
             raise ValueError(
                 f"the factor was made for a trace error of {self.target:.6g} and has no pivots for "
-                f"{target:.6g}: factorise anew with the smaller tolerance, then truncate"
+                f"{target:.6g}: factorise again with the smaller tolerance, then truncate"
             )
         enough = np.flatnonzero(self.trace_errors <= target)
         m = int(enough[0]) + 1 if len(enough) else len(self.pivots)
@@ -122,7 +122,7 @@ def pivoted_cholesky(
     relative
         Whether the tolerance is a share of trace K.
     max_rank
-        At most so many columns; None: n.
+        Maximum number of columns; None: n.
     store
         Whether to keep L; "auto": up to 2 GiB, beyond which it goes on streamed.
     pivots
@@ -140,10 +140,23 @@ def pivoted_cholesky(
     ValueError
         If the tolerance is out of its range, `max_rank` exceeds n, the rule is unknown or lacks
         what it needs, or the diagonal of K is not finite or is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.kernels import GaussianKernel
+    >>> from kcde.linalg import pivoted_cholesky
+    >>> X = np.random.default_rng(0).normal(size=(200, 1))
+    >>> kernel = GaussianKernel(1.0)
+    >>> factor = pivoted_cholesky(kernel, X, tolerance=1e-3)
+    >>> factor.L.shape[1] < 10
+    True
+    >>> bool(np.abs(kernel(X, X) - factor.L @ factor.L.T).max() < 1e-3 * len(X))
+    True
     """
     _check_arguments(X, max_rank, store, pivots, rng)
     limit = X.shape[0] if max_rank is None else max_rank
-    schur = SchurComplement(kernel, X, most=limit, room=_ROOM[store])
+    schur = SchurComplement(kernel, X, most=limit, max_stored=_MAX_STORED[store])
     trace = schur.trace
     target = _absolute(tolerance, relative, trace)
     errors = _factorise(schur, RULES[pivots](X.shape[0], rng), target)
@@ -197,14 +210,14 @@ def _factorise(schur, rule: PivotRule, target: float) -> np.ndarray:
 def _choose_block(schur, rule: PivotRule, candidates: np.ndarray, most: int):
     """Return up to `most` pivots among the candidates and their rows of L, shape (s, m + s)."""
     held = candidates_of(schur, candidates, most)
-    fresh, positions = held.diagonal, []
+    diagonal, positions = held.diagonal, []
     while len(positions) < most:
-        i = rule.choose(fresh, schur.floor, len(positions))
+        i = rule.choose(diagonal, schur.floor, len(positions))
         if i is None:
             break
-        column = held.eliminate(i, len(positions), fresh[i])
-        fresh = np.maximum(fresh - column**2, 0.0)
-        fresh[candidates == candidates[i]] = 0.0
+        column = held.eliminate(i, len(positions), diagonal[i])
+        diagonal = np.maximum(diagonal - column**2, 0.0)
+        diagonal[candidates == candidates[i]] = 0.0
         positions.append(i)
     return [int(candidates[i]) for i in positions], held.rows(positions)
 
@@ -221,7 +234,7 @@ def _check_arguments(X, max_rank, store, pivots, rng):
         raise ValueError(f"pivots must be one of {', '.join(RULES)}; got {pivots!r}")
     if RULES[pivots].draws and rng is None:
         raise ValueError(f"pivots={pivots!r} draws rows: give rng, a numpy random generator")
-    if store not in _ROOM:
+    if store not in _MAX_STORED:
         raise ValueError(f"store must be True, False or 'auto'; got {store!r}")
-    if pivots == "column" and X.shape[0] ** 2 > _ROOM[store]:
+    if pivots == "column" and X.shape[0] ** 2 > _MAX_STORED[store]:
         raise ValueError("pivots='column' needs the factor: use store=True or another rule")

@@ -10,7 +10,7 @@ from kcde.arrays import (
     take_columns,
     take_rows,
 )
-from kcde.memory import require
+from kcde.memory import require_memory
 
 # A diagonal entry of the Schur complement below this share of the largest of K is rounding.
 _ROUNDING = 1e-14
@@ -29,10 +29,10 @@ class SchurComplement:
     X
         Shape (n, d).
     most
-        There will be at most so many pivots.
-    room
-        Numbers that may be kept of L. Where its n m numbers are more, none is, and its rows are
-        computed where they are needed, from the m kernel values at the pivots.
+        Maximum number of pivots.
+    max_stored
+        Maximum number of entries of L that are kept. If its n m entries exceed it, none is kept,
+        and rows of L are computed from the m kernel values at the pivots when they are needed.
 
     Attributes
     ----------
@@ -43,18 +43,18 @@ class SchurComplement:
     B
         Shape (m, m), upper triangular: L = k(X, X_P) B.
     floor
-        What `residual` must exceed in a pivot.
+        Threshold that `residual` must exceed at a pivot.
     """
 
-    def __init__(self, kernel, X, *, most: int, room: float):
-        self.kernel, self.X, self.most, self._room = kernel, X, most, room
+    def __init__(self, kernel, X, *, most: int, max_stored: float):
+        self.kernel, self.X, self.most, self._max_stored = kernel, X, most, max_stored
         self.xp = xp = array_namespace(X)
         self.residual = xp.asarray(kernel.diagonal(X), copy=True)
         self.floor = _ROUNDING * float(xp.max(self.residual))
         self.pivots: list[int] = []
         self.points = X[:0, :]
         self._coefficients = xp.zeros((0, 0), dtype=X.dtype)
-        self._factor = xp.zeros((0, X.shape[0]), dtype=X.dtype) if room else None
+        self._factor = xp.zeros((0, X.shape[0]), dtype=X.dtype) if max_stored else None
 
     @property
     def rank(self) -> int:
@@ -93,12 +93,12 @@ class SchurComplement:
         pivots
             Row numbers.
         rows
-            Their rows of L with the new columns, shape (s, m + s).
+            Rows of L at the pivots with the new columns, shape (s, m + s).
 
         Returns
         -------
         numpy.ndarray
-            How much each new column takes off the trace, shape (s,).
+            Decrease of the trace due to each new column, shape (s,).
         """
         xp, m, s = self.xp, self.rank, len(pivots)
         # A pivot's row ends with its own column; what follows is rounding.
@@ -137,8 +137,8 @@ class SchurComplement:
         return columns
 
     def _reserve(self, rank: int):
-        """Make room for `rank` columns, several times as much as before where there is none."""
-        if rank * self.X.shape[0] > self._room:
+        """Allocate space for `rank` columns, growing by a factor where it is full."""
+        if rank * self.X.shape[0] > self._max_stored:
             self._factor = None
         held = self._coefficients.shape[0]
         if rank <= held:
@@ -153,7 +153,7 @@ class SchurComplement:
             self._factor = _enlarged(self._factor, (capacity, self.X.shape[0]), self.rank)
 
     def _require(self, columns: int):
-        require(
+        require_memory(
             self.X,
             f"a pivoted Cholesky factor with {columns} columns",
             self.X.shape[0],

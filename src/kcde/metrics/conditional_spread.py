@@ -1,4 +1,4 @@
-"""How well samples repeat the spread of one coordinate given another.
+"""Errors of samples in the spread of one coordinate given another.
 
 A sampler that has the right mean at every x can still miss heteroscedasticity (the spread depends
 on x) and sharp thresholds (the density ends abruptly at a value that depends on x). Both show in
@@ -17,7 +17,7 @@ _TAIL = 0.01
 
 @dataclass(frozen=True)
 class ConditionalSpread:
-    """Relative errors a bin.
+    """Relative errors per bin.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ def conditional_spread(
         rows each. Bins that repeated values leave empty are NaN. Samples outside its range belong
         to the outermost bins.
     bins
-        How many.
+        Number of bins.
 
     Returns
     -------
@@ -69,12 +69,20 @@ def conditional_spread(
     Raises
     ------
     ValueError
-        If either is no finite matrix of two columns, or the reference has fewer rows than bins.
+        If either is not a finite matrix of two columns, or the reference has fewer rows than bins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.metrics import conditional_spread
+    >>> data = np.random.default_rng(0).normal(size=(500, 2))
+    >>> conditional_spread(data, data, bins=2).std_error
+    array([0., 0.])
     """
     samples, reference = as_samples(samples=samples, reference=reference)
     if reference.shape[1] != 2:
         raise ValueError(
-            f"samples and reference must have two columns, the pair to look at; "
+            f"samples and reference must have two columns, the pair to compare; "
             f"got {reference.shape[1]}"
         )
     if not 1 <= bins <= len(reference):
@@ -96,7 +104,7 @@ def _errors(samples: np.ndarray, reference: np.ndarray) -> tuple[float, float, f
     errors = [abs(samples.std(ddof=1) / std - 1.0)]
     for level in (_TAIL, 1.0 - _TAIL):
         wanted, found = np.quantile(reference, level), np.quantile(samples, level)
-        # More than half of the bin may lie on one value: then there is no distance to share.
+        # More than half of the bin may lie on one value: then the scale is zero.
         errors.append(abs(found - wanted) / abs(wanted - median) if wanted != median else np.nan)
     return tuple(errors)
 

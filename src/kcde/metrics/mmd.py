@@ -1,8 +1,8 @@
 """Maximum mean discrepancy with a Gaussian kernel k(a, b) = exp(-|a - b|²/2σ²) (Gretton 2012).
 
 Everything follows from the mean similarity of each point to a sample, computed in blocks of rows:
-n points against m cost O(n m d) time and O(block m) memory, whatever n is. Kernels are computed
-where the samples lie; what is one number a point is brought to the host.
+n points against m cost O(n m d) time and O(block m) memory, for every n. Kernels are computed
+where the samples are; only one number per point is copied to the host.
 """
 
 import math
@@ -35,8 +35,17 @@ def mmd2_unbiased(X, Y, bandwidth: float) -> float:
     Raises
     ------
     ValueError
-        If a sample is no finite matrix, has fewer than two rows, the columns differ in number, or
-        the bandwidth is not positive.
+        If a sample is not a finite matrix, has fewer than two rows, the columns differ in number,
+        or the bandwidth is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.metrics import mmd2_unbiased
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(200, 1)), rng.normal(1.0, 1.0, size=(200, 1))
+    >>> round(mmd2_unbiased(X, Y, bandwidth=1.0), 1)
+    0.1
     """
     X, Y = as_samples(X=X, Y=Y)
     within = (similarity_within(sample, bandwidth).mean() for sample in (X, Y))
@@ -64,6 +73,15 @@ def mmd2_biased(X, Y, bandwidth: float) -> float:
     ------
     ValueError
         As `mmd2_unbiased`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.metrics import mmd2_biased
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(200, 1)), rng.normal(1.0, 1.0, size=(200, 1))
+    >>> mmd2_biased(X, X, bandwidth=1.0)
+    0.0
     """
     X, Y = as_samples(X=X, Y=Y)
     within = (similarity(sample, sample, bandwidth).mean() for sample in (X, Y))
@@ -74,7 +92,7 @@ def median_bandwidth(X, Y, Z) -> float:
     """Return the bandwidth with which a reference X is compared to two candidates Y and Z.
 
     The mean over the pairs (X, Y) and (X, Z) of √(median distance / 2). The distance is not
-    squared: so does the public code of Bounliphone et al. 2015. Computed on the host.
+    squared, as in the public code of Bounliphone et al. 2015. Computed on the host.
 
     Parameters
     ----------
@@ -84,12 +102,21 @@ def median_bandwidth(X, Y, Z) -> float:
     Returns
     -------
     float
-        In the square root of the data's units, for the reason above; O(n (m + r)) memory.
+        Bandwidth in the square root of the data's units, see above; O(n (m + r)) memory.
 
     Raises
     ------
     ValueError
         As `mmd2_unbiased`, and if the median distance is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.metrics import median_bandwidth
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(200, 1)), rng.normal(1.0, 1.0, size=(200, 1))
+    >>> round(median_bandwidth(X, Y, X), 1)
+    0.7
     """
     from scipy.spatial.distance import cdist
 
@@ -123,14 +150,14 @@ def as_samples(*, at_least: int = 2, **samples) -> list:
     Parameters
     ----------
     at_least
-        Rows wanted of each.
+        Minimum number of rows of each.
     **samples
-        Name, for errors, to the sample.
+        The samples by name; errors state the name.
 
     Returns
     -------
     list
-        In the order given, and where they lay.
+        In the order given, each on its device.
 
     Raises
     ------

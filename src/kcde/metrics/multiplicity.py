@@ -4,11 +4,11 @@ import numpy as np
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
-    """Return p-values that may be read together.
+    """Return p-values adjusted for multiple tests.
 
     With the m p-values in ascending order, the i-th becomes max_{k ≤ i} (m - k + 1) p_(k), at most
-    1. Rejecting where it is below 5% makes any false rejection at all that unlikely, however the
-    tests depend on each other.
+    1. Rejecting where it is below 5% keeps the probability of any false rejection below 5%, for any
+    dependence of the tests.
 
     Parameters
     ----------
@@ -23,7 +23,13 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        If they are not one-dimensional, or one is no number from 0 to 1.
+        If they are not one-dimensional, or one is not a number from 0 to 1.
+
+    Examples
+    --------
+    >>> from kcde.metrics import holm
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
     """
     p_values = np.asarray(p_values, dtype=float)
     if p_values.ndim != 1 or not np.all((p_values >= 0) & (p_values <= 1)):

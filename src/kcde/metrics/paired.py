@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
-# Differences that vary by less than this share are one number up to rounding.
+# Differences with a smaller relative range are constant up to rounding.
 _CONSTANT = 1e-12
 
 
@@ -40,9 +39,9 @@ def paired_t_test(first: np.ndarray, second: np.ndarray, overlap: float = 0.0) -
     first, second
         Shape (n,), one value a split, aligned by split; NaN or infinite where the split failed.
     overlap
-        Test rows over training rows where splits share rows, as folds do; 0 where they are drawn
-        anew. The variance of the mean is then (1/n + overlap) s² in place of s²/n, because what is
-        estimated on shared rows agrees by itself (Nadeau and Bengio 2003, Inference for the
+        Test rows over training rows where splits share rows, as folds do; 0 if they are drawn
+        independently. The variance of the mean is then (1/n + overlap) s² instead of s²/n, because
+        estimates on shared rows are correlated (Nadeau and Bengio 2003, Inference for the
         generalization error).
 
     Returns
@@ -53,7 +52,16 @@ def paired_t_test(first: np.ndarray, second: np.ndarray, overlap: float = 0.0) -
     ------
     ValueError
         If the shapes differ or are not one-dimensional, or `overlap` is negative or not finite.
+
+    Examples
+    --------
+    >>> from kcde.metrics import paired_t_test
+    >>> result = paired_t_test([1.0, 1.2, 0.9, 1.1], [1.3, 1.4, 1.3, 1.2])
+    >>> result.sign, result.n, round(result.p_value, 3)
+    (-1, 4, 0.03)
     """
+    from scipy import stats
+
     if not 0.0 <= overlap < np.inf:
         raise ValueError(
             f"overlap must be test rows over training rows, finite and not negative; got {overlap}"
@@ -73,7 +81,7 @@ def paired_t_test(first: np.ndarray, second: np.ndarray, overlap: float = 0.0) -
 
 
 def paired_wilcoxon(first: np.ndarray, second: np.ndarray) -> PairedTest:
-    """Test by signed ranks, which one exploding split cannot dominate.
+    """Test by signed ranks, which a single outlying split cannot dominate.
 
     Parameters
     ----------
@@ -88,7 +96,16 @@ def paired_wilcoxon(first: np.ndarray, second: np.ndarray) -> PairedTest:
     ------
     ValueError
         If the shapes differ or are not one-dimensional.
+
+    Examples
+    --------
+    >>> from kcde.metrics import paired_wilcoxon
+    >>> result = paired_wilcoxon([1.0, 1.2, 0.9, 1.1], [1.3, 1.4, 1.35, 1.2])
+    >>> result.sign, result.n, result.p_value
+    (-1, 4, 0.125)
     """
+    from scipy import stats
+
     difference, dropped = _differences(first, second)
     n = len(difference)
     moved = difference[difference != 0]

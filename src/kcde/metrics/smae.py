@@ -1,4 +1,4 @@
-"""Scaled mean absolute errors of predictions: the definitions that cdo, table 3, mixes."""
+"""Scaled mean absolute errors of predictions, by the definitions that cdo uses in table 3."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ def smae(predicted: np.ndarray, observed: np.ndarray, mean: float) -> dict[str, 
     """Return the error of predictions ŷ of y by every definition, e = ŷ - y.
 
     centred: Σ|e| / Σ|y - ȳ|, against predicting the training mean ȳ; predicted: Σ|e| / Σ|ŷ - ȳ|;
-    pointwise: the mean of |ŷ/y - 1|; total: Σ|e| / Σ|y|. The last two change with the zero of y.
+    pointwise: the mean of |ŷ/y - 1|; total: Σ|e| / Σ|y|. The last two depend on the origin of y.
 
     Parameters
     ----------
@@ -26,7 +26,14 @@ def smae(predicted: np.ndarray, observed: np.ndarray, mean: float) -> dict[str, 
     Raises
     ------
     ValueError
-        If the shapes differ, or there is no point.
+        If the shapes differ or are empty.
+
+    Examples
+    --------
+    >>> from kcde.metrics import smae
+    >>> errors = smae([1.0, 2.0], [1.0, 4.0], mean=2.0)
+    >>> round(errors["centred"], 3), errors["pointwise"]
+    (0.667, 0.25)
     """
     predicted, observed = (np.asarray(values, np.float64) for values in (predicted, observed))
     if predicted.shape != observed.shape or predicted.ndim != 1 or not len(predicted):

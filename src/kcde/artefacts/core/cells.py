@@ -38,7 +38,7 @@ def splits(
     Parameters
     ----------
     scores
-        As `kcde.experiments.scores.read` returns them.
+        As `kcde.scores.read` returns them.
     dataset, method, variant, metric
         Of the cell.
 

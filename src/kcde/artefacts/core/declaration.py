@@ -78,7 +78,7 @@ class Build(Protocol):
         artefact
             The declaration; gives, for instance, the order of the methods.
         scores
-            Of all experiments in `Artefact.shows`, as `kcde.experiments.scores.read` returns them,
+            Of all experiments in `Artefact.shows`, as `kcde.scores.read` returns them,
             after `Artefact.measure`.
         files
             The score CSVs that they came from. Arrays lie beside each as `.npz`; most artefacts
@@ -129,7 +129,7 @@ class Measure(Protocol):
         Parameters
         ----------
         scores
-            As `kcde.experiments.scores.read` returns them.
+            As `kcde.scores.read` returns them.
         files
             The score CSVs that they came from.
 
@@ -212,8 +212,10 @@ class Artefact:
         paper, in words that hold at every scale; counts come from the tracked CSV.
     shows
         Experiment to `datasets` and `methods`: which scores of that experiment it shows, with the
-        methods in the order of the columns. Where a key is missing, all that is configured. A
-        string in place of the data sets, `paper/name`, means those of another artefact.
+        methods in the order of the columns. Where a key is missing, all that is configured, of
+        methods all but those under `but`: so a new method of that experiment is shown by itself,
+        and elsewhere once it is listed. A string in place of the data sets, `paper/name`, means
+        those of another artefact.
     build, draw, measure, remarks
         What makes, draws and describes it: see `Build`, `Draw`, `Measure` and `Remarks`. `build`
         and the deciders get the scores that `measure` returns.

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde import scores as score_files
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging import claims
 from kcde.artefacts.plots import page
 from kcde.artefacts.tables import building
-from kcde.experiments import scores as score_files
 from kcde.files import atomic, locked, staged
 
 REGENERATED, NOT_REGENERATED = "regenerated", "not regenerated"

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
@@ -43,6 +42,8 @@ def measure(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
         With rows of the metrics `mmd2_spearman` (against the iteration) and
         `mmd2_last_over_first` added, failed where a seed's history is not finite.
     """
+    from scipy import stats
+
     added = []
     for path in files:
         here = scores[(scores["dataset"] == path.parent.name) & (scores["method"] == path.stem)]

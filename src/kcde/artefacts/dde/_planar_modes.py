@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import Decision
@@ -59,6 +58,8 @@ def decide(scores: pd.DataFrame) -> Decision:
     Decision
         `undecided` where a data set has no samples.
     """
+    from scipy import stats
+
     held, parts = [], []
     for dataset in DATASETS:
         values = splits(scores, dataset, METHOD, metric=CHI_SQUARED).dropna().to_numpy(float)

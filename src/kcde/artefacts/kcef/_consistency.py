@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
 
@@ -218,6 +217,8 @@ def _fit(table: pd.DataFrame) -> np.ndarray:
 
 def _half_width(values: np.ndarray):
     """Return half the width of Student's 95% interval of the mean over the first axis."""
+    from scipy import stats
+
     n = len(values)
     return stats.t.ppf(0.975, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from kcde import published
 from kcde.artefacts.core.cells import AS_PUBLISHED, splits
@@ -181,6 +180,8 @@ def kcef_unstable(scores: pd.DataFrame) -> Decision:
     Decision
         `undecided` where cpus, crabs or every other data set has no splits.
     """
+    from scipy import stats
+
     counts = {
         dataset: _failures(scores, dataset) for dataset in published.datasets("dde", "table2")
     }

@@ -1,11 +1,14 @@
 """One look for all figures: a colour a method, column-width sizes, the same bytes every time."""
 
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kcde.files import atomic
+from kcde.methods import METHODS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +47,18 @@ COLOURS: dict[str, str] = {
 }
 """Method, named as in `published_values.csv`, to its colour in every figure."""
 
+RESERVE = (
+    "#5A69FF",
+    "#69D278",
+    "#875A3C",
+    "#694B78",
+    "#E1784B",
+    "#6996FF",
+    "#78D2A5",
+    "#0000FF",
+)
+"""Colours of methods that have none above, told from those and from each other by any reader."""
+
 _LONG, _MIXED = (0, (8, 2)), (0, (5, 1, 1, 1, 1, 1))  # of a method with many variations
 
 VARIATIONS: dict[str, str | tuple] = {
@@ -81,28 +96,46 @@ def line(method: str) -> dict[str, str | tuple]:
     Parameters
     ----------
     method
-        A key of `COLOURS`, or one with a variation behind it (`KCEF-M`).
+        A key of `COLOURS`, or one with a variation behind it (`KCEF-M`); a class looks like the
+        method that it is under another name. Any other method has a colour of `RESERVE`, in the
+        order of `kcde.methods.METHODS`; one that a configuration alone defines by its name, so that
+        two of those may look alike.
 
     Returns
     -------
     dict
-        `color` and `linestyle` for matplotlib.
-
-    Raises
-    ------
-    ValueError
-        If the method has no colour yet.
+        `color` and `linestyle` for matplotlib, always the same for a method.
     """
+    name, dashes = _without_variations(method)
+    if name in COLOURS:
+        return {"color": COLOURS[name], "linestyle": dashes}
+    new = _without_colour()
+    place = new.index(name) if name in new else zlib.crc32(name.encode())
+    round_, colour = divmod(place, len(RESERVE))
+    if dashes == "-":
+        dashes = list(_MARKERS)[round_ % len(_MARKERS)]
+    return {"color": RESERVE[colour], "linestyle": dashes}
+
+
+def _without_variations(method: str) -> tuple[str, str | tuple]:
+    """Return the method whose colour one has, and its own line style."""
     if method in COLOURS:
-        return {"color": COLOURS[method], "linestyle": "-"}
+        return method, "-"
     for suffix, dashes in VARIATIONS.items():
         base = method.removesuffix(suffix)
-        if base != method and (base in COLOURS or any(map(base.endswith, VARIATIONS))):
-            return {"color": line(base)["color"], "linestyle": dashes}
-    raise ValueError(
-        f"method {method!r} has no colour: add it to COLOURS in kcde/artefacts/style.py "
-        f"(known: {', '.join(COLOURS)})"
-    )
+        varied = base in COLOURS or base in METHODS or any(map(base.endswith, VARIATIONS))
+        if base != method and varied:
+            return _without_variations(base)[0], dashes
+    others = [name for name, each in METHODS.items() if method == each.estimator != name]
+    looks = [look for look in map(_without_variations, others) if look[0] in COLOURS]
+    return looks[0] if looks else (method, "-")
+
+
+@cache
+def _without_colour() -> list[str]:
+    """Return the methods that need a colour of `RESERVE`, in their order."""
+    names = dict.fromkeys(_without_variations(name)[0] for name in METHODS)
+    return [name for name in names if name not in COLOURS]
 
 
 def marker(method: str) -> str:

@@ -28,7 +28,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     artefact
         Gives the primary metric and the order of methods.
     scores
-        As `kcde.experiments.scores.read` returns them.
+        As `kcde.scores.read` returns them.
     files
         Unused: everything is in `scores`.
 
@@ -105,7 +105,7 @@ def check(artefact: Artefact, scores: pd.DataFrame) -> None:
     artefact
         Gives the primary metric.
     scores
-        As `kcde.experiments.scores.read` returns them.
+        As `kcde.scores.read` returns them.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def shown_as(artefact: Artefact, scores: pd.DataFrame) -> pd.DataFrame:
     artefact
         Gives the metrics and the primary one.
     scores
-        As `kcde.experiments.scores.read` returns them.
+        As `kcde.scores.read` returns them.
 
     Returns
     -------

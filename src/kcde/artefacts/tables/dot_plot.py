@@ -72,7 +72,9 @@ def picture(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """
     primary = table[table["metric"] == artefact.metric]
     datasets = list(dict.fromkeys(primary["dataset"]))
-    methods = [name for name in artefact.methods if name in set(primary["method"])]
+    found = dict.fromkeys(primary["method"])
+    methods = [name for name in artefact.methods if name in found]
+    methods += [name for name in found if name not in methods]
     lane = _NARROW_LANE if len(methods) > _MANY else _LANE
     lane = _ROOMY_LANE if len(datasets) <= _FEW else lane
     row = max(_ROW, lane * len(methods))

@@ -1,15 +1,13 @@
-"""How each method chooses its hyper-parameters, in the words that captions use."""
+"""How each method chooses its hyper-parameters, in the words that captions use.
 
-_SMOOTHED = (
-    "negative weights are taken as 0; two bandwidths (½, 1, 2, 4 times the median distance/√2), λ "
-    "(1e-8…10) and the width of the bumps (0.05…1) by 5-fold held-out likelihood"
-)
+What stands here is special to an experiment. Otherwise the rule is that of the estimator's class
+(`ConditionalDensity.selection_rule`).
+"""
+
+from kcde import discovery
+from kcde.methods import METHODS
 
 _R_BENCHMARK: dict[str, str] = {
-    "KCEF": (
-        "as published: one bandwidth for x and y and λ on a 20 × 20 grid (σ 0.2…8, λ 1e-5…1), "
-        "5-fold cross-validated conditional score"
-    ),
     "KCEF-LL": (
         "ours: the same model with σ_x, σ_y and λ by 5-fold cross-validated log-likelihood, "
         "a coarse grid and one refinement, on at most `tuning_rows` training rows (500 at laptop, "
@@ -41,10 +39,6 @@ _R_BENCHMARK: dict[str, str] = {
         "ours: LSCDE without that floor, so that the density integrates to 1 at every x, in the "
         "selection as well"
     ),
-    "epsilon-KDE": (
-        "as published: ε in {0.2, 0.4, 0.8, 1.6} with at least 5 neighbours, bandwidth 0.05…1 in "
-        "10 steps, 5-fold held-out likelihood"
-    ),
     "CDO-chosen": (
         "ours: both bandwidths, α and α′ by 5-fold held-out squared error of the signed estimate; "
         "negative weights are then taken as 0 and the others renormalised, so that it is a density"
@@ -60,8 +54,6 @@ _R_BENCHMARK: dict[str, str] = {
         "this is a Gaussian whose mean and standard deviation are networks of x"
     ),
     "CondMAF": "as CondRealNVP, with learning rate 0.005 √n/28",
-    "JDL-smoothed": f"ours: the weights of JDL, with a Gaussian around each y; {_SMOOTHED}",
-    "CME-smoothed": f"ours: the weights of CME, with a Gaussian around each pivot; {_SMOOTHED}",
 }
 """Method, as in the scores, to its declared selection rule; one line a method."""
 
@@ -277,6 +269,9 @@ _BY_EXPERIMENT = {
     "traffic": _TRAFFIC,
 }
 
+_BY_OWN_RULE = ("r_benchmark", "joint", "samples", "planar", "donut", "terrain", "traffic")
+"""Experiments in which methods choose by their own rule; in others all by one, or nothing."""
+
 _DISPLAY: dict[str, str] = {
     "epsilon-KDE": "ε-KDE",
     "CondRealNVP": "Cond. Real NVP",
@@ -307,9 +302,27 @@ def selection(method: str, experiment: str) -> str:
     Returns
     -------
     str
-        Without a full stop.
+        Without a full stop: what is declared here of the method in that experiment, else, where
+        methods choose by their own rule, that of its class with the options that differ from its
+        defaults. Nothing is known of methods that a configuration alone defines.
     """
-    return _BY_EXPERIMENT.get(experiment, {}).get(method, "")
+    special = _BY_EXPERIMENT.get(experiment, {})
+    if method in special or experiment not in _BY_OWN_RULE:
+        return special.get(method, "")
+    return _of_class(method, experiment)
+
+
+def _of_class(method: str, experiment: str) -> str:
+    """Return the rule of a method's class, said to be as published or ours."""
+    if method not in METHODS:
+        return ""
+    defined = METHODS[method]
+    rule = discovery.attribute(defined.estimator, discovery.SELECTION_RULE)
+    defaults = discovery.parameters(defined.estimator)
+    options = defined.options_for(experiment).items()
+    other = [f"{name} = {value}" for name, value in options if value != defaults[name]]
+    said = f"{rule}; here {', '.join(other)}" if rule and other else rule
+    return f"{defined.variant.replace('-', ' ')}: {said}" if said else ""
 
 
 def display(method: str) -> str:

@@ -1,4 +1,4 @@
-"""What jobs of the cdo paper have in common."""
+"""Parameters that the jobs of the cdo paper share."""
 
 from dataclasses import dataclass
 
@@ -11,6 +11,6 @@ class ConditionalJob(ArrayJob):
 
     settings: str = parameter(
         "chosen",
-        "authors: what --options leave open is as cdo's authors had it; chosen: as the class has.",
+        "authors: options that are not given are those of cdo's authors; chosen: of the class.",
         choices=SETTINGS,
     )

@@ -17,7 +17,7 @@ class Job(job.Job):
     \b
     python -m kcde run consistency --out results/consistency.csv
 
-    The same in two jobs, and one that collects what they found:
+    The same in two jobs, and a third that collects the parts:
 
     \b
     python -m kcde run consistency --shard 1/2 --out 1.npz
@@ -29,7 +29,7 @@ class Job(job.Job):
     repeated: ClassVar[tuple[str, ...]] = ("repetitions",)
 
     repetitions: int = parameter(40, "Independent streams of data.", at_least=2)
-    largest: int = parameter(3200, "Most training pairs; n doubles up to it.")
+    largest: int = parameter(3200, "Largest number of training pairs; n doubles up to it.")
     backend: str = parameter("auto", "auto, numpy or cupy.")
 
     def __post_init__(self):

@@ -12,7 +12,7 @@ class Job(ConditionalJob):
     """Estimate the density of the Gaussian donut at x = 0 and x = 1 (cdo figure 4). Needs no data.
 
     The error as published is that to the joint density, the corrected one that to the conditional.
-    The last three examples do in three jobs, the first two at once, what one would.
+    The last three examples shard one job: two parts that can run in parallel, and their collection.
 
     \b
     python -m kcde run donut --method CDO --settings authors --out donut.csv

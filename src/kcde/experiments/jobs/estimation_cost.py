@@ -20,8 +20,8 @@ class Job(job.Job):
 
     experiment: ClassVar[str] = "estimation_cost"
 
-    rows: int = parameter(ROWS[-1], "Most points, from 500.")
-    dims: int = parameter(DIMS[-1], "Most dimensions, from 2.")
+    rows: int = parameter(ROWS[-1], "Largest number of points, at least 500.")
+    dims: int = parameter(DIMS[-1], "Largest number of dimensions, at least 2.")
     iterations: int = parameter(
-        100, "Of DDE that are timed; the seconds stated are those of 5000.", at_least=1
+        100, "Iterations of DDE that are timed; the reported seconds are those of 5000.", at_least=1
     )

@@ -15,7 +15,7 @@ class Job(ArrayJob):
     python -m kcde run factors --dataset grid-200 --method LSCDE-F --estimator LSCDE \\
         --nodes 1-3 --out factors/01-03.csv
 
-    The same, a run a job (--runs is 5), and one job that collects what they found:
+    The same with one run per job (--runs is 5), and a job that collects the parts:
 
     \b
     python -m kcde run factors --dataset grid-200 --method LSCDE-F --estimator LSCDE \\
@@ -34,7 +34,7 @@ class Job(ArrayJob):
     runs: int = parameter(5, "Random splits, or repetitions of the grid data.", at_least=1)
     tuning_rows: int | None = parameter(500, "Rows that take part in a selection, at most.")
     importance_samples: int | None = parameter(
-        None, "Draws for a second estimate of log Z, beside the quadrature; none by default."
+        None, "Draws for a second estimate of log Z, in addition to quadrature; none by default."
     )
     max_dim: int = parameter(MOST_GRID_COLUMNS, "Columns of the grid data with 2000 rows.")
     cache: Path | None = parameter(

@@ -20,7 +20,7 @@ class Job(MethodJob):
 
     runs: int = parameter(5, "Random splits, or repetitions of the grid data.", at_least=1)
     dims: tuple[int, ...] = parameter(
-        (), "Of the grid data with 2000 rows: train on so many columns: `2,5,20`."
+        (), "Numbers of columns to train on, of the grid data with 2000 rows: `2,5,20`."
     )
     tuning_rows: int | None = parameter(500, "Rows that take part in a selection, at most.")
     max_dim: int = parameter(MOST_GRID_COLUMNS, "Columns of the grid data with 2000 rows.")

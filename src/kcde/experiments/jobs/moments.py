@@ -8,7 +8,7 @@ from kcde.experiments.jobs._embedding import REGULARIZATIONS, EmbeddingJob, Grid
 
 TOLERANCE = 1e-3
 MORE_REGULARIZATIONS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, *REGULARIZATIONS)
-"""λ of JDL stands beside products of two eigenvalues, so that its best values are small."""
+"""λ of JDL is added to products of two eigenvalues, so that its best values are small."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Job(EmbeddingJob):
     """Estimate conditional second moments of Gaussian pairs (jdl figures 1 to 6). Needs no data.
 
     Several methods share what their fits have in common: JDL and CME have the same bases. The last
-    three examples do in three jobs, the first two at once, what the one before does.
+    three examples shard the job before: two parts that can run in parallel, and their collection.
 
     \b
     python -m kcde run moments --dataset gaussian-1-1000 --method JDL --repetitions 2 \\
@@ -36,7 +36,7 @@ class Job(EmbeddingJob):
     dataset: str = parameter(help="gaussian-<d>-<n>: d columns, n rows.", kw_only=False)
     repetitions: int = parameter(20, "Random correlation matrices.", at_least=1)
     constrained_repetitions: int | None = parameter(
-        None, "Also fitted with constraints: the first so many; all by default.", at_least=0
+        None, "Number of repetitions also fitted with constraints; all by default.", at_least=0
     )
     # "shared" is for constraints that cost so much that only one fit is affordable.
     choice: str = parameter(

@@ -10,7 +10,7 @@ from kcde.experiments.job import ArrayJob, parameter
 class Job(ArrayJob):
     """Fit a density to points of the plane and draw from it (dde table 1). Needs no data.
 
-    DDE trains all seeds in one program: its job cannot be cut into shards.
+    DDE trains all seeds as one batch: its job is not shardable.
 
     \b
     python -m kcde run planar --dataset grid --method KEF --seeds 2 --out planar.csv
@@ -23,7 +23,9 @@ class Job(ArrayJob):
         help="two-moons, ring, grid; two-moons-code, ring-code.", kw_only=False
     )
     seeds: int = parameter(10, "How often points are drawn and fitted.", at_least=1)
-    iterations: int = parameter(20_000, "Of estimators that are trained by iterations.", at_least=1)
+    iterations: int = parameter(
+        20_000, "Iterations of estimators that are trained by iterations.", at_least=1
+    )
     samples: int | None = parameter(
-        None, "Of each seed; by default as many as test points.", at_least=2
+        None, "Samples of each seed; by default as many as test points.", at_least=2
     )

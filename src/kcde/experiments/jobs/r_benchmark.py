@@ -16,7 +16,7 @@ class Job(ArrayJob):
     python -m kcde fetch geyser
     python -m kcde run r-benchmark --dataset geyser --method KCEF --out geyser.csv
 
-    The same in two jobs, and one that collects what they found:
+    The same in two jobs, and a third that collects the parts:
 
     \b
     python -m kcde run r-benchmark --dataset geyser --method KCEF --shard 1/2 --out 1.npz
@@ -30,7 +30,9 @@ class Job(ArrayJob):
     reads_files: ClassVar[bool] = True
 
     splits: int = parameter(20, "Random half/half splits.", at_least=1)
-    importance_samples: int = parameter(10_000, "Draws for log Z where it needs them.")
+    importance_samples: int = parameter(
+        10_000, "Draws for log Z if it is estimated by importance sampling."
+    )
     tuning_rows: int | None = parameter(
         500, "Rows that take part in a likelihood selection, at most; all if null in --job."
     )
@@ -39,6 +41,6 @@ class Job(ArrayJob):
     # evaluated, which is biased low.
     evaluation: str = parameter(
         "training-half",
-        "Whose y the draws for log Z are made like: training-half or test-half.",
+        "Half whose y set the proposal for log Z: training-half or test-half.",
         choices=EVALUATIONS,
     )

@@ -11,7 +11,7 @@ from kcde.experiments.job import MOST_GRID_COLUMNS, SAMPLERS, ArrayJob, paramete
 class Job(ArrayJob):
     """Fit a joint density to the rows of run 0 and draw from it, once a seed.
 
-    A shard draws under some of the seeds, from the model that it fits itself.
+    A shard fits the model itself and draws under some of the seeds.
 
     \b
     python -m kcde run samples --dataset grid-200 --method LSCDE-F --estimator LSCDE \\

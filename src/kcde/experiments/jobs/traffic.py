@@ -11,8 +11,8 @@ from kcde.experiments.jobs._conditional import ConditionalJob
 class Job(ConditionalJob):
     """Predict mean and spread of traffic by day of the week and time of day (cdo figure 5).
 
-    Days that test are others than those that train. pems-sf is a download of 250 MB; where it
-    cannot be had, metro-traffic-substitute goes the same way, with 168 inputs instead of 1008. On
+    Training and test days are different. pems-sf is a download of 250 MB; if it is unavailable,
+    metro-traffic-substitute is treated in the same way, with 168 inputs instead of 1008. On
     simulated-traffic, which needs no data, seconds and memory of a fit of 32256 pairs are measured.
     Shards count splits as repetitions; `run donut --help` has an example.
 

@@ -1,0 +1,201 @@
+"""Which estimators there are and what their sources say of them, without importing any.
+
+The class `Name` lies in the public file of `estimators/` whose name without underscores is `name`:
+`KCEF` in `kcef.py`, `EpsilonKDE` in `epsilon_kde.py`. A new file is a new estimator; nothing is
+registered. Planning a run, drawing and `import kcde` read sources here, which costs no numerics.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+PACKAGE = "kcde"
+ROOT = Path(__file__).parent
+"""Folder of the package, the default of every `root`."""
+
+NO_METHODS = ("Standardised",)
+"""Public classes of `estimators/` that are no methods: what wraps another estimator."""
+
+SELECTION_RULE = "selection_rule"
+"""The class attribute that says in words how an estimator chooses its hyper-parameters."""
+
+
+@cache
+def classes(root: Path = ROOT) -> dict[str, str]:
+    """Return the public classes of `estimators/` that bear the name of their file, by name.
+
+    Parameters
+    ----------
+    root
+        Folder of the package.
+
+    Returns
+    -------
+    dict
+        Class name to module, e.g. `EpsilonKDE` to `kcde.estimators.epsilon_kde`, by file name.
+    """
+    return {
+        name: f"{PACKAGE}.estimators.{path.stem}"
+        for path in sorted((root / "estimators").glob("[!_]*.py"))
+        for name in re.findall(r"^class (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        if name.lower() == path.stem.replace("_", "")
+    }
+
+
+def estimators(root: Path = ROOT) -> dict[str, str]:
+    """Return the estimators, class name to module: those of `classes` that are methods."""
+    return {name: module for name, module in classes(root).items() if name not in NO_METHODS}
+
+
+@cache
+def source(module: str, root: Path = ROOT) -> Path | None:
+    """Return the file of a module of the package, None where there is none.
+
+    Parameters
+    ----------
+    module
+        Full name, e.g. `kcde.estimators.lscde`.
+    root
+        Folder of the package.
+    """
+    package, *parts = module.split(".")
+    if package != PACKAGE:
+        return None
+    path = root.joinpath(*parts)
+    candidates = (path / "__init__.py", path.with_suffix(".py") if parts else path)
+    return next((file for file in candidates if file.is_file()), None)
+
+
+def parameters(estimator: str, root: Path = ROOT) -> dict[str, object]:
+    """Return the constructor arguments of an estimator, its own or those that it inherits.
+
+    Parameters
+    ----------
+    estimator
+        A key of `classes`.
+    root
+        Folder of the package.
+
+    Returns
+    -------
+    dict
+        Name to default, `...` where it has none or its default is not a literal.
+    """
+    for _, node in _with_bases(estimator, root):
+        if init := _method(node, "__init__"):
+            return _defaults(init.args)
+    return {}
+
+
+def with_method(method: str, root: Path = ROOT) -> frozenset[str]:
+    """Return the estimators that have a method, their own or one that they inherit."""
+    return frozenset(
+        name
+        for name in estimators(root)
+        if any(_method(node, method) for _, node in _with_bases(name, root))
+    )
+
+
+def attribute(estimator: str, name: str, root: Path = ROOT) -> object:
+    """Return a literal that an estimator's class has as an attribute, its own or inherited.
+
+    Parameters
+    ----------
+    estimator
+        A key of `classes`.
+    name
+        Of the attribute.
+    root
+        Folder of the package.
+
+    Raises
+    ------
+    LookupError
+        If neither the class nor one that it inherits from assigns it.
+    ValueError
+        If what is assigned is not a literal.
+    """
+    for path, node in _with_bases(estimator, root):
+        for value in _assigned(node.body, name):
+            try:
+                return ast.literal_eval(value)
+            except ValueError:
+                raise ValueError(
+                    f"{path}, line {value.lineno}: {name} of {node.name} must be a literal, "
+                    "because it is read without importing the class"
+                ) from None
+    raise LookupError(f"{source(classes(root)[estimator], root)}: {estimator} has no {name}")
+
+
+def constant(module: str, name: str, root: Path = ROOT) -> object:
+    """Return the value of a literal that a module assigns.
+
+    Raises
+    ------
+    LookupError
+        If it assigns none of that name.
+    """
+    path = source(module, root)
+    for value in _assigned(_parsed(path).body, name):
+        return ast.literal_eval(value)
+    raise LookupError(f"{path} assigns no {name}")
+
+
+def _with_bases(estimator: str, root: Path) -> Iterator[tuple[Path, ast.ClassDef]]:
+    """Yield a class, then those that it inherits from, as far as they are of the package."""
+    waiting = [(classes(root).get(estimator), estimator)]
+    while waiting:
+        module, name = waiting.pop(0)
+        path = source(module, root) if module else None
+        tree = _parsed(path) if path else ast.Module([], [])
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                yield path, node
+                bases = map(ast.unparse, node.bases)
+                waiting += [(_home(base, module, tree, root), base) for base in bases]
+
+
+def _home(name: str, module: str, tree: ast.Module, root: Path) -> str | None:
+    """Return the module that defines a name which a module uses: itself, or where it is from."""
+    for line in tree.body:
+        if isinstance(line, ast.ImportFrom) and any(alias.name == name for alias in line.names):
+            by_name = line.module == f"{PACKAGE}.estimators"
+            return classes(root).get(name) if by_name else line.module
+    return module
+
+
+def _method(node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+    own = (line for line in node.body if isinstance(line, ast.FunctionDef))
+    return next((line for line in own if line.name == name), None)
+
+
+def _assigned(body: Iterable[ast.stmt], name: str) -> Iterator[ast.expr]:
+    """Yield what statements assign to a name."""
+    for line in body:
+        if isinstance(line, ast.Assign | ast.AnnAssign) and line.value is not None:
+            targets = line.targets if isinstance(line, ast.Assign) else [line.target]
+            if any(isinstance(each, ast.Name) and each.id == name for each in targets):
+                yield line.value
+
+
+def _defaults(taken: ast.arguments) -> dict[str, object]:
+    """Return the arguments of a constructor but `self`, with their defaults."""
+    given = taken.defaults
+    first: list[ast.expr | None] = [None] * (len(taken.args) - len(given))
+    pairs = [*zip(taken.args, [*first, *given], strict=True)]
+    pairs += zip(taken.kwonlyargs, taken.kw_defaults, strict=True)
+    return {each.arg: _literal(default) for each, default in pairs if each.arg != "self"}
+
+
+def _literal(value: ast.expr | None) -> object:
+    try:
+        return ... if value is None else ast.literal_eval(value)
+    except ValueError:
+        return ...
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))

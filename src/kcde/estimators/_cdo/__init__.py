@@ -1,0 +1,1 @@
+"""Workings of CDO: the reference density, the spectrum and the selection."""

@@ -1,0 +1,1 @@
+"""Workings of DDE: deep networks trained against a dual function."""

@@ -1,0 +1,1 @@
+"""Workings of the conditional normalising flows."""

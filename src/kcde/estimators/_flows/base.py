@@ -1,0 +1,207 @@
+"""Base class of the conditional flows: parameters, batch training, densities and moments."""
+
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+
+from kcde.arrays import row_blocks, to_numpy
+from kcde.estimators._flows.model import Architecture, Flow
+from kcde.estimators._flows.training import train
+from kcde.estimators._shared.batch_fit import BatchFitted
+from kcde.estimators._shared.pushforward import Pushforward
+from kcde.estimators.base import Tags
+from kcde.seeding import rng_of, seed_of
+
+_COUNTS = ("hidden_units", "blocks", "moment_samples")
+_LOG_TWO_PI = np.log(2.0 * np.pi)
+
+
+class ConditionalFlow(BatchFitted, Pushforward):
+    """y = T_x(z) with z standard normal and T_x a chain of layers that are affine in each y_i.
+
+    A subclass says which layers, and the learning rate at √n = 28.
+    """
+
+    tags: ClassVar[Tags] = Tags(array_api=False)
+    kind: ClassVar[str]
+    rate: ClassVar[float]
+
+    def __init__(
+        self,
+        hidden_units=100,
+        blocks=5,
+        steps=100,
+        learning_rate=None,
+        *,
+        batch_normalisation=True,
+        moment_samples=1000,
+        random_state=0,
+    ):
+        self.hidden_units = hidden_units
+        self.blocks = blocks
+        self.steps = steps
+        self.learning_rate = learning_rate
+        self.batch_normalisation = batch_normalisation
+        self.moment_samples = moment_samples
+        self.random_state = random_state
+
+    def fit(self, X, Y) -> "ConditionalFlow":
+        """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).
+
+        Raises
+        ------
+        ValueError
+            If a shape or a parameter is wrong, or a value is not finite.
+        FloatingPointError
+            If the training diverges.
+        """
+        return self.fit_many([self], [X], [Y])[0]
+
+    def _fit(self, X, Y):
+        """Check the parameters and keep the data; `fit_many` trains."""
+        for name in _COUNTS:
+            value = getattr(self, name)
+            if not (isinstance(value, Integral) and value >= 1):
+                raise ValueError(f"{name} must be a positive whole number; got {value!r}")
+        counts, rates = _stages(self.steps, self.learning_rate)
+        rule = self.rate * np.sqrt(Y.shape[0]) / 28.0
+        self._plan = tuple((count, rates[k] or rule) for k, count in enumerate(counts))
+        used = [rate for _, rate in self._plan]
+        self.learning_rate_ = used[0] if np.ndim(self.steps) == 0 else used
+        self._problem = _conditions(to_numpy(X)), to_numpy(Y)
+
+    def _batch_key(self) -> tuple:
+        """Return what estimators must share to be trained in one program."""
+        X, Y = self._problem
+        return (self._architecture(), self._plan, X.shape, Y.shape)
+
+    def _architecture(self) -> Architecture:
+        return Architecture(
+            self.kind,
+            inputs=max(1, self.n_features_in_),
+            outputs=self.n_outputs_,
+            hidden_units=self.hidden_units,
+            layers=self._layers(),
+            normalised=self.blocks if self.batch_normalisation else 0,
+        )
+
+    def _layers(self) -> int:
+        return self.blocks
+
+    @staticmethod
+    def _train(estimators: Sequence["ConditionalFlow"]) -> list[FloatingPointError | None]:
+        """Train estimators of one shape; return the error of each, or None."""
+        first = estimators[0]
+        seeds = [seed_of("flow", estimator.random_state) % 2**32 for estimator in estimators]
+        X, Y = (np.stack(part) for part in zip(*[e._problem for e in estimators], strict=True))
+        seeds = np.array(seeds, np.uint32)
+        trained = train(first._architecture(), seeds, X, Y, first._plan)
+        pairs = zip(estimators, trained, strict=True)
+        return [estimator._take(*outcome) for estimator, outcome in pairs]
+
+    def _take(self, flow: Flow, history: np.ndarray) -> FloatingPointError | None:
+        del self._problem
+        finite = np.isfinite(history)
+        if not (finite.all() and flow.is_finite()):
+            step = np.argmin(finite) if not finite.all() else len(history)
+            self._reset()
+            return FloatingPointError(
+                f"{type(self).__name__} diverged at step {step} of {len(history)} with learning "
+                f"rate {', '.join(f'{rate:.3g}' for _, rate in self._plan)}; give a smaller "
+                "learning_rate, and bring x and y to unit scale"
+            )
+        self.flow_, self.history_ = flow, history
+        return None
+
+    def log_density(self, X, Y):
+        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
+        X, Y = (to_numpy(array) for array in self._check_pair(X, Y))
+        z, log_slope = self.flow_.inverse(_conditions(X), Y)
+        return _log_normal(z) + log_slope
+
+    def log_density_at(self, Y) -> Callable:
+        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+        Y = to_numpy(self._check_outputs(Y))
+
+        def at(X):
+            X = to_numpy(self._check_features(X))
+            if Y.shape[1] == 1:
+                shift, scale = self._line(X)
+                return _log_normal(((Y[:, 0] - shift) / scale)[..., None]) - np.log(scale)
+            parts = [np.empty((0, len(Y)))]
+            for rows in row_blocks(len(X), Y.size):
+                x = np.repeat(X[rows], len(Y), axis=0)
+                y = np.tile(Y, (len(X[rows]), 1))
+                parts.append(self.log_density(x, y).reshape(-1, len(Y)))
+            return np.concatenate(parts)
+
+        return at
+
+    def mean(self, X):
+        """Return the mean of `moment_samples` draws at each row of X (n, d_x), shape (n, d_y).
+
+        The seed is fixed: `mean` and `variance` use the same draws.
+        """
+        return self._moment(X, np.mean)
+
+    def variance(self, X):
+        """Return the variance of these draws in each column of y, shape (n, d_y)."""
+        return self._moment(X, np.var)
+
+    def _moment(self, X, moment: Callable) -> np.ndarray:
+        X = to_numpy(self._check_features(X))
+        rng = rng_of("moments", self.random_state)
+        blocks = row_blocks(len(X), self.moment_samples * self.n_outputs_)
+        parts = [moment(self.sample(X[rows], self.moment_samples, rng), axis=1) for rows in blocks]
+        return np.concatenate([np.empty((0, self.n_outputs_)), *parts])
+
+    def _push(self, X, Z):
+        X, Z = to_numpy(X), to_numpy(Z)
+        if self.n_outputs_ == 1:
+            shift, scale = self._line(X)
+            return shift[..., None] + scale[..., None] * Z
+        Z = np.broadcast_to(Z, (len(X), *Z.shape[1:]))
+        x = np.repeat(_conditions(X), Z.shape[1], axis=0)
+        return self.flow_.push(x, Z.reshape(len(x), -1)).reshape(Z.shape)
+
+    def _cdf(self, X, y):
+        return super()._cdf(to_numpy(X), to_numpy(y))
+
+    def _quantile(self, X, p):
+        return super()._quantile(to_numpy(X), p)
+
+    def _line(self, X):
+        z, log_slope = self.flow_.inverse(_conditions(X), np.zeros((len(X), 1)))
+        scale = np.exp(-log_slope[:, None])
+        return -z * scale, scale
+
+
+def _stages(steps, rate) -> tuple[list, list]:
+    """Return the steps and the learning rate of every stage, None where a rule gives it."""
+    if np.ndim(steps) == 0 and np.ndim(rate) == 0:
+        counts, rates = [steps], [rate]
+    elif np.ndim(steps) == np.ndim(rate) == 1 and len(steps) == len(rate) > 0:
+        counts, rates = list(steps), list(rate)
+    else:
+        raise ValueError(
+            "steps and learning_rate must be numbers, or sequences of one length, an entry a "
+            f"stage; got {steps!r} and {rate!r}"
+        )
+    for count in counts:
+        if not (isinstance(count, Integral) and count >= 1):
+            raise ValueError(f"steps must be a positive whole number; got {count!r}")
+    for value in rates:
+        if value is not None and not 0 < value < np.inf:
+            raise ValueError(f"learning_rate must be a positive number or None; got {value!r}")
+    return counts, rates
+
+
+def _conditions(X: np.ndarray) -> np.ndarray:
+    """Return x, or a column of zeros where there is none: networks need an input."""
+    return X if X.shape[1] else np.zeros((len(X), 1))
+
+
+def _log_normal(z: np.ndarray) -> np.ndarray:
+    return -0.5 * np.sum(z * z + _LOG_TWO_PI, axis=-1)

@@ -1,0 +1,1 @@
+"""Workings of Gaussian process regression."""

@@ -1,0 +1,1 @@
+"""Workings of KCEF and KEF: score matching in kernel exponential families."""

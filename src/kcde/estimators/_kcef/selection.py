@@ -1,0 +1,299 @@
+"""Selection of KCEF's bandwidths and λ: by held-out score as published, or by likelihood."""
+
+from collections.abc import Callable, Sequence
+from math import erfc, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
+from kcde.estimators._kcef.gradient import gradient_score, minimise
+from kcde.estimators._kcef.penalised import minimise_penalised
+from kcde.estimators._kcef.score_matching import HeldOutSolver, held_out_score, score_system
+from kcde.kernels import GaussianKernel, as_bandwidths
+from kcde.memory import require_memory
+from kcde.normalisers import logsumexp, panel_nodes
+from kcde.selection import best_index, complement, log_grid, refined_grid
+
+SCORE_GRIDS = (log_grid(0.2, 8.0, 20), log_grid(1e-5, 1.0, 20))
+LIKELIHOOD_GRIDS = (log_grid(0.2, 8.0, 8), log_grid(1e-5, 1.0, 7))
+_FINER = 5
+_FEWER = "set tuning_rows, or take more memory"
+_PER_DIMENSION = np.array([0.5, np.sqrt(0.5), 1.0, np.sqrt(2.0), 2.0])
+_MOST_REFINED_DIMENSIONS = 5
+
+
+class Hyperparameters(NamedTuple):
+    """Bandwidths and λ; None where they are to be chosen."""
+
+    bandwidth_x: object
+    bandwidth_y: object
+    regularization: object
+
+    @property
+    def complete(self) -> bool:
+        """Whether all values are given."""
+        return all(value is not None for value in self)
+
+
+def support(Y: np.ndarray, bandwidth: float, base_std: float) -> tuple[float, float, float]:
+    """Return where T can differ from 0, and a panel width that resolves exp T; d_y = 1.
+
+    Eight bandwidths from the data the kernel is below 1e-13; beyond, the density is q_0's.
+    """
+    margin = 8.0 * bandwidth
+    return float(Y.min()) - margin, float(Y.max()) + margin, min(bandwidth, base_std)
+
+
+def base_mass_outside(lower: float, upper: float, base_std: float) -> float:
+    """Return the mass of N(0, base_std²) outside [lower, upper]."""
+    scale = base_std * sqrt(2.0)
+    return 0.5 * (erfc(upper / scale) + erfc(-lower / scale))
+
+
+def select_by_score(X, Y, rows, folds, given: Hyperparameters, base_std: float, grids=SCORE_GRIDS):
+    """Choose one σ for x and y, and λ, by the score on held-out folds (kcef, section 4).
+
+    Parameters
+    ----------
+    X, Y
+        Shapes (n, d_x), (n, d_y).
+    rows
+        The rows that take part.
+    folds
+        A partition of `range(len(rows))`.
+    given
+        Given values; None is chosen.
+    base_std
+        Standard deviation of q_0.
+    grids
+        Candidates of σ and of λ.
+
+    Returns
+    -------
+    chosen : Hyperparameters
+    cv_results : dict
+        "bandwidth" (a,), "regularization" (b,), "score" (a, b), lower is better.
+
+    Raises
+    ------
+    InsufficientMemory
+        If the matrices do not fit.
+    """
+    X, Y = take_rows(X, rows), take_rows(Y, rows)
+    d = Y.shape[1]
+    # At the peak, with the derivatives of the kernel that the system is assembled from.
+    matrices = 9 * d * d + 5 * d + 5
+    require_memory(Y, "tuning KCEF by score", Y.shape[0], lambda n: matrices * n * n, remedy=_FEWER)
+    fixed = given.bandwidth_x is not None and given.bandwidth_y is not None
+    sigmas = np.ones(1) if fixed else grids[0]
+    path = np.asarray(_candidates(given.regularization, grids[1]))
+    score = np.empty((len(sigmas), len(path)))
+    for i, sigma in enumerate(sigmas):
+        pair = _fill(given, sigma, sigma)
+        K = GaussianKernel(pair.bandwidth_x)(X, X)
+        derivatives = GaussianKernel(pair.bandwidth_y).derivatives(Y, Y)
+        score[i] = held_out_score(score_system(K, derivatives, -Y / base_std**2), folds, path)
+    i, j = best_index(-score)
+    chosen = _fill(given, sigmas[i], sigmas[i])._replace(regularization=path[j])
+    return chosen, {"bandwidth": sigmas, "regularization": path, "score": score}
+
+
+def select_by_likelihood(
+    X, Y, rows, folds, given: Hyperparameters, base_std: float, grids=LIKELIHOOD_GRIDS
+):
+    """Choose σ_x, σ_y and λ by held-out log likelihood: coarse, finer, then σ_x per dimension.
+
+    Parameters and the first return value are as in `select_by_score`; `cv_results` holds the
+    coarse grid's "bandwidth_x", "bandwidth_y", "regularization" and "log_likelihood", and the
+    "best_log_likelihood" after refinement.
+
+    Raises
+    ------
+    ValueError
+        If y is not one-dimensional: its normaliser is computed by quadrature.
+    InsufficientMemory
+        If the matrices do not fit.
+    """
+    if Y.shape[1] != 1:
+        raise ValueError(f"selection 'likelihood' needs one-dimensional y; got d_y = {Y.shape[1]}")
+    limits = grids[0][0], grids[0][-1]
+    search = _LikelihoodSearch(take_rows(X, rows), take_rows(Y, rows), folds, base_std, limits)
+    sigmas_x = _candidates(given.bandwidth_x, grids[0] if X.shape[1] else grids[0][:1])
+    sigmas_y = _candidates(given.bandwidth_y, grids[0])
+    path = np.asarray(_candidates(given.regularization, grids[1]))
+    # The kernel of each σ_x is kept; the others are what a fold takes at the peak.
+    matrices = 18 + max(len(sigmas_x), _FINER)
+    require_memory(
+        Y, "tuning KCEF by likelihood", len(rows), lambda n: matrices * n * n, remedy=_FEWER
+    )
+    coarse = search.over(sigmas_x, sigmas_y, path)
+    i, j, k = best_index(coarse)
+    finer = [_around(c, g) for c, g in ((sigmas_x[i], sigmas_x), (sigmas_y[j], sigmas_y))]
+    finer.append(np.asarray(_around(path[k], path)))
+    fine = search.over(*finer)
+    i, j, k = best_index(fine)
+    best = Hyperparameters(finer[0][i], finer[1][j], finer[2][k])
+    value = float(fine[i, j, k])
+    if given.bandwidth_x is None and 1 < X.shape[1] <= _MOST_REFINED_DIMENSIONS:
+        best, value = search.refine_dimensions(best, value, X.shape[1])
+    results = {"bandwidth_x": np.asarray(sigmas_x), "bandwidth_y": np.asarray(sigmas_y)}
+    results |= {"regularization": path, "log_likelihood": coarse, "best_log_likelihood": value}
+    return best, results
+
+
+def select_by_gradient(
+    X, Y, rows, folds, given: Hyperparameters, base_std: float, isotropic: bool = False
+):
+    """Choose a σ per dimension and λ by L-BFGS-B on the K-fold score (kcef, section 4).
+
+    Parameters are as in `select_by_score`; `isotropic` gives all x one bandwidth. `cv_results`
+    holds the "score" at the end, the "start_score", "iterations" and "evaluations".
+
+    Raises
+    ------
+    ValueError
+        If y is not one-dimensional: the gradient is that of the scalar closed forms.
+    InsufficientMemory
+        If the matrices do not fit.
+    """
+    score = _held_out_score(X, Y, rows, folds, base_std)
+    *chosen, report = minimise(score, X.shape[1], given, isotropic)
+    return Hyperparameters(*chosen), report
+
+
+def select_by_penalised_gradient(X, Y, rows, folds, given: Hyperparameters, base_std: float):
+    """Choose σ_x, σ_y and λ as the authors' code does, by a penalised K-fold score.
+
+    Parameters, results and errors are those of `select_by_gradient`.
+    """
+    score = _held_out_score(X, Y, rows, folds, base_std)
+    *chosen, report = minimise_penalised(score, X.shape[1], given)
+    return Hyperparameters(*chosen), report
+
+
+def _held_out_score(X, Y, rows, folds, base_std: float) -> Callable:
+    if Y.shape[1] != 1:
+        raise ValueError(f"selection by gradient needs one-dimensional y; got d_y = {Y.shape[1]}")
+    return gradient_score(take_rows(X, rows), take_rows(Y, rows), folds, base_std)
+
+
+RULES = {
+    "score": select_by_score,
+    "gradient": select_by_gradient,
+    "penalised": select_by_penalised_gradient,
+    "likelihood": select_by_likelihood,
+}
+
+
+class _LikelihoodSearch:
+    """Held-out log likelihood of candidates, sharing what they have in common."""
+
+    def __init__(self, X, Y, folds: Sequence[np.ndarray], base_std: float, limits=(0.0, np.inf)):
+        self.X, self.Y, self.folds, self.base_std = X, Y, folds, base_std
+        self.limits = limits
+        self.r = -Y[:, 0] / base_std**2
+        self._y = to_numpy(Y)[:, 0]
+
+    def over(self, sigmas_x, sigmas_y, path: np.ndarray) -> np.ndarray:
+        """Return the mean held-out log likelihood, shape (σ_x, σ_y, λ)."""
+        kernels = [GaussianKernel(sigma)(self.X, self.X) for sigma in sigmas_x]
+        result = np.empty((len(sigmas_x), len(sigmas_y), len(path)))
+        for j, sigma_y in enumerate(sigmas_y):
+            tables = _OutputTables(self.Y, sigma_y, self.base_std)
+            for i, K in enumerate(kernels):
+                result[i, j] = self._path(K, tables, path)
+        return result
+
+    def refine_dimensions(self, best: Hyperparameters, value: float, dimension: int):
+        """Try multiples of each dimension's σ_x in turn, keeping what improves."""
+        sigma = as_bandwidths(best.bandwidth_x, dimension, "bandwidth_x")
+        for axis in range(dimension):
+            candidates = [
+                np.clip(sigma * np.where(np.arange(dimension) == axis, m, 1.0), *self.limits)
+                for m in _PER_DIMENSION
+            ]
+            values = self.over(candidates, [best.bandwidth_y], np.array([best.regularization]))
+            (index, _, _) = best_index(values)
+            if values[index, 0, 0] > value:
+                sigma, value = candidates[index], float(values[index, 0, 0])
+        return best._replace(bandwidth_x=sigma), value
+
+    def _path(self, K, tables: "_OutputTables", path: np.ndarray) -> np.ndarray:
+        """Return the mean held-out log likelihood for each λ (kcef, Theorem 1, d_y = 1)."""
+        xp = array_namespace(K)
+        n = K.shape[0]
+        G, M = K * tables.minus_second, K * tables.third
+        solver = HeldOutSolver(G, (n - max(map(len, self.folds))) * float(np.min(path)))
+        w = xp.sum(M, axis=1) + G @ self.r
+        total = xp.zeros(len(path), dtype=K.dtype)
+        for held_out in self.folds:
+            R = complement(held_out, n)
+            mu = xp.asarray(len(R) * path)
+            v = w - xp.sum(take_columns(M, held_out), axis=1)
+            v = v - take_columns(G, held_out) @ take_rows(self.r, held_out)
+            _, b = solver.solve(held_out, v, mu)
+            c = (take_columns(b, R) - take_rows(self.r, R)) / mu[:, None]
+            total = total + self._fold(K, tables, R, held_out, c, mu)
+        return to_numpy(total) / n
+
+    def _fold(self, K, tables, R, S, c, mu):
+        """Return Σ_S log p(y_s|x_s) for each row of c (L, |R|), which was fitted on R."""
+        xp = array_namespace(K)
+        K_SR = _block(K, S, R)
+        own = (K_SR * _block(tables.first, R, S).T) @ c.T
+        own = own - xp.sum(K_SR * _block(tables.laplacian, S, R), axis=1)[:, None] / mu
+        grid = xp.reshape(c[:, None, :] * K_SR[None, ...], (-1, len(R)))
+        T = xp.reshape(grid @ take_rows(tables.grid_first, R), (len(mu), len(S), -1))
+        smooth = K_SR @ take_rows(tables.grid_laplacian, R)
+        log_Z = logsumexp(T - smooth[None, ...] / mu[:, None, None] + tables.log_weights, axis=2)
+        return xp.sum(own, axis=0) - xp.sum(log_Z, axis=1) + self._log_base(S)
+
+    def _log_base(self, S) -> float:
+        y = self._y[S] / self.base_std
+        constant = np.log(self.base_std) + 0.5 * np.log(2 * np.pi)
+        return float(np.sum(-0.5 * y * y - constant))
+
+
+class _OutputTables:
+    """Kernel derivatives in y that all σ_x share: at the training points and at the nodes."""
+
+    def __init__(self, Y, sigma: float, base_std: float):
+        xp = array_namespace(Y)
+        kernel = GaussianKernel(sigma)
+        derivatives = kernel.derivatives(Y, Y)
+        self.first = derivatives.first[..., 0]
+        self.laplacian = derivatives.laplacian
+        self.minus_second = -derivatives.second[..., 0, 0]
+        self.third = derivatives.laplacian_gradient[..., 0]
+        lower, upper, width = support(to_numpy(Y), sigma, base_std)
+        nodes, weights = panel_nodes(lower, upper, int(np.ceil((upper - lower) / (2.0 * width))))
+        at_nodes = kernel.derivatives(Y, xp.asarray(nodes[:, None]))
+        # Beyond the support T is 0: one more node there, with q_0's mass as its weight.
+        beyond = xp.zeros((Y.shape[0], 1), dtype=Y.dtype)
+        self.grid_first = xp.concat([at_nodes.first[..., 0], beyond], axis=1)
+        self.grid_laplacian = xp.concat([at_nodes.laplacian, beyond], axis=1)
+        density = np.exp(-0.5 * (nodes / base_std) ** 2) / (base_std * np.sqrt(2 * np.pi))
+        mass = np.append(weights * density, base_mass_outside(lower, upper, base_std))
+        self.log_weights = xp.asarray(np.log(np.maximum(mass, np.finfo(float).tiny)))
+
+
+def _block(matrix, rows, columns):
+    return take_columns(take_rows(matrix, rows), columns)
+
+
+def _candidates(value, grid: np.ndarray) -> Sequence:
+    """Return the grid where the value is to be chosen, else the value alone."""
+    return grid if value is None else [value]
+
+
+def _around(value, grid):
+    return [value] if len(grid) == 1 else refined_grid(value, grid, _FINER)
+
+
+def _fill(given: Hyperparameters, sigma_x, sigma_y) -> Hyperparameters:
+    return Hyperparameters(
+        sigma_x if given.bandwidth_x is None else given.bandwidth_x,
+        sigma_y if given.bandwidth_y is None else given.bandwidth_y,
+        given.regularization,
+    )

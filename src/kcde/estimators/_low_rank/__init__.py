@@ -1,0 +1,1 @@
+"""Workings of JDL, JPDL, CME and kernel logistic regression: low-rank bases and solvers."""

@@ -1,0 +1,347 @@
+"""Base class of the low-rank estimators of conditional expectations (jdl)."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from copy import copy
+from numbers import Real
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
+from kcde.estimators._low_rank.basis import Basis
+from kcde.estimators._low_rank.functions import Projection, moment_functions
+from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs
+from kcde.estimators._shared.threads import thread_limit
+from kcde.estimators.base import ConditionalDensity, Tags
+
+
+class Summary(NamedTuple):
+    """Everything that a fit needs of the training rows, for every λ, for JDL and CME.
+
+    Attributes
+    ----------
+    basis_x, basis_y
+        Ψ_X and Ψ_Y over the rows.
+    cross
+        Ψ_YᵀΨ_X/n, shape (m_Y, m_X).
+    products
+        Averages of the products of the coordinates, L_YᵀL_X/n.
+    """
+
+    basis_x: Basis
+    basis_y: Basis
+    cross: object
+    products: object
+
+    def truncate(self, basis_x: Basis, basis_y: Basis) -> "Summary":
+        """Return the summary of bases truncated from these, without a pass over the rows."""
+        return rotated(basis_x, basis_y, self.products[: basis_y.rank, : basis_x.rank])
+
+
+def rotated(basis_x: Basis, basis_y: Basis, products) -> Summary:
+    """Return the summary of bases from averages of the products of their coordinates."""
+    cross = basis_y.rotation.T @ products @ basis_x.rotation
+    return Summary(basis_x, basis_y, cross, products)
+
+
+def check_positive(name: str, value) -> None:
+    """Raise `ValueError` naming the hyper-parameter unless it is a positive finite number."""
+    if not (isinstance(value, Real) and 0 < value < np.inf):
+        raise ValueError(f"{name} must be a positive number; got {value!r}")
+
+
+def with_regularizations(model, values: Sequence[float]) -> list:
+    """Return unfitted copies of an estimator, one a λ."""
+    # A clone inspects its constructor, which takes longer than a small fit: one for all.
+    plain, models = clone(model), []
+    for value in values:
+        models.append(copy(plain))
+        models[-1].regularization = float(value)
+    return models
+
+
+class LowRankConditional(RowChecks, BaseEstimator, ABC):
+    """Conditional expectations E[f(Y)|x] = f̄ + φᵀ H ψ(x), in a basis of each variable.
+
+    X and Y are arrays or data frames; Y of shape (n,), also a Series, stands for (n, 1). Every
+    method that takes X raises `ValueError` where its shape is not that of `fit`, a value is not
+    finite or beyond 1e100 in size, or a data frame has other columns than in `fit`, and
+    scikit-learn's `NotFittedError` before `fit`. There is no density, and asking for one raises
+    `AttributeError`, which names the class that has one.
+    """
+
+    tags: ClassVar[Tags] = Tags(density=False, positive=False)
+    density_instead: ClassVar[str]
+    """Which class offers a density instead, for the error message."""
+
+    def __getattr__(self, name: str):
+        if name in _OF_DENSITIES:
+            raise AttributeError(
+                f"{type(self).__name__} estimates conditional expectations, not a density: there "
+                f"is no {name}; {self.density_instead}"
+            )
+        # A property whose error is an AttributeError, as NotFittedError is, comes here too.
+        return object.__getattribute__(self, name)
+
+    def fit(self, X, Y) -> "LowRankConditional":
+        """Fit to pairs.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x); None stands for shape (n, 0).
+        Y
+            Shape (n, d_y), or (n,) for one y.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a shape, a value or a hyper-parameter is wrong, a column of Y is constant, or all
+            rows of X coincide.
+        FloatingPointError
+            If the solver of a constrained problem stops early; names status and residual.
+        """
+        (fitted,) = self._fit_models([self], X, Y, None, False)
+        return fitted
+
+    def fit_path(
+        self,
+        X,
+        Y,
+        regularizations: Sequence[float],
+        summary: Summary | None = None,
+        return_errors: bool = False,
+    ) -> list:
+        """Fit a copy for each λ; the factorisations and sums over rows are done once.
+
+        Parameters
+        ----------
+        X, Y
+            As for `fit`.
+        regularizations
+            Values of λ.
+        summary
+            Result of `summarise` for these rows, if it is known.
+        return_errors
+            Whether the error of a constrained problem whose solver stopped early takes the place
+            of the model, rather than being raised.
+
+        Returns
+        -------
+        list
+            Fitted estimators, in the order of the values.
+        """
+        models = with_regularizations(self, regularizations)
+        return self._fit_models(models, X, Y, summary, return_errors)
+
+    def _fit_models(self, models: list, X, Y, summary: Summary | None, return_errors: bool):
+        for model in models:
+            model._check_parameters()
+        given = X
+        if summary is None:
+            X, Y = check_pairs(X, Y)
+            check_not_constant(Y)
+        with thread_limit((Y if summary is None else summary.basis_y.points).shape[0]):
+            summary = self.summarise(X, Y) if summary is None else summary
+            outcomes = _fitted(models, summary, return_errors)
+        for model in models:
+            model._record_feature_names(given)
+        return outcomes
+
+    def summarise(
+        self, X, Y, basis_x: Basis | None = None, basis_y: Basis | None = None
+    ) -> Summary:
+        """Return bases and cross moments, all that fitting needs of the rows.
+
+        n (m_X + m_Y)² multiplications at most, in chunks: with `store=False` no array of n rows
+        other than single columns is made.
+
+        Parameters
+        ----------
+        X, Y
+            As for `fit`.
+        basis_x, basis_y
+            Of these rows, from `make_basis_x` and `make_basis_y`, where they are at hand: one of
+            each bandwidth serves a whole grid.
+        """
+        X, Y = check_pairs(X, Y)
+        basis_x = self.make_basis_x(X) if basis_x is None else basis_x
+        basis_y = self.make_basis_y(Y) if basis_y is None else basis_y
+        products = basis_x.mean_coordinates(basis_y.coordinates, basis_y.rank)
+        return rotated(basis_x, basis_y, products)
+
+    @abstractmethod
+    def make_basis_x(self, X) -> Basis:
+        """Return the basis of functions of x over training rows X (n, d_x)."""
+
+    @abstractmethod
+    def make_basis_y(self, Y) -> Basis:
+        """Return the basis of functions of y over training rows Y (n, d_y)."""
+
+    @abstractmethod
+    def _solve(self, summary: Summary, near: "LowRankConditional | None"):
+        """Return coefficients (m_Y, m_X) and set what is reported of the solver.
+
+        `near` has been fitted to the same summary with another λ.
+        """
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Raise `ValueError` where a hyper-parameter is out of its range."""
+
+    def _fit_summary(self, summary: Summary, near=None):
+        self._record_input(None, summary.basis_x.points, summary.basis_y.points)
+        self.basis_x_, self.basis_y_ = summary.basis_x, summary.basis_y
+        self.rank_x_, self.rank_y_ = summary.basis_x.rank, summary.basis_y.rank
+        try:
+            self.coef_ = self._solve(summary, near)
+        except BaseException:
+            self._reset()
+            raise
+        return self
+
+    def _report(self, status: str, residual: float, iterations: int):
+        self.solver_status_, self.solver_residual_ = status, residual
+        self.solver_iterations_ = iterations
+
+    @property
+    @abstractmethod
+    def support_(self):
+        """The values of y that `weights` stand on, shape (k, d_y)."""
+
+    @abstractmethod
+    def project(self, f: Callable) -> Projection:
+        """Return what `expectation` needs of a function f: (k, d_y) -> (k, q).
+
+        It depends on y alone, so that one projection serves every λ and every basis of x.
+        """
+
+    def features(self, X):
+        """Return Ψ_X at X (n, d_x), shape (n, m_X); n m_X (d_x + m_X) multiplications.
+
+        It depends on x alone, so that the same features serve every λ and every basis of y.
+        """
+        X = self._check_features(X)
+        return self.basis_x_.features(X)
+
+    @abstractmethod
+    def expectation(self, projection: Projection, features):
+        """Return E[f(Y)|x], shape (n, q), from `project(f)` and `features(X)`."""
+
+    def conditional_expectation(self, f: Callable, X):
+        """Return E[f(Y)|x], never renormalised.
+
+        Parameters
+        ----------
+        f
+            Maps (k, d_y) to (k, q).
+        X
+            Shape (n, d_x).
+
+        Returns
+        -------
+        shape (n, q)
+        """
+        features = self.features(X)
+        return self.expectation(self.project(f), features)
+
+    def mean(self, X):
+        """Return E[Y|x], shape (n, d_y), raw: as `conditional_expectation` of y."""
+        return self.conditional_expectation(lambda Y: Y, X)
+
+    def conditional_probability(self, indicator: Callable, X):
+        """Return P(Y in A|x), shape (n,), raw: neither clipped nor renormalised.
+
+        Parameters
+        ----------
+        indicator
+            Indicator function of A: maps (k, d_y) to k truth values, shape (k,) or (k, 1).
+        X
+            Shape (n, d_x).
+        """
+
+        def f(Y):
+            xp = array_namespace(Y)
+            return xp.reshape(xp.astype(indicator(Y), Y.dtype), (-1, 1))
+
+        return self.conditional_expectation(f, X)[:, 0]
+
+    def conditional_moments(self, X):
+        """Return E[Y|x], shape (n, d_y), and E[YYᵀ|x], shape (n, d_y, d_y), for X (n, d_x)."""
+        d = self._check_fitted().n_outputs_
+        moments = self.conditional_expectation(moment_functions, X)
+        xp = array_namespace(moments)
+        second = xp.reshape(moments[:, d:], (moments.shape[0], d, d))
+        return moments[:, :d], second
+
+    @abstractmethod
+    def weights(self, X):
+        """Return the signed weights that E[·|x] puts on `support_`, shape (n, k), X (n, d_x)."""
+
+    def sample(self, X, n_samples: int, rng: np.random.Generator):
+        """Draw rows of `support_` by their weights, negative ones taken as zero.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x).
+        n_samples
+            Draws for each row.
+        rng
+            Source of the draws.
+
+        Returns
+        -------
+        shape (n, n_samples, d_y)
+
+        Raises
+        ------
+        FloatingPointError
+            If no weight is positive at some x.
+        """
+        X = self._check_features(X)
+        support = self.support_
+        draws = [
+            self._draw_rows(X[rows, :], n_samples, rng)
+            for rows in row_blocks(X.shape[0], support.shape[0], like=X)
+        ]
+        chosen = np.concatenate(draws).reshape(-1)
+        taken = take_rows(support, chosen)
+        return array_namespace(X).reshape(taken, (X.shape[0], n_samples, support.shape[1]))
+
+    def _draw_rows(self, X, n_samples, rng) -> np.ndarray:
+        cumulative = np.cumsum(np.maximum(to_numpy(self.weights(X)), 0.0), axis=1)
+        if not np.all(cumulative[:, -1] > 0):
+            raise FloatingPointError(
+                "no weight is positive at some x, so that nothing can be drawn there; constrain "
+                "the fit or raise the regularization"
+            )
+        uniform = rng.random((len(cumulative), n_samples)) * cumulative[:, -1:]
+        pairs = zip(cumulative, uniform, strict=True)
+        return np.stack([np.searchsorted(c, u, side="right") for c, u in pairs])
+
+
+def _fitted(models: list, summary: Summary, return_errors: bool) -> list:
+    """Fit each model from the one before it; an error stands in a model's place, or is raised."""
+    outcomes, fitted = [], None
+    for model in models:
+        try:
+            fitted = model._fit_summary(summary, fitted)
+            outcomes.append(fitted)
+        except FloatingPointError as error:
+            if not return_errors:
+                raise
+            outcomes.append(error)
+    return outcomes
+
+
+_OF_DENSITIES = frozenset(
+    name for name in set(dir(ConditionalDensity)) - set(dir(LowRankConditional)) if name[0] != "_"
+)
+"""Public names of densities that these estimators lack."""

@@ -1,0 +1,233 @@
+"""Constrained joint distribution learning by two multipliers: jdl (22), (23), (33)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kcde.arrays import array_namespace, to_numpy
+
+_ITERATIONS = 200
+_SEARCH = 80
+_TOLERANCE = 1e-12
+# What rounding may leave where λ is so small that the coefficients are differences of large ones.
+_ROUNDING = 1e-8
+
+
+class ConstrainedSolution(NamedTuple):
+    """A solution of a constrained problem, and how it was reached.
+
+    Attributes
+    ----------
+    coefficients
+        Shape (m_Y, m_X).
+    status
+        "optimal", or in the solver's words.
+    residual
+        Largest violation of the optimality conditions, relative.
+    iterations
+        Number of iterations of the solver.
+    """
+
+    coefficients: object
+    status: str
+    residual: float
+    iterations: int
+
+
+def product_bounds(lower_y, upper_y, lower_x, upper_x):
+    """Return bounds of products of values in two intervals, shapes (m_Y, m_X).
+
+    C̲ and C̄ of (34) and (35), which (31) and (32) are: the extremes of a bilinear function lie at
+    the corners. O(m_X m_Y).
+
+    Parameters
+    ----------
+    lower_y, upper_y
+        Shape (m_Y,).
+    lower_x, upper_x
+        Shape (m_X,).
+    """
+    xp = array_namespace(lower_y)
+    corners = [y[:, None] * x[None, :] for y in (lower_y, upper_y) for x in (lower_x, upper_x)]
+    corners = xp.stack(corners)
+    return xp.min(corners, axis=0), xp.max(corners, axis=0)
+
+
+def single_inequality(lower, upper, coefficients) -> float:
+    """Return 1 + Σ (C̲ H⁺ - C̄ H⁻), which (33) and (29) want to be at least 0."""
+    xp = array_namespace(coefficients)
+    return 1.0 + float(xp.sum(xp.where(coefficients > 0, lower, upper) * coefficients))
+
+
+def solve_two_multipliers(
+    curvature, linear, marginal, lower, upper, *, total: float = 0.0, offset: float = 1.0
+) -> ConstrainedSolution:
+    """Minimise Σ ½ d h² - c h subject to e·h = r and s + Σ (a h⁺ - b h⁻) ≥ 0.
+
+    With multipliers ν of the first and κ ≥ 0 of the second constraint and u = c - νe the minimiser
+    is h = [(u + κa)₊ - (-(u + κb))₊]/d. Its dual, -νr - κs - ½ Σ d h², is concave and piecewise
+    quadratic; a safeguarded semismooth Newton method climbs it. For r = 0 and s > 0, as in (23)
+    and (33), h = 0 is strictly feasible, so that the dual is bounded. Some ten iterations of
+    O(m_X m_Y).
+
+    Parameters
+    ----------
+    curvature, linear, marginal
+        d > 0, c and e, shapes (m_Y, m_X).
+    lower, upper
+        a ≤ b, shapes (m_Y, m_X).
+    total, offset
+        r and s ≥ 0.
+
+    Returns
+    -------
+    ConstrainedSolution
+
+    Raises
+    ------
+    FloatingPointError
+        If the iterations end before the optimum; names status and residual.
+    """
+    dual = _Dual(curvature, linear, marginal, lower, upper, total, offset)
+    point = dual.at(np.array([dual.free_multiplier(), 0.0]))
+    residual, iteration, moved = dual.residual(point), 0, True
+    if point.gradient[1] <= 0.0:
+        return ConstrainedSolution(dual.primal(point), "optimal", residual, 0)
+    while residual > _TOLERANCE and moved and iteration < _ITERATIONS:
+        before = residual
+        point, moved = _climb(dual, point)
+        residual, iteration = dual.residual(point), iteration + 1
+        if max(before, residual) <= _ROUNDING and residual > 0.5 * before:
+            break
+    if residual <= _ROUNDING:
+        return ConstrainedSolution(dual.primal(point), "optimal", residual, iteration)
+    raise FloatingPointError(
+        "the two-multiplier dual stopped early: status "
+        f"{'iteration limit' if moved else 'no ascent'}, residual {residual:.3g} after "
+        f"{iteration} iterations; raise the regularization or loosen the tolerance"
+    )
+
+
+class _Point(NamedTuple):
+    """The dual at (ν, κ); `sizes` are what the constraints are sums of, without signs."""
+
+    multipliers: np.ndarray
+    value: float
+    gradient: np.ndarray
+    hessian: np.ndarray
+    sizes: np.ndarray
+
+
+class _Dual:
+    """The concave dual with its derivatives; sums run over the coefficients that are not zero."""
+
+    def __init__(self, curvature, linear, marginal, lower, upper, total, offset):
+        self.total, self.offset = total, offset
+        self.xp = xp = array_namespace(linear)
+        self.shape = linear.shape
+        arrays = (xp.reshape(x, (-1,)) for x in (curvature, linear, marginal, lower, upper))
+        self.d, self.c, self.e, self.a, self.b = arrays
+
+    def free_multiplier(self) -> float:
+        """Return ν where the inequality does not bind."""
+        weight = self.e / self.d
+        squares = float(weight @ self.e)
+        return (float(weight @ self.c) - self.total) / squares if squares > 0.0 else 0.0
+
+    def primal(self, point: _Point):
+        """Return h, shape (m_Y, m_X)."""
+        xp, (nu, kappa) = self.xp, point.multipliers.tolist()
+        u = self.c - nu * self.e
+        above, below = xp.clip(u + kappa * self.a, min=0.0), xp.clip(u + kappa * self.b, max=0.0)
+        return xp.reshape((above + below) / self.d, self.shape)
+
+    def at(self, multipliers: np.ndarray) -> _Point:
+        """Return value, gradient and negated Hessian."""
+        xp, (nu, kappa) = self.xp, multipliers.tolist()
+        u = self.c - nu * self.e
+        above = xp.nonzero(u > -kappa * self.a)[0]
+        below = xp.nonzero(u < -kappa * self.b)[0]
+        active = xp.concat([above, below])
+        slope = xp.concat([xp.take(self.a, above), xp.take(self.b, below)])
+        e, d = xp.take(self.e, active), xp.take(self.d, active)
+        h = (xp.take(u, active) + kappa * slope) / d
+        e_d, eh, sh = e / d, e * h, slope * h
+        sums = [xp.sum(eh), xp.sum(sh), xp.sum(xp.abs(eh)), xp.sum(xp.abs(sh))]
+        products = [h @ (d * h), e_d @ e, e_d @ slope, slope @ (slope / d)]
+        # All in one piece: on a device each number alone would be waited for.
+        of_e, of_s, size_e, size_s, squares, ee, es, ss = to_numpy(xp.stack(sums + products))
+        return _Point(
+            multipliers,
+            -nu * self.total - kappa * self.offset - 0.5 * float(squares),
+            np.array([of_e - self.total, -self.offset - of_s]),
+            np.array([[ee, -es], [-es, ss]]),
+            np.array([size_e, size_s]) + np.array([abs(self.total), self.offset]),
+        )
+
+    def residual(self, point: _Point) -> float:
+        """Return the larger violation, each against the sizes of its terms.
+
+        A violation of the inequality counts on both sides where κ > 0.
+        """
+        first, second = point.gradient / np.maximum(point.sizes, 1e-300)
+        return float(max(abs(first), abs(second) if point.multipliers[1] > 0.0 else second))
+
+
+def _climb(dual: _Dual, point: _Point) -> tuple[_Point, bool]:
+    """Take a Newton step with κ ≥ 0, shortened where the dual's slope turns before its end.
+
+    Slopes, not values: near the optimum differences of the dual are rounding.
+    """
+    step = _newton_step(point)
+    start = float(point.gradient @ step)
+    longest = min(1.0, -point.multipliers[1] / step[1]) if step[1] < 0.0 else 1.0
+    if not start > 0.0 or not longest > 0.0:
+        return point, False
+    trial = dual.at(np.maximum(point.multipliers + longest * step, [-np.inf, 0.0]))
+    if abs(float(trial.gradient @ step)) > 0.5 * start and trial.gradient @ step < 0.0:
+        trial = _line_maximum(dual, point, step, longest)
+    return trial, bool(np.any(trial.multipliers != point.multipliers))
+
+
+def _line_maximum(dual: _Dual, point: _Point, step: np.ndarray, far: float) -> _Point:
+    """Return a point where the slope along the step has nearly vanished.
+
+    The slope is positive at 0, negative at `far`, piecewise linear and falling. Kinks may lie at
+    any scale, so the bracket first shrinks by powers; then the Illinois rule closes in.
+    """
+
+    def slope_at(t):
+        trial = dual.at(point.multipliers + t * step)
+        return trial, float(trial.gradient @ step)
+
+    low, high = 0.0, far
+    start = at_low = float(point.gradient @ step)
+    _, at_high = slope_at(far)
+    trial = point
+    for _ in range(_SEARCH):
+        middle = low + (high - low) * at_low / (at_low - at_high) if low > 0.0 else high / 16.0
+        if not low < middle < high:
+            break
+        trial, slope = slope_at(middle)
+        if abs(slope) <= 0.1 * start:
+            break
+        if slope > 0.0:
+            low, at_low, at_high = middle, slope, 0.5 * at_high
+        else:
+            high, at_high, at_low = middle, slope, 0.5 * at_low if low > 0.0 else at_low
+    return trial
+
+
+def _newton_step(point: _Point) -> np.ndarray:
+    """Return the step to the maximum of the local quadratic; a scaled gradient where it is flat."""
+    hessian, gradient = point.hessian, point.gradient
+    scale = np.sqrt(np.maximum(np.diag(hessian), 1e-300))
+    scaled = hessian / np.outer(scale, scale)
+    if scaled[0, 0] * scaled[1, 1] - scaled[0, 1] ** 2 > 1e-14:
+        return np.linalg.solve(scaled, gradient / scale) / scale
+    if not np.any(hessian):
+        # Nothing is active: h = 0, κ is too large, and ν too small or large for a total but 0.
+        nu, kappa = point.multipliers
+        return np.array([gradient[0] * (1.0 + abs(nu)), -0.5 * kappa])
+    ridge = hessian + 1e-12 * np.trace(hessian) * np.eye(2)
+    return np.linalg.solve(ridge, gradient)

@@ -1,0 +1,82 @@
+"""A joint distribution 1 + h(x, y) on the grid of sample points: what JDL and JPDL share."""
+
+from abc import abstractmethod
+
+from kcde.arrays import array_namespace
+from kcde.estimators._low_rank.base import LowRankConditional, Summary
+from kcde.estimators._low_rank.constraints import ConstrainedSolution
+from kcde.estimators._low_rank.functions import centred_mean_of
+from kcde.memory import require_memory
+
+
+class JointDistribution(LowRankConditional):
+    """Q = (1/n²) Σ_ij (1 + h(x_i, y_j)) δ_xi ⊗ δ_yj with h = Ψ_Y H Ψ_Xᵀ: (1), (26).
+
+    A subclass gives the bases and the constrained solution.
+    """
+
+    @property
+    def support_(self):
+        """The training rows of Y, shape (n, d_y)."""
+        return self._check_fitted().basis_y_.points
+
+    def _solve(self, summary: Summary, near):
+        """Minimise (22); without constraints H = (Ψ_YᵀΨ_X/n - ȳx̄ᵀ)/(Λ_YΛ_Xᵀ/n² + λ)."""
+        basis_x, basis_y = summary.basis_x, summary.basis_y
+        marginal = basis_y.mean[:, None] * basis_x.mean[None, :]
+        linear = summary.cross - marginal
+        second = basis_y.second_moments[:, None] * basis_x.second_moments[None, :]
+        curvature = second + self.regularization
+        if self.constrained:
+            solved = self._constrained(summary, curvature, linear, marginal)
+        else:
+            solved = ConstrainedSolution(linear / curvature, "closed form", 0.0, 0)
+        H = solved.coefficients
+        xp = array_namespace(H)
+        self.objective_ = float(xp.sum(curvature * H * H - 2.0 * linear * H))
+        self._report(solved.status, solved.residual, solved.iterations)
+        return H
+
+    @abstractmethod
+    def _constrained(self, summary: Summary, curvature, linear, marginal) -> ConstrainedSolution:
+        """Minimise Σ curvature H² - 2 linear H under the constraints."""
+
+    def project(self, f):
+        """Return averages over the training rows of f and of (f - f̄) × Ψ_Y; n m_Y (d + q) time.
+
+        Without a stored factor n m_Y² more, to recompute Ψ_Y.
+        """
+        return centred_mean_of(f, self._check_fitted().basis_y_)
+
+    def expectation(self, projection, features):
+        """Return E[f(Y)|x] = (f̄ + fᵀΨ_Y H ψ(x)/n)/(1 + ȳᵀ H ψ(x)), shape (n, q): (5).
+
+        As f̄ + (f - f̄)ᵀΨ_Y H ψ(x)/n over the same denominator, in which nothing cancels where f is
+        constant. m_X (q + 1) (m_Y + n) multiplications. The denominator is the marginal density of
+        x, which may come out as zero or negative outside the training rows of an unconstrained fit.
+        """
+        self._check_fitted()
+        xp = array_namespace(features)
+        of_one = self.basis_y_.mean[:, None]
+        moments = features @ (self.coef_.T @ xp.concat([projection.coefficients, of_one], axis=1))
+        return projection.mean + moments[:, :-1] / (1.0 + moments[:, -1:])
+
+    def density_ratio(self, X, Y):
+        """Return 1 + h(x, y) for the pairs X (k, d_x), Y (k, d_y), shape (k,)."""
+        X, Y = self._check_pair(X, Y)
+        features = self.features(X)
+        xp = array_namespace(features)
+        return 1.0 + xp.sum((features @ self.coef_.T) * self.basis_y_.features(Y), axis=1)
+
+    def weights(self, X):
+        """Return (1 + h(x, y_j))/Σ_j (1 + h(x, y_j)), shape (n, n_train), for X (n, d_x)."""
+        forward = self.features(X) @ self.coef_.T
+        xp, basis = array_namespace(forward), self.basis_y_
+        count = basis.points.shape[0]
+        require_memory(X, f"weights on {count} rows for x", X.shape[0], lambda n: 3 * n * count)
+        h = [
+            (forward @ basis.rotation.T) @ basis.coordinates(rows).T
+            for rows in basis.blocks(forward.shape[0])
+        ]
+        marginal = 1.0 + forward @ basis.mean
+        return (1.0 + xp.concat(h, axis=1)) / (basis.points.shape[0] * marginal[:, None])

@@ -1,0 +1,128 @@
+"""Conditional densities from the weights of low-rank estimators, through a smoothing kernel."""
+
+from abc import abstractmethod
+from itertools import product
+
+import numpy as np
+
+from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.estimators._low_rank.base import LowRankConditional, check_positive
+from kcde.estimators._shared.mixture import GaussianMixture, log_gaussian_kernel, log_volume
+from kcde.kernels import as_bandwidths, median_trick
+from kcde.seeding import rng_of
+from kcde.selection import best_index, complement, kfold, log_grid
+
+BANDWIDTH_FACTORS = np.array([0.5, 1.0, 2.0, 4.0])
+REGULARIZATIONS = log_grid(1e-8, 10.0, 10)
+SMOOTHINGS = log_grid(0.05, 1.0, 10)
+
+
+class SmoothedWeights(GaussianMixture):
+    """p(y|x) = Σ_j w_j(x) N(y; y_j, h² I), the weights clipped at zero and divided by their sum.
+
+    A subclass gives the estimator of the weights; its hyper-parameters are those listed in
+    `SmoothedJDL`. Selection costs folds × 16 pairs of bandwidths × 10 λ products of held-out with
+    support points, and one factorisation a bandwidth and fold.
+    """
+
+    @abstractmethod
+    def _model(self, bandwidth_x, bandwidth_y, regularization=1.0) -> LowRankConditional:
+        """Return an unfitted estimator of weights."""
+
+    def _fit(self, X, Y):
+        self._check_parameters(X.shape[1], Y.shape[1])
+        self.cv_results_ = {}
+        chosen = self.bandwidth_x, self.bandwidth_y, self.regularization, self.smoothing
+        if any(choice is None for choice in chosen):
+            chosen = self._select(X, Y)
+        self.bandwidth_x_ = as_bandwidths(chosen[0], X.shape[1], "bandwidth_x")
+        self.bandwidth_y_ = as_bandwidths(chosen[1], Y.shape[1], "bandwidth_y")
+        self.regularization_ = float(chosen[2])
+        model = self._model(self.bandwidth_x_, self.bandwidth_y_, self.regularization_)
+        self.weights_model_ = model.fit(X, Y)
+        self._centres = self.weights_model_.support_
+        self._sigma = self.smoothing_ = as_bandwidths(chosen[3], Y.shape[1], "smoothing")
+
+    def _check_parameters(self, d_x: int, d_y: int):
+        for name, dimension in (("bandwidth_x", d_x), ("bandwidth_y", d_y), ("smoothing", d_y)):
+            if getattr(self, name) is not None:
+                as_bandwidths(getattr(self, name), dimension, name)
+        if self.regularization is not None:
+            check_positive("regularization", self.regularization)
+
+    def _select(self, X, Y) -> tuple:
+        """Return the candidate with the largest held-out log likelihood."""
+        rng = rng_of("selection", self.random_state)
+        folds = kfold(Y.shape[0], self.folds, rng)
+        given = ([x] for x in (self.bandwidth_x, self.bandwidth_y))
+        rules = (_bandwidths(Z, name) for Z, name in ((X, "X"), (Y, "Y")))
+        of_x, of_y = (
+            rule if known == [None] else known for known, rule in zip(given, rules, strict=True)
+        )
+        path = REGULARIZATIONS if self.regularization is None else [self.regularization]
+        smoothings = SMOOTHINGS if self.smoothing is None else [self.smoothing]
+        score = np.zeros((len(of_x), len(of_y), len(path), len(smoothings)))
+        for held_out in folds:
+            rows = complement(held_out, Y.shape[0])
+            train = take_rows(X, rows), take_rows(Y, rows)
+            test = take_rows(X, held_out), take_rows(Y, held_out)
+            score += self._held_out(train, test, of_x, of_y, path, smoothings)
+        i, j, k, h = best_index(score)
+        self.cv_results_ = {
+            "bandwidth_x": of_x,
+            "bandwidth_y": of_y,
+            "regularization": path,
+            "smoothing": smoothings,
+            "score": score,
+        }
+        return of_x[i], of_y[j], path[k], smoothings[h]
+
+    def _held_out(self, train, test, of_x, of_y, path, smoothings) -> np.ndarray:
+        """Return Σ log p over the test pairs for each candidate, shape (I, J, L, H)."""
+        bases_x = [self._model(sigma, 1.0).make_basis_x(train[0]) for sigma in of_x]
+        bases_y = [self._model(1.0, sigma).make_basis_y(train[1]) for sigma in of_y]
+        score = np.zeros((len(of_x), len(of_y), len(path), len(smoothings)))
+        for (i, basis_x), (j, basis_y) in product(enumerate(bases_x), enumerate(bases_y)):
+            model = self._model(of_x[i], of_y[j])
+            summary = model.summarise(*train, basis_x, basis_y)
+            for k, fitted in enumerate(model.fit_path(*train, path, summary)):
+                weights = _clipped(fitted.weights(test[0]))
+                for h, sigma in enumerate(smoothings):
+                    sigmas = as_bandwidths(sigma, test[1].shape[1], "smoothing")
+                    score[i, j, k, h] = _log_likelihood(weights, test[1], fitted.support_, sigmas)
+        return score
+
+    def _log_weights(self, X):
+        weights = _clipped(self.weights_model_.weights(X))
+        xp = array_namespace(weights)
+        if not bool(xp.all(xp.isfinite(weights))):
+            raise FloatingPointError(
+                "no weight is positive at some x, so that there is no density; raise the "
+                "regularization"
+            )
+        positive = weights > 0
+        safe = xp.where(positive, weights, xp.ones_like(weights))
+        return xp.where(positive, xp.log(safe), xp.full_like(weights, -xp.inf))
+
+
+def _bandwidths(points, name: str) -> list:
+    """Return multiples of the median distance over √2."""
+    if not points.shape[1]:
+        return [1.0]
+    return list(BANDWIDTH_FACTORS * median_trick(to_numpy(points), 0.5, name))
+
+
+def _clipped(weights):
+    """Return weights without negative ones, divided by their sums; NaN where none is positive."""
+    xp = array_namespace(weights)
+    positive = xp.maximum(weights, 0.0)
+    with np.errstate(invalid="ignore"):
+        return positive / xp.sum(positive, axis=1, keepdims=True)
+
+
+def _log_likelihood(weights, Y, support, sigma) -> float:
+    """Return Σ_i log Σ_j w_ij N(y_i; s_j, diag σ²); not finite if a density underflows."""
+    xp = array_namespace(weights)
+    density = xp.exp(log_gaussian_kernel(Y, support, sigma) - log_volume(sigma))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(xp.sum(xp.log(xp.sum(weights * density, axis=1))))

@@ -1,0 +1,269 @@
+"""Selection of the size of NADE by cross-validation, for many problems at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kcde.estimators._nade.network import Network, initial_network, padded, width
+from kcde.estimators._nade.training import (
+    Recipe,
+    Rows,
+    TrainingResult,
+    stack,
+    to_host,
+    train,
+    unstack,
+)
+from kcde.seeding import rng_of, seed_of
+from kcde.selection import best_index, complement, kfold
+
+_FEW_UNITS = 10
+_GROUPS_AT_ONCE = 2
+_HELD_OUT_SHARE = 10
+_HELD_OUT_SETS = 4
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Data to fit, as columns, with the seed of its random numbers.
+
+    Attributes
+    ----------
+    X, Y
+        Shapes (d_x, n), (d_y, n).
+    random_state
+        Seeds the folds, the initial weights and the batches.
+    """
+
+    X: np.ndarray
+    Y: np.ndarray
+    random_state: object
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """A trained network and how it was chosen.
+
+    Attributes
+    ----------
+    network
+        In float64, without padding.
+    units, components, epochs
+        Parameters of the network and number of epochs of its training.
+    score
+        Mean held-out log density of a row, nats, for each (units, components).
+    """
+
+    network: Network
+    units: int
+    components: int
+    epochs: int
+    score: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One network to train: on some rows of a problem, with others held out."""
+
+    problem: Problem
+    units: int
+    components: int
+    fold: object
+    rows: np.ndarray
+    held_out: np.ndarray
+    stop: int = 0
+
+
+def fit_chosen(
+    problems: Sequence[Problem],
+    units: Sequence[int],
+    components: Sequence[int],
+    folds: int,
+    recipe: Recipe,
+) -> list[FitResult | Exception]:
+    """Choose units, components and epochs by cross-validation, and train on all rows.
+
+    The score of a configuration is its held-out log likelihood, summed over the folds, at the
+    epoch where that sum is largest; that number of epochs is then trained on all rows.
+
+    Parameters
+    ----------
+    problems
+        With one number of rows and one d_y; d_x may differ.
+    units, components
+        To choose from.
+    folds
+        Number of folds of the cross-validation.
+    recipe
+        How to train.
+
+    Returns
+    -------
+    list
+        One entry a problem: what was fitted, or the error that it failed with.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer rows than folds.
+    """
+    n = problems[0].Y.shape[1]
+    held_out = [kfold(n, folds, rng_of("selection", p.random_state)) for p in problems]
+    shape = (len(problems), len(units), len(components))
+    scores, epochs = np.empty(shape), np.empty(shape, dtype=int)
+    for members in _group_by_program(units):
+        size = max(units[i] for i in members), max(components)
+        cells = [
+            (p, i, j) for i in members for j in range(len(components)) for p in range(len(problems))
+        ]
+        for start in range(0, len(cells), _GROUPS_AT_ONCE):
+            batch = cells[start : start + _GROUPS_AT_ONCE]
+            tasks = [
+                _Task(problems[p], units[i], components[j], fold, complement(rows, n), rows)
+                for p, i, j in batch
+                for fold, rows in enumerate(held_out[p])
+            ]
+            trained = _train(tasks, folds, recipe, size)
+            for cell, score, best in zip(batch, trained.score, trained.epochs, strict=True):
+                scores[cell], epochs[cell] = score / n, best
+    return _refit(problems, units, components, scores, epochs, recipe)
+
+
+def fit_given(
+    problems: Sequence[Problem], units: int, components: int, recipe: Recipe
+) -> list[FitResult | Exception]:
+    """Train networks of one shape, and keep each at its largest held-out likelihood.
+
+    A tenth of the rows is held out. All epochs are run, as in the code of Uria et al.: the gain
+    from the decreasing learning rate comes at the end.
+
+    Parameters
+    ----------
+    problems, recipe
+        As for `fit_chosen`.
+    units, components
+        Size of every network.
+
+    Returns
+    -------
+    list
+        As for `fit_chosen`.
+    """
+    n = problems[0].Y.shape[1]
+    tasks = []
+    for problem in problems:
+        order = rng_of("selection", problem.random_state).permutation(n)
+        held_out = np.sort(order[: max(1, n // _HELD_OUT_SHARE)])
+        rows = complement(held_out, n)
+        tasks.append(_Task(problem, units, components, "given", rows, held_out))
+    recipe = replace(recipe, patience=recipe.epochs)
+    trained = _train(tasks, 1, recipe, (units, components))
+    return [
+        _fitted(task, trained, i, np.reshape(trained.score[i] / len(task.held_out), (1, 1)))
+        for i, task in enumerate(tasks)
+    ]
+
+
+def _refit(problems, units, components, scores, epochs, recipe) -> list[FitResult | Exception]:
+    """Train the best configuration of each problem on all its rows."""
+    fitted: dict[int, FitResult | Exception] = {}
+    tasks: dict[int, _Task] = {}
+    for p, problem in enumerate(problems):
+        try:
+            i, j = best_index(scores[p])
+        except ValueError as error:
+            fitted[p] = error
+            continue
+        rows = np.arange(problem.Y.shape[1])
+        # If the number of epochs is given, the held-out rows are not used: any will do.
+        tasks[p] = _Task(
+            problem, units[i], components[j], "all", rows, rows[:1], int(epochs[p, i, j])
+        )
+    for members in _group_by_program(units):
+        chosen = [p for p, task in tasks.items() if task.units in {units[i] for i in members}]
+        if chosen:
+            size = max(units[i] for i in members), max(components)
+            trained = _train([tasks[p] for p in chosen], 1, recipe, size)
+            for index, p in enumerate(chosen):
+                fitted[p] = _fitted(tasks[p], trained, index, scores[p])
+    return [fitted[p] for p in range(len(problems))]
+
+
+def _fitted(task: _Task, trained: TrainingResult, index: int, score) -> FitResult | Exception:
+    epochs = task.stop or int(trained.epochs[index])
+    network = unstack(trained.networks, index).unpadded(
+        width(task.problem.X, task.problem.Y), task.units, task.components
+    )
+    if epochs == 0 or not network.is_finite():
+        return FloatingPointError(
+            "the training of NADE diverged; bring x and y to unit scale or lower learning_rate"
+        )
+    return FitResult(network, task.units, task.components, epochs, np.asarray(score, dtype=float))
+
+
+def _group_by_program(units: Sequence[int]) -> list[list[int]]:
+    """Return positions that share a program: few units are padded to one size."""
+    few = [i for i, count in enumerate(units) if count <= _FEW_UNITS]
+    many = [[i] for i, count in enumerate(units) if count > _FEW_UNITS]
+    return [few, *many] if few else many
+
+
+def _train(
+    tasks: Sequence[_Task], pool: int, recipe: Recipe, size: tuple[int, int]
+) -> TrainingResult:
+    """Train all tasks in one program, padded to a size (units, components) and to one d_x."""
+    inputs = max(width(task.problem.X, task.problem.Y) for task in tasks)
+    d_x = max(task.problem.X.shape[0] for task in tasks)
+    networks = [padded(_initial(task), inputs, *size) for task in tasks]
+    rows = [_rows(task.problem, task.rows, d_x) for task in tasks]
+    held_out = [_held_out(task, d_x) for task in tasks]
+    seeds = [seed_of("batches", task.problem.random_state, task.fold) % 2**32 for task in tasks]
+    trained = train(
+        stack(networks),
+        np.array(seeds, dtype=np.uint32),
+        stack(_padded_rows(rows)),
+        stack(_padded_rows(held_out)),
+        np.array([task.stop for task in tasks], dtype=np.int32),
+        pool,
+        recipe,
+    )
+    return to_host(trained)
+
+
+def _initial(task: _Task) -> Network:
+    problem = task.problem
+    names = problem.random_state, task.units, task.components, task.fold
+    return initial_network(
+        width(problem.X, problem.Y),
+        task.units,
+        task.components,
+        problem.Y[:, task.rows],
+        rng_of("network", *names),
+    )
+
+
+def _rows(problem: Problem, rows: np.ndarray, d_x: int) -> Rows:
+    X, Y = problem.X[:, rows], problem.Y[:, rows]
+    X = np.pad(X, [(0, d_x - X.shape[0]), (0, 0)]).astype(np.float32)
+    Y = Y.astype(np.float32)
+    return Rows(X, Y, np.zeros_like(Y), np.ones(len(rows), dtype=np.float32))
+
+
+def _held_out(task: _Task, d_x: int) -> Rows:
+    """Return the rows held out, each with some sets of observed dimensions, drawn once."""
+    d_y = task.problem.Y.shape[0]
+    if d_y == 1:
+        return _rows(task.problem, task.held_out, d_x)
+    rows = _rows(task.problem, np.tile(task.held_out, _HELD_OUT_SETS), d_x)
+    rng = rng_of("held-out", task.problem.random_state, task.fold)
+    rank = np.argsort(rng.random(rows.Y.shape), axis=0)
+    observed = rank < rng.integers(0, d_y, rows.Y.shape[1])
+    weight = rows.weight / np.float32(_HELD_OUT_SETS)
+    return Rows(rows.X, rows.Y, observed.astype(np.float32), weight)
+
+
+def _padded_rows(parts: list[Rows]) -> list[Rows]:
+    """Pad to one number of columns; the weights of the padding are 0."""
+    most = max(part.weight.shape[0] for part in parts)
+    return [part.padded(most) for part in parts]

@@ -1,0 +1,1 @@
+"""Parts that several families share: rows, distributions, mixtures, threads."""

@@ -1,0 +1,60 @@
+"""Estimators that can be trained as a batch, in one compiled program."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
+from kcde.estimators._shared.threads import thread_limit
+
+
+class BatchFitted:
+    """Mixin that adds `fit_many`; it precedes the base class whose `fit` checks the data.
+
+    A subclass has `_fit(X, Y)`, which checks the parameters and keeps the data; `_batch_key()`, the
+    values that estimators of a batch must share; and `_train(estimators)`, which trains a batch and
+    returns None or an error for each, after `_reset` of an estimator that is not usable.
+    """
+
+    largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
+
+    @classmethod
+    def fit_many(
+        cls, estimators: Sequence, Xs: Sequence, Ys: Sequence, *, return_errors=False
+    ) -> list:
+        """Fit each estimator to its own data; those with equal keys are trained as one batch.
+
+        A batch is faster than one fit after the other, and gives the same up to rounding.
+
+        Parameters
+        ----------
+        estimators
+            Each is fitted in place.
+        Xs, Ys
+            For each estimator, as in `fit`.
+        return_errors
+            Whether to return the error of a failed fit in its place instead of raising it.
+
+        Returns
+        -------
+        list
+            The estimators, or ValueError or FloatingPointError in the place of one that failed.
+        """
+        outcomes: list = list(estimators)
+        batches: dict[tuple, list[int]] = {}
+        for i, (estimator, X, Y) in enumerate(zip(estimators, Xs, Ys, strict=True)):
+            try:
+                super(BatchFitted, estimator).fit(X, Y)
+                batches.setdefault(estimator._batch_key(), []).append(i)
+            except ValueError as error:
+                outcomes[i] = error
+        for members in batches.values():
+            batch = [estimators[i] for i in members]
+            with thread_limit(max(estimator._n_fitted for estimator in batch)):
+                errors = cls._train(batch)
+            for i, error in zip(members, errors, strict=True):
+                if error is not None:
+                    outcomes[i] = error
+        errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+        if errors and not return_errors:
+            raise errors[0]
+        return outcomes

@@ -1,0 +1,106 @@
+"""Densities proportional to a base density times the exponential of a kernel function."""
+
+from abc import abstractmethod
+
+from kcde.estimators._shared.threads import limit_threads
+from kcde.estimators.base import ConditionalDensity
+from kcde.normalisers import Normaliser, importance_sampling, quadrature
+from kcde.seeding import rng_of
+
+_IMPORTANCE_SAMPLES = 10_000
+
+
+class ExponentialFamily(ConditionalDensity):
+    """p(y|x) = q_0(y) exp(T(x, y)) / Z(x) for a fitted T.
+
+    A subclass sets `_T`, the fitted natural parameter, with `at_pairs(X, Y)` (n,), `kernel_x(X)`
+    (n, m) and `potential(Y)` (m, q), whose product is T at all pairs; and gives the abstract
+    methods.
+    """
+
+    def log_unnormalized(self, X, Y):
+        """Return log q_0(y) + T(x, y), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
+        X, Y = self._check_pair(X, Y)
+        return self._T.at_pairs(X, Y) + self._log_base(Y)
+
+    def log_unnormalized_at(self, Y):
+        """Return a function X (n, d_x) -> log q_0(Y) + T(X, Y), shape (n, q), at shared Y (q, d_y).
+
+        n_train q kernel derivatives once; then one product (n, n_train) (n_train, q) for each X.
+        """
+        Y = self._check_outputs(Y)
+        potential, log_base = self._T.potential(Y), self._log_base(Y)
+        return lambda X: self._T.kernel_x(X) @ potential + log_base[None, :]
+
+    def log_normaliser(
+        self, X, *, method=None, n_samples=_IMPORTANCE_SAMPLES, rng=None
+    ) -> Normaliser:
+        """Return log Z(x) with its error.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x).
+        method
+            "importance": proposal samples shared over x, from a Gaussian with the mean and twice
+            the standard deviation of the training y. "quadrature": exact, for d_y = 1. None:
+            quadrature where d_y = 1, importance sampling otherwise.
+        n_samples
+            Importance samples.
+        rng
+            Random generator of the samples; None: a fixed seed.
+
+        Returns
+        -------
+        kcde.normalisers.Normaliser
+
+        Raises
+        ------
+        ValueError
+            If the method is not known, or quadrature is asked for d_y > 1.
+        """
+        X = self._check_features(X)
+        method = method or ("quadrature" if self.n_outputs_ == 1 else "importance")
+        if method == "importance":
+            rng = rng_of("importance", self.random_state) if rng is None else rng
+            proposal = self._proposal()
+            return importance_sampling(self.log_unnormalized_at, X, proposal, n_samples, rng)
+        if method != "quadrature" or self.n_outputs_ != 1:
+            raise ValueError(
+                "method must be 'importance', or 'quadrature' where y is one-dimensional; "
+                f"got {method!r} for d_y = {self.n_outputs_}"
+            )
+        support = self._kernel_support()
+        outside = self._base_mass_outside(*support[:2])
+        return quadrature(self.log_unnormalized_at, X, support, outside=outside)
+
+    @limit_threads
+    def log_density(self, X, Y):
+        """Return log p(y|x), nats, shape (n,); Z as `log_normaliser` computes it by default."""
+        X, Y = self._check_pair(X, Y)
+        return self.log_unnormalized(X, Y) - self.log_normaliser(X).log_z
+
+    def log_density_at(self, Y):
+        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+        unnormalised = self.log_unnormalized_at(Y)
+
+        def at(X):
+            X = self._check_features(X)
+            return unnormalised(X) - self.log_normaliser(X).log_z[:, None]
+
+        return at
+
+    def _log_relative_at(self, Y):
+        return self.log_unnormalized_at(Y)
+
+    @abstractmethod
+    def _log_base(self, Y):
+        """Return log q_0(y), shape (n,)."""
+
+    @abstractmethod
+    def _kernel_support(self) -> tuple[float, float, float]:
+        """Return lower end, upper end and a panel width; T vanishes outside; d_y = 1."""
+
+    @abstractmethod
+    def _base_mass_outside(self, lower: float, upper: float) -> float:
+        """Return the mass of q_0 outside an interval; d_y = 1."""

@@ -1,0 +1,132 @@
+"""Conditional densities that are mixtures of Gaussians with common centres."""
+
+from abc import abstractmethod
+
+import numpy as np
+
+from kcde.arrays import array_namespace, row_blocks, to_numpy
+from kcde.estimators._shared.gaussian_mixtures import mixture_cdf, mixture_quantile
+from kcde.estimators._shared.threads import limit_threads
+from kcde.estimators.base import ConditionalDensity
+from kcde.normalisers import GaussianProposal, logsumexp
+
+
+def log_volume(sigma: np.ndarray) -> float:
+    """Return log ∫ exp(-Σ_i y_i²/2σ_i²) dy for bandwidths σ of shape (d,)."""
+    return float(np.sum(np.log(np.sqrt(2.0 * np.pi) * sigma)))
+
+
+def log_gaussian_kernel(Y, centres, sigma: np.ndarray):
+    """Return -Σ_i (y_i - v_i)²/2σ_i², shape (n, m), at Y (n, d) for centres v (m, d), σ (d,)."""
+    xp = array_namespace(Y, centres)
+    difference = (Y[:, None, :] - centres[None, :, :]) / xp.asarray(sigma, dtype=Y.dtype)
+    return -0.5 * xp.sum(difference * difference, axis=2)
+
+
+class GaussianMixture(ConditionalDensity):
+    """p(y|x) = Σ_l w_l(x) N(y; v_l, diag σ²), with Σ_l w_l(x) = 1.
+
+    A subclass sets `_centres` (m, d_y) and `_sigma` (d_y,) when fitting, and gives `_log_weights`.
+    """
+
+    @abstractmethod
+    def _log_weights(self, X):
+        """Return log w_l(x), shape (n, m); -inf for components of weight zero."""
+
+    def weights_at(self, X):
+        """Return w_l(x), shape (n, m), whose rows sum to one, for X (n, d_x)."""
+        log_weights = self._log_weights(self._check_features(X))
+        return array_namespace(log_weights).exp(log_weights)
+
+    def mean(self, X):
+        """Return E[Y|x] = Σ_l w_l(x) v_l, shape (n, d_y), for X (n, d_x)."""
+        return self.moments(X)[0]
+
+    def variance(self, X):
+        """Return the variance of each y given x, shape (n, d_y), for X (n, d_x).
+
+        Σ_l w_l (v_l - m)² + σ² with the mean m (cdo, A.2.1, is this formula).
+        """
+        return self.moments(X)[1]
+
+    def moments(self, X) -> tuple:
+        """Return `mean` and `variance` for the cost of one, shape (n, d_y) each."""
+        X = self._check_features(X)
+        xp = array_namespace(X)
+        centre = xp.mean(self._centres, axis=0)
+        shifted = self._centres - centre
+        both = xp.concat([shifted, shifted**2], axis=1)
+        blocks = row_blocks(X.shape[0], shifted.shape[0], like=X)
+        sums = xp.concat([self.weights_at(X[rows, :]) @ both for rows in blocks])
+        first, second = sums[:, : self.n_outputs_], sums[:, self.n_outputs_ :]
+        return first + centre, second - first**2 + xp.asarray(self._sigma**2)
+
+    def _cdf(self, X, y):
+        xp, mixture = array_namespace(X), self._one_dimensional()
+        parts = [xp.zeros(0, dtype=X.dtype)]
+        for rows in row_blocks(X.shape[0], self._centres.shape[0], like=X):
+            weights = self.weights_at(X[rows, :])
+            parts.append(mixture_cdf(weights, *mixture, y[rows, None])[:, 0])
+        return xp.concat(parts)
+
+    def _quantile(self, X, p):
+        xp, mixture = array_namespace(X), self._one_dimensional()
+        parts = [xp.zeros((0, len(p)), dtype=X.dtype)]
+        for rows in row_blocks(X.shape[0], self._centres.shape[0] * len(p), like=X):
+            parts.append(mixture_quantile(self.weights_at(X[rows, :]), *mixture, p))
+        return xp.concat(parts)
+
+    def _one_dimensional(self) -> tuple:
+        """Return centres and standard deviations, shape (1, m) and (1, 1), for d_y = 1."""
+        xp = array_namespace(self._centres)
+        return self._centres.T, xp.asarray(self._sigma[None, :])
+
+    @limit_threads
+    def log_density(self, X, Y):
+        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
+        X, Y = self._check_pair(X, Y)
+        return logsumexp(self._log_weights(X) + self._log_components(Y), axis=1)
+
+    def log_density_at(self, Y):
+        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+        Y = self._check_outputs(Y)
+        xp, log_components = array_namespace(Y), self._log_components(Y)
+
+        def at(X):
+            X = self._check_features(X)
+            log_weights = self._log_weights(X)
+            return xp.concat(
+                [
+                    logsumexp(log_weights[rows, :][:, None, :] + log_components[None, :, :], axis=2)
+                    for rows in row_blocks(X.shape[0], log_components.size, like=X)
+                ]
+            )
+
+        return at
+
+    def sample(self, X, n_samples: int, rng: np.random.Generator):
+        """Draw from p(y|x) exactly: a component, then a Gaussian; shape (n, n_samples, d_y)."""
+        X = self._check_features(X)
+        return array_namespace(X).asarray(self._sample_multivariate(X, n_samples, rng))
+
+    def _sample_multivariate(self, X, n_samples, rng):
+        cumulative = np.cumsum(np.exp(to_numpy(self._log_weights(X))), axis=1)
+        uniform = rng.random((X.shape[0], n_samples)) * cumulative[:, -1:]
+        pairs = zip(cumulative, uniform, strict=True)
+        component = np.stack([np.searchsorted(c, u, side="right") for c, u in pairs])
+        centres = to_numpy(self._centres)[component]
+        return centres + self._sigma * rng.standard_normal(centres.shape)
+
+    def _log_components(self, Y):
+        return log_gaussian_kernel(Y, self._centres, self._sigma) - log_volume(self._sigma)
+
+    def _proposal(self):
+        centres = to_numpy(self._centres)
+        return GaussianProposal(
+            centres.mean(axis=0), 2.0 * np.hypot(centres.std(axis=0), self._sigma)
+        )
+
+    def _support(self):
+        centres, sigma = to_numpy(self._centres), float(self._sigma[0])
+        margin = 10.0 * sigma
+        return float(centres.min()) - margin, float(centres.max()) + margin, sigma

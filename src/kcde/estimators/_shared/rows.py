@@ -1,0 +1,207 @@
+"""Validation of the input of estimators: arrays, Series and data frames."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from kcde.arrays import array_namespace
+
+LARGEST_VALUE = 1e100
+"""Squares of larger values, over those of a small bandwidth, leave the range of float64."""
+
+LARGEST_IN_FLOAT32 = 1e15
+"""The same for what is trained in float32."""
+
+_NUMERIC = "biuf"
+
+
+def check_rows(
+    name: str,
+    array,
+    columns: int | None = None,
+    *,
+    vector: bool = False,
+    largest: float = LARGEST_VALUE,
+):
+    """Return a finite float64 array of two dimensions.
+
+    Parameters
+    ----------
+    name
+        Name of the argument, for the error.
+    array
+        Expected shape (n, d): an array of any namespace, a data frame, or nested sequences.
+    columns
+        The d expected, if known.
+    vector
+        Whether shape (n,), also of a Series, stands for (n, 1).
+    largest
+        Size of the largest value that can be computed with.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, its shape and what was expected.
+    """
+    series = hasattr(array, "to_frame")
+    array = _in_float64(name, array)
+    if vector and array.ndim == 1:
+        array = array[:, None]
+    shape = tuple(array.shape)
+    if array.ndim != 2:
+        hint = f"{name}.to_frame()" if series else f"{name}[:, None]"
+        raise ValueError(
+            f"{name} must have shape {'(n,) or ' if vector else ''}(n, d); got shape {shape}"
+            + (f"; use {hint} for a single column" if array.ndim == 1 else "")
+        )
+    if columns is not None and shape[1] != columns:
+        raise ValueError(f"{name} must have {columns} columns, as in fit; got shape {shape}")
+    xp = array_namespace(array)
+    if not bool(xp.all(xp.abs(array) <= largest)):
+        if not bool(xp.all(xp.isfinite(array))):
+            raise ValueError(
+                f"{name}, shape {shape}, has NaN or infinite values; drop or fill those rows first"
+            )
+        raise ValueError(
+            f"{name}, shape {shape}, has values beyond {largest:g} in size, too large for what is "
+            "computed of their squares; bring it to unit scale first, with Standardised or, beyond "
+            f"{LARGEST_VALUE:g}, by a power of ten"
+        )
+    return array
+
+
+def _in_float64(name: str, array):
+    """Return an array of any shape as float64, in its own namespace."""
+    if hasattr(array, "iloc"):
+        return _of_pandas(name, array)
+    if not (hasattr(array, "dtype") and hasattr(array, "ndim")):
+        array = _converted(name, lambda: np.asarray(array, dtype=np.float64))
+    xp = array_namespace(array)
+    if array.dtype == xp.float64:
+        return array
+    if getattr(array.dtype, "kind", "f") not in _NUMERIC + "O":
+        raise ValueError(f"{name} must be numbers; got an array of {array.dtype}")
+    return _converted(name, lambda: xp.astype(array, xp.float64))
+
+
+def _converted(name: str, conversion):
+    try:
+        return conversion()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} cannot be made an array of numbers: {error}") from None
+
+
+def _of_pandas(name: str, table) -> np.ndarray:
+    """Return a Series or a data frame as numpy, missing values as NaN."""
+    frame = table.to_frame() if table.ndim == 1 else table
+    columns = zip(frame.columns, frame.dtypes, strict=True)
+    wrong = [str(column) for column, dtype in columns if dtype.kind not in _NUMERIC]
+    if wrong:
+        raise ValueError(
+            f"{name} has columns that are not numbers: {', '.join(wrong)}; leave them out or turn "
+            "them into numbers first, as pandas.get_dummies does for categories"
+        )
+    # Frames lie in memory by columns, and the order of sums is part of the last bits.
+    return np.ascontiguousarray(table.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def check_pairs(X, Y, largest: float = LARGEST_VALUE):
+    """Return checked X (n, d_x), or (n, 0) for None, and Y (n, d_y) of training pairs.
+
+    `largest` is as in `check_rows`.
+
+    Raises
+    ------
+    ValueError
+        If a shape is wrong, a value is not finite, or there are fewer than 2 rows.
+    """
+    Y = check_rows("Y", Y, vector=True, largest=largest)
+    X = Y[:, :0] if X is None else check_rows("X", X, largest=largest)
+    check_same_length(X, Y)
+    if Y.shape[0] < 2:
+        raise ValueError(f"fitting needs at least 2 rows; got {Y.shape[0]}")
+    if Y.shape[1] == 0:
+        raise ValueError("Y must have at least one column; got shape (n, 0)")
+    return X, Y
+
+
+def check_same_length(X, Y) -> None:
+    """Raise `ValueError` unless there are as many rows of X as of Y."""
+    if X.shape[0] != Y.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows and Y has {Y.shape[0]}; they must agree")
+
+
+def check_not_constant(Y) -> None:
+    """Raise `ValueError` where a column of the training Y (n, d_y) is constant, naming it."""
+    xp = array_namespace(Y)
+    constant = xp.max(Y, axis=0) == xp.min(Y, axis=0)
+    if bool(xp.any(constant)):
+        columns = [i for i in range(Y.shape[1]) if bool(constant[i])]
+        raise ValueError(
+            f"Y is constant in column(s) {columns} of the training rows, where it has no density; "
+            "leave the column(s) out or take other rows"
+        )
+
+
+class RowChecks:
+    """Checks of X and Y after `fit`, for an estimator to inherit.
+
+    `fit` calls `_record_input`, which sets `n_features_in_`, `n_outputs_` and, if X is a data frame
+    whose column names are strings, `feature_names_in_`.
+    """
+
+    largest_value: ClassVar[float] = LARGEST_VALUE
+    """Size of the largest value of X and Y that the estimator takes."""
+
+    def _record_input(self, given, X, Y=None) -> None:
+        """Keep the widths of checked X and Y, and the names of the X that was given."""
+        self._record_feature_names(given)
+        self.n_features_in_, self._n_fitted = X.shape[1], X.shape[0]
+        self._no_x = array_namespace(X).zeros((1, 0), dtype=X.dtype)
+        if Y is not None:
+            self.n_outputs_ = Y.shape[1]
+
+    def _record_feature_names(self, given) -> None:
+        vars(self).pop("feature_names_in_", None)
+        if hasattr(given, "columns"):
+            from sklearn.utils.validation import validate_data
+
+            validate_data(self, given, reset=True, skip_check_array=True)
+
+    def _reset(self) -> None:
+        """Make the estimator unfitted after a failed `fit`."""
+        vars(self).pop("n_features_in_", None)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def _check_fitted(self):
+        """Return the estimator, or raise scikit-learn's `NotFittedError`."""
+        if not self.__sklearn_is_fitted__():
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit first")
+        return self
+
+    def _check_features(self, X):
+        """Return checked X (n, d_x); None is one row of a model without x."""
+        columns = self._check_fitted().n_features_in_
+        if X is None and not columns:
+            return self._no_x
+        if hasattr(X, "columns"):
+            from sklearn.utils.validation import validate_data
+
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return check_rows("X", X, columns, largest=self.largest_value)
+
+    def _check_outputs(self, Y):
+        """Return checked Y (n, d_y)."""
+        columns = self._check_fitted().n_outputs_
+        return check_rows("Y", Y, columns, vector=True, largest=self.largest_value)
+
+    def _check_pair(self, X, Y):
+        """Return checked X (n, d_x), or (n, 0) for None, and Y (n, d_y)."""
+        Y = self._check_outputs(Y)
+        X = self._check_features(Y[:, :0] if X is None else X)
+        check_same_length(X, Y)
+        return X, Y

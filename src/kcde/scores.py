@@ -1,0 +1,171 @@
+"""The tidy table that every experiment writes and every artefact reads."""
+
+import io
+import json
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from kcde import __version__
+from kcde.files import atomic, read_object
+
+COLUMNS = [
+    "experiment",
+    "dataset",
+    "dim",
+    "setting",
+    "method",
+    "variant",
+    "split",
+    "n_train",
+    "n_test",
+    "metric",
+    "value",
+    "stderr",
+    "unit",
+    "seconds",
+    "status",
+    "detail",
+    "backend",
+    "dtype",
+    "seed",
+]
+
+STATUSES = ("ok", "failed", "not-run")
+
+_AGAIN = "delete it and run its job again"
+
+
+def setting(**axes: object) -> str:
+    """Return the canonical JSON of an experiment's axes (sorted keys, no blanks)."""
+    return json.dumps(axes, sort_keys=True, separators=(",", ":"))
+
+
+def cell(
+    metric: str, value: float, unit: str = "", stderr: float = np.nan, detail: str = ""
+) -> dict:
+    """Return the columns of a score row that a number fills; failed where it is not finite."""
+    row = {"metric": metric, "unit": unit, "stderr": float(stderr)}
+    if np.isfinite(value):
+        return row | {"value": float(value), "status": "ok", "detail": detail}
+    return row | {"value": np.nan, "status": "failed", "detail": detail or f"{metric} is {value}"}
+
+
+def failed(metric: str, error: Exception, unit: str = "") -> dict:
+    """Return the columns of a score row that an error fills in the place of a number."""
+    row = {"metric": metric, "unit": unit, "value": np.nan, "status": "failed"}
+    return row | {"detail": f"{type(error).__name__}: {error}"}
+
+
+def backends(rows: Sequence[Mapping]) -> str:
+    """Return the backends of score rows: "numpy"; "cupy, numpy" where shards differed."""
+    return ", ".join(sorted({row["backend"] for row in rows}))
+
+
+def write(
+    path: str | Path,
+    rows: Sequence[Mapping],
+    info: Mapping,
+    arrays: Mapping[str, np.ndarray] | None = None,
+) -> None:
+    """Write one job's scores: `path` (CSV), and next to it `.json` and `.npz`.
+
+    The CSV is written last: where it stands, the other two stand as well. The `.json` says how many
+    rows it has, for `read` to see whether it is whole.
+
+    Parameters
+    ----------
+    path
+        The CSV, `results/<scale>/<experiment>/<dataset>/<method>.csv`.
+    rows
+        One mapping a (split, metric), with keys among `COLUMNS`; missing keys become empty cells.
+    info
+        Chosen hyper-parameters, data sha256, code digest; versions are added.
+    arrays
+        Samples, curves and per-point log densities.
+
+    Raises
+    ------
+    ValueError
+        If a row has a key that is not a column, or a status that is not known.
+    """
+    path = Path(path)
+    for row in rows:
+        if unknown := set(row) - set(COLUMNS):
+            raise ValueError(f"a score row has unknown columns {sorted(unknown)}; known: {COLUMNS}")
+        if row["status"] not in STATUSES:
+            raise ValueError(f"a score row has status {row['status']!r}; known: {STATUSES}")
+    with atomic(path.with_suffix(".npz")) as temporary:
+        np.savez_compressed(temporary, **(arrays or {}))
+    with atomic(path.with_suffix(".json")) as temporary:
+        said = {**info, "rows": len(rows), "versions": _versions()}
+        temporary.write_text(json.dumps(said, indent=1, sort_keys=True) + "\n")
+    with atomic(path) as temporary:
+        frame = pd.DataFrame(rows, columns=COLUMNS)
+        frame.to_csv(temporary, index=False, float_format="%.10g")
+
+
+def read(paths: Iterable[str | Path]) -> pd.DataFrame:
+    """Read score files into one frame.
+
+    Parameters
+    ----------
+    paths
+        Files written by `write`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With the columns `COLUMNS`; `detail` is "" where nothing was said.
+
+    Raises
+    ------
+    ValueError
+        If a file does not have the columns of a score table, has an unknown status, no rows, or
+        fewer than the `.json` next to it states.
+    """
+    frames = [_read(Path(path)) for path in paths]
+    if not frames:
+        return pd.DataFrame(columns=COLUMNS)
+    return pd.concat(frames, ignore_index=True).fillna({"detail": "", "setting": "{}"})
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """Return one score table, or raise `ValueError` naming it and what is wrong."""
+    content = path.read_bytes()
+    try:
+        frame = pd.read_csv(io.BytesIO(content), dtype={"setting": str, "detail": str})
+    except ValueError as error:
+        raise ValueError(f"{path} is not a score table: {error}; {_AGAIN}") from None
+    if list(frame.columns) != COLUMNS:
+        raise ValueError(
+            f"{path} is not a score table: its columns are {list(frame.columns)}, "
+            f"expected {COLUMNS}; {_AGAIN}"
+        )
+    if unknown := sorted(set(map(str, frame["status"])) - set(STATUSES)):
+        known = ", ".join(STATUSES)
+        raise ValueError(f"{path} has status {', '.join(unknown)}; known: {known}; {_AGAIN}")
+    wanted = (read_object(path.with_suffix(".json")) or {}).get("rows")
+    if len(frame) != (wanted or len(frame)) or not len(frame) or content[-1:] != b"\n":
+        of_all = f" of {wanted}" if wanted else ""
+        raise ValueError(f"{path} is incomplete: it has {len(frame)}{of_all} rows; {_AGAIN}")
+    return frame
+
+
+def _versions() -> dict[str, str]:
+    packages = ("numpy", "scipy", "scikit-learn")
+    own = {"python": platform.python_version(), "kcde": __version__}
+    return own | {name: version(name) for name in packages} | _platform_of_jax()
+
+
+def _platform_of_jax() -> dict[str, str]:
+    """Return where JAX trained, if it did and not on the CPU."""
+    if "jax" not in sys.modules:
+        return {}
+    platform_of_jax = sys.modules["jax"].default_backend()
+    return {} if platform_of_jax == "cpu" else {"jax_platform": platform_of_jax}

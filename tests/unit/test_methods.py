@@ -1,0 +1,58 @@
+"""Methods by name: what they say, and the estimators that they make."""
+
+import pytest
+
+from kcde import methods
+from kcde.estimators import KCEF, LSCDE, estimator_names
+from kcde.joint import JointDensity
+from kcde.methods import METHODS, Method
+
+
+def test_every_class_is_a_method_of_its_own_name():
+    assert set(estimator_names()) <= set(METHODS)
+    assert METHODS["EpsilonKDE"] == Method("EpsilonKDE", "ours")
+    assert METHODS["LSCDE"].options == {"density_floor": 2.0**-52}
+    assert {each.estimator for each in METHODS.values()} <= set(estimator_names())
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_is_made_with_its_options(name):
+    made, method = methods.make(name), METHODS[name]
+    assert isinstance(made, JointDensity) == (method.graph is not None)
+    single = made.estimator if method.graph else made
+    assert type(single).__name__ == method.estimator
+    assert {key: single.get_params()[key] for key in method.options} == method.options
+
+
+def test_given_options_come_before_those_of_the_method():
+    model = methods.make("KCEF-LL", folds=10, selection="score")
+    assert isinstance(model, KCEF)
+    assert (model.selection, model.folds) == ("score", 10)
+    assert methods.make("LSCDE-exact").get_params() == LSCDE().get_params()
+    assert methods.make("KCEF-M").graph == "markov"
+
+
+def test_options_are_those_of_the_place_and_then_of_the_data_set():
+    ring = methods.make("DDE", where="joint", dataset="ring")
+    assert (ring.base, ring.dual_layers, ring.density_weight) == ("uniform", 3, 1.0)
+    assert methods.make("DDE", where="joint").dual_layers == 4
+    assert methods.make("CDO-chosen").weights == "signed"
+    assert methods.make("CDO-chosen", where="r_benchmark").weights == "clipped"
+
+
+def test_a_wrong_name_or_option_is_named():
+    with pytest.raises(
+        ValueError, match=r"no method 'KCEF-Ll' \(did you mean `KCEF-LL`\?\); known"
+    ):
+        methods.make("KCEF-Ll")
+    with pytest.raises(ValueError, match=r"KCEF has no option fold; it has .*folds"):
+        methods.make("KCEF-LL", fold=3)
+
+
+def test_merging_replaces_values_and_leaves_the_definitions_as_they_are():
+    merged = methods.merged({"DDE": {"dataset_options": {"ring": {"dual_layers": 5}}}})
+    options = merged["DDE"]["dataset_options"]
+    assert options["ring"] == {"dual_layers": 5}
+    assert options["two-moons"] == {"dual_layers": 3}
+    assert METHODS["DDE"].dataset_options["ring"] == {"dual_layers": 3}
+    assert merged["DDE-narrow"]["dataset_options"]["ring"] == {"dual_layers": 3}
