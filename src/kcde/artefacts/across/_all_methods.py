@@ -18,7 +18,7 @@ import pandas as pd
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging import repeats, verdicts
 from kcde.artefacts.tables import building
-from kcde.artefacts.tables.rounding import half_decade
+from kcde.artefacts.tables.rounding import round_to_half_decade
 from kcde.metrics.multiplicity import holm
 from kcde.metrics.paired import PairedTest, paired_wilcoxon
 
@@ -200,7 +200,7 @@ def _of_a_set(scores: pd.DataFrame, dataset: str, values: pd.DataFrame) -> list[
                 "excess": medians[name] - medians.min(),
                 "best": name in sound and p_value >= verdicts.SIGNIFICANCE,
                 "p_value": p_value,
-                "seconds": half_decade(own["seconds"].median()),
+                "seconds": round_to_half_decade(own["seconds"].median()),
             }
         )
     return rows
@@ -243,7 +243,7 @@ def _of_all_sets(
                 "best": name == first or p_value >= verdicts.SIGNIFICANCE,
                 "sets_best": int(own["best"].sum()),
                 "p_value": p_value,
-                "seconds": half_decade(took.xs(name, level="method").median()),
+                "seconds": round_to_half_decade(took.xs(name, level="method").median()),
             }
         )
     return [*rows, *pairs]

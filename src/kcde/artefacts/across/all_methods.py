@@ -1,8 +1,8 @@
 """across all_methods: every conditional density on the R benchmark data."""
 
 from kcde.artefacts.across import _all_methods, _all_methods_figure
+from kcde.artefacts.core import cells
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.judging import repeats
 
 ARTEFACT = Artefact(
     __name__,
@@ -20,6 +20,6 @@ ARTEFACT = Artefact(
     "sniffer) its defaults. All have one column of y.",
     build=_all_methods.build,
     draw=_all_methods_figure.write,
-    metric=repeats.NLL,
+    metric=cells.NLL,
     shown_as={"DDE-quadrature": ("DDE", _all_methods.QUADRATURE)},
 )
