@@ -1,4 +1,4 @@
-"""Adding a method, a data set or an artefact takes one file or row, and one line to select it."""
+"""A method, a data set, an artefact or a paper takes one file or row, and one line to select it."""
 
 import csv
 import hashlib
@@ -73,10 +73,9 @@ class Toy(Pushforward):
         return self._centre(X)[:, None, :] + self.spread_ * Z
 '''
 
-TABLE = '''"""kcef toy_table: the toy on its rows."""
+TABLE = '''"""toys table1: the toy on its rows."""
 
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.judging import repeats
 from kcde.artefacts.tables import building, figure
 
 ARTEFACT = Artefact(
@@ -87,7 +86,7 @@ ARTEFACT = Artefact(
     caption="Nothing that a paper has.",
     build=building.build,
     draw=figure.write,
-    metric=repeats.NLL,
+    metric="negative_log_likelihood",
 )
 '''
 
@@ -98,13 +97,13 @@ AT_SMOKE = [
     for dataset in ("smoke-linear", "smoke-mixed")
     for method in ("Toy", "LSCDE-exact")
 ]
-RECORD = "results/laptop/artefacts/kcef/toy_table.json"
+RECORD = "results/laptop/artefacts/toys/table1.json"
 
 
-def insert_line(path, above, below, line):
-    text = path.read_text()
-    assert text.count(above + below) == 1
-    path.write_text(text.replace(above + below, above + line + below))
+def insert(path, above, below, text):
+    found = path.read_text()
+    assert found.count(above + below) == 1
+    path.write_text(found.replace(above + below, above + text + below))
 
 
 def rows_of_a_file(folder):
@@ -133,17 +132,21 @@ def rows_of_a_file(folder):
 
 @pytest.fixture(scope="module")
 def added(project):
-    """The copy with one file for a method, a row for a data set, one for an artefact; two lines."""
+    """The copy with a file for a method, a row for a data set, a paper of one table, selected."""
     (project / "src/kcde/estimators/toy.py").write_text(TOY)
-    (project / "src/kcde/artefacts/kcef/toy_table.py").write_text(TABLE)
+    paper = project / "src/kcde/artefacts/toys"
+    paper.mkdir()
+    (paper / "__init__.py").write_text('"""Toys, which no paper has."""')
+    (paper / "table1.py").write_text(TABLE)
     catalogue = project / "src/kcde/datasets/catalogue.csv"
     with catalogue.open(encoding="utf-8", newline="") as file:
         columns = next(csv.reader(file))
     with catalogue.open("a", encoding="utf-8", newline="") as file:
         csv.DictWriter(file, columns, restval="").writerow(rows_of_a_file(project))
     config = project / "config.yaml"
-    insert_line(config, "      - CondMAF\n", "  joint:\n", "      - Toy\n")
-    insert_line(config, "      - ufc\n", "    methods:\n", "      - toy-rows\n")
+    insert(config, "      - CondMAF\n", "  joint:\n", "      - Toy\n")
+    insert(config, "      - ufc\n", "    methods:\n", "      - toy-rows\n")
+    insert(config, "papers: [kcef, dde, jdl, cdo, across", "]", ", toys")
     return project
 
 
@@ -247,9 +250,10 @@ def test_a_new_data_set_is_fetched_from_a_mirror_and_fitted(fitted):
     assert len(own) == 20
 
 
-def test_a_new_artefact_is_drawn(fitted):
+def test_an_artefact_of_a_new_paper_is_planned_and_drawn(plan, fitted):
+    assert "kcde draw toys/table1 " in plan
     assert json.loads((fitted / RECORD).read_text())["files"]
-    page = (fitted / "figures/kcef/toy_table.md").read_text()
-    assert page.startswith("# kcef/toy_table: a toy on rows of its own")
+    page = (fitted / "figures/toys/table1.md").read_text()
+    assert page.startswith("# toys/table1: a toy on rows of its own")
     assert "| toy-rows |" in page
     assert RULE in page
