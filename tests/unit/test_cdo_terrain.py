@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kcde import published
+from kcde import published, scores
 from kcde.artefacts.cdo import _terrain, table3, table3_one_definition
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.judging import scorecard

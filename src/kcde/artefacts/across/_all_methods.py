@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core import cells
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.judging import repeats, verdicts
+from kcde.artefacts.judging import verdicts
 from kcde.artefacts.tables import building
 from kcde.artefacts.tables.rounding import round_to_half_decade
 from kcde.metrics.multiplicity import holm
@@ -48,7 +49,7 @@ COLUMNS = [
 EVERY = "all"
 """Data set of the rows that summarise those that all methods were fitted on."""
 
-QUADRATURE = f"{repeats.NLL}_quadrature"
+QUADRATURE = f"{cells.NLL}_quadrature"
 """The metric of densities whose published values take log Z from draws."""
 
 GIVEN = ("DDE-quadrature", "DDE-penalised")
