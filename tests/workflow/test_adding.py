@@ -76,7 +76,7 @@ class Toy(Pushforward):
 TABLE = '''"""toys table1: the toy on its rows."""
 
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.tables import building, figure
+from kcde.artefacts.tables import building, dot_plot
 
 ARTEFACT = Artefact(
     __name__,
@@ -85,7 +85,7 @@ ARTEFACT = Artefact(
     shows={"r_benchmark": {"datasets": ["toy-rows"], "methods": ["Toy"]}},
     caption="Nothing that a paper has.",
     build=building.build,
-    draw=figure.write,
+    draw=dot_plot.write,
     metric="negative_log_likelihood",
 )
 '''
@@ -93,9 +93,7 @@ ARTEFACT = Artefact(
 MIRROR = "own-mirror"
 RULE = "- **Toy**: ours: the nearest five rows, nothing is searched."
 AT_SMOKE = [
-    f"results/smoke/r_benchmark/{dataset}/{method}.csv"
-    for dataset in ("smoke-linear", "smoke-mixed")
-    for method in ("Toy", "LSCDE-exact")
+    f"results/smoke/r_benchmark/smoke-linear/{method}.csv" for method in ("Toy", "LSCDE-exact")
 ]
 RECORD = "results/laptop/artefacts/toys/table1.json"
 
@@ -223,7 +221,7 @@ def test_a_new_method_is_fitted_ranked_and_shown(fitted, python):
         assert RULE in page
         rows = pd.read_csv(fitted / f"drawn/{place}.csv")
         values = rows.loc[rows["method"] == "Toy", "mean"]
-        assert np.isfinite(values[:2]).all()
+        assert np.isfinite(values.iloc[0])
         assert (fitted / f"drawn/{place}.png").stat().st_size > 1000
         (header,) = re.findall(r"^\| data set .*\|$", page, re.MULTILINE)
         assert " Toy " in header
