@@ -32,6 +32,11 @@ def test_every_rule_has_a_row_and_every_row_a_rule():
     assert commands == len(re.findall(r"\*\*needs\(", text))
 
 
+def test_every_rule_has_a_row_for_methods_and_data_that_are_new():
+    rows = resources.table(ROOT)
+    assert {(rule, "", "") for rule, _, _ in rows} <= set(rows)
+
+
 def test_rows_are_of_methods_and_data_that_are_configured(config):
     catalogue = configuration.catalogue(ROOT)
     for rule, method, dataset in resources.table(ROOT):
