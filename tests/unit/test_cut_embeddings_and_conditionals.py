@@ -10,8 +10,9 @@ import pytest
 from kcde import scores
 from kcde.cli import main
 from kcde.datasets import synthetic
+from kcde.datasets.names import SIMULATED_TRAFFIC
 from kcde.estimators import JDL, LSCDE
-from kcde.experiments import measured_fit, methods, moments, portfolio, traffic
+from kcde.experiments import measured_fit, methods, moments, portfolio
 
 LSCDE_WORDS = ["--method", "LSCDE", "--options"]
 LSCDE_WORDS += ['{"bandwidth_x": 0.4, "bandwidth_y": 0.4, "regularization": 0.01}']
@@ -192,7 +193,7 @@ def test_what_trains_all_repetitions_together_is_not_cut(launch, tmp_path, name,
 
 
 def test_simulated_traffic_is_not_cut(tmp_path):
-    words = ["--dataset", traffic.data_sets.SIMULATED, "--method", "CDO", "--settings", "authors"]
+    words = ["--dataset", SIMULATED_TRAFFIC, "--method", "CDO", "--settings", "authors"]
     with pytest.raises(SystemExit):
         main(["run", "traffic", *words, "--shard", "1/2", "--out", str(tmp_path / "1.npz")])
     assert not list(tmp_path.iterdir())

@@ -4,20 +4,21 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
-import configuration
-import jobs
 import pytest
-import resources
 
+from kcde.datasets import catalogue as tables
 from kcde.experiments import r_benchmark
 from kcde.experiments.jobs import EXPERIMENTS
+from lib import config as configuration
+from lib import jobs, resources
 
 ROOT = Path(__file__).parents[2]
+CATALOGUE = tables.by_any_name(tables.read())
 SCALES = configuration.SCALES
 
 
 def needs(config, **options):
-    return resources.Needs(config, ROOT, configuration.catalogue(ROOT), **options)
+    return resources.ResourceTable(config, ROOT, CATALOGUE, **options)
 
 
 def work(asked, rule, methods=(), **names):
@@ -38,13 +39,12 @@ def test_every_rule_has_a_row_for_methods_and_data_that_are_new():
 
 
 def test_rows_are_of_methods_and_data_that_are_configured(config):
-    catalogue = configuration.catalogue(ROOT)
     for rule, method, dataset in resources.table(ROOT):
         chosen = config["experiments"].get({"joint_network": "joint"}.get(rule, rule), {})
         for name in filter(None, method.split("+")):
             assert name in config["methods"], (rule, method)
         if dataset:
-            assert dataset in catalogue or dataset in chosen["datasets"], (rule, dataset)
+            assert dataset in CATALOGUE or dataset in chosen["datasets"], (rule, dataset)
 
 
 def test_the_numbers_of_a_row_are_numbers():

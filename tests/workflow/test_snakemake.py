@@ -9,14 +9,13 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import configuration
-import embeddings
 import jsonschema
 import pytest
 import typer
 import yaml
 
 from kcde import cli, scores
+from lib import division, selection
 
 pytestmark = pytest.mark.workflow
 
@@ -78,9 +77,9 @@ def test_the_whole_is_planned(snakemake, config):
     count = Counter("/".join(name.split("/")[1:3]) for name in jobs)
     whole = len(chosen["datasets"]) * len(chosen["methods"])
     assert count.pop("laptop/r_benchmark") == whole
-    keys = configuration.artefacts(config, config["papers"])
+    keys = selection.artefacts(config, config["papers"])
     assert count.pop("laptop/artefacts") == len(keys)
-    shown = {each for key in keys for each in configuration.selected(config, key, "laptop")}
+    shown = {each for key in keys for each in selection.selected(config, key, "laptop")}
     for experiment in ("joint", "samples", "similarity"):
         wanted = sum(name == experiment for name, *_ in shown)
         assert count.pop(f"laptop/{experiment}") == wanted > 0
@@ -89,7 +88,7 @@ def test_the_whole_is_planned(snakemake, config):
     assert count.pop("laptop/planar") == sum(len(only.get(m, sets)) for m in planar["methods"])
     # A job has all methods with the same bases: JDL and CME; JPDL; that with its full program.
     pairs = config["experiments"]["moments"]
-    reached = [name for name in pairs["datasets"] if embeddings.within(config, name, "laptop")]
+    reached = [name for name in pairs["datasets"] if selection.is_within(config, name, "laptop")]
     assert len(reached) == 5 + 4 + 3
     assert count.pop("laptop/moments") == 2 * len(reached) + len(pairs["only"]["JPDL-unreduced"])
     days = config["experiments"]["portfolio"]
@@ -167,7 +166,7 @@ def test_embeddings_are_told_what_their_commands_know(snakemake, config):
     ]
     done = snakemake(*wanted, "-n", "-p", "--quiet", "reason")
     jobs = planned(done)
-    groups = {name: embeddings.groups(config, name) for name in ("moments", "portfolio")}
+    groups = {name: division.groups(config, name) for name in ("moments", "portfolio")}
     count = {name: sum(f"/{name}/" in job for job in jobs) for name in groups}
     sets = {"moments": 4, "portfolio": 2}
     assert count == {name: sets[name] * len(groups[name]) for name in groups}
@@ -212,7 +211,7 @@ def test_donut_and_terrain_are_told_what_their_commands_know(snakemake, config):
 
 
 def test_one_tracked_file_plans_what_it_needs(snakemake, config):
-    fits = len(configuration.selected(config, "kcef/table1", "laptop"))
+    fits = len(selection.selected(config, "kcef/table1", "laptop"))
     jobs = planned(snakemake("figures/kcef/table1.md", "-n", "--quiet", "reason"))
     assert sum(name.startswith("results/laptop/r_benchmark/") for name in jobs) == fits
     assert not any("dde" in name for name in jobs)
@@ -220,7 +219,7 @@ def test_one_tracked_file_plans_what_it_needs(snakemake, config):
 
 @pytest.mark.parametrize("target", ["across", *(f"figures/all_methods.{e}" for e in SUFFIXES)])
 def test_the_cross_table_is_asked_for_by_its_files(snakemake, config, target):
-    fits = len(configuration.selected(config, "across/all_methods", "laptop"))
+    fits = len(selection.selected(config, "across/all_methods", "laptop"))
     jobs = planned(snakemake(target, "-n", "--quiet", "reason"))
     assert sum(name.startswith("results/laptop/r_benchmark/") for name in jobs) == fits
     drawn = [name for name in jobs if "/artefacts/" in name]

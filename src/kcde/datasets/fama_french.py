@@ -5,7 +5,6 @@ day, everything in percent as in the files. Excess returns are returns less the 
 the day, which stands in a file of its own. "First" is in the order of the file's columns.
 """
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,9 +20,6 @@ MISSING = (-99.99, -999.0)
 """Codes of missing returns in these files."""
 
 TEST_ROWS = 5000
-
-NAME = re.compile(r"portfolios-([1-9][0-9]*)-([1-9][0-9]*)")
-"""`portfolios-<d>-<n>`: the first d portfolios, n days to train and validate."""
 
 
 @dataclass(frozen=True)
@@ -144,22 +140,6 @@ def excess_returns(
     excess = returns - _known(free.Y)[place, :1]
     missing = int(np.isnan(excess).any(axis=1).sum())
     return ExcessReturns(dates, excess, missing, (data.sha256, free.sha256))
-
-
-def sizes(name: str) -> tuple[int, int]:
-    """Return d and n of `portfolios-<d>-<n>`.
-
-    Raises
-    ------
-    ValueError
-        If the name is not of that form.
-    """
-    match = NAME.fullmatch(name)
-    if match is None:
-        raise ValueError(
-            f"there are no portfolio data {name!r}: give portfolios-<d>-<n>, as portfolios-5-1000"
-        )
-    return int(match[1]), int(match[2])
 
 
 def subsample(

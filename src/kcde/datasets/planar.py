@@ -14,9 +14,8 @@ from functools import cache
 
 import numpy as np
 
+from kcde.datasets.names import PLANAR
 from kcde.normalisers import logsumexp, panel_nodes
-
-NAMES = ("two-moons", "ring", "grid", "two-moons-code", "ring-code")
 
 NOISE = 0.1
 """Standard deviation of the grid's components, and of the ring's radii."""
@@ -71,7 +70,7 @@ def draw(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
     Parameters
     ----------
     name
-        One of `NAMES`.
+        One of `kcde.datasets.names.PLANAR`.
     n
         Number of points.
     rng
@@ -123,7 +122,7 @@ def modes(name: str) -> Modes:
     Parameters
     ----------
     name
-        One of `NAMES`.
+        One of `kcde.datasets.names.PLANAR`.
 
     Returns
     -------
@@ -148,8 +147,8 @@ def modes(name: str) -> Modes:
 
 
 def _checked(name: str) -> str:
-    if name not in NAMES:
-        raise ValueError(f"there are no planar data {name!r}; known: {', '.join(NAMES)}")
+    if name not in PLANAR:
+        raise ValueError(f"there are no planar data {name!r}; known: {', '.join(PLANAR)}")
     return name
 
 

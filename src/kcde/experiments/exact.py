@@ -11,13 +11,12 @@ import numpy as np
 
 from kcde import scores
 from kcde.datasets import grid
+from kcde.datasets.names import is_grid
 from kcde.experiments import joint, runner
 from kcde.experiments.factors import METRIC
 from kcde.experiments.job import Outcome
-from kcde.experiments.jobs.exact import Job
+from kcde.experiments.jobs.exact import METHOD, Job
 from kcde.experiments.problems import GridProblem, Problem, open_problem
-
-METHOD = "exact"
 
 
 class Experiment(runner.Experiment[Job]):
@@ -28,7 +27,7 @@ class Experiment(runner.Experiment[Job]):
     def open(self) -> GridProblem:
         """Return the problem, which must be the grid: no other density is known."""
         name, max_dim = self.job.dataset, self.job.max_dim
-        problem = open_problem(name, "", max_dim=max_dim) if name.startswith("grid-") else None
+        problem = open_problem(name, "", max_dim=max_dim) if is_grid(name) else None
         if not isinstance(problem, GridProblem):
             raise ValueError(f"only the grid data have a known density: grid-200, ...; got {name}")
         return problem

@@ -54,7 +54,7 @@ class Experiment(runner.Experiment[Job]):
         def work(run: int) -> Outcome:
             split = problem.split(run)
             data = asarray(split.train, backend), asarray(split.test, backend)
-            model = JointDensity(estimator_of(job, problem.seed(run)), graph, cache=job.cache)
+            model = JointDensity(estimator_of(job, problem.seed(run)), graph)
             each = [_factor(job, problem, model, node, run, data, backend) for node in job.nodes]
             rows = [row for outcome in each for row in outcome.rows]
             curves = np.stack([outcome.arrays["log_density"] for outcome in each])

@@ -21,6 +21,7 @@ from kcde import scores
 from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
 from kcde.datasets import gaussian
 from kcde.datasets.gaussian import GaussianPairs
+from kcde.datasets.names import GAUSSIAN
 from kcde.estimators import estimator_class
 from kcde.experiments import low_rank, methods, runner
 from kcde.experiments.job import Outcome
@@ -91,7 +92,7 @@ class Experiment(runner.Experiment[Job]):
 
     def check(self, job: Job) -> None:
         """Refuse unknown data and options."""
-        gaussian.sizes(job.dataset)
+        GAUSSIAN.sizes(job.dataset)
         _make(job, 0, settings(job)[0])
 
     def begin(self, units: Sequence[int]) -> Callable[[int], list[Outcome]]:
@@ -121,7 +122,7 @@ def settings(job: Job) -> list[Setting]:
 
 def repetition(job: Job, number: int, backend: str = "numpy") -> Repetition:
     """Return what every method is given under a number: the same on every backend."""
-    dim, n = gaussian.sizes(job.dataset)
+    dim, n = GAUSSIAN.sizes(job.dataset)
     law = gaussian.random_pairs(dim, number, job.gamma_std)
     pairs = gaussian.training_pairs(law, n, number)
     pairs += gaussian.held_out_pairs(law, number, job.test_rows)

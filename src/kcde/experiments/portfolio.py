@@ -20,6 +20,7 @@ from kcde import scores
 from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
 from kcde.datasets import fama_french
 from kcde.datasets.fama_french import ExcessReturns, Subsample, excess_returns
+from kcde.datasets.names import PORTFOLIOS
 from kcde.estimators import estimator_class
 from kcde.experiments import low_rank, methods, runner
 from kcde.experiments.job import Outcome
@@ -62,7 +63,7 @@ class Experiment(runner.Experiment[Job]):
 
     def check(self, job: Job) -> None:
         """Refuse unknown data and options."""
-        fama_french.sizes(job.dataset)
+        PORTFOLIOS.sizes(job.dataset)
         _make(job, 0, False)
 
     def files(self) -> list[str]:
@@ -76,7 +77,7 @@ class Experiment(runner.Experiment[Job]):
     def begin(self, units: Sequence[int]) -> Callable[[int], list[Outcome]]:
         """Return what fits and tests a repetition."""
         backend = resolve_backend(self.job.backend)
-        pairs = self.data.pairs(fama_french.sizes(self.job.dataset)[0])
+        pairs = self.data.pairs(PORTFOLIOS.sizes(self.job.dataset)[0])
 
         def work(number: int) -> list[Outcome]:
             given = repetition(self.job, pairs, number, backend)
@@ -111,7 +112,7 @@ def repetition(
     job: Job, pairs: tuple[np.ndarray, np.ndarray], number: int, backend: str = "numpy"
 ) -> Repetition:
     """Return what every method is given under a number: the same on every backend."""
-    _, n = fama_french.sizes(job.dataset)
+    _, n = PORTFOLIOS.sizes(job.dataset)
     days = fama_french.subsample(pairs, n, number, job.test_rows)
     # The smallest sum that at least one in a hundred does not exceed, without interpolation.
     threshold = float(np.quantile(days.Y, QUANTILE, method="inverted_cdf"))
@@ -259,7 +260,7 @@ def _probabilities(model, given: Repetition, X) -> np.ndarray:
 
 
 def _make(job: Job, number: int, constrained: bool):
-    _, n = fama_french.sizes(job.dataset)
+    _, n = PORTFOLIOS.sizes(job.dataset)
     fewest = low_rank.training_rows(min(n, job.tuning_rows or n))
     rank = None if job.max_rank is None else min(job.max_rank, fewest)
     options = {"tolerance": job.tolerance, "max_rank": rank, **job.options}
@@ -274,7 +275,7 @@ def _known(job: Job) -> list[str]:
 
 
 def _row(job: Job, number: int, constrained: bool, backend: str = "numpy") -> dict:
-    dim, n = fama_french.sizes(job.dataset)
+    dim, n = PORTFOLIOS.sizes(job.dataset)
     return job.row(
         number,
         dim=dim,

@@ -18,7 +18,7 @@ from kcde.datasets.loaders import Dataset, load
 from kcde.experiments import conditional_models, runner
 from kcde.experiments.conditional_models import Training
 from kcde.experiments.job import Outcome
-from kcde.experiments.jobs.terrain import FOLD_COUNT, Job
+from kcde.experiments.jobs.terrain import FLOWS, FOLD_COUNT, Job
 from kcde.experiments.runner import attempt
 from kcde.metrics import smae
 from kcde.scores import cell
@@ -27,7 +27,6 @@ from kcde.selection import complement, kfold
 
 METRIC = "smae"
 FOLDS, RANDOM = "folds", "random"
-FLOWS = ("ConditionalRealNVP", "ConditionalMAF")
 
 _TEST_SHARE = 5  # one row in five is a test row of a random split
 _PUBLISHED = {"GaussianProcess": "predicted"} | dict.fromkeys(FLOWS, "pointwise")

@@ -25,6 +25,7 @@ import numpy as np
 from kcde import scores
 from kcde.arrays import asarray, to_numpy
 from kcde.datasets import traffic as data_sets
+from kcde.datasets.names import SIMULATED_TRAFFIC
 from kcde.datasets.traffic import Split, Traffic, open_traffic
 from kcde.estimators import Standardised, estimator_class
 from kcde.experiments import cdo_settings, methods, runner, traffic_cost
@@ -62,12 +63,12 @@ class Experiment(runner.Experiment[Job]):
     @classmethod
     def check_sharding(cls, jobs: Sequence[Job]) -> None:
         """Refuse to cut what is one fit."""
-        if jobs[0].dataset == data_sets.SIMULATED:
+        if jobs[0].dataset == SIMULATED_TRAFFIC:
             raise ValueError(f"{jobs[0].dataset} is one fit: leave out --shard and --part")
 
     @property
     def _simulated(self) -> bool:
-        return self.job.dataset == data_sets.SIMULATED
+        return self.job.dataset == SIMULATED_TRAFFIC
 
     def open(self) -> Traffic:
         """Return the data set."""

@@ -5,21 +5,21 @@ import shlex
 from itertools import pairwise
 from pathlib import Path
 
-import configuration
-import cutting
-import jobs as planned
 import pandas as pd
 import pytest
 import typer
-import yaml
 
 from kcde import cli
+from kcde.datasets import catalogue as tables
 from kcde.estimators import estimator_class
 from kcde.experiments.jobs import job_class
 from kcde.experiments.shards import Shard
+from lib import config as configuration
+from lib import division
+from lib import jobs as planned
 
 ROOT = Path(__file__).parents[2]
-CATALOGUE = configuration.catalogue(ROOT)
+CATALOGUE = tables.by_any_name(tables.read())
 
 CUT = """
 shards:
@@ -57,7 +57,7 @@ def estimators(config):
 
 def test_methods_that_train_together_are_those_with_fit_many(config):
     together = {name for name in estimators(config) if hasattr(estimator_class(name), "fit_many")}
-    assert together == set(cutting.TRAINED_TOGETHER)
+    assert together == set(division.BATCH_FITTED)
 
 
 def test_methods_that_train_together_are_those_not_written_for_cupy(config):
@@ -66,18 +66,16 @@ def test_methods_that_train_together_are_those_not_written_for_cupy(config):
         for name in estimators(config)
         if hasattr(estimator_class(name), "tags") and not estimator_class(name).tags.array_api
     }
-    assert elsewhere == set(cutting.TRAINED_TOGETHER)
+    assert elsewhere == set(division.BATCH_FITTED)
 
 
-def test_what_can_be_cut_is_what_the_configuration_and_the_rules_cut(config):
-    assert set(config["shards"]) == set(cutting.CUT) == set(JOBS)
+def test_what_is_shardable_is_what_the_configuration_lists(config):
+    assert set(config["shards"]) == set(division.SHARDABLE) == set(JOBS)
     assert set(config["shards"].values()) == {1}
-    schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
-    assert list(schema["properties"]["shards"]["properties"]) == list(config["shards"])
 
 
 def count(config, experiment, scale, dataset="", methods=()):
-    return cutting.shards(config, CATALOGUE, experiment, scale, dataset, methods)
+    return division.shards(config, CATALOGUE, experiment, scale, dataset, methods)
 
 
 def test_there_are_no_more_parts_than_repetitions(config):
@@ -86,7 +84,7 @@ def test_there_are_no_more_parts_than_repetitions(config):
     config["shards"] |= dict.fromkeys(config["shards"], 4)
     assert count(config, "r_benchmark", "laptop", "geyser", ["KCEF"]) == 4
     config["shards"] |= dict.fromkeys(config["shards"], 1000)
-    for name in cutting.CUT:
+    for name in division.SHARDABLE:
         size = planned.SCALED[name][job_class(name).repeated[0]]
         for scale in configuration.SCALES:
             assert count(config, name, scale) == scales[size][scale]
@@ -171,7 +169,7 @@ def test_every_experiment_is_cut_and_collected(snakemake, cut):
 
 
 def told(words):
-    """Flags and their values, without those of cutting, each with where it stands."""
+    """Flags and their values, without those of sharding, each with where it stands."""
     pairs = zip(words[::2], words[1::2], strict=True)
     return [pair for pair in pairs if pair[0] not in ("--out", "--part", "--shard")]
 
