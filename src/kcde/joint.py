@@ -121,7 +121,7 @@ class JointDensity(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from kcde.estimators import LSCDE
+    >>> from kcde import LSCDE
     >>> from kcde.joint import JointDensity
     >>> Y = np.random.default_rng(0).normal(size=(200, 3))
     >>> model = JointDensity(LSCDE(1.0, 1.0, 0.1), graph="markov").fit(None, Y)
@@ -172,7 +172,7 @@ class JointDensity(BaseEstimator):
         Parameters
         ----------
         column
-            Which.
+            Number of the column.
         Y
             Shape (n, d), all columns.
 

@@ -1,4 +1,4 @@
-"""Whether a problem fits into memory, before it is begun.
+"""Checks that a problem fits into memory before it is started.
 
 The workflow asks for the host's memory while it plans: arrays are imported where they are needed.
 """
@@ -80,7 +80,7 @@ def free_host_bytes(
         Mount points of procfs and of control groups, version 1 or 2. A missing file sets no limit;
         without `proc` all memory of the machine counts as free.
     environment
-        Of the process: Slurm states a job's megabytes there.
+        Environment of the process; Slurm states a job's megabytes there.
     """
     limits = [*_of_system(proc), *_of_groups(proc, cgroups), *_of_slurm(proc, environment)]
     return max(0, min(limits))

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class HMCSample(NamedTuple):
-    """What `hmc` returns, in the namespace of the start.
+    """Result of `hmc`, in the namespace of the start.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ def convergence(draws: np.ndarray) -> Convergence:
 
 
 class _Random(NamedTuple):
-    """What one transition draws: a factor of the step, momenta, levels of acceptance."""
+    """Random numbers of one transition: a factor of the step, momenta, levels of acceptance."""
 
     jitter: float
     momentum: object

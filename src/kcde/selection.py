@@ -18,7 +18,7 @@ def kfold(n: int, folds: int, rng: np.random.Generator) -> list[np.ndarray]:
     n
         Rows.
     folds
-        At least 2.
+        Number of folds, at least 2.
     rng
         Source of the shuffle.
 
@@ -82,7 +82,7 @@ def refined_grid(centre: float, grid: Sequence[float], count: int) -> np.ndarray
     grid
         Log-spaced, at least two values.
     count
-        How many.
+        Number of values.
     """
     step = np.log(grid[1] / grid[0])
     inner = step * (count - 1) / (count + 1)

@@ -68,13 +68,13 @@ def test_indices_are_where_the_data_are(other_xp, pairs, rng):
 
 
 def planned(monkeypatch, module) -> list:
-    """Return a list that fills with the bytes planned for, as `require` is asked."""
+    """Return a list that fills with the bytes planned for, as `require_memory` is asked."""
     plans = []
 
     def note(like, what, n, numbers, **_):
         plans.append(8 * numbers(n))
 
-    monkeypatch.setattr(module, "require", note)
+    monkeypatch.setattr(module, "require_memory", note)
     return plans
 
 

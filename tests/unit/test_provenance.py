@@ -130,7 +130,7 @@ def test_what_is_not_there_is_named():
 def test_planning_imports_no_numerics():
     code = (
         "import sys, kcde.provenance, kcde.summary, kcde.estimators, kcde.methods;"
-        "from kcde.memory import free_host_bytes; free_host_bytes();"
+        "from kcde.memory import free_host_bytes; free_host_bytes(); dir(kcde);"
         "heavy = {'numpy', 'scipy', 'pandas', 'matplotlib', 'sklearn', 'array_api_compat'};"
         "sys.exit(str(heavy) if (heavy := heavy & set(sys.modules)) else 0)"
     )

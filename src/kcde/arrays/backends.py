@@ -1,4 +1,4 @@
-"""What a `backend` setting means: numpy or cupy, and the way onto a device and back."""
+"""The backends numpy and cupy, and transfers between host and device."""
 
 import importlib.util
 import logging
@@ -82,7 +82,7 @@ def on_device(array) -> bool:
 def free_device_bytes() -> int:
     """Return the bytes that cupy can still give out on the current device.
 
-    What its pool keeps for the next array counts as free; a limit set on the pool holds.
+    Memory that its pool holds free counts as free; a limit set on the pool applies.
     """
     import cupy
 

@@ -1,4 +1,4 @@
-"""How many rows to take at once."""
+"""Sizes of blocks of rows."""
 
 from array_api_compat import is_cupy_array
 
@@ -14,7 +14,7 @@ def row_blocks(n: int, row_size: int, *, cached: bool = False, like=None) -> lis
     Parameters
     ----------
     n
-        How many rows.
+        Number of rows.
     row_size
         Numbers a row, at least 0.
     cached

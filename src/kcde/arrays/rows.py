@@ -52,7 +52,7 @@ def largest_rows(values, count: int) -> tuple[np.ndarray, float]:
     values
         Shape (n,).
     count
-        How many, at least 1; beyond n, all.
+        Number of rows, at least 1; all if it exceeds n.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Whether the original addresses still answer: `python -m kcde fetch --check`."""
+"""Check of the original addresses: `python -m kcde fetch --check`."""
 
 import re
 import sys
@@ -25,7 +25,7 @@ _AS_IT_IS = {"Accept-Encoding": "identity"}
 
 @dataclass(frozen=True)
 class Answer:
-    """What an address said.
+    """The answer of an address.
 
     Attributes
     ----------

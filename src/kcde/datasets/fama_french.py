@@ -18,7 +18,7 @@ YEARS = (1927, 2022)
 """First and last, as in the paper."""
 
 MISSING = (-99.99, -999.0)
-"""What stands in these files where a return is not known."""
+"""Codes of missing returns in these files."""
 
 TEST_ROWS = 5000
 
@@ -37,9 +37,9 @@ class ExcessReturns:
     returns
         Shape (t, p), in percent; NaN on days on which a return of any portfolio is missing.
     missing
-        How many days those are.
+        Number of those days.
     sha256
-        Of the files of returns and of risk-free returns.
+        Checksums of the files of returns and of risk-free returns.
     """
 
     dates: np.ndarray
@@ -167,7 +167,7 @@ def subsample(
 ) -> Subsample:
     """Return the number-th subsample.
 
-    Which days it has depends on (n, number) alone, not on how many portfolios are taken.
+    The days depend on (n, number) alone, not on the number of portfolios.
 
     Parameters
     ----------

@@ -284,7 +284,7 @@ def _bar(url: str):
 
 
 def _transient(error: OSError) -> bool:
-    """Whether the same request may succeed a moment later.
+    """Return whether the same request may succeed a moment later.
 
     A name that is not resolved, a refused or never answered connection will not: retrying those
     would make a run without network wait for nothing.

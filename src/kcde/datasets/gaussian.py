@@ -49,7 +49,7 @@ class GaussianPairs:
         Parameters
         ----------
         n
-            How many.
+            Number of pairs.
         rng
             Source of the draws.
 

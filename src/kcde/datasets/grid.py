@@ -31,7 +31,7 @@ def sample(n: int, d: int, *names: object) -> np.ndarray:
     n, d
         Shape of the sample.
     *names
-        What the seeds of the columns are made of.
+        Names that the seeds of the columns are derived from.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def training_and_test(n: int, d: int, run: int) -> tuple[np.ndarray, np.ndarray]
     d
         Columns.
     run
-        Which repetition.
+        Number of the repetition.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which hosts of the web can be reached: asked within seconds, remembered for some minutes.
+"""Reachability of hosts: checked within seconds, remembered for some minutes.
 
 Without a network every download would wait for its own failure: many data sets, each with several
 hosts, each with several addresses. So a host is asked before a download: its name is resolved and a
@@ -43,7 +43,7 @@ def require_reachable(url: str, data_dir: str | Path, others: Iterable[str] = ()
     Parameters
     ----------
     url
-        What is to be downloaded.
+        URL to download.
     data_dir
         The raw data folder, in which is remembered what could not be reached.
     others

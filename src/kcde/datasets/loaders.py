@@ -26,15 +26,15 @@ class Dataset:
     Attributes
     ----------
     name : str
-        As in the catalogue.
+        Name in the catalogue.
     X : numpy.ndarray
         Shape (n, d_x), float64; d_x = 0 for a joint density.
     Y : numpy.ndarray
         Shape (n, d_y), float64.
     x_columns, y_columns : tuple of str
-        What the columns of X and Y are called.
+        Names of the columns of X and Y.
     sha256 : str
-        Of the raw file.
+        Checksum of the raw file.
     """
 
     name: str

@@ -67,7 +67,7 @@ def read(
     path
         The archive.
     sensor
-        Which, from 0.
+        Number of the sensor, from 0.
     sensors, slots
         Rows and columns of the matrix of a day.
 

@@ -41,7 +41,7 @@ class Modes:
     Attributes
     ----------
     labels
-        What they are called.
+        Names of the parts.
     weights
         Probability of each, shape (k,).
     nearest
@@ -73,7 +73,7 @@ def draw(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
     name
         One of `NAMES`.
     n
-        How many.
+        Number of points.
     rng
         Source of the draws.
 
@@ -98,7 +98,7 @@ def draw(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
 def log_density(name: str, Y: np.ndarray) -> np.ndarray:
     """Return the exact log density, nats, shape (n,), for points Y (n, 2).
 
-    That of two moons has its constant by quadrature, with an error near rounding.
+    The density of two moons is normalised by quadrature, with an error near rounding.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which columns of a table a joint density is estimated on (kcef, section 4).
+"""Selection of the columns on which a joint density is estimated (kcef, section 4).
 
 "All discrete-valued variables were eliminated as well as one variable from every pair of variables
 that are highly correlated (Pearson correlation greater than 0.98)." Discrete is here: no number, or
@@ -27,7 +27,7 @@ def removed_columns(table: "pd.DataFrame", threshold: float = THRESHOLD) -> dict
     table
         One column per variable.
     threshold
-        Of the absolute Pearson correlation over all rows.
+        Limit of the absolute Pearson correlation over all rows.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def removed_from(data: Dataset, data_dir: str | Path, catalogue: str | Path | No
     Parameters
     ----------
     data
-        What `kcde.datasets.loaders.load` returned.
+        Result of `kcde.datasets.loaders.load`.
     data_dir, catalogue
         As given to `load`.
 

@@ -63,7 +63,7 @@ class Traffic:
     Attributes
     ----------
     name
-        As in the catalogue, so that an alias has the same splits.
+        Name in the catalogue, so that an alias has the same splits.
     X
         Shape (n, 2): day of the week, 0 for Monday, and second of the day.
     Y
@@ -71,11 +71,11 @@ class Traffic:
     days
         Shape (n,): which calendar day, any numbering.
     unit
-        Of y.
+        Unit of y.
     testing
         Shape (n,): test rows as the data define them; None if they do not.
     sha256
-        Of the raw file; None for synthetic data.
+        Checksum of the raw file; None for synthetic data.
     repeats
         Rows of the file that were left out because they repeat an hour.
     """
@@ -96,7 +96,7 @@ class Traffic:
 
     @property
     def splits(self) -> int | None:
-        """How many splits there are; None: any number."""
+        """Number of splits; None: any number."""
         return None if self.testing is None else 1
 
     def split(self, number: int) -> Split:
@@ -227,7 +227,7 @@ def simulated(weeks: int = DAYS_A_WEEKDAY, slots: int = pems.SLOTS) -> Traffic:
     weeks
         Outputs of each input.
     slots
-        Of a day, of ten minutes where there are 144.
+        Slots of a day, of ten minutes if there are 144.
     """
     rng = rng_of("simulated-traffic", weeks, slots)
     hours = 24.0 * np.arange(slots) / slots

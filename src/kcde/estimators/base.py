@@ -22,7 +22,7 @@ _IMPORTANCE_SAMPLES = 20_000
 
 @dataclass(frozen=True)
 class Tags:
-    """What an estimator promises; the contract tests run what its tags say.
+    """Properties of an estimator; the contract tests check them.
 
     Attributes
     ----------

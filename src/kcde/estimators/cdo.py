@@ -75,7 +75,7 @@ class CDO(SignedMixture):
         Of what is None: "squared-error", held-out ½∫p̂² - p̂(y|x) of the signed density, or
         "likelihood", of the clipped one.
     folds
-        Of the cross-validation.
+        Number of folds of the cross-validation.
     tuning_rows
         Maximum number of rows used in the selection; None: all.
     random_state
@@ -84,13 +84,24 @@ class CDO(SignedMixture):
     Attributes
     ----------
     bandwidth_x_, bandwidth_y_, regularization_, output_regularization_
-        What was used, given or chosen.
+        Values used, given or chosen.
     reference_
         z, shape (M, d_y).
     n_distinct_
         G.
     jitter_
         Added to the diagonal beyond Nα; 0.0 as a rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import CDO
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = CDO(0.5, 0.3, regularization=1e-3, output_regularization=1e-2).fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).round(1)
+    array([[1.]])
     """
 
     selection_rule: ClassVar[str] = (

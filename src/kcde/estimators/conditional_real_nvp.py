@@ -51,6 +51,17 @@ class ConditionalRealNVP(ConditionalFlow):
         Mean negative log density of a training row before each step, nats, shape (steps,).
     learning_rate_
         Learning rate used, one per stage if there are several.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import ConditionalRealNVP
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = ConditionalRealNVP(hidden_units=8, blocks=2, steps=5).fit(X, Y)
+    >>> model.log_density(X[:2], Y[:2]).shape
+    (2,)
     """
 
     selection_rule: ClassVar[str] = (

@@ -70,7 +70,7 @@ class DDE(BatchFitted, ExponentialFamily):
     dual
         ν: "mlp", a network as in the authors' code; "kernel", on the basis of f.
     hidden_units, latent, sampler_layers, dual_layers
-        Of the networks; `latent` is the dimension of ξ.
+        Sizes of the networks; `latent` is the dimension of ξ.
     iterations
         Maximum number of iterations.
     validation
@@ -83,7 +83,7 @@ class DDE(BatchFitted, ExponentialFamily):
     batch_size
         Rows an update; all of them where there are no more.
     learning_rate
-        Of Adam (f, g) and RMSprop (ν).
+        Learning rate of Adam (f, g) and RMSprop (ν).
     snapshots
         Iterations of which f and g are kept.
     random_state
@@ -103,9 +103,22 @@ class DDE(BatchFitted, ExponentialFamily):
         `mmd2_biased` of draws of g against the training rows with the kernel of f, and `held_out`,
         the mean negative log-likelihood of held-out rows in nats, NaN where there are none.
     validation_history_
-        The same of the training that held rows out; None without.
+        History of the training with held-out rows; None without.
     snapshots_
         Iterations for which `sample_snapshot` works.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import DDE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = DDE(iterations=10, validation=0, hidden_units=8, latent=4).fit(X, Y)
+    >>> model.log_density(X[:2], Y[:2]).shape
+    (2,)
+    >>> model.sample(X[:2], 5, rng).shape
+    (2, 5, 1)
     """
 
     selection_rule: ClassVar[str] = (
@@ -276,7 +289,7 @@ class DDE(BatchFitted, ExponentialFamily):
         n_samples
             Draws: 10,000 by default, 1000 for each x of "sampler".
         rng
-            Their source; None: a fixed seed.
+            Random generator of the draws; None: a fixed seed.
 
         Returns
         -------

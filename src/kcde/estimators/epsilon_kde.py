@@ -42,6 +42,17 @@ class EpsilonKDE(GaussianMixture):
     ----------
     radius_, bandwidth_y_
         Values used, given or chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import EpsilonKDE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = EpsilonKDE(radius=0.4, bandwidth_y=0.3).fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).round(1)
+    array([[0.9]])
     """
 
     selection_rule: ClassVar[str] = (

@@ -47,15 +47,28 @@ class GaussianProcess(Pushforward):
     Attributes
     ----------
     bandwidth_x_, signal_std_, noise_std_
-        What was used, for each column of y: shapes (d_y, d_x), (d_y,), (d_y,).
+        Values used for each column of y: shapes (d_y, d_x), (d_y,), (d_y,).
     offset_
         ȳ, shape (d_y,).
     n_distinct_
         m.
     jitter_
-        What was added to the prior variances for the factorisation, shape (d_y,).
+        Added to the prior variances for the factorisation, shape (d_y,).
     tuning_messages_
         Messages of scikit-learn and L-BFGS about each column's optimum; also logged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import GaussianProcess
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = GaussianProcess(bandwidth_x=1.0, signal_std=1.0, noise_std=0.3).fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).round(1)
+    array([[0.9]])
+    >>> model.log_density(X[:2], Y[:2]).shape
+    (2,)
     """
 
     selection_rule: ClassVar[str] = (

@@ -54,6 +54,17 @@ class JDL(GaussianPairBases, JointDistribution):
     solver_status_, solver_residual_, solver_iterations_
         "closed form" or "optimal"; the largest relative violation of the optimality conditions;
         Newton steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import JDL
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = JDL(regularization=1e-4).fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).round(1)
+    array([[1.]])
     """
 
     selection_rule: ClassVar[str] = (

@@ -47,6 +47,17 @@ class JPDL(JointDistribution):
         m_X and m_Y.
     solver_status_, solver_residual_, solver_iterations_
         "closed form" or "optimal"; the solver's largest residual; its iterations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import JPDL
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = JPDL(degree=2).fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).shape
+    (1, 1)
     """
 
     selection_rule: ClassVar[str] = "polynomials of degree 4 and λ = 0.001, nothing is searched"

@@ -23,7 +23,7 @@ _FEWEST_DRAWS = 4  # a chain, for R-hat of split chains
 
 
 class HMCResult(NamedTuple):
-    """What `KCEF.sample_hmc` returns.
+    """Result of `KCEF.sample_hmc`.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class KCEF(ExponentialFamily):
     Examples
     --------
     >>> import numpy as np
-    >>> from kcde.estimators import KCEF
+    >>> from kcde import KCEF
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(100, 1))
     >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))

@@ -49,6 +49,15 @@ class KEF(KCEF):
         β, shape (n, d_y), or (m, d_y) of the Nyström estimate.
     n_basis_
         m that was used, None for the exact system.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import KEF
+    >>> Y = np.random.default_rng(0).normal(size=(100, 1))
+    >>> model = KEF(bandwidth_y=1.0, regularization=1e-2).fit(None, Y)
+    >>> model.log_density(None, np.array([[0.0], [1.0]])).round(1)
+    array([-1. , -1.4])
     """
 
     selection_rule: ClassVar[str] = (

@@ -55,6 +55,15 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         Summed loss plus λ|c|².
     solver_status_, solver_residual_, solver_iterations_
         "optimal"; size of the gradient against that at c = 0; Newton steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import KernelLogisticRegression
+    >>> X = np.random.default_rng(0).normal(size=(100, 1))
+    >>> model = KernelLogisticRegression(regularization=0.1).fit(X, X[:, 0] > 0)
+    >>> model.predict(np.array([[-1.0], [1.0]]))
+    array([False,  True])
     """
 
     selection_rule: ClassVar[str] = (
@@ -119,7 +128,7 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         regularizations
             Values of λ.
         basis
-            Of these rows, from `make_basis_x`, if there is one.
+            Basis of these rows from `make_basis_x`, if it is known.
 
         Returns
         -------

@@ -73,6 +73,19 @@ class LSCDE(SignedMixture):
         Added to the diagonal of H beyond λ; 0.0 as a rule.
     bandwidth_x_, bandwidth_y_, regularization_
         Values used, given or chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import LSCDE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = LSCDE(bandwidth_x=0.5, bandwidth_y=0.5, regularization=0.1).fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).round(1)
+    array([[0.8]])
+    >>> model.interval(np.array([[1.0]]), 0.9).shape
+    (1, 2)
     """
 
     selection_rule: ClassVar[str] = (

@@ -59,7 +59,7 @@ class NADE(BatchFitted, ConditionalDensity):
         1: the density is that of the order of the columns. More: the mean of the densities of
         this order and of orders - 1 random ones.
     folds
-        Of the cross-validation.
+        Number of folds of the cross-validation.
     epochs
         Maximum number of epochs, of 25 updates each.
     patience
@@ -81,6 +81,17 @@ class NADE(BatchFitted, ConditionalDensity):
         The trained network, in float64.
     cv_results_
         Mean held-out log density of a row, `score`, for each of `hidden_units` and `components`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import NADE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = NADE(hidden_units=4, components=2, epochs=4).fit(X, Y)
+    >>> model.log_density(X[:2], Y[:2]).shape
+    (2,)
     """
 
     selection_rule: ClassVar[str] = (
@@ -181,7 +192,7 @@ class NADE(BatchFitted, ConditionalDensity):
         X, Y
             Shapes (n, d_x), (n, d_y).
         orders
-            How many: that of the columns, then random ones.
+            Number of orders: that of the columns, then random ones.
         rng
             Source of the random ones.
 

@@ -21,7 +21,7 @@ class SmoothedJDL(SmoothedWeights):
         h, standard deviations in the units of y: a number, or one per dimension. None: one number,
         chosen from 10 log-spaced values between 0.05 and 1.
     tolerance, max_rank
-        Of the pivoted Cholesky factors.
+        Tolerance and maximum rank of the pivoted Cholesky factors.
     folds
         Number of folds of the cross-validation by held-out log likelihood.
     random_state
@@ -33,6 +33,17 @@ class SmoothedJDL(SmoothedWeights):
         The fitted `JDL`.
     bandwidth_x_, bandwidth_y_, regularization_, smoothing_
         Values used, given or chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import SmoothedJDL
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = SmoothedJDL(1.0, 1.0, regularization=1e-3, smoothing=0.3).fit(X, Y)
+    >>> model.log_density(X[:2], Y[:2]).shape
+    (2,)
     """
 
     selection_rule: ClassVar[str] = (

@@ -33,6 +33,17 @@ class Standardised(RowChecks, BaseEstimator):
         Columns of x left out.
     log_scale_
         Σ log s_y: add it to a log density to get that of the standardised y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import LSCDE, Standardised
+    >>> rng = np.random.default_rng(0)
+    >>> X = 1000.0 * rng.normal(size=(100, 1))
+    >>> Y = X + 100.0 * rng.normal(size=(100, 1))
+    >>> model = Standardised(LSCDE(0.5, 0.3, 0.1)).fit(X, Y)
+    >>> model.mean(np.array([[500.0]])).shape
+    (1, 1)
     """
 
     def __init__(self, estimator):

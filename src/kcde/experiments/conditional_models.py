@@ -38,7 +38,7 @@ class Fits(NamedTuple):
     Attributes
     ----------
     backend
-        Where they compute, "numpy" or "cupy".
+        Backend of the fits, "numpy" or "cupy".
     place
         Copies an array to that backend.
     model
@@ -78,9 +78,9 @@ def fits(job: ConditionalJob, units: Sequence[int], training: Callable[[int], Tr
     Parameters
     ----------
     job
-        What to fit.
+        Job whose models are fitted.
     units
-        Their numbers.
+        Numbers of the repetitions, splits or folds.
     training
         Maps a number to training rows, on the host.
 
@@ -94,18 +94,18 @@ def fits(job: ConditionalJob, units: Sequence[int], training: Callable[[int], Tr
     backend = methods.backend_of(estimator_class(job.estimator), job.backend)
     place = partial(asarray, backend=backend)
 
-    def alone(unit: int):
+    def fit_one(unit: int):
         rows = training(unit)
         return make(job, rows).fit(place(rows.X), place(rows.Y))
 
-    def together(units: Sequence[int]) -> list:
+    def fit_batch(units: Sequence[int]) -> list:
         trainings = [training(unit) for unit in units]
         models = [make(job, rows) for rows in trainings]
         return Standardised.fit_many(models, *zip(*((r.X, r.Y) for r in trainings), strict=True))
 
     if units:
         make(job, training(units[0]))
-    return Fits(backend, place, runner.fits(job.estimator, units, alone, together))
+    return Fits(backend, place, runner.fits(job.estimator, units, fit_one, fit_batch))
 
 
 def chosen(model) -> dict:

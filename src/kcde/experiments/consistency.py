@@ -117,9 +117,9 @@ def errors(target: well_specified.Target, x, y, regularization: float) -> tuple[
     Returns
     -------
     norm_error
-        In the space of functions, whose norm of T_0 is `well_specified.NORM`.
+        Error in the norm of the RKHS, in which T_0 has norm `well_specified.NORM`.
     divergence
-        Of the estimate from p_0, expected over x, in nats.
+        Divergence of the estimate from p_0, expected over x, in nats.
     """
     model = KCEF(
         bandwidth_x=well_specified.BANDWIDTH_X,

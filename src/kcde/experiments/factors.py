@@ -23,7 +23,7 @@ METRIC = "negative_log_likelihood"
 
 
 class _Data(NamedTuple):
-    """Where the rows come from, and the parents of each column, counted from 0."""
+    """The problem, and the parents of each column, counted from 0."""
 
     problem: Problem
     graph: Parents

@@ -1,4 +1,4 @@
-"""Where conditional score matching is blind: kcef appendix D, figure 3.
+"""Failure of conditional score matching: kcef appendix D, figure 3.
 
 The target is p_0(y|x) = p_A(y) H(x) + (1 - H(x)) p_B(y) with the step function H, the model
 q(y) = β p_A(y) + (1 - β) p_B(y) for every x. With disjoint supports A and B the expected
@@ -55,7 +55,7 @@ def bump(centre: float, radius: float) -> Component:
     Parameters
     ----------
     centre, radius
-        Of the support, in units of y; the density and all its derivatives vanish at its ends.
+        Centre and radius of the support, in units of y, at whose ends all derivatives vanish.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a job is: the parameters of one experiment, each declared once.
+"""Jobs: the parameters of one experiment, each declared once.
 
 A job is a dataclass in `kcde.experiments.jobs`. Its fields, with default, help and limits, make the
 command line for people and the JSON in which the workflow hands a job over. Nothing here imports
@@ -31,7 +31,7 @@ def parameter(default: Any = MISSING, help: str = "", **more: Any) -> Any:
     default
         Default value, or a function that makes it for each job.
     help
-        Its line in `--help`.
+        Help text of the option.
     **more
         `at_least`, `at_most` and `choices`, which every job checks; `is_file=True`: names files
         and is no part of what the job is; `kw_only=False`: may be given by place.
@@ -44,7 +44,7 @@ def parameter(default: Any = MISSING, help: str = "", **more: Any) -> Any:
 
 @dataclass(frozen=True)
 class Job:
-    """What jobs of all experiments have in common.
+    """Base class of the jobs of all experiments.
 
     Raises
     ------
@@ -62,7 +62,7 @@ class Job:
     """Whether it reads raw data, which may be unavailable."""
 
     shares: ClassVar[bool] = False
-    """Whether jobs that differ in nothing but the method can run together."""
+    """Whether jobs that differ only in the method can run together."""
 
     def __post_init__(self):
         for each in dataclasses.fields(self):
@@ -161,12 +161,12 @@ class ArrayJob(MethodJob):
 
 @dataclass
 class Outcome:
-    """What one repetition of a job gives, on the host.
+    """Result of one repetition of a job, on the host.
 
     Attributes
     ----------
     rows
-        Of the score table.
+        Rows of the score table.
     chosen
         Hyper-parameters of its fits, ready for JSON.
     arrays
@@ -204,9 +204,9 @@ def as_declared(name: str, kind: Any, value: Any) -> Any:
     Parameters
     ----------
     name
-        Of the field, for the error.
+        Name of the field, for the error.
     kind
-        Its type.
+        Type of the field.
     value
         As JSON has it, or as the field has it already.
 

@@ -21,7 +21,7 @@ from kcde.experiments.jobs.joint import Job
 from kcde.provenance import digest
 
 _OWN = ("nodes",)
-"""What may differ between the jobs of one joint density."""
+"""Parameters in which the jobs of one joint density may differ."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Factors:
     log_density
         Shape (runs, d, test rows); NaN where a factor failed.
     parents
-        Of each node, counted from 1.
+        Parents of each node, counted from 1.
     """
 
     frame: pd.DataFrame
@@ -47,7 +47,7 @@ class Factors:
 
     @property
     def info(self) -> dict:
-        """What the jobs have in common."""
+        """Common information of the jobs."""
         return self.infos[0]
 
 

@@ -138,11 +138,11 @@ def select(
     X, Y
         Shapes (n, d_x) and (n, d_y), on the host or on a device.
     f
-        Whose conditional expectation is judged; maps (k, d_y) to (k, q) in the rows' namespace.
+        Function whose conditional expectation is scored: (k, d_y) to (k, q) in the rows' namespace.
     loss
         Maps conditional expectations at the last fifth of the rows, shape (k, q), to a number.
     grid
-        What is tried.
+        Candidates.
 
     Returns
     -------

@@ -35,12 +35,12 @@ def in_own_process(job: Mapping, module: str = __name__) -> dict[str, float]:
     job
         As for `measure`; it travels as JSON.
     module
-        Which `measure`: of a module that prints what it returns when it is started.
+        Module whose `measure` is run; started as a script it prints what `measure` returns.
 
     Returns
     -------
     dict
-        What `measure` returns.
+        Result of `measure`.
 
     Raises
     ------

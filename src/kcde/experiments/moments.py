@@ -39,14 +39,14 @@ ROUNDING = 1e-12
 
 
 class Setting(NamedTuple):
-    """How a repetition is fitted."""
+    """Settings of a fit."""
 
     tolerance: float
     constrained: bool
 
 
 class Repetition(NamedTuple):
-    """What every method is given: n pairs, and pairs to test at, arrays of a backend."""
+    """Data of a repetition: n pairs, and test pairs, arrays of a backend."""
 
     number: int
     law: GaussianPairs

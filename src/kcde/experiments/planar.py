@@ -29,7 +29,7 @@ from kcde.seeding import rng_of, seed_of
 METRIC = "mmd"
 NLL = "negative_log_likelihood"
 BANDWIDTH_SCALE = 0.1
-"""Of the median trick, for the kernel of the discrepancy."""
+"""Scale of the median trick, for the kernel of the discrepancy."""
 
 _RING_SNAPSHOTS = (0, 500, 2500, 5000, 10_000, 20_000)
 _SNAPSHOTS = (0, 500, 1000, 2000)

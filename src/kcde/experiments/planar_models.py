@@ -46,7 +46,7 @@ class PlanarModel:
     train
         The points themselves, shape (n, 2).
     backend
-        What the estimator computes on, "numpy" or "cupy"; all else here is on the host.
+        Backend of the estimator, "numpy" or "cupy"; all other arrays here are on the host.
     """
 
     estimator: object
@@ -61,7 +61,7 @@ class PlanarModel:
         Parameters
         ----------
         n
-            How many.
+            Number of points.
         rng
             Source of the draws.
         method
@@ -88,7 +88,7 @@ class PlanarModel:
 
     @cached_property
     def log_z(self) -> LogZ:
-        """Of `_log_unnormalised`: by quadrature on the box of a uniform base, else as estimated."""
+        """Normaliser: by quadrature on the box of a uniform base, else as estimated."""
         if getattr(self.estimator, "base", None) == "uniform":
             return box_quadrature(
                 self._log_unnormalised, self.train.min(axis=0), self.train.max(axis=0)

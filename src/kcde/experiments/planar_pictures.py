@@ -1,4 +1,4 @@
-"""What the figures of the planar data show of fitted models (dde, figures 1 to 3)."""
+"""Data of the figures of planar models (dde, figures 1 to 3)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from kcde.experiments.planar_models import PlanarModel
 NODES = 100
 SNAPSHOT_SAMPLES = 1000
 _MARGIN = 0.1
-"""Of the range of the training points, on each side of a frame."""
+"""Margin of a frame on each side, as a share of the range of the training points."""
 
 _HISTORY = {"objective": "history_objective", "mmd2_biased": "history_mmd2"}
 

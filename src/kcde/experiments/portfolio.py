@@ -37,7 +37,7 @@ FLOOR = 1e-12
 
 
 class Repetition(NamedTuple):
-    """What every method is given: days, arrays of a backend, and the return q to compare y with."""
+    """Data of a repetition: days, arrays of a backend, and the return q to compare y with."""
 
     number: int
     days: Subsample

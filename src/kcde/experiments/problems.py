@@ -45,22 +45,22 @@ class Split:
 
 @dataclass(frozen=True)
 class Problem:
-    """Where rows of each run come from.
+    """Source of the rows of each run.
 
     Attributes
     ----------
     name
         As asked for.
     columns
-        Their names.
+        Names of the columns.
     every_dimension
         Whether the first 1, 2, ... columns are problems of their own.
     removed
         Columns of the file that are not used, with the reason.
     sha256
-        Of the raw file; None for generated data.
+        Checksum of the raw file; None for generated data.
     identity
-        What seeds are made of: the same for a data set and its alias.
+        Name that seeds are derived from: the same for a data set and its alias.
     """
 
     name: str

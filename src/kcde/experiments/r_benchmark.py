@@ -59,7 +59,7 @@ class Experiment(runner.Experiment[Job]):
             job.estimator,
             units,
             lambda split: fit(job, data, split),
-            lambda splits: _fit_together(job, data, splits),
+            lambda splits: _fit_batch(job, data, splits),
         )
         return lambda split: outcome(job, data, split, backend, *fitted(split))
 
@@ -103,7 +103,7 @@ def fit(job: Job, data: Dataset, split: int) -> Standardised:
     return Standardised(make_estimator(job, split)).fit(*_halves(job, data, split)[0])
 
 
-def _fit_together(job: Job, data: Dataset, splits: Sequence[int]) -> list:
+def _fit_batch(job: Job, data: Dataset, splits: Sequence[int]) -> list:
     models = [Standardised(make_estimator(job, split)) for split in splits]
     pairs = [_halves(job, data, split)[0] for split in splits]
     return Standardised.fit_many(models, *zip(*pairs, strict=True))

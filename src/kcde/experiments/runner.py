@@ -32,14 +32,14 @@ Work = Callable[[int], Outcome | list[Outcome]]
 
 @dataclass(frozen=True)
 class Places:
-    """Where raw data are.
+    """Locations of the raw data.
 
     Attributes
     ----------
     data_dir, catalogue
-        Their folder, and a catalogue other than the project's own.
+        Data folder, and a catalogue other than the project's own.
     records
-        What `fetch` wrote of each data set.
+        Records that `fetch` wrote of each data set.
     """
 
     data_dir: Path = Path("data")
@@ -73,7 +73,7 @@ class Experiment(Generic[J]):
     jobs
         They differ in nothing but the method.
     places
-        Where raw data are.
+        Where the raw data are.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Experiment(Generic[J]):
     reason
         Why the data are unavailable, "" where they are not.
     data
-        What `open` returned; None where the data are unavailable.
+        Result of `open`; None if the data are unavailable.
     """
 
     batch_fits = True
@@ -168,7 +168,7 @@ def run(
     Parameters
     ----------
     jobs
-        What to run.
+        Job or jobs to run.
     outs
         The score CSV of each job; `.json` and `.npz` are written next to it. Of a shard one file,
         for what all jobs found in its repetitions.
@@ -214,9 +214,9 @@ def outcomes(
     Parameters
     ----------
     experiment
-        What is run.
+        Experiment to run.
     out
-        Where a shard's outcomes are kept.
+        File for the outcomes of a shard.
     cut
         Which repetitions this process computes.
 
@@ -277,8 +277,8 @@ def attempt(function: Callable, *arguments: Any) -> tuple[Any, float]:
 def fits(
     estimator: str,
     units: Sequence[int],
-    alone: Callable[[int], Any],
-    together: Callable[[Sequence[int]], Sequence],
+    fit_one: Callable[[int], Any],
+    fit_batch: Callable[[Sequence[int]], Sequence],
 ) -> Callable[[int], tuple[Any, float]]:
     """Return what maps a unit to its fitted model, or an error in its place, and its seconds.
 
@@ -288,18 +288,17 @@ def fits(
         Class name.
     units
         Numbers of repetitions.
-    alone
-        Fits the model of a unit. It is done when it is asked for, so that one model is held at a
-        time.
-    together
-        Fits the models of all units in one program, where the estimator does so; the seconds of
-        each are its share.
+    fit_one
+        Fits the model of a unit. It is called on request, so that one model is held at a time.
+    fit_batch
+        Fits the models of all units as one batch, if the estimator does so; the seconds of each
+        are its share.
     """
     if not is_batch_fitted(estimator):
-        return lambda unit: attempt(alone, unit)
+        return lambda unit: attempt(fit_one, unit)
     log.info("%d fits in one batch", len(units))
     started = time.perf_counter()
-    models = dict(zip(units, together(units), strict=True))
+    models = dict(zip(units, fit_batch(units), strict=True))
     share = (time.perf_counter() - started) / len(units)
     return lambda unit: (models[unit], share)
 

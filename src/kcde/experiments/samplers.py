@@ -1,4 +1,4 @@
-"""How a fitted joint density is sampled: as its estimator does, or by Hamiltonian Monte Carlo.
+"""Sampling of a fitted joint density: by its estimator, or by Hamiltonian Monte Carlo.
 
 A product of conditionals is sampled a column after its parents. As published (kcef, section 4) the
 draws come from Hamiltonian Monte Carlo: for a column without parents 20 chains of 1000 transitions
@@ -33,9 +33,9 @@ def sampler_kind(estimator, method: str, wanted: str = "auto") -> str:
     Parameters
     ----------
     estimator
-        Of a conditional, or of all columns.
+        Estimator of a conditional, or of all columns.
     method
-        Its name in the scores.
+        Name of the method in the scores.
     wanted
         "hmc"; "direct"; or "auto": "hmc" where the estimator offers it, but "direct" for a method
         whose name ends in "-inverse".
@@ -69,7 +69,7 @@ def sampler_of(model, kind: str, train, n: int) -> Callable[[int, np.random.Gene
         The rows that it was fitted to, on its backend; their first few are where convergence is
         checked.
     n
-        How many draws a check takes.
+        Number of draws of a check.
     """
     if kind == "direct":
         no_x = train[:1, :0]
@@ -95,7 +95,7 @@ def check_conditionals(model: JointDensity, rows, n: int) -> list:
     Returns
     -------
     list of HMCResult
-        Of every factor that has parents.
+        Result of every factor that has parents.
     """
     xp, on_host = array_namespace(rows), to_numpy(rows)
     return [
@@ -119,7 +119,7 @@ def ancestral_hmc(
     rng
         Source of the draws.
     checks
-        What `check_conditionals` returned.
+        Result of `check_conditionals`.
 
     Returns
     -------

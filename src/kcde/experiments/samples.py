@@ -31,7 +31,7 @@ RUN = 0
 
 
 class _Data(NamedTuple):
-    """Where the rows come from, and hyper-parameters of each factor, None where selected here."""
+    """The problem, and hyper-parameters of each factor, or None if they are selected here."""
 
     problem: Problem
     known: list[dict] | None
@@ -129,7 +129,7 @@ def fit(job: Job, problem: Problem, train, known: Sequence[Mapping] | None = Non
     Parameters
     ----------
     job
-        What to fit.
+        Job whose model is fitted.
     problem
         Names the seeds.
     train

@@ -55,7 +55,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Sharding:
-    """How a job is sharded: it computes everything, or one shard, or collects the parts of all.
+    """Part of a job that a process runs: everything, one shard, or the collection of all parts.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ def collect_parts(
     paths
         The parts.
     identity
-        What the jobs are.
+        Identifies the jobs.
     units
         Numbers of all repetitions.
 

@@ -1,4 +1,4 @@
-"""Which of two samplers is closer to the data: kcef, table 3.
+"""Comparison of two samplers with the data: kcef, table 3.
 
 For each seed the relative similarity test of the hypothesis that the rival is at least as close as
 KCEF: a small p-value says that KCEF is closer.
@@ -76,7 +76,7 @@ class Experiment(runner.Experiment[Job]):
 
 
 class _Samples:
-    """What one `run samples` wrote."""
+    """Scores and samples of one `run samples`."""
 
     def __init__(self, path: Path):
         self.path = Path(path).with_suffix(".csv")

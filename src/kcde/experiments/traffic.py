@@ -114,7 +114,7 @@ def scaled_errors(estimate: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _TestMoments:
-    """What a split tests: moments of the outputs at the inputs, NaN where they do not count."""
+    """Moments of the test outputs of a split at the inputs, NaN where they do not count."""
 
     count: np.ndarray
     mean: np.ndarray

@@ -1,4 +1,4 @@
-"""What fitting traffic in PEMS-SF's size costs: 32256 pairs with 1008 distinct inputs (cdo, A.3.1).
+"""Cost of a fit to traffic of PEMS-SF's size: 32256 pairs, 1008 distinct inputs (cdo, A.3.1).
 
 The fit is measured in a process of its own. Whether the factorisation over the distinct inputs is
 exact is seen on a part of the data, where a plain solve with one row a pair is affordable.

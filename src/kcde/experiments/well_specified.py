@@ -49,7 +49,7 @@ def features(z: np.ndarray, bandwidth: float, terms: int, order: int = 0) -> np.
     terms
         How many, m = 0, 1, …
     order
-        Of the derivative in z: 0, 1 or 2.
+        Order of the derivative in z: 0, 1 or 2.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def grid(nodes_x: int = 24, step_y: float = 0.25, widest_y: float = 16.0) -> Gri
     Parameters
     ----------
     nodes_x
-        Of Gauss-Legendre on (-1, 1).
+        Number of Gauss-Legendre nodes on (-1, 1).
     step_y, widest_y
         The trapezoidal rule on [-widest, widest], whose integrands are analytic and vanish there.
     """
@@ -151,7 +151,7 @@ class Target:
     gamma
         T_0 lies in R(C^γ).
     coefficients
-        Of T_0 in the orthonormal basis, shape (P, Q); their norm is that of T_0.
+        Coefficients of T_0 in the orthonormal basis, shape (P, Q); their norm is that of T_0.
     residual
         ‖T_0 - r C^γ S/‖C^γ S‖‖, how well the equation is solved.
     grid

@@ -21,7 +21,7 @@ def as_bandwidths(bandwidth, dimension: int, name: str = "bandwidth") -> np.ndar
     dimension
         Number of dimensions.
     name
-        What the argument is called in an error.
+        Name of the argument, for the error.
 
     Returns
     -------
@@ -32,6 +32,12 @@ def as_bandwidths(bandwidth, dimension: int, name: str = "bandwidth") -> np.ndar
     ------
     ValueError
         If a bandwidth is not positive, or beyond 1e-50 and 1e75, or their number is wrong.
+
+    Examples
+    --------
+    >>> from kcde.kernels import as_bandwidths
+    >>> as_bandwidths(0.5, 2)
+    array([0.5, 0.5])
     """
     values = np.asarray(bandwidth, dtype=np.float64)
     if values.ndim > 1 or (values.ndim == 1 and values.shape != (dimension,)):
@@ -61,17 +67,24 @@ def median_trick(X, scale: float = 1.0, name: str = "X") -> float:
     scale
         Positive.
     name
-        What the array is called in an error.
+        Name of the array, for the error.
 
     Returns
     -------
     float
-        In the units of X.
+        Bandwidth in the units of X.
 
     Raises
     ------
     ValueError
         If `scale` is not positive, or all points coincide.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.kernels import median_trick
+    >>> median_trick(np.array([[0.0], [1.0], [3.0]]))
+    2.0
     """
     from scipy.spatial.distance import pdist
 
@@ -99,6 +112,16 @@ class GaussianKernel:
     ----------
     bandwidth
         σ, a standard deviation: a number, or one per dimension, in the units of the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.kernels import GaussianKernel
+    >>> A, B = np.array([[0.0]]), np.array([[1.0], [2.0]])
+    >>> GaussianKernel(bandwidth=2.0)(A, B).round(3)
+    array([[0.882, 0.607]])
+    >>> GaussianKernel(bandwidth=2.0).derivatives(A, B).first[..., 0].round(3)
+    array([[0.221, 0.303]])
     """
 
     bandwidth: object
@@ -156,6 +179,13 @@ class LongGaussianKernel(GaussianKernel):
 
     It differs in rounding, and below exp(-700), where it stays. Where an optimum is flat, the
     rounding of `GaussianKernel` is part of tracked results: hence two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.kernels import LongGaussianKernel
+    >>> LongGaussianKernel(bandwidth=2.0)(np.array([[0.0]]), np.array([[1.0], [2.0]])).round(3)
+    array([[0.882, 0.607]])
     """
 
     def __call__(self, A, B):

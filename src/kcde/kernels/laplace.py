@@ -16,6 +16,13 @@ class LaplaceKernel:
     ----------
     bandwidth
         s: a positive number, or one per dimension, in the units of the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.kernels import LaplaceKernel
+    >>> LaplaceKernel(bandwidth=2.0)(np.array([[0.0]]), np.array([[0.0], [2.0]])).round(3)
+    array([[1.   , 0.368]])
     """
 
     bandwidth: object

@@ -32,6 +32,14 @@ class PeriodicKernel:
     ------
     ValueError
         If a number is not positive and finite, or the shape is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.kernels import PeriodicKernel
+    >>> hours = np.array([[0.0], [24.0]])
+    >>> PeriodicKernel(bandwidth=3.0, period=24.0)(np.array([[0.0]]), hours)
+    array([[1., 1.]])
     """
 
     bandwidth: float

@@ -14,6 +14,14 @@ class ProductKernel:
     ----------
     kernels
         One per column, each a kernel of points of shape (n, 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.kernels import GaussianKernel, PeriodicKernel, ProductKernel
+    >>> kernel = ProductKernel((GaussianKernel(1.0), PeriodicKernel(3.0, period=24.0)))
+    >>> kernel(np.array([[0.0, 0.0]]), np.array([[0.0, 24.0]]))
+    array([[1.]])
     """
 
     kernels: Sequence

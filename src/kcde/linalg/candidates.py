@@ -29,9 +29,9 @@ class Candidates(ABC):
         Parameters
         ----------
         i
-            Which candidate is the next pivot.
+            Index of the candidate that becomes the next pivot.
         step
-            How many pivots this block has.
+            Number of pivots of this block so far.
         entry
             Diagonal entry of the Schur complement at the candidate.
         """

@@ -14,14 +14,14 @@ JITTERS = (1e-14, 1e-12, 1e-10, 1e-8)
 
 
 class Solution(NamedTuple):
-    """What `solve_positive_definite` returns."""
+    """Result of `solve_positive_definite`."""
 
     x: object
     jitter: float
 
 
 class Factor(NamedTuple):
-    """What `factor_positive_definite` returns: L with L Lᵀ = A + (shift + jitter) I."""
+    """Result of `factor_positive_definite`: L with L Lᵀ = A + (shift + jitter) I."""
 
     lower: object
     jitter: float
@@ -68,6 +68,14 @@ def factor_positive_definite(
         If the matrix is not finite, or not positive definite with the largest jitter.
     ValueError
         If it is too large for the library, see `kcde.arrays.cholesky`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.linalg import factor_positive_definite
+    >>> factor = factor_positive_definite(np.diag([4.0, 9.0]))
+    >>> factor.solve(np.array([4.0, 18.0]))
+    array([1., 2.])
     """
     lower = cholesky(matrix, shift, overwrite=overwrite)
     return Factor(lower, 0.0) if lower is not None else _jittered(matrix, shift, overwrite, refill)
@@ -110,6 +118,14 @@ def solve_positive_definite(
     Solution
         `x` of the shape of b, and `jitter`, the absolute amount added beyond `shift` (0.0 as
         a rule).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.linalg import solve_positive_definite
+    >>> solution = solve_positive_definite(np.diag([2.0, 4.0]), np.array([2.0, 2.0]))
+    >>> solution.x, solution.jitter
+    (array([1. , 0.5]), 0.0)
     """
     factor = factor_positive_definite(matrix, shift=shift, overwrite=overwrite, refill=refill)
     return Solution(factor.solve(b), factor.jitter)
@@ -134,6 +150,14 @@ def symmetric_spectrum(matrix):
     ------
     numpy.linalg.LinAlgError
         If the matrix is not finite, or has an eigenvalue so negative that it cannot be rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.linalg import symmetric_spectrum
+    >>> values, vectors = symmetric_spectrum(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> values.round(6)
+    array([1., 3.])
     """
     xp = array_namespace(matrix)
     n = matrix.shape[0]

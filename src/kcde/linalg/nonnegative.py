@@ -30,6 +30,13 @@ def nonnegative_least_squares(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     ------
     FloatingPointError
         If it does not converge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.linalg import nonnegative_least_squares
+    >>> nonnegative_least_squares(np.eye(2), np.array([[1.0, -1.0]]))
+    array([[1., 0.]])
     """
     if A.shape[1] <= _SMALL:
         return np.reshape([_solve(A, b) for b in B], (len(B), A.shape[1]))

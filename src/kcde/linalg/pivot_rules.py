@@ -1,4 +1,4 @@
-"""Which pivots a Cholesky decomposition takes.
+"""Rules that choose the pivots of a Cholesky decomposition.
 
 Every rule proposes candidates from the diagonal as it stood before a block of pivots, and then
 chooses among them by their own diagonal entries, which are kept up to date. So a block of columns
@@ -29,7 +29,7 @@ _SPANNED = 1e-3
 
 
 class PivotRule(ABC):
-    """How pivots are found.
+    """Base class of the rules.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class PivotRule(ABC):
         floor
             Threshold that a pivot's diagonal entry must exceed.
         step
-            How many pivots this block has.
+            Number of pivots of this block so far.
         """
 
 

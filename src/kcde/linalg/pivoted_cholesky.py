@@ -13,11 +13,11 @@ from kcde.linalg.schur import SchurComplement
 log = logging.getLogger(__name__)
 
 _MAX_STORED = {True: np.inf, False: 0, "auto": 2**28}
-"""How many numbers of the factor are kept, by `store`."""
+"""Maximum number of entries of the factor that are kept, by `store`."""
 
 
 class PivotedCholesky(NamedTuple):
-    """What `pivoted_cholesky` returns: K ≈ L Lᵀ.
+    """Result of `pivoted_cholesky`: K ≈ L Lᵀ.
 
     Attributes
     ----------
@@ -140,6 +140,19 @@ def pivoted_cholesky(
     ValueError
         If the tolerance is out of its range, `max_rank` exceeds n, the rule is unknown or lacks
         what it needs, or the diagonal of K is not finite or is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.kernels import GaussianKernel
+    >>> from kcde.linalg import pivoted_cholesky
+    >>> X = np.random.default_rng(0).normal(size=(200, 1))
+    >>> kernel = GaussianKernel(1.0)
+    >>> factor = pivoted_cholesky(kernel, X, tolerance=1e-3)
+    >>> factor.L.shape[1] < 10
+    True
+    >>> bool(np.abs(kernel(X, X) - factor.L @ factor.L.T).max() < 1e-3 * len(X))
+    True
     """
     _check_arguments(X, max_rank, store, pivots, rng)
     limit = X.shape[0] if max_rank is None else max_rank

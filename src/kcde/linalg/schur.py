@@ -43,7 +43,7 @@ class SchurComplement:
     B
         Shape (m, m), upper triangular: L = k(X, X_P) B.
     floor
-        What `residual` must exceed in a pivot.
+        Threshold that `residual` must exceed at a pivot.
     """
 
     def __init__(self, kernel, X, *, most: int, max_stored: float):
@@ -93,7 +93,7 @@ class SchurComplement:
         pivots
             Row numbers.
         rows
-            Their rows of L with the new columns, shape (s, m + s).
+            Rows of L at the pivots with the new columns, shape (s, m + s).
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""How well samples reproduce the spread of one coordinate given another.
+"""Errors of samples in the spread of one coordinate given another.
 
 A sampler that has the right mean at every x can still miss heteroscedasticity (the spread depends
 on x) and sharp thresholds (the density ends abruptly at a value that depends on x). Both show in
@@ -60,7 +60,7 @@ def conditional_spread(
         rows each. Bins that repeated values leave empty are NaN. Samples outside its range belong
         to the outermost bins.
     bins
-        How many.
+        Number of bins.
 
     Returns
     -------
@@ -70,6 +70,14 @@ def conditional_spread(
     ------
     ValueError
         If either is not a finite matrix of two columns, or the reference has fewer rows than bins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.metrics import conditional_spread
+    >>> data = np.random.default_rng(0).normal(size=(500, 2))
+    >>> conditional_spread(data, data, bins=2).std_error
+    array([0., 0.])
     """
     samples, reference = as_samples(samples=samples, reference=reference)
     if reference.shape[1] != 2:

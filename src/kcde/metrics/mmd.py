@@ -37,6 +37,15 @@ def mmd2_unbiased(X, Y, bandwidth: float) -> float:
     ValueError
         If a sample is not a finite matrix, has fewer than two rows, the columns differ in number,
         or the bandwidth is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.metrics import mmd2_unbiased
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(200, 1)), rng.normal(1.0, 1.0, size=(200, 1))
+    >>> round(mmd2_unbiased(X, Y, bandwidth=1.0), 1)
+    0.1
     """
     X, Y = as_samples(X=X, Y=Y)
     within = (similarity_within(sample, bandwidth).mean() for sample in (X, Y))
@@ -64,6 +73,15 @@ def mmd2_biased(X, Y, bandwidth: float) -> float:
     ------
     ValueError
         As `mmd2_unbiased`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.metrics import mmd2_biased
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(200, 1)), rng.normal(1.0, 1.0, size=(200, 1))
+    >>> mmd2_biased(X, X, bandwidth=1.0)
+    0.0
     """
     X, Y = as_samples(X=X, Y=Y)
     within = (similarity(sample, sample, bandwidth).mean() for sample in (X, Y))
@@ -84,12 +102,21 @@ def median_bandwidth(X, Y, Z) -> float:
     Returns
     -------
     float
-        In the square root of the data's units, for the reason above; O(n (m + r)) memory.
+        Bandwidth in the square root of the data's units, see above; O(n (m + r)) memory.
 
     Raises
     ------
     ValueError
         As `mmd2_unbiased`, and if the median distance is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.metrics import median_bandwidth
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(200, 1)), rng.normal(1.0, 1.0, size=(200, 1))
+    >>> round(median_bandwidth(X, Y, X), 1)
+    0.7
     """
     from scipy.spatial.distance import cdist
 

@@ -24,6 +24,12 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     ------
     ValueError
         If they are not one-dimensional, or one is not a number from 0 to 1.
+
+    Examples
+    --------
+    >>> from kcde.metrics import holm
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
     """
     p_values = np.asarray(p_values, dtype=float)
     if p_values.ndim != 1 or not np.all((p_values >= 0) & (p_values <= 1)):

@@ -52,6 +52,13 @@ def paired_t_test(first: np.ndarray, second: np.ndarray, overlap: float = 0.0) -
     ------
     ValueError
         If the shapes differ or are not one-dimensional, or `overlap` is negative or not finite.
+
+    Examples
+    --------
+    >>> from kcde.metrics import paired_t_test
+    >>> result = paired_t_test([1.0, 1.2, 0.9, 1.1], [1.3, 1.4, 1.3, 1.2])
+    >>> result.sign, result.n, round(result.p_value, 3)
+    (-1, 4, 0.03)
     """
     from scipy import stats
 
@@ -89,6 +96,13 @@ def paired_wilcoxon(first: np.ndarray, second: np.ndarray) -> PairedTest:
     ------
     ValueError
         If the shapes differ or are not one-dimensional.
+
+    Examples
+    --------
+    >>> from kcde.metrics import paired_wilcoxon
+    >>> result = paired_wilcoxon([1.0, 1.2, 0.9, 1.1], [1.3, 1.4, 1.35, 1.2])
+    >>> result.sign, result.n, result.p_value
+    (-1, 4, 0.125)
     """
     from scipy import stats
 

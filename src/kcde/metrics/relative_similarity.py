@@ -1,4 +1,4 @@
-"""Which of two samples is closer to a reference: the test of Bounliphone et al. (2015).
+"""Test which of two samples is closer to a reference (Bounliphone et al. 2015).
 
 D = MMD²(reference, a) - MMD²(reference, b), both unbiased and on the same reference, so that they
 are dependent; the part of both within the reference cancels. D is a U-statistic of three samples,
@@ -26,7 +26,7 @@ class RelativeSimilarity:
     statistic
         D over its standard error; positive where b is closer.
     p_value
-        Of the null hypothesis that a is at least as close: small where b is closer.
+        P-value of the null hypothesis that a is at least as close: small if b is closer.
     mmd2_a, mmd2_b
         Unbiased MMD² of each candidate to the reference.
     """
@@ -67,6 +67,16 @@ def relative_similarity_test(
     Time O((m + n + r)² d). The variance of a sample's part is 4 (n - 2)/(n (n - 1)) times that of
     its projection, as in the authors' public code, with each sample's own size for n; there all
     have that of the reference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.metrics import relative_similarity_test
+    >>> rng = np.random.default_rng(0)
+    >>> reference, near = rng.normal(size=(2, 200, 1))
+    >>> far = rng.normal(1.0, 1.0, size=(200, 1))
+    >>> relative_similarity_test(reference, far, near, bandwidth=1.0).p_value < 0.01
+    True
     """
     X, Y, Z = as_samples(
         at_least=3, reference=reference, candidate_a=candidate_a, candidate_b=candidate_b

@@ -27,6 +27,13 @@ def smae(predicted: np.ndarray, observed: np.ndarray, mean: float) -> dict[str, 
     ------
     ValueError
         If the shapes differ or are empty.
+
+    Examples
+    --------
+    >>> from kcde.metrics import smae
+    >>> errors = smae([1.0, 2.0], [1.0, 4.0], mean=2.0)
+    >>> round(errors["centred"], 3), errors["pointwise"]
+    (0.667, 0.25)
     """
     predicted, observed = (np.asarray(values, np.float64) for values in (predicted, observed))
     if predicted.shape != observed.shape or predicted.ndim != 1 or not len(predicted):

@@ -117,7 +117,7 @@ class InputFactor:
     Parameters
     ----------
     kernel
-        Of x.
+        Kernel of x.
     groups
         The training data.
     ridge

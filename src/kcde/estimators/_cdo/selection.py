@@ -1,4 +1,4 @@
-"""How CDO chooses bandwidths, α and α′: held-out, with one spectrum of K for all α and α′."""
+"""Selection of CDO's bandwidths, α and α′: held-out, with one spectrum of K for all α and α′."""
 
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ class Hyperparameters(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left to be chosen."""
+        """Whether all values are given."""
         return all(value is not None for value in self)
 
 

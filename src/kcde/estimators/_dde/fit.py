@@ -33,7 +33,7 @@ class Task:
     problem, state
         On numpy, without the leading axis.
     seed
-        Of its random numbers, 32 bits.
+        Seed of its random numbers, 32 bits.
     target
         Iterations, at most.
     held_out
@@ -87,7 +87,7 @@ def train(
     Parameters
     ----------
     tasks
-        Their problems have the same shapes.
+        Tasks whose problems have the same shapes.
     recipe
         How to train.
     patience
@@ -98,7 +98,7 @@ def train(
     Returns
     -------
     list of TrainingResult
-        In the order of the tasks.
+        Results in the order of the tasks.
     """
     outcomes = [TrainingResult(task.state) for task in tasks]
     batch = list(range(len(tasks)))

@@ -55,7 +55,7 @@ class Model:
     base
         p_0.
     features
-        Where f has random features; None otherwise.
+        Random features of f, if it has any; else None.
     recipe
         With the batch size of these rows.
     shape
@@ -149,7 +149,7 @@ class Model:
 
     @property
     def kernel_support(self) -> tuple[float, float, float]:
-        """Where f p_0 is not p_0, or anything, and a panel width that resolves it; d_y = 1."""
+        """Interval outside of which f p_0 equals p_0 or 0, and a panel width; d_y = 1."""
         width = float(min(self.bandwidth_y[0], _location(self.base)[1][0]))
         if isinstance(self.base, UniformBase):
             return float(self.base.lower[0]), float(self.base.upper[0]), width
@@ -160,7 +160,7 @@ class Model:
 
     @property
     def support(self) -> tuple[float, float, float]:
-        """Where there is any density to speak of; d_y = 1."""
+        """Interval that carries the density, and a panel width; d_y = 1."""
         lower, upper, width = self.kernel_support
         if isinstance(self.base, UniformBase):
             return lower, upper, width

@@ -1,4 +1,4 @@
-"""What doubly dual embedding is trained on: data, the basis of f, the base density, on jax."""
+"""Training problems of doubly dual embedding: data, the basis of f, the base density, on jax."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,12 @@ import equinox as eqx
 import jax.numpy as jnp
 
 POINTS, FEATURES, FUNCTIONAL = "points", "features", "functional"
-"""How f is represented: kernels at the training rows, random features, functional gradients."""
+"""Representations of f: kernels at the training rows, random features, functional gradients."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How f, ν and g are trained; the same for all problems of one program.
+    """Settings of the training of f, ν and g, equal for all problems of one program.
 
     Attributes
     ----------
@@ -22,11 +22,11 @@ class Recipe:
     uniform
         Whether the base density is uniform on a box; a Gaussian otherwise.
     dual_weight
-        Of the divergence from the base density in the objective: 1/λ of dde, equation 18.
+        Weight of the divergence from the base density in the objective: 1/λ of dde, equation 18.
     batch_size
         Rows an update.
     learning_rate
-        Of Adam and of RMSprop.
+        Learning rate of Adam and of RMSprop.
     inner
         Functional gradients of f and ν for an update of g; their points are kept.
     latent
@@ -58,7 +58,7 @@ class Problem(eqx.Module):
     anchors
         Points over √2 σ_Y, or frequencies, shape (m, d_y).
     phases
-        Of the random features, shape (m, 1).
+        Phases of the random features, shape (m, 1).
     inverse_y
         1/√2 σ_Y, shape (d_y, 1).
     gram
@@ -66,7 +66,7 @@ class Problem(eqx.Module):
     penalty
         η.
     centre, spread
-        Of the base density, shape (d_y, 1): mean and standard deviation, or middle and width.
+        Location of the base density, shape (d_y, 1): mean and std, or centre and width.
     """
 
     X: object

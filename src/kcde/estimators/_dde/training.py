@@ -28,12 +28,12 @@ _FORGETTING = 0.99  # of RMSprop, as in PyTorch
 
 
 class State(eqx.Module):
-    """What training changes.
+    """The state that training changes.
 
     Attributes
     ----------
     weights
-        Of the basis functions in f, shape (m,); an `Expansion` with functional gradients.
+        Weights of the basis functions in f, shape (m,); an `Expansion` with functional gradients.
     sampler
         g.
     dual

@@ -1,4 +1,4 @@
-"""What the conditional flows share: parameters, batch training, densities and moments."""
+"""Base class of the conditional flows: parameters, batch training, densities and moments."""
 
 from collections.abc import Callable, Sequence
 from numbers import Integral
@@ -142,7 +142,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
     def mean(self, X):
         """Return the mean of `moment_samples` draws at each row of X (n, d_x), shape (n, d_y).
 
-        Their seed is fixed: `mean` and `variance` are of the same draws.
+        The seed is fixed: `mean` and `variance` use the same draws.
         """
         return self._moment(X, np.mean)
 

@@ -23,7 +23,7 @@ _FEWEST_ROWS, _MOST_ROWS = 64, 8192
 
 @dataclass(frozen=True)
 class Architecture:
-    """What flows must share to be computed by one program.
+    """Parameters that flows must share to be computed by one program.
 
     Attributes
     ----------
@@ -32,11 +32,11 @@ class Architecture:
     inputs, outputs
         d_x, at least 1, and d_y.
     hidden_units
-        Of each of the two hidden layers of a conditioner.
+        Units of each of the two hidden layers of a conditioner.
     layers
         Transformations of y, one after the other.
     normalised
-        How many of them, from that of y on, have a batch normalisation behind them.
+        Number of them, counted from that of y, that are followed by batch normalisation.
     """
 
     kind: str
@@ -82,7 +82,7 @@ class Flow:
     Parameters
     ----------
     architecture
-        Its shape.
+        Shape of the flow.
     leaves
         Its arrays, in the order of `jax.tree.leaves`; floating ones become float64.
     """

@@ -40,9 +40,9 @@ def train(
     Parameters
     ----------
     architecture
-        Of all flows.
+        Architecture of all flows.
     seeds
-        Of the initial weights, unsigned 32-bit integers, shape (P,).
+        Seeds of the initial weights, unsigned 32-bit integers, shape (P,).
     X, Y
         Shapes (P, n, d_x), (P, n, d_y).
     stages

@@ -51,7 +51,7 @@ def group(X, Y) -> GroupedRows:
 
 
 class Posterior:
-    """Of functions with one prior s² exp(-Σ d_i²/2σ_i²) and noise τ², given group means.
+    """Posterior of functions with one prior s² exp(-Σ d_i²/2σ_i²) and noise τ², given group means.
 
     A mean of n_i rows at one x has noise τ²/n_i and carries all that the rows say of the function,
     so that m distinct inputs cost m³/3 however many rows there are. One m x m matrix is formed, and
@@ -71,7 +71,7 @@ class Posterior:
     Attributes
     ----------
     jitter
-        What was added to the prior variance for the factorisation, in the units of y².
+        Added to the prior variance for the factorisation, in the units of y².
     """
 
     def __init__(

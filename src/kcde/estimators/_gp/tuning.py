@@ -42,7 +42,7 @@ def maximise_marginal_likelihood(
     X
         Shape (n, d_x).
     y
-        Of mean zero, shape (n,).
+        Outputs of mean zero, shape (n,).
     given
         Values that are given.
 

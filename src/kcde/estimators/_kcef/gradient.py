@@ -35,7 +35,7 @@ def minimise(score: Callable, dimension: int, given, isotropic: bool):
     Parameters
     ----------
     score
-        What is minimised, of `gradient_score`.
+        Function to minimise, from `gradient_score`.
     dimension
         d_x.
     given

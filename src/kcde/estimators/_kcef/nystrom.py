@@ -18,7 +18,7 @@ _ROWS = 128
 
 
 class Moments(NamedTuple):
-    """What the fit needs of some rows, each a sum over them.
+    """Moments of some rows that the fit needs, each a sum over the rows.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Moments(NamedTuple):
     h
         M_mn 1 + G_mn r, shape (m d,).
     rows
-        How many.
+        Number of rows.
     """
 
     outer: object
@@ -127,7 +127,7 @@ def held_out_scores(Y, folds, basis_rows, sigmas, path, base_std: float) -> np.n
     sigmas, path
         Candidates: bandwidths, shape (a,) of numbers or (d,) arrays, and λ, shape (b,).
     base_std
-        Of q_0.
+        Standard deviation of q_0.
     """
     scores = np.zeros((len(sigmas), len(path)))
     for i, sigma in enumerate(sigmas):

@@ -36,7 +36,7 @@ class HeldOutScore:
     folds
         A partition of `range(n)`.
     base_std
-        Of q_0.
+        Standard deviation of q_0.
     """
 
     def __init__(self, X, Y, folds: Sequence[np.ndarray], base_std: float):

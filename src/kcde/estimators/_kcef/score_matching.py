@@ -111,7 +111,7 @@ def _write_rows(G, first: int, P, difference, precision: np.ndarray):
 
 
 class Coefficients(NamedTuple):
-    """What `solve` returns.
+    """Result of `solve`.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ def held_out_score(
     Parameters
     ----------
     system
-        Of all training rows.
+        System of all training rows.
     folds
         Rows held out in turn; together all rows.
     regularizations

@@ -1,4 +1,4 @@
-"""How KCEF chooses its bandwidths and λ: by held-out score as published, or by likelihood."""
+"""Selection of KCEF's bandwidths and λ: by held-out score as published, or by likelihood."""
 
 from collections.abc import Callable, Sequence
 from math import erfc, sqrt
@@ -32,7 +32,7 @@ class Hyperparameters(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left to be chosen."""
+        """Whether all values are given."""
         return all(value is not None for value in self)
 
 
@@ -63,9 +63,9 @@ def select_by_score(X, Y, rows, folds, given: Hyperparameters, base_std: float, 
     folds
         A partition of `range(len(rows))`.
     given
-        What is fixed; None is chosen.
+        Given values; None is chosen.
     base_std
-        Of q_0.
+        Standard deviation of q_0.
     grids
         Candidates of σ and of λ.
 

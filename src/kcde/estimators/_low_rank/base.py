@@ -18,7 +18,7 @@ from kcde.estimators.base import ConditionalDensity, Tags
 
 
 class Summary(NamedTuple):
-    """What a fit needs of the training rows, for every λ and for JDL and CME alike.
+    """Everything that a fit needs of the training rows, for every λ, for JDL and CME.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Summary(NamedTuple):
     cross
         Ψ_YᵀΨ_X/n, shape (m_Y, m_X).
     products
-        The same of the coordinates, L_YᵀL_X/n.
+        Averages of the products of the coordinates, L_YᵀL_X/n.
     """
 
     basis_x: Basis
@@ -74,7 +74,7 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
 
     tags: ClassVar[Tags] = Tags(density=False, positive=False)
     density_instead: ClassVar[str]
-    """Which class has a density, and how it comes by it."""
+    """Which class offers a density instead, for the error message."""
 
     def __getattr__(self, name: str):
         if name in _OF_DENSITIES:
@@ -261,7 +261,7 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         Parameters
         ----------
         indicator
-            Of A: maps (k, d_y) to k truth values, shape (k,) or (k, 1).
+            Indicator function of A: maps (k, d_y) to k truth values, shape (k,) or (k, 1).
         X
             Shape (n, d_x).
         """

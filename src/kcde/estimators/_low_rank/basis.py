@@ -71,7 +71,7 @@ class Basis(ABC):
         values
             Maps a slice of the rows to values of shape (len rows, width).
         width
-            How many values there are a row.
+            Number of values per row.
         """
         return self.mean_coordinates(values, width) @ self.rotation
 
@@ -104,7 +104,7 @@ class KernelBasis(Basis):
     Parameters
     ----------
     factor
-        Of the kernel matrix of the training rows.
+        Factor of the kernel matrix of the training rows.
     points
         The training rows, shape (n, d).
     """

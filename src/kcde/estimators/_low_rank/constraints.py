@@ -25,7 +25,7 @@ class ConstrainedSolution(NamedTuple):
     residual
         Largest violation of the optimality conditions, relative.
     iterations
-        How many the solver took.
+        Number of iterations of the solver.
     """
 
     coefficients: object
@@ -167,7 +167,7 @@ class _Dual:
     def residual(self, point: _Point) -> float:
         """Return the larger violation, each against the sizes of its terms.
 
-        That of the inequality counts on both sides where κ > 0.
+        A violation of the inequality counts on both sides where κ > 0.
         """
         first, second = point.gradient / np.maximum(point.sizes, 1e-300)
         return float(max(abs(first), abs(second) if point.multipliers[1] > 0.0 else second))

@@ -31,7 +31,7 @@ def centred_mean_of(f: Callable, basis: Basis) -> Projection:
     f
         Maps (k, d) to (k, q).
     basis
-        Of the rows.
+        Basis of the training rows.
     """
     xp = array_namespace(basis.points)
     n = basis.points.shape[0]

@@ -27,7 +27,7 @@ class LogisticLoss:
     Parameters
     ----------
     basis
-        Of the training rows.
+        Basis of the training rows.
     target
         y, zeros and ones, shape (n,).
     regularization
@@ -72,7 +72,7 @@ def newton(loss: LogisticLoss, start) -> NewtonSolution:
     Parameters
     ----------
     loss
-        What to minimise.
+        Loss to minimise.
     start
         Coefficients, shape (m,).
 

@@ -53,7 +53,7 @@ def solve_with_clarabel(
     basis_x, basis_y
         Orthonormal polynomials, of the same degree.
     reduced
-        Which monomials A is for: see `gram_exponents`.
+        Whether A has the reduced set of monomials, see `gram_exponents`.
 
     Returns
     -------

@@ -44,7 +44,7 @@ class Network(eqx.Module):
         inputs
             Shape (d_in, n), from `known`.
         dimensions
-            Which of the d_y; all by default.
+            Dimensions of y to return; all by default.
 
         Returns
         -------
@@ -109,7 +109,7 @@ def log_mixture(mixtures, Y, logsumexp: Callable):
     Y
         Shape (d, n).
     logsumexp
-        Of the namespace of the arrays: maps (values, axis).
+        Function of (values, axis) of the namespace of the arrays.
     """
     logits, means, stds = mixtures
     xp = array_namespace(logits)

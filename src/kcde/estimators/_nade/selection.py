@@ -1,4 +1,4 @@
-"""How NADE is fitted: which networks are trained on which rows, for many problems at once."""
+"""Selection of the size of NADE by cross-validation, for many problems at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ class FitResult:
     network
         In float64, without padding.
     units, components, epochs
-        Of the network and of its training.
+        Parameters of the network and number of epochs of its training.
     score
         Mean held-out log density of a row, nats, for each (units, components).
     """
@@ -94,9 +94,9 @@ def fit_chosen(
     units, components
         To choose from.
     folds
-        Of the cross-validation.
+        Number of folds of the cross-validation.
     recipe
-        Of the training.
+        How to train.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def fit_given(
     problems, recipe
         As for `fit_chosen`.
     units, components
-        Of every network.
+        Size of every network.
 
     Returns
     -------

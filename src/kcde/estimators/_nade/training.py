@@ -27,7 +27,7 @@ _LARGEST_GRADIENT = 5.0
 
 @dataclass(frozen=True)
 class Recipe:
-    """How networks are trained.
+    """Settings of the training.
 
     Stochastic gradient descent with momentum 0.9, at a rate that falls linearly to 0 over all
     epochs (Uria et al., 2016, and their code); gradients longer than 5 are shortened to 5.
@@ -41,7 +41,7 @@ class Recipe:
     batch_size
         Rows an update, drawn with replacement; all rows where there are no more.
     learning_rate
-        Of the first update.
+        Learning rate of the first update.
     """
 
     epochs: int
@@ -58,7 +58,7 @@ class Rows(eqx.Module):
     X, Y
         Shapes (d_x, n), (d_y, n).
     observed
-        Which y are given, 0 or 1, shape (d_y, n); training rows draw their own.
+        Which y are observed, 0 or 1, shape (d_y, n); training draws its own.
     weight
         Shape (n,): 1, or 0 for padding, which comes last.
     """
@@ -77,7 +77,7 @@ class Rows(eqx.Module):
 
 
 class TrainingResult(eqx.Module):
-    """What training gives, for each network or group of networks.
+    """Result of the training, for each network or group of networks.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ def train(
     networks
         With a leading axis F, as all arrays here.
     seeds
-        Of the batches, unsigned 32-bit integers, shape (F,).
+        Seeds of the batches, unsigned 32-bit integers, shape (F,).
     rows, held_out
         To train on, and to stop by.
     stop

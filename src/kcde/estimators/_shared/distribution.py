@@ -97,7 +97,7 @@ class Distribution:
         X
             Shape (n, d_x); None without x: one row.
         level
-            Its probability, in (0, 1).
+            Probability of the interval, in (0, 1).
 
         Raises
         ------

@@ -48,7 +48,7 @@ class ExponentialFamily(ConditionalDensity):
         n_samples
             Importance samples.
         rng
-            Their source; None: a fixed seed.
+            Random generator of the samples; None: a fixed seed.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""How jax computes here: on the CPU, with as many threads as numerical libraries may take.
+"""Settings of jax: the CPU, with as many threads as numerical libraries may use.
 
 XLA takes as many threads as there are processors, regardless of OMP_NUM_THREADS; on the CPU it
 obeys NPROC. Here NPROC is what OMP_NUM_THREADS says, 1 by default, unless it is set itself; it

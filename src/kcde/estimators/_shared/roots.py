@@ -24,9 +24,9 @@ def increasing_root(excess: Callable, lower, upper, start, tolerance: float):
     lower, upper
         Brackets of the roots.
     start
-        Where to begin.
+        Starting points.
     tolerance
-        Of the roots, in the units of the points; values below 1e-15 count as 0.
+        Accuracy of the roots, in the units of the points; values below 1e-15 count as 0.
     """
     xp = array_namespace(lower)
     at, before = xp.minimum(xp.maximum(start, lower), upper), upper - lower

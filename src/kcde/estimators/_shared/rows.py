@@ -28,7 +28,7 @@ def check_rows(
     Parameters
     ----------
     name
-        What the argument is called in the error.
+        Name of the argument, for the error.
     array
         Expected shape (n, d): an array of any namespace, a data frame, or nested sequences.
     columns

@@ -8,7 +8,7 @@ import sys
 
 
 class _NotYet:
-    """What stands in the place of scikit-learn's base class until that is imported."""
+    """Placeholder for scikit-learn's base class until that is imported."""
 
     @classmethod
     def _get_param_names(cls) -> list[str]:

@@ -80,9 +80,9 @@ def limit_threads(method: Callable) -> Callable:
     """
 
     @wraps(method)
-    def on_few_threads(self, X, *arguments, **keywords):
+    def limited(self, X, *arguments, **keywords):
         rows = [each.shape[0] for each in (X, *arguments[:1]) if getattr(each, "shape", ())]
         with thread_limit(max(getattr(self, "_n_fitted", 0), *rows, 0)):
             return method(self, X, *arguments, **keywords)
 
-    return on_few_threads
+    return limited

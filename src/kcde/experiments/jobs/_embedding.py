@@ -1,4 +1,4 @@
-"""What jobs of low-rank embeddings have in common (jdl)."""
+"""Parameters that jobs of low-rank embeddings share (jdl)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,7 +11,7 @@ REGULARIZATIONS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 @dataclass(frozen=True)
 class Grid:
-    """What is tried.
+    """Candidates of a selection.
 
     Raises
     ------

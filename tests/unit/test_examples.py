@@ -1,0 +1,42 @@
+"""The examples in docstrings are what they show."""
+
+import doctest
+import inspect
+
+import pytest
+
+import kcde
+import kcde.joint
+from kcde import kernels, linalg, metrics
+
+ESTIMATORS = [getattr(kcde, name) for name in dir(kcde) if name[0].isupper()]
+FUNCTIONS = [
+    each
+    for package in (kernels, linalg, metrics)
+    for each in vars(package).values()
+    if inspect.isfunction(each)
+]
+KERNELS = [each for each in vars(kernels).values() if hasattr(each, "diagonal")]
+COMPILED = {"DDE", "NADE", "ConditionalMAF", "ConditionalRealNVP"}
+SHOWN = [
+    pytest.param(each, marks=pytest.mark.slow) if each.__name__ in COMPILED else each
+    for each in [*ESTIMATORS, kcde.joint.JointDensity, *FUNCTIONS, *KERNELS]
+]
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.__name__)
+def test_examples_show_what_happens(shown):
+    parsed = doctest.DocTestParser().get_examples(inspect.getdoc(shown))
+    assert parsed, f"{shown.__name__} has no example"
+    test = doctest.DocTest(parsed, {}, shown.__name__, None, None, None)
+    said = []
+    outcome = doctest.DocTestRunner(verbose=False).run(test, out=said.append)
+    assert not outcome.failed, "".join(said)
+
+
+def test_the_estimators_are_found_in_the_package():
+    assert {"KCEF", "NADE", "Standardised"} <= {cls.__name__ for cls in ESTIMATORS}
+    assert {cls.__name__ for cls in ESTIMATORS} <= set(dir(kcde.estimators))
+    assert kcde.KCEF is kcde.estimators.KCEF
+    with pytest.raises(AttributeError, match="no estimator 'KCEFF'"):
+        _ = kcde.KCEFF
