@@ -304,7 +304,7 @@ def _columns(Y, columns: Sequence[int]):
 
 
 def _key(factor, X, Y) -> str:
-    """Return what a fitted factor is known by."""
+    """Return the cache key of a fitted factor."""
     module = type(factor).__module__
     code = digest(module) if module.startswith("kcde.") else ""
     return joblib.hash((type(factor).__qualname__, module, code, factor.get_params(), X, Y))
