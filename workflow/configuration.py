@@ -140,13 +140,14 @@ def pairs(
         At `smoke` made-up data sets stand for the others, with every method fitted on any of them;
         elsewhere Gaussian pairs up to the scale's number of rows.
     wanted
-        `datasets` and `methods` in an order of its own.
+        `datasets` and `methods` in an order of its own, or of all methods none of `but`.
     """
     have, wanted = config["experiments"][experiment], wanted or {}
     if "datasets" not in have:
         return []
     datasets = [d for d in wanted.get("datasets", have["datasets"]) if d in have["datasets"]]
-    methods = [m for m in wanted.get("methods", have["methods"]) if m in have["methods"]]
+    listed = [m for m in wanted.get("methods", have["methods"]) if m in have["methods"]]
+    methods = [m for m in listed if m not in wanted.get("but", ())]
     only = have.get("only", {})
     fitted = [(d, m) for d in datasets for m in methods if d in only.get(m, datasets)]
     if scale != "smoke":

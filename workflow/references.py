@@ -50,6 +50,7 @@ def dangling(config: Mapping, known: Iterable[str]) -> Iterable[str]:
         yield from data.unknown(f"{key}.datasets", choice.get("datasets", ()), experiment)
         names = choice.get("methods", ())
         yield from _methods(f"{key}.methods", experiment, names, config["methods"], of_one_column)
+        yield from _unknown(f"{key}.but", choice.get("but", ()), config["methods"], "the methods")
         for method, datasets in choice.get("only", {}).items():
             yield from _unknown(f"{key}.only", [method], config["methods"], "the methods")
             yield from data.unknown(f"{key}.only.{method}", datasets, experiment)

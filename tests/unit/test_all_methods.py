@@ -11,8 +11,9 @@ from scipy import stats
 
 from kcde.artefacts.across import _all_methods, _all_methods_answer
 from kcde.artefacts.across._all_methods import COLUMNS, EVERY, GIVEN, of_methods, of_pairs, of_sets
-from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core import drawing, listing, registry
 from kcde.artefacts.tables import building
+from kcde.methods import METHODS
 
 ARTEFACT = registry.ARTEFACTS["across/all_methods"]
 SETS = ("a", "b", "c", "d", "e", "f")
@@ -160,7 +161,22 @@ def test_what_is_sampled_is_replaced_by_quadrature():
     quadrature = made.frame(exact, metric=f"{made.METRIC}_quadrature")
     found = _all_methods.build(ARTEFACT, pd.concat([scores_of(cells), quadrature]), [])
     means = of_sets(found).set_index("method")["mean"].to_dict()
-    assert means == {"KCEF": 1.0, "NADE": 2.0, "DDE-quadrature": 3.0}
+    assert means == {"KCEF": 1.0, "DDE-quadrature": 3.0, "NADE": 2.0}
+    assert list(means) == ["KCEF", "DDE-quadrature", "NADE"]
+
+
+def test_a_new_method_that_is_scored_by_quadrature_is_shown_so():
+    cells, exact = {("a", "mine"): [9.0] * 3, ("a", "NADE"): [2.0] * 3}, {("a", "mine"): [1.0] * 3}
+    quadrature = made.frame(exact, metric=f"{made.METRIC}_quadrature")
+    found = _all_methods.build(ARTEFACT, pd.concat([scores_of(cells), quadrature]), [])
+    assert of_sets(found).set_index("method")["mean"].to_dict() == {"mine": 1.0, "NADE": 2.0}
+
+
+def test_every_density_of_the_experiment_is_ranked():
+    """But LSCDE with its floor; a new line in the configuration needs none here."""
+    (wanted,) = listing.artefacts()["across/all_methods"].shows.values()
+    assert wanted == {"but": ["LSCDE"]}
+    assert METHODS["LSCDE"].options["density_floor"] > 0
 
 
 def test_only_sets_that_every_method_has_are_summarised(cells):
@@ -179,11 +195,12 @@ def test_other_splits_are_refused(cells):
         table_of(wrong)
 
 
-def test_sets_come_by_their_rows_and_methods_in_the_declared_order(cells):
+def test_sets_come_by_their_rows_and_methods_in_the_order_of_their_scores(cells):
     found = table_of(cells, rows={name: 100 - 10 * k for k, name in enumerate(SETS)})
     assert list(dict.fromkeys(of_sets(found)["dataset"])) == list(reversed(SETS))
-    named = [name for name in ARTEFACT.methods if name in methods_of(cells)]
-    assert list(dict.fromkeys(found["method"])) == named
+    assert list(dict.fromkeys(found["method"])) == methods_of(cells)
+    turned = dict(reversed(cells.items()))
+    assert list(dict.fromkeys(table_of(turned)["method"])) == methods_of(turned)
     assert list(found.columns) == COLUMNS
 
 

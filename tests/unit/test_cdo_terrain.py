@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kcde import published, scores
-from kcde.artefacts.cdo import _terrain_claims, _terrain_tables
+from kcde import published
+from kcde.artefacts.cdo import _terrain, table3, table3_one_definition
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.judging import scorecard
 from kcde.artefacts.tables import building
@@ -78,7 +78,7 @@ def test_one_definition_has_no_published_number_and_a_best(drawn):
 
 def test_failed_fits_are_counted_once_in_every_definition(tmp_path):
     paths = made.terrain_files(tmp_path, {"CDO": [0.04, None, 0.05], "LSCDE": [0.8, 0.9, 0.85]})
-    for artefact, metrics in ((MIXED, ["smae"]), (ONE, list(_terrain_tables.DEFINITIONS))):
+    for artefact, metrics in ((MIXED, ["smae"]), (ONE, list(_terrain.DEFINITIONS))):
         table = artefact.build(artefact, scores.read(paths), paths).set_index(["method", "metric"])
         for metric in metrics:
             assert (table.loc[("CDO", metric), "n"], table.loc[("CDO", metric), "failed"]) == (3, 1)
@@ -100,7 +100,7 @@ def test_smoke_draws_another_terrain(tmp_path):
 
 
 def test_c1_holds_where_cdo_beats_every_competitor():
-    decision = _terrain_claims.smallest(frame())
+    decision = table3_one_definition.smallest(frame())
     assert decision.verdict == "holds"
     assert "10 of 10 folds: CDO 0.04" in decision.reason
     assert decision.reason.count("p = ") == 4
@@ -128,7 +128,7 @@ CLOSE = [0.041, 0.039, 0.042, 0.038, 0.0415]
     ],
 )
 def test_c1_can_come_out_every_way(changes, folds, verdict):
-    assert _terrain_claims.smallest(frame(changes, folds=folds)).verdict == verdict
+    assert table3_one_definition.smallest(frame(changes, folds=folds)).verdict == verdict
 
 
 def test_c1_corrects_for_folds_that_share_rows():
@@ -141,28 +141,29 @@ def test_c1_corrects_for_folds_that_share_rows():
     expected = 2 * stats.t.sf(abs(t), 8)
     assert stats.ttest_1samp(gap, 0).pvalue < 0.7 * expected
     assert (
-        f"GP {folds['GP'].mean():.3g} (p = {expected:.2g})" in _terrain_claims.smallest(both).reason
+        f"GP {folds['GP'].mean():.3g} (p = {expected:.2g})"
+        in table3_one_definition.smallest(both).reason
     )
 
 
 def test_c1_needs_every_competitor_and_the_real_terrain():
     table = frame()
-    decision = _terrain_claims.smallest(table[table["method"] != "CondMAF"])
+    decision = table3_one_definition.smallest(table[table["method"] != "CondMAF"])
     assert decision.verdict == "undecided"
     assert "Cond. MAF" in decision.reason
-    smoke = _terrain_claims.smallest(table.assign(dataset="smoke-terrain"))
+    smoke = table3_one_definition.smallest(table.assign(dataset="smoke-terrain"))
     assert smoke.verdict == "undecided"
 
 
 @pytest.mark.parametrize(("lscde", "verdict"), [(0.2004, "holds"), (0.1996, "fails")])
 def test_c2_wants_five_times(lscde, verdict):
     table = frame({"CDO": [0.04] * 10, "LSCDE": [lscde] * 10})
-    decision = _terrain_claims.lscde_far_worse(table)
+    decision = table3.lscde_far_worse(table)
     assert decision.verdict == verdict
     assert "5.01 times CDO" in decision.reason or "4.99 times CDO" in decision.reason
 
 
 def test_c2_is_undecided_where_cdo_failed():
-    assert _terrain_claims.lscde_far_worse(frame({"CDO": [None] * 3})).verdict == "undecided"
+    assert table3.lscde_far_worse(frame({"CDO": [None] * 3})).verdict == "undecided"
     short = frame()
-    assert _terrain_claims.lscde_far_worse(short[short["method"] != "LSCDE"]).verdict == "undecided"
+    assert table3.lscde_far_worse(short[short["method"] != "LSCDE"]).verdict == "undecided"

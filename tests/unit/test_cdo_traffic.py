@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 
 from kcde import scores
-from kcde.artefacts.cdo import _traffic_claims
+from kcde.artefacts.cdo import fig5
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.judging import claims, scorecard
-from kcde.artefacts.plots import boxes
+from kcde.artefacts.plots import box_statistics
 
 FIG5 = registry.ARTEFACTS["cdo/fig5"]
 BOTH = (made.METRO, made.PEMS)
@@ -101,7 +101,7 @@ def test_boxes_are_of_scaled_errors_over_the_inputs_of_all_splits(drawn):
     for panel, one, other in (("mean", "mean", "test_mean"), ("sd", "std", "test_std")):
         box = frame[(frame["panel"] == f"{made.METRO} {panel}") & (frame["method"] == "CDO")]
         errors = np.abs(stored[one] / stored[other] - 1.0)
-        median = box.set_index("stat")["y"][boxes.MEDIAN]
+        median = box.set_index("stat")["y"][box_statistics.MEDIAN]
         assert median == pytest.approx(np.median(errors), rel=1e-5)
         assert set(box["n"]) == {errors.size}
         line = frame[(frame["panel"] == f"{made.METRO} {panel}") & (frame["stat"] == "line")]
@@ -115,9 +115,9 @@ def test_untested_inputs_are_left_out_and_negative_variances_counted(tmp_path):
     path = tmp_path / made.METRO / "CDO.csv"
     scores.write(path, made.traffic(made.METRO, "CDO", (0.05, 0.1)), {}, stored)
     frame = FIG5.build(FIG5, scores.read([path]), [path])
-    lost = frame[frame["stat"] == boxes.FAILED]
+    lost = frame[frame["stat"] == box_statistics.FAILED]
     assert lost[["panel", "y"]].to_numpy().tolist() == [[f"{made.METRO} sd", 1]]
-    assert set(frame.loc[frame["stat"] == boxes.MEAN, "n"]) == {3 * 167, 3 * 167 - 1}
+    assert set(frame.loc[frame["stat"] == box_statistics.MEAN, "n"]) == {3 * 167, 3 * 167 - 1}
 
 
 def test_a_method_without_any_estimate_is_drawn_as_none(tmp_path):
@@ -147,18 +147,18 @@ def test_redrawn_from_the_csv_alone_with_the_same_bytes(drawn):
 )
 def test_c4_wants_seconds_and_agreement(how, verdict):
     frame = pd.DataFrame(made.simulated(**how), columns=scores.COLUMNS)
-    assert _traffic_claims.fast_through_distinct_inputs(frame).verdict == verdict
+    assert fig5.fast_through_distinct_inputs(frame).verdict == verdict
 
 
 def test_c4_has_no_digits_of_measured_seconds():
     reasons = {
-        _traffic_claims.fast_through_distinct_inputs(
+        fig5.fast_through_distinct_inputs(
             pd.DataFrame(made.simulated(seconds=seconds), columns=scores.COLUMNS)
         ).reason
         for seconds in (0.31, 0.52)
     }
     assert len(reasons) == 1
-    assert _traffic_claims.fast_through_distinct_inputs(table()).verdict == "undecided"
+    assert fig5.fast_through_distinct_inputs(table()).verdict == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_c4_has_no_digits_of_measured_seconds():
 )
 def test_c5_is_decided_on_pems_alone(changes, verdict):
     worse = table({"GP-ML": (0.01, 0.01)}, made.METRO)
-    decision = _traffic_claims.tracks_the_test_data(pd.concat([table(changes), worse]))
+    decision = fig5.tracks_the_test_data(pd.concat([table(changes), worse]))
     assert decision.verdict == verdict
     if verdict == "fails":
         assert (
@@ -183,4 +183,4 @@ def test_c5_is_decided_on_pems_alone(changes, verdict):
 
 def test_c5_is_undecided_without_any_row_of_pems():
     metro = table(dataset=made.METRO)
-    assert _traffic_claims.tracks_the_test_data(metro).verdict == "undecided"
+    assert fig5.tracks_the_test_data(metro).verdict == "undecided"

@@ -7,16 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde import scores
+from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.dde import _comparison, _evaluation
-from kcde.artefacts.judging.repeats import published_datasets
 from kcde.artefacts.tables import building
 
 TABLE2, LIKELIHOOD = (registry.ARTEFACTS[f"dde/{name}"] for name in ("table2", "table2-likelihood"))
 QUADRATURE = f"{made.METRIC}_quadrature"
 RIVALS = ("KCEF", "epsilon-KDE", "LSCDE")
-DATASETS = sorted(published_datasets("dde", "table2"), key="crabs".__eq__)  # crabs last
+DATASETS = sorted(published.datasets("dde", "table2"), key="crabs".__eq__)  # crabs last
 
 
 def cell(dataset, method, by_proposal, by_quadrature, draws=1000):

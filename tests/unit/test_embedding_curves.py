@@ -10,7 +10,7 @@ import pytest
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.jdl import _embedding_curves as curves
 from kcde.artefacts.jdl import _embedding_figure, _embedding_pairs
-from kcde.artefacts.jdl._embedding_figure import Look
+from kcde.artefacts.jdl._embedding_figure import PlotSpec
 from kcde.artefacts.judging.deciding import Missing
 
 LOST = ("JDL", 2, 1000, 1e-3, True, 3)
@@ -213,7 +213,7 @@ def draw_and_measure(frame, look, tmp_path, monkeypatch):
 
 
 def test_every_panel_has_its_lines_and_names_that_do_not_collide(tmp_path, monkeypatch):
-    seen = draw_and_measure(drawn(), Look("loss"), tmp_path, monkeypatch)
+    seen = draw_and_measure(drawn(), PlotSpec("loss"), tmp_path, monkeypatch)
     assert len(seen) == 6
     for limits, boxes, _ in seen:
         assert limits == seen[0][0]
@@ -235,7 +235,7 @@ def test_bands_are_drawn_for_twenty_repetitions_only(repetitions, bands, tmp_pat
         return [stem]
 
     monkeypatch.setattr(_embedding_figure.style, "save", save)
-    _embedding_figure.drawer(Look("loss"))(None, frame, tmp_path / "f")
+    _embedding_figure.drawer(PlotSpec("loss"))(None, frame, tmp_path / "f")
     assert found == bands
 
 
@@ -251,7 +251,7 @@ def test_a_band_has_a_gap_where_a_fit_failed(tmp_path, monkeypatch):
         return [stem]
 
     monkeypatch.setattr(_embedding_figure.style, "save", save)
-    _embedding_figure.drawer(Look("loss"))(None, frame, tmp_path / "f")
+    _embedding_figure.drawer(PlotSpec("loss"))(None, frame, tmp_path / "f")
     whole = sorted(made.SCHEDULE)
     assert sorted(found.values(), key=len) == [[whole], [whole], [whole[:2], whole[3:]]]
 
@@ -262,7 +262,7 @@ def test_zeros_are_on_the_axis(tmp_path, monkeypatch):
 
     frame = drawn(scores=made.frame({"loss": zero}))
     for (low, high), _, lines in draw_and_measure(
-        frame, Look("share", linear_below=0.01), tmp_path, monkeypatch
+        frame, PlotSpec("share", linear_below=0.01), tmp_path, monkeypatch
     ):
         assert low < 0.0 < 0.5 < high
         # Those of the data, not those from a curve's end to its name.
@@ -272,9 +272,9 @@ def test_zeros_are_on_the_axis(tmp_path, monkeypatch):
 def test_one_size_and_only_zeros_can_be_drawn(tmp_path):
     cells = made.fits(("JDL", "JPDL"), {1: (200,)}, ())
     scores = made.frame({"loss": lambda *cell: 0.0}, cells, repetitions=2)
-    look = Look("share", linear_below=0.01)
+    look = PlotSpec("share", linear_below=0.01)
     assert _embedding_figure.drawer(look)(None, drawn(scores=scores), tmp_path / "zero")
     scores = made.frame({"loss": lambda *cell: 0.5}, cells, repetitions=2)
-    plain = _embedding_figure.drawer(Look("loss"))
+    plain = _embedding_figure.drawer(PlotSpec("loss"))
     written = plain(None, drawn(scores=scores), tmp_path / "plain")
     assert [path.suffix for path in written] == [".png", ".pdf"]

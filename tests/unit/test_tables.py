@@ -222,7 +222,7 @@ def test_page_shows_bold_median_failures_published_and_cause(tmp_path):
 
 
 def test_table_is_drawn_as_a_picture_with_explosions_at_the_edge(tmp_path):
-    from kcde.artefacts.tables import figure
+    from kcde.artefacts.tables import dot_plot
 
     exploding = [1.2] * 19 + [300.0]
     cells = {("geyser", "KCEF"): exploding, ("geyser", "LSCDE"): made.around(0.7)}
@@ -233,21 +233,21 @@ def test_table_is_drawn_as_a_picture_with_explosions_at_the_edge(tmp_path):
     drawing.redraw(TABLE1, tmp_path)
     assert (tmp_path / "kcef" / "table1.png").read_bytes() == first
     table = building.read(tmp_path / "kcef" / "table1.csv")
-    low, high = figure._limits(table[table["metric"] == made.METRIC], TABLE1.axis)
+    low, high = dot_plot._limits(table[table["metric"] == made.METRIC], TABLE1.axis)
     assert low < 0.7 < 1.21 < high < table["mean"].max()
 
 
 def test_published_values_beyond_the_axis_are_named_at_its_edge(tmp_path):
     """NADE's published 13.8 on BigMac2003 lies beyond the axis; ours may lie within."""
     from kcde.artefacts.plots import style
-    from kcde.artefacts.tables import figure
+    from kcde.artefacts.tables import dot_plot
 
     cells = {("BigMac2003", "NADE"): made.around(1.5), ("geyser", "KCEF"): [300.0] * 3}
     table = building.build(TABLE1, made.frame(cells), []).fillna({"verdict": ""})
     rows = table.set_index("dataset")
     with style.figure(style.PAGE, 2.0) as (_, axes):
         for k, (name, method) in enumerate(cells):
-            figure._draw_method(axes, np.array([k]), rows.loc[[name]], method, (0.0, 4.5))
+            dot_plot._draw_method(axes, np.array([k]), rows.loc[[name]], method, (0.0, 4.5))
         said = [text.get_text() for text in axes.texts]
     assert said == ["(13.8)", "300"]
 

@@ -23,6 +23,19 @@ def values() -> pd.DataFrame:
     return frame.fillna({"unit": "", "note": ""})
 
 
+def datasets(paper: str, artefact: str) -> list[str]:
+    """Return the data sets of a published table, in its order.
+
+    Parameters
+    ----------
+    paper, artefact
+        As in `published_values.csv`, e.g. `kcef`, `table1`.
+    """
+    numbers = values()
+    here = numbers[(numbers["paper"] == paper) & (numbers["artefact"] == artefact)]
+    return list(dict.fromkeys(here["dataset"]))
+
+
 def claims() -> pd.DataFrame:
     """Return the published claims.
 

@@ -7,6 +7,8 @@ split that failed, that is, whose negative log-likelihood is not finite or above
 exploding split can rule.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations, permutations
 from pathlib import Path
 
@@ -14,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.judging import verdicts
+from kcde.artefacts.judging import repeats, verdicts
 from kcde.artefacts.tables import building
-from kcde.artefacts.tables.rounding import half_decade
+from kcde.artefacts.tables.rounding import round_to_half_decade
 from kcde.metrics.multiplicity import holm
 from kcde.metrics.paired import PairedTest, paired_wilcoxon
 
@@ -46,6 +48,9 @@ COLUMNS = [
 EVERY = "all"
 """Data set of the rows that summarise those that all methods were fitted on."""
 
+QUADRATURE = f"{repeats.NLL}_quadrature"
+"""The metric of densities whose published values take log Z from draws."""
+
 GIVEN = ("DDE-quadrature", "DDE-penalised")
 """Methods whose parameters their authors gave for most sets: ranked, but never the one to take."""
 
@@ -58,9 +63,10 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     Parameters
     ----------
     artefact
-        Gives the primary metric, what is shown in its place, and the order of methods.
+        Gives the primary metric, and what is shown in its place under another name; what has been
+        scored by quadrature as well is shown so.
     scores
-        Of the experiment `r_benchmark`.
+        Of the experiment `r_benchmark`, methods in the order that rows are to have.
     files
         Unused: everything is in `scores`.
 
@@ -81,17 +87,32 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
         If scores are repeated, or two methods were scored on different splits of a set.
     """
     building.check(artefact, scores)
-    shown = building.shown_as(artefact, scores)
-    named = {method for method, _ in artefact.shown_as.values()} - set(artefact.shown_as)
-    shown = shown[(shown["metric"] == artefact.metric) & ~shown["method"].isin(named)]
-    by_set = losses(shown, artefact.methods)
+    names = _shown_names(artefact, scores)
+    shown = building.shown_as(_by_quadrature(artefact, scores), scores)
+    shown = shown[(shown["metric"] == artefact.metric) & shown["method"].isin(names)]
+    by_set = losses(shown, names)
     rows = [row for dataset in by_set for row in _of_a_set(shown, dataset, by_set[dataset])]
     cells = pd.DataFrame(rows, columns=COLUMNS)
     rows += _of_all_sets(cells, by_set, shown)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def losses(scores: pd.DataFrame, order: tuple[str, ...]) -> dict[str, pd.DataFrame]:
+def _shown_names(artefact: Artefact, scores: pd.DataFrame) -> list[str]:
+    """Return the names of the methods in the order of their scores."""
+    renamed = {method: name for name, (method, _) in artefact.shown_as.items()}
+    return [renamed.get(method, method) for method in scores["method"].unique()]
+
+
+def _by_quadrature(artefact: Artefact, scores: pd.DataFrame) -> Artefact:
+    """Return the artefact with every method shown by quadrature that has been scored so."""
+    scored = scores.loc[scores["metric"] == QUADRATURE, "method"].unique()
+    own = {method: (method, QUADRATURE) for method in scored}
+    for method, _ in artefact.shown_as.values():
+        own.pop(method, None)
+    return replace(artefact, shown_as=own | dict(artefact.shown_as))
+
+
+def losses(scores: pd.DataFrame, order: Sequence[str]) -> dict[str, pd.DataFrame]:
     """Return the negative log-likelihoods that methods are compared by.
 
     Parameters
@@ -99,7 +120,7 @@ def losses(scores: pd.DataFrame, order: tuple[str, ...]) -> dict[str, pd.DataFra
     scores
         Of the primary metric, in nats.
     order
-        Methods first named come first; others follow by name.
+        Of the methods.
 
     Returns
     -------
@@ -112,7 +133,6 @@ def losses(scores: pd.DataFrame, order: tuple[str, ...]) -> dict[str, pd.DataFra
     ValueError
         If a method lacks a split that another one has.
     """
-    names = list(dict.fromkeys([*order, *sorted(set(scores["method"]))]))
     values = scores["value"].where(scores["status"] == "ok", np.inf).fillna(np.inf)
     capped = scores.assign(value=values.clip(upper=verdicts.LIMIT_NATS))
     sizes = scores.groupby("dataset")["n_train"].max().sort_index(key=lambda s: s.str.lower())
@@ -126,7 +146,7 @@ def losses(scores: pd.DataFrame, order: tuple[str, ...]) -> dict[str, pd.DataFra
                 f"{lacking} lacks splits of {dataset} that other methods have: make its scores "
                 "anew with the same --splits"
             )
-        found[dataset] = wide[[name for name in names if name in wide]]
+        found[dataset] = wide[[name for name in order if name in wide]]
     return found
 
 
@@ -180,7 +200,7 @@ def _of_a_set(scores: pd.DataFrame, dataset: str, values: pd.DataFrame) -> list[
                 "excess": medians[name] - medians.min(),
                 "best": name in sound and p_value >= verdicts.SIGNIFICANCE,
                 "p_value": p_value,
-                "seconds": half_decade(own["seconds"].median()),
+                "seconds": round_to_half_decade(own["seconds"].median()),
             }
         )
     return rows
@@ -223,7 +243,7 @@ def _of_all_sets(
                 "best": name == first or p_value >= verdicts.SIGNIFICANCE,
                 "sets_best": int(own["best"].sum()),
                 "p_value": p_value,
-                "seconds": half_decade(took.xs(name, level="method").median()),
+                "seconds": round_to_half_decade(took.xs(name, level="method").median()),
             }
         )
     return [*rows, *pairs]

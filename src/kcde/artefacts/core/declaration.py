@@ -4,9 +4,10 @@ To add one, add a file to the folder of its paper that assigns `ARTEFACT = Artef
 workflow, drawing, claims, scorecard and command line find it there.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import pandas as pd
 
@@ -64,12 +65,129 @@ class Decision:
     reason: str
 
 
+class Build(Protocol):
+    """Makes the frame of the tracked CSV from scores."""
+
+    def __call__(
+        self, artefact: "Artefact", scores: pd.DataFrame, files: list[Path]
+    ) -> pd.DataFrame:
+        """Return the frame of the tracked CSV.
+
+        Parameters
+        ----------
+        artefact
+            The declaration; gives, for instance, the order of the methods.
+        scores
+            Of all experiments in `Artefact.shows`, as `kcde.scores.read` returns them,
+            after `Artefact.measure`.
+        files
+            The score CSVs that they came from. Arrays lie beside each as `.npz`; most artefacts
+            need none.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With `TABLE_COLUMNS` for a table, `FIGURE_COLUMNS` for a figure. It holds all that
+            drawing needs; cells may be empty where scores are missing.
+
+        Raises
+        ------
+        ValueError
+            If the artefact cannot be made of these scores.
+        """
+
+
+class Draw(Protocol):
+    """Draws the tracked CSV."""
+
+    def __call__(self, artefact: "Artefact", frame: pd.DataFrame, stem: Path) -> list[Path]:
+        """Write the picture, and for a table its page.
+
+        Parameters
+        ----------
+        artefact
+            The declaration.
+        frame
+            As read from the tracked CSV.
+        stem
+            Path without suffix; its folder exists.
+
+        Returns
+        -------
+        list of pathlib.Path
+            The files written: `.png` and `.pdf`, and `.md` for a table. The same frame gives the
+            same bytes.
+        """
+
+
+class Measure(Protocol):
+    """Adds scores that follow from the stored arrays."""
+
+    def __call__(self, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+        """Return the scores with those added that follow from the arrays beside the files.
+
+        Parameters
+        ----------
+        scores
+            As `kcde.scores.read` returns them.
+        files
+            The score CSVs that they came from.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Of the same columns.
+
+        Raises
+        ------
+        ValueError
+            If the arrays do not fit the scores.
+        """
+
+
+class Remarks(Protocol):
+    """States what a page needs from the tracked numbers."""
+
+    def __call__(self, frame: pd.DataFrame) -> list[str]:
+        """Return sentences for the details of the page.
+
+        Parameters
+        ----------
+        frame
+            As read from the tracked CSV.
+
+        Returns
+        -------
+        list of str
+            Whole sentences, possibly none.
+        """
+
+
+class Decider(Protocol):
+    """Decides one claim by the test in `published/claims.csv`."""
+
+    def __call__(self, scores: pd.DataFrame) -> Decision:
+        """Return the verdict and its numbers.
+
+        Parameters
+        ----------
+        scores
+            Those that `Build` gets.
+
+        Returns
+        -------
+        Decision
+            `undecided` where scores that the test needs are missing or more than 5% of the fits of
+            a cell failed (`kcde.artefacts.judging.deciding`).
+        """
+
+
 def no_remarks(frame: pd.DataFrame) -> list[str]:
-    """Return nothing to say: the default of `Artefact.remarks`."""
+    """Return nothing: the default of `Artefact.remarks`."""
     return []
 
 
-def as_they_are(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+def unchanged(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the scores: the default of `Artefact.measure`."""
     return scores
 
@@ -82,49 +200,47 @@ class Artefact:
     ----------
     module
         `__name__` of its module, `kcde.artefacts.<paper>.<name>`: the folder is the paper as in
-        `published_values.csv`, or `across` where no one paper has it.
+        `published_values.csv`, or `across` where it belongs to no single paper.
     kind
-        `table` or `figure`; this, `title`, `shows` and `name` are literals, which planning reads.
-    title, caption
-        What it is; and in at most 80 words what is shown and what it means.
+        `table` or `figure`. Kind, title, shows and name are literals, which planning reads.
+    title
+        What it is, in a few words.
+    caption
+        In at most 80 words: what is shown and what it means. No numbers that may change.
     details
         What folds below the caption on its page: how it was made and what was reduced against the
         paper, in words that hold at every scale; counts come from the tracked CSV.
     shows
-        Experiment to `datasets` and `methods`: what it shows of that experiment's scores, of
-        methods in the order of its columns. All that is configured where a key is missing. In the
-        place of data sets, `paper/name` means those of another artefact.
-    build
-        Maps (scores, files they came from) to the frame of the tracked CSV.
-    draw
-        Maps (frame as read from the tracked CSV, path without suffix) to the files written.
+        Experiment to `datasets` and `methods`: which scores of that experiment it shows, with the
+        methods in the order of the columns. Where a key is missing, all that is configured, of
+        methods all but those under `but`: so a new method of that experiment is shown by itself,
+        and elsewhere once it is listed. A string in place of the data sets, `paper/name`, means
+        those of another artefact.
+    build, draw, measure, remarks
+        What makes, draws and describes it: see `Build`, `Draw`, `Measure` and `Remarks`. `build`
+        and the deciders get the scores that `measure` returns.
     deciders
-        Claim to function of the scores, for the claims that this artefact decides.
+        Claim to its `Decider`, for the claims that this artefact decides.
     metric
         The primary metric of a table.
     name
-        Where it is not that of the file (`table2-rules`).
+        Only where it differs from that of the file (`table2-rules`).
     columns
-        Columns of a table in their order, where they are not the methods that it shows.
+        Columns of a table in their order, where they differ from the methods that it shows.
     spread_over_splits
         Whether the published spread is a standard deviation over splits, so that it has a standard
         error.
     shown_as
-        Name to (method, metric): further columns of a table, each a metric of a method that stands
-        where the others have the primary one. A method's own name replaces its primary metric.
+        Name to (method, metric): further columns of a table, which show that metric of that method
+        in place of the primary one. Under a method's own name, it replaces its primary metric.
     further
-        Metrics that a table's page shows below the primary one, each with the words above it.
-    measure
-        Maps (scores, files) to the scores with those added that follow from the arrays beside the
-        files; `build` and the deciders see them.
+        Metrics that a table's page shows below the primary one, each with its heading.
     trial
         What is repeated, in one word: a split, a run, a seed.
     axis, axis_label
-        Of a table's picture: the widest range that is shown, in the metric's unit, and its name.
-    remarks
-        Maps the frame of the tracked CSV to sentences of the details that need its numbers.
+        Of a table's picture: the widest range that is shown, in the metric's unit, and the label.
     optional
-        Data sets without which it is made all the same where their scores say `not-run`.
+        Data sets that it can do without: where their scores say `not-run`, it is made of the rest.
     """
 
     module: str
@@ -132,9 +248,9 @@ class Artefact:
     title: str
     shows: Mapping[str, Mapping[str, list[str] | str]]
     caption: str
-    build: Callable[["Artefact", pd.DataFrame, list[Path]], pd.DataFrame]
-    draw: Callable[["Artefact", pd.DataFrame, Path], list[Path]]
-    deciders: Mapping[str, Callable[[pd.DataFrame], Decision]] = field(default_factory=dict)
+    build: Build
+    draw: Draw
+    deciders: Mapping[str, Decider] = field(default_factory=dict)
     name: str = ""
     details: str = ""
     metric: str = ""
@@ -142,11 +258,11 @@ class Artefact:
     spread_over_splits: bool = False
     shown_as: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     further: Mapping[str, str] = field(default_factory=dict)
-    measure: Callable[[pd.DataFrame, list[Path]], pd.DataFrame] = as_they_are
+    measure: Measure = unchanged
     trial: str = "split"
     axis: tuple[float, float] = (-3.0, 4.5)
     axis_label: str = "negative log-likelihood of standardised y (nats); lower is better"
-    remarks: Callable[[pd.DataFrame], list[str]] = no_remarks
+    remarks: Remarks = no_remarks
     optional: tuple[str, ...] = ()
 
     def __post_init__(self):
@@ -176,7 +292,7 @@ class Artefact:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The columns of a table, or the methods shown, in their order; others found follow."""
+        """The columns of a table, or the methods shown, in their order."""
         shown = [name for wanted in self.shows.values() for name in wanted.get("methods", ())]
         return self.columns or tuple(dict.fromkeys(shown))
 

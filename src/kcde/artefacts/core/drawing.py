@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from kcde import scores as score_files
-from kcde.artefacts.core import figure_page
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging import claims
+from kcde.artefacts.plots import page
 from kcde.artefacts.tables import building
 from kcde.files import atomic, locked, staged
 
@@ -108,7 +108,7 @@ def _draw(artefact: Artefact, path: Path, into: Path) -> list[Path]:
     if artefact.kind == "table":
         return artefact.draw(artefact, building.read(path), stem)
     frame = pd.read_csv(path)
-    return [*artefact.draw(artefact, frame, stem), *figure_page.write(artefact, frame, stem)]
+    return [*artefact.draw(artefact, frame, stem), *page.write(artefact, frame, stem)]
 
 
 def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> Iterator[Path]:

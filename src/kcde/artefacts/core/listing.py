@@ -35,7 +35,8 @@ class Listed:
     title
         What it is.
     shows
-        Experiment to `datasets` and `methods`, where it shows not all that the experiment has.
+        Experiment to `datasets` and `methods`, where it shows not all that the experiment has, or
+        to `but`, the methods that it does not show.
     """
 
     paper: str

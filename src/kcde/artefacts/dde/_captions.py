@@ -1,6 +1,6 @@
 """What several captions of the paper say."""
 
-from kcde.artefacts.judging import repeats
+from kcde.artefacts.core import cells
 
 PLANAR = (
     "500 training points; 1500 (grid) or 5000 (ring, two moons) for testing, drawn anew for every "
@@ -34,7 +34,7 @@ DDE_CONFLICTS = (
     "they chose parameters nor which of the test likelihoods, printed every 100 iterations, they "
     "report is known. Reduced at laptop: 2500 iterations at 20 times their learning rate of 1e-4."
 )
-QUADRATURE = f"{repeats.NLL}_quadrature"
+QUADRATURE = f"{cells.NLL}_quadrature"
 BY_QUADRATURE = {
     "DDE-quadrature": ("DDE", QUADRATURE),
     "DDE-penalised": ("DDE-penalised", QUADRATURE),

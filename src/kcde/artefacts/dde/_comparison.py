@@ -7,10 +7,9 @@ from functools import partial
 import pandas as pd
 
 from kcde import published
+from kcde.artefacts.core.cells import AS_PUBLISHED, NLL, splits
 from kcde.artefacts.core.declaration import Decision
-from kcde.artefacts.judging.repeats import NLL, published_datasets, splits
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
-from kcde.artefacts.tables.building import AS_PUBLISHED
 from kcde.artefacts.tables.methods import display
 from kcde.metrics.paired import paired_wilcoxon
 
@@ -28,7 +27,7 @@ _OURS = {
 
 
 @dataclass
-class _Standing:
+class _Outcomes:
     """On which data sets DDE is significantly best, and on which significantly worse than whom."""
 
     best: list[str] = field(default_factory=list)
@@ -71,7 +70,7 @@ def best_on_six(scores: pd.DataFrame) -> Decision:
     Decision
         `undecided` where a data set has no splits of DDE or of a rival.
     """
-    datasets = [name for name in published_datasets("dde", "table2") if name != _EXCLUDED]
+    datasets = [name for name in published.datasets("dde", "table2") if name != _EXCLUDED]
     for name in ("DDE", *_RIVALS):
         absent = [each for each in datasets if not len(splits(scores, each, name))]
         if absent:
@@ -82,11 +81,11 @@ def best_on_six(scores: pd.DataFrame) -> Decision:
         if len(splits(scores, datasets[0], *key))
     }
     compare["the published numbers, by Welch's test"] = _welch
-    standings = {words: _standing(datasets, by) for words, by in compare.items()}
-    decided = next(iter(standings.values()))
+    outcomes = {words: _outcomes(datasets, by) for words, by in compare.items()}
+    decided = next(iter(outcomes.values()))
     said = [
-        f"{words}: {standing.words}, {_EXCLUDED} {_standing([_EXCLUDED], compare[words]).tally}"
-        for words, standing in standings.items()
+        f"{words}: {outcome.words}, {_EXCLUDED} {_outcomes([_EXCLUDED], compare[words]).tally}"
+        for words, outcome in outcomes.items()
     ]
     reason = (
         f"DDE against KCEF, ε-KDE and LSCDE on {len(datasets)} sets, wanted best on {_WANTED} and "
@@ -95,17 +94,17 @@ def best_on_six(scores: pd.DataFrame) -> Decision:
     return Decision("holds" if decided.holds else "fails", reason)
 
 
-def _standing(datasets: list[str], compare: Callable[[str, str], tuple[float, int]]) -> _Standing:
+def _outcomes(datasets: list[str], compare: Callable[[str, str], tuple[float, int]]) -> _Outcomes:
     """Compare DDE with every rival; `compare` gives (p-value, sign), sign -1 where DDE is lower."""
-    standing = _Standing()
+    outcome = _Outcomes()
     for dataset in datasets:
         tests = {rival: compare(dataset, rival) for rival in _RIVALS}
         signs = {rival: s if p < SIGNIFICANCE else 0 for rival, (p, s) in tests.items()}
         if all(sign < 0 for sign in signs.values()):
-            standing.best.append(dataset)
+            outcome.best.append(dataset)
         if losses := [display(rival) for rival, sign in signs.items() if sign > 0]:
-            standing.worse.append(f"{dataset} than {' and '.join(losses)}")
-    return standing
+            outcome.worse.append(f"{dataset} than {' and '.join(losses)}")
+    return outcome
 
 
 def _ours(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
-from kcde.artefacts.tables.rounding import half_decade
+from kcde.artefacts.tables.rounding import round_to_half_decade
 from kcde.experiments.estimation_cost import ITERATIONS
 
 METHODS = {
@@ -261,7 +261,7 @@ def _words(one: Comparison) -> str:
 
 def _factor(ratio: float) -> str:
     """Return a ratio to the nearest of 1, 3, 10, 30 …, which a second run would give as well."""
-    return f"about {half_decade(ratio):.15g} times"
+    return f"about {round_to_half_decade(ratio):.15g} times"
 
 
 def _affordable(one: Comparison) -> str:

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import AS_PUBLISHED, NLL, mean_and_stderr, splits
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.judging.repeats import NLL, mean_and_stderr, splits
 from kcde.artefacts.judging.verdicts import RULES
 from kcde.artefacts.kcef import _r_benchmark
-from kcde.artefacts.tables import building, figure
+from kcde.artefacts.tables import building, dot_plot
 from kcde.artefacts.tables.markdown import count_of, number, pipe_table, selections
 from kcde.files import atomic
 
@@ -61,7 +61,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     means = _means(table)
     rows = []
     for dataset in dict.fromkeys(table["dataset"]):
-        key = {"dataset": dataset, "method": PUBLISHED, "variant": building.AS_PUBLISHED}
+        key = {"dataset": dataset, "method": PUBLISHED, "variant": AS_PUBLISHED}
         effect = _effect(scores, dataset)
         if not len(effect):
             continue
@@ -155,7 +155,7 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     shown = _relative(primary)
     if not len(shown):  # made-up data: no published values
         artefact, shown = replace(artefact, axis_label="negative log-likelihood (nats)"), primary
-    return [path, *figure.picture(artefact, shown, stem)]
+    return [path, *dot_plot.picture(artefact, shown, stem)]
 
 
 def _effect(scores: pd.DataFrame, dataset: str) -> pd.Series:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import Artefact, Decision
-from kcde.artefacts.judging.repeats import splits
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.tables import building
 from kcde.metrics.paired import paired_t_test

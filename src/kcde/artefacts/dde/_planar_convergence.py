@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
 from kcde.artefacts.dde._planar import METHOD, panel
-from kcde.artefacts.judging.repeats import splits
 from kcde.artefacts.plots import scatter
 from kcde.artefacts.plots.scatter import DATA
 

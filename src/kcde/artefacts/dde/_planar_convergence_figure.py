@@ -54,7 +54,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
             style.panel_title(axes, next(letters), f"{panel}, {curves['series'].nunique()} seeds")
         below[0].set_ylabel("biased MMD² to the\ntraining points")
         note = "above each panel: its iteration" if len(iterations) > _FEW else ""
-        scatter_panel.key(made, METHOD, "training points", note)
+        scatter_panel.legend(made, METHOD, "training points", note)
         return style.save(made, stem)
 
 
@@ -65,7 +65,9 @@ def _draw_row(row, frame: pd.DataFrame, iterations: list[float], letters) -> Non
     for k, (axes, iteration) in enumerate(zip(row, iterations, strict=False)):
         here = samples[samples["x_right"] == iteration]
         method = samples["method"].iloc[0]
-        scatter_panel.count(axes, scatter_panel.draw(axes, data, here, method, _MARGIN), method)
+        scatter_panel.count_outside(
+            axes, scatter_panel.draw(axes, data, here, method, _MARGIN), method
+        )
         word = "iteration " if len(iterations) <= _FEW else ""
         style.panel_title(axes, next(letters), f"{word}{iteration:.0f}")
         axes.set_box_aspect(1)

@@ -10,7 +10,7 @@ import pandas as pd
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.dde._planar import CODE, MMD, TIME
 from kcde.artefacts.plots import style
-from kcde.artefacts.tables import figure, page
+from kcde.artefacts.tables import dot_plot, page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +54,7 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
             one.set_xlabel(_LABELS[metric])
         axes[0].set_yticks(range(len(datasets)), datasets)
         axes[0].set_ylim(len(datasets) - 0.5, -0.5)
-        style.above(made, figure.key(methods, figure.answered(shown)))
+        style.above(made, dot_plot.legend(methods, dot_plot.answered(shown)))
         return [*pages, *style.save(made, stem)]
 
 
@@ -63,7 +63,7 @@ def _draw_panel(
 ) -> None:
     axes.set_xscale("log")
     axes.set_xlim(*_limits(cells))
-    for offset, (method, of_code) in zip(figure.lanes(len(series)), series, strict=True):
+    for offset, (method, of_code) in zip(dot_plot.offsets(len(series)), series, strict=True):
         own = cells[(cells["method"] == method) & ((cells["variant"] == CODE) == of_code)]
         own = own.set_index("dataset").reindex(datasets)
         _draw_method(axes, np.arange(len(datasets)) + offset, own, method, of_code)

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import Decision
 from kcde.artefacts.dde._planar import METHOD
-from kcde.artefacts.judging.repeats import splits
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.datasets import planar
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.artefacts.dde._planar import panel
 from kcde.artefacts.dde._planar_modes import DATASETS, SHARE
-from kcde.artefacts.judging.repeats import splits
 from kcde.artefacts.plots import scatter
 from kcde.artefacts.plots.scatter import DATA
 from kcde.datasets import planar

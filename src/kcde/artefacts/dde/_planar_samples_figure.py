@@ -47,7 +47,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
             _draw_surface(made, below, here[here["kind"] == SURFACE], _LETTERS[len(panels) + k])
         for one in axes[:, 0]:
             one.set_ylabel("$y_2$")
-        scatter_panel.key(made, METHOD, "training points")
+        scatter_panel.legend(made, METHOD, "training points")
         return style.save(made, stem)
 
 
@@ -55,7 +55,9 @@ def _draw_samples(axes: "Axes", points: pd.DataFrame, letter: str) -> None:
     of_data = points["method"] == DATA
     data, samples = points[of_data], points[~of_data]
     method = samples["method"].iloc[0]
-    scatter_panel.count(axes, scatter_panel.draw(axes, data, samples, method, _MARGIN), method)
+    scatter_panel.count_outside(
+        axes, scatter_panel.draw(axes, data, samples, method, _MARGIN), method
+    )
     style.panel_title(axes, letter, points["panel"].iloc[0])
     axes.set_box_aspect(1)
 

@@ -1,10 +1,10 @@
 """dde table 2: negative log-likelihood on the R benchmark data."""
 
+from kcde.artefacts.core import cells
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.dde import _captions, _comparison, _evaluation
-from kcde.artefacts.judging import repeats
 from kcde.artefacts.kcef import _r_benchmark
-from kcde.artefacts.tables import building, figure
+from kcde.artefacts.tables import building, dot_plot
 
 ARTEFACT = Artefact(
     __name__,
@@ -50,9 +50,9 @@ ARTEFACT = Artefact(
     f"table2-likelihood); DDE-quadrature is the same fit with an exact normaliser, and "
     f"that of DDE-penalised is exact too. {_captions.DDE_CONFLICTS}",
     build=building.build,
-    draw=figure.write,
+    draw=dot_plot.write,
     deciders={"D3": _comparison.best_on_six, "D6": _r_benchmark.kcef_unstable},
-    metric=repeats.NLL,
+    metric=cells.NLL,
     columns=(
         "DDE",
         "DDE-quadrature",

@@ -1,8 +1,8 @@
 """dde table 2: how much of the distance to the published numbers the evaluation explains."""
 
+from kcde.artefacts.core import cells
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.dde import _captions, _evaluation
-from kcde.artefacts.judging import repeats
 
 ARTEFACT = Artefact(
     __name__,
@@ -21,7 +21,7 @@ ARTEFACT = Artefact(
     f"below 0.05 nats. {_captions.DDE_CONFLICTS}",
     build=_evaluation.build,
     draw=_evaluation.write,
-    metric=repeats.NLL,
+    metric=cells.NLL,
     columns=("DDE", "DDE-quadrature", "DDE-penalised"),
     spread_over_splits=True,
     shown_as=_captions.BY_QUADRATURE,

@@ -18,7 +18,7 @@ _OVER, _UNDER = 1.4, 1 / 1.4
 
 
 @dataclass(frozen=True)
-class Look:
+class PlotSpec:
     """How a figure of curves against n is drawn.
 
     Attributes
@@ -55,12 +55,12 @@ class Look:
     at_edge: bool = False
 
 
-def drawer(look: Look) -> Callable[[Artefact, pd.DataFrame, Path], list[Path]]:
+def drawer(spec: PlotSpec) -> Callable[[Artefact, pd.DataFrame, Path], list[Path]]:
     """Return the `draw` of an artefact.
 
     Parameters
     ----------
-    look
+    spec
         How.
 
     Returns
@@ -77,17 +77,17 @@ def drawer(look: Look) -> Callable[[Artefact, pd.DataFrame, Path], list[Path]]:
         rows = list(dict.fromkeys(name.partition(" ")[2] for name in names))
         size = {"columns": len(columns), "rows": len(rows), "sharey": True, "squeeze": False}
         height = 0.3 + _ROW_HEIGHT * len(rows)
-        with style.figure(look.width, height, **size) as (made, axes):
-            _scale(axes[0, 0], curves, look)
+        with style.figure(spec.width, height, **size) as (made, axes):
+            _scale(axes[0, 0], curves, spec)
             places = [(row, column) for row in range(len(rows)) for column in range(len(columns))]
             for (row, column), letter in zip(places, "abcdefghijkl", strict=False):
                 name = f"{columns[column]} {rows[row]}".strip()
-                _draw_panel(axes[row, column], curves[curves["panel"] == name], look)
+                _draw_panel(axes[row, column], curves[curves["panel"] == name], spec)
                 style.panel_title(
                     axes[row, column], letter if len(places) > 1 else "", _title(name)
                 )
             for row in axes:
-                row[0].set_ylabel(look.label)
+                row[0].set_ylabel(spec.label)
             for bottom in axes[-1]:
                 bottom.set_xlabel("data points $n$")
             return style.save(made, stem)
@@ -99,18 +99,18 @@ def _title(panel: str) -> str:
     return panel.replace("d=", "$d=", 1).replace(" ", "$ ", 1) if "d=" in panel else panel
 
 
-def _scale(axes, curves: pd.DataFrame, look: Look) -> None:
+def _scale(axes, curves: pd.DataFrame, spec: PlotSpec) -> None:
     """Set the vertical axis, which all panels share, around every line and band."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    shown = _shown(curves, look)
-    values = pd.concat([shown["y"], *((shown["y_low"], shown["y_high"]) if look.band else ())])
+    shown = _shown(curves, spec)
+    values = pd.concat([shown["y"], *((shown["y_low"], shown["y_high"]) if spec.band else ())])
     positive = values[values > 0]
     most = positive.max() * _OVER if len(positive) else 1.0
-    if look.linear_below is not None:
-        axes.set_yscale("symlog", linthresh=look.linear_below, linscale=0.4)
+    if spec.linear_below is not None:
+        axes.set_yscale("symlog", linthresh=spec.linear_below, linscale=0.4)
         # Lines at 0 must not lie on the axis.
-        axes.set_ylim(-0.2 * look.linear_below, max(most, 10.0 * look.linear_below))
+        axes.set_ylim(-0.2 * spec.linear_below, max(most, 10.0 * spec.linear_below))
         return
     least = positive.min() * _UNDER if len(positive) else 0.1
     axes.set_yscale("log")
@@ -121,23 +121,23 @@ def _scale(axes, curves: pd.DataFrame, look: Look) -> None:
         axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _draw_panel(axes, panel: pd.DataFrame, look: Look) -> None:
-    shown, ends = _shown(panel, look), []
+def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
+    shown, ends = _shown(panel, spec), []
     last = shown["x"].max()
     for (method, series), rows in shown.groupby(["method", "series"], sort=False):
         rows = rows.sort_values("x")
-        colour, dashes = _line(method, series, shown, look)
-        beside = series in (THROUGHOUT, *look.dashes)
+        colour, dashes = _line(method, series, shown, spec)
+        beside = series in (THROUGHOUT, *spec.dashes)
         size = {"markersize": 1.2, "linewidth": 0.9} if beside else {"markersize": 2.0}
         line = {"color": colour, "linestyle": dashes, "clip_on": False, **size}
         axes.plot(rows["x"], rows["y"], marker="o", **line)
-        if look.band and not beside and rows["y_low"].notna().any():
+        if spec.band and not beside and rows["y_low"].notna().any():
             axes.fill_between(
                 rows["x"], rows["y_low"], rows["y_high"], color=colour, alpha=0.12, linewidth=0
             )
         x, y = rows.iloc[-1][["x", "y"]]
-        name = _name(method, series, look)
-        if name is not None and (look.at_edge or x == last):
+        name = _name(method, series, spec)
+        if name is not None and (spec.at_edge or x == last):
             ends.append((y, name, colour, "" if dashes == "-" else dashes))
         elif name is not None:
             # Above its beginning, where fewer lines pass than beside its end.
@@ -159,11 +159,11 @@ def _number_sizes(axes, sizes: list[float]) -> None:
     axes.set_xticks([], minor=True)
 
 
-def _shown(curves: pd.DataFrame, look: Look) -> pd.DataFrame:
-    return curves[curves["stat"] == look.stat]
+def _shown(curves: pd.DataFrame, spec: PlotSpec) -> pd.DataFrame:
+    return curves[curves["stat"] == spec.stat]
 
 
-def _line(method: str, series: str, shown: pd.DataFrame, look: Look) -> tuple[str, str]:
+def _line(method: str, series: str, shown: pd.DataFrame, spec: PlotSpec) -> tuple[str, str]:
     """Return colour and dashes: colours are methods, dashes their variations and series."""
     base = style.line(method)
     if series == SCHEDULED:
@@ -171,15 +171,15 @@ def _line(method: str, series: str, shown: pd.DataFrame, look: Look) -> tuple[st
     if series.startswith(BY_TOLERANCE):
         order = sorted({name for name in shown["series"]}, key=_tolerance)
         return base["color"], _TOLERANCE_DASHES[order.index(series)]
-    return base["color"], {THROUGHOUT: ":", **look.dashes}[series]
+    return base["color"], {THROUGHOUT: ":", **spec.dashes}[series]
 
 
-def _name(method: str, series: str, look: Look) -> str | None:
+def _name(method: str, series: str, spec: PlotSpec) -> str | None:
     """Return what is written at the end of a line, None where another line says it."""
     if series.startswith(BY_TOLERANCE):
         return _number(_tolerance(series))
-    behind = {SCHEDULED: "", THROUGHOUT: None, **look.names}[series]
-    return None if behind is None else look.methods.get(method, display(method)) + behind
+    behind = {SCHEDULED: "", THROUGHOUT: None, **spec.names}[series]
+    return None if behind is None else spec.methods.get(method, display(method)) + behind
 
 
 def _name_lines(axes, ends: list[tuple[float, str, str, str]]) -> None:

@@ -19,7 +19,7 @@ from kcde.artefacts.jdl._embedding_curves import (
     rows,
     total,
 )
-from kcde.artefacts.jdl._embedding_figure import Look, drawer
+from kcde.artefacts.jdl._embedding_figure import PlotSpec, drawer
 from kcde.artefacts.plots import style
 from kcde.artefacts.tables.markdown import magnitude
 from kcde.experiments.moments import LOSS, NORMALISATION, VIOLATIONS
@@ -42,14 +42,14 @@ _LOSS_LABEL = "second-moment loss (40)"
 _NORMALISATION_LABEL = "largest $|E[1|x]-1|$"
 _NORMALISED = 1e-4
 
-LOSSES = drawer(Look(_LOSS_LABEL))
-NORMALISATIONS = drawer(Look(_NORMALISATION_LABEL, stat=MOST, linear_below=_NORMALISED))
+LOSSES = drawer(PlotSpec(_LOSS_LABEL))
+NORMALISATIONS = drawer(PlotSpec(_NORMALISATION_LABEL, stat=MOST, linear_below=_NORMALISED))
 NORMALISATIONS_BY_TOLERANCE = drawer(
-    Look(_NORMALISATION_LABEL, stat=MOST, band=False, width=style.COLUMN)
+    PlotSpec(_NORMALISATION_LABEL, stat=MOST, band=False, width=style.COLUMN)
 )
-SHARES = drawer(Look("share not p.s.d. (%)", linear_below=0.01))
+SHARES = drawer(PlotSpec("share not p.s.d. (%)", linear_below=0.01))
 SECONDS = drawer(
-    Look("seconds", dashes={PREPARATION: ":"}, names={PREPARATION: None}, methods=NAMES)
+    PlotSpec("seconds", dashes={PREPARATION: ":"}, names={PREPARATION: None}, methods=NAMES)
 )
 
 

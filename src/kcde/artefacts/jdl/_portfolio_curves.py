@@ -6,7 +6,7 @@ import pandas as pd
 
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.jdl._embedding_curves import failures, frame, panels, repetitions, rows, tidy
-from kcde.artefacts.jdl._embedding_figure import Look, drawer
+from kcde.artefacts.jdl._embedding_figure import PlotSpec, drawer
 from kcde.artefacts.jdl._moments_curves import PREPARATION, PREPARED, SOLVED, timed
 from kcde.experiments.jobs.portfolio import TOLERANCE
 from kcde.experiments.portfolio import LOSS, NEGATIVE
@@ -15,9 +15,9 @@ TRACE = "trace"
 """Stat: percent of the trace of the kernel matrix of x that its factor leaves."""
 
 _CLASSIFIER = "KLR"
-LOSSES = drawer(Look("logistic loss (41), nats"))
-SHARES = drawer(Look("negative probabilities (%)", linear_below=0.01))
-SECONDS = drawer(Look("seconds", dashes={PREPARATION: ":"}, names={PREPARATION: None}))
+LOSSES = drawer(PlotSpec("logistic loss (41), nats"))
+SHARES = drawer(PlotSpec("negative probabilities (%)", linear_below=0.01))
+SECONDS = drawer(PlotSpec("seconds", dashes={PREPARATION: ":"}, names={PREPARATION: None}))
 
 
 def losses(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:

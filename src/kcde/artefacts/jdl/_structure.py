@@ -20,7 +20,7 @@ from kcde.artefacts.jdl._embedding_curves import (
     rows,
     tidy,
 )
-from kcde.artefacts.jdl._embedding_figure import Look, drawer
+from kcde.artefacts.jdl._embedding_figure import PlotSpec, drawer
 from kcde.artefacts.judging.deciding import Missing, decider
 from kcde.artefacts.judging.verdicts import too_many_failed
 
@@ -36,7 +36,7 @@ _JOINT = ("JDL", "JPDL")
 _DASHES = {1: "-", 2: "--", 3: ":", 5: "--", 10: ":", 25: "-."}
 
 DRAW = drawer(
-    Look(
+    PlotSpec(
         "share (%)",
         linear_below=1e-3,
         band=False,

@@ -1,11 +1,14 @@
-"""Claims that lack the scores they need are undecided, not failed."""
+"""A claim that lacks the scores it needs is undecided, not failed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 
 import pandas as pd
 
+from kcde.artefacts.core.cells import values
 from kcde.artefacts.core.declaration import Decision
+from kcde.artefacts.judging.verdicts import too_many_failed
+from kcde.artefacts.tables.methods import display
 
 
 class Missing(ValueError):
@@ -13,7 +16,18 @@ class Missing(ValueError):
 
 
 def decider(test: Callable[[pd.DataFrame], Decision]) -> Callable[[pd.DataFrame], Decision]:
-    """Turn `Missing` scores into the verdict `undecided`."""
+    """Let a test of a claim return `undecided` where it raises `Missing`.
+
+    Parameters
+    ----------
+    test
+        A `kcde.artefacts.core.declaration.Decider` that may raise `Missing`.
+
+    Returns
+    -------
+    callable
+        The same test; the message of `Missing` becomes the reason.
+    """
 
     @wraps(test)
     def decide(scores: pd.DataFrame) -> Decision:
@@ -23,3 +37,40 @@ def decider(test: Callable[[pd.DataFrame], Decision]) -> Callable[[pd.DataFrame]
             return Decision("undecided", f"{missing}")
 
     return decide
+
+
+def completed(
+    scores: pd.DataFrame, methods: Sequence[str], metric: str, place: str, variant: str
+) -> dict[str, pd.Series]:
+    """Return `cells.values` of several methods of one variant, all of which a decision needs.
+
+    Parameters
+    ----------
+    scores
+        Of one data set under one setting.
+    methods, metric, variant
+        Of the cells.
+    place
+        Name of data set and setting for the message where something is missing.
+
+    Returns
+    -------
+    dict
+        Method to its values.
+
+    Raises
+    ------
+    Missing
+        If a method has no values, or more than 5% of its fits failed.
+    """
+    found = {name: values(scores, name, metric, variant) for name in methods}
+    absent = [display(name) for name, each in found.items() if not each.notna().any()]
+    if absent:
+        raise Missing(f"no {metric} of {', '.join(absent)} on {place}")
+    for name, each in found.items():
+        failed = int(each.isna().sum())
+        if too_many_failed(failed, len(each)):
+            raise Missing(
+                f"too many fits of {display(name)} failed on {place}: {failed} of {len(each)}"
+            )
+    return found

@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from kcde import published
+from kcde.artefacts.core.cells import AS_PUBLISHED
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.core.drawing import NOT_REGENERATED
 from kcde.artefacts.core.registry import ARTEFACTS
@@ -208,7 +209,7 @@ def _ours(row: pd.Series, table: pd.DataFrame | None) -> pd.Series | None:
     if table is None:
         return None
     answers = table[
-        (table["variant"] == building.AS_PUBLISHED)
+        (table["variant"] == AS_PUBLISHED)
         & (table["dataset"] == row["dataset"])
         & (table["method"] == row["method"])
         & (table["metric"] == row["metric"])

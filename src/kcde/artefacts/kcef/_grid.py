@@ -9,8 +9,8 @@ import re
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import NLL, mean_and_stderr
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
-from kcde.artefacts.judging.repeats import NLL, mean_and_stderr
 
 EXACT = "exact"
 """The method under which what is known of the made-up density stands."""

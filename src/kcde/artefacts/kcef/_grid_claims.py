@@ -2,9 +2,9 @@
 
 import pandas as pd
 
+from kcde.artefacts.core.cells import mean_and_stderr
 from kcde.artefacts.core.declaration import Decision
 from kcde.artefacts.judging.deciding import Missing, decider
-from kcde.artefacts.judging.repeats import mean_and_stderr
 from kcde.artefacts.kcef._grid import EXACT, against_d, against_n
 from kcde.artefacts.kcef._grid_pairs import ALL, SIZES, left_out, paired
 

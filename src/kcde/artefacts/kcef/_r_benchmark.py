@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
+from kcde import published
+from kcde.artefacts.core.cells import AS_PUBLISHED, splits
 from kcde.artefacts.core.declaration import Decision
-from kcde.artefacts.judging.repeats import published_datasets, splits
 from kcde.artefacts.judging.verdicts import LIMIT_NATS, SIGNIFICANCE, too_many_failed
-from kcde.artefacts.tables.building import AS_PUBLISHED
 from kcde.artefacts.tables.methods import display
 from kcde.metrics.paired import paired_wilcoxon
 
@@ -33,23 +33,23 @@ def kcef_beats_lscde(scores: pd.DataFrame) -> Decision:
     Decision
         `undecided` where a published data set has no splits of both methods.
     """
-    datasets = published_datasets("kcef", "table1")
-    duel = _Duel(scores, datasets, _KCEF, _LSCDE)
-    if duel.absent:
-        return duel.undecided
+    datasets = published.datasets("kcef", "table1")
+    pair = _PairedComparison(scores, datasets, _KCEF, _LSCDE)
+    if pair.absent:
+        return pair.undecided
     reason = (
-        f"KCEF against LSCDE on {len(datasets)} sets: {len(duel.wins)} significant wins, "
-        f"{_listed(duel.losses, 'losses')}, margin {duel.margin} (wanted {_WANTED_MARGIN}); lower "
-        f"median on {duel.lower_medians}; {duel.dropped} pairs left out because a split is not "
+        f"KCEF against LSCDE on {len(datasets)} sets: {len(pair.wins)} significant wins, "
+        f"{_listed(pair.losses, 'losses')}, margin {pair.margin} (wanted {_WANTED_MARGIN}); lower "
+        f"median on {pair.lower_medians}; {pair.dropped} pairs left out because a split is not "
         "finite"
     )
-    ours = _Duel(scores, datasets, _KCEF_LL, _LSCDE)
+    ours = _PairedComparison(scores, datasets, _KCEF_LL, _LSCDE)
     if not ours.absent:
         reason += (
             f". The same model with bandwidths and λ chosen by held-out likelihood (KCEF-LL): "
             f"{len(ours.wins)} wins, {_listed(ours.losses, 'losses')}"
         )
-    return Decision("holds" if duel.margin >= _WANTED_MARGIN else "fails", reason)
+    return Decision("holds" if pair.margin >= _WANTED_MARGIN else "fails", reason)
 
 
 def nade_loses_to_kcef(scores: pd.DataFrame) -> Decision:
@@ -67,23 +67,23 @@ def nade_loses_to_kcef(scores: pd.DataFrame) -> Decision:
     Decision
         `undecided` where a published data set has no splits of both methods.
     """
-    datasets = published_datasets("kcef", "table1")
-    duel = _Duel(scores, datasets, _NADE, _KCEF)
-    if duel.absent:
-        return duel.undecided
+    datasets = published.datasets("kcef", "table1")
+    pair = _PairedComparison(scores, datasets, _NADE, _KCEF)
+    if pair.absent:
+        return pair.undecided
     reason = (
-        f"NADE against KCEF on {len(datasets)} sets: significantly worse on {len(duel.losses)} "
-        f"(wanted {_WANTED_NADE_LOSSES}), {_listed(duel.wins, 'significantly better')}; higher "
-        f"median on {len(datasets) - duel.lower_medians}; {duel.dropped} pairs left out because a "
+        f"NADE against KCEF on {len(datasets)} sets: significantly worse on {len(pair.losses)} "
+        f"(wanted {_WANTED_NADE_LOSSES}), {_listed(pair.wins, 'significantly better')}; higher "
+        f"median on {len(datasets) - pair.lower_medians}; {pair.dropped} pairs left out because a "
         "split is not finite"
     )
-    ours = _Duel(scores, datasets, _NADE, _KCEF_LL)
+    ours = _PairedComparison(scores, datasets, _NADE, _KCEF_LL)
     if not ours.absent:
         reason += (
             f". Against KCEF with bandwidths and λ chosen by held-out likelihood (KCEF-LL): worse "
             f"on {len(ours.losses)}, {_listed(ours.wins, 'better')}"
         )
-    return Decision("holds" if len(duel.losses) >= _WANTED_NADE_LOSSES else "fails", reason)
+    return Decision("holds" if len(pair.losses) >= _WANTED_NADE_LOSSES else "fails", reason)
 
 
 def normaliser(table: pd.DataFrame) -> list[str]:
@@ -124,7 +124,7 @@ def _of(table: pd.DataFrame, method: str) -> pd.DataFrame:
     return table[table["method"].map(lambda name: name.split("-")[0]) == method]
 
 
-class _Duel:
+class _PairedComparison:
     """Wins and losses of a method against a rival, by paired Wilcoxon tests over the splits.
 
     Methods are given as (method, variant).
@@ -183,7 +183,7 @@ def kcef_unstable(scores: pd.DataFrame) -> Decision:
     from scipy import stats
 
     counts = {
-        dataset: _failures(scores, dataset) for dataset in published_datasets("dde", "table2")
+        dataset: _failures(scores, dataset) for dataset in published.datasets("dde", "table2")
     }
     two = {name: counts.pop(name) for name in _UNSTABLE}
     failed, n = (sum(values) for values in zip(*two.values(), strict=True))

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import AS_PUBLISHED
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.plots import style
 from kcde.artefacts.tables import page
-from kcde.artefacts.tables.building import AS_PUBLISHED
 from kcde.artefacts.tables.markdown import probability
 from kcde.artefacts.tables.methods import column_title
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
-from kcde.artefacts.judging.repeats import splits
 from kcde.artefacts.plots import scatter
 from kcde.artefacts.plots.scatter import DATA
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde import published
+from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import Artefact, Decision
-from kcde.artefacts.judging.repeats import published_datasets, splits
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.tables import building
 from kcde.metrics.paired import paired_t_test
@@ -88,7 +89,7 @@ def decide(scores: pd.DataFrame) -> Decision:
         `undecided` where a method has no runs on a data set.
     """
     held, parts = [], []
-    for dataset in published_datasets("kcef", "table2"):
+    for dataset in published.datasets("kcef", "table2"):
         runs = {name: _better_graph(scores, dataset, graphs) for name, graphs in _GRAPHS.items()}
         if absent := [name for name, (_, values) in runs.items() if not values.notna().any()]:
             return Decision("undecided", f"no runs of {', '.join(absent)} on {dataset}")

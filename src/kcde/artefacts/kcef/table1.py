@@ -1,9 +1,9 @@
 """kcef table 1: negative log-likelihood on the R benchmark data."""
 
+from kcde.artefacts.core import cells
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.judging import repeats
 from kcde.artefacts.kcef import _r_benchmark
-from kcde.artefacts.tables import building, figure
+from kcde.artefacts.tables import building, dot_plot
 
 ARTEFACT = Artefact(
     __name__,
@@ -36,8 +36,8 @@ ARTEFACT = Artefact(
     "spread printed in the paper, about 0.01, is far below the spread over splits, so "
     "means are compared.",
     build=building.build,
-    draw=figure.write,
+    draw=dot_plot.write,
     deciders={"K7": _r_benchmark.kcef_beats_lscde, "K8": _r_benchmark.nade_loses_to_kcef},
-    metric=repeats.NLL,
+    metric=cells.NLL,
     remarks=_r_benchmark.normaliser,
 )

@@ -1,9 +1,9 @@
 """kcef table 2: negative log-likelihood of joint densities of UCI data."""
 
+from kcde.artefacts.core import cells
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.judging import repeats
 from kcde.artefacts.kcef import _uci
-from kcde.artefacts.tables import figure
+from kcde.artefacts.tables import dot_plot
 
 ARTEFACT = Artefact(
     __name__,
@@ -23,9 +23,9 @@ ARTEFACT = Artefact(
     "full graph (F) or the Markov graph (M); KCEF's normaliser is by quadrature. Reduced "
     "at laptop: hyper-parameters of KCEF tuned on 500 rows (paper scale: 2000).",
     build=_uci.build,
-    draw=figure.write,
+    draw=dot_plot.write,
     deciders={"K9": _uci.decide},
-    metric=repeats.NLL,
+    metric=cells.NLL,
     trial="run",
     axis=(-10.0, 20.0),
     axis_label="negative log-likelihood of a standardised row (nats); lower is better",

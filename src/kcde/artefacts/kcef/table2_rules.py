@@ -1,8 +1,8 @@
 """kcef table 2-rules: the same joint densities under three rules of selection."""
 
+from kcde.artefacts.core import cells
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.judging import repeats
-from kcde.artefacts.tables import building, figure
+from kcde.artefacts.tables import building, dot_plot
 
 ARTEFACT = Artefact(
     __name__,
@@ -19,8 +19,8 @@ ARTEFACT = Artefact(
     "rules. The columns of the wine data are recorded with few digits, so that equal "
     "values recur; the held-out score of a narrow kernel on them falls without bound.",
     build=building.build,
-    draw=figure.write,
-    metric=repeats.NLL,
+    draw=dot_plot.write,
+    metric=cells.NLL,
     trial="run",
     axis=(0.0, 40.0),
     axis_label="negative log-likelihood of a standardised row (nats); lower is better",

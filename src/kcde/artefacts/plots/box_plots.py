@@ -1,4 +1,4 @@
-"""Panels with a lane for each method, named at its left in the method's colour."""
+"""Horizontal box plots: one row per method, labelled at its left in the method's colour."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -6,31 +6,40 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from kcde.artefacts.plots import boxes, style
+from kcde.artefacts.plots import box_statistics, style
 from kcde.artefacts.tables.methods import display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LANE = 0.165
-"""Height of a lane, in inches."""
+ROW_HEIGHT = 0.165
+"""Height of a row, in inches."""
 
-_HALF = 0.32  # height of half a box, in lanes
-_FAR = 3.0  # a value so many times the typical one lies beyond the axis
+EXPLANATION = (
+    "Boxes span the quartiles; the bar is the median, the dot the mean. Whiskers reach the "
+    "farthest values within 1.5 times the length of the box. Small circles are values beyond "
+    f"them; at most {box_statistics.KEPT} per box are kept, evenly by rank. Methods as published "
+    "are bold and shaded; the others are ours. An arrow at the right edge gives a median beyond "
+    "the axis; means and circles beyond it are not shown."
+)
+"""How to read the boxes, for the details of a page."""
+
+_HALF = 0.32  # height of half a box, in rows
+_FAR = 3.0  # a value that exceeds the typical one by this factor lies beyond the axis
 _ROOM = 1.04
-_NAME = 0.8  # height of a line's name, in lanes
+_LABEL = 0.8  # height of the label of a reference line, in rows
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line through all lanes, named above them.
+class ReferenceLine:
+    """A vertical line through all rows, labelled above them.
 
     Attributes
     ----------
     text, colour, dashes
-        Its name and how it looks.
+        Label and appearance.
     left
-        Whether the name begins at the line, else it ends there.
+        Whether the label begins at the line; otherwise it ends there.
     """
 
     text: str
@@ -39,54 +48,56 @@ class Line:
     left: bool = True
 
 
-def name(axes: "Axes", methods: Sequence[str], published: Collection[str], lines: int = 0) -> None:
-    """Give each method a lane from above, and name it.
+def label_rows(
+    axes: "Axes", methods: Sequence[str], published: Collection[str], lines: int = 0
+) -> None:
+    """Give each method a row, from the top, and label it.
 
     Parameters
     ----------
     axes
-        Whose vertical axis becomes the lanes: the k-th method lies at k.
+        Whose vertical axis becomes the rows: the k-th method lies at k.
     methods
         In their order.
     published
-        Those that stand as published: bold.
+        The methods as published; their labels are bold.
     lines
-        For the names of how many lines to leave room above the first.
+        Number of reference lines whose labels need room above the first row.
     """
-    axes.set_ylim(len(methods) - 0.4, -0.6 - _NAME * lines)
+    axes.set_ylim(len(methods) - 0.4, -0.6 - _LABEL * lines)
     axes.set_yticks(range(len(methods)), [display(method) for method in methods])
     axes.tick_params(axis="y", length=0)
     for label, method in zip(axes.get_yticklabels(), methods, strict=True):
         label.set_color(style.line(method)["color"])
         label.set_fontweight("bold" if method in published else "normal")
-    separate(axes, methods)
+    separate_families(axes, methods)
 
 
-def separate(axes: "Axes", methods: Sequence[str]) -> None:
-    """Draw a thin line between a method with its variations and the next."""
-    for lane in range(1, len(methods)):
-        if _family(methods[lane]) != _family(methods[lane - 1]):
-            axes.axhline(lane - 0.5, color="#DDDDDD", linewidth=0.5, zorder=0)
+def separate_families(axes: "Axes", methods: Sequence[str]) -> None:
+    """Draw a thin line between a method with its variations and the next method."""
+    for row in range(1, len(methods)):
+        if _family(methods[row]) != _family(methods[row - 1]):
+            axes.axhline(row - 0.5, color="#DDDDDD", linewidth=0.5, zorder=0)
 
 
-def draw_line(axes: "Axes", x: float, line: Line, place: int = 0) -> None:
-    """Draw a line through all lanes with its name beside it, in the room above them.
+def draw_reference_line(axes: "Axes", x: float, line: ReferenceLine, place: int = 0) -> None:
+    """Draw a line through all rows, with its label in the room above them.
 
     Parameters
     ----------
     axes
-        As `name` left them.
+        As `label_rows` left them.
     x
-        Where it is.
+        Position of the line.
     line
-        How it looks.
+        Label and appearance.
     place
-        Which of the names from below.
+        Position of the label, counted from the first row upwards.
     """
     axes.axvline(x, color=line.colour, linestyle=line.dashes, linewidth=0.8, zorder=1)
     axes.annotate(
         line.text,
-        (x, -0.6 - _NAME * (place + 0.5)),
+        (x, -0.6 - _LABEL * (place + 0.5)),
         xytext=(3 if line.left else -3, 0),
         textcoords="offset points",
         ha="left" if line.left else "right",
@@ -97,16 +108,16 @@ def draw_line(axes: "Axes", x: float, line: Line, place: int = 0) -> None:
     )
 
 
-def limit(values: Sequence[float], always: Sequence[float] = ()) -> float:
-    """Return where an axis from 0 ends, so that one huge value does not squeeze the others.
+def axis_limit(values: Sequence[float], always: Sequence[float] = ()) -> float:
+    """Return where an axis that starts at 0 ends, so that one huge value does not squeeze the rest.
 
     Parameters
     ----------
     values
-        Ends of the lanes, finite and not negative; those more than three times their median, and
-        three times the largest of `always`, lie beyond.
+        Upper ends of the whiskers, finite and not negative. Those above three times their median
+        and above three times the largest of `always` lie beyond the axis.
     always
-        What must be on the axis.
+        Values that must be on the axis.
 
     Returns
     -------
@@ -120,72 +131,72 @@ def limit(values: Sequence[float], always: Sequence[float] = ()) -> float:
 def draw_boxes(
     axes: "Axes", panel: pd.DataFrame, methods: Sequence[str], published: Collection[str]
 ) -> None:
-    """Draw the boxes of a panel, those of methods as published shaded.
+    """Draw the boxes of a panel; those of methods as published are shaded.
 
     Parameters
     ----------
     axes
         With its limits set.
     panel
-        Rows of a tracked CSV, as `kcde.artefacts.plots.boxes` makes them.
+        Rows of a tracked CSV, as `kcde.artefacts.plots.box_statistics` makes them.
     methods
-        In the order of the lanes.
+        In the order of the rows.
     published
-        Those that stand as published.
+        The methods as published.
     """
-    outliers = panel[panel["stat"] == boxes.OUTLIER].groupby("method")["y"].apply(list)
-    for method, box in boxes.table(panel).iterrows():
+    outliers = panel[panel["stat"] == box_statistics.OUTLIER].groupby("method")["y"].apply(list)
+    for method, box in box_statistics.table(panel).iterrows():
         points = outliers.get(method, [])
         draw_box(axes, methods.index(method), box, points, method, method in published)
 
 
 def draw_box(
-    axes: "Axes", lane: float, box: pd.Series, outliers: Sequence[float], method: str, filled: bool
+    axes: "Axes", row: float, box: pd.Series, outliers: Sequence[float], method: str, filled: bool
 ) -> None:
-    """Draw a horizontal box; what lies beyond the axis is an arrow with the median beside it.
+    """Draw a horizontal box; one beyond the axis becomes an arrow with its median beside it.
 
     Parameters
     ----------
     axes
         With its limits set.
-    lane
-        Its middle.
+    row
+        Vertical centre of the box.
     box
-        A row of `kcde.artefacts.plots.boxes.table`.
+        A row of `kcde.artefacts.plots.box_statistics.table`.
     outliers
-        As kept.
+        As kept in the CSV.
     method
-        Whose colour it has.
+        Gives the colour.
     filled
         Whether the box is shaded.
     """
     colour, end = style.line(method)["color"], axes.get_xlim()[1]
-    if box[boxes.MEDIAN] > end:
-        beyond(axes, lane, box[boxes.MEDIAN], colour)
+    if box[box_statistics.MEDIAN] > end:
+        mark_beyond_axis(axes, row, box[box_statistics.MEDIAN], colour)
         return
+    low, q1, middle, q3, high = (box[stat] for stat in box_statistics.FIVE_NUMBERS)
     thin = {"color": colour, "linewidth": 0.8, "zorder": 2}
-    axes.hlines(lane, box[boxes.WHISKER_LOW], box[boxes.Q1], **thin)
-    axes.hlines(lane, box[boxes.Q3], box[boxes.WHISKER_HIGH], **thin)
-    shade = {"edgecolor": colour, "facecolor": "none", "linewidth": 0.8, "zorder": 2}
-    width = box[boxes.Q3] - box[boxes.Q1]
+    axes.hlines(row, low, q1, **thin)
+    axes.hlines(row, q3, high, **thin)
+    edge = {"edgecolor": colour, "facecolor": "none", "linewidth": 0.8, "zorder": 2}
     if filled:
-        axes.barh(lane, width, 2 * _HALF, box[boxes.Q1], color=colour, alpha=0.25, linewidth=0)
-    axes.barh(lane, width, 2 * _HALF, box[boxes.Q1], **shade)
-    middle = box[boxes.MEDIAN]
-    axes.vlines(middle, lane - _HALF, lane + _HALF, colors=colour, linewidth=1.6, zorder=3)
-    axes.plot(box[boxes.MEAN], lane, "o", color=colour, markersize=2.2, zorder=4)
+        axes.barh(row, q3 - q1, 2 * _HALF, q1, color=colour, alpha=0.25, linewidth=0)
+    axes.barh(row, q3 - q1, 2 * _HALF, q1, **edge)
+    axes.vlines(middle, row - _HALF, row + _HALF, colors=colour, linewidth=1.6, zorder=3)
+    axes.plot(box[box_statistics.MEAN], row, "o", color=colour, markersize=2.2, zorder=4)
     shown = [value for value in outliers if value <= end]
     dots = {"color": colour, "markersize": 1.4, "markeredgewidth": 0.4, "fillstyle": "none"}
-    axes.plot(shown, [lane] * len(shown), "o", zorder=2, **dots)
+    axes.plot(shown, [row] * len(shown), "o", zorder=2, **dots)
 
 
-def beyond(axes: "Axes", lane: float, value: float, colour: str) -> None:
+def mark_beyond_axis(axes: "Axes", row: float, value: float, colour: str) -> None:
     """Mark a value outside the axis by an arrow at its right edge, with the number before it."""
     end = axes.get_xlim()[1]
-    axes.plot(end, lane, ">", color=colour, markersize=4, clip_on=False, zorder=5)
-    said = {"xytext": (-5, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
-    axes.annotate(f"{value:.3g}", (end, lane), color=colour, fontsize=6, **said)
+    axes.plot(end, row, ">", color=colour, markersize=4, clip_on=False, zorder=5)
+    place = {"xytext": (-5, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
+    axes.annotate(f"{value:.3g}", (end, row), color=colour, fontsize=6, **place)
 
 
 def _family(method: str) -> str:
+    """Return what a method shares with its variations alone: the colour."""
     return style.line(method)["color"]

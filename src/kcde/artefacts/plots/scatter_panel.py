@@ -58,7 +58,7 @@ def outside(samples: pd.DataFrame, frame: list[tuple[float, float]]) -> int:
     return int((~inside).sum())
 
 
-def key(made, method: str, data: str, note: str = "") -> None:
+def legend(made, method: str, data: str, note: str = "") -> None:
     """Say in the corner of a figure, in their colours, what the points of all its panels are.
 
     Parameters
@@ -83,7 +83,7 @@ def key(made, method: str, data: str, note: str = "") -> None:
     style.above(made, HPacker(children=areas, sep=9, pad=0, align="baseline"))
 
 
-def count(axes: "Axes", outside: int, method: str) -> None:
+def count_outside(axes: "Axes", outside: int, method: str) -> None:
     """Say above the right edge of a panel how many samples of a method lie outside, if any."""
     if outside:
         colour = style.line(method)["color"]

@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 
 from kcde import published
+from kcde.artefacts.core.cells import AS_PUBLISHED
 from kcde.artefacts.core.declaration import TABLE_COLUMNS, Artefact
 from kcde.artefacts.judging import verdicts
 from kcde.metrics.paired import paired_t_test
-
-AS_PUBLISHED = "as-published"
-"""The variant that answers a published number."""
 
 _KEYS = ["dataset", "method", "variant", "metric"]
 _NUMBERS = ("mean", "median", "std", "stderr")

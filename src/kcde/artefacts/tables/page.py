@@ -195,8 +195,8 @@ def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
         return notes
     if primary["best"].any():
         notes.append(
-            f"**Bold**: no failed {trial}, and the lowest mean of the row or not told from it by a "
-            f"two-sided paired t-test over the {trial}s at 5%."
+            f"**Bold**: no failed {trial}, and the lowest mean of the row or not significantly "
+            f"different from it (two-sided paired t-test over the {trial}s at 5%)."
         )
     nats = set(primary["unit"]) == {"nats"}
     if primary.apply(_median_tells, axis=1).any():

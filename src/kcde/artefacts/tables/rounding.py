@@ -1,15 +1,20 @@
-"""Measured seconds as far as they repeat: to the nearest of 1, 3, 10, 30 and so on."""
+"""Measured seconds, rounded so far that a second measurement gives about the same."""
 
 import math
 
 
-def half_decade(value: float) -> float:
-    """Return the nearest of …, 0.1, 0.3, 1, 3, 10, … to a positive number; NaN for another.
+def round_to_half_decade(value: float) -> float:
+    """Return the nearest of …, 0.1, 0.3, 1, 3, 10, … to a number, on a logarithmic scale.
 
     Parameters
     ----------
     value
         A time or a ratio.
+
+    Returns
+    -------
+    float
+        NaN where `value` is not positive and finite.
     """
     if not (math.isfinite(value) and value > 0):
         return math.nan

@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.plots import box_plots, boxes, style
+from kcde.artefacts.plots import box_plots, box_statistics, style
 
 SAME = {"panel": "a", "method": "CDO", "variant": "as-published"}
 
 
 def stats(values):
-    found = pd.DataFrame(boxes.rows(np.array(values), SAME), columns=FIGURE_COLUMNS)
-    return found[found["stat"] != boxes.OUTLIER].set_index("stat")["y"], found
+    found = pd.DataFrame(box_statistics.rows(np.array(values), SAME), columns=FIGURE_COLUMNS)
+    return found[found["stat"] != box_statistics.OUTLIER].set_index("stat")["y"], found
 
 
 def test_a_box_is_that_of_matplotlib():
@@ -22,16 +22,16 @@ def test_a_box_is_that_of_matplotlib():
     mine, rows = stats(values)
     theirs = boxplot_stats(values)[0]
     for stat, key in (
-        (boxes.WHISKER_LOW, "whislo"),
-        (boxes.Q1, "q1"),
-        (boxes.MEDIAN, "med"),
-        (boxes.Q3, "q3"),
-        (boxes.WHISKER_HIGH, "whishi"),
-        (boxes.MEAN, "mean"),
+        (box_statistics.WHISKER_LOW, "whislo"),
+        (box_statistics.Q1, "q1"),
+        (box_statistics.MEDIAN, "med"),
+        (box_statistics.Q3, "q3"),
+        (box_statistics.WHISKER_HIGH, "whishi"),
+        (box_statistics.MEAN, "mean"),
     ):
         assert mine[stat] == pytest.approx(theirs[key])
-    outliers = rows.loc[rows["stat"] == boxes.OUTLIER, "y"]
-    assert len(outliers) == min(len(theirs["fliers"]), boxes.KEPT)
+    outliers = rows.loc[rows["stat"] == box_statistics.OUTLIER, "y"]
+    assert len(outliers) == min(len(theirs["fliers"]), box_statistics.KEPT)
     assert set(outliers) <= set(theirs["fliers"])
     assert set(rows["n"]) == {200}
 
@@ -39,28 +39,28 @@ def test_a_box_is_that_of_matplotlib():
 def test_outliers_are_thinned_and_keep_their_ends():
     values = np.concatenate([np.linspace(0, 1, 1000), np.arange(10.0, 110.0)])
     _, rows = stats(values)
-    outliers = rows.loc[rows["stat"] == boxes.OUTLIER, "y"].to_numpy()
-    assert len(outliers) == boxes.KEPT
+    outliers = rows.loc[rows["stat"] == box_statistics.OUTLIER, "y"].to_numpy()
+    assert len(outliers) == box_statistics.KEPT
     assert (outliers.min(), outliers.max()) == (10.0, 109.0)
 
 
 def test_what_is_not_finite_is_counted():
     mine, rows = stats([1.0, np.nan, 2.0, np.inf])
-    assert mine[boxes.FAILED] == 2
-    assert mine[boxes.MEDIAN] == 1.5
-    assert boxes.failures(rows, "fold")[0].endswith("folds 2 of CDO (a).")
+    assert mine[box_statistics.FAILED] == 2
+    assert mine[box_statistics.MEDIAN] == 1.5
+    assert box_statistics.failures(rows, "fold")[0].endswith("folds 2 of CDO (a).")
     none, rows = stats([np.nan])
-    assert list(none.index) == [boxes.FAILED]
-    assert not len(boxes.table(rows))
+    assert list(none.index) == [box_statistics.FAILED]
+    assert not len(box_statistics.table(rows))
 
 
 def test_one_huge_value_lies_beyond_the_axis_and_is_named():
-    assert box_plots.limit([0.1, 0.2, 0.3, 50.0]) == pytest.approx(0.3 * 1.04)
-    assert box_plots.limit([0.1, 0.2, 0.3, 50.0], [40.0]) == pytest.approx(50.0 * 1.04)
-    rows = pd.DataFrame(boxes.rows(np.array([50.0]), SAME), columns=FIGURE_COLUMNS)
+    assert box_plots.axis_limit([0.1, 0.2, 0.3, 50.0]) == pytest.approx(0.3 * 1.04)
+    assert box_plots.axis_limit([0.1, 0.2, 0.3, 50.0], [40.0]) == pytest.approx(50.0 * 1.04)
+    rows = pd.DataFrame(box_statistics.rows(np.array([50.0]), SAME), columns=FIGURE_COLUMNS)
     with style.figure(style.COLUMN, 1.0) as (_, axes):
         axes.set_xlim(0.0, 1.0)
-        box_plots.name(axes, ["CDO"], {"CDO"})
+        box_plots.label_rows(axes, ["CDO"], {"CDO"})
         box_plots.draw_boxes(axes, rows, ["CDO"], {"CDO"})
         assert [text.get_text() for text in axes.texts] == ["50"]
         assert [line.get_marker() for line in axes.lines] == [">"]

@@ -72,22 +72,24 @@ def picture(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """
     primary = table[table["metric"] == artefact.metric]
     datasets = list(dict.fromkeys(primary["dataset"]))
-    methods = [name for name in artefact.methods if name in set(primary["method"])]
+    found = dict.fromkeys(primary["method"])
+    methods = [name for name in artefact.methods if name in found]
+    methods += [name for name in found if name not in methods]
     lane = _NARROW_LANE if len(methods) > _MANY else _LANE
     lane = _ROOMY_LANE if len(datasets) <= _FEW else lane
     row = max(_ROW, lane * len(methods))
     height = _HEAD + row * max(len(datasets), 2)
     limits = _limits(primary, artefact.axis)
     with style.figure(style.PAGE, height) as (made, axes):
-        for offset, method in zip(lanes(len(methods)), methods, strict=True):
+        for offset, method in zip(offsets(len(methods)), methods, strict=True):
             cells = primary[primary["method"] == method].set_index("dataset").reindex(datasets)
             _draw_method(axes, np.arange(len(datasets)) + offset, cells, method, limits)
         _dress(axes, datasets, limits, artefact.axis_label)
-        _key(axes, methods, answered(primary))
+        _draw_legend(axes, methods, answered(primary))
         return style.save(made, stem)
 
 
-def lanes(count: int) -> np.ndarray:
+def offsets(count: int) -> np.ndarray:
     """Return vertical offsets that keep the methods of one data set apart."""
     reach = 0.36 if count > _MANY else 0.3
     return np.linspace(-reach, reach, count) if count > 1 else np.zeros(count)
@@ -193,12 +195,12 @@ def _dress(axes: "Axes", datasets: Sequence[str], limits: tuple[float, float], l
     axes.set_xlabel(label)
 
 
-def _key(axes: "Axes", methods: Sequence[str], answered: Collection[str]) -> None:
+def _draw_legend(axes: "Axes", methods: Sequence[str], answered: Collection[str]) -> None:
     from matplotlib.offsetbox import AnchoredOffsetbox
 
     place = AnchoredOffsetbox(
         loc="lower left",
-        child=key(methods, answered),
+        child=legend(methods, answered),
         frameon=False,
         pad=0,
         borderpad=0.2,
@@ -213,7 +215,7 @@ def answered(table: pd.DataFrame) -> set[str]:
     return set(table.loc[table["published_mean"].notna(), "method"])
 
 
-def key(methods: Sequence[str], answered: Collection[str]):
+def legend(methods: Sequence[str], answered: Collection[str]):
     """Return a matplotlib box that names methods in their colours, and says what the marks are.
 
     Parameters

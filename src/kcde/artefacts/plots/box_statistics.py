@@ -1,4 +1,4 @@
-"""Box plots as rows of a tracked CSV: kind `box`, the value of each row in `y`."""
+"""The statistics of box plots as rows of a tracked CSV: kind `box`, each value in `y`."""
 
 from collections.abc import Mapping
 
@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 
 WHISKER_LOW, Q1, MEDIAN, Q3, WHISKER_HIGH = "whisker_low", "q1", "median", "q3", "whisker_high"
+FIVE_NUMBERS = (WHISKER_LOW, Q1, MEDIAN, Q3, WHISKER_HIGH)
 MEAN, OUTLIER, FAILED = "mean", "outlier", "failed"
 
 KEPT = 20
-"""Outliers of a box that are kept at most, evenly by rank."""
+"""At most so many outliers of a box are kept, evenly by rank."""
 
 _REACH = 1.5  # of the whiskers, in interquartile ranges (Tukey)
 
@@ -22,7 +23,8 @@ def rows(values: np.ndarray, same: Mapping) -> list[dict]:
     Parameters
     ----------
     values
-        Shape (n,); what is not finite is left out and counted in a row with the stat `failed`.
+        Shape (n,); values that are not finite are left out and counted in a row with the stat
+        `failed`.
     same
         Columns that all rows share: panel, method, variant, series.
 
@@ -30,8 +32,8 @@ def rows(values: np.ndarray, same: Mapping) -> list[dict]:
     -------
     list of dict
         Stats whisker_low, q1, median, q3, whisker_high, mean, then at most `KEPT` outliers, evenly
-        by rank with the ends among them. `n` is the number of finite values. Only `failed` where
-        there is none.
+        by rank and including the extremes. `n` is the number of finite values. Only `failed` where
+        there are none.
     """
     values = np.asarray(values, dtype=float)
     finite = np.sort(values[np.isfinite(values)])
@@ -62,7 +64,7 @@ def rows(values: np.ndarray, same: Mapping) -> list[dict]:
 
 
 def table(panel: pd.DataFrame) -> pd.DataFrame:
-    """Return the boxes of a panel: a row a method in its order, a column a stat.
+    """Return the boxes of a panel: a row per method in its order, a column per stat.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ def table(panel: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Without outliers; methods without a finite value are left out.
+        Without outliers and without methods that have no finite value.
     """
     drawn = panel[(panel["kind"] == "box") & ~panel["stat"].isin([OUTLIER, FAILED])]
     wide = drawn.pivot(index="method", columns="stat", values="y")
@@ -80,7 +82,7 @@ def table(panel: pd.DataFrame) -> pd.DataFrame:
 
 
 def failures(frame: pd.DataFrame, trial: str) -> list[str]:
-    """Return a sentence that counts the fits without a number, none where there are none."""
+    """Return a sentence that counts the fits without a finite value, or nothing."""
     lost = frame[(frame["kind"] == "box") & (frame["stat"] == FAILED)]
     if not len(lost):
         return []

@@ -1,0 +1,214 @@
+"""Errors on rough terrain: what cdo tables 3, 3_one_definition and figure clipping share."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from kcde.artefacts.core.cells import AS_PUBLISHED, under, values, variants
+from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.plots import box_plots, style
+from kcde.artefacts.tables import page
+from kcde.artefacts.tables.markdown import significant
+from kcde.artefacts.tables.methods import display
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DATASET = "rough-terrain"
+METHOD, RIVALS = "CDO", ("GP", "CondRealNVP", "CondMAF", "LSCDE")
+FLOWS = ("CondRealNVP", "CondMAF")
+"""The methods that the authors fit to random splits; all others are fitted to folds."""
+
+SMAE = "smae"
+"""The error of each method in the definition and protocol of the authors' code."""
+
+CENTRED, PREDICTED = "smae_centred", "smae_predicted"
+POINTWISE, TOTAL = "smae_pointwise", "smae_total"
+POINTWISE_STD = "smae_pointwise_std"
+
+DEFINITIONS = {
+    CENTRED: "Σ|e| / Σ|y − ȳ|",
+    PREDICTED: "Σ|e| / Σ|ŷ − ȳ|",
+    POINTWISE: "mean |ŷ/y − 1|",
+    TOTAL: "Σ|e| / Σ|y|",
+}
+"""Metric to its formula: e = ŷ − y on the test rows, ȳ is the mean of the training rows."""
+
+FOLDS, RANDOM = "folds", "random"
+"""Values of `protocol` in the settings."""
+
+DEVIATION, DATA = "deviation_over_total", "data"
+"""Metric and method of the row that has Σ|y − ȳ| / Σ|y| of our test folds."""
+
+SETTING = (
+    "The data are a grid of 120 × 117 points of Mt St Helens: elevation given the two coordinates. "
+    "An estimate ŷ is a predictive mean, e = ŷ − y on the test points, and ȳ is the mean elevation "
+    "of the training points; elevations are above sea level, as in the file."
+)
+"""The data and the symbols, for the details of a page."""
+
+REDUCED = "Reduced at laptop: the first 3 of 10 folds"
+
+_HEAD = 0.85  # inches of a panel besides its rows
+_ROOM = 1.25  # between the outermost values and the ends of the axis, as a factor
+_SIGNS = {PREDICTED: ("+", "+"), POINTWISE: ("x", "×"), TOTAL: ("|", "|")}
+"""Metric to its marker, and to that as a letter."""
+
+
+def folds(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the scores on the folds of the paper's terrain."""
+    terrain = (scores["experiment"] == "terrain") & (scores["dataset"] == DATASET)
+    return under(scores[terrain], protocol=FOLDS)
+
+
+def complete(scores: pd.DataFrame, metrics: Iterable[str]) -> pd.DataFrame:
+    """Return the scores of some metrics, with a failed row of each metric for a fit that failed.
+
+    Parameters
+    ----------
+    scores
+        Of the experiment `terrain`.
+    metrics
+        To keep; `POINTWISE_STD` is kept as well, where there is one.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Of the same columns.
+    """
+    fit = ["dataset", "method", "variant", "setting", "split"]
+    kept = scores[scores["metric"].isin(metrics) | scores["metric"].eq(POINTWISE_STD)]
+    failed = scores[scores["status"] == "failed"].drop_duplicates(fit)
+    lost = pd.concat([failed.assign(metric=metric, unit="") for metric in metrics])
+    key = [*fit, "metric"]
+    lost = lost[~pd.MultiIndex.from_frame(lost[key]).isin(pd.MultiIndex.from_frame(kept[key]))]
+    return pd.concat([kept, lost], ignore_index=True)
+
+
+def deviations(scores: pd.DataFrame) -> list[dict]:
+    """Return a row per data set with Σ|y − ȳ| / Σ|y|, the mean over the folds.
+
+    It is the ratio of two errors of any method.
+    """
+    rows = []
+    for dataset, here in under(scores, protocol=FOLDS).groupby("dataset", sort=False):
+        for method, variant in variants(here).items():
+            total, centred = (values(here, method, name, variant) for name in (TOTAL, CENTRED))
+            ratios = (total / centred).dropna()
+            if len(ratios):
+                row = {"dataset": dataset, "method": DATA, "variant": "", "metric": DEVIATION}
+                rows.append({**row, "unit": "", "mean": ratios.mean(), "n": len(ratios)})
+                rows[-1]["failed"] = 0
+                break
+    return rows
+
+
+def remarks(table: pd.DataFrame) -> list[str]:
+    """State by what the definitions differ on these data, and how the points of a split spread."""
+    said = []
+    for row in table[table["metric"] == DEVIATION].itertuples():
+        said.append(
+            f"Σ|y − ȳ| / Σ|y| of our test folds is {significant(row.mean)} ({row.dataset}): by "
+            "this factor Σ|e| / Σ|y| is smaller than Σ|e| / Σ|y − ȳ| for the same predictions."
+        )
+    spreads = table[table["metric"] == POINTWISE_STD]
+    if len(spreads):
+        each = (f"{display(row.method)} {significant(row.mean)}" for row in spreads.itertuples())
+        said.append(
+            "For the flows the paper prints after ± the standard deviation of |ŷ/y − 1| over the "
+            f"test points; ours, in the mean over the splits: {', '.join(each)}."
+        )
+    return said
+
+
+def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the page, and a picture with a row per method and a logarithmic axis."""
+    pages = page.write(artefact, table, stem)
+    primary = table[(table["metric"] == artefact.metric) & table["mean"].notna()]
+    datasets = list(dict.fromkeys(primary["dataset"]))
+    methods = list(dict.fromkeys(primary["method"]))
+    # A method and its variations stand together.
+    colours = [style.line(method)["color"] for method in methods]
+    methods.sort(key=lambda method: colours.index(style.line(method)["color"]))
+    height = max(len(datasets), 1) * (_HEAD + box_plots.ROW_HEIGHT * len(methods))
+    size = {"rows": max(len(datasets), 1), "squeeze": False}
+    signs = {name: _SIGNS[name] for name in artefact.further}
+    with style.figure(style.COLUMN, height, **size) as (made, axes):
+        for one, dataset in zip(axes[:, 0], datasets, strict=False):
+            here = table[table["dataset"] == dataset]
+            _draw_panel(one, here, artefact.metric, methods, signs)
+            if len(datasets) > 1:
+                one.set_title(dataset, loc="left")
+        label = DEFINITIONS[CENTRED] if artefact.metric == CENTRED else "scaled absolute error"
+        axes[-1, 0].set_xlabel(f"{label}; lower is better")
+        style.above(made, _legend(primary, signs))
+        return [*pages, *style.save(made, stem)]
+
+
+def _draw_panel(
+    axes: "Axes",
+    here: pd.DataFrame,
+    metric: str,
+    methods: Sequence[str],
+    signs: Mapping[str, tuple[str, str]],
+) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    primary = here[(here["metric"] == metric) & here["mean"].notna()]
+    further = here[here["metric"].isin(signs)]
+    as_published = set(primary.loc[primary["variant"] == AS_PUBLISHED, "method"])
+    axes.set_xscale("log")
+    axes.set_xlim(*_limits(primary, further))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    box_plots.label_rows(axes, methods, as_published)
+    for row in primary.to_dict("records"):
+        _draw_cell(axes, methods.index(row["method"]), row)
+    for row in further.itertuples():
+        # A + reaches beyond the dot of the primary metric, which it may be close to.
+        size = 7.0 if row.metric == PREDICTED else 4.5
+        mark = {"color": style.line(row.method)["color"], "markersize": size, "alpha": 0.8}
+        place = row.mean, methods.index(row.method)
+        axes.plot(*place, signs[row.metric][0], markeredgewidth=0.9, **mark)
+
+
+def _limits(primary: pd.DataFrame, further: pd.DataFrame) -> tuple[float, float]:
+    shown = [primary["mean"], primary["published_mean"], further["mean"]]
+    numbers = pd.concat(shown).to_numpy(float)
+    numbers = numbers[np.isfinite(numbers) & (numbers > 0.0)]
+    if not len(numbers):
+        return 0.1, 1.0
+    return numbers.min() / _ROOM, numbers.max() * _ROOM
+
+
+def _draw_cell(axes: "Axes", place: int, row: Mapping) -> None:
+    colour = style.line(row["method"])["color"]
+    mean, published, low = row["mean"], row["published_mean"], axes.get_xlim()[0]
+    if not np.isnan(published):
+        axes.hlines(place, mean, published, colors=colour, linewidth=0.8)
+    if row["std"] > 0.0:
+        # The spread as it is, not as the verdict caps it.
+        reach = 2.0 * row["std"] / np.sqrt(row["n"])
+        axes.hlines(place, max(mean - reach, low), mean + reach, colors=colour, linewidth=2.2)
+    axes.plot(mean, place, "o", color=colour, markersize=3.8, zorder=3)
+    ring = {"markersize": 5, "markerfacecolor": "white", "markeredgewidth": 1.0, "zorder": 4}
+    axes.plot(published, place, "o", color=colour, **ring)
+
+
+def _legend(primary: pd.DataFrame, signs: Mapping[str, tuple[str, str]]):
+    """Return a matplotlib box that explains the marks."""
+    from matplotlib.offsetbox import TextArea, VPacker
+
+    first = "●  ours ± 2 standard errors"
+    if primary["published_mean"].notna().any():
+        first += "   ○  published"
+    said = [f"{letter} {DEFINITIONS[name]}" for name, (_, letter) in signs.items()]
+    lines = [first, *(["   ".join(said)] if said else [])]
+    look = {"color": style.GREY, "fontsize": 7}
+    return VPacker(
+        children=[TextArea(line, textprops=look) for line in lines], sep=3, pad=0, align="left"
+    )

@@ -1,0 +1,100 @@
+"""The values of one cell of scores: a method on a data set under a setting, by split."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+
+AS_PUBLISHED = "as-published"
+"""The variant that answers a published number."""
+
+NLL = "negative_log_likelihood"
+"""The metric of all likelihood tables and figures, in nats."""
+
+
+def variants(scores: pd.DataFrame) -> dict[str, str]:
+    """Return each method of some scores with its variant."""
+    pairs = scores[["method", "variant"]].drop_duplicates("method")
+    return dict(pairs.itertuples(index=False, name=None))
+
+
+def under(scores: pd.DataFrame, **axes: object) -> pd.DataFrame:
+    """Return the scores whose setting has these values, e.g. `protocol="folds"` or `x=1`."""
+    given = scores["setting"].map(json.loads)
+    fits = given.map(lambda found: all(found.get(name) == axes[name] for name in axes))
+    return scores[fits.astype(bool)]
+
+
+def splits(
+    scores: pd.DataFrame,
+    dataset: str,
+    method: str,
+    variant: str = AS_PUBLISHED,
+    metric: str = NLL,
+) -> pd.Series:
+    """Return the values of a method on one data set by split, NaN where the fit failed.
+
+    Parameters
+    ----------
+    scores
+        As `kcde.scores.read` returns them.
+    dataset, method, variant, metric
+        Of the cell.
+
+    Returns
+    -------
+    pandas.Series
+        Indexed by split in the order of the scores; empty where there are no such scores.
+    """
+    rows = scores[
+        (scores["dataset"] == dataset)
+        & (scores["method"] == method)
+        & (scores["variant"] == variant)
+        & (scores["metric"] == metric)
+    ]
+    return rows.set_index("split")["value"].where(rows.set_index("split")["status"] == "ok")
+
+
+def values(
+    scores: pd.DataFrame, method: str, metric: str, variant: str = AS_PUBLISHED
+) -> pd.Series:
+    """Return the values of a method by split, NaN where the fit failed or a value is not finite.
+
+    Unlike in `splits`, a failed fit counts whichever metric its row has.
+
+    Parameters
+    ----------
+    scores
+        Of one data set under one setting.
+    method, metric, variant
+        Of the cell.
+
+    Returns
+    -------
+    pandas.Series
+        Indexed by split, ascending; empty where nothing was run.
+    """
+    own = scores[(scores["method"] == method) & (scores["variant"] == variant)]
+    own = own[own["status"] != "not-run"]
+    found = own[(own["metric"] == metric) & (own["status"] == "ok")].set_index("split")["value"]
+    finite = found.astype(float).replace([np.inf, -np.inf], np.nan)
+    return finite.reindex(sorted(set(own["split"])))
+
+
+def mean_and_stderr(values: np.ndarray) -> tuple[float, float]:
+    """Return the mean of some values and its standard error, NaN for fewer than two.
+
+    Parameters
+    ----------
+    values
+        Shape (n,), finite.
+
+    Returns
+    -------
+    tuple of float
+        In the unit of the values.
+    """
+    n = len(values)
+    mean = float(np.mean(values)) if n else math.nan
+    return mean, float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else math.nan
