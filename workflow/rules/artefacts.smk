@@ -9,7 +9,7 @@ localrules:
 # a file that it names is gone, the word of the last attempt is no longer valid.
 rule artefact:
     input:
-        scores=lambda w: scores_of(w.scale, f"{w.paper}/{w.artefact}"),
+        scores=lambda w: paths.scores_of(config, w.scale, f"{w.paper}/{w.artefact}"),
         published=PUBLISHED,
     output:
         record="results/{scale}/artefacts/{paper}/{artefact}.json",
@@ -27,8 +27,10 @@ rule artefact:
         code=lambda w: provenance.digest(
             ARTEFACTS[f"{w.paper}/{w.artefact}"].module, "kcde.artefacts.core.drawing"
         ),
-        into=figures_folder,
-        attempt=lambda w: attempt(record_of(w.scale, f"{w.paper}/{w.artefact}"), is_drawn),
+        into=lambda w: figures_folder(w.scale),
+        attempt=lambda w: records.attempt(
+            paths.record(w.scale, f"{w.paper}/{w.artefact}"), records.is_drawn
+        ),
     shell:
         "python -m kcde draw {wildcards.paper}/{wildcards.artefact} --scores {input.scores}"
         " --into {params.into} --record {output.record} > {log} 2>&1"
@@ -38,7 +40,7 @@ rule artefact:
 # One rule a drawn file, named as the file: what stands there is no reason to do nothing. (As an
 # output it would be one, because a fresh clone has the drawn files and none of the scores. So would
 # a benchmark of an earlier run.)
-for drawn in drawn_files():
+for drawn in paths.drawn_files(config, ROOT):
 
     rule:
         name:

@@ -14,6 +14,7 @@ from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.plots import scatter, scatter_panel, style
 from kcde.artefacts.plots.scatter import DATA
 from kcde.datasets import planar
+from kcde.datasets.names import PLANAR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +65,7 @@ def _measured(scores: pd.DataFrame, path: Path) -> Iterator[dict]:
     """Yield the added rows of one file: those of each seed that has samples."""
     dataset = path.parent.name
     here = scores[(scores["dataset"] == dataset) & (scores["method"] == path.stem)]
-    if dataset not in planar.NAMES or not len(here):
+    if dataset not in PLANAR or not len(here):
         return
     modes = planar.modes(dataset)
     with np.load(path.with_suffix(".npz")) as arrays:

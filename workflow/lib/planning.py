@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from resources import Needs, Work
+from lib.resources import ResourceTable, Work
 
 UNKNOWN_SECONDS = 60.0
 """For a rule that has neither run here nor stands in the table of typical times."""
@@ -13,7 +13,7 @@ _DRAWN = "drawn"  # how the table calls the rules that are named as the file the
 _SHRINKAGE = 30.0  # expected seconds of finished jobs that count as much as the expectation
 
 
-def announcement(jobs: Iterable, cores: int, needs: Needs) -> str:
+def announcement(jobs: Iterable, cores: int, table: ResourceTable) -> str:
     """Return what a run says before it starts: one line, and a table of its jobs by rule.
 
     Parameters
@@ -23,12 +23,12 @@ def announcement(jobs: Iterable, cores: int, needs: Needs) -> str:
         `log`.
     cores
         How many run at once.
-    needs
+    table
         Knows the typical times.
     """
     expected: dict[str, list[float]] = {}
     for job in working(jobs):
-        expected.setdefault(rule_of(job), []).append(seconds(job, needs))
+        expected.setdefault(rule_of(job), []).append(seconds(job, table))
     flat = [each for group in expected.values() for each in group]
     if not flat:
         return ""
@@ -80,18 +80,18 @@ def label(job) -> str:
     return text
 
 
-def seconds(job, needs: Needs) -> float:
+def seconds(job, table: ResourceTable) -> float:
     """Return how long a job is expected to take.
 
     Parameters
     ----------
     job
         A Snakemake job.
-    needs
+    table
         Knows the typical times.
     """
-    work = _work(job, needs)
-    usual, measured = needs.seconds(work), _measured(job.benchmark)
+    work = _work(job, table)
+    usual, measured = table.seconds(work), _measured(job.benchmark)
     if usual is None:
         return UNKNOWN_SECONDS if measured is None else measured
     if measured is None or work.collects:
@@ -171,7 +171,7 @@ def _count(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def beyond(jobs: Iterable, available: int, needs: Needs) -> list[str]:
+def beyond(jobs: Iterable, available: int, table: ResourceTable) -> list[str]:
     """Return a warning where jobs need more memory than there is, else nothing.
 
     Parameters
@@ -180,11 +180,11 @@ def beyond(jobs: Iterable, available: int, needs: Needs) -> list[str]:
         As above.
     available
         MiB.
-    needs
+    table
         Knows what jobs need.
     """
-    works = {job.output[0]: _work(job, needs) for job in jobs if job.output}
-    wanted = {path: needs.memory(work) for path, work in works.items() if needs.find(work)}
+    works = {job.output[0]: _work(job, table) for job in jobs if job.output}
+    wanted = {path: table.memory(work) for path, work in works.items() if table.find(work)}
     large = {path: most for path, most in wanted.items() if most > available}
     if not large:
         return []
@@ -196,10 +196,10 @@ def beyond(jobs: Iterable, available: int, needs: Needs) -> list[str]:
     ]
 
 
-def _work(job, needs: Needs) -> Work:
+def _work(job, table: ResourceTable) -> Work:
     """Return a job as the table knows it; rules for several methods are called rule+method+…."""
     _, *methods = job.rule.name.split("+")
-    return needs.work(rule_of(job).removesuffix("_part"), job.wildcards, methods)
+    return table.work(rule_of(job).removesuffix("_part"), job.wildcards, methods)
 
 
 def _measured(benchmark: str | None) -> float | None:

@@ -3,19 +3,17 @@
 What parameters an experiment has stands in its dataclass (`kcde.experiments.jobs`). A parameter
 gets its value, in this order: from what is asked for (data set, method, nodes, input files); from a
 rule of `_RULES`; from the method, from the experiment, or from the top of the configuration, by its
-own name; from `scales`, by the name in `SCALED`. One that is nowhere, or null there, has its
-default.
+own name; from `scales`, by the name in `SCALED`. A parameter that none of them sets, or that
+`scales` sets to null, has its default.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field
 from typing import Any, NamedTuple
 
-from conditionals import FLOWS
-from embeddings import MADE_UP_FILES, sizes, tolerances
-from joints import LARGEST_GRID, is_grid
-
-from kcde.experiments.jobs import job_class
+from kcde.datasets import names
+from kcde.experiments.jobs import exact, job_class, terrain
 from kcde.methods import Method
 
 _TUNING = {"tuning_rows": "tuning_rows"}
@@ -50,8 +48,17 @@ SCALED = {
 }
 """By experiment and parameter, the key of `scales` that has its value."""
 
+_OTHER_KEYS = ("grid_runs", "dde_iterations", "dde_speed", "moments_rows_{dim}")
+"""Keys of `scales` that are more than the value of a parameter."""
+
+DIMS = (1, 2, 3)
+"""Dimensions of Gaussian pairs, for each of which `scales` has sizes."""
+
 SECTIONS = {"factors": "joint", "joint_network": "joint", "exact": "joint"}
 """The key of `experiments` of a step that has none of its own name."""
+
+EXACT = exact.METHOD
+"""The method under which the known density of the grid data is scored."""
 
 _TRAINED = "DDE"
 """The estimator whose number of iterations the scale sets."""
@@ -78,17 +85,42 @@ class Asked(NamedTuple):
     @property
     def section(self) -> Mapping:
         """What it says of the experiment."""
-        name = SECTIONS.get(self.experiment, self.experiment)
-        return self.config["experiments"].get(name, {})
+        return self.config["experiments"].get(section(self.experiment), {})
 
     @property
     def dim(self) -> int:
-        """The dimension that the data set's name says."""
-        return sizes(self.dataset)[0]
+        """The dimension that the name of Gaussian pairs states."""
+        return names.GAUSSIAN.sizes(self.dataset)[0]
 
     def lists(self, key: str) -> bool:
         """Return whether a key of the experiment lists the data's dimension for the method."""
         return self.dim in self.section[key].get(self.method, ())
+
+
+def section(experiment: str) -> str:
+    """Return the key of `experiments` that an experiment or a step of one belongs to."""
+    return SECTIONS.get(experiment, experiment)
+
+
+def is_single(experiment: str) -> bool:
+    """Return whether an experiment is one job: it needs no data set, method or file."""
+    declared = job_class(experiment).parameters().values()
+    return all((each.default, each.default_factory) != (MISSING, MISSING) for each in declared)
+
+
+def scale_keys() -> dict[str, list[Field]]:
+    """Return the keys of `scales`, each with the parameters that have its value."""
+    found: dict[str, list[Field]] = {each: [] for key in _OTHER_KEYS for each in _of_each_dim(key)}
+    for experiment, keys in SCALED.items():
+        declared = job_class(experiment).parameters()
+        for name, key in keys.items():
+            for each in _of_each_dim(key):
+                found.setdefault(each, []).append(declared[name])
+    return found
+
+
+def _of_each_dim(key: str) -> list[str]:
+    return list(dict.fromkeys(key.format(dim=dim) for dim in DIMS))
 
 
 def job(
@@ -118,11 +150,6 @@ def job(
     return {name: value for name, value in values.items() if value is not _DEFAULT}
 
 
-def several(config: Mapping, scale: str, experiment: str, dataset: str, methods: Sequence) -> list:
-    """Return the jobs of methods that one process fits."""
-    return [job(config, scale, experiment, dataset, method) for method in methods]
-
-
 def value_of(asked: Asked, name: str) -> Any:
     """Return the value that the configuration gives to a parameter, or `_DEFAULT`."""
     for rule in (_RULES.get((asked.experiment, name)), _RULES.get((None, name))):
@@ -140,6 +167,35 @@ def scaled(asked: Asked, key: str) -> Any:
     """Return a value of `scales`; its key may have the dimension in it."""
     key = key.format(dim=asked.dim) if "{dim}" in key else key
     return asked.config["scales"][key][asked.scale]
+
+
+def raw_data(config: Mapping, scale: str, experiment: str, dataset: str) -> list[str]:
+    """Return the data sets that a job reads from files: none where its rows are generated."""
+    if experiment == "portfolio":
+        asked = Asked(config, scale, experiment, dataset, "")
+        return [value_of(asked, name) for name in names.MADE_UP_RETURNS]
+    is_generated = names.is_grid(dataset) or dataset == names.SIMULATED_TRAFFIC
+    return [] if is_generated else [dataset]
+
+
+def text(jobs: object) -> str:
+    """Return jobs as JSON, the same for the same jobs."""
+    return json.dumps(jobs, sort_keys=True)
+
+
+def tolerances(config: Mapping, dataset: str, scale: str) -> list[float]:
+    """Return the tolerances that Gaussian pairs are fitted with, the published one first."""
+    moments, (dim, rows) = config["experiments"]["moments"], names.GAUSSIAN.sizes(dataset)
+    reached = [step for step in moments["tolerances"] if step["rows"] <= rows]
+    # Data with fewer rows than any step states have the tolerance of the first.
+    published = max(reached or moments["tolerances"][:1], key=lambda step: step["rows"])
+    others = [
+        value
+        for more in moments["more_tolerances"]
+        if more["dim"] == dim and rows <= more["rows"][scale]
+        for value in more["tolerances"]
+    ]
+    return list(dict.fromkeys([published["tolerance"], *others]))
 
 
 def _options(asked: Asked) -> dict:
@@ -165,11 +221,15 @@ def _training(asked: Asked) -> dict:
 
 
 def _runs(asked: Asked) -> int:
-    return scaled(asked, "grid_runs" if is_grid(asked.dataset) else "runs")
+    return scaled(asked, "grid_runs" if names.is_grid(asked.dataset) else "runs")
 
 
 def _is_of_grid(asked: Asked) -> bool:
-    return is_grid(asked.dataset)
+    return names.is_grid(asked.dataset)
+
+
+def _is_of_largest_grid(asked: Asked) -> bool:
+    return asked.dataset == names.LARGEST_GRID
 
 
 def _of_section(name: str, wanted: Callable[[Asked], bool]) -> Callable[[Asked], Any]:
@@ -183,10 +243,10 @@ def _of_scale(experiment: str, name: str, wanted: Callable[[Asked], bool]) -> Ca
     return lambda asked: scaled(asked, key) if wanted(asked) else _DEFAULT
 
 
-def _file(name: str) -> Callable[[Asked], str]:
-    """Return the rule of the name of a file of portfolios."""
+def _returns(name: str) -> Callable[[Asked], str]:
+    """Return the rule of the data set of returns, or of risk-free ones."""
     return lambda asked: (
-        MADE_UP_FILES[name] if asked.scale == "smoke" else asked.section["files"][name]
+        names.MADE_UP_RETURNS[name] if asked.scale == "smoke" else asked.section["files"][name]
     )
 
 
@@ -194,24 +254,18 @@ _RULES: dict[tuple[str | None, str], Callable[[Asked], Any]] = {
     (None, "options"): _options,
     (None, "runs"): _runs,
     **{(name, "max_dim"): _of_section("max_dim", _is_of_grid) for name in SECTIONS},
-    ("joint_network", "dims"): _of_section("dims", lambda asked: asked.dataset == LARGEST_GRID),
+    ("joint_network", "dims"): _of_section("dims", _is_of_largest_grid),
     ("planar", "iterations"): _of_scale(
         "planar", "iterations", lambda asked: asked.of_method["estimator"] == _TRAINED
     ),
     ("terrain", "splits"): _of_scale(
-        "terrain", "splits", lambda asked: asked.of_method["estimator"] in FLOWS
+        "terrain", "splits", lambda asked: asked.of_method["estimator"] in terrain.FLOWS
     ),
     ("moments", "tolerances"): lambda asked: tolerances(asked.config, asked.dataset, asked.scale),
     ("moments", "choice"): lambda asked: "shared" if asked.lists("shared_choice") else _DEFAULT,
     ("moments", "constrained_repetitions"): _of_scale(
         "moments", "constrained_repetitions", lambda asked: asked.lists("slow_constrained")
     ),
-    ("portfolio", "portfolios"): _file("portfolios"),
-    ("portfolio", "risk_free"): _file("risk_free"),
+    **{("portfolio", name): _returns(name) for name in names.MADE_UP_RETURNS},
 }
 """Parameters whose value depends on more than their name, of one experiment or of all."""
-
-
-def text(jobs: object) -> str:
-    """Return jobs as JSON, the same for the same jobs."""
-    return json.dumps(jobs, sort_keys=True)

@@ -9,14 +9,14 @@ import logging
 import re
 from collections.abc import Iterable
 
-import planning
-from references import nearest
-from resources import Needs
 from snakemake.logging import DefaultFilter, DefaultFormatter
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from kcde.names import nearest
 from kcde.summary import last_line
+from lib import planning
+from lib.resources import ResourceTable
 
 _NOISE = (
     "Using workflow specific profile",
@@ -52,7 +52,7 @@ class Display(logging.Formatter):
 
     Attributes
     ----------
-    needs
+    table
         Knows the typical times; to be set before jobs are counted.
     failed
         First outputs of the jobs that failed.
@@ -63,7 +63,7 @@ class Display(logging.Formatter):
         self._workflow, self._usual = workflow, usual
         self._steps: dict[int, object] | None = None
         self._finished, self._interrupted = 0, False
-        self.needs: Needs | None = None
+        self.table: ResourceTable | None = None
         self.failed: set[str] = set()
         self._formats = {
             LogEvent.RUN_INFO: self._announce,
@@ -89,11 +89,11 @@ class Display(logging.Formatter):
         jobs = planning.working(dag.needrun_jobs())
         self._steps = {dag.jobid(job): job for job in jobs}
         self._remaining = planning.Remaining(
-            {key: planning.seconds(job, self.needs) for key, job in self._steps.items()},
+            {key: planning.seconds(job, self.table) for key, job in self._steps.items()},
             {key: planning.rule_of(job) for key, job in self._steps.items()},
             cores,
         )
-        return planning.announcement(jobs, cores, self.needs)
+        return planning.announcement(jobs, cores, self.table)
 
     def _start(self, record) -> str:
         for key in record.jobs if self._steps else ():
