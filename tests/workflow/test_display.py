@@ -277,7 +277,7 @@ def test_what_is_stopped_on_request_has_not_failed(terminal):
             "did you mean `figures/kcef/table1.md`?",
         ),
         ("No rule to produce zzz (if you use input functions ...)", "there is no target `zzz`; "),
-        ("Target rules may not contain wildcards. Please ...", "a rule for many jobs is no target"),
+        ("Target rules may not contain wildcards. Please ...", "with wildcards is not a target"),
         ("At least one job did not complete successfully.", "goes on where it stopped"),
         ("WorkflowError in file x, line 3:\n  kcde: no.\n  File y", "kcde: no."),
         ("SyntaxError in file Snakefile", "SyntaxError in file Snakefile"),

@@ -24,7 +24,7 @@ def slow(*values):
     [
         (["-n", "kcfe"], "there is no target `kcfe` (did you mean `kcef`?)"),
         slow(["-n", "table1"], "did you mean `figures/kcef/table1.md` or `figures/dde/table1.md`?"),
-        slow(["-n", "r_benchmark"], "a rule for many jobs is no target"),
+        slow(["-n", "r_benchmark"], "a rule with wildcards is not a target"),
         slow(["publish"], "publish copies what another scale drew"),
         slow(["publish", "--config", "scale=smoke"], "publish copies no made-up data"),
         (["publish", "--config", "scale=paper"], "publish copies what a finished run drew, and"),

@@ -1,1 +1,1 @@
-"""What the rules of the workflow need to know: its configuration, its jobs, what they take."""
+"""The Python of the workflow: its configuration, its jobs and what they need."""

@@ -1,7 +1,7 @@
-"""What the configuration may say, and what follows from it.
+"""What the configuration may contain, and the errors where it does not.
 
-Errors are `ConfigurationError`s of one line a mistake: they name the key, its value and what is
-allowed. Nothing here imports numerics: it runs whenever a workflow is planned.
+A `ConfigurationError` has one line for each mistake, with the key, its value and what is allowed.
+Nothing here imports numerics: it runs whenever a workflow is planned.
 """
 
 import json
@@ -26,13 +26,13 @@ _NO_CHOICES = "{} (it has no choices)"
 
 
 class ConfigurationError(ValueError):
-    """A mistake in the configuration, in words for its writer."""
+    """A mistake in the configuration; the message is for its author."""
 
 
 def complete(config: Mapping) -> dict:
     """Return a configuration with the methods of the package below its own."""
     own = config.get("methods")
-    # What is no mapping is for the schema to refuse.
+    # The schema refuses any other value.
     return {**config, "methods": methods.merged(own) if isinstance(own, Mapping) else own}
 
 
@@ -55,7 +55,7 @@ def check(config: Mapping, root: Path, known: Iterable[str]) -> None:
     """
     errors = jsonschema.Draft202012Validator(schema(root)).iter_errors(config)
     ordered = sorted(errors, key=lambda error: list(map(str, error.path)))
-    # One value can break two rules that one sentence describes.
+    # One value can break two rules of the schema that have the same description.
     mistakes = list(dict.fromkeys(map(_in_words, ordered)))
     if not mistakes:
         mistakes = list(unresolved_names(config, known))
@@ -64,7 +64,7 @@ def check(config: Mapping, root: Path, known: Iterable[str]) -> None:
 
 
 def schema(root: Path) -> dict:
-    """Return the schema of a configuration: the file, and what the jobs of the package know.
+    """Return the schema of a configuration: that of the file, completed from the package's jobs.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def _sizes(parameters: Sequence[Field]) -> dict:
 
 
 def _close(node: object) -> None:
-    """Say of all objects below a node, in place, which keys they need and that they have no others.
+    """Complete all objects below a node, in place: required keys, and no others than those listed.
 
     Parameters
     ----------
@@ -145,9 +145,9 @@ def _close(node: object) -> None:
 
 
 def typed(value: object) -> object:
-    """Return a value of `--config` with numbers, true, false and null for text that says so.
+    """Return a value of `--config` in which text such as `20` or `true` has the type it looks like.
 
-    Snakemake reads what is nested in `--config 'shards={moments: 20}'` as text.
+    Snakemake reads nested values, as in `--config 'shards={moments: 20}'`, as text.
     """
     if isinstance(value, Mapping):
         return {key: typed(each) for key, each in value.items()}
@@ -182,6 +182,7 @@ def default(root: Path) -> Mapping:
 
 
 def _in_words(error: jsonschema.ValidationError) -> str:
+    """Return the message of an error: key, value, what is allowed, and a similar name."""
     where = ".".join(str(part) for part in error.path)
     if error.validator == "additionalProperties":
         known = list(error.schema.get("properties", ()))

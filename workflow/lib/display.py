@@ -1,8 +1,8 @@
-"""What a person reads while Snakemake works: a table of what will run, then a line a step.
+"""The output of a run on the terminal: a table of the jobs to run, then a line for each step.
 
-Snakemake's own lines stay in its log file, `.snakemake/log/`. With `--quiet all`, and with a logger
-of one's own (`--logger`), nothing here takes part; what `--verbose`, `-p` and other levels of
-`--quiet` ask for is shown as Snakemake shows it.
+Snakemake's own lines stay in its log file, `.snakemake/log/`. With `--quiet all`, and with another
+logger (`--logger`), this module does nothing; what `--verbose`, `-p` and other levels of `--quiet`
+show is left as it is.
 """
 
 import logging
@@ -33,27 +33,27 @@ _NOISE = (
     "Complete log(s):",
     "Elapsed time:",
 )
-_OURS = ("kcde: ", "configuration: ")  # how messages of the workflow's own begin
+_OURS = ("kcde: ", "configuration: ")  # messages of this workflow begin so
 _ALL_TARGETS = "`snakemake help` lists the targets"
 _INTERRUPTED = "Terminating processes on user request"
 _GOES_ON = "the same command goes on where it stopped"
-_STREAM = "DefaultStreamHandler"  # how Snakemake calls the handler that writes to the terminal
+_STREAM = "DefaultStreamHandler"  # Snakemake's name of the handler for the terminal
 
 
 class Display(logging.Formatter):
-    """Turns Snakemake's events into lines, and knows which steps failed.
+    """Turns Snakemake's events into lines, and records which steps failed.
 
     Parameters
     ----------
     workflow
-        Snakemake's; its jobs are looked at when they are known.
+        Snakemake's; its jobs are read when they are known.
     usual
-        Formats what is not ours to format.
+        Formats all other events.
 
     Attributes
     ----------
     table
-        Knows the typical times; to be set before jobs are counted.
+        Has the typical times; must be set before jobs are counted.
     failed
         First outputs of the jobs that failed.
     """
@@ -82,7 +82,7 @@ class Display(logging.Formatter):
         return own(record)
 
     def _announce(self, record) -> str:
-        """Announce all jobs the first time that Snakemake counts them."""
+        """Return the table of all jobs, the first time that Snakemake counts them."""
         if self._steps is not None:
             return ""
         dag, cores = self._workflow.dag, self._workflow.cores
@@ -119,23 +119,23 @@ class Display(logging.Formatter):
         step = (self._steps or {}).get(record.jobid)
         if step is None:
             return self._usual.format(record)
-        if self._interrupted:  # Snakemake calls what it stops a failure
+        if self._interrupted:  # Snakemake reports a stopped job as failed
             return f"stopped: {planning.label(step)}"
         dag = self._workflow.dag
-        for job in dag.bfs(dag.depending, step):  # what waits for it takes no time either
+        for job in dag.bfs(dag.depending, step):  # the jobs that need it will not run either
             self._remaining.drop(dag.jobid(job))
         self.failed |= {f"{path}" for path in step.output[:1]}
         said = "; ".join(f"{last_line(path)} ({path})" for path in record.log)
         return f"failed: {planning.label(step)}: {said}"
 
     def _explain(self, record) -> str:
-        """Return an error in words that help where there are such, else as Snakemake has it."""
+        """Return a shorter message for the errors that are known, else Snakemake's."""
         text = self._usual.format(record)
         if missing := re.search(r"No rule to produce (.+?) \(if you use input functions", text):
             known = targets(self._workflow.rules)
             return f"kcde: there is no target `{missing[1]}`{suggestion(missing[1], known)}"
         if "Target rules may not contain wildcards" in text:
-            return f"kcde: a rule for many jobs is no target; {_ALL_TARGETS}"
+            return f"kcde: a rule with wildcards is not a target; {_ALL_TARGETS}"
         if "At least one job did not complete" in text:
             return "" if self.failed else f"kcde: stopped before the end; {_GOES_ON}"
         lines = [line.strip() for line in text.splitlines()]
@@ -143,7 +143,7 @@ class Display(logging.Formatter):
 
 
 class _Passing(logging.Filter):
-    """Lets through what the usual filter does but for noise, and failures in any case."""
+    """Lets failures through, and whatever the usual filter does, without `_NOISE`."""
 
     def __init__(self, usual: DefaultFilter):
         super().__init__()
@@ -157,7 +157,7 @@ class _Passing(logging.Filter):
             return True
         text = str(record.msg)
         if event == LogEvent.ERROR and "CalledProcessError" in text:
-            return False  # what failed stands in the line of the step
+            return False  # the line of the step has the reason
         if event is None and text.startswith(_NOISE):
             return self._usual.verbose
         if event == LogEvent.RESOURCES_INFO:
@@ -166,7 +166,7 @@ class _Passing(logging.Filter):
 
 
 def install(logger: logging.Logger, workflow) -> Display:
-    """Take over the lines that Snakemake writes to the terminal, if it is what writes there.
+    """Format what Snakemake's default logger writes to the terminal; leave other loggers alone.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def install(logger: logging.Logger, workflow) -> Display:
 
 
 def targets(rules: Iterable) -> list[str]:
-    """Return the names that can be asked for: targets of many jobs, and drawn files."""
+    """Return the names of targets: rules that only need others, and drawn files."""
     return [
         rule.name
         for rule in rules
@@ -197,14 +197,14 @@ def targets(rules: Iterable) -> list[str]:
 
 
 def suggestion(wanted: str, names: Iterable[str]) -> str:
-    """Return the targets that a mistyped one may mean, and how to list all.
+    """Return the targets that are similar to an unknown one, and how to list all.
 
     Parameters
     ----------
     wanted
-        As typed.
+        The unknown target.
     names
-        Of all targets.
+        All targets.
     """
     names = list(names)
     # `table1` and `kcef/table1` mean the file, which is asked for with its suffix.

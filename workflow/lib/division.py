@@ -54,7 +54,7 @@ def columns(config: Mapping, catalogue: Mapping[str, Entry], dataset: str) -> in
 
 
 def node_ranges(count: int, per_job: int) -> list[str]:
-    """Return the factors of each job, `01-04`, `05-08` and so on up to `count`."""
+    """Return the ranges of factors that one job each fits: `01-04`, `05-08`, ..., up to `count`."""
     starts = range(1, count + 1, per_job)
     return [f"{first:02d}-{min(first + per_job - 1, count):02d}" for first in starts]
 
@@ -98,7 +98,7 @@ def shards(
     dataset: str = "",
     methods: Sequence[str] = (),
 ) -> int:
-    """Return how many jobs share the repetitions of one: 1 for a job that is not shardable.
+    """Return how many shards a job has: 1 if it is not shardable.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The start and the end of a run: what is refused or warned of, and the closing summary."""
+"""The start and the end of a run: checks, warnings and the closing summary."""
 
 import sys
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from lib.display import Display
 
 
 def begin(workflow, config: Mapping, table: resources.ResourceTable, *, local: bool) -> None:
-    """Refuse a run that cannot do what it is asked for, and warn of jobs that may fail.
+    """Stop a run that cannot reach its targets, and warn of jobs that may fail.
 
     Parameters
     ----------

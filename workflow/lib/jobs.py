@@ -1,7 +1,7 @@
 """From a line of the configuration to a job: the parameters of each `python -m kcde run`.
 
 What parameters an experiment has stands in its dataclass (`kcde.experiments.jobs`). A parameter
-gets its value, in this order: from what is asked for (data set, method, nodes, input files); from a
+gets its value, in this order: from the output files (data set, method, nodes, input files); from a
 rule of `_RULES`; from the method, from the experiment, or from the top of the configuration, by its
 own name; from `scales`, by the name in `SCALED`. A parameter that none of them sets, or that
 `scales` sets to null, has its default.
@@ -49,7 +49,7 @@ SCALED = {
 """By experiment and parameter, the key of `scales` that has its value."""
 
 _OTHER_KEYS = ("grid_runs", "dde_iterations", "dde_speed", "moments_rows_{dim}")
-"""Keys of `scales` that are more than the value of a parameter."""
+"""Keys of `scales` that are not the value of one parameter."""
 
 DIMS = (1, 2, 3)
 """Dimensions of Gaussian pairs, for each of which `scales` has sizes."""
@@ -64,12 +64,12 @@ _TRAINED = "DDE"
 """The estimator whose number of iterations the scale sets."""
 
 _AUTHORS_RATE = 1e-4
-_PATIENCE = 5  # it waits for a fifth of all iterations
+_PATIENCE = 5  # training stops after a fifth of the iterations without improvement
 _DEFAULT = object()
 
 
 class Asked(NamedTuple):
-    """What a rule for a parameter is told."""
+    """What the rule of a parameter may depend on."""
 
     config: Mapping
     scale: str
@@ -79,12 +79,12 @@ class Asked(NamedTuple):
 
     @property
     def of_method(self) -> Mapping:
-        """What the configuration says of the method; nothing of one that it does not have."""
+        """The definition of the method; empty for a method that the configuration does not have."""
         return self.config["methods"].get(self.method, {})
 
     @property
     def section(self) -> Mapping:
-        """What it says of the experiment."""
+        """The section of the experiment in the configuration."""
         return self.config["experiments"].get(section(self.experiment), {})
 
     @property
@@ -126,7 +126,7 @@ def _of_each_dim(key: str) -> list[str]:
 def job(
     config: Mapping, scale: str, experiment: str, dataset: str = "", method: str = "", **files: Any
 ) -> dict[str, Any]:
-    """Return the parameters of a job that are not left at their defaults.
+    """Return the parameters of a job that differ from their defaults.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def job(
     dataset, method
         "" where it has none; the method is a key of `methods`.
     **files
-        What else is asked for: `nodes`, and input files, by the names of parameters.
+        Other parameters that the output files determine: `nodes`, and input files.
     """
     asked = Asked(config, scale, experiment, dataset, method)
     given = {"dataset": dataset, "method": method} | files
@@ -199,7 +199,7 @@ def tolerances(config: Mapping, dataset: str, scale: str) -> list[float]:
 
 
 def _options(asked: Asked) -> dict:
-    """Return constructor arguments: those of a data set over more of a key, over all others."""
+    """Return constructor arguments; those for a data set take precedence."""
     chosen = Method(**asked.of_method)
     whole = asked.experiment in ("joint_network", "planar") or (
         asked.experiment == "samples" and chosen.graph is None
@@ -211,7 +211,7 @@ def _options(asked: Asked) -> dict:
 
 
 def _training(asked: Asked) -> dict:
-    """Return how long DDE is trained on an R set, and at what rate."""
+    """Return the number of iterations of DDE on an R set, and its learning rate."""
     iterations = scaled(asked, "dde_iterations")
     return {
         "iterations": iterations,
@@ -233,12 +233,12 @@ def _is_of_largest_grid(asked: Asked) -> bool:
 
 
 def _of_section(name: str, wanted: Callable[[Asked], bool]) -> Callable[[Asked], Any]:
-    """Return the rule of a parameter that some jobs alone take from the experiment."""
+    """Return the rule of a parameter that only some jobs take from the experiment."""
     return lambda asked: asked.section[name] if wanted(asked) else _DEFAULT
 
 
 def _of_scale(experiment: str, name: str, wanted: Callable[[Asked], bool]) -> Callable:
-    """Return the rule of a parameter that some jobs alone take from `scales`."""
+    """Return the rule of a parameter that only some jobs take from `scales`."""
     key = SCALED[experiment][name]
     return lambda asked: scaled(asked, key) if wanted(asked) else _DEFAULT
 

@@ -1,4 +1,4 @@
-"""Where files lie: scores and their parts, records, drawn tables and figures."""
+"""Paths of files: scores and their parts, records, drawn tables and figures."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,10 +19,10 @@ _STEMS = {
     "joint_network": "joint/{dataset}/{method}",
     "exact": f"joint/{{dataset}}/{jobs.EXACT}",
 }
-"""Of experiments whose files do not lie by experiment, data set and method."""
+"""Paths of experiments that differ from `<experiment>/<dataset>/<method>`."""
 
 _USED_WHOLE = "r_benchmark"
-"""The experiment of which all methods are fitted on all data sets, shown or not."""
+"""The experiment whose methods are fitted on all data sets, also where no artefact shows them."""
 
 
 def stem(experiment: str, method: str = "{method}") -> str:
@@ -113,7 +113,7 @@ def scores_of(config: Mapping, scale: str, artefact: str) -> list[str]:
 
 
 def all_scores(config: Mapping, scale: str) -> list[str]:
-    """Return every score table that the chosen papers show, and all of an experiment used whole."""
+    """Return every score table that the chosen papers show, and all of `_USED_WHOLE`."""
     shown = [
         path
         for artefact in selection.artefacts(config, config["papers"])
@@ -128,7 +128,7 @@ def all_scores(config: Mapping, scale: str) -> list[str]:
 
 
 def data_record(catalogue: Mapping[str, Entry], scale: str, dataset: str) -> str:
-    """Return the record of whether a data set could be had; the same for its aliases."""
+    """Return the record of the raw data of a data set; its aliases have the same."""
     if scale == "smoke":
         return f"results/smoke/data/{dataset}.json"
     return f"results/data/{catalogue[dataset].name}.json"
@@ -145,7 +145,7 @@ def records(config: Mapping, scale: str, papers: Iterable[str]) -> list[str]:
 
 
 def drawn_files(config: Mapping, root: Path) -> list[SimpleNamespace]:
-    """Return every drawn file that can be asked for, with the record that is made for it."""
+    """Return every drawn file that is a target, with the record that it needs."""
     own = figures_folder(config, root, config["scale"])
     return [
         SimpleNamespace(

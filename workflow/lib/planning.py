@@ -1,4 +1,4 @@
-"""How long the jobs ahead will take: as measured where they ran before, at least as is typical."""
+"""Expected times of jobs: as measured in earlier runs, but no less than typical."""
 
 import csv
 from collections.abc import Iterable, Mapping
@@ -7,24 +7,24 @@ from pathlib import Path
 from lib.resources import ResourceTable, Work
 
 UNKNOWN_SECONDS = 60.0
-"""For a rule that has neither run here nor stands in the table of typical times."""
+"""Of a rule that has not run here and has no row in the table of typical times."""
 
-_DRAWN = "drawn"  # how the table calls the rules that are named as the file they draw
+_DRAWN = "drawn"  # row of the rules that have the name of the file they draw
 _SHRINKAGE = 30.0  # expected seconds of finished jobs that count as much as the expectation
 
 
 def announcement(jobs: Iterable, cores: int, table: ResourceTable) -> str:
-    """Return what a run says before it starts: one line, and a table of its jobs by rule.
+    """Return the message at the start of a run: one line, and a table of its jobs by rule.
 
     Parameters
     ----------
     jobs
-        Snakemake jobs that will run; read are `rule.name`, `wildcards`, `benchmark`, `output` and
+        Snakemake jobs that will run, with `rule.name`, `wildcards`, `benchmark`, `output` and
         `log`.
     cores
         How many run at once.
     table
-        Knows the typical times.
+        Has the typical times.
     """
     expected: dict[str, list[float]] = {}
     for job in working(jobs):
@@ -50,18 +50,18 @@ def announcement(jobs: Iterable, cores: int, table: ResourceTable) -> str:
 
 
 def working(jobs: Iterable) -> list:
-    """Return the jobs that do something; targets only ask for others."""
+    """Return the jobs that run a command: not targets, which only need others."""
     return [job for job in jobs if (job.output or job.log) and job.rule.name != "help"]
 
 
 def rule_of(job) -> str:
-    """Return the rule of a job, without the methods that one rule of several may name."""
+    """Return the rule of a job, without the methods in its name."""
     rule = job.rule.name.partition("+")[0]
     return _DRAWN if "/" in rule else rule
 
 
 def label(job) -> str:
-    """Return which step a job is, in words: rule, method, data set and what else tells it apart."""
+    """Return a job in words: rule, method, data set, columns and part."""
     if rule_of(job) == _DRAWN:
         return f"draw {job.rule.name}"
     rule, *methods = job.rule.name.split("+")
@@ -88,7 +88,7 @@ def seconds(job, table: ResourceTable) -> float:
     job
         A Snakemake job.
     table
-        Knows the typical times.
+        Has the typical times.
     """
     work = _work(job, table)
     usual, measured = table.seconds(work), _measured(job.benchmark)
@@ -96,15 +96,15 @@ def seconds(job, table: ResourceTable) -> float:
         return UNKNOWN_SECONDS if measured is None else measured
     if measured is None or work.collects:
         return usual
-    # A job that found no data was quick; with data it will not be.
+    # A job that found no data was quick; with data it takes longer.
     return max(measured, usual)
 
 
 class Remaining:
-    """How long a run will still take, by what its finished jobs took beside what was expected.
+    """The time that a run still takes, from the measured and expected times of finished jobs.
 
-    The expectation of a job is multiplied by the ratio of measured to expected time of the jobs of
-    its rule, drawn towards that of all jobs while few have finished.
+    The expected time of a job is multiplied by the ratio of measured to expected time of the jobs
+    of its rule, which is shrunk towards that of all jobs while few have finished.
 
     Parameters
     ----------
@@ -122,19 +122,19 @@ class Remaining:
         self._measured: dict[int, float] = {}
 
     def start(self, job: int, now: float) -> None:
-        """Note that a job starts, at a time in seconds."""
+        """Record that a job starts, at a time in seconds."""
         if job in self._expected:
             self._begun[job] = now
 
     def finish(self, job: int, now: float) -> float | None:
-        """Note that a job has finished; return how long it took, None for a job without steps."""
+        """Record that a job has finished; return its seconds, None if it never started."""
         if job not in self._begun:
             return None
         self._measured[job] = now - self._begun.pop(job)
         return self._measured[job]
 
     def drop(self, job: int) -> None:
-        """Note that a job takes no more time because it failed; nothing is learnt from it."""
+        """Record that a job will not finish; its time does not count as measured."""
         self._begun.pop(job, None)
         self._expected.pop(job, None)
 
@@ -160,7 +160,7 @@ class Remaining:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds in words of one unit."""
+    """Return seconds in words, in one unit."""
     for limit, size, unit in ((100, 1, "second"), (5400, 60, "minute")):
         if seconds < limit:
             return _count(max(1, round(seconds / size)), unit)
@@ -172,7 +172,7 @@ def _count(count: int, noun: str) -> str:
 
 
 def beyond(jobs: Iterable, available: int, table: ResourceTable) -> list[str]:
-    """Return a warning where jobs need more memory than there is, else nothing.
+    """Return a warning if jobs need more memory than there is, else nothing.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def beyond(jobs: Iterable, available: int, table: ResourceTable) -> list[str]:
     available
         MiB.
     table
-        Knows what jobs need.
+        Has the memory that jobs need.
     """
     works = {job.output[0]: _work(job, table) for job in jobs if job.output}
     wanted = {path: table.memory(work) for path, work in works.items() if table.find(work)}
@@ -197,7 +197,7 @@ def beyond(jobs: Iterable, available: int, table: ResourceTable) -> list[str]:
 
 
 def _work(job, table: ResourceTable) -> Work:
-    """Return a job as the table knows it; rules for several methods are called rule+method+…."""
+    """Return a job as the table has it; a rule of several methods is called rule+method+…."""
     _, *methods = job.rule.name.split("+")
     return table.work(rule_of(job).removesuffix("_part"), job.wildcards, methods)
 

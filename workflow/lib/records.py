@@ -1,4 +1,4 @@
-"""Records of what a job has done outside its outputs: raw data fetched, files drawn."""
+"""Records of files that are no outputs of Snakemake's: raw data, drawn tables and figures."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,21 +7,21 @@ from pathlib import Path
 from kcde.files import read_object
 
 _ATTEMPT = f"{time.time_ns()}"
-"""One word a run, the same wherever this run asks for it."""
+"""A word that identifies this run."""
 
 
 def attempt(record: str, is_there: Callable[[Mapping], bool]) -> str:
-    """Return a word that changes from run to run until what a record states is there.
+    """Return a word that changes with each run until the files of a record exist.
 
     Snakemake compares params with those of the last run, so a changed word makes the job run again.
-    The word of the run that succeeded is kept beside the record. A damaged record states nothing.
+    The word of the run that succeeded is kept beside the record. A damaged record names no files.
 
     Parameters
     ----------
     record
         A JSON file.
     is_there
-        Whether what its content states is there: `is_available` or `is_drawn`.
+        Returns whether the files of a record exist: `is_available` or `is_drawn`.
     """
     said, kept = read_object(record), Path(record).with_suffix(".attempt")
     if said is None or not kept.is_file() or not is_there(said):

@@ -45,7 +45,7 @@ def generated(experiment: str | None = None) -> str | None:
     Parameters
     ----------
     experiment
-        Those of one experiment, None if it has others as well; of all experiments by default.
+        Returns None for an experiment that has other data sets too; by default all experiments.
     """
     if experiment is not None:
         return _GENERATED.get(experiment)
@@ -53,7 +53,7 @@ def generated(experiment: str | None = None) -> str | None:
 
 
 def unresolved_names(config: Mapping, known: Iterable[str]) -> Iterable[str]:
-    """Yield a sentence for each name in a configuration that refers to nothing of its kind.
+    """Yield a sentence for each name in a configuration that does not resolve.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class _Data(NamedTuple):
         drawn, planar = data_sets.SIMULATED_TRAFFIC, data_sets.PLANAR
         of_experiment = {
             "planar": (planar, "planar data"),
-            "donut": ([data_sets.DONUT], "points that are drawn"),
+            "donut": ([data_sets.DONUT], "the donut"),
             "traffic": ([drawn, *self.catalogue], "simulated traffic, and the catalogue"),
             **dict.fromkeys(_OF_CATALOGUE, (self.catalogue, "the catalogue")),
         }

@@ -1,18 +1,18 @@
-"""What each job needs: memory, time and a GPU. One table says it, `workflow/resources.csv`.
+"""What each job needs: memory, time and a GPU, from the table `workflow/resources.csv`.
 
-A row is for a rule, for one of its methods, or for a data set with it; the most special counts.
+A row is for a rule, for one of its methods, or for a method on a data set; the most specific row is
+used.
 
 `memory_*`   MiB of the process at its largest, with a margin: the largest `max_rss` that Snakemake
              measured over all data sets of the last run at that scale (its `benchmark:` files),
-             times 1.5, rounded up to hundreds, at least 400; what `paper` alone has is extrapolated
-             with the largest matrix. `sizes`: it follows from the sizes in the data's name, by
-             `embeddings.py` and `conditionals.py`.
-`seconds_*`  typical wall time on an idle core: the mean over the data sets; `paper` where it has
-             not run: that of `laptop` times the repetitions, and by the exponents of the fits.
-             What is asked of a cluster is `MARGIN` times that, at least `FEWEST_MINUTES`: the
+             times 1.5, rounded up to hundreds, at least 400; sizes that only `paper` has are
+             extrapolated with the largest matrix. `sizes`: computed here from the data's sizes.
+`seconds_*`  typical wall time on an idle core: the mean over the data sets. For jobs that have not
+             run at `paper`: that of `laptop`, scaled by the repetitions and the exponents of the
+             fits. A cluster is asked for `MARGIN` times that, at least `FEWEST_MINUTES`: the
              slowest data set of a method took up to three times the mean.
 `gpu`        whether jobs of the rule can compute on a GPU.
-`group`      small jobs with one are submitted to a cluster many at a time.
+`group`      small jobs of a group are submitted to a cluster many at a time.
 """
 
 import csv
@@ -30,13 +30,13 @@ from lib import division
 
 MARGIN = 4
 FEWEST_MINUTES = 15
-"""Asked of a cluster for the shortest of jobs: nodes and their file systems have slow moments."""
+"""Asked of a cluster for the shortest jobs: nodes and their file systems are sometimes slow."""
 
 GPU_MEMORY = 1500
-"""MiB on the host that the libraries of CUDA take besides (an estimate, not measured)."""
+"""MiB on the host for the libraries of CUDA (an estimate, not measured)."""
 
 CLUSTER_MEMORY = 600
-"""MiB that the Snakemakes take which start a job on a cluster, inside its allocation."""
+"""MiB of the Snakemake processes that start a job on a cluster, inside its allocation."""
 
 NO_GPU = (
     "backend: cupy was asked for, but the driver shows no CUDA device: `python -m kcde doctor` "
@@ -62,13 +62,13 @@ class Work(NamedTuple):
     dataset: str = ""
     methods: tuple[str, ...] = ()
     of: int = 1
-    """Of how many parts this is one."""
+    """Number of shards, of which this is one."""
     collects: bool = False
-    """Whether it writes scores from parts."""
+    """Whether it writes scores from the parts of shards."""
 
 
 class ResourceTable:
-    """The table, asked about jobs of one configuration.
+    """The needs of the jobs of one configuration.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class ResourceTable:
         rule
             A name in the table.
         methods
-            Those that one job fits, where the wildcards do not say.
+            Those that one job fits; by default the wildcard `method`.
         """
 
         def asked(wildcards):
@@ -116,34 +116,34 @@ class ResourceTable:
         return lambda wildcards: self.group(self.work(rule, wildcards, methods))
 
     def work(self, rule: str, wildcards: object, methods: Sequence[str] = ()) -> Work:
-        """Return a job by its rule, without what a name says of parts and methods.
+        """Return a job by its rule and wildcards.
 
         Parameters
         ----------
         rule
             A name in the table.
         wildcards
-            Read are `scale`, `dataset`, `method` and `shards`, where it has them.
+            Of which `scale`, `dataset`, `method` and `shards` are used, where present.
         methods
-            Those that one job fits, where the wildcards do not say.
+            Those that one job fits; by default the wildcard `method`.
         """
         scale = getattr(wildcards, "scale", self._config["scale"])
         dataset = getattr(wildcards, "dataset", "")
         methods = tuple(methods) or tuple(filter(None, [getattr(wildcards, "method", "")]))
         of = int(getattr(wildcards, "shards", 1))
         known = [name for name in methods if name in self._config["methods"]]
-        cut = rule in division.SHARDABLE and of == 1
+        whole = rule in division.SHARDABLE and of == 1
         job = (self._config, self._catalogue, rule, scale, dataset, known)
-        return Work(rule, scale, dataset, methods, of, cut and division.shards(*job) > 1)
+        return Work(rule, scale, dataset, methods, of, whole and division.shards(*job) > 1)
 
     def memory(self, work: Work) -> int:
-        """Return MiB to ask for at a first attempt, whatever the machine has."""
+        """Return MiB to ask for at a first attempt."""
         stated = self._row(work)[f"memory_{work.scale}"]
         own = self._memory_by_sizes(work) if stated == _BY_SIZES else int(stated)
         return own + GPU_MEMORY * self.gpu(work) + CLUSTER_MEMORY * self._cluster
 
     def seconds(self, work: Work) -> float | None:
-        """Return the typical wall time; None for a rule that the table does not have."""
+        """Return the typical wall time in seconds; None for a rule without a row."""
         row = self.find(work)
         if row is None:
             return None
@@ -160,8 +160,8 @@ class ResourceTable:
     def gpu(self, work: Work) -> int:
         """Return how many GPUs a job claims, 0 or 1.
 
-        What is trained by JAX stays on the CPU unless the backend is `cupy`; to collect parts
-        computes nothing.
+        Estimators that JAX trains stay on the CPU unless the backend is `cupy`. A job that collects
+        parts claims none.
         """
         if work.collects or not self._device or self._row(work)["gpu"] == "0":
             return 0
@@ -169,7 +169,7 @@ class ResourceTable:
         return int(self._config["backend"] == "cupy" or not by_jax)
 
     def group(self, work: Work) -> str | None:
-        """Return the group of a small job on a cluster; a job that is cut is none."""
+        """Return the group of a small job on a cluster; None for a sharded job."""
         alone = not self._cluster or work.of > 1 or work.collects
         return None if alone else self._row(work)["group"] or None
 

@@ -1,4 +1,4 @@
-"""What is fitted on what: data sets and methods of an experiment, of an artefact, of papers."""
+"""The data sets and methods of an experiment, of an artefact, and of the chosen papers."""
 
 from collections.abc import Iterable, Mapping
 

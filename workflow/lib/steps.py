@@ -1,4 +1,4 @@
-"""The rules that fit: the files of each, what its jobs wait for, and what they are told."""
+"""The rules that fit: their files, inputs and parameters."""
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +21,7 @@ _SAMPLES = {
 }
 
 _ENVIRONMENTS = {"estimation_cost": "JAX_PLATFORMS=cpu"}
-"""A fit whose cost is measured is a process of its own with one numerical thread, on the CPU."""
+"""Fits whose cost is measured run on the CPU, each in a process of its own with one thread."""
 
 # On made-up data XLA would compile the networks for longer than they are trained.
 _LIGHT_COMPILATION = (
@@ -44,7 +44,7 @@ class Step:
     methods
         Those that one job fits; none where the wildcard `method` says which.
     is_part
-        Whether a job computes some of the repetitions alone.
+        Whether a job is a shard, which computes some of the repetitions.
     """
 
     config: Mapping[str, Any]
@@ -65,7 +65,7 @@ class Step:
         return self.experiment.replace("_", "-")
 
     def inputs(self) -> dict[str, Any]:
-        """Return what a job waits for: raw data, parts that it collects, and other jobs."""
+        """Return the inputs: records of raw data, parts to collect, files of other jobs."""
         cls, found = job_class(self.experiment), {}
         if self.experiment in ("joint", "samples"):
             found["factors"] = self._factors
@@ -78,7 +78,7 @@ class Step:
         return found
 
     def outputs(self, temporary: Callable[[str], str]) -> dict[str, list[str]]:
-        """Return the files of a job: those that each method alone would write; one of a part.
+        """Return the files of a job: those that each method alone would write; of a part one file.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class Step:
         return f"results/{kind}/{{scale}}/{paths.stem(self.experiment, *self.methods[:1])}{suffix}"
 
     def constraints(self) -> dict[str, str]:
-        """Return what the wildcards may be, beyond what they may be anywhere."""
+        """Return the constraints of wildcards that are stricter than those of all rules."""
         methods = self.config["methods"]
         graphs = [name for name, method in methods.items() if "graph" in method]
         others = [name for name in methods if name not in graphs]
@@ -122,10 +122,10 @@ class Step:
         return found
 
     def job(self, wildcards: Any) -> str:
-        """Return the JSON that says what a job is, quoted.
+        """Return the parameters of a job as JSON, quoted for the shell.
 
-        It depends on wildcards alone: where a parameter depends on inputs, Snakemake does not see
-        that it has changed.
+        They depend on wildcards alone: Snakemake does not notice a change of params that depend on
+        inputs.
         """
         scale, dataset = wildcards.scale, getattr(wildcards, "dataset", "")
         asked = self.config, scale, self.experiment, dataset
@@ -142,7 +142,7 @@ class Step:
         return shlex.quote(jobs.text(jobs.job(*asked, method, **files)))
 
     def code(self, wildcards: Any) -> str:
-        """Return a digest of the experiment and of the estimators of a job's methods alone."""
+        """Return a digest of the code of the experiment and of the job's estimators."""
         if self.experiment == "estimation_cost":
             return _code(self.experiment, *estimation_cost.ESTIMATORS)
         if "estimator" not in job_class(self.experiment).parameters():
@@ -151,7 +151,7 @@ class Step:
         return _code(self.experiment, *(self.config["methods"][m]["estimator"] for m in methods))
 
     def data(self, wildcards: Any) -> str | list[str]:
-        """Return digests of the data of a job; generated data have that of their generator."""
+        """Return digests of a job's data; those of generated data are of their generator's code."""
         if not job_class(self.experiment).reads_files:
             return ""
         read = self._raw_data(wildcards)
@@ -163,7 +163,7 @@ class Step:
         return [self.catalogue[name].load_digest() for name in read]
 
     def environment(self, wildcards: Any) -> str:
-        """Return the environment variables of a job, beside those of all."""
+        """Return the environment variables of a job, in addition to those of all jobs."""
         compiling = _LIGHT_COMPILATION if wildcards.scale == "smoke" else ""
         return " ".join(filter(None, [_ENVIRONMENTS.get(self.experiment, ""), compiling]))
 
@@ -204,7 +204,7 @@ def steps(config: Mapping, catalogue: Mapping[str, Entry]) -> Iterator[Step]:
 
 
 def place_flags(wildcards: Any, input: Any) -> str:
-    """Return the flags that say where the raw data of a job are, and whether they could be had."""
+    """Return the flags with the location and the records of a job's raw data."""
     records = list(input.get("record", []))
     words = [word for path in records for word in ("--record", path)]
     if wildcards.scale == "smoke" and records:
@@ -214,14 +214,14 @@ def place_flags(wildcards: Any, input: Any) -> str:
 
 
 def shard_flags(wildcards: Any, input: Any) -> str:
-    """Return the flags that say which repetitions a job computes, or which parts it collects."""
+    """Return the flags with the shard that a job computes, or the parts that it collects."""
     if hasattr(wildcards, "shard"):
         return f"--shard {wildcards.shard}/{wildcards.shards}"
     return shlex.join(word for path in input.get("parts", []) for word in ("--part", path))
 
 
 def out_flags(wildcards: Any, output: Any) -> str:
-    """Return the flags that say where the scores of each method go, in order, or a part."""
+    """Return the flags with the outputs of a job, one for each method, in order."""
     return shlex.join(word for path in output.scores for word in ("--out", path))
 
 

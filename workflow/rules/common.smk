@@ -1,4 +1,4 @@
-# What the rules share: the configuration, the environment of jobs, and what their wildcards may be.
+# Shared by all rules: the configuration, the environment of jobs and the constraints of wildcards.
 import os
 import re
 import shlex
@@ -37,15 +37,15 @@ LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
 TABLE = resources.ResourceTable(config, ROOT, CATALOGUE, cluster=not LOCAL)
 DISPLAY.table, needs, group_of = TABLE, TABLE.resources, TABLE.group_of
 THREADS = config["blas_threads"]
-# JAX trains on the CPU, whatever else a machine has, unless cupy is asked for by its name.
+# JAX trains on the CPU, also on a machine with a GPU, unless the backend is `cupy`.
 JAX = "cuda" if config["backend"] == "cupy" else "cpu"
-# glibc returns each large temporary to the kernel and faults the next one in again, which costs a
-# tenth of the time; below so many bytes it keeps them.
+# glibc returns large temporaries to the kernel and faults the next ones in again, which takes a
+# tenth of the time; it keeps those below this many bytes.
 MALLOC = 2**30
 OPTIONAL = selection.optional(config, CATALOGUE)
 PUBLISHED = sorted(f"{path.relative_to(ROOT)}" for path in ROOT.glob("src/kcde/published/*.csv"))
 
-# Jobs use the Python that runs Snakemake (a conda environment comes before it) and this checkout.
+# Jobs use the Python that runs Snakemake, unless in a conda environment, and this checkout.
 # Snakemake sets thread variables from `threads`, which --cores caps; results must not depend on it.
 os.environ.update(
     PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])

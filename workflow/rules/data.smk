@@ -1,4 +1,4 @@
-# Raw data. What cannot be had is recorded and tried again at every run; what is there stays.
+# Raw data. Unavailable data are recorded and tried again at every run; available ones stay.
 localrules:
     fetch,
     smoke_data,

@@ -1,8 +1,8 @@
-# What is fitted on what: one rule for all experiments, that is, one of each name. A job does all
-# repetitions of a data set with a method, or with several methods that have the same bases; its log
-# and benchmark bear the name of the first. Where `shards` divides an experiment, its rule collects
-# what the rule with `_part` in its name, which has the same command, writes in the place of scores.
-# The digests in `params` make an edit of one estimator re-run that estimator's jobs and no others.
+# Fits: one rule for each experiment. A job does all repetitions of a data set with a method, or with
+# several methods that have the same bases; its log and benchmark have the name of the first. If
+# `shards` divides an experiment, the rule with `_part` in its name computes the shards with the same
+# command, and the rule of the experiment collects their parts. The digests in `params` make an edit
+# of one estimator re-run that estimator's jobs and no others.
 localrules:
     joint,
 
@@ -35,9 +35,9 @@ for step in steps(config, CATALOGUE):
             command=step.command,
             job=step.job,
             places=place_flags,
-            cut=shard_flags,
+            shards=shard_flags,
             outs=out_flags,
             environment=step.environment,
         shell:
             "{params.environment} python -m kcde run {params.command} --job {params.job}"
-            " {params.places} {params.cut} {params.outs} > {log} 2>&1"
+            " {params.places} {params.shards} {params.outs} > {log} 2>&1"

@@ -1,4 +1,4 @@
-# Ours beside the published numbers, and what is told to the reader.
+# The scorecard, publishing and the list of targets.
 localrules:
     judge,
     publish,
@@ -31,7 +31,7 @@ rule judge:
         " > {output.summary} 2> {log}"
 
 
-# As with `figures`, a log or a benchmark that stands there would count as made.
+# As for `figures`, an existing log or benchmark would count as made.
 rule publish:
     input:
         lambda w: artefact_records(paths.published_scale(config, ROOT), config["papers"]),
