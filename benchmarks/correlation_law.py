@@ -14,7 +14,7 @@ from pathlib import Path
 import timing
 
 from kcde import scores
-from kcde.artefacts.jdl._embedding_curves import by_repetition, tidy
+from kcde.artefacts.jdl._curves import by_repetition, tidy
 from kcde.experiments import moments
 from kcde.experiments.runner import run
 

@@ -9,8 +9,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kcde.artefacts.across import _all_methods, _all_methods_answer
-from kcde.artefacts.across._all_methods import COLUMNS, EVERY, GIVEN, of_methods, of_pairs, of_sets
+from kcde.artefacts.across import _all_methods_answer, all_methods
+from kcde.artefacts.across._all_methods_rows import (
+    COLUMNS,
+    EVERY,
+    GIVEN,
+    of_methods,
+    of_pairs,
+    of_sets,
+)
 from kcde.artefacts.core import drawing, listing, registry
 from kcde.artefacts.tables import building
 from kcde.methods import METHODS
@@ -29,7 +36,7 @@ def scores_of(cells, rows=None, seconds=None):
 
 
 def table_of(cells, **more):
-    return _all_methods.build(ARTEFACT, scores_of(cells, **more), [])
+    return all_methods.build(ARTEFACT, scores_of(cells, **more), [])
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +166,7 @@ def test_what_is_sampled_is_replaced_by_quadrature():
     cells = {("a", "KCEF"): [9.0] * 3, ("a", "DDE"): [0.0] * 3, ("a", "NADE"): [2.0] * 3}
     exact = {("a", "KCEF"): [1.0] * 3, ("a", "DDE"): [3.0] * 3}
     quadrature = made.frame(exact, metric=f"{made.METRIC}_quadrature")
-    found = _all_methods.build(ARTEFACT, pd.concat([scores_of(cells), quadrature]), [])
+    found = all_methods.build(ARTEFACT, pd.concat([scores_of(cells), quadrature]), [])
     means = of_sets(found).set_index("method")["mean"].to_dict()
     assert means == {"KCEF": 1.0, "DDE-quadrature": 3.0, "NADE": 2.0}
     assert list(means) == ["KCEF", "DDE-quadrature", "NADE"]
@@ -168,7 +175,7 @@ def test_what_is_sampled_is_replaced_by_quadrature():
 def test_a_new_method_that_is_scored_by_quadrature_is_shown_so():
     cells, exact = {("a", "mine"): [9.0] * 3, ("a", "NADE"): [2.0] * 3}, {("a", "mine"): [1.0] * 3}
     quadrature = made.frame(exact, metric=f"{made.METRIC}_quadrature")
-    found = _all_methods.build(ARTEFACT, pd.concat([scores_of(cells), quadrature]), [])
+    found = all_methods.build(ARTEFACT, pd.concat([scores_of(cells), quadrature]), [])
     assert of_sets(found).set_index("method")["mean"].to_dict() == {"mine": 1.0, "NADE": 2.0}
 
 
@@ -222,23 +229,20 @@ def answered(cells, **more):
 def test_the_answer_is_the_first_by_rank():
     seconds = {"NADE": 28.0, "GP-ML": 0.9, "LSCDE-exact": 0.1}
     said = answered(level(NADE=0.1, GP_ML=0.5, LSCDE_exact=0.9), seconds=seconds)
-    assert said.startswith("**Take NADE**: mean rank 1.0; the best of a set or not told from it on")
-    assert "8 of 8, in the median 0.00 nats above the lowest, about 30 s a split" in said
-    assert "does not tell NADE, the first by mean rank of all, from none, and finds GP-ML" in said
-    assert "finds GP-ML, LSCDE-exact worse." in said
-    assert (
-        "The quickest of those not told from it that failed on no set is NADE: about 30 s" in said
-    )
+    assert said.startswith("**Take NADE**: mean rank 1.0; the best of a set or not significantly ")
+    assert "on 8 of 8; in the median 0.00 nats above the lowest; about 30 s per split" in said
+    assert "Not significantly different from NADE, the first by mean rank of all, by" in said
+    assert "(adjusted for all pairs): none." in said
+    assert "Significantly worse: GP-ML, LSCDE-exact." in said
+    assert "from it that failed on no set, the quickest is NADE: about 30 s" in said
     assert "On the 4 sets with at most 40 training rows" in said
 
 
 def test_of_equals_the_quickest_is_named():
     cells = level(NADE=0.1, GP_ML=0.1)
     said = answered(cells, seconds={"NADE": 28.0, "GP-ML": 0.9})
-    assert (
-        "The quickest of those not told from it that failed on no set is GP-ML: about 1 s" in said
-    )
-    assert "finds none worse." in said
+    assert "from it that failed on no set, the quickest is GP-ML: about 1 s" in said
+    assert "Significantly worse: none." in said
 
 
 def test_a_first_that_fails_is_named_with_one_that_does_not():
@@ -253,7 +257,7 @@ def test_a_first_that_fails_is_named_with_one_that_does_not():
 def test_parameters_that_were_given_are_none_to_take():
     chosen, given = level(GP_ML=0.5, LSCDE_exact=0.9), level(DDE_penalised=0.1)
     scores = [scores_of(chosen), made.frame(given, metric=f"{made.METRIC}_quadrature")]
-    found = _all_methods.build(ARTEFACT, pd.concat(scores, ignore_index=True), [])
+    found = all_methods.build(ARTEFACT, pd.concat(scores, ignore_index=True), [])
     assert set(found["method"]) & set(GIVEN) == {"DDE-penalised"}
     said = " ".join(_all_methods_answer.sentences(found))
     assert said.startswith("**Take GP-ML**: mean rank 2.0")
@@ -291,5 +295,5 @@ def test_one_method_alone_is_drawn_and_not_compared(tmp_path):
     )
     drawing.make(ARTEFACT, [path], tmp_path / "figures")
     page = (tmp_path / "figures/all_methods.md").read_text()
-    assert "so that none are compared" in page
+    assert "so that none can be compared" in page
     assert "| b | 20 | – †20 |" in page

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.jdl import _embedding_curves as curves
-from kcde.artefacts.jdl import _embedding_figure, _embedding_pairs
-from kcde.artefacts.jdl._embedding_figure import PlotSpec
+from kcde.artefacts.jdl import _curve_plots, _paired
+from kcde.artefacts.jdl import _curves as curves
+from kcde.artefacts.jdl._curve_plots import PlotSpec
 from kcde.artefacts.judging.deciding import Missing
 
 LOST = ("JDL", 2, 1000, 1e-3, True, 3)
@@ -111,7 +111,7 @@ def test_failed_fits_are_in_no_curve_and_said():
     repeated = " ".join(curves.repetitions(frame))
     assert repeated == (
         "Here 20 repetitions. Where fewer: JDL d=2 constrained 19. Fewer than 20 have no "
-        "quantiles, and no band."
+        "quantiles and no band."
     )
     whole = curves.repetitions(drawn(scores=made.frame(METRICS)))
     assert whole == ["Here 20 repetitions."]
@@ -168,35 +168,35 @@ def table(values, sizes=(1000, 10_000)):
 def test_pairs_are_complete_at_every_size():
     whole, holed = np.ones((20, 2)), np.ones((20, 2))
     holed[3, 1] = np.nan
-    found = _embedding_pairs.complete({"a": table(whole), "b": table(holed)}, (1000,))
+    found = _paired.complete({"a": table(whole), "b": table(holed)}, (1000,))
     assert [len(found[name]) for name in "ab"] == [19, 19]
     assert 3 not in found["a"].index
-    alone = _embedding_pairs.complete({"b": table(holed)}, (1000,), further=False)
+    alone = _paired.complete({"b": table(holed)}, (1000,), further=False)
     assert alone["b"].shape == (20, 1)
     holed[4, 0] = np.nan
     with pytest.raises(Missing, match="2 of 20 repetitions incomplete for a, b"):
-        _embedding_pairs.complete({"a": table(whole), "b": table(holed)}, (1000,))
+        _paired.complete({"a": table(whole), "b": table(holed)}, (1000,))
     with pytest.raises(Missing, match="no scores of a at n = 1e\\+06"):
-        _embedding_pairs.complete({"a": table(whole)}, (10**6,))
+        _paired.complete({"a": table(whole)}, (10**6,))
     with pytest.raises(Missing, match="1 repetitions complete for a; needs 2"):
-        _embedding_pairs.complete({"a": table(whole[:1])}, (1000,))
+        _paired.complete({"a": table(whole[:1])}, (1000,))
 
 
 def test_pooling_gives_every_size_the_same_weight(rng):
     second = np.exp(rng.normal(size=(20, 2))) * [1.0, 1e-6]
     first = second * [1.1, 0.5] * np.exp(0.01 * rng.normal(size=(20, 2)))
-    found = _embedding_pairs.pooled(table(first), table(second))
+    found = _paired.pooled(table(first), table(second))
     assert found.ratio == pytest.approx(np.sqrt(1.1 * 0.5), rel=0.01)
     assert found.lower
     assert [significant for _, significant in found.each.values()] == [True, True]
-    turned = _embedding_pairs.pooled(table(second), table(first))
+    turned = _paired.pooled(table(second), table(first))
     assert not turned.lower
     assert turned.p_value == pytest.approx(found.p_value)
     noise = second * np.exp(rng.normal(size=(20, 2)))
-    assert not _embedding_pairs.pooled(table(noise), table(second)).lower
+    assert not _paired.pooled(table(noise), table(second)).lower
 
 
-def draw_and_measure(frame, look, tmp_path, monkeypatch):
+def draw_and_measure(frame, spec, tmp_path, monkeypatch):
     """Draw, and return the axes' y limits, their texts' boxes, and line colours, panel by panel."""
     seen = []
 
@@ -207,8 +207,8 @@ def draw_and_measure(frame, look, tmp_path, monkeypatch):
             seen.append((axes.get_ylim(), boxes, axes.get_lines()))
         return [stem]
 
-    monkeypatch.setattr(_embedding_figure.style, "save", save)
-    _embedding_figure.drawer(look)(None, frame, tmp_path / "f")
+    monkeypatch.setattr(_curve_plots.style, "save", save)
+    _curve_plots.drawer(spec)(None, frame, tmp_path / "f")
     return seen
 
 
@@ -234,8 +234,8 @@ def test_bands_are_drawn_for_twenty_repetitions_only(repetitions, bands, tmp_pat
         assert all(np.isfinite(axes.get_ylim()).all() for axes in made_figure.axes)
         return [stem]
 
-    monkeypatch.setattr(_embedding_figure.style, "save", save)
-    _embedding_figure.drawer(PlotSpec("loss"))(None, frame, tmp_path / "f")
+    monkeypatch.setattr(_curve_plots.style, "save", save)
+    _curve_plots.drawer(PlotSpec("loss"))(None, frame, tmp_path / "f")
     assert found == bands
 
 
@@ -250,8 +250,8 @@ def test_a_band_has_a_gap_where_a_fit_failed(tmp_path, monkeypatch):
             found[tuple(band.get_facecolor()[0][:3])] = ends
         return [stem]
 
-    monkeypatch.setattr(_embedding_figure.style, "save", save)
-    _embedding_figure.drawer(PlotSpec("loss"))(None, frame, tmp_path / "f")
+    monkeypatch.setattr(_curve_plots.style, "save", save)
+    _curve_plots.drawer(PlotSpec("loss"))(None, frame, tmp_path / "f")
     whole = sorted(made.SCHEDULE)
     assert sorted(found.values(), key=len) == [[whole], [whole], [whole[:2], whole[3:]]]
 
@@ -272,9 +272,9 @@ def test_zeros_are_on_the_axis(tmp_path, monkeypatch):
 def test_one_size_and_only_zeros_can_be_drawn(tmp_path):
     cells = made.fits(("JDL", "JPDL"), {1: (200,)}, ())
     scores = made.frame({"loss": lambda *cell: 0.0}, cells, repetitions=2)
-    look = PlotSpec("share", linear_below=0.01)
-    assert _embedding_figure.drawer(look)(None, drawn(scores=scores), tmp_path / "zero")
+    spec = PlotSpec("share", linear_below=0.01)
+    assert _curve_plots.drawer(spec)(None, drawn(scores=scores), tmp_path / "zero")
     scores = made.frame({"loss": lambda *cell: 0.5}, cells, repetitions=2)
-    plain = _embedding_figure.drawer(PlotSpec("loss"))
+    plain = _curve_plots.drawer(PlotSpec("loss"))
     written = plain(None, drawn(scores=scores), tmp_path / "plain")
     assert [path.suffix for path in written] == [".png", ".pdf"]

@@ -12,7 +12,7 @@ import pytest
 from kcde import scores
 from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.dde import _estimation_cost as artefact
+from kcde.artefacts.dde import cost as artefact
 from kcde.cli import main
 from kcde.estimators import KCEF, KEF
 from kcde.experiments import estimation_cost, measured_fit

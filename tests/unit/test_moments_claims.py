@@ -4,12 +4,7 @@ import embedding_scores as made
 import numpy as np
 import pytest
 
-from kcde.artefacts.jdl import (
-    _moments_losses,
-    _moments_normalisation,
-    _moments_seconds,
-    _moments_violations,
-)
+from kcde.artefacts.jdl import fig1, fig2, fig3, fig4, fig5, fig6
 
 LEVELS = {"JPDL": 0.5, "JDL": 1.0, "CME": 2.0}
 
@@ -41,10 +36,10 @@ PLAIN = losses()
 @pytest.mark.parametrize(
     "decide",
     [
-        _moments_losses.ordered,
-        _moments_losses.rises_when_loosened,
-        _moments_losses.robust_to_tolerance,
-        _moments_losses.worse_in_higher_dimensions,
+        fig1.ordered,
+        fig1.rises_when_loosened,
+        fig2.robust_to_tolerance,
+        fig1.worse_in_higher_dimensions,
     ],
 )
 def test_claims_on_losses_as_published_hold_and_need_their_scores(decide):
@@ -60,7 +55,7 @@ def test_j1_fails_where_one_order_is_turned_or_not_significant():
     def turned(method, d, n, t, constrained, split):
         return 9.0 * (1000 / n) ** 0.5 * made.spread(split) if (method, d) == ("JDL", 3) else None
 
-    decision = _moments_losses.ordered(losses(turned))
+    decision = fig1.ordered(losses(turned))
     assert decision.verdict == "fails"
     assert "d = 3 unconstrained: JPDL/JDL 0.056 (p" in decision.reason
 
@@ -69,11 +64,11 @@ def test_j1_fails_where_one_order_is_turned_or_not_significant():
             return LEVELS["JDL"] * (1000 / n) ** 0.5 * made.spread(split + 3)
         return None
 
-    assert _moments_losses.ordered(losses(noisy)).verdict == "fails"
+    assert fig1.ordered(losses(noisy)).verdict == "fails"
 
 
 def test_j1_says_each_n_and_its_direction():
-    reason = _moments_losses.ordered(PLAIN).reason
+    reason = fig1.ordered(PLAIN).reason
     assert (
         "d = 1 unconstrained: JPDL/JDL 0.5 (p < 1e−6; by n 0.5*, 0.5*, 0.5*, 0.5*, 0.5*)" in reason
     )
@@ -82,9 +77,9 @@ def test_j1_says_each_n_and_its_direction():
 
 def test_j1_leaves_out_a_failed_fit_but_not_many():
     few = {("JDL", 2, 1000, 1e-3, True, 3)}
-    assert _moments_losses.ordered(losses(failed=few)).verdict == "holds"
+    assert fig1.ordered(losses(failed=few)).verdict == "holds"
     many = few | {("JDL", 2, 10_000, 1e-3, True, 4)}
-    decision = _moments_losses.ordered(losses(failed=many))
+    decision = fig1.ordered(losses(failed=many))
     assert decision.verdict == "undecided"
     assert "2 of 20 repetitions incomplete" in decision.reason
 
@@ -92,22 +87,22 @@ def test_j1_leaves_out_a_failed_fit_but_not_many():
 def test_j1_fails_out_of_order_whatever_is_missing():
     scores = losses(lambda method, *rest: 9.0 if method == "JPDL" else None)
     without = scores[(scores["method"] != "CME") | (scores["dim"] != 3)]
-    assert _moments_losses.ordered(without).verdict == "fails"
+    assert fig1.ordered(without).verdict == "fails"
 
 
 def test_j2_compares_the_rises_from_1e5_to_1e7():
     def rising(method, d, n, t, constrained, split):
         return 0.5 if method == "JPDL" and n == 10**7 else None
 
-    decision = _moments_losses.rises_when_loosened(losses(rising))
+    decision = fig1.rises_when_loosened(losses(rising))
     assert decision.verdict == "fails"
     assert "2 of 3 dimensions do not reach these sizes" in decision.reason
 
     def robust(method, d, n, t, constrained, split):
         return 1e-9 if method == "CME" and n == 10**7 else None
 
-    assert _moments_losses.rises_when_loosened(losses(robust)).verdict == "fails"
-    reason = _moments_losses.rises_when_loosened(PLAIN).reason
+    assert fig1.rises_when_loosened(losses(robust)).verdict == "fails"
+    reason = fig1.rises_when_loosened(PLAIN).reason
     # (1e5/1e7)^0.5 times what the looser tolerance adds: (1 + 40/10)/(1 + 40/1000).
     assert f"CME {0.1 * 5 / 1.04:.3g}, JDL 0.1, JPDL 0.1, with constraints CME" in reason
     assert "; CME's loss does not rise" in reason
@@ -115,7 +110,7 @@ def test_j2_compares_the_rises_from_1e5_to_1e7():
     def risen(method, d, n, t, constrained, split):
         return 0.5 if method == "CME" and n == 10**7 else None
 
-    decision = _moments_losses.rises_when_loosened(losses(risen))
+    decision = fig1.rises_when_loosened(losses(risen))
     assert decision.verdict == "holds"
     assert "does not rise" not in decision.reason
 
@@ -127,26 +122,26 @@ def test_j2_looks_at_every_dimension_that_is_large_enough():
     def rising(method, d, n, t, constrained, split):
         return 0.5 if (method, d, n) == ("JPDL", 2, 10**7) else None
 
-    assert _moments_losses.rises_when_loosened(losses(cells=cells)).verdict == "holds"
-    assert _moments_losses.rises_when_loosened(losses(rising, cells=cells)).verdict == "fails"
+    assert fig1.rises_when_loosened(losses(cells=cells)).verdict == "holds"
+    assert fig1.rises_when_loosened(losses(rising, cells=cells)).verdict == "fails"
 
 
 def test_j3_is_about_tolerances_at_1e6():
-    decision = _moments_losses.robust_to_tolerance(PLAIN)
+    decision = fig2.robust_to_tolerance(PLAIN)
     assert f"CME {5 / 1.04:.3g} (mean losses" in decision.reason
 
     def sensitive(method, d, n, t, constrained, split):
         return 1.0 + 6.0 * t if method == "JDL" and n == 10**6 else None
 
-    assert _moments_losses.robust_to_tolerance(losses(sensitive)).verdict == "fails"
+    assert fig2.robust_to_tolerance(losses(sensitive)).verdict == "fails"
     missing = losses(cells=made.fits(more=()))
-    decision = _moments_losses.robust_to_tolerance(missing)
+    decision = fig2.robust_to_tolerance(missing)
     assert decision.verdict == "undecided"
     assert "tolerance 0.001" in decision.reason
 
 
 def test_j4_is_about_d_at_1e5():
-    reason = _moments_losses.worse_in_higher_dimensions(PLAIN).reason
+    reason = fig1.worse_in_higher_dimensions(PLAIN).reason
     one, three = 2 * 1.04, 6 * 1.04
     assert f"{one / 1.00001:.3g} at d = 1" in reason
     assert f"{three / 1.00001:.3g} at d = 3; with constraints" in reason
@@ -154,7 +149,7 @@ def test_j4_is_about_d_at_1e5():
     def better(method, d, n, t, constrained, split):
         return 1e-3 if (method, d, n) == ("CME", 3, 10**5) else None
 
-    assert _moments_losses.worse_in_higher_dimensions(losses(better)).verdict == "fails"
+    assert fig1.worse_in_higher_dimensions(losses(better)).verdict == "fails"
 
 
 def error(method, d, n, tolerance, constrained, split):
@@ -174,10 +169,10 @@ def errors(by=lambda *cell: None, **how):
 
 ERRORS = errors()
 NORMALISATION_CLAIMS = {
-    "J5": _moments_normalisation.inverse_to_sample_size,
-    "J6": _moments_normalisation.falls_at_the_tightest,
-    "J7": _moments_normalisation.mitigated_by_constraints,
-    "J15": _moments_normalisation.lowest_in_the_middle,
+    "J5": fig3.inverse_to_sample_size,
+    "J6": fig4.falls_at_the_tightest,
+    "J7": fig3.mitigated_by_constraints,
+    "J15": fig4.lowest_in_the_middle,
 }
 
 
@@ -213,31 +208,31 @@ def test_j5_fails_where_errors_grow_or_are_small():
     def growing(method, d, n, tolerance, *rest):
         return n / 1e4 if (method, d, tolerance) == ("CME", 3, 1e-3) else None
 
-    assert _moments_normalisation.inverse_to_sample_size(errors(growing)).verdict == "fails"
+    assert fig3.inverse_to_sample_size(errors(growing)).verdict == "fails"
 
     def small(method, d, n, *rest):
         return 1e-4 * 1000 / n if (method, d) == ("CME", 2) else None
 
-    assert _moments_normalisation.inverse_to_sample_size(errors(small)).verdict == "fails"
+    assert fig3.inverse_to_sample_size(errors(small)).verdict == "fails"
 
 
 def test_j5_leaves_out_a_failed_fit_of_a_joint_distribution_but_not_many():
     one = {("JPDL", 3, 1000, 0.0, True, 4)}
-    assert _moments_normalisation.inverse_to_sample_size(errors(failed=one)).verdict == "holds"
+    assert fig3.inverse_to_sample_size(errors(failed=one)).verdict == "holds"
     two = one | {("JPDL", 3, 1000, 0.0, True, 7)}
-    decision = _moments_normalisation.inverse_to_sample_size(errors(failed=two))
+    decision = fig3.inverse_to_sample_size(errors(failed=two))
     assert decision.verdict == "undecided"
     assert "2 of 20 fits of JPDL failed at d = 3 constrained, n = 1e3" in decision.reason
     # Another tolerance is a cell of its own.
     loose = {("JDL", 1, 10**4, 1e-1, False, split) for split in (2, 3)}
-    decision = _moments_normalisation.inverse_to_sample_size(errors(failed=loose))
+    decision = fig3.inverse_to_sample_size(errors(failed=loose))
     assert "JDL failed at d = 1 unconstrained, n = 1e4, tolerance 0.1" in decision.reason
 
 
 def test_j5_names_the_sizes_that_a_joint_distribution_lacks():
     held = ERRORS["method"].eq("JDL") & ERRORS["setting"].str.contains('"constrained": ?true')
     without = ERRORS[~(held & ERRORS["dataset"].eq("gaussian-2-100000"))]
-    decision = _moments_normalisation.inverse_to_sample_size(without)
+    decision = fig3.inverse_to_sample_size(without)
     assert decision.verdict == "undecided"
     assert decision.reason == "no scores of JDL at d = 2 constrained, n = 1e5"
 
@@ -246,7 +241,7 @@ def test_j6_counts_the_largest_over_repetitions():
     def one_bad_matrix(method, d, n, tolerance, constrained, split):
         return 5.0 if method == "CME" and (d, n, tolerance, split) == (1, 10**6, 1e-3, 7) else None
 
-    decision = _moments_normalisation.falls_at_the_tightest(errors(one_bad_matrix))
+    decision = fig4.falls_at_the_tightest(errors(one_bad_matrix))
     assert decision.verdict == "fails"
     assert "5 at 1e6" in decision.reason
 
@@ -257,7 +252,7 @@ def test_j7_needs_significance_in_every_dimension():
             return error(method, d, n, tolerance, False, split + 1)
         return None
 
-    decision = _moments_normalisation.mitigated_by_constraints(errors(alike))
+    decision = fig3.mitigated_by_constraints(errors(alike))
     assert decision.verdict == "fails"
     assert "d = 1: 0.5 (p < 1e−6; by n 0.5*" in decision.reason
 
@@ -272,7 +267,7 @@ def shares(by=lambda *cell: None, **how):
 
 
 def test_j8_exempts_cme_in_three_dimensions_alone():
-    decision = _moments_violations.semidefinite(shares())
+    decision = fig5.semidefinite(shares())
     assert decision.verdict == "holds"
     assert "CME at d = 3 unconstrained (exempt) 20% at 1e3, 20% at 1e4" in decision.reason
 
@@ -280,7 +275,7 @@ def test_j8_exempts_cme_in_three_dimensions_alone():
         # One of 20 repetitions lifts the mean above 0.1%.
         return 0.02 if (method, d, n, constrained, split) == ("JPDL", 2, 1000, False, 4) else None
 
-    decision = _moments_violations.semidefinite(shares(early))
+    decision = fig5.semidefinite(shares(early))
     assert decision.verdict == "fails"
     assert "JPDL at d = 2 unconstrained 0.15% at 1e3;" in decision.reason
 
@@ -288,12 +283,12 @@ def test_j8_exempts_cme_in_three_dimensions_alone():
 def test_j8_needs_every_cell_but_the_exempt_one():
     scores = shares()
     exempt = (scores["method"] == "CME") & (scores["dim"] == 3)
-    assert _moments_violations.semidefinite(scores[~exempt]).verdict == "holds"
+    assert fig5.semidefinite(scores[~exempt]).verdict == "holds"
     without = scores[scores["method"] != "JPDL"]
-    assert "JPDL at d = 1 unc" in _moments_violations.semidefinite(without).reason
-    assert _moments_violations.semidefinite(without).verdict == "undecided"
+    assert "JPDL at d = 1 unc" in fig5.semidefinite(without).reason
+    assert fig5.semidefinite(without).verdict == "undecided"
     lost = {("JPDL", 3, 1000, 0.0, True, split) for split in (1, 2)}
-    failed = _moments_violations.semidefinite(shares(failed=lost))
+    failed = fig5.semidefinite(shares(failed=lost))
     assert failed.verdict == "undecided"
     assert "missing or failed: JPDL at d = 3 constrained" in failed.reason
 
@@ -328,7 +323,7 @@ TIMES = timings()
 
 
 def test_j9_holds_where_jpdl_wins_at_large_n_only():
-    decision = _moments_seconds.alike_and_faster(TIMES)
+    decision = fig6.alike_and_faster(TIMES)
     assert decision.verdict == "holds"
     assert "constrained JPDL at d = 3 takes" in decision.reason
     assert "faster from n = 1e+06 on" in decision.reason
@@ -351,14 +346,14 @@ def test_j9_holds_where_jpdl_wins_at_large_n_only():
 )
 def test_j9_fails_by_one_cell(cell, seconds, verdict):
     scores = timings(lambda *where: seconds if where == cell else None)
-    assert _moments_seconds.alike_and_faster(scores).verdict == verdict
+    assert fig6.alike_and_faster(scores).verdict == verdict
 
 
 def test_j9_counts_cross_moments_as_solution():
     def dear(method, d, n, *rest):
         return 1.0 if (method, d, n) == ("CME", 2, 10_000) else 0.0
 
-    decision = _moments_seconds.alike_and_faster(timings(summarise=dear))
+    decision = fig6.alike_and_faster(timings(summarise=dear))
     assert decision.verdict == "fails"
     assert "of solution (cross moments and coefficients) and expectations" in decision.reason
     assert "d = 2: JDL/CME 1, 0.0" in decision.reason
@@ -368,11 +363,11 @@ def test_j9_is_open_where_a_faster_program_always_wins_or_n_ends_too_early():
     def fast(method, d, n, constrained):
         return 1e-8 * n if (method, d, constrained) == ("JPDL", 3, True) else None
 
-    decision = _moments_seconds.alike_and_faster(timings(fast))
+    decision = fig6.alike_and_faster(timings(fast))
     assert decision.verdict == "undecided"
     assert "faster from n = 1000 on" in decision.reason
     early = TIMES[~TIMES["dataset"].eq("gaussian-3-1000000")]
-    decision = _moments_seconds.alike_and_faster(early)
+    decision = fig6.alike_and_faster(early)
     assert decision.verdict == "undecided"
     assert "no crossing at these n" in decision.reason
 
@@ -388,11 +383,11 @@ def test_j9_is_judged_by_the_unreduced_program_where_there_is_one():
 
         return timings(seconds, cells)
 
-    assert _moments_seconds.alike_and_faster(by(0.5)).verdict == "holds"
+    assert fig6.alike_and_faster(by(0.5)).verdict == "holds"
     assert "unreduced program over ours, constrained, d = 3" in (
-        _moments_seconds.alike_and_faster(by(0.5)).reason
+        fig6.alike_and_faster(by(0.5)).reason
     )
-    assert _moments_seconds.alike_and_faster(by(1e-7)).verdict == "fails"
+    assert fig6.alike_and_faster(by(1e-7)).verdict == "fails"
 
 
 def test_j9_never_winning_at_all_published_sizes_fails():
@@ -403,19 +398,19 @@ def test_j9_never_winning_at_all_published_sizes_fails():
         ),
         made.fits(sizes=sizes),
     )
-    assert _moments_seconds.alike_and_faster(slow).verdict == "fails"
+    assert fig6.alike_and_faster(slow).verdict == "fails"
 
 
 def test_j16_counts_the_whole_time():
-    decision = _moments_seconds.constraints_cost_little(TIMES)
+    decision = fig6.constraints_cost_little(TIMES)
     assert decision.verdict == "holds"
     assert "JDL at d = 1 1.1, 1.1, 1.1, 1.1, 1.1 (solution and expectations 1.2," in decision.reason
 
     def slow(method, d, n, constrained):
         return 3.0 if (method, d, n, constrained) == ("CME", 2, 1000, True) else None
 
-    assert _moments_seconds.constraints_cost_little(timings(slow)).verdict == "fails"
+    assert fig6.constraints_cost_little(timings(slow)).verdict == "fails"
     short = TIMES[TIMES["dim"] != 3]
-    decision = _moments_seconds.constraints_cost_little(short)
+    decision = fig6.constraints_cost_little(short)
     assert decision.verdict == "undecided"
     assert "no seconds of JDL at d = 3" in decision.reason

@@ -142,23 +142,23 @@ def test_the_smallest_tour_is_drawn_and_undecided(tmp_path):
             assert decision.verdict == "undecided", claim
 
 
-def test_captions_say_what_the_laptop_scale_reduces():
+def test_details_say_what_the_laptop_scale_reduces():
     config = yaml.safe_load(CONFIG.read_text())
     laptop = {name: sizes["laptop"] for name, sizes in config["scales"].items()}
     rows = [laptop[f"moments_tuning_rows_{d}"] for d in (1, 2, 3)]
     most = [f"{laptop[f'moments_rows_{d}']:.0e}".replace("e+0", "e") for d in (1, 2, 3)]
     for artefact in DECLARED:
-        caption = artefact.caption
-        assert f"{laptop['moments_repetitions']} correlation matrices (paper: 100)" in caption
-        assert "at most {}, {} and {} of the n points".format(*rows) in caption
-        assert "n up to {} for d = 1, {} for d = 2 and {} for d = 3".format(*most) in caption
+        details = artefact.details
+        assert f"{laptop['moments_repetitions']} correlation matrices (paper: 100)" in details
+        assert "at most {}, {} and {} of the n points".format(*rows) in details
+        assert "n up to {} for d = 1, {} for d = 2 and {} for d = 3".format(*most) in details
     moments = config["experiments"]["moments"]
-    assert moments["gamma_std"] == 1.0  # standard normal, in the words of the captions
+    assert moments["gamma_std"] == 1.0  # standard normal, in the words of the details
     assert moments["bandwidth_factors"] == [0.5, 1, 2, 4]
     assert [moments["regularizations"][k] for k in (0, 1, -1)] == [1e-14, 1e-13, 10.0]
     assert moments["shared_choice"]["JPDL"] == [3]
     for artefact in DECLARED:
-        common, _, reduced = artefact.caption.partition("Reduced at laptop")
+        common, _, reduced = artefact.details.partition("Reduced at laptop")
         assert "JPDL with constraints at d = 3 takes the λ that is best without." in common
         assert "best without" not in reduced
     grid = f"{len(moments['bandwidth_factors'])} × " * 2 + f"{len(moments['regularizations'])} grid"
@@ -167,7 +167,7 @@ def test_captions_say_what_the_laptop_scale_reduces():
     assert f"λ among {len(moments['regularizations'])} " in methods.selection("JPDL", "moments")
 
 
-def test_captions_say_where_the_same_tolerance_is_fitted():
+def test_details_say_where_the_same_tolerance_is_fitted():
     config = yaml.safe_load(CONFIG.read_text())["experiments"]["moments"]
     rows = {more["dim"]: more["rows"] for more in config["more_tolerances"]}
     assert set(rows) == {1, 2}
@@ -175,10 +175,10 @@ def test_captions_say_where_the_same_tolerance_is_fitted():
     assert (rows[2]["laptop"], rows[2]["paper"]) == (10**5, 10**6)
     assert config["tolerances"][1]["rows"] == 10**6  # where the schedule loosens
     for name in ("fig1", "fig3", "fig5"):
-        caption = registry.ARTEFACTS[f"jdl/{name}"].caption
-        assert "tolerance 1e-3 at every n, without constraints alone, at d = 1 up to" in caption
-        assert "not fitted at d = 2, n = 1e6 at laptop (the paper scale has it)" in caption
-        assert "at d = 3 from n = 1e6 on" in caption
+        details = registry.ARTEFACTS[f"jdl/{name}"].details
+        assert "tolerance 1e-3 at every n, without constraints only, at d = 1 up to" in details
+        assert "not fitted at d = 2, n = 1e6 at laptop (the paper scale has it)" in details
+        assert "at d = 3 from n = 1e6 on" in details
 
 
 def test_figure_6_says_how_large_the_unreduced_program_is_at_d_3():
@@ -187,4 +187,4 @@ def test_figure_6_says_how_large_the_unreduced_program_is_at_d_3():
     monomials = math.comb(2 * 3 + 4, 4)  # of degree 4 in x and y
     entries = monomials * (monomials + 1) // 2
     said = f"Gram matrix is {monomials} × {monomials} with {entries} entries in the cone"
-    assert said in registry.ARTEFACTS["jdl/fig6"].caption
+    assert said in registry.ARTEFACTS["jdl/fig6"].details

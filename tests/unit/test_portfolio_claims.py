@@ -9,7 +9,9 @@ from embedding_scores import spread
 
 from kcde import scores
 from kcde.artefacts.core import registry
-from kcde.artefacts.jdl._portfolio_claims import comparable_seconds, fewer_negative, jdl_like_klr
+from kcde.artefacts.jdl.fig7 import jdl_like_klr
+from kcde.artefacts.jdl.fig8 import fewer_negative
+from kcde.artefacts.jdl.fig9 import comparable_seconds
 
 DECIDERS = (jdl_like_klr, fewer_negative, comparable_seconds)
 
@@ -109,7 +111,7 @@ def test_j12_counts_cross_moments_as_solution():
 def test_j10_says_that_subsamples_overlap():
     said = "subsamples overlap (at n = 20000 each has 25000 of 25248 pairs of days)"
     assert said in jdl_like_klr(made.frame()).reason
-    assert said in registry.ARTEFACTS["jdl/fig7"].caption.replace("Subs", "subs")
+    assert said in registry.ARTEFACTS["jdl/fig7"].details.replace("Subs", "subs")
 
 
 def test_j12_states_the_whole_beside_what_is_timed():

@@ -8,14 +8,14 @@ import pytest
 from kcde import scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.jdl import _portfolio_curves as curves
-from kcde.artefacts.jdl._moments_curves import PREPARATION
+from kcde.artefacts.jdl import _portfolio, fig7, fig8, fig9
+from kcde.artefacts.jdl._curves import PREPARATION
 from kcde.artefacts.judging import claims
 
 FIGURES = {
-    "fig7": (curves.losses, curves.LOSSES),
-    "fig8": (curves.negative, curves.SHARES),
-    "fig9": (curves.seconds, curves.SECONDS),
+    "fig7": (fig7.build, fig7.draw),
+    "fig8": (fig8.build, fig8.draw),
+    "fig9": (fig9.build, fig9.draw),
 }
 FAILED = [("CME", 5, 5000, 1e-3, True, 3), ("KLR", 1, 1000, 1e-3, False, 0)]
 
@@ -49,7 +49,7 @@ def test_a_figure_has_a_panel_for_each_d_without_and_with_constraints(name, tmp_
 
 def test_a_curve_is_the_mean_between_quantiles_over_subsamples():
     scores = made.frame()
-    frame = curves.losses(None, scores, [])
+    frame = fig7.build(None, scores, [])
     cell = scores["dataset"].eq("portfolios-5-10000") & scores["metric"].eq("logistic_loss")
     held = cell & scores["setting"].str.contains("true") & scores["method"].eq("CME")
     values = scores.loc[held, "value"]
@@ -65,7 +65,7 @@ def test_a_curve_is_the_mean_between_quantiles_over_subsamples():
 
 def test_shares_are_percent_and_may_be_zero():
     scores = made.frame()
-    frame = curves.negative(None, scores, [])
+    frame = fig8.build(None, scores, [])
     cell = scores["dataset"].eq("portfolios-1-1000") & scores["method"].eq("CME")
     free = cell & scores["setting"].str.contains("false")
     values = scores.loc[free & scores["metric"].eq("negative_probability_rate"), "value"]
@@ -77,7 +77,7 @@ def test_shares_are_percent_and_may_be_zero():
 
 
 def test_seconds_of_solving_stand_apart_from_what_comes_before():
-    frame = curves.seconds(None, made.frame(), [])
+    frame = fig9.build(None, made.frame(), [])
     shown = frame[frame["kind"] == "curve"]
     before = shown[shown["series"] == PREPARATION]
     solved = shown[shown["series"] != PREPARATION]
@@ -96,16 +96,16 @@ def test_seconds_of_solving_stand_apart_from_what_comes_before():
 @pytest.mark.parametrize("name", FIGURES)
 def test_what_capped_factors_leave_is_said(name):
     frame = FIGURES[name][0](None, made.frame(), [])
-    said = curves.remarks(frame)
+    said = _portfolio.remarks(frame)
     assert row_of(frame, "d=25 constrained", "JDL", 1000, "trace")["y"] == pytest.approx(4.0)
-    assert "In the mean factors of x leave up to so much of the trace: 4% (d = 25)." in said
+    assert "Capped factors of x leave on average up to 4% (d = 25) of the trace." in said
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_failed_subsamples_are_in_no_curve_and_said(name):
     frame = FIGURES[name][0](None, made.frame(failed=FAILED), [])
     assert row_of(frame, "d=5 constrained", "CME", 5000, "failed")["y"] == 1
-    said = " ".join(curves.remarks(frame))
+    said = " ".join(_portfolio.remarks(frame))
     assert "Here 20 repetitions." in said
     assert "CME d=5 constrained at n = 5000: 1 of 20" in said
     assert "KLR d=1 unconstrained at n = 1000: 1 of 20" in said

@@ -9,11 +9,11 @@ import pytest
 from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.jdl import _structure
+from kcde.artefacts.jdl import structure
 from kcde.artefacts.judging import claims
 
 LARGE = {d: sizes[:3] for d, sizes in embedding_scores.SIZES.items()}
-DECIDERS = (_structure.few_violations, _structure.never_feasible)
+DECIDERS = (structure.few_violations, structure.never_feasible)
 
 
 def frame(violations=None, feasible=(), failed=(), sections=("moments", "portfolio"), d=None):
@@ -52,7 +52,7 @@ def frame(violations=None, feasible=(), failed=(), sections=("moments", "portfol
     for experiment in sections:
         loss, fits = cells[experiment]
         metrics = {loss: lambda *cell: 0.1}
-        metrics |= {_structure.VIOLATIONS: share, _structure.INFEASIBLE: proven}
+        metrics |= {structure.VIOLATIONS: share, structure.INFEASIBLE: proven}
         kept = [cell for cell in fits if d in (None, cell[1])]
         lost = set(failed if experiment == "moments" else ())
         made.append(embedding_scores.frame(metrics, kept, failed=lost, experiment=experiment))
@@ -85,7 +85,7 @@ def test_a_claim_holds_where_the_paper_is_right(decide):
     ],
 )
 def test_j13_can_come_out_either_way(violations, verdict, words):
-    decided = _structure.few_violations(frame(violations))
+    decided = structure.few_violations(frame(violations))
     assert decided.verdict == verdict
     assert words in decided.reason
 
@@ -100,7 +100,7 @@ def test_j13_can_come_out_either_way(violations, verdict, words):
     ],
 )
 def test_one_feasible_fit_refutes_j14(feasible, words):
-    decided = _structure.never_feasible(frame(feasible=feasible))
+    decided = structure.never_feasible(frame(feasible=feasible))
     assert decided.verdict == "fails"
     assert decided.reason.endswith(words)
 
@@ -117,46 +117,46 @@ def test_a_claim_needs_every_d_of_both_sections():
 
 def test_too_many_failed_fits_leave_both_undecided():
     lost = [("JDL", 3, 1000, 1e-3, True, k) for k in (0, 1)]
-    decided = _structure.few_violations(frame(failed=lost))
+    decided = structure.few_violations(frame(failed=lost))
     assert decided.verdict == "undecided"
     assert "too many fits failed at 5.1, d = 3, n = 1000: 2 of 20" in decided.reason
-    assert _structure.few_violations(frame(failed=lost[:1])).verdict == "holds"
+    assert structure.few_violations(frame(failed=lost[:1])).verdict == "holds"
     lost = [("CME", 3, 1000, 1e-3, False, k) for k in (0, 1)]
-    assert _structure.never_feasible(frame(failed=lost)).verdict == "undecided"
-    assert _structure.never_feasible(frame(failed=lost[:1])).verdict == "holds"
+    assert structure.never_feasible(frame(failed=lost)).verdict == "undecided"
+    assert structure.never_feasible(frame(failed=lost[:1])).verdict == "holds"
 
 
 def test_the_figure_shows_both_sections(tmp_path):
     scores = frame(feasible=[(3, 1000, 1e-3, 4), (1, 1000, 1e-1, 4)])
-    table = _structure.build(None, scores, [])
+    table = structure.build(None, scores, [])
     assert list(table.columns) == FIGURE_COLUMNS
     assert set(table["stat"]) == {"mean"}
     named = dict(table.groupby("panel")["series"].agg(frozenset))
     dimensions = {
-        section: frozenset(f"d={d}" for d in _structure.EXAMPLES[name])
-        for name, section in _structure.SECTIONS.items()
+        section: frozenset(f"d={d}" for d in structure.EXAMPLES[name])
+        for name, section in structure.SECTIONS.items()
     }
     assert len(named) == 6
     assert all(series == dimensions[panel[:3]] for panel, series in named.items())
-    free = table[table["panel"].eq(f"5.1 {_structure.PAIRS}, unconstrained")]
+    free = table[table["panel"].eq(f"5.1 {structure.PAIRS}, unconstrained")]
     assert set(free["method"]) == {"JDL", "JPDL"}
     assert free["y"].to_numpy() == pytest.approx(1.0)
     assert free["y_high"].to_numpy() == pytest.approx(np.quantile(0.5 + np.arange(20) / 19, 0.95))
-    cme = table[table["panel"].eq(f"5.1 {_structure.FEASIBLE}") & table["y"].gt(0)]
+    cme = table[table["panel"].eq(f"5.1 {structure.FEASIBLE}") & table["y"].gt(0)]
     (one,) = cme.to_dict("records")
     assert (one["series"], one["x"], one["y"]) == ("d=3", 1000, pytest.approx(5.0))
-    assert "Feasible for CME: 1 of 20 at 5.1, d = 3, n = 1000." in _structure.remarks(table)
-    drawn = _structure.DRAW(None, table, tmp_path / "structure")
+    assert "Feasible for CME: 1 of 20 at 5.1, d = 3, n = 1000." in structure.remarks(table)
+    drawn = structure.draw(None, table, tmp_path / "structure")
     assert all(path.stat().st_size > 10_000 for path in drawn)
 
 
 def test_the_figure_is_drawn_from_one_section_and_says_what_failed(tmp_path):
     lost = [("CME", 3, 1000, 1e-3, False, 0)]
-    table = _structure.build(None, frame(failed=lost, sections=("moments",)), [])
-    assert any("CME 5.1" in said and "1 of 20" in said for said in _structure.remarks(table))
-    assert _structure.DRAW(None, table, tmp_path / "structure")
-    days = _structure.build(None, frame(sections=("portfolio",)), [])
-    assert _structure.DRAW(None, days, tmp_path / "days")
+    table = structure.build(None, frame(failed=lost, sections=("moments",)), [])
+    assert any("CME 5.1" in said and "1 of 20" in said for said in structure.remarks(table))
+    assert structure.draw(None, table, tmp_path / "structure")
+    days = structure.build(None, frame(sections=("portfolio",)), [])
+    assert structure.draw(None, days, tmp_path / "days")
 
 
 def test_scores_of_both_become_csv_picture_page_and_claims(tmp_path):

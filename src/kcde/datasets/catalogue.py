@@ -182,7 +182,7 @@ def _entry(row: Mapping[str, str | None], where: str) -> Entry:
 
 
 def _check(entry: Entry, where: str) -> None:
-    """Refuse what later steps could not use."""
+    """Raise `ValueError` for values that later steps cannot use."""
     if not entry.name or entry.name == "all":
         raise ValueError(f"{where}: `name` must be a name, and not `all`")
     if not re.fullmatch(r"[0-9a-f]{64}|", entry.sha256):

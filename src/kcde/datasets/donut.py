@@ -64,7 +64,7 @@ def joint_density(x: float, Y: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        If Y has not two columns.
+        If Y does not have two columns.
     """
     Y = np.asarray(Y, dtype=np.float64)
     if Y.ndim != 2 or Y.shape[1] != 2:
@@ -85,7 +85,7 @@ def conditional_density(x: float, Y: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        If Y has not two columns.
+        If Y does not have two columns.
     """
     return joint_density(x, Y) / marginal_density(x)
 

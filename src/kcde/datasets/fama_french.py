@@ -44,7 +44,7 @@ class ExcessReturns:
     sha256: tuple[str, str]
 
     def pairs(self, dim: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what is known on a day and what is to be predicted of the next.
+        """Return the inputs of each day and the output of the next.
 
         A pair of days of which either misses a return is left out, so that x is always that of the
         trading day before y.
@@ -118,7 +118,7 @@ def excess_returns(
     FileNotFoundError
         If a file is not there.
     ValueError
-        If a file is not as the catalogue says, has not the columns, its dates are not ascending,
+        If a file differs from the catalogue, lacks the columns, its dates are not ascending,
         a day has no risk-free return, or no day lies in the years.
     """
     data, free = (load(name, data_dir, catalogue) for name in (portfolios, risk_free))

@@ -103,8 +103,8 @@ def correlation_of(gamma: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        If γ has not the length of a triangle, is not finite, or so large that C is singular to
-        rounding.
+        If γ does not have the length of a triangle, is not finite, or is so large that C is
+        numerically singular.
     """
     gamma = np.asarray(gamma, dtype=np.float64)
     k = round((1.0 + np.sqrt(1.0 + 8.0 * gamma.size)) / 2.0)

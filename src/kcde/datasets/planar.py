@@ -102,7 +102,7 @@ def log_density(name: str, Y: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        If there is no such data set, or Y has not two columns.
+        If there is no such data set, or Y does not have two columns.
     """
     kind, Y = _kind(name), np.asarray(Y, dtype=np.float64)
     if Y.ndim != 2 or Y.shape[1] != 2:
@@ -183,7 +183,7 @@ def _log_ring(radius: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _potential(Y: np.ndarray) -> np.ndarray:
-    """Return what dde, section 6, prints: ½((‖y‖ - 2)/0.4)² - log Σ_± exp(-½((y_1 ± 2)/0.6)²)."""
+    """Return the potential of dde: ½((‖y‖ - 2)/0.4)² - log Σ_± exp(-½((y_1 ± 2)/0.6)²)."""
     return 0.5 * ((np.hypot(*Y.T) - _RADIUS) / _WIDTH) ** 2 - _log_moons(Y[..., 0])
 
 

@@ -37,7 +37,7 @@ class Experiment(runner.Experiment[Job]):
         return self.job.runs
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return what scores a run."""
+        """Return a function that scores a run."""
 
         def work(run: int) -> Outcome:
             terms, log_std = factor_log_density(self.data, run)
@@ -47,7 +47,7 @@ class Experiment(runner.Experiment[Job]):
         return work
 
     def info(self, job: Job) -> dict:
-        """Return what is known of a job before it runs."""
+        """Return the information on a job that is known before it runs."""
         return {"code": self.code(job), "dataset": job.dataset, **self.data.description()}
 
     def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:

@@ -62,7 +62,7 @@ class Experiment(runner.Experiment[Job]):
     """
 
     def check(self, job: Job) -> None:
-        """Refuse unknown data and options."""
+        """Raise `ValueError` for unknown data and options."""
         PORTFOLIOS.sizes(job.dataset)
         _make(job, 0, False)
 
@@ -75,7 +75,7 @@ class Experiment(runner.Experiment[Job]):
         return excess_returns(*self.files(), self.places.data_dir, self.places.catalogue)
 
     def begin(self, units: Sequence[int]) -> Callable[[int], list[Outcome]]:
-        """Return what fits and tests a repetition."""
+        """Return a function that fits and tests a repetition."""
         backend = resolve_backend(self.job.backend)
         pairs = self.data.pairs(PORTFOLIOS.sizes(self.job.dataset)[0])
 
@@ -92,7 +92,7 @@ class Experiment(runner.Experiment[Job]):
         return [_row(job, unit, constrained) | missing for constrained in constraints(job)]
 
     def info(self, job: Job) -> dict:
-        """Return what is known of a job before it runs."""
+        """Return the information on a job that is known before it runs."""
         data = self.data
         return super().info(job) | {
             "source": "jdl, section 5.2",
@@ -111,7 +111,7 @@ def constraints(job: Job) -> tuple[bool, ...]:
 def repetition(
     job: Job, pairs: tuple[np.ndarray, np.ndarray], number: int, backend: str = "numpy"
 ) -> Repetition:
-    """Return what every method is given under a number: the same on every backend."""
+    """Return the data of a repetition, the same for every method and backend."""
     _, n = PORTFOLIOS.sizes(job.dataset)
     days = fama_french.subsample(pairs, n, number, job.test_rows)
     # The smallest sum that at least one in a hundred does not exceed, without interpolation.
@@ -153,7 +153,7 @@ class _FitTask(NamedTuple):
 
 
 def _of_method(job: Job, given: Repetition, fitted: Mapping[tuple[str, bool], _Result]) -> Outcome:
-    """Return what a repetition gives of one method."""
+    """Return the outcome of one method in a repetition."""
     each = constraints(job)
     estimates = np.full((len(each), job.test_rows), np.nan, dtype=np.float32)
     label = given.test_event().astype(bool)
@@ -223,7 +223,7 @@ def _outcome(fitting: _FitTask, given: Repetition, trials, bases, seconds: float
 
 
 def _tested(fitting: _FitTask, given: Repetition, trials, bases) -> tuple:
-    """Return what was chosen, the estimates, and (metric, value, unit) of a fit."""
+    """Return the chosen parameters, the estimates, and (metric, value, unit) of a fit."""
     chosen = trials.best()
     fitted = _fitted(fitting.job, given, fitting.model, bases)
     evaluating = time.perf_counter()

@@ -78,7 +78,7 @@ class Problem:
         return (self.dim - 1, self.dim)
 
     def description(self) -> dict:
-        """Return what a job's `.json` says of the data."""
+        """Return the description of the data for a job's `.json`."""
         return {
             "columns": list(self.columns),
             "removed": [{"column": name, "reason": why} for name, why in self.removed.items()],

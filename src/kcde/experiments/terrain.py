@@ -78,7 +78,7 @@ class Experiment(runner.Experiment[Job]):
         return _Data(table, parts(job.dataset, len(table.Y), job.folds, job.splits))
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return what predicts the test rows of a partition."""
+        """Return a function that predicts the test rows of a partition."""
         job, (table, every) = self.job, self.data
 
         def training(number: int) -> Training:
@@ -110,7 +110,7 @@ class Experiment(runner.Experiment[Job]):
         return [_row(job, part) | {"metric": name} for name in _metrics(job, part.protocol)]
 
     def info(self, job: Job) -> dict:
-        """Return what is known of a job before it runs."""
+        """Return the information on a job that is known before it runs."""
         return super().info(job) | {"data_sha256": self.data.table.sha256 if self.data else None}
 
     def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:

@@ -1,16 +1,16 @@
-"""What the cross table says to somebody who has to choose a method, in sentences from its rows."""
+"""The recommendation of the cross table: which method to take, in sentences from its rows."""
 
 from collections.abc import Iterable
 
 import pandas as pd
 
-from kcde.artefacts.across._all_methods import GIVEN, of_methods, of_pairs, of_sets
+from kcde.artefacts.across._all_methods_rows import GIVEN, of_methods, of_pairs, of_sets
 from kcde.artefacts.judging import verdicts
 from kcde.artefacts.tables.markdown import number
 from kcde.artefacts.tables.methods import display
 
 _FEWEST = 4
-"""Sets from which on the smaller and the larger half are looked at."""
+"""With fewer sets the smaller and the larger half are not compared."""
 
 
 def sentences(table: pd.DataFrame) -> list[str]:
@@ -24,22 +24,22 @@ def sentences(table: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        Which method to take, and which where it failed on some set; from which others the test
-        over sets tells the first, which of its equals is the quickest, and whether the size of a
-        set matters. None of `GIVEN` is one to take.
+        Which method to take, and which if it failed on some set; which others are significantly
+        different from the first by the test over sets, which of those that are not is the
+        quickest, and whether the size of a set matters. None of `GIVEN` is recommended.
     """
     methods = of_methods(table)
     if len(methods) < 2:
-        return ["No two methods were fitted on the same sets, so that none are compared."]
+        return ["No two methods were fitted on the same sets, so that none can be compared."]
     choosing = methods[~methods["method"].isin(GIVEN)]
-    said = _choice(choosing, of_sets(table)) + _told_apart(methods, of_pairs(table))
+    said = _choice(choosing, of_sets(table)) + _differences(methods, of_pairs(table))
     return [*said, *_quickest(choosing), *_by_size(of_sets(table), choosing)]
 
 
 def _choice(choosing: pd.DataFrame, cells: pd.DataFrame) -> list[str]:
-    """Name the first by rank of those that choose their parameters, and the first that is safe."""
+    """Name the first by rank that chooses its parameters, and the first that never failed."""
     if not len(choosing):
-        return ["None of the methods chooses its own parameters, so that there is none to take."]
+        return ["None of the methods chooses its own parameters, so that none is recommended."]
     taken, sound = choosing.iloc[0], choosing[choosing["failed"] == 0]
     said = [f"**Take {display(taken['method'])}**: {_merits(taken)}."]
     if not taken["failed"]:
@@ -61,39 +61,40 @@ def _choice(choosing: pd.DataFrame, cells: pd.DataFrame) -> list[str]:
 
 def _merits(row: pd.Series) -> str:
     return (
-        f"mean rank {row['rank']:.1f}; the best of a set or not told from it on "
-        f"{row['sets_best']:.0f} of {row['n']:.0f}, in the median {number(row['excess'])} nats "
-        f"above the lowest, about {row['seconds']:g} s a split"
+        f"mean rank {row['rank']:.1f}; the best of a set or not significantly different from it "
+        f"on {row['sets_best']:.0f} of {row['n']:.0f}; in the median {number(row['excess'])} nats "
+        f"above the lowest; about {row['seconds']:g} s per split"
     )
 
 
-def _told_apart(methods: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
-    """Say from which methods the first is told by the test over sets."""
+def _differences(methods: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
+    """Name the methods that are significantly different from the first by the test over sets."""
     first = methods["method"].iloc[0]
     same, worse, better = [], [], []
     for name in methods["method"].iloc[1:]:
         pair = pairs.loc[(name, first)]
-        told = pair["p_value"] < verdicts.SIGNIFICANCE
-        (same if not told else worse if pair["excess"] >= 0 else better).append(name)
-    said = f"The test over sets, adjusted for all pairs, does not tell {display(first)}, the first "
-    said += f"by mean rank of all, from {_listed(same)}, and finds {_listed(worse)} worse"
-    return [said + f" (and {_listed(better)} better in spite of the rank)" * bool(better) + "."]
+        differs = pair["p_value"] < verdicts.SIGNIFICANCE
+        (same if not differs else worse if pair["excess"] >= 0 else better).append(name)
+    said = f"Not significantly different from {display(first)}, the first by mean rank of all, by "
+    said += f"the test over sets (adjusted for all pairs): {_listed(same)}. Significantly worse: "
+    said += f"{_listed(worse)}."
+    return [said + f" Significantly better, despite the rank: {_listed(better)}." * bool(better)]
 
 
 def _quickest(choosing: pd.DataFrame) -> list[str]:
-    """Name the quickest method that failed on no set and is not told from the first."""
+    """Name the quickest that never failed and is not significantly different from the first."""
     equals = choosing[choosing["best"] & (choosing["failed"] == 0)]
     if not len(equals) or equals["seconds"].isna().all():
         return []
     quickest = equals.loc[equals["seconds"].idxmin()]
     return [
-        f"The quickest of those not told from it that failed on no set is "
-        f"{display(quickest['method'])}: about {quickest['seconds']:g} s a split."
+        "Of those not significantly different from it that failed on no set, the quickest is "
+        f"{display(quickest['method'])}: about {quickest['seconds']:g} s per split."
     ]
 
 
 def _by_size(cells: pd.DataFrame, choosing: pd.DataFrame) -> list[str]:
-    """Name the first method of the sets with few rows, and that of those with many."""
+    """Name the first method on the sets with few rows, and on those with many."""
     wide = cells.pivot(index="dataset", columns="method", values="rank").dropna()
     rows = cells.groupby("dataset")["n_train"].first()[wide.index].sort_values(kind="stable")
     half = len(rows) // 2

@@ -6,29 +6,20 @@ from pathlib import Path
 import pandas as pd
 
 from kcde.artefacts.across import _all_methods_answer
-from kcde.artefacts.across._all_methods import GIVEN, of_methods, of_pairs, of_sets, shown_methods
+from kcde.artefacts.across._all_methods_rows import (
+    GIVEN,
+    of_methods,
+    of_pairs,
+    of_sets,
+    shown_methods,
+)
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging import verdicts
-from kcde.artefacts.tables.markdown import count_of, number, pipe_table, probability, selections
+from kcde.artefacts.tables.markdown import count_of, details, number, pipe_table, probability
 from kcde.artefacts.tables.methods import display
 from kcde.files import atomic
 
-_MEDIAN_SHOWN = 0.1  # nats between mean and median from which the median is worth its place
-
-_RULE = (
-    f"A split whose value is not finite or above {verdicts.LIMIT_NATS:.0f} nats has failed, and "
-    f"counts as {verdicts.LIMIT_NATS:.0f} nats wherever methods are compared; means leave out "
-    "what is not finite. Rank: methods are ranked on every split (1 is the lowest value), and "
-    "ranks averaged over the splits of a set, then over sets. Excess: the median over splits, less "
-    "the lowest median of the set. The test over sets takes one value of each, the median over "
-    "splits of the difference of two methods, in a two-sided signed-rank test; its p-values are "
-    "adjusted for all pairs of methods (Holm). The tests over the splits of one set, signed-rank "
-    "tests too, are not adjusted, and as splits share rows, their p-values are too small: they "
-    "mark, but decide nothing. A mean rank depends on which methods take part; the tests of pairs "
-    "do not. Seconds: selection, fit and scoring of a split on one thread, the median over splits, "
-    "to the nearest of 0.1, 0.3, 1, 3 …; what is trained on all splits at once, by its share; "
-    "measured, so that a second run may give the neighbour."
-)
+_MEDIAN_SHOWN = 0.1  # nats between mean and median from which on the median is shown
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
@@ -54,16 +45,16 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
         " ".join(_all_methods_answer.sentences(table)),
         _by_rank(methods),
         f"![{artefact.title}]({stem.name}.png)",
-        " ".join([artefact.caption, _over(cells, methods), _RULE]),
-        *selections(artefact, names),
+        f"{artefact.caption} {_over(cells, methods)}",
+        *details(artefact, (), names),
         "## Every set",
         _grid(cells, names),
         _legend(cells),
         "## Every pair",
         _matrix(of_pairs(table), list(methods["method"])),
-        "Sets on which the method of the row is better – worse than that of the column, by the "
-        "test over splits at 5%; on the others it is neither. **Bold**: the test over sets tells "
-        "the two apart.",
+        "Number of sets on which the method of the row is significantly better – worse than that "
+        "of the column, by the test over splits at 5%. **Bold**: the two are significantly "
+        "different by the test over sets.",
     ]
     path = stem.with_suffix(".md")
     with atomic(path) as temporary:
@@ -84,7 +75,7 @@ def _by_rank(methods: pd.DataFrame) -> str:
     header = [
         "method",
         "mean rank",
-        "best or not told from it",
+        "best or not significantly different",
         "median excess (nats)",
         f"p against {display(methods['method'].iloc[0])}",
         "sets with > 5% failed",
@@ -102,9 +93,9 @@ def _by_rank(methods: pd.DataFrame) -> str:
         ]
         for row in methods.itertuples()
     ]
-    note = "**Bold**: not told from the first by the test over sets at 5%."
+    note = "**Bold**: not significantly different from the first by the test over sets at 5%."
     if set(GIVEN) & set(methods["method"]):
-        note += " ‡ Parameters given by the authors for most sets: ranked, but none to take."
+        note += " ‡ Parameters given by the authors for most sets: ranked, but not recommended."
     return f"{pipe_table(header, rows)}\n\n{note}"
 
 
@@ -126,22 +117,23 @@ def _grid(cells: pd.DataFrame, names: list[str]) -> str:
 def _cell(row) -> str:
     text = number(row.mean)
     text = f"**{text}**" if row.best else text
-    if _median_tells(row):
+    if _shows_median(row):
         text += f" ({number(row.median)})"
     return f"{text} †{row.failed:.0f}" if row.failed else text
 
 
-def _median_tells(row) -> bool:
+def _shows_median(row) -> bool:
     return abs(row.mean - row.median) > _MEDIAN_SHOWN
 
 
 def _legend(cells: pd.DataFrame) -> str:
     notes = [
         "Mean over splits of the negative log-likelihood of standardised y, in nats; sets by their "
-        "training rows, methods by rank. **Bold**: the lowest mean rank of the set, or not told "
-        "from that method by the test over splits at 5%, and at most 5% of the splits failed."
+        "training rows, methods by rank. **Bold**: the lowest mean rank of the set, or not "
+        "significantly different from that method by the test over splits at 5%, and at most 5% of "
+        "the splits failed."
     ]
-    if any(map(_median_tells, cells.itertuples())):
+    if any(map(_shows_median, cells.itertuples())):
         notes.append(
             f"In parentheses: the median, where it is more than {_MEDIAN_SHOWN} from the mean."
         )
@@ -155,11 +147,11 @@ def _matrix(pairs: pd.DataFrame, names: list[str]) -> str:
     for one in names:
         row = [display(one)]
         for other in names:
-            row.append("" if one == other else _duel(pairs.loc[(one, other)]))
+            row.append("" if one == other else _score(pairs.loc[(one, other)]))
         rows.append(row)
     return pipe_table(["", *map(display, names)], rows)
 
 
-def _duel(pair: pd.Series) -> str:
+def _score(pair: pd.Series) -> str:
     text = f"{pair['wins']:.0f} – {pair['losses']:.0f}"
     return f"**{text}**" if pair["p_value"] < verdicts.SIGNIFICANCE else text

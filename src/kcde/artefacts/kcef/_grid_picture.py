@@ -1,4 +1,4 @@
-"""Drawing kcef figures 1 and 5: log-likelihoods on the grid data beside what is attainable."""
+"""The picture of figures 1 and 5: log-likelihoods on the grid data and their exact bounds."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _HEIGHT = 2.9
 _AXES_HEIGHT = 2.3
 
-# What is fixed in a panel, the first letter of its name, to its axes.
+# Axis labels by the quantity that is fixed in a panel, the first letter of its name.
 _X = {"d": "training points $n$", "n": "dimension $d$"}
 _Y = {"d": "log-likelihood (nats)", "n": "log-likelihood per dimension (nats)"}
 
@@ -26,30 +26,15 @@ _BOUNDS = {
     "independence": ("no dependence", (0, (1, 1.5))),
 }
 
-_MANY, _CLOSE = 8, 0.13  # ticks, and the share of the axis that their numbers need
+_MANY, _CLOSE = 8, 0.13  # ticks before they are thinned; least distance, as a fraction of the axis
 
 _REACH = 8.0
 """Points farther below the bound than this many times the median distance are arrows at the edge,
-so that an explosion does not flatten the other curves."""
+so that an outlier does not flatten the other curves."""
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw figure 1 or 5 from its tracked CSV.
-
-    Parameters
-    ----------
-    artefact
-        The declaration.
-    frame
-        As tracked.
-    stem
-        Path without suffix.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The PNG and the PDF.
-    """
+    """Draw the panels of the CSV, with the curves named at their right ends."""
     frame = frame[frame["stat"] == "mean"]
     panels = list(dict.fromkeys(frame["panel"]))
     width = style.PAGE if len(panels) > 1 else style.COLUMN
@@ -79,28 +64,28 @@ def _bound(axes: "Axes", curve: pd.DataFrame, series: str) -> labels.Label | Non
         return None
     text, dashes = _BOUNDS[series]
     curve = curve.sort_values("x")
-    look = {"color": style.EXACT, "linestyle": dashes, "linewidth": 1.0, "zorder": 1}
+    shown_as = {"color": style.EXACT, "linestyle": dashes, "linewidth": 1.0, "zorder": 1}
     if len(curve) > 1:
-        axes.plot(curve["x"], curve["y"], **look)
+        axes.plot(curve["x"], curve["y"], **shown_as)
     else:
-        axes.axhline(curve["y"].iloc[0], **look)
+        axes.axhline(curve["y"].iloc[0], **shown_as)
     return labels.Label(float(curve["y"].iloc[-1]), text, style.EXACT)
 
 
 def _curve(axes: "Axes", curve: pd.DataFrame, method: str) -> labels.Label | None:
-    look = style.line(method)
+    line = style.line(method)
     x, y = curve["x"].to_numpy(float), curve["y"].to_numpy(float)
-    axes.plot(x, y, **look, marker=style.marker(method), markersize=2.8, linewidth=1.2, zorder=3)
-    axes.vlines(x, curve["y_low"], curve["y_high"], color=look["color"], linewidth=1.0, zorder=2)
-    _below(axes, x, y, look["color"])
+    axes.plot(x, y, **line, marker=style.marker(method), markersize=2.8, linewidth=1.2, zorder=3)
+    axes.vlines(x, curve["y_low"], curve["y_high"], color=line["color"], linewidth=1.0, zorder=2)
+    _mark_outliers(axes, x, y, line["color"])
     known = y[np.isfinite(y)]
     if not len(known):
         return None
-    return labels.Label(float(known[-1]), display(method), look["color"], look["linestyle"])
+    return labels.Label(float(known[-1]), display(method), line["color"], line["linestyle"])
 
 
-def _below(axes: "Axes", x: np.ndarray, y: np.ndarray, colour: str) -> None:
-    """Mark means below the axis by arrow heads on it, and name the lowest."""
+def _mark_outliers(axes: "Axes", x: np.ndarray, y: np.ndarray, colour: str) -> None:
+    """Mark means below the axis by arrow heads at its edge, and print the lowest."""
     floor = axes.get_ylim()[0]
     out = np.flatnonzero(np.isfinite(y) & (y < floor))
     if not len(out):
@@ -123,7 +108,7 @@ def _below(axes: "Axes", x: np.ndarray, y: np.ndarray, colour: str) -> None:
 
 
 def _limits(found: pd.DataFrame, exact: pd.DataFrame) -> tuple[float, float]:
-    """Return an axis that holds the bounds and every mean with its error, but explosions."""
+    """Return limits that hold the bounds and every mean with its error, outliers excepted."""
     means = pd.concat([found["y"], exact["y"]]).dropna()
     reach = _REACH * (means.max() - means.median())
     shown = found[found["y"] >= means.max() - reach]
@@ -139,7 +124,7 @@ def _span(x: pd.Series) -> tuple[float, float]:
 
 
 def _ticks(places: list[float]) -> list[float]:
-    """Return the places of a curve as ticks, thinned where their numbers would touch."""
+    """Return the places of a curve as ticks, thinned where their labels would overlap."""
     if len(places) > _MANY:
         places = [x for x in places if x == places[0] or x % 5 == 0]
     kept = places[:1]

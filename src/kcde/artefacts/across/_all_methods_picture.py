@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kcde.artefacts.across import _all_methods_page
-from kcde.artefacts.across._all_methods import GIVEN, of_methods, of_sets, shown_methods
-from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.across._all_methods_rows import GIVEN, of_methods, of_sets, shown_methods
 from kcde.artefacts.judging import verdicts
 from kcde.artefacts.plots import style
 from kcde.artefacts.tables.methods import display
@@ -24,28 +22,8 @@ _WIDTHS = (4.6, 1.2, 0.8)
 _FAILED = "✕"
 
 
-def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the cross table to `<stem>.md`, and to `<stem>.png` and `<stem>.pdf` as a picture.
-
-    Parameters
-    ----------
-    artefact
-        Gives title and caption.
-    table
-        As `kcde.artefacts.tables.building.read` returns it.
-    stem
-        Path without suffix.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The files written.
-    """
-    return [*_all_methods_page.write(artefact, table, stem), *picture(table, stem)]
-
-
-def picture(table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw excess over the best of each set, mean ranks and seconds, methods by rank.
+def draw(table: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw excess over the best of each set, mean ranks and seconds, with methods by rank.
 
     Parameters
     ----------
@@ -90,7 +68,9 @@ def _excess(axes: "Axes", cells: pd.DataFrame, names: list[str]) -> None:
     axes.tick_params(which="both", length=0)
     axes.spines[:].set_visible(False)
     style.panel_title(axes, "a", "median nats above the lowest of the set")
-    legend = f"data set, training rows; ▪ best or not told from it; {_FAILED} > 5% failed"
+    legend = (
+        f"data set, training rows; ▪ best or not significantly different; {_FAILED} > 5% failed"
+    )
     given = "; ‡ parameters given" if set(GIVEN) & set(names) else ""
     axes.set_xlabel(legend + given, fontsize=7)
 
@@ -100,7 +80,7 @@ def _label(method: str) -> str:
 
 
 def _name(axes: "Axes", cell, column: int, row: int) -> None:
-    """Write the excess into its cell; mark it where nothing is better, or where splits failed."""
+    """Write the excess into its cell; mark where the method is best, and where splits failed."""
     colour = "white" if cell.excess > _DARK * _MOST else "black"
     weight = "bold" if cell.best else "normal"
     options = {"ha": "center", "va": "center", "color": colour, "weight": weight}
@@ -132,9 +112,7 @@ def _ranks(axes: "Axes", cells: pd.DataFrame, methods: pd.DataFrame) -> None:
     axes.set_xlim(0.5, len(methods) + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     style.panel_title(axes, "b", "mean rank")
-    axes.set_xlabel(
-        "of a set |, of all ●;\n○ told from the first\nby the test over sets", fontsize=7
-    )
+    axes.set_xlabel("of a set |, of all ●;\n○ significantly\ndifferent from the first", fontsize=7)
     _dress(axes)
 
 

@@ -1,4 +1,4 @@
-"""Methods of jdl on the same repetitions: what the tests behind its claims compare."""
+"""Paired comparison of methods on the same repetitions, for the claims of jdl."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -13,20 +13,20 @@ from kcde.metrics.paired import paired_t_test
 
 
 class Pooled(NamedTuple):
-    """Two methods compared over repetitions, all n together.
+    """Two methods compared over repetitions, pooled over n.
 
     Attributes
     ----------
     ratio
-        First over second, geometric mean over n and repetitions.
+        Of the first to the second, geometric mean over n and repetitions.
     lower
-        Whether the first is significantly lower; False also where it is significantly higher.
+        Whether the first is significantly lower.
     p_value
         Of the paired t-test of the logarithms, averaged over n.
     each
-        n to the ratio there, and whether it differs significantly.
+        n to the ratio there, and whether it differs significantly from 1.
     count
-        Repetitions.
+        Number of repetitions.
     """
 
     ratio: float
@@ -45,18 +45,18 @@ class Pooled(NamedTuple):
 def complete(
     tables: Mapping[str, pd.DataFrame], sizes: Sequence[int], further: bool = True
 ) -> dict[str, pd.DataFrame]:
-    """Return tables at the n that all have, on the repetitions that all completed at each of them.
+    """Return tables at their common n, on the repetitions that all completed at each of them.
 
-    So the number of repetitions is the same at every n.
+    The number of repetitions is thus the same at every n.
 
     Parameters
     ----------
     tables
-        Name, for messages, to repetitions x n, as `embedding_curves.by_repetition` returns them.
+        Name, for messages, to repetitions x n, as `_curves.by_repetition` returns them.
     sizes
-        n that there must be.
+        n that every table must have.
     further
-        Whether the other n that all have are taken, too.
+        Whether to include the other common n.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def complete(
     Raises
     ------
     Missing
-        If an n is missing, if fewer than two repetitions are complete, or if more than 5% are not.
+        If an n is missing, fewer than two repetitions are complete, or more than 5% are not.
     """
     absent = [name for name, table in tables.items() if not set(sizes) <= set(table.columns)]
     if absent:
@@ -86,10 +86,10 @@ def complete(
 
 
 def pooled(first: pd.DataFrame, second: pd.DataFrame) -> Pooled:
-    """Compare two complete tables by the logarithms of their values, positive numbers.
+    """Compare two complete tables of positive values by their logarithms.
 
-    Losses and errors fall by orders of magnitude with n, so that differences of the values
-    themselves would be those at the smallest n.
+    Losses and errors fall by orders of magnitude with n: without logarithms the smallest n alone
+    would decide.
 
     Parameters
     ----------
@@ -111,14 +111,19 @@ def pooled(first: pd.DataFrame, second: pd.DataFrame) -> Pooled:
 
 
 def each_or_missing(test: Callable, places: Sequence) -> tuple[list, list[str]]:
-    """Return what a test gives at those places where it can be made, and why not at the others.
+    """Return the results of a test where it is possible, and the reasons where it is not.
 
     Parameters
     ----------
     test
-        Maps a place to anything; raises `Missing`.
+        Maps a place to a result, or raises `Missing`.
     places
-        What to try.
+        Arguments of the test.
+
+    Returns
+    -------
+    tuple of list
+        Results, and messages of `Missing`.
     """
     found, absent = [], []
     for place in places:

@@ -1,7 +1,7 @@
-"""jdl figures 1 to 9: means and quantiles over repetitions, against the number of data points.
+"""Curves of jdl's figures: means and quantiles over repetitions against the number n of points.
 
-Both experiments of jdl name a data set by its dimension d and its number n of points to train and
-validate, and fit it under settings of `constrained` and `tolerance`.
+Both experiments of jdl name a data set by its dimension d and by the number n of points that train
+or validate, and fit it under settings of `constrained` and `tolerance`.
 """
 
 import json
@@ -13,23 +13,36 @@ import pandas as pd
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 
 SCHEDULED, THROUGHOUT = "as published", "same tolerance"
-"""Series: the tolerance that the paper takes at each n, and one tolerance at every n."""
+"""Series: the tolerance that the paper takes at each n, and the tightest one at every n."""
 
 UNCONSTRAINED, CONSTRAINED = "unconstrained", "constrained"
+LIMITS = {False: UNCONSTRAINED, True: CONSTRAINED}
 
 MEAN, MOST = "mean", "max"
-"""Stats of a curve: the mean over repetitions and the largest; both with 5% and 95% quantiles where
-at least `ENOUGH` repetitions have a number."""
+"""Stats of a curve: mean and maximum over repetitions, with 5% and 95% quantiles where at least
+`ENOUGH` repetitions have a value."""
 
 FAILED, SECONDS, MEMORY = "failed", "seconds", "memory"
-"""Stats beside a curve: repetitions without a number; mean seconds of a fit with the choice of its
-parameters; MiB that its process had taken at most."""
+"""Stats beside a curve: repetitions without a value; mean seconds of a fit including the choice of
+its parameters; peak memory of its process in MiB."""
 
 QUANTILES = (0.05, 0.95)
 ENOUGH = 20
-"""Repetitions without which there are no quantiles."""
+"""With fewer repetitions there are no quantiles."""
 
 BY_TOLERANCE = "tolerance "
+"""Beginning of a series that is named by its tolerance."""
+
+PREPARATION = "factors"
+"""Series beside those of seconds: the pivoted factors, or the polynomials of JPDL, of x and y."""
+
+SOLVED, PREPARED = "seconds_solved", "seconds_prepared"
+PARTS = {
+    SOLVED: ("seconds_summarise", "seconds_solve", "seconds_evaluate"),
+    PREPARED: ("seconds_factorise",),
+}
+"""What figures 6 and 9 time, to the metrics that add up to it: the solution with its cross moments
+and expectations, and the factors that come before it."""
 
 _CELL = ["dataset", "setting", "method", "variant", "split"]
 
@@ -46,7 +59,7 @@ def tidy(scores: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         With `d`, `n`, `constrained`, `tolerance`, and `scheduled`: whether a fit has the tolerance
-        that its data set is fitted with when constrained, or the only one that it is fitted with.
+        under which its data set is fitted with constraints, or its only tolerance.
     """
     settings = scores["setting"].map(json.loads)
     found = scores.assign(
@@ -62,12 +75,12 @@ def tidy(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def total(scores: pd.DataFrame, metrics: Sequence[str], name: str) -> pd.DataFrame:
-    """Return the scores with the sum of some metrics as one more, where all of them are numbers.
+    """Return the scores with the sum of some metrics as a further metric, where all are present.
 
     Parameters
     ----------
     scores
-        As read or as from `tidy`.
+        As read, or as `tidy` returns them.
     metrics
         To add up.
     name
@@ -76,7 +89,7 @@ def total(scores: pd.DataFrame, metrics: Sequence[str], name: str) -> pd.DataFra
     Returns
     -------
     pandas.DataFrame
-        With a row a fit added.
+        With one row per fit added.
     """
     parts = scores[scores["metric"].isin(metrics) & (scores["status"] == "ok")]
     sums = parts.groupby(_CELL, sort=False)["value"].agg(["sum", "count"]).reset_index()
@@ -85,6 +98,13 @@ def total(scores: pd.DataFrame, metrics: Sequence[str], name: str) -> pd.DataFra
     alike = parts[kept].drop_duplicates(_CELL)
     added = alike.merge(sums, on=_CELL).assign(metric=name, detail="")
     return pd.concat([scores, added], ignore_index=True)
+
+
+def timed(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the scores with the sums of `PARTS`."""
+    for name, metrics in PARTS.items():
+        scores = total(scores, metrics, name)
+    return scores
 
 
 def by_repetition(
@@ -104,7 +124,7 @@ def by_repetition(
     metric, method, d, constrained
         Of the cells.
     tolerance
-        None: that of the schedule.
+        None for that of the schedule.
 
     Returns
     -------
@@ -120,7 +140,7 @@ def by_repetition(
 
 
 def panels(tidied: pd.DataFrame) -> pd.DataFrame:
-    """Return the fits of a figure with a panel for each d, without and with constraints.
+    """Return the fits with a panel for each d, without and with constraints.
 
     Parameters
     ----------
@@ -130,16 +150,16 @@ def panels(tidied: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        With `panel` (`d=1 unconstrained`) and `series`: `SCHEDULED`; and once more, as
-        `THROUGHOUT`, the fits at the tightest tolerance of a method and d from the last n at which
-        that is the schedule's, where it differs beyond.
+        With `panel` (`d=1 unconstrained`) and `series`: `SCHEDULED`; and again, as `THROUGHOUT`,
+        the fits at the tightest tolerance of a method and d, from the last n at which the schedule
+        has it, where the schedule has a looser one beyond.
     """
-    limits = tidied["constrained"].map({False: UNCONSTRAINED, True: CONSTRAINED})
+    limits = tidied["constrained"].map(LIMITS)
     named = tidied.assign(panel="d=" + tidied["d"].astype(str) + " " + limits)
     scheduled = named[named["scheduled"]].assign(series=SCHEDULED)
     of_curve = named.groupby(["panel", "method"])
     tightest = named[named["tolerance"] == of_curve["tolerance"].transform("min")]
-    # Where schedule and tightest part: one line until there, two from there on.
+    # The two are one line up to the n where the schedule loosens, and separate from there on.
     alike = tightest[tightest["scheduled"]].groupby(["panel", "method"])["n"].max()
     parts = tightest.join(alike.rename("alike"), on=["panel", "method"]).fillna({"alike": 0})
     others = parts[~parts["scheduled"]][["panel", "method"]].drop_duplicates()
@@ -177,18 +197,18 @@ def rows(
     placed
         Tidied scores with `panel` and `series`.
     metric
-        What to show.
+        To show.
     stats
         Of `MEAN` and `MOST`.
     scale
-        Factor, as 100 for percent.
+        Factor of the values, e.g. 100 for percent.
 
     Returns
     -------
     list of dict
-        With keys among `FIGURE_COLUMNS`: for each panel, method, series and n (`x`) a row a stat,
-        its `n` the repetitions that count, without quantiles if these are fewer than `ENOUGH`;
-        then `FAILED` where there are such, `SECONDS`, and `MEMORY`.
+        With keys among `FIGURE_COLUMNS`: for each panel, method, series and n (`x`) a row per stat,
+        with the number of repetitions in `n`, and without quantiles if it is below `ENOUGH`; then
+        `FAILED` where there are such, `SECONDS` and `MEMORY`.
     """
     found = []
     keys = ["panel", "method", "variant", "series", "n"]
@@ -215,19 +235,13 @@ def frame(found: Sequence[dict]) -> pd.DataFrame:
     return table.dropna(subset="y").reset_index(drop=True)
 
 
+def only_curves(found: Sequence[dict]) -> list[dict]:
+    """Return the rows of curves, without those beside them."""
+    return [row for row in found if row["kind"] == "curve"]
+
+
 def failures(drawn: pd.DataFrame) -> list[str]:
-    """Say which fits gave no number.
-
-    Parameters
-    ----------
-    drawn
-        As tracked.
-
-    Returns
-    -------
-    list of str
-        A sentence of the caption, or nothing.
-    """
+    """State which fits gave no value, for the details of a page."""
     lost = drawn[(drawn["stat"] == FAILED) & (drawn["series"] != THROUGHOUT)]
     said = [
         f"{row.method} {row.panel} at n = {row.x:g}: {row.y:.0f} of {row.n:.0f}"
@@ -237,18 +251,7 @@ def failures(drawn: pd.DataFrame) -> list[str]:
 
 
 def repetitions(drawn: pd.DataFrame) -> list[str]:
-    """Say how many repetitions there are, where they are fewer, and where that forbids quantiles.
-
-    Parameters
-    ----------
-    drawn
-        As tracked.
-
-    Returns
-    -------
-    list of str
-        Sentences of the caption, or nothing.
-    """
+    """State how many repetitions there are, and where fewer, for the details of a page."""
     curves = drawn[(drawn["kind"] == "curve") & (drawn["series"] != THROUGHOUT)]
     if not len(curves):
         return []
@@ -259,7 +262,7 @@ def repetitions(drawn: pd.DataFrame) -> list[str]:
         each = "; ".join(f"{method} {panel} {count:.0f}" for (method, panel), count in few.items())
         said.append(f"Where fewer: {each}.")
     if (curves["n"] < ENOUGH).any():
-        said.append(f"Fewer than {ENOUGH} have no quantiles, and no band.")
+        said.append(f"Fewer than {ENOUGH} have no quantiles and no band.")
     return said
 
 

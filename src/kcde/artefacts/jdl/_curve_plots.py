@@ -1,14 +1,14 @@
-"""Drawing the figures of jdl: a panel for each dimension, without and with constraints."""
+"""Plots of jdl's curves: a panel for each dimension, without and with constraints."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
-from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.jdl._embedding_curves import BY_TOLERANCE, MEAN, SCHEDULED, THROUGHOUT
+from kcde.artefacts.core.declaration import Artefact, Draw
+from kcde.artefacts.jdl._curves import BY_TOLERANCE, MEAN, SCHEDULED, THROUGHOUT
 from kcde.artefacts.plots import labels, style
 from kcde.artefacts.tables.methods import display
 
@@ -28,20 +28,20 @@ class PlotSpec:
     stat
         Of the rows that are lines.
     linear_below
-        Where values may be 0: the vertical axis is linear from 0 to here, logarithmic above.
+        Where values may be 0: the vertical axis is linear from 0 to here and logarithmic above.
     band
-        Whether the quantiles over repetitions are shown, where there are such.
+        Whether the quantiles over repetitions are shown, where there are any.
     dashes
-        Series to line style, for series beside those of `embedding_curves`; they have no band.
+        Series to line style, for series besides those of `_curves`; they have no band.
     names
-        Series to what is written behind a method's name at the end of its line; None: no name.
+        Series to what follows the name of the method at the end of its line; None for no name.
     methods
-        Method to the name that readers see, where it differs from the usual one.
+        Method to its name in the figure, where it differs from the usual one.
     width
         In inches.
     at_edge
-        Whether the names of lines that end early stand at the right edge as well; else above their
-        beginnings, which suits few.
+        Whether the names of lines that end early stand at the right edge, too; otherwise they
+        stand above the beginning, which suits few lines.
     """
 
     label: str
@@ -55,19 +55,20 @@ class PlotSpec:
     at_edge: bool = False
 
 
-def drawer(spec: PlotSpec) -> Callable[[Artefact, pd.DataFrame, Path], list[Path]]:
+def drawer(spec: PlotSpec) -> Draw:
     """Return the `draw` of an artefact.
 
     Parameters
     ----------
     spec
-        How.
+        What differs between the figures.
 
     Returns
     -------
     callable
-        Draws the rows of kind `curve` of a tracked CSV. A panel named `d=1 constrained` stands in
-        the column `d=1` and the row `constrained`; one named by one word has a row to itself alone.
+        A `kcde.artefacts.core.declaration.Draw` of the rows of kind `curve`. A panel named
+        `d=1 constrained` stands in the column `d=1` and the row `constrained`; the panels of one
+        word share one row.
     """
 
     def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:

@@ -70,7 +70,7 @@ def repeated(option, values):
     return [word for value in values for word in (option, value)]
 
 
-def cut_into(launch, name, folder, count, *words):
+def shard_into(launch, name, folder, count, *words):
     """Compute every shard; return the options that name their parts."""
     parts = [folder / f"{i}-of-{count}.npz" for i in range(1, count + 1)]
     for i, part in enumerate(parts, 1):
@@ -93,7 +93,7 @@ def test_files_are_those_of_one_job_for_any_number_of_shards(launch, tmp_path, t
     for count in (1, 2, 3, 5):
         folder = tmp_path / str(count)
         folder.mkdir()
-        parts = cut_into(launch, name, folder, count)
+        parts = shard_into(launch, name, folder, count)
         outs = outs_of(name, folder)
         assert not launch(name, *repeated("--out", outs), *parts)[0]
         assert contents(outs) == expected, f"{count} shards"
@@ -101,7 +101,7 @@ def test_files_are_those_of_one_job_for_any_number_of_shards(launch, tmp_path, t
 
 @pytest.mark.parametrize("name", JOBS)
 def test_the_job_that_writes_fits_nothing_and_needs_no_device(launch, tmp_path, monkeypatch, name):
-    parts = cut_into(launch, name, tmp_path, 2)
+    parts = shard_into(launch, name, tmp_path, 2)
 
     def refuse(*given, **more):
         raise AssertionError("what the shards computed is not computed again")
@@ -125,7 +125,7 @@ def test_shards_of_data_that_cannot_be_had_leave_the_same_reason(launch, tmp_pat
     for count in (0, 2):
         folder = tmp_path / str(count)
         folder.mkdir()
-        parts = cut_into(launch, name, folder, count, *words)
+        parts = shard_into(launch, name, folder, count, *words)
         outs = outs_of(name, folder)
         assert not launch(name, *words, *repeated("--out", outs), *parts)[0]
         files.append(contents(outs))
@@ -183,7 +183,7 @@ def test_a_part_holds_estimates_at_test_points_and_no_rows(launch, tmp_path, nam
 
 @pytest.mark.parametrize("name", ["donut", "terrain"])
 @pytest.mark.parametrize("estimator", ["NADE", "ConditionalMAF"])
-def test_what_trains_all_repetitions_together_is_not_cut(launch, tmp_path, name, estimator):
+def test_what_is_batch_fitted_is_not_sharded(launch, tmp_path, name, estimator):
     words = ["--method", estimator, "--options", "{}", "--shard", "1/2"]
     code, said = launch(name, *words, "--out", tmp_path / "1.npz")
     assert code == 2
@@ -192,7 +192,7 @@ def test_what_trains_all_repetitions_together_is_not_cut(launch, tmp_path, name,
     assert not list(tmp_path.iterdir())
 
 
-def test_simulated_traffic_is_not_cut(tmp_path):
+def test_simulated_traffic_is_not_sharded(tmp_path):
     words = ["--dataset", SIMULATED_TRAFFIC, "--method", "CDO", "--settings", "authors"]
     with pytest.raises(SystemExit):
         main(["run", "traffic", *words, "--shard", "1/2", "--out", str(tmp_path / "1.npz")])

@@ -164,7 +164,7 @@ def test_parts_of_another_job_are_refused(launch, name, change, capsys):
 
 @pytest.mark.parametrize("how", [("--shard", "1/2"), ("--part", "1.npz")])
 @pytest.mark.parametrize(("name", "estimator"), [("r-benchmark", "NADE"), ("planar", "DDE")])
-def test_repetitions_that_train_together_are_not_cut(launch, capsys, name, estimator, how):
+def test_repetitions_that_are_batch_fitted_are_not_sharded(launch, capsys, name, estimator, how):
     with pytest.raises(AssertionError):
         launch(name, "out", "--estimator", estimator, "--options", "{}", *how)
     expected = f"{estimator} trains all repetitions as one batch"

@@ -1,0 +1,53 @@
+"""The rows of the cross table all_methods: its columns, and which rows summarise what."""
+
+import pandas as pd
+
+COLUMNS = [
+    "dataset",
+    "method",
+    "variant",
+    "against",
+    "n_train",
+    "mean",
+    "median",
+    "std",
+    "stderr",
+    "n",
+    "failed",
+    "rank",
+    "excess",
+    "best",
+    "sets_best",
+    "p_value",
+    "wins",
+    "losses",
+    "seconds",
+]
+"""One row per data set and method; then, with `EVERY` as data set, one per method and per pair."""
+
+EVERY = "all"
+"""Data set of the rows that summarise the sets on which all methods were fitted."""
+
+GIVEN = ("DDE-quadrature", "DDE-penalised")
+"""Methods whose parameters the authors gave for most sets: ranked, but never recommended."""
+
+
+def of_sets(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of data sets and methods, the set with the fewest training rows first."""
+    return table[table["dataset"] != EVERY]
+
+
+def of_methods(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of methods over all sets, in the order of their ranks."""
+    over_all = table[(table["dataset"] == EVERY) & table["against"].isna()]
+    return over_all.sort_values("rank", kind="stable").reset_index(drop=True)
+
+
+def of_pairs(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of pairs, indexed by the method and the one it is compared with."""
+    return table[table["against"].notna()].set_index(["method", "against"])
+
+
+def shown_methods(table: pd.DataFrame) -> list[str]:
+    """Return the methods in the order of their ranks, then those without a rank."""
+    return list(dict.fromkeys([*of_methods(table)["method"], *of_sets(table)["method"]]))
