@@ -86,7 +86,7 @@ def test_parts_are_announced_with_their_share_of_the_time(tmp_path, needs):
     assert table_of(said) == {"r_benchmark_part": (2, planning.duration(total))}
 
 
-def test_a_collecting_job_takes_no_time_of_an_uncut_run(tmp_path, needs):
+def test_a_collecting_job_takes_no_time_of_an_unsharded_run(tmp_path, needs):
     put(tmp_path / "b.tsv", "s\th:m:s\n600.0\t0:10:00\n")
     needs._config["shards"]["r_benchmark"] = 2
     names = {"scale": "laptop", "dataset": "geyser", "method": "KCEF-LL"}

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from cut import CUT, JOBS
 from plans import LISTING, Plan, parameters
+from sharded import JOBS, SHARDS
 
 from kcde.datasets import catalogue
 from kcde.experiments.jobs import EXPERIMENTS
@@ -83,12 +83,12 @@ def paper(snakemake):
 
 
 @pytest.fixture(scope="module")
-def cut(snakemake, project):
+def sharded(snakemake, project):
     """Jobs of every experiment as several, and of methods that train together."""
-    (project / "cut.yaml").write_text(CUT)
+    (project / "shards.yaml").write_text(SHARDS)
     networks = [f"results/smoke/r_benchmark/smoke-linear/{name}.csv" for name in NETWORKS]
     wanted = [path for path, _ in JOBS.values()]
-    return Plan.of(snakemake(*wanted, *networks, *LISTING, "--configfile", "cut.yaml"))
+    return Plan.of(snakemake(*wanted, *networks, *LISTING, "--configfile", "shards.yaml"))
 
 
 NETWORKS = ("DDE", "NADE", "CondMAF")
@@ -218,21 +218,21 @@ def test_nested_numbers_of_the_command_line_are_taken(few):
 # ---- in parts ------------------------------------------------------------------------------------
 
 
-def test_every_experiment_is_cut_and_collected(cut):
+def test_every_experiment_is_sharded_and_collected(sharded):
     for experiment, (path, parts) in JOBS.items():
-        whole = cut.making(path)
+        whole = sharded.making(path)
         assert whole.rule.partition("+")[0] == experiment
         given = [f"{part}" for part in parameters(whole)["part"] or ()]
         assert len(given) == (parts if parts > 1 else 0)
         assert set(given) <= set(whole.inputs)
         assert parameters(whole)["shard"] is None
-        for job in map(cut.making, given):
+        for job in map(sharded.making, given):
             assert job.rule.partition("+")[0] == f"{experiment}_part"
             told = parameters(job)
             assert [f"{path}" for path in told["out"]] == job.outputs
             assert Path(job.outputs[0]).stem == told["shard"].replace("/", "-of-")
             assert Shard.parse(told["shard"]).count == parts
-            # But for how it is cut, a part is told what the job is told that collects it.
+            # A part has the parameters of the job that collects it, but other flags of sharding.
             assert without_parts(job) == without_parts(whole)
 
 
@@ -247,9 +247,9 @@ def test_one_shard_is_no_shard(smoke):
     assert not [job.command for job in smoke.runs if {"--shard", "--part"} & set(job.command)]
 
 
-def test_what_trains_together_has_no_parts(cut):
+def test_a_job_that_fits_in_one_batch_has_no_parts(sharded):
     for name in NETWORKS:
-        job = cut.making(f"results/smoke/r_benchmark/smoke-linear/{name}.csv")
+        job = sharded.making(f"results/smoke/r_benchmark/smoke-linear/{name}.csv")
         assert job.rule == "r_benchmark"
         assert not {"--shard", "--part"} & set(job.command)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from cut import CUT, JOBS
+from sharded import JOBS, SHARDS
 
 from kcde.datasets import catalogue as tables
 from kcde.estimators import estimator_class
@@ -22,12 +22,12 @@ def estimators(config):
     return {method["estimator"] for method in config["methods"].values()}
 
 
-def test_methods_that_train_together_are_those_with_fit_many(config):
+def test_batch_fitted_estimators_are_those_with_fit_many(config):
     together = {name for name in estimators(config) if hasattr(estimator_class(name), "fit_many")}
     assert together == set(division.BATCH_FITTED)
 
 
-def test_methods_that_train_together_are_those_not_written_for_cupy(config):
+def test_batch_fitted_estimators_are_those_not_written_for_cupy(config):
     elsewhere = {
         name
         for name in estimators(config)
@@ -65,7 +65,7 @@ def test_there_are_no_more_parts_than_repetitions(config):
 
 
 @pytest.mark.parametrize("method", ["NADE", "DDE-penalised", "CondRealNVP", "CondMAF"])
-def test_what_trains_together_is_never_cut(config, method):
+def test_a_job_that_fits_in_one_batch_is_not_shardable(config, method):
     config["shards"] |= dict.fromkeys(config["shards"], 2)
     for experiment in ("r_benchmark", "samples", "planar", "donut", "terrain", "traffic"):
         assert count(config, experiment, "paper", methods=[method]) == 1
@@ -90,17 +90,17 @@ def kept(project, path):
 
 @pytest.mark.slow
 @pytest.mark.workflow
-def test_a_cut_experiment_has_the_scores_of_a_whole_one(snakemake, project):
+def test_a_sharded_experiment_has_the_scores_of_a_whole_one(snakemake, project):
     """The parts are gone afterwards, are announced, and are not taken for jobs that failed."""
-    (project / "cut.yaml").write_text(CUT)
-    cut = ("--configfile", "cut.yaml")
+    (project / "shards.yaml").write_text(SHARDS)
+    sharded = ("--configfile", "shards.yaml")
     wanted = [JOBS[name][0] for name in ("r_benchmark", "consistency", "moments")]
     assert snakemake(*wanted).returncode == 0
     whole = {path: kept(project, path) for path in wanted}
-    done = snakemake(*wanted, *cut)
+    done = snakemake(*wanted, *sharded)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"r_benchmark_part +3 ", done.stderr)
     assert "not finished" not in done.stderr
     assert {path: kept(project, path) for path in wanted} == whole
     assert not [path for path in project.glob("results/smoke/parts/**/*") if path.is_file()]
-    assert "Nothing to be done" in snakemake(*wanted, *cut).stderr
+    assert "Nothing to be done" in snakemake(*wanted, *sharded).stderr

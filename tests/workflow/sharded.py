@@ -1,6 +1,6 @@
-"""A configuration that cuts experiments into parts, and jobs that it cuts."""
+"""A configuration that shards experiments, and jobs that it shards."""
 
-CUT = """
+SHARDS = """
 shards:
   r_benchmark: 3
   factors: 2
@@ -27,4 +27,4 @@ JOBS = {
     "terrain": ("results/smoke/terrain/smoke-terrain/LSCDE.csv", 1),
     "traffic": ("results/smoke/traffic/smoke-traffic/LSCDE.csv", 1),
 }
-"""A job of every experiment that can be cut, and its parts where `shards` asks for up to three."""
+"""A job of every shardable experiment, and its parts where `shards` asks for up to three."""
