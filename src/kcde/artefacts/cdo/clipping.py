@@ -112,7 +112,7 @@ def _draw_half(axes, here: pd.DataFrame) -> None:
     clipped = here[(here["method"] == _CLIPPED) & (here["stat"] == MEAN)]
     for mean in clipped["y"]:
         colour = style.line(_CLIPPED)["color"]
-        line = box_plots.ReferenceLine("half of LSCDE's", colour, ":")
+        line = box_plots.ReferenceLine("half of LSCDE's mean", colour, ":")
         box_plots.draw_reference_line(axes, _HALF * mean, line)
 
 

@@ -20,9 +20,9 @@ REGENERATED, NOT_REGENERATED = "regenerated", "not regenerated"
 def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> dict:
     """Make an artefact from scores: CSV, drawing and decided claims.
 
-    Where a score says `not-run` (its data could not be had), nothing is written, so that the
-    tracked files stay as they are; but those of `Artefact.optional` stop nothing. Failed fits are
-    results and are counted. All files change together, or none where drawing is interrupted.
+    Where a score says `not-run` (its data could not be had), nothing is written and the tracked
+    files stay as they are, except for the data sets of `Artefact.optional`. Failed fits are results
+    and are counted. All files change together, or none if drawing is interrupted.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
     Returns
     -------
     dict
-        The record: `paper, artefact, status, reason, remedy, missing, files`; where it is made,
-        `missing` names the optional data sets that it lacks.
+        The record: `paper, artefact, status, reason, remedy, missing, files`. Of an artefact that
+        was made, `missing` names the optional data sets that it lacks.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
     scores = artefact.measure(scores, files)
     frame = artefact.build(artefact, scores, files)
     decisions = claims.decide(artefact, scores)
-    # The lock is taken late, not to make other drawings wait, and let go when all files are there.
+    # The lock is taken late, so that other drawings do not wait, and kept until all is written.
     with ExitStack() as lock, staged(into) as stage:
         path = _stem(artefact, stage).with_suffix(".csv")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ def _draw(artefact: Artefact, path: Path, into: Path) -> list[Path]:
 
 
 def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> Iterator[Path]:
-    """Draw every artefact whose tracked CSV is there, then name those whose is not.
+    """Draw every artefact whose tracked CSV is there, then name those whose CSV is not.
 
     Parameters
     ----------
@@ -124,12 +124,12 @@ def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> Iterator[Path
     Yields
     ------
     pathlib.Path
-        Each file when it is drawn.
+        Each file as soon as it is drawn.
 
     Raises
     ------
     FileNotFoundError
-        If a CSV is not there; the others are drawn all the same.
+        If a CSV is not there, after all others have been drawn.
     """
     missing = []
     for artefact in artefacts:

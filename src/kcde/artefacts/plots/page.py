@@ -1,4 +1,4 @@
-"""The page of a figure: the picture with its caption."""
+"""The page of a figure: picture, caption and details."""
 
 from pathlib import Path
 
@@ -10,12 +10,12 @@ from kcde.files import atomic
 
 
 def write(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Write `<stem>.md`: title, picture, caption, and how the methods chose their parameters.
+    """Write `<stem>.md`: title, picture, caption, and the details below.
 
     Parameters
     ----------
     artefact
-        Gives title, caption and remarks.
+        Gives title, caption, details and remarks.
     frame
         As tracked.
     stem
