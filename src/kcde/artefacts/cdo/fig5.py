@@ -35,7 +35,7 @@ DETAILS = (
     "say little about flows that are tuned to such data. The paper's data are PEMS-SF, with 1008 "
     "inputs. Where that file cannot be had, the figure shows only the hourly Metro Interstate "
     "Traffic volume, with 168 inputs and unequal numbers of outputs; it does not replace PEMS-SF "
-    f"and decides no claim about it. {box_plots.EXPLANATION}"
+    f"and decides no claim about it.\n\n{box_plots.EXPLANATION}"
 )
 
 PEMS, METRO, SIMULATED = "pems-sf", "metro-traffic-substitute", "simulated-traffic"

@@ -16,32 +16,13 @@ _NUMBERS = ("mean", "median", "std", "stderr")
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the table of an artefact.
+    """Return the table of the primary metric, followed by every other metric in the scores.
 
     `mean` is the mean over splits, or of p-values the median (`verdicts.representative`). Rows of
-    the primary metric have `best`, `p_value`, the published value and the verdict. Every other
-    metric in the scores follows as plain means, so that the file also shows, for instance, how
-    importance sampling agrees with quadrature.
-
-    Parameters
-    ----------
-    artefact
-        Gives the primary metric and the order of methods.
-    scores
-        As `kcde.scores.read` returns them.
-    files
-        Not needed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With `TABLE_COLUMNS`. Numbers are rounded to the six digits that are stored, so that the
-        verdict follows from the file.
-
-    Raises
-    ------
-    ValueError
-        If a split occurs twice in a cell, or no score has the primary metric.
+    the primary metric have `best`, `p_value`, the published value and the verdict; those of other
+    metrics are plain means. Numbers are rounded to the six digits that are stored, so that the
+    verdict follows from the file. It refuses a split that occurs twice in a cell, and scores
+    without the primary metric.
     """
     check(artefact, scores)
     scores = shown_as(artefact, scores)

@@ -34,41 +34,14 @@ _GLYPHS = {
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw a table to `<stem>.md`, and to `<stem>.png` and `<stem>.pdf` as a picture.
-
-    Parameters
-    ----------
-    artefact
-        Gives the metric and the order of the methods.
-    table
-        As `kcde.artefacts.tables.building.read` returns it.
-    stem
-        Path without suffix.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The files written.
-    """
+    """Draw the page of a table, and its primary metric as a picture."""
     return [*page.write(artefact, table, stem), *picture(artefact, table, stem)]
 
 
 def picture(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the primary metric of a table to `<stem>.png` and `<stem>.pdf`.
+    """Draw the primary metric of a table, with a dot per method in each data set's rows.
 
-    Parameters
-    ----------
-    artefact
-        Gives the metric, the order of the methods and the axis.
-    table
-        As `kcde.artefacts.tables.building.read` returns it.
-    stem
-        Path without suffix.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The two files.
+    Values beyond the widest range of `artefact.axis` become arrows with their number.
     """
     primary = table[table["metric"] == artefact.metric]
     datasets = list(dict.fromkeys(primary["dataset"]))

@@ -40,22 +40,7 @@ _MEDIAN_SHOWN = 0.1
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw a table to `<stem>.md`.
-
-    Parameters
-    ----------
-    artefact
-        Gives title and caption.
-    table
-        As `kcde.artefacts.tables.building.read` returns it.
-    stem
-        Path without suffix.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The file written.
-    """
+    """Draw the page of a table: caption, table, legend, details, and the published numbers."""
     primary = table[table["metric"] == artefact.metric]
     parts = [
         f"# {artefact.key}: {artefact.title}",
