@@ -18,14 +18,14 @@ include: "workflow/rules/report.smk"
 rule all:
     input:
         all_scores(config["scale"]),
-        records(config["scale"], config["papers"]),
+        artefact_records(config["scale"], config["papers"]),
         f"results/{config['scale']}/scorecard.txt",
 
 
 rule smoke:
     input:
         all_scores("smoke"),
-        records("smoke", config["papers"]),
+        artefact_records("smoke", config["papers"]),
         "results/smoke/scorecard.txt",
 
 
@@ -40,17 +40,17 @@ for paper in PAPERS:
         name:
             paper
         input:
-            records(config["scale"], [paper]),
+            artefact_records(config["scale"], [paper]),
 
 
 onstart:
-    announce(workflow)
+    hooks.begin(workflow, config, TABLE, local=LOCAL)
 
 
 onsuccess:
-    if problems := close(workflow):
+    if problems := hooks.end(workflow, config, ROOT, DISPLAY):
         raise WorkflowError(f"kcde: not everything was regenerated: {'; '.join(problems)}")
 
 
 onerror:
-    close(workflow)
+    hooks.end(workflow, config, ROOT, DISPLAY)

@@ -7,9 +7,7 @@ fitted independently of the others. Columns are counted from 0.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
-import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
@@ -17,8 +15,6 @@ from sklearn.exceptions import NotFittedError
 from kcde.arrays import array_namespace, take_columns
 from kcde.estimators._shared.rows import check_not_constant, check_rows
 from kcde.estimators.base import Tags
-from kcde.files import atomic
-from kcde.provenance import digest
 from kcde.seeding import seed_of
 
 Graph = str | Sequence[Sequence[int]]
@@ -106,10 +102,6 @@ class JointDensity(BaseEstimator):
         An unfitted estimator of p(y|x), or a list of one per column.
     graph
         "full", "markov", or the parents of each column; see `parents`.
-    cache
-        A folder in which fitted factors are kept, so that an interrupted fit resumes where it
-        stopped. A factor is known by its data, its parameters and its estimator's code; files of
-        earlier code or data stay until they are deleted. None: nothing is kept.
 
     Attributes
     ----------
@@ -129,10 +121,9 @@ class JointDensity(BaseEstimator):
     (1, 5, 3)
     """
 
-    def __init__(self, estimator, graph: Graph = "full", *, cache=None):
+    def __init__(self, estimator, graph: Graph = "full"):
         self.estimator = estimator
         self.graph = graph
-        self.cache = cache
 
     @property
     def tags(self) -> Tags:
@@ -183,16 +174,7 @@ class JointDensity(BaseEstimator):
         """
         Y = check_rows("Y", Y, vector=True)
         chosen = self._parents(Y)[column]
-        factor, x, y = self.factor_estimator(column), _columns(Y, chosen), _columns(Y, (column,))
-        if self.cache is None:
-            return factor.fit(x, y)
-        path = Path(self.cache) / f"{_key(factor, x, y)}.joblib"
-        if path.is_file():
-            return joblib.load(path)
-        factor.fit(x, y)
-        with atomic(path) as temporary:
-            joblib.dump(factor, temporary)
-        return factor
+        return self.factor_estimator(column).fit(_columns(Y, chosen), _columns(Y, (column,)))
 
     def factor_estimator(self, column: int):
         """Return the unfitted estimator of one column, with a random state of its own."""
@@ -301,10 +283,3 @@ class JointDensity(BaseEstimator):
 
 def _columns(Y, columns: Sequence[int]):
     return take_columns(Y, np.asarray(columns, dtype=np.int64))
-
-
-def _key(factor, X, Y) -> str:
-    """Return what a fitted factor is known by."""
-    module = type(factor).__module__
-    code = digest(module) if module.startswith("kcde.") else ""
-    return joblib.hash((type(factor).__qualname__, module, code, factor.get_params(), X, Y))

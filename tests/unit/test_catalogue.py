@@ -1,5 +1,6 @@
 import csv
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -158,3 +159,24 @@ def test_originals_that_are_rewritten_come_after_the_pinned_copy(entries):
     for name in ("fama-french-factors-daily", "rough-terrain", "metro-traffic-substitute"):
         first = catalogue.find(entries, name).urls[0]
         assert "raw.githubusercontent.com" in first.url, name
+
+
+def test_a_new_address_does_not_change_the_data():
+    entry = catalogue.read()["geyser"]
+    moved = replace(
+        entry, urls=(catalogue.Source("https://example.org/geyser.rda"),), notes="moved"
+    )
+    other = replace(entry, sha256="0" * 64)
+    recoded = replace(entry, x=("duration",))
+    for digest in (catalogue.Entry.fetch_digest, catalogue.Entry.load_digest):
+        assert digest(moved) == digest(entry) != digest(other)
+    assert recoded.load_digest() != entry.load_digest()
+    assert recoded.fetch_digest() == entry.fetch_digest()
+
+
+def test_entries_are_found_by_name_and_by_alias():
+    entries = catalogue.read()
+    named = catalogue.by_any_name(entries)
+    assert set(entries) < set(named)
+    for name, entry in named.items():
+        assert catalogue.find(entries, name) is entry

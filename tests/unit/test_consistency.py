@@ -9,7 +9,7 @@ import pytest
 from kcde import scores
 from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.kcef import _consistency as artefact
+from kcde.artefacts.kcef import consistency as artefact
 from kcde.cli import main
 from kcde.experiments import consistency
 from kcde.experiments.runner import run

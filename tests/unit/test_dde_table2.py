@@ -9,7 +9,8 @@ import pytest
 
 from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.dde import _comparison, _evaluation
+from kcde.artefacts.dde import table2
+from kcde.artefacts.dde import table2_likelihood as likelihood
 from kcde.artefacts.tables import building
 
 TABLE2, LIKELIHOOD = (registry.ARTEFACTS[f"dde/{name}"] for name in ("table2", "table2-likelihood"))
@@ -113,26 +114,24 @@ def test_captions_say_what_is_sampled_and_with_how_many_draws(shown, tmp_path):
 
 
 def test_effect_is_paired_and_share_is_the_part_of_the_distance(shown):
-    table = _evaluation.build(LIKELIHOOD, shown[shown["method"] != "KCEF"], [])
-    added = table[
-        table["metric"].isin([_evaluation.EFFECT, _evaluation.DISTANCE, _evaluation.SHARE])
-    ]
+    table = likelihood.build(LIKELIHOOD, shown[shown["method"] != "KCEF"], [])
+    added = table[table["metric"].isin([likelihood.EFFECT, likelihood.DISTANCE, likelihood.SHARE])]
     added = added.set_index(["dataset", "metric"])
-    assert added.loc[("geyser", _evaluation.EFFECT), "mean"] == pytest.approx(-0.08)
+    assert added.loc[("geyser", likelihood.EFFECT), "mean"] == pytest.approx(-0.08)
     # Paired: the spread over splits, 0.06, cancels.
-    assert added.loc[("geyser", _evaluation.EFFECT), "stderr"] == pytest.approx(0.0, abs=1e-12)
-    assert added.loc[("geyser", _evaluation.DISTANCE), "mean"] == pytest.approx(0.10)
-    assert added.loc[("geyser", _evaluation.SHARE), "mean"] == pytest.approx(0.8)
-    assert ("ufc", _evaluation.SHARE) not in added.index  # 0.02 nats are within the floor
+    assert added.loc[("geyser", likelihood.EFFECT), "stderr"] == pytest.approx(0.0, abs=1e-12)
+    assert added.loc[("geyser", likelihood.DISTANCE), "mean"] == pytest.approx(0.10)
+    assert added.loc[("geyser", likelihood.SHARE), "mean"] == pytest.approx(0.8)
+    assert ("ufc", likelihood.SHARE) not in added.index  # 0.02 nats are within the floor
     assert set(table.columns) == set(building.TABLE_COLUMNS)
 
 
 def test_made_up_data_sets_have_an_effect_but_no_distance():
     rows = cell("smoke-linear", "DDE", [1.0, 1.1, 1.2], [1.1, 1.2, 1.3])
-    table = _evaluation.build(LIKELIHOOD, frame(rows), [])
-    assert _evaluation.EFFECT in set(table["metric"])
-    assert _evaluation.DISTANCE not in set(table["metric"])
-    assert _evaluation.remarks(table)[0].startswith("The authors' evaluation gives the lower value")
+    table = likelihood.build(LIKELIHOOD, frame(rows), [])
+    assert likelihood.EFFECT in set(table["metric"])
+    assert likelihood.DISTANCE not in set(table["metric"])
+    assert likelihood.remarks(table)[0].startswith("The authors' evaluation gives the lower value")
 
 
 def contest(best=6, worse=0, quadrature=0.0):
@@ -154,7 +153,7 @@ def contest(best=6, worse=0, quadrature=0.0):
     [(6, 0, "holds"), (15, 0, "holds"), (5, 0, "fails"), (8, 1, "fails")],
 )
 def test_d3_wants_six_best_and_none_worse(best, worse, expected):
-    decision = _comparison.best_on_six(contest(best, worse))
+    decision = table2.best_on_six(contest(best, worse))
     assert decision.verdict == expected
     assert "crabs (binary y) not counted" in decision.reason
 
@@ -163,30 +162,30 @@ def test_d3_leaves_out_crabs():
     table = contest(5)
     crabs = (table["dataset"] == "crabs") & (table["method"] == "DDE")
     table.loc[crabs, "value"] = -9.0 + 0.01 * np.arange(crabs.sum())
-    decision = _comparison.best_on_six(table)
+    decision = table2.best_on_six(table)
     assert decision.verdict == "fails"
     assert "crabs best" in decision.reason.split(";")[0]
 
 
 def test_d3_is_decided_by_the_published_evaluation_and_says_the_other():
-    decision = _comparison.best_on_six(contest(6, 0, quadrature=1.0))
+    decision = table2.best_on_six(contest(6, 0, quadrature=1.0))
     assert decision.verdict == "holds"
     assert "the same fits by quadrature: best on 0, worse on 15" in decision.reason
 
 
 def test_d3_says_that_the_published_numbers_fail_on_topo():
-    reason = _comparison.best_on_six(contest()).reason
+    reason = table2.best_on_six(contest()).reason
     said = reason.split("the published numbers, by Welch's test: ")[1]
     assert "worse on 1 (topo than KCEF and LSCDE)" in said
     # By hand: 1.02 ± 0.31 against 0.67 ± 0.01, 20 splits each.
     t = (1.02 - 0.67) / math.sqrt((0.31**2 + 0.01**2) / 20)
     assert t == pytest.approx(5.05, abs=0.01)
-    assert _comparison._welch("topo", "KCEF")[0] == pytest.approx(7.3e-5, rel=0.1)
-    assert _comparison._welch("cpus", "KCEF") == (0.0, -1)  # published as N/A
+    assert table2._welch("topo", "KCEF")[0] == pytest.approx(7.3e-5, rel=0.1)
+    assert table2._welch("cpus", "KCEF") == (0.0, -1)  # published as N/A
 
 
 def test_d3_is_undecided_without_a_rival():
     table = contest()
-    decision = _comparison.best_on_six(table[table["method"] != "epsilon-KDE"])
+    decision = table2.best_on_six(table[table["method"] != "epsilon-KDE"])
     assert decision.verdict == "undecided"
     assert "no splits of ε-KDE on geyser" in decision.reason

@@ -12,10 +12,11 @@ import pytest
 from kcde import scores
 from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.dde import _estimation_cost as artefact
+from kcde.artefacts.dde import cost as artefact
 from kcde.cli import main
 from kcde.estimators import KCEF, KEF
 from kcde.experiments import estimation_cost, measured_fit
+from kcde.experiments.jobs.estimation_cost import ESTIMATORS
 from kcde.experiments.runner import run
 
 EXACT = estimation_cost.METHODS["KEF"]
@@ -38,6 +39,10 @@ def test_the_peak_of_an_exact_fit_is_that_of_its_matrices(exact_fit):
     assert system == pytest.approx(8 * 2000**2 / 2**20)
     assert 0.9 * system < exact_fit["peak_memory"] < 3 * system
     assert exact_fit["seconds"] > 0
+
+
+def test_the_classes_that_are_timed_are_listed_for_those_who_import_no_numerics():
+    assert {method.estimator for method in estimation_cost.METHODS.values()} == {*ESTIMATORS}
 
 
 def test_the_exact_family_is_kcef_without_x(rng):

@@ -70,28 +70,28 @@ def elsewhere(strict, monkeypatch):
     return begin
 
 
-def splits(smoke, out, cut, estimator, **axes):
+def splits(smoke, out, sharding, estimator, **axes):
     job = r_benchmark.Job("smoke-linear", estimator, estimator, splits=2, **axes)
-    run(job, out, smoke[0], catalogue=smoke[1], sharding=cut)
+    run(job, out, smoke[0], catalogue=smoke[1], sharding=sharding)
 
 
-def runs(smoke, out, cut, estimator, **axes):
+def runs(smoke, out, sharding, estimator, **axes):
     job = factors.Job("smoke-joint", estimator, nodes=(1, 3), runs=2, **axes)
-    run(job, out, smoke[0], catalogue=smoke[1], sharding=cut)
+    run(job, out, smoke[0], catalogue=smoke[1], sharding=sharding)
 
 
-def seeds(smoke, out, cut, estimator, **axes):
+def seeds(smoke, out, sharding, estimator, **axes):
     job = samples.Job("smoke-joint", estimator, estimator, seeds=2, samples=100, **axes)
-    run(job, out, smoke[0], catalogue=smoke[1], sharding=cut)
+    run(job, out, smoke[0], catalogue=smoke[1], sharding=sharding)
 
 
-def points(smoke, out, cut, **options):
+def points(smoke, out, sharding, **options):
     job = planar.Job("grid", "KEF", "KEF", options=options, seeds=2, samples=100)
-    run(job, out, sharding=cut)
+    run(job, out, sharding=sharding)
 
 
-def streams(smoke, out, cut):
-    run(consistency.Job(repetitions=2, largest=200), out, sharding=cut)
+def streams(smoke, out, sharding):
+    run(consistency.Job(repetitions=2, largest=200), out, sharding=sharding)
 
 
 CASES = {

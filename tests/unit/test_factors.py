@@ -27,10 +27,10 @@ def launch(smoke, tmp_path):
     """Run a factor job; return the path of its scores."""
     folder, catalogue = smoke
 
-    def run_job(nodes, name=None, cache=None, **axes):
+    def run_job(nodes, name=None, **axes):
         out = tmp_path / f"{name or '-'.join(map(str, nodes))}.csv"
         axes = {"dataset": "smoke-joint", "method": "LSCDE-F", "estimator": "LSCDE"} | axes
-        job = Job(nodes=tuple(nodes), cache=cache, **{"options": QUICK, "runs": 2, **axes})
+        job = Job(nodes=tuple(nodes), **{"options": QUICK, "runs": 2, **axes})
         run(job, out, folder, catalogue=catalogue)
         return out
 
@@ -178,18 +178,6 @@ def test_tuning_rows_reach_the_estimator_unless_the_options_say_otherwise():
     own = Job("d", "KCEF-F", "KCEF", nodes=(1,), tuning_rows=50, options={"tuning_rows": 60})
     assert factors.estimator_of(own, 3).tuning_rows == 60
     assert not hasattr(factors.estimator_of(Job("d", "L", "LSCDE", nodes=(1,)), 3), "tuning_rows")
-
-
-def test_a_job_resumes_from_its_cache_with_the_same_scores(launch, tmp_path, monkeypatch):
-    fresh = scores.read([launch([1, 2], name="fresh")])
-    launch([1, 2], name="first", cache=tmp_path / "cache")
-
-    def refuse(self, X, Y):
-        raise AssertionError("fitted again")
-
-    monkeypatch.setattr(LSCDE, "_fit", refuse)
-    again = scores.read([launch([1, 2], name="again", cache=tmp_path / "cache")])
-    assert again.drop(columns="seconds").equals(fresh.drop(columns="seconds"))
 
 
 @pytest.mark.parametrize(

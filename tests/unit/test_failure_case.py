@@ -7,7 +7,7 @@ from scipy import integrate
 from kcde import scores
 from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.kcef import _failure_case as artefact
+from kcde.artefacts.kcef import fig3 as artefact
 from kcde.cli import main
 from kcde.experiments import failure_case
 from kcde.experiments.runner import run

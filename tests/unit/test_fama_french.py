@@ -110,12 +110,6 @@ def test_subsamples_are_disjoint_and_the_same_days_for_every_dimension():
         subsample((t[:, None], t[:, None]), 260, 0, 50)
 
 
-def test_names_say_sizes():
-    assert fama_french.sizes("portfolios-25-20000") == (25, 20000)
-    with pytest.raises(ValueError, match="no portfolio data 'portfolios-25': give portfolios-<d>"):
-        fama_french.sizes("portfolios-25")
-
-
 def test_made_up_files_go_through_the_same_readers(made_up):
     found = read(made_up)
     assert found.returns.shape == (400, 3)

@@ -110,11 +110,7 @@ def test_standard_normal_coordinates(rng):
     assert law.dim == 3
 
 
-def test_names_say_sizes():
-    assert gaussian.sizes("gaussian-2-1000") == (2, 1000)
-    for wrong in ("gaussian-0-10", "gaussian-2", "grid-200", "gaussian-1-1e5"):
-        with pytest.raises(ValueError, match=f"no Gaussian data '{wrong}': give gaussian-<d>-<n>"):
-            gaussian.sizes(wrong)
+def test_a_law_without_dimension_or_spread_is_refused():
     with pytest.raises(ValueError, match="dimension of x and y must be at least 1; got 0"):
         random_pairs(0, 0)
     with pytest.raises(ValueError, match="gamma_std must be positive"):

@@ -7,7 +7,7 @@ import pytest
 
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.kcef import _grid, _grid_claims, _grid_convergence, _grid_figure
+from kcde.artefacts.kcef import _grid_picture, fig1, fig5
 
 FIG1, FIG5 = registry.ARTEFACTS["kcef/fig1"], registry.ARTEFACTS["kcef/fig5"]
 SCORES = made.grid()
@@ -22,7 +22,7 @@ def changed(method, by):
 
 
 def test_curves_are_mean_log_likelihoods_per_dimension_on_the_right():
-    frame = _grid.build(FIG1, SCORES, [])
+    frame = FIG1.build(FIG1, SCORES, [])
     assert list(frame.columns) == FIGURE_COLUMNS
     raw = SCORES[(SCORES["method"] == "KCEF-M") & (SCORES["dataset"] == "grid-2000")]
     values = -raw.loc[raw["dim"] == 10, "value"].to_numpy() / 10
@@ -39,17 +39,17 @@ def test_curves_are_mean_log_likelihoods_per_dimension_on_the_right():
 
 
 def test_the_bounds_stand_in_both_panels_with_the_sign_of_a_log_likelihood():
-    frame = _grid.build(FIG1, SCORES, [])
+    frame = FIG1.build(FIG1, SCORES, [])
     exact = frame[frame["method"] == "exact"].set_index(["panel", "series", "x"])["y"]
     entropy, independence = made.bounds(3)
     assert exact["d=3", "entropy", 200] == pytest.approx(-entropy)
     assert exact["n=2000", "independence", 20] == pytest.approx(-independence / 3)
-    assert "0.143 nats a conditional" in " ".join(_grid.remarks(frame))
-    assert "over 5 runs" in _grid.remarks(frame)[0]
+    assert "0.143 nats a conditional" in " ".join(FIG1.remarks(frame))
+    assert "over 5 runs" in FIG1.remarks(frame)[0]
 
 
 def test_figure_5_has_one_panel_and_the_isotropic_kernel():
-    frame = _grid.build(FIG5, SCORES[SCORES["dataset"] == "grid-2000"], [])
+    frame = FIG5.build(FIG5, SCORES[SCORES["dataset"] == "grid-2000"], [])
     assert set(frame["panel"]) == {"n=2000"}
     assert "KCEF-F-isotropic" in set(frame["method"])
 
@@ -58,17 +58,17 @@ def test_failed_runs_are_left_out_and_said():
     table = SCORES.copy()
     cell = (table["method"] == "LSCDE-M") & (table["dataset"] == "grid-400") & (table["split"] == 1)
     table.loc[cell, ["status", "value"]] = ["failed", np.nan]
-    frame = _grid.build(FIG1, table, [])
+    frame = FIG1.build(FIG1, table, [])
     row = frame[(frame["method"] == "LSCDE-M") & (frame["x"] == 400) & (frame["stat"] == "mean")]
     assert row["n"].item() == 4
-    assert "LSCDE-M at n = 400: 1" in _grid.remarks(frame)[-1]
-    reason = _grid_claims.markov_beats_full(table).reason
+    assert "LSCDE-M at n = 400: 1" in FIG1.remarks(frame)[-1]
+    reason = fig1.markov_beats_full(table).reason
     assert "1 of 5 runs left out" in reason
 
 
 def test_scores_of_other_data_are_refused():
     with pytest.raises(ValueError, match="grid-<n>"):
-        _grid.build(FIG1, SCORES.assign(dataset="red-wine"), [])
+        FIG1.build(FIG1, SCORES.assign(dataset="red-wine"), [])
 
 
 def test_figures_are_drawn_with_a_page(tmp_path):
@@ -100,10 +100,10 @@ def test_one_data_set_of_any_size_can_be_drawn(tmp_path):
 
 def test_an_explosion_does_not_flatten_the_axis():
     table = changed("LSCDE-F", lambda row: 1e4 if row["dim"] > 15 else 0.0)
-    frame = _grid.build(FIG5, table, [])
+    frame = FIG5.build(FIG5, table, [])
     frame = frame[frame["stat"] == "mean"]
     exact, found = frame[frame["method"] == "exact"], frame[frame["method"] != "exact"]
-    low, high = _grid_figure._limits(found, exact)
+    low, high = _grid_picture._limits(found, exact)
     assert high > exact["y"].max()
     assert -2 < low < exact["y"].min()
 
@@ -115,16 +115,16 @@ def decided(decider, table):
 def test_k1_holds_only_where_every_interval_is_below_one():
     close = {name: (0.01, 0.0) for name in ("KCEF-F", "KCEF-M")}
     far = {name: (0.03, 0.0) for name in ("LSCDE-F", "LSCDE-M", "NADE")}
-    decision = _grid_convergence.kcef_converges_faster(made.grid(close | far))
+    decision = fig1.kcef_converges_faster(made.grid(close | far))
     assert decision.verdict == "holds"
     assert "KCEF-F/NADE 0." in decision.reason
     slow = {name: (0.03, 0.0) for name in close} | {name: (0.004, 0.0) for name in far}
-    assert decided(_grid_convergence.kcef_converges_faster, made.grid(slow)) == "fails"
+    assert decided(fig1.kcef_converges_faster, made.grid(slow)) == "fails"
     same = dict.fromkeys([*close, *far], (0.01, 0.0)) | {"NADE": (0.03, 0.0)}
-    noisy = _grid_convergence.kcef_converges_faster(made.grid(same, noise=0.03))
+    noisy = fig1.kcef_converges_faster(made.grid(same, noise=0.03))
     assert noisy.verdict != "holds"
     # Where no method comes near the bound, nothing is said.
-    unreached = _grid_convergence.kcef_converges_faster(SCORES)
+    unreached = fig1.kcef_converges_faster(SCORES)
     assert unreached.verdict == "undecided"
     assert "neither reaches it" in unreached.reason
 
@@ -133,27 +133,27 @@ def test_k1_reads_the_points_off_the_mean_curve():
     """Losses fall as 1/√n: the level is reached where the mean loss is a tenth of the start's."""
     sizes = np.array([200, 800, 2000])
     curve = np.array([-3.0, -1.0, -0.5])
-    assert _grid_convergence._points_to(curve, sizes, -1.0) == pytest.approx(800)
+    assert fig1._points_to(curve, sizes, -1.0) == pytest.approx(800)
     halfway = np.exp((np.log(200) + np.log(800)) / 2)
-    assert _grid_convergence._points_to(curve, sizes, -2.0) == pytest.approx(halfway)
-    assert _grid_convergence._points_to(curve, sizes, -4.0) == 200
-    assert _grid_convergence._points_to(curve, sizes, 0.0) == np.inf
+    assert fig1._points_to(curve, sizes, -2.0) == pytest.approx(halfway)
+    assert fig1._points_to(curve, sizes, -4.0) == 200
+    assert fig1._points_to(curve, sizes, 0.0) == np.inf
 
 
 def test_k2_needs_both_methods():
-    assert decided(_grid_claims.markov_beats_full, SCORES) == "holds"
+    assert decided(fig1.markov_beats_full, SCORES) == "holds"
     worse = changed("LSCDE-M", lambda row: 1.0)
-    assert decided(_grid_claims.markov_beats_full, worse) == "fails"
+    assert decided(fig1.markov_beats_full, worse) == "fails"
     unsure = changed("LSCDE-M", lambda row: 3.0 * (row["split"] - 2))
-    assert decided(_grid_claims.markov_beats_full, unsure) == "fails"
+    assert decided(fig1.markov_beats_full, unsure) == "fails"
 
 
 def test_k3_needs_a_gap_that_closes():
-    assert decided(_grid_claims.nade_needs_data, SCORES) == "holds"
+    assert decided(fig1.nade_needs_data, SCORES) == "holds"
     stays = changed("NADE", lambda row: 0.5 if row["dim"] == 3 else 0.0)
-    assert decided(_grid_claims.nade_needs_data, stays) == "fails"
+    assert decided(fig1.nade_needs_data, stays) == "fails"
     early = changed("NADE", lambda row: -2.0 if row["dataset"] == "grid-200" else 0.0)
-    assert decided(_grid_claims.nade_needs_data, early) == "fails"
+    assert decided(fig1.nade_needs_data, early) == "fails"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_k3_needs_a_gap_that_closes():
 )
 def test_k4_counts_fractions_of_the_attainable_dependence(by, expected):
     table = changed("KCEF-F", lambda row: by(row["dim"]))
-    decision = _grid_claims.full_kcef_like_lscde(table)
+    decision = fig1.full_kcef_like_lscde(table)
     assert decision.verdict == expected
     assert "d = 2: +" in decision.reason
 
@@ -178,23 +178,23 @@ def test_k4_counts_fractions_of_the_attainable_dependence(by, expected):
 )
 def test_k5_is_close_everywhere_and_below_at_the_end(by, expected):
     table = changed("NADE", lambda row: by(row["dim"]))
-    assert decided(_grid_claims.nade_like_full, table) == expected
+    assert decided(fig1.nade_like_full, table) == expected
 
 
 def test_k6_needs_a_large_drop_that_grows():
-    assert decided(_grid_claims.isotropic_drops, SCORES) == "holds"
+    assert decided(fig5.isotropic_drops, SCORES) == "holds"
     none = changed("KCEF-F-isotropic", lambda row: -0.8 * 0.143 * (row["dim"] - 1))
-    assert decided(_grid_claims.isotropic_drops, none) == "fails"
+    assert decided(fig5.isotropic_drops, none) == "fails"
     constant = made.grid({"KCEF-F": (0.0, 0.0), "KCEF-F-isotropic": (0.0, 0.0)})
     here = constant["method"] == "KCEF-F-isotropic"
     constant.loc[here, "value"] += 0.5 * made.DEPENDENCE * (constant.loc[here, "dim"] - 1)
-    assert decided(_grid_claims.isotropic_drops, constant) == "fails"
+    assert decided(fig5.isotropic_drops, constant) == "fails"
 
 
 def test_k13_at_every_dimension():
-    assert decided(_grid_claims.full_like_markov, SCORES) == "holds"
+    assert decided(fig1.full_like_markov, SCORES) == "holds"
     once = changed("KCEF-F", lambda row: 0.5 * (row["dim"] == 7))
-    assert decided(_grid_claims.full_like_markov, once) == "fails"
+    assert decided(fig1.full_like_markov, once) == "fails"
 
 
 @pytest.mark.parametrize("decider", [*FIG1.deciders.values(), *FIG5.deciders.values()])
@@ -208,5 +208,5 @@ def test_claims_are_undecided_without_scores(decider):
 
 def test_shares_need_the_exact_bounds():
     without = SCORES[SCORES["method"] != "exact"]
-    assert "no exact entropy" in _grid_claims.full_like_markov(without).reason
-    assert "no exact entropy" in _grid_convergence.kcef_converges_faster(without).reason
+    assert "no exact entropy" in fig1.full_like_markov(without).reason
+    assert "no exact entropy" in fig1.kcef_converges_faster(without).reason

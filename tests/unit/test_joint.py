@@ -15,13 +15,10 @@ REVERSED = [[1, 2, 3], [2, 3], [3], []]
 class LinearGaussian(ConditionalDensity):
     """Least squares with Gaussian noise: its products have closed forms."""
 
-    fits = 0
-
     def __init__(self, random_state=0):
         self.random_state = random_state
 
     def _fit(self, X, Y):
-        LinearGaussian.fits += 1
         design = np.column_stack([np.ones(len(X)), X])
         self.weights_ = np.linalg.lstsq(design, Y, rcond=None)[0][:, 0]
         self.std_ = float(np.std(Y[:, 0] - design @ self.weights_))
@@ -150,47 +147,6 @@ def test_a_factor_alone_is_that_of_the_whole_fit(rows):
     model = JointDensity(LSCDE(1.0, 1.0, 0.1), "full")
     alone = model.fit_factor(2, rows).log_density(rows[:, :2], rows[:, 2:3])
     np.testing.assert_array_equal(alone, model.fit(None, rows).factor_log_density(rows)[:, 2])
-
-
-def test_an_interrupted_fit_resumes(rows, tmp_path, monkeypatch):
-    monkeypatch.setattr(LinearGaussian, "fits", 0)
-    plain = LinearGaussian._fit
-
-    def interrupted(self, X, Y):
-        if LinearGaussian.fits == 2:
-            raise KeyboardInterrupt
-        plain(self, X, Y)
-
-    monkeypatch.setattr(LinearGaussian, "_fit", interrupted)
-    model = JointDensity(LinearGaussian(), cache=tmp_path / "cache")
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(None, rows)
-    assert len(list((tmp_path / "cache").iterdir())) == 2
-    monkeypatch.setattr(LinearGaussian, "_fit", plain)
-    at = rows[:10] + 0.1
-    resumed = model.fit(None, rows).log_density(None, at)
-    assert LinearGaussian.fits == 4
-    np.testing.assert_array_equal(
-        resumed, JointDensity(LinearGaussian()).fit(None, rows).log_density(None, at)
-    )
-
-
-@pytest.mark.parametrize("change", ["data", "parameters", "graph"])
-def test_the_cache_tells_apart_what_differs(rows, tmp_path, monkeypatch, change):
-    def fit(estimator=None, graph="full", data=rows):
-        monkeypatch.setattr(LinearGaussian, "fits", 0)
-        model = JointDensity(estimator or LinearGaussian(), graph, cache=tmp_path)
-        model.fit(None, data)
-        return LinearGaussian.fits
-
-    assert fit() == 4
-    assert fit() == 0
-    if change == "data":
-        assert fit(data=rows + 1e-9) == 4
-    elif change == "parameters":
-        assert fit(LinearGaussian(random_state=1)) == 4
-    else:
-        assert fit(graph="markov") == 2
 
 
 def test_named_graphs():

@@ -3,6 +3,7 @@ import pytest
 from scipy.stats import chi2, chisquare, kstest
 
 from kcde.datasets import planar
+from kcde.datasets.names import PLANAR
 
 REACH = {"two-moons": 5.0, "ring": 6.0, "grid": 2.0}
 CELLS = 600
@@ -34,13 +35,13 @@ def density_by_hand(name, y):
     return np.exp(-(0.5 * ((r - 2) / 0.4) ** 2 - np.log(bumps)))
 
 
-@pytest.mark.parametrize("name", planar.NAMES)
+@pytest.mark.parametrize("name", PLANAR)
 def test_density_has_mass_one(name):
     points, area = midpoints(name)
     assert np.exp(planar.log_density(name, points)).sum() * area == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", planar.NAMES)
+@pytest.mark.parametrize("name", PLANAR)
 def test_density_is_that_of_the_text(name, rng):
     points = planar.draw(name, 40, rng) + 0.1 * rng.standard_normal((40, 2))
     expected = np.log([density_by_hand(name, point) for point in points])
@@ -50,7 +51,7 @@ def test_density_is_that_of_the_text(name, rng):
     np.testing.assert_allclose(found - expected, constant, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", planar.NAMES)
+@pytest.mark.parametrize("name", PLANAR)
 def test_draws_follow_the_density(name, rng):
     n, blocks = 20_000, 30
     points, area = midpoints(name)
@@ -73,7 +74,7 @@ def test_angles_of_the_ring_are_uniform_and_apart_from_the_radius(rng):
         assert kstest(part / (2 * np.pi) + 0.5, "uniform").pvalue > 1e-3
 
 
-@pytest.mark.parametrize("name", planar.NAMES)
+@pytest.mark.parametrize("name", PLANAR)
 def test_modes_are_reached_in_proportion(name, rng):
     modes = planar.modes(name)
     found = modes.nearest(planar.draw(name, 9000, rng))

@@ -8,7 +8,7 @@ from scipy import stats
 
 from kcde import scores
 from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.dde import _planar_convergence, _planar_modes, _planar_samples
+from kcde.artefacts.dde import fig1, fig2
 from kcde.datasets import planar
 
 FIG1, FIG2, FIG3 = (registry.ARTEFACTS[f"dde/fig{k}"] for k in (1, 2, 3))
@@ -85,7 +85,7 @@ def test_a_variation_has_panels_of_its_own_and_no_say_in_the_claims(paths, tmp_p
         assert set(shown["method"]) == {"data", "DDE-narrow"}
         assert set(shown.loc[shown["method"] == "DDE-narrow", "variant"]) == {"ours"}
         assert (shown["kind"] == kind).any()
-    for artefact, module in ((FIG1, _planar_modes), (FIG2, _planar_convergence)):
+    for artefact, module in ((FIG1, fig1), (FIG2, fig2)):
         without, beside = (measured(artefact, each) for each in (paths, paths + narrow))
         assert module.decide(without) == module.decide(beside)
     drawing.make(FIG1, paths + narrow, tmp_path)
@@ -113,7 +113,7 @@ def test_failed_seeds_leave_gaps_and_all_failed_no_points(tmp_path):
         frame = frame_of(artefact, paths)
         here = frame[frame["panel"] == "ring"]
         assert not (here["kind"] != "curve").any()
-    d5 = _planar_convergence.decide(measured(FIG2, paths))
+    d5 = fig2.decide(measured(FIG2, paths))
     assert d5.verdict == "fails"
     assert "both met by 0 of 3 seeds" in d5.reason
 
@@ -128,9 +128,9 @@ def test_mode_statistic_has_its_distribution_for_a_sampler_that_copies_its_train
         return planar.draw(dataset, 500, rng)[rng.integers(500, size=n)]
 
     paths = made.files(tmp_path, DDE, ("ring", "grid"), seeds=300, draw=resample)
-    table = _planar_modes.measure(scores.read(paths), paths)
+    table = fig1.measure(scores.read(paths), paths)
     for dataset, freedom in (("ring", 2), ("grid", 1)):
-        mine = (table["dataset"] == dataset) & (table["metric"] == _planar_modes.CHI_SQUARED)
+        mine = (table["dataset"] == dataset) & (table["metric"] == fig1.CHI_SQUARED)
         values = table.loc[mine, "value"]
         assert len(values) == 300
         assert stats.kstest(values, stats.chi2(freedom).cdf).pvalue > 0.001
@@ -139,7 +139,7 @@ def test_mode_statistic_has_its_distribution_for_a_sampler_that_copies_its_train
 
 
 def test_mode_shares_are_counted_by_the_nearest_mode(paths):
-    table = _planar_modes.measure(scores.read(paths), paths)
+    table = fig1.measure(scores.read(paths), paths)
     with np.load(paths[2].with_suffix(".npz")) as arrays:  # the grid
         right = (arrays["samples_all"][:, :, 0] > 0.5).mean(axis=1)
     mine = (table["dataset"] == "grid") & (table["metric"] == "mode_share:(1, 1)")
@@ -147,7 +147,7 @@ def test_mode_shares_are_counted_by_the_nearest_mode(paths):
 
 
 def test_d4_holds_for_draws_in_proportion(paths):
-    decision = _planar_modes.decide(_planar_modes.measure(scores.read(paths), paths))
+    decision = fig1.decide(fig1.measure(scores.read(paths), paths))
     assert decision.verdict == "holds"
     assert "radius 5 0.3" in decision.reason
 
@@ -161,12 +161,12 @@ def test_d4_holds_for_draws_in_proportion(paths):
 )
 def test_d4_fails_where_a_mode_has_another_share(draw, tmp_path):
     paths = made.files(tmp_path, DDE, draw=draw)
-    decision = _planar_modes.decide(_planar_modes.measure(scores.read(paths), paths))
+    decision = fig1.decide(fig1.measure(scores.read(paths), paths))
     assert decision.verdict == "fails"
 
 
 def test_d4_and_d5_are_undecided_without_a_data_set(paths):
-    for artefact, decide in ((FIG1, _planar_modes.decide), (FIG2, _planar_convergence.decide)):
+    for artefact, decide in ((FIG1, fig1.decide), (FIG2, fig2.decide)):
         table = measured(artefact, paths)
         decision = decide(table[table["dataset"] != "grid"])
         assert decision.verdict == "undecided"
@@ -174,13 +174,13 @@ def test_d4_and_d5_are_undecided_without_a_data_set(paths):
 
 
 def test_fig1_says_the_shares_over_the_seeds(paths):
-    said = _planar_samples.remarks(frame_of(FIG1, paths))[0]
+    said = fig1.remarks(frame_of(FIG1, paths))[0]
     assert "mean over 5 seeds" in said
     assert "radius 1 0.3" in said
 
 
 def test_rank_correlation_is_that_of_ranks(paths):
-    table = _planar_convergence.measure(scores.read(paths), paths)
+    table = fig2.measure(scores.read(paths), paths)
     with np.load(paths[1].with_suffix(".npz")) as arrays:
         iteration, mmd2 = arrays["history_iteration"], arrays["history_mmd2"][3]
     ranks = (np.argsort(np.argsort(values)) for values in (iteration, mmd2))
@@ -201,7 +201,7 @@ def test_rank_correlation_is_that_of_ranks(paths):
 )
 def test_d5_wants_a_trend_and_a_tenth(how, verdict, tmp_path):
     paths = made.files(tmp_path, DDE, **how)
-    decision = _planar_convergence.decide(_planar_convergence.measure(scores.read(paths), paths))
+    decision = fig2.decide(fig2.measure(scores.read(paths), paths))
     assert decision.verdict == verdict
 
 
@@ -209,6 +209,6 @@ def test_d5_wants_a_trend_and_a_tenth(how, verdict, tmp_path):
 def test_d5_counts_diverged_seeds_against_the_median(lost, verdict, tmp_path):
     changes = {("ring", "DDE"): [None] * lost + [0.5] * (5 - lost)}
     paths = made.files(tmp_path, DDE, changes=changes)
-    decision = _planar_convergence.decide(_planar_convergence.measure(scores.read(paths), paths))
+    decision = fig2.decide(fig2.measure(scores.read(paths), paths))
     assert decision.verdict == verdict
     assert f"both met by {5 - lost} of 5 seeds" in decision.reason

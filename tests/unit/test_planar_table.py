@@ -9,7 +9,7 @@ import pytest
 
 from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.dde import _planar
+from kcde.artefacts.dde import table1
 from kcde.artefacts.judging import scorecard
 from kcde.artefacts.tables import building
 
@@ -93,8 +93,8 @@ def test_scorecard_states_times_as_orders_of_magnitude(drawn):
 
 
 def test_excess_likelihood_leaves_out_points_without_density(tmp_path):
-    table = _planar.measure(scores.read(made.files(tmp_path, datasets=("ring",))), [])
-    excess = table[table["metric"] == _planar.EXCESS].groupby("method")["value"]
+    table = table1.measure(scores.read(made.files(tmp_path, datasets=("ring",))), [])
+    excess = table[table["metric"] == table1.EXCESS].groupby("method")["value"]
     assert excess.size().to_dict() == {"DDE": 5, "DDE-penalised": 5, "KEF": 5}
     assert excess.mean()["DDE"] == pytest.approx(1.7 - 1.4)
     assert excess.mean()["KEF"] == pytest.approx(1.9 - 1.5)
@@ -102,7 +102,6 @@ def test_excess_likelihood_leaves_out_points_without_density(tmp_path):
 
 def test_a_negative_mmd_is_an_arrow_at_the_edge():
     """The unbiased estimate can be negative, which a logarithmic axis cannot show."""
-    from kcde.artefacts.dde import _planar_figure
     from kcde.artefacts.plots import style
 
     cells = pd.DataFrame(
@@ -112,7 +111,7 @@ def test_a_negative_mmd_is_an_arrow_at_the_edge():
         axes.set_xscale("log")
         axes.set_xlim(0.1, 10.0)
         rows = cells.set_index("dataset")
-        _planar_figure._draw_method(axes, np.array([0.0]), rows, "DDE", of_code=False)
+        table1._draw_method(axes, np.array([0.0]), rows, "DDE", of_code=False)
         arrows = [line for line in axes.lines if line.get_marker() == "<"]
     assert len(arrows) == 1
     assert arrows[0].get_xdata()[0] == 0.1
@@ -120,7 +119,7 @@ def test_a_negative_mmd_is_an_arrow_at_the_edge():
 
 def d1(tmp_path, **changes):
     cells = {"DDE": (0.5, 0.02), "KEF": (5.0, 6.0)}
-    return _planar.smaller_discrepancy(scores.read(made.files(tmp_path, cells, **changes)))
+    return table1.smaller_discrepancy(scores.read(made.files(tmp_path, cells, **changes)))
 
 
 def test_d1_holds_where_all_six_tests_are_significant(tmp_path):
@@ -151,7 +150,7 @@ def test_d1_on_one_data_set(ring, seeds, verdict, tmp_path):
 def test_d1_needs_the_training_set_too(tmp_path):
     table = scores.read(made.files(tmp_path))
     swapped = (table["metric"] == "mmd_train") & (table["method"] == "DDE")
-    decision = _planar.smaller_discrepancy(table.assign(value=table["value"].where(~swapped, 50.0)))
+    decision = table1.smaller_discrepancy(table.assign(value=table["value"].where(~swapped, 50.0)))
     assert decision.verdict == "fails"
 
 
@@ -162,15 +161,15 @@ def test_d2_wants_a_ratio_of_100_on_every_set(seconds, verdict, tmp_path):
     slow = times & (table["method"] == "DDE") & (table["dataset"] == "grid")
     table.loc[times & (table["method"] == "KEF"), "value"] = 6.0
     table.loc[slow, "value"] = seconds
-    decision = _planar.faster_sampling(table)
+    decision = table1.faster_sampling(table)
     assert decision.verdict == verdict
     assert f"above 100 on {3 if verdict == 'holds' else 2} of 3 sets" in decision.reason
 
 
 def test_claims_are_undecided_without_kef(tmp_path):
     table = scores.read(made.files(tmp_path, {"DDE": (0.5, 0.02)}))
-    assert _planar.smaller_discrepancy(table).verdict == "undecided"
-    assert _planar.faster_sampling(table).verdict == "undecided"
+    assert table1.smaller_discrepancy(table).verdict == "undecided"
+    assert table1.faster_sampling(table).verdict == "undecided"
     drawn = building.build(TABLE1, table, [])
     assert set(drawn.loc[drawn["metric"] == "sampling_time", "verdict"]) == {"not-run"}
     assert math.isfinite(drawn["mean"].iloc[0])

@@ -13,8 +13,9 @@ import pytest
 from kcde import published
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import Decision
+from kcde.artefacts.dde import table2 as dde_table2
 from kcde.artefacts.judging import claims, scorecard
-from kcde.artefacts.kcef import _r_benchmark
+from kcde.artefacts.kcef import table1 as kcef_table1
 from kcde.artefacts.tables import building
 from kcde.cli import main
 
@@ -241,7 +242,7 @@ def k7(wins, losses):
     ("wins", "losses", "expected"), [(8, 0, "holds"), (11, 3, "holds"), (10, 3, "fails")]
 )
 def test_k7_counts_significant_wins_minus_losses(wins, losses, expected):
-    decision = _r_benchmark.kcef_beats_lscde(made.frame(k7(wins, losses)))
+    decision = kcef_table1.kcef_beats_lscde(made.frame(k7(wins, losses)))
     assert decision.verdict == expected
     assert f"{wins} significant wins, {losses} losses" in decision.reason
 
@@ -249,7 +250,7 @@ def test_k7_counts_significant_wins_minus_losses(wins, losses, expected):
 def test_k7_is_undecided_on_missing_data_sets():
     cells = k7(14, 0)
     del cells["geyser", "KCEF"]
-    decision = _r_benchmark.kcef_beats_lscde(made.frame(cells))
+    decision = kcef_table1.kcef_beats_lscde(made.frame(cells))
     assert decision.verdict == "undecided"
     assert "geyser" in decision.reason
 
@@ -262,13 +263,13 @@ def test_k8_counts_sets_where_nade_is_significantly_worse(losses, wins, expected
         (name, {"KCEF": "NADE", "LSCDE": "KCEF"}[method]): values
         for (name, method), values in k7(wins, losses).items()
     }
-    decision = _r_benchmark.nade_loses_to_kcef(made.frame(cells))
+    decision = kcef_table1.nade_loses_to_kcef(made.frame(cells))
     assert decision.verdict == expected
     assert f"significantly worse on {losses} (wanted 10), {wins} significantly" in decision.reason
 
 
 def test_k8_is_undecided_on_missing_data_sets():
-    decision = _r_benchmark.nade_loses_to_kcef(made.frame(k7(0, 14)))
+    decision = kcef_table1.nade_loses_to_kcef(made.frame(k7(0, 14)))
     assert decision.verdict == "undecided"
     assert decision.reason.startswith("no splits of both NADE and KCEF on caution")
 
@@ -284,7 +285,7 @@ def test_d6_compares_the_share_of_failed_splits(cpus, crabs, others, expected):
     for name in names:
         k = failed.get(name, others)
         cells[name, "KCEF"] = [None, 300.0, *[np.nan] * 18][:k] + made.around(1.0, 20 - k)
-    decision = _r_benchmark.kcef_unstable(made.frame(cells))
+    decision = dde_table2.kcef_unstable(made.frame(cells))
     assert decision.verdict == expected
     assert f"cpus {cpus} of 20, crabs {crabs} of 20" in decision.reason
 

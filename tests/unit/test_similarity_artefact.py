@@ -7,7 +7,7 @@ import pytest
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.judging import causes, scorecard
 from kcde.artefacts.judging.verdicts import representative, summarise
-from kcde.artefacts.kcef import _similarity
+from kcde.artefacts.kcef import table3
 from kcde.artefacts.tables import building, markdown
 
 TABLE3 = registry.ARTEFACTS["kcef/table3"]
@@ -37,15 +37,15 @@ def p_values(changes=None, variant="as-published"):
     ],
 )
 def test_k10_by_the_median_over_the_seeds(changes, expected):
-    decision = _similarity.decide(made.similarity(p_values(changes)))
+    decision = table3.decide(made.similarity(p_values(changes)))
     assert decision.verdict == expected
     assert "of 3 seeds" in decision.reason
 
 
 def test_k10_uses_the_published_variant_and_needs_all_four():
     ours = p_values({("parkinsons", "NADE"): 0.9}, "test-rows")
-    assert _similarity.decide(made.similarity(p_values() | ours)).verdict == "holds"
-    assert _similarity.decide(made.similarity(ours)).verdict == "undecided"
+    assert table3.decide(made.similarity(p_values() | ours)).verdict == "holds"
+    assert table3.decide(made.similarity(ours)).verdict == "undecided"
 
 
 def test_the_median_stands_for_the_cell():
@@ -58,8 +58,8 @@ def test_the_median_stands_for_the_cell():
 
 def test_verdict_by_the_side_of_the_median_not_of_the_mean():
     cells = p_values() | {("parkinsons", "NADE", "as-published"): [0.001, 0.04, 0.9]}
-    table = _similarity.build(TABLE3, made.similarity(cells), [])
-    row = table[(table["dataset"] == "parkinsons") & (table["method"] == _similarity.NADE)].iloc[0]
+    table = table3.build(TABLE3, made.similarity(cells), [])
+    row = table[(table["dataset"] == "parkinsons") & (table["method"] == table3.NADE)].iloc[0]
     assert row["verdict"] == "reproduced"
     assert row["mean"] == 0.04
     assert table["best"].fillna(False).eq(False).all()
@@ -76,15 +76,15 @@ def test_page_and_scorecard(tmp_path):
     assert "**Bold**" not in page
     card = scorecard.build(tmp_path)
     card = card[card["artefact"] == "table3"].set_index(["dataset", "method"])
-    assert card.loc[("red-wine", _similarity.NADE), "verdict"] == "different"
-    assert card.loc[("red-wine", _similarity.KEF), "ours"] == pytest.approx(0.0008)
-    assert np.isnan(card.loc[("red-wine", _similarity.KEF), "stderr"])
+    assert card.loc[("red-wine", table3.NADE), "verdict"] == "different"
+    assert card.loc[("red-wine", table3.KEF), "ours"] == pytest.approx(0.0008)
+    assert np.isnan(card.loc[("red-wine", table3.KEF), "stderr"])
 
 
 def test_failed_seeds_are_counted(tmp_path):
     cells = p_values() | {("red-wine", "KEF", "as-published"): [0.0001, None, 0.0002]}
-    table = _similarity.build(TABLE3, made.similarity(cells), [])
-    row = table[(table["dataset"] == "red-wine") & (table["method"] == _similarity.KEF)].iloc[0]
+    table = table3.build(TABLE3, made.similarity(cells), [])
+    row = table[(table["dataset"] == "red-wine") & (table["method"] == table3.KEF)].iloc[0]
     assert (row["n"], row["failed"], row["verdict"]) == (3, 1, "different")
     drawing.make(TABLE3, made.files(tmp_path / "scores", made.similarity(cells)), tmp_path)
     assert "†1" in (tmp_path / "kcef" / "table3.md").read_text()
@@ -93,7 +93,7 @@ def test_failed_seeds_are_counted(tmp_path):
 
 
 def test_other_splits_are_no_cause_for_a_p_value():
-    cell = {"dataset": "red-wine", "method": _similarity.NADE, "verdict": "different"}
+    cell = {"dataset": "red-wine", "method": table3.NADE, "verdict": "different"}
     cell |= {"std": 0.4, "n": 10, "difference": -0.1, "mean": 0.02}
     assert causes.explain("kcef", "table3", cell) != causes.OTHER_SPLITS
 

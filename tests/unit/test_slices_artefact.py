@@ -6,7 +6,7 @@ import pytest
 
 from kcde import scores
 from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.kcef import _slices
+from kcde.artefacts.kcef import fig4
 from kcde.artefacts.plots import scatter_panel
 
 FIG2, FIG4 = registry.ARTEFACTS["kcef/fig2"], registry.ARTEFACTS["kcef/fig4"]
@@ -20,7 +20,7 @@ def paths(tmp_path):
 
 
 def test_points_are_those_of_the_shown_columns(paths):
-    frame = _slices.build(FIG4, scores.read(paths), paths)
+    frame = FIG4.build(FIG4, scores.read(paths), paths)
     points = frame[frame["stat"].isna()]
     counts = points.groupby(["panel", "method"], sort=False).size()
     assert (counts == 1000).all()
@@ -37,12 +37,12 @@ def test_points_are_those_of_the_shown_columns(paths):
 
 
 def test_diagnostics_are_the_worst_over_the_seeds_and_in_the_caption(paths):
-    frame = _slices.build(FIG4, scores.read(paths), paths)
+    frame = FIG4.build(FIG4, scores.read(paths), paths)
     stats = frame[frame["stat"].notna()].set_index(["panel", "method", "stat"])["y"]
     assert stats["red-wine", "KCEF-F", "r_hat"] == pytest.approx(1.03)
     assert stats["red-wine", "KCEF-F", "effective_sample_size"] == pytest.approx(400.0)
     assert stats["red-wine", "KCEF-F", "divergences"] == pytest.approx(6.03)
-    said = _slices.remarks(frame)
+    said = FIG4.remarks(frame)
     assert len(said) == 4  # NADE has no chains
     assert "Chains of KEF on red-wine" in said[0]
     assert "6 divergences" in said[0]
@@ -60,7 +60,7 @@ def test_figures_are_drawn_from_the_csv(artefact, paths, tmp_path):
 
 
 def test_samples_outside_the_frame_are_counted(paths):
-    frame = _slices.build(FIG4, scores.read(paths), paths)
+    frame = FIG4.build(FIG4, scores.read(paths), paths)
     points = frame[(frame["stat"].isna()) & (frame["panel"] == "red-wine")]
     data, kef = points[points["method"] == "data"], points[points["method"] == "KEF"]
     limits = [scatter_panel.limits(data[name], 0.06) for name in "xy"]
@@ -75,12 +75,12 @@ def test_a_failed_seed_gives_way_to_the_next(paths):
         samples, reference = arrays["samples"].copy(), arrays["reference"]
     samples[0] = np.nan
     np.savez(path.with_suffix(".npz"), samples=samples, reference=reference)
-    frame = _slices.build(FIG2, scores.read([path]), [path])
+    frame = FIG2.build(FIG2, scores.read([path]), [path])
     points = frame[frame["stat"].isna() & (frame["method"] == "KCEF-F")]
     assert len(points) == 1000
     assert points["x"].iloc[0] == samples[1, 0, 2]
     np.savez(path.with_suffix(".npz"), samples=samples * np.nan, reference=reference)
-    frame = _slices.build(FIG2, scores.read([path]), [path])
+    frame = FIG2.build(FIG2, scores.read([path]), [path])
     assert not (frame["stat"].isna() & (frame["method"] == "KCEF-F")).any()
 
 
@@ -96,11 +96,11 @@ def test_a_failed_seed_gives_way_to_the_next(paths):
 def test_k14_needs_small_errors_smaller_than_kefs(changes, expected, tmp_path):
     errors = {key: (0.1,) * 3 if key[1] == "KCEF-F" else (0.6,) * 3 for key in SPREADS}
     paths = made.samples(tmp_path, SPREADS, errors=errors | changes)
-    decision = _slices.decide(scores.read(paths))
+    decision = fig4.decide(scores.read(paths))
     assert decision.verdict == expected
     assert "standard deviation" in decision.reason
 
 
 def test_k14_is_undecided_without_kef(paths):
     table = scores.read(paths)
-    assert _slices.decide(table[table["method"] != "KEF"]).verdict == "undecided"
+    assert fig4.decide(table[table["method"] != "KEF"]).verdict == "undecided"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.kcef import _uci
+from kcde.artefacts.kcef import table2
 from kcde.artefacts.tables import building
 
 TABLE2 = registry.ARTEFACTS["kcef/table2"]
@@ -38,19 +38,19 @@ def means(**changes):
     ],
 )
 def test_k9_by_the_order_of_means(changes, expected):
-    assert _uci.decide(made.uci(means(**changes))).verdict == expected
+    assert table2.decide(made.uci(means(**changes))).verdict == expected
 
 
 def test_k9_names_the_better_graph_and_its_test():
-    reason = _uci.decide(made.uci(means())).reason
+    reason = table2.decide(made.uci(means())).reason
     assert "white-wine: NADE 10.00 < KCEF-F 11.00 < LSCDE-M 13.00 (KCEF against NADE: p =" in reason
 
 
 def test_k9_is_undecided_without_runs():
     table = made.uci(means())
     gone = table[(table["dataset"] != "red-wine") | (table["method"] != "NADE")]
-    assert "NADE on red-wine" in _uci.decide(gone).reason
-    assert _uci.decide(table.assign(status="failed")).verdict == "undecided"
+    assert "NADE on red-wine" in table2.decide(gone).reason
+    assert table2.decide(table.assign(status="failed")).verdict == "undecided"
 
 
 def test_columns_left_out_are_tracked_and_in_the_caption(tmp_path):
@@ -71,7 +71,7 @@ def test_columns_left_out_are_tracked_and_in_the_caption(tmp_path):
     drawing.redraw(TABLE2, tmp_path)  # from the tracked CSV alone
     assert page.read_bytes() == before
     table = building.read(tmp_path / "kcef" / "table2.csv")
-    assert (table["metric"] == _uci.REMOVED).sum() == 2
+    assert (table["metric"] == table2.REMOVED).sum() == 2
 
 
 def test_page_speaks_of_runs_and_of_the_joint_rules(tmp_path):

@@ -18,7 +18,7 @@ PARTS = ("Snakefile", "config.yaml", "workflow", "profiles", "envs", "src", "res
 @pytest.fixture
 def config():
     """The configuration as it stands, complete, for each test to change as it likes."""
-    import configuration
+    from lib import config as configuration
 
     return copy.deepcopy(configuration.default(ROOT))
 

@@ -2,29 +2,29 @@
 
 from pathlib import Path
 
-import conditionals
-import configuration
-import jobs
 import numpy as np
 import pytest
 
+from kcde.datasets import catalogue as tables
 from kcde.datasets import donut as data
 from kcde.estimators import estimator_class
-from kcde.experiments import cdo_settings, donut, terrain
+from kcde.experiments import cdo_settings, donut
+from kcde.experiments.jobs.terrain import FLOWS
+from lib import config as configuration
+from lib import jobs, resources, selection
 
 ROOT = Path(__file__).parents[2]
+CATALOGUE = tables.by_any_name(tables.read())
 
 
 def mistake(config):
     with pytest.raises(configuration.ConfigurationError) as caught:
-        configuration.check(config, ROOT)
+        configuration.check(config, ROOT, CATALOGUE)
     return str(caught.value)
 
 
-def test_names_are_those_of_the_package():
-    assert conditionals.DONUT == data.NAME == donut.Job.experiment
-    assert conditionals.FLOWS == terrain.FLOWS
-    for name in (*conditionals.FLOWS, *cdo_settings_estimators()):
+def test_estimators_that_are_named_exist():
+    for name in (*FLOWS, *cdo_settings_estimators()):
         assert estimator_class(name)
 
 
@@ -64,7 +64,7 @@ def test_options_of_a_data_set_reach_both(config):
         "donut": {"folds": 3},
         "rough-terrain": {"folds": 4},
     }
-    configuration.check(config, ROOT)
+    configuration.check(config, ROOT, CATALOGUE)
     said = jobs.job(config, "laptop", "donut", "donut", "CDO")
     assert said["options"] == {"folds": 3}
     said = jobs.job(config, "laptop", "terrain", "rough-terrain", "CDO")
@@ -72,10 +72,10 @@ def test_options_of_a_data_set_reach_both(config):
 
 
 def test_made_up_terrain_stands_for_the_real_one(config):
-    pairs = configuration.pairs(config, "terrain", "smoke")
+    pairs = selection.pairs(config, "terrain", "smoke")
     assert {dataset for dataset, _ in pairs} == {"smoke-terrain"}
     assert {method for _, method in pairs} == set(config["experiments"]["terrain"]["methods"])
-    assert {dataset for dataset, _ in configuration.pairs(config, "donut", "smoke")} == {"donut"}
+    assert {dataset for dataset, _ in selection.pairs(config, "donut", "smoke")} == {"donut"}
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,17 @@ def test_mistakes_are_named(config, path, value, expected):
 
 
 def test_memory_follows_the_matrices(config):
+    table = resources.ResourceTable(config, ROOT, CATALOGUE)
+
+    def memory(rule, scale, method):
+        dataset = {"donut": "donut", "terrain": "rough-terrain"}[rule]
+        dataset = "smoke-terrain" if (rule, scale) == ("terrain", "smoke") else dataset
+        return table.memory(resources.Work(rule, scale, dataset, (method,)))
+
     square = 8 * 12_636**2 / 2**20
-    assert square < conditionals.terrain_memory(config, "laptop", "GP") < 3500
-    assert conditionals.terrain_memory(config, "smoke", "GP") < 400
+    assert square < memory("terrain", "laptop", "GP") < 3500
+    assert memory("terrain", "smoke", "GP") < 400
     for name in ("LSCDE", "CondMAF"):
-        assert conditionals.terrain_memory(config, "paper", name) < 1000
-    assert conditionals.donut_memory(config, "smoke", "CDO") < 400
-    assert conditionals.donut_memory(config, "laptop", "CDO") > 6 * 8 * 3750**2 / 2**20
+        assert memory("terrain", "paper", name) < 1000
+    assert memory("donut", "smoke", "CDO") < 400
+    assert memory("donut", "laptop", "CDO") > 6 * 8 * 3750**2 / 2**20

@@ -5,25 +5,24 @@ import json
 from itertools import product
 from pathlib import Path
 
-import configuration
-import embeddings
-import jobs
-import joints
 import numpy as np
 import pytest
-import references
-import traffics
 import yaml
 
 from kcde import methods, published, scores
 from kcde.artefacts.core import listing, registry
-from kcde.datasets import fama_french, gaussian, planar, synthetic, traffic
+from kcde.datasets import catalogue as tables
+from kcde.datasets import synthetic
+from kcde.datasets.names import GAUSSIAN, PLANAR, SIMULATED_TRAFFIC
 from kcde.estimators import DDE, estimator_class
 from kcde.experiments.job import METHOD_FIELDS
 from kcde.experiments.jobs import job_class
 from kcde.experiments.problems import open_problem
+from lib import config as configuration
+from lib import division, jobs, selection
 
 ROOT = Path(__file__).parents[2]
+CATALOGUE = tables.by_any_name(tables.read())
 
 
 def merged(config, changes):
@@ -36,7 +35,7 @@ def merged(config, changes):
 
 
 def test_the_default_is_right(config):
-    configuration.check(config, ROOT)
+    configuration.check(config, ROOT, CATALOGUE)
 
 
 @pytest.mark.parametrize(
@@ -47,13 +46,22 @@ def test_the_default_is_right(config):
         ({"blas_threads": 0}, ["`blas_threads` is 0", "a whole number from 1"]),
         ({"blas_threads": "two"}, ["`blas_threads` is 'two'", "a whole number from 1"]),
         ({"shards": {"planar": 0}}, ["`shards.planar` is 0", "a whole number from 1"]),
-        ({"shards": {"joint": 2}}, ["unknown key `shards.joint`", "known: r_benchmark, factors"]),
+        ({"shards": {"joint": 2}}, ["unknown key `shards.joint`", "known: consistency, donut"]),
         ({"shards": 4}, ["`shards` is 4", "experiment to the number of jobs"]),
         ({"papers": []}, ["`papers` is []", "folders of src/kcde/artefacts"]),
         ({"papers": ["kecf"]}, ["`papers` names 'kecf'", "`kcef`?", "cdo, dde"]),
         ({"papers": ["dde", "dde"]}, ["`papers` names dde more than once"]),
         ({"scales": {"splits": {"huge": 3}}}, ["`scales.splits.huge`", "smoke, laptop, paper"]),
         ({"scales": {"splits": {"paper": 0.5}}}, ["`scales.splits.paper` is 0.5", "whole number"]),
+        (
+            {"scales": {"consistency_repetitions": {"smoke": 1}}},
+            ["`scales.consistency_repetitions.smoke` is 1", "a whole number from 2"],
+        ),
+        (
+            {"scales": {"planar_samples": {"smoke": 1}}},
+            ["`scales.planar_samples.smoke` is 1", "from 2, or null for the default"],
+        ),
+        ({"scales": {"tuning_rows": {"smoke": None}}}, ["is None", "a whole number from 1"]),
         ({"data_mirror": 3}, ["`data_mirror` is 3", "null, or the path or URL of a folder"]),
         (
             {"methods": {"NADE": {"estimator": "NADA", "variant": "ours"}}},
@@ -195,7 +203,7 @@ def test_the_default_is_right(config):
 )
 def test_a_mistake_is_named(config, changes, words):
     with pytest.raises(configuration.ConfigurationError) as error:
-        configuration.check(merged(config, changes), ROOT)
+        configuration.check(merged(config, changes), ROOT, CATALOGUE)
     (line,) = str(error.value).splitlines()
     for word in words:
         assert word in line
@@ -214,7 +222,7 @@ def test_an_artefact_that_names_what_is_not_there_is_refused(config, monkeypatch
     known = listing.artefacts() | {mine.key: mine}
     monkeypatch.setattr(listing, "artefacts", lambda: known)
     with pytest.raises(configuration.ConfigurationError) as error:
-        configuration.check(config, ROOT)
+        configuration.check(config, ROOT, CATALOGUE)
     (line,) = str(error.value).splitlines()
     assert all(word in line for word in words)
 
@@ -226,7 +234,7 @@ def test_artefacts_show_what_the_papers_print(config):
         rows = values[(values["paper"] == artefact.paper) & (values["artefact"] == artefact.name)]
         if not len(rows):  # a figure, of which no number is printed, or one of no paper
             continue
-        shown = configuration.selected(config, artefact.key, "laptop")
+        shown = selection.selected(config, artefact.key, "laptop")
         # Those of the authors' code stand behind those of the text, under its names.
         assert {name for _, name, _ in shown} == set(rows["dataset"])
         built = set(rows["method"]) & set(config["methods"])
@@ -245,15 +253,15 @@ def test_an_artefact_shows_what_its_experiment_selects(config):
     none = {"joint": {"datasets": ["red-wine"], "methods": ["exact"]}}
     none |= {name: {"methods": ["LSCDE-M"]} for name in ("samples", "similarity", "planar")}
     chosen = merged(config, {"experiments": {"r_benchmark": {"datasets": ["engel", "cpus"]}}})
-    shown = configuration.selected(chosen, "kcef/table1", "laptop")
+    shown = selection.selected(chosen, "kcef/table1", "laptop")
     assert shown == [
         ("r_benchmark", "engel", method) for method in registry.ARTEFACTS["kcef/table1"].methods
     ]
-    smoke = configuration.selected(chosen, "dde/table2", "smoke")
+    smoke = selection.selected(chosen, "dde/table2", "smoke")
     assert {dataset for _, dataset, _ in smoke} == set(config["smoke_datasets"]["r_benchmark"])
     only = merged(config, {"experiments": {"r_benchmark": {"datasets": ["engel"]}, **none}})
     left = ["kcef/consistency", "kcef/fig3", "kcef/table1", "dde/cost"]
-    assert configuration.artefacts(only, ["kcef", "dde"]) == left
+    assert selection.artefacts(only, ["kcef", "dde"]) == left
 
 
 def test_an_artefact_may_show_two_experiments(config):
@@ -262,33 +270,33 @@ def test_an_artefact_may_show_two_experiments(config):
     chosen = merged(config, {"experiments": {"moments": one, "portfolio": other}})
     first = ("moments", "gaussian-1-1000", "JDL")
     second = [("portfolio", "portfolios-1-1000", name) for name in ("JDL", "CME")]
-    assert configuration.selected(chosen, "jdl/structure", "laptop") == [first, *second]
-    small = configuration.selected(chosen, "jdl/structure", "smoke")
+    assert selection.selected(chosen, "jdl/structure", "laptop") == [first, *second]
+    small = selection.selected(chosen, "jdl/structure", "smoke")
     assert small[0] == ("moments", "gaussian-1-200", "JDL")
     # What is left of either is drawn.
     of_second = merged(chosen, {"experiments": {"moments": {"methods": ["JPDL-unreduced"]}}})
-    assert configuration.selected(of_second, "jdl/structure", "laptop") == second
-    assert "jdl/structure" in configuration.artefacts(of_second, ["jdl"])
+    assert selection.selected(of_second, "jdl/structure", "laptop") == second
+    assert "jdl/structure" in selection.artefacts(of_second, ["jdl"])
     neither = merged(of_second, {"experiments": {"portfolio": {"methods": ["KLR"]}}})
-    assert "jdl/structure" not in configuration.artefacts(neither, ["jdl"])
+    assert "jdl/structure" not in selection.artefacts(neither, ["jdl"])
 
 
 def test_a_method_under_only_is_fitted_on_those_data_sets_alone(config):
     known = config["methods"]["DDE"]["dataset_options"]
     tuned = [name for name in config["experiments"]["r_benchmark"]["datasets"] if name in known]
     less = merged(config, {"experiments": {"r_benchmark": {"only": {"DDE": tuned}}}})
-    r_benchmark = configuration.pairs(less, "r_benchmark", "laptop")
+    r_benchmark = selection.pairs(less, "r_benchmark", "laptop")
     of_dde = [dataset for dataset, method in r_benchmark if method == "DDE"]
     assert set(of_dde) == set(listing.artefacts()["dde/table2"].shows["r_benchmark"]["datasets"])
     assert len(of_dde) == 16
     assert len([1 for _, method in r_benchmark if method == "LSCDE"]) == 20
     chosen = {"datasets": ["ring", "ring-code"], "only": {"KEF": ["ring"]}}
     mine = merged(config, {"experiments": {"planar": chosen}})
-    shown = configuration.selected(mine, "dde/table1", "laptop")
+    shown = selection.selected(mine, "dde/table1", "laptop")
     assert {"DDE", "KEF"} <= {method for _, dataset, method in shown if dataset == "ring"}
     assert {method for _, dataset, method in shown if dataset == "ring-code"} == {"DDE"}
     # What stands for all data sets at the small scale stands for these as well.
-    smoke = configuration.pairs(less, "r_benchmark", "smoke")
+    smoke = selection.pairs(less, "r_benchmark", "smoke")
     assert {m for _, m in smoke} == set(config["experiments"]["r_benchmark"]["methods"])
 
 
@@ -296,11 +304,11 @@ def test_the_cross_table_shows_every_density_that_is_fitted(config):
     """Also one that is new, which a table of a paper shows once it lists it."""
     config["experiments"]["r_benchmark"]["methods"].append("GaussianProcess")
     for scale in ("smoke", "laptop"):
-        shown = configuration.selected(config, "across/all_methods", scale)
-        fitted = configuration.pairs(config, "r_benchmark", scale)
+        shown = selection.selected(config, "across/all_methods", scale)
+        fitted = selection.pairs(config, "r_benchmark", scale)
         assert shown == [("r_benchmark", d, m) for d, m in fitted if m != "LSCDE"]
         assert "GaussianProcess" in {m for _, _, m in shown}
-        table = configuration.selected(config, "kcef/table1", scale)
+        table = selection.selected(config, "kcef/table1", scale)
         assert "GaussianProcess" not in {m for _, _, m in table}
     assert len({d for _, d, _ in shown}) == 20
     pictured = {
@@ -323,7 +331,7 @@ def test_options_for_the_r_sets_go_before_the_method_s_own(config):
     mine = merged(
         config, {"methods": {"NADE": own | {"dataset_options": {"engel": {"patience": 5}}}}}
     )
-    configuration.check(mine, ROOT)
+    configuration.check(mine, ROOT, CATALOGUE)
     told = {
         dataset: jobs.job(mine, "laptop", "r_benchmark", dataset, "NADE")["options"]
         for dataset in ("geyser", "engel")
@@ -340,21 +348,20 @@ def test_options_for_the_r_sets_go_before_the_method_s_own(config):
 
 
 def test_planar_data_are_those_that_can_be_drawn(config):
-    assert tuple(references.planar_names()) == planar.NAMES
-    assert set(config["experiments"]["planar"]["datasets"]) <= set(planar.NAMES)
-    assert set(config["smoke_datasets"]["planar"]) <= set(planar.NAMES)
+    assert set(config["experiments"]["planar"]["datasets"]) <= set(PLANAR)
+    assert set(config["smoke_datasets"]["planar"]) <= set(PLANAR)
 
 
 def test_made_up_data_stand_for_their_like(config):
     def shown(artefact):
-        chosen = configuration.selected(config, f"kcef/{artefact}", "smoke")
+        chosen = selection.selected(config, f"kcef/{artefact}", "smoke")
         return list(dict.fromkeys(dataset for _, dataset, _ in chosen))
 
     assert shown("table2") == ["smoke-joint"]
     assert shown("fig1") == shown("fig5") == ["grid-60"]
     assert shown("table3") == shown("fig4") == ["smoke-joint"]
     none = merged(config, {"experiments": {"joint": {"methods": ["exact"]}}})
-    assert configuration.selected(none, "kcef/table2", "smoke") == []
+    assert selection.selected(none, "kcef/table2", "smoke") == []
 
 
 @pytest.mark.parametrize(
@@ -417,7 +424,7 @@ def test_an_option_that_an_estimator_has_not_is_refused_while_planning(config):
     for key in ("options", "joint_options", "r_benchmark_options"):
         changed = merged(config, {"methods": {"KCEF": {key: {"selektion": "score"}}}})
         with pytest.raises(configuration.ConfigurationError) as refused:
-            configuration.check(changed, ROOT)
+            configuration.check(changed, ROOT, CATALOGUE)
         assert f"`methods.KCEF.{key}` names 'selektion' (did you mean `selection`?)" in str(
             refused.value
         )
@@ -426,32 +433,31 @@ def test_an_option_that_an_estimator_has_not_is_refused_while_planning(config):
     with pytest.raises(
         configuration.ConfigurationError, match=r"dataset_options\.geyser` names 'n_b"
     ):
-        configuration.check(changed, ROOT)
+        configuration.check(changed, ROOT, CATALOGUE)
 
 
 def test_factors_of_every_data_set_are_split_over_jobs(config, tmp_path):
-    catalogue = configuration.catalogue(ROOT)
     columns = {
-        name: joints.columns(config, catalogue, name)
+        name: division.columns(config, CATALOGUE, name)
         for name in config["experiments"]["joint"]["datasets"]
     }
     assert columns == {"white-wine": 11, "parkinsons": 15, "red-wine": 11, "grid-2000": 20} | {
         f"grid-{n}": 3 for n in (200, 400, 700, 1000, 1400)
     }
-    assert joints.node_ranges(11, 4) == ["01-04", "05-08", "09-11"]
-    assert joints.node_ranges(3, 4) == ["01-03"]
+    assert division.node_ranges(11, 4) == ["01-04", "05-08", "09-11"]
+    assert division.node_ranges(3, 4) == ["01-03"]
     table = synthetic.write_smoke_data(tmp_path)
     for name in config["smoke_datasets"]["joint"]:
         problem = open_problem(name, tmp_path, table)
-        assert joints.columns(config, catalogue, name) == problem.dim
+        assert division.columns(config, CATALOGUE, name) == problem.dim
     largest = open_problem("grid-2000", tmp_path, max_dim=7)
     fewer = merged(config, {"experiments": {"joint": {"max_dim": 7}}})
-    assert joints.columns(fewer, catalogue, "grid-2000") == largest.dim == 7
+    assert division.columns(fewer, CATALOGUE, "grid-2000") == largest.dim == 7
 
 
 def test_jobs_say_what_the_configuration_says(config):
     said = jobs.job(
-        config, "laptop", "factors", "white-wine", "KCEF-M", nodes=joints.nodes("09-11")
+        config, "laptop", "factors", "white-wine", "KCEF-M", nodes=division.nodes("09-11")
     )
     assert said["nodes"] == [9, 10, 11]
     assert said["graph"] == "markov"
@@ -459,10 +465,12 @@ def test_jobs_say_what_the_configuration_says(config):
     assert said["options"] == {"selection": "gradient"}
     assert said["runs"] == 5
     assert "max_dim" not in said
-    grid = jobs.job(config, "paper", "factors", "grid-200", "LSCDE-F", nodes=joints.nodes("01-03"))
+    grid = jobs.job(
+        config, "paper", "factors", "grid-200", "LSCDE-F", nodes=division.nodes("01-03")
+    )
     assert (grid["runs"], grid["max_dim"], grid["tuning_rows"]) == (10, 20, 2000)
     own = merged(config, {"methods": {"LSCDE-F": {"graph": [[], [0], [0, 1]]}}})
-    said = jobs.job(own, "smoke", "factors", "grid-60", "LSCDE-F", nodes=joints.nodes("01-03"))
+    said = jobs.job(own, "smoke", "factors", "grid-60", "LSCDE-F", nodes=division.nodes("01-03"))
     assert said["graph"] == [[], [0], [0, 1]]
 
 
@@ -542,25 +550,16 @@ def test_methods_of_doubly_dual_embedding_have_known_options(config):
 def test_scales_reach_gaussian_pairs_up_to_their_sizes(config):
     def largest(scale):
         reached = {}
-        for dataset, _ in configuration.pairs(config, "moments", scale):
-            dim, rows = embeddings.sizes(dataset)
+        for dataset, _ in selection.pairs(config, "moments", scale):
+            dim, rows = GAUSSIAN.sizes(dataset)
             reached[dim] = max(reached.get(dim, 0), rows)
         return reached
 
     assert largest("laptop") == {1: 10**7, 2: 10**6, 3: 10**5}
     assert largest("paper") == dict.fromkeys((1, 2, 3), 10**7)
-    smoke = {dataset for dataset, _ in configuration.pairs(config, "moments", "smoke")}
+    smoke = {dataset for dataset, _ in selection.pairs(config, "moments", "smoke")}
     assert smoke == set(config["smoke_datasets"]["moments"])
-    assert len(configuration.pairs(config, "portfolio", "laptop")) == 4 * 4 * 3
-
-
-def test_names_of_sizes_are_those_that_the_experiments_know(config):
-    for experiment, module in (("moments", gaussian), ("portfolio", fama_french)):
-        for name in config["experiments"][experiment]["datasets"]:
-            assert embeddings.is_sized(name, experiment)
-            assert module.sizes(name) == embeddings.sizes(name)
-    assert not embeddings.is_sized("gaussian-4-1000")
-    assert not embeddings.is_sized("portfolios-1-1000", "moments")
+    assert len(selection.pairs(config, "portfolio", "laptop")) == 4 * 4 * 3
 
 
 def test_tolerances_are_those_of_the_paper_and_then_others(config):
@@ -575,8 +574,8 @@ def test_tolerances_are_those_of_the_paper_and_then_others(config):
         "gaussian-3-1000000": [1e-2],
     }
     for dataset, tolerances in expected.items():
-        assert embeddings.tolerances(config, dataset, "paper") == tolerances
-    assert embeddings.tolerances(config, "gaussian-2-1000000", "laptop") == [1e-2]
+        assert jobs.tolerances(config, dataset, "paper") == tolerances
+    assert jobs.tolerances(config, "gaussian-2-1000000", "laptop") == [1e-2]
 
 
 def test_what_embeddings_are_told(config):
@@ -607,10 +606,9 @@ def test_what_embeddings_are_told(config):
     assert (smoke["portfolios"], smoke["risk_free"]) == ("smoke-portfolios", "smoke-risk-free")
 
 
-def test_methods_with_the_same_bases_are_told_one_after_the_other(config):
+def test_jobs_of_methods_with_the_same_bases_differ_in_nothing_else(config):
     names = ("JDL", "CME")
-    both = jobs.several(config, "laptop", "moments", "gaussian-2-1000", names)
-    assert both == [jobs.job(config, "laptop", "moments", "gaussian-2-1000", n) for n in names]
+    both = [jobs.job(config, "laptop", "moments", "gaussian-2-1000", name) for name in names]
     first, second = (job_class("moments").make(each).identity() for each in both)
     assert {name for name in first if first[name] != second[name]} <= set(METHOD_FIELDS)
 
@@ -619,14 +617,14 @@ def test_every_job_of_the_configuration_is_one(config):
     """Its parameters are known and within their limits, at every scale."""
     for scale, experiment in product(configuration.SCALES, config["experiments"]):
         drawn = "datasets" not in config["experiments"][experiment]
-        pairs = [("", "")] if drawn else configuration.pairs(config, experiment, scale)
+        pairs = [("", "")] if drawn else selection.pairs(config, experiment, scale)
         for dataset, method in pairs:
             step, files = experiment, {}
             if experiment == "joint":
                 of_graph = "graph" in config["methods"].get(method, {})
                 files = {"nodes": [1, 2]} if of_graph else {}
                 step = "factors" if of_graph else "joint_network"
-                step = "exact" if method == joints.EXACT else step
+                step = "exact" if method == jobs.EXACT else step
             if experiment == "similarity":
                 files = {"ours": "a.npz", "rival": "b.npz", "rival_name": method}
             told = jobs.text(jobs.job(config, scale, step, dataset, method, **files))
@@ -642,8 +640,8 @@ def test_what_the_scales_say_is_of_parameters_that_there_are(config):
 
 
 def test_groups_of_methods_are_fitted_on_the_same_data_in_the_same_way(config):
-    assert embeddings.groups(config, "moments") == [("JDL", "CME"), ("JPDL",), ("JPDL-unreduced",)]
-    assert embeddings.groups(config, "portfolio") == [("JDL", "CME", "KLR")]
+    assert division.groups(config, "moments") == [("JDL", "CME"), ("JPDL",), ("JPDL-unreduced",)]
+    assert division.groups(config, "portfolio") == [("JDL", "CME", "KLR")]
     moments = config["experiments"]["moments"]
     for change in (
         {"together": []},
@@ -652,10 +650,10 @@ def test_groups_of_methods_are_fitted_on_the_same_data_in_the_same_way(config):
     ):
         changed = copy.deepcopy(config)
         changed["experiments"]["moments"] |= change
-        assert ("JDL",) in embeddings.groups(changed, "moments")
-        assert ("CME",) in embeddings.groups(changed, "moments")
+        assert ("JDL",) in division.groups(changed, "moments")
+        assert ("CME",) in division.groups(changed, "moments")
     alone = {"experiments": {"moments": config["experiments"]["moments"] | {"methods": ["CME"]}}}
-    assert embeddings.groups(alone, "moments") == [("CME",)]
+    assert division.groups(alone, "moments") == [("CME",)]
 
 
 def test_the_grid_of_embeddings_is_that_of_the_experiments(config):
@@ -682,7 +680,7 @@ def test_a_section_of_methods_is_merged_over_those_of_the_package():
     }
     standing = configuration.default(ROOT)
     config = configuration.complete(standing | {"methods": given})
-    configuration.check(config, ROOT)
+    configuration.check(config, ROOT, CATALOGUE)
     assert config["methods"]["own"] == given["own"]
     of_exact = jobs.job(config, "laptop", "r_benchmark", "geyser", "LSCDE-exact")
     assert (of_exact["estimator"], of_exact["options"]) == ("LSCDE", {"n_centres": 200})
@@ -695,19 +693,8 @@ def test_a_section_of_methods_is_merged_over_those_of_the_package():
 def test_the_methods_of_the_package_are_a_right_configuration():
     """Whatever config.yaml adds to them."""
     alone = configuration.complete(configuration.default(ROOT) | {"methods": {}})
-    configuration.check(alone, ROOT)
+    configuration.check(alone, ROOT, CATALOGUE)
     assert list(alone["methods"]) == list(methods.METHODS)
-
-
-def test_a_new_address_does_not_change_the_data():
-    entry = configuration.catalogue(ROOT)["geyser"]
-    moved = entry | {"urls": "https://example.org/geyser.rda", "notes": "moved"}
-    other = entry | {"sha256": "0" * 64}
-    recoded = entry | {"x": "duration"}
-    for digest in (configuration.fetch_digest, configuration.load_digest):
-        assert digest(moved) == digest(entry) != digest(other)
-    assert configuration.load_digest(recoded) != configuration.load_digest(entry)
-    assert configuration.fetch_digest(recoded) == configuration.fetch_digest(entry)
 
 
 def test_the_score_schema_is_the_score_table():
@@ -741,14 +728,14 @@ def test_the_score_schema_holds_rows_to_their_status(changes, valid):
 
 
 def test_simulated_traffic_is_fitted_by_one_method_at_every_scale(config):
-    assert traffics.SIMULATED == traffic.SIMULATED
+    assert SIMULATED_TRAFFIC == SIMULATED_TRAFFIC
     for scale, files in (("laptop", 2), ("smoke", 1)):
-        pairs = configuration.pairs(config, "traffic", scale)
-        assert [m for d, m in pairs if d == traffics.SIMULATED] == ["CDO"]
+        pairs = selection.pairs(config, "traffic", scale)
+        assert [m for d, m in pairs if d == SIMULATED_TRAFFIC] == ["CDO"]
         methods = config["experiments"]["traffic"]["methods"]
         assert len(pairs) == files * len(methods) + 1
-    smoke = {d for d, _ in configuration.pairs(config, "traffic", "smoke")}
-    assert smoke == {"smoke-traffic", traffics.SIMULATED}
+    smoke = {d for d, _ in selection.pairs(config, "traffic", "smoke")}
+    assert smoke == {"smoke-traffic", SIMULATED_TRAFFIC}
 
 
 def test_what_traffic_is_told(config):
@@ -760,9 +747,8 @@ def test_what_traffic_is_told(config):
 
 
 def test_optional_data_go_by_the_name_of_their_record(config):
-    catalogue = configuration.catalogue(ROOT)
-    assert traffics.optional(config, catalogue) == {"pems-sf"}
+    assert selection.optional(config, CATALOGUE) == {"pems-sf"}
     of_alias = {"experiments": {"r_benchmark": {"optional": ["parkinsons"]}}}
-    named = {catalogue["parkinsons"]["name"]}
-    assert traffics.optional(of_alias, catalogue) == named != {"parkinsons"}
-    assert traffics.optional({"experiments": {"planar": {}}}, catalogue) == set()
+    named = {CATALOGUE["parkinsons"].name}
+    assert selection.optional(of_alias, CATALOGUE) == named != {"parkinsons"}
+    assert selection.optional({"experiments": {"planar": {}}}, CATALOGUE) == set()

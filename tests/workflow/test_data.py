@@ -43,6 +43,7 @@ def test_a_run_takes_what_is_bundled_and_does_without_pems_sf(project, snakemake
     assert set(planned) == {"results/data/pems-sf.json"}
 
 
+@pytest.mark.slow
 def test_without_the_bundled_copies_a_run_fails_and_says_what_helps(project, snakemake, offline):
     shutil.move(project / "resources", project / "away")
     try:

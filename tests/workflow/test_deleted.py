@@ -24,7 +24,12 @@ def run(snakemake, project):
 
 
 @pytest.mark.parametrize(
-    ("target", "lost"), [(f"{FIG3}.md", "md"), (f"{FIG3}.png", "csv"), (RECORD, "pdf")]
+    ("target", "lost"),
+    [
+        (f"{FIG3}.md", "md"),
+        pytest.param(f"{FIG3}.png", "csv", marks=pytest.mark.slow),
+        pytest.param(RECORD, "pdf", marks=pytest.mark.slow),
+    ],
 )
 def test_a_deleted_file_is_drawn_again_from_the_same_scores(run, project, target, lost):
     path, scores = project / f"{FIG3}.{lost}", project / "results/smoke/failure_case.csv"
@@ -36,6 +41,7 @@ def test_a_deleted_file_is_drawn_again_from_the_same_scores(run, project, target
     assert scores.stat().st_mtime_ns == computed
 
 
+@pytest.mark.slow
 def test_a_damaged_record_is_made_again(run, project):
     path = project / RECORD
     before = json.loads(path.read_text())
@@ -48,6 +54,7 @@ def test_a_damaged_record_is_made_again(run, project):
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
+@pytest.mark.slow
 def test_a_damaged_record_of_data_is_made_again(snakemake, project):
     path = project / "results/smoke/data/smoke-linear.json"
     command = (f"{path.relative_to(project)}", "--configfile", "chosen.yaml", "--cores", "1")

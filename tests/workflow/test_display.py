@@ -5,17 +5,17 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
-import configuration
-import display
-import planning
 import pytest
-import resources
 from snakemake.iocontainers import Wildcards
 from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from kcde.datasets import catalogue as tables
+from lib import display, planning, resources
+
 ROOT = Path(__file__).parents[2]
+CATALOGUE = tables.by_any_name(tables.read())
 
 
 def put(path, text):
@@ -41,7 +41,7 @@ def job(rule, benchmark=None, **wildcards):
 
 @pytest.fixture
 def needs(config):
-    return resources.Needs(config, ROOT, configuration.catalogue(ROOT))
+    return resources.ResourceTable(config, ROOT, CATALOGUE)
 
 
 def test_the_announcement_heeds_measured_times(tmp_path, needs):
@@ -223,7 +223,7 @@ def terminal(tmp_path, needs):
     ]
     workflow = SimpleNamespace(dag=Dag(jobs), cores=2, rules=rules)
     shown = display.install(logger, workflow)
-    shown.needs = needs
+    shown.table = needs
 
     def emit(text, event=None, level=logging.INFO, **fields):
         del lines[:]
@@ -277,7 +277,7 @@ def test_what_is_stopped_on_request_has_not_failed(terminal):
             "did you mean `figures/kcef/table1.md`?",
         ),
         ("No rule to produce zzz (if you use input functions ...)", "there is no target `zzz`; "),
-        ("Target rules may not contain wildcards. Please ...", "a rule for many jobs is no target"),
+        ("Target rules may not contain wildcards. Please ...", "with wildcards is not a target"),
         ("At least one job did not complete successfully.", "goes on where it stopped"),
         ("WorkflowError in file x, line 3:\n  kcde: no.\n  File y", "kcde: no."),
         ("SyntaxError in file Snakefile", "SyntaxError in file Snakefile"),

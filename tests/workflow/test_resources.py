@@ -4,20 +4,21 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
-import configuration
-import jobs
 import pytest
-import resources
 
+from kcde.datasets import catalogue as tables
 from kcde.experiments import r_benchmark
 from kcde.experiments.jobs import EXPERIMENTS
+from lib import config as configuration
+from lib import jobs, resources
 
 ROOT = Path(__file__).parents[2]
+CATALOGUE = tables.by_any_name(tables.read())
 SCALES = configuration.SCALES
 
 
 def needs(config, **options):
-    return resources.Needs(config, ROOT, configuration.catalogue(ROOT), **options)
+    return resources.ResourceTable(config, ROOT, CATALOGUE, **options)
 
 
 def work(asked, rule, methods=(), **names):
@@ -32,14 +33,18 @@ def test_every_rule_has_a_row_and_every_row_a_rule():
     assert commands == len(re.findall(r"\*\*needs\(", text))
 
 
+def test_every_rule_has_a_row_for_methods_and_data_that_are_new():
+    rows = resources.table(ROOT)
+    assert {(rule, "", "") for rule, _, _ in rows} <= set(rows)
+
+
 def test_rows_are_of_methods_and_data_that_are_configured(config):
-    catalogue = configuration.catalogue(ROOT)
     for rule, method, dataset in resources.table(ROOT):
         chosen = config["experiments"].get({"joint_network": "joint"}.get(rule, rule), {})
         for name in filter(None, method.split("+")):
             assert name in config["methods"], (rule, method)
         if dataset:
-            assert dataset in catalogue or dataset in chosen["datasets"], (rule, dataset)
+            assert dataset in CATALOGUE or dataset in chosen["datasets"], (rule, dataset)
 
 
 def test_the_numbers_of_a_row_are_numbers():
@@ -215,68 +220,6 @@ def test_repetitions_are_those_of_the_experiment(config):
 
 # ---- with Snakemake ----------------------------------------------------------------------------
 
-EXPENSIVE = "results/laptop/samples/red-wine/KEF.csv"
-CHEAP = "results/laptop/r_benchmark/geyser/LSCDE.csv"
-
-
-def listed(done):
-    """What each job asks for, by its first output."""
-    assert done.returncode == 0, done.stdout + done.stderr
-    text = done.stdout + done.stderr
-    jobs = re.findall(r"^    output: ([^,\n]+)(.*?)^    resources: ([^\n]+)", text, re.M | re.S)
-    asked = {}
-    for output, _, found in jobs:
-        asked[output] = dict(re.findall(r"(\w+)=([^,]+)", found))
-    return asked
-
-
-@pytest.mark.workflow
-def test_jobs_ask_for_what_the_table_says(snakemake, config):
-    found = listed(snakemake(EXPENSIVE, CHEAP, "-n", "--quiet", "reason", "--cores", "1"))
-    asked = needs(config)
-    for path, rule in ((EXPENSIVE, "samples"), (CHEAP, "r_benchmark")):
-        _, scale, _, dataset, file = path.split("/")
-        names = {"scale": scale, "dataset": dataset, "method": file.removesuffix(".csv")}
-        job = work(asked, rule, **names)
-        assert int(found[path]["mem_mb"]) <= asked.memory(job)
-        assert int(found[path]["runtime"]) == asked.minutes(job)
-        assert found[path]["gpu"] == "0"
-    assert int(found[CHEAP]["mem_mb"]) == asked.memory(work(asked, rule, **names))
-
-
-@pytest.mark.workflow
-def test_no_job_asks_for_more_than_there_is(snakemake, config):
-    many = ("-n", "--quiet", "reason", "--resources", "mem_mb=1000")
-    assert listed(snakemake(EXPENSIVE, *many))[EXPENSIVE]["mem_mb"] == "1000"
-
-
-@pytest.mark.workflow
-def test_a_cluster_is_asked_for_all_that_a_job_needs(snakemake, config):
-    """Where `jobs` is given beside `cores`, as by a cluster's profile, they run elsewhere."""
-    done = snakemake(EXPENSIVE, CHEAP, "-n", "--quiet", "reason", "--cores", "1", "--jobs", "5")
-    assert done.stdout.count("Group job quick") + done.stderr.count("Group job quick") == 1
-    found = listed(done)
-    names = {"scale": "laptop", "dataset": "red-wine", "method": "KEF"}
-    there = needs(config, cluster=True)
-    assert int(found[EXPENSIVE]["mem_mb"]) == there.memory(work(there, "samples", **names))
-
-
-@pytest.mark.workflow
-def test_all_of_the_papers_is_planned_for_a_gpu(snakemake):
-    done = snakemake("-n", "-p", "--quiet", "reason", "--config", "scale=paper", "backend=cupy")
-    found = listed(done)
-    fits = {path: asked for path, asked in found.items() if path.startswith("results/paper/")}
-    using = {path.split("/")[2] for path, asked in fits.items() if asked["gpu"] == "1"}
-    without = {path.split("/")[2] for path, asked in fits.items() if asked["gpu"] == "0"}
-    experiments = {"r_benchmark", "factors", "samples", "similarity", "planar", "consistency.csv"}
-    experiments |= {"moments", "portfolio", "donut", "terrain", "traffic"}
-    assert using - {"joint"} == experiments  # joint densities of networks, which JAX trains
-    assert not experiments & without
-    text = done.stdout + done.stderr
-    runs = re.findall(r"python -m kcde run (\S+) (.*?) > ", text)
-    told = {name for name, arguments in runs if '"backend": "cupy"' in arguments}
-    assert told == {name.removesuffix(".csv").replace("_", "-") for name in experiments}
-
 
 @pytest.mark.workflow
 def test_without_gpu_cupy_stops_before_any_job(snakemake, project):
@@ -306,6 +249,7 @@ rule one:
 """Two jobs that fail where they meet."""
 
 
+@pytest.mark.slow
 @pytest.mark.workflow
 @pytest.mark.parametrize("profile", [(), ("--workflow-profile", "none")])
 def test_two_jobs_never_share_a_gpu(snakemake, project, profile):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.slow, pytest.mark.workflow]
 
 SLOW = """
 include: "workflow/rules/common.smk"

@@ -1,15 +1,15 @@
-# Drawing takes seconds: a job on a cluster costs more than that.
+# Drawing takes seconds, less than it takes to start a job on a cluster.
 localrules:
     artefact,
     figures,
 
 
-# Scores in, tables and figures out. Drawn files are no outputs: Snakemake deletes outputs before a
-# job, and a table that lacks its data must keep its tracked files. The record is the output; where
-# a file that it names is gone, the word of the last attempt is no longer valid.
+# Tables and figures from scores. Drawn files are not outputs: Snakemake deletes outputs before a job,
+# and a table without data must keep its tracked files. The output is the record; if a file that it
+# names has been deleted, `attempt` changes, and the artefact is drawn again.
 rule artefact:
     input:
-        scores=lambda w: scores_of(w.scale, f"{w.paper}/{w.artefact}"),
+        scores=lambda w: paths.scores_of(config, w.scale, f"{w.paper}/{w.artefact}"),
         published=PUBLISHED,
     output:
         record="results/{scale}/artefacts/{paper}/{artefact}.json",
@@ -27,18 +27,19 @@ rule artefact:
         code=lambda w: provenance.digest(
             ARTEFACTS[f"{w.paper}/{w.artefact}"].module, "kcde.artefacts.core.drawing"
         ),
-        into=figures_folder,
-        attempt=lambda w: attempt(record_of(w.scale, f"{w.paper}/{w.artefact}"), is_drawn),
+        into=lambda w: figures_folder(w.scale),
+        attempt=lambda w: records.attempt(
+            paths.record(w.scale, f"{w.paper}/{w.artefact}"), records.is_drawn
+        ),
     shell:
         "python -m kcde draw {wildcards.paper}/{wildcards.artefact} --scores {input.scores}"
         " --into {params.into} --record {output.record} > {log} 2>&1"
         " && echo {params.attempt} > {output.attempt}"
 
 
-# One rule a drawn file, named as the file: what stands there is no reason to do nothing. (As an
-# output it would be one, because a fresh clone has the drawn files and none of the scores. So would
-# a benchmark of an earlier run.)
-for drawn in drawn_files():
+# One rule for each drawn file, with the name of the file. The file is not its output, nor is there a
+# benchmark: either would count as made, and a fresh clone has the drawn files and none of the scores.
+for drawn in paths.drawn_files(config, ROOT):
 
     rule:
         name:
@@ -63,7 +64,7 @@ for drawn in drawn_files():
             " && python -m kcde draw {params.artefact} --into {params.into}) > {log} 2>&1"
 
 
-# A log or a benchmark that stands there would count as made: this is to draw whenever it is asked.
+# No benchmark, and the log is removed: an existing one would count as made, and this always draws.
 rule figures:
     log:
         "results/logs/figures.log",

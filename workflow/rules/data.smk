@@ -1,4 +1,4 @@
-# Raw data. What cannot be had is recorded and tried again at every run; what is there stays.
+# Raw data. Unavailable data are recorded and tried again at every run; available ones stay.
 localrules:
     fetch,
     smoke_data,
@@ -14,7 +14,7 @@ rule fetch:
     benchmark:
         "results/benchmarks/data/{dataset}.tsv"
     wildcard_constraints:
-        dataset="|".join(re.escape(entry["name"]) for entry in CATALOGUE.values()),
+        dataset=references.any_of(entry.name for entry in CATALOGUE.values()),
     conda:
         ENVIRONMENT
     threads: 1
@@ -22,9 +22,11 @@ rule fetch:
         **needs("fetch"),
         network=1,
     params:
-        entry=lambda w: configuration.fetch_digest(CATALOGUE[w.dataset]),
+        entry=lambda w: CATALOGUE[w.dataset].fetch_digest(),
         optional=lambda w: "--optional" if w.dataset in OPTIONAL else "",
-        attempt=lambda w: attempt(record("laptop", w.dataset), is_available),
+        attempt=lambda w: records.attempt(
+            paths.data_record(CATALOGUE, "laptop", w.dataset), records.is_available
+        ),
     shell:
         "python -m kcde fetch {wildcards.dataset} --data-dir data --record {output.record}"
         " {params.optional} > {log} 2>&1 && echo {params.attempt} > {output.attempt}"
@@ -32,9 +34,9 @@ rule fetch:
 
 rule smoke_data:
     output:
-        catalogue=f"{SMOKE_MIRROR}/catalogue.csv",
+        catalogue=f"{paths.SMOKE_MIRROR}/catalogue.csv",
     log:
-        f"results/logs/{SMOKE_MIRROR.removeprefix('results/')}/catalogue.log",
+        f"results/logs/{paths.SMOKE_MIRROR.removeprefix('results/')}/catalogue.log",
     benchmark:
         "results/benchmarks/smoke/mirror.tsv"
     conda:
@@ -65,7 +67,9 @@ rule smoke_fetch:
     resources:
         **needs("smoke_fetch"),
     params:
-        attempt=lambda w: attempt(record("smoke", w.dataset), is_available),
+        attempt=lambda w: records.attempt(
+            paths.data_record(CATALOGUE, "smoke", w.dataset), records.is_available
+        ),
         mirror=lambda w, input: Path(input.catalogue).parent.as_posix(),
     shell:
         "python -m kcde fetch {wildcards.dataset} --data-dir results/smoke/raw --mirror {params.mirror}"

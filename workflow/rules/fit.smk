@@ -1,43 +1,43 @@
-# What is fitted on what: one rule for all experiments, that is, one of each name. A job does all
-# repetitions of a data set with a method, or with the methods of a group, which have the same bases;
-# log and benchmark bear the name of the first. Where `shards` cuts an experiment, its rule collects
-# what the rule of the same command with `_part` in its name leaves in the place of scores. The
-# digests in `params` make an edit of one estimator re-run that estimator's jobs and no others.
+# Fits: one rule for each experiment. A job does all repetitions of a data set with a method, or with
+# several methods that have the same bases; its log and benchmark have the name of the first. If
+# `shards` divides an experiment, the rule with `_part` in its name computes the shards with the same
+# command, and the rule of the experiment collects their parts. The digests in `params` make an edit
+# of one estimator re-run that estimator's jobs and no others.
 localrules:
     joint,
 
 
-for experiment, group, cut in steps():
+for step in steps(config, CATALOGUE):
 
     rule:
         name:
-            embeddings.job_name(f"{experiment}_part" if cut else experiment, group)
+            step.name
         input:
-            **inputs_of(experiment, group),
+            **step.inputs(),
         output:
-            **outputs_of(experiment, group, cut),
+            **step.outputs(temp),
         log:
-            kept("logs", ".log", experiment, group, cut),
+            step.beside("logs", ".log"),
         benchmark:
-            kept("benchmarks", ".tsv", experiment, group, cut)
+            step.beside("benchmarks", ".tsv")
         wildcard_constraints:
-            **constraints_of(experiment),
+            **step.constraints(),
         group:
-            group_of(experiment, group)
+            group_of(step.experiment, step.methods)
         conda:
             ENVIRONMENT
         threads: THREADS
         resources:
-            **needs(experiment, group),
+            **needs(step.experiment, step.methods),
         params:
-            code=code_of(experiment, group),
-            data=digest_of(experiment),
-            command=experiment.replace("_", "-"),
-            job=job_of(experiment, group),
-            places=places_of(experiment),
-            cut=cut_flags,
+            code=step.code,
+            data=step.data,
+            command=step.command,
+            job=step.job,
+            places=place_flags,
+            shards=shard_flags,
             outs=out_flags,
-            environment=environment_of(experiment),
+            environment=step.environment,
         shell:
             "{params.environment} python -m kcde run {params.command} --job {params.job}"
-            " {params.places} {params.cut} {params.outs} > {log} 2>&1"
+            " {params.places} {params.shards} {params.outs} > {log} 2>&1"

@@ -1,4 +1,4 @@
-# Ours beside the published numbers, and what is told to the reader.
+# The scorecard, publishing and the list of targets.
 localrules:
     judge,
     publish,
@@ -7,7 +7,7 @@ localrules:
 
 rule judge:
     input:
-        records=lambda w: records(w.scale, config["papers"]),
+        records=lambda w: artefact_records(w.scale, config["papers"]),
         published=PUBLISHED,
     output:
         summary="results/{scale}/scorecard.txt",
@@ -24,17 +24,17 @@ rule judge:
         code=provenance.digest(
             "kcde.artefacts.judging.scorecard", *[listed.module for listed in ARTEFACTS.values()]
         ),
-        into=figures_folder,
+        into=lambda w: figures_folder(w.scale),
         records=lambda w: f"results/{w.scale}/artefacts",
     shell:
         "python -m kcde scorecard --into {params.into} --records {params.records}"
         " > {output.summary} 2> {log}"
 
 
-# As with `figures`, a log or a benchmark that stands there would count as made.
+# As for `figures`, an existing log or benchmark would count as made.
 rule publish:
     input:
-        lambda w: records(published_scale(), config["papers"]),
+        lambda w: artefact_records(paths.published_scale(config, ROOT), config["papers"]),
     log:
         "results/logs/publish.log",
     conda:

@@ -99,7 +99,7 @@ def _ask(urls: list[str], lost: dict[str, str], progress: bool) -> dict[str, Ans
 
 
 def _answer(url: str) -> Answer:
-    """Ask for the head of a file, and where that is refused for its first byte."""
+    """Request the head of a file or, if that is refused, its first byte."""
     import requests
 
     options = {"timeout": TIMEOUT, "allow_redirects": True, "stream": True}
@@ -137,7 +137,7 @@ def _table(answers: Iterable[Answer]) -> str:
 def _conclusion(
     asked: list[Entry], answers: dict[str, Answer], without: list[str], no_network: bool
 ) -> list[str]:
-    """Return what the answers mean for the data sets."""
+    """Return a summary of the answers for the data sets."""
     served = sum(answer.serves for answer in answers.values())
     lines = [f"{served} of {len(answers)} addresses answer"]
     if no_network:

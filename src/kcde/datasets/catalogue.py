@@ -26,6 +26,7 @@ rows, columns  shape of what `kcde.datasets.loaders.load` returns, x and y toget
 
 import csv
 import difflib
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -33,6 +34,8 @@ from pathlib import Path, PurePosixPath
 
 BUILT_IN = Path(__file__).with_name("catalogue.csv")
 FORMATS = ("rda", "csv", "csv-semicolon", "mat", "zip", "zip-french", "zip-pems")
+_SEPARATOR = "|"
+
 STEP = re.compile(r"drop-missing-rows|factor:[^=]+=\S.*|weekday-hour:.+")
 
 
@@ -68,6 +71,20 @@ class Entry:
     rows: int | None
     columns: int | None
     notes: str
+
+    @property
+    def has_test_rows(self) -> bool:
+        """Whether the file itself says which rows are to test."""
+        return self.format == "zip-pems"
+
+    def fetch_digest(self) -> str:
+        """Return a hash that changes when the raw file does; with a new address it does not."""
+        return _digest(self.file, self.sha256)
+
+    def load_digest(self) -> str:
+        """Return a hash that changes when the loaded data set does."""
+        parts = (_SEPARATOR.join(each) for each in (self.y, self.x, self.preprocessing))
+        return _digest(self.file, self.sha256, *parts, self.format)
 
 
 COLUMNS = tuple(field.name for field in fields(Entry))
@@ -118,6 +135,11 @@ def read(path: str | Path | None = None) -> dict[str, Entry]:
     return entries
 
 
+def by_any_name(entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    """Return entries by name and by alias."""
+    return {name: entry for entry in entries.values() for name in (entry.name, *entry.aliases)}
+
+
 def find(entries: Mapping[str, Entry], name: str) -> Entry:
     """Return the entry with this name or alias.
 
@@ -126,12 +148,10 @@ def find(entries: Mapping[str, Entry], name: str) -> Entry:
     ValueError
         If there is none; the message suggests the nearest names.
     """
-    if name in entries:
-        return entries[name]
-    by_alias = {alias: entry for entry in entries.values() for alias in entry.aliases}
-    if name in by_alias:
-        return by_alias[name]
-    known = {known.lower(): known for known in (*entries, *by_alias)}
+    named = by_any_name(entries)
+    if name in named:
+        return named[name]
+    known = {known.lower(): known for known in named}
     near = [known[match] for match in difflib.get_close_matches(name.lower(), known, n=3)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(entries)}"
     raise ValueError(f"no data set named {name!r}; {hint} (python -m kcde fetch --list)")
@@ -162,7 +182,7 @@ def _entry(row: Mapping[str, str | None], where: str) -> Entry:
 
 
 def _check(entry: Entry, where: str) -> None:
-    """Refuse what later steps could not use."""
+    """Raise `ValueError` for values that later steps cannot use."""
     if not entry.name or entry.name == "all":
         raise ValueError(f"{where}: `name` must be a name, and not `all`")
     if not re.fullmatch(r"[0-9a-f]{64}|", entry.sha256):
@@ -187,6 +207,10 @@ def _check(entry: Entry, where: str) -> None:
             )
 
 
+def _digest(*fields: str) -> str:
+    return hashlib.sha256("\0".join(fields).encode()).hexdigest()[:12]
+
+
 def _is_below(file: str) -> bool:
     """Return whether a path stays below the folder that it starts from."""
     place = PurePosixPath(file)
@@ -195,7 +219,7 @@ def _is_below(file: str) -> bool:
 
 def _items(cell: str) -> tuple[str, ...]:
     """Split a list cell at `|`."""
-    return tuple(item.strip() for item in cell.split("|") if item.strip())
+    return tuple(item.strip() for item in cell.split(_SEPARATOR) if item.strip())
 
 
 def _source(item: str, where: str) -> Source:

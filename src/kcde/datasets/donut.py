@@ -7,7 +7,7 @@ independent normal noise. The first coordinate is x, the other two are y.
 
 import numpy as np
 
-NAME = "donut"
+from kcde.datasets.names import DONUT_MEANS
 
 NOISE = 0.1
 """Standard deviation of the noise in each coordinate."""
@@ -18,14 +18,13 @@ POINTS = 75
 BOX = (-2.0, 2.0)
 """Lower and upper end, in each dimension of y, of where densities are compared."""
 
-_COUNT = 50
 _TILT = 0.5
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 def means() -> np.ndarray:
     """Return the centres, shape (50, 3): equal steps around the circle, none of them twice."""
-    angle = 2.0 * np.pi * np.arange(_COUNT) / _COUNT
+    angle = 2.0 * np.pi * np.arange(DONUT_MEANS) / DONUT_MEANS
     x, height = np.cos(angle), np.sin(angle)
     return np.column_stack([x, height * np.cos(_TILT), height * np.sin(_TILT)])
 
@@ -65,7 +64,7 @@ def joint_density(x: float, Y: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        If Y has not two columns.
+        If Y does not have two columns.
     """
     Y = np.asarray(Y, dtype=np.float64)
     if Y.ndim != 2 or Y.shape[1] != 2:
@@ -86,7 +85,7 @@ def conditional_density(x: float, Y: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        If Y has not two columns.
+        If Y does not have two columns.
     """
     return joint_density(x, Y) / marginal_density(x)
 

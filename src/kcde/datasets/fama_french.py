@@ -5,7 +5,6 @@ day, everything in percent as in the files. Excess returns are returns less the 
 the day, which stands in a file of its own. "First" is in the order of the file's columns.
 """
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,9 +20,6 @@ MISSING = (-99.99, -999.0)
 """Codes of missing returns in these files."""
 
 TEST_ROWS = 5000
-
-NAME = re.compile(r"portfolios-([1-9][0-9]*)-([1-9][0-9]*)")
-"""`portfolios-<d>-<n>`: the first d portfolios, n days to train and validate."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,7 @@ class ExcessReturns:
     sha256: tuple[str, str]
 
     def pairs(self, dim: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what is known on a day and what is to be predicted of the next.
+        """Return the inputs of each day and the output of the next.
 
         A pair of days of which either misses a return is left out, so that x is always that of the
         trading day before y.
@@ -122,7 +118,7 @@ def excess_returns(
     FileNotFoundError
         If a file is not there.
     ValueError
-        If a file is not as the catalogue says, has not the columns, its dates are not ascending,
+        If a file differs from the catalogue, lacks the columns, its dates are not ascending,
         a day has no risk-free return, or no day lies in the years.
     """
     data, free = (load(name, data_dir, catalogue) for name in (portfolios, risk_free))
@@ -144,22 +140,6 @@ def excess_returns(
     excess = returns - _known(free.Y)[place, :1]
     missing = int(np.isnan(excess).any(axis=1).sum())
     return ExcessReturns(dates, excess, missing, (data.sha256, free.sha256))
-
-
-def sizes(name: str) -> tuple[int, int]:
-    """Return d and n of `portfolios-<d>-<n>`.
-
-    Raises
-    ------
-    ValueError
-        If the name is not of that form.
-    """
-    match = NAME.fullmatch(name)
-    if match is None:
-        raise ValueError(
-            f"there are no portfolio data {name!r}: give portfolios-<d>-<n>, as portfolios-5-1000"
-        )
-    return int(match[1]), int(match[2])
 
 
 def subsample(

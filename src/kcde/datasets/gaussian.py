@@ -7,7 +7,6 @@ whose standard deviation is the caller's. A correlation matrix belongs to (d, nu
 test points; training points of every n belong to it.
 """
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,9 +16,6 @@ from kcde.seeding import rng_of
 
 TEST_ROWS = 5000
 """Points at which jdl tests each fit."""
-
-NAME = re.compile(r"gaussian-([1-9][0-9]*)-([1-9][0-9]*)")
-"""`gaussian-<d>-<n>`: d columns of x and of y each, n points to train and validate."""
 
 _TOLERANCE = 1e-13
 _MOST_ITERATIONS = 1000
@@ -107,8 +103,8 @@ def correlation_of(gamma: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        If γ has not the length of a triangle, is not finite, or so large that C is singular to
-        rounding.
+        If γ does not have the length of a triangle, is not finite, or is so large that C is
+        numerically singular.
     """
     gamma = np.asarray(gamma, dtype=np.float64)
     k = round((1.0 + np.sqrt(1.0 + 8.0 * gamma.size)) / 2.0)
@@ -157,22 +153,6 @@ def random_pairs(dim: int, number: int, gamma_std: float = 1.0) -> GaussianPairs
         raise ValueError(f"gamma_std must be positive and finite; got {gamma_std}")
     drawn = rng_of("gaussian-correlation", dim, number).standard_normal(dim * (2 * dim - 1))
     return GaussianPairs(correlation_of(gamma_std * drawn))
-
-
-def sizes(name: str) -> tuple[int, int]:
-    """Return d and n of `gaussian-<d>-<n>`.
-
-    Raises
-    ------
-    ValueError
-        If the name is not of that form.
-    """
-    match = NAME.fullmatch(name)
-    if match is None:
-        raise ValueError(
-            f"there are no Gaussian data {name!r}: give gaussian-<d>-<n>, as gaussian-2-1000"
-        )
-    return int(match[1]), int(match[2])
 
 
 def training_pairs(law: GaussianPairs, n: int, number: int) -> tuple[np.ndarray, np.ndarray]:

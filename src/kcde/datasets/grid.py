@@ -7,6 +7,7 @@ and every X_i is uniform, so that all conditionals have the same entropy.
 
 import numpy as np
 
+from kcde.datasets.names import GRID_ROWS
 from kcde.seeding import rng_of
 
 FREQUENCY = 1
@@ -15,7 +16,6 @@ FREQUENCY = 1
 FREQUENCY_BEFORE = 1
 """b."""
 
-TRAIN_ROWS = 2000
 TEST_ROWS = 2000
 _NODES = 2000
 
@@ -102,8 +102,8 @@ def training_and_test(n: int, d: int, run: int) -> tuple[np.ndarray, np.ndarray]
     ValueError
         If n is not in 2...2000, or d is not positive.
     """
-    if not 2 <= n <= TRAIN_ROWS:
-        raise ValueError(f"grid data have 2 to {TRAIN_ROWS} training rows; got grid-{n}")
+    if not 2 <= n <= GRID_ROWS:
+        raise ValueError(f"grid data have 2 to {GRID_ROWS} training rows; got grid-{n}")
     if d < 1:
         raise ValueError(f"grid data need at least 1 column; got {d}")
-    return sample(TRAIN_ROWS, d, "train", run)[:n], sample(TEST_ROWS, d, "test", run)
+    return sample(GRID_ROWS, d, "train", run)[:n], sample(TEST_ROWS, d, "test", run)

@@ -129,7 +129,7 @@ def host_of(url: str) -> str:
 
 
 def _place(url: str) -> tuple[str, int]:
-    """Return what is connected to: the host, or the proxy that the environment names for it."""
+    """Return the host and port to connect to, or those of the proxy in the environment."""
     from requests.utils import get_environ_proxies, prepend_scheme_if_needed, select_proxy
 
     proxy = select_proxy(url, get_environ_proxies(url))

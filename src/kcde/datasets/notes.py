@@ -13,7 +13,7 @@ from kcde.files import atomic, locked, read_object
 
 
 def read(path: str | Path) -> dict:
-    """Return what is noted; nothing where there is no file, or a damaged one."""
+    """Return the notes; an empty object if the file is missing or damaged."""
     return read_object(path) or {}
 
 

@@ -57,7 +57,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _about(root: Path | None) -> str:
-    """Return where the licences stand in full, or why there are no bundled copies."""
+    """Return where the full licences are, or why there are no bundled copies."""
     if root is None:
         return f"{copies.NO_REPOSITORY}; {copies.REMEDY}, or set KCDE_DATA_MIRROR"
     return f"bundled copies, licences, sources, whom to cite: {root / 'README.md'}"

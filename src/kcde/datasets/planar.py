@@ -14,9 +14,8 @@ from functools import cache
 
 import numpy as np
 
+from kcde.datasets.names import PLANAR
 from kcde.normalisers import logsumexp, panel_nodes
-
-NAMES = ("two-moons", "ring", "grid", "two-moons-code", "ring-code")
 
 NOISE = 0.1
 """Standard deviation of the grid's components, and of the ring's radii."""
@@ -71,7 +70,7 @@ def draw(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
     Parameters
     ----------
     name
-        One of `NAMES`.
+        One of `kcde.datasets.names.PLANAR`.
     n
         Number of points.
     rng
@@ -103,7 +102,7 @@ def log_density(name: str, Y: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        If there is no such data set, or Y has not two columns.
+        If there is no such data set, or Y does not have two columns.
     """
     kind, Y = _kind(name), np.asarray(Y, dtype=np.float64)
     if Y.ndim != 2 or Y.shape[1] != 2:
@@ -123,7 +122,7 @@ def modes(name: str) -> Modes:
     Parameters
     ----------
     name
-        One of `NAMES`.
+        One of `kcde.datasets.names.PLANAR`.
 
     Returns
     -------
@@ -148,8 +147,8 @@ def modes(name: str) -> Modes:
 
 
 def _checked(name: str) -> str:
-    if name not in NAMES:
-        raise ValueError(f"there are no planar data {name!r}; known: {', '.join(NAMES)}")
+    if name not in PLANAR:
+        raise ValueError(f"there are no planar data {name!r}; known: {', '.join(PLANAR)}")
     return name
 
 
@@ -184,7 +183,7 @@ def _log_ring(radius: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _potential(Y: np.ndarray) -> np.ndarray:
-    """Return what dde, section 6, prints: ½((‖y‖ - 2)/0.4)² - log Σ_± exp(-½((y_1 ± 2)/0.6)²)."""
+    """Return the potential of dde: ½((‖y‖ - 2)/0.4)² - log Σ_± exp(-½((y_1 ± 2)/0.6)²)."""
     return 0.5 * ((np.hypot(*Y.T) - _RADIUS) / _WIDTH) ** 2 - _log_moons(Y[..., 0])
 
 

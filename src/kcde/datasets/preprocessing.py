@@ -20,7 +20,7 @@ THRESHOLD = 0.98
 
 
 def removed_columns(table: "pd.DataFrame", threshold: float = THRESHOLD) -> dict[str, str]:
-    """Return what the rule takes out, with the reason, in the order of the table.
+    """Return the columns that the rule removes, with the reason, in the order of the table.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def removed_columns(table: "pd.DataFrame", threshold: float = THRESHOLD) -> dict
 
 
 def removed_from(data: Dataset, data_dir: str | Path, catalogue: str | Path | None = None) -> dict:
-    """Return what the rule takes out of a data set's file, checked against the catalogue.
+    """Return the columns that the rule removes from a data set, checked against the catalogue.
 
     Parameters
     ----------

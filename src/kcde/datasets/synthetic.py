@@ -13,6 +13,7 @@ import numpy as np
 from kcde.datasets import catalogue as tables
 from kcde.datasets import smoke_terrain, smoke_traffic
 from kcde.datasets.fama_french import MISSING
+from kcde.datasets.names import MADE_UP_COLUMNS, MADE_UP_JOINT, MADE_UP_RETURNS
 from kcde.files import atomic
 from kcde.seeding import rng_of
 
@@ -45,6 +46,7 @@ def write_smoke_data(folder: str | Path) -> Path:
         The catalogue.
     """
     folder = Path(folder)
+    returns, risk_free = MADE_UP_RETURNS.values()
     rows = [
         _write_rda(folder, "smoke-linear", _linear(80), y="y", x="x", rows=80),
         _write_rda(
@@ -56,11 +58,9 @@ def write_smoke_data(folder: str | Path) -> Path:
             preprocessing="drop-missing-rows|factor:kind=dry moist wet",
             rows=90,
         ),
-        _write_csv(folder, "smoke-joint", _joint(150), y="warmth|damp|wind", rows=150),
-        _write_rda(
-            folder, "smoke-portfolios", _portfolios(), y="small|middle|big", x="X", rows=_DAYS
-        ),
-        _write_french(folder, "smoke-risk-free", _rates(), y="RF", x="date", rows=_DAYS),
+        _write_csv(folder, MADE_UP_JOINT, _joint(150), y="|".join(MADE_UP_COLUMNS), rows=150),
+        _write_rda(folder, returns, _portfolios(), y="small|middle|big", x="X", rows=_DAYS),
+        _write_french(folder, risk_free, _rates(), y="RF", x="date", rows=_DAYS),
         _write_terrain(folder, "smoke-terrain"),
         _write_traffic(folder, "smoke-traffic"),
     ]

@@ -24,9 +24,9 @@ from kcde.datasets import catalogue as tables
 from kcde.datasets import pems
 from kcde.datasets.catalogue import Entry
 from kcde.datasets.loaders import READERS, load, raw_file
+from kcde.datasets.names import SIMULATED_TRAFFIC
 from kcde.seeding import rng_of
 
-SIMULATED = "simulated-traffic"
 SENSOR = 2
 """Column of the authors' code, from 0."""
 
@@ -155,7 +155,7 @@ def open_traffic(name: str, data_dir: str | Path, catalogue: str | Path | None =
         If the data set is unknown, has no times, its file is not as its catalogue or format says,
         or two rows of the same hour have different volumes.
     """
-    if name == SIMULATED:
+    if name == SIMULATED_TRAFFIC:
         return simulated()
     entry = tables.find(tables.read(catalogue), name)
     if entry.format == "zip-pems":
@@ -164,7 +164,7 @@ def open_traffic(name: str, data_dir: str | Path, catalogue: str | Path | None =
     if not steps:
         raise ValueError(
             f"data set {entry.name} has no times: its preprocessing lacks {_TIME_STEP}COLUMN; "
-            f"take PEMS-SF, {SIMULATED} or a table of hours"
+            f"take PEMS-SF, {SIMULATED_TRAFFIC} or a table of hours"
         )
     return _hourly(entry, steps[0].removeprefix(_TIME_STEP), data_dir, catalogue)
 
@@ -238,7 +238,7 @@ def simulated(weeks: int = DAYS_A_WEEKDAY, slots: int = pems.SLOTS) -> Traffic:
     noise = (0.003 + 0.15 * profile) * rng.standard_normal((weeks, 7, slots))
     occupancy = np.clip(profile * factor + noise, 0.0, 1.0)
     weekdays = np.tile(np.arange(7), weeks)
-    return _of_matrix(SIMULATED, weekdays, occupancy.reshape(-1, slots))
+    return _of_matrix(SIMULATED_TRAFFIC, weekdays, occupancy.reshape(-1, slots))
 
 
 def _pems(entry: Entry, path: Path) -> Traffic:

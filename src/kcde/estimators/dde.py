@@ -231,7 +231,7 @@ class DDE(BatchFitted, ExponentialFamily):
             raise ValueError("basis 'functional' needs dual='kernel' and validation=0")
 
     def _batch_key(self) -> tuple:
-        """Return what estimators must share to be trained in one program."""
+        """Return the values that estimators of one batch must share."""
         names = ("random_state", "bandwidth_x", "bandwidth_y", "regularization", "snapshots")
         parameters = self.get_params() | dict.fromkeys(names) | {"snapshots": tuple(self.snapshots)}
         penalised = self.regularization_ > 0

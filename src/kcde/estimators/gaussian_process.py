@@ -108,7 +108,7 @@ class GaussianProcess(Pushforward):
         self._condition(grouped, grouped.means - self.offset_)
 
     def _given(self) -> list[Hyperparameters]:
-        """Return what is given of each column's hyper-parameters."""
+        """Return the given hyper-parameters of each column."""
         rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
         if not (isinstance(rows, Integral) and rows >= 2):
             raise ValueError(f"tuning_rows must be a whole number above 1; got {rows!r}")

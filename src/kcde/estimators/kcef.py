@@ -167,7 +167,7 @@ class KCEF(ExponentialFamily):
         self.regularization_ = float(given.regularization)
 
     def _given(self) -> rules.Hyperparameters:
-        """Return what need not be chosen; None is."""
+        """Return the given hyper-parameters; None is chosen."""
         return rules.Hyperparameters(self.bandwidth_x, self.bandwidth_y, self.regularization)
 
     def _most_rows(self, Y) -> int | None:

@@ -150,7 +150,7 @@ class NADE(BatchFitted, ConditionalDensity):
         self._problem = Problem(to_numpy(X).T, to_numpy(Y).T, self.random_state)
 
     def _batch_key(self) -> tuple:
-        """Return what estimators must share to be trained in one program."""
+        """Return the values that estimators of one batch must share."""
         parameters = self.get_params() | {"random_state": None, "orders": None}
         return (*parameters.values(), *self._problem.Y.shape)
 

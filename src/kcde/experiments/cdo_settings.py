@@ -93,7 +93,7 @@ def grid_distance(box: tuple[float, float], reference: int) -> float:
 
 
 def _operator(kernel_x: str, bandwidth_x, **more) -> dict:
-    """Return what is common: weights as they come, in the published formula."""
+    """Return the common options: signed weights in the published formula."""
     common = {"weights": "signed", "scaling": "published"}
     return {"kernel_x": kernel_x, "bandwidth_x": bandwidth_x, **common, **more}
 

@@ -109,7 +109,7 @@ def fits(job: ConditionalJob, units: Sequence[int], training: Callable[[int], Tr
 
 
 def chosen(model) -> dict:
-    """Return what a model used; not the points of a reference, nor the weights of a mixture."""
+    """Return the hyper-parameters that a model used, without reference points and weights."""
     inner = getattr(model, "estimator_", model)
     dropped = {"dropped": model.dropped_} if inner is not model else {}
     values = methods.chosen(inner) | dropped

@@ -51,7 +51,7 @@ class Experiment(runner.Experiment[Job]):
         return [well_specified.target(gamma) for gamma in EXPONENTS]
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return what fits to a stream of each target."""
+        """Return a function that fits to a stream of each target."""
         ns = sizes(self.job.largest)
         backend = methods.backend_of(KCEF(), self.job.backend)
 
@@ -71,7 +71,7 @@ class Experiment(runner.Experiment[Job]):
         return rows
 
     def info(self, job: Job) -> dict:
-        """Return what is known before it runs."""
+        """Return the information that is known before the job runs."""
         return {
             "source": "kcef, theorem 2",
             "bandwidth_x": well_specified.BANDWIDTH_X,
@@ -82,7 +82,7 @@ class Experiment(runner.Experiment[Job]):
         }
 
     def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
-        """Return what is known of the targets."""
+        """Return the norms and residuals of the targets."""
         return {
             _name(target): {"operator_norm": target.operator_norm, "residual": target.residual}
             for target in self.data
@@ -152,7 +152,7 @@ def _repetition(
 
 
 def _fit(target, x, y, regularization: float) -> list[dict]:
-    """Return what one fit adds to its two rows; a numerical failure says why in both."""
+    """Return the columns of the two rows of one fit; both state the reason of a failure."""
     metrics = {NORM_ERROR: "", KL: "nats"}
     values, seconds = attempt(errors, target, x, y, regularization)
     if isinstance(values, Exception):

@@ -66,7 +66,7 @@ class Experiment(runner.Experiment[Job]):
     """
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return what takes densities where they are judged, and of repetition 0 where drawn."""
+        """Return a function that evaluates the densities, on a grid as well for repetition 0."""
         job = self.job
 
         def training(number: int) -> Training:

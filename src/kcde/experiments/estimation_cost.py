@@ -110,7 +110,7 @@ class Experiment(runner.Experiment[Job]):
         return len(self.data)
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return what measures every method at a size, each in a process of its own."""
+        """Return a function that measures every method at a size, each in its own process."""
         job = self.job
 
         def work(unit: int) -> Outcome:
@@ -121,7 +121,7 @@ class Experiment(runner.Experiment[Job]):
         return work
 
     def info(self, job: Job) -> dict:
-        """Return what is known before it runs."""
+        """Return the information that is known before the job runs."""
         return {
             "source": "dde, section 4",
             "methods": {name: method.options for name, method in METHODS.items()},

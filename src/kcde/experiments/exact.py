@@ -11,13 +11,12 @@ import numpy as np
 
 from kcde import scores
 from kcde.datasets import grid
+from kcde.datasets.names import is_grid
 from kcde.experiments import joint, runner
 from kcde.experiments.factors import METRIC
 from kcde.experiments.job import Outcome
-from kcde.experiments.jobs.exact import Job
+from kcde.experiments.jobs.exact import METHOD, Job
 from kcde.experiments.problems import GridProblem, Problem, open_problem
-
-METHOD = "exact"
 
 
 class Experiment(runner.Experiment[Job]):
@@ -28,7 +27,7 @@ class Experiment(runner.Experiment[Job]):
     def open(self) -> GridProblem:
         """Return the problem, which must be the grid: no other density is known."""
         name, max_dim = self.job.dataset, self.job.max_dim
-        problem = open_problem(name, "", max_dim=max_dim) if name.startswith("grid-") else None
+        problem = open_problem(name, "", max_dim=max_dim) if is_grid(name) else None
         if not isinstance(problem, GridProblem):
             raise ValueError(f"only the grid data have a known density: grid-200, ...; got {name}")
         return problem
@@ -38,7 +37,7 @@ class Experiment(runner.Experiment[Job]):
         return self.job.runs
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return what scores a run."""
+        """Return a function that scores a run."""
 
         def work(run: int) -> Outcome:
             terms, log_std = factor_log_density(self.data, run)
@@ -48,7 +47,7 @@ class Experiment(runner.Experiment[Job]):
         return work
 
     def info(self, job: Job) -> dict:
-        """Return what is known of a job before it runs."""
+        """Return the information on a job that is known before it runs."""
         return {"code": self.code(job), "dataset": job.dataset, **self.data.description()}
 
     def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:

@@ -35,7 +35,7 @@ class Experiment(runner.Experiment[Job]):
     batch_fits = False
 
     def check(self, job: Job) -> None:
-        """Refuse options that the estimator has not."""
+        """Raise `ValueError` for options that the estimator does not have."""
         estimator_of(job, random_state=0)
 
     def open(self) -> _Data:
@@ -47,14 +47,14 @@ class Experiment(runner.Experiment[Job]):
         return _Data(problem, parents(job.graph, problem.dim))
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return what fits and scores the factors of a run."""
+        """Return a function that fits and scores the factors of a run."""
         job, (problem, graph) = self.job, self.data
         backend = methods.backend_of(estimator_of(job, 0), job.backend)
 
         def work(run: int) -> Outcome:
             split = problem.split(run)
             data = asarray(split.train, backend), asarray(split.test, backend)
-            model = JointDensity(estimator_of(job, problem.seed(run)), graph, cache=job.cache)
+            model = JointDensity(estimator_of(job, problem.seed(run)), graph)
             each = [_factor(job, problem, model, node, run, data, backend) for node in job.nodes]
             rows = [row for outcome in each for row in outcome.rows]
             curves = np.stack([outcome.arrays["log_density"] for outcome in each])
@@ -69,7 +69,7 @@ class Experiment(runner.Experiment[Job]):
         return [_row(job, backend, unit, node) | {"metric": METRIC} for node in job.nodes]
 
     def info(self, job: Job) -> dict:
-        """Return what is known of a job before it runs."""
+        """Return the information on a job that is known before it runs."""
         info = super().info(job)
         info["job"] |= {"graph": graph_label(job.graph)}
         graph = self.data.graph if self.data else []
@@ -77,7 +77,7 @@ class Experiment(runner.Experiment[Job]):
         return info | (self.data.problem.description() if self.data else {})
 
     def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
-        """Return what each factor chose, and on what it was computed."""
+        """Return the choices of each factor and the backend."""
         backend = scores.backends(self.rows(job, outcomes))
         return super().results(job, outcomes) | {"backend": backend}
 

@@ -161,12 +161,12 @@ def _expected(first: Component, second: Component, loss: Callable) -> float:
 
 
 class Experiment(runner.Experiment[Job]):
-    """J and KL for every weight and both pairs. The curves of figure 3 stand in the `.npz`, under
+    """J and KL for every weight and both pairs. The curves of figure 3 are in the `.npz`, under
     `<pair>/y`, `<pair>/p_A`, `<pair>/p_B` and `<pair>/q`.
     """
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return what computes both."""
+        """Return a function that computes both."""
         return lambda unit: _outcome(self.job)
 
     def info(self, job: Job) -> dict:

@@ -119,7 +119,7 @@ class Job:
         return self.experiment
 
     def row(self, split: int, **more: Any) -> dict:
-        """Return what every score row of a repetition says."""
+        """Return the columns that all score rows of a repetition share."""
         row = {"experiment": self.experiment, "setting": "{}", "split": split}
         return row | {"status": "ok", "detail": "", "dtype": "float64"} | more
 
@@ -147,7 +147,7 @@ class MethodJob(Job):
         return f"{self.dataset} {self.method}"
 
     def row(self, split: int, **more: Any) -> dict:
-        """Return what every score row of a repetition says."""
+        """Return the columns that all score rows of a repetition share."""
         named = {"dataset": self.dataset, "method": self.method, "variant": self.variant}
         return super().row(split) | named | more
 

@@ -61,13 +61,13 @@ class Experiment(runner.Experiment[Job]):
         return read(self.job.factors)
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return what sums the factors of all runs."""
+        """Return a function that sums the factors of all runs."""
         runs = self.data.frame.groupby("split")
         rows = [row for _, of_run in runs for row in _rows(self.data, of_run)]
         return lambda unit: Outcome(rows)
 
     def info(self, job: Job) -> dict:
-        """Return what the jobs of the factors say."""
+        """Return the information on the jobs of the factors."""
         return _info(self.data)
 
     def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:

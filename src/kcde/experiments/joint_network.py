@@ -32,7 +32,7 @@ class Experiment(runner.Experiment[Job]):
     """
 
     def check(self, job: Job) -> None:
-        """Refuse an estimator that is no such network, and options that it has not."""
+        """Raise `ValueError` for an estimator that is not batch-fitted and for unknown options."""
         if not is_batch_fitted(job.estimator):
             raise ValueError(
                 f"method {job.method}: {job.estimator} cannot be trained on all runs at once; "
@@ -53,7 +53,7 @@ class Experiment(runner.Experiment[Job]):
         return len(dims(self.job, self.data)) if self.data else 1
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return what trains on some columns of all runs at once."""
+        """Return a function that trains on some columns, all runs as one batch."""
         job, problem = self.job, self.data
         splits = [problem.split(run) for run in range(job.runs)]
         return lambda unit: _trained(job, problem, splits, dims(job, problem)[unit])
@@ -63,7 +63,7 @@ class Experiment(runner.Experiment[Job]):
         return [_row(job, run) | {"metric": METRIC, "unit": "nats"} for run in range(job.runs)]
 
     def info(self, job: Job) -> dict:
-        """Return what is known of a job before it runs."""
+        """Return the information on a job that is known before it runs."""
         return super().info(job) | (self.data.description() if self.data else {})
 
     def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:

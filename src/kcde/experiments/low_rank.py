@@ -234,7 +234,7 @@ def structure(model, X, Y) -> list[tuple[str, float, str]]:
 
 
 def cell(metric: str, value: float, unit: str, detail: str = "") -> dict:
-    """Return what a score row says of a metric; the detail is of a finite value."""
+    """Return the columns of a score row for a metric; the detail is kept if the value is finite."""
     return scores.cell(metric, value, unit, detail=detail if np.isfinite(value) else "")
 
 

@@ -21,6 +21,7 @@ from kcde import scores
 from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
 from kcde.datasets import gaussian
 from kcde.datasets.gaussian import GaussianPairs
+from kcde.datasets.names import GAUSSIAN
 from kcde.estimators import estimator_class
 from kcde.experiments import low_rank, methods, runner
 from kcde.experiments.job import Outcome
@@ -90,12 +91,12 @@ class Experiment(runner.Experiment[Job]):
     """
 
     def check(self, job: Job) -> None:
-        """Refuse unknown data and options."""
-        gaussian.sizes(job.dataset)
+        """Raise `ValueError` for unknown data and options."""
+        GAUSSIAN.sizes(job.dataset)
         _make(job, 0, settings(job)[0])
 
     def begin(self, units: Sequence[int]) -> Callable[[int], list[Outcome]]:
-        """Return what fits and tests a repetition."""
+        """Return a function that fits and tests a repetition."""
         backend = resolve_backend(self.job.backend)
 
         def work(number: int) -> list[Outcome]:
@@ -105,7 +106,7 @@ class Experiment(runner.Experiment[Job]):
         return work
 
     def info(self, job: Job) -> dict:
-        """Return what is known of a job before it runs."""
+        """Return the information on a job that is known before it runs."""
         each = [setting._asdict() for setting in settings(job)]
         return super().info(job) | {"source": "jdl, section 5.1", "settings": each}
 
@@ -120,8 +121,8 @@ def settings(job: Job) -> list[Setting]:
 
 
 def repetition(job: Job, number: int, backend: str = "numpy") -> Repetition:
-    """Return what every method is given under a number: the same on every backend."""
-    dim, n = gaussian.sizes(job.dataset)
+    """Return the data of a repetition, the same for every method and backend."""
+    dim, n = GAUSSIAN.sizes(job.dataset)
     law = gaussian.random_pairs(dim, number, job.gamma_std)
     pairs = gaussian.training_pairs(law, n, number)
     pairs += gaussian.held_out_pairs(law, number, job.test_rows)
@@ -180,7 +181,7 @@ class _FitTask(NamedTuple):
 
 
 def _of_method(job: Job, number: int, fitted: Mapping[tuple[str, Setting], _FitResult]) -> Outcome:
-    """Return what a repetition gives of one method."""
+    """Return the outcome of one method in a repetition."""
     each = settings(job)
     shape = (len(each), job.test_rows)
     arrays = {name: np.full(shape, np.nan, dtype=np.float32) for name in Estimates._fields}
@@ -271,7 +272,7 @@ def _outcome(fitting: _FitTask, given: Repetition, trials, bases, seconds: float
 
 
 def _tested(fitting: _FitTask, given: Repetition, trials, bases) -> tuple:
-    """Return what was chosen, the estimates, and (metric, value, unit) of a fit."""
+    """Return the chosen parameters, the estimates, and (metric, value, unit) of a fit."""
     chosen = trials.best()
     fitted = bases.fit(fitting.model)
     evaluating = time.perf_counter()

@@ -47,7 +47,7 @@ class Points:
 
 
 def points(dataset: str, seed: int) -> Points:
-    """Return what every method is given under a seed.
+    """Return the data of a seed, the same for every method.
 
     Raises
     ------
@@ -72,7 +72,7 @@ class Experiment(runner.Experiment[Job]):
     """
 
     def check(self, job: Job) -> None:
-        """Refuse unknown data and options, and an estimator whose density has no normaliser."""
+        """Raise `ValueError` for unknown data and options, and without `log_normaliser`."""
         data.sizes(job.dataset)
         if not hasattr(type(make_estimator(job, 0)), "log_normaliser"):
             raise ValueError(
@@ -81,7 +81,7 @@ class Experiment(runner.Experiment[Job]):
             )
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return what fits, draws and scores under a seed."""
+        """Return a function that fits, draws and scores under a seed."""
         job = self.job
         backend = methods.backend_of(make_estimator(job, 0), job.backend)
         fitted = fits(

@@ -20,6 +20,7 @@ from kcde import scores
 from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
 from kcde.datasets import fama_french
 from kcde.datasets.fama_french import ExcessReturns, Subsample, excess_returns
+from kcde.datasets.names import PORTFOLIOS
 from kcde.estimators import estimator_class
 from kcde.experiments import low_rank, methods, runner
 from kcde.experiments.job import Outcome
@@ -61,8 +62,8 @@ class Experiment(runner.Experiment[Job]):
     """
 
     def check(self, job: Job) -> None:
-        """Refuse unknown data and options."""
-        fama_french.sizes(job.dataset)
+        """Raise `ValueError` for unknown data and options."""
+        PORTFOLIOS.sizes(job.dataset)
         _make(job, 0, False)
 
     def files(self) -> list[str]:
@@ -74,9 +75,9 @@ class Experiment(runner.Experiment[Job]):
         return excess_returns(*self.files(), self.places.data_dir, self.places.catalogue)
 
     def begin(self, units: Sequence[int]) -> Callable[[int], list[Outcome]]:
-        """Return what fits and tests a repetition."""
+        """Return a function that fits and tests a repetition."""
         backend = resolve_backend(self.job.backend)
-        pairs = self.data.pairs(fama_french.sizes(self.job.dataset)[0])
+        pairs = self.data.pairs(PORTFOLIOS.sizes(self.job.dataset)[0])
 
         def work(number: int) -> list[Outcome]:
             given = repetition(self.job, pairs, number, backend)
@@ -91,7 +92,7 @@ class Experiment(runner.Experiment[Job]):
         return [_row(job, unit, constrained) | missing for constrained in constraints(job)]
 
     def info(self, job: Job) -> dict:
-        """Return what is known of a job before it runs."""
+        """Return the information on a job that is known before it runs."""
         data = self.data
         return super().info(job) | {
             "source": "jdl, section 5.2",
@@ -110,8 +111,8 @@ def constraints(job: Job) -> tuple[bool, ...]:
 def repetition(
     job: Job, pairs: tuple[np.ndarray, np.ndarray], number: int, backend: str = "numpy"
 ) -> Repetition:
-    """Return what every method is given under a number: the same on every backend."""
-    _, n = fama_french.sizes(job.dataset)
+    """Return the data of a repetition, the same for every method and backend."""
+    _, n = PORTFOLIOS.sizes(job.dataset)
     days = fama_french.subsample(pairs, n, number, job.test_rows)
     # The smallest sum that at least one in a hundred does not exceed, without interpolation.
     threshold = float(np.quantile(days.Y, QUANTILE, method="inverted_cdf"))
@@ -152,7 +153,7 @@ class _FitTask(NamedTuple):
 
 
 def _of_method(job: Job, given: Repetition, fitted: Mapping[tuple[str, bool], _Result]) -> Outcome:
-    """Return what a repetition gives of one method."""
+    """Return the outcome of one method in a repetition."""
     each = constraints(job)
     estimates = np.full((len(each), job.test_rows), np.nan, dtype=np.float32)
     label = given.test_event().astype(bool)
@@ -222,7 +223,7 @@ def _outcome(fitting: _FitTask, given: Repetition, trials, bases, seconds: float
 
 
 def _tested(fitting: _FitTask, given: Repetition, trials, bases) -> tuple:
-    """Return what was chosen, the estimates, and (metric, value, unit) of a fit."""
+    """Return the chosen parameters, the estimates, and (metric, value, unit) of a fit."""
     chosen = trials.best()
     fitted = _fitted(fitting.job, given, fitting.model, bases)
     evaluating = time.perf_counter()
@@ -259,7 +260,7 @@ def _probabilities(model, given: Repetition, X) -> np.ndarray:
 
 
 def _make(job: Job, number: int, constrained: bool):
-    _, n = fama_french.sizes(job.dataset)
+    _, n = PORTFOLIOS.sizes(job.dataset)
     fewest = low_rank.training_rows(min(n, job.tuning_rows or n))
     rank = None if job.max_rank is None else min(job.max_rank, fewest)
     options = {"tolerance": job.tolerance, "max_rank": rank, **job.options}
@@ -274,7 +275,7 @@ def _known(job: Job) -> list[str]:
 
 
 def _row(job: Job, number: int, constrained: bool, backend: str = "numpy") -> dict:
-    dim, n = fama_french.sizes(job.dataset)
+    dim, n = PORTFOLIOS.sizes(job.dataset)
     return job.row(
         number,
         dim=dim,

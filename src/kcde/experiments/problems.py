@@ -5,20 +5,17 @@ grid distribution: 3 columns, and 20 where n = 2000, for the figures over the di
 is standardised by the training rows.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from kcde.datasets import grid
+from kcde.datasets import grid, names
 from kcde.datasets.loaders import load
 from kcde.datasets.preprocessing import removed_from
 from kcde.experiments.job import MOST_GRID_COLUMNS
 from kcde.seeding import rng_of, seed_of
-
-GRID_COLUMNS = 3
 
 _SHOWN = {"winequality-red": (6, 7), "winequality-white": (6, 7)}
 """The pairs of figures 2 and 4, counted from 1; elsewhere the last two columns, as in the paper's
@@ -81,7 +78,7 @@ class Problem:
         return (self.dim - 1, self.dim)
 
     def description(self) -> dict:
-        """Return what a job's `.json` says of the data."""
+        """Return the description of the data for a job's `.json`."""
         return {
             "columns": list(self.columns),
             "removed": [{"column": name, "reason": why} for name, why in self.removed.items()],
@@ -165,10 +162,9 @@ def open_problem(
     ValueError
         If the name is unknown, the data set has an x, or the grid has too many rows or columns.
     """
-    if match := re.fullmatch(r"grid-(\d+)", name):
-        n = int(match[1])
-        largest = n == grid.TRAIN_ROWS
-        dim = max_dim if largest else GRID_COLUMNS
+    if names.is_grid(name):
+        n, dim = names.grid_sizes(name, max_dim)
+        largest = name == names.LARGEST_GRID
         if dim < 2:
             raise ValueError(f"grid data need at least 2 columns; got {dim}")
         columns = tuple(f"x{i}" for i in range(1, dim + 1))

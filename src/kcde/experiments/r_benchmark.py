@@ -39,7 +39,7 @@ class Experiment(runner.Experiment[Job]):
     """The `.npz` holds per-point log densities and `test_rows`, a row a split."""
 
     def check(self, job: Job) -> None:
-        """Refuse options that the estimator has not, and an evaluation that does not suit it."""
+        """Raise `ValueError` for unknown options and for an evaluation that needs a normaliser."""
         lacks = not hasattr(make_estimator(job, 0), "log_normaliser")
         if job.evaluation == TEST_HALF and lacks:
             raise ValueError(
@@ -68,11 +68,11 @@ class Experiment(runner.Experiment[Job]):
         return [_row(job, unit, self._backend(job)) | {"metric": METRIC, "unit": "nats"}]
 
     def info(self, job: Job) -> dict:
-        """Return what is known of a job before it runs."""
+        """Return the information on a job that is known before it runs."""
         return super().info(job) | {"data_sha256": self.data.sha256 if self.data else None}
 
     def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
-        """Return what was chosen, and on what it was computed."""
+        """Return the chosen hyper-parameters and the backend."""
         backend = scores.backends(self.rows(job, outcomes))
         return super().results(job, outcomes) | {"backend": backend}
 
@@ -117,7 +117,7 @@ def _halves(job: Job, data: Dataset, split: int) -> tuple[tuple, tuple]:
 
 
 def outcome(job: Job, data: Dataset, split: int, backend: str, model, seconds: float) -> Outcome:
-    """Score a fitted model, or report the error that stands in its place."""
+    """Score a fitted model, or report the error of its fit."""
     train, test = half_split(job.dataset, split, data.X.shape[0])
     row = _row(job, split, backend) | {"n_train": len(train), "n_test": len(test)}
     found, scoring = attempt(_evaluate, job, data, model, split)

@@ -125,7 +125,7 @@ class Experiment(Generic[J]):
         raise NotImplementedError
 
     def info(self, job: J) -> dict:
-        """Return what is known of a job before it runs."""
+        """Return the information on a job that is known before it runs."""
         return {"job": job.identity(), "code": self.code(job)}
 
     def code(self, job: J) -> str:
@@ -134,7 +134,7 @@ class Experiment(Generic[J]):
         return digest(type(self).__module__, *own)
 
     def results(self, job: J, outcomes: Sequence[Outcome]) -> dict:
-        """Return what is known once all outcomes are there."""
+        """Return the information that all outcomes give."""
         return {"chosen": [chosen for outcome in outcomes for chosen in outcome.chosen]}
 
     def rows(self, job: J, outcomes: Sequence[Outcome]) -> list[dict]:
@@ -142,11 +142,11 @@ class Experiment(Generic[J]):
         return [row for outcome in outcomes for row in outcome.rows]
 
     def arrays(self, job: J, outcomes: Sequence[Outcome]) -> Mapping[str, np.ndarray]:
-        """Return what stands in the `.npz`; not called where the data are unavailable."""
+        """Return the arrays of the `.npz`; not called if the data are unavailable."""
         return stacked(outcomes)
 
     def identity(self) -> dict:
-        """Return what parts of the same jobs have in common."""
+        """Return the information that the parts of the same jobs share."""
         told = [(job.identity(), self.info(job)) for job in self.jobs]
         return {"experiment": self.job.experiment, "unavailable": self.reason, "jobs": told}
 
@@ -177,7 +177,7 @@ def run(
     record
         What `fetch` wrote of the data; where it says that they are unavailable, every repetition
         is `not-run` rows.
-    cut
+    sharding
         Which repetitions this process computes.
 
     Raises
@@ -217,7 +217,7 @@ def outcomes(
         Experiment to run.
     out
         File for the outcomes of a shard.
-    cut
+    sharding
         Which repetitions this process computes.
 
     Raises
@@ -280,7 +280,7 @@ def fits(
     fit_one: Callable[[int], Any],
     fit_batch: Callable[[Sequence[int]], Sequence],
 ) -> Callable[[int], tuple[Any, float]]:
-    """Return what maps a unit to its fitted model, or an error in its place, and its seconds.
+    """Return a function from a unit to its fitted model, or an error, and its seconds.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class Experiment(runner.Experiment[Job]):
     batch_fits = False
 
     def check(self, job: Job) -> None:
-        """Refuse options that the estimator has not, and a sampler that it does not offer."""
+        """Raise `ValueError` for unknown options and for a sampler that the estimator lacks."""
         sampler_kind(estimator_of(job, 0), job.method, job.sampler)
 
     def open(self) -> _Data:
@@ -79,7 +79,7 @@ class Experiment(runner.Experiment[Job]):
         return [_row(job, unit, self._backend(job)) | {"metric": METRIC}]
 
     def info(self, job: Job) -> dict:
-        """Return what is known of a job before it runs."""
+        """Return the information on a job that is known before it runs."""
         info = super().info(job)
         info["job"] |= {"graph": None if job.graph is None else graph_label(job.graph)}
         return info | (self.data.problem.description() if self.data else {})
@@ -100,7 +100,7 @@ class Experiment(runner.Experiment[Job]):
         }
 
     def identity(self) -> dict:
-        """Return what parts of the same job have in common: also what factors chose."""
+        """Return the information that the parts of a job share, with the factors' choices."""
         return super().identity() | {"known": self.data.known if self.data else None}
 
     def _backend(self, job: Job) -> str:
@@ -167,7 +167,7 @@ def _reference(problem: Problem, split, seed: int) -> np.ndarray:
 
 
 def _chosen_by(job: Job, files: Sequence[Path]) -> list[dict]:
-    """Return what the factor jobs chose in run 0, in the order of the nodes."""
+    """Return the choices of the factor jobs in run 0, in the order of the nodes."""
     factors = joint.read(files)
     theirs = factors.info["job"]
     ours = {"dataset": job.dataset, "estimator": job.estimator, "options": dict(job.options)}

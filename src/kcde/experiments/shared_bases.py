@@ -173,7 +173,7 @@ def _keys(model) -> list[Hashable]:
 
 
 def _key(model, side: str, but: Set[str] = frozenset()) -> Hashable:
-    """Return what names a basis: how it is made, and the hyper-parameters that it depends on."""
+    """Return the key of a basis: its constructor and the hyper-parameters it depends on."""
     other = {name for each, name in _BANDWIDTHS.items() if each != side}
     names = _option_names(type(model)) - _OF_THE_SOLUTION - other - but
     own = {name: getattr(model, name) for name in sorted(names)}

@@ -44,7 +44,7 @@ class Experiment(runner.Experiment[Job]):
         return len(VARIANTS)
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return what tests all seeds with a variant."""
+        """Return a function that tests all seeds with a variant."""
         job, pair, backend = self.job, self.data, resolve_backend(self.job.backend)
         hypothesis = f"H0: {job.rival_name} closer than {job.our_name}"
 

@@ -18,7 +18,7 @@ from kcde.datasets.loaders import Dataset, load
 from kcde.experiments import conditional_models, runner
 from kcde.experiments.conditional_models import Training
 from kcde.experiments.job import Outcome
-from kcde.experiments.jobs.terrain import FOLD_COUNT, Job
+from kcde.experiments.jobs.terrain import FLOWS, FOLD_COUNT, Job
 from kcde.experiments.runner import attempt
 from kcde.metrics import smae
 from kcde.scores import cell
@@ -27,7 +27,6 @@ from kcde.selection import complement, kfold
 
 METRIC = "smae"
 FOLDS, RANDOM = "folds", "random"
-FLOWS = ("ConditionalRealNVP", "ConditionalMAF")
 
 _TEST_SHARE = 5  # one row in five is a test row of a random split
 _PUBLISHED = {"GaussianProcess": "predicted"} | dict.fromkeys(FLOWS, "pointwise")
@@ -79,7 +78,7 @@ class Experiment(runner.Experiment[Job]):
         return _Data(table, parts(job.dataset, len(table.Y), job.folds, job.splits))
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return what predicts the test rows of a partition."""
+        """Return a function that predicts the test rows of a partition."""
         job, (table, every) = self.job, self.data
 
         def training(number: int) -> Training:
@@ -111,7 +110,7 @@ class Experiment(runner.Experiment[Job]):
         return [_row(job, part) | {"metric": name} for name in _metrics(job, part.protocol)]
 
     def info(self, job: Job) -> dict:
-        """Return what is known of a job before it runs."""
+        """Return the information on a job that is known before it runs."""
         return super().info(job) | {"data_sha256": self.data.table.sha256 if self.data else None}
 
     def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:

@@ -25,6 +25,7 @@ import numpy as np
 from kcde import scores
 from kcde.arrays import asarray, to_numpy
 from kcde.datasets import traffic as data_sets
+from kcde.datasets.names import SIMULATED_TRAFFIC
 from kcde.datasets.traffic import Split, Traffic, open_traffic
 from kcde.estimators import Standardised, estimator_class
 from kcde.experiments import cdo_settings, methods, runner, traffic_cost
@@ -51,7 +52,7 @@ class Experiment(runner.Experiment[Job]):
     batch_fits = False
 
     def check(self, job: Job) -> None:
-        """Refuse an estimator without mean and variance, and options that it has not."""
+        """Raise `ValueError` for an estimator without mean and variance and for unknown options."""
         for needed in ("mean", "variance"):
             if not hasattr(estimator_class(job.estimator), needed):
                 raise ValueError(f"{job.estimator} has no {needed}, which the experiment asks for")
@@ -61,13 +62,13 @@ class Experiment(runner.Experiment[Job]):
 
     @classmethod
     def check_sharding(cls, jobs: Sequence[Job]) -> None:
-        """Refuse to cut what is one fit."""
-        if jobs[0].dataset == data_sets.SIMULATED:
+        """Raise `ValueError` for a single fit, which is not shardable."""
+        if jobs[0].dataset == SIMULATED_TRAFFIC:
             raise ValueError(f"{jobs[0].dataset} is one fit: leave out --shard and --part")
 
     @property
     def _simulated(self) -> bool:
-        return self.job.dataset == data_sets.SIMULATED
+        return self.job.dataset == SIMULATED_TRAFFIC
 
     def open(self) -> Traffic:
         """Return the data set."""
@@ -80,7 +81,7 @@ class Experiment(runner.Experiment[Job]):
         return min(self.job.splits, self.data.splits or self.job.splits)
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return what fits and scores a split."""
+        """Return a function that fits and scores a split."""
         job, data = self.job, self.data
         if self._simulated:
             return lambda unit: Outcome(_cost_rows(job, data))
@@ -92,7 +93,7 @@ class Experiment(runner.Experiment[Job]):
         return [_row(job, unit) | {"metric": MEAN}]
 
     def info(self, job: Job) -> dict:
-        """Return what is known of a job before it runs."""
+        """Return the information on a job that is known before it runs."""
         data = self.data
         return super().info(job) | {
             "source": "cdo, section 4 and figure 5",
@@ -182,12 +183,12 @@ def _cells(tested: _TestMoments, mean: np.ndarray, std: np.ndarray) -> list[dict
 
 
 def _median(errors: np.ndarray) -> float:
-    """Return the median, where what has no estimate is worse than all that has one."""
+    """Return the median, where a missing estimate counts as the largest error."""
     return float(np.median(np.where(np.isnan(errors), np.inf, errors))) if len(errors) else np.nan
 
 
 def _cost_rows(job: Job, data: Traffic) -> list[dict]:
-    """Return what fitting the simulated pairs costs, and how far the grouping is from exact."""
+    """Return the cost of fitting the simulated pairs, and the error of the grouping."""
     row = _row(job, 0) | {"n_train": len(data.Y), "n_test": len(data.inputs), "dim": 1}
     try:
         found = traffic_cost.measured(job.estimator, job.options, job.settings)

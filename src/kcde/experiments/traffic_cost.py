@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from kcde.datasets import traffic
+from kcde.datasets.names import SIMULATED_TRAFFIC
 from kcde.datasets.traffic import Traffic
 from kcde.estimators import estimator_class
 from kcde.experiments import cdo_settings, measured_fit
@@ -35,7 +36,7 @@ def check(estimator: str, settings: str) -> None:
     """
     if estimator != "CDO" or settings != cdo_settings.AUTHORS:
         raise ValueError(
-            f"{traffic.SIMULATED} measures what CDO with the settings {cdo_settings.AUTHORS!r} "
+            f"{SIMULATED_TRAFFIC} measures what CDO with the settings {cdo_settings.AUTHORS!r} "
             f"costs; got {estimator} with {settings!r}: take another data set"
         )
 

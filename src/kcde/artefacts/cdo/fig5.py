@@ -16,6 +16,7 @@ from kcde.artefacts.judging.deciding import Missing, completed, decider
 from kcde.artefacts.plots import box_plots, box_statistics, style
 from kcde.artefacts.tables.markdown import count_of, significant
 from kcde.artefacts.tables.methods import display
+from kcde.datasets.names import SIMULATED_TRAFFIC
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +39,7 @@ DETAILS = (
     f"and decides no claim about it.\n\n{box_plots.EXPLANATION}"
 )
 
-PEMS, METRO, SIMULATED = "pems-sf", "metro-traffic-substitute", "simulated-traffic"
+PEMS, METRO = "pems-sf", "metro-traffic-substitute"
 RIVALS = {
     "GP-ML": "ours",  # the authors show no Gaussian process on traffic
     "CondRealNVP": AS_PUBLISHED,
@@ -119,7 +120,7 @@ def remarks(frame: pd.DataFrame) -> list[str]:
 
 def _datasets(scores: pd.DataFrame) -> list[str]:
     """Return the data sets that were run, except the simulated one; the published one first."""
-    run = set(scores.loc[scores["status"] != "not-run", "dataset"]) - {SIMULATED}
+    run = set(scores.loc[scores["status"] != "not-run", "dataset"]) - {SIMULATED_TRAFFIC}
     return sorted(run, key=lambda name: (name != PEMS, name))
 
 
@@ -195,12 +196,13 @@ def fast_through_distinct_inputs(scores: pd.DataFrame) -> Decision:
     solve, on a subset of the inputs, must be below 1e-8. Measured seconds do not repeat, so that
     the reason gives only their order of magnitude.
     """
-    here = scores[scores["dataset"] == SIMULATED]
+    here = scores[scores["dataset"] == SIMULATED_TRAFFIC]
     pairs = here.loc[here["status"] == "ok", "n_train"].min()
     if pairs < _PAIRS:
-        raise Missing(f"{SIMULATED} was fitted on {pairs:.0f} pairs; the claim is of {_PAIRS}")
+        fitted = f"{SIMULATED_TRAFFIC} was fitted on {pairs:.0f} pairs"
+        raise Missing(f"{fitted}; the claim is of {_PAIRS}")
     most = {
-        name: completed(here, [METHOD], name, SIMULATED, AS_PUBLISHED)[METHOD].max()
+        name: completed(here, [METHOD], name, SIMULATED_TRAFFIC, AS_PUBLISHED)[METHOD].max()
         for name in ("fit_seconds", "grouping_difference")
     }
     seconds, difference = most["fit_seconds"], most["grouping_difference"]

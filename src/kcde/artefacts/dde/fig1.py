@@ -1,23 +1,244 @@
-"""dde figure 1: samples and learned functions on ring, grid and two moons."""
+"""dde figure 1: samples and learned functions on ring, grid and two moons, and claim D4."""
 
-from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.dde import _captions, _planar_modes, _planar_samples, _planar_samples_figure
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from kcde.artefacts.core.cells import splits
+from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
+from kcde.artefacts.dde import _planar
+from kcde.artefacts.judging.verdicts import SIGNIFICANCE
+from kcde.artefacts.plots import scatter, scatter_panel, style
+from kcde.artefacts.plots.scatter import DATA
+from kcde.datasets import planar
+from kcde.datasets.names import PLANAR
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CAPTION = (
+    "(above) Samples drawn by the learned sampler of DDE (in colour) and its training points "
+    "(black), of the first seed. (below) The learned f in the same frame; the density is "
+    "proportional to exp(f) on the bounding box of the training points. The paper concludes that "
+    "the samples cover the training data; claim D4 tests whether every mode receives samples in "
+    "proportion to its weight."
+)
+
+_DETAILS = (
+    "1000 samples are shown. The frame is that of the training points with a tenth of their range "
+    f"added on each side; the number of samples outside it is given (out). {_planar.POINTS} "
+    f"{_planar.CODE_SETS} {_planar.REDUCED}"
+)
+
+CHI_SQUARED = "modes_chi_squared"
+SHARE = "mode_share"
+"""Metric of the share of samples nearest to a mode; its name follows after a colon."""
+
+_SURFACE = "surface"  # kind of the rows of f: its value at (x, y) stands in `y_high`
+_SHOWN = 1000  # samples in a panel; all training points are shown
+_STRIDE = 2  # every second of the 100 × 100 points of f is enough for a panel of two inches
+
+_HEIGHT = 3.3  # inches
+_LETTERS = "abcdefghijklmnop"
+_MARGIN = 0.1  # around the data, as a fraction of their range: the frame of the surface
+
+
+def measure(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the scores with the shares of the modes and their chi-squared statistic, by seed.
+
+    A sampler cannot know the weights w of the modes better than its n training points do, so that
+    the counts of m samples have the covariance m(1 + m/n)(diag w - w wᵀ), not that of m draws:
+    Pearson's statistic is divided by 1 + m/n. It is chi-squared with one degree of freedom less
+    than there are modes where the sampler has the proportions of its training points.
+
+    Added are rows of the metrics `modes_chi_squared` and `mode_share:<mode>`, from `samples_all`,
+    shape (seeds, m, 2), in the `.npz` beside each file.
+    """
+    added = [row for path in files for row in _measured(scores, path)]
+    return pd.concat([scores, pd.DataFrame(added)], ignore_index=True) if added else scores
+
+
+def _measured(scores: pd.DataFrame, path: Path) -> Iterator[dict]:
+    """Yield the added rows of one file: those of each seed that has samples."""
+    dataset = path.parent.name
+    here = scores[(scores["dataset"] == dataset) & (scores["method"] == path.stem)]
+    if dataset not in PLANAR or not len(here):
+        return
+    modes = planar.modes(dataset)
+    with np.load(path.with_suffix(".npz")) as arrays:
+        samples = arrays["samples_all"]
+    first = here.iloc[0]
+    common = first[["experiment", "dataset", "setting", "method", "variant", "n_train"]].to_dict()
+    for split, points in enumerate(samples):
+        if not np.isfinite(points).all():
+            continue
+        counts = np.bincount(modes.nearest(points), minlength=len(modes.weights))
+        m = len(points)
+        pearson = np.sum((counts - m * modes.weights) ** 2 / (m * modes.weights))
+        values = {CHI_SQUARED: pearson / (1.0 + m / first["n_train"])}
+        values |= {f"{SHARE}:{k}": c / m for k, c in zip(modes.labels, counts, strict=True)}
+        for metric, value in values.items():
+            row = {"split": split, "metric": metric, "value": value, "unit": "", "status": "ok"}
+            yield {**common, **row}
+
+
+def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return points and f of the first seed that did not fail, and the modes' shares over all.
+
+    A panel is a data set, or a variation of DDE on one. Rows without `stat` are points of the
+    method `data` or of the sampler, or of the kind `surface`; those with the stat `mode_share` say
+    in `y` which share of the samples is nearest to the mode named in `series`, as mean and range
+    over `n` seeds, and in `x` its weight. Arrays are read from the `.npz` beside each file.
+    """
+    order = {name: k for k, name in enumerate(_planar.DATASETS)}
+    rows = []
+    for path in sorted(files, key=lambda path: order.get(path.parent.name, len(order))):
+        dataset, method = path.parent.name, path.stem
+        here = scores[(scores["dataset"] == dataset) & (scores["method"] == method)]
+        variant = here["variant"].iloc[0]
+        with np.load(path.with_suffix(".npz")) as arrays:
+            if "train" in arrays:  # a seed succeeded
+                rows += _point_rows(_planar.panel(dataset, method), method, variant, arrays)
+        rows += _share_rows(here, dataset, method, variant)
+    return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+
+
+def _point_rows(name: str, method: str, variant: str, arrays) -> list[dict]:
+    rows = scatter.points(name, DATA, "", arrays["train"], len(arrays["train"]))
+    rows += scatter.points(name, method, variant, arrays["samples"], _SHOWN)
+    return rows + _surface_rows(name, method, variant, arrays)
+
+
+def _surface_rows(name: str, method: str, variant: str, arrays) -> list[dict]:
+    kept = slice(None, None, _STRIDE)
+    across, up = arrays["surface_x"][kept], arrays["surface_y"][kept]
+    values = arrays["surface_f"][kept, kept]
+    same = scatter.row(name, method, variant) | {"kind": _SURFACE}
+    return [
+        {**same, "x": x, "y": y, "y_high": values[k, j]}
+        for k, y in enumerate(up)
+        for j, x in enumerate(across)
+    ]
+
+
+def _share_rows(scores: pd.DataFrame, dataset: str, method: str, variant: str) -> list[dict]:
+    rows = []
+    modes = planar.modes(dataset)
+    for label, weight in zip(modes.labels, modes.weights, strict=True):
+        share = splits(scores, dataset, method, variant, f"{SHARE}:{label}").dropna()
+        if len(share):
+            stated = {"x": weight, "y": share.mean(), "y_low": share.min(), "y_high": share.max()}
+            stated |= {"series": label, "stat": SHARE, "n": len(share)}
+            rows.append(scatter.row(_planar.panel(dataset, method), method, variant, **stated))
+    return rows
+
+
+def remarks(frame: pd.DataFrame) -> list[str]:
+    """Say which share of the samples each mode receives."""
+    shares = frame[frame["stat"] == SHARE]
+    if not len(shares):
+        return []
+    said = []
+    for name, rows in shares.groupby("panel", sort=False):
+        each = (f"{row.series} {row.y:.3f} ({row.x:.3f})" for row in rows.itertuples())
+        said.append(f"{name} {', '.join(each)}")
+    return [
+        f"Share of the samples nearest to each mode, mean over {shares['n'].max():.0f} seeds, and "
+        f"its weight: {'; '.join(said)}."
+    ]
+
+
+def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw a column for each data set or variation: samples above the learned f."""
+    panels = list(dict.fromkeys(frame["panel"]))
+    rows = frame[frame["stat"].isna()]
+    width = style.PAGE if len(panels) > 1 else style.COLUMN
+    options = {"sharex": "col", "sharey": "col", "squeeze": False}
+    with style.figure(width, _HEIGHT, len(panels), 2, **options) as (made, axes):
+        for k, (panel, (above, below)) in enumerate(zip(panels, axes.T, strict=True)):
+            here = rows[rows["panel"] == panel]
+            _draw_samples(above, here[here["kind"] == "scatter"], _LETTERS[k])
+            _draw_surface(made, below, here[here["kind"] == _SURFACE], _LETTERS[len(panels) + k])
+        for one in axes[:, 0]:
+            one.set_ylabel("$y_2$")
+        scatter_panel.legend(made, _planar.METHOD, "training points")
+        return style.save(made, stem)
+
+
+def _draw_samples(axes: "Axes", points: pd.DataFrame, letter: str) -> None:
+    of_data = points["method"] == DATA
+    data, samples = points[of_data], points[~of_data]
+    method = samples["method"].iloc[0]
+    outside = scatter_panel.draw(axes, data, samples, method, _MARGIN)
+    scatter_panel.count_outside(axes, outside, method)
+    style.panel_title(axes, letter, points["panel"].iloc[0])
+    axes.set_box_aspect(1)
+
+
+def _draw_surface(made, axes: "Axes", surface: pd.DataFrame, letter: str) -> None:
+    table = surface.pivot(index="y", columns="x", values="y_high")
+    shown = axes.pcolormesh(
+        table.columns, table.index, table.to_numpy(), cmap="cividis", shading="gouraud"
+    )
+    shown.set_rasterized(True)
+    bar = made.colorbar(shown, ax=axes, pad=0.02, aspect=25)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=6)
+    style.panel_title(axes, letter, "learned $f$")
+    axes.set_box_aspect(1)
+    axes.set_xlabel("$y_1$")
+
+
+def decide(scores: pd.DataFrame) -> Decision:
+    """Decide claim D4: every mode receives samples in proportion, on ring, grid and two moons.
+
+    The chi-squared statistics of the seeds, which are independent, are added up; each of the three
+    sums must not be rejected at 5%. The modes of the ring are its radii. The claim is undecided
+    where a data set has no samples.
+    """
+    from scipy import stats
+
+    held, parts = [], []
+    for dataset in _planar.DATASETS:
+        found = splits(scores, dataset, _planar.METHOD, metric=CHI_SQUARED)
+        values = found.dropna().to_numpy(float)
+        if not len(values):
+            return Decision("undecided", f"no samples of {_planar.METHOD} on {dataset}")
+        modes = planar.modes(dataset)
+        freedom = len(values) * (len(modes.weights) - 1)
+        p_value = float(stats.chi2.sf(values.sum(), freedom))
+        held.append(p_value >= SIGNIFICANCE)
+        shares = [_shares(scores, dataset, label) for label in modes.labels]
+        said = ", ".join(
+            f"{label} {share.mean():.3f} ({share.min():.3f} to {share.max():.3f}) of {weight:.3f}"
+            for label, share, weight in zip(modes.labels, shares, modes.weights, strict=True)
+        )
+        parts.append(f"{dataset}: {said}, p = {p_value:.2g}, {len(values)} seeds")
+    reason = (
+        "share of the samples nearest to each mode, mean over the seeds, range and weight, and "
+        f"chi-squared test over the seeds: {'; '.join(parts)}"
+    )
+    return Decision("holds" if all(held) else "fails", reason)
+
+
+def _shares(scores: pd.DataFrame, dataset: str, label: str) -> pd.Series:
+    return splits(scores, dataset, _planar.METHOD, metric=f"{SHARE}:{label}").dropna()
+
 
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
     title="samples and learned functions on ring, grid and two moons",
     shows={"planar": {"datasets": ["ring", "grid", "two-moons"], "methods": ["DDE", "DDE-narrow"]}},
-    caption="(above) 1000 samples of the learned sampler over the training points of the first "
-    "seed; the frame is that of the training points with a tenth of their range on each "
-    "side, samples outside are counted (out). (below) The learned f in the same frame; the "
-    f"density is in proportion to exp(f) on the bounding box. {_captions.PLANAR} "
-    f"{_captions.CODE_SETS} "
-    f"{_captions.PLANAR_REDUCED}",
-    build=_planar_samples.build,
-    draw=_planar_samples_figure.draw,
-    deciders={"D4": _planar_modes.decide},
-    measure=_planar_modes.measure,
+    caption=_CAPTION,
+    details=_DETAILS,
+    build=build,
+    draw=draw,
+    deciders={"D4": decide},
+    measure=measure,
     trial="seed",
-    remarks=_planar_samples.remarks,
+    remarks=remarks,
 )

@@ -1,16 +1,29 @@
 """dde figure 3: the sampler over the iterations on grid and two moons."""
 
+from pathlib import Path
+
+import pandas as pd
+
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.dde import _captions, _planar_convergence, _planar_convergence_figure
+from kcde.artefacts.dde import _planar_iterations
+
+_SHOWN, _ITERATIONS = ("grid", "two-moons"), (0, 500, 1000, 2000)  # as published
+
+
+def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return snapshots on grid and two moons and MMD², as `_planar_iterations.frame_of` says."""
+    return _planar_iterations.frame_of(scores, files, _SHOWN, _ITERATIONS)
+
 
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
     title="the sampler over the iterations on grid and two moons",
     shows={"planar": {"datasets": ["grid", "two-moons"], "methods": ["DDE"]}},
-    caption=f"{_captions.OVER_ITERATIONS} {_captions.PLANAR_REDUCED}",
-    build=_planar_convergence.build,
-    draw=_planar_convergence_figure.draw,
+    caption=_planar_iterations.CAPTION,
+    details=_planar_iterations.DETAILS,
+    build=build,
+    draw=_planar_iterations.draw,
     trial="seed",
-    remarks=_planar_convergence.remarks,
+    remarks=_planar_iterations.remarks,
 )

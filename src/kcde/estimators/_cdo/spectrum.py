@@ -89,7 +89,7 @@ class DenseFactor:
 
 
 def squared_inverse_of(reference: Reference, sigma: np.ndarray, c: float):
-    """Return what has `squared_inverse(V, c)` for the reference's Gram matrix.
+    """Return an object with `squared_inverse(V, c)` for the reference's Gram matrix.
 
     Grids: an eigendecomposition a dimension, Σ M_j³. One factor of more than 512 points: pivoted
     Cholesky to a trace error far below c and an eigenbasis of its span, M r²; where the rank r

@@ -73,7 +73,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
         self._problem = _conditions(to_numpy(X)), to_numpy(Y)
 
     def _batch_key(self) -> tuple:
-        """Return what estimators must share to be trained in one program."""
+        """Return the values that estimators of one batch must share."""
         X, Y = self._problem
         return (self._architecture(), self._plan, X.shape, Y.shape)
 

@@ -123,7 +123,7 @@ def _summed_loss(flow: Transformed, architecture: Architecture, rows: "_Rows"):
 
 
 def _by_blocks(layer, X, Y):
-    """Return what a layer makes of each row, and the log of its slope: O(n d) memory.
+    """Return the outputs of a layer for each row, and the log slopes; O(n d) memory.
 
     A block stays in a core's cache; its activations are computed again for the gradient.
     """

@@ -53,9 +53,9 @@ def group(X, Y) -> GroupedRows:
 class Posterior:
     """Posterior of functions with one prior s² exp(-Σ d_i²/2σ_i²) and noise τ², given group means.
 
-    A mean of n_i rows at one x has noise τ²/n_i and carries all that the rows say of the function,
-    so that m distinct inputs cost m³/3 however many rows there are. One m x m matrix is formed, and
-    factorised where it stands.
+    A mean of n_i rows at one x has noise τ²/n_i and contains all information of the rows on the
+    function, so that m distinct inputs cost m³/3 however many rows there are. One m x m matrix is
+    formed, and factorised where it stands.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ class _Step:
         self._M_R, self._Q_R = self._M_S @ problem.others, Q_S @ problem.others
 
     def fold(self, k: int, regularization: float) -> Adjoint:
-        """Return what fold k gives at λ."""
+        """Return the terms of fold k at λ."""
         problem, S = self._problem, self._problem.folds[k]
         xp = array_namespace(self._kernel)
         kept = problem.n - (S.stop - S.start)

@@ -167,8 +167,8 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         X, Y
             As for `fit`.
         basis_x, basis_y
-            Of these rows, from `make_basis_x` and `make_basis_y`, where they are at hand: one of
-            each bandwidth serves a whole grid.
+            Bases of these rows, from `make_basis_x` and `make_basis_y`, if they are known: one per
+            bandwidth is enough for a whole grid.
         """
         X, Y = check_pairs(X, Y)
         basis_x = self.make_basis_x(X) if basis_x is None else basis_x
@@ -213,11 +213,11 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
     @property
     @abstractmethod
     def support_(self):
-        """The values of y that `weights` stand on, shape (k, d_y)."""
+        """The values of y that `weights` refer to, shape (k, d_y)."""
 
     @abstractmethod
     def project(self, f: Callable) -> Projection:
-        """Return what `expectation` needs of a function f: (k, d_y) -> (k, q).
+        """Return the projection of a function f: (k, d_y) -> (k, q), for `expectation`.
 
         It depends on y alone, so that one projection serves every λ and every basis of x.
         """
@@ -328,7 +328,7 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
 
 
 def _fitted(models: list, summary: Summary, return_errors: bool) -> list:
-    """Fit each model from the one before it; an error stands in a model's place, or is raised."""
+    """Fit each model from the one before it; an error replaces the model or is raised."""
     outcomes, fitted = [], None
     for model in models:
         try:

@@ -76,7 +76,7 @@ class Network(eqx.Module):
 
 
 def known(X, Y, observed):
-    """Return what the network sees, shape (d_in, n).
+    """Return the inputs of the network, shape (d_in, n).
 
     The observed y with 0 for the others, which are observed, then x. Where d_y = 1 the only y is
     never observed, so that the input is x.

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from kcde.datasets.names import DONUT
 from kcde.experiments.job import parameter
 from kcde.experiments.jobs._conditional import ConditionalJob
 
@@ -26,6 +27,6 @@ class Job(ConditionalJob):
     experiment: ClassVar[str] = "donut"
     repeated: ClassVar[tuple[str, ...]] = ("repetitions",)
 
-    dataset: str = parameter("donut", "Its only name.", choices=("donut",))
+    dataset: str = parameter(DONUT, "Its only name.", choices=(DONUT,))
     repetitions: int = parameter(10, "How often points are drawn and fitted.", at_least=1)
     points: int = parameter(75, "Points around each of the 50 means.", at_least=1)

@@ -10,6 +10,10 @@ ROWS = (500, 1000, 2000, 5000, 10_000)
 DIMS = (2, 5, 10, 20)
 
 
+ESTIMATORS = ("DDE", "KCEF", "KEF")
+"""Classes whose fits are timed."""
+
+
 @dataclass(frozen=True)
 class Job(job.Job):
     """Measure memory and seconds of fitting DDE and KEF (dde, section 4). Needs no data.

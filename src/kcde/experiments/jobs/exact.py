@@ -6,6 +6,9 @@ from typing import ClassVar
 from kcde.experiments import job
 from kcde.experiments.job import MOST_GRID_COLUMNS, parameter
 
+METHOD = "exact"
+"""The method that the known density has in the scores of joint densities."""
+
 
 @dataclass(frozen=True)
 class Job(job.Job):

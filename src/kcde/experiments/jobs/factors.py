@@ -1,7 +1,6 @@
 """Jobs of the factors of joint densities (kcef, section 4)."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from kcde.experiments.job import MOST_GRID_COLUMNS, ArrayJob, parameter
@@ -37,6 +36,3 @@ class Job(ArrayJob):
         None, "Draws for a second estimate of log Z, in addition to quadrature; none by default."
     )
     max_dim: int = parameter(MOST_GRID_COLUMNS, "Columns of the grid data with 2000 rows.")
-    cache: Path | None = parameter(
-        None, "Keep fitted factors here, to resume an interrupted job.", is_file=True
-    )

@@ -8,6 +8,9 @@ from kcde.experiments.jobs._conditional import ConditionalJob
 
 FOLD_COUNT = 10
 
+FLOWS = ("ConditionalRealNVP", "ConditionalMAF")
+"""Estimators that the authors of cdo score on random splits, as their own."""
+
 
 @dataclass(frozen=True)
 class Job(ConditionalJob):

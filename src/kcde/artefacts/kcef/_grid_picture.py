@@ -1,0 +1,134 @@
+"""The picture of figures 1 and 5: log-likelihoods on the grid data and their exact bounds."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.kcef._grid import EXACT
+from kcde.artefacts.plots import labels, style
+from kcde.artefacts.tables.methods import display
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_HEIGHT = 2.9
+_AXES_HEIGHT = 2.3
+
+# Axis labels by the quantity that is fixed in a panel, the first letter of its name.
+_X = {"d": "training points $n$", "n": "dimension $d$"}
+_Y = {"d": "log-likelihood (nats)", "n": "log-likelihood per dimension (nats)"}
+
+_BOUNDS = {
+    "entropy": ("exact entropy", "-"),
+    "independence": ("no dependence", (0, (1, 1.5))),
+}
+
+_MANY, _CLOSE = 8, 0.13  # ticks before they are thinned; least distance, as a fraction of the axis
+
+_REACH = 8.0
+"""Points farther below the bound than this many times the median distance are arrows at the edge,
+so that an outlier does not flatten the other curves."""
+
+
+def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the panels of the CSV, with the curves named at their right ends."""
+    frame = frame[frame["stat"] == "mean"]
+    panels = list(dict.fromkeys(frame["panel"]))
+    width = style.PAGE if len(panels) > 1 else style.COLUMN
+    with style.figure(width, _HEIGHT, columns=len(panels), squeeze=False) as (made, axes):
+        for letter, name, one in zip("ab", panels, axes[0], strict=False):
+            _draw_panel(one, frame[frame["panel"] == name], name[0])
+            style.panel_title(one, letter if len(panels) > 1 else "", f"${name}$")
+        return style.save(made, stem)
+
+
+def _draw_panel(axes: "Axes", frame: pd.DataFrame, fixed: str) -> None:
+    exact, found = frame[frame["method"] == EXACT], frame[frame["method"] != EXACT]
+    low, high = _limits(found, exact)
+    axes.set_xlim(*_span(frame["x"]))
+    axes.set_ylim(low, high)
+    named = [_bound(axes, exact[exact["series"] == series], series) for series in _BOUNDS]
+    for method in dict.fromkeys(found["method"]):
+        named.append(_curve(axes, found[found["method"] == method].sort_values("x"), method))
+    labels.beside(axes, [label for label in named if label is not None], _AXES_HEIGHT)
+    axes.set_xticks(_ticks(sorted(set(frame["x"]))))
+    axes.set_xlabel(_X[fixed])
+    axes.set_ylabel(_Y[fixed])
+
+
+def _bound(axes: "Axes", curve: pd.DataFrame, series: str) -> labels.Label | None:
+    if not len(curve):
+        return None
+    text, dashes = _BOUNDS[series]
+    curve = curve.sort_values("x")
+    shown_as = {"color": style.EXACT, "linestyle": dashes, "linewidth": 1.0, "zorder": 1}
+    if len(curve) > 1:
+        axes.plot(curve["x"], curve["y"], **shown_as)
+    else:
+        axes.axhline(curve["y"].iloc[0], **shown_as)
+    return labels.Label(float(curve["y"].iloc[-1]), text, style.EXACT)
+
+
+def _curve(axes: "Axes", curve: pd.DataFrame, method: str) -> labels.Label | None:
+    line = style.line(method)
+    x, y = curve["x"].to_numpy(float), curve["y"].to_numpy(float)
+    axes.plot(x, y, **line, marker=style.marker(method), markersize=2.8, linewidth=1.2, zorder=3)
+    axes.vlines(x, curve["y_low"], curve["y_high"], color=line["color"], linewidth=1.0, zorder=2)
+    _mark_outliers(axes, x, y, line["color"])
+    known = y[np.isfinite(y)]
+    if not len(known):
+        return None
+    return labels.Label(float(known[-1]), display(method), line["color"], line["linestyle"])
+
+
+def _mark_outliers(axes: "Axes", x: np.ndarray, y: np.ndarray, colour: str) -> None:
+    """Mark means below the axis by arrow heads at its edge, and print the lowest."""
+    floor = axes.get_ylim()[0]
+    out = np.flatnonzero(np.isfinite(y) & (y < floor))
+    if not len(out):
+        return
+    axes.plot(x[out], np.full(len(out), floor), "v", color=colour, markersize=4, clip_on=False)
+    lowest = out[np.argmin(y[out])]
+    left = x[lowest] < np.mean(axes.get_xlim())
+    axes.annotate(
+        f"{y[lowest]:.3g}".replace("-", "−"),
+        (x[lowest], floor),
+        xytext=(4 if left else -4, 4),
+        textcoords="offset points",
+        ha="left" if left else "right",
+        va="bottom",
+        fontsize=6,
+        color=colour,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+        zorder=4,
+    )
+
+
+def _limits(found: pd.DataFrame, exact: pd.DataFrame) -> tuple[float, float]:
+    """Return limits that hold the bounds and every mean with its error, outliers excepted."""
+    means = pd.concat([found["y"], exact["y"]]).dropna()
+    reach = _REACH * (means.max() - means.median())
+    shown = found[found["y"] >= means.max() - reach]
+    ends = pd.concat([shown["y_low"], shown["y_high"], shown["y"], exact["y"]]).dropna()
+    margin = 0.06 * (ends.max() - ends.min()) or 0.1
+    return ends.min() - margin, ends.max() + margin
+
+
+def _span(x: pd.Series) -> tuple[float, float]:
+    low, high = float(x.min()), float(x.max())
+    margin = 0.02 * (high - low) or 1.0
+    return low - margin, high + margin
+
+
+def _ticks(places: list[float]) -> list[float]:
+    """Return the places of a curve as ticks, thinned where their labels would overlap."""
+    if len(places) > _MANY:
+        places = [x for x in places if x == places[0] or x % 5 == 0]
+    kept = places[:1]
+    for x in places[1:]:
+        if x - kept[-1] >= _CLOSE * (places[-1] - places[0]):
+            kept.append(x)
+    return kept

@@ -1,0 +1,111 @@
+"""Names of generated data and the sizes that they state, without numerics.
+
+Generators and loaders read names here, and so does what plans jobs without importing them.
+
+=======================  ===========================================================================
+`grid-<n>`               n training rows of the grid distribution (`kcde.datasets.grid`)
+`gaussian-<d>-<n>`       Gaussian pairs: d columns of x and of y each, n rows to train and validate
+`portfolios-<d>-<n>`     the first d portfolios, n days to train and validate
+`donut`                  the Gaussian donut
+`simulated-traffic`      traffic in the shape of PEMS-SF
+`PLANAR`                 points of the plane with known densities
+=======================  ===========================================================================
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+DONUT = "donut"
+DONUT_MEANS = 50
+"""Means of the donut, around each of which the same number of points is drawn."""
+
+SIMULATED_TRAFFIC = "simulated-traffic"
+
+PLANAR = ("two-moons", "ring", "grid", "two-moons-code", "ring-code")
+
+GRID_ROWS = 2000
+"""Most training rows of the grid data."""
+
+GRID_COLUMNS = 3
+"""Columns of the grid data with fewer training rows."""
+
+LARGEST_GRID = f"grid-{GRID_ROWS}"
+"""The grid data whose first 2, 3, ... columns are data of their own."""
+
+GRID_PATTERN = r"grid-[0-9]+"
+
+MADE_UP_JOINT = "smoke-joint"
+MADE_UP_COLUMNS = ("warmth", "damp", "wind")
+"""The made-up data of joint densities, and their columns."""
+
+MADE_UP_RETURNS = {"portfolios": "smoke-portfolios", "risk_free": "smoke-risk-free"}
+"""The made-up returns of portfolios, and the risk-free ones of the same days."""
+
+
+@dataclass(frozen=True)
+class SizedNames:
+    """Names of the form `<kind>-<d>-<n>`: dimension, then rows to train and validate.
+
+    Attributes
+    ----------
+    kind
+        The first part.
+    title
+        What such data are called in errors.
+    """
+
+    kind: str
+    title: str
+
+    @property
+    def pattern(self) -> str:
+        """The regular expression that all names match, and no other text."""
+        return rf"{self.kind}-[1-9][0-9]*-[1-9][0-9]*"
+
+    def pattern_of(self, dims: Iterable[int]) -> str:
+        """Return the regular expression of the names with certain dimensions."""
+        return rf"{self.kind}-(?:{'|'.join(map(str, dims))})-[1-9][0-9]*"
+
+    def has(self, name: str) -> bool:
+        """Return whether a name is of this form."""
+        return re.fullmatch(self.pattern, name) is not None
+
+    def sizes(self, name: str) -> tuple[int, int]:
+        """Return d and n.
+
+        Raises
+        ------
+        ValueError
+            If the name is not of this form.
+        """
+        if not self.has(name):
+            raise ValueError(
+                f"there are no {self.title} data {name!r}: give {self.kind}-<d>-<n>, "
+                f"as {self.kind}-2-1000"
+            )
+        _, dim, rows = name.split("-")
+        return int(dim), int(rows)
+
+
+GAUSSIAN = SizedNames("gaussian", "Gaussian")
+PORTFOLIOS = SizedNames("portfolios", "portfolio")
+
+
+def is_grid(name: str) -> bool:
+    """Return whether a name is that of grid data."""
+    return re.fullmatch(GRID_PATTERN, name) is not None
+
+
+def grid_sizes(name: str, most_columns: int) -> tuple[int, int]:
+    """Return training rows and columns of grid data.
+
+    Parameters
+    ----------
+    name
+        `grid-<n>`.
+    most_columns
+        Columns where n is `GRID_ROWS`.
+    """
+    rows = int(name.removeprefix("grid-"))
+    return rows, most_columns if rows == GRID_ROWS else GRID_COLUMNS

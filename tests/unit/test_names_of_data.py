@@ -1,0 +1,41 @@
+import re
+import subprocess
+import sys
+
+import pytest
+
+from kcde.datasets import names
+
+
+def test_names_say_dimension_and_rows():
+    assert names.GAUSSIAN.sizes("gaussian-2-1000") == (2, 1000)
+    assert names.PORTFOLIOS.sizes("portfolios-25-20000") == (25, 20000)
+    for wrong in ("gaussian-0-10", "gaussian-2", "grid-200", "gaussian-1-1e5", "portfolios-1-10"):
+        assert not names.GAUSSIAN.has(wrong)
+        with pytest.raises(ValueError, match=f"no Gaussian data '{wrong}': give gaussian-<d>-<n>"):
+            names.GAUSSIAN.sizes(wrong)
+    with pytest.raises(ValueError, match="no portfolio data 'portfolios-25': give portfolios-<d>"):
+        names.PORTFOLIOS.sizes("portfolios-25")
+
+
+def test_only_the_largest_grid_has_columns_to_choose_from():
+    assert names.grid_sizes("grid-200", 20) == (200, 3)
+    assert names.grid_sizes(names.LARGEST_GRID, 20) == (2000, 20)
+    assert names.is_grid("grid-60")
+    assert not any(map(names.is_grid, ("grid", "grid-", "grid-6o", "my-grid-60", "grid-60-code")))
+
+
+def test_no_name_belongs_to_two_kinds():
+    patterns = [names.GRID_PATTERN, names.GAUSSIAN.pattern, names.PORTFOLIOS.pattern]
+    patterns += map(re.escape, [names.DONUT, names.SIMULATED_TRAFFIC, *names.PLANAR])
+    known = ["grid-60", "gaussian-1-200", "portfolios-2-300", "donut", "simulated-traffic"]
+    known += [*names.PLANAR, *names.MADE_UP_RETURNS.values(), names.MADE_UP_JOINT]
+    for name in known:
+        made_up = name.startswith("smoke-")
+        assert sum(re.fullmatch(pattern, name) is not None for pattern in patterns) == 1 - made_up
+
+
+def test_names_are_known_without_numerics():
+    code = "import sys; from kcde.datasets import catalogue, names; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

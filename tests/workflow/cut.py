@@ -1,0 +1,30 @@
+"""A configuration that cuts experiments into parts, and jobs that it cuts."""
+
+CUT = """
+shards:
+  r_benchmark: 3
+  factors: 2
+  samples: 2
+  planar: 2
+  consistency: 3
+  moments: 2
+  portfolio: 2
+  donut: 2
+  terrain: 2
+  traffic: 2
+"""
+"""At `smoke` an experiment has up to three repetitions, the terrain and traffic one."""
+
+JOBS = {
+    "r_benchmark": ("results/smoke/r_benchmark/smoke-linear/LSCDE.csv", 3),
+    "factors": ("results/smoke/factors/grid-60/LSCDE-F/01-03.csv", 2),
+    "samples": ("results/smoke/samples/smoke-joint/KEF.csv", 2),
+    "planar": ("results/smoke/planar/ring-code/KEF.csv", 2),
+    "consistency": ("results/smoke/consistency.csv", 3),
+    "moments": ("results/smoke/moments/gaussian-1-200/JDL.csv", 2),
+    "portfolio": ("results/smoke/portfolio/portfolios-2-300/JDL.csv", 2),
+    "donut": ("results/smoke/donut/donut/LSCDE.csv", 2),
+    "terrain": ("results/smoke/terrain/smoke-terrain/LSCDE.csv", 1),
+    "traffic": ("results/smoke/traffic/smoke-traffic/LSCDE.csv", 1),
+}
+"""A job of every experiment that can be cut, and its parts where `shards` asks for up to three."""

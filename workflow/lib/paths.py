@@ -1,0 +1,190 @@
+"""Paths of files: scores and their parts, records, drawn tables and figures."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+
+from snakemake.exceptions import WorkflowError
+
+from kcde.artefacts.core import listing
+from kcde.datasets.catalogue import Entry
+from lib import division, jobs, selection
+from lib.config import figures_folder
+
+SMOKE_MIRROR = "results/smoke/mirror"
+"""Folder of the made-up raw data, with their catalogue."""
+
+_STEMS = {
+    "factors": "factors/{dataset}/{method}/{nodes}",
+    "joint_network": "joint/{dataset}/{method}",
+    "exact": f"joint/{{dataset}}/{jobs.EXACT}",
+}
+"""Paths of experiments that differ from `<experiment>/<dataset>/<method>`."""
+
+_USED_WHOLE = "r_benchmark"
+"""The experiment whose methods are fitted on all data sets, also where no artefact shows them."""
+
+
+def stem(experiment: str, method: str = "{method}") -> str:
+    """Return the path of an experiment's files below its scale, without suffix.
+
+    Parameters
+    ----------
+    experiment
+        Its name.
+    method
+        A method, where one job fits several; by default a wildcard in braces, as the others are.
+    """
+    if jobs.is_single(experiment):
+        return experiment
+    path = _STEMS.get(experiment, f"{experiment}/{{dataset}}/{{method}}")
+    return path.replace("{method}", method)
+
+
+def part(experiment: str, method: str = "{method}", *, root: str = "results/{scale}/parts") -> str:
+    """Return the path of a part without suffix, with wildcards in braces.
+
+    Parameters
+    ----------
+    experiment
+        One of `division.SHARDABLE`.
+    method
+        The first method, where one job fits several.
+    root
+        Folder of all parts, or of their logs.
+    """
+    return f"{root}/{stem(experiment, method)}/{{shard}}-of-{{shards}}"
+
+
+def scores(scale: str, experiment: str, dataset: str = "", method: str = "") -> str:
+    """Return the score table of a data set and a method, or of an experiment without them."""
+    path = stem(experiment).format(dataset=dataset, method=method)
+    return f"results/{scale}/{path}.csv"
+
+
+def factors(config: Mapping, catalogue: Mapping[str, Entry], wildcards: object) -> list[str]:
+    """Return the score tables of all factors of a method's joint density.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    catalogue
+        Entries by name and alias.
+    wildcards
+        With `scale`, `dataset` and `method`.
+    """
+    count = division.columns(config, catalogue, wildcards.dataset)
+    ranges = division.node_ranges(count, config["experiments"]["joint"]["nodes_per_job"])
+    path = f"results/{wildcards.scale}/{stem('factors', wildcards.method)}.csv"
+    return [path.format(dataset=wildcards.dataset, nodes=nodes) for nodes in ranges]
+
+
+def scores_of(config: Mapping, scale: str, artefact: str) -> list[str]:
+    """Return the score tables that an artefact shows.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    scale
+        `smoke`, `laptop` or `paper`.
+    artefact
+        `paper/name`.
+
+    Raises
+    ------
+    WorkflowError
+        If there is no such artefact, or the configuration selects nothing of it.
+    """
+    known = listing.artefacts()
+    if artefact not in known:
+        raise WorkflowError(f"kcde: there is no artefact {artefact}; known: {', '.join(known)}")
+    experiments = list(known[artefact].shows)
+    single = [scores(scale, experiment) for experiment in experiments if jobs.is_single(experiment)]
+    shown = [scores(scale, *each) for each in selection.selected(config, artefact, scale)]
+    if not single + shown:
+        named = "` or `experiments.".join(experiments)
+        raise WorkflowError(
+            f"kcde: nothing that {artefact} shows is selected by `experiments.{named}`: "
+            "add some of its data sets and methods"
+        )
+    return single + shown
+
+
+def all_scores(config: Mapping, scale: str) -> list[str]:
+    """Return every score table that the chosen papers show, and all of `_USED_WHOLE`."""
+    shown = [
+        path
+        for artefact in selection.artefacts(config, config["papers"])
+        for path in scores_of(config, scale, artefact)
+    ]
+    if not any(path.startswith(f"results/{scale}/{_USED_WHOLE}/") for path in shown):
+        return shown
+    others = [
+        scores(scale, _USED_WHOLE, *pair) for pair in selection.pairs(config, _USED_WHOLE, scale)
+    ]
+    return list(dict.fromkeys([*shown, *others]))
+
+
+def data_record(catalogue: Mapping[str, Entry], scale: str, dataset: str) -> str:
+    """Return the record of the raw data of a data set; its aliases have the same."""
+    if scale == "smoke":
+        return f"results/smoke/data/{dataset}.json"
+    return f"results/data/{catalogue[dataset].name}.json"
+
+
+def record(scale: str, artefact: str) -> str:
+    """Return the record of an artefact."""
+    return f"results/{scale}/artefacts/{artefact}.json"
+
+
+def records(config: Mapping, scale: str, papers: Iterable[str]) -> list[str]:
+    """Return the records of the artefacts of some papers."""
+    return [record(scale, artefact) for artefact in selection.artefacts(config, papers)]
+
+
+def drawn_files(config: Mapping, root: Path) -> list[SimpleNamespace]:
+    """Return every drawn file that is a target, with the record that it needs."""
+    own = figures_folder(config, root, config["scale"])
+    return [
+        SimpleNamespace(
+            path=f"{folder}/{listing.place(listed.paper, listed.name)}.{suffix}",
+            artefact=artefact,
+            folder=folder,
+            record=record(config["scale"], artefact) if folder == own else _refusal(own),
+        )
+        for folder in dict.fromkeys([own, "figures"])
+        for artefact, listed in listing.artefacts().items()
+        for suffix in listing.suffixes(listed.kind)
+    ]
+
+
+def _refusal(own: str):
+    """Return an input function for files that this configuration does not write."""
+
+    def refuse(wildcards):
+        raise WorkflowError(
+            f"kcde: this configuration draws into {own}/: ask for the file there; "
+            "`snakemake publish` copies what it drew into figures/"
+        )
+
+    return refuse
+
+
+def published_scale(config: Mapping, root: Path) -> str:
+    """Return the scale that `publish` copies from.
+
+    Raises
+    ------
+    WorkflowError
+        If it is `smoke`, or this configuration draws into figures/ itself.
+    """
+    if config["scale"] == "smoke":
+        raise WorkflowError("kcde: publish copies no made-up data: use --config scale=paper")
+    if figures_folder(config, root, config["scale"]) == "figures":
+        raise WorkflowError(
+            "kcde: publish copies what another scale drew, and this configuration draws into "
+            "figures/ itself: use --config scale=paper, after `snakemake --config scale=paper`"
+        )
+    return config["scale"]

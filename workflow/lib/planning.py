@@ -1,0 +1,214 @@
+"""Expected times of jobs: as measured in earlier runs, but no less than typical."""
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from lib.resources import ResourceTable, Work
+
+UNKNOWN_SECONDS = 60.0
+"""Of a rule that has not run here and has no row in the table of typical times."""
+
+_DRAWN = "drawn"  # row of the rules that have the name of the file they draw
+_SHRINKAGE = 30.0  # expected seconds of finished jobs that count as much as the expectation
+
+
+def announcement(jobs: Iterable, cores: int, table: ResourceTable) -> str:
+    """Return the message at the start of a run: one line, and a table of its jobs by rule.
+
+    Parameters
+    ----------
+    jobs
+        Snakemake jobs that will run, with `rule.name`, `wildcards`, `benchmark`, `output` and
+        `log`.
+    cores
+        How many run at once.
+    table
+        Has the typical times.
+    """
+    expected: dict[str, list[float]] = {}
+    for job in working(jobs):
+        expected.setdefault(rule_of(job), []).append(seconds(job, table))
+    flat = [each for group in expected.values() for each in group]
+    if not flat:
+        return ""
+    # No schedule is shorter than its longest job.
+    total = max([sum(flat) / max(cores, 1), *flat])
+    ordered = sorted(expected.items(), key=lambda item: -sum(item[1]))
+    width = max(map(len, expected))
+    rows = [f"  {'step':<{width}}  {'jobs':>5}  {'on one core':>12}"]
+    rows += [
+        f"  {rule:<{width}}  {len(each):>5}  {duration(sum(each)):>12}" for rule, each in ordered
+    ]
+    return "\n".join(
+        [
+            f"kcde: {_count(len(flat), 'job')}, about {duration(total)} on "
+            f"{_count(cores, 'core')}; an interrupted run goes on where it stopped",
+            *rows,
+        ]
+    )
+
+
+def working(jobs: Iterable) -> list:
+    """Return the jobs that run a command: not targets, which only need others."""
+    return [job for job in jobs if (job.output or job.log) and job.rule.name != "help"]
+
+
+def rule_of(job) -> str:
+    """Return the rule of a job, without the methods in its name."""
+    rule = job.rule.name.partition("+")[0]
+    return _DRAWN if "/" in rule else rule
+
+
+def label(job) -> str:
+    """Return a job in words: rule, method, data set, columns and part."""
+    if rule_of(job) == _DRAWN:
+        return f"draw {job.rule.name}"
+    rule, *methods = job.rule.name.split("+")
+    words: Mapping[str, str] = dict(job.wildcards.items())
+    if "artefact" in words:
+        return f"draw {words['paper']}/{words['artefact']}"
+    named = "+".join(methods) or words.get("method", "")
+    text = rule.removesuffix("_part").replace("_", " ")
+    what = " on ".join(filter(None, [named, words.get("dataset", "")]))
+    if what:
+        text += f": {what}"
+    if "nodes" in words:
+        text += f", columns {words['nodes']}"
+    if "shard" in words:
+        text += f", part {words['shard']} of {words['shards']}"
+    return text
+
+
+def seconds(job, table: ResourceTable) -> float:
+    """Return how long a job is expected to take.
+
+    Parameters
+    ----------
+    job
+        A Snakemake job.
+    table
+        Has the typical times.
+    """
+    work = _work(job, table)
+    usual, measured = table.seconds(work), _measured(job.benchmark)
+    if usual is None:
+        return UNKNOWN_SECONDS if measured is None else measured
+    if measured is None or work.collects:
+        return usual
+    # A job that found no data was quick; with data it takes longer.
+    return max(measured, usual)
+
+
+class Remaining:
+    """The time that a run still takes, from the measured and expected times of finished jobs.
+
+    The expected time of a job is multiplied by the ratio of measured to expected time of the jobs
+    of its rule, which is shrunk towards that of all jobs while few have finished.
+
+    Parameters
+    ----------
+    expected
+        Seconds of each job.
+    rules
+        The rule of each job.
+    cores
+        How many run at once.
+    """
+
+    def __init__(self, expected: Mapping[int, float], rules: Mapping[int, str], cores: int):
+        self._expected, self._rules, self._cores = dict(expected), rules, max(cores, 1)
+        self._begun: dict[int, float] = {}
+        self._measured: dict[int, float] = {}
+
+    def start(self, job: int, now: float) -> None:
+        """Record that a job starts, at a time in seconds."""
+        if job in self._expected:
+            self._begun[job] = now
+
+    def finish(self, job: int, now: float) -> float | None:
+        """Record that a job has finished; return its seconds, None if it never started."""
+        if job not in self._begun:
+            return None
+        self._measured[job] = now - self._begun.pop(job)
+        return self._measured[job]
+
+    def drop(self, job: int) -> None:
+        """Record that a job will not finish; its time does not count as measured."""
+        self._begun.pop(job, None)
+        self._expected.pop(job, None)
+
+    def seconds(self, now: float) -> float:
+        """Return the seconds that are left at a time."""
+        overall = self._ratio(self._measured, 1.0)
+        by_rule = {
+            rule: self._ratio([j for j in self._measured if self._rules[j] == rule], overall)
+            for rule in set(self._rules.values())
+        }
+        left = [
+            max(seconds * by_rule[self._rules[job]] - (now - self._begun.get(job, now)), 1.0)
+            for job, seconds in self._expected.items()
+            if job not in self._measured
+        ]
+        return max([sum(left) / self._cores, *left], default=0.0)
+
+    def _ratio(self, jobs: Iterable[int], prior: float) -> float:
+        jobs = list(jobs)
+        measured = sum(self._measured[job] for job in jobs)
+        expected = sum(self._expected[job] for job in jobs)
+        return (measured + _SHRINKAGE * prior) / (expected + _SHRINKAGE)
+
+
+def duration(seconds: float) -> str:
+    """Return seconds in words, in one unit."""
+    for limit, size, unit in ((100, 1, "second"), (5400, 60, "minute")):
+        if seconds < limit:
+            return _count(max(1, round(seconds / size)), unit)
+    return f"{seconds / 3600:.1f} hours"
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def beyond(jobs: Iterable, available: int, table: ResourceTable) -> list[str]:
+    """Return a warning if jobs need more memory than there is, else nothing.
+
+    Parameters
+    ----------
+    jobs
+        As above.
+    available
+        MiB.
+    table
+        Has the memory that jobs need.
+    """
+    works = {job.output[0]: _work(job, table) for job in jobs if job.output}
+    wanted = {path: table.memory(work) for path, work in works.items() if table.find(work)}
+    large = {path: most for path, most in wanted.items() if most > available}
+    if not large:
+        return []
+    largest = max(large, key=large.get)
+    return [
+        f"kcde: warning: {_count(len(large), 'job')} may need more memory than the {available} MiB "
+        f"that are free, at most {large[largest]} MiB ({largest}): each runs alone, and may fail; "
+        "close other programs, or take a larger machine"
+    ]
+
+
+def _work(job, table: ResourceTable) -> Work:
+    """Return a job as the table has it; a rule of several methods is called rule+method+…."""
+    _, *methods = job.rule.name.split("+")
+    return table.work(rule_of(job).removesuffix("_part"), job.wildcards, methods)
+
+
+def _measured(benchmark: str | None) -> float | None:
+    """Return the seconds of a benchmark file that an earlier run left."""
+    if not benchmark or not Path(benchmark).is_file():
+        return None
+    with Path(benchmark).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    try:
+        return float(rows[-1]["s"])
+    except (IndexError, KeyError, ValueError):
+        return None

@@ -1,0 +1,198 @@
+"""Names in the configuration and what they refer to."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kcde import discovery
+from kcde.artefacts.core import listing
+from kcde.datasets import names as data_sets
+from kcde.names import nearest
+from lib.jobs import DIMS, EXACT
+
+_NETWORKS = ("NADE",)
+"""Estimators whose one model has all columns, so that a joint density needs no graph."""
+
+_OPTIONS, _BY_DATASET = ("options", "joint_options", "r_benchmark_options"), "dataset_options"
+"""Keys of a method with constructor arguments, and that with some for each data set."""
+
+_JOINT = ("joint", "samples", "similarity")
+"""Experiments with joint densities, of which a method may have a graph."""
+
+_OF_CATALOGUE = ("r_benchmark", "terrain")
+"""Experiments whose data sets are all in the catalogue."""
+
+_SIZED = {"moments": data_sets.GAUSSIAN, "portfolio": data_sets.PORTFOLIOS}
+
+
+def any_of(names: Iterable[str]) -> str:
+    """Return the regular expression that names match, and nothing else."""
+    return "|".join(map(re.escape, names))
+
+
+_GENERATED = {
+    "exact": data_sets.GRID_PATTERN,
+    "planar": any_of(data_sets.PLANAR),
+    "donut": data_sets.DONUT,
+    "moments": data_sets.GAUSSIAN.pattern_of(DIMS),
+    "portfolio": data_sets.PORTFOLIOS.pattern,
+}
+
+
+def generated(experiment: str | None = None) -> str | None:
+    """Return the regular expression of the names of generated data.
+
+    Parameters
+    ----------
+    experiment
+        Returns None for an experiment that has other data sets too; by default all experiments.
+    """
+    if experiment is not None:
+        return _GENERATED.get(experiment)
+    return "|".join([*_GENERATED.values(), data_sets.SIMULATED_TRAFFIC])
+
+
+def unresolved_names(config: Mapping, known: Iterable[str]) -> Iterable[str]:
+    """Yield a sentence for each name in a configuration that does not resolve.
+
+    Parameters
+    ----------
+    config
+        A configuration that its schema allows.
+    known
+        Names of the data sets in the catalogue.
+    """
+    estimators, data = discovery.estimators(), _Data(list(known))
+    papers = dict.fromkeys(listed.paper for listed in listing.artefacts().values())
+    yield from _unknown("papers", config["papers"], papers, "folders of src/kcde/artefacts")
+    for name, method in config["methods"].items():
+        key = f"methods.{name}"
+        yield from _unknown(f"{key}.estimator", [method["estimator"]], estimators, "the estimators")
+        yield from data.unknown(f"{key}.dataset_options", method.get("dataset_options", ()))
+        if method["estimator"] in estimators:
+            yield from _options(key, method)
+    for key, experiment, choice in _uses(config):
+        yield from _in_choice(config, data, key, experiment, choice)
+    yield from _dimensions(config["experiments"].get("joint", {}))
+    for name in _SIZED:
+        yield from _together(config, name)
+    moments = config["experiments"].get("moments", {})
+    for key in ("shared_choice", "slow_constrained"):
+        where = f"experiments.moments.{key}"
+        yield from _unknown(where, moments.get(key, ()), config["methods"], "the methods")
+    files = config["experiments"].get("portfolio", {}).get("files", {})
+    yield from data.unknown("experiments.portfolio.files", files.values(), "r_benchmark")
+
+
+def _uses(config: Mapping) -> Iterable[tuple[str, str, Mapping]]:
+    """Yield every place that selects data sets and methods, with the experiment it is for."""
+    for name, choice in config["experiments"].items():
+        yield f"experiments.{name}", name, choice
+    for name, listed in listing.artefacts().items():
+        for experiment, choice in listed.shows.items():
+            yield f"{name}: shows.{experiment}", experiment, choice
+
+
+def _in_choice(
+    config: Mapping, data: "_Data", key: str, experiment: str, choice: Mapping
+) -> Iterable[str]:
+    """Yield a sentence for each unresolved name in a selection of data sets and methods."""
+    if experiment not in config["experiments"]:
+        yield from _unknown(key, [experiment], config["experiments"], "keys of `experiments`")
+        return
+    yield from data.unknown(f"{key}.datasets", choice.get("datasets", ()), experiment)
+    yield from _methods(f"{key}.methods", experiment, choice.get("methods", ()), config["methods"])
+    yield from _unknown(f"{key}.but", choice.get("but", ()), config["methods"], "the methods")
+    for method, datasets in choice.get("only", {}).items():
+        yield from _unknown(f"{key}.only", [method], config["methods"], "the methods")
+        yield from data.unknown(f"{key}.only.{method}", datasets, experiment)
+    without = choice.get("optional", ())
+    yield from _unknown(f"{key}.optional", without, choice.get("datasets", ()), "its `datasets`")
+
+
+def _together(config: Mapping, experiment: str) -> Iterable[str]:
+    lists = config["experiments"].get(experiment, {}).get("together", ())
+    together = [method for each in lists for method in each]
+    where = f"experiments.{experiment}.together"
+    yield from _unknown(where, together, config["methods"], "the methods")
+    twice = sorted({method for method in together if together.count(method) > 1})
+    if twice:
+        yield f"`{where}` names {', '.join(twice)} more than once; a job each is enough"
+
+
+def _options(key: str, method: Mapping) -> Iterable[str]:
+    """Yield a sentence for each option that the constructor of a method's estimator lacks."""
+    known = discovery.parameters(method["estimator"])
+    given = [(name, method.get(name, {})) for name in _OPTIONS]
+    given += [(f"{_BY_DATASET}.{d}", o) for d, o in method.get(_BY_DATASET, {}).items()]
+    for name, options in given:
+        yield from _unknown(f"{key}.{name}", options, known, f"options of {method['estimator']}")
+
+
+class _Data(NamedTuple):
+    """Names of data sets, of which those in the catalogue are given."""
+
+    catalogue: list[str]
+
+    def unknown(self, key: str, names: Iterable[str], experiment: str = "") -> Iterable[str]:
+        """Yield a sentence for each name that an experiment does not know, or none does."""
+        if experiment in _SIZED:
+            return _unsized(key, names, experiment)
+        drawn, planar = data_sets.SIMULATED_TRAFFIC, data_sets.PLANAR
+        of_experiment = {
+            "planar": (planar, "planar data"),
+            "donut": ([data_sets.DONUT], "the donut"),
+            "traffic": ([drawn, *self.catalogue], "simulated traffic, and the catalogue"),
+            **dict.fromkeys(_OF_CATALOGUE, (self.catalogue, "the catalogue")),
+        }
+        if experiment in of_experiment:
+            return _unknown(key, names, *of_experiment[experiment])
+        tables = [name for name in names if not data_sets.is_grid(name)]
+        if experiment:
+            return _unknown(key, tables, self.catalogue, "grid-<n>, and the catalogue")
+        tables = [name for name in tables if not any(each.has(name) for each in _SIZED.values())]
+        everywhere = [*planar, data_sets.DONUT, drawn, *self.catalogue]
+        return _unknown(key, tables, everywhere, "grid-<n>, planar data, and the catalogue")
+
+
+def _unsized(key: str, names: Iterable[str], experiment: str) -> Iterable[str]:
+    kind = _SIZED[experiment].kind
+    most = f" with d up to {max(DIMS)}" if experiment == "moments" else ""
+    for name in names:
+        if not re.fullmatch(_GENERATED[experiment], name):
+            yield f"`{key}` names {name!r}; allowed: {kind}-<d>-<n>{most}, as {kind}-2-1000"
+
+
+def _methods(key: str, experiment: str, names: Iterable[str], methods: Mapping) -> Iterable[str]:
+    known = [*methods, EXACT] if experiment == "joint" else list(methods)
+    yield from _unknown(key, names, known, "the methods")
+    of_one_column = set(discovery.estimators()) - set(_NETWORKS)
+    for name in names:
+        method = methods.get(name)
+        if method is None:
+            continue
+        if experiment not in _JOINT and "graph" in method:
+            yield f"`{key}` names {name!r}, which has a `graph`: it is a joint density"
+        needs_graph = experiment == "joint" and method["estimator"] in of_one_column
+        if needs_graph and "graph" not in method:
+            yield (
+                f"`{key}` names {name!r}, which has no `graph`: give `methods.{name}.graph` (full, "
+                f"markov or parents), or take an estimator of all columns ({', '.join(_NETWORKS)})"
+            )
+
+
+def _dimensions(joint: Mapping) -> Iterable[str]:
+    beyond = [d for d in joint.get("dims", ()) if d > joint["max_dim"]]
+    if beyond:
+        yield (
+            f"`experiments.joint.dims` has {', '.join(map(str, beyond))}; allowed: at most "
+            f"`experiments.joint.max_dim`, which is {joint['max_dim']}"
+        )
+
+
+def _unknown(key: str, names: Iterable[str], known: Iterable[str], where: str) -> Iterable[str]:
+    known = list(known)
+    for name in names:
+        if name not in known:
+            listed = ", ".join(known)
+            yield f"`{key}` names {name!r}{nearest(name, known)}; known ({where}): {listed}"

@@ -1,0 +1,109 @@
+"""The data sets and methods of an experiment, of an artefact, and of the chosen papers."""
+
+from collections.abc import Iterable, Mapping
+
+from kcde.artefacts.core import listing
+from kcde.datasets import names
+from kcde.datasets.catalogue import Entry
+from lib.jobs import is_single
+
+
+def selected(config: Mapping, artefact: str, scale: str) -> list[tuple[str, str, str]]:
+    """Return (experiment, data set, method) of all that an artefact shows, in its own order.
+
+    These are the data sets and methods that the artefact lists and their experiment selects. At the
+    scale `smoke` made-up data sets stand for them, grid data for grid data. An experiment without
+    data sets adds nothing.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    artefact
+        `paper/name`.
+    scale
+        `smoke`, `laptop` or `paper`.
+    """
+    return [
+        (experiment, *pair)
+        for experiment, wanted in listing.artefacts()[artefact].shows.items()
+        for pair in pairs(config, experiment, scale, wanted)
+    ]
+
+
+def pairs(
+    config: Mapping, experiment: str, scale: str, wanted: Mapping | None = None
+) -> list[tuple[str, str]]:
+    """Return the (data set, method) pairs that an experiment fits, or those wanted of them.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    experiment
+        A key of `experiments`.
+    scale
+        At `smoke` made-up data sets stand for the others, with every method fitted on any of them;
+        elsewhere Gaussian pairs have at most the scale's number of rows.
+    wanted
+        `datasets` and `methods` in the order wanted, and `but`: methods that are left out.
+    """
+    if is_single(experiment):
+        return []
+    have, wanted = config["experiments"][experiment], wanted or {}
+    datasets = [d for d in wanted.get("datasets", have["datasets"]) if d in have["datasets"]]
+    listed = [m for m in wanted.get("methods", have["methods"]) if m in have["methods"]]
+    methods = [m for m in listed if m not in wanted.get("but", ())]
+    only = have.get("only", {})
+    fitted = [(d, m) for d in datasets for m in methods if d in only.get(m, datasets)]
+    if scale != "smoke":
+        return [(d, m) for d, m in fitted if is_within(config, d, scale)]
+    kinds = {names.is_grid(dataset) for dataset in datasets}
+    made_up = [d for d in config["smoke_datasets"][experiment] if names.is_grid(d) in kinds]
+    # Data that are drawn at every scale have at every scale the methods that are fitted on them.
+    drawn = [d for d in made_up if d in have["datasets"]]
+    return [
+        (d, m)
+        for d in made_up
+        for m in dict.fromkeys(method for _, method in fitted)
+        if d not in drawn or d in only.get(m, drawn)
+    ]
+
+
+def is_within(config: Mapping, dataset: str, scale: str) -> bool:
+    """Return whether a data set has no more rows than a scale allows Gaussian pairs."""
+    if not names.GAUSSIAN.has(dataset):
+        return True
+    dim, rows = names.GAUSSIAN.sizes(dataset)
+    return rows <= config["scales"][f"moments_rows_{dim}"][scale]
+
+
+def artefacts(config: Mapping, papers: Iterable[str]) -> list[str]:
+    """Return the artefacts of papers that show something which the experiments select."""
+    return [
+        key
+        for paper in papers
+        for key, listed in listing.artefacts().items()
+        if listed.paper == paper
+        and (any(map(is_single, listed.shows)) or selected(config, key, config["scale"]))
+    ]
+
+
+def made_up(config: Mapping) -> list[str]:
+    """Return the names of all data sets of the scale `smoke`."""
+    listed = (name for chosen in config["smoke_datasets"].values() for name in chosen)
+    return sorted({*listed, *names.MADE_UP_RETURNS.values()})
+
+
+def optional(config: Mapping, catalogue: Mapping[str, Entry]) -> set[str]:
+    """Return the data sets that an experiment may do without, by their names in the catalogue.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    catalogue
+        Entries by name and alias.
+    """
+    listed = (chosen.get("optional", ()) for chosen in config["experiments"].values())
+    return {catalogue[name].name for each in listed for name in each if name in catalogue}
