@@ -41,7 +41,7 @@ DETAILS = (
     "heights, sniffer).\n\n"
     f"A split has failed where its value is not finite or above {verdicts.LIMIT_NATS:.0f} nats. It "
     f"counts as {verdicts.LIMIT_NATS:.0f} nats wherever methods are compared; means leave out "
-    "values that are not finite.\n\nRank: methods are ranked on every split (1 is the lowest value); "
+    "values that are not finite.\n\nRank: methods are ranked on every split (1 is the lowest); "
     "ranks are averaged over the splits of a set, then over sets. Excess: the median over splits "
     "minus the lowest median of the set. The test over sets is a two-sided signed-rank test; it "
     "takes one value per set, the median over splits of the difference of two methods, and its "
