@@ -285,5 +285,4 @@ ARTEFACT = Artefact(
     draw=draw,
     deciders={"C4": fast_through_distinct_inputs, "C5": tracks_the_test_data},
     remarks=remarks,
-    optional=(PEMS,),
 )

@@ -240,8 +240,6 @@ class Artefact:
         What is repeated, in one word: split, run, seed.
     axis, axis_label
         Of a table's picture: the widest range that is shown, in the metric's unit, and the label.
-    optional
-        Data sets that it can do without: where their scores say `not-run`, it is made of the rest.
     """
 
     module: str
@@ -264,7 +262,6 @@ class Artefact:
     axis: tuple[float, float] = (-3.0, 4.5)
     axis_label: str = "negative log-likelihood of standardised y (nats); lower is better"
     remarks: Remarks = no_remarks
-    optional: tuple[str, ...] = ()
 
     def __post_init__(self):
         """Take the name from the module where none is given."""

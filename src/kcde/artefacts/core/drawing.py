@@ -12,6 +12,7 @@ from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging import claims
 from kcde.artefacts.plots import page
 from kcde.artefacts.tables import building
+from kcde.datasets import catalogue
 from kcde.files import atomic, locked, staged
 
 REGENERATED, NOT_REGENERATED = "regenerated", "not regenerated"
@@ -21,8 +22,9 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
     """Make an artefact from scores: CSV, drawing and decided claims.
 
     Where a score says `not-run` (its data could not be had), nothing is written and the tracked
-    files stay as they are, except for the data sets of `Artefact.optional`. Failed fits are results
-    and are counted. All files change together, or none if drawing is interrupted.
+    files stay as they are, except for data sets that the catalogue marks as optional: the artefact
+    is made of the others. Failed fits are results and are counted. All files change together, or
+    none if drawing is interrupted.
 
     Parameters
     ----------
@@ -51,7 +53,8 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
         if not path.exists():
             raise FileNotFoundError(_remedy(artefact, path))
     scores = score_files.read(files)
-    absent = scores[(scores["status"] == "not-run") & ~scores["dataset"].isin(artefact.optional)]
+    optional = catalogue.optional(catalogue.read())
+    absent = scores[(scores["status"] == "not-run") & ~scores["dataset"].isin(optional)]
     if len(absent):
         return _not_regenerated(artefact, absent)
     lacking = sorted(set(scores.loc[scores["status"] == "not-run", "dataset"]))
