@@ -1,6 +1,6 @@
 """An artefact is made without data that it may lack, and says which."""
 
-import dataclasses
+import csv
 import json
 
 import pandas as pd
@@ -12,6 +12,7 @@ from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.datasets.synthetic import write_smoke_data
 
 ROW = {"experiment": "e", "dim": 1, "setting": "{}", "method": "M", "variant": "ours", "split": 0}
+LACKING = {"status": "not-run", "detail": "the data set is unavailable; fetch it"}
 
 
 def build(artefact, frame, files):
@@ -34,26 +35,27 @@ FIGURE = Artefact(
     caption="c",
     build=build,
     draw=draw,
-    optional=("far",),
 )
 
 
 @pytest.fixture
 def files(tmp_path):
-    """Scores of `near`, and that `far` could not be had."""
-    written = []
-    for name, rest in (
-        ("near", {"status": "ok", "value": 1.5}),
-        ("far", {"status": "not-run", "detail": "data set far is unavailable; fetch it"}),
-    ):
-        written.append(tmp_path / "e" / name / "M.csv")
-        scores.write(written[-1], [ROW | {"dataset": name, "metric": "error"} | rest], {})
-    return written
+    """Scores of `near`, and that PEMS-SF could not be had."""
+    return [
+        written(tmp_path, "near", {"status": "ok", "value": 1.5}),
+        written(tmp_path, "pems-sf", LACKING),
+    ]
+
+
+def written(folder, name, rest):
+    path = folder / "e" / name / "M.csv"
+    scores.write(path, [ROW | {"dataset": name, "metric": "error"} | rest], {})
+    return path
 
 
 def test_it_is_drawn_from_the_rest_and_its_record_names_what_lacks(files, tmp_path):
     record = drawing.make(FIGURE, files, tmp_path / "figures")
-    assert (record["status"], record["missing"]) == ("regenerated", ["far"])
+    assert (record["status"], record["missing"]) == ("regenerated", ["pems-sf"])
     assert record["reason"] == ""
     drawn = pd.read_csv(tmp_path / "figures/cdo/fig5.csv")
     assert drawn["panel"].tolist() == ["near"]
@@ -61,9 +63,9 @@ def test_it_is_drawn_from_the_rest_and_its_record_names_what_lacks(files, tmp_pa
 
 
 def test_what_is_not_optional_stops_it(files, tmp_path):
-    strict = dataclasses.replace(FIGURE, optional=())
-    record = drawing.make(strict, files, tmp_path / "figures")
-    assert (record["status"], record["missing"]) == ("not regenerated", ["far"])
+    both = [*files, written(tmp_path, "geyser", LACKING)]
+    record = drawing.make(FIGURE, both, tmp_path / "figures")
+    assert (record["status"], record["missing"]) == ("not regenerated", ["geyser"])
     assert not (tmp_path / "figures").exists()
 
 
@@ -71,10 +73,18 @@ def test_fetch_notes_what_a_run_may_do_without(tmp_path, monkeypatch):
     monkeypatch.setenv("KCDE_DATA_MIRROR", str(tmp_path / "none"))
     path = tmp_path / "r.json"
     table = write_smoke_data(tmp_path / "smoke")
-    for more, expected in (([], False), (["--optional"], True)):
+    text = table.read_text()
+    for mark, expected in (("", False), ("yes", True)):
+        rows = list(csv.DictReader(text.splitlines()))
+        for row in rows:
+            row["optional"] = mark
+        with table.open("w", newline="") as handle:
+            writer = csv.DictWriter(handle, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
         command = ["fetch", "smoke-traffic", "--catalogue", str(table), "--record", str(path)]
         with pytest.raises(SystemExit) as done:
-            cli.main([*command, "--data-dir", str(tmp_path / "data"), *more])
+            cli.main([*command, "--data-dir", str(tmp_path / "data")])
         assert not done.value.code
         said = json.loads(path.read_text())
         assert (said["status"], said["optional"]) == ("unavailable", expected)

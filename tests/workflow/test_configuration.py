@@ -183,20 +183,16 @@ def test_the_default_is_right(config):
             ["`experiments.portfolio.files` names 'libor'", "the catalogue"],
         ),
         (
-            {"experiments": {"traffic": {"datasets": ["pems"], "optional": ["pems"]}}},
+            {"experiments": {"traffic": {"datasets": ["pems"]}}},
             ["`experiments.traffic.datasets` names 'pems'", "simulated traffic, and the catalogue"],
-        ),
-        (
-            {"experiments": {"traffic": {"optional": ["geyser"]}}},
-            ["`experiments.traffic.optional` names 'geyser'", "its `datasets`"],
         ),
         (
             {"experiments": {"traffic": {"methods": ["KCEF-F"]}}},
             ["`experiments.traffic.methods` names 'KCEF-F'", "has a `graph`"],
         ),
         (
-            {"experiments": {"joint": {"optional": ["red-wine"]}}},
-            ["unknown key `experiments.joint.optional`", "nodes_per_job"],
+            {"experiments": {"traffic": {"optional": ["pems-sf"]}}},
+            ["unknown key `experiments.traffic.optional`", "datasets"],
         ),
         ({"experiments": {"grid": {}}}, ["unknown key `experiments.grid`", "failure_case"]),
     ],
@@ -744,11 +740,3 @@ def test_what_traffic_is_told(config):
     assert (said["estimator"], said["variant"]) == ("CDO", "as-published")
     chosen = jobs.job(config, "paper", "traffic", "pems-sf", "CDO-chosen")
     assert (job_class("traffic").make(chosen).settings, chosen["splits"]) == ("chosen", 10)
-
-
-def test_optional_data_go_by_the_name_of_their_record(config):
-    assert selection.optional(config, CATALOGUE) == {"pems-sf"}
-    of_alias = {"experiments": {"r_benchmark": {"optional": ["parkinsons"]}}}
-    named = {CATALOGUE["parkinsons"].name}
-    assert selection.optional(of_alias, CATALOGUE) == named != {"parkinsons"}
-    assert selection.optional({"experiments": {"planar": {}}}, CATALOGUE) == set()

@@ -106,8 +106,6 @@ def _in_choice(
     for method, datasets in choice.get("only", {}).items():
         yield from _unknown(f"{key}.only", [method], config["methods"], "the methods")
         yield from data.unknown(f"{key}.only.{method}", datasets, experiment)
-    without = choice.get("optional", ())
-    yield from _unknown(f"{key}.optional", without, choice.get("datasets", ()), "its `datasets`")
 
 
 def _together(config: Mapping, experiment: str) -> Iterable[str]:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 
 from kcde.artefacts.core import listing
 from kcde.datasets import names
-from kcde.datasets.catalogue import Entry
 from lib.jobs import is_single
 
 
@@ -93,17 +92,3 @@ def made_up(config: Mapping) -> list[str]:
     """Return the names of all data sets of the scale `smoke`."""
     listed = (name for chosen in config["smoke_datasets"].values() for name in chosen)
     return sorted({*listed, *names.MADE_UP_RETURNS.values()})
-
-
-def optional(config: Mapping, catalogue: Mapping[str, Entry]) -> set[str]:
-    """Return the data sets that an experiment may do without, by their names in the catalogue.
-
-    Parameters
-    ----------
-    config
-        The configuration.
-    catalogue
-        Entries by name and alias.
-    """
-    listed = (chosen.get("optional", ()) for chosen in config["experiments"].values())
-    return {catalogue[name].name for each in listed for name in each if name in catalogue}

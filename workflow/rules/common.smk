@@ -42,7 +42,6 @@ JAX = "cuda" if config["backend"] == "cupy" else "cpu"
 # glibc returns large temporaries to the kernel and faults the next ones in again, which takes a
 # tenth of the time; it keeps those below this many bytes.
 MALLOC = 2**30
-OPTIONAL = selection.optional(config, CATALOGUE)
 PUBLISHED = sorted(f"{path.relative_to(ROOT)}" for path in ROOT.glob("src/kcde/published/*.csv"))
 
 # Jobs use the Python that runs Snakemake, unless in a conda environment, and this checkout.

@@ -23,13 +23,12 @@ rule fetch:
         network=1,
     params:
         entry=lambda w: CATALOGUE[w.dataset].fetch_digest(),
-        optional=lambda w: "--optional" if w.dataset in OPTIONAL else "",
         attempt=lambda w: records.attempt(
             paths.data_record(CATALOGUE, "laptop", w.dataset), records.is_available
         ),
     shell:
         "python -m kcde fetch {wildcards.dataset} --data-dir data --record {output.record}"
-        " {params.optional} > {log} 2>&1 && echo {params.attempt} > {output.attempt}"
+        " > {log} 2>&1 && echo {params.attempt} > {output.attempt}"
 
 
 rule smoke_data:

@@ -30,10 +30,6 @@ def fetch_command(
         Path | None,
         typer.Option(help="Write the result as JSON; unavailable data are then not an error."),
     ] = None,
-    optional: Annotated[
-        bool,
-        typer.Option(help="With --record: mark the data as optional for a run."),
-    ] = False,
 ) -> None:
     """Fetch the raw data of one data set, or of all, into --data-dir and check them.
 
@@ -49,6 +45,7 @@ def fetch_command(
     python -m kcde fetch all --mirror /path/to/copies
     """  # noqa: D301
     from kcde.datasets import addresses, hosts, overview
+    from kcde.datasets import catalogue as catalogues
     from kcde.datasets import fetch as fetching
 
     if list_:
@@ -70,7 +67,8 @@ def fetch_command(
         records.append(fetching.fetch(each, data_dir, mirror, catalogue, progress=True))
         typer.echo(fetching.describe(records[-1]), err=records[-1]["status"] != "available")
     if record is not None:
-        fetching.write_record(records[0] | {"optional": optional}, record)
+        without = name in catalogues.optional(catalogues.read(catalogue))
+        fetching.write_record(records[0] | {"optional": without}, record)
         return
     if line := bundled_copies(records):
         typer.echo(line)

@@ -13,6 +13,8 @@ urls           tried in turn; `ARCHIVE :: MEMBER` where the file lies in an arch
 sha256, bytes  of the file; without a sha256 a data set is listed, but never downloaded
 bundled        where a copy comes with the repository, below `resources/data/`; one that ends in .xz
                or .gz, where the file does not, is compressed, and sha256 is of what is in it
+optional       `yes` where a run may do without: its scores then say `not-run`, artefacts are made
+               from the other data sets, and the run does not fail
 licence        a short name; what else there is to say of it after a semicolon
 citation       whom to cite
 y, x           the columns that play y and x, in order; a joint density has no x
@@ -62,6 +64,7 @@ class Entry:
     sha256: str
     bytes: int | None
     bundled: str
+    optional: bool
     licence: str
     citation: str
     y: tuple[str, ...]
@@ -140,6 +143,11 @@ def by_any_name(entries: Mapping[str, Entry]) -> dict[str, Entry]:
     return {name: entry for entry in entries.values() for name in (entry.name, *entry.aliases)}
 
 
+def optional(entries: Mapping[str, Entry]) -> set[str]:
+    """Return the names and aliases of the data sets that a run may do without."""
+    return {name for name, entry in by_any_name(entries).items() if entry.optional}
+
+
 def find(entries: Mapping[str, Entry], name: str) -> Entry:
     """Return the entry with this name or alias.
 
@@ -169,6 +177,7 @@ def _entry(row: Mapping[str, str | None], where: str) -> Entry:
         sha256=text["sha256"],
         bytes=_count(text["bytes"], "bytes", where),
         bundled=text["bundled"],
+        optional=_flag(text["optional"], where),
         licence=text["licence"],
         citation=text["citation"],
         y=_items(text["y"]),
@@ -215,6 +224,13 @@ def _is_below(file: str) -> bool:
     """Return whether a path stays below the folder that it starts from."""
     place = PurePosixPath(file)
     return bool(file) and not place.is_absolute() and ".." not in place.parts
+
+
+def _flag(cell: str, where: str) -> bool:
+    """Read `yes` or nothing."""
+    if cell not in ("", "yes"):
+        raise ValueError(f"{where}: optional is {cell!r}; give `yes`, or nothing")
+    return bool(cell)
 
 
 def _items(cell: str) -> tuple[str, ...]:

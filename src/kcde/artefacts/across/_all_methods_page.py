@@ -23,22 +23,7 @@ _MEDIAN_SHOWN = 0.1  # nats between mean and median from which on the median is 
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the cross table to `<stem>.md`.
-
-    Parameters
-    ----------
-    artefact
-        Gives title and caption.
-    table
-        As `kcde.artefacts.tables.building.read` returns it.
-    stem
-        Path without suffix; the picture is `<stem>.png`.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The file written.
-    """
+    """Draw the page of the cross table; the picture on it is `<stem>.png`."""
     cells, methods, names = of_sets(table), of_methods(table), shown_methods(table)
     parts = [
         f"# {artefact.name}: {artefact.title}",

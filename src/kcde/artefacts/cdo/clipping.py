@@ -26,7 +26,7 @@ DETAILS = (
     "Constrained: the objective of LSCDE is minimised over non-negative weights. Projected: the "
     "non-negative mixture nearest to the solution in L2. Signed: the weights as they are, divided "
     "by their sum. The published weights of CDO are signed. (a) Σ|e| / Σ|y − ȳ| over the folds of "
-    "`table3_one_definition`. (b, c) The error of `fig4_corrected` over its repetitions. "
+    "`table3_one_definition`. (b, c) The error of `fig4_corrected` over its repetitions.\n\n"
     f"{box_plots.EXPLANATION}"
 )
 
@@ -112,7 +112,7 @@ def _draw_half(axes, here: pd.DataFrame) -> None:
     clipped = here[(here["method"] == _CLIPPED) & (here["stat"] == MEAN)]
     for mean in clipped["y"]:
         colour = style.line(_CLIPPED)["color"]
-        line = box_plots.ReferenceLine("half of LSCDE's", colour, ":")
+        line = box_plots.ReferenceLine("half of LSCDE's mean", colour, ":")
         box_plots.draw_reference_line(axes, _HALF * mean, line)
 
 

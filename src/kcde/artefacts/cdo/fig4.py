@@ -20,10 +20,10 @@ CAPTION = (
     "and with the published value (ring). `fig4_corrected` has the error against p(y|x)."
 )
 DETAILS = (
-    f"{_donut.SETTING} Rings are read off the published figure, within ±0.003. GP takes 1 as the "
-    "standard deviation of its predictive density, as the authors' code does; GP-spread takes the "
-    "predictive standard deviation. The authors' LSCDE is that of the package `cde`, on columns as "
-    f"they are and with a grid of its own. {box_plots.EXPLANATION}"
+    f"{_donut.SETTING}\n\nRings are read off the published figure, within ±0.003. GP takes 1 as "
+    "the standard deviation of its predictive density, as the authors' code does; GP-spread takes "
+    "the predictive standard deviation. The authors' LSCDE is that of the package `cde`, on "
+    f"columns as they are and with a grid of its own.\n\n{box_plots.EXPLANATION}"
 )
 
 _RIVALS, _FLOWS = ("GP", "LSCDE"), ("CondRealNVP", "CondMAF")

@@ -46,7 +46,7 @@ ARTEFACT = Artefact(
         }
     },
     caption=CAPTION,
-    details=f"{_donut.SETTING} {box_plots.EXPLANATION}",
+    details=f"{_donut.SETTING}\n\n{box_plots.EXPLANATION}",
     build=build,
     draw=_donut.draw,
     trial="repetition",

@@ -36,7 +36,7 @@ DETAILS = (
     "say little about flows that are tuned to such data. The paper's data are PEMS-SF, with 1008 "
     "inputs. Where that file cannot be had, the figure shows only the hourly Metro Interstate "
     "Traffic volume, with 168 inputs and unequal numbers of outputs; it does not replace PEMS-SF "
-    f"and decides no claim about it. {box_plots.EXPLANATION}"
+    f"and decides no claim about it.\n\n{box_plots.EXPLANATION}"
 )
 
 PEMS, METRO = "pems-sf", "metro-traffic-substitute"
@@ -285,5 +285,4 @@ ARTEFACT = Artefact(
     draw=draw,
     deciders={"C4": fast_through_distinct_inputs, "C5": tracks_the_test_data},
     remarks=remarks,
-    optional=(PEMS,),
 )

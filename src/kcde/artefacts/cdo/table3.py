@@ -31,12 +31,12 @@ CAPTION = (
     "row. `table3_one_definition` compares the methods with each other."
 )
 DETAILS = (
-    f"{_terrain.SETTING} CDO and LSCDE: Σ|e| / Σ|y − ȳ| on folds, with a tenth of the points to "
+    f"{_terrain.SETTING}\n\nCDO and LSCDE: Σ|e| / Σ|y − ȳ| on folds, with a tenth of the points to "
     "test. GP: Σ|e| / Σ|ŷ − ȳ| on the same folds. Cond. Real NVP and Cond. MAF: mean |ŷ/y − 1| on "
     "random splits, with a fifth to test. The definition behind the published number of LSCDE is "
     "not known; ours is that of CDO. The published ± of the flows is the standard deviation over "
     "test points, that of the other methods is not explained; neither is taken as a spread over "
-    f"splits. {_terrain.REDUCED}, and one random split of 10."
+    f"splits.\n\n{_terrain.REDUCED}, and one random split of 10."
 )
 
 _FACTOR = 5.0

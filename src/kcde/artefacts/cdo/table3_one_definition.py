@@ -34,9 +34,9 @@ CAPTION = (
     "that predicts the mean of the training points; the tables below have the other definitions."
 )
 DETAILS = (
-    f"{_terrain.SETTING} A tenth of the points tests; folds are shuffled. Folds share training "
+    f"{_terrain.SETTING}\n\nA tenth of the points tests; folds are shuffled. Folds share training "
     "points, so that the p-values of the paired tests behind bold are too small; claim C1 uses a "
-    f"test that is corrected for the overlap. {_terrain.REDUCED}."
+    f"test that is corrected for the overlap.\n\n{_terrain.REDUCED}."
 )
 
 _FOLDS = 10  # of the paper; with fewer, a test that points the right way leaves the claim open

@@ -1,1 +1,1 @@
-"""What an artefact is, which there are, and how they are drawn."""
+"""Declaration, listing and drawing of artefacts, and the values of a cell of scores."""

@@ -1,7 +1,8 @@
-"""What an artefact is: one declaration a table or figure.
+"""The declaration of an artefact, that is, of a table or figure, and of its callbacks.
 
-To add one, add a file to the folder of its paper that assigns `ARTEFACT = Artefact(__name__, ...)`;
-workflow, drawing, claims, scorecard and command line find it there.
+To add an artefact, add a file to the folder of its paper that assigns
+`ARTEFACT = Artefact(__name__, ...)`; workflow, drawing, claims, scorecard and command line find it
+there. Such a file has, in this order: captions, data, picture, claims, and `ARTEFACT`.
 """
 
 from collections.abc import Mapping
@@ -56,7 +57,7 @@ class Decision:
     Attributes
     ----------
     verdict
-        `holds`, `fails`, `undecided`, or `not-run` where data that it needs cannot be had.
+        `holds`, `fails`, `undecided`, or `not-run` where data that it needs could not be had.
     reason
         The numbers of the test.
     """
@@ -236,11 +237,9 @@ class Artefact:
     further
         Metrics that a table's page shows below the primary one, each with its heading.
     trial
-        What is repeated, in one word: a split, a run, a seed.
+        What is repeated, in one word: split, run, seed.
     axis, axis_label
         Of a table's picture: the widest range that is shown, in the metric's unit, and the label.
-    optional
-        Data sets that it can do without: where their scores say `not-run`, it is made of the rest.
     """
 
     module: str
@@ -263,7 +262,6 @@ class Artefact:
     axis: tuple[float, float] = (-3.0, 4.5)
     axis_label: str = "negative log-likelihood of standardised y (nats); lower is better"
     remarks: Remarks = no_remarks
-    optional: tuple[str, ...] = ()
 
     def __post_init__(self):
         """Take the name from the module where none is given."""
@@ -272,7 +270,7 @@ class Artefact:
 
     @property
     def paper(self) -> str:
-        """The paper whose artefact it is, or `across`."""
+        """The paper that it belongs to, or `across`."""
         return self.module.split(".")[-2]
 
     @property

@@ -12,6 +12,7 @@ from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging import claims
 from kcde.artefacts.plots import page
 from kcde.artefacts.tables import building
+from kcde.datasets import catalogue
 from kcde.files import atomic, locked, staged
 
 REGENERATED, NOT_REGENERATED = "regenerated", "not regenerated"
@@ -20,9 +21,10 @@ REGENERATED, NOT_REGENERATED = "regenerated", "not regenerated"
 def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> dict:
     """Make an artefact from scores: CSV, drawing and decided claims.
 
-    Where a score says `not-run` (its data could not be had), nothing is written, so that the
-    tracked files stay as they are; but those of `Artefact.optional` stop nothing. Failed fits are
-    results and are counted. All files change together, or none where drawing is interrupted.
+    Where a score says `not-run` (its data could not be had), nothing is written and the tracked
+    files stay as they are, except for data sets that the catalogue marks as optional: the artefact
+    is made of the others. Failed fits are results and are counted. All files change together, or
+    none if drawing is interrupted.
 
     Parameters
     ----------
@@ -36,8 +38,8 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
     Returns
     -------
     dict
-        The record: `paper, artefact, status, reason, remedy, missing, files`; where it is made,
-        `missing` names the optional data sets that it lacks.
+        The record: `paper, artefact, status, reason, remedy, missing, files`. Of an artefact that
+        was made, `missing` names the optional data sets that it lacks.
 
     Raises
     ------
@@ -51,14 +53,15 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
         if not path.exists():
             raise FileNotFoundError(_remedy(artefact, path))
     scores = score_files.read(files)
-    absent = scores[(scores["status"] == "not-run") & ~scores["dataset"].isin(artefact.optional)]
+    optional = catalogue.optional(catalogue.read())
+    absent = scores[(scores["status"] == "not-run") & ~scores["dataset"].isin(optional)]
     if len(absent):
         return _not_regenerated(artefact, absent)
     lacking = sorted(set(scores.loc[scores["status"] == "not-run", "dataset"]))
     scores = artefact.measure(scores, files)
     frame = artefact.build(artefact, scores, files)
     decisions = claims.decide(artefact, scores)
-    # The lock is taken late, not to make other drawings wait, and let go when all files are there.
+    # The lock is taken late, so that other drawings do not wait, and kept until all is written.
     with ExitStack() as lock, staged(into) as stage:
         path = _stem(artefact, stage).with_suffix(".csv")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -112,7 +115,7 @@ def _draw(artefact: Artefact, path: Path, into: Path) -> list[Path]:
 
 
 def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> Iterator[Path]:
-    """Draw every artefact whose tracked CSV is there, then name those whose is not.
+    """Draw every artefact whose tracked CSV is there, then name those whose CSV is not.
 
     Parameters
     ----------
@@ -124,12 +127,12 @@ def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> Iterator[Path
     Yields
     ------
     pathlib.Path
-        Each file when it is drawn.
+        Each file as soon as it is drawn.
 
     Raises
     ------
     FileNotFoundError
-        If a CSV is not there; the others are drawn all the same.
+        If a CSV is not there, after all others have been drawn.
     """
     missing = []
     for artefact in artefacts:

@@ -1,8 +1,8 @@
-"""What artefacts there are, read from their sources: planning a workflow imports no numerics.
+"""All artefacts, read from their sources, because planning a workflow imports no numerics.
 
-An artefact is a file `<paper>/<name>.py` that assigns `ARTEFACT = Artefact(__name__, ...)`. What a
-plan needs of it stands there as literals: `kind`, `title`, `shows`, and `name` where it is not that
-of the file.
+An artefact is a file `<paper>/<name>.py` that assigns `ARTEFACT = Artefact(__name__, ...)`. What
+planning needs stands there as literals: `kind`, `title`, `shows`, and `name` where it differs from
+that of the file.
 """
 
 import ast
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 ACROSS = "across"
-"""In the place of a paper: what compares the methods of all, drawn above the papers' folders."""
+"""Stands for a paper where an artefact belongs to none; it is drawn above the papers' folders."""
 
 _ROOT = Path(__file__).parents[1]
 _LITERALS = ("name", "kind", "title", "shows")
@@ -22,7 +22,7 @@ _SUFFIXES = {"table": ("csv", "md", *_PICTURES), "figure": ("csv", *_PICTURES, "
 
 @dataclass(frozen=True)
 class Listed:
-    """An artefact as a plan sees it.
+    """An artefact as far as planning needs it.
 
     Attributes
     ----------
@@ -53,18 +53,18 @@ class Listed:
 
 
 def place(paper: str, name: str) -> str:
-    """Return where an artefact lies in the folder of the outputs, without suffix."""
+    """Return where an artefact lies in the folder of the outputs, without suffix: `kcef/table1`."""
     return name if paper == ACROSS else f"{paper}/{name}"
 
 
 def suffixes(kind: str) -> tuple[str, ...]:
-    """Return the kinds of file that a table or figure is tracked as; its target is the second."""
+    """Return the suffixes of the files of a `table` or `figure`; its target has the second."""
     return _SUFFIXES[kind]
 
 
 @cache
 def artefacts(root: Path = _ROOT) -> dict[str, Listed]:
-    """Return what is found below a folder, by `paper/name`; the papers' folders in their order.
+    """Return the artefacts below a folder by `paper/name`, in alphabetical order.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def artefacts(root: Path = _ROOT) -> dict[str, Listed]:
     Raises
     ------
     ValueError
-        If a declaration lacks a literal that a plan needs, or two have the same name.
+        If a declaration lacks a literal that planning needs, or two have the same name.
     """
     found: dict[str, Listed] = {}
     raw: list[Listed] = []
@@ -89,7 +89,7 @@ def artefacts(root: Path = _ROOT) -> dict[str, Listed]:
 
 
 def _declared(path: Path) -> dict | None:
-    """Return the literals of a module's declaration, None where it declares no artefact."""
+    """Return the literals of a module's declaration, None if it declares no artefact."""
     text = path.read_text(encoding="utf-8")
     if "\nARTEFACT = " not in text:
         return None
@@ -115,7 +115,7 @@ def _listed(path: Path, literals: Mapping) -> Listed:
 
 
 def _resolved(each: Listed, found: Mapping[str, Listed]) -> Listed:
-    """Return an artefact with the data sets of the one that it names in the place of a list."""
+    """Return an artefact with the data sets of another one where it names that one."""
     shows = {experiment: dict(wanted) for experiment, wanted in each.shows.items()}
     for experiment, wanted in shows.items():
         other = wanted.get("datasets")

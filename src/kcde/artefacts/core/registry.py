@@ -11,7 +11,7 @@ ARTEFACTS: dict[str, Artefact] = {
 
 
 def select(target: str) -> list[Artefact]:
-    """Return the artefacts that a name on the command line means.
+    """Return the artefacts that a name on the command line stands for.
 
     Parameters
     ----------

@@ -56,7 +56,8 @@ REDUCED = (
     "fewer points suit a smaller n, so that at larger n losses are higher than after a choice on "
     "all points."
 )
-COMMON = f"{DATA} {CHOICE}"
+COMMON = f"{DATA}\n\n{CHOICE}"
+"""Paragraphs of the details of all six figures."""
 
 UNREDUCED = "JPDL-unreduced"
 

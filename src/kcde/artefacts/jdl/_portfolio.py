@@ -43,7 +43,8 @@ REDUCED = (
     "Reduced at laptop: 20 subsamples (paper: 100), and factors of at most 100 columns (paper: as "
     "many as the tolerance requires, at d = 25 more than 6000)."
 )
-COMMON = f"{DAYS} {CHOICE} {METHODS} {BAND}"
+COMMON = f"{DAYS}\n\n{CHOICE} {METHODS} {BAND}"
+"""Paragraphs of the details of all three figures."""
 
 DIMENSIONS, SIZES = (1, 5, 10, 25), (1000, 5000, 10000, 20000)
 """Published d and n, all of which a decision needs."""

@@ -22,11 +22,11 @@ CAPTION = (
     "correlations, which the paper does not state."
 )
 DETAILS = (
-    "The loss is the squared error of E[y yᵀ|x] over its squared norm, averaged over test points. "
+    "The loss is the squared error of E[y yᵀ|x] over its squared norm, a mean over test points.\n\n"
     f"{_moments.COMMON} With standard deviations of 0.1 or 0.3 for log C at n = 1e4 "
     "(benchmarks/correlation_law.csv) JDL is below CME without constraints, and with 0.1 also with "
     f"constraints. {_moments.SCHEDULE} {_moments.THROUGHOUT} {_moments.CONSTRAINTS} "
-    f"{_moments.BAND} {_moments.REDUCED}"
+    f"{_moments.BAND}\n\n{_moments.REDUCED}"
 )
 
 _ORDER = (("JPDL", "JDL"), ("JDL", "CME"))

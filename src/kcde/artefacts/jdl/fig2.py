@@ -17,7 +17,7 @@ CAPTION = (
     "relative tolerance of the factors. Lines that lie together mean that a method is robust to "
     "the tolerance: in the paper JDL largely is, and CME is not (claim J3)."
 )
-DETAILS = f"{_moments.COMMON} {_moments.BAND} {_moments.REDUCED}"
+DETAILS = f"{_moments.COMMON} {_moments.BAND}\n\n{_moments.REDUCED}"
 
 _TOLERANCES = (1e-3, 1e-2, 1e-1)
 _SIZE, _ROBUST = 1_000_000, 1.5

@@ -34,8 +34,8 @@ CAPTION = (
 DETAILS = (
     "As in the paper the error is a maximum, which grows with the number of correlation matrices. "
     "Bands reach from the 5% to the 95% quantile of the largest error of each matrix, where at "
-    "least 20 have a value. The vertical axis is linear below 1e-4. "
-    f"{_moments.COMMON} {_moments.SCHEDULE} {_moments.THROUGHOUT} {_moments.CONSTRAINTS} "
+    "least 20 have a value. The vertical axis is linear below 1e-4.\n\n"
+    f"{_moments.COMMON} {_moments.SCHEDULE} {_moments.THROUGHOUT} {_moments.CONSTRAINTS}\n\n"
     f"{_moments.REDUCED}"
 )
 

@@ -20,8 +20,8 @@ CAPTION = (
     "in the middle and grows again at large n, more so at the loosest (J15)."
 )
 DETAILS = (
-    "The CSV also has the mean over matrices of the largest error of each. "
-    f"{_moments.COMMON} {_moments.REDUCED}"
+    "The CSV also has the mean over matrices of the largest error of each.\n\n"
+    f"{_moments.COMMON}\n\n{_moments.REDUCED}"
 )
 
 _TIGHTEST, _LOOSE = 1e-3, (1e-2, 1e-1)

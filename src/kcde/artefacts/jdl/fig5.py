@@ -22,8 +22,8 @@ CAPTION = (
 )
 DETAILS = (
     "A moment counts if it has an eigenvalue below −1e-12 times the largest absolute one. The "
-    f"vertical axis is linear below 0.01%. {_moments.COMMON} {_moments.SCHEDULE} "
-    f"{_moments.THROUGHOUT} {_moments.CONSTRAINTS} {_moments.BAND} {_moments.REDUCED}"
+    f"vertical axis is linear below 0.01%.\n\n{_moments.COMMON} {_moments.SCHEDULE} "
+    f"{_moments.THROUGHOUT} {_moments.CONSTRAINTS} {_moments.BAND}\n\n{_moments.REDUCED}"
 )
 
 _METHODS = ("JDL", "JPDL", "CME")

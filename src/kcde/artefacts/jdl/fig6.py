@@ -28,10 +28,10 @@ from kcde.artefacts.judging.deciding import Missing, decider
 
 CAPTION = (
     "Seconds of the solution and of the conditional expectations against n, for each dimension d, "
-    "without and with constraints (solid), and of the factors that come before (dotted). Only "
-    "ratios between methods compare with the paper: JDL and CME cost the same, JPDL is orders of "
-    "magnitude faster without constraints, and with them at d = 3 it wins only at large n (claim "
-    "J9); constraints cost little (J16)."
+    "without and with constraints (solid), and of the factors that come before (dotted). Compare "
+    "ratios between methods only. In the paper JDL and CME cost the same; JPDL is orders of "
+    "magnitude faster without constraints and, at d = 3, wins with constraints only at large n "
+    "(claim J9); constraints cost little (J16)."
 )
 DETAILS = (
     "Wall-clock seconds on one thread, with as many jobs at once as the machine was given cores "
@@ -44,8 +44,8 @@ DETAILS = (
     "semidefinite program as the paper states it, by Clarabel (paper: MOSEK), with the λ that is "
     "best without constraints. That program is fitted only at d = 1 and, for n = 1000, at d = 2. "
     "It is not run at d = 3, where its Gram matrix is 210 × 210 with 22155 entries in the cone, "
-    f"far beyond a laptop and our paper scale. {_moments.COMMON} {_moments.SCHEDULE} "
-    f"{_moments.CONSTRAINTS} {_moments.BAND} {_moments.REDUCED}"
+    f"far beyond a laptop and our paper scale.\n\n{_moments.COMMON} {_moments.SCHEDULE} "
+    f"{_moments.CONSTRAINTS} {_moments.BAND}\n\n{_moments.REDUCED}"
 )
 
 _METHODS = ("JDL", "JPDL", "CME")

@@ -32,9 +32,9 @@ CAPTION = (
     "of CME (claim J10)."
 )
 DETAILS = (
-    "Probabilities are clipped to [1e-12, 1], as in the paper. "
+    "Probabilities are clipped to [1e-12, 1], as in the paper.\n\n"
     f"{_portfolio.COMMON} Subsamples overlap (at n = 20000 each has 25000 of 25248 pairs of days), "
-    "so that the p-values of claim J10, which takes them as independent, are too small. "
+    "so that the p-values of claim J10, which takes them as independent, are too small.\n\n"
     f"{_portfolio.REDUCED}"
 )
 

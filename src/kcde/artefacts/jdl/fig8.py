@@ -27,7 +27,7 @@ CAPTION = (
     "Compare the two rows: in the paper constraints bring the share of JDL to zero, and divide "
     "that of CME by two to five (claim J11). Kernel logistic regression (KLR) has none."
 )
-DETAILS = f"The vertical axis is linear below 0.01%. {_portfolio.COMMON} {_portfolio.REDUCED}"
+DETAILS = f"The vertical axis is linear below 0.01%.\n\n{_portfolio.COMMON}\n\n{_portfolio.REDUCED}"
 
 _FEWER = (2.0, 5.0)
 

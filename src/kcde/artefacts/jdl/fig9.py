@@ -34,16 +34,16 @@ from kcde.artefacts.judging.deciding import decider
 CAPTION = (
     "Seconds of the solution and of the probabilities of the test days (solid) against the number "
     "n of days, for each number d of portfolios, without and with constraints, and of the factors "
-    "that come before (dotted). Only ratios between methods compare with the paper, in which "
-    "constrained CME and JDL take about the same time, and kernel logistic regression (KLR) "
-    "slightly more (claim J12)."
+    "that come before (dotted). Compare ratios between methods only. In the paper constrained CME "
+    "and JDL take about the same time, and kernel logistic regression (KLR) slightly more (claim "
+    "J12)."
 )
 DETAILS = (
     "Wall-clock seconds on one thread, with as many jobs at once as the machine was given cores. "
     "Solid: the solution, that is cross moments and coefficients, and the probabilities of the "
     "5000 test days, as in figure 6. Dotted: the pivoted factors. KLR has a factor of x only and "
     "no cross moments. Fits with the same bandwidths share factors and cross moments, and thus "
-    f"their seconds. {_portfolio.COMMON} {_portfolio.REDUCED}"
+    f"their seconds.\n\n{_portfolio.COMMON}\n\n{_portfolio.REDUCED}"
 )
 
 _COMPARABLE = (0.5, 2.0)

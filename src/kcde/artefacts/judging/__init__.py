@@ -1,1 +1,1 @@
-"""Published against ours: verdicts, causes, claims and the scorecard."""
+"""Comparison with the papers: verdicts, causes, claims and the scorecard."""

@@ -1,4 +1,4 @@
-"""Why a number deviates, as far as found: `kcde/published/causes.csv`."""
+"""Why a number deviates, as far as known: `kcde/published/causes.csv`."""
 
 import math
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from kcde import published
 
 UNKNOWN = "could not determine"
-"""Said where no cause is known."""
+"""Stands where no cause is known."""
 
 _FIELDS = ("paper", "artefact", "dataset", "method")
 
@@ -16,7 +16,7 @@ OTHER_SPLITS = (
     "means over as many splits each, with our spread for both (the rule grants the paper only a "
     "spread that is printed and over splits)"
 )
-"""Said where no cause is known and none is needed."""
+"""Stands where no cause is known and none is needed."""
 
 
 def explain(paper: str, artefact: str, cell: Mapping) -> str:
@@ -32,7 +32,7 @@ def explain(paper: str, artefact: str, cell: Mapping) -> str:
     Returns
     -------
     str
-        The known cause; where there is none, whether other splits suffice.
+        The known cause, or where there is none, whether other splits suffice as an explanation.
     """
     cause = cause_of(paper, artefact, cell["dataset"], cell["method"], cell["verdict"])
     if cause.startswith(UNKNOWN) and _other_splits_suffice(cell):
@@ -49,8 +49,8 @@ def _other_splits_suffice(cell: Mapping) -> bool:
 def cause_of(paper: str, artefact: str, dataset: str, method: str, verdict: str) -> str:
     """Return the most specific known cause of a verdict, with its evidence.
 
-    A cause is used only where the actual verdict is the one it was written for (or it says `*`), so
-    that a stale one never shows.
+    A cause is used only where the actual verdict is the one for which it was written (or `*`), so
+    that a stale cause is never shown.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The claims an artefact decides, tracked in `figures/<paper>/claims.csv`."""
+"""Decided claims, tracked in `figures/<paper>/claims.csv`."""
 
 from pathlib import Path
 
@@ -42,16 +42,17 @@ def write(
 ) -> Path | None:
     """Write the tracked decisions of a paper with new ones; those of other artefacts are kept.
 
-    Two jobs may draw artefacts of one paper at once: the caller holds the lock of its folder.
+    Two jobs may draw artefacts of one paper at once, so that the caller must hold the lock of its
+    folder.
 
     Parameters
     ----------
     tracked
-        Where the decisions so far stand.
+        The folder with the decisions so far.
     into
-        Where the table goes.
+        The folder to write to.
     artefact
-        Whose decisions these are.
+        That made the decisions.
     decisions
         Claim to decision.
 

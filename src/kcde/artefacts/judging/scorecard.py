@@ -1,8 +1,9 @@
-"""Every published number and claim against ours, from tracked files alone.
+"""Every published number and claim compared with ours, from tracked files alone.
 
-`figures/scorecard.csv` has one row a published number (kind `number`, or `copy` where a paper
-repeats another's cell) and one a claim (kind `claim`: its id stands in `metric`; `dataset`,
-`method` and the numbers are empty, its numbers are in `reason`). `artefact` is the published name.
+`figures/scorecard.csv` has one row per published number (kind `number`, or `copy` where a paper
+repeats a cell of another) and one per claim (kind `claim`: its id is in `metric` and its numbers
+are in `reason`; `dataset`, `method` and the other numbers are empty). `artefact` is the published
+name.
 """
 
 import math
@@ -50,11 +51,11 @@ class Tracked:
     Attributes
     ----------
     declared
-        Its declaration, None where it is not built yet.
+        Its declaration, None if there is none.
     table
-        Its tracked CSV, None where there is none.
+        Its tracked CSV, None if there is none.
     stale
-        Why this run did not regenerate it, "" where it did or no record says so.
+        Why this run did not regenerate it, "" if it did or if there is no record.
     """
 
     declared: Artefact | None
@@ -70,13 +71,13 @@ def build(into: str | Path, records: str | Path | None = None) -> pd.DataFrame:
     into
         The folder of the outputs, `figures`.
     records
-        Folder of artefact records (`results/<scale>/artefacts`); artefacts that one of them calls
-        `not regenerated` show so.
+        Folder of artefact records (`results/<scale>/artefacts`). Numbers and claims of an artefact
+        whose record says `not regenerated` say so.
 
     Returns
     -------
     pandas.DataFrame
-        With `COLUMNS`, published numbers in their order, then claims.
+        With `COLUMNS`: published numbers in their order, then claims.
     """
     into = Path(into)
     values, statements = published.values(), published.claims()
@@ -120,7 +121,7 @@ def write(frame: pd.DataFrame, into: str | Path) -> list[Path]:
 
 
 def totals(frame: pd.DataFrame) -> dict[str, dict[str, Counter]]:
-    """Count verdicts, copies left out.
+    """Count verdicts, without copies.
 
     A number with more than 5% failed splits counts as `failed`, whatever its verdict.
 
@@ -149,7 +150,7 @@ def _papers(frame: pd.DataFrame) -> list[str]:
 
 
 def _copies(values: pd.DataFrame) -> set[int]:
-    """Return the rows that repeat an earlier paper's cell: same number, same spread."""
+    """Return the rows that repeat a cell of an earlier paper: same number, same spread."""
     cell = ["dataset", "method", "metric", "value", "spread"]
     known = values.dropna(subset="value")
     earlier = known.duplicated(cell, keep="first")

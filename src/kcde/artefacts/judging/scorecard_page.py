@@ -26,7 +26,7 @@ _SPOKEN = {"not-run": "not run", "published-na": "published N/A"}
 
 
 def text(frame: pd.DataFrame, counts: dict[str, dict[str, Counter]]) -> str:
-    """Return the page: one line a paper on top, then tables a paper.
+    """Return the page: a summary line per paper, then tables per paper.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ def text(frame: pd.DataFrame, counts: dict[str, dict[str, Counter]]) -> str:
     parts = [
         "# Scorecard",
         "\n".join(f"- **{paper}**: {_line(counts[paper])}" for paper in counts),
-        "Every published number and claim against ours; the rule was fixed before results were "
-        "seen. A number is *reproduced* if our mean over splits lies within max(0.05 nats, two "
-        "standard errors) of it (SMAE, MMD: 10% instead of 0.05) and at most 5% of the splits "
+        "Every published number and claim compared with ours; the rule was fixed before results "
+        "were seen. A number is *reproduced* if our mean over splits lies within max(0.05 nats, "
+        "two standard errors) of it (SMAE, MMD: 10% instead of 0.05) and at most 5% of the splits "
         "failed; else *better* or *worse*. A p-value is *reproduced* if the median over our seeds "
         "lies on the same side of 5%, else *different*. In the lines above, *failed* counts the "
         f"cells with more failed splits than that, and {copies} dde cells that repeat kcef table 1 "

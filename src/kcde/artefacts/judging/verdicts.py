@@ -1,6 +1,6 @@
-"""The one rule by which a number of ours is held against a published one.
+"""The rule by which a number of ours is compared with a published one.
 
-It was fixed before any result was seen; tables and the scorecard both read it from here.
+It was fixed before any result was seen. Tables and the scorecard use the same rule.
 """
 
 import math
@@ -25,8 +25,8 @@ class Rule:
     Attributes
     ----------
     kind
-        `difference` (within a tolerance), `side` (p-values: the same side of 5%) or `ratio`
-        (seconds: only ratios between methods).
+        `difference` (within a tolerance), `side` (of p-values: the same side of 5%) or `ratio` (of
+        seconds: only ratios between methods).
     floor
         Smallest tolerance: in the metric's unit, or as a share of the published value.
     relative
@@ -55,15 +55,15 @@ class Summary:
     Attributes
     ----------
     mean, median, std
-        Over the finite splits; NaN where there are too few. `representative` puts the median of
+        Over the finite splits; NaN if there are too few. `representative` puts the median of
         p-values into `mean`.
     stderr
-        min(std, 1.4826 MAD) / sqrt(number of finite splits): one exploding split cannot widen its
-        own tolerance.
+        min(std, 1.4826 MAD) / sqrt(number of finite splits), so that one exploding split cannot
+        widen its own tolerance.
     n
-        Splits tried.
+        Number of splits.
     failed
-        Splits that are not finite or above 20 nats.
+        Number of splits that are not finite or above 20 nats.
     """
 
     mean: float
@@ -90,7 +90,7 @@ class Published:
     spread
         The number printed after the ±; NaN where there is none.
     over_splits
-        Whether that is a standard deviation over splits; only then it gives a standard error.
+        Whether the spread is a standard deviation over splits; only then it gives a standard error.
     """
 
     value: float
@@ -104,7 +104,7 @@ class Published:
 
 
 def too_many_failed(failed: int, n: int) -> bool:
-    """Whether more than 5% of `n` splits failed, in whole numbers so that 1 of 20 is not."""
+    """Whether more than 5% of `n` splits failed; in whole numbers, so that 1 of 20 is not more."""
     return 20 * failed > n
 
 
@@ -114,7 +114,7 @@ def summarise(values: np.ndarray, unit: str) -> Summary:
     Parameters
     ----------
     values
-        Shape (n,), one value a split; NaN where the split failed.
+        Shape (n,), one value per split; NaN where the split failed.
     unit
         The limit of 20 nats applies where this is `nats`.
 
@@ -137,10 +137,10 @@ def summarise(values: np.ndarray, unit: str) -> Summary:
 
 
 def representative(summary: Summary, metric: str) -> Summary:
-    """Return the summary whose `mean` is the number that stands for the cell.
+    """Return the summary whose `mean` is the number that represents the cell.
 
-    The mean over splits, but the median for p-values: a mean of p-values is no p-value, and
-    claim K10 names the median over the seeds. It has no standard error.
+    That is the mean over splits, or the median for p-values: a mean of p-values is no p-value, and
+    claim K10 is about the median over the seeds. The median has no standard error.
 
     Parameters
     ----------
@@ -190,9 +190,9 @@ def judge(
     metric
         A key of `RULES`.
     method
-        Whose number is judged; a key of `ours` and of `published`.
+        The method that is judged; a key of `ours` and of `published`.
     ours, published
-        Every method's cell on the same data set; only times look at the other methods.
+        The cell of every method on the same data set; only times need the other methods.
 
     Returns
     -------
@@ -222,9 +222,9 @@ def judge(
 def _judge_ratio(
     method: str, ours: Mapping[str, Summary], published: Mapping[str, Published]
 ) -> str:
-    """Judge a time as a ratio to the slowest published method's (the slowest: to the fastest's).
+    """Judge a time by its ratio to that of the slowest published method (the slowest: the fastest).
 
-    Within a factor of two of the published ratio, or farther in the published direction.
+    It is reproduced within a factor of two of the published ratio, or farther in its direction.
     """
     slowest = max(published, key=lambda name: published[name].value)
     fastest = min(published, key=lambda name: published[name].value)

@@ -1,1 +1,1 @@
-"""What pictures share: one look, labels, box plots, scatter plots."""
+"""Parts of pictures: style, labels, box plots, scatter plots, and the page of a figure."""

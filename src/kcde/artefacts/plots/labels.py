@@ -1,4 +1,4 @@
-"""Names of curves written beside their ends, moved apart where they would overlap."""
+"""Labels of curves beside their ends, moved apart where they would overlap."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ _POINTS = 9.0  # height of a line of text
 
 @dataclass(frozen=True)
 class Label:
-    """A name at the end of a curve.
+    """A label at the end of a curve.
 
     Attributes
     ----------
     y
-        Where the curve ends, in data units; beyond the axis, the label stands at its edge.
+        Where the curve ends, in data units; a label beyond the axis stands at its edge.
     text, colour
-        What to write.
+        Of the label.
     linestyle
         Of the curve, repeated in a short stroke before the text; "" for none.
     """
@@ -34,10 +34,11 @@ class Label:
 
 
 def apart(wanted: Sequence[float], spacing: float) -> np.ndarray:
-    """Return the places in [0, 1] nearest to those wanted that keep a distance, in least squares.
+    """Return the places in [0, 1] that keep a distance and are nearest to those wanted.
 
-    Subtracting k · spacing from the k-th smallest makes this an isotonic regression, and clipping
-    that gives the one within bounds. Where so many do not fit, they run beyond 1.
+    Nearest in least squares: with k · spacing subtracted from the k-th smallest place this is an
+    isotonic regression, and clipping its solution gives the one within the bounds. Places that do
+    not fit run beyond 1.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def apart(wanted: Sequence[float], spacing: float) -> np.ndarray:
 
 
 def beside(axes: "Axes", labels: Sequence[Label], height: float) -> None:
-    """Write labels right of the axes, each at its curve's end or joined to it by a thin line.
+    """Write labels at the right of the axes, each joined to the end of its curve by a thin line.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def beside(axes: "Axes", labels: Sequence[Label], height: float) -> None:
     labels
         In any order.
     height
-        Of the axes, in inches, about.
+        Approximate height of the axes, in inches.
     """
     if not labels:
         return

@@ -1,4 +1,4 @@
-"""The page of a figure: the picture with its caption."""
+"""The page of a figure: picture, caption and details."""
 
 from pathlib import Path
 
@@ -10,22 +10,7 @@ from kcde.files import atomic
 
 
 def write(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Write `<stem>.md`: title, picture, caption, and how the methods chose their parameters.
-
-    Parameters
-    ----------
-    artefact
-        Gives title, caption and remarks.
-    frame
-        As tracked.
-    stem
-        Path without suffix; the picture is `<stem>.png`.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The file written.
-    """
+    """Draw the page of a figure: title, picture (`<stem>.png`), caption and details."""
     parts = [
         f"# {artefact.key}: {artefact.title}",
         f"![{artefact.title}]({stem.name}.png)",

@@ -3,13 +3,13 @@
 import numpy as np
 
 DATA = "data"
-"""The method under which the rows of the data set stand."""
+"""The method of rows that show the data set itself."""
 
 
 def points(
     panel: str, method: str, variant: str, values: np.ndarray, at_most: int, **rest
 ) -> list[dict]:
-    """Return rows of points, evenly spread over the order in which they were drawn.
+    """Return rows of points, evenly spaced in the order in which they were drawn.
 
     Parameters
     ----------
@@ -18,14 +18,14 @@ def points(
     values
         Shape (m, 2).
     at_most
-        So many are kept; their number stands in `n`.
+        Largest number of points that are kept; the actual number is in `n`.
     **rest
         Further columns.
 
     Returns
     -------
     list of dict
-        Keys among `FIGURE_COLUMNS`.
+        With keys among `FIGURE_COLUMNS`.
     """
     chosen = np.linspace(0, len(values) - 1, min(at_most, len(values))).astype(int)
     n = len(chosen)

@@ -1,4 +1,4 @@
-"""A panel of samples over the data: points, frame, and a heading that says what they are."""
+"""A panel of samples over the data: points, frame, and a heading that names them."""
 
 from typing import TYPE_CHECKING
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 def draw(
     axes: "Axes", data: pd.DataFrame, samples: pd.DataFrame, method: str, margin: float
 ) -> int:
-    """Draw samples of a method, in its colour, over the data; the frame is that of the data.
+    """Draw the data, and over them samples of a method in its colour, in the frame of the data.
 
     Parameters
     ----------
     axes
-        Where.
+        Of the panel.
     data, samples
         With columns `x` and `y`.
     method
@@ -59,7 +59,7 @@ def outside(samples: pd.DataFrame, frame: list[tuple[float, float]]) -> int:
 
 
 def legend(made, method: str, data: str, note: str = "") -> None:
-    """Say in the corner of a figure, in their colours, what the points of all its panels are.
+    """Name in the corner of a figure, in their colours, the points of all its panels.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ def legend(made, method: str, data: str, note: str = "") -> None:
     method
         Whose samples are shown.
     data
-        What the data are called.
+        Name of the data.
     note
-        What else holds for all panels.
+        A remark that holds for all panels.
     """
     from matplotlib.offsetbox import HPacker, TextArea
 
@@ -84,14 +84,14 @@ def legend(made, method: str, data: str, note: str = "") -> None:
 
 
 def count_outside(axes: "Axes", outside: int, method: str) -> None:
-    """Say above the right edge of a panel how many samples of a method lie outside, if any."""
+    """State above the right edge of a panel how many samples of a method lie outside, if any."""
     if outside:
         colour = style.line(method)["color"]
         axes.set_title(f"{outside} out", loc="right", fontsize=6, color=colour)
 
 
 def heading(axes: "Axes", letter: str, title: str, method: str, outside: int) -> None:
-    """Say above a panel whose points are shown, in their colours, and how many are not.
+    """Name above a panel, in their colours, whose points are shown, and how many are not.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What tables share: values, pages, pictures and the words for methods."""
+"""Parts of tables: building from scores, pages, pictures, and the descriptions of methods."""

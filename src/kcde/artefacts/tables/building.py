@@ -1,4 +1,4 @@
-"""Scores to the tidy CSV of a table: means, spread, best method, published value, verdict."""
+"""From scores to the tidy CSV of a table: means, spread, best method, published value, verdict."""
 
 from pathlib import Path
 
@@ -16,32 +16,13 @@ _NUMBERS = ("mean", "median", "std", "stderr")
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the table of an artefact.
+    """Return the table of the primary metric, followed by every other metric in the scores.
 
-    `mean` is the mean over splits, of p-values the median (`verdicts.representative`). Rows of the
-    primary metric carry `best`, `p_value`, the published value and the verdict; every other metric
-    in the scores follows as plain means, so that e.g. the agreement of importance sampling with
-    quadrature can be read from the same file.
-
-    Parameters
-    ----------
-    artefact
-        Gives the primary metric and the order of methods.
-    scores
-        As `kcde.scores.read` returns them.
-    files
-        Unused: everything is in `scores`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With `TABLE_COLUMNS`, numbers rounded to the six digits that are stored, so that the
-        verdict follows from the file.
-
-    Raises
-    ------
-    ValueError
-        If a split occurs twice in a cell, or no score has the primary metric.
+    `mean` is the mean over splits, or of p-values the median (`verdicts.representative`). Rows of
+    the primary metric have `best`, `p_value`, the published value and the verdict; those of other
+    metrics are plain means. Numbers are rounded to the six digits that are stored, so that the
+    verdict follows from the file. It refuses a split that occurs twice in a cell, and scores
+    without the primary metric.
     """
     check(artefact, scores)
     scores = shown_as(artefact, scores)
@@ -77,19 +58,19 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
 
 
 def with_rows(table: pd.DataFrame, rows: list[dict]) -> pd.DataFrame:
-    """Return a table with rows of further metrics behind it.
+    """Return a table with further rows at its end.
 
     Parameters
     ----------
     table
         As `build` returns it.
     rows
-        Keys among `TABLE_COLUMNS`, with `n` and `failed`; what is absent is empty.
+        With keys among `TABLE_COLUMNS`, `n` and `failed` included; other columns are empty.
 
     Returns
     -------
     pandas.DataFrame
-        Of the same columns and types.
+        With the same columns and types.
     """
     if not rows:
         return table
@@ -98,7 +79,7 @@ def with_rows(table: pd.DataFrame, rows: list[dict]) -> pd.DataFrame:
 
 
 def check(artefact: Artefact, scores: pd.DataFrame) -> None:
-    """Refuse scores that a table cannot be made of.
+    """Refuse scores from which a table cannot be made.
 
     Parameters
     ----------
@@ -140,7 +121,7 @@ def shown_as(artefact: Artefact, scores: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Of the same columns; a split whose fit failed has failed in each of its metrics.
+        With the same columns. A split whose fit failed has failed in each metric.
     """
     for name, (method, metric) in artefact.shown_as.items():
         own = scores[scores["method"] == method]
@@ -169,7 +150,7 @@ def read(path: Path) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        With `TABLE_COLUMNS`; `best` is boolean (false where not marked), text columns have no NaN.
+        With `TABLE_COLUMNS`; `best` is boolean (false where empty), and text columns have no NaN.
     """
     frame = pd.read_csv(path, dtype=dict.fromkeys(["variant", "unit", "best", "verdict"], str))
     frame["best"] = frame["best"].fillna("").eq("True")
@@ -177,13 +158,13 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def summary_of(row: pd.Series) -> verdicts.Summary:
-    """Return the cell that a row of a table states."""
+    """Return the summary that a row of a table contains."""
     numbers = (float(row[name]) for name in _NUMBERS)
     return verdicts.Summary(*numbers, n=int(row["n"]), failed=int(row["failed"]))
 
 
 def _order(artefact: Artefact, scores: pd.DataFrame) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the places of data sets (as published, then others by name) and of methods."""
+    """Return the positions of data sets (as published, then others by name) and of methods."""
     here = _published_rows(artefact)
     datasets = [*dict.fromkeys(here["dataset"]), *sorted(set(scores["dataset"]))]
     methods = [*artefact.methods, *sorted(set(scores["method"]))]
@@ -201,9 +182,9 @@ def _six_digits(value: float) -> float:
 def _mark_best(table: pd.DataFrame, scores: pd.DataFrame, metric: str) -> None:
     """Fill `best` and `p_value` in place.
 
-    A method is best if it has the lowest mean, or if a two-sided paired t-test at 5% does not tell
-    it from the method that has. A method with a failed split is never best: its mean leaves that
-    split out or is ruled by it. The test leaves such splits out in pairs.
+    A method is best if it has the lowest mean, or if a two-sided paired t-test at 5% finds no
+    significant difference from the method that has. A method with a failed split is never best: its
+    mean omits that split or is dominated by it. The test omits such splits in pairs.
     """
     for _, cells in table[table["metric"] == metric].groupby("dataset", sort=False):
         sound = cells[(cells["failed"] == 0) & cells["mean"].notna()]
@@ -222,7 +203,7 @@ def _mark_best(table: pd.DataFrame, scores: pd.DataFrame, metric: str) -> None:
 
 
 def _by_split(scores: pd.DataFrame, dataset: str) -> pd.DataFrame:
-    """Return one column a (method, variant), one row a split, NaN where the split failed."""
+    """Return a column per (method, variant) and a row per split, NaN where the split failed."""
     here = scores[scores["dataset"] == dataset]
     values = _values(here)
     values = values.where(~((here["unit"] == "nats") & (values > verdicts.LIMIT_NATS)))
@@ -252,7 +233,7 @@ def verdict(table: pd.DataFrame, here: dict[str, verdicts.Published], row: pd.Se
     Parameters
     ----------
     table
-        The whole table: a time is judged beside the other methods of its data set.
+        The whole table: a time is judged together with those of the other methods.
     here
         Published number by method, for the row's data set and metric.
     row
@@ -261,7 +242,7 @@ def verdict(table: pd.DataFrame, here: dict[str, verdicts.Published], row: pd.Se
     Returns
     -------
     str
-        As `kcde.artefacts.judging.verdicts.judge` says.
+        As `kcde.artefacts.judging.verdicts.judge` returns it.
     """
     same = (table["variant"] == AS_PUBLISHED) & (table["dataset"] == row["dataset"])
     cells = table[same & (table["metric"] == row["metric"])]

@@ -1,4 +1,4 @@
-"""A table of negative log-likelihoods as a picture: ours beside the published value."""
+"""A table of negative log-likelihoods as a dot plot: ours and the published value."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MARGIN = 0.3
-_ROW, _LANE = 0.36, 0.085  # inches a data set at least, and a method in it
-_FEW, _ROOMY_LANE = 6, 0.15  # so many data sets leave room for a number at the end of every lane
-_MANY, _NARROW_LANE = 6, 0.075  # more methods than this share the height of a page
+_DATASET, _ROW = 0.36, 0.085  # inches of a data set at least, and of a method in it
+_FEW, _WIDE_ROW = 6, 0.15  # with so few data sets a number fits at the end of every row
+_MANY, _NARROW_ROW = 6, 0.075  # with more methods rows are narrower, to fit on a page
 _HEAD = 0.75  # inches for the legend and the axis
-_IN_A_LINE = 40  # letters of the methods' names that leave room for the marks beside them
-_NAMES = 6  # methods named in a line of their own
+_IN_A_LINE = 40  # letters of the methods' names up to which the marks fit in the same line
+_NAMES = 6  # methods in a line of the legend
 _GLYPHS = {
     "o": ("●", "○"),
     "s": ("■", "□"),
@@ -30,55 +30,27 @@ _GLYPHS = {
     "v": ("▼", "▽"),
     "*": ("★", "☆"),
 }
-"""Marker, full and open, as a letter."""
+"""Marker to its letters, full and open."""
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw a table to `<stem>.md`, and to `<stem>.png` and `<stem>.pdf` as a picture.
-
-    Parameters
-    ----------
-    artefact
-        Gives the metric and the order of the methods.
-    table
-        As `kcde.artefacts.tables.building.read` returns it.
-    stem
-        Path without suffix.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The files written.
-    """
+    """Draw the page of a table, and its primary metric as a picture."""
     return [*page.write(artefact, table, stem), *picture(artefact, table, stem)]
 
 
 def picture(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the primary metric of a table to `<stem>.png` and `<stem>.pdf`.
+    """Draw the primary metric of a table, with a dot per method in each data set's rows.
 
-    Parameters
-    ----------
-    artefact
-        Gives the metric, the order of the methods and the axis.
-    table
-        As `kcde.artefacts.tables.building.read` returns it.
-    stem
-        Path without suffix.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The two files.
+    Values beyond the widest range of `artefact.axis` become arrows with their number.
     """
     primary = table[table["metric"] == artefact.metric]
     datasets = list(dict.fromkeys(primary["dataset"]))
     found = dict.fromkeys(primary["method"])
     methods = [name for name in artefact.methods if name in found]
     methods += [name for name in found if name not in methods]
-    lane = _NARROW_LANE if len(methods) > _MANY else _LANE
-    lane = _ROOMY_LANE if len(datasets) <= _FEW else lane
-    row = max(_ROW, lane * len(methods))
-    height = _HEAD + row * max(len(datasets), 2)
+    row = _NARROW_ROW if len(methods) > _MANY else _ROW
+    row = _WIDE_ROW if len(datasets) <= _FEW else row
+    height = _HEAD + max(_DATASET, row * len(methods)) * max(len(datasets), 2)
     limits = _limits(primary, artefact.axis)
     with style.figure(style.PAGE, height) as (made, axes):
         for offset, method in zip(offsets(len(methods)), methods, strict=True):
@@ -90,13 +62,13 @@ def picture(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
 
 
 def offsets(count: int) -> np.ndarray:
-    """Return vertical offsets that keep the methods of one data set apart."""
+    """Return the vertical offsets of the methods of one data set from its centre."""
     reach = 0.36 if count > _MANY else 0.3
     return np.linspace(-reach, reach, count) if count > 1 else np.zeros(count)
 
 
 def _limits(primary: pd.DataFrame, widest: tuple[float, float]) -> tuple[float, float]:
-    """Return an axis that holds every value in the widest range; an explosion lies beyond it."""
+    """Return axis limits that include every value within the widest range."""
     values = primary[["mean", "median", "published_mean"]].to_numpy(float)
     values = values[(values > widest[0]) & (values < widest[1])]
     if not len(values):
@@ -111,7 +83,7 @@ def _draw_method(
     mean, published = cells["mean"].to_numpy(float), cells["published_mean"].to_numpy(float)
     ours, theirs = (np.clip(values, *limits) for values in (mean, published))
     axes.hlines(rows, ours, theirs, colors=colour, linewidth=0.8)
-    # The spread as it is, not as the verdict caps it: an exploding split makes the mean uncertain.
+    # The full spread, not capped as in the verdict: an exploding split makes the mean uncertain.
     reach = 2.0 * (cells["std"] / np.sqrt(cells["n"])).to_numpy(float)
     inside = (mean >= limits[0]) & (mean <= limits[1])
     axes.errorbar(
@@ -211,19 +183,19 @@ def _draw_legend(axes: "Axes", methods: Sequence[str], answered: Collection[str]
 
 
 def answered(table: pd.DataFrame) -> set[str]:
-    """Return the methods beside which a published number stands."""
+    """Return the methods that have a published number."""
     return set(table.loc[table["published_mean"].notna(), "method"])
 
 
 def legend(methods: Sequence[str], answered: Collection[str]):
-    """Return a matplotlib box that names methods in their colours, and says what the marks are.
+    """Return a matplotlib box that names methods in their colours and explains the marks.
 
     Parameters
     ----------
     methods
         In their order.
     answered
-        Those beside which a published number stands.
+        Those that have a published number.
 
     Returns
     -------
@@ -249,5 +221,5 @@ def legend(methods: Sequence[str], answered: Collection[str]):
 
 
 def _glyphs(methods: Sequence[str], which: int) -> str:
-    """Return the markers of some methods, each once, as full (0) or open (1) letters."""
+    """Return the markers of some methods, without repetition, as full (0) or open (1) letters."""
     return " ".join(dict.fromkeys(_GLYPHS[style.marker(name)][which] for name in methods))

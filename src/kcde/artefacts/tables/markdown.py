@@ -1,4 +1,4 @@
-"""What all pages share: numbers, tables, the rules by which methods chose their parameters."""
+"""Parts of all pages: numbers, tables, details, and how methods chose their parameters."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -7,11 +7,11 @@ from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.tables.methods import display, selection
 
 _SMALLEST = 1e-6
-"""A p-value below this is named only as such: the normal approximation is not that good."""
+"""A p-value below this is given as a bound: the normal approximation is not accurate enough."""
 
 
 def number(value: float) -> str:
-    """Return a value in nats with two decimals, large ones shorter, `–` for NaN."""
+    """Return a value in nats with two decimals, or fewer for a large one; `–` for NaN."""
     if math.isnan(value):
         return "–"
     if abs(value) < 100:
@@ -28,7 +28,7 @@ def significant(value: float) -> str:
 
 
 def probability(value: float) -> str:
-    """Return a p-value: two decimals where they say enough, else two digits; `–` for NaN."""
+    """Return a p-value with two decimals, or with two digits if it is small; `–` for NaN."""
     if math.isnan(value):
         return "–"
     if value < _SMALLEST:
@@ -39,7 +39,7 @@ def probability(value: float) -> str:
 
 
 def magnitude(n: float) -> str:
-    """Return a number of points to one digit, `1e7`."""
+    """Return a number of points with one digit, e.g. `1e7`."""
     digit, _, exponent = f"{n:.0e}".partition("e")
     return f"{digit}e{int(exponent)}"
 
@@ -52,40 +52,40 @@ def pipe_table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int =
     header
         Column titles.
     rows
-        As many cells each.
+        With as many cells each.
     left
-        Number of text columns in front.
+        Number of text columns at the left.
 
     Returns
     -------
     str
-        Every row on a line of its own.
+        With one line per row.
     """
     rule = [":---" if k < left else "---:" for k in range(len(header))]
     lines = [header, rule, *rows]
-    # A bar in a cell, as of |x|, would end it.
+    # A bar in a cell, as in |x|, would end the cell.
     cells = [[str(cell).replace("|", r"\|") for cell in line] for line in lines]
     return "\n".join("| " + " | ".join(line) + " |" for line in cells)
 
 
 def count_of(numbers: Iterable[int], noun: str) -> str:
-    """Return how many of something, `5 runs` or `3 to 5 runs`."""
+    """Return a count with its noun, `5 runs` or `3 to 5 runs`."""
     known = sorted(set(numbers))
     amount = f"{known[0]}" if len(known) == 1 else f"{known[0]} to {known[-1]}"
     return f"{amount} {noun}{'' if known == [1] else 's'}"
 
 
 def details(artefact: Artefact, remarks: Iterable[str], methods: Iterable[str]) -> list[str]:
-    """Return what folds below the caption of a page, in paragraphs; nothing where there is none.
+    """Return the folded paragraphs below the caption of a page; nothing if there are none.
 
     Parameters
     ----------
     artefact
-        Gives its details.
+        Gives the details.
     remarks
-        Sentences that follow them.
+        Sentences that follow the details.
     methods
-        Those shown; how they chose their parameters stands below.
+        The methods shown; how they chose their parameters follows.
     """
     said = " ".join(filter(None, [artefact.details, *remarks]))
     parts = [*([said] if said else []), *selections(artefact, methods)]

@@ -1,4 +1,4 @@
-"""A tracked table CSV as a page to read: caption, table, verdicts and their causes."""
+"""The page of a table: caption, table, verdicts and their causes."""
 
 import math
 from collections import Counter
@@ -27,35 +27,20 @@ MARKS = {
     "worse": "▼",
     "different": "≠",
     "published-na": "",
-    "not-run": "",  # a time whose counterpart is missing
+    "not-run": "",  # a time that lacks the time it is compared with
 }
-"""Verdict to the sign behind the published value."""
+"""Verdict to the sign that follows the published value."""
 
 LOWEST, HIGHEST = "p_value_lowest", "p_value_highest"
 """Metrics of a table of p-values: the ends of their range over the seeds."""
 
-# What lies between mean and median from which the median is worth its place: nats, and otherwise
-# this share of the mean.
+# The median is shown where it differs from the mean by more than so many nats, or, in other units,
+# by more than this share of the mean.
 _MEDIAN_SHOWN = 0.1
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw a table to `<stem>.md`.
-
-    Parameters
-    ----------
-    artefact
-        Gives title and caption.
-    table
-        As `kcde.artefacts.tables.building.read` returns it.
-    stem
-        Path without suffix.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The file written.
-    """
+    """Draw the page of a table: caption, table, legend, details, and the published numbers."""
     primary = table[table["metric"] == artefact.metric]
     parts = [
         f"# {artefact.key}: {artefact.title}",
@@ -92,7 +77,7 @@ def _shown(artefact: Artefact, primary: pd.DataFrame) -> str:
 
 
 def _further(artefact: Artefact, table: pd.DataFrame) -> list[str]:
-    """Return the grids of the further metrics, each under its words."""
+    """Return the tables of the further metrics, each with its heading."""
     parts = []
     for metric, words in artefact.further.items():
         shown = table[table["metric"] == metric]
@@ -155,13 +140,13 @@ def _mean(row: pd.Series) -> str:
         text += f" ± {_value(row, 'std')}"
     if row["best"]:
         text = f"**{text}**"
-    if _median_tells(row):
+    if _shows_median(row):
         text += f" ({_value(row, 'median')})"
     return text
 
 
-def _median_tells(row: pd.Series) -> bool:
-    """Whether the median is far enough from the mean to be shown."""
+def _shows_median(row: pd.Series) -> bool:
+    """Whether the median is so far from the mean that it is shown."""
     least = _MEDIAN_SHOWN * (1.0 if row["unit"] == "nats" else abs(row["mean"]))
     return abs(row["mean"] - row["median"]) > least
 
@@ -178,7 +163,7 @@ def _theirs(row: pd.Series) -> str:
 
 
 def _value(row: pd.Series | dict, column: str) -> str:
-    """Return a number of a row in the words of its metric."""
+    """Return a number of a row in the format of its metric."""
     if _by_side(row["metric"]):
         return probability(row[column])
     return (number if row["unit"] == "nats" else significant)(row[column])
@@ -189,9 +174,9 @@ def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
     answered = (primary["verdict"] != "").any()
     if _by_side(artefact.metric):
         if primary["failed"].any():
-            notes.append(f"†k: k {trial}s failed and are left out.")
+            notes.append(f"†k: k {trial}s failed and are omitted.")
         if answered:
-            notes.append("Published: ✓ our median on the same side of 5%; ≠ on the other side.")
+            notes.append("Published: ✓ our median is on the same side of 5%; ≠ on the other side.")
         return notes
     if primary["best"].any():
         notes.append(
@@ -199,22 +184,22 @@ def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
             f"different from it (two-sided paired t-test over the {trial}s at 5%)."
         )
     nats = set(primary["unit"]) == {"nats"}
-    if primary.apply(_median_tells, axis=1).any():
+    if primary.apply(_shows_median, axis=1).any():
         far = f"{_MEDIAN_SHOWN}" if nats else f"{_MEDIAN_SHOWN:.0%} of it"
         notes.append(
             f"In parentheses: the median over {trial}s, where it is more than {far} from the mean."
         )
     if primary["failed"].any():
-        beyond = f" or above {verdicts.LIMIT_NATS:.0f} nats (kept in them)" if nats else ""
+        beyond = f" or above {verdicts.LIMIT_NATS:.0f} nats (included)" if nats else ""
         notes.append(
-            f"†k: k {trial}s failed, that is, were not finite (left out of mean and deviation)"
+            f"†k: k {trial}s failed, that is, are not finite (omitted from mean and deviation)"
             f"{beyond}."
         )
     if answered:
         floor = "0.05 nats" if nats else "10% of it"
         notes.append(
-            f"Published: ✓ reproduced, that is, our mean within max({floor}, two standard errors) "
-            f"and at most 5% of the {trial}s failed; ▲ ours better; ▼ ours worse."
+            f"Published: ✓ reproduced, that is, our mean is within max({floor}, two standard "
+            f"errors) and at most 5% of the {trial}s failed; ▲ ours is better; ▼ ours is worse."
         )
     return notes
 
@@ -228,7 +213,7 @@ def _against_published(artefact: Artefact, table: pd.DataFrame) -> list[str]:
         parts.append(missing)
     deviations = answered[answered["verdict"].isin(["better", "worse", "different"])]
     if len(deviations):
-        parts += ["Each deviation and its cause, as far as found:", _causes(artefact, deviations)]
+        parts += ["Each deviation and its cause, as far as known:", _causes(artefact, deviations)]
     return parts
 
 
@@ -253,11 +238,11 @@ def _missing(artefact: Artefact, answered: pd.DataFrame) -> str:
     if not rest:
         return ""
     listed = ", ".join(f"{display(name)} ({count})" for name, count in rest.items())
-    return f"Published numbers not run here: {listed}."
+    return f"Published numbers that were not run here: {listed}."
 
 
 def _causes(artefact: Artefact, deviations: pd.DataFrame) -> str:
-    """Return a table with one row a cause, its data sets together."""
+    """Return a table with one row per cause, which lists its data sets."""
     together: dict[tuple[str, str, str], list[str]] = {}
     order = {name: k for k, name in enumerate(artefact.methods)}
     ordered = deviations.sort_values(
