@@ -224,10 +224,10 @@ def test_unknown_estimator_lists_those_there_are():
 @pytest.mark.parametrize(
     "name",
     [
-        "CDO",
-        "ConditionalMAF",
-        "ConditionalRealNVP",
-        "DDE",
+        pytest.param("CDO", marks=pytest.mark.slow),
+        pytest.param("ConditionalMAF", marks=pytest.mark.slow),
+        pytest.param("ConditionalRealNVP", marks=pytest.mark.slow),
+        pytest.param("DDE", marks=pytest.mark.slow),
         "EpsilonKDE",
         "GaussianProcess",
         "KCEF",

@@ -88,6 +88,7 @@ def test_pages_say_what_boxes_are_over(drawn):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("artefact", [FIG4, CORRECTED, CLIPPING])
 def test_redrawn_from_the_csv_alone_with_the_same_bytes(drawn, artefact):
     stem = drawn / "cdo" / artefact.name

@@ -59,6 +59,7 @@ def test_rates_are_those_of_the_theorem():
     assert consistency.sizes(799) == [100, 200, 400]
 
 
+@pytest.mark.slow
 def test_scores_are_complete_and_reproducible(made, tmp_path, monkeypatch):
     frame = scores.read([made])
     fits = frame[frame["metric"] != consistency.BIAS]

@@ -60,6 +60,7 @@ def test_stopping_keeps_the_likeliest_iteration(fitted):
     assert search["iteration"].tolist() == [0, 100, 200, 300, 400]
 
 
+@pytest.mark.slow
 def test_its_penalised_optimum_is_that_of_the_likelihood():
     """The saddle point of equation 18 against the penalised maximum likelihood of equation 2."""
     rng = np.random.default_rng(0)
@@ -94,6 +95,7 @@ def test_its_penalised_optimum_is_that_of_the_likelihood():
     assert 0.0 <= divergence < 0.02 < 0.2 < unfitted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -113,6 +115,7 @@ def test_every_representation_learns(options, pairs, rng):
     np.testing.assert_allclose(np.trapezoid(density, y[:, 0], axis=1), 1.0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_together_is_as_alone(pairs):
     X, Y = pairs
     halves = [(X[:30], Y[:30]), (X[30:], Y[30:])]
@@ -179,6 +182,7 @@ def test_the_sampler_as_proposal_meets_quadrature(pairs, fitted):
     assert drawn.stderr.max() < 0.05
 
 
+@pytest.mark.slow
 def test_the_sampler_as_proposal_stays_within_a_bounded_base(rng):
     Y = rng.uniform(size=(50, 1))
     model = DDE(**QUICK | {"iterations": 1}, base="uniform").fit(None, Y)
@@ -191,6 +195,7 @@ def test_the_sampler_as_proposal_stays_within_a_bounded_base(rng):
     assert 8_000 < drawn.effective_sample_size[0] < 11_000
 
 
+@pytest.mark.slow
 def test_a_uniform_base_is_bounded_by_the_data(rng):
     Y = rng.standard_normal((50, 2))
     model = DDE(**QUICK | {"iterations": 50}, base="uniform").fit(None, Y)
@@ -202,6 +207,7 @@ def test_a_uniform_base_is_bounded_by_the_data(rng):
     assert total == pytest.approx(1.0, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_diverged_training_is_reported_and_keeps_the_last_finite_state(pairs):
     X, Y = pairs
     model = DDE(**QUICK | {"learning_rate": 1e9})

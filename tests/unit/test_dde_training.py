@@ -97,6 +97,7 @@ def test_the_held_out_loss_is_that_of_the_density(pairs):
     assert held_out.loss(model.coef_) == pytest.approx(-model.score(X[:9], Y[:9]), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_objective_is_equation_18(pairs, rng):
     X, Y = pairs
     model = resolve_parameters(DDE(dual="kernel", regularization=0.1, dual_weight=0.5), X, Y)
@@ -186,6 +187,7 @@ def test_what_is_not_finite_ends_a_training_at_once():
     assert outcome.state["f"] == 1.0
 
 
+@pytest.mark.slow
 def test_patience_ends_a_training():
     rng = np.random.default_rng(0)
     Y = rng.standard_normal((20, 1))

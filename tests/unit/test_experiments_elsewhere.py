@@ -147,7 +147,10 @@ def assert_close(one, other, chains=False):
                 np.testing.assert_allclose(a[name], b[name], rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, marks=pytest.mark.slow) if c in CHAINS else c for c in CASES],
+)
 def test_scores_are_those_of_numpy(case, smoke, elsewhere, tmp_path):
     launch, axes = CASES[case]
     launch(smoke, tmp_path / "numpy.csv", UNSHARDED, **axes)

@@ -168,6 +168,7 @@ def test_training_beats_the_untrained_flow_and_a_gaussian(fitted):
     assert -trained.score(X, Y) == pytest.approx(trained.history_[-1], abs=0.05)
 
 
+@pytest.mark.slow
 def test_together_and_in_blocks_is_as_alone_and_in_one(flow_class, monkeypatch):
     """But for rounding in single precision, which grows from step to step.
 
@@ -200,6 +201,7 @@ def test_problems_of_other_shapes_and_failures_keep_their_places(flow_class):
         flow_class(**QUICK | {"learning_rate": 1e30}).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_stages_are_the_steps_one_after_the_other(flow_class):
     X, Y = bent(60, 2)
     quick = {"hidden_units": 12, "blocks": 2}
@@ -239,6 +241,7 @@ def test_same_seed_same_bits_and_another_seed_others(flow_class):
     assert not np.allclose(first, other)
 
 
+@pytest.mark.slow
 def test_authors_settings_train_where_without_batch_normalisation_they_do_not(flow_class):
     """At the rate that they have for 32,400 rows, which here takes fewer to show."""
     layers, d_y, rate = {ConditionalRealNVP: (6, 1, 0.002), ConditionalMAF: (5, 2, 0.005)}[
@@ -301,6 +304,7 @@ def test_any_number_of_rows_is_padded_and_cut(fitted, monkeypatch):
     assert model.log_density_at(Y[:2])(X[:0]).shape == (0, 2)
 
 
+@pytest.mark.slow
 def test_standardised_flows_are_fitted_together(flow_class, monkeypatch):
     monkeypatch.setattr(training, "_BLOCK", 50)
     X, Y = bent(ROWS, 2)

@@ -14,6 +14,7 @@ def test_there_are_twenty_sets():
     assert len(R_SETS) == 20
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("dataset", R_SETS)
 def test_both_normalisers_agree_within_the_stated_error(dataset, raw_data):

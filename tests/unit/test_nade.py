@@ -279,6 +279,7 @@ def trained(networks, rows, held_out, stop, pool=1, recipe=RECIPE):
     return to_host(train(stack(networks), seeds, stack(rows), stack(held_out), stop, pool, recipe))
 
 
+@pytest.mark.slow
 def test_padding_changes_nothing(rng):
     network = some_network(1, 1, rng)
     X, Y = rng.standard_normal((2, 1, 20))
@@ -308,6 +309,7 @@ def test_batches_take_no_padding(rng):
     assert abs((weights * means).sum()) < 0.1
 
 
+@pytest.mark.slow
 def test_best_epoch_is_that_of_the_pooled_likelihood(rng):
     """Against training anew for every number of epochs, and scoring with the naive loop."""
     networks = [some_network(1, 1, rng) for _ in range(8)]
@@ -345,6 +347,7 @@ def test_it_learns_a_linear_gaussian(rng):
 # ---- fitting -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_selection_equals_training_every_fold_by_hand(rng):
     X = rng.standard_normal((23, 1))
     Y = np.sin(X) + 0.3 * rng.standard_normal((23, 1))

@@ -39,6 +39,7 @@ def test_blanks_of_matlab_do_no_harm_but_an_empty_row_does(tmp_path, texts, layo
             pems.read(path, 1, **SHAPE)
 
 
+@pytest.mark.slow
 def test_days_as_wide_as_the_real_ones_are_never_held_together(tmp_path):
     weekdays, occupancy = pems_files.small((10, 2), pems.SENSORS, pems.SLOTS)
     path = pems_files.write(tmp_path / "p.zip", pems_files.members(weekdays, occupancy))

@@ -28,6 +28,7 @@ def frame_of(artefact, paths):
     return artefact.build(artefact, measured(artefact, paths), paths)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("artefact", [FIG1, FIG3])
 def test_figures_are_redrawn_from_the_csv_with_the_same_bytes(artefact, paths, tmp_path):
     record = drawing.make(artefact, paths, tmp_path)

@@ -121,6 +121,7 @@ def test_programming_errors_are_not_hidden_as_failed_splits(launch, monkeypatch)
         launch("LSCDE", "LSCDE", {})
 
 
+@pytest.mark.slow
 def test_splits_fitted_together_are_those_fitted_in_turn(launch, monkeypatch):
     quick = {"hidden_units": 4, "components": 2, "epochs": 4}
     together, info = launch("NADE", "NADE", quick, name="together")
@@ -198,6 +199,7 @@ def test_the_evaluation_of_dde_draws_like_the_test_half(launch, smoke):
     assert of["a"]["value"]["importance_error"] == pytest.approx(error, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_how_a_training_went_is_scored(launch):
     options = {"iterations": 100, "hidden_units": 4, "latent": 2, "validation": 0, "batch_size": 9}
     frame, info = launch("DDE", "DDE", options, splits=2, evaluation="test-half")

@@ -35,6 +35,11 @@ WITH_DATA = ("r-benchmark", "factors", "samples")
 TIMED = {"sampling_time", "effective_samples_per_second"}
 
 
+def slow(name):
+    """A case like others that are always run."""
+    return pytest.param(name, marks=pytest.mark.slow)
+
+
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory):
     """The folder of the smoke data, with its catalogue."""
@@ -102,7 +107,9 @@ def assert_same_files(one, other):
         assert one.with_suffix(suffix).read_bytes() == other.with_suffix(suffix).read_bytes()
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", ["r-benchmark", "factors", *(slow(n) for n in ("samples", "planar", "consistency"))]
+)
 def test_shards_write_what_the_whole_job_writes(launch, in_shards, name):
     whole = launch(name, "whole.csv")
     assert set(scores.read([whole])["status"]) == {"ok"}
