@@ -17,6 +17,7 @@ from kcde import scores
 from kcde.artefacts.jdl._curves import by_repetition, tidy
 from kcde.experiments import moments
 from kcde.experiments.runner import run
+from kcde.metrics import names
 
 STANDARD_DEVIATIONS = (0.1, 0.3, 1.0)
 DIMENSIONS = (1, 2)
@@ -37,7 +38,7 @@ def measure(dim: int, gamma_std: float, folder: Path) -> list[dict]:
     tidied = tidy(scores.read(found))
 
     def loss(name: str, constrained: bool) -> str:
-        table = by_repetition(tidied, moments.LOSS, name, dim, constrained)
+        table = by_repetition(tidied, names.SECOND_MOMENT_LOSS, name, dim, constrained)
         return f"{table[ROWS].mean():.2g}"
 
     return [

@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import kcde
+from kcde.artefacts.core import listing
 
 ROOT = Path(kcde.__file__).parent
 
@@ -29,6 +30,7 @@ FLOORS = [
     {"cli"},
 ]
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
+PAPERS = {listed.paper for listed in listing.artefacts().values()}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem[0] != "_")
 
 
@@ -36,16 +38,21 @@ def room_of(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
-def imported_rooms(path: Path) -> set[str]:
-    rooms = set()
+def imported(path: Path) -> set[str]:
+    """Return the full names of all that a module imports from the package."""
+    found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
-        rooms |= {name.split(".")[1] for name in names if name.startswith("kcde.")}
-    return rooms - {"__version__"}
+        found |= {name for name in names if name.startswith("kcde.")}
+    return found - {"kcde.__version__"}
+
+
+def imported_rooms(path: Path) -> set[str]:
+    return {name.split(".")[1] for name in imported(path)}
 
 
 def test_imports_point_downwards():
@@ -56,6 +63,23 @@ def test_imports_point_downwards():
         if FLOOR[name] > FLOOR[room_of(path)]
     }
     assert not sorted(upwards)
+
+
+def test_artefacts_know_parameters_of_experiments_but_no_experiment():
+    drawn = (path for path in MODULES if room_of(path) == "artefacts")
+    known = {name for path in drawn for name in imported(path) if ".experiments" in name}
+    assert all(name.startswith("kcde.experiments.jobs.") for name in known)
+
+
+def test_papers_share_nothing_but_what_lies_beside_them():
+    across = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in MODULES
+        for name in imported(path)
+        if name.startswith(tuple(f"kcde.artefacts.{paper}." for paper in PAPERS))
+        and path.parent.name != name.split(".")[2]
+    }
+    assert not sorted(across)
 
 
 def test_only_arrays_knows_cupy():

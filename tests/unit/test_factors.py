@@ -8,9 +8,10 @@ from kcde.datasets import fetch, grid
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KCEF, LSCDE
 from kcde.experiments import exact, factors, joint
-from kcde.experiments.factors import METRIC, Job
+from kcde.experiments.factors import Job
 from kcde.experiments.problems import open_problem
 from kcde.experiments.runner import run
+from kcde.metrics.names import NLL
 
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}
 
@@ -138,7 +139,7 @@ def test_a_density_that_is_not_finite_is_a_failure(launch, monkeypatch):
     monkeypatch.setattr(LSCDE, "log_density", lambda self, X, Y: np.full(len(Y), -np.inf))
     frame = scores.read([launch([1])])
     assert set(frame["status"]) == {"failed"}
-    assert f"{METRIC} is inf" in frame["detail"][0]
+    assert f"{NLL} is inf" in frame["detail"][0]
 
 
 def test_programming_errors_are_not_hidden(launch, monkeypatch):
@@ -249,7 +250,7 @@ def test_exact_scores_are_the_bounds_of_the_grid_data(tmp_path):
     np.testing.assert_allclose(gain, -grid.entropy(3).sum(), rtol=1e-8)
     terms = np.load(tmp_path / "exact.npz")["factor_log_density"]
     error = terms.sum(axis=1).std(axis=1) / np.sqrt(terms.shape[2])
-    assert np.all(np.abs(wide[METRIC] - wide["entropy"]) < 4 * error)
+    assert np.all(np.abs(wide[NLL] - wide["entropy"]) < 4 * error)
     # In standardised units independent uniforms have the density Π s_i on their box.
     split = open_problem("grid-400", "").split(1)
     assert wide["independence"][1] == pytest.approx(-np.log(split.std).sum(), rel=1e-8)

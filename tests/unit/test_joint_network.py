@@ -9,9 +9,10 @@ from kcde import scores
 from kcde.datasets import fetch
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.experiments import joint_network
-from kcde.experiments.joint_network import METRIC, Job, metrics
+from kcde.experiments.joint_network import Job, metrics
 from kcde.experiments.problems import open_problem
 from kcde.experiments.runner import run
+from kcde.metrics.names import NLL
 
 SMALL = {"hidden_units": 8, "components": 2, "epochs": 4}
 
@@ -71,9 +72,9 @@ def launch(smoke, tmp_path):
 def test_metrics_by_hand():
     by_order = np.log([[0.5, 0.5], [0.2, 0.8], [0.4, 0.1]])
     found = metrics(by_order)
-    assert found[METRIC] == pytest.approx(-np.log(0.2 * 0.8 * 0.4 * 0.1) / 4)
-    assert found[f"{METRIC}_fixed_order"] == pytest.approx(np.log(2))
-    assert found[f"{METRIC}_ensemble"] == pytest.approx(-(np.log(0.3) + np.log(0.45)) / 2)
+    assert found[NLL] == pytest.approx(-np.log(0.2 * 0.8 * 0.4 * 0.1) / 4)
+    assert found[f"{NLL}_fixed_order"] == pytest.approx(np.log(2))
+    assert found[f"{NLL}_ensemble"] == pytest.approx(-(np.log(0.3) + np.log(0.45)) / 2)
 
 
 @pytest.mark.slow
@@ -86,7 +87,7 @@ def test_a_network_is_scored_in_all_orders(launch):
         for name, value in metrics(by_order[number]).items():
             assert rows[name] == pytest.approx(value, rel=1e-9)
         # The mixture has the larger density, by Jensen's inequality.
-        assert rows[f"{METRIC}_ensemble"] < rows[METRIC]
+        assert rows[f"{NLL}_ensemble"] < rows[NLL]
 
 
 def test_each_run_is_scored_on_its_own_test_rows(launch, network, smoke):
@@ -101,7 +102,7 @@ def test_each_run_is_scored_on_its_own_test_rows(launch, network, smoke):
 
 def test_each_dimension_of_the_long_chain_is_a_training_of_its_own(launch, network):
     frame, arrays = launch(dataset="grid-2000", runs=1, dims=(2, 4), max_dim=5)
-    rows = frame[frame["metric"] == METRIC]
+    rows = frame[frame["metric"] == NLL]
     assert rows["dim"].tolist() == [2, 4]
     assert rows["setting"].tolist() == ['{"dim":2}', '{"dim":4}']
     assert set(arrays) == {"log_density_by_order_2", "log_density_by_order_4"}

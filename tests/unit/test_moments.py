@@ -15,6 +15,7 @@ from kcde.experiments import moments
 from kcde.experiments.low_rank import Grid, bandwidths
 from kcde.experiments.moments import Job, Setting
 from kcde.experiments.runner import run
+from kcde.metrics import names
 
 GRID = Grid((1.0, 4.0), (1e-4, 1e-2))
 JDL_JOB = {"dataset": "gaussian-2-150", "method": "JDL", "estimator": "JDL"}
@@ -77,9 +78,11 @@ def test_metrics_by_hand(cls, constrained, by_jdl, by_cme):
         one = model.conditional_expectation(lambda Y: np.ones((len(Y), 1)), x)
         masses.append(abs(one.item() - 1))
         violations.append(np.linalg.eigvalsh(found)[0] < 0)
-    assert values(frame, moments.LOSS, **place)[0] == pytest.approx(np.mean(losses), rel=1e-6)
-    assert values(frame, moments.VIOLATIONS, **place)[0] == pytest.approx(np.mean(violations))
-    worst = values(frame, moments.NORMALISATION, **place)[0]
+    assert values(frame, names.SECOND_MOMENT_LOSS, **place)[0] == pytest.approx(
+        np.mean(losses), rel=1e-6
+    )
+    assert values(frame, names.PSD_VIOLATION_RATE, **place)[0] == pytest.approx(np.mean(violations))
+    worst = values(frame, names.NORMALISATION_ERROR, **place)[0]
     assert worst == pytest.approx(np.max(masses), rel=1e-5, abs=1e-12)
     settings = info["settings"].index(place)
     np.testing.assert_allclose(arrays["error"][0, settings], losses, rtol=1e-4)
@@ -114,9 +117,9 @@ def test_what_was_chosen_has_the_least_loss_at_the_validation_points(by_jdl):
 
 def test_joint_distributions_are_normalised_and_embeddings_are_not(by_jdl, by_cme):
     for place in by_jdl[2]["settings"]:
-        assert values(by_jdl[0], moments.NORMALISATION, **place).max() < 1e-10
+        assert values(by_jdl[0], names.NORMALISATION_ERROR, **place).max() < 1e-10
     place = {"tolerance": 1e-3, "constrained": False}
-    assert values(by_cme[0], moments.NORMALISATION, **place).min() > 1e-4
+    assert values(by_cme[0], names.NORMALISATION_ERROR, **place).min() > 1e-4
     assert (values(by_jdl[0], "density_violation_rate", **place | {"constrained": True}) == 0).all()
     assert set(values(by_cme[0], "tightening_infeasible", **place)) <= {0.0, 1.0}
     assert not len(values(by_cme[0], "tightening_infeasible", **place | {"constrained": True}))
@@ -250,7 +253,7 @@ def test_a_solver_that_stops_early_is_a_failed_row(tmp_path, monkeypatch):
     frame, arrays, info = launch(tmp_path, **JDL_JOB)
     bad = frame[frame["status"] == "failed"]
     assert bad["split"].tolist() == [0, 1]
-    assert set(bad["metric"]) == {moments.LOSS}
+    assert set(bad["metric"]) == {names.SECOND_MOMENT_LOSS}
     assert all(message in detail for detail in bad["detail"])
     assert set(bad["setting"]) == {scores.setting(tolerance=1e-3, constrained=True)}
     assert np.isnan(arrays["error"][:, 1]).all()
@@ -278,7 +281,7 @@ def test_polynomials_have_no_tolerance_and_may_share_a_choice(tmp_path, monkeypa
     assert [(each["split"], each["constrained"]) for each in others] == [(1, False)]
     assert np.isfinite(arrays["error"][0]).all()
     assert np.isnan(arrays["error"][1, 1]).all()
-    assert len(values(frame, moments.LOSS, tolerance=0.0, constrained=True)) == 1
+    assert len(values(frame, names.SECOND_MOMENT_LOSS, tolerance=0.0, constrained=True)) == 1
     assert values(frame, "solver_iterations", tolerance=0.0, constrained=True) == [7]
 
 
@@ -299,8 +302,8 @@ def test_matrices_that_are_not_positive_semi_definite_are_counted():
     found = moments.tested(np.column_stack([matrices, [1.0, 0.5, 1.0, 1.2]]), given)
     metrics = {name: value for name, value, _ in found.metrics()}
     # The third is singular and the fourth is zero: rounding is not a violation.
-    assert metrics[moments.VIOLATIONS] == 0.25
-    assert metrics[moments.NORMALISATION] == 0.5
+    assert metrics[names.PSD_VIOLATION_RATE] == 0.25
+    assert metrics[names.NORMALISATION_ERROR] == 0.5
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from kcde.experiments.low_rank import Grid
 from kcde.experiments.portfolio import Job
 from kcde.experiments.runner import run
 from kcde.experiments.shared_bases import Bases
+from kcde.metrics import names
 
 FILES = {"portfolios": "smoke-portfolios", "risk_free": "smoke-risk-free"}
 SMALL = {"repetitions": 2, "test_rows": 90, "max_rank": 30, "grid": Grid((1.0, 2.0), (1e-3, 1.0))}
@@ -103,8 +104,10 @@ def test_metrics_by_hand_from_a_model_fitted_anew(done, mirror):
         model.fit(days.X[:240], days.Y[:240])
         probability = model.conditional_probability(here.event, days.X_test)
     event = here.event(days.Y_test)[:, 0]
-    assert of(frame, portfolio.LOSS)[0] == pytest.approx(loss_by_hand(probability, event), rel=1e-6)
-    assert of(frame, portfolio.NEGATIVE)[0] == pytest.approx(np.mean(probability < 0))
+    assert of(frame, names.LOGISTIC_LOSS)[0] == pytest.approx(
+        loss_by_hand(probability, event), rel=1e-6
+    )
+    assert of(frame, names.NEGATIVE_PROBABILITY_RATE)[0] == pytest.approx(np.mean(probability < 0))
     np.testing.assert_allclose(arrays["probability"][0, 0], probability, rtol=1e-4, atol=1e-6)
     np.testing.assert_array_equal(arrays["label"][0], event == 1)
     assert arrays["threshold"][0] == here.threshold
@@ -126,7 +129,7 @@ def test_rows_of_every_setting(done):
     assert info["days"] == 400
     assert info["days_with_missing_returns"] == 1
     if method == "JDL":
-        assert (of(frame, portfolio.NEGATIVE, constrained=True) == 0).all()
+        assert (of(frame, names.NEGATIVE_PROBABILITY_RATE, constrained=True) == 0).all()
 
 
 def test_methods_that_run_together_have_the_scores_of_each_alone(done, mirror, tmp_path):
@@ -191,7 +194,7 @@ def test_a_fit_that_fails_is_a_row_and_leaves_the_others(mirror, tmp_path, monke
         patched.setattr(CME, "make_basis_x", failing)
         frame, arrays, _ = launch(mirror, tmp_path, "CME")
     assert frame["status"].tolist() == ["failed"] * 4
-    assert set(frame["metric"]) == {portfolio.LOSS}
+    assert set(frame["metric"]) == {names.LOGISTIC_LOSS}
     assert frame["detail"].str.contains("LinAlgError: singular").all()
     assert np.isnan(arrays["probability"]).all()
     assert CME.make_basis_x is plain
@@ -242,4 +245,4 @@ def test_the_real_returns(raw_data, tmp_path):
     assert (frame["status"] == "ok").all()
     # Without any x the loss would be near the entropy of one day in a hundred.
     entropy = -(0.01 * np.log(0.01) + 0.99 * np.log(0.99))
-    assert of(frame, portfolio.LOSS, constrained=True)[0] == pytest.approx(entropy, rel=0.5)
+    assert of(frame, names.LOGISTIC_LOSS, constrained=True)[0] == pytest.approx(entropy, rel=0.5)

@@ -9,8 +9,9 @@ from kcde.datasets.loaders import load
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KCEF, LSCDE, Standardised
 from kcde.experiments import runner
-from kcde.experiments.r_benchmark import METRIC, Job, half_split, make_estimator
+from kcde.experiments.r_benchmark import Job, half_split, make_estimator
 from kcde.experiments.runner import run
+from kcde.metrics.names import NLL
 from kcde.seeding import rng_of, split_seed
 
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.01}
@@ -49,10 +50,10 @@ def test_halves_depend_on_data_set_and_split_alone():
 def test_scores_say_what_the_arrays_hold(launch, tmp_path):
     frame, _ = launch()
     arrays = np.load(tmp_path / "out.npz")
-    values = frame[frame.metric == METRIC].sort_values("split")["value"]
+    values = frame[frame.metric == NLL].sort_values("split")["value"]
     np.testing.assert_allclose(values, -arrays["log_density"].mean(axis=1), rtol=1e-9)
     error = frame[frame.metric == "importance_error"]
-    exact = frame[frame.metric == f"{METRIC}_quadrature"]["value"].to_numpy()
+    exact = frame[frame.metric == f"{NLL}_quadrature"]["value"].to_numpy()
     np.testing.assert_allclose(values.to_numpy() - exact, error["value"], atol=1e-8)
     assert (error["value"].abs() < 5 * error["stderr"]).all()
     assert (frame[frame.metric == "effective_sample_size"]["value"] > 100).all()
@@ -66,7 +67,7 @@ def test_score_is_that_of_a_standardised_fit_by_hand(launch, smoke):
     X = (data.X - data.X[train].mean(axis=0)) / data.X[train].std(axis=0)
     Y = (data.Y - data.Y[train].mean(axis=0)) / data.Y[train].std(axis=0)
     expected = -KCEF(**QUICK).fit(X[train], Y[train]).score(X[test], Y[test])
-    found = frame[(frame.metric == f"{METRIC}_quadrature") & (frame.split == 1)]["value"].item()
+    found = frame[(frame.metric == f"{NLL}_quadrature") & (frame.split == 1)]["value"].item()
     assert found == pytest.approx(expected, rel=1e-8)
 
 
@@ -191,11 +192,11 @@ def test_the_evaluation_of_dde_draws_like_the_test_half(launch, smoke):
         for x in X[test]
     ]
     expected = np.mean(log_z - model.log_unnormalized(X[test], Y[test]))
-    assert of["a"]["value"][METRIC] == pytest.approx(expected, rel=1e-8)
+    assert of["a"]["value"][NLL] == pytest.approx(expected, rel=1e-8)
     # All else is as it is without.
-    exact = f"{METRIC}_quadrature"
+    exact = f"{NLL}_quadrature"
     assert of["a"]["value"][exact] == of["b"]["value"][exact]
-    error = of["a"]["value"][METRIC] - of["a"]["value"][exact]
+    error = of["a"]["value"][NLL] - of["a"]["value"][exact]
     assert of["a"]["value"]["importance_error"] == pytest.approx(error, abs=1e-8)
 
 

@@ -21,6 +21,7 @@ from kcde.experiments import methods, runner, well_specified
 from kcde.experiments.job import AS_PUBLISHED, Outcome
 from kcde.experiments.jobs.consistency import SMALLEST, Job
 from kcde.experiments.runner import attempt
+from kcde.metrics.names import REGULARIZATION_ERROR
 from kcde.provenance import digest, estimator_module
 from kcde.seeding import rng_of, seed_of
 
@@ -28,7 +29,7 @@ EXPONENTS = (0.5, 1.0)
 CONSTANTS = (0.1, 1.0)
 """c as multiples of ‖C‖."""
 
-NORM_ERROR, KL, BIAS = "norm_error", "kl", "regularization_error"
+NORM_ERROR, KL = "norm_error", "kl"
 
 
 def rate(gamma: float) -> float:
@@ -167,7 +168,7 @@ def _without_noise(target: well_specified.Target, ns: list[int]) -> list[dict]:
     return [
         _row(target.gamma, constant, n)
         | {
-            "metric": BIAS,
+            "metric": REGULARIZATION_ERROR,
             "value": target.regularization_error(_regularization(target, constant, n)),
         }
         for constant in CONSTANTS

@@ -21,6 +21,7 @@ from kcde.experiments.job import AS_PUBLISHED, Outcome
 from kcde.experiments.jobs.donut import Job
 from kcde.experiments.runner import attempt
 from kcde.experiments.unit_variance_gaussian import UnitVarianceGaussian
+from kcde.metrics.names import NEGATIVE_NORMALISER
 from kcde.scores import cell
 from kcde.seeding import rng_of, seed_of
 
@@ -30,7 +31,6 @@ INPUTS = (0, 1)
 EVALUATED = 3000
 GRID = 62
 METRICS = ("joint_error", "conditional_error")
-NEGATIVE_NORMALISER = "turned_over"
 
 _UNIT = "density"
 

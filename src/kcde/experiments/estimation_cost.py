@@ -13,25 +13,21 @@ from dataclasses import dataclass, field
 from kcde import scores
 from kcde.experiments import measured_fit, runner
 from kcde.experiments.job import Outcome
-from kcde.experiments.jobs.estimation_cost import DIMS, ROWS, Job
+from kcde.experiments.jobs.estimation_cost import DIMS, ITERATIONS, ROWS, Job
+from kcde.metrics.names import FIT_SECONDS, PEAK_MEMORY, SYSTEM_MEMORY
 from kcde.provenance import digest, estimator_module
 from kcde.seeding import seed_of
 
 FEWEST_ROWS, FEWEST_DIMS = ROWS[0], DIMS[0]
-ITERATIONS = 5000
-"""Iterations of doubly dual embedding that the reported seconds stand for."""
-
 LARGEST_SYSTEM = 2 * 2**30
 """Maximum size of the exact system in bytes."""
 
-PEAK, SECONDS = "peak_memory", "fit_seconds"
 _UNITS = {
-    "peak_memory": (PEAK, "MiB"),
-    "seconds": (SECONDS, "s"),
+    "peak_memory": (PEAK_MEMORY, "MiB"),
+    "seconds": (FIT_SECONDS, "s"),
     "seconds_per_iteration": ("seconds_per_iteration", "s"),
     "compile_seconds": ("compile_seconds", "s"),
 }
-NEEDED = "system_memory"
 
 _SHIPPED = {
     "base": "uniform",
@@ -142,7 +138,7 @@ def system_bytes(n: int, d: int) -> int:
 
 def _cell(job: Job, name: str, method: Method, n: int, d: int) -> list[dict]:
     row, exact = _row(job, name, method, n, d), name == "KEF"
-    needed = {"metric": NEEDED, "unit": "MiB", "value": system_bytes(n, d) / 2**20}
+    needed = {"metric": SYSTEM_MEMORY, "unit": "MiB", "value": system_bytes(n, d) / 2**20}
     known = [row | needed] if exact else []
     if exact and system_bytes(n, d) > LARGEST_SYSTEM:
         return known + _without(
@@ -171,7 +167,10 @@ def _cell(job: Job, name: str, method: Method, n: int, d: int) -> list[dict]:
 def _without(row: dict, reason: str) -> list[dict]:
     """Return the two rows of a fit that gave no numbers."""
     failed = {"value": None, "status": "failed", "detail": reason}
-    return [row | {"metric": PEAK, "unit": "MiB"} | failed, row | {"metric": SECONDS} | failed]
+    return [
+        row | {"metric": PEAK_MEMORY, "unit": "MiB"} | failed,
+        row | {"metric": FIT_SECONDS} | failed,
+    ]
 
 
 def _row(job: Job, name: str, method: Method, n: int, d: int) -> dict:

@@ -13,10 +13,10 @@ from kcde import scores
 from kcde.datasets import grid
 from kcde.datasets.names import is_grid
 from kcde.experiments import joint, runner
-from kcde.experiments.factors import METRIC
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.exact import METHOD, Job
 from kcde.experiments.problems import GridProblem, Problem, open_problem
+from kcde.metrics.names import NLL
 
 
 class Experiment(runner.Experiment[Job]):
@@ -92,7 +92,7 @@ def _rows(problem: Problem, run: int, terms: np.ndarray, log_std: np.ndarray) ->
     for d in dims:
         axes = {"dim": d} if problem.every_dimension else {}
         values = {
-            METRIC: -terms[:d].sum(axis=0).mean(),
+            NLL: -terms[:d].sum(axis=0).mean(),
             "entropy": (entropy - log_std)[:d].sum(),
             "independence": -log_std[:d].sum(),
         }

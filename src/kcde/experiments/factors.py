@@ -17,9 +17,8 @@ from kcde.experiments.jobs.factors import Job
 from kcde.experiments.problems import Problem, open_problem
 from kcde.experiments.runner import attempt
 from kcde.joint import Graph, JointDensity, Parents, parents
+from kcde.metrics.names import NLL
 from kcde.seeding import rng_of
-
-METRIC = "negative_log_likelihood"
 
 
 class _Data(NamedTuple):
@@ -66,7 +65,7 @@ class Experiment(runner.Experiment[Job]):
     def not_run(self, job: Job, unit: int) -> list[dict]:
         """Return a row for each node."""
         backend = methods.backend_of(estimator_of(job, 0), job.backend)
-        return [_row(job, backend, unit, node) | {"metric": METRIC} for node in job.nodes]
+        return [_row(job, backend, unit, node) | {"metric": NLL} for node in job.nodes]
 
     def info(self, job: Job) -> dict:
         """Return the information on a job that is known before it runs."""
@@ -113,11 +112,11 @@ def _factor(job, problem, model: JointDensity, node: int, run: int, data, backen
     named = {"run": run, "node": node}
     if isinstance(found, Exception):
         blank = np.full(test.shape[0], np.nan)
-        failed = row | scores.failed(METRIC, found, "nats")
+        failed = row | scores.failed(NLL, found, "nats")
         return Outcome([failed], [named], {"log_density": blank})
     factor, log_density, more = found
     row["seconds"] = seconds
-    cells = [scores.cell(METRIC, -log_density.mean(), "nats", 0.0), *more]
+    cells = [scores.cell(NLL, -log_density.mean(), "nats", 0.0), *more]
     chosen = named | methods.chosen(factor)
     return Outcome([row | cell for cell in cells], [chosen], {"log_density": log_density})
 

@@ -15,9 +15,9 @@ import pandas as pd
 
 from kcde import scores
 from kcde.experiments import runner
-from kcde.experiments.factors import METRIC
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.joint import Job
+from kcde.metrics.names import NLL
 from kcde.provenance import digest
 
 _OWN = ("nodes",)
@@ -102,7 +102,7 @@ def read(files: Sequence[str | Path]) -> Factors:
     infos = [json.loads(Path(path).with_suffix(".json").read_text()) for path in files]
     _check_common(files, infos)
     frame = scores.read(files)
-    frame = frame[frame["metric"] == METRIC]
+    frame = frame[frame["metric"] == NLL]
     frame = frame.assign(node=[json.loads(text)["node"] for text in frame["setting"]])
     frame = frame.sort_values(["split", "node"], ignore_index=True)
     nodes = [node for info in infos for node in info["job"]["nodes"]]
@@ -164,7 +164,7 @@ def _row(factors: pd.DataFrame, dim: int, axes: dict) -> dict:
         "experiment": Job.experiment,
         "dim": dim,
         "setting": scores.setting(**axes),
-        "metric": METRIC,
+        "metric": NLL,
         "value": factors["value"].sum() if ok.all() else np.nan,
         "stderr": 0.0 if ok.all() else np.nan,
         "seconds": factors["seconds"].sum(),

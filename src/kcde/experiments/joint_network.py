@@ -14,11 +14,12 @@ import numpy as np
 
 from kcde import scores
 from kcde.experiments import joint, methods, runner
-from kcde.experiments.factors import METRIC, estimator_of
+from kcde.experiments.factors import estimator_of
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.joint_network import Job
 from kcde.experiments.problems import Problem, Split, open_problem
 from kcde.experiments.runner import attempt, is_batch_fitted
+from kcde.metrics.names import NLL
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 
@@ -60,7 +61,7 @@ class Experiment(runner.Experiment[Job]):
 
     def not_run(self, job: Job, unit: int) -> list[dict]:
         """Return a row a run."""
-        return [_row(job, run) | {"metric": METRIC, "unit": "nats"} for run in range(job.runs)]
+        return [_row(job, run) | {"metric": NLL, "unit": "nats"} for run in range(job.runs)]
 
     def info(self, job: Job) -> dict:
         """Return the information on a job that is known before it runs."""
@@ -92,7 +93,7 @@ def _trained(job: Job, problem: Problem, splits: Sequence[Split], dim: int) -> O
         row = _row(job, run) | {"dim": dim, "setting": scores.setting(**axes)}
         row |= {"n_train": len(split.train), "n_test": len(split.test), "seed": problem.seed(run)}
         if isinstance(table, Exception):
-            found.rows.append(row | scores.failed(METRIC, table, "nats"))
+            found.rows.append(row | scores.failed(NLL, table, "nats"))
             continue
         by_order[run] = table
         found.chosen.append({"run": run, "dim": dim, **methods.chosen(models[run])})
@@ -136,9 +137,9 @@ def metrics(by_order: np.ndarray) -> dict[str, float]:
     random = by_order[1:]
     mixture = logsumexp(random, axis=0) - np.log(len(random))
     return {
-        METRIC: -float(random.mean()),
-        f"{METRIC}_fixed_order": -float(by_order[0].mean()),
-        f"{METRIC}_ensemble": -float(mixture.mean()),
+        NLL: -float(random.mean()),
+        f"{NLL}_fixed_order": -float(by_order[0].mean()),
+        f"{NLL}_ensemble": -float(mixture.mean()),
     }
 
 

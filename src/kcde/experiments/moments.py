@@ -29,11 +29,8 @@ from kcde.experiments.jobs.moments import Job
 from kcde.experiments.low_rank import Selection, Trials
 from kcde.experiments.runner import attempt
 from kcde.experiments.shared_bases import Bases, group_by_basis, tightest
+from kcde.metrics.names import NORMALISATION_ERROR, PSD_VIOLATION_RATE, SECOND_MOMENT_LOSS
 from kcde.seeding import split_seed
-
-LOSS = "second_moment_loss"
-NORMALISATION = "normalisation_error"
-VIOLATIONS = "psd_violation_rate"
 
 ROUNDING = 1e-12
 """An eigenvalue below -ROUNDING times the largest absolute one is negative, not rounding."""
@@ -78,9 +75,9 @@ class Estimates(NamedTuple):
     def metrics(self) -> list[tuple[str, float, str]]:
         """Return (metric, value, unit)."""
         return [
-            (LOSS, float(self.error.mean()), ""),
-            (NORMALISATION, float(np.abs(self.mass).max()), ""),
-            (VIOLATIONS, float(np.mean(self.smallest < -ROUNDING)), ""),
+            (SECOND_MOMENT_LOSS, float(self.error.mean()), ""),
+            (NORMALISATION_ERROR, float(np.abs(self.mass).max()), ""),
+            (PSD_VIOLATION_RATE, float(np.mean(self.smallest < -ROUNDING)), ""),
         ]
 
 
@@ -263,7 +260,7 @@ def _outcome(fitting: _FitTask, given: Repetition, trials, bases, seconds: float
     row = _row(fitting.job, given, fitting.setting)
     found, fitting_seconds = attempt(_tested, fitting, given, trials, bases)
     if isinstance(found, Exception):
-        return _FitResult([row | scores.failed(LOSS, found)])
+        return _FitResult([row | scores.failed(SECOND_MOMENT_LOSS, found)])
     chosen, result, measured = found
     row["seconds"] = seconds + fitting_seconds
     # A repetition is kept until all are there: in the precision in which it is written.

@@ -24,10 +24,9 @@ from kcde.experiments.planar_models import PlanarModel
 from kcde.experiments.runner import attempt, fits
 from kcde.kernels import median_trick
 from kcde.metrics import mmd2_unbiased
+from kcde.metrics.names import MMD, NLL
 from kcde.seeding import rng_of, seed_of
 
-METRIC = "mmd"
-NLL = "negative_log_likelihood"
 BANDWIDTH_SCALE = 0.1
 """Scale of the median trick, for the kernel of the discrepancy."""
 
@@ -164,7 +163,7 @@ def _scored(job: Job, model, seed: int, backend: str, seconds: float, *, warm: b
     told = {"bandwidth": here.bandwidth}
     found, scoring = attempt(_measured, job, model, here, seed, warm)
     if isinstance(found, Exception):
-        return Outcome([row | scores.failed(METRIC, found, _THOUSANDTHS)], [told], arrays)
+        return Outcome([row | scores.failed(MMD, found, _THOUSANDTHS)], [told], arrays)
     row["seconds"] = seconds + scoring
     samples, measured = found
     told |= {"chosen": methods.chosen(model.estimator), "log_z": asdict(model.log_z)}
@@ -199,7 +198,7 @@ def _sampled(job: Job, model: PlanarModel, here: Points, seed: int, *, warm: boo
     there = asarray(draws.samples, model.backend)
     distance = {
         name: mmd2_unbiased(there, asarray(reference, model.backend), here.bandwidth) * 1e3
-        for name, reference in ((METRIC, here.test), (f"{METRIC}_train", here.train))
+        for name, reference in ((MMD, here.test), (f"{MMD}_train", here.train))
     }
     return draws.samples, [
         *((name, value, _THOUSANDTHS) for name, value in distance.items()),

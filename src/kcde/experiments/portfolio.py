@@ -28,10 +28,9 @@ from kcde.experiments.jobs.portfolio import Job
 from kcde.experiments.low_rank import Selection, Trials
 from kcde.experiments.runner import attempt
 from kcde.experiments.shared_bases import Bases, Fit, group_by_basis, is_classifier
+from kcde.metrics.names import LOGISTIC_LOSS, NEGATIVE_PROBABILITY_RATE
 from kcde.seeding import split_seed
 
-LOSS = "logistic_loss"
-NEGATIVE = "negative_probability_rate"
 QUANTILE = 0.01
 FLOOR = 1e-12
 """η of (41)."""
@@ -88,7 +87,7 @@ class Experiment(runner.Experiment[Job]):
 
     def not_run(self, job: Job, unit: int) -> list[dict]:
         """Return a row with constraints and one without."""
-        missing = {"metric": LOSS, "n_train": None, "n_test": None}
+        missing = {"metric": LOGISTIC_LOSS, "n_train": None, "n_test": None}
         return [_row(job, unit, constrained) | missing for constrained in constraints(job)]
 
     def info(self, job: Job) -> dict:
@@ -214,7 +213,7 @@ def _outcome(fitting: _FitTask, given: Repetition, trials, bases, seconds: float
     row = _row(fitting.job, given.number, fitting.constrained, given.backend)
     found, fitting_seconds = attempt(_tested, fitting, given, trials, bases)
     if isinstance(found, Exception):
-        return _Result([row | scores.failed(LOSS, found)])
+        return _Result([row | scores.failed(LOGISTIC_LOSS, found)])
     chosen, probability, measured = found
     row["seconds"] = seconds + fitting_seconds
     # A repetition is kept until all are there: in the precision in which it is written.
@@ -234,8 +233,8 @@ def _tested(fitting: _FitTask, given: Repetition, trials, bases) -> tuple:
         chosen,
         probability,
         [
-            (LOSS, logistic_loss(probability, given.test_event()), "nats"),
-            (NEGATIVE, float(np.mean(probability < 0)), ""),
+            (LOGISTIC_LOSS, logistic_loss(probability, given.test_event()), "nats"),
+            (NEGATIVE_PROBABILITY_RATE, float(np.mean(probability < 0)), ""),
             *structure,
             *low_rank.costs(fitted, evaluated),
         ],

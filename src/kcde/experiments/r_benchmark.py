@@ -18,10 +18,10 @@ from kcde.experiments import methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.r_benchmark import Job
 from kcde.experiments.runner import attempt, fits
+from kcde.metrics.names import NLL
 from kcde.normalisers import GaussianProposal, Normaliser, importance_sampling
 from kcde.seeding import rng_of, split_seed
 
-METRIC = "negative_log_likelihood"
 TEST_HALF = "test-half"
 TEST_HALF_DRAWS = 1000
 
@@ -65,7 +65,7 @@ class Experiment(runner.Experiment[Job]):
 
     def not_run(self, job: Job, unit: int) -> list[dict]:
         """Return the row of a split."""
-        return [_row(job, unit, self._backend(job)) | {"metric": METRIC, "unit": "nats"}]
+        return [_row(job, unit, self._backend(job)) | {"metric": NLL, "unit": "nats"}]
 
     def info(self, job: Job) -> dict:
         """Return the information on a job that is known before it runs."""
@@ -122,7 +122,7 @@ def outcome(job: Job, data: Dataset, split: int, backend: str, model, seconds: f
     row = _row(job, split, backend) | {"n_train": len(train), "n_test": len(test)}
     found, scoring = attempt(_evaluate, job, data, model, split)
     if isinstance(found, Exception):
-        return Outcome([row | scores.failed(METRIC, found, "nats")], [{}])
+        return Outcome([row | scores.failed(NLL, found, "nats")], [{}])
     metrics, arrays = found
     row |= {"seconds": seconds + scoring, "dim": data.X.shape[1]}
     chosen = methods.chosen(model.estimator_) | {"dropped": model.dropped_}
@@ -136,7 +136,7 @@ def _evaluate(job: Job, data: Dataset, model: Standardised, split: int):
     inner, X, Y = model.estimator_, model.transform_x(X), model.transform_y(Y)
     if not hasattr(inner, "log_normaliser"):
         log_density = to_numpy(inner.log_density(X, Y))
-        return [(METRIC, -log_density.mean(), "nats", 0.0)], {"log_density": log_density}
+        return [(NLL, -log_density.mean(), "nats", 0.0)], {"log_density": log_density}
     log_f = to_numpy(inner.log_unnormalized(X, Y))
     count = TEST_HALF_DRAWS if job.evaluation == TEST_HALF else job.importance_samples
     drawn = _by_importance(job, inner, X, Y, count, rng_of("importance", job.dataset, split))
@@ -145,8 +145,8 @@ def _evaluate(job: Job, data: Dataset, model: Standardised, split: int):
     reference = to_numpy(exact.log_z)
     error = drawn.mean_stderr
     metrics = [
-        (METRIC, (log_z - log_f).mean(), "nats", error),
-        (f"{METRIC}_quadrature", (reference - log_f).mean(), "nats", exact.mean_stderr),
+        (NLL, (log_z - log_f).mean(), "nats", error),
+        (f"{NLL}_quadrature", (reference - log_f).mean(), "nats", exact.mean_stderr),
         ("importance_error", (log_z - reference).mean(), "nats", error),
         ("effective_sample_size", size.min(), "samples"),
         ("importance_samples", count, "samples"),

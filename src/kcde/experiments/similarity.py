@@ -17,8 +17,8 @@ from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.similarity import Job
 from kcde.experiments.runner import attempt
 from kcde.metrics import RelativeSimilarity, median_bandwidth, relative_similarity_test
+from kcde.metrics.names import P_VALUE
 
-METRIC = "p_value"
 VARIANTS = ("as-published", "test-rows", "slice")
 """Against rows of all data; against the test rows; against rows of all data, shown pair only."""
 
@@ -104,7 +104,7 @@ def _test(
             return dict(zip(("status", "detail"), obstacle, strict=True)), (np.nan,) * 4
     result, _ = attempt(_relative_similarity, pair, variant, seed, backend)
     if isinstance(result, Exception):
-        return scores.failed(METRIC, result), (np.nan,) * 4
+        return scores.failed(P_VALUE, result), (np.nan,) * 4
     found, bandwidth = result
     numbers = (found.statistic, found.mmd2_a, found.mmd2_b, bandwidth)
     return {"value": found.p_value}, numbers
@@ -129,4 +129,4 @@ def _row(job: Job, ours: _Samples, hypothesis: str, variant: str, seed: int) -> 
     first = ours.frame[ours.frame["split"] == seed].iloc[0]
     sizes = {name: first[name] for name in ("dim", "n_train", "n_test")}
     named = {"dataset": ours.dataset, "method": hypothesis, "variant": variant}
-    return job.row(seed, **named, **sizes, metric=METRIC, unit="")
+    return job.row(seed, **named, **sizes, metric=P_VALUE, unit="")

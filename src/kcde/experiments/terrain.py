@@ -21,11 +21,11 @@ from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.terrain import FLOWS, FOLD_COUNT, Job
 from kcde.experiments.runner import attempt
 from kcde.metrics import smae
+from kcde.metrics.names import SMAE
 from kcde.scores import cell
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import complement, kfold
 
-METRIC = "smae"
 FOLDS, RANDOM = "folds", "random"
 
 _TEST_SHARE = 5  # one row in five is a test row of a random split
@@ -131,21 +131,21 @@ def _centred(data: Dataset, part: Part) -> np.ndarray:
 def _metrics(job: Job, protocol: str) -> list[str]:
     """Return the metrics of a protocol, that of the published number first."""
     authors = RANDOM if job.estimator in FLOWS else FOLDS
-    published = [METRIC] if protocol == authors else []
+    published = [SMAE] if protocol == authors else []
     if protocol == RANDOM:
-        return [*published, f"{METRIC}_pointwise", f"{METRIC}_pointwise_std"]
+        return [*published, f"{SMAE}_pointwise", f"{SMAE}_pointwise_std"]
     names = ("centred", "predicted", "pointwise", "total")
-    return [*published, *(f"{METRIC}_{name}" for name in names)]
+    return [*published, *(f"{SMAE}_{name}" for name in names)]
 
 
 def _scored(job: Job, table: Dataset, part: Part, found: np.ndarray, row: dict) -> list[dict]:
     """Return a row for each metric of a fold or split."""
     observed = table.Y[part.test, 0]
     values = smae(found, observed, float(table.Y[part.train].mean()))
-    measured = {f"{METRIC}_{name}": value for name, value in values.items()}
-    measured[METRIC] = values[_PUBLISHED.get(job.estimator, "centred")]
+    measured = {f"{SMAE}_{name}": value for name, value in values.items()}
+    measured[SMAE] = values[_PUBLISHED.get(job.estimator, "centred")]
     spread = np.abs(found / observed - 1.0).std(ddof=1)
-    measured[f"{METRIC}_pointwise_std"] = float(spread)
+    measured[f"{SMAE}_pointwise_std"] = float(spread)
     return [row | cell(name, measured[name]) for name in _metrics(job, part.protocol)]
 
 

@@ -17,10 +17,11 @@ from kcde.datasets.traffic import Traffic
 from kcde.estimators import estimator_class
 from kcde.experiments import cdo_settings, measured_fit
 from kcde.experiments.measured_fit import FitError, peak_memory
+from kcde.metrics.names import FIT_SECONDS, PEAK_MEMORY
 
-__all__ = ["FIT", "FitError", "check", "grouping_difference", "measured", "ungrouped_moments"]
+__all__ = ["FitError", "check", "grouping_difference", "measured", "ungrouped_moments"]
 
-FIT, PREDICT, PEAK = "fit_seconds", "predict_seconds", "peak_memory"
+PREDICT = "predict_seconds"
 DIFFERENCE = "grouping_difference"
 PART = 16
 """Every 16th input is part of the comparison: 63 of 1008, with 2016 pairs."""
@@ -65,9 +66,9 @@ def measured(estimator: str, options: Mapping, settings: str) -> dict[str, tuple
     found = measured_fit.in_own_process(job, module=__name__)
     difference = grouping_difference(estimator, options, settings)
     return {
-        FIT: (found[FIT], "s"),
+        FIT_SECONDS: (found[FIT_SECONDS], "s"),
         PREDICT: (found[PREDICT], "s"),
-        PEAK: (found[PEAK], "MiB"),
+        PEAK_MEMORY: (found[PEAK_MEMORY], "MiB"),
         DIFFERENCE: (difference, ""),
     }
 
@@ -81,8 +82,8 @@ def measure(job: Mapping) -> dict[str, float]:
     times.append(time.process_time())
     model.mean(data.inputs), model.variance(data.inputs)
     times.append(time.process_time())
-    seconds = dict(zip((FIT, PREDICT), np.diff(times).tolist(), strict=True))
-    return seconds | {PEAK: (peak_memory() - before) / 2**20}
+    seconds = dict(zip((FIT_SECONDS, PREDICT), np.diff(times).tolist(), strict=True))
+    return seconds | {PEAK_MEMORY: (peak_memory() - before) / 2**20}
 
 
 def grouping_difference(

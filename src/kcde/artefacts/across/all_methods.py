@@ -17,12 +17,12 @@ import pandas as pd
 
 from kcde.artefacts.across import _all_methods_page, _all_methods_picture
 from kcde.artefacts.across._all_methods_rows import COLUMNS, EVERY
-from kcde.artefacts.core.cells import NLL
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging import verdicts
 from kcde.artefacts.tables import building
 from kcde.artefacts.tables.rounding import round_to_half_decade
 from kcde.metrics.multiplicity import holm
+from kcde.metrics.names import NLL
 from kcde.metrics.paired import PairedTest, paired_wilcoxon
 
 CAPTION = (

@@ -10,6 +10,7 @@ from kcde.artefacts.core.cells import AS_PUBLISHED, under, values, variants
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.artefacts.plots import box_plots, box_statistics, style
 from kcde.artefacts.tables.markdown import count_of, significant
+from kcde.metrics.names import NEGATIVE_NORMALISER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +26,7 @@ SETTING = (
 JOINT, CONDITIONAL = "joint_error", "conditional_error"
 """Metrics: mean absolute difference to the joint density, and to the conditional one."""
 
-NONPOSITIVE, TURNED = "nonpositive_share", "turned_over"
+NONPOSITIVE = "nonpositive_share"
 """Metrics: share of points where the estimate is not positive; whether its weights have a negative
 sum, so that dividing by it changes the sign of the estimate."""
 
@@ -82,7 +83,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, error: str) -> pd.DataFrame:
             same = {"panel": panel, "method": method, "variant": known[method], "series": error}
             found = values(here, method, error, known[method])
             rows += box_statistics.rows(found.to_numpy(), same)
-            for name in (NONPOSITIVE, TURNED):
+            for name in (NONPOSITIVE, NEGATIVE_NORMALISER):
                 share = values(here, method, name, known[method]).dropna()
                 if len(share):
                     stated = {"kind": "scatter", "y": share.mean(), "n": len(share)}
@@ -156,7 +157,7 @@ def remarks(frame: pd.DataFrame) -> list[str]:
         parts.append(f"{method} {', '.join(each)}")
     if parts:
         said.append(f"Share of points where the estimate is not positive: {'; '.join(parts)}.")
-    for row in frame[(frame["stat"] == TURNED) & (frame["y"] > 0)].itertuples():
+    for row in frame[(frame["stat"] == NEGATIVE_NORMALISER) & (frame["y"] > 0)].itertuples():
         said.append(
             f"The weights of {row.method} at {row.panel} have a negative sum in "
             f"{round(row.n * row.y)} of {row.n:.0f} repetitions; dividing by it, as published, "

@@ -22,8 +22,6 @@ METHOD, RIVALS = "CDO", ("GP", "CondRealNVP", "CondMAF", "LSCDE")
 FLOWS = ("CondRealNVP", "CondMAF")
 """The methods that the authors fit to random splits; all others are fitted to folds."""
 
-SMAE = "smae"
-"""The error of each method in the definition and protocol of the authors' code."""
 
 CENTRED, PREDICTED = "smae_centred", "smae_predicted"
 POINTWISE, TOTAL = "smae_pointwise", "smae_total"

@@ -16,13 +16,13 @@ from kcde.artefacts.cdo._terrain import (
     POINTWISE_STD,
     RANDOM,
     RIVALS,
-    SMAE,
 )
 from kcde.artefacts.core.cells import AS_PUBLISHED, under, values
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.judging.deciding import completed, decider
 from kcde.artefacts.tables import building
 from kcde.artefacts.tables.methods import display
+from kcde.metrics.names import SMAE
 
 CAPTION = (
     "Scaled absolute error of elevation on rough terrain, ours beside the published value. The "

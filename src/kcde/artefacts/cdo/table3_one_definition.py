@@ -16,7 +16,6 @@ from kcde.artefacts.cdo._terrain import (
     PREDICTED,
     RANDOM,
     RIVALS,
-    SMAE,
     TOTAL,
 )
 from kcde.artefacts.core.cells import AS_PUBLISHED, under, values
@@ -25,6 +24,7 @@ from kcde.artefacts.judging.deciding import completed, decider
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.tables import building
 from kcde.artefacts.tables.methods import display
+from kcde.metrics.names import SMAE
 from kcde.metrics.paired import PairedTest, paired_t_test
 
 CAPTION = (

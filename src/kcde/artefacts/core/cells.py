@@ -6,11 +6,10 @@ import math
 import numpy as np
 import pandas as pd
 
+from kcde.metrics.names import NLL
+
 AS_PUBLISHED = "as-published"
 """The variant that answers a published number."""
-
-NLL = "negative_log_likelihood"
-"""The metric of all likelihood tables and figures, in nats."""
 
 
 def variants(scores: pd.DataFrame) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """The likelihoods by which table2 and table2-likelihood evaluate DDE, and how it is trained."""
 
-from kcde.artefacts.core.cells import NLL
+from kcde.metrics.names import NLL
 
 QUADRATURE = f"{NLL}_quadrature"
 """Metric of the negative log-likelihood with log Z by quadrature."""

@@ -10,7 +10,8 @@ import pandas as pd
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
 from kcde.artefacts.plots import labels, style
 from kcde.artefacts.tables.rounding import round_to_half_decade
-from kcde.experiments.estimation_cost import ITERATIONS
+from kcde.experiments.jobs.estimation_cost import ITERATIONS
+from kcde.metrics.names import SYSTEM_MEMORY
 
 _CAPTION = (
     "One fit of DDE takes longer than score matching (KEF) at the sizes measured, and saves "
@@ -47,7 +48,7 @@ _AXES = {"n": "points $n$, $d=2$", "d": "dimensions $d$, $n=500$"}
 _QUANTITIES = {"memory": "peak_memory", "seconds": "fit_seconds"}
 """Quantity of a panel to its metric in the scores."""
 
-_SYSTEM_MEMORY, _ITERATION_SECONDS = "system_memory", "seconds_per_iteration"
+_ITERATION_SECONDS = "seconds_per_iteration"
 
 _COST = "cost"
 _NO_NUMBER = "no number"
@@ -88,7 +89,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
                 cost = _along(scores, axis, method, metric)
                 rows += [_row(panel, method, variant, _COST, x, y) for x, y in cost.items()]
                 if quantity == "memory":
-                    needed = _along(scores, axis, method, _SYSTEM_MEMORY)
+                    needed = _along(scores, axis, method, SYSTEM_MEMORY)
                     for x in _sizes(scores, axis).difference(cost.index):
                         stat, y = (_NEEDS, needed[x]) if x in needed.index else (_NO_NUMBER, np.nan)
                         rows.append(_row(panel, method, variant, stat, x, y))

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kcde.artefacts.core.cells import NLL, splits
+from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.dde import _planar
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.plots import style
 from kcde.artefacts.tables import building, dot_plot, page
+from kcde.metrics.names import MMD, NLL
 from kcde.metrics.paired import paired_t_test
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ EXCESS = "excess_negative_log_likelihood"
 _CODE = "code"
 """Variant of the rows on the sets that the authors' code draws, where they differ from the text."""
 
-_MMD, _MMD_TRAIN, _TIME = "mmd", "mmd_train", "sampling_time"
+_MMD_TRAIN, _TIME = "mmd_train", "sampling_time"
 _RATE = "effective_samples_per_second"
 _OUTSIDE = "points_without_density"
 
@@ -69,14 +70,14 @@ _ENOUGH = 5  # seeds for a standard error
 
 _HEAD, _LANE = 0.85, 0.14  # inches
 _LABELS = {
-    _MMD: "MMD² to the test set × 1000; lower is better",
+    MMD: "MMD² to the test set × 1000; lower is better",
     _TIME: "seconds for as many samples as test points",
 }
 _ROOM = 1.6  # factor between the outermost values and the ends of an axis
 
 _DATASETS = ("two-moons", "ring", "grid")  # in the order of the published table
 _BOTH = ("DDE", "KEF")
-_REFERENCES = {_MMD: "test set", _MMD_TRAIN: "training set"}
+_REFERENCES = {MMD: "test set", _MMD_TRAIN: "training set"}
 _SEEDS = 10  # of claim D1
 _RATIO = 100.0  # of claim D2
 
@@ -131,7 +132,7 @@ def remarks(table: pd.DataFrame) -> list[str]:
                 f"{size:.0f}, {divergences:.1f} divergences"
             )
     sentences = [f"Chains of KEF, mean over the seeds: {'; '.join(said)}."] if said else []
-    seeds = table.loc[(table["metric"] == _MMD) & (table["variant"] != _CODE), "n"].max()
+    seeds = table.loc[(table["metric"] == MMD) & (table["variant"] != _CODE), "n"].max()
     if seeds < _ENOUGH:
         sentences.append(
             f"{seeds:.0f} seeds hardly determine a standard error: bold is weak evidence, and ✓ "
@@ -265,7 +266,7 @@ class _MMDTest:
 def _compare(scores: pd.DataFrame, dataset: str, metric: str) -> _MMDTest:
     found = {name: splits(scores, dataset, name, metric=metric) for name in _BOTH}
     # A seed that failed has a row of the primary metric alone.
-    tried = splits(scores, dataset, "DDE", metric=_MMD).index
+    tried = splits(scores, dataset, "DDE", metric=MMD).index
     both = pd.DataFrame(found).reindex(tried)
     both = both.astype(float).replace([np.inf, -np.inf], np.nan)
     test = paired_t_test(*both.to_numpy().T)
@@ -321,7 +322,7 @@ ARTEFACT = Artefact(
     build=build,
     draw=draw,
     deciders={"D1": smaller_discrepancy, "D2": faster_sampling},
-    metric=_MMD,
+    metric=MMD,
     measure=measure,
     further=_FURTHER,
     trial="seed",

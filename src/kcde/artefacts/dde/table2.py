@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 
 from kcde import published
-from kcde.artefacts.core.cells import AS_PUBLISHED, NLL, splits
+from kcde.artefacts.core.cells import AS_PUBLISHED, splits
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.dde import _likelihoods
 from kcde.artefacts.judging.paired import compare
 from kcde.artefacts.judging.verdicts import LIMIT_NATS, SIGNIFICANCE, too_many_failed
 from kcde.artefacts.tables import building, dot_plot, normalisers
 from kcde.artefacts.tables.methods import display
+from kcde.metrics.names import NLL
 
 _CAPTION = (
     "Negative log-likelihood of y given x, ours beside the published values. The paper concludes "

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.artefacts.core.cells import AS_PUBLISHED, NLL, mean_and_stderr, splits
+from kcde.artefacts.core.cells import AS_PUBLISHED, mean_and_stderr, splits
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.dde import _likelihoods
 from kcde.artefacts.judging.verdicts import RULES
 from kcde.artefacts.tables import building, dot_plot
 from kcde.artefacts.tables.markdown import count_of, details, number, pipe_table
 from kcde.files import atomic
+from kcde.metrics.names import NLL
 
 _CAPTION = (
     "Not in the paper: DDE on the splits of table 2 under three likelihoods. Test-half proposal: "

@@ -15,7 +15,7 @@ from kcde.artefacts.jdl._curves import (
 )
 from kcde.artefacts.jdl._paired import complete
 from kcde.artefacts.tables.markdown import magnitude
-from kcde.experiments.moments import NORMALISATION
+from kcde.metrics.names import NORMALISATION_ERROR
 
 DATA = (
     "The data are Gaussian pairs with d coordinates of x and d of y, and one random correlation "
@@ -122,7 +122,7 @@ def errors_of_normalisation(
         If an n is missing, or too many repetitions are incomplete.
     """
     name = f"CME at d = {d}, tolerance {tolerance:g}"
-    table = by_repetition(tidied, NORMALISATION, "CME", d, tolerance=tolerance)
+    table = by_repetition(tidied, NORMALISATION_ERROR, "CME", d, tolerance=tolerance)
     return complete({name: table}, sizes)[name]
 
 

@@ -12,7 +12,7 @@ from kcde.artefacts.jdl._curves import LIMITS, by_repetition, frame, panels, pla
 from kcde.artefacts.jdl._moments import DIMENSIONS, SIZES, named
 from kcde.artefacts.jdl._paired import Pooled, complete, each_or_missing, pooled
 from kcde.artefacts.judging.deciding import Missing, decider
-from kcde.experiments.moments import LOSS
+from kcde.metrics.names import SECOND_MOMENT_LOSS
 
 CAPTION = (
     "Loss (40) of the estimated second moment E[y yᵀ|x] against the number n of points, for each "
@@ -42,7 +42,7 @@ draw = drawer(PlotSpec(_moments.LOSS_LABEL))
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the curves of the loss (40), with the tolerances of the paper."""
-    return frame(rows(placed_by(panels, scores, _moments.UNREDUCED), LOSS))
+    return frame(rows(placed_by(panels, scores, _moments.UNREDUCED), SECOND_MOMENT_LOSS))
 
 
 @decider
@@ -65,7 +65,9 @@ def ordered(scores: pd.DataFrame) -> Decision:
     def test(place) -> tuple[str, Pooled]:
         constrained, d, pair = place
         tables = {
-            named(method, d, constrained): by_repetition(tidied, LOSS, method, d, constrained)
+            named(method, d, constrained): by_repetition(
+                tidied, SECOND_MOMENT_LOSS, method, d, constrained
+            )
             for method in pair
         }
         found = pooled(*complete(tables, SIZES).values())
@@ -137,7 +139,9 @@ def _means(
 ) -> dict[str, pd.Series]:
     """Return the mean losses at some n over the repetitions that all methods completed."""
     tables = {
-        named(method, d, constrained): by_repetition(tidied, LOSS, method, d, constrained)
+        named(method, d, constrained): by_repetition(
+            tidied, SECOND_MOMENT_LOSS, method, d, constrained
+        )
         for method in methods
     }
     whole = complete(tables, sizes, further=False)

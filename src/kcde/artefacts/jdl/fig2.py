@@ -10,7 +10,7 @@ from kcde.artefacts.jdl._curve_plots import PlotSpec, drawer
 from kcde.artefacts.jdl._curves import by_repetition, frame, rows, tidy
 from kcde.artefacts.jdl._paired import complete
 from kcde.artefacts.judging.deciding import decider
-from kcde.experiments.moments import LOSS
+from kcde.metrics.names import SECOND_MOMENT_LOSS
 
 CAPTION = (
     "Loss (40) of JDL and CME without constraints at d = 1 against n, with one line for each "
@@ -27,7 +27,7 @@ draw = drawer(PlotSpec(_moments.LOSS_LABEL))
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the curves of the loss (40) of JDL and CME at d = 1, one per tolerance."""
-    return frame(rows(_moments.in_one_dimension(scores, "JPDL"), LOSS))
+    return frame(rows(_moments.in_one_dimension(scores, "JPDL"), SECOND_MOMENT_LOSS))
 
 
 @decider
@@ -40,7 +40,7 @@ def robust_to_tolerance(scores: pd.DataFrame) -> Decision:
     tidied = tidy(scores)
     tables = {
         f"{method} at d = 1, tolerance {tolerance:g}": by_repetition(
-            tidied, LOSS, method, 1, tolerance=tolerance
+            tidied, SECOND_MOMENT_LOSS, method, 1, tolerance=tolerance
         )
         for method in ("JDL", "CME")
         for tolerance in _TOLERANCES

@@ -23,7 +23,7 @@ from kcde.artefacts.jdl._paired import complete, each_or_missing, pooled
 from kcde.artefacts.judging.deciding import Missing, decider
 from kcde.artefacts.judging.verdicts import too_many_failed
 from kcde.artefacts.tables.markdown import magnitude
-from kcde.experiments.moments import NORMALISATION
+from kcde.metrics.names import NORMALISATION_ERROR
 
 CAPTION = (
     "Largest |E[1|x] − 1| over test points and correlation matrices against n, for each dimension "
@@ -52,7 +52,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     repetitions of the largest error of each. The quantiles of both are those of the latter.
     """
     placed = placed_by(panels, scores, _moments.UNREDUCED)
-    return frame(rows(placed, NORMALISATION, (MOST, MEAN)))
+    return frame(rows(placed, NORMALISATION_ERROR, (MOST, MEAN)))
 
 
 @decider
@@ -94,7 +94,7 @@ def mitigated_by_constraints(scores: pd.DataFrame) -> Decision:
 
     def test(d: int) -> tuple[str, bool]:
         tables = {
-            named("CME", d, held): by_repetition(tidied, NORMALISATION, "CME", d, held)
+            named("CME", d, held): by_repetition(tidied, NORMALISATION_ERROR, "CME", d, held)
             for held in (True, False)
         }
         found = pooled(*complete(tables, SIZES).values())
@@ -137,7 +137,7 @@ def _largest(tidied: pd.DataFrame, method: str, d: int) -> float:
 
 
 def _errors_of(fits: pd.DataFrame) -> pd.Series:
-    return fits.loc[fits["metric"].eq(NORMALISATION) & fits["status"].eq("ok"), "value"]
+    return fits.loc[fits["metric"].eq(NORMALISATION_ERROR) & fits["status"].eq("ok"), "value"]
 
 
 ARTEFACT = Artefact(

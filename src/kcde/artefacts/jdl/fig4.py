@@ -11,7 +11,7 @@ from kcde.artefacts.jdl._curves import MEAN, MOST, frame, rows, tidy
 from kcde.artefacts.jdl._moments import PUBLISHED_SIZES, by_size, errors_of_normalisation
 from kcde.artefacts.judging.deciding import decider
 from kcde.artefacts.plots import style
-from kcde.experiments.moments import NORMALISATION
+from kcde.metrics.names import NORMALISATION_ERROR
 
 CAPTION = (
     "Largest |E[1|x] − 1| of CME without constraints at d = 1, over test points and correlation "
@@ -36,7 +36,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     Stats are those of figure 3.
     """
     placed = _moments.in_one_dimension(scores, "JPDL", "JDL")
-    return frame(rows(placed, NORMALISATION, (MOST, MEAN)))
+    return frame(rows(placed, NORMALISATION_ERROR, (MOST, MEAN)))
 
 
 @decider

@@ -12,7 +12,7 @@ from kcde.artefacts.jdl._moments import DIMENSIONS, SIZES, named
 from kcde.artefacts.judging.deciding import Missing, decider
 from kcde.artefacts.judging.verdicts import too_many_failed
 from kcde.artefacts.tables.markdown import magnitude
-from kcde.experiments.moments import VIOLATIONS
+from kcde.metrics.names import PSD_VIOLATION_RATE
 
 CAPTION = (
     "Share of test points at which the estimated second moment E[y yᵀ|x] is not positive "
@@ -35,7 +35,9 @@ draw = drawer(PlotSpec("share not p.s.d. (%)", linear_below=0.01))
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the curves of the share of moments not positive semi-definite, in percent."""
-    return frame(rows(placed_by(panels, scores, _moments.UNREDUCED), VIOLATIONS, scale=100.0))
+    return frame(
+        rows(placed_by(panels, scores, _moments.UNREDUCED), PSD_VIOLATION_RATE, scale=100.0)
+    )
 
 
 @decider
@@ -51,7 +53,7 @@ def semidefinite(scores: pd.DataFrame) -> Decision:
     for constrained in (False, True):
         for d in DIMENSIONS:
             for method in _METHODS:
-                table = by_repetition(tidied, VIOLATIONS, method, d, constrained)
+                table = by_repetition(tidied, PSD_VIOLATION_RATE, method, d, constrained)
                 table = table.loc[:, table.columns >= SIZES[0]]
                 shares, exempt = table.mean().dropna(), (method, d) == _EXEMPT
                 name = named(method, d, constrained)

@@ -21,7 +21,7 @@ from kcde.artefacts.jdl._portfolio import (
 )
 from kcde.artefacts.judging.deciding import decider
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
-from kcde.experiments.portfolio import LOSS
+from kcde.metrics.names import LOGISTIC_LOSS
 from kcde.metrics.paired import paired_wilcoxon
 
 CAPTION = (
@@ -53,7 +53,7 @@ draw = drawer(PlotSpec("logistic loss (41), nats"))
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the curves of the loss (41)."""
     placed = _portfolio.placed(scores)
-    return frame([*rows(placed, LOSS), *_portfolio.traces(placed)])
+    return frame([*rows(placed, LOGISTIC_LOSS), *_portfolio.traces(placed)])
 
 
 @decider
@@ -68,9 +68,9 @@ def jdl_like_klr(scores: pd.DataFrame) -> Decision:
     these overlap, so that p-values are too small.
     """
     tidied = tidy(scores)
-    small, small_words = _lower(compared(tidied, LOSS, (JDL, CME), [_SMALL]))
-    par, par_words = _on_par(compared(tidied, LOSS, (JDL_HELD, KLR)))
-    hurt, hurt_words = _raised(compared(tidied, LOSS, (CME_HELD, CME)))
+    small, small_words = _lower(compared(tidied, LOGISTIC_LOSS, (JDL, CME), [_SMALL]))
+    par, par_words = _on_par(compared(tidied, LOGISTIC_LOSS, (JDL_HELD, KLR)))
+    hurt, hurt_words = _raised(compared(tidied, LOGISTIC_LOSS, (CME_HELD, CME)))
     reason = "; ".join([small_words, par_words, hurt_words, _OVERLAP]) + lost(scores)
     return Decision("holds" if small and par and hurt else "fails", reason)
 

@@ -19,7 +19,7 @@ from kcde.artefacts.jdl._portfolio import (
     named,
 )
 from kcde.artefacts.judging.deciding import Missing, decider
-from kcde.experiments.portfolio import NEGATIVE
+from kcde.metrics.names import NEGATIVE_PROBABILITY_RATE
 
 CAPTION = (
     "Share of test days with a negative estimate of the probability that portfolios lose much, "
@@ -37,7 +37,9 @@ draw = drawer(PlotSpec("negative probabilities (%)", linear_below=0.01))
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the curves of the share of negative probabilities, in percent."""
     placed = _portfolio.placed(scores)
-    return frame([*rows(placed, NEGATIVE, scale=100.0), *_portfolio.traces(placed)])
+    return frame(
+        [*rows(placed, NEGATIVE_PROBABILITY_RATE, scale=100.0), *_portfolio.traces(placed)]
+    )
 
 
 @decider
@@ -51,10 +53,10 @@ def fewer_negative(scores: pd.DataFrame) -> Decision:
     tidied = tidy(scores)
     largest, where = max(
         (values[JDL_HELD].mean(), size)
-        for size, values in compared(tidied, NEGATIVE, (JDL_HELD,)).items()
+        for size, values in compared(tidied, NEGATIVE_PROBABILITY_RATE, (JDL_HELD,)).items()
     )
     jdl = f"{100 * largest:.2g}%, at {named(where)}" if largest else "0 at every d and n"
-    fewer, words = _fewer(compared(tidied, NEGATIVE, (CME, CME_HELD)))
+    fewer, words = _fewer(compared(tidied, NEGATIVE_PROBABILITY_RATE, (CME, CME_HELD)))
     reason = f"largest mean share of constrained JDL: {jdl}; {words}" + lost(scores)
     return Decision("holds" if fewer and not largest else "fails", reason)
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from kcde.artefacts.core.cells import NLL, mean_and_stderr
+from kcde.artefacts.core.cells import mean_and_stderr
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.artefacts.judging.deciding import Missing
 from kcde.artefacts.kcef import _captions
+from kcde.metrics.names import NLL
 
 DETAILS = (
     "Grid data: X_1 is uniform on [0, 1] and p(x_i|x_(i-1)) = 1 + sin(2πx_i) sin(2πx_(i-1)); the "

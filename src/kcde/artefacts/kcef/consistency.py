@@ -9,6 +9,7 @@ import pandas as pd
 
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
 from kcde.artefacts.plots import style
+from kcde.metrics.names import REGULARIZATION_ERROR
 
 _CAPTION = (
     "Not in the paper, which proves these rates and shows no such figure. Errors of KCEF against "
@@ -31,7 +32,6 @@ _DETAILS = (
 _METRICS = {"norm_error": "norm", "kl": "KL"}
 """Metric of the scores to the name of its panel."""
 
-_BIAS = "regularization_error"
 
 _IN_REGIME = 0.8
 """Fraction of its limiting slope that the error without noise must reach for a series to count.
@@ -68,7 +68,7 @@ def slopes(scores: pd.DataFrame) -> list[Slope]:
     fitted = []
     for (gamma, constant), series in _series(scores):
         alpha = _rate(gamma)
-        (without_noise,) = _fit(_table(series, _BIAS))
+        (without_noise,) = _fit(_table(series, REGULARIZATION_ERROR))
         for metric, bound in (("norm_error", alpha - 0.5), ("kl", 2 * alpha - 1)):
             each = _fit(_table(series, metric))
             if len(each) < 2:
@@ -141,7 +141,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
         name = _series_name(gamma, constant)
         for metric, panel in _METRICS.items():
             rows += _means(panel, name, _table(series, metric))
-        bias = _table(series, _BIAS)
+        bias = _table(series, REGULARIZATION_ERROR)
         rows += [
             _row("norm", name, "without noise", n, value, 1)
             for n, value in zip(bias.columns, bias.iloc[0], strict=True)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pandas as pd
 
 from kcde import published
-from kcde.artefacts.core.cells import NLL
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.judging.paired import compare
 from kcde.artefacts.tables import building, dot_plot, normalisers
+from kcde.metrics.names import NLL
 
 _CAPTION = (
     "Negative log-likelihood of y given x, ours beside the published values. The paper concludes "

@@ -7,12 +7,13 @@ from pathlib import Path
 import pandas as pd
 
 from kcde import published
-from kcde.artefacts.core.cells import NLL, splits
+from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.judging.paired import by_split
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.kcef import _captions
 from kcde.artefacts.tables import building, dot_plot
+from kcde.metrics.names import NLL
 from kcde.metrics.paired import paired_t_test
 
 _CAPTION = (

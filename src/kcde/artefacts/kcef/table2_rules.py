@@ -1,8 +1,8 @@
 """kcef table2-rules: the joint densities of table 2 under three rules of selection."""
 
-from kcde.artefacts.core import cells
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.tables import building, dot_plot
+from kcde.metrics.names import NLL
 
 _CAPTION = (
     "Not in the paper: KCEF on the runs of table 2 with its bandwidths and λ chosen by three "
@@ -26,7 +26,7 @@ ARTEFACT = Artefact(
     caption=_CAPTION,
     build=building.build,
     draw=dot_plot.write,
-    metric=cells.NLL,
+    metric=NLL,
     trial="run",
     axis=(0.0, 40.0),
     axis_label="negative log-likelihood of a standardised row (nats); lower is better",

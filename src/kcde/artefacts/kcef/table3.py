@@ -15,6 +15,7 @@ from kcde.artefacts.tables import building, page
 from kcde.artefacts.tables.markdown import probability
 from kcde.artefacts.tables.methods import column_title
 from kcde.artefacts.tables.page import HIGHEST, LOWEST
+from kcde.metrics.names import P_VALUE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +38,6 @@ _DETAILS = (
     f"Monte Carlo are not. Reduced at laptop: {_captions.TUNING}."
 )
 
-METRIC = "p_value"
 KEF, NADE = "H0: KEF closer than KCEF", "H0: NADE closer than KCEF"
 
 _CLAIMED = (
@@ -58,9 +58,9 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     Its ends are metrics of their own, `LOWEST` and `HIGHEST`.
     """
     table = building.build(artefact, scores, files)
-    ok = scores[(scores["metric"] == METRIC) & (scores["status"] == "ok")]
+    ok = scores[(scores["metric"] == P_VALUE) & (scores["status"] == "ok")]
     rows = []
-    for cell in table[table["metric"] == METRIC].to_dict("records"):
+    for cell in table[table["metric"] == P_VALUE].to_dict("records"):
         key = {name: cell[name] for name in ("dataset", "method", "variant")}
         values = ok.loc[(ok[list(key)] == pd.Series(key)).all(axis=1), "value"]
         if not len(values):
@@ -169,7 +169,7 @@ def decide(scores: pd.DataFrame) -> Decision:
     """
     held, parts = [], []
     for dataset, hypothesis, rejected in _CLAIMED:
-        values = splits(scores, dataset, hypothesis, metric=METRIC).dropna().to_numpy(float)
+        values = splits(scores, dataset, hypothesis, metric=P_VALUE).dropna().to_numpy(float)
         if not len(values):
             return Decision("undecided", f"no p-values of {hypothesis} on {dataset}")
         median = float(np.median(values))
@@ -194,7 +194,7 @@ ARTEFACT = Artefact(
     build=build,
     draw=draw,
     deciders={"K10": decide},
-    metric=METRIC,
+    metric=P_VALUE,
     columns=(KEF, NADE),
     trial="seed",
 )

@@ -1,0 +1,41 @@
+"""Names of metrics in score tables, which experiments write and artefacts read."""
+
+NLL = "negative_log_likelihood"
+"""In nats, of one row of the standardised test data; `<NLL>_quadrature` where log Z is exact."""
+
+NLL_QUADRATURE = f"{NLL}_quadrature"
+
+MMD = "mmd"
+"""Unbiased squared maximum mean discrepancy, times 1000."""
+
+P_VALUE = "p_value"
+"""Of the test of relative similarity."""
+
+SMAE = "smae"
+"""Scaled mean absolute error."""
+
+SECOND_MOMENT_LOSS = "second_moment_loss"
+"""Error of the conditional second moments, jdl equation (40)."""
+
+NORMALISATION_ERROR = "normalisation_error"
+"""Largest |E[1|x] - 1| over the test points."""
+
+PSD_VIOLATION_RATE = "psd_violation_rate"
+"""Share of test points whose estimated second moments are not positive semi-definite."""
+
+LOGISTIC_LOSS = "logistic_loss"
+"""Of the probability of a tail event in nats, jdl equation (41)."""
+
+NEGATIVE_PROBABILITY_RATE = "negative_probability_rate"
+"""Share of test points with an estimated probability below 0."""
+
+NEGATIVE_NORMALISER = "turned_over"
+"""Points at which the signed weights of a CDO have a negative sum."""
+
+REGULARIZATION_ERROR = "regularization_error"
+"""Norm of T_λ - T_0, what regularisation alone leaves."""
+
+PEAK_MEMORY, SYSTEM_MEMORY = "peak_memory", "system_memory"
+"""MiB of a process at its largest, and of the matrix of its linear system."""
+
+FIT_SECONDS = "fit_seconds"
