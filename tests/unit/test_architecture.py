@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import kcde
+from kcde.artefacts.core import listing
 
 ROOT = Path(kcde.__file__).parent
 
@@ -56,6 +57,18 @@ def test_imports_point_downwards():
         if FLOOR[name] > FLOOR[room_of(path)]
     }
     assert not sorted(upwards)
+
+
+def test_no_paper_imports_the_artefacts_of_another():
+    papers = {listed.paper for listed in listing.artefacts().values()}
+    crossing = {
+        f"{path.relative_to(ROOT)} imports from {other}"
+        for paper in papers
+        for path in (ROOT / "artefacts" / paper).glob("*.py")
+        for other in papers - {paper}
+        if f"kcde.artefacts.{other}" in path.read_text()
+    }
+    assert not sorted(crossing)
 
 
 def test_only_arrays_knows_cupy():
