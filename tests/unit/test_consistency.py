@@ -13,6 +13,7 @@ from kcde.artefacts.kcef import consistency as artefact
 from kcde.cli import main
 from kcde.experiments import consistency
 from kcde.experiments.runner import run
+from kcde.metrics.names import REGULARIZATION_ERROR
 
 N = (100, 200, 400)
 
@@ -32,8 +33,8 @@ def powers(slope_of, noise=0.0):
     rows = []
     for gamma in consistency.EXPONENTS:
         for constant in consistency.CONSTANTS:
-            for metric in (consistency.NORM_ERROR, consistency.KL, consistency.BIAS):
-                for split in range(1 if metric == consistency.BIAS else 5):
+            for metric in (consistency.NORM_ERROR, consistency.KL, REGULARIZATION_ERROR):
+                for split in range(1 if metric == REGULARIZATION_ERROR else 5):
                     slope = slope_of(gamma, constant, metric) + noise * rng.standard_normal()
                     rows += [
                         {
@@ -62,7 +63,7 @@ def test_rates_are_those_of_the_theorem():
 @pytest.mark.slow
 def test_scores_are_complete_and_reproducible(made, tmp_path, monkeypatch):
     frame = scores.read([made])
-    fits = frame[frame["metric"] != consistency.BIAS]
+    fits = frame[frame["metric"] != REGULARIZATION_ERROR]
     assert len(fits) == 2 * 2 * 3 * 2 * 2  # exponents, constants, repetitions, n, metrics
     assert len(frame) - len(fits) == 2 * 2 * 2
     assert set(frame["status"]) == {"ok"}
@@ -162,7 +163,7 @@ def test_k12_can_come_out_every_way(slope_of, verdict):
 def test_k12_is_undecided_within_the_noise():
     frame = powers(lambda gamma, c, metric: bound(gamma, metric) - 0.01, noise=0.0)
     rng = np.random.default_rng(1)
-    fits = frame["metric"] != consistency.BIAS
+    fits = frame["metric"] != REGULARIZATION_ERROR
     shake = np.exp(np.where(fits, 0.3 * rng.standard_normal(len(frame)), 0))
     decision = artefact.decide(frame.assign(value=frame["value"] * shake))
     assert decision.verdict == "undecided"

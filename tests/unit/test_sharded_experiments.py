@@ -220,4 +220,4 @@ def test_help_says_what_shards_and_parts_are(name, capsys):
         main(["run", name, "--help"])
     said = " ".join(capsys.readouterr().out.split())
     assert "every k-th repetition from the i-th" in said
-    assert "What a shard left" in said
+    assert "The part of a shard" in said

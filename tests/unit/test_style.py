@@ -1,4 +1,4 @@
-"""Figures: a colour a method that any reader can tell, and the same bytes every time."""
+"""Figures: a colour a method that any reader can tell, short captions, and the same bytes."""
 
 import hashlib
 import itertools
@@ -159,6 +159,11 @@ def test_variations_of_a_method_in_a_figure_differ_in_line_and_marker():
         for look in (style.marker, lambda name: style.line(name)["linestyle"]):
             assert len({look(name) for name in family}) == len(family)
     assert style.line("KCEF-LL")["color"] != style.COLOURS["KCEF"]  # a method of its own
+
+
+def test_every_caption_has_at_most_80_words():
+    words = {key: len(each.caption.split()) for key, each in registry.ARTEFACTS.items()}
+    assert not {key: count for key, count in words.items() if not 0 < count <= 80}
 
 
 def test_same_csv_same_bytes_in_another_process(tmp_path):

@@ -32,6 +32,7 @@ from kcde.experiments import cdo_settings, methods, runner, traffic_cost
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.traffic import Job
 from kcde.experiments.runner import attempt
+from kcde.metrics.names import FIT_SECONDS
 from kcde.scores import cell
 from kcde.seeding import split_seed
 
@@ -193,7 +194,7 @@ def _cost_rows(job: Job, data: Traffic) -> list[dict]:
     try:
         found = traffic_cost.measured(job.estimator, job.options, job.settings)
     except (*methods.FAILURES, traffic_cost.FitError) as error:
-        return [row | scores.failed(traffic_cost.FIT, error)]
+        return [row | scores.failed(FIT_SECONDS, error)]
     return [row | cell(name, value, unit=unit) for name, (value, unit) in found.items()]
 
 

@@ -176,7 +176,7 @@ def _line(method: str, series: str, shown: pd.DataFrame, spec: PlotSpec) -> tupl
 
 
 def _name(method: str, series: str, spec: PlotSpec) -> str | None:
-    """Return what is written at the end of a line, None where another line says it."""
+    """Return the label at the end of a line, None where another line has it."""
     if series.startswith(BY_TOLERANCE):
         return _number(_tolerance(series))
     behind = {SCHEDULED: "", THROUGHOUT: None, **spec.names}[series]
@@ -184,7 +184,7 @@ def _name(method: str, series: str, spec: PlotSpec) -> str | None:
 
 
 def _name_lines(axes, ends: list[tuple[float, str, str, str]]) -> None:
-    """Write names beside the right ends, placed by height: labels know linear axes only."""
+    """Write labels beside the right ends, at their heights: `labels` knows linear axes only."""
     height = axes.transScale.transform
     bottom, top = (height((1.0, y))[1] for y in axes.get_ylim())
     low, high = axes.get_ylim()

@@ -236,7 +236,7 @@ def frame(found: Sequence[dict]) -> pd.DataFrame:
 
 
 def only_curves(found: Sequence[dict]) -> list[dict]:
-    """Return the rows of curves, without those beside them."""
+    """Return the rows of kind `curve`."""
     return [row for row in found if row["kind"] == "curve"]
 
 

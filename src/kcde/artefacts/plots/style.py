@@ -57,7 +57,7 @@ RESERVE = (
     "#78D2A5",
     "#0000FF",
 )
-"""Colours of methods that have none above, told from those and from each other by any reader."""
+"""Colours of methods that have none above, distinct from those and from each other."""
 
 _LONG, _MIXED = (0, (8, 2)), (0, (5, 1, 1, 1, 1, 1))  # of a method with many variations
 

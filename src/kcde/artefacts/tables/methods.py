@@ -286,7 +286,7 @@ _VARIANTS: dict[str, str] = {
     "slice": "shown pair only",
     "code": "authors' set",
 }
-"""Variants that readers have to be told of, because the method's name does not tell them."""
+"""Variants that a table names, because the name of the method does not show them."""
 
 
 def selection(method: str, experiment: str) -> str:
