@@ -90,7 +90,7 @@ def summarise(
         (len(data), "data set", "not available"),
         (len(unfinished), "job", "not finished"),
     ]
-    problems = [f"{_count(count, noun)} {state}" for count, noun, state in counts if count]
+    problems = [f"{counted(count, noun)} {state}" for count, noun, state in counts if count]
     return Summary("\n".join(lines), problems)
 
 
@@ -120,7 +120,7 @@ def bundled_copies(records: Iterable[dict]) -> str:
     taken = [record for record in records if record.get("origin") == "bundled"]
     if not taken:
         return ""
-    copies = f"{_count(len(taken), 'data set')} from the bundled copies"
+    copies = f"{counted(len(taken), 'data set')} from the bundled copies"
     if all(record["offline"] for record in taken):
         return f"{copies}: no network"
     urls = {attempt["url"] for record in taken for attempt in record["tried"]}
@@ -238,7 +238,7 @@ def _failures(logs: Iterable[Path]) -> list[str]:
     for log in logs:
         causes.setdefault(last_line(log), []).append(f"{log}")
     return [
-        f"{_count(len(names), 'job')}: {cause} ({_some(names, 2)})"
+        f"{counted(len(names), 'job')}: {cause} ({_some(names, 2)})"
         for cause, names in causes.items()
     ]
 
@@ -255,7 +255,7 @@ def last_line(log: str | Path) -> str:
 
 def _waiting(count: int, broken: bool) -> list[str]:
     why = ", waiting for those that failed" if broken else ""
-    return [f"{_count(count, 'job')}{why}; the same command goes on with them"] if count else []
+    return [f"{counted(count, 'job')}{why}; the same command goes on with them"] if count else []
 
 
 def _remedies(data: dict[str, dict], artefacts: dict[str, dict]) -> list[str]:
@@ -275,7 +275,8 @@ def _scorecard(results: Path, into: Path, stale: set[Path]) -> list[str]:
     return [line[2:].replace("**", "") for line in lines if line.startswith("- **")]
 
 
-def _count(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is 1."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 

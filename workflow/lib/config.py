@@ -103,9 +103,8 @@ def _one_of(values: Sequence[str]) -> dict:
 
 def _section(own: Mapping, crossed: Mapping) -> dict:
     """Return the schema of an experiment, with keys of its own after those of all."""
-    optional = ["only", *own.get("optional", ())]
     properties = {**crossed, **own.get("properties", {})}
-    return {"type": "object", "optional": optional, "properties": properties}
+    return {"type": "object", "optional": ["only"], "properties": properties}
 
 
 def _sizes(parameters: Sequence[Field]) -> dict:

@@ -4,6 +4,7 @@ import csv
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from kcde.summary import counted
 from lib.resources import ResourceTable, Work
 
 UNKNOWN_SECONDS = 60.0
@@ -42,8 +43,8 @@ def announcement(jobs: Iterable, cores: int, table: ResourceTable) -> str:
     ]
     return "\n".join(
         [
-            f"kcde: {_count(len(flat), 'job')}, about {duration(total)} on "
-            f"{_count(cores, 'core')}; an interrupted run goes on where it stopped",
+            f"kcde: {counted(len(flat), 'job')}, about {duration(total)} on "
+            f"{counted(cores, 'core')}; an interrupted run goes on where it stopped",
             *rows,
         ]
     )
@@ -163,12 +164,8 @@ def duration(seconds: float) -> str:
     """Return seconds in words, in one unit."""
     for limit, size, unit in ((100, 1, "second"), (5400, 60, "minute")):
         if seconds < limit:
-            return _count(max(1, round(seconds / size)), unit)
+            return counted(max(1, round(seconds / size)), unit)
     return f"{seconds / 3600:.1f} hours"
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def beyond(jobs: Iterable, available: int, table: ResourceTable) -> list[str]:
@@ -190,9 +187,9 @@ def beyond(jobs: Iterable, available: int, table: ResourceTable) -> list[str]:
         return []
     largest = max(large, key=large.get)
     return [
-        f"kcde: warning: {_count(len(large), 'job')} may need more memory than the {available} MiB "
-        f"that are free, at most {large[largest]} MiB ({largest}): each runs alone, and may fail; "
-        "close other programs, or take a larger machine"
+        f"kcde: warning: {counted(len(large), 'job')} may need more memory than the "
+        f"{available} MiB that are free, at most {large[largest]} MiB ({largest}): each runs "
+        "alone, and may fail; close other programs, or use a larger machine"
     ]
 
 
