@@ -18,7 +18,7 @@ import timing
 
 import numpy as np
 
-from kcde.kernels import LongGaussianKernel
+from kcde.kernels import GaussianKernel
 from kcde.linalg import pivoted_cholesky
 from kcde.seeding import rng_of
 
@@ -39,7 +39,7 @@ def ours(X: np.ndarray, bandwidth: float, store: bool) -> tuple[float, list[int]
     pivots = []
 
     def factorise():
-        kernel = LongGaussianKernel(bandwidth)
+        kernel = GaussianKernel(bandwidth)
         result = pivoted_cholesky(kernel, X, 1e-12, max_rank=RANK, store=store)
         pivots[:] = result.pivots.tolist()
 

@@ -10,7 +10,7 @@ import numpy as np
 from kcde.arrays import add_to_diagonal, array_namespace, asarray
 from kcde.estimators import KCEF
 from kcde.estimators._kcef.gradient import gradient_score
-from kcde.kernels import GaussianKernel, LongGaussianKernel
+from kcde.kernels import GaussianKernel
 from kcde.linalg import factor_positive_definite, pivoted_cholesky
 from kcde.seeding import rng_of
 from kcde.selection import kfold
@@ -234,7 +234,7 @@ def _log_density(state):
 
 
 def _pivoted(points):
-    kernel = LongGaussianKernel(PLANE_BANDWIDTH)
+    kernel = GaussianKernel(PLANE_BANDWIDTH)
     found = pivoted_cholesky(kernel, points, 1e-12, max_rank=RANK)
     if len(found.pivots) < RANK:
         raise RuntimeError(f"the kernel matrix of {len(points)} points has {len(found.pivots)}")

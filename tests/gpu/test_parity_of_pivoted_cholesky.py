@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from parity import assert_same
 
-from kcde.kernels import LongGaussianKernel
+from kcde.kernels import GaussianKernel
 from kcde.linalg import pivoted_cholesky
 
-KERNEL = LongGaussianKernel(0.6)
+KERNEL = GaussianKernel(0.6)
 
 
 @pytest.mark.parametrize("store", [True, False, "auto"])

@@ -3,10 +3,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from kcde.kernels import GaussianKernel, LongGaussianKernel, as_bandwidths
+from kcde.kernels import GaussianKernel, as_bandwidths
 
 SIGMA = np.array([0.7, 1.3])
-both = pytest.mark.parametrize("kernel", [GaussianKernel(SIGMA), LongGaussianKernel(SIGMA)])
 
 
 @pytest.fixture
@@ -28,9 +27,8 @@ def hermite_derivative(D, sigma, orders):
     return value
 
 
-@both
-def test_values_equal_a_naive_loop(kernel, xp, host, points):
-    A, B = points
+def test_values_equal_a_naive_loop(xp, host, points):
+    (A, B), kernel = points, GaussianKernel(SIGMA)
     expected = [[naive_kernel(a, b, SIGMA) for b in B] for a in A]
     matrix = kernel(xp.asarray(A), xp.asarray(B))
     np.testing.assert_allclose(host(matrix), expected, rtol=1e-13)
@@ -38,21 +36,24 @@ def test_values_equal_a_naive_loop(kernel, xp, host, points):
     np.testing.assert_allclose(host(derivatives.value), expected, rtol=1e-13)
 
 
-def plain_log(A, B, sigma):
-    """The expression that the passes by blocks stand for."""
-    A, B = (A - B.mean(axis=0)) / sigma, (B - B.mean(axis=0)) / sigma
-    squared = (A * A).sum(axis=1)[:, None] + (B * B).sum(axis=1)[None, :] - 2.0 * (A @ B.T)
-    return -0.5 * np.clip(squared, 0.0, None)
+def precise_log(A, B, bandwidth):
+    """Differences first, in the longest floating-point numbers there are."""
+    A, B = A.astype(np.longdouble), B.astype(np.longdouble)
+    return -0.5 * (((A[:, None, :] - B) / np.longdouble(bandwidth)) ** 2).sum(axis=2)
 
 
-@pytest.mark.parametrize(("a", "b"), [(1, 1), (3, 700), (700, 3), (301, 517)])
-def test_passes_by_blocks_change_no_bit(rng, a, b, monkeypatch):
-    monkeypatch.setattr("kcde.arrays.blocks._CACHED", 5000)
-    A, B = 3.0 * rng.standard_normal((a, 2)), 3.0 * rng.standard_normal((b, 2))
-    B[0] = A[0]
-    expected = plain_log(A, B, SIGMA)
-    np.testing.assert_array_equal(GaussianKernel(SIGMA).log(A, B), expected)
-    np.testing.assert_array_equal(GaussianKernel(SIGMA)(A, B), np.exp(expected))
+@pytest.mark.parametrize("d", [1, 5, 20])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("bandwidth", [0.01, 0.1, 1.0, 10.0])
+def test_values_are_as_precise_as_their_exponents_allow(rng, d, offset, bandwidth):
+    A, B = (offset + rng.standard_normal((n, d)) for n in (90, 40))
+    kernel, expected = GaussianKernel(bandwidth), precise_log(A, B, bandwidth)
+    # What squares of this size leave of an exponent.
+    allowed = 1e-14 * max(1.0, float(-expected.min()))
+    assert np.abs(kernel.log(A, B) - expected).max() < allowed
+    normal = expected > -690.0
+    values, exact = kernel(A, B)[normal], np.exp(expected[normal])
+    assert np.abs(values / exact - 1.0).max(initial=0.0) < allowed
 
 
 def test_the_matrix_is_the_only_memory_of_its_size(rng):
@@ -64,25 +65,27 @@ def test_the_matrix_is_the_only_memory_of_its_size(rng):
     assert peak < 1.1 * K.nbytes
 
 
-@both
-def test_far_from_the_origin_nothing_cancels(kernel, points):
-    A, B = points
+def test_far_from_the_origin_nothing_cancels(points):
+    (A, B), kernel = points, GaussianKernel(SIGMA)
     np.testing.assert_allclose(kernel(A + 1e6, B + 1e6), kernel(A, B), rtol=1e-8)
 
 
 def test_very_far_apart_the_kernel_is_next_to_nothing(xp, host):
     A, B = np.array([[0.0, 0.0], [30.0, 1.0]]), np.array([[0.0, 0.0], [1e9, 0.0]])
-    matrix = host(LongGaussianKernel(SIGMA)(xp.asarray(A), xp.asarray(B)))
+    matrix = host(GaussianKernel(SIGMA)(xp.asarray(A), xp.asarray(B)))
     assert matrix[0, 0] == 1.0
     assert 0.0 < matrix.min() <= matrix[0, 1] < 1e-300
     assert matrix[1, 0] == pytest.approx(1e-304, rel=0.02)
+    log = host(GaussianKernel(SIGMA).log(xp.asarray(A), xp.asarray(B)))
+    assert log[0, 0] == 0.0
+    np.testing.assert_allclose(log[0, 1], -0.5 * (1e9 / SIGMA[0]) ** 2)
 
 
 @pytest.mark.parametrize("rows", [(0, 3), (4, 0), (1, 1)])
 def test_few_points_or_none(points, rows):
     A, B = points[0][: rows[0]], points[1][: rows[1]]
     expected = [[naive_kernel(a, b, SIGMA) for b in B] for a in A]
-    found = LongGaussianKernel(SIGMA)(A, B)
+    found = GaussianKernel(SIGMA)(A, B)
     np.testing.assert_allclose(found, np.reshape(expected, rows), rtol=1e-13)
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from low_rank import greedy_cholesky
 
-from kcde.kernels import LongGaussianKernel
+from kcde.kernels import GaussianKernel
 from kcde.linalg import pivoted_cholesky
 
-KERNEL = LongGaussianKernel(0.8)
+KERNEL = GaussianKernel(0.8)
 # The package has the function under the module's name.
 implementation = sys.modules[pivoted_cholesky.__module__]
 
@@ -163,7 +163,7 @@ def test_absolute_tolerance_and_largest_rank(points):
 
 def test_all_rows_may_be_pivots(points):
     few = points[:12]
-    result = pivoted_cholesky(LongGaussianKernel(0.05), few, 1e-14, max_rank=12)
+    result = pivoted_cholesky(GaussianKernel(0.05), few, 1e-14, max_rank=12)
     assert sorted(result.pivots) == list(range(12))
 
 

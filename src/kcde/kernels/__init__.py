@@ -7,7 +7,6 @@ does not underflow, and `kernel.diagonal(A)` is k(a, a) for each row.
 from kcde.kernels.gaussian import (
     GaussianKernel,
     KernelDerivatives,
-    LongGaussianKernel,
     as_bandwidths,
     median_trick,
 )
@@ -19,7 +18,6 @@ __all__ = [
     "GaussianKernel",
     "KernelDerivatives",
     "LaplaceKernel",
-    "LongGaussianKernel",
     "PeriodicKernel",
     "ProductKernel",
     "as_bandwidths",

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kcde.arrays import array_namespace, exp_of_negative, gaussian_of_product
+from kcde.arrays import array_namespace, exp_of_negative
 
 SMALLEST_BANDWIDTH, LARGEST_BANDWIDTH = 1e-50, 1e75
 """Fourth powers, which score matching takes, stay within the range of float64 below and above."""
@@ -136,29 +136,28 @@ class GaussianKernel:
 
         Returns
         -------
-        shape (a, b); a b (d + 1) multiplications, as one matrix product, and no other memory of
-        that size on numpy and cupy
+        shape (a, b), at least exp(-700) = 1e-304; a b (d + 2) multiplications, as one matrix
+        product, and no other memory of that size on numpy and cupy
         """
-        xp = array_namespace(A, B)
-        if A.shape[1] == 0:
-            return xp.ones((A.shape[0], B.shape[0]), dtype=A.dtype)
-        return gaussian_of_product(*self._product_and_norms(A, B))
+        return exp_of_negative(self._exponents(A, B))
 
     def log(self, A, B):
         """Return log k, shape (a, b), of points (a, d) and (b, d); it does not underflow."""
-        xp = array_namespace(A, B)
-        if A.shape[1] == 0:
-            return xp.zeros((A.shape[0], B.shape[0]), dtype=A.dtype)
-        return gaussian_of_product(*self._product_and_norms(A, B), log=True)
+        return array_namespace(A, B).clip(self._exponents(A, B), max=0.0)
 
-    def _product_and_norms(self, A, B):
-        """Return A Bᵀ and the squared norms of rows, all points centred and in units of σ."""
+    def _exponents(self, A, B):
+        """Return -Σ_i (a_i - b_i)²/2σ_i², shape (a, b), which rounding may leave just above 0."""
         xp = array_namespace(A, B)
+        if 0 in (A.shape[0], *B.shape):
+            return xp.zeros((A.shape[0], B.shape[0]), dtype=A.dtype)
+        # Centring keeps the difference of squares from cancelling where the data are far from 0.
+        centre = xp.mean(A if A.shape[0] < B.shape[0] else B, axis=0)
         sigma = self._sigma(A, xp)
-        # Centring keeps |a|² + |b|² - 2 a·b from cancelling where the data are far from 0.
-        centre = xp.mean(B, axis=0)
-        A, B = (A - centre) / sigma, (B - centre) / sigma
-        return A @ B.T, xp.sum(A * A, axis=1), xp.sum(B * B, axis=1)
+        a, b = (_standardised(points, centre, sigma, xp) for points in (A, B))
+        # -|a - b|²/2 = a·b - |a|²/2 - |b|²/2 is one product of vectors with two entries more.
+        a = xp.concat([a, -0.5 * xp.sum(a * a, axis=0, keepdims=True), xp.ones_like(a[:1, :])])
+        b = xp.concat([b, xp.ones_like(b[:1, :]), -0.5 * xp.sum(b * b, axis=0, keepdims=True)])
+        return a.T @ b
 
     def diagonal(self, A):
         """Return k(a, a) for each row of A: ones, shape (a,)."""
@@ -172,35 +171,6 @@ class GaussianKernel:
 
     def _sigma(self, A, xp):
         return xp.asarray(as_bandwidths(self.bandwidth, A.shape[1]), dtype=A.dtype)
-
-
-class LongGaussianKernel(GaussianKernel):
-    """`GaussianKernel` for a few points against very many: a product and a pass of exponentials.
-
-    It differs in rounding, and below exp(-700), where it stays. Where an optimum is flat, the
-    rounding of `GaussianKernel` is part of tracked results: hence two.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcde.kernels import LongGaussianKernel
-    >>> LongGaussianKernel(bandwidth=2.0)(np.array([[0.0]]), np.array([[1.0], [2.0]])).round(3)
-    array([[0.882, 0.607]])
-    """
-
-    def __call__(self, A, B):
-        """Return the kernel matrix, shape (a, b), of points (a, d) and (b, d)."""
-        xp = array_namespace(A, B)
-        if 0 in (A.shape[0], *B.shape):
-            return xp.ones((A.shape[0], B.shape[0]), dtype=A.dtype)
-        # Centring keeps the difference of squares from cancelling where the data are far from 0.
-        centre = xp.mean(A if A.shape[0] < B.shape[0] else B, axis=0)
-        sigma = self._sigma(A, xp)
-        a, b = (_standardised(points, centre, sigma, xp) for points in (A, B))
-        # -|a - b|²/2 = a·b - |a|²/2 - |b|²/2 is one product of vectors with two entries more.
-        a = xp.concat([a, -0.5 * xp.sum(a * a, axis=0, keepdims=True), xp.ones_like(a[:1, :])])
-        b = xp.concat([b, xp.ones_like(b[:1, :]), -0.5 * xp.sum(b * b, axis=0, keepdims=True)])
-        return exp_of_negative(a.T @ b)
 
 
 def _standardised(points, centre, sigma, xp):

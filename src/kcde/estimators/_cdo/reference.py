@@ -7,7 +7,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, exp_of_negative, to_numpy
 from kcde.estimators._shared.mixture import log_volume
-from kcde.kernels import LongGaussianKernel
+from kcde.kernels import GaussianKernel
 
 ON_ONE_AXIS, IN_ALL = 200, 900
 """Default grid sizes: for d_y = 1, and in total for more dimensions."""
@@ -65,8 +65,8 @@ def density_matrix(A, B, sigma: np.ndarray):
     """Return N(a; b, diag σ²), shape (len A, len B)."""
     volume = float(np.exp(log_volume(sigma)))
     if A.shape[1] > 1:
-        return LongGaussianKernel(sigma)(A, B) / volume
-    # Differences first: on a fine grid the product of LongGaussianKernel would lose digits.
+        return GaussianKernel(sigma)(A, B) / volume
+    # Differences first: on a fine grid the product in GaussianKernel would lose digits.
     z = (A - B.T) / float(sigma[0])
     z *= z
     z *= -0.5

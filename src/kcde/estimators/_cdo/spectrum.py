@@ -5,7 +5,7 @@ import numpy as np
 from kcde.arrays import array_namespace, row_blocks
 from kcde.estimators._cdo.reference import Reference, density_matrix
 from kcde.estimators._shared.mixture import log_volume
-from kcde.kernels import LongGaussianKernel
+from kcde.kernels import GaussianKernel
 from kcde.linalg import factor_positive_definite, pivoted_cholesky, symmetric_spectrum
 from kcde.memory import require_memory
 
@@ -132,9 +132,7 @@ def _low_rank_part(points, sigma: np.ndarray, trace_error: float):
     n = points.shape[0]
     allowed = min(trace_error * volume, 1e-6 * n)
     most = n // _WORTHWHILE
-    found = pivoted_cholesky(
-        LongGaussianKernel(sigma), points, allowed, relative=False, max_rank=most
-    )
+    found = pivoted_cholesky(GaussianKernel(sigma), points, allowed, relative=False, max_rank=most)
     if len(found.pivots) == most and found.trace_error > allowed:
         return None
     Q, R = xp.linalg.qr(found.L)

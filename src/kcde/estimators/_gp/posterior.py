@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import add_to_diagonal, array_namespace, solve_triangular, to_numpy
-from kcde.kernels import LongGaussianKernel
+from kcde.kernels import GaussianKernel
 from kcde.linalg import factor_positive_definite
 from kcde.memory import require_memory
 
@@ -77,7 +77,7 @@ class Posterior:
     def __init__(
         self, grouped: GroupedRows, targets, bandwidth, signal_std: float, noise_std: float
     ):
-        self._kernel, self._inputs = LongGaussianKernel(bandwidth), grouped.inputs
+        self._kernel, self._inputs = GaussianKernel(bandwidth), grouped.inputs
         self._signal, self._noise = signal_std**2, noise_std**2
         size = self._inputs.shape[0]
         require_memory(self._inputs, "a Gaussian process with distinct x", size, lambda m: m * m)

@@ -2,7 +2,7 @@
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._low_rank.basis import KernelBasis
-from kcde.kernels import LongGaussianKernel, as_bandwidths, median_trick
+from kcde.kernels import GaussianKernel, as_bandwidths, median_trick
 from kcde.linalg import pivoted_cholesky
 from kcde.seeding import rng_of
 
@@ -29,7 +29,7 @@ class GaussianBases:
             bandwidth = median_trick(few, 0.5, name) if points.shape[1] else 1.0
         sigma = as_bandwidths(bandwidth, points.shape[1], f"bandwidth_{name.lower()}")
         factor = pivoted_cholesky(
-            LongGaussianKernel(sigma),
+            GaussianKernel(sigma),
             points,
             self.tolerance,
             max_rank=self.max_rank,
