@@ -24,7 +24,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import norm
 
 from kcde.estimators import CDO
-from kcde.experiments.measured_fit import peak_memory
+from kcde.experiments._measured_fit import peak_memory
 from kcde.kernels import LaplaceKernel
 from kcde.seeding import rng_of
 

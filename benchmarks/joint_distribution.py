@@ -27,7 +27,7 @@ import numpy as np
 from kcde.datasets.gaussian import random_pairs
 from kcde.estimators import JDL
 from kcde.estimators._low_rank.constraints import product_bounds, solve_two_multipliers
-from kcde.experiments.measured_fit import peak_memory
+from kcde.experiments._measured_fit import peak_memory
 from kcde.seeding import rng_of
 
 RANK, TEST = 300, 5000

@@ -49,7 +49,7 @@ class Method:
         the authors of dde did; `training-half`, the default, from one of the training y.
     settings
         In the experiments donut, terrain and traffic, what the options leave open is as the authors
-        of cdo fixed it (`authors`, see `kcde.experiments.cdo_settings`), or chosen by the class
+        of cdo fixed it (`authors`, see `kcde.experiments._cdo_settings`), or chosen by the class
         (`chosen`, the default).
     graph
         Makes it a joint density, one factor a column: `full`, `markov`, or for each column in turn

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from kcde.datasets import donut
-from kcde.experiments import cdo_settings
+from kcde.experiments import _cdo_settings
 from kcde.seeding import rng_of
 
 
@@ -20,12 +20,12 @@ def pairs():
 
 def test_the_donut_by_hand():
     X, Y = donut.draw(2, rng_of("test-cdo-settings", "donut"))
-    found = cdo_settings.authors("donut", "CDO", X, Y)
+    found = _cdo_settings.authors("donut", "CDO", X, Y)
     assert found["kernel_x"] == "laplace"
     assert found["bandwidth_x"] == pytest.approx(median_of_pairs(X) / np.sqrt(2))
     # 62² points against 100 rows, and against more rows than points.
     assert found["regularization"] == found["output_regularization"] == pytest.approx(1 / 62)
-    few = cdo_settings.authors("donut", "CDO", X[:30], Y[:30])
+    few = _cdo_settings.authors("donut", "CDO", X[:30], Y[:30])
     assert few["regularization"] == pytest.approx(1 / 30)
     assert found["bandwidth_y"] == pytest.approx(2.08, abs=0.005)
     assert (found["reference"], found["reference_box"]) == (62, (-2.0, 2.0))
@@ -35,12 +35,12 @@ def test_the_donut_by_hand():
 def test_distances_of_a_grid():
     ticks = np.linspace(-1, 3, 7)
     points = np.array([(a, b) for a in ticks for b in ticks])
-    assert cdo_settings.grid_distance((-1, 3), 7) == pytest.approx(median_of_pairs(points))
+    assert _cdo_settings.grid_distance((-1, 3), 7) == pytest.approx(median_of_pairs(points))
 
 
 def test_the_terrain_by_hand(pairs):
     X, Y = pairs
-    found = cdo_settings.authors("terrain", "CDO", X, Y)
+    found = _cdo_settings.authors("terrain", "CDO", X, Y)
     assert found["kernel_x"] == "gaussian"
     assert found["bandwidth_x"] == pytest.approx(np.sqrt(median_of_pairs(X)) / 2)
     grid = np.linspace(Y.min() - 0.2, Y.max() + 0.2, 40)
@@ -48,18 +48,18 @@ def test_the_terrain_by_hand(pairs):
     assert found["bandwidth_y"] == pytest.approx(50 * (grid[1] - grid[0]))
     np.testing.assert_allclose(found["reference_box"], grid[[0, -1]])
     assert found["regularization"] == found["output_regularization"] == 0.1
-    process = cdo_settings.authors("terrain", "GaussianProcess", X, Y)
+    process = _cdo_settings.authors("terrain", "GaussianProcess", X, Y)
     assert process["bandwidth_x"] == pytest.approx([57.416, 25.447], abs=1e-3)
     assert process["noise_std"] ** 2 == pytest.approx(0.1)
     for flow in ("ConditionalRealNVP", "ConditionalMAF"):
-        stages = cdo_settings.authors("terrain", flow, X, Y)
+        stages = _cdo_settings.authors("terrain", flow, X, Y)
         assert stages == {
             "blocks": 10,
             "steps": [100, 100, 300],
             "learning_rate": [0.01, 0.001, 0.0001],
         }
         # On the donut they are the defaults of the classes.
-        assert cdo_settings.authors("donut", flow, X, Y) == {}
+        assert _cdo_settings.authors("donut", flow, X, Y) == {}
 
 
 def test_traffic_by_hand():
@@ -67,7 +67,7 @@ def test_traffic_by_hand():
     inputs = np.column_stack([days, times])
     X = np.repeat(inputs, [1, 4, 2] * 5, axis=0)
     Y = rng_of("test-cdo-settings", "traffic").uniform(0, 1, (len(X), 1))
-    found = cdo_settings.authors("traffic", "CDO", X, Y)
+    found = _cdo_settings.authors("traffic", "CDO", X, Y)
     # Inputs that repeat count once.
     expected = [np.sqrt(median_of_pairs(column[:, None])) / 4 for column in inputs.T]
     assert found["bandwidth_x"] == pytest.approx(expected)
@@ -80,15 +80,15 @@ def test_traffic_by_hand():
 
 def test_options_stand_over_the_authors(pairs):
     given = {"weights": "clipped", "bandwidth_y": 3.0}
-    found = cdo_settings.complete_options(given, "authors", "terrain", "CDO", *pairs)
+    found = _cdo_settings.complete_options(given, "authors", "terrain", "CDO", *pairs)
     assert given.items() <= found.items()
     assert found["regularization"] == 0.1
-    assert cdo_settings.complete_options(given, "chosen", "terrain", "CDO", *pairs) == given
-    assert cdo_settings.complete_options({}, "authors", "terrain", "LSCDE", *pairs) == {}
+    assert _cdo_settings.complete_options(given, "chosen", "terrain", "CDO", *pairs) == given
+    assert _cdo_settings.complete_options({}, "authors", "terrain", "LSCDE", *pairs) == {}
 
 
 def test_what_is_unknown_is_refused(pairs):
     with pytest.raises(ValueError, match="authors, chosen; got 'author'"):
-        cdo_settings.complete_options({}, "author", "terrain", "CDO", *pairs)
+        _cdo_settings.complete_options({}, "author", "terrain", "CDO", *pairs)
     with pytest.raises(ValueError, match="donut, terrain, traffic; there is no 'moon'"):
-        cdo_settings.authors("moon", "CDO", *pairs)
+        _cdo_settings.authors("moon", "CDO", *pairs)

@@ -8,7 +8,7 @@ from kcde import scores
 from kcde.cli import main
 from kcde.datasets import donut as data
 from kcde.estimators import CDO, LSCDE, GaussianProcess, Standardised
-from kcde.experiments import cdo_settings, conditional_models, donut
+from kcde.experiments import _cdo_settings, _conditional_models, donut
 from kcde.experiments.donut import Job
 from kcde.experiments.runner import run
 
@@ -50,7 +50,7 @@ def test_the_published_process_has_a_spread_of_one(tmp_path, variant, spread):
     job = {"method": "GP", "estimator": "GaussianProcess", "settings": "authors"}
     frame, *_ = launch(tmp_path, "GP", variant=variant, **job)
     drawn = donut.repetition(1, 3)
-    model = GaussianProcess(**cdo_settings.authors("donut", "GaussianProcess", drawn.X, drawn.Y))
+    model = GaussianProcess(**_cdo_settings.authors("donut", "GaussianProcess", drawn.X, drawn.Y))
     model.fit(drawn.X, drawn.Y)
     x = np.array([[1.0]])
     std = np.sqrt(model.variance(x)) if spread is None else spread
@@ -108,7 +108,7 @@ def test_pictures_are_densities_on_the_grid(by_lscde, by_cdo):
     assert value(by_lscde[0], "nonpositive_share", 0) == 0.0
     assert "turned_over" not in set(by_lscde[0]["metric"])
     drawn = donut.repetition(1, 3)
-    model = CDO(**cdo_settings.authors("donut", "CDO", drawn.X, drawn.Y)).fit(drawn.X, drawn.Y)
+    model = CDO(**_cdo_settings.authors("donut", "CDO", drawn.X, drawn.Y)).fit(drawn.X, drawn.Y)
     sums = model._raw_weights(np.array([[0.0], [1.0]])).sum(axis=1)
     for x in (0, 1):
         assert value(by_cdo[0], "turned_over", x, split=1) == float(sums[x] < 0.0)
@@ -120,7 +120,7 @@ def test_densities_that_underflow_are_positive():
     far = np.full((5, 2), 1.9)
     assert (donut.densities(model, far) == 0).all()
     assert (donut.nonpositive(model, far) == 0).all()
-    signed = CDO(**cdo_settings.authors("donut", "CDO", X, Y)).fit(X, Y)
+    signed = CDO(**_cdo_settings.authors("donut", "CDO", X, Y)).fit(X, Y)
     points = donut.repetition(0, 2).evaluated
     expected = (donut.densities(signed, points) <= 0).mean(axis=1)
     np.testing.assert_array_equal(donut.nonpositive(signed, points), expected)
@@ -129,7 +129,7 @@ def test_densities_that_underflow_are_positive():
 def test_cdo_has_the_authors_settings_in_the_units_of_the_data(by_cdo):
     drawn = donut.repetition(0, 3)
     chosen = by_cdo[2]["chosen"][0]
-    expected = cdo_settings.authors("donut", "CDO", drawn.X, drawn.Y)
+    expected = _cdo_settings.authors("donut", "CDO", drawn.X, drawn.Y)
     assert chosen["regularization"] == pytest.approx(expected["regularization"])
     assert chosen["bandwidth_x"] == pytest.approx([expected["bandwidth_x"]])
     assert "reference" not in chosen
@@ -179,12 +179,12 @@ def test_wrong_jobs_are_refused(tmp_path, axes, message):
 def test_models_of_several_splits_are_fitted_together_where_their_class_can():
     X = np.random.default_rng(0).standard_normal((60, 2))
     job = Job("NADE", "NADE", options={"hidden_units": 2, "components": 1}, settings="chosen")
-    trainings = [conditional_models.Training(X[:, :1], X[:, 1:] + i, 5 + i) for i in range(2)]
-    fitted = conditional_models.fits(job, range(2), trainings.__getitem__).model
+    trainings = [_conditional_models.Training(X[:, :1], X[:, 1:] + i, 5 + i) for i in range(2)]
+    fitted = _conditional_models.fits(job, range(2), trainings.__getitem__).model
     for i, training in enumerate(trainings):
         model, seconds = fitted(i)
         assert seconds > 0
-        alone = conditional_models.make(job, training).fit(training.X, training.Y)
+        alone = _conditional_models.make(job, training).fit(training.X, training.Y)
         at = alone.log_density(training.X, training.Y)
         np.testing.assert_allclose(model.log_density(training.X, training.Y), at, atol=1e-2)
 

@@ -10,17 +10,17 @@ from kcde.arrays import to_numpy
 from kcde.datasets import synthetic
 from kcde.estimators import JDL, Standardised
 from kcde.experiments import (
-    conditional_models,
+    _conditional_models,
+    _low_rank,
+    _shared_bases,
     donut,
-    low_rank,
     methods,
     moments,
     portfolio,
-    shared_bases,
     terrain,
     traffic,
 )
-from kcde.experiments.low_rank import Grid
+from kcde.experiments._low_rank import Grid
 from kcde.experiments.runner import run
 
 SMALL = Grid((1.0, 2.0), (1e-4, 1e-1))
@@ -42,7 +42,7 @@ def device(strict, monkeypatch):
         values = np.asarray(values, dtype=np.float64)
         return strict.asarray(values) if backend == "cupy" else values
 
-    for module in (moments, portfolio, conditional_models, traffic):
+    for module in (moments, portfolio, _conditional_models, traffic):
         monkeypatch.setattr(module, "asarray", asarray)
     for module in (moments, portfolio, methods):
         monkeypatch.setattr(module, "resolve_backend", lambda name: name)
@@ -194,7 +194,7 @@ def test_rows_stay_there_while_parameters_are_chosen(strict, device, monkeypatch
         return strict.mean(values**2)
 
     models = {each: JDL(tolerance=0.2, constrained=each) for each in (False, True)}
-    low_rank.select(models, X, Y, moments.second_moments_and_one, loss, SMALL)
+    _low_rank.select(models, X, Y, moments.second_moments_and_one, loss, SMALL)
     assert back.count((1000, 2)) == 2
     assert max(max(shape, default=0) for shape in back if shape != (1000, 2)) < n // 5
 
@@ -207,9 +207,9 @@ def test_seconds_wait_for_the_device(strict, device, monkeypatch):
         clock[0] += wait
         return to_numpy(array)
 
-    monkeypatch.setattr(shared_bases, "to_numpy", fetched)
+    monkeypatch.setattr(_shared_bases, "to_numpy", fetched)
     monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
     rows = np.random.default_rng(4).standard_normal((60, 2))
     X, Y = (strict.asarray(rows[:, i : i + 1]) for i in range(2))
-    fit = shared_bases.Bases(X, Y).fit(JDL(1.0, 1.0, 1e-2))
+    fit = _shared_bases.Bases(X, Y).fit(JDL(1.0, 1.0, 1e-2))
     assert (fit.factorise, fit.summarise) == (2 * wait, wait)

@@ -15,7 +15,7 @@ from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.dde import cost as artefact
 from kcde.cli import main
 from kcde.estimators import KCEF, KEF
-from kcde.experiments import estimation_cost, measured_fit
+from kcde.experiments import _measured_fit, estimation_cost
 from kcde.experiments.jobs.estimation_cost import ESTIMATORS
 from kcde.experiments.runner import run
 
@@ -29,7 +29,7 @@ def exact_fit():
     )  # half a gigabyte: a child that inherited this peak would not show its own
     options = EXACT.options | {"bandwidth_y": 1.0}
     job = {"estimator": EXACT.estimator, "options": options, "n": 1000, "d": 2}
-    found = measured_fit.in_own_process(job)
+    found = _measured_fit.in_own_process(job)
     del held
     return found
 
@@ -55,7 +55,7 @@ def test_the_exact_family_is_kcef_without_x(rng):
 
 def test_memory_that_is_taken_is_seen():
     code = (
-        "import numpy as np; from kcde.experiments.measured_fit import peak_memory as peak;"
+        "import numpy as np; from kcde.experiments._measured_fit import peak_memory as peak;"
         "before = peak(); held = np.ones(10_000_000); print(peak() - before)"
     )
     command = [sys.executable, "-c", code]
@@ -78,8 +78,8 @@ class Clock:
 
 def test_iterations_are_extrapolated_without_what_is_done_once(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(measured_fit.time, "process_time", lambda: clock.now)
-    found = measured_fit._iterated(clock.fit, 100, 5000)
+    monkeypatch.setattr(_measured_fit.time, "process_time", lambda: clock.now)
+    found = _measured_fit._iterated(clock.fit, 100, 5000)
     assert clock.fits == [100, 100, 200]
     assert found["seconds"] == pytest.approx(clock.once + clock.compiling + 5000 * clock.each)
     assert found["seconds_per_iteration"] == pytest.approx(clock.each)
@@ -87,24 +87,24 @@ def test_iterations_are_extrapolated_without_what_is_done_once(monkeypatch):
 
 
 def test_a_clock_too_coarse_for_the_iterations_is_an_error(monkeypatch):
-    monkeypatch.setattr(measured_fit.time, "process_time", lambda: 0.0)
-    with pytest.raises(measured_fit.FitError, match="200 iterations took no longer than 100"):
-        measured_fit._iterated(lambda count: None, 100, 5000)
+    monkeypatch.setattr(_measured_fit.time, "process_time", lambda: 0.0)
+    with pytest.raises(_measured_fit.FitError, match="200 iterations took no longer than 100"):
+        _measured_fit._iterated(lambda count: None, 100, 5000)
 
 
 def test_a_fit_that_fails_says_why():
     job = {"estimator": "KCEF", "options": {"regularization": -1.0}, "n": 50, "d": 1}
-    with pytest.raises(measured_fit.FitError, match="ValueError: regularization must be positive"):
-        measured_fit.in_own_process(job)
+    with pytest.raises(_measured_fit.FitError, match="ValueError: regularization must be positive"):
+        _measured_fit.in_own_process(job)
 
 
 def test_points_are_the_grid_in_any_dimension():
-    Y = measured_fit.points(3000, 3)
+    Y = _measured_fit.points(3000, 3)
     np.testing.assert_allclose(Y.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(Y.std(axis=0), 1)
     # A column is 1 with probability 1/d, else 0, plus noise: correlation -1/(d - 1) without noise.
     variance = 2 / 9
-    expected = -1 / 9 / (variance + measured_fit._NOISE**2)
+    expected = -1 / 9 / (variance + _measured_fit._NOISE**2)
     assert np.corrcoef(Y.T)[0, 1] == pytest.approx(expected, abs=0.04)
 
 
@@ -132,12 +132,12 @@ def made(tmp_path_factory):
             return found | {"seconds_per_iteration": 0.004, "compile_seconds": 5.0}
         if "n_basis" in job["options"]:
             if d == 20:
-                raise measured_fit.FitError("its process was killed by signal 9")
+                raise _measured_fit.FitError("its process was killed by signal 9")
             return {"peak_memory": (300 * d) ** 2 * 8e-5, "seconds": n * d**2 / 100}
         return {"peak_memory": (n * d) ** 2 * 16e-6, "seconds": (n * d) ** 3 * 1e-10}
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measured_fit, "in_own_process", cost)
+        patch.setattr(_measured_fit, "in_own_process", cost)
         with pytest.raises(SystemExit) as finished:
             main(["run", "estimation-cost", "--iterations", "30", "--out", str(path)])
     assert finished.value.code == 0
@@ -310,8 +310,8 @@ def test_what_glibc_is_told_to_keep_does_not_reach_the_fit(monkeypatch):
 
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "1073741824")
     monkeypatch.setenv("OMP_NUM_THREADS", "4")
-    monkeypatch.setattr(measured_fit.subprocess, "run", keep)
-    assert measured_fit.in_own_process({}) == {"seconds": 1.0}
+    monkeypatch.setattr(_measured_fit.subprocess, "run", keep)
+    assert _measured_fit.in_own_process({}) == {"seconds": 1.0}
     assert not [name for name in seen if name.startswith("MALLOC_")]
     assert seen["OMP_NUM_THREADS"] == seen["NPROC"] == "1"
     assert seen["PATH"] == os.environ["PATH"]

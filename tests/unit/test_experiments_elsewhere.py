@@ -14,15 +14,15 @@ from kcde import scores
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import DDE, KCEF, NADE
 from kcde.experiments import (
+    _planar_models,
+    _well_specified,
     consistency,
     factors,
     methods,
     planar,
-    planar_models,
     r_benchmark,
     samples,
     similarity,
-    well_specified,
 )
 from kcde.experiments.runner import run
 from kcde.experiments.shards import UNSHARDED, Shard, Sharding
@@ -31,7 +31,7 @@ from kcde.metrics.names import REGULARIZATION_ERROR
 
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}
 ONE = {"bandwidth_y": 0.7, "regularization": 1e-2}
-MODULES = (r_benchmark, factors, samples, planar, planar_models, consistency, similarity)
+MODULES = (r_benchmark, factors, samples, planar, _planar_models, consistency, similarity)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def smoke(tmp_path_factory):
 def targets():
     """Solve for each target once; it is the same every time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(well_specified, "target", functools.cache(well_specified.target))
+        patch.setattr(_well_specified, "target", functools.cache(_well_specified.target))
         yield
 
 

@@ -8,8 +8,8 @@ from kcde.datasets import fetch, grid
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KCEF, LSCDE
 from kcde.experiments import exact, factors, joint
+from kcde.experiments._problems import open_problem
 from kcde.experiments.factors import Job
-from kcde.experiments.problems import open_problem
 from kcde.experiments.runner import run
 from kcde.metrics.names import NLL
 

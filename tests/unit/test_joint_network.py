@@ -9,8 +9,8 @@ from kcde import scores
 from kcde.datasets import fetch
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.experiments import joint_network
+from kcde.experiments._problems import open_problem
 from kcde.experiments.joint_network import Job, metrics
-from kcde.experiments.problems import open_problem
 from kcde.experiments.runner import run
 from kcde.metrics.names import NLL
 

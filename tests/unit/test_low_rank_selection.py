@@ -9,9 +9,9 @@ from sklearn.base import clone
 from kcde.estimators import CME, JDL, JPDL, KernelLogisticRegression
 from kcde.estimators._low_rank import gaussian as jdl_gaussian
 from kcde.estimators._low_rank.basis import Basis
-from kcde.experiments import low_rank
-from kcde.experiments.low_rank import Grid, Trials
-from kcde.experiments.shared_bases import Bases, group_by_basis
+from kcde.experiments import _low_rank
+from kcde.experiments._low_rank import Grid, Trials
+from kcde.experiments._shared_bases import Bases, group_by_basis
 
 GRID = Grid((0.5, 2.0), (1e-4, 1e-2, 1.0))
 
@@ -59,7 +59,7 @@ def test_the_best_of_a_grid_is_that_of_separate_fits(cls, rows):
         return np.mean((values[:, 0] - Y[48:, 0] ** 2) ** 2)
 
     models = {constrained: cls(constrained=constrained) for constrained in (False, True)}
-    trials = low_rank.select(models, X, Y, square, loss, GRID)
+    trials = _low_rank.select(models, X, Y, square, loss, GRID)
     for constrained in models:
         best = trials[constrained].best()
         expected, options = by_hand(cls, X, Y, square, loss, constrained=constrained)
@@ -80,7 +80,7 @@ def test_a_basis_of_each_bandwidth_is_made_once(rows, monkeypatch):
 
         monkeypatch.setattr(JDL, name, counted)
     models = {constrained: JDL(constrained=constrained) for constrained in (False, True)}
-    low_rank.select(models, *rows, square, lambda values: values.mean(), GRID)
+    _low_rank.select(models, *rows, square, lambda values: values.mean(), GRID)
     assert sorted(made) == sorted(set(made))
     assert len(made) == 4
 
@@ -93,7 +93,7 @@ def test_a_classifier_is_chosen_as_by_separate_fits(rows):
         probability = probability.reshape(-1)
         return -np.mean(np.log(np.where(labels[48:] == 1, probability, 1 - probability)))
 
-    best = low_rank.select({0: KernelLogisticRegression()}, X, Y, positive, loss, GRID)[0].best()
+    best = _low_rank.select({0: KernelLogisticRegression()}, X, Y, positive, loss, GRID)[0].best()
     found = {
         (a, value): loss(
             KernelLogisticRegression(a * middle(X[:48]), value)
@@ -124,7 +124,7 @@ def test_one_regularization_that_fails_leaves_the_others(rows, monkeypatch):
     def loss(probability):
         return np.mean((probability[:, 0] - labels[48:]) ** 2)
 
-    best = low_rank.select({0: KernelLogisticRegression()}, X, Y, positive, loss, GRID)[0].best()
+    best = _low_rank.select({0: KernelLogisticRegression()}, X, Y, positive, loss, GRID)[0].best()
     assert best.options["regularization"] > 1e-3
     assert best.tried == 6
     (failure,) = best.failures
@@ -142,7 +142,7 @@ def test_a_solver_that_stops_early_takes_no_other_fit_with_it(rows, monkeypatch)
         lambda self, *given: (failing if self.constrained else plain)(self, *given),
     )
     models = {constrained: JDL(constrained=constrained) for constrained in (False, True)}
-    trials = low_rank.select(models, *rows, square, lambda values: values.mean(), GRID)
+    trials = _low_rank.select(models, *rows, square, lambda values: values.mean(), GRID)
     assert trials[False].best().failures == ()
     with pytest.raises(FloatingPointError, match=r"no parameters .* status iteration limit, resid"):
         trials[True].best()
@@ -150,11 +150,11 @@ def test_a_solver_that_stops_early_takes_no_other_fit_with_it(rows, monkeypatch)
 
 def test_rows_that_coincide_are_a_failure_of_every_model(rows):
     X, Y = rows
-    trials = low_rank.select({0: JDL()}, np.ones_like(X), Y, square, np.mean, GRID)
+    trials = _low_rank.select({0: JDL()}, np.ones_like(X), Y, square, np.mean, GRID)
     with pytest.raises(FloatingPointError, match=r"ValueError: all 48 points of x coincide"):
         trials[0].best()
     models = {0: KernelLogisticRegression()}
-    alone = low_rank.select(models, np.ones_like(X), Y, positive, np.mean, GRID)
+    alone = _low_rank.select(models, np.ones_like(X), Y, positive, np.mean, GRID)
     with pytest.raises(FloatingPointError, match=r"all 48 points of x coincide"):
         alone[0].best()
 
@@ -251,9 +251,9 @@ def test_tolerances_choose_together_what_each_chooses_alone(rows):
     def loss(values):
         return np.mean((values[:, 0] - rows[1][48:, 0] ** 2) ** 2)
 
-    together = low_rank.select(models, *rows, square, loss, GRID)
+    together = _low_rank.select(models, *rows, square, loss, GRID)
     for value, model in models.items():
-        (alone,) = low_rank.select({value: model}, *rows, square, loss, GRID).values()
+        (alone,) = _low_rank.select({value: model}, *rows, square, loss, GRID).values()
         assert together[value].best().options == alone.best().options
         assert together[value].best().loss == pytest.approx(alone.best().loss, rel=1e-9)
 
@@ -267,7 +267,7 @@ def test_estimators_are_apart_by_their_bases():
 
 def test_costs_say_seconds_ranks_and_memory(rows):
     found = Bases(*rows).fit(JDL(1.0, 0.8, 1e-3))
-    costs = {name: tuple(said) for name, *said in low_rank.costs(found, 0.25)}
+    costs = {name: tuple(said) for name, *said in _low_rank.costs(found, 0.25)}
     assert costs["seconds_evaluate"] == (0.25, "s")
     for name in ("factorise", "summarise", "solve"):
         assert costs[f"seconds_{name}"] == (getattr(found, name), "s")
@@ -275,10 +275,10 @@ def test_costs_say_seconds_ranks_and_memory(rows):
     assert costs["peak_memory"][0] > 1
     assert 0 < costs["trace_error_x"][0] <= 1e-3
     assert costs["solver_residual"] == (0.0, "", "closed form")
-    assert low_rank.cell("solver_residual", *costs["solver_residual"])["detail"] == "closed form"
+    assert _low_rank.cell("solver_residual", *costs["solver_residual"])["detail"] == "closed form"
     capped = KernelLogisticRegression(1.0, 1.0, max_rank=5)
     classifier = Bases(*rows).fit_classifier(capped, rows[1] > 0)
-    costs = {name: value for name, value, *_ in low_rank.costs(classifier, 0.1)}
+    costs = {name: value for name, value, *_ in _low_rank.costs(classifier, 0.1)}
     assert not {"rank_y", "trace_error_y"} & set(costs)
     K = np.exp(-0.5 * squareform(pdist(rows[0])) ** 2)
     P = classifier.model.basis_.factor.pivots
@@ -289,23 +289,23 @@ def test_costs_say_seconds_ranks_and_memory(rows):
 def test_what_a_model_promises_is_looked_at(rows):
     X, Y = rows
     free, tight = (JDL(0.3, 0.3, 1e-8, constrained=c).fit(X, Y) for c in (False, True))
-    ((name, share, _),) = low_rank.structure(free, X[::-1], Y)
+    ((name, share, _),) = _low_rank.structure(free, X[::-1], Y)
     grid = 1 + free.basis_y_.features(Y) @ free.coef_ @ free.basis_x_.features(X[::-1]).T
     assert name == "density_violation_rate"
     assert share == np.mean(np.diag(grid) < 0) > 0
-    assert low_rank.structure(tight, X[::-1], Y)[0][1] == 0
+    assert _low_rank.structure(tight, X[::-1], Y)[0][1] == 0
     # Where rows of y are few and their bandwidth wide, a column of weights has one sign.
-    assert low_rank.structure(CME(1.0, 0.3, 1e-3).fit(X, Y), X, Y) == [
+    assert _low_rank.structure(CME(1.0, 0.3, 1e-3).fit(X, Y), X, Y) == [
         ("tightening_infeasible", 1, "")
     ]
     wide = CME(4.0, 40.0, 1e-3, tolerance=0.5).fit(X, Y)
-    assert low_rank.structure(wide, X, Y) == [("tightening_infeasible", 0, "")]
-    assert low_rank.structure(CME(constrained=True).fit(X, Y), X, Y) == []
+    assert _low_rank.structure(wide, X, Y) == [("tightening_infeasible", 0, "")]
+    assert _low_rank.structure(CME(constrained=True).fit(X, Y), X, Y) == []
 
 
 def test_mistakes_are_named():
     with pytest.raises(ValueError, match="give 5 rows or more; got 4"):
-        low_rank.training_rows(4)
+        _low_rank.training_rows(4)
     with pytest.raises(ValueError, match="bandwidth_factors must be positive numbers"):
         Grid(bandwidth_factors=()).check()
     with pytest.raises(ValueError, match=r"regularizations must be positive .* got \(0.0,\)"):

@@ -12,7 +12,7 @@ from kcde.estimators import CME, JDL, JPDL
 from kcde.estimators._low_rank import gaussian as jdl_gaussian
 from kcde.estimators._low_rank.constraints import ConstrainedSolution
 from kcde.experiments import moments
-from kcde.experiments.low_rank import Grid, bandwidths
+from kcde.experiments._low_rank import Grid, bandwidths
 from kcde.experiments.moments import Job, Setting
 from kcde.experiments.runner import run
 from kcde.metrics import names

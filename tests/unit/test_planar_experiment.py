@@ -9,9 +9,9 @@ from kcde import scores
 from kcde.cli import main
 from kcde.datasets import planar as data
 from kcde.estimators import DDE, KEF
-from kcde.experiments import planar, planar_models, planar_pictures
+from kcde.experiments import _planar_models, _planar_pictures, planar
+from kcde.experiments._planar_models import PlanarModel, box_quadrature
 from kcde.experiments.planar import Job
-from kcde.experiments.planar_models import PlanarModel, box_quadrature
 from kcde.experiments.runner import run
 
 KEF_OPTIONS = {"n_basis": 40, "bandwidth_y": 0.7, "regularization": 1e-3}
@@ -47,7 +47,7 @@ def dde(by_dde):
     job = Job("grid", **DDE_JOB)
     estimators = [planar.make_estimator(job, seed) for seed in range(2)]
     trains = [planar.points("grid", seed).train for seed in range(2)]
-    return planar_models.fit_many(estimators, trains)[0]
+    return _planar_models.fit_many(estimators, trains)[0]
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,7 @@ def test_likelihoods_without_points_beyond_stand_beside(dde):
 
 def test_density_in_the_units_of_the_points_has_mass_one(by_kef):
     _, arrays, _ = by_kef
-    model = planar_models.fit(KEF(0.7, 1e-3, n_basis=40), arrays["train"])
+    model = _planar_models.fit(KEF(0.7, 1e-3, n_basis=40), arrays["train"])
     lower, upper = model.mean - 10 * model.std, model.mean + 10 * model.std
     error = 5 * model.log_z.error
     assert 0 < error < 0.5
@@ -167,7 +167,7 @@ def test_density_in_the_units_of_the_points_has_mass_one(by_kef):
 
 
 def test_score_matching_sees_standardised_points_and_dual_embedding_does_not(dde):
-    kef = planar_models.fit(KEF(0.7, 1e-3, n_basis=40), dde.train)
+    kef = _planar_models.fit(KEF(0.7, 1e-3, n_basis=40), dde.train)
     np.testing.assert_allclose(kef.estimator.Y_.std(axis=0), 1)
     np.testing.assert_array_equal(dde.estimator.Y_, dde.train)
 
@@ -186,7 +186,7 @@ def test_quadrature_on_a_box_against_the_normal_distribution():
 
 
 def test_the_frame_has_y_first(dde):
-    shown = planar_pictures.pictures(dde, np.random.default_rng(0))
+    shown = _planar_pictures.pictures(dde, np.random.default_rng(0))
     point = np.array([[shown["surface_x"][70], shown["surface_y"][20]]])
     assert shown["surface_f"][20, 70] == pytest.approx(dde.natural_parameter(point)[0])
     assert shown["surface_log_density"][20, 70] == pytest.approx(dde.log_density(point)[0])
@@ -231,12 +231,12 @@ def test_the_timed_draw_is_not_the_first(monkeypatch, tmp_path):
 
 
 def test_a_seed_that_fails_is_a_row_and_leaves_the_others_alone(monkeypatch, tmp_path):
-    plain = planar_models.fit_many
+    plain = _planar_models.fit_many
 
     def failing(*arguments):
         return [FloatingPointError("diverged at iteration 7"), *plain(*arguments)[1:]]
 
-    monkeypatch.setattr(planar_models, "fit_many", failing)
+    monkeypatch.setattr(_planar_models, "fit_many", failing)
     frame, arrays, info = launch(tmp_path, "DDE", **DDE_JOB)
     (bad,) = frame[frame["split"] == 0].to_dict("records")
     assert (bad["metric"], bad["status"]) == ("mmd", "failed")

@@ -10,10 +10,10 @@ from kcde.datasets import synthetic
 from kcde.datasets.fama_french import excess_returns
 from kcde.estimators import CME, JDL, KernelLogisticRegression
 from kcde.experiments import portfolio
-from kcde.experiments.low_rank import Grid
+from kcde.experiments._low_rank import Grid
+from kcde.experiments._shared_bases import Bases
 from kcde.experiments.portfolio import Job
 from kcde.experiments.runner import run
-from kcde.experiments.shared_bases import Bases
 from kcde.metrics import names
 
 FILES = {"portfolios": "smoke-portfolios", "risk_free": "smoke-risk-free"}

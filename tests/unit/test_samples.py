@@ -10,9 +10,9 @@ from kcde.datasets import fetch
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KCEF, KEF, LSCDE
 from kcde.experiments import factors, similarity
-from kcde.experiments.problems import open_problem
+from kcde.experiments._problems import open_problem
+from kcde.experiments._samplers import ancestral_hmc, check_conditionals, sampler_kind, sampler_of
 from kcde.experiments.runner import run
-from kcde.experiments.samplers import ancestral_hmc, check_conditionals, sampler_kind, sampler_of
 from kcde.experiments.samples import Job
 from kcde.joint import JointDensity
 from kcde.metrics import median_bandwidth, relative_similarity_test

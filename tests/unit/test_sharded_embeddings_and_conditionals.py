@@ -12,7 +12,7 @@ from kcde.cli import main
 from kcde.datasets import synthetic
 from kcde.datasets.names import SIMULATED_TRAFFIC
 from kcde.estimators import JDL, LSCDE
-from kcde.experiments import measured_fit, methods, moments, portfolio
+from kcde.experiments import _measured_fit, methods, moments, portfolio
 
 LSCDE_WORDS = ["--method", "LSCDE", "--options"]
 LSCDE_WORDS += ['{"bandwidth_x": 0.4, "bandwidth_y": 0.4, "regularization": 0.01}']
@@ -57,7 +57,7 @@ def launch(places, capsys):
 def timeless(monkeypatch):
     """Measured seconds and memory are 0."""
     monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
-    monkeypatch.setattr(measured_fit, "peak_memory", lambda: 0.0)
+    monkeypatch.setattr(_measured_fit, "peak_memory", lambda: 0.0)
 
 
 def outs_of(name, folder):

@@ -13,7 +13,7 @@ from kcde.cli import main
 from kcde.datasets import fetch
 from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KEF, LSCDE
-from kcde.experiments import methods, planar, r_benchmark, runner, well_specified
+from kcde.experiments import _well_specified, methods, planar, r_benchmark, runner
 from kcde.experiments.runner import run
 from kcde.experiments.shards import Shard, Sharding
 from kcde.seeding import split_seed
@@ -51,7 +51,7 @@ def smoke(tmp_path_factory):
 def targets():
     """Solve for each target once; it is the same every time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(well_specified, "target", functools.cache(well_specified.target))
+        patch.setattr(_well_specified, "target", functools.cache(_well_specified.target))
         yield
 
 

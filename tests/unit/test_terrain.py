@@ -7,7 +7,7 @@ from kcde import scores
 from kcde.cli import main
 from kcde.datasets import fetch, loaders, synthetic
 from kcde.estimators import CDO, LSCDE, Standardised
-from kcde.experiments import cdo_settings, terrain
+from kcde.experiments import _cdo_settings, terrain
 from kcde.experiments.runner import run
 from kcde.experiments.terrain import FOLDS, RANDOM, Job
 
@@ -96,7 +96,7 @@ def test_cdo_predicts_with_the_authors_settings_on_centred_heights(launch, data)
     frame, arrays, info = launch(**CDO_JOB, folds=1)
     part = terrain.parts("smoke-terrain", 340, 1, 0)[0]
     X, Y = data.X[part.train], data.Y[part.train]
-    theirs = cdo_settings.authors("terrain", "CDO", X, Y - Y.mean())
+    theirs = _cdo_settings.authors("terrain", "CDO", X, Y - Y.mean())
     model = CDO(**theirs).fit(X, Y - Y.mean())
     # By the definition of a mixture, not by the shortcut for signed means.
     expected = model.weights_at(data.X[part.test]) @ model.reference_ + Y.mean()

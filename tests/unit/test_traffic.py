@@ -7,7 +7,7 @@ from kcde import scores
 from kcde.datasets import synthetic, traffic
 from kcde.datasets.traffic import Traffic
 from kcde.estimators import CDO, LSCDE, Standardised
-from kcde.experiments import cdo_settings, measured_fit, traffic_cost
+from kcde.experiments import _cdo_settings, _measured_fit, _traffic_cost
 from kcde.experiments import traffic as experiment
 from kcde.experiments.runner import run
 from kcde.experiments.traffic import Job, scaled_errors
@@ -46,7 +46,7 @@ def test_scores_are_those_of_a_fit_by_hand(launch, made_up):
     data = traffic.open_traffic("smoke-traffic", *made_up)
     for number in range(2):
         split = data.split(number)
-        options = cdo_settings.authors("traffic", "CDO", split.X, split.Y)
+        options = _cdo_settings.authors("traffic", "CDO", split.X, split.Y)
         model = CDO(**options).fit(split.X, split.Y)
         errors = {"mean": [], "std": [], "training": []}
         for place, x in enumerate(data.inputs):
@@ -193,7 +193,7 @@ def test_simulated_traffic_measures_a_fit(launch, monkeypatch):
     small = traffic.simulated(weeks=3, slots=12)
     monkeypatch.setattr(traffic, "simulated", lambda: small)
     monkeypatch.setattr(
-        measured_fit, "in_own_process", lambda job, module: traffic_cost.measure(job)
+        _measured_fit, "in_own_process", lambda job, module: _traffic_cost.measure(job)
     )
     frame, arrays, _ = launch(dataset="simulated-traffic")
     assert set(frame["metric"]) == {
@@ -218,9 +218,9 @@ def test_another_process_measures_the_same_module(monkeypatch):
         asked["command"] = command
         return Done()
 
-    monkeypatch.setattr(measured_fit.subprocess, "run", start)
-    measured_fit.in_own_process({"estimator": "CDO"}, module="kcde.experiments.traffic_cost")
-    assert asked["command"][1:3] == ["-m", "kcde.experiments.traffic_cost"]
+    monkeypatch.setattr(_measured_fit.subprocess, "run", start)
+    _measured_fit.in_own_process({"estimator": "CDO"}, module="kcde.experiments._traffic_cost")
+    assert asked["command"][1:3] == ["-m", "kcde.experiments._traffic_cost"]
 
 
 def small_traffic(counts):
@@ -237,17 +237,17 @@ def small_traffic(counts):
 def test_the_factorisation_over_distinct_inputs_is_exact(counts, scaling):
     data = small_traffic(counts)
     options = {"scaling": scaling, "reference": 40}
-    difference = traffic_cost.grouping_difference("CDO", options, "authors", data)
+    difference = _traffic_cost.grouping_difference("CDO", options, "authors", data)
     assert difference < 1e-9
 
 
 def test_the_plain_solve_notices_a_wrong_factorisation():
     data = small_traffic([1, 7, 2, 5, 3, 9, 1, 4, 6])
-    options = cdo_settings.authors("traffic", "CDO", data.X, data.Y)
+    options = _cdo_settings.authors("traffic", "CDO", data.X, data.Y)
     model = CDO(**options).fit(data.X, data.Y)
     fewer = data.X[:-1], data.Y[:-1]
     right, wrong = (
-        traffic_cost.ungrouped_moments(model, *pairs, data.inputs)[0]
+        _traffic_cost.ungrouped_moments(model, *pairs, data.inputs)[0]
         for pairs in ((data.X, data.Y), fewer)
     )
     np.testing.assert_allclose(model.mean(data.inputs)[:, 0], right, rtol=1e-9)

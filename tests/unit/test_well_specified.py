@@ -5,19 +5,19 @@ import pytest
 from scipy import integrate, stats
 
 from kcde.estimators import KCEF
-from kcde.experiments import consistency, well_specified
+from kcde.experiments import _well_specified, consistency
 from kcde.kernels import GaussianKernel
 from kcde.seeding import rng_of
 
 
 @pytest.fixture(scope="module")
 def smooth():
-    return well_specified.target(1.0)
+    return _well_specified.target(1.0)
 
 
 @pytest.fixture(scope="module")
 def rough():
-    return well_specified.target(0.5)
+    return _well_specified.target(0.5)
 
 
 @pytest.fixture(scope="module")
@@ -30,16 +30,16 @@ def fitted(smooth):
 
 def value(coefficients, x, y):
     """T(x, y) at pairs."""
-    in_x = well_specified.features(x, well_specified.BANDWIDTH_X, coefficients.shape[0])
-    in_y = well_specified.features(y, well_specified.BANDWIDTH_Y, coefficients.shape[1])
+    in_x = _well_specified.features(x, _well_specified.BANDWIDTH_X, coefficients.shape[0])
+    in_y = _well_specified.features(y, _well_specified.BANDWIDTH_Y, coefficients.shape[1])
     return np.sum((in_x @ coefficients) * in_y, axis=1)
 
 
 def test_the_basis_gives_the_kernel_and_its_derivatives():
     a, b = np.linspace(-3, 4, 7), np.linspace(-5, 2, 6)
     derivatives = GaussianKernel(2.0).derivatives(a[:, None], b[:, None])
-    rows = [well_specified.features(a, 2.0, 60, order) for order in range(3)]
-    at_b = well_specified.features(b, 2.0, 60)
+    rows = [_well_specified.features(a, 2.0, 60, order) for order in range(3)]
+    at_b = _well_specified.features(b, 2.0, 60)
     np.testing.assert_allclose(rows[0] @ at_b.T, derivatives.value, atol=1e-12)
     np.testing.assert_allclose(rows[1] @ at_b.T, derivatives.first[..., 0], atol=1e-12)
     np.testing.assert_allclose(rows[2] @ at_b.T, derivatives.laplacian, atol=1e-12)
@@ -47,20 +47,20 @@ def test_the_basis_gives_the_kernel_and_its_derivatives():
 
 def test_t_0_is_c_applied_to_the_source(smooth):
     """T_0 = r' E_{p_0}[∂S(x, y) k_X(x, ·) ∂k(y, ·)], by adaptive quadrature over all of p_0."""
-    p, q = np.ogrid[: well_specified.TERMS[0], : well_specified.TERMS[1]]
+    p, q = np.ogrid[: _well_specified.TERMS[0], : _well_specified.TERMS[1]]
     source = (-1.0) ** (p * q) / ((1 + p) * (1 + q))
     x, wx = np.polynomial.legendre.leggauss(40)
-    in_x = well_specified.features(x, 1.0, len(p))
+    in_x = _well_specified.features(x, 1.0, len(p))
 
     def unnormalised(y):
-        shape = well_specified.features(np.array([y]), 2.0, source.shape[1])[0]
+        shape = _well_specified.features(np.array([y]), 2.0, source.shape[1])[0]
         return stats.norm.pdf(y, scale=2.0) * np.exp(in_x @ smooth.coefficients @ shape)
 
     z, _ = integrate.quad_vec(unnormalised, -20, 20, epsabs=1e-11)
 
     def at(x0, y0):
         def integrand(y):
-            slope = in_x @ source @ well_specified.features(np.array([y]), 2.0, 60, 1)[0]
+            slope = in_x @ source @ _well_specified.features(np.array([y]), 2.0, 60, 1)[0]
             bend = -(y - y0) / 4 * np.exp(-((y - y0) ** 2) / 8)
             return (wx / 2 * np.exp(-((x - x0) ** 2) / 2) * slope * bend) @ (unnormalised(y) / z)
 
@@ -71,7 +71,7 @@ def test_t_0_is_c_applied_to_the_source(smooth):
     got = value(smooth.coefficients, *np.array(points).T)
     np.testing.assert_allclose(got / got[0], wanted / wanted[0], rtol=1e-5)
     assert got[0] * wanted[0] > 0
-    assert np.linalg.norm(smooth.coefficients) == pytest.approx(well_specified.NORM, abs=1e-6)
+    assert np.linalg.norm(smooth.coefficients) == pytest.approx(_well_specified.NORM, abs=1e-6)
 
 
 @pytest.mark.slow
@@ -97,8 +97,8 @@ def test_samples_follow_the_conditional_density(smooth):
     x, y = smooth.sample(1500, rng_of("test", "samples"))
     assert stats.kstest(x, stats.uniform(-1, 2).cdf).pvalue > 1e-3
     fine = np.linspace(-16, 16, 1601)
-    in_y = well_specified.features(fine, 2.0, well_specified.TERMS[1])
-    in_x = well_specified.features(x, 1.0, well_specified.TERMS[0])
+    in_y = _well_specified.features(fine, 2.0, _well_specified.TERMS[1])
+    in_x = _well_specified.features(x, 1.0, _well_specified.TERMS[0])
     density = np.exp(in_x @ smooth.coefficients @ in_y.T - fine**2 / 8)
     below = integrate.cumulative_simpson(density, x=fine, initial=0.0)
     uniform = [np.interp(y[i], fine, row / row[-1]) for i, row in enumerate(below)]
@@ -107,7 +107,7 @@ def test_samples_follow_the_conditional_density(smooth):
 
 def test_the_estimate_is_the_same_function_in_the_basis(fitted):
     model, x, y = fitted
-    coefficients = well_specified.estimate_coefficients(x, y, model.coef_[:, 0], 0.05)
+    coefficients = _well_specified.estimate_coefficients(x, y, model.coef_[:, 0], 0.05)
     at_x, at_y = np.linspace(-1, 1, 9), np.linspace(-6, 6, 9)
     log_base = stats.norm.logpdf(at_y, scale=2.0)
     wanted = model.log_unnormalized(at_x[:, None], at_y[:, None]) - log_base
@@ -117,7 +117,7 @@ def test_the_estimate_is_the_same_function_in_the_basis(fitted):
 def test_the_norm_is_that_of_kernel_expansions(fitted):
     """‖T‖² from ⟨∂k, ∂k⟩, ⟨∂k, ∂²k⟩ and ⟨∂²k, ∂²k⟩, a double sum over the training pairs."""
     model, x, y = fitted
-    coefficients = well_specified.estimate_coefficients(x, y, model.coef_[:, 0], 0.05)
+    coefficients = _well_specified.estimate_coefficients(x, y, model.coef_[:, 0], 0.05)
     derivatives = GaussianKernel(2.0).derivatives(y[:, None], y[:, None])
     K = GaussianKernel(1.0)(x[:, None], x[:, None])
     n_lambda = len(y) * 0.05
@@ -131,12 +131,12 @@ def test_the_norm_is_that_of_kernel_expansions(fitted):
 def test_the_divergence_is_the_expected_log_ratio(smooth, fitted):
     model, x, y = fitted
     norm, kl = consistency.errors(smooth, x, y, 0.05)
-    coefficients = well_specified.estimate_coefficients(x, y, model.coef_[:, 0], 0.05)
+    coefficients = _well_specified.estimate_coefficients(x, y, model.coef_[:, 0], 0.05)
     assert norm == pytest.approx(np.linalg.norm(coefficients - smooth.coefficients))
     many_x, many_y = smooth.sample(4000, rng_of("test", "divergence"))
-    in_x = well_specified.features(many_x, 1.0, well_specified.TERMS[0])
+    in_x = _well_specified.features(many_x, 1.0, _well_specified.TERMS[0])
     fine = np.linspace(-16, 16, 2001)
-    in_y = well_specified.features(fine, 2.0, well_specified.TERMS[1])
+    in_y = _well_specified.features(fine, 2.0, _well_specified.TERMS[1])
     log_f = in_x @ smooth.coefficients @ in_y.T + stats.norm.logpdf(fine, scale=2.0)
     log_z = np.log(integrate.simpson(np.exp(log_f), x=fine))
     log_p = value(smooth.coefficients, many_x, many_y) + stats.norm.logpdf(many_y, scale=2) - log_z
@@ -148,16 +148,16 @@ def test_the_divergence_is_the_expected_log_ratio(smooth, fitted):
 
 
 def test_finer_quadrature_changes_nothing(smooth):
-    finer = well_specified.grid(nodes_x=48, step_y=0.125, widest_y=20.0)
+    finer = _well_specified.grid(nodes_x=48, step_y=0.125, widest_y=20.0)
     C = smooth.grid.covariance(smooth.coefficients)
     np.testing.assert_allclose(finer.covariance(smooth.coefficients), C, atol=1e-12)
 
 
 def test_mistakes_are_named(monkeypatch):
     with pytest.raises(ValueError, match="gamma must be positive; got 0"):
-        well_specified.target(0)
+        _well_specified.target(0)
     with pytest.raises(ValueError, match=r"y = 30 lies outside .* raise TERMS"):
-        well_specified.estimate_coefficients(np.zeros(2), np.array([0, 30.0]), np.zeros(2), 0.1)
-    monkeypatch.setattr(well_specified, "_MOST_ITERATIONS", 2)
+        _well_specified.estimate_coefficients(np.zeros(2), np.array([0, 30.0]), np.zeros(2), 0.1)
+    monkeypatch.setattr(_well_specified, "_MOST_ITERATIONS", 2)
     with pytest.raises(RuntimeError, match=r"no T_0 with gamma = 1\.0 found: after 2 steps"):
-        well_specified.target(1.0)
+        _well_specified.target(1.0)

@@ -8,7 +8,7 @@ import pytest
 from kcde.datasets import catalogue as tables
 from kcde.datasets import donut as data
 from kcde.estimators import estimator_class
-from kcde.experiments import cdo_settings, donut
+from kcde.experiments import _cdo_settings, donut
 from kcde.experiments.jobs.terrain import FLOWS
 from lib import config as configuration
 from lib import jobs, resources, selection
@@ -29,7 +29,7 @@ def test_estimators_that_are_named_exist():
 
 
 def cdo_settings_estimators():
-    return {estimator for _, estimator in cdo_settings._RULES}
+    return {estimator for _, estimator in _cdo_settings._RULES}
 
 
 def test_flags_of_the_donut(config):
@@ -45,7 +45,7 @@ def test_flags_of_the_donut(config):
 def test_the_narrow_bandwidth_is_three_steps_of_the_reference(config):
     options = config["methods"]["CDO-narrow"]["options"]
     X, Y = data.draw(1, np.random.default_rng(0))
-    theirs = cdo_settings.authors("donut", "CDO", X, Y)
+    theirs = _cdo_settings.authors("donut", "CDO", X, Y)
     ticks = np.linspace(*theirs["reference_box"], theirs["reference"])
     assert options["bandwidth_y"] == pytest.approx(3 * (ticks[1] - ticks[0]), rel=1e-12)
 

@@ -15,9 +15,9 @@ from kcde.datasets import catalogue as tables
 from kcde.datasets import synthetic
 from kcde.datasets.names import GAUSSIAN, PLANAR, SIMULATED_TRAFFIC
 from kcde.estimators import DDE, estimator_class
+from kcde.experiments._problems import open_problem
 from kcde.experiments.job import METHOD_FIELDS
 from kcde.experiments.jobs import job_class
-from kcde.experiments.problems import open_problem
 from lib import config as configuration
 from lib import division, jobs, selection
 

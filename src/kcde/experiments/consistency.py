@@ -2,7 +2,7 @@
 
 If T_0 lies in R(C^γ) and λ = c n^-α with α = max(1/(2(γ+1)), 1/4), then ‖T - T_0‖ is of order
 n^(α-1/2) and the Kullback-Leibler divergence of order n^(2α-1). Here γ is 1/2 and 1, known by
-construction (`kcde.experiments.well_specified`). One stream of data a repetition is read up to n,
+construction (`kcde.experiments._well_specified`). One stream of data a repetition is read up to n,
 so that a slope can be fitted within each repetition.
 
 The theorem leaves c open and holds for each. Two are run, as multiples of ‖C‖: 1, for which λ is
@@ -17,7 +17,7 @@ import numpy as np
 from kcde import scores
 from kcde.arrays import array_namespace, asarray, to_numpy
 from kcde.estimators import KCEF
-from kcde.experiments import methods, runner, well_specified
+from kcde.experiments import _well_specified, methods, runner
 from kcde.experiments.job import AS_PUBLISHED, Outcome
 from kcde.experiments.jobs.consistency import SMALLEST, Job
 from kcde.experiments.runner import attempt
@@ -47,9 +47,9 @@ class Experiment(runner.Experiment[Job]):
     `gamma-<γ>/coefficients` of T_0.
     """
 
-    def open(self) -> list[well_specified.Target]:
+    def open(self) -> list[_well_specified.Target]:
         """Return the targets."""
-        return [well_specified.target(gamma) for gamma in EXPONENTS]
+        return [_well_specified.target(gamma) for gamma in EXPONENTS]
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
         """Return a function that fits to a stream of each target."""
@@ -75,10 +75,10 @@ class Experiment(runner.Experiment[Job]):
         """Return the information that is known before the job runs."""
         return {
             "source": "kcef, theorem 2",
-            "bandwidth_x": well_specified.BANDWIDTH_X,
-            "bandwidth_y": well_specified.BANDWIDTH_Y,
-            "base_std": well_specified.BASE_STD,
-            "target_norm": well_specified.NORM,
+            "bandwidth_x": _well_specified.BANDWIDTH_X,
+            "bandwidth_y": _well_specified.BANDWIDTH_Y,
+            "base_std": _well_specified.BASE_STD,
+            "target_norm": _well_specified.NORM,
             "code": digest(__name__, estimator_module("KCEF")),
         }
 
@@ -99,11 +99,11 @@ class Experiment(runner.Experiment[Job]):
         return arrays
 
 
-def _name(target: well_specified.Target) -> str:
+def _name(target: _well_specified.Target) -> str:
     return f"gamma-{target.gamma:g}"
 
 
-def errors(target: well_specified.Target, x, y, regularization: float) -> tuple[float, float]:
+def errors(target: _well_specified.Target, x, y, regularization: float) -> tuple[float, float]:
     """Fit KCEF to pairs of the target; return ‖T - T_0‖ and the Kullback-Leibler divergence.
 
     Parameters
@@ -123,13 +123,13 @@ def errors(target: well_specified.Target, x, y, regularization: float) -> tuple[
         Divergence of the estimate from p_0, expected over x, in nats.
     """
     model = KCEF(
-        bandwidth_x=well_specified.BANDWIDTH_X,
-        bandwidth_y=well_specified.BANDWIDTH_Y,
+        bandwidth_x=_well_specified.BANDWIDTH_X,
+        bandwidth_y=_well_specified.BANDWIDTH_Y,
         regularization=regularization,
-        base_std=well_specified.BASE_STD,
+        base_std=_well_specified.BASE_STD,
     ).fit(x[:, None], y[:, None])
     found = to_numpy(x), to_numpy(y), to_numpy(model.coef_[:, 0])
-    estimated = well_specified.estimate_coefficients(*found, regularization)
+    estimated = _well_specified.estimate_coefficients(*found, regularization)
     grid, xp = target.grid, array_namespace(x)
     nodes_x, nodes_y = xp.asarray(grid.x[:, None]), xp.asarray(grid.y[:, None])
     log_q = grid.normalised(to_numpy(model.log_unnormalized_at(nodes_y)(nodes_x)))
@@ -138,7 +138,7 @@ def errors(target: well_specified.Target, x, y, regularization: float) -> tuple[
 
 
 def _repetition(
-    target: well_specified.Target, ns: list[int], repetition: int, backend: str
+    target: _well_specified.Target, ns: list[int], repetition: int, backend: str
 ) -> list[dict]:
     axes = (Job.experiment, target.gamma, repetition)
     x, y = (asarray(one, backend) for one in target.sample(ns[-1], rng_of(*axes)))
@@ -164,7 +164,7 @@ def _fit(target, x, y, regularization: float) -> list[dict]:
     ]
 
 
-def _without_noise(target: well_specified.Target, ns: list[int]) -> list[dict]:
+def _without_noise(target: _well_specified.Target, ns: list[int]) -> list[dict]:
     return [
         _row(target.gamma, constant, n)
         | {
@@ -176,7 +176,7 @@ def _without_noise(target: well_specified.Target, ns: list[int]) -> list[dict]:
     ]
 
 
-def _regularization(target: well_specified.Target, constant: float, n: int) -> float:
+def _regularization(target: _well_specified.Target, constant: float, n: int) -> float:
     return constant * target.operator_norm * n ** -rate(target.gamma)
 
 

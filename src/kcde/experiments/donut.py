@@ -15,12 +15,12 @@ from kcde import scores
 from kcde.arrays import array_namespace, to_numpy
 from kcde.datasets import donut as data
 from kcde.estimators import CDO
-from kcde.experiments import conditional_models, runner
-from kcde.experiments.conditional_models import Training
+from kcde.experiments import _conditional_models, runner
+from kcde.experiments._conditional_models import Training
+from kcde.experiments._unit_variance_gaussian import UnitVarianceGaussian
 from kcde.experiments.job import AS_PUBLISHED, Outcome
 from kcde.experiments.jobs.donut import Job
 from kcde.experiments.runner import attempt
-from kcde.experiments.unit_variance_gaussian import UnitVarianceGaussian
 from kcde.metrics.names import NEGATIVE_NORMALISER
 from kcde.scores import cell
 from kcde.seeding import rng_of, seed_of
@@ -73,7 +73,7 @@ class Experiment(runner.Experiment[Job]):
             drawn = repetition(number, job.points)
             return Training(drawn.X, drawn.Y, _seed(number))
 
-        fits = conditional_models.fits(job, units, training)
+        fits = _conditional_models.fits(job, units, training)
 
         def work(number: int) -> Outcome:
             drawn = repetition(number, job.points)
@@ -84,7 +84,7 @@ class Experiment(runner.Experiment[Job]):
             if isinstance(found, Exception):
                 return Outcome(rows, [{}])
             shown = {"grid": found["grid"]} if "grid" in found else {}
-            return Outcome(rows, [conditional_models.chosen(model)], shown)
+            return Outcome(rows, [_conditional_models.chosen(model)], shown)
 
         return work
 

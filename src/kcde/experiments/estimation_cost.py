@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kcde import scores
-from kcde.experiments import measured_fit, runner
+from kcde.experiments import _measured_fit, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.estimation_cost import DIMS, ITERATIONS, ROWS, Job
 from kcde.metrics.names import FIT_SECONDS, PEAK_MEMORY, SYSTEM_MEMORY
@@ -152,8 +152,8 @@ def _cell(job: Job, name: str, method: Method, n: int, d: int) -> list[dict]:
         asked |= {"measured": job.iterations, "wanted": ITERATIONS}
     started = time.perf_counter()
     try:
-        found = measured_fit.in_own_process(asked)
-    except measured_fit.FitError as error:
+        found = _measured_fit.in_own_process(asked)
+    except _measured_fit.FitError as error:
         return known + _without(row, str(error))
     seconds = time.perf_counter() - started
     measured = [

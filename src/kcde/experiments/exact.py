@@ -13,9 +13,9 @@ from kcde import scores
 from kcde.datasets import grid
 from kcde.datasets.names import is_grid
 from kcde.experiments import joint, runner
+from kcde.experiments._problems import GridProblem, Problem, open_problem
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.exact import METHOD, Job
-from kcde.experiments.problems import GridProblem, Problem, open_problem
 from kcde.metrics.names import NLL
 
 

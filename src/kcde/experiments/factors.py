@@ -12,9 +12,9 @@ import numpy as np
 from kcde import scores
 from kcde.arrays import asarray, take_columns, to_numpy
 from kcde.experiments import methods, runner
+from kcde.experiments._problems import Problem, open_problem
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.factors import Job
-from kcde.experiments.problems import Problem, open_problem
 from kcde.experiments.runner import attempt
 from kcde.joint import Graph, JointDensity, Parents, parents
 from kcde.metrics.names import NLL

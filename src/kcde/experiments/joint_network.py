@@ -14,10 +14,10 @@ import numpy as np
 
 from kcde import scores
 from kcde.experiments import joint, methods, runner
+from kcde.experiments._problems import Problem, Split, open_problem
 from kcde.experiments.factors import estimator_of
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.joint_network import Job
-from kcde.experiments.problems import Problem, Split, open_problem
 from kcde.experiments.runner import attempt, is_batch_fitted
 from kcde.metrics.names import NLL
 from kcde.normalisers import logsumexp

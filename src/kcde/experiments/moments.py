@@ -23,12 +23,12 @@ from kcde.datasets import gaussian
 from kcde.datasets.gaussian import GaussianPairs
 from kcde.datasets.names import GAUSSIAN
 from kcde.estimators import estimator_class
-from kcde.experiments import low_rank, methods, runner
+from kcde.experiments import _low_rank, methods, runner
+from kcde.experiments._low_rank import Selection, Trials
+from kcde.experiments._shared_bases import Bases, group_by_basis, tightest
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.moments import Job
-from kcde.experiments.low_rank import Selection, Trials
 from kcde.experiments.runner import attempt
-from kcde.experiments.shared_bases import Bases, group_by_basis, tightest
 from kcde.metrics.names import NORMALISATION_ERROR, PSD_VIOLATION_RATE, SECOND_MOMENT_LOSS
 from kcde.seeding import split_seed
 
@@ -214,7 +214,7 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _
     for method, setting in fittings:
         # What does not choose for itself takes what is best without constraints.
         trials.setdefault((method, setting), trials[method, setting._replace(constrained=False)])
-    train = low_rank.training_rows(given.X.shape[0])
+    train = _low_rank.training_rows(given.X.shape[0])
     outcomes = {}
     for part in _split_by_timing(fittings):
         models = {key: trials[key].shape(fitting.model) for key, fitting in part.items()}
@@ -245,14 +245,14 @@ def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], T
         if fitting.job.choice == "own" or not fitting.setting.constrained
     }
     job = next(iter(fittings.values())).job
-    X, Y = (low_rank.first_rows(rows, job.tuning_rows) for rows in (given.X, given.Y))
-    held_out = to_numpy(X[low_rank.training_rows(X.shape[0]) :, :])
+    X, Y = (_low_rank.first_rows(rows, job.tuning_rows) for rows in (given.X, given.Y))
+    held_out = to_numpy(X[_low_rank.training_rows(X.shape[0]) :, :])
     true = asarray(given.law.conditional_second_moment(held_out), given.backend)
 
     def loss(values):
         return array_namespace(values).mean(relative_errors(values, true))
 
-    return low_rank.select(models, X, Y, second_moments_and_one, loss, job.grid)
+    return _low_rank.select(models, X, Y, second_moments_and_one, loss, job.grid)
 
 
 def _outcome(fitting: _FitTask, given: Repetition, trials, bases, seconds: float) -> _FitResult:
@@ -265,7 +265,7 @@ def _outcome(fitting: _FitTask, given: Repetition, trials, bases, seconds: float
     row["seconds"] = seconds + fitting_seconds
     # A repetition is kept until all are there: in the precision in which it is written.
     kept = Estimates(*(estimates.astype(np.float32) for estimates in result))
-    return _FitResult([row | low_rank.cell(*each) for each in measured], chosen, kept)
+    return _FitResult([row | _low_rank.cell(*each) for each in measured], chosen, kept)
 
 
 def _tested(fitting: _FitTask, given: Repetition, trials, bases) -> tuple:
@@ -276,9 +276,9 @@ def _tested(fitting: _FitTask, given: Repetition, trials, bases) -> tuple:
     expected = fitted.model.conditional_expectation(second_moments_and_one, given.X_test)
     values = to_numpy(expected)
     evaluated = time.perf_counter() - evaluating
-    structure = low_rank.structure(fitted.model, given.X_test, given.Y_test)
+    structure = _low_rank.structure(fitted.model, given.X_test, given.Y_test)
     found = tested(values, given)
-    costs = low_rank.costs(fitted, evaluated)
+    costs = _low_rank.costs(fitted, evaluated)
     return chosen, found, [*found.metrics(), *structure, *costs]
 
 
@@ -299,7 +299,7 @@ def _row(job: Job, given: Repetition, setting: Setting) -> dict:
         given.number,
         dim=given.law.dim,
         setting=scores.setting(**setting._asdict()),
-        n_train=low_rank.training_rows(given.X.shape[0]),
+        n_train=_low_rank.training_rows(given.X.shape[0]),
         n_test=given.X_test.shape[0],
         backend=given.backend,
         seed=split_seed(job.dataset, given.number),

@@ -17,10 +17,10 @@ from kcde import scores
 from kcde.arrays import asarray
 from kcde.datasets import planar as data
 from kcde.estimators import estimator_class
-from kcde.experiments import methods, planar_models, planar_pictures, runner
+from kcde.experiments import _planar_models, _planar_pictures, methods, runner
+from kcde.experiments._planar_models import PlanarModel
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.planar import Job
-from kcde.experiments.planar_models import PlanarModel
 from kcde.experiments.runner import attempt, fits
 from kcde.kernels import median_trick
 from kcde.metrics import mmd2_unbiased
@@ -86,8 +86,8 @@ class Experiment(runner.Experiment[Job]):
         fitted = fits(
             job.estimator,
             units,
-            lambda seed: planar_models.fit(*_given(job, seed), backend),
-            lambda seeds: planar_models.fit_many(
+            lambda seed: _planar_models.fit(*_given(job, seed), backend),
+            lambda seeds: _planar_models.fit_many(
                 *zip(*(_given(job, seed) for seed in seeds), strict=True)
             ),
         )
@@ -120,7 +120,7 @@ class Experiment(runner.Experiment[Job]):
         blank = np.full((job.samples or data.sizes(job.dataset)[1], 2), np.nan)
         each = [outcome.arrays.get("samples", blank) for outcome in outcomes]
         arrays = {"samples_all": np.stack(each).astype(np.float32)}
-        arrays |= planar_pictures.histories([_of(outcome, _HISTORY) for outcome in outcomes])
+        arrays |= _planar_pictures.histories([_of(outcome, _HISTORY) for outcome in outcomes])
         return arrays | next((shown for each in outcomes if (shown := _of(each, _SHOWN))), {})
 
 
@@ -180,7 +180,7 @@ def _shown(job: Job, model: PlanarModel, seed: int, samples: np.ndarray) -> dict
     here = points(job.dataset, seed)
     rng = rng_of("planar-snapshots", job.dataset, job.method)
     pictures = {"train": here.train, "test": here.test, "samples": samples}
-    pictures |= planar_pictures.pictures(model, rng)
+    pictures |= _planar_pictures.pictures(model, rng)
     return {f"{_SHOWN}{name}": array for name, array in pictures.items()}
 
 

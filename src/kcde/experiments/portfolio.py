@@ -22,12 +22,12 @@ from kcde.datasets import fama_french
 from kcde.datasets.fama_french import ExcessReturns, Subsample, excess_returns
 from kcde.datasets.names import PORTFOLIOS
 from kcde.estimators import estimator_class
-from kcde.experiments import low_rank, methods, runner
+from kcde.experiments import _low_rank, methods, runner
+from kcde.experiments._low_rank import Selection, Trials
+from kcde.experiments._shared_bases import Bases, Fit, group_by_basis, is_classifier
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.portfolio import Job
-from kcde.experiments.low_rank import Selection, Trials
 from kcde.experiments.runner import attempt
-from kcde.experiments.shared_bases import Bases, Fit, group_by_basis, is_classifier
 from kcde.metrics.names import LOGISTIC_LOSS, NEGATIVE_PROBABILITY_RATE
 from kcde.seeding import split_seed
 
@@ -186,7 +186,7 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], _Res
     started = time.perf_counter()
     trials = _select(fittings, given)
     seconds = (time.perf_counter() - started) / len(trials)
-    train, days = low_rank.training_rows(given.days.X.shape[0]), given.days
+    train, days = _low_rank.training_rows(given.days.X.shape[0]), given.days
     bases = Bases(days.X[:train, :], days.Y[:train, :])
     models = {key: trials[key].shape(fitting.model) for key, fitting in fittings.items()}
     return {
@@ -198,14 +198,14 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], _Res
 def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], Trials]:
     job = next(iter(fittings.values())).job
     days = given.days
-    X, Y = (low_rank.first_rows(rows, job.tuning_rows) for rows in (days.X, days.Y))
-    held_out = given.event(Y)[low_rank.training_rows(X.shape[0]) :, 0]
+    X, Y = (_low_rank.first_rows(rows, job.tuning_rows) for rows in (days.X, days.Y))
+    held_out = given.event(Y)[_low_rank.training_rows(X.shape[0]) :, 0]
 
     def loss(values):
         return logistic_loss(array_namespace(values).reshape(values, (-1,)), held_out)
 
     models = {key: fitting.model for key, fitting in fittings.items()}
-    return low_rank.select(models, X, Y, given.event, loss, job.grid)
+    return _low_rank.select(models, X, Y, given.event, loss, job.grid)
 
 
 def _outcome(fitting: _FitTask, given: Repetition, trials, bases, seconds: float) -> _Result:
@@ -218,7 +218,7 @@ def _outcome(fitting: _FitTask, given: Repetition, trials, bases, seconds: float
     row["seconds"] = seconds + fitting_seconds
     # A repetition is kept until all are there: in the precision in which it is written.
     kept = probability.astype(np.float32)
-    return _Result([row | low_rank.cell(*each) for each in measured], chosen, kept)
+    return _Result([row | _low_rank.cell(*each) for each in measured], chosen, kept)
 
 
 def _tested(fitting: _FitTask, given: Repetition, trials, bases) -> tuple:
@@ -228,7 +228,7 @@ def _tested(fitting: _FitTask, given: Repetition, trials, bases) -> tuple:
     evaluating = time.perf_counter()
     probability = _probabilities(fitted.model, given, given.days.X_test)
     evaluated = time.perf_counter() - evaluating
-    structure = low_rank.structure(fitted.model, given.days.X_test, given.days.Y_test)
+    structure = _low_rank.structure(fitted.model, given.days.X_test, given.days.Y_test)
     return (
         chosen,
         probability,
@@ -236,7 +236,7 @@ def _tested(fitting: _FitTask, given: Repetition, trials, bases) -> tuple:
             (LOGISTIC_LOSS, logistic_loss(probability, given.test_event()), "nats"),
             (NEGATIVE_PROBABILITY_RATE, float(np.mean(probability < 0)), ""),
             *structure,
-            *low_rank.costs(fitted, evaluated),
+            *_low_rank.costs(fitted, evaluated),
         ],
     )
 
@@ -260,7 +260,7 @@ def _probabilities(model, given: Repetition, X) -> np.ndarray:
 
 def _make(job: Job, number: int, constrained: bool):
     _, n = PORTFOLIOS.sizes(job.dataset)
-    fewest = low_rank.training_rows(min(n, job.tuning_rows or n))
+    fewest = _low_rank.training_rows(min(n, job.tuning_rows or n))
     rank = None if job.max_rank is None else min(job.max_rank, fewest)
     options = {"tolerance": job.tolerance, "max_rank": rank, **job.options}
     if "constrained" in _known(job):
@@ -279,7 +279,7 @@ def _row(job: Job, number: int, constrained: bool, backend: str = "numpy") -> di
         number,
         dim=dim,
         setting=scores.setting(tolerance=job.tolerance, constrained=constrained),
-        n_train=low_rank.training_rows(n),
+        n_train=_low_rank.training_rows(n),
         n_test=job.test_rows,
         backend=backend,
         seed=split_seed(job.dataset, number),

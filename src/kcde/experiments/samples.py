@@ -13,12 +13,12 @@ import numpy as np
 from kcde import scores
 from kcde.arrays import asarray
 from kcde.experiments import joint, methods, runner
+from kcde.experiments._problems import Problem, open_problem
+from kcde.experiments._samplers import sampler_kind, sampler_of
 from kcde.experiments.factors import estimator_of, graph_label
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.samples import Job
-from kcde.experiments.problems import Problem, open_problem
 from kcde.experiments.runner import attempt
-from kcde.experiments.samplers import sampler_kind, sampler_of
 from kcde.joint import JointDensity, parents
 from kcde.metrics import conditional_spread
 from kcde.seeding import rng_of, seed_of

@@ -15,8 +15,8 @@ import numpy as np
 from kcde import scores
 from kcde.arrays import to_numpy
 from kcde.datasets.loaders import Dataset, load
-from kcde.experiments import conditional_models, runner
-from kcde.experiments.conditional_models import Training
+from kcde.experiments import _conditional_models, runner
+from kcde.experiments._conditional_models import Training
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.terrain import FLOWS, FOLD_COUNT, Job
 from kcde.experiments.runner import attempt
@@ -86,7 +86,7 @@ class Experiment(runner.Experiment[Job]):
             Y = _centred(table, part)[part.train]
             return Training(table.X[part.train], Y, _seed(job.dataset, part))
 
-        fits = conditional_models.fits(job, units, training)
+        fits = _conditional_models.fits(job, units, training)
 
         def work(number: int) -> Outcome:
             part = every[number]
@@ -99,7 +99,7 @@ class Experiment(runner.Experiment[Job]):
                 names = _metrics(job, part.protocol)
                 return Outcome([row | scores.failed(name, found) for name in names], [named])
             rows = _scored(job, table, part, found, row | {"seconds": fitting + seconds})
-            chosen = named | conditional_models.chosen(model)
+            chosen = named | _conditional_models.chosen(model)
             return Outcome(rows, [chosen], {"prediction": found})
 
         return work

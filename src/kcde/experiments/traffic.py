@@ -28,7 +28,7 @@ from kcde.datasets import traffic as data_sets
 from kcde.datasets.names import SIMULATED_TRAFFIC
 from kcde.datasets.traffic import Split, Traffic, open_traffic
 from kcde.estimators import Standardised, estimator_class
-from kcde.experiments import cdo_settings, methods, runner, traffic_cost
+from kcde.experiments import _cdo_settings, _traffic_cost, methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.traffic import Job
 from kcde.experiments.runner import attempt
@@ -59,7 +59,7 @@ class Experiment(runner.Experiment[Job]):
                 raise ValueError(f"{job.estimator} has no {needed}, which the experiment asks for")
         methods.build(job.method, job.estimator, job.options, random_state=0, tuning_rows=None)
         if self._simulated:
-            traffic_cost.check(job.estimator, job.settings)
+            _traffic_cost.check(job.estimator, job.settings)
 
     @classmethod
     def check_sharding(cls, jobs: Sequence[Job]) -> None:
@@ -192,8 +192,8 @@ def _cost_rows(job: Job, data: Traffic) -> list[dict]:
     """Return the cost of fitting the simulated pairs, and the error of the grouping."""
     row = _row(job, 0) | {"n_train": len(data.Y), "n_test": len(data.inputs), "dim": 1}
     try:
-        found = traffic_cost.measured(job.estimator, job.options, job.settings)
-    except (*methods.FAILURES, traffic_cost.FitError) as error:
+        found = _traffic_cost.measured(job.estimator, job.options, job.settings)
+    except (*methods.FAILURES, _traffic_cost.FitError) as error:
         return [row | scores.failed(FIT_SECONDS, error)]
     return [row | cell(name, value, unit=unit) for name, (value, unit) in found.items()]
 
@@ -204,7 +204,7 @@ def _model(job: Job, name: str, number: int, split: Split):
 
 
 def _in_own_units(job: Job) -> bool:
-    fixed = job.settings == cdo_settings.AUTHORS or job.options.get("periods") is not None
+    fixed = job.settings == _cdo_settings.AUTHORS or job.options.get("periods") is not None
     return (fixed and job.estimator == "CDO") or job.estimator == "GaussianProcess"
 
 
@@ -216,7 +216,7 @@ def make_estimator(job: Job, name: str, number: int, split: Split):
     ValueError
         If the class does not know one of the options, or the settings are unknown.
     """
-    options = cdo_settings.complete_options(
+    options = _cdo_settings.complete_options(
         job.options, job.settings, job.experiment, job.estimator, split.X, split.Y
     )
     seed = split_seed(name, number)

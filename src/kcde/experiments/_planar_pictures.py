@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kcde.experiments.planar_models import PlanarModel
+from kcde.experiments._planar_models import PlanarModel
 
 NODES = 100
 SNAPSHOT_SAMPLES = 1000

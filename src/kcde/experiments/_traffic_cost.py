@@ -15,8 +15,8 @@ from kcde.datasets import traffic
 from kcde.datasets.names import SIMULATED_TRAFFIC
 from kcde.datasets.traffic import Traffic
 from kcde.estimators import estimator_class
-from kcde.experiments import cdo_settings, measured_fit
-from kcde.experiments.measured_fit import FitError, peak_memory
+from kcde.experiments import _cdo_settings, _measured_fit
+from kcde.experiments._measured_fit import FitError, peak_memory
 from kcde.metrics.names import FIT_SECONDS, PEAK_MEMORY
 
 __all__ = ["FitError", "check", "grouping_difference", "measured", "ungrouped_moments"]
@@ -35,9 +35,9 @@ def check(estimator: str, settings: str) -> None:
     ValueError
         If it is not CDO as its authors set it.
     """
-    if estimator != "CDO" or settings != cdo_settings.AUTHORS:
+    if estimator != "CDO" or settings != _cdo_settings.AUTHORS:
         raise ValueError(
-            f"{SIMULATED_TRAFFIC} measures what CDO with the settings {cdo_settings.AUTHORS!r} "
+            f"{SIMULATED_TRAFFIC} measures what CDO with the settings {_cdo_settings.AUTHORS!r} "
             f"costs; got {estimator} with {settings!r}: take another data set"
         )
 
@@ -63,7 +63,7 @@ def measured(estimator: str, options: Mapping, settings: str) -> dict[str, tuple
         If the process that fits ends without numbers.
     """
     job = {"estimator": estimator, "options": dict(options), "settings": settings}
-    found = measured_fit.in_own_process(job, module=__name__)
+    found = _measured_fit.in_own_process(job, module=__name__)
     difference = grouping_difference(estimator, options, settings)
     return {
         FIT_SECONDS: (found[FIT_SECONDS], "s"),
@@ -150,7 +150,7 @@ def ungrouped_moments(model, X: np.ndarray, Y: np.ndarray, at: np.ndarray) -> tu
 
 
 def _model(data: Traffic, estimator: str, options: Mapping, settings: str):
-    filled = cdo_settings.complete_options(options, settings, "traffic", estimator, data.X, data.Y)
+    filled = _cdo_settings.complete_options(options, settings, "traffic", estimator, data.X, data.Y)
     return estimator_class(estimator)(**filled)
 
 

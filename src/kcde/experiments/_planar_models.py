@@ -13,7 +13,7 @@ import numpy as np
 
 from kcde.arrays import asarray, to_numpy
 from kcde.estimators import Standardised
-from kcde.experiments.samplers import Draws, sampler_kind, sampler_of
+from kcde.experiments._samplers import Draws, sampler_kind, sampler_of
 from kcde.normalisers import logsumexp, panel_nodes
 
 _FEWEST_PANELS = 4

@@ -266,7 +266,7 @@ def estimate_coefficients(
         if np.max(lost) > _LOST:
             raise ValueError(
                 f"{name} = {values[np.argmax(lost)]:.3g} lies outside what {rows.shape[1]} basis "
-                "functions represent: raise TERMS in kcde.experiments.well_specified"
+                "functions represent: raise TERMS in kcde.experiments._well_specified"
             )
     n_lambda = len(y) * regularization
     first = (beta + y / BASE_STD**2 / n_lambda)[:, None] * features(y, BANDWIDTH_Y, TERMS[1], 1)

@@ -14,7 +14,7 @@ import numpy as np
 
 from kcde.arrays import asarray
 from kcde.estimators import Standardised, estimator_class
-from kcde.experiments import cdo_settings, methods, runner
+from kcde.experiments import _cdo_settings, methods, runner
 from kcde.experiments.jobs._conditional import ConditionalJob
 
 RAW = ("CDO", "GaussianProcess")
@@ -58,7 +58,7 @@ def make(job: ConditionalJob, training: Training):
     ValueError
         If the settings are unknown, or the class does not exist or know one of the options.
     """
-    options = cdo_settings.complete_options(
+    options = _cdo_settings.complete_options(
         job.options, job.settings, job.experiment, job.estimator, training.X, training.Y
     )
     default = estimator_class(job.estimator)().get_params(deep=False)

@@ -14,10 +14,10 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import to_numpy
-from kcde.experiments import measured_fit
+from kcde.experiments import _measured_fit
+from kcde.experiments._shared_bases import Bases, Fit, is_classifier, tightest, with_options
 from kcde.experiments.jobs._embedding import Grid
 from kcde.experiments.methods import FAILURES
-from kcde.experiments.shared_bases import Bases, Fit, is_classifier, tightest, with_options
 from kcde.kernels import median_trick
 
 _MEDIAN_ROWS = 1000
@@ -214,7 +214,7 @@ def costs(fitted: Fit, evaluate: float) -> list[tuple]:
         ),
         ("solver_residual", float(model.solver_residual_), "", model.solver_status_),
         *_trace_errors(model),
-        ("peak_memory", measured_fit.peak_memory() / 2**20, "MiB"),
+        ("peak_memory", _measured_fit.peak_memory() / 2**20, "MiB"),
     ]
 
 
