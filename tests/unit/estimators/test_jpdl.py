@@ -3,13 +3,13 @@ from math import comb
 import clarabel
 import numpy as np
 import pytest
-from low_rank import dense_jdl, grid_values
 
 from kcde.estimators import JPDL
 from kcde.estimators._low_rank import sos_clarabel, sos_samples
 from kcde.estimators._low_rank.basis import PolynomialBasis, graded_exponents
 from kcde.estimators._low_rank.sos_clarabel import gram_exponents, solve_with_clarabel
 from kcde.estimators._low_rank.sos_samples import solve_by_samples
+from low_rank import dense_jdl, grid_values
 
 
 def gaussian_pairs(rng, n, d, noise=0.6):

@@ -2,13 +2,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from low_rank import dense_jdl, grid_values
 from sklearn.exceptions import NotFittedError
 
 from kcde.estimators import JDL
 from kcde.estimators._low_rank.basis import KernelBasis
 from kcde.estimators._low_rank.functions import moment_functions
 from kcde.kernels import GaussianKernel
+from low_rank import dense_jdl, grid_values
 
 LAMBDAS = np.geomspace(1e-8, 10, 10)
 

@@ -17,7 +17,7 @@ from kcde.artefacts.tables import methods
 
 FIGURES = tuple(f"fig{number}" for number in range(1, 7))
 DECLARED = [registry.ARTEFACTS[f"jdl/{name}"] for name in FIGURES]
-CONFIG = Path(__file__).parents[2] / "config.yaml"
+CONFIG = Path(__file__).parents[3] / "config.yaml"
 UNREDUCED = [("JPDL-unreduced", 1, n, 0.0, limits) for n in (1000, 10_000) for limits in (0, 1)]
 LOST = ("CME", 2, 10_000, 1e-3, True, 0)
 

@@ -9,7 +9,7 @@ import pytest
 
 from kcde.datasets import bundled, catalogue
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "resources/data"
 ENTRIES = [entry for entry in catalogue.read().values() if entry.bundled]
 

@@ -2,10 +2,10 @@ import sys
 
 import numpy as np
 import pytest
-from low_rank import greedy_cholesky
 
 from kcde.kernels import GaussianKernel
 from kcde.linalg import pivoted_cholesky
+from low_rank import greedy_cholesky
 
 KERNEL = GaussianKernel(0.8)
 # The package has the function under the module's name.
