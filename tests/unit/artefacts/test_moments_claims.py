@@ -323,7 +323,7 @@ TIMES = timings()
 
 
 def test_j9_holds_where_jpdl_wins_at_large_n_only():
-    decision = fig6.alike_and_faster(TIMES)
+    decision = fig6.similar_and_faster(TIMES)
     assert decision.verdict == "holds"
     assert "constrained JPDL at d = 3 takes" in decision.reason
     assert "faster from n = 1e+06 on" in decision.reason
@@ -346,14 +346,14 @@ def test_j9_holds_where_jpdl_wins_at_large_n_only():
 )
 def test_j9_fails_by_one_cell(cell, seconds, verdict):
     scores = timings(lambda *where: seconds if where == cell else None)
-    assert fig6.alike_and_faster(scores).verdict == verdict
+    assert fig6.similar_and_faster(scores).verdict == verdict
 
 
 def test_j9_counts_cross_moments_as_solution():
     def dear(method, d, n, *rest):
         return 1.0 if (method, d, n) == ("CME", 2, 10_000) else 0.0
 
-    decision = fig6.alike_and_faster(timings(summarise=dear))
+    decision = fig6.similar_and_faster(timings(summarise=dear))
     assert decision.verdict == "fails"
     assert "of solution (cross moments and coefficients) and expectations" in decision.reason
     assert "d = 2: JDL/CME 1, 0.0" in decision.reason
@@ -363,11 +363,11 @@ def test_j9_is_open_where_a_faster_program_always_wins_or_n_ends_too_early():
     def fast(method, d, n, constrained):
         return 1e-8 * n if (method, d, constrained) == ("JPDL", 3, True) else None
 
-    decision = fig6.alike_and_faster(timings(fast))
+    decision = fig6.similar_and_faster(timings(fast))
     assert decision.verdict == "undecided"
     assert "faster from n = 1000 on" in decision.reason
     early = TIMES[~TIMES["dataset"].eq("gaussian-3-1000000")]
-    decision = fig6.alike_and_faster(early)
+    decision = fig6.similar_and_faster(early)
     assert decision.verdict == "undecided"
     assert "no crossing at these n" in decision.reason
 
@@ -383,11 +383,11 @@ def test_j9_is_judged_by_the_unreduced_program_where_there_is_one():
 
         return timings(seconds, cells)
 
-    assert fig6.alike_and_faster(by(0.5)).verdict == "holds"
+    assert fig6.similar_and_faster(by(0.5)).verdict == "holds"
     assert "unreduced program over ours, constrained, d = 3" in (
-        fig6.alike_and_faster(by(0.5)).reason
+        fig6.similar_and_faster(by(0.5)).reason
     )
-    assert fig6.alike_and_faster(by(1e-7)).verdict == "fails"
+    assert fig6.similar_and_faster(by(1e-7)).verdict == "fails"
 
 
 def test_j9_never_winning_at_all_published_sizes_fails():
@@ -398,7 +398,7 @@ def test_j9_never_winning_at_all_published_sizes_fails():
         ),
         made.fits(sizes=sizes),
     )
-    assert fig6.alike_and_faster(slow).verdict == "fails"
+    assert fig6.similar_and_faster(slow).verdict == "fails"
 
 
 def test_j16_counts_the_whole_time():

@@ -25,26 +25,7 @@ ARTEFACT = Artefact(
     __name__,
     kind="figure",
     title="errors on the Gaussian donut against the conditional density",
-    shows={
-        "donut": {
-            "methods": [
-                "CDO",
-                "CDO-clipped",
-                "CDO-projected",
-                "CDO-narrow",
-                "CDO-chosen",
-                "GP",
-                "GP-spread",
-                "GP-ML",
-                "CondRealNVP",
-                "CondMAF",
-                "LSCDE",
-                "LSCDE-signed",
-                "LSCDE-constrained",
-                "LSCDE-projected",
-            ]
-        }
-    },
+    shows={"donut": {"methods": "cdo/fig4"}},
     caption=CAPTION,
     details=f"{_donut.SETTING}\n\n{box_plots.EXPLANATION}",
     build=build,

@@ -215,7 +215,7 @@ class Artefact:
         Experiment to `datasets` and `methods`: which scores of that experiment it shows, with the
         methods in the order of the columns. Where a key is missing, all that is configured, of
         methods all but those under `but`: so a new method of that experiment is shown by itself,
-        and elsewhere once it is listed. A string in place of the data sets, `paper/name`, means
+        and elsewhere once it is listed. `paper/name` in place of a list means
         those of another artefact.
     build, draw, measure, remarks
         What makes, draws and describes it: see `Build`, `Draw`, `Measure` and `Remarks`. `build`
@@ -245,7 +245,7 @@ class Artefact:
     module: str
     kind: str
     title: str
-    shows: Mapping[str, Mapping[str, list[str] | str]]
+    shows: listing.Shows
     caption: str
     build: Build
     draw: Draw
@@ -291,7 +291,8 @@ class Artefact:
     @property
     def methods(self) -> tuple[str, ...]:
         """The columns of a table, or the methods shown, in their order."""
-        shown = [name for wanted in self.shows.values() for name in wanted.get("methods", ())]
+        shows = listing.resolved(self.key, self.shows, listing.artefacts())
+        shown = [name for wanted in shows.values() for name in wanted.get("methods", ())]
         return self.columns or tuple(dict.fromkeys(shown))
 
     @property

@@ -20,6 +20,10 @@ _PICTURES = ("png", "pdf")
 _SUFFIXES = {"table": ("csv", "md", *_PICTURES), "figure": ("csv", *_PICTURES, "md")}
 
 
+Shows = Mapping[str, Mapping[str, list[str] | str]]
+"""Experiment to the lists `datasets`, `methods` and `but`, or what other artefact has them."""
+
+
 @dataclass(frozen=True)
 class Listed:
     """An artefact as far as planning needs it.
@@ -44,7 +48,7 @@ class Listed:
     module: str
     kind: str
     title: str
-    shows: Mapping[str, Mapping[str, list[str]]]
+    shows: Shows
 
     @property
     def key(self) -> str:
@@ -85,7 +89,9 @@ def artefacts(root: Path = _ROOT) -> dict[str, Listed]:
         if each.key in found:
             raise ValueError(f"{each.module} and {found[each.key].module} are both {each.key}")
         found[each.key] = each
-    return {key: _resolved(each, found) for key, each in found.items()}
+    return {
+        key: replace(each, shows=resolved(key, each.shows, found)) for key, each in found.items()
+    }
 
 
 def _declared(path: Path) -> dict | None:
@@ -114,13 +120,28 @@ def _listed(path: Path, literals: Mapping) -> Listed:
     return Listed(**known | literals)
 
 
-def _resolved(each: Listed, found: Mapping[str, Listed]) -> Listed:
-    """Return an artefact with the data sets of another one where it names that one."""
-    shows = {experiment: dict(wanted) for experiment, wanted in each.shows.items()}
+def resolved(key: str, shows: Shows, found: Mapping[str, Listed]) -> Shows:
+    """Return what an artefact shows, with the lists of another one where it names that one.
+
+    Parameters
+    ----------
+    key
+        `paper/name` of the artefact.
+    shows
+        As declared: `paper/name` in the place of a list means the list of that artefact.
+    found
+        Artefacts by `paper/name`.
+
+    Raises
+    ------
+    ValueError
+        If the artefact that is named does not exist or lists nothing there.
+    """
+    shows = {experiment: dict(wanted) for experiment, wanted in shows.items()}
     for experiment, wanted in shows.items():
-        other = wanted.get("datasets")
-        if isinstance(other, str):
-            if other not in found or "datasets" not in found[other].shows.get(experiment, {}):
-                raise ValueError(f"{each.key} shows the data sets of {other}, which lists none")
-            wanted["datasets"] = found[other].shows[experiment]["datasets"]
-    return replace(each, shows=shows)
+        for what, other in wanted.items():
+            if isinstance(other, str):
+                if other not in found or what not in found[other].shows.get(experiment, {}):
+                    raise ValueError(f"{key} shows the {what} of {other}, which lists none")
+                wanted[what] = found[other].shows[experiment][what]
+    return shows

@@ -95,8 +95,8 @@ def total(scores: pd.DataFrame, metrics: Sequence[str], name: str) -> pd.DataFra
     sums = parts.groupby(_CELL, sort=False)["value"].agg(["sum", "count"]).reset_index()
     sums = sums.loc[sums["count"] == len(metrics), [*_CELL, "sum"]].rename(columns={"sum": "value"})
     kept = [name for name in scores.columns if name not in ("value", "metric", "detail")]
-    alike = parts[kept].drop_duplicates(_CELL)
-    added = alike.merge(sums, on=_CELL).assign(metric=name, detail="")
+    cells = parts[kept].drop_duplicates(_CELL)
+    added = cells.merge(sums, on=_CELL).assign(metric=name, detail="")
     return pd.concat([scores, added], ignore_index=True)
 
 
@@ -160,11 +160,11 @@ def panels(tidied: pd.DataFrame) -> pd.DataFrame:
     of_curve = named.groupby(["panel", "method"])
     tightest = named[named["tolerance"] == of_curve["tolerance"].transform("min")]
     # The two are one line up to the n where the schedule loosens, and separate from there on.
-    alike = tightest[tightest["scheduled"]].groupby(["panel", "method"])["n"].max()
-    parts = tightest.join(alike.rename("alike"), on=["panel", "method"]).fillna({"alike": 0})
+    last = tightest[tightest["scheduled"]].groupby(["panel", "method"])["n"].max()
+    parts = tightest.join(last.rename("last"), on=["panel", "method"]).fillna({"last": 0})
     others = parts[~parts["scheduled"]][["panel", "method"]].drop_duplicates()
-    throughout = parts[parts["n"] >= parts["alike"]].merge(others, on=["panel", "method"])
-    throughout = throughout.drop(columns="alike").assign(series=THROUGHOUT)
+    throughout = parts[parts["n"] >= parts["last"]].merge(others, on=["panel", "method"])
+    throughout = throughout.drop(columns="last").assign(series=THROUGHOUT)
     both = pd.concat([scheduled, throughout], ignore_index=True)
     return both.sort_values(["constrained", "d"], kind="stable")
 

@@ -49,7 +49,7 @@ DETAILS = (
 )
 
 _METHODS = ("JDL", "JPDL", "CME")
-_ALIKE = (0.5, 2.0)
+_SIMILAR = (0.5, 2.0)
 _FASTER = 10.0
 _AT_DIMENSION, _PUBLISHED = 3, 10_000_000
 _SLOWER = 1.5
@@ -99,7 +99,7 @@ class Crossing(NamedTuple):
 
 
 @decider
-def alike_and_faster(scores: pd.DataFrame) -> Decision:
+def similar_and_faster(scores: pd.DataFrame) -> Decision:
     """Decide claim J9: JDL and CME cost the same without constraints, JPDL a tenth or less.
 
     And with constraints at d = 3 JPDL wins at large n only: by the semidefinite program as the
@@ -110,15 +110,15 @@ def alike_and_faster(scores: pd.DataFrame) -> Decision:
     n, or wins at all n, but only with our reduced program.
     """
     tidied = tidy(timed(scores))
-    alike, faster, parts = [], [], []
+    similar, faster, parts = [], [], []
     for d in DIMENSIONS:
         jdl, jpdl, cme = (_medians(tidied, SOLVED, name, d, False) for name in _METHODS)
-        alike += list((jdl / cme).dropna())
+        similar += list((jdl / cme).dropna())
         faster += list(pd.concat([jdl / jpdl, cme / jpdl]).dropna())
         parts.append(f"d = {d}: {_ratios(jdl, jpdl, cme)}; {_apart(tidied, d)}")
     crossings = [_crossing(tidied, name) for name in ("JPDL", UNREDUCED)]
     outcomes = [
-        all(_ALIKE[0] <= ratio <= _ALIKE[1] for ratio in alike),
+        all(_SIMILAR[0] <= ratio <= _SIMILAR[1] for ratio in similar),
         all(ratio >= _FASTER for ratio in faster),
         _of_the_paper(*crossings),
     ]
@@ -251,7 +251,7 @@ ARTEFACT = Artefact(
     build=build,
     draw=draw,
     deciders={
-        "J9": alike_and_faster,
+        "J9": similar_and_faster,
         "J16": constraints_cost_little,
     },
     trial="matrix",

@@ -71,16 +71,16 @@ def comparable_seconds(scores: pd.DataFrame) -> Decision:
     """
     cme, klr = _time_ratios(scores, PARTS[SOLVED])
     whole_cme, whole_klr = _time_ratios(scores, sum(PARTS.values(), ()))
-    alike = [_COMPARABLE[0] <= ratio <= _COMPARABLE[1] for ratio in cme.values()]
+    close = [_COMPARABLE[0] <= ratio <= _COMPARABLE[1] for ratio in cme.values()]
     slower = [ratio > 1.0 for ratio in klr.values()]
     reason = (
         "median seconds of solution (cross moments and coefficients) and probabilities: "
-        f"constrained CME over constrained JDL in 0.5 to 2 at {sum(alike)} of {len(alike)} sizes "
+        f"constrained CME over constrained JDL in 0.5 to 2 at {sum(close)} of {len(close)} sizes "
         f"({by_dimension(cme)}); KLR over constrained JDL above 1 at {sum(slower)} of "
         f"{len(slower)} ({by_dimension(klr)}); with factors {_range(whole_cme)} and "
         f"{_range(whole_klr)}"
     )
-    held = all(alike) and all(slower)
+    held = all(close) and all(slower)
     return Decision("holds" if held else "fails", reason + lost(scores))
 
 
