@@ -1,5 +1,6 @@
 """Fixtures that several test files share."""
 
+import os
 import sys
 
 import array_api_strict
@@ -16,6 +17,16 @@ _GPU = pytest.param("cupy", marks=ON_GPU)
 
 # As the jobs of the workflow: with `-n` there are as many processes as cores.
 threadpoolctl.threadpool_limits(1)
+
+
+def pytest_configure(config):
+    """Keep what XLA compiles, for other workers and the next run: the same program, the same bits.
+
+    JAX knows a program by itself, its version and its flags; `--cache-clear` forgets all.
+    """
+    if config.pluginmanager.hasplugin("cacheprovider"):
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("xla")))
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 
 def _refuse(array, *_args, **_keywords):

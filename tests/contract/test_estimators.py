@@ -15,11 +15,7 @@ from kcde.estimators import estimator_class, estimator_names
 from kcde.estimators.base import ConditionalDensity
 
 # What the default parameters cost too much of for a test.
-FEWER = {
-    "DDE": {"iterations": 100},
-    "ConditionalRealNVP": {"hidden_units": 8, "steps": 5},
-    "ConditionalMAF": {"hidden_units": 8, "steps": 5},
-}
+FEWER = {name: QUICK[name] for name in ("DDE", "ConditionalRealNVP", "ConditionalMAF")}
 
 CLASSES = [name for name in estimator_names() if estimator_class(name).tags.density]
 

@@ -214,6 +214,7 @@ def test_the_contract_suite_takes_a_new_method_in(added, python):
     assert "failed" not in said
 
 
+@pytest.mark.slow
 def test_a_new_method_is_fitted_ranked_and_shown(fitted, python):
     for artefact, place in (("across/all_methods", "all_methods"), ("kcef/table1",) * 2):
         python("-m", "kcde", "draw", artefact, "--scores", *AT_SMOKE, "--into", "drawn")
@@ -238,6 +239,7 @@ def test_a_new_method_has_a_colour(python):
     assert said.split() == [style.RESERVE[0], style.RESERVE[0], "False"]
 
 
+@pytest.mark.slow
 def test_a_new_data_set_is_fetched_from_a_mirror_and_fitted(fitted):
     record = json.loads((fitted / "results/data/toy-rows.json").read_text())
     assert record["status"] == "available"
@@ -248,6 +250,7 @@ def test_a_new_data_set_is_fetched_from_a_mirror_and_fitted(fitted):
     assert len(own) == 20
 
 
+@pytest.mark.slow
 def test_an_artefact_of_a_new_paper_is_planned_and_drawn(plan, fitted):
     assert "kcde draw toys/table1 " in plan
     assert json.loads((fitted / RECORD).read_text())["files"]
