@@ -22,16 +22,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CAPTION = (
-    "Traffic given day of the week and time of day. Left: Monday to Wednesday of the first split. "
-    "Grey shows the distribution of the test outputs at each time, the dashed line their mean; the "
-    "coloured band is the mean of CDO and two standard deviations on each side, and should cover "
-    "the grey. Right: |estimate/test − 1| of mean and standard deviation at every input with test "
-    "outputs; compare CDO with its competitors and with the dashed line."
+    "Traffic given day of the week and time of day. Left: Monday to Wednesday of the first split: "
+    "the distribution of the test outputs (grey), their mean (dashed), and the mean of CDO with "
+    "two standard deviations on each side (coloured), which should cover the grey. Right: "
+    "|estimate/test − 1| of mean and standard deviation at every input; dashed: the median error "
+    "of the training days. Without the paper's data (PEMS-SF), a substitute is shown, which "
+    "decides no claim."
 )
 DETAILS = (
-    "Each input has several outputs, one per day. Test days are different from training days; the "
-    "authors' notebook builds its test data from training days, and takes another sensor for "
-    "LSCDE. The authors' figure has no Gaussian process; GP-ML stands for it. The flows have the "
+    "Each input has several outputs, one per day; errors are those at inputs with test outputs. "
+    "Test days are different from training days; the authors' notebook builds its test data from "
+    "training days, and takes another sensor for LSCDE. The authors' figure has no Gaussian process; GP-ML stands for it. The flows have the "
     "settings of the donut, with a learning rate that grows with the number of rows; their errors "
     "say little about flows that are tuned to such data. The paper's data are PEMS-SF, with 1008 "
     "inputs. Where that file cannot be had, the figure shows only the hourly Metro Interstate "

@@ -27,8 +27,8 @@ from kcde.metrics.names import SMAE
 CAPTION = (
     "Scaled absolute error of elevation on rough terrain, ours beside the published value. The "
     "published column mixes definitions and splits; each method stands here in those of its "
-    "authors' code, so that a row can be compared with its published value but not with another "
-    "row. `table3_one_definition` compares the methods with each other."
+    "authors' code, so that a value can be compared with its published one but not with that of "
+    "another method. `table3_one_definition` compares the methods with each other."
 )
 DETAILS = (
     f"{_terrain.SETTING}\n\nCDO and LSCDE: Σ|e| / Σ|y − ȳ| on folds, with a tenth of the points to "

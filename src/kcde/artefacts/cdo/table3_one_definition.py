@@ -29,9 +29,10 @@ from kcde.metrics.paired import PairedTest, paired_t_test
 
 CAPTION = (
     "Scaled absolute error of elevation on rough terrain, in one definition and on the same folds "
-    "for all methods; not in the paper, whose table 3 mixes definitions and splits. Here rows can "
-    "be compared with each other. The first table has Σ|e| / Σ|y − ȳ|, which is 1 for a method "
-    "that predicts the mean of the training points; the tables below have the other definitions."
+    "for all methods; not in the paper, whose table 3 mixes definitions and splits. Here methods "
+    "can be compared with each other. The first table has Σ|e| / Σ|y − ȳ|, which is 1 for a "
+    "method that predicts the mean of the training points; the tables below have the other "
+    "definitions."
 )
 DETAILS = (
     f"{_terrain.SETTING}\n\nA tenth of the points tests; folds are shuffled. Folds share training "

@@ -26,8 +26,8 @@ _CAPTION = (
 
 _DETAILS = (
     "The proposal of the authors has the mean and the standard deviation of the test half and "
-    "1000 draws a point; test labels enter it, and where the base density is wide the proposal is "
-    "too narrow. Penalised: η = 1/n, trained and evaluated with the same weight; training stops "
+    "1000 draws per point; test labels enter it, and where the base density is wide the proposal "
+    "is too narrow. Penalised: η = 1/n, trained and evaluated with the same weight; training stops "
     "early by a fifth of the training rows, on which f is not trained; log Z is computed by "
     "quadrature. A share is negative where the authors' evaluation leads away from the published "
     f"value, and not given where the distance is below 0.05 nats. {_likelihoods.CONFLICTS}"

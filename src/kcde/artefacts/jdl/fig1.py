@@ -23,9 +23,9 @@ CAPTION = (
 )
 DETAILS = (
     "The loss is the squared error of E[y yᵀ|x] over its squared norm, a mean over test points.\n\n"
-    f"{_moments.COMMON} With standard deviations of 0.1 or 0.3 for log C at n = 1e4 "
-    "(benchmarks/correlation_law.csv) JDL is below CME without constraints, and with 0.1 also with "
-    f"constraints. {_moments.SCHEDULE} {_moments.THROUGHOUT} {_moments.CONSTRAINTS} "
+    f"{_moments.COMMON} With standard deviations of 0.1 or 0.3 for log C at n = 1e4, "
+    "d = 1 and 2 (benchmarks/correlation_law.csv) JDL is below CME without constraints, and with "
+    f"0.1 also with constraints. {_moments.SCHEDULE} {_moments.THROUGHOUT} {_moments.CONSTRAINTS} "
     f"{_moments.BAND}\n\n{_moments.REDUCED}"
 )
 

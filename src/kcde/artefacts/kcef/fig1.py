@@ -17,8 +17,8 @@ _CAPTION = (
     "(a) Log-likelihood against the number n of training points, in three dimensions; (b) per "
     "dimension against the dimension d, at the largest n. Black: the exact entropy bound, which "
     "no density exceeds in the mean, and the best without dependence. The paper concludes that "
-    "KCEF needs the fewest points, that the Markov graph (M) improves on the full one (F) and "
-    "that NADE drops at small n (claims K1 to K3); K4, K5 and K13 compare methods as d grows."
+    "KCEF converges faster in n, that the Markov graph (M) improves on the full one (F) and that "
+    "NADE drops at small n (claims K1 to K3); K4, K5 and K13 compare methods as d grows."
 )
 
 _ALL = ("KCEF-F", "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE")

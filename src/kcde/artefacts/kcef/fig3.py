@@ -11,10 +11,10 @@ from kcde.artefacts.plots import style
 
 _CAPTION = (
     "Expected conditional score matching cannot distinguish this conditional density from a "
-    "mixture that ignores x. (a) p_0(y|x) is p_A for x > 0 and p_B otherwise, with disjoint "
-    "supports; q is their mixture. (b) The expected conditional score J(p_0‖q) is zero at every "
-    "weight of the mixture, although the Kullback-Leibler divergence is not. Where the supports "
-    "overlap, J is positive."
+    "mixture that ignores x (claim K11). (a) p_0(y|x) is p_A for x > 0 and p_B otherwise, with "
+    "disjoint supports; q is their mixture. (b) The expected conditional score J(p_0‖q) is zero "
+    "at every weight of the mixture, although the Kullback-Leibler divergence is not. Where the "
+    "supports overlap, J is positive."
 )
 
 _DETAILS = (

@@ -10,9 +10,9 @@ from kcde.artefacts.kcef import _slices
 _CAPTION = (
     "Two columns of samples (in colour) over the same columns of the UCI data (black): of the "
     "unconditional KEF, of KCEF-F under two rules of selection (LL: by held-out likelihood), and "
-    "of NADE. The paper concludes that KCEF captures heteroscedasticity and sharp thresholds; "
-    "claim K14 compares the conditional spread and quantiles of the samples of KCEF and KEF with "
-    "those of the data."
+    "of NADE. The paper concludes that KCEF captures heteroscedasticity and sharp thresholds, and "
+    "generally outperforms KEF where densities change abruptly; claim K14 compares the "
+    "conditional spread and quantiles of the samples of KCEF and KEF with those of the data."
 )
 
 _DATASETS = ("red-wine", "parkinsons")

@@ -10,9 +10,9 @@ from kcde.artefacts.kcef import _grid, _grid_picture
 _CAPTION = (
     "Log-likelihood per dimension against the dimension d, at the largest n, with the methods of "
     "figure 1 and a KCEF-F whose parents share one bandwidth (isotropic). Black: the exact "
-    "entropy bound and the best without dependence. The paper concludes that KCEF-F drops "
-    "drastically with an isotropic kernel as d grows; claim K6 tests this by what sharing the "
-    "bandwidth costs."
+    "entropy bound and the best without dependence. The paper concludes that KCEF-F can drop "
+    "drastically with an isotropic kernel as d grows; claim K6 tests this by the log-likelihood "
+    "lost to the shared bandwidth."
 )
 
 

@@ -21,8 +21,7 @@ _CAPTION = (
     "products of conditionals over the full (F) or the Markov graph (M), and NADE. The paper "
     "places KCEF-F in the best group on parkinsons and second after NADE on both wines, which "
     "claim K9 tests. Where columns are recorded with few digits, the held-out score of a narrow "
-    "kernel falls without bound, and the likelihood of KCEF chosen by it may explode (see "
-    "table2-rules)."
+    "kernel falls without bound, and KCEF, which is chosen by it, may fail (see `table2-rules`)."
 )
 
 _DETAILS = (

@@ -32,10 +32,10 @@ _DETAILS = (
     "2000 samples of each model, fitted to the training rows of the first run, are compared with "
     "1000 rows of the data; each seed draws both anew. The kernel is Gaussian with the bandwidth "
     "of the test's public code, and all columns are standardised. The rows of the data are drawn "
-    "from all of them, training rows included; two further columns (ours) use test rows only, or "
-    "only the two columns of figure 4. The paper prints one p-value for each test and does not "
-    "state the number of samples. The test assumes independent samples; those of Hamiltonian "
-    f"Monte Carlo are not. Reduced at laptop: {_captions.TUNING}."
+    "from all of them, training rows included; for each model two further columns (ours) use only "
+    "test rows, or only the two variables of figure 4. The paper prints one p-value for each test "
+    "and does not state the number of samples. The test assumes independent samples; those of "
+    f"Hamiltonian Monte Carlo are not. Reduced at laptop: {_captions.TUNING}."
 )
 
 KEF, NADE = "H0: KEF closer than KCEF", "H0: NADE closer than KCEF"

@@ -9,7 +9,7 @@ from kcde.methods import METHODS
 
 _R_BENCHMARK: dict[str, str] = {
     "KCEF-LL": (
-        "ours: the same model with σ_x, σ_y and λ by 5-fold cross-validated log-likelihood, "
+        "ours: the model of KCEF with σ_x, σ_y and λ by 5-fold cross-validated log-likelihood, "
         "a coarse grid and one refinement, on at most `tuning_rows` training rows (500 at laptop, "
         "more than every set but heights has)"
     ),
@@ -45,7 +45,7 @@ _R_BENCHMARK: dict[str, str] = {
     ),
     "CDO-LL": "ours: as CDO-chosen, by 5-fold held-out likelihood of the clipped estimate",
     "GP-ML": (
-        "ours: an exact Gaussian process; a bandwidth a column of x, amplitude and noise by "
+        "ours: an exact Gaussian process; one bandwidth per column of x, amplitude and noise by "
         "marginal likelihood; p(y|x) is a Gaussian"
     ),
     "CondRealNVP": (
@@ -53,23 +53,23 @@ _R_BENCHMARK: dict[str, str] = {
         "rows, learning rate 0.002 √n/28; nothing is chosen or stopped early; y is one column, so "
         "this is a Gaussian whose mean and standard deviation are networks of x"
     ),
-    "CondMAF": "as CondRealNVP, with learning rate 0.005 √n/28",
+    "CondMAF": "as Cond. Real NVP, with learning rate 0.005 √n/28",
 }
 """Method, as in the scores, to its declared selection rule; one line a method."""
 
 _FULL, _MARKOV = "every earlier column is a parent", "only the column before is a parent"
 
 _GRADIENT = (
-    "as published: each factor has its own λ and a bandwidth a dimension, by L-BFGS with the "
+    "as published: each factor has its own λ and one bandwidth per dimension, by L-BFGS with the "
     "analytic gradient on the 5-fold cross-validated score, on at most `tuning_rows` training rows "
     "(500 at laptop, 2000 at paper), and is then solved on all rows"
 )
 _LIKELIHOOD = (
-    "ours: the same model with σ_x, σ_y and λ by 5-fold held-out likelihood on at most 300 "
+    "ours: the model of KCEF with σ_x, σ_y and λ by 5-fold held-out likelihood on at most 300 "
     "training rows, as KCEF-LL of table 1"
 )
 _PENALISED = (
-    "ours: the same model with one bandwidth for all parents, by the objective of the authors' "
+    "ours: the model of KCEF with one bandwidth for all parents, by the objective of the authors' "
     "code: the 10-fold score plus 0.1 Σθ², θ = (1/2σ_x², 1/2σ_y², λ), which no paper mentions"
 )
 _JOINT_LSCDE = "as published: as in table 1, a factor at a time"
@@ -85,8 +85,9 @@ _JOINT: dict[str, str] = {
     "LSCDE-M": f"as LSCDE-F; {_MARKOV}",
     "NADE": (
         "as published: one network with two hidden layers of 100 units and 10 Gaussian components, "
-        "trained on random orders of the columns and kept as it was when a held-out tenth of the "
-        "training rows was likeliest; its log-likelihood is the mean over 10 random orders"
+        "trained on random orders of the columns and kept from the update with the largest "
+        "likelihood of a held-out tenth of the training rows; its log-likelihood is the mean over "
+        "10 random orders"
     ),
 }
 
@@ -158,7 +159,7 @@ _FLOWS = {
     "CondRealNVP": (
         "as published: conditional Real NVP, 5 blocks of networks with 100 hidden units and batch "
         "normalisation, 100 steps of Adam on all training rows at once with learning rate "
-        "0.002 √n/28; columns standardised; moments by 1000 draws a point"
+        "0.002 √n/28; columns standardised; moments by 1000 draws per point"
     ),
     "CondMAF": "as published: conditional MAF, as Cond. Real NVP but learning rate 0.005 √n/28",
 }
@@ -166,7 +167,7 @@ _STAGED_FLOWS = {
     "CondRealNVP": (
         "as published: conditional Real NVP, 10 blocks of networks with 100 hidden units and batch "
         "normalisation, on all training rows at once 100 steps of Adam with learning rate 0.01, "
-        "100 with 0.001, 300 with 0.0001; columns standardised; moments by 1000 draws a point; "
+        "100 with 0.001, 300 with 0.0001; columns standardised; moments by 1000 draws per point; "
         "the authors' code is given y twice, as it refuses a single column"
     ),
     "CondMAF": "as published: conditional MAF, trained as Cond. Real NVP",
@@ -175,7 +176,7 @@ _UNTUNED_FLOWS = {
     "CondRealNVP": (
         "with the settings of the donut: 5 blocks of networks with 100 hidden units and batch "
         "normalisation, 100 steps of Adam on all training rows at once with learning rate "
-        "0.002 √n/28, which grows with the rows; columns standardised; moments by 1000 draws a "
+        "0.002 √n/28, which grows with the rows; columns standardised; moments by 1000 draws per "
         "point. The authors' notebook reads the samples of its Real NVP from a file"
     ),
     "CondMAF": (
