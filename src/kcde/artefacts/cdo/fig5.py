@@ -32,11 +32,12 @@ CAPTION = (
 DETAILS = (
     "Each input has several outputs, one per day; errors are those at inputs with test outputs. "
     "Test days are different from training days; the authors' notebook builds its test data from "
-    "training days, and takes another sensor for LSCDE. The authors' figure has no Gaussian process; GP-ML stands for it. The flows have the "
-    "settings of the donut, with a learning rate that grows with the number of rows; their errors "
-    "say little about flows that are tuned to such data. The paper's data are PEMS-SF, with 1008 "
-    "inputs. Where that file cannot be had, the figure shows only the hourly Metro Interstate "
-    "Traffic volume, with 168 inputs and unequal numbers of outputs; it does not replace PEMS-SF "
+    "training days, and takes another sensor for LSCDE. The authors' figure has no Gaussian "
+    "process; GP-ML stands for it. The flows have the settings of the donut, with a learning rate "
+    "that grows with the number of rows; their errors say little about flows that are tuned to "
+    "such data. The paper's data are PEMS-SF, with 1008 inputs. Where that file cannot be had, the "
+    "figure shows only the hourly Metro Interstate Traffic volume, with 168 inputs and unequal "
+    "numbers of outputs; it does not replace PEMS-SF "
     f"and decides no claim about it.\n\n{box_plots.EXPLANATION}"
 )
 
