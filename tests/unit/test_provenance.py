@@ -115,6 +115,16 @@ def test_imports_within_functions_and_relative_imports_count(tmp_path):
     }
 
 
+@pytest.mark.parametrize("package", ["kcde", "kcde.estimators"])
+def test_a_class_imported_by_name_counts(copy, package):
+    """As a method of one's own has the class that it inherits from."""
+    root = copy()
+    (root / "estimators/mine.py").write_text(f"from {package} import KCEF\nclass Mine(KCEF): ...\n")
+    known = provenance.closure(provenance.estimator_module("KCEF", root), root=root)
+    mine = provenance.closure(provenance.estimator_module("Mine", root), root=root)
+    assert mine == known | {"kcde.estimators.mine"}
+
+
 def test_the_order_of_names_does_not_matter():
     names = ("kcde.kernels", "kcde.linalg")
     assert provenance.digest(*names) == provenance.digest(*reversed(names))
@@ -139,10 +149,8 @@ def test_planning_imports_no_numerics():
 
 
 def test_each_source_is_read_once(copy, monkeypatch):
-    root, parse, read = copy(), provenance.ast.parse, []
-    monkeypatch.setattr(
-        provenance.ast, "parse", lambda *a, filename: read.append(filename) or parse(*a)
-    )
+    root, parsed, read = copy(), provenance.parsed, []
+    monkeypatch.setattr(provenance, "parsed", lambda path: read.append(path) or parsed(path))
     for _ in range(2):
         job_digests(root)
     assert len(read) == len(set(read)) > 20
