@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from kcde.discovery import ROOT, SELECTION_RULE, classes, home, origin, parsed, source
+from kcde.discovery import ROOT, SELECTION_RULE, assigned, classes, home, origin, parsed, source
 
 
 @cache
@@ -135,8 +135,8 @@ def _blocks(node: ast.AST) -> Iterator[list]:
 
 def _is_words(node: ast.stmt) -> bool:
     """Return whether a statement is for readers: it changes no result."""
-    if isinstance(node, ast.AnnAssign):
-        return isinstance(node.target, ast.Name) and node.target.id == SELECTION_RULE
+    if any(assigned([node], SELECTION_RULE)):
+        return True
     # Strings below an attribute document it; bare strings have no effect.
     return (
         isinstance(node, ast.Expr)

@@ -82,8 +82,9 @@ def test_an_edit_of_the_kernels_changes_those_who_import_them(copy):
         lambda text: text.replace("\ndef ", "\n\n\ndef ").replace("\nclass ", "\n\n\nclass "),
         lambda text: text.replace('"""', '"""Said otherwise. ', 1),
         lambda text: text.replace("one bandwidth for x and y", "a bandwidth for x and for y", 1),
+        lambda text: text.replace("selection_rule: ClassVar[str] =", "selection_rule ="),
     ],
-    ids=["comment", "layout", "docstring", "selection rule"],
+    ids=["comment", "layout", "docstring", "selection rule", "its type"],
 )
 def test_words_do_not_count(copy, edit):
     assert edit(text := (PACKAGE / "estimators/kcef.py").read_text()) != text
