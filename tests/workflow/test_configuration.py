@@ -68,6 +68,14 @@ def test_the_default_is_right(config):
             ["`methods.NADE.estimator` names 'NADA'", "`NADE`?", "DDE, EpsilonKDE"],
         ),
         ({"methods": {"own": {"variant": "ours"}}}, ["`methods.own` lacks the key `estimator`"]),
+        (
+            {"methods": {"KCEF-Ll": {"options": {"folds": 3}}}},
+            ["`methods.KCEF-Ll` lacks the key `estimator` (did you mean `KCEF-LL`?)"],
+        ),
+        (
+            {"artefacts": {"kcef/table1": {}}},
+            ["unknown key `artefacts`; ", "`shows` in src/kcde/artefacts/<paper>/<name>.py"],
+        ),
         ({"methods": {"LSCDE": 3}}, ["`methods.LSCDE` is 3", "{estimator, variant, options"]),
         ({"methods": ["LSCDE"]}, ["`methods` is ['LSCDE']", "name to {estimator, variant"]),
         (
@@ -672,12 +680,14 @@ def test_methods_of_embeddings_have_known_options(config):
 def test_a_section_of_methods_is_merged_over_those_of_the_package():
     given = {
         "LSCDE-exact": {"options": {"n_centres": 200}},
-        "own": {"estimator": "KCEF", "variant": "ours", "options": {"base_std": 4.0}},
+        "own": {"estimator": "KCEF", "options": {"base_std": 4.0}},
     }
     standing = configuration.default(ROOT)
     config = configuration.complete(standing | {"methods": given})
     configuration.check(config, ROOT, CATALOGUE)
-    assert config["methods"]["own"] == given["own"]
+    assert config["methods"]["own"] == given["own"] | {"variant": "ours"}
+    of_own = jobs.job(config, "laptop", "r_benchmark", "geyser", "own")
+    assert (of_own["variant"], of_own["options"]) == ("ours", {"base_std": 4.0})
     of_exact = jobs.job(config, "laptop", "r_benchmark", "geyser", "LSCDE-exact")
     assert (of_exact["estimator"], of_exact["options"]) == ("LSCDE", {"n_centres": 200})
     assert config["methods"]["DDE"] == standing["methods"]["DDE"]
