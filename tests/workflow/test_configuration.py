@@ -19,7 +19,7 @@ from kcde.experiments._problems import open_problem
 from kcde.experiments.job import METHOD_FIELDS
 from kcde.experiments.jobs import job_class
 from lib import config as configuration
-from lib import division, jobs, selection
+from lib import division, jobs, paths, selection
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = tables.by_any_name(tables.read())
@@ -320,6 +320,17 @@ def test_the_cross_table_shows_every_density_that_is_fitted(config):
         for suffix in listing.suffixes("table")
     }
     assert pictured == {f"figures/all_methods.{suffix}" for suffix in ("csv", "md", "png", "pdf")}
+
+
+def test_only_what_the_chosen_papers_show_is_fitted(config):
+    """Everything of the R sets where the cross table is one of them."""
+    every = {
+        paths.scores("laptop", "r_benchmark", *pair)
+        for pair in selection.pairs(config, "r_benchmark", "laptop")
+    }
+    assert every <= set(paths.all_scores(config, "laptop"))
+    of_kcef = set(paths.all_scores(config | {"papers": ["kcef"]}, "laptop"))
+    assert of_kcef & every == set(paths.scores_of(config, "laptop", "kcef/table1"))
 
 
 def test_sets_without_the_authors_parameters_have_the_defaults(config):
