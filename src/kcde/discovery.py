@@ -22,6 +22,10 @@ SELECTION_RULE = "selection_rule"
 """The class attribute that says in words how an estimator chooses its hyper-parameters."""
 
 
+class SourceError(ValueError):
+    """A mistake in a source of the package; the message, one line, names the file."""
+
+
 @cache
 def classes(root: Path = ROOT) -> dict[str, str]:
     """Return the public classes of `estimators/` that bear the name of their file, by name.
@@ -66,6 +70,59 @@ def source(module: str, root: Path = ROOT) -> Path | None:
     path = root.joinpath(*parts)
     candidates = (path / "__init__.py", path.with_suffix(".py") if parts else path)
     return next((file for file in candidates if file.is_file()), None)
+
+
+def parsed(path: Path) -> ast.Module:
+    """Return the tree of a source file.
+
+    Raises
+    ------
+    SourceError
+        If it is not Python.
+    """
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    except SyntaxError as error:
+        raise SourceError(f"{path}, line {error.lineno}: {error.msg}") from None
+
+
+def origin(line: ast.ImportFrom, module: str, root: Path = ROOT) -> str:
+    """Return the full name of what a module imports from, also where it counts dots.
+
+    Parameters
+    ----------
+    line
+        A `from ... import ...` of the module.
+    module
+        Its full name.
+    root
+        Folder of the package.
+    """
+    if not line.level:
+        return line.module
+    is_package = source(module, root).name == "__init__.py"
+    package = module if is_package else module.rpartition(".")[0]
+    base = package.rsplit(".", line.level - 1)[0]
+    return ".".join(filter(None, [base, line.module]))
+
+
+def home(name: str, root: Path = ROOT) -> str | None:
+    """Return the module of a class that is imported from the package or from `estimators` by name.
+
+    Parameters
+    ----------
+    name
+        Full name, e.g. `kcde.KCEF` or `kcde.estimators.KCEF`.
+    root
+        Folder of the package.
+
+    Returns
+    -------
+    str or None
+        None where there is no such class, or the name is that of another place.
+    """
+    place, _, cls = name.rpartition(".")
+    return classes(root).get(cls) if place in (PACKAGE, f"{PACKAGE}.estimators") else None
 
 
 def parameters(estimator: str, root: Path = ROOT) -> dict[str, object]:
@@ -114,33 +171,28 @@ def attribute(estimator: str, name: str, root: Path = ROOT) -> object:
     ------
     LookupError
         If neither the class nor one that it inherits from assigns it.
-    ValueError
+    SourceError
         If what is assigned is not a literal.
     """
     for path, node in _with_bases(estimator, root):
-        for value in _assigned(node.body, name):
+        for value in assigned(node.body, name):
             try:
                 return ast.literal_eval(value)
             except ValueError:
-                raise ValueError(
+                raise SourceError(
                     f"{path}, line {value.lineno}: {name} of {node.name} must be a literal, "
                     "because it is read without importing the class"
                 ) from None
     raise LookupError(f"{source(classes(root)[estimator], root)}: {estimator} has no {name}")
 
 
-def constant(module: str, name: str, root: Path = ROOT) -> object:
-    """Return the value of a literal that a module assigns.
-
-    Raises
-    ------
-    LookupError
-        If it assigns none of that name.
-    """
-    path = source(module, root)
-    for value in _assigned(_parsed(path).body, name):
-        return ast.literal_eval(value)
-    raise LookupError(f"{path} assigns no {name}")
+def assigned(body: Iterable[ast.stmt], name: str) -> Iterator[ast.expr]:
+    """Yield what statements assign to a name."""
+    for line in body:
+        if isinstance(line, ast.Assign | ast.AnnAssign) and line.value is not None:
+            targets = line.targets if isinstance(line, ast.Assign) else [line.target]
+            if any(isinstance(each, ast.Name) and each.id == name for each in targets):
+                yield line.value
 
 
 def _with_bases(estimator: str, root: Path) -> Iterator[tuple[Path, ast.ClassDef]]:
@@ -149,35 +201,40 @@ def _with_bases(estimator: str, root: Path) -> Iterator[tuple[Path, ast.ClassDef
     while waiting:
         module, name = waiting.pop(0)
         path = source(module, root) if module else None
-        tree = _parsed(path) if path else ast.Module([], [])
+        tree = _kept(path) if path else ast.Module([], [])
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and node.name == name:
                 yield path, node
-                bases = map(ast.unparse, node.bases)
-                waiting += [(_home(base, module, tree, root), base) for base in bases]
+                full = _full_names(module, tree, root)
+                waiting += [_place(ast.unparse(base), module, full, root) for base in node.bases]
 
 
-def _home(name: str, module: str, tree: ast.Module, root: Path) -> str | None:
-    """Return the module that defines a name which a module uses: itself, or where it is from."""
+def _full_names(module: str, tree: ast.Module, root: Path) -> dict[str, str]:
+    """Return the full names of what a module imports, by the names that it uses."""
+    found = {}
     for line in tree.body:
-        if isinstance(line, ast.ImportFrom) and any(alias.name == name for alias in line.names):
-            by_name = line.module == f"{PACKAGE}.estimators"
-            return classes(root).get(name) if by_name else line.module
-    return module
+        if isinstance(line, ast.Import):
+            # `import a.b` binds `a`, `import a.b as c` binds `a.b`.
+            found |= {each.asname: each.name for each in line.names if each.asname}
+            heads = [each.name.partition(".")[0] for each in line.names if not each.asname]
+            found |= {head: head for head in heads}
+        elif isinstance(line, ast.ImportFrom):
+            place = origin(line, module, root)
+            found |= {each.asname or each.name: f"{place}.{each.name}" for each in line.names}
+    return found
+
+
+def _place(base: str, module: str, full: dict[str, str], root: Path) -> tuple[str, str]:
+    """Return module and name of the class that a module calls `base`."""
+    head, dot, rest = base.partition(".")
+    name = full.get(head, f"{module}.{head}") + dot + rest
+    place, _, cls = name.rpartition(".")
+    return home(name, root) or place, cls
 
 
 def _method(node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
     own = (line for line in node.body if isinstance(line, ast.FunctionDef))
     return next((line for line in own if line.name == name), None)
-
-
-def _assigned(body: Iterable[ast.stmt], name: str) -> Iterator[ast.expr]:
-    """Yield what statements assign to a name."""
-    for line in body:
-        if isinstance(line, ast.Assign | ast.AnnAssign) and line.value is not None:
-            targets = line.targets if isinstance(line, ast.Assign) else [line.target]
-            if any(isinstance(each, ast.Name) and each.id == name for each in targets):
-                yield line.value
 
 
 def _defaults(taken: ast.arguments) -> dict[str, object]:
@@ -197,5 +254,5 @@ def _literal(value: ast.expr | None) -> object:
 
 
 @cache
-def _parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+def _kept(path: Path) -> ast.Module:
+    return parsed(path)

@@ -19,11 +19,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kcde import discovery
-from kcde.names import nearest
+from kcde.names import AS_PUBLISHED, OURS, nearest
 
 Options = Mapping[str, Any]
-
-AS_PUBLISHED, OURS = "as-published", "ours"
 
 
 @dataclass(frozen=True)
@@ -284,9 +282,11 @@ def merged(overrides: Mapping[str, Any]) -> dict[str, Any]:
     ----------
     overrides
         As the section `methods` of the configuration: name to what a method says; dictionaries are
-        merged, all else replaces.
+        merged, all else replaces. The variant of a new method is `ours` by default.
     """
-    return _over({name: method.plain() for name, method in METHODS.items()}, overrides)
+    known = {name: method.plain() for name, method in METHODS.items()}
+    new = {name: {"variant": OURS} for name in overrides if name not in known}
+    return _over(known | new, overrides)
 
 
 def _over(values: Mapping, changes: Mapping) -> dict:

@@ -1,7 +1,13 @@
-"""What to suggest for a name that is not known."""
+"""The names of the variants of a method, and what to suggest for a name that is not known."""
 
 import difflib
 from collections.abc import Iterable
+
+AS_PUBLISHED = "as-published"
+"""The variant that answers a published number."""
+
+OURS = "ours"
+"""Every other variant."""
 
 
 def nearest(name: object, known: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from kcde.discovery import PACKAGE, ROOT, SELECTION_RULE, classes, source
+from kcde.discovery import ROOT, SELECTION_RULE, assigned, classes, home, origin, parsed, source
 
 
 @cache
@@ -19,7 +19,8 @@ def digest(*modules: str, root: Path = ROOT) -> str:
     All imports are followed, also those within functions; a submodule also needs the packages that
     contain it. Comments, docstrings, selection rules and layout do not count, nor do data files,
     which are inputs of the workflow. Imports by computed names cannot be found: pass such modules
-    as well (an experiment and its estimator, for example). A process reads each source once.
+    as well (an experiment and its estimator, for example); nor are classes found that are used as
+    attributes of `kcde` and not imported by name. A process reads each source once.
 
     Parameters
     ----------
@@ -97,36 +98,25 @@ def estimator_module(estimator: str, root: Path = ROOT) -> str:
 
 @cache
 def _needs(name: str, root: Path) -> set[str]:
-    path = source(name, root)
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     needed: set[str] = set()
-    for line in _read(path)[1]:
+    for line in _read(source(name, root))[1]:
         if isinstance(line, ast.Import):
             needed.update(alias.name for alias in line.names)
         else:
-            # Relative imports count dots from the package that the module lies in.
-            base = package.rsplit(".", line.level - 1)[0] if line.level else ""
-            module = ".".join(part for part in (base, line.module) if part)
+            module = origin(line, name, root)
             # `from kcde import published` names a module, `from kcde.files import atomic` a
             # function: what has no source file is the latter.
             needed.update([module, *(f"{module}.{alias.name}" for alias in line.names)])
-    return {found for module in needed if (found := _module(module, root))}
-
-
-def _module(name: str, root: Path) -> str | None:
-    """Return the module that defines an imported name, or None if it needs no further one."""
-    if source(name, root):
-        return name
-    package, _, estimator = name.rpartition(".")
     # `from kcde.estimators import LSCDE` finds lscde.py by its name at run time; other names are
     # defined in the package itself.
-    return classes(root).get(estimator) if package == f"{PACKAGE}.estimators" else None
+    found = (each if source(each, root) else home(each, root) for each in needed)
+    return set(filter(None, found))
 
 
 @cache
 def _read(path: Path) -> tuple[str, list[ast.Import | ast.ImportFrom]]:
     """Return the hash of a source without its comments, and its imports; its tree is not kept."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    tree = parsed(path)
     imports = []
     for block in _blocks(tree):
         imports += [line for line in block if isinstance(line, ast.Import | ast.ImportFrom)]
@@ -145,8 +135,8 @@ def _blocks(node: ast.AST) -> Iterator[list]:
 
 def _is_words(node: ast.stmt) -> bool:
     """Return whether a statement is for readers: it changes no result."""
-    if isinstance(node, ast.AnnAssign):
-        return isinstance(node.target, ast.Name) and node.target.id == SELECTION_RULE
+    if any(assigned([node], SELECTION_RULE)):
+        return True
     # Strings below an attribute document it; bare strings have no effect.
     return (
         isinstance(node, ast.Expr)

@@ -31,7 +31,6 @@ def root(tmp_path):
             "    def __init__(self, a, b=-1.5, *, c=None, d=max(1, 2)): ...\n"
             "    def fit_many(self): ...\n"
         ),
-        "data.py": "A = (1, 2)\n",
     }.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,10 +79,28 @@ def test_attributes_are_read_as_literals(root):
         discovery.attribute("Near", "declared", root)
 
 
-def test_a_literal_that_is_not_there_is_named(root):
-    assert discovery.constant("kcde.data", "A", root) == (1, 2)
-    with pytest.raises(LookupError, match=r"data\.py assigns no B"):
-        discovery.constant("kcde.data", "B", root)
+@pytest.mark.parametrize(
+    ("line", "base"),
+    [
+        ("from kcde import Near", "Near"),
+        ("from kcde.estimators import Near as Parent", "Parent"),
+        ("from .near import Near", "Near"),
+        ("from . import near", "near.Near"),
+        ("import kcde.estimators.near as other", "other.Near"),
+        ("import kcde.estimators.near", "kcde.estimators.near.Near"),
+        ("import kcde", "kcde.Near"),
+    ],
+)
+def test_a_base_class_is_found_however_it_is_imported(root, line, base):
+    (root / "estimators/mine.py").write_text(f"{line}\nclass Mine({base}): ...\n")
+    assert discovery.attribute("Mine", "selection_rule", root) == "by hand"
+    assert list(discovery.parameters("Mine", root)) == ["a", "b", "c", "d"]
+
+
+def test_a_source_that_is_not_python_is_named_with_its_line(root):
+    (root / "estimators/mine.py").write_text("class Mine:\n    def (\n")
+    with pytest.raises(discovery.SourceError, match=r"mine\.py, line 2: invalid syntax"):
+        discovery.parameters("Mine", root)
 
 
 def test_a_wrong_name_of_an_estimator_is_answered_with_the_nearest():

@@ -82,8 +82,9 @@ def test_an_edit_of_the_kernels_changes_those_who_import_them(copy):
         lambda text: text.replace("\ndef ", "\n\n\ndef ").replace("\nclass ", "\n\n\nclass "),
         lambda text: text.replace('"""', '"""Said otherwise. ', 1),
         lambda text: text.replace("one bandwidth for x and y", "a bandwidth for x and for y", 1),
+        lambda text: text.replace("selection_rule: ClassVar[str] =", "selection_rule ="),
     ],
-    ids=["comment", "layout", "docstring", "selection rule"],
+    ids=["comment", "layout", "docstring", "selection rule", "its type"],
 )
 def test_words_do_not_count(copy, edit):
     assert edit(text := (PACKAGE / "estimators/kcef.py").read_text()) != text
@@ -115,6 +116,16 @@ def test_imports_within_functions_and_relative_imports_count(tmp_path):
     }
 
 
+@pytest.mark.parametrize("package", ["kcde", "kcde.estimators"])
+def test_a_class_imported_by_name_counts(copy, package):
+    """As a method of one's own has the class that it inherits from."""
+    root = copy()
+    (root / "estimators/mine.py").write_text(f"from {package} import KCEF\nclass Mine(KCEF): ...\n")
+    known = provenance.closure(provenance.estimator_module("KCEF", root), root=root)
+    mine = provenance.closure(provenance.estimator_module("Mine", root), root=root)
+    assert mine == known | {"kcde.estimators.mine"}
+
+
 def test_the_order_of_names_does_not_matter():
     names = ("kcde.kernels", "kcde.linalg")
     assert provenance.digest(*names) == provenance.digest(*reversed(names))
@@ -139,10 +150,8 @@ def test_planning_imports_no_numerics():
 
 
 def test_each_source_is_read_once(copy, monkeypatch):
-    root, parse, read = copy(), provenance.ast.parse, []
-    monkeypatch.setattr(
-        provenance.ast, "parse", lambda *a, filename: read.append(filename) or parse(*a)
-    )
+    root, parsed, read = copy(), provenance.parsed, []
+    monkeypatch.setattr(provenance, "parsed", lambda path: read.append(path) or parsed(path))
     for _ in range(2):
         job_digests(root)
     assert len(read) == len(set(read)) > 20

@@ -199,7 +199,9 @@ def test_jobs_of_a_new_method_are_planned(plan, added):
 def test_jobs_of_a_new_data_set_are_planned(plan, added):
     chosen = yaml.safe_load((added / "config.yaml").read_text())["experiments"]["r_benchmark"]
     outputs = set(re.findall(r"^    output: ([^,\n]+)", plan, re.MULTILINE))
-    wanted = {f"results/laptop/r_benchmark/toy-rows/{m}.csv" for m in chosen["methods"]}
+    # All but the one that the table of all methods leaves out.
+    shown = [method for method in chosen["methods"] if method != "LSCDE"]
+    wanted = {f"results/laptop/r_benchmark/toy-rows/{m}.csv" for m in shown}
     assert wanted | {"results/data/toy-rows.json"} <= outputs
 
 

@@ -19,7 +19,7 @@ from kcde.experiments._problems import open_problem
 from kcde.experiments.job import METHOD_FIELDS
 from kcde.experiments.jobs import job_class
 from lib import config as configuration
-from lib import division, jobs, selection
+from lib import division, jobs, paths, selection
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = tables.by_any_name(tables.read())
@@ -68,6 +68,14 @@ def test_the_default_is_right(config):
             ["`methods.NADE.estimator` names 'NADA'", "`NADE`?", "DDE, EpsilonKDE"],
         ),
         ({"methods": {"own": {"variant": "ours"}}}, ["`methods.own` lacks the key `estimator`"]),
+        (
+            {"methods": {"KCEF-Ll": {"options": {"folds": 3}}}},
+            ["`methods.KCEF-Ll` lacks the key `estimator` (did you mean `KCEF-LL`?)"],
+        ),
+        (
+            {"artefacts": {"kcef/table1": {}}},
+            ["unknown key `artefacts`; ", "`shows` in src/kcde/artefacts/<paper>/<name>.py"],
+        ),
         ({"methods": {"LSCDE": 3}}, ["`methods.LSCDE` is 3", "{estimator, variant, options"]),
         ({"methods": ["LSCDE"]}, ["`methods` is ['LSCDE']", "name to {estimator, variant"]),
         (
@@ -312,6 +320,17 @@ def test_the_cross_table_shows_every_density_that_is_fitted(config):
         for suffix in listing.suffixes("table")
     }
     assert pictured == {f"figures/all_methods.{suffix}" for suffix in ("csv", "md", "png", "pdf")}
+
+
+def test_only_what_the_chosen_papers_show_is_fitted(config):
+    """Everything of the R sets where the cross table is one of them."""
+    every = {
+        paths.scores("laptop", "r_benchmark", *pair)
+        for pair in selection.pairs(config, "r_benchmark", "laptop")
+    }
+    assert every <= set(paths.all_scores(config, "laptop"))
+    of_kcef = set(paths.all_scores(config | {"papers": ["kcef"]}, "laptop"))
+    assert of_kcef & every == set(paths.scores_of(config, "laptop", "kcef/table1"))
 
 
 def test_sets_without_the_authors_parameters_have_the_defaults(config):
@@ -672,12 +691,14 @@ def test_methods_of_embeddings_have_known_options(config):
 def test_a_section_of_methods_is_merged_over_those_of_the_package():
     given = {
         "LSCDE-exact": {"options": {"n_centres": 200}},
-        "own": {"estimator": "KCEF", "variant": "ours", "options": {"base_std": 4.0}},
+        "own": {"estimator": "KCEF", "options": {"base_std": 4.0}},
     }
     standing = configuration.default(ROOT)
     config = configuration.complete(standing | {"methods": given})
     configuration.check(config, ROOT, CATALOGUE)
-    assert config["methods"]["own"] == given["own"]
+    assert config["methods"]["own"] == given["own"] | {"variant": "ours"}
+    of_own = jobs.job(config, "laptop", "r_benchmark", "geyser", "own")
+    assert (of_own["variant"], of_own["options"]) == ("ours", {"base_std": 4.0})
     of_exact = jobs.job(config, "laptop", "r_benchmark", "geyser", "LSCDE-exact")
     assert (of_exact["estimator"], of_exact["options"]) == ("LSCDE", {"n_centres": 200})
     assert config["methods"]["DDE"] == standing["methods"]["DDE"]

@@ -280,6 +280,11 @@ def test_what_is_stopped_on_request_has_not_failed(terminal):
         ("Target rules may not contain wildcards. Please ...", "with wildcards is not a target"),
         ("At least one job did not complete successfully.", "goes on where it stopped"),
         ("WorkflowError in file x, line 3:\n  kcde: no.\n  File y", "kcde: no."),
+        (
+            "SourceError in file x, line 3:\nkef.py, line 2: no\n  File y",
+            "kcde: kef.py, line 2: no",
+        ),
+        ("Input... in rule r:\nError:\n  SourceError: kef.py: no\nWildcards:", "kcde: kef.py: no"),
         ("SyntaxError in file Snakefile", "SyntaxError in file Snakefile"),
     ],
 )

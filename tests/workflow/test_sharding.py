@@ -24,7 +24,7 @@ def estimators(config):
 
 def test_batch_fitted_estimators_are_those_with_fit_many(config):
     together = {name for name in estimators(config) if hasattr(estimator_class(name), "fit_many")}
-    assert together == set(division.BATCH_FITTED)
+    assert together == set(division.batch_fitted())
 
 
 def test_batch_fitted_estimators_are_those_not_written_for_cupy(config):
@@ -33,7 +33,7 @@ def test_batch_fitted_estimators_are_those_not_written_for_cupy(config):
         for name in estimators(config)
         if hasattr(estimator_class(name), "tags") and not estimator_class(name).tags.array_api
     }
-    assert elsewhere == set(division.BATCH_FITTED)
+    assert elsewhere == set(division.batch_fitted())
 
 
 def test_what_is_shardable_is_what_the_configuration_lists(config):

@@ -16,12 +16,17 @@ import yaml
 from kcde import methods
 from kcde.experiments.job import SETTINGS
 from kcde.experiments.jobs import EXPERIMENTS, r_benchmark
-from kcde.names import nearest
+from kcde.names import AS_PUBLISHED, OURS, nearest
 from lib import division, jobs
 from lib.references import unresolved_names
 
 SCALES = ("smoke", "laptop", "paper")
 _SAME_RESULT = ("data_mirror", "backend", "blas_threads", "shards")
+_MOVED = {
+    "artefacts": "what a table or figure shows is `shows` in src/kcde/artefacts/<paper>/<name>.py"
+}
+"""Keys that earlier configurations had, and what has their values now."""
+
 _NO_CHOICES = "{} (it has no choices)"
 
 
@@ -79,7 +84,7 @@ def schema(root: Path) -> dict:
     parts["scales"]["properties"] = {key: _sizes(of) for key, of in scales}
     of_method = parts["methods"]["additionalProperties"]["properties"]
     of_method |= {
-        "variant": _one_of((methods.AS_PUBLISHED, methods.OURS)),
+        "variant": _one_of((AS_PUBLISHED, OURS)),
         "evaluation": _one_of(r_benchmark.EVALUATIONS),
         "settings": _one_of(SETTINGS),
     }
@@ -185,15 +190,14 @@ def _in_words(error: jsonschema.ValidationError) -> str:
     where = ".".join(str(part) for part in error.path)
     if error.validator == "additionalProperties":
         known = list(error.schema.get("properties", ()))
-        return "; ".join(
-            f"unknown key `{'.'.join(filter(None, (where, key)))}`{nearest(key, known)}; "
-            f"known: {', '.join(known) or 'none'}"
-            for key in error.instance
-            if key not in known
-        )
+        unknown = [key for key in error.instance if key not in known]
+        return "; ".join(_unknown_key(where, key, known) for key in unknown)
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]
-        return f"{f'`{where}`' if where else 'it'} lacks the key `{'`, `'.join(missing)}`"
+        place = list(error.path)
+        # Options of a method whose name is misspelt read as a new method.
+        guess = nearest(place[1], methods.METHODS) if place[:1] == ["methods"] else ""
+        return f"{f'`{where}`' if where else 'it'} lacks the key `{'`, `'.join(missing)}`{guess}"
     if error.validator == "uniqueItems":
         names = error.instance
         twice = sorted({str(name) for name in names if names.count(name) > 1})
@@ -202,3 +206,10 @@ def _in_words(error: jsonschema.ValidationError) -> str:
     key = f"`{where}` is" if where else "a key is"
     guess = nearest(error.instance, error.validator_value) if error.validator == "enum" else ""
     return f"{key} {error.instance!r}{guess}; allowed: {allowed}"
+
+
+def _unknown_key(where: str, key: str, known: Sequence[str]) -> str:
+    """Return the message for a key that is not allowed where it is."""
+    full = f"{where}.{key}" if where else key
+    remedy = _MOVED.get(full, f"known: {', '.join(known) or 'none'}")
+    return f"unknown key `{full}`{nearest(key, known)}; {remedy}"

@@ -13,6 +13,7 @@ from snakemake.logging import DefaultFilter, DefaultFormatter
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from kcde.discovery import SourceError
 from kcde.names import nearest
 from kcde.summary import last_line
 from lib import planning
@@ -34,6 +35,8 @@ _NOISE = (
     "Elapsed time:",
 )
 _OURS = ("kcde: ", "configuration: ")  # messages of this workflow begin so
+# A mistake in a source, wherever Snakemake met it: `SourceError: …`, or after `in file …, line 3:`.
+_OF_SOURCE = re.compile(rf"{SourceError.__name__}(?: in file .*)?:\s+(.+)")
 _ALL_TARGETS = "`snakemake help` lists the targets"
 _INTERRUPTED = "Terminating processes on user request"
 _GOES_ON = "the same command goes on where it stopped"
@@ -134,6 +137,8 @@ class Display(logging.Formatter):
         if missing := re.search(r"No rule to produce (.+?) \(if you use input functions", text):
             known = targets(self._workflow.rules)
             return f"kcde: there is no target `{missing[1]}`{suggestion(missing[1], known)}"
+        if mistake := _OF_SOURCE.search(text):
+            return f"kcde: {mistake[1]}"
         if "Target rules may not contain wildcards" in text:
             return f"kcde: a rule with wildcards is not a target; {_ALL_TARGETS}"
         if "At least one job did not complete" in text:

@@ -1,6 +1,7 @@
 """How an experiment is divided into jobs: groups of methods, ranges of factors, shards."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from kcde import discovery
 from kcde.datasets import names
@@ -8,12 +9,17 @@ from kcde.datasets.catalogue import Entry
 from kcde.experiments.jobs import EXPERIMENTS, job_class
 from lib.jobs import Asked, value_of
 
-BATCH_FITTED = discovery.with_method("fit_many")
-"""Estimators that train all repetitions as one batch, on which the results depend: a job with one
-of them is not shardable. They are also those that are not written for cupy."""
-
 SHARDABLE = tuple(name for name in EXPERIMENTS if job_class(name).repeated)
 """The experiments whose repetitions several jobs can share."""
+
+
+@cache
+def batch_fitted() -> frozenset[str]:
+    """Return the estimators that train all repetitions as one batch, on which the results depend.
+
+    A job with one of them is not shardable. They are also those that are not written for cupy.
+    """
+    return discovery.with_method("fit_many")
 
 
 def groups(config: Mapping, experiment: str) -> list[tuple[str, ...]]:
@@ -109,6 +115,6 @@ def shards(
     """
     wanted = config["shards"].get(experiment, 1)
     estimators = {config["methods"][name]["estimator"] for name in methods}
-    if wanted == 1 or estimators & BATCH_FITTED:
+    if wanted == 1 or estimators & batch_fitted():
         return 1
     return min(wanted, repetitions(config, catalogue, experiment, scale, dataset))

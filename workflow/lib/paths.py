@@ -21,9 +21,6 @@ _STEMS = {
 }
 """Paths of experiments that differ from `<experiment>/<dataset>/<method>`."""
 
-_USED_WHOLE = "r_benchmark"
-"""The experiment whose methods are fitted on all data sets, also where no artefact shows them."""
-
 
 def stem(experiment: str, method: str = "{method}") -> str:
     """Return the path of an experiment's files below its scale, without suffix.
@@ -113,18 +110,9 @@ def scores_of(config: Mapping, scale: str, artefact: str) -> list[str]:
 
 
 def all_scores(config: Mapping, scale: str) -> list[str]:
-    """Return every score table that the chosen papers show, and all of `_USED_WHOLE`."""
-    shown = [
-        path
-        for artefact in selection.artefacts(config, config["papers"])
-        for path in scores_of(config, scale, artefact)
-    ]
-    if not any(path.startswith(f"results/{scale}/{_USED_WHOLE}/") for path in shown):
-        return shown
-    others = [
-        scores(scale, _USED_WHOLE, *pair) for pair in selection.pairs(config, _USED_WHOLE, scale)
-    ]
-    return list(dict.fromkeys([*shown, *others]))
+    """Return every score table that the chosen papers show."""
+    shown = selection.artefacts(config, config["papers"])
+    return list(dict.fromkeys(path for key in shown for path in scores_of(config, scale, key)))
 
 
 def data_record(catalogue: Mapping[str, Entry], scale: str, dataset: str) -> str:

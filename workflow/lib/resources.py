@@ -165,7 +165,7 @@ class ResourceTable:
         """
         if work.collects or not self._device or self._row(work)["gpu"] == "0":
             return 0
-        by_jax = any(self._estimator(name) in division.BATCH_FITTED for name in work.methods)
+        by_jax = any(self._estimator(name) in division.batch_fitted() for name in work.methods)
         return int(self._config["backend"] == "cupy" or not by_jax)
 
     def group(self, work: Work) -> str | None:

@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-AS_PUBLISHED = "as-published"
+from kcde.names import AS_PUBLISHED
+
 SETTINGS = ("authors", "chosen")
 SAMPLERS = ("auto", "hmc", "direct")
 MOST_GRID_COLUMNS = 20

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from kcde.artefacts.core import listing
+from kcde.discovery import SourceError
 
 DECLARED = '''"""A figure."""
 
@@ -44,7 +45,11 @@ def test_a_file_is_an_artefact(folder):
     [
         ('    kind="figure",\n', "", "lacks kind"),
         ('"figure"', '"picture"', "kind 'picture'"),
-        ('["CDO"]', "METHODS", "must be literals"),
+        ('["CDO"]', "METHODS", "needs literals for name, kind, title, shows"),
+        ('"methods": ', '"method": ', r"has shows.donut.method \(did you mean `methods`\?\)"),
+        ('["CDO"]', "3", "has 3 for shows.donut.methods; allowed: a list"),
+        ('{"datasets": ["donut"], "methods": ["CDO"]}', "3", "shows {'donut': 3}"),
+        ("__name__,", "__name__,\n    def", r"fig1\.py, line 5: invalid syntax"),
         ('["donut"]', '"mine/fig9"', "mine/fig1.*mine/fig9"),
         ("    kind", '    name="fig2",\n    kind', "are both mine/fig2"),
     ],
@@ -52,8 +57,14 @@ def test_a_file_is_an_artefact(folder):
 def test_a_declaration_that_cannot_be_read_is_refused(folder, old, new, said):
     path = folder / "mine/fig1.py"
     path.write_text(DECLARED.replace(old, new))
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(SourceError, match=said):
         listing.artefacts(folder)
+
+
+def test_a_declaration_may_have_a_type(folder):
+    path = folder / "mine/fig1.py"
+    path.write_text(DECLARED.replace("ARTEFACT =", "ARTEFACT: Artefact ="))
+    assert list(listing.artefacts(folder)) == ["mine/fig1", "mine/fig2"]
 
 
 def test_places_and_suffixes():

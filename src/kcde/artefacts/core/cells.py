@@ -7,9 +7,7 @@ import numpy as np
 import pandas as pd
 
 from kcde.metrics.names import NLL
-
-AS_PUBLISHED = "as-published"
-"""The variant that answers a published number."""
+from kcde.names import AS_PUBLISHED
 
 
 def variants(scores: pd.DataFrame) -> dict[str, str]:

@@ -11,11 +11,16 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from kcde.discovery import SourceError, assigned, parsed
+from kcde.names import nearest
+
 ACROSS = "across"
 """Stands for a paper where an artefact belongs to none; it is drawn above the papers' folders."""
 
 _ROOT = Path(__file__).parents[1]
 _LITERALS = ("name", "kind", "title", "shows")
+_DECLARED = "ARTEFACT"
+_SHOWN = ("datasets", "methods", "but")
 _PICTURES = ("png", "pdf")
 _SUFFIXES = {"table": ("csv", "md", *_PICTURES), "figure": ("csv", *_PICTURES, "md")}
 
@@ -77,7 +82,7 @@ def artefacts(root: Path = _ROOT) -> dict[str, Listed]:
 
     Raises
     ------
-    ValueError
+    SourceError
         If a declaration lacks a literal that planning needs, or two have the same name.
     """
     found: dict[str, Listed] = {}
@@ -87,7 +92,7 @@ def artefacts(root: Path = _ROOT) -> dict[str, Listed]:
             raw.append(_listed(path, literals))
     for each in raw:
         if each.key in found:
-            raise ValueError(f"{each.module} and {found[each.key].module} are both {each.key}")
+            raise SourceError(f"{each.module} and {found[each.key].module} are both {each.key}")
         found[each.key] = each
     return {
         key: replace(each, shows=resolved(key, each.shows, found)) for key, each in found.items()
@@ -96,28 +101,45 @@ def artefacts(root: Path = _ROOT) -> dict[str, Listed]:
 
 def _declared(path: Path) -> dict | None:
     """Return the literals of a module's declaration, None if it declares no artefact."""
-    text = path.read_text(encoding="utf-8")
-    if "\nARTEFACT = " not in text:
+    if f"\n{_DECLARED}" not in path.read_text(encoding="utf-8"):
         return None
-    for line in ast.parse(text, filename=str(path)).body:
-        if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "ARTEFACT":
-            given = {each.arg: each.value for each in getattr(line.value, "keywords", ())}
-            try:
-                return {name: ast.literal_eval(given[name]) for name in _LITERALS if name in given}
-            except ValueError:
-                break
-    raise ValueError(f"{path}: {', '.join(_LITERALS)} of ARTEFACT must be literals")
+    for value in assigned(parsed(path).body, _DECLARED):
+        given = {each.arg: each.value for each in getattr(value, "keywords", ())}
+        try:
+            return {name: ast.literal_eval(given[name]) for name in _LITERALS if name in given}
+        except ValueError:
+            raise _mistake(path, f"needs literals for {', '.join(_LITERALS)}") from None
+    return None
+
+
+def _mistake(path: Path, words: str) -> SourceError:
+    return SourceError(f"{path}: {_DECLARED} {words}")
 
 
 def _listed(path: Path, literals: Mapping) -> Listed:
     if missing := sorted({"kind", "title", "shows"} - set(literals)):
-        raise ValueError(f"{path}: ARTEFACT lacks {', '.join(missing)}")
+        raise _mistake(path, f"lacks {', '.join(missing)}")
     if literals["kind"] not in _SUFFIXES:
         kinds = " or ".join(_SUFFIXES)
-        raise ValueError(f"{path}: ARTEFACT has the kind {literals['kind']!r}; allowed: {kinds}")
+        raise _mistake(path, f"has the kind {literals['kind']!r}; allowed: {kinds}")
+    _check(path, literals["shows"])
     paper = path.parent.name
     known = {"paper": paper, "name": path.stem, "module": f"kcde.artefacts.{paper}.{path.stem}"}
     return Listed(**known | literals)
+
+
+def _check(path: Path, shows: object) -> None:
+    """Raise `SourceError` where `shows` is not as `Shows` says."""
+    if not isinstance(shows, dict) or not all(isinstance(each, dict) for each in shows.values()):
+        raise _mistake(path, f"shows {shows!r}; allowed: {{experiment: {{datasets, methods}}}}")
+    for experiment, wanted in shows.items():
+        for what, names in wanted.items():
+            where = f"shows.{experiment}.{what}"
+            if what not in _SHOWN:
+                guess = nearest(what, _SHOWN)
+                raise _mistake(path, f"has {where}{guess}; known: {', '.join(_SHOWN)}")
+            if not isinstance(names, list | str):
+                raise _mistake(path, f"has {names!r} for {where}; allowed: a list, or paper/name")
 
 
 def resolved(key: str, shows: Shows, found: Mapping[str, Listed]) -> Shows:
@@ -134,14 +156,15 @@ def resolved(key: str, shows: Shows, found: Mapping[str, Listed]) -> Shows:
 
     Raises
     ------
-    ValueError
+    SourceError
         If the artefact that is named does not exist or lists nothing there.
     """
     shows = {experiment: dict(wanted) for experiment, wanted in shows.items()}
     for experiment, wanted in shows.items():
         for what, other in wanted.items():
             if isinstance(other, str):
-                if other not in found or what not in found[other].shows.get(experiment, {}):
-                    raise ValueError(f"{key} shows the {what} of {other}, which lists none")
-                wanted[what] = found[other].shows[experiment][what]
+                lists = found[other].shows.get(experiment, {}) if other in found else {}
+                if not isinstance(lists.get(what), list):
+                    raise SourceError(f"{key} shows the {what} of {other}, which lists none")
+                wanted[what] = lists[what]
     return shows

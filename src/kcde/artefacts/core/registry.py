@@ -4,6 +4,7 @@ import importlib
 
 from kcde.artefacts.core import listing
 from kcde.artefacts.core.declaration import Artefact
+from kcde.names import nearest
 
 ARTEFACTS: dict[str, Artefact] = {
     key: importlib.import_module(each.module).ARTEFACT for key, each in listing.artefacts().items()
@@ -34,5 +35,8 @@ def select(target: str) -> list[Artefact]:
         artefact for artefact in ARTEFACTS.values() if target in (artefact.paper, artefact.key)
     ]
     if not found:
-        raise ValueError(f"no artefact is called {target!r}; known: all, {', '.join(ARTEFACTS)}")
+        raise ValueError(
+            f"no artefact is called {target!r}{nearest(target, ARTEFACTS)}; "
+            f"known: all, {', '.join(ARTEFACTS)}"
+        )
     return found
