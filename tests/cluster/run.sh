@@ -146,7 +146,7 @@ variables_reach() {
 # A copy of the local run with a digit added to the end of one table, or of one picture.
 difference_shows() {
   local change
-  for change in r_benchmark/smoke-linear/LSCDE.csv figures/kcef/table1.png; do
+  for change in r_benchmark/smoke-mixed/LSCDE.csv figures/kcef/table1.png; do
     rm -rf "$work/changed"
     mkdir "$work/changed"
     cp -r "$work/local/results" "$work/changed/"

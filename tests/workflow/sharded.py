@@ -16,7 +16,7 @@ shards:
 """At `smoke` an experiment has up to three repetitions, the terrain and traffic one."""
 
 JOBS = {
-    "r_benchmark": ("results/smoke/r_benchmark/smoke-linear/LSCDE.csv", 3),
+    "r_benchmark": ("results/smoke/r_benchmark/smoke-mixed/LSCDE.csv", 3),
     "factors": ("results/smoke/factors/grid-60/LSCDE-F/01-03.csv", 2),
     "samples": ("results/smoke/samples/smoke-joint/KEF.csv", 2),
     "planar": ("results/smoke/planar/ring-code/KEF.csv", 2),

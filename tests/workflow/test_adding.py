@@ -93,7 +93,7 @@ ARTEFACT = Artefact(
 MIRROR = "own-mirror"
 RULE = "- **Toy**: ours: the nearest five rows, nothing is searched."
 AT_SMOKE = [
-    f"results/smoke/r_benchmark/smoke-linear/{method}.csv" for method in ("Toy", "LSCDE-exact")
+    f"results/smoke/r_benchmark/smoke-mixed/{method}.csv" for method in ("Toy", "LSCDE-exact")
 ]
 RECORD = "results/laptop/artefacts/toys/table1.json"
 

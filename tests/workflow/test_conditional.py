@@ -39,7 +39,7 @@ def test_flags_of_the_donut(config):
     assert (said["repetitions"], said["points"]) == (10, 75)
     own = jobs.job(config, "smoke", "donut", "donut", "GP-ML")
     assert donut.Job.make(own).settings == "chosen"
-    assert own["points"] == 8
+    assert own["points"] == 5
 
 
 def test_the_narrow_bandwidth_is_three_steps_of_the_reference(config):

@@ -56,12 +56,12 @@ def test_a_damaged_record_is_made_again(run, project):
 
 @pytest.mark.slow
 def test_a_damaged_record_of_data_is_made_again(snakemake, project):
-    path = project / "results/smoke/data/smoke-linear.json"
+    path = project / "results/smoke/data/smoke-mixed.json"
     command = (f"{path.relative_to(project)}", "--configfile", "chosen.yaml", "--cores", "1")
     assert snakemake(*command).returncode == 0
     before = json.loads(path.read_text())
     path.write_text('{"status": "avail')
-    left = path.with_name(".smoke-linear-abcd1234.json")
+    left = path.with_name(".smoke-mixed-abcd1234.json")
     left.write_text("{")
     done = snakemake(*command)
     assert done.returncode == 0, done.stdout + done.stderr

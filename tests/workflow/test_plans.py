@@ -86,7 +86,7 @@ def paper(snakemake):
 def sharded(snakemake, project):
     """Jobs of every experiment as several, and of methods that train together."""
     (project / "shards.yaml").write_text(SHARDS)
-    networks = [f"results/smoke/r_benchmark/smoke-linear/{name}.csv" for name in NETWORKS]
+    networks = [f"results/smoke/r_benchmark/smoke-mixed/{name}.csv" for name in NETWORKS]
     wanted = [path for path, _ in JOBS.values()]
     return Plan.of(snakemake(*wanted, *networks, *LISTING, "--configfile", "shards.yaml"))
 
@@ -249,7 +249,7 @@ def test_one_shard_is_no_shard(smoke):
 
 def test_a_job_that_fits_in_one_batch_has_no_parts(sharded):
     for name in NETWORKS:
-        job = sharded.making(f"results/smoke/r_benchmark/smoke-linear/{name}.csv")
+        job = sharded.making(f"results/smoke/r_benchmark/smoke-mixed/{name}.csv")
         assert job.rule == "r_benchmark"
         assert not {"--shard", "--part"} & set(job.command)
 

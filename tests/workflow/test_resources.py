@@ -95,7 +95,7 @@ def test_memory_follows_the_sizes_of_the_data(config):
 
 
 def test_jobs_on_a_cluster_share_their_memory_with_those_that_start_them(config):
-    names = {"scale": "smoke", "dataset": "smoke-linear", "method": "LSCDE"}
+    names = {"scale": "smoke", "dataset": "smoke-mixed", "method": "LSCDE"}
     here, there = needs(config), needs(config, cluster=True)
     job = work(here, "r_benchmark", **names)
     assert there.memory(job) == here.memory(job) + resources.CLUSTER_MEMORY

@@ -58,11 +58,11 @@ def test_the_tour_announces_draws_and_closes(toured, project):
     done, before = toured
     assert done.stderr.count("kcde: closing summary") == 1
     (jobs,) = re.findall(r"^kcde: (\d+) jobs, about .* on \d+ cores?", done.stderr, re.M)
-    assert re.search(r"^  r_benchmark +4 ", done.stderr, re.M)
+    assert re.search(r"^  r_benchmark +2 ", done.stderr, re.M)
     steps = re.findall(rf"^ ?(\d+) of {jobs}  \S", done.stderr, re.M)
     assert sorted(map(int, steps)) == list(range(1, int(jobs) + 1))
     assert re.search(
-        rf"of {jobs}  r benchmark: LSCDE on smoke-linear, \d+ seconds?; about", done.stderr
+        rf"of {jobs}  r benchmark: LSCDE on smoke-mixed, \d+ seconds?; about", done.stderr
     )
     for noise in ("Job stats", "Select jobs", "Finished jobid", "Provided cores", "steps ("):
         assert noise not in done.stderr
@@ -96,7 +96,7 @@ def test_the_scores_keep_their_schema(toured, project):
         project / "results/smoke/consistency.csv",
         project / "results/smoke/estimation_cost.csv",
     ]
-    assert len(paths) == 4 + 2 + 3 + 1 + 2 + 3
+    assert len(paths) == 2 + 2 + 3 + 1 + 2 + 3
     for path in paths:
         for row in json.loads(scores.read([path]).to_json(orient="records")):
             wrong = [error.message for error in validator.iter_errors(row)]
@@ -124,7 +124,6 @@ def test_an_edited_estimator_runs_its_own_jobs_again(toured, snakemake, project)
     assert fitted == [
         "results/smoke/factors/grid-60/LSCDE-F/01-03.csv",
         "results/smoke/factors/smoke-joint/LSCDE-F/01-03.csv",
-        "results/smoke/r_benchmark/smoke-linear/LSCDE.csv",
         "results/smoke/r_benchmark/smoke-mixed/LSCDE.csv",
     ]
     assert planned(remark) == []
@@ -156,10 +155,10 @@ def test_missing_data_stop_nothing_else_and_are_tried_again(toured, snakemake, p
     assert all(path.is_file() for path in fig3)
     assert {path: path.read_bytes() for path in tables} == tables
     (told,) = re.findall(r"^  missing data +(.*)$", lost.stderr, re.M)
-    assert "smoke-joint, smoke-linear, smoke-mixed" in told
-    assert re.search(r"\d+ artefacts not regenerated; 7 data sets not available", lost.stderr)
+    assert "smoke-joint, smoke-mixed" in told
+    assert re.search(r"\d+ artefacts not regenerated; 6 data sets not available", lost.stderr)
     assert "Traceback" not in lost.stderr
-    scores = (project / "results/smoke/r_benchmark/smoke-linear/LSCDE.csv").read_text()
+    scores = (project / "results/smoke/r_benchmark/smoke-mixed/LSCDE.csv").read_text()
     assert "not-run" in scores
     assert "not regenerated" in (drawn / "scorecard.csv").read_text()
     shutil.move(away, mirror)
