@@ -173,8 +173,8 @@ def plan(snakemake, added):
 
 
 @pytest.fixture(scope="module")
-def fitted(snakemake, added):
-    """The copy, with the toy fitted: on made-up data beside another method, and on its rows."""
+def fitted(snakemake, added, plan):
+    """The copy, with the toy fitted on made-up data and on its rows; planned before."""
     done = snakemake(*AT_SMOKE, RECORD, KCDE_DATA_MIRROR=f"{added / MIRROR}")
     assert done.returncode == 0, done.stderr
     return added

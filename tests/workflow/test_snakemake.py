@@ -23,7 +23,7 @@ def slow(*values):
     ("arguments", "words"),
     [
         (["-n", "kcfe"], "there is no target `kcfe` (did you mean `kcef`?)"),
-        slow(["-n", "table1"], "did you mean `figures/kcef/table1.md` or `figures/dde/table1.md`?"),
+        slow(["-n", "table1"], "did you mean `figures/dde/table1.md` or `figures/kcef/table1.md`?"),
         slow(["-n", "r_benchmark"], "a rule with wildcards is not a target"),
         slow(["publish"], "publish copies what another scale drew"),
         slow(["publish", "--config", "scale=smoke"], "publish copies no made-up data"),
