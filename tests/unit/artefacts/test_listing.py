@@ -2,11 +2,15 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from kcde.artefacts.core import listing
+from kcde.artefacts.core import listing, registry
+from kcde.artefacts.tables import building
 from kcde.discovery import SourceError
+
+FIGURES = Path(__file__).parents[3] / "figures"
 
 DECLARED = '''"""A figure."""
 
@@ -83,3 +87,16 @@ def test_reading_imports_no_numerics():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
+
+
+def test_tracked_tables_have_their_columns_in_the_declared_order():
+    wrong = []
+    for artefact in registry.ARTEFACTS.values():
+        if artefact.kind != "table" or not artefact.methods:  # ranked by what is found
+            continue
+        table = building.read(FIGURES / f"{artefact.place}.csv")
+        for dataset, rows in table[table["metric"] == artefact.metric].groupby("dataset"):
+            found = [name for name in rows["method"].unique() if name in artefact.methods]
+            if found != [name for name in artefact.methods if name in found]:
+                wrong.append((artefact.key, dataset, found))
+    assert not wrong

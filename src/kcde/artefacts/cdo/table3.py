@@ -95,12 +95,12 @@ ARTEFACT = Artefact(
         "terrain": {
             "methods": [
                 "CDO",
-                "CDO-chosen",
                 "GP",
-                "GP-ML",
                 "CondRealNVP",
                 "CondMAF",
                 "LSCDE",
+                "CDO-chosen",
+                "GP-ML",
                 "LSCDE-signed",
                 "LSCDE-constrained",
                 "LSCDE-projected",
