@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CAPTION = (
-    "Traffic given day of the week and time of day. Left: Monday to Wednesday of the first split: "
-    "the distribution of the test outputs (grey), their mean (dashed), and the mean of CDO with "
-    "two standard deviations on each side (coloured), which should cover the grey. Right: "
+    "Estimated road traffic, given the day of the week and the time of day. Left: Monday to "
+    "Wednesday of the first split: test outputs (grey), their mean (dashed), and the mean of CDO "
+    "with two standard deviations on each side (coloured), which should cover the grey. Right: "
     "|estimate/test − 1| of mean and standard deviation at every input; dashed: the median error "
     "of the training days. Without the paper's data (PEMS-SF), a substitute is shown, which "
     "decides no claim."

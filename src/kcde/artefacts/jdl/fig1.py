@@ -15,11 +15,11 @@ from kcde.artefacts.judging.deciding import Missing, decider
 from kcde.metrics.names import SECOND_MOMENT_LOSS
 
 CAPTION = (
-    "Loss (40) of the estimated second moment E[y yᵀ|x] against the number n of points, for each "
-    "dimension d, without and with constraints; lower is better. In the paper JPDL is below JDL "
-    "and JDL below CME (claim J1), CME loses most where the tolerance is loosened at large n (J2), "
-    "and CME falls behind in higher dimensions (J4). The order depends on the distribution of the "
-    "correlations, which the paper does not state."
+    "Relative squared error (40) of the estimated second moment E[y yᵀ|x] against the number n of "
+    "points, for each dimension d, without and with constraints; lower is better. In the paper "
+    "JPDL is below JDL and JDL below CME (claim J1), CME loses most where the tolerance is "
+    "loosened at large n (J2), and CME falls behind in higher dimensions (J4). The order depends "
+    "on the distribution of the correlations, which the paper does not state."
 )
 DETAILS = (
     "The loss is the squared error of E[y yᵀ|x] over its squared norm, a mean over test points.\n\n"

@@ -13,9 +13,10 @@ from kcde.artefacts.judging.deciding import decider
 from kcde.metrics.names import SECOND_MOMENT_LOSS
 
 CAPTION = (
-    "Loss (40) of JDL and CME without constraints at d = 1 against n, with one line for each "
-    "relative tolerance of the factors. Lines that lie together mean that a method is robust to "
-    "the tolerance: in the paper JDL largely is, and CME is not (claim J3)."
+    "Relative squared error (40) of the second moment E[y yᵀ|x] as JDL and CME estimate it "
+    "without constraints at d = 1, against n, with one line for each relative tolerance of the "
+    "factors. Lines that lie together mean that a method is robust to the tolerance: in the paper "
+    "JDL largely is, and CME is not (claim J3)."
 )
 DETAILS = f"{_moments.COMMON} {_moments.BAND}\n\n{_moments.REDUCED}"
 

@@ -25,11 +25,12 @@ from kcde.artefacts.judging.deciding import Missing, decider
 from kcde.artefacts.judging.verdicts import too_many_failed
 
 CAPTION = (
-    "Two statements of the text; a figure of ours. Upper two rows: share of test pairs (x, y) at "
-    "which the estimated density 1 + h is negative, without and with constraints; the paper finds "
-    "very few with constraints (claim J13). Bottom row: share of fits of CME for which "
-    "coefficients exist that satisfy a tightened positivity constraint like (33); the paper finds "
-    "none (J14). Left: the Gaussian pairs of section 5.1. Right: the portfolios of section 5.2."
+    "What the positivity constraints achieve. Upper two rows: share of test pairs (x, y) at which "
+    "the estimated density 1 + h is negative, without and with constraints; the paper finds very "
+    "few with constraints (claim J13). Bottom row: share of fits of CME for which coefficients "
+    "exist that satisfy a tightened positivity constraint like (33); the paper finds none (J14). "
+    "Left: the Gaussian pairs of section 5.1. Right: the portfolios of section 5.2. A figure of "
+    "ours."
 )
 DETAILS = (
     "1 + h is the density of (x, y) relative to the product of the marginals. (33) is one "

@@ -12,11 +12,11 @@ from kcde.artefacts.plots import style
 from kcde.metrics.names import REGULARIZATION_ERROR
 
 _CAPTION = (
-    "Not in the paper, which proves these rates and shows no such figure. Errors of KCEF against "
-    "the number n of training pairs where the model is well specified: (a) in the norm of the "
-    "function space, (b) in Kullback-Leibler divergence. (c) Fitted slopes with 95% intervals; "
-    "bars mark the bounds of theorem 2, which limit them from above as n grows, so that a slope "
-    "at or below its bar agrees with the theorem. Claim K12 tests this."
+    "Error of KCEF against the number n of training pairs, drawn from a density that the model "
+    "contains: (a) in the norm of the function space, (b) in Kullback-Leibler divergence. (c) "
+    "Fitted slopes with 95% intervals; bars mark the bounds of theorem 2, which limit them from "
+    "above as n grows, so that a slope at or below its bar agrees with the theorem. Claim K12 "
+    "tests this. A figure of ours: the paper proves the rates and shows none."
 )
 
 _DETAILS = (

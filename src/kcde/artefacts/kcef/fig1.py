@@ -14,11 +14,11 @@ from kcde.artefacts.kcef._grid import against_d, against_n
 from kcde.seeding import rng_of
 
 _CAPTION = (
-    "(a) Log-likelihood against the number n of training points, in three dimensions; (b) per "
-    "dimension against the dimension d, at the largest n. Black: the exact entropy bound, which "
-    "no density exceeds in the mean, and the best without dependence. The paper concludes that "
-    "KCEF converges faster in n, that the Markov graph (M) improves on the full one (F) and that "
-    "NADE drops at small n (claims K1 to K3); K4, K5 and K13 compare methods as d grows."
+    "Mean log-likelihood of test points under densities fitted to made-up data: (a) against the "
+    "number n of training points, three dimensions; (b) per dimension against the dimension d, at "
+    "the largest n. Black: the exact entropy bound, and the best without dependence. The paper "
+    "concludes that KCEF converges faster in n, the Markov graph (M) improves on the full one (F) "
+    "and NADE drops at small n (claims K1 to K3); K4, K5, K13 compare methods as d grows."
 )
 
 _ALL = ("KCEF-F", "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE")
