@@ -7,7 +7,6 @@ import pytest
 
 from kcde import scores
 from kcde.arrays import to_numpy
-from kcde.datasets import synthetic
 from kcde.estimators import JDL, Standardised
 from kcde.experiments import (
     _conditional_models,
@@ -49,18 +48,12 @@ def device(strict, monkeypatch):
     return placed
 
 
-@pytest.fixture(scope="module")
-def mirror(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("raw")
-    return folder, synthetic.write_smoke_data(folder)
-
-
 @pytest.fixture
-def launch(mirror, tmp_path, device):
+def launch(smoke, tmp_path, device):
     """Run a method on both backends; return the frame and the arrays of each."""
 
     def launched(experiment, method, **axes):
-        folder, catalogue = mirror
+        folder, catalogue = smoke
         found = []
         for backend in ("numpy", "cupy"):
             out = tmp_path / f"{backend}.csv"
@@ -133,7 +126,7 @@ def test_traffic(launch, method, axes):
 
 @pytest.mark.parametrize("experiment", [donut, terrain, traffic])
 def test_what_jax_trains_has_the_arrays_of_the_host(
-    experiment, mirror, tmp_path, device, monkeypatch
+    experiment, smoke, tmp_path, device, monkeypatch
 ):
     """Trainings take long: here each is an error."""
 
@@ -153,7 +146,7 @@ def test_what_jax_trains_has_the_arrays_of_the_host(
     name = {} if experiment is donut else {"dataset": f"smoke-{experiment.Job.experiment}"}
     job = experiment.Job(method="MAF", estimator="ConditionalMAF", backend="cupy", **name)
     out = tmp_path / "MAF.csv"
-    run(job, out, mirror[0], catalogue=mirror[1])
+    run(job, out, smoke[0], catalogue=smoke[1])
     frame = scores.read([out])
     assert "FloatingPointError: stopped early" in set(frame["detail"])
     assert set(frame["backend"]) == {"numpy"}

@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import ks_2samp
 
 from kcde import scores
-from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import DDE, KCEF, NADE
 from kcde.experiments import (
     _planar_models,
@@ -32,13 +31,6 @@ from kcde.metrics.names import REGULARIZATION_ERROR
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}
 ONE = {"bandwidth_y": 0.7, "regularization": 1e-2}
 MODULES = (r_benchmark, factors, samples, planar, _planar_models, consistency, similarity)
-
-
-@pytest.fixture(scope="module")
-def smoke(tmp_path_factory):
-    """The folder of the smoke data, with its catalogue."""
-    folder = tmp_path_factory.mktemp("mirror")
-    return folder, write_smoke_data(folder)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -5,7 +5,6 @@ import pytest
 
 from kcde import scores
 from kcde.datasets import fetch, grid
-from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KCEF, LSCDE
 from kcde.experiments import exact, factors, joint
 from kcde.experiments._problems import open_problem
@@ -14,13 +13,6 @@ from kcde.experiments.runner import run
 from kcde.metrics.names import NLL
 
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}
-
-
-@pytest.fixture(scope="module")
-def smoke(tmp_path_factory):
-    """The folder of the smoke data, with its catalogue."""
-    folder = tmp_path_factory.mktemp("mirror")
-    return folder, write_smoke_data(folder)
 
 
 @pytest.fixture

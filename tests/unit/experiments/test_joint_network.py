@@ -7,7 +7,6 @@ from sklearn.base import BaseEstimator
 
 from kcde import scores
 from kcde.datasets import fetch
-from kcde.datasets.synthetic import write_smoke_data
 from kcde.experiments import joint_network
 from kcde.experiments._problems import open_problem
 from kcde.experiments.joint_network import Job, metrics
@@ -15,12 +14,6 @@ from kcde.experiments.runner import run
 from kcde.metrics.names import NLL
 
 SMALL = {"hidden_units": 8, "components": 2, "epochs": 4}
-
-
-@pytest.fixture(scope="module")
-def smoke(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("mirror")
-    return folder, write_smoke_data(folder)
 
 
 class FullGaussian(BaseEstimator):

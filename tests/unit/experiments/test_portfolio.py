@@ -6,7 +6,6 @@ import pytest
 
 from kcde import scores
 from kcde.cli import main
-from kcde.datasets import synthetic
 from kcde.datasets.fama_french import excess_returns
 from kcde.estimators import CME, JDL, KernelLogisticRegression
 from kcde.experiments import portfolio
@@ -21,35 +20,29 @@ SMALL = {"repetitions": 2, "test_rows": 90, "max_rank": 30, "grid": Grid((1.0, 2
 METHODS = {"JDL": JDL, "CME": CME, "KLR": KernelLogisticRegression}
 
 
-@pytest.fixture(scope="module")
-def mirror(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("raw")
-    return folder, synthetic.write_smoke_data(folder)
-
-
 def job_of(method, **axes):
     named = {"dataset": "portfolios-2-300", "method": method, "estimator": METHODS[method].__name__}
     return Job(**named | FILES | SMALL | axes)
 
 
-def launch(mirror, folder, method, records=(), **axes):
+def launch(smoke, folder, method, records=(), **axes):
     """Scores, arrays and info of a job."""
     job, out = job_of(method, **axes), folder / f"{method}.csv"
-    run([job], [out], mirror[0], catalogue=mirror[1], record=records)
+    run([job], [out], smoke[0], catalogue=smoke[1], record=records)
     with np.load(out.with_suffix(".npz")) as stored:
         arrays = dict(stored)
     return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
 
 
 @pytest.fixture(scope="module", params=METHODS)
-def done(request, mirror, tmp_path_factory):
+def done(request, smoke, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
-    return request.param, *launch(mirror, folder, request.param)
+    return request.param, *launch(smoke, folder, request.param)
 
 
-def given(mirror, method="JDL", number=0, **axes):
+def given(smoke, method="JDL", number=0, **axes):
     """What the first repetition is given."""
-    data = excess_returns(*FILES.values(), *mirror)
+    data = excess_returns(*FILES.values(), *smoke)
     return portfolio.repetition(job_of(method, **axes), data.pairs(2), number)
 
 
@@ -75,25 +68,25 @@ def test_the_loss_is_that_of_the_paper_outside_the_unit_interval_too():
     assert np.isfinite(found)
 
 
-def test_the_event_is_one_day_in_a_hundred(mirror):
-    here = given(mirror)
+def test_the_event_is_one_day_in_a_hundred(smoke):
+    here = given(smoke)
     sums = np.sort(here.days.Y[:, 0])
     assert here.threshold == sums[2]  # of 300: the third smallest
     assert here.event(here.days.Y).sum() == 3
     np.testing.assert_array_equal(here.event(np.array([[here.threshold], [0.0]])), [[1], [0]])
 
 
-def test_every_method_is_given_the_same_days(mirror):
-    first, second = (given(mirror, method) for method in ("JDL", "KLR"))
+def test_every_method_is_given_the_same_days(smoke):
+    first, second = (given(smoke, method) for method in ("JDL", "KLR"))
     np.testing.assert_array_equal(first.days.X, second.days.X)
     np.testing.assert_array_equal(first.days.Y_test, second.days.Y_test)
     assert first.threshold == second.threshold
-    assert not np.array_equal(given(mirror, number=1).days.X, first.days.X)
+    assert not np.array_equal(given(smoke, number=1).days.X, first.days.X)
 
 
-def test_metrics_by_hand_from_a_model_fitted_anew(done, mirror):
+def test_metrics_by_hand_from_a_model_fitted_anew(done, smoke):
     method, frame, arrays, info = done
-    here = given(mirror, method)
+    here = given(smoke, method)
     days, options = here.days, info["chosen"][0]["chosen"]["options"]
     assert info["chosen"][0]["constrained"] is False
     model = METHODS[method](**options, max_rank=30)
@@ -132,12 +125,12 @@ def test_rows_of_every_setting(done):
         assert (of(frame, names.NEGATIVE_PROBABILITY_RATE, constrained=True) == 0).all()
 
 
-def test_methods_that_run_together_have_the_scores_of_each_alone(done, mirror, tmp_path):
+def test_methods_that_run_together_have_the_scores_of_each_alone(done, smoke, tmp_path):
     """The classifier has the same basis of x and none of y."""
     method, frame, arrays, info = done
     outs = [tmp_path / f"{name}.csv" for name in METHODS]
     jobs = [job_of(name) for name in METHODS]
-    run(jobs, outs, mirror[0], catalogue=mirror[1])
+    run(jobs, outs, smoke[0], catalogue=smoke[1])
     out = tmp_path / f"{method}.csv"
     again = json.loads(out.with_suffix(".json").read_text())
     assert (again["chosen"], again["job"]) == (info["chosen"], info["job"])
@@ -149,7 +142,7 @@ def test_methods_that_run_together_have_the_scores_of_each_alone(done, mirror, t
     pd.testing.assert_frame_equal(scores.read([out])[~costly][keys], frame[~costly][keys])
 
 
-def test_the_penalty_of_a_summed_loss_grows_with_the_rows(mirror, tmp_path, monkeypatch):
+def test_the_penalty_of_a_summed_loss_grows_with_the_rows(smoke, tmp_path, monkeypatch):
     fitted = []
     plain = Bases.fit_classifier
 
@@ -158,25 +151,25 @@ def test_the_penalty_of_a_summed_loss_grows_with_the_rows(mirror, tmp_path, monk
         return plain(self, model, labels)
 
     monkeypatch.setattr(Bases, "fit_classifier", recorded)
-    _, _, info = launch(mirror, tmp_path, "KLR", repetitions=1, tuning_rows=200)
+    _, _, info = launch(smoke, tmp_path, "KLR", repetitions=1, tuning_rows=200)
     chosen = info["chosen"][0]["chosen"]["options"]["regularization"]
     assert fitted == [pytest.approx(1.5 * chosen)]
-    launch(mirror, tmp_path, "KLR", repetitions=1, tuning_rows=1000)
+    launch(smoke, tmp_path, "KLR", repetitions=1, tuning_rows=1000)
     assert fitted[1] in SMALL["grid"].regularizations
 
 
-def test_a_rank_above_the_rows_is_as_many_as_there_are(mirror, tmp_path):
-    frame, _, _ = launch(mirror, tmp_path, "JDL", repetitions=1, max_rank=10_000, tuning_rows=100)
+def test_a_rank_above_the_rows_is_as_many_as_there_are(smoke, tmp_path):
+    frame, _, _ = launch(smoke, tmp_path, "JDL", repetitions=1, max_rank=10_000, tuning_rows=100)
     assert (frame["status"] == "ok").all()
 
 
-def test_unavailable_files_are_not_run(mirror, tmp_path):
+def test_unavailable_files_are_not_run(smoke, tmp_path):
     records = []
     for name, status in (("p", "available"), ("f", "unavailable")):
         path = tmp_path / f"{name}.json"
         path.write_text(json.dumps({"status": status, "remedy": "set KCDE_DATA_MIRROR"}))
         records.append(path)
-    frame, arrays, info = launch(mirror, tmp_path, "JDL", records=tuple(records))
+    frame, arrays, info = launch(smoke, tmp_path, "JDL", records=tuple(records))
     assert (frame["status"] == "not-run").all()
     assert len(frame) == 4
     expected = "data set smoke-risk-free is unavailable; set KCDE_DATA_MIRROR"
@@ -185,14 +178,14 @@ def test_unavailable_files_are_not_run(mirror, tmp_path):
     assert info["data_sha256"] is None
 
 
-def test_a_fit_that_fails_is_a_row_and_leaves_the_others(mirror, tmp_path, monkeypatch):
+def test_a_fit_that_fails_is_a_row_and_leaves_the_others(smoke, tmp_path, monkeypatch):
     def failing(self, X):
         raise np.linalg.LinAlgError("singular")
 
     plain = CME.make_basis_x
     with monkeypatch.context() as patched:
         patched.setattr(CME, "make_basis_x", failing)
-        frame, arrays, _ = launch(mirror, tmp_path, "CME")
+        frame, arrays, _ = launch(smoke, tmp_path, "CME")
     assert frame["status"].tolist() == ["failed"] * 4
     assert set(frame["metric"]) == {names.LOGISTIC_LOSS}
     assert frame["detail"].str.contains("LinAlgError: singular").all()
@@ -214,19 +207,19 @@ def test_a_fit_that_fails_is_a_row_and_leaves_the_others(mirror, tmp_path, monke
         ({"portfolios": "smoke-joint"}, "must have the date as its only x"),
     ],
 )
-def test_wrong_settings_stop_the_job(mirror, tmp_path, change, message):
+def test_wrong_settings_stop_the_job(smoke, tmp_path, change, message):
     with pytest.raises(ValueError, match=message):
-        launch(mirror, tmp_path, "JDL", **change)
+        launch(smoke, tmp_path, "JDL", **change)
     assert not list(tmp_path.iterdir())
 
 
-def test_the_command_writes_scores(mirror, tmp_path, capsys):
+def test_the_command_writes_scores(smoke, tmp_path, capsys):
     out = tmp_path / "out.csv"
     words = ["run", "portfolio", "--dataset", "portfolios-1-100", "--method", "JDL"]
     words += ["--portfolios", "smoke-portfolios", "--risk-free", "smoke-risk-free"]
     words += ["--repetitions", "1", "--test-rows", "20", "--bandwidth-factors", "1"]
     words += ["--regularizations", "1e-3", "--max-rank", "10"]
-    words += ["--data-dir", str(mirror[0]), "--catalogue", str(mirror[1]), "--out", str(out)]
+    words += ["--data-dir", str(smoke[0]), "--catalogue", str(smoke[1]), "--out", str(out)]
     with pytest.raises(SystemExit) as finished:
         main(words)
     assert finished.value.code == 0

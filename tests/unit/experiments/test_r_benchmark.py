@@ -6,7 +6,6 @@ import pytest
 from kcde import scores
 from kcde.datasets import fetch
 from kcde.datasets.loaders import load
-from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KCEF, LSCDE, Standardised
 from kcde.experiments import runner
 from kcde.experiments.r_benchmark import Job, half_split, make_estimator
@@ -15,13 +14,6 @@ from kcde.metrics.names import NLL
 from kcde.seeding import rng_of, split_seed
 
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.01}
-
-
-@pytest.fixture(scope="module")
-def smoke(tmp_path_factory):
-    """The folder of the smoke data, with its catalogue."""
-    folder = tmp_path_factory.mktemp("mirror")
-    return folder, write_smoke_data(folder)
 
 
 @pytest.fixture

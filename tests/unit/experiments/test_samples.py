@@ -7,7 +7,6 @@ from scipy.stats import ks_2samp
 from kcde import scores
 from kcde.cli import main
 from kcde.datasets import fetch
-from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KCEF, KEF, LSCDE
 from kcde.experiments import factors, similarity
 from kcde.experiments._problems import open_problem
@@ -20,12 +19,6 @@ from kcde.metrics import median_bandwidth, relative_similarity_test
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}
 KCEF_F = {"method": "KCEF-F", "estimator": "KCEF", "options": QUICK, "graph": "full"}
 LSCDE_F = {"method": "LSCDE-F", "estimator": "LSCDE", "options": QUICK, "graph": "full"}
-
-
-@pytest.fixture(scope="module")
-def smoke(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("mirror")
-    return folder, write_smoke_data(folder)
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import pytest
 from kcde import scores
 from kcde.cli import main
 from kcde.datasets import fetch
-from kcde.datasets.synthetic import write_smoke_data
 from kcde.estimators import KEF, LSCDE
 from kcde.experiments import _well_specified, methods, planar, r_benchmark, runner
 from kcde.experiments.runner import run
@@ -38,13 +37,6 @@ TIMED = {"sampling_time", "effective_samples_per_second"}
 def slow(name):
     """A case like others that are always run."""
     return pytest.param(name, marks=pytest.mark.slow)
-
-
-@pytest.fixture(scope="module")
-def smoke(tmp_path_factory):
-    """The folder of the smoke data, with its catalogue."""
-    folder = tmp_path_factory.mktemp("mirror")
-    return folder, write_smoke_data(folder)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -5,7 +5,7 @@ import pytest
 
 from kcde import scores
 from kcde.cli import main
-from kcde.datasets import fetch, loaders, synthetic
+from kcde.datasets import fetch, loaders
 from kcde.estimators import CDO, LSCDE, Standardised
 from kcde.experiments import _cdo_settings, terrain
 from kcde.experiments.runner import run
@@ -24,13 +24,6 @@ FLOW_JOB = {
     "options": {"hidden_units": 4, "blocks": 1, "steps": 5, "moment_samples": 20},
 }
 DEFINED = ["smae_centred", "smae_predicted", "smae_pointwise", "smae_total"]
-
-
-@pytest.fixture(scope="module")
-def smoke(tmp_path_factory):
-    """The folder of the smoke data, with its catalogue."""
-    folder = tmp_path_factory.mktemp("smoke")
-    return folder, synthetic.write_smoke_data(folder)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kcde import scores
-from kcde.datasets import synthetic, traffic
+from kcde.datasets import traffic
 from kcde.datasets.traffic import Traffic
 from kcde.estimators import CDO, LSCDE, Standardised
 from kcde.experiments import _cdo_settings, _measured_fit, _traffic_cost
@@ -15,18 +15,12 @@ from kcde.experiments.traffic import Job, scaled_errors
 AUTHORS = {"estimator": "CDO", "settings": "authors"}
 
 
-@pytest.fixture(scope="module")
-def made_up(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data")
-    return folder, synthetic.write_smoke_data(folder)
-
-
 @pytest.fixture
-def launch(made_up, tmp_path):
+def launch(smoke, tmp_path):
     """Return a function that runs a job on made-up hours: frame, arrays and info."""
 
     def go(method="CDO", record=None, **axes):
-        folder, table = made_up
+        folder, table = smoke
         out = tmp_path / f"{method}.csv"
         job = Job(**{"dataset": "smoke-traffic", "method": method, "splits": 2} | AUTHORS | axes)
         run(job, out, folder, catalogue=table, record=record)
@@ -41,9 +35,9 @@ def values(frame, metric):
     return frame.loc[frame["metric"] == metric, "value"].to_numpy()
 
 
-def test_scores_are_those_of_a_fit_by_hand(launch, made_up):
+def test_scores_are_those_of_a_fit_by_hand(launch, smoke):
     frame, arrays, info = launch()
-    data = traffic.open_traffic("smoke-traffic", *made_up)
+    data = traffic.open_traffic("smoke-traffic", *smoke)
     for number in range(2):
         split = data.split(number)
         options = _cdo_settings.authors("traffic", "CDO", split.X, split.Y)
@@ -75,9 +69,9 @@ def test_scores_are_those_of_a_fit_by_hand(launch, made_up):
     assert "reference" not in info["chosen"][0]
 
 
-def test_arrays_hold_all_that_the_figure_shows(launch, made_up):
+def test_arrays_hold_all_that_the_figure_shows(launch, smoke):
     _, arrays, _ = launch()
-    data = traffic.open_traffic("smoke-traffic", *made_up)
+    data = traffic.open_traffic("smoke-traffic", *smoke)
     shape = 2, len(data.inputs)
     for name in ("mean", "std", "test_mean", "test_std", "test_count"):
         assert arrays[name].shape == shape
@@ -88,12 +82,12 @@ def test_arrays_hold_all_that_the_figure_shows(launch, made_up):
     assert np.isfinite(arrays["mean"]).all()
 
 
-def test_what_the_authors_did_not_fix_is_standardised(launch, made_up):
+def test_what_the_authors_did_not_fix_is_standardised(launch, smoke):
     options = {"bandwidth_x": 0.5, "bandwidth_y": 0.5, "regularization": 0.1}
     frame, arrays, _ = launch(
         "LSCDE", estimator="LSCDE", settings="chosen", options=options, splits=1
     )
-    data = traffic.open_traffic("smoke-traffic", *made_up)
+    data = traffic.open_traffic("smoke-traffic", *smoke)
     split = data.split(0)
     seed = frame["seed"].iloc[0]
     model = Standardised(LSCDE(**options, random_state=int(seed))).fit(split.X, split.Y)
