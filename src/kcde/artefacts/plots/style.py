@@ -78,6 +78,7 @@ VARIATIONS: dict[str, str | tuple] = {
     "-ML": "--",
     "-spread": ":",
     "-signed": ":",
+    "-inverse": ":",
 }
 """Ending that names a variation of a method to its line: the colour is that of the method."""
 
