@@ -60,10 +60,17 @@ class Decision:
         `holds`, `fails`, `undecided`, or `not-run` where data that it needs could not be had.
     reason
         The numbers of the test.
+    parts
+        A clause of the claim to its own verdict, where the claim has several.
+    amended
+        The decision by the test in `published/claims_amended.csv`, `None` where the claim has no
+        amended test or the scores cannot decide it.
     """
 
     verdict: str
     reason: str
+    parts: Mapping[str, str] = field(default_factory=dict)
+    amended: "Decision | None" = None
 
 
 class Build(Protocol):
@@ -183,6 +190,25 @@ class Decider(Protocol):
         """
 
 
+class Reader(Protocol):
+    """Decides claims under each reading of what their paper leaves open."""
+
+    def __call__(self, scores: pd.DataFrame) -> Mapping[str, Mapping[str, Decision]]:
+        """Return each claim's decision under each reading.
+
+        Parameters
+        ----------
+        scores
+            Those that `Build` gets.
+
+        Returns
+        -------
+        dict
+            Claim to the name of a reading, in few words, to the claim's `Decision` under it. The
+            reading that the claim itself is decided under is among them.
+        """
+
+
 def no_remarks(frame: pd.DataFrame) -> list[str]:
     """Return nothing: the default of `Artefact.remarks`."""
     return []
@@ -223,6 +249,10 @@ class Artefact:
         and the deciders get the scores that `measure` returns.
     deciders
         Claim to its `Decider`, for the claims that this artefact decides.
+    readers
+        Choice in `published/readings.csv` to its `Reader`, which decides claims under every
+        reading of that choice. The choice `amended` is for amended tests that need more scores
+        than the claim's own artefact shows.
     metric
         The primary metric of a table.
     name
@@ -253,6 +283,7 @@ class Artefact:
     build: Build
     draw: Draw
     deciders: Mapping[str, Decider] = field(default_factory=dict)
+    readers: Mapping[str, Reader] = field(default_factory=dict)
     name: str = ""
     stage: str = listing.RUN
     details: str = ""
