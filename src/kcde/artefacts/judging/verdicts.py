@@ -14,6 +14,9 @@ LIMIT_NATS = 20.0
 
 SIGNIFICANCE = 0.05
 
+UNDECIDED = "undecided"
+"""Of a number that Markov chains gave which have not converged."""
+
 # Published numbers have two decimals, so that 1.04 - 0.99 must count as 0.05 exactly.
 _ROUNDING = 1e-9
 
