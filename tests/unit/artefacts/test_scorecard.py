@@ -14,7 +14,7 @@ from kcde import published
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import Decision
 from kcde.artefacts.dde import table2 as dde_table2
-from kcde.artefacts.judging import claims, scorecard
+from kcde.artefacts.judging import claims, readings, scorecard
 from kcde.artefacts.kcef import table1 as kcef_table1
 from kcde.artefacts.tables import building
 from kcde.cli import main
@@ -113,7 +113,8 @@ def test_page_starts_with_a_line_a_paper(figures):
     scorecard.write(scorecard.build(figures), figures)
     lines = (figures / "scorecard.md").read_text().splitlines()
     assert lines[2].startswith(
-        "- **kcef**: 61 numbers: 28 reproduced, 0 better, 0 worse, 0 failed, 33 not run; "
+        "- **kcef**: of 28 informative numbers 28 are compatible; 61 numbers: 28 reproduced, "
+        "0 better, 0 worse, 0 failed, 33 not run; "
     )
     assert [line.split("**")[1] for line in lines[2:6]] == ["kcef", "dde", "cdo", "jdl"]
     text = "\n".join(lines)
@@ -135,6 +136,72 @@ def test_times_state_an_order_of_magnitude(figures, monkeypatch, tmp_path):
     assert times["ours"].tolist() == [0.1, 10.0]
     assert times["stderr"].isna().all()
     assert set(times["verdict"]) == {"reproduced"}
+
+
+def test_claims_count_by_the_amended_test_and_by_their_readings(tmp_path):
+    better = Decision("holds", "enough")
+    found = {"K7": Decision("fails", "a", {"size": "holds"}, better), "K8": Decision("fails", "b")}
+    claims.write(tmp_path, tmp_path, TABLE1, found)
+    rows = [
+        {"claim": "K7", "choice": "K-grid", "reading": f"grid {k}", "verdict": "fails"}
+        | {"amended": "holds" if k else "undecided"}
+        for k in range(3)
+    ]
+    rows += [
+        {"claim": "K7", "choice": "K-nade", "reading": "joint", "verdict": "holds"},
+        {"claim": "K8", "choice": "K-nade", "reading": "joint", "verdict": "fails"},
+        {"claim": "K8", "choice": "amended", "reading": "ten seeds", "verdict": "undecided"},
+    ]
+    read = pd.DataFrame(rows, columns=readings.COLUMNS, dtype=object).fillna("")
+    read = read.assign(paper="kcef", artefact="kcef/x", scale="readings", commit="0123456789")
+    readings.write(tmp_path, tmp_path, read)
+    card = scorecard.build(tmp_path)
+    decided = card[card["kind"] == "claim"].set_index("metric")
+    said = decided[["verdict", "amended", "readings", "parts"]].T.to_dict("list")
+    assert said["K7"] == [
+        "fails",
+        "holds",
+        "K-grid: holds 2, undecided 1 (grid 0); K-nade: holds 1",
+        "size: holds",
+    ]
+    assert said["K8"] == ["fails", "undecided", "K-nade: fails 1 (joint)", ""]
+    assert said["K9"] == ["not-run", "", "", ""]
+    counts = scorecard.totals(card, readings.read(tmp_path))["kcef"]
+    assert counts["claim"] == {"holds": 1, "undecided": 1, "not-run": 12}
+    assert counts["reading"] == {"some": 1, "none": 1}
+    scorecard.write(card, tmp_path)
+    page = (tmp_path / "scorecard.md").read_text()
+    assert "of 2 with several readings hold 0 under every, 1 under some, 1 under none" in page
+    assert "are of commit 0123456789 (readings);" in page
+    assert "| claim | artefact | statement | verdict | amended | readings | parts |" in page
+
+
+def test_many_readings_that_do_not_hold_are_counted_alone():
+    rows = [{"claim": "K7", "choice": "K-grid", "reading": f"{k}"} for k in range(32)]
+    table = pd.DataFrame(rows, columns=readings.COLUMNS, dtype=object).fillna("")
+    table["verdict"] = ["holds"] * 27 + ["fails"] * 5
+    own = readings.of_claim(table, "K7")
+    assert readings.counted(own) == "K-grid: holds 27, fails 5"
+    assert readings.share(own) == "some"
+    assert readings.share(own.head(27)) == "every"
+    assert readings.share(own.tail(5)) == "none"
+
+
+def test_compatible_stands_beside_the_verdict(figures):
+    card = scorecard.build(figures)
+    said = card.loc[card["kind"] != "claim"].groupby("verdict")["compatible"].unique()
+    assert said["reproduced"].tolist() == ["yes"]
+    assert set(said["not-run"]) == {""}
+    counts = scorecard.totals(card)
+    assert counts["kcef"]["compatible"] == {"yes": 28}
+    assert counts["dde"]["compatible"] == {"yes": 26}
+
+
+def test_an_older_scorecards_claims_are_read(figures, tmp_path):
+    path = figures / "kcef" / "claims.csv"
+    pd.read_csv(path).iloc[:, :4].to_csv(path, index=False)
+    card = scorecard.build(figures).set_index("metric")
+    assert card.loc["K7", ["amended", "parts"]].tolist() == ["", ""]
 
 
 def test_not_run_leaves_every_tracked_byte(figures, tmp_path):

@@ -227,6 +227,8 @@ ARTEFACT = Artefact(
     draw=dot_plot.write,
     deciders={"D3": best_on_six, "D6": kcef_unstable},
     metric=NLL,
+    published_trials=20,
+    overlap=1.0,
     columns=(
         "DDE",
         "DDE-quadrature",

@@ -118,5 +118,7 @@ ARTEFACT = Artefact(
     draw=dot_plot.write,
     deciders={"K7": kcef_beats_lscde, "K8": nade_loses_to_kcef},
     metric=NLL,
+    published_trials=20,
+    overlap=1.0,
     remarks=normalisers.importance_sampling,
 )
