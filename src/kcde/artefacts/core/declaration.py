@@ -229,7 +229,7 @@ class Artefact:
         `__name__` of its module, `kcde.artefacts.<paper>.<name>`: the folder is the paper as in
         `published_values.csv`, or `across` where it belongs to no single paper.
     kind
-        `table` or `figure`. Kind, title, shows and name are literals, which planning reads.
+        `table` or `figure`. Kind, title, shows, name and stage are literals, which planning reads.
     title
         What it is, in a few words.
     caption
@@ -239,7 +239,8 @@ class Artefact:
         paper, in words that hold at every scale; counts come from the tracked CSV.
     shows
         Experiment to `datasets` and `methods`: which scores of that experiment it shows, with the
-        methods in the order of the columns. Where a key is missing, all that is configured, of
+        methods in the order of the columns. `"scale": "readings"`: as the configuration selects and
+        sizes it for the readings. Where a key is missing, all that is configured, of
         methods all but those under `but`: so a new method of that experiment is shown by itself,
         and elsewhere once it is listed. `paper/name` in place of a list means
         those of another artefact.
@@ -256,6 +257,8 @@ class Artefact:
         The primary metric of a table.
     name
         Only where it differs from that of the file (`table2-rules`).
+    stage
+        `run`: made by default; `readings`: made by `snakemake readings`, and tracked otherwise.
     columns
         Columns of a table in their order, where they differ from the methods that it shows.
     spread_over_splits
@@ -282,6 +285,7 @@ class Artefact:
     deciders: Mapping[str, Decider] = field(default_factory=dict)
     readers: Mapping[str, Reader] = field(default_factory=dict)
     name: str = ""
+    stage: str = listing.RUN
     details: str = ""
     metric: str = ""
     columns: tuple[str, ...] = ()
