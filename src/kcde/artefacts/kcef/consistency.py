@@ -234,10 +234,10 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw both errors against n, and the fitted slopes beside their bounds."""
     with style.figure(style.PAGE, 2.7, columns=3, width_ratios=[1, 1, 1.1]) as (made, axes):
         _draw_errors(axes[0], frame[frame["panel"] == "norm"])
-        _label_constants(axes[0], frame[frame["panel"] == "norm"])
         axes[0].set_ylabel("$\\|T-T_0\\|$")
         style.panel_title(axes[0], "a", "Norm (dotted: without noise)")
         _draw_errors(axes[1], frame[frame["panel"] == "KL"])
+        _name_constants(axes[1])
         axes[1].set_ylabel("KL (nats)")
         style.panel_title(axes[1], "b", "Divergence")
         _draw_slopes(axes[2], frame[frame["panel"] == "slopes"])
@@ -273,19 +273,12 @@ def _draw_errors(axes, frame: pd.DataFrame) -> None:
     axes.set_xlabel("training pairs $n$")
 
 
-def _label_constants(axes, frame: pd.DataFrame) -> None:
-    """Label each dash style with its c, above the left end of its highest line."""
-    fits = frame[frame["stat"] == "fit"]
-    starts = fits[fits["x"] == fits["x"].min()]
-    for constant in _DASHES:
-        y = starts.loc[starts["series"].map(_parts).map(lambda found: found[1]) == constant, "y"]
-        axes.annotate(
-            _constant(constant),
-            (starts["x"].min(), y.max()),
-            xytext=(8, 5),
-            textcoords="offset points",
-            color=style.GREY,
-        )
+def _name_constants(axes) -> None:
+    """Say which dash style stands for which c, in the empty corner below falling lines."""
+    for constant, dashes in _DASHES.items():
+        line = {"linestyle": dashes, "linewidth": 1, "color": style.GREY}
+        axes.plot([], [], label=_constant(constant), **line)
+    axes.legend(loc="lower left", frameon=False, fontsize="small", handlelength=2.5)
 
 
 def _constant(constant: float) -> str:
