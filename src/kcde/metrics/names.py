@@ -5,6 +5,9 @@ NLL = "negative_log_likelihood"
 
 NLL_QUADRATURE = f"{NLL}_quadrature"
 
+NLL_X, NLL_CONDITIONAL = f"{NLL}_x", f"{NLL}_conditional"
+"""The parts of the joint one of x and y: of x alone, and of y given x."""
+
 MMD = "mmd"
 """Unbiased squared maximum mean discrepancy, times 1000."""
 

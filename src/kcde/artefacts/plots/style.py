@@ -76,6 +76,7 @@ VARIATIONS: dict[str, str | tuple] = {
     "-chosen": _LONG,
     "-LL": _MIXED,
     "-ML": "--",
+    "-joint": "--",
     "-spread": ":",
     "-signed": ":",
 }
