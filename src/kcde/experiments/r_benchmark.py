@@ -114,16 +114,16 @@ def make_estimator(job: Job, split: int):
 
 def fit(job: Job, data: Dataset, split: int) -> Standardised:
     """Return the fitted model of one split of data that lie where it computes."""
-    return Standardised(make_estimator(job, split)).fit(*_halves(job, data, split)[0])
+    return Standardised(make_estimator(job, split)).fit(*halves(job, data, split)[0])
 
 
 def _fit_batch(job: Job, data: Dataset, splits: Sequence[int]) -> list:
     models = [Standardised(make_estimator(job, split)) for split in splits]
-    pairs = [_halves(job, data, split)[0] for split in splits]
+    pairs = [halves(job, data, split)[0] for split in splits]
     return Standardised.fit_many(models, *zip(*pairs, strict=True))
 
 
-def _halves(job: Job, data: Dataset, split: int) -> tuple[tuple, tuple]:
+def halves(job: Job, data: Dataset, split: int) -> tuple[tuple, tuple]:
     """Return (X, Y) of the training rows and of the test rows, where the data lie.
 
     Of a joint density X has no columns, and Y has those of x that vary in training, then y.
@@ -159,7 +159,7 @@ def outcome(job: Job, data: Dataset, split: int, backend: str, model, seconds: f
 
 def _evaluate(job: Job, data: Dataset, model: Standardised, split: int):
     """Return (metric, value, unit, stderr) tuples and per-point arrays, for standardised y."""
-    X, Y = _halves(job, data, split)[1]
+    X, Y = halves(job, data, split)[1]
     inner, X, Y = model.estimator_, model.transform_x(X), model.transform_y(Y)
     if job.target == JOINT:
         return _by_parts(inner.factor_log_density(X, Y), data.Y.shape[1])
