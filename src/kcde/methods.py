@@ -225,9 +225,15 @@ _DEFINED = {
     "LSCDE-M": Method("LSCDE", AS_PUBLISHED, {"density_floor": _EPSILON}, graph="markov"),
 }
 
+_SAMPLED = {
+    f"{name}{ending}": dataclasses.replace(_DEFINED[name], variant=OURS)
+    for name, ending in (("KCEF-F", "-inverse"), ("KCEF-LL-F", "-inverse"))
+}
+"""The same fits, sampled in another way: `kcde.names.SAMPLED_BY`."""
+
 METHODS: dict[str, Method] = {
     name: Method(name) for name in discovery.estimators() if name not in _DEFINED
-} | _DEFINED
+} | _DEFINED | _SAMPLED
 """Every method by its name; a class without a definition of its name has its defaults."""
 
 

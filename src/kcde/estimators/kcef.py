@@ -36,6 +36,8 @@ class HMCResult(NamedTuple):
         Mean acceptance probability after the burn-in.
     divergences
         Transitions after the burn-in that diverged, over all chains.
+    transitions
+        Transitions after the burn-in, over all chains.
     r_hat
         The largest over rows and dimensions; NaN where a row has one chain, or few draws.
     effective_sample_size
@@ -45,6 +47,7 @@ class HMCResult(NamedTuple):
     draws: np.ndarray
     acceptance: float
     divergences: int
+    transitions: int
     r_hat: float
     effective_sample_size: float
 
@@ -273,7 +276,8 @@ class KCEF(ExponentialFamily):
                 max(float(np.max(check.r_hat)) for check in checks),
                 min(float(np.min(check.effective_sample_size)) for check in checks),
             ]
-        return HMCResult(draws, float(np.mean(to_numpy(run.acceptance))), run.divergences, *worst)
+        rate, transitions = float(np.mean(to_numpy(run.acceptance))), len(rows) * kept * thin
+        return HMCResult(draws, rate, run.divergences, transitions, *worst)
 
     def _hmc_target(self, X, rows: np.ndarray):
         """Return the log density and its gradient of a chain for each of `rows` of X."""

@@ -14,6 +14,10 @@ MMD = "mmd"
 P_VALUE = "p_value"
 """Of the test of relative similarity."""
 
+R_HAT, DIVERGENCE_RATE = "r_hat", "divergence_rate"
+"""Of Markov chains: the largest R-hat; the share of transitions after the burn-in that diverged, in
+the worst column."""
+
 SMAE = "smae"
 """Scaled mean absolute error."""
 

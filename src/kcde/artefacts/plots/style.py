@@ -79,6 +79,7 @@ VARIATIONS: dict[str, str | tuple] = {
     "-joint": "--",
     "-spread": ":",
     "-signed": ":",
+    "-inverse": ":",
 }
 """Ending that names a variation of a method to its line: the colour is that of the method."""
 
