@@ -5,7 +5,7 @@ import pytest
 
 from kcde.estimators import KCEF
 from kcde.estimators._kcef.gradient import minimise
-from kcde.estimators._kcef.penalised import PenalisedScore, minimise_penalised
+from kcde.estimators._kcef.early_stopping import PenalisedScore, minimise_penalised
 from kcde.estimators._kcef.score import HeldOutScore
 from kcde.estimators._kcef.selection import Hyperparameters
 from kcde.selection import complement, kfold

@@ -8,7 +8,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
 from kcde.estimators._kcef.gradient import gradient_score, minimise
-from kcde.estimators._kcef.penalised import minimise_penalised
+from kcde.estimators._kcef.early_stopping import minimise_penalised
 from kcde.estimators._kcef.score_matching import HeldOutSolver, held_out_score, score_system
 from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.memory import require_memory
