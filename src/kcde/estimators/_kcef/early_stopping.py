@@ -1,21 +1,30 @@
-"""KCEF's parameters by the objective of the authors' code: the K-fold score with a penalty."""
+"""KCEF's parameters as the authors' code finds them: L-BFGS-B in a box, stopped early (d_y = 1).
+
+Their code minimises the 10-fold score over θ = (p_x, p_y, λ), p = 1/2σ², from p = 1 and λ = 1e-4,
+each within 1e-10…10. It stops where an iteration lowers the objective f by less than 1e-4 max(|f|,
+1), or where no element of the projected gradient is above 1e-4: as a rule after some ten
+iterations, far from the minimum, which for data recorded with few digits does not exist.
+"""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from kcde.estimators._kcef.gradient import ITERATIONS
+from kcde.estimators._kcef.gradient import ITERATIONS, groups_of
 
-_PENALTY = 0.1
-_BOUNDS = (1e-10, 10.0)
-_START_REGULARIZATION = 1e-4
+BOX = (1e-10, 10.0)
+"""Bounds of every p and of λ, so that σ is at least 0.224."""
+
+START = 1.0
+START_REGULARIZATION = 1e-4
+OPTIONS = {"maxiter": ITERATIONS, "maxls": 20, "ftol": 1e-4, "gtol": 1e-4}
 
 
-class PenalisedScore:
-    """The K-fold score plus 0.1 Σ θ² with its gradient, for θ = (1/2σ_x², 1/2σ_y², λ).
+class BoxedScore:
+    """The K-fold score plus c Σ θ² with its gradient, for θ = (1/2σ_x², 1/2σ_y², λ).
 
-    One bandwidth for all x; without x the first of θ is absent. The penalty is in no paper. It
-    favours large bandwidths; the score alone may be unbounded below.
+    θ has only what is not given. Without x the authors' code keeps a p_x, which the penalty alone
+    sees.
 
     Parameters
     ----------
@@ -23,64 +32,81 @@ class PenalisedScore:
         The K-fold score, of `gradient_score`.
     dimension
         d_x.
+    given
+        `Hyperparameters`; None is chosen.
+    isotropic
+        Whether all x share one bandwidth.
+    penalty
+        c. The authors' 0.1 is in no paper; it favours large bandwidths.
+
+    Attributes
+    ----------
+    start
+        First θ.
     """
 
-    def __init__(self, score: Callable, dimension: int):
-        self._score, self._dimension = score, dimension
+    def __init__(self, score: Callable, dimension: int, given, *, isotropic: bool, penalty: float):
+        self._score, self._dimension, self._penalty = score, dimension, penalty
+        sigma_x, sigma_y, regularization = given
+        free = np.array([sigma_x is None] * dimension + [sigma_y is None, regularization is None])
+        p_x, p_y = (0.0 if sigma is None else 0.5 / np.square(sigma) for sigma in given[:2])
+        last = 0.0 if regularization is None else regularization
+        self._given = np.array([*np.broadcast_to(p_x, (dimension,)), *np.ravel(p_y), last])
+        self._groups = groups_of(dimension, free, isotropic)
+        self.start = np.full(self._groups.shape[1], START)
+        if regularization is None:
+            self.start[-1] = START_REGULARIZATION
+        if not dimension:
+            self._groups = np.column_stack([np.zeros(len(free)), self._groups])
+            self.start = np.append(START, self.start)
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return value and gradient at θ, shape (3,), or (2,) where d_x = 0."""
-        value, gradient = self._score(*self.unpack(theta))
-        in_log = np.array([-0.5 * gradient[-2], gradient[-1]])
-        if self._dimension:
-            in_log = np.append(-0.5 * gradient[: self._dimension].sum(), in_log)
-        return value + _PENALTY * theta @ theta, in_log / theta + 2.0 * _PENALTY * theta
+        """Return value and gradient at θ."""
+        value, in_log = self._score(*self.unpack(theta))
+        natural = self._natural(theta)
+        gradient = np.append(-0.5 * in_log[:-1], in_log[-1]) / natural
+        penalised = value + self._penalty * theta @ theta
+        return penalised, self._groups.T @ gradient + 2.0 * self._penalty * theta
 
     def unpack(self, theta: np.ndarray) -> tuple[np.ndarray, float, float]:
         """Return σ_x (d_x,), σ_y and λ."""
-        sigma = np.sqrt(0.5 / theta[:-1])
-        return np.full(self._dimension, sigma[0]), float(sigma[-1]), float(theta[-1])
+        natural = self._natural(theta)
+        sigma = np.sqrt(0.5 / natural[:-1])
+        return sigma[: self._dimension], float(sigma[-1]), float(natural[-1])
+
+    def _natural(self, theta: np.ndarray) -> np.ndarray:
+        """Return 1/2σ² of each x, of y, and λ, given or from θ."""
+        return self._given + self._groups @ theta
 
 
-def minimise_penalised(score: Callable, dimension: int, given):
-    """Minimise the penalised score, at most 50 iterations of L-BFGS-B from θ = (1, 1, 1e-4).
+def minimise_early(score: Callable, dimension: int, given, *, isotropic: bool, penalty: float):
+    """Minimise the K-fold score as the authors' code does.
 
-    Each θ stays within 1e-10…10. Parameters and returned values are those of
-    `gradient.minimise`.
+    A point where a system is singular counts as the worst seen. Parameters are those of
+    `BoxedScore`, returned values those of `gradient.minimise`; the scores contain the penalty.
     """
     from scipy.optimize import minimize
 
-    start, box = _start(dimension, given)
-    penalised, values = PenalisedScore(score, dimension), []
+    boxed = BoxedScore(score, dimension, given, isotropic=isotropic, penalty=penalty)
+    values = []
 
     def objective(theta: np.ndarray):
         try:
-            value, gradient = penalised(theta)
+            value, gradient = boxed(theta)
         except np.linalg.LinAlgError:
             return max(values, default=0.0) + 1.0, np.zeros(len(theta))
         values.append(value)
         return value, gradient
 
-    first = objective(start)[0]
-    options = {"maxiter": ITERATIONS}
-    result = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box, options=options)
+    first = objective(boxed.start)[0]
+    result = minimize(
+        objective,
+        boxed.start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[BOX] * len(boxed.start),
+        options=OPTIONS,
+    )
     report = {"score": float(result.fun), "start_score": float(first)}
     report |= {"iterations": int(result.nit), "evaluations": int(result.nfev)}
-    return *penalised.unpack(result.x), report
-
-
-def _start(dimension: int, given):
-    sigma_x, sigma_y, regularization = given
-    wanted = [(sigma_y, 1.0), (regularization, _START_REGULARIZATION)]
-    if dimension:
-        wanted = [(sigma_x, 1.0), *wanted]
-    start, box = [], []
-    for place, (value, default) in enumerate(wanted):
-        if value is None:
-            start.append(default)
-            box.append(_BOUNDS)
-            continue
-        number = float(np.mean(value))
-        start.append(number if place == len(wanted) - 1 else 0.5 / number**2)
-        box.append((start[-1], start[-1]))
-    return np.array(start), box
+    return *boxed.unpack(result.x), report
