@@ -12,9 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field
 from typing import Any, NamedTuple
 
+from kcde.artefacts.core.listing import READINGS
 from kcde.datasets import names
-from kcde.experiments.jobs import exact, job_class, terrain
+from kcde.experiments.jobs import EXPERIMENTS, exact, job_class, terrain
 from kcde.methods import Method
+
+LAPTOP = "laptop"
+"""The default scale."""
 
 _TUNING = {"tuning_rows": "tuning_rows"}
 SCALED = {
@@ -85,7 +89,7 @@ class Asked(NamedTuple):
     @property
     def section(self) -> Mapping:
         """The section of the experiment in the configuration."""
-        return self.config["experiments"].get(section(self.experiment), {})
+        return chosen(self.config, section(self.experiment), self.scale)
 
     @property
     def dim(self) -> int:
@@ -166,7 +170,52 @@ def value_of(asked: Asked, name: str) -> Any:
 def scaled(asked: Asked, key: str) -> Any:
     """Return a value of `scales`; its key may have the dimension in it."""
     key = key.format(dim=asked.dim) if "{dim}" in key else key
-    return asked.config["scales"][key][asked.scale]
+    return at_scale(asked.config["scales"][key], asked.scale)
+
+
+def at_scale(sizes: Mapping[str, Any], scale: str) -> Any:
+    """Return the value of a line of `scales`; the readings have that of laptop by default."""
+    return sizes[LAPTOP] if scale == READINGS and READINGS not in sizes else sizes[scale]
+
+
+def chosen(config: Mapping, experiment: str, scale: str) -> Mapping:
+    """Return the section of an experiment; at the scale `readings` with its changes.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    experiment
+        A key of `experiments`.
+    scale
+        `smoke`, `laptop`, `readings` or `paper`.
+    """
+    found = config["experiments"].get(experiment, {})
+    return {**found, **config["readings"].get(experiment, {})} if scale == READINGS else found
+
+
+def differs_in_readings(config: Mapping, experiment: str, dataset: str, method: str) -> bool:
+    """Return whether the jobs of the readings have other parameters than those of laptop.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    experiment
+        A key of `experiments`.
+    dataset, method
+        "" where it has none.
+    """
+    steps = [name for name in EXPERIMENTS if section(name) == experiment]
+    return any(
+        value_of(Asked(config, READINGS, step, dataset, method), name)
+        != value_of(Asked(config, LAPTOP, step, dataset, method), name)
+        for step in steps
+        for name in job_class(step).parameters()
+        if name in SCALED.get(step, ())
+        or name in config["readings"].get(experiment, ())
+        or (name == "options" and method in config["methods"])
+    )
 
 
 def raw_data(config: Mapping, scale: str, experiment: str, dataset: str) -> list[str]:
@@ -192,7 +241,7 @@ def tolerances(config: Mapping, dataset: str, scale: str) -> list[float]:
     others = [
         value
         for more in moments["more_tolerances"]
-        if more["dim"] == dim and rows <= more["rows"][scale]
+        if more["dim"] == dim and rows <= at_scale(more["rows"], scale)
         for value in more["tolerances"]
     ]
     return list(dict.fromkeys([published["tolerance"], *others]))

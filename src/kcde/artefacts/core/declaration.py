@@ -60,10 +60,17 @@ class Decision:
         `holds`, `fails`, `undecided`, or `not-run` where data that it needs could not be had.
     reason
         The numbers of the test.
+    parts
+        A clause of the claim to its own verdict, where the claim has several.
+    amended
+        The decision by the test in `published/claims_amended.csv`, `None` where the claim has no
+        amended test or the scores cannot decide it.
     """
 
     verdict: str
     reason: str
+    parts: Mapping[str, str] = field(default_factory=dict)
+    amended: "Decision | None" = None
 
 
 class Build(Protocol):
@@ -183,6 +190,25 @@ class Decider(Protocol):
         """
 
 
+class Reader(Protocol):
+    """Decides claims under each reading of what their paper leaves open."""
+
+    def __call__(self, scores: pd.DataFrame) -> Mapping[str, Mapping[str, Decision]]:
+        """Return each claim's decision under each reading.
+
+        Parameters
+        ----------
+        scores
+            Those that `Build` gets.
+
+        Returns
+        -------
+        dict
+            Claim to the name of a reading, in few words, to the claim's `Decision` under it. The
+            reading that the claim itself is decided under is among them.
+        """
+
+
 def no_remarks(frame: pd.DataFrame) -> list[str]:
     """Return nothing: the default of `Artefact.remarks`."""
     return []
@@ -203,7 +229,7 @@ class Artefact:
         `__name__` of its module, `kcde.artefacts.<paper>.<name>`: the folder is the paper as in
         `published_values.csv`, or `across` where it belongs to no single paper.
     kind
-        `table` or `figure`. Kind, title, shows and name are literals, which planning reads.
+        `table` or `figure`. Kind, title, shows, name and stage are literals, which planning reads.
     title
         What it is, in a few words.
     caption
@@ -213,7 +239,8 @@ class Artefact:
         paper, in words that hold at every scale; counts come from the tracked CSV.
     shows
         Experiment to `datasets` and `methods`: which scores of that experiment it shows, with the
-        methods in the order of the columns. Where a key is missing, all that is configured, of
+        methods in the order of the columns. `"scale": "readings"`: as the configuration selects and
+        sizes it for the readings. Where a key is missing, all that is configured, of
         methods all but those under `but`: so a new method of that experiment is shown by itself,
         and elsewhere once it is listed. `paper/name` in place of a list means
         those of another artefact.
@@ -222,10 +249,16 @@ class Artefact:
         and the deciders get the scores that `measure` returns.
     deciders
         Claim to its `Decider`, for the claims that this artefact decides.
+    readers
+        Choice in `published/readings.csv` to its `Reader`, which decides claims under every
+        reading of that choice. The choice `amended` is for amended tests that need more scores
+        than the claim's own artefact shows.
     metric
         The primary metric of a table.
     name
         Only where it differs from that of the file (`table2-rules`).
+    stage
+        `run`: made by default; `readings`: made by `snakemake readings`, and tracked otherwise.
     columns
         Columns of a table in their order, where they differ from the methods that it shows.
     spread_over_splits
@@ -250,7 +283,9 @@ class Artefact:
     build: Build
     draw: Draw
     deciders: Mapping[str, Decider] = field(default_factory=dict)
+    readers: Mapping[str, Reader] = field(default_factory=dict)
     name: str = ""
+    stage: str = listing.RUN
     details: str = ""
     metric: str = ""
     columns: tuple[str, ...] = ()
