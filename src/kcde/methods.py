@@ -231,9 +231,11 @@ _SAMPLED = {
 }
 """The same fits, sampled in another way: `kcde.names.SAMPLED_BY`."""
 
-METHODS: dict[str, Method] = {
-    name: Method(name) for name in discovery.estimators() if name not in _DEFINED
-} | _DEFINED | _SAMPLED
+METHODS: dict[str, Method] = (
+    {name: Method(name) for name in discovery.estimators() if name not in _DEFINED}
+    | _DEFINED
+    | _SAMPLED
+)
 """Every method by its name; a class without a definition of its name has its defaults."""
 
 

@@ -45,7 +45,7 @@ class Experiment(runner.Experiment[Job]):
                     f"{ours.path} holds {ours.seeds} seeds of {ours.dataset}, {other.path} "
                     f"{other.seeds} of {other.dataset}; run both with the same data set and seeds"
                 )
-        pairs = dict.fromkeys(VARIANTS, [ours, rival])
+        pairs = {variant: [ours, rival] for variant in VARIANTS}
         return pairs | {EXACT: [*exact, rival] for _ in exact}
 
     def count(self) -> int:

@@ -9,7 +9,7 @@ from kcde.datasets import fetch
 from kcde.datasets.loaders import load
 from kcde.estimators import KCEF, LSCDE, NADE, Standardised
 from kcde.experiments import runner
-from kcde.experiments.r_benchmark import Job, _halves, half_split, make_estimator
+from kcde.experiments.r_benchmark import Job, halves, half_split, make_estimator
 from kcde.experiments.runner import run
 from kcde.metrics.names import NLL, NLL_CONDITIONAL, NLL_X
 from kcde.seeding import rng_of, split_seed
@@ -164,7 +164,7 @@ def test_columns_of_x_that_are_constant_in_training_are_no_part_of_the_joint(smo
     train, test = half_split(job.dataset, 0, len(data.X))
     X = data.X.copy()
     X[train, 1] = 3.0
-    (no_x, Z), (_, tested) = _halves(job, replace(data, X=X), 0)
+    (no_x, Z), (_, tested) = halves(job, replace(data, X=X), 0)
     assert no_x.shape == (len(train), 0)
     np.testing.assert_array_equal(Z, np.hstack([np.delete(X, 1, axis=1), data.Y])[train])
     np.testing.assert_array_equal(tested, np.hstack([np.delete(X, 1, axis=1), data.Y])[test])

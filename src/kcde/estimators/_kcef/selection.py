@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
+from kcde.estimators._kcef.early_stopping import minimise_early
 from kcde.estimators._kcef.gradient import gradient_score, minimise
-from kcde.estimators._kcef.penalised import minimise_penalised
 from kcde.estimators._kcef.score_matching import HeldOutSolver, held_out_scores, score_system
 from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.memory import require_memory
@@ -17,6 +17,7 @@ from kcde.selection import best_index, complement, log_grid, refined_grid
 
 SCORE_GRIDS = (log_grid(0.2, 8.0, 20), log_grid(1e-5, 1.0, 20))
 LIKELIHOOD_GRIDS = (log_grid(0.2, 8.0, 8), log_grid(1e-5, 1.0, 7))
+EARLY_STOPPING = "early-stopping"
 _FINER = 5
 _ROUNDING = 1e-9
 _FEWER = "set tuning_rows, or take more memory"
@@ -137,7 +138,9 @@ def select_from_grids(
     tables = _score_tables(X, Y, list(partitions.values()), pairs, path, base_std)
     of_folds = dict(zip(partitions, tables, strict=True))
     return [
-        _best_of(grid, of_folds[grid.folds][np.ix_(_places(grid[0], sigmas), _places(grid[1], path))])
+        _best_of(
+            grid, of_folds[grid.folds][np.ix_(_places(grid[0], sigmas), _places(grid[1], path))]
+        )
         for grid in grids
     ]
 
@@ -247,13 +250,23 @@ def select_by_gradient(
     return Hyperparameters(*chosen), report
 
 
-def select_by_penalised_gradient(X, Y, rows, folds, given: Hyperparameters, base_std: float):
-    """Choose σ_x, σ_y and λ as the authors' code does, by a penalised K-fold score.
+def select_by_early_stopping(
+    X,
+    Y,
+    rows,
+    folds,
+    given: Hyperparameters,
+    base_std: float,
+    isotropic: bool = False,
+    penalty: float = 0.0,
+):
+    """Choose bandwidths and λ as the authors' code does, by L-BFGS-B that stops early.
 
-    Parameters, results and errors are those of `select_by_gradient`.
+    Parameters, results and errors are those of `select_by_gradient`; `penalty` is the c of
+    `early_stopping.BoxedScore`.
     """
     score = _held_out_score(X, Y, rows, folds, base_std)
-    *chosen, report = minimise_penalised(score, X.shape[1], given)
+    *chosen, report = minimise_early(score, X.shape[1], given, isotropic=isotropic, penalty=penalty)
     return Hyperparameters(*chosen), report
 
 
@@ -266,7 +279,7 @@ def _held_out_score(X, Y, rows, folds, base_std: float) -> Callable:
 RULES = {
     "score": select_by_score,
     "gradient": select_by_gradient,
-    "penalised": select_by_penalised_gradient,
+    EARLY_STOPPING: select_by_early_stopping,
     "likelihood": select_by_likelihood,
 }
 
