@@ -45,6 +45,9 @@ class Method:
     evaluation
         `test-half` draws for the normaliser from a Gaussian with mean and spread of the test y, as
         the authors of dde did; `training-half`, the default, from one of the training y.
+    inner_splits
+        Number of splits of the R sets with an inner log likelihood, in the place of that of the
+        scale; 0 where the parameters are given, so that there is nothing to choose a method by.
     settings
         In the experiments donut, terrain and traffic, what the options leave open is as the authors
         of cdo fixed it (`authors`, see `kcde.experiments._cdo_settings`), or chosen by the class
@@ -61,6 +64,7 @@ class Method:
     r_benchmark_options: Options = field(default_factory=dict)
     dataset_options: Mapping[str, Options] = field(default_factory=dict)
     evaluation: str | None = None
+    inner_splits: int | None = None
     settings: str | None = None
     graph: str | Sequence[Sequence[int]] | None = None
 
@@ -155,6 +159,7 @@ _DEFINED = {
         joint_options=_DDE_JOINT,
         dataset_options=_DDE_DATASETS,
         evaluation="test-half",
+        inner_splits=0,
     ),
     # With the paper's penalty, 1/n, the density it trains, and early stopping.
     "DDE-penalised": Method(
