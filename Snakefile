@@ -24,9 +24,14 @@ rule all:
 
 rule smoke:
     input:
-        all_scores("smoke"),
-        artefact_records("smoke", config["papers"]),
+        all_scores("smoke", STAGES),
+        artefact_records("smoke", config["papers"], STAGES),
         "results/smoke/scorecard.txt",
+
+
+rule readings:
+    input:
+        artefact_records(config["scale"], config["papers"], [listing.READINGS]),
 
 
 rule scorecard:

@@ -51,7 +51,10 @@ def test_the_default_is_right(config):
         ({"papers": []}, ["`papers` is []", "folders of src/kcde/artefacts"]),
         ({"papers": ["kecf"]}, ["`papers` names 'kecf'", "`kcef`?", "cdo, dde"]),
         ({"papers": ["dde", "dde"]}, ["`papers` names dde more than once"]),
-        ({"scales": {"splits": {"huge": 3}}}, ["`scales.splits.huge`", "smoke, laptop, paper"]),
+        (
+            {"scales": {"splits": {"huge": 3}}},
+            ["`scales.splits.huge`", "smoke, laptop, readings, paper"],
+        ),
         ({"scales": {"splits": {"paper": 0.5}}}, ["`scales.splits.paper` is 0.5", "whole number"]),
         (
             {"scales": {"consistency_repetitions": {"smoke": 1}}},
@@ -266,6 +269,53 @@ def test_an_artefact_shows_what_its_experiment_selects(config):
     only = merged(config, {"experiments": {"r_benchmark": {"datasets": ["engel"]}, **none}})
     left = ["kcef/consistency", "kcef/fig3", "kcef/table1", "dde/cost"]
     assert selection.artefacts(only, ["kcef", "dde"]) == left
+
+
+@pytest.fixture
+def of_readings(monkeypatch):
+    """An artefact of the readings, which shows the ring under more seeds."""
+    shows = {"planar": {"datasets": ["ring"], "methods": ["DDE", "KEF"], "scale": "readings"}}
+    mine = listing.Listed(
+        "dde", "more", "kcde.artefacts.dde.more", "figure", "m", shows, "readings"
+    )
+    known = listing.artefacts() | {mine.key: mine}
+    monkeypatch.setattr(listing, "artefacts", lambda: known)
+    return mine
+
+
+def test_readings_are_made_where_their_parameters_differ(config, of_readings):
+    assert of_readings.key not in selection.artefacts(config, ["dde"])
+    assert selection.artefacts(config, ["dde"], ["readings"])[-1:] == [of_readings.key]
+    laptop = ["results/laptop/planar/ring/DDE.csv", "results/laptop/planar/ring/KEF.csv"]
+    sizes = dict(config["scales"]["planar_iterations"])
+    same = merged(config, {"scales": {"planar_seeds": {"readings": 2}}, "readings": {}})
+    assert paths.scores_of(same, "laptop", of_readings.key) == laptop
+    # Only DDE has iterations.
+    longer = merged(same, {"scales": {"planar_iterations": sizes | {"readings": 7}}})
+    found = paths.scores_of(longer, "laptop", of_readings.key)
+    assert found == [laptop[0].replace("laptop", "readings"), laptop[1]]
+    assert jobs.job(longer, "readings", "planar", "ring", "DDE")["iterations"] == 7
+    assert jobs.job(longer, "laptop", "planar", "ring", "DDE")["iterations"] != 7
+    smoke = paths.scores_of(longer, "smoke", of_readings.key)
+    assert smoke == [
+        "results/smoke/planar/ring-code/DDE.csv",
+        "results/smoke/planar/ring-code/KEF.csv",
+    ]
+    for scale in ("smoke", "paper"):
+        assert all(scale in path for path in paths.scores_of(longer, scale, of_readings.key))
+
+
+def test_readings_select_for_themselves(config, of_readings):
+    changes = {"planar": {"datasets": ["ring"], "methods": ["KEF"]}}
+    chosen = merged(config, {"readings": changes})
+    assert selection.selected(chosen, of_readings.key, "laptop") == [("planar", "ring", "KEF")]
+    assert len(selection.pairs(chosen, "planar", "laptop")) > 1
+    with pytest.raises(configuration.ConfigurationError, match=r"`readings.planar.datasets` names"):
+        configuration.check(
+            merged(config, {"readings": {"planar": {"datasets": ["rings"]}}}), ROOT, CATALOGUE
+        )
+    with pytest.raises(configuration.ConfigurationError, match=r"unknown key `readings.plane`"):
+        configuration.check(merged(config, {"readings": {"plane": {}}}), ROOT, CATALOGUE)
 
 
 def test_an_artefact_may_show_two_experiments(config):

@@ -6,6 +6,7 @@ Nothing here imports numerics: it runs whenever a workflow is planned.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import Field
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ import jsonschema
 import yaml
 
 from kcde import methods
+from kcde.artefacts.core.listing import READINGS
 from kcde.experiments.job import SETTINGS
 from kcde.experiments.jobs import EXPERIMENTS, r_benchmark
 from kcde.names import AS_PUBLISHED, OURS, nearest
@@ -21,6 +23,9 @@ from lib import division, jobs
 from lib.references import unresolved_names
 
 SCALES = ("smoke", "laptop", "paper")
+_SIZED = ("smoke", "laptop", READINGS, "paper")
+"""Columns of the table of scales; `readings` has the value of laptop where it is not listed."""
+
 _SAME_RESULT = ("data_mirror", "backend", "blas_threads", "shards")
 _MOVED = {
     "artefacts": "what a table or figure shows is `shows` in src/kcde/artefacts/<paper>/<name>.py"
@@ -87,6 +92,7 @@ def schema(root: Path) -> dict:
         "variant": _one_of((AS_PUBLISHED, OURS)),
         "evaluation": _one_of(r_benchmark.EVALUATIONS),
         "settings": _one_of(SETTINGS),
+        "target": _one_of(r_benchmark.TARGETS),
     }
     parts["methods"]["description"] = f"name to {{{', '.join(of_method)}}}"
     own = parts["experiments"]["properties"]
@@ -94,6 +100,10 @@ def schema(root: Path) -> dict:
     parts["experiments"]["properties"] = {
         name: _section(own.get(name, {}), {} if jobs.is_single(name) else defs["crossed"])
         for name in sections
+    }
+    parts["readings"]["properties"] = {
+        name: {**deepcopy(each), "optional": list(each["properties"])}
+        for name, each in parts["experiments"]["properties"].items()
     }
     with_data = [name for name in sections if not jobs.is_single(name)]
     parts["smoke_datasets"]["properties"] = dict.fromkeys(with_data, defs["names"])
@@ -127,8 +137,9 @@ def _sizes(parameters: Sequence[Field]) -> dict:
     size["description"] = f"a whole number {words}"
     return {
         "type": "object",
-        "description": f"{{{', '.join(SCALES)}}}, whole numbers {words}",
-        "properties": dict.fromkeys(SCALES, size),
+        "description": f"{{{', '.join(SCALES)}}}, and {READINGS}, whole numbers {words}",
+        "properties": dict.fromkeys(_SIZED, size),
+        "optional": [READINGS],
     }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from kcde import summary
+from kcde.artefacts.core.listing import READINGS
 from lib import planning, resources
 from lib.config import SCALES, figures_folder
 from lib.display import Display
@@ -77,7 +78,7 @@ def end(workflow, config: Mapping, root: Path, display: Display) -> list[str]:
     for scale in [s for s in SCALES if s in touched] or [config["scale"]] * bool(jobs):
         drawn = [job.wildcards for job in jobs if job.rule.name == "artefact"]
         data = "results/smoke/data/" if scale == "smoke" else "results/data/"
-        roots = (f"results/{scale}/", data)
+        roots = (f"results/{scale}/", f"results/{READINGS}/", data)
         closing = summary.summarise(
             f"results/{scale}",
             figures_folder(config, root, scale),

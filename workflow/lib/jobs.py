@@ -12,13 +12,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field
 from typing import Any, NamedTuple
 
+from kcde.artefacts.core.listing import READINGS
 from kcde.datasets import names
-from kcde.experiments.jobs import exact, job_class, terrain
+from kcde.experiments.jobs import EXPERIMENTS, exact, job_class, terrain
 from kcde.methods import Method
+
+LAPTOP = "laptop"
+"""The default scale."""
 
 _TUNING = {"tuning_rows": "tuning_rows"}
 SCALED = {
-    "r_benchmark": {"splits": "splits", "importance_samples": "importance_samples"} | _TUNING,
+    "r_benchmark": {
+        "splits": "splits",
+        "inner_splits": "inner_splits",
+        "importance_samples": "importance_samples",
+    }
+    | _TUNING,
     "factors": {"runs": "runs"} | _TUNING,
     "joint_network": {"runs": "runs"} | _TUNING,
     "exact": {"runs": "runs"},
@@ -85,7 +94,7 @@ class Asked(NamedTuple):
     @property
     def section(self) -> Mapping:
         """The section of the experiment in the configuration."""
-        return self.config["experiments"].get(section(self.experiment), {})
+        return chosen(self.config, section(self.experiment), self.scale)
 
     @property
     def dim(self) -> int:
@@ -166,7 +175,52 @@ def value_of(asked: Asked, name: str) -> Any:
 def scaled(asked: Asked, key: str) -> Any:
     """Return a value of `scales`; its key may have the dimension in it."""
     key = key.format(dim=asked.dim) if "{dim}" in key else key
-    return asked.config["scales"][key][asked.scale]
+    return at_scale(asked.config["scales"][key], asked.scale)
+
+
+def at_scale(sizes: Mapping[str, Any], scale: str) -> Any:
+    """Return the value of a line of `scales`; the readings have that of laptop by default."""
+    return sizes[LAPTOP] if scale == READINGS and READINGS not in sizes else sizes[scale]
+
+
+def chosen(config: Mapping, experiment: str, scale: str) -> Mapping:
+    """Return the section of an experiment; at the scale `readings` with its changes.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    experiment
+        A key of `experiments`.
+    scale
+        `smoke`, `laptop`, `readings` or `paper`.
+    """
+    found = config["experiments"].get(experiment, {})
+    return {**found, **config["readings"].get(experiment, {})} if scale == READINGS else found
+
+
+def differs_in_readings(config: Mapping, experiment: str, dataset: str, method: str) -> bool:
+    """Return whether the jobs of the readings have other parameters than those of laptop.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    experiment
+        A key of `experiments`.
+    dataset, method
+        "" where it has none.
+    """
+    steps = [name for name in EXPERIMENTS if section(name) == experiment]
+    return any(
+        value_of(Asked(config, READINGS, step, dataset, method), name)
+        != value_of(Asked(config, LAPTOP, step, dataset, method), name)
+        for step in steps
+        for name in job_class(step).parameters()
+        if name in SCALED.get(step, ())
+        or name in config["readings"].get(experiment, ())
+        or (name == "options" and method in config["methods"])
+    )
 
 
 def raw_data(config: Mapping, scale: str, experiment: str, dataset: str) -> list[str]:
@@ -192,7 +246,7 @@ def tolerances(config: Mapping, dataset: str, scale: str) -> list[float]:
     others = [
         value
         for more in moments["more_tolerances"]
-        if more["dim"] == dim and rows <= more["rows"][scale]
+        if more["dim"] == dim and rows <= at_scale(more["rows"], scale)
         for value in more["tolerances"]
     ]
     return list(dict.fromkeys([published["tolerance"], *others]))
@@ -228,8 +282,8 @@ def _is_of_grid(asked: Asked) -> bool:
     return names.is_grid(asked.dataset)
 
 
-def _is_of_largest_grid(asked: Asked) -> bool:
-    return asked.dataset == names.LARGEST_GRID
+def _has_every_dimension(asked: Asked) -> bool:
+    return _is_of_grid(asked) and names.grid_name(asked.dataset).every_dimension
 
 
 def _of_section(name: str, wanted: Callable[[Asked], bool]) -> Callable[[Asked], Any]:
@@ -254,7 +308,7 @@ _RULES: dict[tuple[str | None, str], Callable[[Asked], Any]] = {
     (None, "options"): _options,
     (None, "runs"): _runs,
     **{(name, "max_dim"): _of_section("max_dim", _is_of_grid) for name in SECTIONS},
-    ("joint_network", "dims"): _of_section("dims", _is_of_largest_grid),
+    ("joint_network", "dims"): _of_section("dims", _has_every_dimension),
     ("planar", "iterations"): _of_scale(
         "planar", "iterations", lambda asked: asked.of_method["estimator"] == _TRAINED
     ),

@@ -8,6 +8,7 @@ from snakemake.exceptions import WorkflowError
 
 from kcde.artefacts.core import listing
 from kcde.datasets.catalogue import Entry
+from kcde.names import fitted
 from lib import division, jobs, selection
 from lib.config import figures_folder
 
@@ -62,6 +63,8 @@ def scores(scale: str, experiment: str, dataset: str = "", method: str = "") -> 
 def factors(config: Mapping, catalogue: Mapping[str, Entry], wildcards: object) -> list[str]:
     """Return the score tables of all factors of a method's joint density.
 
+    A method that is named after another and how that is sampled has those of the other.
+
     Parameters
     ----------
     config
@@ -73,7 +76,7 @@ def factors(config: Mapping, catalogue: Mapping[str, Entry], wildcards: object) 
     """
     count = division.columns(config, catalogue, wildcards.dataset)
     ranges = division.node_ranges(count, config["experiments"]["joint"]["nodes_per_job"])
-    path = f"results/{wildcards.scale}/{stem('factors', wildcards.method)}.csv"
+    path = f"results/{wildcards.scale}/{stem('factors', fitted(wildcards.method))}.csv"
     return [path.format(dataset=wildcards.dataset, nodes=nodes) for nodes in ranges]
 
 
@@ -97,21 +100,25 @@ def scores_of(config: Mapping, scale: str, artefact: str) -> list[str]:
     known = listing.artefacts()
     if artefact not in known:
         raise WorkflowError(f"kcde: there is no artefact {artefact}; known: {', '.join(known)}")
-    experiments = list(known[artefact].shows)
-    single = [scores(scale, experiment) for experiment in experiments if jobs.is_single(experiment)]
-    shown = [scores(scale, *each) for each in selection.selected(config, artefact, scale)]
-    if not single + shown:
+    shows = known[artefact].shows
+    experiments = list(shows)
+    single = [(experiment,) for experiment in experiments if jobs.is_single(experiment)]
+    wanted = [*single, *selection.selected(config, artefact, scale)]
+    shown = [
+        scores(selection.scale_of(config, scale, shows[each[0]], *each), *each) for each in wanted
+    ]
+    if not shown:
         named = "` or `experiments.".join(experiments)
         raise WorkflowError(
             f"kcde: nothing that {artefact} shows is selected by `experiments.{named}`: "
             "add some of its data sets and methods"
         )
-    return single + shown
+    return shown
 
 
-def all_scores(config: Mapping, scale: str) -> list[str]:
-    """Return every score table that the chosen papers show."""
-    shown = selection.artefacts(config, config["papers"])
+def all_scores(config: Mapping, scale: str, stages: Iterable[str] = (listing.RUN,)) -> list[str]:
+    """Return every score table that the chosen papers show at some stages."""
+    shown = selection.artefacts(config, config["papers"], stages)
     return list(dict.fromkeys(path for key in shown for path in scores_of(config, scale, key)))
 
 
@@ -127,9 +134,11 @@ def record(scale: str, artefact: str) -> str:
     return f"results/{scale}/artefacts/{artefact}.json"
 
 
-def records(config: Mapping, scale: str, papers: Iterable[str]) -> list[str]:
-    """Return the records of the artefacts of some papers."""
-    return [record(scale, artefact) for artefact in selection.artefacts(config, papers)]
+def records(
+    config: Mapping, scale: str, papers: Iterable[str], stages: Iterable[str] = (listing.RUN,)
+) -> list[str]:
+    """Return the records of the artefacts of some papers at some stages."""
+    return [record(scale, artefact) for artefact in selection.artefacts(config, papers, stages)]
 
 
 def drawn_files(config: Mapping, root: Path) -> list[SimpleNamespace]:

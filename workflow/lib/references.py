@@ -88,6 +88,8 @@ def _uses(config: Mapping) -> Iterable[tuple[str, str, Mapping]]:
     """Yield every place that selects data sets and methods, with the experiment it is for."""
     for name, choice in config["experiments"].items():
         yield f"experiments.{name}", name, choice
+    for name, choice in config["readings"].items():
+        yield f"readings.{name}", name, choice
     for name, listed in listing.artefacts().items():
         for experiment, choice in listed.shows.items():
             yield f"{name}: shows.{experiment}", experiment, choice

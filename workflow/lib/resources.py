@@ -23,10 +23,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from kcde.artefacts.core.listing import READINGS
 from kcde.datasets import names
 from kcde.datasets.catalogue import Entry
 from kcde.experiments.jobs.terrain import FLOWS, FOLD_COUNT
 from lib import division
+from lib.jobs import LAPTOP, at_scale
 
 MARGIN = 4
 FEWEST_MINUTES = 15
@@ -138,7 +140,7 @@ class ResourceTable:
 
     def memory(self, work: Work) -> int:
         """Return MiB to ask for at a first attempt."""
-        stated = self._row(work)[f"memory_{work.scale}"]
+        stated = self._row(work)[f"memory_{_column(work.scale)}"]
         own = self._memory_by_sizes(work) if stated == _BY_SIZES else int(stated)
         return own + GPU_MEMORY * self.gpu(work) + CLUSTER_MEMORY * self._cluster
 
@@ -149,7 +151,7 @@ class ResourceTable:
             return None
         if work.collects:
             return float(_COLLECT)
-        whole = float(row[f"seconds_{work.scale}"])
+        whole = float(row[f"seconds_{_column(work.scale)}"])
         return whole if work.of == 1 else _START + max(whole - _START, 0.0) / work.of
 
     def minutes(self, work: Work) -> int:
@@ -203,17 +205,25 @@ class ResourceTable:
     def _portfolio_memory(self, work: Work) -> int:
         """Return MiB of libraries, and of matrices of rows by pivots."""
         _, rows = names.PORTFOLIOS.sizes(work.dataset)
-        rank = min(rows, self._config["scales"]["portfolio_max_rank"][work.scale] or rows)
+        rank = min(rows, self._size("portfolio_max_rank", work) or rows)
         # The factor, its coefficients, their Gram matrix, its eigenvectors, and two temporaries.
         return 500 + 6 * rows * 8 * rank // _MIB
+
+    def _size(self, key: str, work: Work) -> int | None:
+        return at_scale(self._config["scales"][key], work.scale)
 
     def _training_rows(self, work: Work) -> int:
         """Return the training rows of the donut or of a terrain."""
         if work.rule == "donut":
-            return names.DONUT_MEANS * self._config["scales"]["donut_points"][work.scale]
+            return names.DONUT_MEANS * self._size("donut_points", work)
         if work.dataset not in self._catalogue:
             return _MADE_UP_TERRAIN_ROWS
         return self._catalogue[work.dataset].rows * (FOLD_COUNT - 1) // FOLD_COUNT
+
+
+def _column(scale: str) -> str:
+    """Return the scale whose columns of the table a job at a scale has."""
+    return LAPTOP if scale == READINGS else scale
 
 
 def _moments_memory(dataset: str) -> int:

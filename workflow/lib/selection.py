@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from kcde.artefacts.core import listing
 from kcde.datasets import names
-from lib.jobs import is_single
+from lib.jobs import LAPTOP, at_scale, chosen, differs_in_readings, is_single
 
 
 def selected(config: Mapping, artefact: str, scale: str) -> list[tuple[str, str, str]]:
@@ -45,11 +45,13 @@ def pairs(
         At `smoke` made-up data sets stand for the others, with every method fitted on any of them;
         elsewhere Gaussian pairs have at most the scale's number of rows.
     wanted
-        `datasets` and `methods` in the order wanted, and `but`: methods that are left out.
+        `datasets` and `methods` in the order wanted, `but`: methods that are left out, and `scale`:
+        `readings` if they are selected as for these.
     """
     if is_single(experiment):
         return []
-    have, wanted = config["experiments"][experiment], wanted or {}
+    wanted = wanted or {}
+    have = chosen(config, experiment, wanted.get("scale", ""))
     datasets = [d for d in wanted.get("datasets", have["datasets"]) if d in have["datasets"]]
     listed = [m for m in wanted.get("methods", have["methods"]) if m in have["methods"]]
     methods = [m for m in listed if m not in wanted.get("but", ())]
@@ -74,16 +76,59 @@ def is_within(config: Mapping, dataset: str, scale: str) -> bool:
     if not names.GAUSSIAN.has(dataset):
         return True
     dim, rows = names.GAUSSIAN.sizes(dataset)
-    return rows <= config["scales"][f"moments_rows_{dim}"][scale]
+    return rows <= at_scale(config["scales"][f"moments_rows_{dim}"], scale)
 
 
-def artefacts(config: Mapping, papers: Iterable[str]) -> list[str]:
-    """Return the artefacts of papers that show something which the experiments select."""
+def scale_of(
+    config: Mapping,
+    scale: str,
+    wanted: Mapping,
+    experiment: str,
+    dataset: str = "",
+    method: str = "",
+) -> str:
+    """Return the scale of scores that an artefact shows.
+
+    That is the scale of the run, but `readings` in place of `laptop` where the artefact wants it
+    and the parameters of the job differ.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    scale
+        Of the run.
+    wanted
+        What the artefact shows of the experiment.
+    experiment, dataset, method
+        What is fitted; "" where it has none.
+    """
+    if scale != LAPTOP or "scale" not in wanted:
+        return scale
+    differs = differs_in_readings(config, experiment, dataset, method)
+    return wanted["scale"] if differs else scale
+
+
+def artefacts(
+    config: Mapping, papers: Iterable[str], stages: Iterable[str] = (listing.RUN,)
+) -> list[str]:
+    """Return the artefacts of papers that show something which the experiments select.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    papers
+        Names of papers, and `across`.
+    stages
+        Those of the artefacts.
+    """
     return [
         key
         for paper in papers
         for key, listed in listing.artefacts().items()
         if listed.paper == paper
+        and listed.stage in stages
         and (any(map(is_single, listed.shows)) or selected(config, key, config["scale"]))
     ]
 

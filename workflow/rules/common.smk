@@ -31,6 +31,7 @@ except configuration.ConfigurationError as error:
 
 ARTEFACTS = listing.artefacts()
 PAPERS = list(dict.fromkeys(listed.paper for listed in ARTEFACTS.values()))
+STAGES = [listing.RUN, listing.READINGS]
 ENVIRONMENT = "../../envs/gpu.yaml" if config["backend"] == "cupy" else "../../envs/cpu.yaml"
 # Jobs run on this machine, not on nodes that a cluster gives.
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
@@ -67,7 +68,7 @@ if LOCAL:
 
 
 wildcard_constraints:
-    scale="|".join(configuration.SCALES),
+    scale="|".join([*configuration.SCALES, listing.READINGS]),
     dataset="|".join(
         [references.any_of([*CATALOGUE, *selection.made_up(config)]), references.generated()]
     ),
@@ -79,14 +80,14 @@ wildcard_constraints:
     artefact="[A-Za-z0-9_-]+",
 
 
-def all_scores(scale):
+def all_scores(scale, stages=(listing.RUN,)):
     """Every score table that a run at a scale makes."""
-    return paths.all_scores(config, scale)
+    return paths.all_scores(config, scale, stages)
 
 
-def artefact_records(scale, papers):
+def artefact_records(scale, papers, stages=(listing.RUN,)):
     """The records of the artefacts of some papers."""
-    return paths.records(config, scale, papers)
+    return paths.records(config, scale, papers, stages)
 
 
 def figures_folder(scale):

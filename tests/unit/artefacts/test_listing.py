@@ -55,6 +55,12 @@ def test_a_file_is_an_artefact(folder):
         ('{"datasets": ["donut"], "methods": ["CDO"]}', "3", "shows {'donut': 3}"),
         ("__name__,", "__name__,\n    def", r"fig1\.py, line 5: invalid syntax"),
         ('["donut"]', '"mine/fig9"', "mine/fig1.*mine/fig9"),
+        (
+            "    kind",
+            '    stage="late",\n    kind',
+            "has the stage 'late'; allowed: run or readings",
+        ),
+        ('["CDO"]', '["CDO"], "scale": "paper"', "scale; allowed: readings"),
         ("    kind", '    name="fig2",\n    kind', "are both mine/fig2"),
     ],
 )

@@ -1,8 +1,8 @@
 """All artefacts, read from their sources, because planning a workflow imports no numerics.
 
 An artefact is a file `<paper>/<name>.py` that assigns `ARTEFACT = Artefact(__name__, ...)`. What
-planning needs stands there as literals: `kind`, `title`, `shows`, and `name` where it differs from
-that of the file.
+planning needs stands there as literals: `kind`, `title`, `shows`, and where they differ from the
+default `name`, that of the file, and `stage`, the run.
 """
 
 import ast
@@ -18,15 +18,21 @@ ACROSS = "across"
 """Stands for a paper where an artefact belongs to none; it is drawn above the papers' folders."""
 
 _ROOT = Path(__file__).parents[1]
-_LITERALS = ("name", "kind", "title", "shows")
+_LITERALS = ("name", "kind", "title", "shows", "stage")
 _DECLARED = "ARTEFACT"
-_SHOWN = ("datasets", "methods", "but")
+_SHOWN = ("datasets", "methods", "but", "scale")
+
+RUN, READINGS = "run", "readings"
+"""Stages: what `snakemake` makes by default, and what `snakemake readings` does. The second is also
+the scale of the scores that are made for it alone."""
+
 _PICTURES = ("png", "pdf")
 _SUFFIXES = {"table": ("csv", "md", *_PICTURES), "figure": ("csv", *_PICTURES, "md")}
 
 
 Shows = Mapping[str, Mapping[str, list[str] | str]]
-"""Experiment to the lists `datasets`, `methods` and `but`, or what other artefact has them."""
+"""Experiment to the lists `datasets`, `methods` and `but`, or what other artefact has them, and to
+`scale`, where that is not the run's."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class Listed:
     shows
         Experiment to `datasets` and `methods`, where it shows not all that the experiment has, or
         to `but`, the methods that it does not show.
+    stage
+        `run` or `readings`.
     """
 
     paper: str
@@ -54,6 +62,7 @@ class Listed:
     kind: str
     title: str
     shows: Shows
+    stage: str = RUN
 
     @property
     def key(self) -> str:
@@ -122,6 +131,9 @@ def _listed(path: Path, literals: Mapping) -> Listed:
     if literals["kind"] not in _SUFFIXES:
         kinds = " or ".join(_SUFFIXES)
         raise _mistake(path, f"has the kind {literals['kind']!r}; allowed: {kinds}")
+    if literals.get("stage", RUN) not in (RUN, READINGS):
+        stages = f"{RUN} or {READINGS}"
+        raise _mistake(path, f"has the stage {literals['stage']!r}; allowed: {stages}")
     _check(path, literals["shows"])
     paper = path.parent.name
     known = {"paper": paper, "name": path.stem, "module": f"kcde.artefacts.{paper}.{path.stem}"}
@@ -138,6 +150,8 @@ def _check(path: Path, shows: object) -> None:
             if what not in _SHOWN:
                 guess = nearest(what, _SHOWN)
                 raise _mistake(path, f"has {where}{guess}; known: {', '.join(_SHOWN)}")
+            if what == "scale" and names != READINGS:
+                raise _mistake(path, f"has {names!r} for {where}; allowed: {READINGS}")
             if not isinstance(names, list | str):
                 raise _mistake(path, f"has {names!r} for {where}; allowed: a list, or paper/name")
 
@@ -162,7 +176,7 @@ def resolved(key: str, shows: Shows, found: Mapping[str, Listed]) -> Shows:
     shows = {experiment: dict(wanted) for experiment, wanted in shows.items()}
     for experiment, wanted in shows.items():
         for what, other in wanted.items():
-            if isinstance(other, str):
+            if isinstance(other, str) and what != "scale":
                 lists = found[other].shows.get(experiment, {}) if other in found else {}
                 if not isinstance(lists.get(what), list):
                     raise SourceError(f"{key} shows the {what} of {other}, which lists none")

@@ -182,12 +182,15 @@ def _six_digits(value: float) -> float:
 def _mark_best(table: pd.DataFrame, scores: pd.DataFrame, artefact: Artefact) -> None:
     """Fill `best`, `p_value` and, where trials overlap, `p_value_corrected` in place.
 
+    Methods that stand apart have none of them.
+
     A method is best if it has the lowest mean, or if a two-sided paired t-test at 5% finds no
     significant difference from the method that has. A method with a failed split is never best: its
     mean omits that split or is dominated by it. The test omits such splits in pairs. It is that of
     the papers, which takes splits of the same rows for independent; the corrected p-value does not.
     """
-    for _, cells in table[table["metric"] == artefact.metric].groupby("dataset", sort=False):
+    ranked = table[~table["method"].isin(artefact.apart) & (table["metric"] == artefact.metric)]
+    for _, cells in ranked.groupby("dataset", sort=False):
         sound = cells[(cells["failed"] == 0) & cells["mean"].notna()]
         candidates = sound if len(sound) else cells[cells["mean"].notna()]
         if not len(candidates):

@@ -58,6 +58,7 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
         " ".join(_legend(artefact, primary)),
         *details(artefact, artefact.remarks(table), primary["method"]),
         *_further(artefact, table),
+        *artefact.below(table),
         *_against_published(artefact, table),
     ]
     path = stem.with_suffix(".md")
@@ -191,7 +192,8 @@ def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
     if primary["best"].any():
         notes.append(
             f"**Bold**: no failed {trial}, and the lowest mean of the row or not significantly "
-            f"different from it (two-sided paired t-test over the {trial}s at 5%)."
+            f"different from it (two-sided paired t-test over the {trial}s at 5%)"
+            f"{_apart(artefact)}."
         )
         if artefact.overlap:
             notes.append(
@@ -230,6 +232,12 @@ def _compatible_legend(artefact: Artefact, nats: bool) -> str:
         f"over {trials}, from the spread of ours; {outside} it does not; {wide} the interval says "
         f"nothing, since it reaches farther than {widest}."
     )
+
+
+def _apart(artefact: Artefact) -> str:
+    """Return which methods take no part in the search for the best."""
+    names = " and ".join(map(display, artefact.apart))
+    return f"; {names} answers another question and takes no part" if names else ""
 
 
 def _against_published(artefact: Artefact, table: pd.DataFrame) -> list[str]:
