@@ -9,8 +9,9 @@ import artefact_scores as made
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from kcde import published
+from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import Decision
 from kcde.artefacts.dde import table2 as dde_table2
@@ -333,6 +334,82 @@ def test_k8_counts_sets_where_nade_is_significantly_worse(losses, wins, expected
     decision = kcef_table1.nade_loses_to_kcef(made.frame(cells))
     assert decision.verdict == expected
     assert f"significantly worse on {losses} (wanted 10), {wins} significantly" in decision.reason
+
+
+def gap(corrected):
+    """Differences of 20 splits that the signed-rank test finds; the corrected t-test, or not."""
+    scatter = np.sin(3.0 * np.arange(20.0))
+    return -0.5 + scatter * (0.1 if corrected else 0.5)
+
+
+@pytest.mark.parametrize(
+    ("sure", "unsure", "expected"), [(8, 0, "holds"), (7, 1, "undecided"), (7, 0, "fails")]
+)
+def test_amended_k7_takes_the_corrected_test(sure, unsure, expected):
+    names = published.datasets("kcef", "table1")
+    lscde = np.sin(np.arange(20.0))
+    cells = {(name, "LSCDE"): list(lscde) for name in names}
+    for k, name in enumerate(names):
+        tie = 0.1 * np.cos(np.pi * np.arange(20)) * (1 + np.arange(20) // 2)
+        found = gap(k < sure) if k < sure + unsure else tie
+        cells[name, "KCEF"] = list(lscde + found)
+    assert stats.wilcoxon(gap(corrected=False)).pvalue < 0.05
+    decision = kcef_table1.kcef_beats_lscde(made.frame(cells))
+    assert decision.verdict == ("holds" if sure + unsure >= 8 else "fails")
+    assert decision.amended.verdict == expected
+    assert f"{sure} significant wins" in decision.amended.reason
+
+
+def nades(conditional, joint):
+    """NADE of y given x and of x and y, worse than KCEF on so many sets."""
+    names = published.datasets("kcef", "table1")
+    wave, of_x = np.sin(np.arange(20.0)), 5.0 + np.cos(np.arange(20.0))
+    rows = []
+    for k, name in enumerate(names):
+        rows += made.rows_of(name, "KCEF", list(wave))
+        rows += made.rows_of(name, "NADE", list(wave - gap(True) * (1 if k < conditional else -1)))
+        above = wave + of_x - gap(True) * (1 if k < joint else -1)
+        together = made.rows_of(name, "NADE-joint", list(above))
+        together += made.rows_of(name, "NADE-joint", list(of_x), f"{made.METRIC}_x")
+        rows += [row | {"variant": "ours"} for row in together]
+    return pd.DataFrame(rows, columns=scores.COLUMNS).assign(detail="")
+
+
+@pytest.mark.parametrize(
+    ("conditional", "joint", "verdict", "amended"),
+    [
+        (10, 10, "holds", "holds"),
+        (9, 10, "fails", "undecided"),
+        (10, 9, "holds", "undecided"),
+        (2, 3, "fails", "fails"),
+    ],
+)
+def test_amended_k8_takes_both_nades(conditional, joint, verdict, amended):
+    decision = kcef_table1.nade_loses_in_both(nades(conditional, joint))
+    assert decision.verdict == verdict
+    assert decision.amended.verdict == amended
+    assert decision.parts == {
+        "amended, NADE of y given x": "holds" if conditional >= 10 else "fails",
+        "amended, NADE of x and y": "holds" if joint >= 10 else "fails",
+    }
+    assert "NADE of x and y: by the t-test over splits corrected" in decision.amended.reason
+    assert f"{joint} significantly worse" in decision.amended.reason
+
+
+def test_amended_k8_is_undecided_without_the_joint_nade():
+    table = nades(10, 10)
+    decision = kcef_table1.nade_loses_in_both(table[table["method"] != "NADE-joint"])
+    assert (decision.verdict, decision.amended.verdict) == ("holds", "undecided")
+    assert "NADE of x and y: no splits of NADE-joint" in decision.amended.reason
+
+
+def test_claims_are_decided_of_renamed_methods():
+    """Readers decide a claim of other scores under the names that it speaks of."""
+    table = nades(10, 10)
+    other = table.assign(method=table["method"].replace({"KCEF": "KCEF-x"}))
+    assert kcef_table1.nade_loses_to_kcef(other).verdict == "undecided"
+    renamed = other.assign(method=other["method"].replace({"KCEF-x": "KCEF"}))
+    assert kcef_table1.nade_loses_to_kcef(renamed) == kcef_table1.nade_loses_to_kcef(table)
 
 
 def test_k8_is_undecided_on_missing_data_sets():
