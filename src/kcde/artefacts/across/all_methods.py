@@ -43,14 +43,15 @@ DETAILS = (
     f"counts as {verdicts.LIMIT_NATS:.0f} nats wherever methods are compared; means leave out "
     "values that are not finite.\n\nRank: methods are ranked on every split (1 is the lowest); "
     "ranks are averaged over the splits of a set, then over sets. Excess: the median over splits "
-    "minus the lowest median of the set among the ranked methods. The test over sets is a two-sided signed-rank test; it "
-    "takes one value per set, the median over splits of the difference of two methods, and its "
-    "p-values are adjusted for all pairs of methods (Holm). The tests over the splits of one set "
-    "are signed-rank tests, too, but are not adjusted. Splits share rows, so that their p-values "
-    "are too small; they are stated but decide nothing. A mean rank depends on which methods take "
-    "part; the tests of pairs do not.\n\nSeconds: selection, fit and scoring of a split on one "
-    "thread, the median over splits, rounded to 0.1, 0.3, 1, 3 and so on; methods that are trained "
-    "on all splits at once count with their share. Seconds are measured, so that a second run may "
+    "minus the lowest median of the set among the ranked methods. The test over sets is a "
+    "two-sided signed-rank test; it takes one value per set, the median over splits of the "
+    "difference of two methods, and its p-values are adjusted for all pairs of methods (Holm). The "
+    "tests over the splits of one set are signed-rank tests, too, but are not adjusted. Splits "
+    "share rows, so that their p-values are too small; they are stated but decide nothing. A mean "
+    "rank depends on which methods take part; the tests of pairs do not.\n\nSeconds: selection, "
+    "fit and scoring of a split on one thread, the median over splits, rounded to 0.1, 0.3, 1, 3 "
+    "and so on; methods that are trained on all splits at once count with their share. Seconds are "
+    "measured, so that a second run may "
     "give the next lower or higher value."
 )
 
@@ -67,10 +68,11 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     quadrature, too, is shown by it. Rows of a data set and method: `mean` to `failed` over `n`
     splits, `rank` the mean rank over splits, `excess` the median minus the lowest of the set in
     nats, `p_value` of the test against the first of the set, and `best` where it is not
-    significantly different from that; of `GIVEN` no rank, and never best. Rows of a ranked method: `rank` the mean over `n` sets, `excess` the
-    median, `failed` the sets on which more than 5% of its splits did, `p_value` against the first
-    by rank, adjusted for all pairs. Rows of a pair: `excess` the median over sets of the
-    difference, `wins` and `losses` the sets on which the test over splits is significant.
+    significantly different from that; of `GIVEN` no rank, and never best. Rows of a ranked method:
+    `rank` the mean over `n` sets, `excess` the median, `failed` the sets on which more than 5% of
+    its splits did, `p_value` against the first by rank, adjusted for all pairs. Rows of a pair:
+    `excess` the median over sets of the difference, `wins` and `losses` the sets on which the test
+    over splits is significant.
     `seconds` of a split are rounded to half a decade. Repeated scores are refused, and so are
     methods that were scored on different splits of a set.
     """
