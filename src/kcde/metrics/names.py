@@ -5,11 +5,18 @@ NLL = "negative_log_likelihood"
 
 NLL_QUADRATURE = f"{NLL}_quadrature"
 
+NLL_X, NLL_CONDITIONAL = f"{NLL}_x", f"{NLL}_conditional"
+"""The parts of the joint one of x and y: of x alone, and of y given x."""
+
 MMD = "mmd"
 """Unbiased squared maximum mean discrepancy, times 1000."""
 
 P_VALUE = "p_value"
 """Of the test of relative similarity."""
+
+R_HAT, DIVERGENCE_RATE = "r_hat", "divergence_rate"
+"""Of Markov chains: the largest R-hat; the share of transitions after the burn-in that diverged, in
+the worst column."""
 
 SMAE = "smae"
 """Scaled mean absolute error."""

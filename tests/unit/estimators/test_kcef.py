@@ -222,7 +222,11 @@ def test_sampling_two_dimensional_y_has_the_moments_of_the_density(rng):
         ({"bandwidth_y": [1.0, 1.0]}, r"bandwidth_y must be .* shape \(1,\)"),
         ({"regularization": 0.0}, "regularization must be positive"),
         ({"base_std": 0.0}, "base_std must be positive"),
-        ({"selection": "luck"}, r"\['gradient', 'likelihood', 'penalised', 'score'\]; got 'luck'"),
+        ({"penalty": -0.1}, "penalty must not be negative; got -0.1"),
+        (
+            {"selection": "luck"},
+            r"\['early-stopping', 'gradient', 'likelihood', 'score'\]; got 'luck'",
+        ),
         ({"folds": 40}, "40-fold cross-validation needs at least 40 rows; got 30"),
     ],
 )

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,11 +7,11 @@ import pytest
 from kcde import scores
 from kcde.datasets import fetch
 from kcde.datasets.loaders import load
-from kcde.estimators import KCEF, LSCDE, Standardised
+from kcde.estimators import KCEF, LSCDE, NADE, Standardised
 from kcde.experiments import runner
-from kcde.experiments.r_benchmark import Job, half_split, make_estimator
+from kcde.experiments.r_benchmark import Job, halves, half_split, make_estimator
 from kcde.experiments.runner import run
-from kcde.metrics.names import NLL
+from kcde.metrics.names import NLL, NLL_CONDITIONAL, NLL_X
 from kcde.seeding import rng_of, split_seed
 
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.01}
@@ -128,6 +129,47 @@ def test_splits_fitted_together_are_those_fitted_in_turn(launch, monkeypatch):
     assert (together["seconds"] > 0).all()
 
 
+def test_a_joint_density_is_scored_on_x_and_y_and_on_its_parts(smoke, tmp_path):
+    """By hand: columns x, then y, standardised by the training half, one column after the other."""
+    folder, catalogue = smoke
+    quick, out = {"hidden_units": 4, "components": 2, "epochs": 4}, tmp_path / "out.csv"
+    job = Job("smoke-mixed", "NADE-joint", "NADE", options=quick, splits=2, target="joint")
+    run(job, out, folder, catalogue=catalogue)
+    values = scores.read([out]).pivot(index="split", columns="metric", values="value")
+    data = load("smoke-mixed", folder, catalogue=catalogue)
+    columns = np.hstack([data.X, data.Y])
+    states = [split_seed("smoke-mixed", split) for split in range(2)]
+    models = [NADE(**quick, random_state=state) for state in states]
+    halves = [half_split("smoke-mixed", split, len(columns)) for split in range(2)]
+    scaled = [
+        (columns - columns[train].mean(axis=0)) / columns[train].std(axis=0) for train, _ in halves
+    ]
+    trainings = [Z[train] for Z, (train, _) in zip(scaled, halves, strict=True)]
+    NADE.fit_many(models, [Z[:, :0] for Z in trainings], trainings)
+    for split, (model, Z, (_, test)) in enumerate(zip(models, scaled, halves, strict=True)):
+        found = values.loc[split]
+        assert found[NLL] == pytest.approx(-model.score(None, Z[test]), rel=1e-6)
+        of_y = model.factor_log_density(None, Z[test])[:, -1]
+        assert found[NLL_CONDITIONAL] == pytest.approx(-of_y.mean(), rel=1e-6)
+        assert found[NLL] == pytest.approx(found[NLL_X] + found[NLL_CONDITIONAL], rel=1e-9)
+    arrays = np.load(tmp_path / "out.npz")
+    np.testing.assert_allclose(values[NLL], -arrays["log_density"].mean(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(values[NLL_X], -arrays["log_density_x"].mean(axis=1), rtol=1e-9)
+
+
+def test_columns_of_x_that_are_constant_in_training_are_no_part_of_the_joint(smoke):
+    folder, catalogue = smoke
+    data = load("smoke-mixed", folder, catalogue=catalogue)
+    job = Job("smoke-mixed", "NADE-joint", "NADE", target="joint")
+    train, test = half_split(job.dataset, 0, len(data.X))
+    X = data.X.copy()
+    X[train, 1] = 3.0
+    (no_x, Z), (_, tested) = halves(job, replace(data, X=X), 0)
+    assert no_x.shape == (len(train), 0)
+    np.testing.assert_array_equal(Z, np.hstack([np.delete(X, 1, axis=1), data.Y])[train])
+    np.testing.assert_array_equal(tested, np.hstack([np.delete(X, 1, axis=1), data.Y])[test])
+
+
 def test_failure_of_one_split_leaves_the_others_alone(launch, monkeypatch):
     learn_scales = Standardised._learn_scales
 
@@ -222,6 +264,10 @@ def test_tuning_rows_concern_the_likelihood_selection_alone():
         (
             {"estimator": "LSCDE", "options": {}, "evaluation": "test-half"},
             "LSCDE has no normaliser to draw for",
+        ),
+        (
+            {"estimator": "LSCDE", "options": {}, "target": "joint"},
+            "LSCDE has no factor_log_density: target 'joint' is for",
         ),
     ],
 )

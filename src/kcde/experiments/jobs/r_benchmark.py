@@ -6,6 +6,7 @@ from typing import ClassVar
 from kcde.experiments.job import ArrayJob, parameter
 
 EVALUATIONS = ("training-half", "test-half")
+TARGETS = CONDITIONAL, JOINT = ("conditional", "joint")
 
 
 @dataclass(frozen=True)
@@ -43,4 +44,9 @@ class Job(ArrayJob):
         "training-half",
         "Half whose y set the proposal for log Z: training-half or test-half.",
         choices=EVALUATIONS,
+    )
+    target: str = parameter(
+        CONDITIONAL,
+        "What is modelled: conditional, y given x; joint, x and y together.",
+        choices=TARGETS,
     )
