@@ -254,14 +254,35 @@ def test_a_first_that_fails_is_named_with_one_that_does_not():
     assert "The first that failed on no set is **GP-ML**" in said
 
 
-def test_parameters_that_were_given_are_none_to_take():
+def test_parameters_that_were_given_are_shown_and_neither_ranked_nor_taken(tmp_path):
     chosen, given = level(GP_ML=0.5, LSCDE_exact=0.9), level(DDE_penalised=0.1)
+    given = {key: values for key, values in given.items() if key[0] in ("a", "b")}
     scores = [scores_of(chosen), made.frame(given, metric=f"{made.METRIC}_quadrature")]
     found = all_methods.build(ARTEFACT, pd.concat(scores, ignore_index=True), [])
     assert set(found["method"]) & set(GIVEN) == {"DDE-penalised"}
+    own = of_sets(found).set_index("method").loc["DDE-penalised"]
+    assert set(own["dataset"]) == {"a", "b"}
+    assert own["rank"].isna().all()
+    assert not own["best"].any()
+    assert own["excess"].between(-0.5, -0.3).all()
+    # The others are compared as if it were not there, on all sets.
+    without = all_methods.build(ARTEFACT, scores[0], [])
+    pd.testing.assert_frame_equal(of_methods(found), of_methods(without))
+    pd.testing.assert_frame_equal(of_pairs(found), of_pairs(without))
     said = " ".join(_all_methods_answer.sentences(found))
-    assert said.startswith("**Take GP-ML**: mean rank 2.0")
-    assert "DDE-penalised, the first by mean rank of all" in said
+    assert said.startswith("**Take GP-ML**: mean rank 1.0")
+    assert said == " ".join(_all_methods_answer.sentences(without))
+    drawn = ARTEFACT.draw(ARTEFACT, found.assign(n_train=30.0), tmp_path / "all_methods")
+    page = drawn[0].read_text()
+    assert "| data set | rows | GP-ML | LSCDE-exact | DDE-penalised ‡ |" in page
+    assert "Parameters given by the authors: not ranked" in page
+
+
+def test_given_parameters_alone_are_ranked_and_not_recommended():
+    """A configuration may select no other method."""
+    found = table_of(level(DDE_penalised=0.1, DDE_quadrature=0.5))
+    assert of_methods(found)["rank"].tolist() == [1.0, 2.0]
+    assert "none is recommended" in _all_methods_answer.sentences(found)[0]
 
 
 def test_files_lie_in_the_folder_itself_and_are_redrawn_from_the_csv(cells, tmp_path):
