@@ -23,6 +23,7 @@ LAPTOP = "laptop"
 _TUNING = {"tuning_rows": "tuning_rows"}
 SCALED = {
     "r_benchmark": {"splits": "splits", "importance_samples": "importance_samples"} | _TUNING,
+    "table1_readings": {"splits": "splits", "importance_samples": "importance_samples"},
     "factors": {"runs": "runs"} | _TUNING,
     "joint_network": {"runs": "runs"} | _TUNING,
     "exact": {"runs": "runs"},
