@@ -46,7 +46,7 @@ class Experiment(runner.Experiment[Job]):
                     f"{other.seeds} of {other.dataset}; run both with the same data set and seeds"
                 )
         pairs = {variant: [ours, rival] for variant in VARIANTS}
-        return pairs | {EXACT: [*exact, rival] for _ in exact}
+        return pairs | ({EXACT: [*exact, rival]} if exact else {})
 
     def count(self) -> int:
         """Return the number of variants of the test, each of all seeds."""

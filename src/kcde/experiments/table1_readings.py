@@ -133,7 +133,7 @@ def _score(job: r_benchmark.Job, data: Dataset, split: int, backend: str, choice
     if not isinstance(choice, Exception):
         job = replace(job, options={**job.options, **choice._asdict()})
         fitted = attempt(r_benchmark.fit, job, data, split)
-    rows = r_benchmark.outcome(job, data, split, backend, *fitted).rows
+    rows = r_benchmark.outcome(job, data, split, backend, *fitted, calibrated=False).rows
     return [row for row in rows if row["metric"] in METRICS]
 
 

@@ -210,7 +210,7 @@ def test_amended_d4_wants_half_the_weight_of_every_mode(right, verdict):
         # By hand: t(0.95, 3) = 2.3534.
         half = 2.3534 * np.std(right, ddof=1) / np.sqrt(n)
         limits = f"{np.mean(right):.3f} [{np.mean(right) - half:.3f}, {np.mean(right) + half:.3f}]"
-        assert f"grid, 4 seeds: (0, 1)" in decision.reason
+        assert "grid, 4 seeds: (0, 1)" in decision.reason
         assert f"(1, 1) {limits} against 0.250" in decision.reason
 
 
