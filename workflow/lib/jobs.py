@@ -22,7 +22,12 @@ LAPTOP = "laptop"
 
 _TUNING = {"tuning_rows": "tuning_rows"}
 SCALED = {
-    "r_benchmark": {"splits": "splits", "importance_samples": "importance_samples"} | _TUNING,
+    "r_benchmark": {
+        "splits": "splits",
+        "inner_splits": "inner_splits",
+        "importance_samples": "importance_samples",
+    }
+    | _TUNING,
     "factors": {"runs": "runs"} | _TUNING,
     "joint_network": {"runs": "runs"} | _TUNING,
     "exact": {"runs": "runs"},

@@ -1,5 +1,6 @@
 """Kernel conditional exponential family (kcef: Arbel and Gretton, AISTATS 2018)."""
 
+from collections.abc import Sequence
 from functools import partial
 from math import log, pi
 from typing import ClassVar, NamedTuple
@@ -11,7 +12,9 @@ from kcde.estimators._kcef import selection as rules
 from kcde.estimators._kcef.hermite import HermiteTable
 from kcde.estimators._kcef.natural_parameter import NaturalParameter
 from kcde.estimators._kcef.score_matching import solve
+from kcde.estimators._kcef.selection import ScoreGrid
 from kcde.estimators._shared.exponential_family import ExponentialFamily
+from kcde.estimators._shared.rows import check_pairs
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import GaussianProposal
 from kcde.sampling import convergence, hmc
@@ -33,6 +36,8 @@ class HMCResult(NamedTuple):
         Mean acceptance probability after the burn-in.
     divergences
         Transitions after the burn-in that diverged, over all chains.
+    transitions
+        Transitions after the burn-in, over all chains.
     r_hat
         The largest over rows and dimensions; NaN where a row has one chain, or few draws.
     effective_sample_size
@@ -42,6 +47,7 @@ class HMCResult(NamedTuple):
     draws: np.ndarray
     acceptance: float
     divergences: int
+    transitions: int
     r_hat: float
     effective_sample_size: float
 
@@ -167,13 +173,19 @@ class KCEF(ExponentialFamily):
                 as_bandwidths(value, columns, name)
         self.cv_results_ = {}
         if not given.complete:
-            rng = rng_of("selection", self.random_state)
-            rows = subsample(Y.shape[0], self._most_rows(Y), rng)
-            folds = self._folds(len(rows), rng)
+            rows, folds = self._rows_and_folds(Y, self.folds)
             given, self.cv_results_ = self._selector()(X, Y, rows, folds, given, self.base_std)
         self.bandwidth_x_ = as_bandwidths(given.bandwidth_x, X.shape[1], "bandwidth_x")
         self.bandwidth_y_ = as_bandwidths(given.bandwidth_y, Y.shape[1], "bandwidth_y")
         self.regularization_ = float(given.regularization)
+
+    def _rows_and_folds(self, Y, folds: int) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Return the rows that take part in a selection, and the folds of these."""
+        rng = rng_of("selection", self.random_state)
+        rows = subsample(Y.shape[0], self._most_rows(Y), rng)
+        if self.selection == rules.EARLY_STOPPING:
+            return rows, contiguous_folds(len(rows), folds)
+        return rows, kfold(len(rows), folds, rng)
 
     def _given(self) -> rules.Hyperparameters:
         """Return the given hyper-parameters; None is chosen."""
@@ -182,11 +194,6 @@ class KCEF(ExponentialFamily):
     def _most_rows(self, Y) -> int | None:
         """Return how many rows may take part in the selection."""
         return self.tuning_rows
-
-    def _folds(self, n: int, rng: np.random.Generator) -> list[np.ndarray]:
-        if self.selection == rules.EARLY_STOPPING:
-            return contiguous_folds(n, self.folds)
-        return kfold(n, self.folds, rng)
 
     def _selector(self):
         if self.selection not in rules.RULES:
@@ -281,7 +288,8 @@ class KCEF(ExponentialFamily):
                 max(float(np.max(check.r_hat)) for check in checks),
                 min(float(np.min(check.effective_sample_size)) for check in checks),
             ]
-        return HMCResult(draws, float(np.mean(to_numpy(run.acceptance))), run.divergences, *worst)
+        rate, transitions = float(np.mean(to_numpy(run.acceptance))), len(rows) * kept * thin
+        return HMCResult(draws, rate, run.divergences, transitions, *worst)
 
     def _hmc_target(self, X, rows: np.ndarray):
         """Return the log density and its gradient of a chain for each of `rows` of X."""
@@ -311,3 +319,40 @@ class KCEF(ExponentialFamily):
         Y, kernel = xp.asarray(nodes[:, None]), self._T.kernel_x(X)
         values, slopes = kernel @ self._T.potential(Y), kernel @ self._T.potential_slope(Y)
         return HermiteTable(lower, float(nodes[1] - nodes[0]), values, slopes)
+
+
+def choose_from_grids(
+    model: KCEF, X, Y, grids: Sequence[ScoreGrid]
+) -> list[rules.Hyperparameters | ValueError]:
+    """Return what selection "score" chooses from each of several grids and numbers of folds.
+
+    Each choice is that of a fit with this grid and this number of folds; all together cost one
+    eigendecomposition for each bandwidth of any grid.
+
+    Parameters
+    ----------
+    model
+        Of which `base_std`, `tuning_rows` and `random_state` count.
+    X, Y
+        Training rows, as in `fit`.
+    grids
+        What is chosen from, and on how many folds, in place of the rule's own grid.
+
+    Returns
+    -------
+    list
+        For each grid its choice, or the error where no candidate has a finite score.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer rows than folds.
+    InsufficientMemory
+        If the matrices do not fit.
+    """
+    X, Y = check_pairs(X, Y)
+    found = {count: model._rows_and_folds(Y, count) for count in {each.folds for each in grids}}
+    rows = next(rows for rows, _ in found.values())
+    partitions = {count: folds for count, (_, folds) in found.items()}
+    chosen_from = take_rows(X, rows), take_rows(Y, rows)
+    return rules.select_from_grids(*chosen_from, grids, partitions, model.base_std)

@@ -271,6 +271,11 @@ class Artefact:
         Metrics that a table's page shows below the primary one, each with its heading.
     trial
         What is repeated, in one word: split, run, seed.
+    below
+        Paragraphs of a table's page below its tables, as `remarks` gives sentences.
+    apart
+        Methods of a table that answer another question: they take no part in the search for the
+        best of a data set.
     axis, axis_label
         Of a table's picture: the widest range that is shown, in the metric's unit, and the label.
     """
@@ -297,6 +302,8 @@ class Artefact:
     axis: tuple[float, float] = (-3.0, 4.5)
     axis_label: str = "negative log-likelihood of standardised y (nats); lower is better"
     remarks: Remarks = no_remarks
+    below: Remarks = no_remarks
+    apart: tuple[str, ...] = ()
 
     def __post_init__(self):
         """Take the name from the module where none is given."""

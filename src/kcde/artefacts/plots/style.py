@@ -79,8 +79,10 @@ VARIATIONS: dict[str, str | tuple] = {
     "-chosen": _LONG,
     "-LL": _MIXED,
     "-ML": "--",
+    "-joint": "--",
     "-spread": ":",
     "-signed": ":",
+    "-inverse": ":",
 }
 """Ending that names a variation of a method to its line: the colour is that of the method."""
 

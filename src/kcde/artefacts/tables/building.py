@@ -53,7 +53,8 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     table = table[TABLE_COLUMNS].reset_index(drop=True)
     rule = verdicts.RULES.get(artefact.metric)
     if rule is None or rule.kind == "difference":  # without a published number: a loss too
-        _mark_best(table, scores[scores["metric"] == artefact.metric], artefact.metric)
+        ranked = table[~table["method"].isin(artefact.apart)]
+        _mark_best(table, ranked, scores[scores["metric"] == artefact.metric], artefact.metric)
     return _beside_published(artefact, table)
 
 
@@ -179,14 +180,16 @@ def _six_digits(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _mark_best(table: pd.DataFrame, scores: pd.DataFrame, metric: str) -> None:
-    """Fill `best` and `p_value` in place.
+def _mark_best(
+    table: pd.DataFrame, ranked: pd.DataFrame, scores: pd.DataFrame, metric: str
+) -> None:
+    """Fill `best` and `p_value` in place, for the rows that are ranked.
 
     A method is best if it has the lowest mean, or if a two-sided paired t-test at 5% finds no
     significant difference from the method that has. A method with a failed split is never best: its
     mean omits that split or is dominated by it. The test omits such splits in pairs.
     """
-    for _, cells in table[table["metric"] == metric].groupby("dataset", sort=False):
+    for _, cells in ranked[ranked["metric"] == metric].groupby("dataset", sort=False):
         sound = cells[(cells["failed"] == 0) & cells["mean"].notna()]
         candidates = sound if len(sound) else cells[cells["mean"].notna()]
         if not len(candidates):

@@ -24,6 +24,10 @@ _R_BENCHMARK: dict[str, str] = {
         "components, 5-fold held-out likelihood with early stopping, at most 2500 updates; y is "
         "one column, so this is a mixture density network"
     ),
+    "NADE-joint": (
+        "ours: as NADE, chosen in the same way, for x and y together; the columns are x, then y, "
+        "in the order that the density is stated in, and training is on random orders"
+    ),
     "DDE": (
         "as published: the authors' λ, bandwidth scale, standard deviation of the base density and "
         "batch size for each set, η = 0, no stopping rule; log Z by 1000 draws from a Gaussian "

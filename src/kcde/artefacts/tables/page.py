@@ -49,6 +49,7 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
         " ".join(_legend(artefact, primary)),
         *details(artefact, artefact.remarks(table), primary["method"]),
         *_further(artefact, table),
+        *artefact.below(table),
         *_against_published(artefact, table),
     ]
     path = stem.with_suffix(".md")
@@ -181,7 +182,8 @@ def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
     if primary["best"].any():
         notes.append(
             f"**Bold**: no failed {trial}, and the lowest mean of the row or not significantly "
-            f"different from it (two-sided paired t-test over the {trial}s at 5%)."
+            f"different from it (two-sided paired t-test over the {trial}s at 5%)"
+            f"{_apart(artefact)}."
         )
     nats = set(primary["unit"]) == {"nats"}
     if primary.apply(_shows_median, axis=1).any():
@@ -202,6 +204,12 @@ def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
             f"errors) and at most 5% of the {trial}s failed; ▲ ours is better; ▼ ours is worse."
         )
     return notes
+
+
+def _apart(artefact: Artefact) -> str:
+    """Return which methods take no part in the search for the best."""
+    names = " and ".join(map(display, artefact.apart))
+    return f"; {names} answers another question and takes no part" if names else ""
 
 
 def _against_published(artefact: Artefact, table: pd.DataFrame) -> list[str]:
