@@ -190,17 +190,7 @@ def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
             notes.append("Published: ✓ our median is on the same side of 5%; ≠ on the other side.")
         return notes
     if primary["best"].any():
-        notes.append(
-            f"**Bold**: no failed {trial}, and the lowest mean of the row or not significantly "
-            f"different from it (two-sided paired t-test over the {trial}s at 5%)"
-            f"{_apart(artefact)}."
-        )
-        if artefact.overlap:
-            notes.append(
-                f"That is the papers' own rule, which takes the {trial}s for independent. They "
-                "share rows, so that it finds too many differences; the p-value corrected for this "
-                "(Nadeau and Bengio 2003) stands in the CSV and decides in the claims as amended."
-            )
+        notes += _bold_legend(artefact)
     nats = set(primary["unit"]) == {"nats"}
     if primary.apply(_shows_median, axis=1).any():
         far = f"{_MEDIAN_SHOWN}" if nats else f"{_MEDIAN_SHOWN:.0%} of it"
@@ -219,6 +209,21 @@ def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
             f"Published: ✓ reproduced, that is, our mean is within max({floor}, two standard "
             f"errors) and at most 5% of the {trial}s failed; ▲ ours is better; ▼ ours is worse. "
             f"{_compatible_legend(artefact, nats)}"
+        )
+    return notes
+
+
+def _bold_legend(artefact: Artefact) -> list[str]:
+    trial = artefact.trial
+    notes = [
+        f"**Bold**: no failed {trial}, and the lowest mean of the row or not significantly "
+        f"different from it (two-sided paired t-test over the {trial}s at 5%){_apart(artefact)}."
+    ]
+    if artefact.overlap:
+        notes.append(
+            f"That is the papers' own rule, which takes the {trial}s for independent. They share "
+            "rows, so that it finds too many differences; the p-value corrected for this (Nadeau "
+            "and Bengio 2003) stands in the CSV and decides in the claims as amended."
         )
     return notes
 
