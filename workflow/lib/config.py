@@ -92,6 +92,7 @@ def schema(root: Path) -> dict:
         "variant": _one_of((AS_PUBLISHED, OURS)),
         "evaluation": _one_of(r_benchmark.EVALUATIONS),
         "settings": _one_of(SETTINGS),
+        "target": _one_of(r_benchmark.TARGETS),
     }
     parts["methods"]["description"] = f"name to {{{', '.join(of_method)}}}"
     own = parts["experiments"]["properties"]

@@ -203,19 +203,27 @@ class NADE(BatchFitted, ConditionalDensity):
         X, Y = (to_numpy(array).T for array in self._check_pair(X, Y))
         columns = np.arange(self.n_outputs_)
         chosen = [columns] + [rng.permutation(columns) for _ in range(orders - 1)]
-        return np.stack([self._log_density(X, Y, order) for order in chosen])
+        return np.stack([self._factors(X, Y, order).sum(axis=0) for order in chosen])
 
-    def _log_density(self, X, Y, order) -> np.ndarray:
-        """Return log p(y|x), shape (n,), under one order; X and Y have points as columns."""
-        total = np.zeros(Y.shape[1])
-        for rows in row_blocks(len(total), self._width()):
+    def factor_log_density(self, X, Y) -> np.ndarray:
+        """Return log p(y_i | x, y_<i), nats, shape (n, d_y), in the order of the columns.
+
+        The sum over the first columns is the log density of these alone under that order.
+        """
+        X, Y = (to_numpy(array).T for array in self._check_pair(X, Y))
+        return self._factors(X, Y, range(self.n_outputs_)).T
+
+    def _factors(self, X, Y, order) -> np.ndarray:
+        """Return log p(y_o_i | x, y_o_<i) at o_i, shape (d_y, n); points are columns."""
+        terms = np.empty(Y.shape)
+        for rows in row_blocks(Y.shape[1], self._width()):
             observed = np.zeros((len(Y), 1))
             for i in order:
                 inputs = known(X[:, rows], Y[:, rows], observed)
                 mixtures = self.network_.mixtures(inputs, slice(i, i + 1))
-                total[rows] += log_mixture(mixtures, Y[i : i + 1, rows], logsumexp)[0]
+                terms[i, rows] = log_mixture(mixtures, Y[i : i + 1, rows], logsumexp)[0]
                 observed[i] = 1.0
-        return total
+        return terms
 
     def log_density_at(self, Y) -> Callable:
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""

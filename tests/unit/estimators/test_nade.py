@@ -121,10 +121,25 @@ def test_density_equals_a_naive_loop_over_each_order(fitted, triples):
 def test_every_order_and_their_mean_integrate_to_one(curved):
     model, x, grid, cell = curved
     at = np.repeat(x, len(grid), axis=0)
-    by_order = np.stack([model._log_density(at.T, grid.T, order) for order in ([0, 1], [1, 0])])
+    by_order = np.stack(
+        [model._factors(at.T, grid.T, order).sum(axis=0) for order in ([0, 1], [1, 0])]
+    )
     assert not np.allclose(by_order[0], by_order[1])
     np.testing.assert_allclose(np.exp(by_order).sum(axis=1) * cell, 1.0, atol=1e-4)
     np.testing.assert_allclose(np.exp(model.log_density(at, grid)).sum() * cell, 1.0, atol=1e-4)
+
+
+def test_factors_are_conditionals_of_the_first_columns_by_quadrature(curved):
+    """Σ of the first factors is the log of what integrating out the later columns leaves."""
+    model, x, grid, cell = curved
+    at = np.repeat(x, len(grid), axis=0)
+    step = cell**0.5
+    joint = np.exp(model.factor_log_density(at, grid).sum(axis=1)).reshape(401, 401)
+    marginal = joint.sum(axis=1) * step
+    first = np.exp(model.factor_log_density(at, grid)[:, 0]).reshape(401, 401)
+    np.testing.assert_allclose(first[:, 0], marginal, atol=1e-4)
+    assert (first == first[:, :1]).all()
+    np.testing.assert_allclose(joint.sum() * cell, 1.0, atol=1e-4)
 
 
 def test_ensemble_is_the_mean_of_the_densities(fitted, triples):
@@ -148,7 +163,7 @@ def test_samples_have_the_moments_of_the_density(curved, rng):
     model, x, grid, cell = curved
     # Samples follow the order of the columns, the density of this model is a mean over two.
     at = np.repeat(x, len(grid), axis=0)
-    density = np.exp(model._log_density(at.T, grid.T, [0, 1])) * cell
+    density = np.exp(model._factors(at.T, grid.T, [0, 1]).sum(axis=0)) * cell
 
     def moments(y):
         return np.column_stack([y, y**2, y[:, 0] * y[:, 1]])

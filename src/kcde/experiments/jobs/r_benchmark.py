@@ -6,6 +6,7 @@ from typing import ClassVar
 from kcde.experiments.job import ArrayJob, parameter
 
 EVALUATIONS = ("training-half", "test-half")
+TARGETS = CONDITIONAL, JOINT = ("conditional", "joint")
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,12 @@ class Job(ArrayJob):
     reads_files: ClassVar[bool] = True
 
     splits: int = parameter(20, "Random half/half splits.", at_least=1)
+    inner_splits: int = parameter(
+        0,
+        "Of the first so many splits the inner log likelihood is computed as well: of a fifth of "
+        "the training rows under a fit to the others.",
+        at_least=0,
+    )
     importance_samples: int = parameter(
         10_000, "Draws for log Z if it is estimated by importance sampling."
     )
@@ -43,4 +50,9 @@ class Job(ArrayJob):
         "training-half",
         "Half whose y set the proposal for log Z: training-half or test-half.",
         choices=EVALUATIONS,
+    )
+    target: str = parameter(
+        CONDITIONAL,
+        "What is modelled: conditional, y given x; joint, x and y together.",
+        choices=TARGETS,
     )
