@@ -133,6 +133,7 @@ ARTEFACT = Artefact(
     draw=dot_plot.write,
     deciders={"K9": decide},
     metric=NLL,
+    published_trials=5,
     trial="run",
     axis=(-10.0, 20.0),
     axis_label="negative log-likelihood of a standardised row (nats); lower is better",
