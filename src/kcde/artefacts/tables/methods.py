@@ -30,8 +30,9 @@ _R_BENCHMARK: dict[str, str] = {
     ),
     "DDE": (
         "as published: the authors' λ, bandwidth scale, standard deviation of the base density and "
-        "batch size for each set, η = 0, no stopping rule; log Z by 1000 draws from a Gaussian "
-        "with mean and standard deviation of the test half"
+        "batch size for each set for which they ship them (else λ = 1, half the median squared "
+        "distance, 1 and 100), η = 0, no stopping rule; log Z by 1000 draws from a Gaussian with "
+        "mean and standard deviation of the test half"
     ),
     "DDE-quadrature": "the same fits as DDE, log Z by quadrature",
     "DDE-penalised": (
