@@ -9,8 +9,8 @@ import pytest
 
 from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.dde import table2
 from kcde.artefacts.dde import table2_likelihood as likelihood
+from kcde.artefacts.judging import r_sets
 from kcde.artefacts.tables import building
 from kcde.methods import METHODS
 
@@ -154,7 +154,7 @@ def contest(best=6, worse=0, quadrature=0.0):
     [(6, 0, "holds"), (15, 0, "holds"), (5, 0, "fails"), (8, 1, "fails")],
 )
 def test_d3_wants_six_best_and_none_worse(best, worse, expected):
-    decision = table2.best_on_six(contest(best, worse))
+    decision = r_sets.best_on_six(contest(best, worse))
     assert decision.verdict == expected
     assert "crabs (binary y) not counted" in decision.reason
 
@@ -167,7 +167,7 @@ def test_amended_d3_takes_the_corrected_test(sure, unsure, expected):
     unsure_sets = DATASETS[sure : sure + unsure]
     wide = table["dataset"].isin(unsure_sets) & (table["method"] == "DDE")
     table.loc[wide, "value"] += 0.5 * np.sin(3.0 * table.loc[wide, "split"].astype(float))
-    decision = table2.best_on_six(table)
+    decision = r_sets.best_on_six(table)
     assert decision.verdict == ("holds" if sure + unsure >= 6 else "fails")
     assert decision.amended.verdict == expected
     assert f"best on {sure} (" in decision.amended.reason
@@ -177,26 +177,26 @@ def test_d3_leaves_out_crabs():
     table = contest(5)
     crabs = (table["dataset"] == "crabs") & (table["method"] == "DDE")
     table.loc[crabs, "value"] = -9.0 + 0.01 * np.arange(crabs.sum())
-    decision = table2.best_on_six(table)
+    decision = r_sets.best_on_six(table)
     assert decision.verdict == "fails"
     assert "crabs best" in decision.reason.split(";")[0]
 
 
 def test_d3_is_decided_by_the_published_evaluation_and_says_the_other():
-    decision = table2.best_on_six(contest(6, 0, quadrature=1.0))
+    decision = r_sets.best_on_six(contest(6, 0, quadrature=1.0))
     assert decision.verdict == "holds"
     assert "the same fits by quadrature: best on 0, worse on 15" in decision.reason
 
 
 def test_d3_says_that_the_published_numbers_fail_on_topo():
-    reason = table2.best_on_six(contest()).reason
+    reason = r_sets.best_on_six(contest()).reason
     said = reason.split("the published numbers, by Welch's test: ")[1]
     assert "worse on 1 (topo than KCEF and LSCDE)" in said
     # By hand: 1.02 ± 0.31 against 0.67 ± 0.01, 20 splits each.
     t = (1.02 - 0.67) / math.sqrt((0.31**2 + 0.01**2) / 20)
     assert t == pytest.approx(5.05, abs=0.01)
-    assert table2._welch("topo", "KCEF")[0] == pytest.approx(7.3e-5, rel=0.1)
-    assert table2._welch("cpus", "KCEF") == (0.0, -1)  # published as N/A
+    assert r_sets._welch("topo", "KCEF")[0] == pytest.approx(7.3e-5, rel=0.1)
+    assert r_sets._welch("cpus", "KCEF") == (0.0, -1)  # published as N/A
 
 
 def test_d3_counts_a_showcase_on_the_sets_that_it_has():
@@ -207,12 +207,12 @@ def test_d3_counts_a_showcase_on_the_sets_that_it_has():
             frame([row for name in few for row in cell(name, "DDE-penalised", *[[9.0] * 20] * 2)]),
         ]
     )
-    decision = table2.best_on_six(table)
+    decision = r_sets.best_on_six(table)
     assert decision.verdict == "holds"
     said = decision.reason.split("with penalty and early stopping ")[1]
     assert said.startswith("(fitted on 5 sets): best on 0, worse on 5 (")
     assert "crabs" not in said.split(";")[0]
-    assert "early stopping" not in table2.best_on_six(contest()).reason
+    assert "early stopping" not in r_sets.best_on_six(contest()).reason
 
 
 def test_sets_without_published_parameters_are_a_table_of_the_readings(tmp_path):
@@ -234,6 +234,6 @@ def test_sets_without_published_parameters_are_a_table_of_the_readings(tmp_path)
 
 def test_d3_is_undecided_without_a_rival():
     table = contest()
-    decision = table2.best_on_six(table[table["method"] != "epsilon-KDE"])
+    decision = r_sets.best_on_six(table[table["method"] != "epsilon-KDE"])
     assert decision.verdict == "undecided"
     assert "no splits of ε-KDE on geyser" in decision.reason
