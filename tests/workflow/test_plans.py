@@ -95,6 +95,7 @@ NETWORKS = ("DDE", "NADE", "CondMAF")
 
 
 def test_the_whole_is_planned(laptop, config):
+    chosen = config["experiments"]["r_benchmark"]
     count = Counter("/".join(name.split("/")[1:3]) for name in laptop[0].needed_by("all"))
     keys = selection.artefacts(config, config["papers"])
     assert count.pop("laptop/artefacts") == len(keys)
