@@ -97,12 +97,10 @@ NETWORKS = ("DDE", "NADE", "CondMAF")
 def test_the_whole_is_planned(laptop, config):
     chosen = config["experiments"]["r_benchmark"]
     count = Counter("/".join(name.split("/")[1:3]) for name in laptop[0].needed_by("all"))
-    whole = len(chosen["datasets"]) * len(chosen["methods"])
-    assert count.pop("laptop/r_benchmark") == whole
     keys = selection.artefacts(config, config["papers"])
     assert count.pop("laptop/artefacts") == len(keys)
     shown = {each for key in keys for each in selection.selected(config, key, "laptop")}
-    for experiment in ("joint", "samples", "similarity"):
+    for experiment in ("r_benchmark", "joint", "samples", "similarity"):
         wanted = sum(name == experiment for name, *_ in shown)
         assert count.pop(f"laptop/{experiment}") == wanted > 0
     planar = config["experiments"]["planar"]
