@@ -28,6 +28,7 @@ SCALED = {
         "importance_samples": "importance_samples",
     }
     | _TUNING,
+    "table1_readings": {"splits": "splits", "importance_samples": "importance_samples"},
     "factors": {"runs": "runs"} | _TUNING,
     "joint_network": {"runs": "runs"} | _TUNING,
     "exact": {"runs": "runs"},

@@ -188,8 +188,17 @@ def _constant(X, rows: np.ndarray) -> np.ndarray:
     return np.ptp(to_numpy(take_rows(X, rows)), axis=0) == 0
 
 
-def outcome(job: Job, data: Dataset, split: int, backend: str, model, seconds: float) -> Outcome:
-    """Score a fitted model, or report the error of its fit."""
+def outcome(
+    job: Job,
+    data: Dataset,
+    split: int,
+    backend: str,
+    model,
+    seconds: float,
+    *,
+    calibrated: bool = True,
+) -> Outcome:
+    """Score a fitted model, by likelihoods alone if not `calibrated`, or report a fit's error."""
     train, test = half_split(job.dataset, split, data.X.shape[0])
     row = _row(job, split, backend) | {"n_train": len(train), "n_test": len(test)}
     found, scoring = attempt(_evaluate, job, data, model, split)
@@ -199,7 +208,7 @@ def outcome(job: Job, data: Dataset, split: int, backend: str, model, seconds: f
     row |= {"seconds": seconds + scoring, "dim": data.X.shape[1]}
     dropped = np.flatnonzero(_constant(data.X, train)).tolist()
     chosen = methods.chosen(model.estimator_) | {"dropped": dropped}
-    cells, pit = _calibration(job, data, model, split)
+    cells, pit = _calibration(job, data, model, split) if calibrated else ([], {})
     cells = [scores.cell(*metric) for metric in metrics] + cells
     return Outcome([row | cell for cell in cells], [chosen], arrays | pit | {"test_rows": test})
 

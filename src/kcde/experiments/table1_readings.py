@@ -20,10 +20,11 @@ from kcde.experiments import r_benchmark
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.table1_readings import READINGS, Job, Reading
 from kcde.experiments.runner import attempt
-from kcde.metrics.names import NLL
+from kcde.metrics.names import NLL, NLL_QUADRATURE
 from kcde.selection import log_grid
 
-METRICS = (NLL, f"{NLL}_quadrature")
+METRICS = (NLL, NLL_QUADRATURE)
+POINTS = 20
 
 
 def setting(reading: Reading) -> str:
@@ -31,10 +32,10 @@ def setting(reading: Reading) -> str:
     return scores.setting(**reading._asdict())
 
 
-def grid(reading: Reading, points: int) -> ScoreGrid:
-    """Return the candidates of a reading, so many of σ and of λ."""
+def grid(reading: Reading) -> ScoreGrid:
+    """Return the candidates of a reading, 20 of σ and of λ as the paper states."""
     ends = reading.sigma, reading.regularization
-    return ScoreGrid(*(log_grid(*each, points) for each in ends), reading.folds)
+    return ScoreGrid(*(log_grid(*each, POINTS) for each in ends), reading.folds)
 
 
 class Choices(BaseEstimator):
@@ -94,10 +95,9 @@ class Experiment(r_benchmark.Experiment):
 def outcome(job: Job, data: Dataset, split: int, backend: str) -> Outcome:
     """Choose under every reading, and fit and score each pair that was chosen once."""
     benchmark = _of_benchmark(job)
-    chooser = Choices(
-        r_benchmark.make_estimator(benchmark, split), [grid(each, job.points) for each in READINGS]
-    )
-    fitted, seconds = attempt(Standardised(chooser).fit, *r_benchmark.halves(job, data, split)[0])
+    chooser = Choices(r_benchmark.make_estimator(benchmark, split), list(map(grid, READINGS)))
+    train, _ = r_benchmark.halves(benchmark, data, split)
+    fitted, seconds = attempt(Standardised(chooser).fit, *train)
     choices = [fitted] * len(READINGS)
     if not isinstance(fitted, Exception):
         choices = fitted.estimator_.chosen_
@@ -133,7 +133,7 @@ def _score(job: r_benchmark.Job, data: Dataset, split: int, backend: str, choice
     if not isinstance(choice, Exception):
         job = replace(job, options={**job.options, **choice._asdict()})
         fitted = attempt(r_benchmark.fit, job, data, split)
-    rows = r_benchmark.outcome(job, data, split, backend, *fitted).rows
+    rows = r_benchmark.outcome(job, data, split, backend, *fitted, calibrated=False).rows
     return [row for row in rows if row["metric"] in METRICS]
 
 

@@ -330,6 +330,7 @@ ARTEFACT = Artefact(
     draw=draw,
     deciders={"D1": smaller_discrepancy, "D2": faster_sampling},
     metric=MMD,
+    published_trials=1,
     measure=measure,
     further=FURTHER,
     trial="seed",

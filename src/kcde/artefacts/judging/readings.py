@@ -31,6 +31,14 @@ COLUMNS = [
 AMENDED = "amended"
 """The choice of amended tests that need more scores than the claim's own artefact shows."""
 
+HOLDS = "holds"
+
+EVERY, SOME, NONE = "every", "some", "none"
+"""Under which of its readings a claim holds."""
+
+_NAMED = 4
+"""Up to so many readings of a choice under which a claim does not hold are named."""
+
 UNKNOWN_SCALE = "unknown"
 """Stands for the scale of scores that do not lie in the folder of a scale."""
 
@@ -132,6 +140,53 @@ def _places(names: pd.Series, order: Iterable[str]) -> pd.Series:
     """Return the place of each name in an order, those that are not in it last."""
     place = {name: k for k, name in enumerate(order)}
     return names.map(lambda name: place.get(name, len(place)))
+
+
+def of_claim(table: pd.DataFrame, claim: str) -> pd.DataFrame:
+    """Return the readings of a claim, with the verdict that counts as `verdict`.
+
+    That is the amended one where there is one. The rows of `AMENDED` are no readings.
+    """
+    own = table[(table["claim"] == claim) & (table["choice"] != AMENDED)]
+    return own.assign(verdict=own["amended"].where(own["amended"] != "", own["verdict"]))
+
+
+def counted(rows: pd.DataFrame) -> str:
+    """Return under how many readings a claim holds, fails or is undecided.
+
+    Parameters
+    ----------
+    rows
+        As `of_claim` returns them.
+
+    Returns
+    -------
+    str
+        `K-grid: holds 30, fails 2 (a, b); K-nade: holds 2`: the readings under which it does not
+        hold are named where they are at most four of a choice. Empty where there are none.
+    """
+    parts = []
+    for choice, own in rows.groupby("choice", sort=False):
+        named = int((own["verdict"] != HOLDS).sum()) <= _NAMED
+        said = []
+        for word in (HOLDS, *sorted(set(own["verdict"]) - {HOLDS})):
+            names = own.loc[own["verdict"] == word, "reading"]
+            listed = f" ({', '.join(names)})" if named and word != HOLDS else ""
+            said += [f"{word} {len(names)}{listed}"] if len(names) else []
+        parts.append(f"{choice}: {', '.join(said)}")
+    return "; ".join(parts)
+
+
+def share(rows: pd.DataFrame) -> str:
+    """Return under which of its readings a claim holds: `every`, `some` or `none`.
+
+    Parameters
+    ----------
+    rows
+        As `of_claim` returns them, not empty.
+    """
+    holds = rows["verdict"] == HOLDS
+    return EVERY if holds.all() else SOME if holds.any() else NONE
 
 
 def scale_of(artefact: Artefact, files: Iterable[str | Path]) -> str:

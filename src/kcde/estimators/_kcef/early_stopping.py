@@ -98,7 +98,6 @@ def minimise_early(score: Callable, dimension: int, given, *, isotropic: bool, p
         values.append(value)
         return value, gradient
 
-    first = objective(boxed.start)[0]
     result = minimize(
         objective,
         boxed.start,
@@ -107,6 +106,6 @@ def minimise_early(score: Callable, dimension: int, given, *, isotropic: bool, p
         bounds=[BOX] * len(boxed.start),
         options=OPTIONS,
     )
-    report = {"score": float(result.fun), "start_score": float(first)}
+    report = {"score": float(result.fun), "start_score": float(values[0] if values else result.fun)}
     report |= {"iterations": int(result.nit), "evaluations": int(result.nfev)}
     return *boxed.unpack(result.x), report

@@ -1,6 +1,7 @@
 """Jobs of KCEF on the R benchmark data under every reading of the grid of kcef, table 1."""
 
 from dataclasses import dataclass
+from math import log10
 from typing import ClassVar, NamedTuple
 
 from kcde.experiments.job import ArrayJob, parameter
@@ -14,8 +15,17 @@ class Reading(NamedTuple):
     folds: int
 
     def __str__(self) -> str:
-        ends = f"{self.sigma[0]:g}-{self.sigma[1]:g}", f"{self.regularization[0]:g}-1"
-        return f"{'; '.join(ends)}; {self.folds} folds"
+        return f"{self.sigma_range}; {self.regularization_range}; {self.folds} folds"
+
+    @property
+    def sigma_range(self) -> str:
+        """The range of σ in words, as `0.2-8`."""
+        return f"{self.sigma[0]:g}-{self.sigma[1]:g}"
+
+    @property
+    def regularization_range(self) -> str:
+        """The range of λ in words, as `1e-5-1`; its ends are powers of ten."""
+        return f"1e{round(log10(self.regularization[0]))}-{self.regularization[1]:g}"
 
 
 SIGMAS = ((0.1, 10.0), (0.2, 8.0), (0.5, 5.0), (1.0, 10.0))
@@ -43,4 +53,3 @@ class Job(ArrayJob):
     importance_samples: int = parameter(
         10_000, "Draws for log Z if it is estimated by importance sampling."
     )
-    points: int = parameter(20, "Values of σ and of λ of each grid.", at_least=2)
