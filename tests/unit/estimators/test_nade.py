@@ -396,6 +396,20 @@ def test_all_units_and_components_are_compared(pairs):
     assert model.network_.weight.dtype == np.float64
 
 
+def test_with_several_y_all_units_and_components_are_compared_as_well(triples):
+    _, Y = triples
+    model = NADE(epochs=2).fit(None, Y)
+    scores = model.cv_results_["score"]
+    assert np.isfinite(scores).all()
+    i, j = np.unravel_index(scores.argmax(), (3, 4))
+    assert (model.hidden_units_, model.components_) == ((2, 10, 100)[i], (1, 2, 5, 10)[j])
+    assert model.network_.weight.shape == (3, 3, model.components_, model.hidden_units_)
+    # A configuration scores the same whichever others are compared beside it.
+    for units, components, place in ((2, 2, (0, 1)), (10, 5, (1, 2))):
+        alone = NADE(units, epochs=2).fit(None, Y).cv_results_["score"]
+        assert alone[0, place[1]] == pytest.approx(scores[place], abs=1e-3), components
+
+
 def test_the_network_kept_is_the_best_for_the_rows_held_out(pairs):
     X, Y = pairs
     model = NADE(**QUICK, random_state=1).fit(X, Y)
