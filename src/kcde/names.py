@@ -1,4 +1,4 @@
-"""The names of the variants of a method, and what to suggest for a name that is not known."""
+"""Variants and endings of the names of methods, and what to suggest for an unknown name."""
 
 import difflib
 from collections.abc import Iterable
@@ -8,6 +8,17 @@ AS_PUBLISHED = "as-published"
 
 OURS = "ours"
 """Every other variant."""
+
+SAMPLED_BY = {"-inverse": "direct"}
+"""Ending of the name of a method to how it is sampled; without it, the name is that of the method
+that is fitted."""
+
+
+def fitted(method: str) -> str:
+    """Return the method whose fit a method samples from: `KCEF-F` for `KCEF-F-inverse`."""
+    for ending in SAMPLED_BY:
+        method = method.removesuffix(ending)
+    return method
 
 
 def nearest(name: object, known: Iterable[str]) -> str:

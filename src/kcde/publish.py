@@ -4,14 +4,14 @@ import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
-from kcde.artefacts.core import registry
-from kcde.artefacts.core.declaration import Artefact, Decision
-from kcde.artefacts.judging import claims
+from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.judging import claims, readings
 from kcde.files import finished, locked, read_object, staged
 
 
 def publish(results: str | Path, into: str | Path) -> list[Path]:
-    """Copy every regenerated artefact of a scale, with the claims that it decides.
+    """Copy every regenerated artefact of a scale, with the claims and readings that it decides.
 
     The files of an artefact change together: if one cannot be written, all stay unchanged.
 
@@ -45,24 +45,27 @@ def publish(results: str | Path, into: str | Path) -> list[Path]:
 
 def _copy(record: dict, into: Path) -> list[Path]:
     artefact = registry.ARTEFACTS[f"{record['paper']}/{record['artefact']}"]
-    folder = (into / artefact.place).parent
-    sources = {folder / Path(name).name: Path(name) for name in record["files"]}
+    sources = {_target(artefact, Path(name), into): Path(name) for name in record["files"]}
     new = {t: source for t, source in sources.items() if source.resolve() != t.resolve()}
+    shared = into / readings.NAME in new
     with ExitStack() as lock, staged(into) as stage:
-        lock.enter_context(locked(folder))
+        for folder in drawing.folders_to_lock(artefact, into, with_readings=shared):
+            lock.enter_context(locked(folder))
         for target, source in new.items():
-            if source.name == "claims.csv":
-                decisions = _decisions(artefact, source.parent.parent)
+            copy = stage / target.relative_to(into)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            if source.name == claims.NAME:
+                decisions = claims.decisions(source.parent.parent, artefact)
                 claims.write(into, stage, artefact, decisions)
+            elif source.name == readings.NAME:
+                table = readings.read(source.parent)
+                readings.write(into, stage, table[table["artefact"] == artefact.key])
             else:
-                copy = stage / target.relative_to(into)
-                copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, copy)
     return list(new)
 
 
-def _decisions(artefact: Artefact, source: Path) -> dict[str, Decision]:
-    """Return the decisions of this artefact, from the claims of its paper in a folder."""
-    table = claims.read(source, artefact.paper)
-    table = table[table["artefact"] == artefact.name]
-    return {row.claim: Decision(row.verdict, row.reason) for row in table.itertuples()}
+def _target(artefact: Artefact, source: Path, into: Path) -> Path:
+    """Return where a file of an artefact lies in the tracked outputs."""
+    folder = into if source.name == readings.NAME else (into / artefact.place).parent
+    return folder / source.name

@@ -32,11 +32,30 @@ def kfold(n: int, folds: int, rng: np.random.Generator) -> list[np.ndarray]:
     ValueError
         If there are fewer rows than folds, or fewer than 2 folds.
     """
+    return contiguous_folds(n, folds, rng.permutation(n))
+
+
+def contiguous_folds(n: int, folds: int, order: np.ndarray | None = None) -> list[np.ndarray]:
+    """Return the partition of n rows into runs of neighbours, whose sizes differ by one at most.
+
+    Parameters
+    ----------
+    n, folds
+        As in `kfold`, with the same errors.
+    order
+        Shape (n,): the rows in the order in which they are neighbours; None: as they stand.
+
+    Returns
+    -------
+    list of numpy.ndarray
+        Sorted row numbers held out in each fold.
+    """
     if folds < 2:
         raise ValueError(f"cross-validation needs at least 2 folds; got {folds}")
     if n < folds:
         raise ValueError(f"{folds}-fold cross-validation needs at least {folds} rows; got {n}")
-    return [np.sort(part) for part in np.array_split(rng.permutation(n), folds)]
+    rows = np.arange(n) if order is None else order
+    return [np.sort(part) for part in np.array_split(rows, folds)]
 
 
 def complement(held_out: np.ndarray, n: int) -> np.ndarray:

@@ -53,7 +53,7 @@ def columns(config: Mapping, catalogue: Mapping[str, Entry], dataset: str) -> in
         Of the catalogue, `grid-<n>`, or made up.
     """
     if names.is_grid(dataset):
-        return names.grid_sizes(dataset, config["experiments"]["joint"]["max_dim"])[1]
+        return names.grid_name(dataset).columns(config["experiments"]["joint"]["max_dim"])
     if dataset not in catalogue:
         return len(names.MADE_UP_COLUMNS)
     return len(catalogue[dataset].y)

@@ -22,7 +22,13 @@ LAPTOP = "laptop"
 
 _TUNING = {"tuning_rows": "tuning_rows"}
 SCALED = {
-    "r_benchmark": {"splits": "splits", "importance_samples": "importance_samples"} | _TUNING,
+    "r_benchmark": {
+        "splits": "splits",
+        "inner_splits": "inner_splits",
+        "importance_samples": "importance_samples",
+    }
+    | _TUNING,
+    "table1_readings": {"splits": "splits", "importance_samples": "importance_samples"},
     "factors": {"runs": "runs"} | _TUNING,
     "joint_network": {"runs": "runs"} | _TUNING,
     "exact": {"runs": "runs"},
@@ -277,8 +283,8 @@ def _is_of_grid(asked: Asked) -> bool:
     return names.is_grid(asked.dataset)
 
 
-def _is_of_largest_grid(asked: Asked) -> bool:
-    return asked.dataset == names.LARGEST_GRID
+def _has_every_dimension(asked: Asked) -> bool:
+    return _is_of_grid(asked) and names.grid_name(asked.dataset).every_dimension
 
 
 def _of_section(name: str, wanted: Callable[[Asked], bool]) -> Callable[[Asked], Any]:
@@ -303,7 +309,7 @@ _RULES: dict[tuple[str | None, str], Callable[[Asked], Any]] = {
     (None, "options"): _options,
     (None, "runs"): _runs,
     **{(name, "max_dim"): _of_section("max_dim", _is_of_grid) for name in SECTIONS},
-    ("joint_network", "dims"): _of_section("dims", _is_of_largest_grid),
+    ("joint_network", "dims"): _of_section("dims", _has_every_dimension),
     ("planar", "iterations"): _of_scale(
         "planar", "iterations", lambda asked: asked.of_method["estimator"] == _TRAINED
     ),

@@ -8,6 +8,7 @@ from snakemake.exceptions import WorkflowError
 
 from kcde.artefacts.core import listing
 from kcde.datasets.catalogue import Entry
+from kcde.names import fitted
 from lib import division, jobs, selection
 from lib.config import figures_folder
 
@@ -62,6 +63,8 @@ def scores(scale: str, experiment: str, dataset: str = "", method: str = "") -> 
 def factors(config: Mapping, catalogue: Mapping[str, Entry], wildcards: object) -> list[str]:
     """Return the score tables of all factors of a method's joint density.
 
+    A method that is named after another and how that is sampled has those of the other.
+
     Parameters
     ----------
     config
@@ -73,7 +76,7 @@ def factors(config: Mapping, catalogue: Mapping[str, Entry], wildcards: object) 
     """
     count = division.columns(config, catalogue, wildcards.dataset)
     ranges = division.node_ranges(count, config["experiments"]["joint"]["nodes_per_job"])
-    path = f"results/{wildcards.scale}/{stem('factors', wildcards.method)}.csv"
+    path = f"results/{wildcards.scale}/{stem('factors', fitted(wildcards.method))}.csv"
     return [path.format(dataset=wildcards.dataset, nodes=nodes) for nodes in ranges]
 
 

@@ -12,12 +12,12 @@ from kcde.datasets.catalogue import Entry
 from kcde.experiments.jobs import EXPERIMENTS, estimation_cost, job_class
 from lib import division, jobs, paths, references
 
-_OURS = "KCEF-F"
-"""The method whose samples the rivals' are compared with."""
+_OURS, _OURS_EXACT = "KCEF-F", "KCEF-F-inverse"
+"""The method whose samples the rivals' are compared with, and the same drawn exactly."""
 
 _SAMPLES = {
     name: f"results/{{scale}}/{paths.stem('samples', method)}.npz"
-    for name, method in (("ours", _OURS), ("rival", "{method}"))
+    for name, method in (("ours", _OURS), ("rival", "{method}"), ("ours_exact", _OURS_EXACT))
 }
 
 _ENVIRONMENTS = {"estimation_cost": "JAX_PLATFORMS=cpu"}

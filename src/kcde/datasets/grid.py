@@ -1,26 +1,21 @@
 """The grid distribution (kcef, section 4), with its exact density and entropy.
 
 X_1 is uniform on [0, 1], and p(x_i | x_{i-1}) = C_i (1 + sin(2π a x_i) sin(2π b x_{i-1})) there.
-The paper states no frequencies; a = b = 1 for all i are declared here. With whole numbers C_i = 1,
-and every X_i is uniform, so that all conditionals have the same entropy.
+The paper states no frequencies; a = b for all i is declared here, 1 where nothing else is said.
+With whole numbers C_i = 1, every X_i is uniform, and all conditionals have the same entropy,
+whatever the frequency.
 """
 
 import numpy as np
 
-from kcde.datasets.names import GRID_ROWS
+from kcde.datasets.names import GRID_ROWS, MOST_GRID_ROWS
 from kcde.seeding import rng_of
-
-FREQUENCY = 1
-"""a, in cycles over [0, 1]."""
-
-FREQUENCY_BEFORE = 1
-"""b."""
 
 TEST_ROWS = 2000
 _NODES = 2000
 
 
-def sample(n: int, d: int, *names: object) -> np.ndarray:
+def sample(n: int, d: int, *names: object, frequency: int = 1) -> np.ndarray:
     """Draw rows of the grid distribution by rejection sampling, a column at a time.
 
     Each column has a stream of its own, so that the first columns do not depend on `d`. Uniform
@@ -32,6 +27,8 @@ def sample(n: int, d: int, *names: object) -> np.ndarray:
         Shape of the sample.
     *names
         Names that the seeds of the columns are derived from.
+    frequency
+        a = b, whole cycles over [0, 1].
 
     Returns
     -------
@@ -40,31 +37,32 @@ def sample(n: int, d: int, *names: object) -> np.ndarray:
     """
     columns = [rng_of("grid", *names, 0).random(n)]
     for i in range(1, d):
-        columns.append(_reject(columns[-1], rng_of("grid", *names, i)))
+        columns.append(_reject(columns[-1], frequency, rng_of("grid", *names, i)))
     return np.stack(columns, axis=1)
 
 
-def _reject(before: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _reject(before: np.ndarray, frequency: int, rng: np.random.Generator) -> np.ndarray:
     drawn = np.empty(len(before))
     waiting = np.arange(len(before))
     while len(waiting):
         proposal = rng.random(len(waiting))
-        accepted = 2.0 * rng.random(len(waiting)) < conditional(proposal, before[waiting])
+        density = conditional(proposal, before[waiting], frequency)
+        accepted = 2.0 * rng.random(len(waiting)) < density
         drawn[waiting[accepted]] = proposal[accepted]
         waiting = waiting[~accepted]
     return drawn
 
 
-def conditional(x: np.ndarray, before: np.ndarray) -> np.ndarray:
+def conditional(x: np.ndarray, before: np.ndarray, frequency: int = 1) -> np.ndarray:
     """Return p(x_i | x_{i-1}) for x and `before` in [0, 1]."""
-    return 1.0 + np.sin(2 * np.pi * FREQUENCY * x) * np.sin(2 * np.pi * FREQUENCY_BEFORE * before)
+    return 1.0 + np.sin(2 * np.pi * frequency * x) * np.sin(2 * np.pi * frequency * before)
 
 
-def log_density(X: np.ndarray) -> np.ndarray:
+def log_density(X: np.ndarray, frequency: int = 1) -> np.ndarray:
     """Return the log of every factor, nats, shape (n, d), for X (n, d); -inf outside [0, 1]."""
     X = np.asarray(X, dtype=np.float64)
     density = np.ones_like(X)
-    density[:, 1:] = conditional(X[:, 1:], X[:, :-1])
+    density[:, 1:] = conditional(X[:, 1:], X[:, :-1], frequency)
     density[(X < 0) | (X > 1)] = 0.0
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(density, 0.0))
@@ -82,28 +80,38 @@ def entropy(d: int) -> np.ndarray:
     return np.concatenate([[0.0], np.full(d - 1, factor)])
 
 
-def training_and_test(n: int, d: int, run: int) -> tuple[np.ndarray, np.ndarray]:
+def training_and_test(
+    n: int, d: int, run: int, frequency: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
     """Return n training rows and 2000 test rows of one repetition.
 
-    The training rows are the first n of the same 2000 for every n, and the columns the first d of
-    the same chain for every d; the test rows do not depend on n.
+    The training rows are the first n of the same sequence for every n, and the columns the first d
+    of the same chain for every d; the test rows do not depend on n.
 
     Parameters
     ----------
     n
-        Up to 2000.
+        Up to 8000.
     d
         Columns.
     run
         Number of the repetition.
+    frequency
+        a = b.
 
     Raises
     ------
     ValueError
-        If n is not in 2...2000, or d is not positive.
+        If n is not in 2...8000, or d is not positive.
     """
-    if not 2 <= n <= GRID_ROWS:
-        raise ValueError(f"grid data have 2 to {GRID_ROWS} training rows; got grid-{n}")
+    if not 2 <= n <= MOST_GRID_ROWS:
+        raise ValueError(f"grid data have 2 to {MOST_GRID_ROWS} training rows; got grid-{n}")
     if d < 1:
         raise ValueError(f"grid data need at least 1 column; got {d}")
-    return sample(GRID_ROWS, d, "train", run)[:n], sample(TEST_ROWS, d, "test", run)
+    # The number of draws that rejection takes depends on the number of rows: blocks of one size.
+    blocks = [
+        sample(GRID_ROWS, d, "train", run, *names, frequency=frequency)
+        for names in [(), *(("block", k) for k in range(1, -(-n // GRID_ROWS)))]
+    ]
+    test = sample(TEST_ROWS, d, "test", run, frequency=frequency)
+    return np.concatenate(blocks)[:n], test

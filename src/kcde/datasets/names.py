@@ -4,6 +4,7 @@ Generators and loaders read names here, and so does what plans jobs without impo
 
 =======================  ===========================================================================
 `grid-<n>`               n training rows of the grid distribution (`kcde.datasets.grid`)
+`grid-<n>-frequency-<k>` the same with k waves over [0, 1] in place of one, k = 2…9
 `gaussian-<d>-<n>`       Gaussian pairs: d columns of x and of y each, n rows to train and validate
 `portfolios-<d>-<n>`     the first d portfolios, n days to train and validate
 `donut`                  the Gaussian donut
@@ -25,15 +26,15 @@ SIMULATED_TRAFFIC = "simulated-traffic"
 PLANAR = ("two-moons", "ring", "grid", "two-moons-code", "ring-code")
 
 GRID_ROWS = 2000
+"""Training rows of the grid data whose first 2, 3, ... columns are data of their own."""
+
+MOST_GRID_ROWS = 8000
 """Most training rows of the grid data."""
 
 GRID_COLUMNS = 3
-"""Columns of the grid data with fewer training rows."""
+"""Columns of the grid data with another number of training rows."""
 
-LARGEST_GRID = f"grid-{GRID_ROWS}"
-"""The grid data whose first 2, 3, ... columns are data of their own."""
-
-GRID_PATTERN = r"grid-[0-9]+"
+GRID_PATTERN = r"grid-[0-9]+(?:-frequency-[2-9])?"
 
 MADE_UP_JOINT = "smoke-joint"
 MADE_UP_COLUMNS = ("warmth", "damp", "wind")
@@ -97,15 +98,32 @@ def is_grid(name: str) -> bool:
     return re.fullmatch(GRID_PATTERN, name) is not None
 
 
-def grid_sizes(name: str, most_columns: int) -> tuple[int, int]:
-    """Return training rows and columns of grid data.
+@dataclass(frozen=True)
+class GridName:
+    """What a name of grid data states.
 
-    Parameters
+    Attributes
     ----------
-    name
-        `grid-<n>`.
-    most_columns
-        Columns where n is `GRID_ROWS`.
+    rows
+        Training rows.
+    frequency
+        Waves over [0, 1].
     """
-    rows = int(name.removeprefix("grid-"))
-    return rows, most_columns if rows == GRID_ROWS else GRID_COLUMNS
+
+    rows: int
+    frequency: int
+
+    @property
+    def every_dimension(self) -> bool:
+        """Whether the first 2, 3, ... columns are data of their own."""
+        return self.rows == GRID_ROWS
+
+    def columns(self, most: int) -> int:
+        """Return the number of columns; `most` where every dimension is data of its own."""
+        return most if self.every_dimension else GRID_COLUMNS
+
+
+def grid_name(name: str) -> GridName:
+    """Return what a name states for which `is_grid` holds."""
+    rows, _, frequency = name.removeprefix("grid-").partition("-frequency-")
+    return GridName(int(rows), int(frequency or 1))

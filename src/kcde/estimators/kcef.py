@@ -1,5 +1,6 @@
 """Kernel conditional exponential family (kcef: Arbel and Gretton, AISTATS 2018)."""
 
+from collections.abc import Sequence
 from functools import partial
 from math import log, pi
 from typing import ClassVar, NamedTuple
@@ -11,12 +12,14 @@ from kcde.estimators._kcef import selection as rules
 from kcde.estimators._kcef.hermite import HermiteTable
 from kcde.estimators._kcef.natural_parameter import NaturalParameter
 from kcde.estimators._kcef.score_matching import solve
+from kcde.estimators._kcef.selection import ScoreGrid
 from kcde.estimators._shared.exponential_family import ExponentialFamily
+from kcde.estimators._shared.rows import check_pairs
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import GaussianProposal
 from kcde.sampling import convergence, hmc
 from kcde.seeding import rng_of
-from kcde.selection import kfold, subsample
+from kcde.selection import contiguous_folds, kfold, subsample
 
 _TABLE_NODES = 20  # a bandwidth: T is interpolated to about 1e-7 of its size
 _FEWEST_DRAWS = 4  # a chain, for R-hat of split chains
@@ -33,6 +36,8 @@ class HMCResult(NamedTuple):
         Mean acceptance probability after the burn-in.
     divergences
         Transitions after the burn-in that diverged, over all chains.
+    transitions
+        Transitions after the burn-in, over all chains.
     r_hat
         The largest over rows and dimensions; NaN where a row has one chain, or few draws.
     effective_sample_size
@@ -42,6 +47,7 @@ class HMCResult(NamedTuple):
     draws: np.ndarray
     acceptance: float
     divergences: int
+    transitions: int
     r_hat: float
     effective_sample_size: float
 
@@ -68,18 +74,23 @@ class KCEF(ExponentialFamily):
         Standard deviation of the Gaussian base density q_0, centred at 0, in the units of y.
     selection
         "score": one σ for x and y and λ on a 20 × 20 grid, by the score on held-out folds, as
-        published for the R data. "gradient": a σ per dimension and λ by L-BFGS-B on that score,
-        as published elsewhere, for d_y = 1. "penalised": one σ_x, σ_y and λ on that score with the
-        penalty of the authors' code, for d_y = 1. "likelihood": σ_x, σ_y and λ by held-out log
-        likelihood on a coarse and then a finer grid, for d_y = 1.
+        published for the R data. "early-stopping": a σ per dimension and λ on that score, by
+        L-BFGS-B within a box and with tolerances that stop it early, as the authors' code does for
+        joint densities; with `isotropic`, `penalty=0.1` and `folds=10` exactly as there; for
+        d_y = 1. "gradient": the same to convergence, within wider bounds and without a penalty, for
+        d_y = 1. "likelihood": σ_x, σ_y and λ by held-out log likelihood on a coarse and then a
+        finer grid, for d_y = 1.
     folds
-        Number of folds of the cross-validation.
+        Number of folds of the cross-validation. They are shuffled, but for "early-stopping", where
+        they are runs of neighbouring rows.
     tuning_rows
         Maximum number of rows used in the selection; None: all. The final fit uses all.
     random_state
         Seeds the shuffle of the folds.
     isotropic
-        Whether selection "gradient" gives all x one bandwidth.
+        Whether selections "early-stopping" and "gradient" give all x one bandwidth.
+    penalty
+        Selection "early-stopping" adds penalty × Σ θ² to the score, θ = (1/2σ_x², 1/2σ_y², λ).
 
     Attributes
     ----------
@@ -123,6 +134,7 @@ class KCEF(ExponentialFamily):
         tuning_rows=None,
         random_state=0,
         isotropic=False,
+        penalty=0.0,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -133,12 +145,15 @@ class KCEF(ExponentialFamily):
         self.tuning_rows = tuning_rows
         self.random_state = random_state
         self.isotropic = isotropic
+        self.penalty = penalty
 
     def _fit(self, X, Y):
         if not self.base_std > 0:
             raise ValueError(f"base_std must be positive; got {self.base_std}")
         if self.regularization is not None and not self.regularization > 0:
             raise ValueError(f"regularization must be positive; got {self.regularization}")
+        if not self.penalty >= 0:
+            raise ValueError(f"penalty must not be negative; got {self.penalty}")
         self.X_, self.Y_ = X, Y
         self._choose(X, Y)
         self._solve(X, Y)
@@ -158,13 +173,19 @@ class KCEF(ExponentialFamily):
                 as_bandwidths(value, columns, name)
         self.cv_results_ = {}
         if not given.complete:
-            rng = rng_of("selection", self.random_state)
-            rows = subsample(Y.shape[0], self._most_rows(Y), rng)
-            folds = kfold(len(rows), self.folds, rng)
+            rows, folds = self._rows_and_folds(Y, self.folds)
             given, self.cv_results_ = self._selector()(X, Y, rows, folds, given, self.base_std)
         self.bandwidth_x_ = as_bandwidths(given.bandwidth_x, X.shape[1], "bandwidth_x")
         self.bandwidth_y_ = as_bandwidths(given.bandwidth_y, Y.shape[1], "bandwidth_y")
         self.regularization_ = float(given.regularization)
+
+    def _rows_and_folds(self, Y, folds: int) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Return the rows that take part in a selection, and the folds of these."""
+        rng = rng_of("selection", self.random_state)
+        rows = subsample(Y.shape[0], self._most_rows(Y), rng)
+        if self.selection == rules.EARLY_STOPPING:
+            return rows, contiguous_folds(len(rows), folds)
+        return rows, kfold(len(rows), folds, rng)
 
     def _given(self) -> rules.Hyperparameters:
         """Return the given hyper-parameters; None is chosen."""
@@ -181,8 +202,9 @@ class KCEF(ExponentialFamily):
             )
         if self.selection == "gradient":
             return partial(rules.select_by_gradient, isotropic=self.isotropic)
-        if self.selection == "penalised":
-            return rules.select_by_penalised_gradient
+        if self.selection == rules.EARLY_STOPPING:
+            options = {"isotropic": self.isotropic, "penalty": self.penalty}
+            return partial(rules.select_by_early_stopping, **options)
         return partial(rules.RULES[self.selection], grids=self._grids[self.selection])
 
     def score_matching_loss(self, X, Y) -> float:
@@ -266,7 +288,8 @@ class KCEF(ExponentialFamily):
                 max(float(np.max(check.r_hat)) for check in checks),
                 min(float(np.min(check.effective_sample_size)) for check in checks),
             ]
-        return HMCResult(draws, float(np.mean(to_numpy(run.acceptance))), run.divergences, *worst)
+        rate, transitions = float(np.mean(to_numpy(run.acceptance))), len(rows) * kept * thin
+        return HMCResult(draws, rate, run.divergences, transitions, *worst)
 
     def _hmc_target(self, X, rows: np.ndarray):
         """Return the log density and its gradient of a chain for each of `rows` of X."""
@@ -296,3 +319,40 @@ class KCEF(ExponentialFamily):
         Y, kernel = xp.asarray(nodes[:, None]), self._T.kernel_x(X)
         values, slopes = kernel @ self._T.potential(Y), kernel @ self._T.potential_slope(Y)
         return HermiteTable(lower, float(nodes[1] - nodes[0]), values, slopes)
+
+
+def choose_from_grids(
+    model: KCEF, X, Y, grids: Sequence[ScoreGrid]
+) -> list[rules.Hyperparameters | ValueError]:
+    """Return what selection "score" chooses from each of several grids and numbers of folds.
+
+    Each choice is that of a fit with this grid and this number of folds; all together cost one
+    eigendecomposition for each bandwidth of any grid.
+
+    Parameters
+    ----------
+    model
+        Of which `base_std`, `tuning_rows` and `random_state` count.
+    X, Y
+        Training rows, as in `fit`.
+    grids
+        What is chosen from, and on how many folds, in place of the rule's own grid.
+
+    Returns
+    -------
+    list
+        For each grid its choice, or the error where no candidate has a finite score.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer rows than folds.
+    InsufficientMemory
+        If the matrices do not fit.
+    """
+    X, Y = check_pairs(X, Y)
+    found = {count: model._rows_and_folds(Y, count) for count in {each.folds for each in grids}}
+    rows = next(rows for rows, _ in found.values())
+    partitions = {count: folds for count, (_, folds) in found.items()}
+    chosen_from = take_rows(X, rows), take_rows(Y, rows)
+    return rules.select_from_grids(*chosen_from, grids, partitions, model.base_std)

@@ -134,10 +134,11 @@ class GridProblem(Problem):
     """The grid distribution with its exact density."""
 
     n: int = field(kw_only=True)
+    frequency: int = 1
 
     def rows(self, run: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of one repetition."""
-        return grid.training_and_test(self.n, self.dim, run)
+        return grid.training_and_test(self.n, self.dim, run, self.frequency)
 
 
 def open_problem(
@@ -151,7 +152,7 @@ def open_problem(
     Parameters
     ----------
     name
-        `grid-<n>`, or a data set of the catalogue without x.
+        That of grid data, or of a data set of the catalogue without x.
     data_dir, catalogue
         Where the raw data are, and a catalogue other than the project's own.
     max_dim
@@ -163,12 +164,7 @@ def open_problem(
         If the name is unknown, the data set has an x, or the grid has too many rows or columns.
     """
     if names.is_grid(name):
-        n, dim = names.grid_sizes(name, max_dim)
-        largest = name == names.LARGEST_GRID
-        if dim < 2:
-            raise ValueError(f"grid data need at least 2 columns; got {dim}")
-        columns = tuple(f"x{i}" for i in range(1, dim + 1))
-        return GridProblem(name, columns, every_dimension=largest, identity=name, n=n)
+        return _grid(name, max_dim)
     data = load(name, data_dir, catalogue)
     if data.X.shape[1]:
         raise ValueError(
@@ -183,4 +179,18 @@ def open_problem(
         sha256=data.sha256,
         identity=data.name,
         values=data.Y,
+    )
+
+
+def _grid(name: str, max_dim: int) -> GridProblem:
+    stated = names.grid_name(name)
+    if (dim := stated.columns(max_dim)) < 2:
+        raise ValueError(f"grid data need at least 2 columns; got {dim}")
+    return GridProblem(
+        name,
+        tuple(f"x{i}" for i in range(1, dim + 1)),
+        every_dimension=stated.every_dimension,
+        identity=name,
+        n=stated.rows,
+        frequency=stated.frequency,
     )

@@ -14,9 +14,10 @@ import numpy as np
 from kcde.arrays import array_namespace, to_numpy
 from kcde.experiments.job import SAMPLERS
 from kcde.joint import JointDensity
+from kcde.metrics.names import DIVERGENCE_RATE, R_HAT
+from kcde.names import SAMPLED_BY
 from kcde.seeding import rng_of
 
-DIRECT_SUFFIX = "-inverse"
 _CHECKED_ROWS = 5
 
 
@@ -37,8 +38,8 @@ def sampler_kind(estimator, method: str, wanted: str = "auto") -> str:
     method
         Name of the method in the scores.
     wanted
-        "hmc"; "direct"; or "auto": "hmc" where the estimator offers it, but "direct" for a method
-        whose name ends in "-inverse".
+        "hmc"; "direct"; or "auto": what the ending of the method's name says
+        (`kcde.names.SAMPLED_BY`), else "hmc" where the estimator offers it, else "direct".
 
     Raises
     ------
@@ -48,12 +49,13 @@ def sampler_kind(estimator, method: str, wanted: str = "auto") -> str:
     if wanted not in SAMPLERS:
         raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}; got {wanted!r}")
     offered = hasattr(estimator, "sample_hmc")
+    if wanted == "auto":
+        named = (kind for ending, kind in SAMPLED_BY.items() if method.endswith(ending))
+        wanted = next(named, "hmc" if offered else "direct")
     if wanted == "hmc" and not offered:
         name = type(estimator).__name__
         raise ValueError(f"{name} has no Hamiltonian Monte Carlo; use the sampler direct")
-    if wanted != "auto":
-        return wanted
-    return "hmc" if offered and not method.endswith(DIRECT_SUFFIX) else "direct"
+    return wanted
 
 
 def sampler_of(model, kind: str, train, n: int) -> Callable[[int, np.random.Generator], Draws]:
@@ -150,10 +152,14 @@ def _joint_hmc(model, n: int, rng: np.random.Generator) -> Draws:
 
 
 def _diagnostics(results: list, several: list) -> dict[str, float]:
-    """Return rates over the chains that made the samples, and the worst of those comparable."""
+    """Return rates over the chains that made the samples, and the worst of those comparable.
+
+    The rate of divergences is that of the worst column.
+    """
     return {
         "acceptance_rate": float(np.mean([each.acceptance for each in results])),
-        "r_hat": float(np.max([each.r_hat for each in several])),
+        R_HAT: float(np.max([each.r_hat for each in several])),
         "effective_sample_size": float(np.min([c.effective_sample_size for c in several])),
         "divergences": float(sum(each.divergences for each in results)),
+        DIVERGENCE_RATE: max(each.divergences / each.transitions for each in results),
     }

@@ -5,9 +5,10 @@ n^(α-1/2) and the Kullback-Leibler divergence of order n^(2α-1). Here γ is 1/
 construction (`kcde.experiments._well_specified`). One stream of data a repetition is read up to n,
 so that a slope can be fitted within each repetition.
 
-The theorem leaves c open and holds for each. Two are run, as multiples of ‖C‖: 1, for which λ is
-not small against C at these n, and 1/10, for which it is; ‖T_λ - T_0‖, the error that would be left
-without noise, is stored with the errors and shows how far the smallest λ is from its limit.
+The theorem leaves c open and holds for each. Three are run, as multiples of ‖C‖: 1, for which λ is
+not small against C at these n, and 1/10 and 3/100, for which it is; ‖T_λ - T_0‖, the error that
+would be left without noise, is stored with the errors and shows how far the smallest λ is from its
+limit.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ from kcde.provenance import digest, estimator_module
 from kcde.seeding import rng_of, seed_of
 
 EXPONENTS = (0.5, 1.0)
-CONSTANTS = (0.1, 1.0)
+CONSTANTS = (0.03, 0.1, 1.0)
 """c as multiples of ‖C‖."""
 
 NORM_ERROR, KL = "norm_error", "kl"

@@ -66,7 +66,7 @@ def factor_log_density(problem: GridProblem, run: int) -> tuple[np.ndarray, np.n
         Shape (d,): logs of the standard deviations of the training rows.
     """
     log_std = np.log(problem.split(run).std)
-    return (grid.log_density(problem.rows(run)[1]) + log_std).T, log_std
+    return (grid.log_density(problem.rows(run)[1], problem.frequency) + log_std).T, log_std
 
 
 def _rows(problem: Problem, run: int, terms: np.ndarray, log_std: np.ndarray) -> list[dict]:

@@ -4,6 +4,13 @@ Each data set is split at random into halves, twenty times; x and y are standard
 training half; the score is the negative log likelihood of the standardised y, averaged over the
 test half (kcef, section 4; dde, section 6).
 
+Beside it, for every method whose density has a distribution function F: the probability integral
+transform F(y|x) of the test rows, and the shares of them within the central intervals of 50 and
+90%. And, on the first `inner_splits` splits, the inner log likelihood: the mean log density of a
+held-out fifth of the training half, fitted by the method's whole rule to the other four fifths and
+standardised by these, in nats of y standardised by the training half. The rows held out are the
+same for every method, and no test row has a part in it.
+
 A job of the target `joint` models x and y together by a network for all columns, and scores both:
 the published column NADE of kcef, table 1, is nearer to that on some sets. Its columns are x, then
 y. The sum in that order is exact in two parts, log p(x) + log p(y|x), unlike the mean over orders.
@@ -22,12 +29,16 @@ from kcde.experiments import methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.r_benchmark import JOINT, Job
 from kcde.experiments.runner import attempt, fits
-from kcde.metrics.names import NLL, NLL_CONDITIONAL, NLL_X
+from kcde.metrics.names import COVERAGES, INNER_LOG_LIKELIHOOD, NLL, NLL_CONDITIONAL, NLL_X
 from kcde.normalisers import GaussianProposal, Normaliser, importance_sampling
 from kcde.seeding import rng_of, split_seed
 
+Rows = Callable[[str, int, int], tuple[np.ndarray, np.ndarray]]
+
 TEST_HALF = "test-half"
 TEST_HALF_DRAWS = 1000
+HELD_OUT_PARTS = 5
+"""One of so many parts of the training half is held out for the inner log likelihood."""
 
 _BY_COLUMN = "factor_log_density"
 
@@ -41,8 +52,19 @@ def half_split(dataset: str, split: int, n: int) -> tuple[np.ndarray, np.ndarray
     return order[: n // 2], order[n // 2 :]
 
 
+def inner_split(dataset: str, split: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of the inner fit and those held out, of the n rows of `half_split`'s data.
+
+    The fifth is drawn from the training half by the data set's name and the split's number alone.
+    """
+    train, _ = half_split(dataset, split, n)
+    order = rng_of("inner", dataset, split).permutation(train)
+    held = max(1, len(train) // HELD_OUT_PARTS)
+    return order[held:], order[:held]
+
+
 class Experiment(runner.Experiment[Job]):
-    """The `.npz` holds per-point log densities and `test_rows`, a row a split.
+    """The `.npz` holds per-point log densities, `pit` and `test_rows`, a row a split.
 
     Of a joint density `log_density` is that of x and y, `log_density_x` that of x.
     """
@@ -69,13 +91,28 @@ class Experiment(runner.Experiment[Job]):
         """Send the data to where the estimator computes, once, and fit."""
         job, backend = self.job, self._backend(self.job)
         data = replace(self.data, X=asarray(self.data.X, backend), Y=asarray(self.data.Y, backend))
-        fitted = fits(
-            job.estimator,
-            units,
-            lambda split: fit(job, data, split),
-            lambda splits: _fit_batch(job, data, splits),
-        )
-        return lambda split: outcome(job, data, split, backend, *fitted(split))
+        fitted, inner = _fits(job, data, units, half_split), self._inner(data, units)
+
+        def work(split: int) -> Outcome:
+            found = outcome(job, data, split, backend, *fitted(split))
+            row = _row(job, split, backend)
+            found.rows.extend(row | cells for cells in inner(split))
+            return found
+
+        return work
+
+    def _inner(self, data: Dataset, units: Sequence[int]) -> Callable[[int], list[dict]]:
+        """Return a function from a split to the cells of its inner log likelihood, if it has it."""
+        job = self.job
+        scored = [split for split in units if split < job.inner_splits]
+        if not scored:
+            return lambda split: []
+        fitted = _fits(job, data, scored, inner_split)
+
+        def cells(split: int) -> list[dict]:
+            return _inner_cells(job, data, split, *fitted(split)) if split in scored else []
+
+        return cells
 
     def not_run(self, job: Job, unit: int) -> list[dict]:
         """Return the row of a split."""
@@ -112,29 +149,38 @@ def make_estimator(job: Job, split: int):
     )
 
 
-def fit(job: Job, data: Dataset, split: int) -> Standardised:
+def fit(job: Job, data: Dataset, split: int, rows_of: Rows = half_split) -> Standardised:
     """Return the fitted model of one split of data that lie where it computes."""
-    return Standardised(make_estimator(job, split)).fit(*_halves(job, data, split)[0])
+    return Standardised(make_estimator(job, split)).fit(*halves(job, data, split, rows_of)[0])
 
 
-def _fit_batch(job: Job, data: Dataset, splits: Sequence[int]) -> list:
+def _fits(job: Job, data: Dataset, splits: Sequence[int], rows_of: Rows) -> Callable:
+    return fits(
+        job.estimator,
+        splits,
+        lambda split: fit(job, data, split, rows_of),
+        lambda splits: _fit_batch(job, data, splits, rows_of),
+    )
+
+
+def _fit_batch(job: Job, data: Dataset, splits: Sequence[int], rows_of: Rows) -> list:
     models = [Standardised(make_estimator(job, split)) for split in splits]
-    pairs = [_halves(job, data, split)[0] for split in splits]
+    pairs = [halves(job, data, split, rows_of)[0] for split in splits]
     return Standardised.fit_many(models, *zip(*pairs, strict=True))
 
 
-def _halves(job: Job, data: Dataset, split: int) -> tuple[tuple, tuple]:
-    """Return (X, Y) of the training rows and of the test rows, where the data lie.
+def halves(job: Job, data: Dataset, split: int, rows_of: Rows = half_split) -> tuple[tuple, tuple]:
+    """Return (X, Y) of the rows to fit to and of the others, where the data lie.
 
-    Of a joint density X has no columns, and Y has those of x that vary in training, then y.
+    Of a joint density X has no columns, and Y has those of x that vary in the former, then y.
     """
     X, Y = data.X, data.Y
-    train, test = half_split(job.dataset, split, X.shape[0])
+    fitted, held = rows_of(job.dataset, split, X.shape[0])
     if job.target == JOINT:
-        varying = np.flatnonzero(~_constant(X, train))
+        varying = np.flatnonzero(~_constant(X, fitted))
         Y = array_namespace(Y).concat([take_columns(X, varying), Y], axis=1)
         X = X[:, :0]
-    return (take_rows(X, train), take_rows(Y, train)), (take_rows(X, test), take_rows(Y, test))
+    return (take_rows(X, fitted), take_rows(Y, fitted)), (take_rows(X, held), take_rows(Y, held))
 
 
 def _constant(X, rows: np.ndarray) -> np.ndarray:
@@ -142,8 +188,17 @@ def _constant(X, rows: np.ndarray) -> np.ndarray:
     return np.ptp(to_numpy(take_rows(X, rows)), axis=0) == 0
 
 
-def outcome(job: Job, data: Dataset, split: int, backend: str, model, seconds: float) -> Outcome:
-    """Score a fitted model, or report the error of its fit."""
+def outcome(
+    job: Job,
+    data: Dataset,
+    split: int,
+    backend: str,
+    model,
+    seconds: float,
+    *,
+    calibrated: bool = True,
+) -> Outcome:
+    """Score a fitted model, by likelihoods alone if not `calibrated`, or report a fit's error."""
     train, test = half_split(job.dataset, split, data.X.shape[0])
     row = _row(job, split, backend) | {"n_train": len(train), "n_test": len(test)}
     found, scoring = attempt(_evaluate, job, data, model, split)
@@ -153,13 +208,14 @@ def outcome(job: Job, data: Dataset, split: int, backend: str, model, seconds: f
     row |= {"seconds": seconds + scoring, "dim": data.X.shape[1]}
     dropped = np.flatnonzero(_constant(data.X, train)).tolist()
     chosen = methods.chosen(model.estimator_) | {"dropped": dropped}
-    cells = [scores.cell(*metric) for metric in metrics]
-    return Outcome([row | cell for cell in cells], [chosen], arrays | {"test_rows": test})
+    cells, pit = _calibration(job, data, model, split) if calibrated else ([], {})
+    cells = [scores.cell(*metric) for metric in metrics] + cells
+    return Outcome([row | cell for cell in cells], [chosen], arrays | pit | {"test_rows": test})
 
 
 def _evaluate(job: Job, data: Dataset, model: Standardised, split: int):
     """Return (metric, value, unit, stderr) tuples and per-point arrays, for standardised y."""
-    X, Y = _halves(job, data, split)[1]
+    X, Y = halves(job, data, split)[1]
     inner, X, Y = model.estimator_, model.transform_x(X), model.transform_y(Y)
     if job.target == JOINT:
         return _by_parts(inner.factor_log_density(X, Y), data.Y.shape[1])
@@ -197,6 +253,40 @@ def _by_parts(log_density: np.ndarray, outputs: int) -> tuple[list[tuple], dict]
     parts = {NLL: of_x + of_y, NLL_X: of_x, NLL_CONDITIONAL: of_y}
     metrics = [(name, -values.mean(), "nats", 0.0) for name, values in parts.items()]
     return metrics, {"log_density": of_x + of_y, "log_density_x": of_x}
+
+
+def _calibration(job: Job, data: Dataset, model: Standardised, split: int):
+    """Return score cells of the coverages, and F(y|x) of the test rows, if there is an F."""
+    if job.target == JOINT or not hasattr(model.estimator_, "cdf"):
+        return [], {}
+    X, Y = halves(job, data, split)[1]
+    found, seconds = attempt(model.cdf, X, Y)
+    if isinstance(found, Exception):
+        return [scores.failed(name, found) | {"seconds": seconds} for name in COVERAGES], {}
+    pit = to_numpy(found)
+    shares = {name: np.mean(np.abs(pit - 0.5) <= level / 2) for name, level in COVERAGES.items()}
+    cells = [scores.cell(name, share) | {"seconds": seconds} for name, share in shares.items()]
+    return cells, {"pit": pit}
+
+
+def _inner_cells(job: Job, data: Dataset, split: int, model, seconds: float) -> list[dict]:
+    """Return the score cells of the inner log likelihood of a fitted model or a failed fit."""
+    row = {"seconds": seconds, "dim": data.X.shape[1]}
+    found, scoring = attempt(_inner_log_likelihood, job, data, model, split)
+    if isinstance(found, Exception):
+        return [row | scores.failed(INNER_LOG_LIKELIHOOD, found, "nats")]
+    value, stderr, n_train, n_test = found
+    row |= {"seconds": seconds + scoring, "n_train": n_train, "n_test": n_test}
+    return [row | scores.cell(INNER_LOG_LIKELIHOOD, value, "nats", stderr)]
+
+
+def _inner_log_likelihood(job: Job, data: Dataset, model: Standardised, split: int) -> tuple:
+    """Return the mean log density of the held-out rows, its standard error, and numbers of rows."""
+    (X_fitted, _), (X, Y) = halves(job, data, split, inner_split)
+    scale = to_numpy(halves(job, data, split)[0][1]).std(axis=0)
+    log_density = to_numpy(model.log_density(X, Y)) + np.log(scale).sum()
+    error = log_density.std() / np.sqrt(len(log_density))
+    return log_density.mean(), error, X_fitted.shape[0], X.shape[0]
 
 
 def _by_importance(job: Job, inner, X, Y, count: int, rng: np.random.Generator) -> Normaliser:

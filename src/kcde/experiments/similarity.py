@@ -1,7 +1,8 @@
 """Comparison of two samplers with the data: kcef, table 3.
 
 For each seed the relative similarity test of the hypothesis that the rival is at least as close as
-KCEF: a small p-value says that KCEF is closer.
+KCEF: a small p-value says that KCEF is closer. Beside it stands how well the Markov chains mixed
+that made the samples.
 """
 
 import json
@@ -17,10 +18,15 @@ from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.similarity import Job
 from kcde.experiments.runner import attempt
 from kcde.metrics import RelativeSimilarity, median_bandwidth, relative_similarity_test
-from kcde.metrics.names import P_VALUE
+from kcde.metrics.names import DIVERGENCE_RATE, P_VALUE, R_HAT
+
+EXACT = "exact"
+"""As published, but for KCEF's samples, which are drawn by inverting distribution functions."""
 
 VARIANTS = ("as-published", "test-rows", "slice")
 """Against rows of all data; against the test rows; against rows of all data, shown pair only."""
+
+_OF_CHAINS = (R_HAT, DIVERGENCE_RATE)
 
 
 class Experiment(runner.Experiment[Job]):
@@ -28,34 +34,39 @@ class Experiment(runner.Experiment[Job]):
     `<variant>/bandwidth`, one value a seed.
     """
 
-    def open(self) -> list["_Samples"]:
-        """Return our samples and the rival's, which must be of the same data and seeds."""
-        paths = self.job.ours, self.job.rival
-        ours, rival = pair = [_Samples(path) for path in paths]
-        if ours.dataset != rival.dataset or ours.seeds != rival.seeds:
-            raise ValueError(
-                f"{paths[0]} holds {ours.seeds} seeds of {ours.dataset}, {paths[1]} {rival.seeds} "
-                f"of {rival.dataset}; run both with the same data set and seeds"
-            )
-        return pair
+    def open(self) -> dict[str, list["_Samples"]]:
+        """Return our samples and the rival's by variant, all of the same data and seeds."""
+        job = self.job
+        given = [path for path in (job.ours, job.rival, job.ours_exact) if path is not None]
+        ours, rival, *exact = samples = [_Samples(path) for path in given]
+        for other in samples:
+            if ours.dataset != other.dataset or ours.seeds != other.seeds:
+                raise ValueError(
+                    f"{ours.path} holds {ours.seeds} seeds of {ours.dataset}, {other.path} "
+                    f"{other.seeds} of {other.dataset}; run both with the same data set and seeds"
+                )
+        pairs = {variant: [ours, rival] for variant in VARIANTS}
+        return pairs | ({EXACT: [*exact, rival]} if exact else {})
 
     def count(self) -> int:
         """Return the number of variants of the test, each of all seeds."""
-        return len(VARIANTS)
+        return len(self.data)
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
         """Return a function that tests all seeds with a variant."""
-        job, pair, backend = self.job, self.data, resolve_backend(self.job.backend)
+        job, variants, backend = self.job, list(self.data), resolve_backend(self.job.backend)
         hypothesis = f"H0: {job.rival_name} closer than {job.our_name}"
 
         def work(unit: int) -> Outcome:
-            variant, seeds = VARIANTS[unit], range(pair[0].seeds)
-            tests = [_test(pair, variant, seed, backend) for seed in seeds]
+            variant = variants[unit]
+            pair = self.data[variant]
+            tests = [_test(pair, variant, seed, backend) for seed in range(pair[0].seeds)]
             rows = [
                 _row(job, pair[0], hypothesis, variant, seed) | {"backend": backend} | row
-                for seed, (row, _) in zip(seeds, tests, strict=True)
+                for seed, (found, _) in enumerate(tests)
+                for row in [found, *_mixing(pair, seed)]
             ]
-            values = np.array([found for _, found in tests])
+            values = np.array([numbers for _, numbers in tests])
             names = ("statistic", "mmd2_rival", "mmd2_ours", "bandwidth")
             arrays = {f"{variant}/{name}": values[:, k] for k, name in enumerate(names)}
             return Outcome(rows, arrays=arrays)
@@ -64,7 +75,8 @@ class Experiment(runner.Experiment[Job]):
 
     def info(self, job: Job) -> dict:
         """Return whose samples were compared."""
-        return {"ours": str(job.ours), "rival": str(job.rival), "code": self.code(job)}
+        exact = {} if job.ours_exact is None else {"ours_exact": str(job.ours_exact)}
+        return {"ours": str(job.ours), "rival": str(job.rival), **exact, "code": self.code(job)}
 
     def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
         """Return nothing: nothing is chosen."""
@@ -94,6 +106,11 @@ class _Samples:
             return None
         return of_seed["status"].iloc[0], f"{self.path.stem}: {of_seed['detail'].iloc[0]}"
 
+    def stated(self, metric: str, seed: int) -> list[float]:
+        """Return the value of a metric of a seed, in a list that is empty without one."""
+        rows = self.frame[(self.frame["split"] == seed) & (self.frame["metric"] == metric)]
+        return rows["value"].tolist()
+
 
 def _test(
     pair: list[_Samples], variant: str, seed: int, backend: str
@@ -108,6 +125,12 @@ def _test(
     found, bandwidth = result
     numbers = (found.statistic, found.mmd2_a, found.mmd2_b, bandwidth)
     return {"value": found.p_value}, numbers
+
+
+def _mixing(pair: list[_Samples], seed: int) -> list[dict]:
+    """Return what is worse of the chains of both: nothing where both are drawn without chains."""
+    worst = {name: [v for each in pair for v in each.stated(name, seed)] for name in _OF_CHAINS}
+    return [scores.cell(name, np.max(found), "") for name, found in worst.items() if found]
 
 
 def _relative_similarity(

@@ -8,11 +8,21 @@ NLL_QUADRATURE = f"{NLL}_quadrature"
 NLL_X, NLL_CONDITIONAL = f"{NLL}_x", f"{NLL}_conditional"
 """The parts of the joint one of x and y: of x alone, and of y given x."""
 
+INNER_LOG_LIKELIHOOD = "inner_log_likelihood"
+"""Mean log density in nats of training rows that were held out of a fit by the whole rule."""
+
+COVERAGES = {"coverage_50": 0.5, "coverage_90": 0.9}
+"""Share of the test rows within the central interval, by metric the probability of that."""
+
 MMD = "mmd"
 """Unbiased squared maximum mean discrepancy, times 1000."""
 
 P_VALUE = "p_value"
 """Of the test of relative similarity."""
+
+R_HAT, DIVERGENCE_RATE = "r_hat", "divergence_rate"
+"""Of Markov chains: the largest R-hat; the share of transitions after the burn-in that diverged, in
+the worst column."""
 
 SMAE = "smae"
 """Scaled mean absolute error."""

@@ -1,4 +1,8 @@
-"""Two methods on the same splits: paired t-test and paired Wilcoxon test, both two-sided."""
+"""Two methods on the same splits: paired t-test and paired Wilcoxon test, both two-sided.
+
+Random halves of one sample share rows. What the correction for this does to level and power is
+measured by `benchmarks/resampled_tests.py`.
+"""
 
 from dataclasses import dataclass
 
@@ -39,9 +43,11 @@ def paired_t_test(first: np.ndarray, second: np.ndarray, overlap: float = 0.0) -
     first, second
         Shape (n,), one value a split, aligned by split; NaN or infinite where the split failed.
     overlap
-        Test rows over training rows where splits share rows, as folds do; 0 if they are drawn
-        independently. The variance of the mean is then (1/n + overlap) s² instead of s²/n, because
-        estimates on shared rows are correlated (Nadeau and Bengio 2003, Inference for the
+        Test rows over training rows where the splits are of the same rows: 1 for random halves,
+        1/9 for ten folds. 0 only if each split has rows of its own, as from a generator. The
+        variance of the mean is then (1/n + overlap) s² instead of s²/n: splits of the same rows
+        share them, so that their differences are correlated, and more of them do not make the mean
+        more certain beyond what the rows themselves say (Nadeau and Bengio 2003, Inference for the
         generalization error).
 
     Returns
@@ -82,6 +88,9 @@ def paired_t_test(first: np.ndarray, second: np.ndarray, overlap: float = 0.0) -
 
 def paired_wilcoxon(first: np.ndarray, second: np.ndarray) -> PairedTest:
     """Test by signed ranks, which a single outlying split cannot dominate.
+
+    It takes the pairs for independent. Where they are splits of the same rows, its p-value speaks
+    of further splits of these rows and not of other rows, for which `paired_t_test` has `overlap`.
 
     Parameters
     ----------

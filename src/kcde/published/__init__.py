@@ -1,6 +1,7 @@
 """What the four papers report: 142 numbers, 43 claims, and the causes found of deviations.
 
-Values that stand only in a picture are apart: they were read off it and have no verdict.
+Beside it stand what the papers leave open, with the readings of it, and better tests of some
+claims. Values that stand only in a picture are apart: they were read off it and have no verdict.
 """
 
 from pathlib import Path
@@ -45,6 +46,29 @@ def claims() -> pd.DataFrame:
         Columns `paper,claim,artefact,statement,test`; `test` is how the claim is decided.
     """
     return pd.read_csv(_HERE / "claims.csv", dtype=str)
+
+
+def amended() -> pd.DataFrame:
+    """Return the amended tests: of claims whose own test does not decide what the paper states.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `paper,claim,test,why`.
+    """
+    return pd.read_csv(_HERE / "claims_amended.csv", dtype=str, keep_default_na=False)
+
+
+def readings() -> pd.DataFrame:
+    """Return the choices that the papers leave open.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `id,paper,choice,readings,drawn,affects,why open`; `drawn` is the reading under
+        which the artefacts are drawn.
+    """
+    return pd.read_csv(_HERE / "readings.csv", dtype=str, keep_default_na=False)
 
 
 def causes() -> pd.DataFrame:

@@ -118,7 +118,9 @@ def test_wins_and_losses_count_the_tests_over_splits(cells, table):
         wins = losses = 0
         for dataset in SETS:
             first, second = capped(cells[dataset, one]), capped(cells[dataset, other])
-            if stats.wilcoxon(first, second).pvalue < 0.05:
+            gap = first - second
+            t = gap.mean() / math.sqrt((1 / 12 + 1) * gap.var(ddof=1))
+            if 2 * stats.t.sf(abs(t), 11) < 0.05:
                 # Far apart here, so that medians say which of the two is lower.
                 wins += np.median(first) < np.median(second)
                 losses += np.median(first) > np.median(second)
@@ -126,6 +128,17 @@ def test_wins_and_losses_count_the_tests_over_splits(cells, table):
             wins,
             losses,
         )
+
+
+def test_the_best_of_a_set_is_by_the_corrected_test():
+    """A difference that the signed-rank test alone finds says nothing of the population."""
+    low = np.sin(np.arange(20.0))
+    high = low + 0.3 + 0.4 * np.sin(3.0 * np.arange(20.0))
+    found = of_sets(table_of({("a", "NADE"): list(low), ("a", "GP-ML"): list(high)}))
+    row = found.set_index("method").loc["GP-ML"]
+    assert row["p_value"] == pytest.approx(stats.wilcoxon(high, low).pvalue)
+    assert row["p_value"] < 0.05 < row["p_value_corrected"]
+    assert row["best"]
 
 
 def test_a_failed_split_is_the_last_and_no_worse_than_that():
@@ -182,7 +195,7 @@ def test_a_new_method_that_is_scored_by_quadrature_is_shown_so():
 def test_every_density_of_the_experiment_is_ranked():
     """But LSCDE with its floor; a new line in the configuration needs none here."""
     (wanted,) = listing.artefacts()["across/all_methods"].shows.values()
-    assert wanted == {"but": ["LSCDE"]}
+    assert wanted == {"but": ["LSCDE", "NADE-joint"]}
     assert METHODS["LSCDE"].options["density_floor"] > 0
 
 
@@ -254,14 +267,35 @@ def test_a_first_that_fails_is_named_with_one_that_does_not():
     assert "The first that failed on no set is **GP-ML**" in said
 
 
-def test_parameters_that_were_given_are_none_to_take():
+def test_parameters_that_were_given_are_shown_and_neither_ranked_nor_taken(tmp_path):
     chosen, given = level(GP_ML=0.5, LSCDE_exact=0.9), level(DDE_penalised=0.1)
+    given = {key: values for key, values in given.items() if key[0] in ("a", "b")}
     scores = [scores_of(chosen), made.frame(given, metric=f"{made.METRIC}_quadrature")]
     found = all_methods.build(ARTEFACT, pd.concat(scores, ignore_index=True), [])
     assert set(found["method"]) & set(GIVEN) == {"DDE-penalised"}
+    own = of_sets(found).set_index("method").loc["DDE-penalised"]
+    assert set(own["dataset"]) == {"a", "b"}
+    assert own["rank"].isna().all()
+    assert not own["best"].any()
+    assert own["excess"].between(-0.5, -0.3).all()
+    # The others are compared as if it were not there, on all sets.
+    without = all_methods.build(ARTEFACT, scores[0], [])
+    pd.testing.assert_frame_equal(of_methods(found), of_methods(without))
+    pd.testing.assert_frame_equal(of_pairs(found), of_pairs(without))
     said = " ".join(_all_methods_answer.sentences(found))
-    assert said.startswith("**Take GP-ML**: mean rank 2.0")
-    assert "DDE-penalised, the first by mean rank of all" in said
+    assert said.startswith("**Take GP-ML**: mean rank 1.0")
+    assert said == " ".join(_all_methods_answer.sentences(without))
+    drawn = ARTEFACT.draw(ARTEFACT, found.assign(n_train=30.0), tmp_path / "all_methods")
+    page = drawn[0].read_text()
+    assert "| data set | rows | GP-ML | LSCDE-exact | DDE-penalised ‡ |" in page
+    assert "Parameters given by the authors: not ranked" in page
+
+
+def test_given_parameters_alone_are_ranked_and_not_recommended():
+    """A configuration may select no other method."""
+    found = table_of(level(DDE_penalised=0.1, DDE_quadrature=0.5))
+    assert of_methods(found)["rank"].tolist() == [1.0, 2.0]
+    assert "none is recommended" in _all_methods_answer.sentences(found)[0]
 
 
 def test_files_lie_in_the_folder_itself_and_are_redrawn_from_the_csv(cells, tmp_path):

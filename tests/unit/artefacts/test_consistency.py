@@ -64,8 +64,8 @@ def test_rates_are_those_of_the_theorem():
 def test_scores_are_complete_and_reproducible(made, tmp_path, monkeypatch):
     frame = scores.read([made])
     fits = frame[frame["metric"] != REGULARIZATION_ERROR]
-    assert len(fits) == 2 * 2 * 3 * 2 * 2  # exponents, constants, repetitions, n, metrics
-    assert len(frame) - len(fits) == 2 * 2 * 2
+    assert len(fits) == 2 * 3 * 3 * 2 * 2  # exponents, constants, repetitions, n, metrics
+    assert len(frame) - len(fits) == 2 * 3 * 2
     assert set(frame["status"]) == {"ok"}
     assert (frame["value"] > 0).all()
     monkeypatch.setattr(consistency, "EXPONENTS", (1.0,))
@@ -96,7 +96,7 @@ def test_samples_of_a_repetition_are_nested(monkeypatch):
     small, *_, large = (x for x, _ in seen)
     assert np.array_equal(small, large[:100])
     assert len(large) == 200
-    ratio = seen[0][1] / seen[2][1]
+    ratio = seen[0][1] / seen[len(consistency.CONSTANTS)][1]
     assert ratio == pytest.approx(2**0.25)
 
 
@@ -130,7 +130,7 @@ def test_slopes_of_exact_powers_are_found():
         assert slope.high - slope.low == pytest.approx(0, abs=1e-9)
         assert slope.bound == pytest.approx(bound(slope.gamma, slope.metric))
         assert slope.repetitions == 5
-    assert len(fitted) == 8
+    assert len(fitted) == 12
 
 
 def test_intervals_are_students_over_repetitions():
@@ -147,17 +147,38 @@ def test_intervals_are_students_over_repetitions():
 
 
 @pytest.mark.parametrize(
-    ("slope_of", "verdict"),
+    ("slope_of", "verdict", "amended"),
     [
-        (lambda gamma, c, metric: bound(gamma, metric) - 0.05, "holds"),
-        (lambda gamma, c, metric: bound(gamma, metric) + 0.05 * (metric == "kl"), "fails"),
+        (lambda gamma, c, metric: bound(gamma, metric) - 0.05, "holds", "holds"),
+        (lambda gamma, c, metric: bound(gamma, metric) + 0.05 * (metric == "kl"), "fails", "fails"),
         # Where the error without noise does not fall yet, a series can only leave it open.
-        (lambda gamma, c, metric: bound(gamma, metric) * (0.5 if c == 1 else 1.1), "undecided"),
-        (lambda gamma, c, metric: bound(gamma, metric) * 0.5, "undecided"),
+        (
+            lambda gamma, c, metric: bound(gamma, metric) * (0.5 if c == 1 else 1.1),
+            "undecided",
+            "holds",
+        ),
+        (
+            lambda gamma, c, metric: bound(gamma, metric) * (0.5 if c == 0.03 else 1.1),
+            "holds",
+            "undecided",
+        ),
+        (lambda gamma, c, metric: bound(gamma, metric) * 0.5, "undecided", "undecided"),
     ],
 )
-def test_k12_can_come_out_every_way(slope_of, verdict):
-    assert artefact.decide(powers(slope_of)).verdict == verdict
+def test_k12_can_come_out_every_way(slope_of, verdict, amended):
+    decision = artefact.decide(powers(slope_of))
+    assert decision.verdict == verdict
+    assert decision.amended.verdict == amended
+    assert "c = 0.03‖C‖" not in decision.reason
+    assert "c = ‖C‖" not in decision.amended.reason
+
+
+def test_k12_needs_every_series_of_its_test():
+    frame = powers(lambda gamma, c, metric: bound(gamma, metric) - 0.05)
+    decision = artefact.decide(frame[~frame["setting"].str.contains('"constant":0.03')])
+    assert decision.verdict == "holds"
+    assert decision.amended.verdict == "undecided"
+    assert "repetitions of γ = 0.5, c = 0.03‖C‖, γ = 1, c = 0.03‖C‖" in decision.amended.reason
 
 
 def test_k12_is_undecided_within_the_noise():
@@ -176,7 +197,7 @@ def test_the_figure_shows_means_fits_and_slopes(made, tmp_path):
     table = artefact.build(declared, frame, [made])
     assert list(table.columns) == FIGURE_COLUMNS
     means = table[(table["panel"] == "KL") & (table["stat"] == "mean")]
-    assert len(means) == 2 * 2 * 2
+    assert len(means) == 2 * 3 * 2
     assert (means["n"] == 3).all()
     kl = frame[(frame["metric"] == "kl") & (frame["n_train"] == 100)]
     one = kl[kl["setting"] == scores.setting(gamma=1.0, constant=1.0)]["value"]

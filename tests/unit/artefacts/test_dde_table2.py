@@ -158,6 +158,29 @@ def test_d3_wants_six_best_and_none_worse(best, worse, expected):
     assert "crabs (binary y) not counted" in decision.reason
 
 
+@pytest.mark.parametrize(
+    ("sure", "unsure", "expected"), [(6, 0, "holds"), (5, 1, "undecided"), (5, 0, "fails")]
+)
+def test_amended_d3_takes_the_corrected_test(sure, unsure, expected):
+    table = contest(sure + unsure)
+    unsure_sets = DATASETS[sure : sure + unsure]
+    wide = table["dataset"].isin(unsure_sets) & (table["method"] == "DDE")
+    table.loc[wide, "value"] += 0.5 * np.sin(3.0 * table.loc[wide, "split"].astype(float))
+    decision = table2.best_on_six(table)
+    assert decision.verdict == ("holds" if sure + unsure >= 6 else "fails")
+    assert decision.amended.verdict == expected
+    assert f"best on {sure} (" in decision.amended.reason
+
+
+def test_a_variant_on_few_sets_says_on_how_many():
+    table = contest()
+    level = made.around(9.0)
+    few = [row for name in DATASETS[:5] for row in cell(name, "DDE-penalised", level, level)]
+    decision = table2.best_on_six(pd.concat([table, frame(few)]))
+    said = "with penalty and early stopping (fitted on 5 of 16 sets): best on 0, worse on 5"
+    assert said in decision.reason
+
+
 def test_d3_leaves_out_crabs():
     table = contest(5)
     crabs = (table["dataset"] == "crabs") & (table["method"] == "DDE")

@@ -7,7 +7,7 @@ import pytest
 
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.kcef import _grid_picture, fig1, fig5
+from kcde.artefacts.kcef import _grid, _grid_picture, fig1, fig5
 
 FIG1, FIG5 = registry.ARTEFACTS["kcef/fig1"], registry.ARTEFACTS["kcef/fig5"]
 SCORES = made.grid()
@@ -51,7 +51,24 @@ def test_the_bounds_stand_in_both_panels_with_the_sign_of_a_log_likelihood():
 def test_figure_5_has_one_panel_and_the_isotropic_kernel():
     frame = FIG5.build(FIG5, SCORES[SCORES["dataset"] == "grid-2000"], [])
     assert set(frame["panel"]) == {"n=2000"}
-    assert "KCEF-F-isotropic" in set(frame["method"])
+    assert {"KCEF-F", "KCEF-F-anisotropic"} <= set(frame["method"])
+
+
+def test_more_training_points_are_drawn_and_decide_only_the_amended_claim():
+    table = made.grid(sizes=made.MORE_SIZES)
+    frame = FIG1.build(FIG1, table, [])
+    assert set(frame["panel"]) == {"d=3", "n=2000"}
+    left = frame[(frame["panel"] == "d=3") & (frame["method"] == "NADE")]
+    assert left["x"].tolist() == list(made.MORE_SIZES)
+    beyond = table["dataset"].isin(["grid-4000", "grid-8000"])
+    broken = table.copy()
+    broken.loc[beyond, "value"] += 5.0 * (broken.loc[beyond, "method"] == "KCEF-M")
+    for decider in (fig1.kcef_converges_faster, fig1.markov_beats_full, fig1.nade_needs_data):
+        few, many, other = (decider(t) for t in (table[~beyond], table, broken))
+        assert (few.verdict, few.reason) == (many.verdict, many.reason)
+        assert few.reason == other.reason
+    assert fig1.kcef_converges_faster(table[~beyond]).amended is None
+    assert fig1.kcef_converges_faster(broken).amended.verdict == "fails"
 
 
 def test_failed_runs_are_left_out_and_said():
@@ -72,7 +89,7 @@ def test_scores_of_other_data_are_refused():
 
 
 def test_figures_are_drawn_with_a_page(tmp_path):
-    shown = SCORES[SCORES["method"] != "KCEF-F-isotropic"]
+    shown = SCORES[SCORES["method"] != "KCEF-F"]
     record = drawing.make(FIG1, made.files(tmp_path / "scores", shown), tmp_path)
     assert {name.rsplit("/", 1)[1] for name in record["files"]} == {
         "fig1.csv",
@@ -113,11 +130,11 @@ def decided(decider, table):
 
 
 def test_k1_holds_only_where_every_interval_is_below_one():
-    close = {name: (0.01, 0.0) for name in ("KCEF-F", "KCEF-M")}
+    close = {name: (0.01, 0.0) for name in ("KCEF-F-anisotropic", "KCEF-M")}
     far = {name: (0.03, 0.0) for name in ("LSCDE-F", "LSCDE-M", "NADE")}
     decision = fig1.kcef_converges_faster(made.grid(close | far))
     assert decision.verdict == "holds"
-    assert "KCEF-F/NADE 0." in decision.reason
+    assert "KCEF-F-anisotropic/NADE 0." in decision.reason
     slow = {name: (0.03, 0.0) for name in close} | {name: (0.004, 0.0) for name in far}
     assert decided(fig1.kcef_converges_faster, made.grid(slow)) == "fails"
     same = dict.fromkeys([*close, *far], (0.01, 0.0)) | {"NADE": (0.03, 0.0)}
@@ -127,6 +144,26 @@ def test_k1_holds_only_where_every_interval_is_below_one():
     unreached = fig1.kcef_converges_faster(SCORES)
     assert unreached.verdict == "undecided"
     assert "neither reaches it" in unreached.reason
+
+
+def test_k1_amended_is_decided_by_the_gap_where_nobody_reaches_the_level():
+    def decided_with(ours, rivals, noise=0.003):
+        losses = dict.fromkeys((_grid.FULL, "KCEF-M"), (ours, 0.0))
+        losses |= dict.fromkeys(("LSCDE-F", "LSCDE-M", "NADE"), (rivals, 0.0))
+        table = made.grid(losses, sizes=made.MORE_SIZES, noise=noise)
+        # A loss that no number of points removes, so that nobody reaches the level.
+        table.loc[table["method"] != "exact", "value"] += 1.0
+        return fig1.kcef_converges_faster(table).amended
+
+    found = decided_with(0.03, 0.09)
+    assert found.verdict == "holds"
+    assert "KCEF-M/NADE: neither reaches it" in found.reason
+    assert "8000: +0.0" in found.reason.split("KCEF-M/NADE (200: +")[1]
+    # NADE's loss falls faster, so that at the largest n its gap is the smaller one.
+    crossed = decided_with(0.03, 0.04)
+    assert crossed.verdict == "fails"
+    assert "8000: -0.0" in crossed.reason
+    assert decided_with(0.03, 0.09, noise=0.3).verdict == "undecided"
 
 
 def test_k1_reads_the_points_off_the_mean_curve():
@@ -166,7 +203,7 @@ def test_k3_needs_a_gap_that_closes():
     ],
 )
 def test_k4_counts_fractions_of_the_attainable_dependence(by, expected):
-    table = changed("KCEF-F", lambda row: by(row["dim"]))
+    table = changed(_grid.FULL, lambda row: by(row["dim"]))
     decision = fig1.full_kcef_like_lscde(table)
     assert decision.verdict == expected
     assert "d = 2: +" in decision.reason
@@ -183,17 +220,17 @@ def test_k5_is_close_everywhere_and_below_at_the_end(by, expected):
 
 def test_k6_needs_a_large_drop_that_grows():
     assert decided(fig5.isotropic_drops, SCORES) == "holds"
-    none = changed("KCEF-F-isotropic", lambda row: -0.8 * 0.143 * (row["dim"] - 1))
+    none = changed(_grid.ISOTROPIC, lambda row: -0.8 * 0.143 * (row["dim"] - 1))
     assert decided(fig5.isotropic_drops, none) == "fails"
-    constant = made.grid({"KCEF-F": (0.0, 0.0), "KCEF-F-isotropic": (0.0, 0.0)})
-    here = constant["method"] == "KCEF-F-isotropic"
+    constant = made.grid({_grid.FULL: (0.0, 0.0), _grid.ISOTROPIC: (0.0, 0.0)})
+    here = constant["method"] == _grid.ISOTROPIC
     constant.loc[here, "value"] += 0.5 * made.DEPENDENCE * (constant.loc[here, "dim"] - 1)
     assert decided(fig5.isotropic_drops, constant) == "fails"
 
 
 def test_k13_at_every_dimension():
     assert decided(fig1.full_like_markov, SCORES) == "holds"
-    once = changed("KCEF-F", lambda row: 0.5 * (row["dim"] == 7))
+    once = changed(_grid.FULL, lambda row: 0.5 * (row["dim"] == 7))
     assert decided(fig1.full_like_markov, once) == "fails"
 
 

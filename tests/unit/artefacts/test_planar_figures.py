@@ -164,14 +164,71 @@ def test_d4_fails_where_a_mode_has_another_share(draw, tmp_path):
     paths = made.files(tmp_path, DDE, draw=draw)
     decision = fig1.decide(fig1.measure(scores.read(paths), paths))
     assert decision.verdict == "fails"
+    # In proportion to the radius, the smallest has a third of what it should.
+    assert decision.amended.verdict == "fails"
 
 
 def test_d4_and_d5_are_undecided_without_a_data_set(paths):
     for artefact, decide in ((FIG1, fig1.decide), (FIG2, fig2.decide)):
         table = measured(artefact, paths)
         decision = decide(table[table["dataset"] != "grid"])
-        assert decision.verdict == "undecided"
+        assert decision.verdict == decision.amended.verdict == "undecided"
         assert "grid" in decision.reason
+        assert "grid" in decision.amended.reason
+
+
+def shares(right):
+    """Return measured scores whose shares are those of the modes, but on the grid by seed."""
+    rows = []
+    for dataset in made.TEXT:
+        modes = planar.modes(dataset)
+        for seed, share in enumerate(right):
+            rows.append(made.row(dataset, "DDE", seed, "mmd", 0.5))
+            each = [1 - share, share] if dataset == "grid" else modes.weights
+            rows += [
+                made.row(dataset, "DDE", seed, f"mode_share:{label}", value)
+                for label, value in zip(modes.labels, each, strict=True)
+            ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("right", "verdict"),
+    [
+        ([0.4, 0.35, 0.45, 0.4], "holds"),  # the chi-squared test would reject this
+        ([0.26, 0.27, 0.26, 0.27], "holds"),
+        ([0.24, 0.23, 0.24, 0.23], "fails"),
+        ([0.5, 0.5, 0.5, 0.0], "undecided"),  # lost by one of the seeds
+        ([0.5, 0.5], "undecided"),  # too few
+    ],
+)
+def test_amended_d4_wants_half_the_weight_of_every_mode(right, verdict):
+    decision = fig1.at_least_half(shares(right))
+    assert decision.verdict == verdict
+    n = len(right)
+    if n > 2:
+        # By hand: t(0.95, 3) = 2.3534.
+        half = 2.3534 * np.std(right, ddof=1) / np.sqrt(n)
+        limits = f"{np.mean(right):.3f} [{np.mean(right) - half:.3f}, {np.mean(right) + half:.3f}]"
+        assert "grid, 4 seeds: (0, 1)" in decision.reason
+        assert f"(1, 1) {limits} against 0.250" in decision.reason
+
+
+def test_amended_d4_has_the_declared_level():
+    """Where a mode receives exactly half its weight, it passes with a probability of 5%."""
+    rng = np.random.default_rng(0)
+    passed = [
+        fig1.at_least_half(shares(0.25 + 0.02 * rng.standard_normal(3))).verdict == "holds"
+        for _ in range(200)
+    ]
+    assert stats.binomtest(sum(passed), len(passed), 0.05).pvalue > 0.001
+
+
+def test_amended_d4_is_undecided_where_seeds_failed(tmp_path):
+    paths = made.files(tmp_path, DDE, changes={("ring", "DDE"): [0.5, 0.5, None, 0.5]}, seeds=4)
+    amended = fig1.decide(measured(FIG1, paths)).amended
+    assert amended.verdict == "undecided"
+    assert "1 of 4 seeds of ring have no samples" in amended.reason
 
 
 def test_fig1_says_the_shares_over_the_seeds(paths):
@@ -189,6 +246,12 @@ def test_rank_correlation_is_that_of_ranks(paths):
     found = table[mine].set_index("metric")["value"]
     assert found["mmd2_spearman"] == pytest.approx(np.corrcoef(*ranks)[0, 1])
     assert found["mmd2_last_over_first"] == pytest.approx(mmd2[-1] / mmd2[0])
+    checks = int(found["mmd2_checks_to_plateau"])
+    error = np.std(mmd2[-20:], ddof=1)  # of 201 checks
+    assert mmd2[checks - 1] <= mmd2[-1] + 2 * error < mmd2[: checks - 1].min()
+    falling = np.argsort(np.argsort(mmd2[:checks]))
+    wanted = np.corrcoef(falling, np.arange(checks))[0, 1]
+    assert found["mmd2_spearman_to_plateau"] == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(
@@ -213,3 +276,44 @@ def test_d5_counts_diverged_seeds_against_the_median(lost, verdict, tmp_path):
     decision = fig2.decide(fig2.measure(scores.read(paths), paths))
     assert decision.verdict == verdict
     assert f"both met by {5 - lost} of 5 seeds" in decision.reason
+
+
+def histories(tmp_path, mmd2):
+    """Write DDE's files with the same history for every seed of every set; return the paths."""
+    paths = made.files(tmp_path, DDE, seeds=3)
+    for path in paths:
+        with np.load(path.with_suffix(".npz")) as arrays:
+            stored = dict(arrays)
+        stored["history_iteration"] = 100 * np.arange(len(mmd2))
+        stored["history_mmd2"] = np.tile(mmd2, (3, 1))
+        np.savez(path.with_suffix(".npz"), **stored)
+    return paths
+
+
+def fall_to_a_plateau(checks, last):
+    rng = np.random.default_rng(3)
+    fall = np.geomspace(0.5, last, checks)
+    return np.concatenate([fall, last * (1 + 0.2 * rng.standard_normal(200 - checks))])
+
+
+@pytest.mark.parametrize(
+    ("mmd2", "verdict", "amended"),
+    [
+        (fall_to_a_plateau(20, 0.002), "fails", "holds"),  # fast, then flat
+        (fall_to_a_plateau(20, 0.06), "fails", "fails"),  # not to a tenth
+        (fall_to_a_plateau(4, 0.002), "fails", "undecided"),  # before it can be ranked
+        (np.r_[0.5, np.linspace(0.2, 0.45, 20), fall_to_a_plateau(9, 0.002)], "fails", "fails"),
+        (np.geomspace(0.5, 0.002, 200), "holds", "holds"),
+    ],
+)
+def test_amended_d5_ends_where_the_plateau_begins(mmd2, verdict, amended, tmp_path):
+    paths = histories(tmp_path, mmd2)
+    decision = fig2.decide(measured(FIG2, paths))
+    assert decision.verdict == verdict
+    assert decision.amended.verdict == amended
+
+
+def test_a_history_without_a_change_has_no_fall(tmp_path):
+    paths = histories(tmp_path, np.full(30, 0.4))
+    decision = fig2.decide(measured(FIG2, paths))
+    assert decision.verdict == decision.amended.verdict == "fails"

@@ -9,12 +9,13 @@ import artefact_scores as made
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from kcde import published
+from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import Decision
 from kcde.artefacts.dde import table2 as dde_table2
-from kcde.artefacts.judging import claims, scorecard
+from kcde.artefacts.judging import claims, readings, scorecard
 from kcde.artefacts.kcef import table1 as kcef_table1
 from kcde.artefacts.tables import building
 from kcde.cli import main
@@ -113,7 +114,8 @@ def test_page_starts_with_a_line_a_paper(figures):
     scorecard.write(scorecard.build(figures), figures)
     lines = (figures / "scorecard.md").read_text().splitlines()
     assert lines[2].startswith(
-        "- **kcef**: 61 numbers: 28 reproduced, 0 better, 0 worse, 0 failed, 33 not run; "
+        "- **kcef**: of 28 informative numbers 28 are compatible; 61 numbers: 28 reproduced, "
+        "0 better, 0 worse, 0 failed, 33 not run; "
     )
     assert [line.split("**")[1] for line in lines[2:6]] == ["kcef", "dde", "cdo", "jdl"]
     text = "\n".join(lines)
@@ -135,6 +137,72 @@ def test_times_state_an_order_of_magnitude(figures, monkeypatch, tmp_path):
     assert times["ours"].tolist() == [0.1, 10.0]
     assert times["stderr"].isna().all()
     assert set(times["verdict"]) == {"reproduced"}
+
+
+def test_claims_count_by_the_amended_test_and_by_their_readings(tmp_path):
+    better = Decision("holds", "enough")
+    found = {"K7": Decision("fails", "a", {"size": "holds"}, better), "K8": Decision("fails", "b")}
+    claims.write(tmp_path, tmp_path, TABLE1, found)
+    rows = [
+        {"claim": "K7", "choice": "K-grid", "reading": f"grid {k}", "verdict": "fails"}
+        | {"amended": "holds" if k else "undecided"}
+        for k in range(3)
+    ]
+    rows += [
+        {"claim": "K7", "choice": "K-nade", "reading": "joint", "verdict": "holds"},
+        {"claim": "K8", "choice": "K-nade", "reading": "joint", "verdict": "fails"},
+        {"claim": "K8", "choice": "amended", "reading": "ten seeds", "verdict": "undecided"},
+    ]
+    read = pd.DataFrame(rows, columns=readings.COLUMNS, dtype=object).fillna("")
+    read = read.assign(paper="kcef", artefact="kcef/x", scale="readings", commit="0123456789")
+    readings.write(tmp_path, tmp_path, read)
+    card = scorecard.build(tmp_path)
+    decided = card[card["kind"] == "claim"].set_index("metric")
+    said = decided[["verdict", "amended", "readings", "parts"]].T.to_dict("list")
+    assert said["K7"] == [
+        "fails",
+        "holds",
+        "K-grid: holds 2, undecided 1 (grid 0); K-nade: holds 1",
+        "size: holds",
+    ]
+    assert said["K8"] == ["fails", "undecided", "K-nade: fails 1 (joint)", ""]
+    assert said["K9"] == ["not-run", "", "", ""]
+    counts = scorecard.totals(card, readings.read(tmp_path))["kcef"]
+    assert counts["claim"] == {"holds": 1, "undecided": 1, "not-run": 12}
+    assert counts["reading"] == {"some": 1, "none": 1}
+    scorecard.write(card, tmp_path)
+    page = (tmp_path / "scorecard.md").read_text()
+    assert "of 2 with several readings hold 0 under every, 1 under some, 1 under none" in page
+    assert "are of commit 0123456789 (readings);" in page
+    assert "| claim | artefact | statement | verdict | amended | readings | parts |" in page
+
+
+def test_many_readings_that_do_not_hold_are_counted_alone():
+    rows = [{"claim": "K7", "choice": "K-grid", "reading": f"{k}"} for k in range(32)]
+    table = pd.DataFrame(rows, columns=readings.COLUMNS, dtype=object).fillna("")
+    table["verdict"] = ["holds"] * 27 + ["fails"] * 5
+    own = readings.of_claim(table, "K7")
+    assert readings.counted(own) == "K-grid: holds 27, fails 5"
+    assert readings.share(own) == "some"
+    assert readings.share(own.head(27)) == "every"
+    assert readings.share(own.tail(5)) == "none"
+
+
+def test_compatible_stands_beside_the_verdict(figures):
+    card = scorecard.build(figures)
+    said = card.loc[card["kind"] != "claim"].groupby("verdict")["compatible"].unique()
+    assert said["reproduced"].tolist() == ["yes"]
+    assert set(said["not-run"]) == {""}
+    counts = scorecard.totals(card)
+    assert counts["kcef"]["compatible"] == {"yes": 28}
+    assert counts["dde"]["compatible"] == {"yes": 26}
+
+
+def test_an_older_scorecards_claims_are_read(figures, tmp_path):
+    path = figures / "kcef" / "claims.csv"
+    pd.read_csv(path).iloc[:, :4].to_csv(path, index=False)
+    card = scorecard.build(figures).set_index("metric")
+    assert card.loc["K7", ["amended", "parts"]].tolist() == ["", ""]
 
 
 def test_not_run_leaves_every_tracked_byte(figures, tmp_path):
@@ -218,7 +286,7 @@ def test_claims_of_other_artefacts_are_kept(tmp_path):
     claims.write(tmp_path, tmp_path, TABLE1, {"K7": Decision("fails", "b, c")})
     claims.write(tmp_path, tmp_path, fig3, {"K11": Decision("fails", "d")})
     table = claims.read(tmp_path, "kcef")
-    assert table.values.tolist() == [
+    assert table.iloc[:, :4].values.tolist() == [
         ["K7", "table1", "fails", "b, c"],
         ["K11", "fig3", "fails", "d"],
     ]
@@ -266,6 +334,82 @@ def test_k8_counts_sets_where_nade_is_significantly_worse(losses, wins, expected
     decision = kcef_table1.nade_loses_to_kcef(made.frame(cells))
     assert decision.verdict == expected
     assert f"significantly worse on {losses} (wanted 10), {wins} significantly" in decision.reason
+
+
+def gap(corrected):
+    """Differences of 20 splits that the signed-rank test finds; the corrected t-test, or not."""
+    scatter = np.sin(3.0 * np.arange(20.0))
+    return -0.5 + scatter * (0.1 if corrected else 0.5)
+
+
+@pytest.mark.parametrize(
+    ("sure", "unsure", "expected"), [(8, 0, "holds"), (7, 1, "undecided"), (7, 0, "fails")]
+)
+def test_amended_k7_takes_the_corrected_test(sure, unsure, expected):
+    names = published.datasets("kcef", "table1")
+    lscde = np.sin(np.arange(20.0))
+    cells = {(name, "LSCDE"): list(lscde) for name in names}
+    for k, name in enumerate(names):
+        tie = 0.1 * np.cos(np.pi * np.arange(20)) * (1 + np.arange(20) // 2)
+        found = gap(k < sure) if k < sure + unsure else tie
+        cells[name, "KCEF"] = list(lscde + found)
+    assert stats.wilcoxon(gap(corrected=False)).pvalue < 0.05
+    decision = kcef_table1.kcef_beats_lscde(made.frame(cells))
+    assert decision.verdict == ("holds" if sure + unsure >= 8 else "fails")
+    assert decision.amended.verdict == expected
+    assert f"{sure} significant wins" in decision.amended.reason
+
+
+def nades(conditional, joint):
+    """NADE of y given x and of x and y, worse than KCEF on so many sets."""
+    names = published.datasets("kcef", "table1")
+    wave, of_x = np.sin(np.arange(20.0)), 5.0 + np.cos(np.arange(20.0))
+    rows = []
+    for k, name in enumerate(names):
+        rows += made.rows_of(name, "KCEF", list(wave))
+        rows += made.rows_of(name, "NADE", list(wave - gap(True) * (1 if k < conditional else -1)))
+        above = wave + of_x - gap(True) * (1 if k < joint else -1)
+        together = made.rows_of(name, "NADE-joint", list(above))
+        together += made.rows_of(name, "NADE-joint", list(of_x), f"{made.METRIC}_x")
+        rows += [row | {"variant": "ours"} for row in together]
+    return pd.DataFrame(rows, columns=scores.COLUMNS).assign(detail="")
+
+
+@pytest.mark.parametrize(
+    ("conditional", "joint", "verdict", "amended"),
+    [
+        (10, 10, "holds", "holds"),
+        (9, 10, "fails", "undecided"),
+        (10, 9, "holds", "undecided"),
+        (2, 3, "fails", "fails"),
+    ],
+)
+def test_amended_k8_takes_both_nades(conditional, joint, verdict, amended):
+    decision = kcef_table1.nade_loses_in_both(nades(conditional, joint))
+    assert decision.verdict == verdict
+    assert decision.amended.verdict == amended
+    assert decision.parts == {
+        "amended, NADE of y given x": "holds" if conditional >= 10 else "fails",
+        "amended, NADE of x and y": "holds" if joint >= 10 else "fails",
+    }
+    assert "NADE of x and y: by the t-test over splits corrected" in decision.amended.reason
+    assert f"{joint} significantly worse" in decision.amended.reason
+
+
+def test_amended_k8_is_undecided_without_the_joint_nade():
+    table = nades(10, 10)
+    decision = kcef_table1.nade_loses_in_both(table[table["method"] != "NADE-joint"])
+    assert (decision.verdict, decision.amended.verdict) == ("holds", "undecided")
+    assert "NADE of x and y: no splits of NADE-joint" in decision.amended.reason
+
+
+def test_claims_are_decided_of_renamed_methods():
+    """Readers decide a claim of other scores under the names that it speaks of."""
+    table = nades(10, 10)
+    other = table.assign(method=table["method"].replace({"KCEF": "KCEF-x"}))
+    assert kcef_table1.nade_loses_to_kcef(other).verdict == "undecided"
+    renamed = other.assign(method=other["method"].replace({"KCEF-x": "KCEF"}))
+    assert kcef_table1.nade_loses_to_kcef(renamed) == kcef_table1.nade_loses_to_kcef(table)
 
 
 def test_k8_is_undecided_on_missing_data_sets():

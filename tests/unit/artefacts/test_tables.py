@@ -5,12 +5,14 @@ from pathlib import Path
 
 import artefact_scores as made
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 
 from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import TABLE_COLUMNS
-from kcde.artefacts.judging import causes, verdicts
+from kcde.artefacts.judging import causes, columns, verdicts
 from kcde.artefacts.judging.verdicts import Published, Summary, judge, summarise
 from kcde.artefacts.tables import building, markdown
 
@@ -82,6 +84,114 @@ def test_times_are_judged_as_ratios(fast, slow, expected):
     assert {judge("sampling_time", name, ours, published) for name in ours} == {expected}
     alone = {"DDE": cell(fast)}
     assert judge("sampling_time", "DDE", alone, published) == "not-run"
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "n", "trials", "expected"),
+    [
+        (1.0, 0.3, 20, 20, "yes"),
+        (1.198, 0.3, 20, 20, "yes"),  # 2.0930 · 0.3 · √(2/20) = 0.19856
+        (1.199, 0.3, 20, 20, "no"),
+        (0.801, 0.3, 20, 20, "no"),
+        (1.0, 0.7554, 20, 20, "yes"),  # half-width 0.49997
+        (1.0, 0.7556, 20, 20, "uninformative"),  # 0.50010
+        (9.0, 0.7556, 20, 20, "uninformative"),
+        (1.0, 0.3, 5, 5, "uninformative"),  # 2.7764 · 0.3 · √(2/5) = 0.527
+        (1.0, 0.3, 20, 0, "uninformative"),  # the paper does not say over how many
+        (1.0, math.nan, 1, 20, "uninformative"),
+    ],
+)
+def test_compatible_is_within_a_prediction_interval_that_says_something(
+    mean, std, n, trials, expected
+):
+    ours = Summary(mean, mean, std, 0.0, n, 0)
+    assert verdicts.compatible(made.METRIC, ours, Published(1.0, trials=trials)) == expected
+
+
+def test_the_prediction_interval_covers_means_of_the_same_law():
+    """By simulation, with other numbers of trials than ours."""
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(2000):
+        ours = summarise(rng.normal(1.0, 0.1, size=8), "nats")
+        theirs = Published(rng.normal(1.0, 0.1, size=5).mean(), trials=5)
+        found.append(verdicts.compatible(made.METRIC, ours, theirs))
+    assert found.count("yes") + found.count("no") == 2000
+    assert found.count("yes") / 2000 == pytest.approx(0.95, abs=0.015)
+
+
+def test_failed_splits_do_not_narrow_the_interval():
+    whole, part = (Summary(1.0, 1.0, 0.3, 0.0, 20, failed) for failed in (0, 4))
+    assert verdicts.half_width(part, 20) > verdicts.half_width(whole, 20)
+    sixteen = Summary(1.0, 1.0, 0.3, 0.0, 16, 0)
+    assert verdicts.half_width(part, 20) == verdicts.half_width(sixteen, 20)
+
+
+def test_what_is_no_mean_has_no_interval():
+    ours = cell(0.1, stderr=0.01)
+    assert verdicts.compatible("p_value", ours, Published(0.1, trials=5)) == ""
+    assert verdicts.compatible("sampling_time", ours, Published(0.1, trials=1)) == ""
+    assert verdicts.compatible(made.METRIC, ours, Published(math.nan, trials=20)) == ""
+    # Of an MMD, half the published value: 2.0930 · 0.05 · √(2/20) = 0.0331.
+    ours = Summary(0.1, 0.1, 0.05, 0.0, 20, 0)
+    assert verdicts.compatible("mmd", ours, Published(0.1, trials=20)) == "yes"
+    assert verdicts.compatible("mmd", ours, Published(0.066, trials=20)) == "uninformative"
+
+
+def test_every_table_with_published_means_says_over_how_many_trials():
+    values = published.values()
+    means = values[values["metric"].isin(["negative_log_likelihood", "mmd", "smae"])]
+    found = {
+        f"{paper}/{name}": registry.ARTEFACTS[f"{paper}/{name}"].published_trials
+        for paper, name in means[["paper", "artefact"]].drop_duplicates().itertuples(index=False)
+    }
+    assert found == {
+        "kcef/table1": 20,
+        "kcef/table2": 5,
+        "dde/table1": 1,
+        "dde/table2": 20,
+        "cdo/table3": 10,
+    }
+
+
+def test_a_common_shift_of_a_column_is_seen_where_single_verdicts_are_not():
+    names = published.datasets("dde", "table2")
+    targets = building.published_cells(TABLE2)
+    cells = {}
+    for k, name in enumerate(names):
+        value = targets[name, made.METRIC]["DDE"].value
+        cells[name, "DDE"] = made.around(value + (0.02 + 0.001 * k) * (-1 if k == 3 else 1))
+    table = building.build(TABLE2, made.frame(cells), [])
+    assert set(table["verdict"]) == {"reproduced"}
+    pairs = table.rename(columns={"mean": "ours", "published_mean": "published"})
+    (shift,) = columns.shifts(pairs)
+    assert (shift.method, shift.n, shift.above) == ("DDE", 16, 15)
+    differences = [(0.02 + 0.001 * k) * (-1 if k == 3 else 1) for k in range(16)]
+    assert shift.mean == pytest.approx(np.mean(differences))
+    assert shift.median == pytest.approx(np.median(differences))
+    # The one below has the fourth rank: the sum of negative ranks is 4, in 7 of 2^16 cases at most
+    # 4 (0, 1, 2, 3, 4, 1 + 2, 1 + 3), on either side.
+    assert shift.p_value == pytest.approx(2 * 7 / 2**16)
+
+
+def test_p_values_and_single_cells_have_no_shift():
+    one = {"method": "M", "dataset": "a", "ours": 0.1, "published": 0.2}
+    frame = pd.DataFrame([one | {"metric": metric} for metric in ("p_value", "smae")] * 2)
+    assert [shift.metric for shift in columns.shifts(frame)] == ["smae"]
+    assert columns.shifts(frame.head(2)) == []
+
+
+def test_the_corrected_p_value_stands_beside_that_of_the_papers():
+    wave = np.array(made.around(1.0))
+    other = wave + 0.05 + 0.1 * np.sin(np.arange(20.0))
+    table = build({("engel", "KCEF"): list(wave), ("engel", "LSCDE"): list(other)})
+    row = table.loc[("engel", "LSCDE")]
+    gap = other - wave
+    t = gap.mean() / math.sqrt((1 / 20 + 1) * gap.var(ddof=1))
+    assert row["p_value_corrected"] == pytest.approx(2 * stats.t.sf(t, 19), rel=1e-5)
+    assert row["p_value"] == pytest.approx(stats.ttest_rel(other, wave).pvalue, rel=1e-5)
+    assert row["p_value"] < 0.05 < row["p_value_corrected"]
+    assert not row["best"]  # by the papers' own rule
 
 
 def test_one_exploding_split_does_not_widen_its_own_tolerance():
@@ -213,7 +323,7 @@ def test_page_shows_bold_median_failures_published_and_cause(tmp_path):
     }
     drawing.make(TABLE1, made.files(tmp_path, cells), tmp_path)
     page = (tmp_path / "kcef" / "table1.md").read_text()
-    assert "| geyser | 16.14 ± 66.81 (1.21) †1 | 1.21 ± 0.04 ▼ | **0.70 ± 0.06** |" in page
+    assert "| geyser | 16.14 ± 66.81 (1.21) †1 | 1.21 ± 0.04 ▼ ? | **0.70 ± 0.06** |" in page
     assert "| smoke | – †20 |" in page
     assert "20 splits" in page
     assert "**LSCDE**: as published" in page

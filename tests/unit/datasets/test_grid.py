@@ -7,21 +7,22 @@ from scipy.stats import kstest
 from kcde.datasets import grid
 
 
-def cdf(x, before):
+def cdf(x, before, frequency):
     """P(X_i <= x | before), by integrating the published density by hand."""
-    wave = (1 - np.cos(2 * pi * grid.FREQUENCY * x)) / (2 * pi * grid.FREQUENCY)
-    return x + np.sin(2 * pi * grid.FREQUENCY_BEFORE * before) * wave
+    wave = (1 - np.cos(2 * pi * frequency * x)) / (2 * pi * frequency)
+    return x + np.sin(2 * pi * frequency * before) * wave
 
 
-def test_samples_follow_the_conditional_distribution():
-    X = grid.sample(4000, 4, "test", 0)
+@pytest.mark.parametrize("frequency", [1, 2, 3])
+def test_samples_follow_the_conditional_distribution(frequency):
+    X = grid.sample(4000, 4, "test", 0, frequency=frequency)
     assert X.min() >= 0
     assert X.max() <= 1
-    ranks = [X[:, 0], *(cdf(X[:, i], X[:, i - 1]) for i in range(1, 4))]
+    ranks = [X[:, 0], *(cdf(X[:, i], X[:, i - 1], frequency) for i in range(1, 4))]
     for rank in ranks:
         assert kstest(rank, "uniform").pvalue > 1e-3
     # The same test tells when a coordinate is taken for independent of the one before.
-    peak = np.abs(X[:, 0] - 0.25) < 0.1
+    peak = np.abs(frequency * X[:, 0] % 1 - 0.25) < 0.1
     assert kstest(X[peak, 1], "uniform").pvalue < 1e-6
     # Given the coordinate before, the rank does not depend on anything earlier.
     between = np.corrcoef(ranks)[np.triu_indices(4, 1)]
@@ -49,8 +50,10 @@ def test_entropy_equals_its_series():
     assert grid.entropy(1).tolist() == [0.0]
 
 
-def test_mean_log_density_is_minus_the_entropy():
-    terms = grid.log_density(grid.sample(50_000, 3, "entropy"))[:, 1:]
+@pytest.mark.parametrize("frequency", [1, 3])
+def test_mean_log_density_is_minus_the_entropy(frequency):
+    rows = grid.sample(50_000, 3, "entropy", frequency=frequency)
+    terms = grid.log_density(rows, frequency)[:, 1:]
     error = terms.std(axis=0) / np.sqrt(len(terms))
     assert np.all(np.abs(terms.mean(axis=0) + grid.entropy(3)[1:]) < 4 * error)
 
@@ -61,13 +64,19 @@ def test_rows_and_columns_are_nested():
     np.testing.assert_array_equal(fewer, train[:200, :3])
     np.testing.assert_array_equal(same_test, test[:, :3])
     assert train.shape == test.shape == (2000, 5)
+    more, same_test = grid.training_and_test(4500, 3, 1)
+    assert more.shape == (4500, 3)
+    np.testing.assert_array_equal(more[:2000], train[:, :3])
+    np.testing.assert_array_equal(same_test, test[:, :3])
+    np.testing.assert_array_equal(more[:3000], grid.training_and_test(3000, 3, 1)[0])
+    assert len(np.unique(more[:, 0])) == 4500
     other_train, other_test = grid.training_and_test(200, 3, 2)
     for a in (train[:200, :3], test[:200, :3], other_train):
         assert not np.any(a == other_test[:200])
     assert not np.any(train == test)
 
 
-@pytest.mark.parametrize(("n", "d"), [(1, 3), (2001, 3), (200, 0)])
+@pytest.mark.parametrize(("n", "d"), [(1, 3), (8001, 3), (200, 0)])
 def test_sizes_that_there_are_not(n, d):
-    with pytest.raises(ValueError, match=r"grid data .*(2 to 2000 training rows|at least 1 col)"):
+    with pytest.raises(ValueError, match=r"grid data .*(2 to 8000 training rows|at least 1 col)"):
         grid.training_and_test(n, d, 0)

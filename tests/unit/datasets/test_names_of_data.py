@@ -18,17 +18,29 @@ def test_names_say_dimension_and_rows():
         names.PORTFOLIOS.sizes("portfolios-25")
 
 
-def test_only_the_largest_grid_has_columns_to_choose_from():
-    assert names.grid_sizes("grid-200", 20) == (200, 3)
-    assert names.grid_sizes(names.LARGEST_GRID, 20) == (2000, 20)
+def test_names_of_grid_data_state_rows_columns_and_frequency():
+    assert names.grid_name("grid-200") == names.GridName(200, 1)
+    assert names.grid_name("grid-2000-frequency-3") == names.GridName(2000, 3)
+    assert names.grid_name("grid-200").columns(20) == names.grid_name("grid-8000").columns(20) == 3
+    assert names.grid_name("grid-2000").columns(20) == 20
+    assert names.grid_name("grid-2000-frequency-2").columns(20) == 20
     assert names.is_grid("grid-60")
-    assert not any(map(names.is_grid, ("grid", "grid-", "grid-6o", "my-grid-60", "grid-60-code")))
+    wrong = ("grid", "grid-", "grid-6o", "my-grid-60", "grid-60-code", "grid-60-frequency-")
+    # One wave is what `grid-60` has: no data have two names.
+    assert not any(map(names.is_grid, (*wrong, "grid-60-frequency-1")))
 
 
 def test_no_name_belongs_to_two_kinds():
     patterns = [names.GRID_PATTERN, names.GAUSSIAN.pattern, names.PORTFOLIOS.pattern]
     patterns += map(re.escape, [names.DONUT, names.SIMULATED_TRAFFIC, *names.PLANAR])
-    known = ["grid-60", "gaussian-1-200", "portfolios-2-300", "donut", "simulated-traffic"]
+    known = [
+        "grid-60",
+        "grid-60-frequency-2",
+        "gaussian-1-200",
+        "portfolios-2-300",
+        "donut",
+        "simulated-traffic",
+    ]
     known += [*names.PLANAR, *names.MADE_UP_RETURNS.values(), names.MADE_UP_JOINT]
     for name in known:
         made_up = name.startswith("smoke-")

@@ -4,8 +4,10 @@ from scipy.integrate import quad
 
 from kcde.estimators import KCEF, KEF
 from kcde.estimators._kcef.score_matching import held_out_score, normal_equations, score_system
-from kcde.estimators._kcef.selection import Hyperparameters, _LikelihoodSearch
+from kcde.estimators._kcef.selection import Hyperparameters, ScoreGrid, _LikelihoodSearch, _union
+from kcde.estimators.kcef import choose_from_grids
 from kcde.kernels import GaussianKernel
+from kcde.seeding import rng_of
 from kcde.selection import complement, kfold
 from naive import NaiveKCEF
 
@@ -126,6 +128,47 @@ def test_score_path_equals_refitting_every_fold(plane, d_y, rng):
     np.testing.assert_allclose(held_out_score(system, folds, path), expected, rtol=1e-7)
 
 
+def test_choices_from_several_grids_equal_refitting_every_fold(pairs, rng):
+    X, Y = pairs[0][:24], pairs[1][:24]
+    shared = np.array([0.9, 2.0])
+    grids = [
+        ScoreGrid(shared, np.array([1e-3, 0.1]), 2),
+        ScoreGrid(np.array([0.4, 0.9 * (1 + 1e-12)]), np.array([1e-2, 0.1, 1.0]), 3),
+        ScoreGrid(shared, np.array([1e-3, 0.1]), 3),
+    ]
+    found = choose_from_grids(KCEF(random_state=7), X, Y, grids)
+    for grid, choice in zip(grids, found, strict=True):
+        folds = kfold(len(X), grid.folds, rng_of("selection", 7))
+        naive = {
+            (sigma, lam): np.mean(
+                np.concatenate([_losses(X, Y, sigma, lam, held_out) for held_out in folds])
+            )
+            for sigma in grid.bandwidths
+            for lam in grid.regularizations
+        }
+        best = min(naive, key=naive.get)
+        assert (choice.bandwidth_x, choice.bandwidth_y) == (best[0], best[0])
+        assert choice.regularization == best[1]
+
+
+def test_scores_of_several_grids_share_what_differs_by_rounding(pairs):
+    X, Y = pairs[0][:24], pairs[1][:24]
+    sigmas, path = np.array([0.9, 2.0]), np.array([1e-3, 0.1])
+    near = ScoreGrid(sigmas * (1 + 1e-14), path * (1 - 1e-14), 5)
+    alone = KCEF(random_state=7)
+    first, second = choose_from_grids(alone, X, Y, [ScoreGrid(sigmas, path, 5), near])
+    assert second.bandwidth_x == first.bandwidth_x * (1 + 1e-14)
+    assert second.regularization == first.regularization * (1 - 1e-14)
+    assert len(_union([sigmas, near.bandwidths])) == 2
+
+
+def _losses(X, Y, sigma, lam, held_out):
+    """The score of each row held out, of a model of the others."""
+    rows = complement(held_out, len(X))
+    model = KCEF(sigma, sigma, lam).fit(X[rows], Y[rows])
+    return [model.score_matching_loss(X[[i]], Y[[i]]) for i in held_out]
+
+
 def test_likelihood_search_equals_refitting_every_fold(pairs, rng):
     X, Y = pairs
     folds, path = kfold(len(X), 5, rng), np.array([1e-2, 0.1])
@@ -222,7 +265,11 @@ def test_sampling_two_dimensional_y_has_the_moments_of_the_density(rng):
         ({"bandwidth_y": [1.0, 1.0]}, r"bandwidth_y must be .* shape \(1,\)"),
         ({"regularization": 0.0}, "regularization must be positive"),
         ({"base_std": 0.0}, "base_std must be positive"),
-        ({"selection": "luck"}, r"\['gradient', 'likelihood', 'penalised', 'score'\]; got 'luck'"),
+        ({"penalty": -0.1}, "penalty must not be negative; got -0.1"),
+        (
+            {"selection": "luck"},
+            r"\['early-stopping', 'gradient', 'likelihood', 'score'\]; got 'luck'",
+        ),
         ({"folds": 40}, "40-fold cross-validation needs at least 40 rows; got 30"),
     ],
 )

@@ -183,7 +183,7 @@ def test_tuning_rows_reach_the_estimator_unless_the_options_say_otherwise():
         ({"runs": 0}, "runs must be at least 1"),
         ({"estimator": "Nothing"}, "there is no estimator 'Nothing'"),
         ({"dataset": "smoke-linear"}, "conditional densities: it has the x"),
-        ({"dataset": "grid-5000"}, "2 to 2000 training rows; got grid-5000"),
+        ({"dataset": "grid-9000"}, "2 to 8000 training rows; got grid-9000"),
         ({"dataset": "grid-2000", "max_dim": 1}, "at least 2 columns"),
     ],
 )

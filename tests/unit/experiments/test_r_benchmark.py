@@ -9,9 +9,9 @@ from kcde.datasets import fetch
 from kcde.datasets.loaders import load
 from kcde.estimators import KCEF, LSCDE, NADE, Standardised
 from kcde.experiments import runner
-from kcde.experiments.r_benchmark import Job, _halves, half_split, make_estimator
+from kcde.experiments.r_benchmark import Job, half_split, halves, inner_split, make_estimator
 from kcde.experiments.runner import run
-from kcde.metrics.names import NLL, NLL_CONDITIONAL, NLL_X
+from kcde.metrics.names import INNER_LOG_LIKELIHOOD, NLL, NLL_CONDITIONAL, NLL_X
 from kcde.seeding import rng_of, split_seed
 
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.01}
@@ -105,6 +105,7 @@ def test_numerical_failure_is_a_row_that_says_why(launch, monkeypatch):
 def test_density_that_is_not_finite_is_a_failed_split(launch, monkeypatch):
     monkeypatch.setattr(LSCDE, "log_density", lambda self, X, Y: np.full(len(Y), -np.inf))
     frame, _ = launch("LSCDE", "LSCDE", {})
+    frame = frame[frame.metric == NLL]
     assert frame["status"].tolist() == ["failed"] * 3
     assert "negative_log_likelihood is inf" in frame["detail"][0]
 
@@ -164,7 +165,7 @@ def test_columns_of_x_that_are_constant_in_training_are_no_part_of_the_joint(smo
     train, test = half_split(job.dataset, 0, len(data.X))
     X = data.X.copy()
     X[train, 1] = 3.0
-    (no_x, Z), (_, tested) = _halves(job, replace(data, X=X), 0)
+    (no_x, Z), (_, tested) = halves(job, replace(data, X=X), 0)
     assert no_x.shape == (len(train), 0)
     np.testing.assert_array_equal(Z, np.hstack([np.delete(X, 1, axis=1), data.Y])[train])
     np.testing.assert_array_equal(tested, np.hstack([np.delete(X, 1, axis=1), data.Y])[test])
@@ -181,6 +182,7 @@ def test_failure_of_one_split_leaves_the_others_alone(launch, monkeypatch):
     monkeypatch.setattr(Standardised, "_learn_scales", fail)
     quick = {"hidden_units": 4, "components": 2, "epochs": 4}
     frame, _ = launch("NADE", "NADE", quick)
+    frame = frame[frame.metric == NLL].set_index("split")
     assert frame["status"].tolist() == ["ok", "failed", "ok"]
     assert frame["detail"][1] == "ValueError: no luck"
     diverging, _ = launch("NADE", "NADE", quick | {"learning_rate": 1e30}, name="diverging")
@@ -232,6 +234,90 @@ def test_the_evaluation_of_dde_draws_like_the_test_half(launch, smoke):
     assert of["a"]["value"][exact] == of["b"]["value"][exact]
     error = of["a"]["value"][NLL] - of["a"]["value"][exact]
     assert of["a"]["value"]["importance_error"] == pytest.approx(error, abs=1e-8)
+
+
+def test_rows_held_out_are_a_fifth_of_the_training_half():
+    fitted, held = inner_split("geyser", 3, 43)
+    assert len(held) == 4
+    train, _ = half_split("geyser", 3, 43)
+    np.testing.assert_array_equal(np.sort([*fitted, *held]), np.sort(train))
+    np.testing.assert_array_equal(held, inner_split("geyser", 3, 43)[1])
+    assert set(held) != set(inner_split("geyser", 4, 43)[1])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options"),
+    [("KCEF", QUICK), ("NADE", {"hidden_units": 4, "components": 2, "epochs": 4})],
+)
+def test_inner_log_likelihood_is_that_of_a_fit_by_hand(launch, smoke, estimator, options):
+    frame, _ = launch(estimator, estimator, options, inner_splits=2)
+    inner = frame[frame.metric == INNER_LOG_LIKELIHOOD]
+    assert inner["split"].tolist() == [0, 1]
+    folder, catalogue = smoke
+    data = load("smoke-linear", folder, catalogue=catalogue)
+    train, _ = half_split("smoke-linear", 1, len(data.Y))
+    fitted, held = inner_split("smoke-linear", 1, len(data.Y))
+    X = (data.X - data.X[fitted].mean(axis=0)) / data.X[fitted].std(axis=0)
+    Y = (data.Y - data.Y[fitted].mean(axis=0)) / data.Y[fitted].std(axis=0)
+    one = {"KCEF": KCEF, "NADE": NADE}[estimator](
+        **options, random_state=split_seed("smoke-linear", 1)
+    )
+    log_density = one.fit(X[fitted], Y[fitted]).log_density(X[held], Y[held])
+    # From standard deviations of the rows fitted to, to those of the training half.
+    expected = np.mean(log_density) + np.log(data.Y[train].std() / data.Y[fitted].std())
+    row = inner[inner.split == 1].iloc[0]
+    assert row["value"] == pytest.approx(expected, abs=1e-3 if estimator == "NADE" else 1e-9)
+    assert row["stderr"] == pytest.approx(np.std(log_density) / np.sqrt(len(held)), rel=1e-2)
+    assert (row["n_train"], row["n_test"]) == (len(fitted), len(held))
+
+
+@pytest.mark.parametrize("estimator", ["LSCDE", "NADE"])
+def test_inner_fits_change_nothing_else(launch, tmp_path, estimator):
+    options = {} if estimator == "LSCDE" else {"hidden_units": 4, "components": 2, "epochs": 4}
+    alone, _ = launch(estimator, estimator, options, name="alone")
+    beside, info = launch(estimator, estimator, options, name="beside", inner_splits=2)
+    same = beside[beside.metric != INNER_LOG_LIKELIHOOD].reset_index(drop=True)
+    assert same.drop(columns="seconds").equals(alone.drop(columns="seconds"))
+    assert len(info["chosen"]) == 3
+    first, second = (np.load(tmp_path / f"{name}.npz") for name in ("alone", "beside"))
+    for name in ("log_density", "pit", "test_rows"):
+        np.testing.assert_array_equal(first[name], second[name])
+
+
+def test_inner_fit_that_fails_leaves_the_split_alone(launch, smoke, monkeypatch):
+    fit, n = LSCDE._fit, len(load("smoke-linear", smoke[0], catalogue=smoke[1]).Y)
+
+    def fail(self, X, Y):
+        if len(Y) < n // 2:
+            raise np.linalg.LinAlgError("too few")
+        return fit(self, X, Y)
+
+    monkeypatch.setattr(LSCDE, "_fit", fail)
+    frame, _ = launch("LSCDE", "LSCDE", {}, inner_splits=1)
+    assert set(frame[frame.metric != INNER_LOG_LIKELIHOOD]["status"]) == {"ok"}
+    (row,) = frame[frame.metric == INNER_LOG_LIKELIHOOD].itertuples()
+    assert (row.status, row.detail) == ("failed", "LinAlgError: too few")
+
+
+def test_coverage_is_the_share_of_the_transform_within_the_interval(launch, tmp_path, smoke):
+    frame, _ = launch()
+    pit = np.load(tmp_path / "out.npz")["pit"]
+    data = load("smoke-linear", smoke[0], catalogue=smoke[1])
+    train, test = half_split("smoke-linear", 1, len(data.Y))
+    model = Standardised(KCEF(**QUICK)).fit(data.X[train], data.Y[train])
+    ends = model.interval(data.X[test], 0.5)
+    inside = (ends[:, 0] <= data.Y[test, 0]) & (data.Y[test, 0] <= ends[:, 1])
+    found = frame[frame.split == 1].set_index("metric")["value"]
+    assert found["coverage_50"] == pytest.approx(inside.mean(), abs=1e-9)
+    assert found["coverage_50"] < found["coverage_90"] == np.mean(np.abs(pit[1] - 0.5) <= 0.45)
+    np.testing.assert_allclose(pit[1], model.cdf(data.X[test], data.Y[test]), atol=1e-12)
+
+
+def test_estimator_without_distribution_function_has_no_coverage(launch, monkeypatch, tmp_path):
+    monkeypatch.setattr(LSCDE, "cdf", property(lambda self: self.no_cdf))
+    frame, _ = launch("LSCDE", "LSCDE", {})
+    assert set(frame["metric"]) == {NLL}
+    assert "pit" not in np.load(tmp_path / "out.npz")
 
 
 @pytest.mark.slow

@@ -75,7 +75,10 @@ def test_divergences_are_counted_not_hidden(curve, rng, monkeypatch):
 
     monkeypatch.setattr(KCEF, "sample_hmc", diverging)
     model = JointDensity(KCEF(1.0, 0.7, 0.01), "markov").fit(None, curve)
-    assert ancestral_hmc(model, 100, rng).diagnostics["divergences"] == 6
+    found = ancestral_hmc(model, 100, rng).diagnostics
+    assert found["divergences"] == 6
+    # The first column has 20 chains with 5 draws each; every other a chain for each row.
+    assert found["divergence_rate"] == 2 / 1000
 
 
 def test_which_sampler_is_taken():
@@ -113,6 +116,7 @@ def test_what_a_job_writes(launch, smoke):
         "r_hat",
         "effective_sample_size",
         "divergences",
+        "divergence_rate",
         "conditional_std_error",
         "conditional_q01_error",
         "conditional_q99_error",
@@ -159,8 +163,9 @@ def test_a_model_that_cannot_be_fitted_is_a_row_for_each_seed(launch, monkeypatc
     assert frame["detail"][0] == "LinAlgError: no luck"
     compare(good, bad, "LSCDE", tmp_path / "similarity.csv")
     frame = scores.read([tmp_path / "similarity.csv"])
-    assert set(frame["status"]) == {"failed"}
-    assert set(frame["detail"]) == {"LSCDE-F: LinAlgError: no luck"}
+    tests, mixing = frame[frame["metric"] == "p_value"], frame[frame["metric"] != "p_value"]
+    assert set(tests["detail"]) == {"LSCDE-F: LinAlgError: no luck"}
+    assert set(mixing["status"]) == {"ok"}
 
 
 def test_unavailable_data_are_not_run_from_samples_to_similarity(smoke, tmp_path):
@@ -196,12 +201,15 @@ def test_wrong_settings_stop_the_job_before_it_starts(launch, tmp_path, change, 
 def sampled(tmp_path):
     """Write samples as a job would, of given arrays; return the path."""
 
-    def write(method, drawn, reference, test, dataset="toy", pair=(1, 2)):
+    def write(method, drawn, reference, test, dataset="toy", pair=(1, 2), mixing=None):
         path = tmp_path / f"{method}.csv"
+        stated = {"conditional_std_error": 0.1}
+        stated |= dict(zip(("r_hat", "divergence_rate"), mixing or (), strict=False))
         rows = [
             {"experiment": "samples", "dataset": dataset, "method": method, "split": seed}
-            | {"setting": "{}", "metric": "conditional_std_error", "value": 0.1, "status": "ok"}
+            | {"setting": "{}", "metric": metric, "value": value, "status": "ok"}
             for seed in range(len(drawn))
+            for metric, value in stated.items()
         ]
         arrays = {"samples": drawn, "reference": reference, "reference_test": test}
         scores.write(path, rows, {"shown_pair": list(pair)}, arrays)
@@ -244,6 +252,28 @@ def test_variants_differ_in_reference_and_columns(sampled, tmp_path, rng):
         assert found[variant] == pytest.approx(expected, rel=1e-8)
 
 
+def test_exact_draws_take_the_place_of_ours_in_a_variant_of_their_own(sampled, tmp_path, rng):
+    ours, exact, rival, data = (rng.standard_normal((2, 100, 2)) for _ in range(4))
+    drawn = {"A": ours, "A-inverse": exact, "B": rival}
+    stated = {"A": (1.02, 0.0), "B": (1.2, 0.03)}
+    paths = {
+        name: sampled(name, each, data, data[0], mixing=stated.get(name))
+        for name, each in drawn.items()
+    }
+    out = tmp_path / "out.csv"
+    compare(paths["A"], paths["B"], "B", out, ours_exact=paths["A-inverse"])
+    frame = scores.read([out])
+    found = frame[frame["variant"] == "exact"].set_index(["metric", "split"])["value"]
+    width = median_bandwidth(data[1], rival[1], exact[1])
+    test = relative_similarity_test(data[1], rival[1], exact[1], width)
+    assert found["p_value", 1] == pytest.approx(test.p_value, rel=1e-8)
+    assert found["r_hat", 1] == 1.2
+    compare(paths["B"], paths["A-inverse"], "A", out, ours_exact=paths["A"])
+    worst = scores.read([out]).set_index(["variant", "metric", "split"])["value"]
+    assert worst["as-published", "divergence_rate", 0] == 0.03
+    assert worst["exact", "r_hat", 0] == 1.02
+
+
 def test_samples_of_different_data_are_refused(sampled, tmp_path, rng):
     drawn = rng.standard_normal((1, 50, 2))
     one = sampled("A", drawn, drawn, drawn[0])
@@ -252,8 +282,8 @@ def test_samples_of_different_data_are_refused(sampled, tmp_path, rng):
         compare(one, other, "KEF", tmp_path / "out.csv")
 
 
-def compare(ours, rival, name, out):
-    run(similarity.Job(ours=ours, rival=rival, rival_name=name), out)
+def compare(ours, rival, name, out, **more):
+    run(similarity.Job(ours=ours, rival=rival, rival_name=name, **more), out)
 
 
 def called(*arguments):
@@ -279,7 +309,8 @@ def test_commands_lead_from_factors_to_similarity(smoke, tmp_path, monkeypatch, 
     assert called("run", "samples", *data, *rival, *short) == 0
     pair = ("--ours", "KCEF-F.npz", "--rival", "LSCDE.npz", "--rival-name", "LSCDE")
     assert called("run", "similarity", *pair, "--out", "similarity.csv") == 0
-    assert len(scores.read(["similarity.csv"])) == 3
+    metrics = scores.read(["similarity.csv"])["metric"]
+    assert metrics.value_counts().to_dict() == {"p_value": 3, "r_hat": 3, "divergence_rate": 3}
     assert called("run", "exact", "--dataset", "grid-60", "--runs", 1, "--out", "exact.csv") == 0
     capsys.readouterr()
 

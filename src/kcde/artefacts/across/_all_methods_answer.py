@@ -32,14 +32,14 @@ def sentences(table: pd.DataFrame) -> list[str]:
     if len(methods) < 2:
         return ["No two methods were fitted on the same sets, so that none can be compared."]
     choosing = methods[~methods["method"].isin(GIVEN)]
+    if not len(choosing):
+        return ["None of the methods chooses its own parameters, so that none is recommended."]
     said = _choice(choosing, of_sets(table)) + _differences(methods, of_pairs(table))
     return [*said, *_quickest(choosing), *_by_size(of_sets(table), choosing)]
 
 
 def _choice(choosing: pd.DataFrame, cells: pd.DataFrame) -> list[str]:
     """Name the first by rank that chooses its parameters, and the first that never failed."""
-    if not len(choosing):
-        return ["None of the methods chooses its own parameters, so that none is recommended."]
     taken, sound = choosing.iloc[0], choosing[choosing["failed"] == 0]
     said = [f"**Take {display(taken['method'])}**: {_merits(taken)}."]
     if not taken["failed"]:
@@ -95,13 +95,14 @@ def _quickest(choosing: pd.DataFrame) -> list[str]:
 
 def _by_size(cells: pd.DataFrame, choosing: pd.DataFrame) -> list[str]:
     """Name the first method on the sets with few rows, and on those with many."""
-    wide = cells.pivot(index="dataset", columns="method", values="rank").dropna()
+    wide = cells.pivot(index="dataset", columns="method", values="rank")
+    wide = wide[list(choosing["method"])].dropna()
     rows = cells.groupby("dataset")["n_train"].first()[wide.index].sort_values(kind="stable")
     half = len(rows) // 2
     if len(rows) < _FEWEST or not rows.iloc[half - 1] < rows.iloc[half]:
         return []
     parts = (rows.iloc[:half], rows.iloc[half:])
-    few, many = (wide.loc[part.index, choosing["method"]].mean() for part in parts)
+    few, many = (wide.loc[part.index].mean() for part in parts)
     return [
         f"On the {half} sets with at most {rows.iloc[half - 1]:.0f} training rows the lowest mean "
         f"rank is that of {display(few.idxmin())} ({few.min():.1f}), on the larger ones that of "

@@ -38,8 +38,8 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
         "## Every pair",
         _matrix(of_pairs(table), list(methods["method"])),
         "Number of sets on which the method of the row is significantly better – worse than that "
-        "of the column, by the test over splits at 5%. **Bold**: the two are significantly "
-        "different by the test over sets.",
+        "of the column, by the corrected test over splits at 5%. **Bold**: the two are "
+        "significantly different by the test over sets.",
     ]
     path = stem.with_suffix(".md")
     with atomic(path) as temporary:
@@ -50,7 +50,7 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
 def _over(cells: pd.DataFrame, methods: pd.DataFrame) -> str:
     said = f"{count_of(cells['n'], 'split')} of each of {cells['dataset'].nunique()} sets."
     if len(methods) and methods["n"].iloc[0] < cells["dataset"].nunique():
-        said += f" Ranked on the {methods['n'].iloc[0]:.0f} sets that every method has."
+        said += f" Ranked on the {methods['n'].iloc[0]:.0f} sets that every ranked method has."
     return said
 
 
@@ -68,7 +68,7 @@ def _by_rank(methods: pd.DataFrame) -> str:
     ]
     rows = [
         [
-            (f"**{display(row.method)}**" if row.best else display(row.method)) + _mark(row.method),
+            f"**{display(row.method)}**" if row.best else display(row.method),
             f"{row.rank:.2f}",
             f"{row.sets_best:.0f} of {row.n:.0f}",
             number(row.excess),
@@ -79,13 +79,11 @@ def _by_rank(methods: pd.DataFrame) -> str:
         for row in methods.itertuples()
     ]
     note = "**Bold**: not significantly different from the first by the test over sets at 5%."
-    if set(GIVEN) & set(methods["method"]):
-        note += " ‡ Parameters given by the authors for most sets: ranked, but not recommended."
     return f"{pipe_table(header, rows)}\n\n{note}"
 
 
-def _mark(method: str) -> str:
-    return " ‡" if method in GIVEN else ""
+def _title(method: str) -> str:
+    return f"{display(method)} ‡" if method in GIVEN else display(method)
 
 
 def _grid(cells: pd.DataFrame, names: list[str]) -> str:
@@ -96,7 +94,7 @@ def _grid(cells: pd.DataFrame, names: list[str]) -> str:
         row = [dataset, "" if math.isnan(size) else f"{size:.0f}"]
         row += [_cell(found[dataset, m]) if (dataset, m) in found else "" for m in names]
         rows.append(row)
-    return pipe_table(["data set", "rows", *map(display, names)], rows)
+    return pipe_table(["data set", "rows", *map(_title, names)], rows)
 
 
 def _cell(row) -> str:
@@ -115,8 +113,8 @@ def _legend(cells: pd.DataFrame) -> str:
     notes = [
         "Mean over splits of the negative log-likelihood of standardised y, in nats; sets by their "
         "training rows, methods by rank. **Bold**: the lowest mean rank of the set, or not "
-        "significantly different from that method by the test over splits at 5%, and at most 5% of "
-        "the splits failed."
+        "significantly different from that method by the corrected test over splits at 5%, and at "
+        "most 5% of the splits failed."
     ]
     if any(map(_shows_median, cells.itertuples())):
         notes.append(
@@ -124,6 +122,8 @@ def _legend(cells: pd.DataFrame) -> str:
         )
     if cells["failed"].any():
         notes.append("†k: k splits failed.")
+    if set(GIVEN) & set(cells["method"]):
+        notes.append("‡ Parameters given by the authors: not ranked, shown on sets that it has.")
     return " ".join(notes)
 
 

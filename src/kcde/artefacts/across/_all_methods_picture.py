@@ -71,7 +71,7 @@ def _excess(axes: "Axes", cells: pd.DataFrame, names: list[str]) -> None:
     legend = (
         f"data set, training rows; ▪ best or not significantly different; {_FAILED} > 5% failed"
     )
-    given = "; ‡ parameters given" if set(GIVEN) & set(names) else ""
+    given = "; ‡ parameters given, not ranked" if set(GIVEN) & set(names) else ""
     axes.set_xlabel(legend + given, fontsize=7)
 
 
@@ -92,7 +92,9 @@ def _name(axes: "Axes", cell, column: int, row: int) -> None:
 
 
 def _short(value: float) -> str:
-    """Return nats in at most three letters."""
+    """Return nats in at most three letters, and a sign."""
+    if value <= -0.005:
+        return f"−{_short(-value)}"
     if value >= 9.5:
         return f"{value:.0f}"
     if value >= 0.995:
@@ -109,7 +111,7 @@ def _ranks(axes: "Axes", cells: pd.DataFrame, methods: pd.DataFrame) -> None:
         axes.plot(own, np.full(len(own), row), "|", color=colour, alpha=0.45, markersize=5, mew=0.7)
         face = colour if summary["best"] is True else "white"
         axes.plot(summary["rank"], row, "o", color=colour, markerfacecolor=face, markersize=5)
-    axes.set_xlim(0.5, len(methods) + 0.5)
+    axes.set_xlim(0.5, methods["rank"].notna().sum() + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     style.panel_title(axes, "b", "mean rank")
     axes.set_xlabel("of a set |, of all ●;\n○ significantly\ndifferent from the first", fontsize=7)

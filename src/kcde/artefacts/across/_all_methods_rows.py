@@ -1,5 +1,7 @@
 """The rows of the cross table all_methods: its columns, and which rows summarise what."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 COLUMNS = [
@@ -22,14 +24,22 @@ COLUMNS = [
     "wins",
     "losses",
     "seconds",
+    "p_value_corrected",
 ]
 """One row per data set and method; then, with `EVERY` as data set, one per method and per pair."""
 
 EVERY = "all"
-"""Data set of the rows that summarise the sets on which all methods were fitted."""
+"""Data set of the rows that summarise the sets on which all ranked methods were fitted."""
 
 GIVEN = ("DDE-quadrature", "DDE-penalised")
-"""Methods whose parameters the authors gave for most sets: ranked, but never recommended."""
+"""Methods whose parameters are given by the authors, for the sets on which they are fitted: shown
+beside the others, but neither ranked nor recommended."""
+
+
+def ranked(methods: Iterable[str]) -> list[str]:
+    """Return the methods that are ranked: those that choose their parameters, or else all."""
+    methods = list(methods)
+    return [name for name in methods if name not in GIVEN] or methods
 
 
 def of_sets(table: pd.DataFrame) -> pd.DataFrame:

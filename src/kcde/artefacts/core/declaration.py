@@ -32,6 +32,7 @@ TABLE_COLUMNS = [
     "published_std",
     "difference",
     "verdict",
+    "p_value_corrected",
 ]
 
 FIGURE_COLUMNS = [
@@ -264,6 +265,11 @@ class Artefact:
     spread_over_splits
         Whether the published spread is a standard deviation over splits, so that it has a standard
         error.
+    published_trials
+        How many splits, runs or folds a published mean is over; 0 where no mean is published.
+    overlap
+        Test rows over training rows where trials are splits of the same rows, 1 for halves; 0 where
+        each trial has data of its own. Where it is given, a table has p-values corrected for it.
     shown_as
         Name to (method, metric): further columns of a table, which show that metric of that method
         in place of the primary one. Under a method's own name, it replaces its primary metric.
@@ -295,6 +301,8 @@ class Artefact:
     metric: str = ""
     columns: tuple[str, ...] = ()
     spread_over_splits: bool = False
+    published_trials: int = 0
+    overlap: float = 0.0
     shown_as: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     further: Mapping[str, str] = field(default_factory=dict)
     measure: Measure = unchanged

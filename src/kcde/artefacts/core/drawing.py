@@ -9,7 +9,7 @@ import pandas as pd
 
 from kcde import scores as score_files
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.judging import claims
+from kcde.artefacts.judging import checkout, claims, readings
 from kcde.artefacts.plots import page
 from kcde.artefacts.tables import building
 from kcde.datasets import catalogue
@@ -19,7 +19,7 @@ REGENERATED, NOT_REGENERATED = "regenerated", "not regenerated"
 
 
 def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> dict:
-    """Make an artefact from scores: CSV, drawing and decided claims.
+    """Make an artefact from scores: CSV, drawing, decided claims and readings.
 
     Where a score says `not-run` (its data could not be had), nothing is written and the tracked
     files stay as they are, except for data sets that the catalogue marks as optional: the artefact
@@ -61,17 +61,36 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
     scores = artefact.measure(scores, files)
     frame = artefact.build(artefact, scores, files)
     decisions = claims.decide(artefact, scores)
+    scale = readings.scale_of(artefact, files)
+    read = readings.decide(artefact, scores, scale, checkout.commit())
     # The lock is taken late, so that other drawings do not wait, and kept until all is written.
     with ExitStack() as lock, staged(into) as stage:
         path = _stem(artefact, stage).with_suffix(".csv")
         path.parent.mkdir(parents=True, exist_ok=True)
         frame.to_csv(path, index=False, float_format="%.6g")
         written = [path, *_draw(artefact, path, stage)]
-        lock.enter_context(locked(_stem(artefact, into).parent))
-        if decided := claims.write(Path(into), stage, artefact, decisions):
-            written.append(decided)
+        for folder in folders_to_lock(artefact, into, with_readings=len(read) > 0):
+            lock.enter_context(locked(folder))
+        written += filter(None, [claims.write(Path(into), stage, artefact, decisions)])
+        written += filter(None, [readings.write(into, stage, read)])
         names = [str(Path(into) / name.relative_to(stage)) for name in written]
     return _record(artefact, REGENERATED, files=names, missing=lacking)
+
+
+def folders_to_lock(artefact: Artefact, into: str | Path, *, with_readings: bool) -> list[Path]:
+    """Return the folders whose files change with an artefact, each once, in the order of locking.
+
+    Parameters
+    ----------
+    artefact
+        What is drawn.
+    into
+        The folder of the outputs.
+    with_readings
+        Whether `readings.csv` changes, too, which all papers share.
+    """
+    folders = [_stem(artefact, into).parent, *([Path(into)] if with_readings else [])]
+    return list(dict.fromkeys(folders))
 
 
 def redraw(artefact: Artefact, into: str | Path) -> list[Path]:

@@ -19,8 +19,8 @@ CAPTION = (
     "Samples drawn by the learned sampler of DDE (in colour) and its training points (black) as "
     "the training proceeds, of the first seed. Below: the biased MMD² of the sampler to the "
     "training points against the iteration, a line for every seed. The paper concludes that the "
-    "sampler converges to the data; claim D5 tests whether MMD² falls steadily, and to less than "
-    "a tenth of its first value."
+    "sampler converges to the data; claim D5 tests whether MMD² falls steadily (as amended: until "
+    "it is flat), and to less than a tenth of its first value."
 )
 
 DETAILS = (

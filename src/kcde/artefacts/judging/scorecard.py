@@ -3,7 +3,7 @@
 `figures/scorecard.csv` has one row per published number (kind `number`, or `copy` where a paper
 repeats a cell of another) and one per claim (kind `claim`: its id is in `metric` and its numbers
 are in `reason`; `dataset`, `method` and the other numbers are empty). `artefact` is the published
-name.
+name. `compatible` is of numbers; `amended`, `readings` and `parts` are of claims.
 """
 
 import math
@@ -19,7 +19,7 @@ from kcde.artefacts.core.cells import AS_PUBLISHED
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.core.drawing import NOT_REGENERATED
 from kcde.artefacts.core.registry import ARTEFACTS
-from kcde.artefacts.judging import claims, scorecard_page
+from kcde.artefacts.judging import claims, readings, scorecard_page
 from kcde.artefacts.judging.causes import explain
 from kcde.artefacts.judging.verdicts import RULES, too_many_failed
 from kcde.artefacts.tables import building
@@ -39,6 +39,10 @@ COLUMNS = [
     "failed",
     "verdict",
     "reason",
+    "compatible",
+    "amended",
+    "readings",
+    "parts",
 ]
 
 NOT_RUN = "not-run"
@@ -89,11 +93,15 @@ def build(into: str | Path, records: str | Path | None = None) -> pd.DataFrame:
         kind = "copy" if index in copies else "number"
         rows.append({"kind": kind, **_number(row, tracked[row["paper"], row["artefact"]])})
     decided = {paper: claims.read(into, paper) for paper in dict.fromkeys(statements["paper"])}
+    read = readings.read(into)
     for _, row in statements.iterrows():
         name = _deciding(row)
         here = _tracked(row["paper"], name, into, records)
-        rows.append({"kind": "claim", **_claim(row, here, decided[row["paper"]], values)})
-    return pd.DataFrame(rows, columns=COLUMNS)
+        entry = _claim(row, here, decided[row["paper"]], values)
+        rows.append({"kind": "claim", **entry, **_read(row, entry, read)})
+    frame = pd.DataFrame(rows, columns=COLUMNS)
+    words = ["compatible", "amended", "readings", "parts"]
+    return frame.assign(**{name: frame[name].astype(object).fillna("") for name in words})
 
 
 def write(frame: pd.DataFrame, into: str | Path) -> list[Path]:
@@ -115,33 +123,45 @@ def write(frame: pd.DataFrame, into: str | Path) -> list[Path]:
     whole = frame.astype({"n": "Int64", "failed": "Int64"})
     with staged(into) as stage:
         whole.to_csv(stage / table, index=False, float_format="%.6g")
-        text = scorecard_page.text(frame, totals(frame))
+        read = readings.read(into)
+        text = scorecard_page.text(frame, totals(frame, read), read)
         (stage / page).write_text(text, encoding="utf-8")
     return [Path(into) / table, Path(into) / page]
 
 
-def totals(frame: pd.DataFrame) -> dict[str, dict[str, Counter]]:
+def totals(frame: pd.DataFrame, read: pd.DataFrame | None = None) -> dict[str, dict[str, Counter]]:
     """Count verdicts, without copies.
 
-    A number with more than 5% failed splits counts as `failed`, whatever its verdict.
+    A number with more than 5% failed splits counts as `failed`, whatever its verdict. A claim
+    counts by its amended test where there is one.
 
     Parameters
     ----------
     frame
         As `build` returns it.
+    read
+        The tracked readings, where there are any.
 
     Returns
     -------
     dict
-        Paper to `{"number": Counter, "claim": Counter}`.
+        Paper to `{"number": Counter, "claim": Counter, "compatible": Counter, "reading": Counter}`:
+        verdicts of numbers and of claims, what is compatible, and how many claims hold under
+        `every`, `some` or `none` of their readings.
     """
-    counts = {paper: {"number": Counter(), "claim": Counter()} for paper in _papers(frame)}
+    kinds = ("number", "claim", "compatible", "reading")
+    counts = {paper: {kind: Counter() for kind in kinds} for paper in _papers(frame)}
     for row in frame[frame["kind"] != "copy"].itertuples():
-        verdict = row.verdict
+        verdict = row.amended or row.verdict
         judged = verdict in ("better", "worse", "different")
         if judged and row.kind == "number" and too_many_failed(row.failed, row.n):
             verdict = "failed"
         counts[row.paper][row.kind][verdict] += 1
+        if row.compatible:
+            counts[row.paper]["compatible"][row.compatible] += 1
+        if row.readings and read is not None:
+            own = readings.of_claim(read, row.metric)
+            counts[row.paper]["reading"][readings.share(own)] += 1
     return counts
 
 
@@ -201,8 +221,9 @@ def _number(row: pd.Series, here: Tracked) -> dict:
         # Measured seconds do not repeat; their order of magnitude does.
         entry |= {"ours": 10.0 ** round(math.log10(ours["mean"])), "stderr": math.nan}
     if here.stale:
-        verdict, reason = NOT_REGENERATED, here.stale
-    return {**entry, "verdict": verdict, "reason": reason}
+        return {**entry, "verdict": NOT_REGENERATED, "reason": here.stale}
+    compatible = building.compatible(here.declared, ours)
+    return {**entry, "verdict": verdict, "reason": reason, "compatible": compatible}
 
 
 def _ours(row: pd.Series, table: pd.DataFrame | None) -> pd.Series | None:
@@ -250,8 +271,21 @@ def _claim(row: pd.Series, here: Tracked, decided: pd.DataFrame, values: pd.Data
         # The words for claims are fixed and have no "not regenerated".
         return {**entry, "verdict": NOT_RUN, "reason": f"not regenerated: {here.stale}"}
     if len(found):
-        return {**entry, "verdict": found["verdict"].iloc[0], "reason": found["reason"].iloc[0]}
+        return entry | found.iloc[0][["verdict", "reason", "amended", "parts"]].to_dict()
     return {**entry, "verdict": NOT_RUN, "reason": _why_undecided(row, here, values)}
+
+
+def _read(row: pd.Series, entry: dict, read: pd.DataFrame) -> dict:
+    """Return what the tracked readings say of a claim: `readings`, and `amended` where it is there.
+
+    A claim that was not regenerated is not judged by them either.
+    """
+    if entry["verdict"] == NOT_RUN:
+        return {}
+    own = read[(read["claim"] == row["claim"]) & (read["choice"] == readings.AMENDED)]
+    amended = own["verdict"].to_list()
+    said = {"readings": readings.counted(readings.of_claim(read, row["claim"]))}
+    return said | ({"amended": amended[0]} if amended else {})
 
 
 def _why_undecided(row: pd.Series, here: Tracked, values: pd.DataFrame) -> str:

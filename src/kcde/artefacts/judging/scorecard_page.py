@@ -6,7 +6,10 @@ from collections import Counter
 import pandas as pd
 
 from kcde import published
-from kcde.artefacts.judging.verdicts import RULES
+from kcde.artefacts.judging import columns
+from kcde.artefacts.judging.readings import EVERY, NONE, SOME
+from kcde.artefacts.judging.verdicts import COMPATIBLE, INCOMPATIBLE, RULES
+from kcde.artefacts.tables import page
 from kcde.artefacts.tables.markdown import number, pipe_table
 from kcde.artefacts.tables.methods import display
 
@@ -21,11 +24,29 @@ _NUMBER_WORDS = (
     "not-run",
 )
 _CLAIM_WORDS = ("holds", "fails", "undecided", "not-run")
+_BESIDE = ("amended", "readings", "parts")
 _ALWAYS_SAID = ("reproduced", "better", "worse", "failed", "not-run")
+_COMPATIBLE = (
+    "Beside the verdict, a number is *compatible* if it lies in the 95% prediction interval of a "
+    "mean over as many splits, runs or folds as the paper's: |ours − published| ≤ t(.975, n − 1) s "
+    "√(1/n + 1/n_pub), with s our standard deviation over splits, not capped (Patil, Peng and Leek "
+    "2016). It is *uninformative* where the interval reaches farther than 0.5 nats (SMAE, MMD: "
+    "half the published value), and says nothing then, whatever the verdict; p-values and times "
+    "have no interval. The tests below the tables are of whole columns: ours − published over the "
+    "data sets, by Wilcoxon's signed-rank test, two-sided, since single verdicts hide a common "
+    "shift."
+)
+_CLAIMS = (
+    "Some claims have, beside the test that was fixed first, an *amended* one "
+    "(`kcde/published/claims_amended.csv`, with the reason); the lines above count by it. *Parts* "
+    "are the clauses of a claim. *Readings* counts under how many readings of what its paper "
+    "leaves open (`kcde/published/readings.csv`) a claim holds, by the amended test where there "
+    "is one; that under which the artefacts are drawn is among them."
+)
 _SPOKEN = {"not-run": "not run", "published-na": "published N/A"}
 
 
-def text(frame: pd.DataFrame, counts: dict[str, dict[str, Counter]]) -> str:
+def text(frame: pd.DataFrame, counts: dict[str, dict[str, Counter]], read: pd.DataFrame) -> str:
     """Return the page: a summary line per paper, then tables per paper.
 
     Parameters
@@ -34,6 +55,8 @@ def text(frame: pd.DataFrame, counts: dict[str, dict[str, Counter]]) -> str:
         As `kcde.artefacts.judging.scorecard.build` returns it.
     counts
         As `kcde.artefacts.judging.scorecard.totals` returns them.
+    read
+        As `kcde.artefacts.judging.readings.read` returns them.
 
     Returns
     -------
@@ -53,6 +76,8 @@ def text(frame: pd.DataFrame, counts: dict[str, dict[str, Counter]]) -> str:
         "are counted once. The standard error has its spread capped at 1.4826 times the median "
         "absolute deviation, so that one exploding split cannot widen its own tolerance. The full "
         "table, with the reason of each verdict: [scorecard.csv](scorecard.csv).",
+        _COMPATIBLE,
+        f"{_CLAIMS} {_source(read)}",
     ]
     for paper in counts:
         parts += [f"## {paper}", *_paper(frame[frame["paper"] == paper])]
@@ -60,15 +85,41 @@ def text(frame: pd.DataFrame, counts: dict[str, dict[str, Counter]]) -> str:
 
 
 def _line(counts: dict[str, Counter]) -> str:
-    numbers, claims = counts["number"], counts["claim"]
+    numbers, claims, compatible = (counts[kind] for kind in ("number", "claim", "compatible"))
     said = [
         f"{numbers[word]} {_SPOKEN.get(word, word)}"
         for word in _NUMBER_WORDS
         if numbers[word] or word in _ALWAYS_SAID
     ]
     head = f"{sum(numbers.values())} numbers: {', '.join(said)}" if numbers else "no numbers"
+    if informative := compatible[COMPATIBLE] + compatible[INCOMPATIBLE]:
+        verb = "is" if compatible[COMPATIBLE] == 1 else "are"
+        informed = f"of {_some(informative, 'informative ')} {compatible[COMPATIBLE]} {verb}"
+        head = f"{informed} compatible; {head}"
     decided = [f"{claims[word]} {_SPOKEN.get(word, word)}" for word in _CLAIM_WORDS if claims[word]]
-    return f"{head}; {sum(claims.values())} claims: {', '.join(decided)}"
+    return (
+        f"{head}; {sum(claims.values())} claims: {', '.join(decided)}{_stable(counts['reading'])}"
+    )
+
+
+def _stable(read: Counter) -> str:
+    """Say how many claims hold under every reading, under some, under none."""
+    if not read:
+        return ""
+    each = ", ".join(f"{read[word]} under {word}" for word in (EVERY, SOME, NONE))
+    return f"; of {sum(read.values())} with several readings hold {each}"
+
+
+def _source(read: pd.DataFrame) -> str:
+    """Say of which commits and scales the tracked readings are."""
+    if not len(read):
+        return "No readings are tracked: `snakemake readings` makes them."
+    made = dict.fromkeys(zip(read["commit"], read["scale"], strict=True))
+    each = ", ".join(f"{commit} ({scale})" for commit, scale in made)
+    return (
+        f"The tracked readings ([readings.csv](readings.csv), made by `snakemake readings`) are "
+        f"of commit {each}; `+` stands for changes beside the commit."
+    )
 
 
 def _paper(rows: pd.DataFrame) -> list[str]:
@@ -83,11 +134,13 @@ def _artefact(rows: pd.DataFrame) -> list[str]:
     shown = rows[rows["ours"].notna() | ~rows["verdict"].isin(["not-run", "not regenerated"])]
     parts = []
     if len(shown):
-        header = ["data set", "method", "verdict", "published", "ours", "standard error", "failed"]
+        header = ["data set", "method", "verdict", "compatible", "published", "ours"]
+        header += ["standard error", "failed"]
         if shown["metric"].nunique() > 1:
             header.insert(2, "metric")
         cells = [_cells(row, "metric" in header) for row in shown.to_dict("records")]
         parts.append(pipe_table(header, cells, left=header.index("published")))
+        parts += page.shifts(columns.shifts(shown))
     for verdict in ("not regenerated", "not-run"):
         for reason, group in rows[rows["verdict"] == verdict].groupby("reason", sort=False):
             spoken = _SPOKEN.get(verdict, verdict).capitalize()
@@ -106,6 +159,7 @@ def _cells(row: dict, with_metric: bool) -> list[str]:
         display(row["method"]),
         *([row["metric"].replace("_", " ")] if with_metric else []),
         verdict,
+        row["compatible"],
         "N/A" if math.isnan(row["published"]) else shown(row["published"]),
         f"order {row['ours']:.0e}" if timed else shown(row["ours"]),
         "" if math.isnan(row["stderr"]) else shown(row["stderr"]),
@@ -117,20 +171,23 @@ def _short(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.3g}"
 
 
-def _some(count: int) -> str:
-    return "1 number" if count == 1 else f"{count} numbers"
+def _some(count: int, which: str = "") -> str:
+    return f"{count} {which}number{'' if count == 1 else 's'}"
 
 
 def _claims(rows: pd.DataFrame) -> str:
     statements = published.claims().set_index(["paper", "claim"])["statement"]
+    told = [each for each in _BESIDE if (rows[each] != "").any()]
+    header = ["claim", "artefact", "statement", "verdict", *told, "reason"]
     cells = [
         [
             row["metric"],
             row["artefact"],
             statements[row["paper"], row["metric"]],
             _SPOKEN.get(row["verdict"], row["verdict"]),
+            *(row[each] for each in told),
             row["reason"],
         ]
         for row in rows.to_dict("records")
     ]
-    return pipe_table(["claim", "artefact", "statement", "verdict", "reason"], cells, left=5)
+    return pipe_table(header, cells, left=len(header))

@@ -14,6 +14,11 @@ LIMIT_NATS = 20.0
 
 SIGNIFICANCE = 0.05
 
+LEVEL = 0.95
+"""Of the prediction interval of `compatible`."""
+
+COMPATIBLE, INCOMPATIBLE, UNINFORMATIVE = "yes", "no", "uninformative"
+
 # Published numbers have two decimals, so that 1.04 - 0.99 must count as 0.05 exactly.
 _ROUNDING = 1e-9
 
@@ -30,19 +35,23 @@ class Rule:
     floor
         Smallest tolerance: in the metric's unit, or as a share of the published value.
     relative
-        Whether `floor` is a share.
+        Whether `floor` and `widest` are shares.
+    widest
+        The largest half-width of a prediction interval that says anything: in the metric's unit,
+        or as a share of the published value.
     """
 
     kind: str
     floor: float = 0.0
     relative: bool = False
+    widest: float = 0.0
 
 
 # Every metric judged by difference is a loss: lower is better.
 RULES: Mapping[str, Rule] = {
-    "negative_log_likelihood": Rule("difference", 0.05),
-    "mmd": Rule("difference", 0.10, relative=True),
-    "smae": Rule("difference", 0.10, relative=True),
+    "negative_log_likelihood": Rule("difference", 0.05, widest=0.5),
+    "mmd": Rule("difference", 0.10, relative=True, widest=0.5),
+    "smae": Rule("difference", 0.10, relative=True, widest=0.5),
     "p_value": Rule("side"),
     "sampling_time": Rule("ratio"),
 }
@@ -91,11 +100,14 @@ class Published:
         The number printed after the ±; NaN where there is none.
     over_splits
         Whether the spread is a standard deviation over splits; only then it gives a standard error.
+    trials
+        How many splits, runs or folds the value is a mean of; 0 where the paper does not say.
     """
 
     value: float
     spread: float = math.nan
     over_splits: bool = False
+    trials: int = 0
 
     def stderr(self, n: int) -> float:
         """Return the standard error of the published mean of `n` splits, 0 where unknown."""
@@ -178,6 +190,60 @@ def tolerance(metric: str, published: float, stderr: float, published_stderr: fl
     floor = rule.floor * abs(published) if rule.relative else rule.floor
     ours, theirs = (0.0 if math.isnan(se) else se for se in (stderr, published_stderr))
     return max(floor, 2 * math.hypot(ours, theirs))
+
+
+def half_width(summary: Summary, trials: int) -> float:
+    """Return t(.975, n - 1) s √(1/n + 1/n_pub), of the 95% prediction interval of a published mean.
+
+    A mean over `n_pub` trials lies within it of ours, if both are of the same law (Patil, Peng and
+    Leek 2016). Unlike the standard error of a verdict, s is not capped.
+
+    Parameters
+    ----------
+    summary
+        Ours; n is the number of its trials that did not fail.
+    trials
+        Those of the published mean, n_pub.
+
+    Returns
+    -------
+    float
+        In the unit of the summary; NaN where either mean is over too few trials.
+    """
+    from scipy import stats
+
+    n = summary.n - summary.failed
+    if n < 2 or trials < 1:
+        return math.nan
+    quantile = float(stats.t.ppf((1.0 + LEVEL) / 2.0, n - 1))
+    return quantile * summary.std * math.sqrt(1.0 / n + 1.0 / trials)
+
+
+def compatible(metric: str, ours: Summary, published: Published) -> str:
+    """Return whether a published number is one that our trials predict.
+
+    Parameters
+    ----------
+    metric
+        A key of `RULES`.
+    ours, published
+        The two numbers.
+
+    Returns
+    -------
+    str
+        `uninformative` where the prediction interval is too wide to say anything, or unknown; else
+        `yes` where the published value lies in it and `no` where not. Empty for p-values, for times
+        and for a published N/A.
+    """
+    rule = RULES[metric]
+    if rule.kind != "difference" or math.isnan(published.value):
+        return ""
+    widest = rule.widest * abs(published.value) if rule.relative else rule.widest
+    half = half_width(ours, published.trials)
+    if math.isnan(half) or half > widest:
+        return UNINFORMATIVE
+    return COMPATIBLE if abs(ours.mean - published.value) <= half else INCOMPATIBLE
 
 
 def judge(

@@ -66,7 +66,10 @@ VARIATIONS: dict[str, str | tuple] = {
     "-M": "--",
     "-constrained": "--",
     "-isotropic": ":",
+    "-anisotropic": ":",
     "-penalised": "-.",
+    "-unpenalised": "-.",
+    "-converged": _LONG,
     "-narrow": "--",
     "-quadrature": ":",
     "-unreduced": "-.",
@@ -79,6 +82,7 @@ VARIATIONS: dict[str, str | tuple] = {
     "-joint": "--",
     "-spread": ":",
     "-signed": ":",
+    "-inverse": ":",
 }
 """Ending that names a variation of a method to its line: the colour is that of the method."""
 

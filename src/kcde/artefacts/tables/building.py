@@ -19,7 +19,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     """Return the table of the primary metric, followed by every other metric in the scores.
 
     `mean` is the mean over splits, or of p-values the median (`verdicts.representative`). Rows of
-    the primary metric have `best`, `p_value`, the published value and the verdict; those of other
+    the primary metric have `best`, p-values, the published value and the verdict; those of other
     metrics are plain means. Numbers are rounded to the six digits that are stored, so that the
     verdict follows from the file. It refuses a split that occurs twice in a cell, and scores
     without the primary metric.
@@ -53,8 +53,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     table = table[TABLE_COLUMNS].reset_index(drop=True)
     rule = verdicts.RULES.get(artefact.metric)
     if rule is None or rule.kind == "difference":  # without a published number: a loss too
-        ranked = table[~table["method"].isin(artefact.apart)]
-        _mark_best(table, ranked, scores[scores["metric"] == artefact.metric], artefact.metric)
+        _mark_best(table, scores[scores["metric"] == artefact.metric], artefact)
     return _beside_published(artefact, table)
 
 
@@ -180,16 +179,18 @@ def _six_digits(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _mark_best(
-    table: pd.DataFrame, ranked: pd.DataFrame, scores: pd.DataFrame, metric: str
-) -> None:
-    """Fill `best` and `p_value` in place, for the rows that are ranked.
+def _mark_best(table: pd.DataFrame, scores: pd.DataFrame, artefact: Artefact) -> None:
+    """Fill `best`, `p_value` and, where trials overlap, `p_value_corrected` in place.
+
+    Methods that stand apart have none of them.
 
     A method is best if it has the lowest mean, or if a two-sided paired t-test at 5% finds no
     significant difference from the method that has. A method with a failed split is never best: its
-    mean omits that split or is dominated by it. The test omits such splits in pairs.
+    mean omits that split or is dominated by it. The test omits such splits in pairs. It is that of
+    the papers, which takes splits of the same rows for independent; the corrected p-value does not.
     """
-    for _, cells in ranked[ranked["metric"] == metric].groupby("dataset", sort=False):
+    ranked = table[~table["method"].isin(artefact.apart) & (table["metric"] == artefact.metric)]
+    for _, cells in ranked.groupby("dataset", sort=False):
         sound = cells[(cells["failed"] == 0) & cells["mean"].notna()]
         candidates = sound if len(sound) else cells[cells["mean"].notna()]
         if not len(candidates):
@@ -198,9 +199,12 @@ def _mark_best(
         lowest = candidates.loc[candidates["mean"].idxmin()]
         reference = splits[lowest["method"], lowest["variant"]]
         for index, cell in cells.iterrows():
-            own = splits[cell["method"], cell["variant"]]
-            p_value = paired_t_test(own.to_numpy(), reference.to_numpy()).p_value
+            both = splits[cell["method"], cell["variant"]].to_numpy(), reference.to_numpy()
+            p_value = paired_t_test(*both).p_value
             table.loc[index, "p_value"] = _six_digits(p_value)
+            if artefact.overlap:
+                corrected = paired_t_test(*both, artefact.overlap).p_value
+                table.loc[index, "p_value_corrected"] = _six_digits(corrected)
             not_worse = index == lowest.name or p_value >= verdicts.SIGNIFICANCE
             table.loc[index, "best"] = bool(cell["failed"] == 0 and not_worse)
 
@@ -253,13 +257,34 @@ def verdict(table: pd.DataFrame, here: dict[str, verdicts.Published], row: pd.Se
     return verdicts.judge(row["metric"], row["method"], ours, here)
 
 
+def compatible(artefact: Artefact, row: pd.Series) -> str:
+    """Return whether the published number of a row is compatible with ours.
+
+    Parameters
+    ----------
+    artefact
+        Gives the number of trials of the published mean.
+    row
+        A row with a verdict.
+
+    Returns
+    -------
+    str
+        As `kcde.artefacts.judging.verdicts.compatible` returns it.
+    """
+    target = verdicts.Published(row["published_mean"], trials=artefact.published_trials)
+    return verdicts.compatible(row["metric"], summary_of(row), target)
+
+
 def published_cells(
     artefact: Artefact,
 ) -> dict[tuple[str, str], dict[str, verdicts.Published]]:
     """Return the published numbers of an artefact: (data set, metric) to method to number."""
     cells: dict[tuple[str, str], dict[str, verdicts.Published]] = {}
     for row in _published_rows(artefact).itertuples():
-        number = verdicts.Published(row.value, row.spread, artefact.spread_over_splits)
+        number = verdicts.Published(
+            row.value, row.spread, artefact.spread_over_splits, artefact.published_trials
+        )
         cells.setdefault((row.dataset, row.metric), {})[row.method] = number
     return cells
 

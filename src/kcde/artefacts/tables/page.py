@@ -2,14 +2,16 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from kcde import published
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.judging import verdicts
+from kcde.artefacts.judging import columns, verdicts
 from kcde.artefacts.judging.causes import explain
+from kcde.artefacts.tables import building
 from kcde.artefacts.tables.markdown import (
     count_of,
     details,
@@ -31,6 +33,13 @@ MARKS = {
 }
 """Verdict to the sign that follows the published value."""
 
+COMPATIBLE = {
+    verdicts.COMPATIBLE: ("≈", "compatible"),
+    verdicts.INCOMPATIBLE: ("≉", "not compatible"),
+    verdicts.UNINFORMATIVE: ("?", "uninformative"),
+}
+"""Whether a published value is compatible with ours, to the sign after its verdict and to words."""
+
 LOWEST, HIGHEST = "p_value_lowest", "p_value_highest"
 """Metrics of a table of p-values: the ends of their range over the seeds."""
 
@@ -45,7 +54,7 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     parts = [
         f"# {artefact.key}: {artefact.title}",
         f"{artefact.caption} {_shown(artefact, primary)}",
-        _grid(table, artefact.metric),
+        _grid(artefact, table, artefact.metric),
         " ".join(_legend(artefact, primary)),
         *details(artefact, artefact.remarks(table), primary["method"]),
         *_further(artefact, table),
@@ -84,7 +93,7 @@ def _further(artefact: Artefact, table: pd.DataFrame) -> list[str]:
         shown = table[table["metric"] == metric]
         if not len(shown):
             continue
-        parts += [f"{words}:", _grid(table, metric)]
+        parts += [f"{words}:", _grid(artefact, table, metric)]
         if _kind(metric) == "ratio" and (shown["verdict"] != "").any():
             parts.append(
                 "Published: ✓ the ratio of the methods is within a factor of two of the published "
@@ -93,7 +102,7 @@ def _further(artefact: Artefact, table: pd.DataFrame) -> list[str]:
     return parts
 
 
-def _grid(table: pd.DataFrame, metric: str) -> str:
+def _grid(artefact: Artefact, table: pd.DataFrame, metric: str) -> str:
     primary = table[table["metric"] == metric]
     columns = list(dict.fromkeys(zip(primary["method"], primary["variant"], strict=True)))
     cells = {(row["dataset"], row["method"], row["variant"]): row for _, row in primary.iterrows()}
@@ -110,7 +119,7 @@ def _grid(table: pd.DataFrame, metric: str) -> str:
             cell = cells.get((dataset, *column))
             row.append("" if cell is None else _ours(cell, ends.get((dataset, *column))))
             if column in answered:
-                row.append("" if cell is None else _theirs(cell))
+                row.append("" if cell is None else _theirs(artefact, cell))
         rows.append(row)
     return pipe_table(header, rows)
 
@@ -152,7 +161,7 @@ def _shows_median(row: pd.Series) -> bool:
     return abs(row["mean"] - row["median"]) > least
 
 
-def _theirs(row: pd.Series) -> str:
+def _theirs(artefact: Artefact, row: pd.Series) -> str:
     if row["verdict"] == "":
         return ""
     if math.isnan(row["published_mean"]):
@@ -160,7 +169,8 @@ def _theirs(row: pd.Series) -> str:
     text = _value(row, "published_mean")
     if not math.isnan(row["published_std"]):
         text += f" ± {_value(row, 'published_std')}"
-    return f"{text} {MARKS[row['verdict']]}".strip()
+    compatible, _ = COMPATIBLE.get(building.compatible(artefact, row), ("", ""))
+    return " ".join(filter(None, [text, MARKS[row["verdict"]], compatible]))
 
 
 def _value(row: pd.Series | dict, column: str) -> str:
@@ -180,11 +190,7 @@ def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
             notes.append("Published: ✓ our median is on the same side of 5%; ≠ on the other side.")
         return notes
     if primary["best"].any():
-        notes.append(
-            f"**Bold**: no failed {trial}, and the lowest mean of the row or not significantly "
-            f"different from it (two-sided paired t-test over the {trial}s at 5%)"
-            f"{_apart(artefact)}."
-        )
+        notes += _bold_legend(artefact)
     nats = set(primary["unit"]) == {"nats"}
     if primary.apply(_shows_median, axis=1).any():
         far = f"{_MEDIAN_SHOWN}" if nats else f"{_MEDIAN_SHOWN:.0%} of it"
@@ -201,9 +207,36 @@ def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
         floor = "0.05 nats" if nats else "10% of it"
         notes.append(
             f"Published: ✓ reproduced, that is, our mean is within max({floor}, two standard "
-            f"errors) and at most 5% of the {trial}s failed; ▲ ours is better; ▼ ours is worse."
+            f"errors) and at most 5% of the {trial}s failed; ▲ ours is better; ▼ ours is worse. "
+            f"{_compatible_legend(artefact, nats)}"
         )
     return notes
+
+
+def _bold_legend(artefact: Artefact) -> list[str]:
+    trial = artefact.trial
+    notes = [
+        f"**Bold**: no failed {trial}, and the lowest mean of the row or not significantly "
+        f"different from it (two-sided paired t-test over the {trial}s at 5%){_apart(artefact)}."
+    ]
+    if artefact.overlap:
+        notes.append(
+            f"That is the papers' own rule, which takes the {trial}s for independent. They share "
+            "rows, so that it finds too many differences; the p-value corrected for this (Nadeau "
+            "and Bengio 2003) stands in the CSV and decides in the claims as amended."
+        )
+    return notes
+
+
+def _compatible_legend(artefact: Artefact, nats: bool) -> str:
+    inside, outside, wide = (sign for sign, _ in COMPATIBLE.values())
+    widest = "0.5 nats" if nats else "half of the published value"
+    trials = count_of([artefact.published_trials], artefact.trial)
+    return (
+        f"{inside} compatible: the published value lies in the 95% prediction interval of a mean "
+        f"over {trials}, from the spread of ours; {outside} it does not; {wide} the interval says "
+        f"nothing, since it reaches farther than {widest}."
+    )
 
 
 def _apart(artefact: Artefact) -> str:
@@ -216,7 +249,9 @@ def _against_published(artefact: Artefact, table: pd.DataFrame) -> list[str]:
     answered = table[table["verdict"] != ""]
     if not len(answered):
         return []
-    parts = ["## Against the published numbers", _counts(answered)]
+    parts = ["## Against the published numbers", _counts(artefact, answered)]
+    pairs = answered.rename(columns={"mean": "ours", "published_mean": "published"})
+    parts += shifts(columns.shifts(pairs))
     if missing := _missing(artefact, answered):
         parts.append(missing)
     deviations = answered[answered["verdict"].isin(["better", "worse", "different"])]
@@ -225,15 +260,51 @@ def _against_published(artefact: Artefact, table: pd.DataFrame) -> list[str]:
     return parts
 
 
-def _counts(answered: pd.DataFrame) -> str:
+def _counts(artefact: Artefact, answered: pd.DataFrame) -> str:
     kinds = [kind for kind in MARKS if (answered["verdict"] == kind).any()]
+    said = answered.apply(lambda row: building.compatible(artefact, row), axis=1)
+    words = [word for word in COMPATIBLE if (said != "").any()]
     rows = []
     several = answered["metric"].nunique() > 1
     for (metric, method), cells in answered.groupby(["metric", "method"], sort=False):
-        counts = Counter(cells["verdict"])
-        said = display(method) + (f", {metric.replace('_', ' ')}" if several else "")
-        rows.append([said, *(str(counts[kind]) for kind in kinds)])
-    return pipe_table(["method", *(kind.replace("-na", " N/A") for kind in kinds)], rows)
+        counts = Counter(cells["verdict"]) + Counter(said[cells.index])
+        title = display(method) + (f", {metric.replace('_', ' ')}" if several else "")
+        rows.append([title, *(str(counts[each]) for each in (*kinds, *words))])
+    header = [kind.replace("-na", " N/A") for kind in kinds]
+    return pipe_table(["method", *header, *(COMPATIBLE[word][1] for word in words)], rows)
+
+
+def shifts(found: Sequence[columns.Shift]) -> list[str]:
+    """Return the tests of whole columns as a table with its explanation.
+
+    Parameters
+    ----------
+    found
+        As `kcde.artefacts.judging.columns.shifts` returns them.
+
+    Returns
+    -------
+    list of str
+        Nothing where there are none.
+    """
+    if not found:
+        return []
+    several = len({shift.metric for shift in found}) > 1
+    rows = [
+        [
+            display(shift.method) + (f", {shift.metric.replace('_', ' ')}" if several else ""),
+            f"{shift.above} of {shift.n}",
+            significant(shift.mean),
+            significant(shift.median),
+            probability(shift.p_value),
+        ]
+        for shift in found
+    ]
+    said = (
+        "Ours − published of a whole column, so that a common shift is seen: how many of its data "
+        "sets lie above zero (ours is worse), and a two-sided signed-rank test over the data sets:"
+    )
+    return [said, pipe_table(["method", "above", "mean", "median", "p"], rows)]
 
 
 def _missing(artefact: Artefact, answered: pd.DataFrame) -> str:

@@ -54,7 +54,7 @@ def minimise(score: Callable, dimension: int, given, isotropic: bool):
     from scipy.optimize import minimize
 
     start, free, limits = _start(dimension, given)
-    groups = _groups(dimension, free, isotropic)
+    groups = groups_of(dimension, free, isotropic)
     values = []
 
     def unpack(z: np.ndarray) -> np.ndarray:
@@ -101,8 +101,18 @@ def _start(dimension: int, given):
     )
 
 
-def _groups(dimension: int, free: np.ndarray, isotropic: bool) -> np.ndarray:
-    """Return the 0-1 matrix that maps optimised numbers to (log σ_x, log σ_y, log λ)."""
+def groups_of(dimension: int, free: np.ndarray, isotropic: bool) -> np.ndarray:
+    """Return the 0-1 matrix that maps optimised numbers to those of each x, of y, and of λ.
+
+    Parameters
+    ----------
+    dimension
+        d_x.
+    free
+        Shape (d_x + 2,): which are optimised.
+    isotropic
+        Whether one number stands for all x.
+    """
     columns = np.eye(dimension + 2)
     if isotropic and dimension:
         columns = np.column_stack([columns[:, :dimension].sum(axis=1), columns[:, dimension:]])

@@ -235,7 +235,14 @@ class HeldOutSolver:
 def held_out_score(
     system: ScoreSystem, folds: Sequence[np.ndarray], regularizations: np.ndarray
 ) -> np.ndarray:
-    """Return the K-fold score for a whole path of λ from one eigendecomposition of G.
+    """Return `held_out_scores` of one partition into folds, shape (L,)."""
+    return held_out_scores(system, [folds], regularizations)[0]
+
+
+def held_out_scores(
+    system: ScoreSystem, partitions: Sequence[Sequence[np.ndarray]], regularizations: np.ndarray
+) -> np.ndarray:
+    """Return K-fold scores for a whole path of λ from one eigendecomposition of G.
 
     For a fold S with complement R, μ = |R|λ and v = M 1_R + G r_R, `HeldOutSolver` gives δ and
     b = μβ; then ∂T_S = δ/μ and ∂²T_S = (Mᵀ(b - r_R) - Q_SR 1)/μ.
@@ -244,35 +251,44 @@ def held_out_score(
     ----------
     system
         System of all training rows.
-    folds
-        Rows held out in turn; together all rows.
+    partitions
+        Each the rows held out in turn; together all rows.
     regularizations
         λ, shape (L,).
 
     Returns
     -------
     numpy.ndarray
-        Shape (L,): mean over rows of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0, each row's from
-        the fold that held it out. Lower is better. Beyond the eigendecomposition:
-        L/K (nd)² r multiplications for numerical rank r of G and K folds.
+        Shape (partitions, L): mean over rows of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0, each
+        row's from the fold that held it out. Lower is better. Beyond the eigendecomposition:
+        L/K (nd)² r multiplications for numerical rank r of G and each partition into K folds.
     """
+    n = system.Q.shape[0]
+    fewest = n - max(len(held_out) for folds in partitions for held_out in folds)
+    solver = HeldOutSolver(system.G, fewest * float(np.min(regularizations)))
+    xp = array_namespace(system.G)
+    sums = xp.sum(system.M, axis=1), system.G @ system.r, xp.sum(system.Q, axis=1)
+    totals = [
+        sum(_held_out(system, solver, sums, held_out, regularizations) for held_out in folds)
+        for folds in partitions
+    ]
+    return np.stack([to_numpy(total) for total in totals]) / n
+
+
+def _held_out(system: ScoreSystem, solver: HeldOutSolver, sums: tuple, held_out, path: np.ndarray):
+    """Return the sum of the scores over one fold's rows, shape (L,), from M 1, G r and Q 1."""
     xp = array_namespace(system.G)
     n = system.Q.shape[0]
     d = system.r.shape[0] // n
-    fewest = n - max(len(held_out) for held_out in folds)
-    solver = HeldOutSolver(system.G, fewest * float(np.min(regularizations)))
-    M1, Gr, Q1 = xp.sum(system.M, axis=1), system.G @ system.r, xp.sum(system.Q, axis=1)
-    total = xp.zeros(len(regularizations), dtype=system.G.dtype)
-    for held_out in folds:
-        flat = (held_out[:, None] * d + np.arange(d)).ravel()
-        r_S, M_S = take_rows(system.r, flat), take_columns(system.M, held_out)
-        v = M1 - xp.sum(M_S, axis=1) + Gr - take_columns(system.G, flat) @ r_S
-        mu = (n - len(held_out)) * xp.asarray(regularizations)
-        delta, b = solver.solve(flat, v, mu)
-        Q_S = take_rows(system.Q, held_out)
-        Q_SR = take_rows(Q1, held_out) - xp.sum(take_columns(Q_S, held_out), axis=1)
-        r_R = system.r @ M_S - r_S @ take_rows(M_S, flat)
-        second = (b @ M_S - r_R - Q_SR) / mu[:, None]
-        first = delta / mu[:, None]
-        total = total + xp.sum(0.5 * first**2 + first * r_S, axis=1) + xp.sum(second, axis=1)
-    return to_numpy(total) / n
+    M1, Gr, Q1 = sums
+    flat = (held_out[:, None] * d + np.arange(d)).ravel()
+    r_S, M_S = take_rows(system.r, flat), take_columns(system.M, held_out)
+    v = M1 - xp.sum(M_S, axis=1) + Gr - take_columns(system.G, flat) @ r_S
+    mu = (n - len(held_out)) * xp.asarray(path)
+    delta, b = solver.solve(flat, v, mu)
+    Q_S = take_rows(system.Q, held_out)
+    Q_SR = take_rows(Q1, held_out) - xp.sum(take_columns(Q_S, held_out), axis=1)
+    r_R = system.r @ M_S - r_S @ take_rows(M_S, flat)
+    second = (b @ M_S - r_R - Q_SR) / mu[:, None]
+    first = delta / mu[:, None]
+    return xp.sum(0.5 * first**2 + first * r_S, axis=1) + xp.sum(second, axis=1)

@@ -1,15 +1,15 @@
 """Selection of KCEF's bandwidths and λ: by held-out score as published, or by likelihood."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import erfc, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
+from kcde.estimators._kcef.early_stopping import minimise_early
 from kcde.estimators._kcef.gradient import gradient_score, minimise
-from kcde.estimators._kcef.penalised import minimise_penalised
-from kcde.estimators._kcef.score_matching import HeldOutSolver, held_out_score, score_system
+from kcde.estimators._kcef.score_matching import HeldOutSolver, held_out_scores, score_system
 from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp, panel_nodes
@@ -17,7 +17,9 @@ from kcde.selection import best_index, complement, log_grid, refined_grid
 
 SCORE_GRIDS = (log_grid(0.2, 8.0, 20), log_grid(1e-5, 1.0, 20))
 LIKELIHOOD_GRIDS = (log_grid(0.2, 8.0, 8), log_grid(1e-5, 1.0, 7))
+EARLY_STOPPING = "early-stopping"
 _FINER = 5
+_ROUNDING = 1e-9
 _FEWER = "set tuning_rows, or take more memory"
 _PER_DIMENSION = np.array([0.5, np.sqrt(0.5), 1.0, np.sqrt(2.0), 2.0])
 _MOST_REFINED_DIMENSIONS = 5
@@ -34,6 +36,14 @@ class Hyperparameters(NamedTuple):
     def complete(self) -> bool:
         """Whether all values are given."""
         return all(value is not None for value in self)
+
+
+class ScoreGrid(NamedTuple):
+    """Candidates of one σ for x and y, ascending, and of λ, and the folds that judge them."""
+
+    bandwidths: np.ndarray
+    regularizations: np.ndarray
+    folds: int
 
 
 def support(Y: np.ndarray, bandwidth: float, base_std: float) -> tuple[float, float, float]:
@@ -81,22 +91,100 @@ def select_by_score(X, Y, rows, folds, given: Hyperparameters, base_std: float, 
         If the matrices do not fit.
     """
     X, Y = take_rows(X, rows), take_rows(Y, rows)
+    fixed = given.bandwidth_x is not None and given.bandwidth_y is not None
+    sigmas = np.ones(1) if fixed else grids[0]
+    path = np.asarray(_candidates(given.regularization, grids[1]))
+    pairs = [_fill(given, sigma, sigma) for sigma in sigmas]
+    score = _score_tables(X, Y, [folds], pairs, path, base_std)[0]
+    i, j = best_index(-score)
+    chosen = pairs[i]._replace(regularization=path[j])
+    return chosen, {"bandwidth": sigmas, "regularization": path, "score": score}
+
+
+def select_from_grids(
+    X,
+    Y,
+    grids: Sequence[ScoreGrid],
+    partitions: Mapping[int, Sequence[np.ndarray]],
+    base_std: float,
+) -> list[Hyperparameters | ValueError]:
+    """Choose as `select_by_score` does from each of several grids, which share what is computed.
+
+    Each σ of any grid costs one eigendecomposition, whatever the number of grids and folds.
+
+    Parameters
+    ----------
+    X, Y
+        Shapes (n, d_x), (n, d_y).
+    grids
+        What is chosen from, and on how many folds.
+    partitions
+        Number of folds to the partition of `range(n)`.
+    base_std
+        Standard deviation of q_0.
+
+    Returns
+    -------
+    list
+        For each grid its choice, or the error where no candidate has a finite score.
+
+    Raises
+    ------
+    InsufficientMemory
+        If the matrices do not fit.
+    """
+    sigmas, path = (_union(each) for each in ([g[0] for g in grids], [g[1] for g in grids]))
+    pairs = [Hyperparameters(sigma, sigma, None) for sigma in sigmas]
+    tables = _score_tables(X, Y, list(partitions.values()), pairs, path, base_std)
+    of_folds = dict(zip(partitions, tables, strict=True))
+    return [
+        _best_of(
+            grid, of_folds[grid.folds][np.ix_(_places(grid[0], sigmas), _places(grid[1], path))]
+        )
+        for grid in grids
+    ]
+
+
+def _best_of(grid: ScoreGrid, score: np.ndarray) -> Hyperparameters | ValueError:
+    try:
+        i, j = best_index(-score)
+    except ValueError as error:
+        return error
+    sigma = grid.bandwidths[i]
+    return Hyperparameters(sigma, sigma, grid.regularizations[j])
+
+
+def _union(grids: Sequence[np.ndarray]) -> np.ndarray:
+    """Return all values of some grids, ascending; those that differ by rounding are one."""
+    values = np.unique(np.concatenate(grids))
+    return values[np.append(True, values[1:] > values[:-1] * (1.0 + _ROUNDING))]
+
+
+def _places(grid: np.ndarray, union: np.ndarray) -> np.ndarray:
+    """Return where the values of a grid are in the union of several."""
+    return np.searchsorted(union, np.asarray(grid) * (1.0 + _ROUNDING)) - 1
+
+
+def _score_tables(
+    X,
+    Y,
+    partitions: Sequence[Sequence[np.ndarray]],
+    pairs: Sequence[Hyperparameters],
+    path: np.ndarray,
+    base_std: float,
+) -> np.ndarray:
+    """Return the K-fold score of each partition, pair of bandwidths and λ, in this order."""
     d = Y.shape[1]
     # At the peak, with the derivatives of the kernel that the system is assembled from.
     matrices = 9 * d * d + 5 * d + 5
     require_memory(Y, "tuning KCEF by score", Y.shape[0], lambda n: matrices * n * n, remedy=_FEWER)
-    fixed = given.bandwidth_x is not None and given.bandwidth_y is not None
-    sigmas = np.ones(1) if fixed else grids[0]
-    path = np.asarray(_candidates(given.regularization, grids[1]))
-    score = np.empty((len(sigmas), len(path)))
-    for i, sigma in enumerate(sigmas):
-        pair = _fill(given, sigma, sigma)
+    score = np.empty((len(partitions), len(pairs), len(path)))
+    for i, pair in enumerate(pairs):
         K = GaussianKernel(pair.bandwidth_x)(X, X)
         derivatives = GaussianKernel(pair.bandwidth_y).derivatives(Y, Y)
-        score[i] = held_out_score(score_system(K, derivatives, -Y / base_std**2), folds, path)
-    i, j = best_index(-score)
-    chosen = _fill(given, sigmas[i], sigmas[i])._replace(regularization=path[j])
-    return chosen, {"bandwidth": sigmas, "regularization": path, "score": score}
+        system = score_system(K, derivatives, -Y / base_std**2)
+        score[:, i] = held_out_scores(system, partitions, path)
+    return score
 
 
 def select_by_likelihood(
@@ -162,13 +250,23 @@ def select_by_gradient(
     return Hyperparameters(*chosen), report
 
 
-def select_by_penalised_gradient(X, Y, rows, folds, given: Hyperparameters, base_std: float):
-    """Choose σ_x, σ_y and λ as the authors' code does, by a penalised K-fold score.
+def select_by_early_stopping(
+    X,
+    Y,
+    rows,
+    folds,
+    given: Hyperparameters,
+    base_std: float,
+    isotropic: bool = False,
+    penalty: float = 0.0,
+):
+    """Choose bandwidths and λ as the authors' code does, by L-BFGS-B that stops early.
 
-    Parameters, results and errors are those of `select_by_gradient`.
+    Parameters, results and errors are those of `select_by_gradient`; `penalty` is the c of
+    `early_stopping.BoxedScore`.
     """
     score = _held_out_score(X, Y, rows, folds, base_std)
-    *chosen, report = minimise_penalised(score, X.shape[1], given)
+    *chosen, report = minimise_early(score, X.shape[1], given, isotropic=isotropic, penalty=penalty)
     return Hyperparameters(*chosen), report
 
 
@@ -181,7 +279,7 @@ def _held_out_score(X, Y, rows, folds, base_std: float) -> Callable:
 RULES = {
     "score": select_by_score,
     "gradient": select_by_gradient,
-    "penalised": select_by_penalised_gradient,
+    EARLY_STOPPING: select_by_early_stopping,
     "likelihood": select_by_likelihood,
 }
 

@@ -31,6 +31,12 @@ class Job(ArrayJob):
     reads_files: ClassVar[bool] = True
 
     splits: int = parameter(20, "Random half/half splits.", at_least=1)
+    inner_splits: int = parameter(
+        0,
+        "Of the first so many splits the inner log likelihood is computed as well: of a fifth of "
+        "the training rows under a fit to the others.",
+        at_least=0,
+    )
     importance_samples: int = parameter(
         10_000, "Draws for log Z if it is estimated by importance sampling."
     )

@@ -28,7 +28,7 @@ class Job(ArrayJob):
     seeds: int = parameter(10, "How often samples are drawn.", at_least=1)
     sampler: str = parameter(
         "auto",
-        "hmc, direct, or auto: hmc where the estimator has it, unless METHOD ends in -inverse.",
+        "hmc, direct, or auto: direct where METHOD ends in -inverse, else hmc where there is one.",
         choices=SAMPLERS,
     )
     samples: int = parameter(2000, "Samples of each seed.", at_least=2)

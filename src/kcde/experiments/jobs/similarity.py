@@ -21,6 +21,9 @@ class Job(job.Job):
 
     ours: Path = parameter(help="Samples of KCEF, as `run samples` wrote them.", is_file=True)
     rival: Path = parameter(help="Samples of the method compared with.", is_file=True)
+    ours_exact: Path | None = parameter(
+        None, "Samples of KCEF by inversion of the distribution function.", is_file=True
+    )
     rival_name: str = parameter(help="Name of the rival in the hypothesis.")
     our_name: str = parameter("KCEF", "Name of our method in the hypothesis.")
     backend: str = parameter("auto", "auto, numpy or cupy.")

@@ -1,0 +1,206 @@
+"""Claims under each reading of what their paper leaves open, tracked in `figures/readings.csv`."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from kcde import published
+from kcde.artefacts.core.declaration import Artefact, Decision
+from kcde.artefacts.judging import claims
+from kcde.files import atomic
+
+NAME = "readings.csv"
+
+COLUMNS = [
+    "paper",
+    "claim",
+    "choice",
+    "reading",
+    "artefact",
+    "verdict",
+    "reason",
+    "scale",
+    "commit",
+    "amended",
+    "amended_reason",
+    "parts",
+]
+"""A row a claim and reading; `artefact` is that which decides it, as `paper/name`."""
+
+AMENDED = "amended"
+"""The choice of amended tests that need more scores than the claim's own artefact shows."""
+
+HOLDS = "holds"
+
+EVERY, SOME, NONE = "every", "some", "none"
+"""Under which of its readings a claim holds."""
+
+_NAMED = 4
+"""Up to so many readings of a choice under which a claim does not hold are named."""
+
+UNKNOWN_SCALE = "unknown"
+"""Stands for the scale of scores that do not lie in the folder of a scale."""
+
+
+def read(into: str | Path) -> pd.DataFrame:
+    """Return the tracked readings.
+
+    Parameters
+    ----------
+    into
+        The folder of the outputs, `figures`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With `COLUMNS`, empty where there are none.
+    """
+    path = Path(into) / NAME
+    if not path.exists():
+        return pd.DataFrame(columns=COLUMNS)
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    return table.reindex(columns=COLUMNS, fill_value="")
+
+
+def decide(artefact: Artefact, scores: pd.DataFrame, scale: str, commit: str) -> pd.DataFrame:
+    """Return what the readers of an artefact decide on these scores.
+
+    Parameters
+    ----------
+    artefact
+        Whose `readers` decide.
+    scores
+        As a `Reader` gets them.
+    scale, commit
+        Of the scores and of the code; `scale_of` and `kcde.artefacts.judging.checkout.commit`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With `COLUMNS`.
+
+    Raises
+    ------
+    ValueError
+        If a reader decides a claim that no paper makes.
+    """
+    papers = published.claims().set_index("claim")["paper"]
+    rows = []
+    for choice, reader in artefact.readers.items():
+        for claim, found in reader(scores).items():
+            if claim not in papers:
+                raise ValueError(f"{artefact.key} reads the claim {claim!r}, which no paper makes")
+            known = {"paper": papers[claim], "claim": claim, "choice": choice}
+            known |= {"artefact": artefact.key, "scale": scale, "commit": commit}
+            rows += [known | row for row in _rows(found)]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _rows(found: Mapping[str, Decision]) -> list[dict]:
+    return [{"reading": name, **claims.cells(decision)} for name, decision in found.items()]
+
+
+def write(tracked: str | Path, into: str | Path, rows: pd.DataFrame) -> Path | None:
+    """Write the tracked readings with new ones, in the place of the same artefact's of a choice.
+
+    Two jobs may draw at once, so that the caller must hold the lock of the folder.
+
+    Parameters
+    ----------
+    tracked
+        The folder with the readings so far.
+    into
+        The folder to write to.
+    rows
+        As `decide` returns them.
+
+    Returns
+    -------
+    pathlib.Path or None
+        The file, None where there are no rows.
+    """
+    if not len(rows):
+        return None
+    source, kept = ["artefact", "choice"], read(tracked)
+    new = pd.MultiIndex.from_frame(rows[source])
+    kept = kept[~pd.MultiIndex.from_frame(kept[source]).isin(new)]
+    merged = pd.concat([kept, rows], ignore_index=True)
+    order = merged.assign(
+        claim=_places(merged["claim"], published.claims()["claim"]),
+        choice=_places(merged["choice"], published.readings()["id"]),
+    ).sort_values(["claim", "choice", "artefact"], kind="stable")
+    path = Path(into) / NAME
+    with atomic(path) as temporary:
+        merged.loc[order.index].to_csv(temporary, index=False)
+    return path
+
+
+def _places(names: pd.Series, order: Iterable[str]) -> pd.Series:
+    """Return the place of each name in an order, those that are not in it last."""
+    place = {name: k for k, name in enumerate(order)}
+    return names.map(lambda name: place.get(name, len(place)))
+
+
+def of_claim(table: pd.DataFrame, claim: str) -> pd.DataFrame:
+    """Return the readings of a claim, with the verdict that counts as `verdict`.
+
+    That is the amended one where there is one. The rows of `AMENDED` are no readings.
+    """
+    own = table[(table["claim"] == claim) & (table["choice"] != AMENDED)]
+    return own.assign(verdict=own["amended"].where(own["amended"] != "", own["verdict"]))
+
+
+def counted(rows: pd.DataFrame) -> str:
+    """Return under how many readings a claim holds, fails or is undecided.
+
+    Parameters
+    ----------
+    rows
+        As `of_claim` returns them.
+
+    Returns
+    -------
+    str
+        `K-grid: holds 30, fails 2 (a, b); K-nade: holds 2`: the readings under which it does not
+        hold are named where they are at most four of a choice. Empty where there are none.
+    """
+    parts = []
+    for choice, own in rows.groupby("choice", sort=False):
+        named = int((own["verdict"] != HOLDS).sum()) <= _NAMED
+        said = []
+        for word in (HOLDS, *sorted(set(own["verdict"]) - {HOLDS})):
+            names = own.loc[own["verdict"] == word, "reading"]
+            listed = f" ({', '.join(names)})" if named and word != HOLDS else ""
+            said += [f"{word} {len(names)}{listed}"] if len(names) else []
+        parts.append(f"{choice}: {', '.join(said)}")
+    return "; ".join(parts)
+
+
+def share(rows: pd.DataFrame) -> str:
+    """Return under which of its readings a claim holds: `every`, `some` or `none`.
+
+    Parameters
+    ----------
+    rows
+        As `of_claim` returns them, not empty.
+    """
+    holds = rows["verdict"] == HOLDS
+    return EVERY if holds.all() else SOME if holds.any() else NONE
+
+
+def scale_of(artefact: Artefact, files: Iterable[str | Path]) -> str:
+    """Return the scale of score files, several joined by `+`.
+
+    Parameters
+    ----------
+    artefact
+        Gives the experiments.
+    files
+        Score CSVs, `results/<scale>/<experiment>/…`.
+    """
+    found = set()
+    for path in map(Path, files):
+        places = [k for k, part in enumerate(path.parts) if part in artefact.experiments]
+        found.add(path.parts[places[-1] - 1] if places and places[-1] else UNKNOWN_SCALE)
+    return "+".join(sorted(found)) or UNKNOWN_SCALE
