@@ -418,6 +418,29 @@ def test_the_network_kept_is_the_best_for_the_rows_held_out(pairs):
     assert model.score(X[held_out], Y[held_out]) == pytest.approx(score, rel=1e-5)
 
 
+def test_rows_held_out_choose_among_several_numbers_of_epochs(triples):
+    """Each model against trainings of its own for every number; not all choose the same."""
+    candidates, states = [4, 40], range(6)
+    X, Y = triples[0], triples[1]
+
+    def fitted(epochs):
+        models = [NADE(8, 2, epochs=epochs, random_state=state) for state in states]
+        return NADE.fit_many(models, [X] * 6, [Y] * 6)
+
+    alone = [fitted(epochs) for epochs in candidates]
+    chosen = []
+    for state, model in enumerate(fitted(candidates)):
+        own = [models[state] for models in alone]
+        scores = [each.cv_results_["score"].item() for each in own]
+        np.testing.assert_allclose(model.cv_results_["score"], [[scores]], rtol=1e-4)
+        assert model.cv_results_["epochs"].tolist() == candidates
+        chosen.append(int(np.argmax(scores)))
+        expected = own[chosen[-1]]
+        assert model.epochs_ == expected.epochs_
+        np.testing.assert_allclose(model.log_density(X, Y), expected.log_density(X, Y), rtol=1e-3)
+    assert set(chosen) == {0, 1}
+
+
 @pytest.mark.parametrize(
     ("parameters", "widths"), [(QUICK, (1, 3)), ({"hidden_units": 3, "epochs": 2}, (1, 1))]
 )
@@ -454,6 +477,9 @@ def test_a_fit_that_fails_leaves_the_others_alone(pairs):
     [
         ({"hidden_units": 0}, "hidden_units must be a positive whole number; got 0"),
         ({"components": 1.5}, "components must be a positive whole number"),
+        ({"epochs": []}, "epochs must be a positive whole number, or a list of such; got"),
+        ({"epochs": [10, 0.5]}, "epochs must be a positive whole number, or a list of such; got"),
+        ({"epochs": [10, 20], "components": 2}, "need hidden_units and components"),
         ({"orders": None}, "orders must be"),
         ({"learning_rate": -1.0}, "learning_rate must be a positive number"),
         ({"folds": 1}, "at least 2 folds"),

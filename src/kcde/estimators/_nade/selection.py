@@ -53,7 +53,8 @@ class FitResult:
     units, components, epochs
         Parameters of the network and number of epochs of its training.
     score
-        Mean held-out log density of a row, nats, for each (units, components).
+        Mean held-out log density of a row, nats, for each (units, components), and for each number
+        of epochs where these were given.
     """
 
     network: Network
@@ -132,12 +133,17 @@ def fit_chosen(
 
 
 def fit_given(
-    problems: Sequence[Problem], units: int, components: int, recipe: Recipe
+    problems: Sequence[Problem],
+    units: int,
+    components: int,
+    recipe: Recipe,
+    epochs: Sequence[int],
 ) -> list[FitResult | Exception]:
     """Train networks of one shape, and keep each at its largest held-out likelihood.
 
     A tenth of the rows is held out. All epochs are run, as in the code of Uria et al.: the gain
-    from the decreasing learning rate comes at the end.
+    from the decreasing learning rate comes at the end. Several numbers of epochs are each trained
+    in full, from the same network and with the same rows held out.
 
     Parameters
     ----------
@@ -145,6 +151,8 @@ def fit_given(
         As for `fit_chosen`.
     units, components
         Size of every network.
+    epochs
+        Numbers of epochs to choose from, in the place of the recipe's.
 
     Returns
     -------
@@ -158,12 +166,20 @@ def fit_given(
         held_out = np.sort(order[: max(1, n // _HELD_OUT_SHARE)])
         rows = complement(held_out, n)
         tasks.append(_Task(problem, units, components, "given", rows, held_out))
-    recipe = replace(recipe, patience=recipe.epochs)
-    trained = _train(tasks, 1, recipe, (units, components))
-    return [
-        _fitted(task, trained, i, np.reshape(trained.score[i] / len(task.held_out), (1, 1)))
-        for i, task in enumerate(tasks)
-    ]
+    recipes = [replace(recipe, epochs=each, patience=each) for each in epochs]
+    trained = [_train(tasks, 1, each, (units, components)) for each in recipes]
+    score = np.stack([each.score for each in trained], axis=-1) / len(tasks[0].held_out)
+    return [_best_given(task, trained, i, score[i]) for i, task in enumerate(tasks)]
+
+
+def _best_given(
+    task: _Task, trained: Sequence[TrainingResult], index: int, score: np.ndarray
+) -> FitResult | Exception:
+    """Return the network of the number of epochs with the best score, of those that ended well."""
+    score = np.asarray(score, dtype=float)
+    fitted = [_fitted(task, each, index, score[None, None]) for each in trained]
+    sound = [k for k, each in enumerate(fitted) if isinstance(each, FitResult)]
+    return fitted[max(sound, key=lambda k: score[k], default=0)]
 
 
 def _refit(problems, units, components, scores, epochs, recipe) -> list[FitResult | Exception]:
