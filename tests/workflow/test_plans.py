@@ -11,6 +11,7 @@ import pytest
 from plans import LISTING, Plan, parameters
 from sharded import JOBS, SHARDS
 
+from kcde import names
 from kcde.datasets import catalogue
 from kcde.experiments.jobs import EXPERIMENTS
 from kcde.experiments.shards import Shard
@@ -112,9 +113,9 @@ def test_the_whole_is_planned(laptop, config):
     assert count.pop("laptop/moments") == 2 * len(reached) + len(pairs["only"]["JPDL-unreduced"])
     days = config["experiments"]["portfolio"]
     assert count.pop("laptop/portfolio") == len(days["datasets"])
-    # Four factors a job; samples take the parameters of the factors of their own method.
+    # Four factors a job; samples take the parameters of the factors of the method they are from.
     fitted = {
-        (dataset, method)
+        (dataset, names.fitted(method))
         for experiment, dataset, method in shown
         if experiment in ("joint", "samples") and "graph" in config["methods"].get(method, {})
     }
@@ -140,7 +141,8 @@ def test_planning_imports_no_numerics_beyond_those_of_snakemake(laptop):
 
 def test_samples_need_the_factors_and_aliases_the_file_of_the_data_set(laptop):
     jobs = laptop[0].needed_by("figures/kcef/table3.md")
-    drawn = {f"results/laptop/samples/{d}/{m}.csv" for d in UCI for m in ("KCEF-F", "KEF", "NADE")}
+    methods = ("KCEF-F", "KCEF-F-inverse", "KEF", "NADE")
+    drawn = {f"results/laptop/samples/{d}/{m}.csv" for d in UCI for m in methods}
     assert drawn <= set(jobs)
     factors = [name for name in jobs if name.startswith("results/laptop/factors/")]
     assert {name.split("/")[4] for name in factors} == {"KCEF-F"}

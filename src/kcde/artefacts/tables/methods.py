@@ -6,6 +6,7 @@ What stands here is special to an experiment. Otherwise the rule is that of the 
 
 from kcde import discovery
 from kcde.methods import METHODS
+from kcde.names import EXACT_DRAWS
 
 _R_BENCHMARK: dict[str, str] = {
     "KCEF-LL": (
@@ -111,7 +112,8 @@ _SAMPLED: dict[str, str] = {
         "a chain of 110 iterations for each row of its parents; mixing is checked on five rows "
         "with 20 chains each; parameters as in table 2"
     ),
-    "KCEF-LL-F": "ours: as KCEF-F, with the parameters of KCEF-LL-F in table 2",
+    "KCEF-F-inverse": "ours: KCEF-F, every column drawn by inverting its distribution function",
+    "KCEF-LL-F-inverse": ("ours: as KCEF-F-inverse, with the parameters of KCEF-LL-F in table 2"),
     "KEF": (
         "one unconditional kernel exponential family of all columns, one bandwidth (0.2…5) and λ "
         "(1e-6…0.1) on a 10 × 10 grid by the 5-fold cross-validated score on a subset; the exact "
@@ -298,6 +300,7 @@ _DISPLAY: dict[str, str] = {
 _VARIANTS: dict[str, str] = {
     "test-rows": "test rows only",
     "slice": "shown pair only",
+    EXACT_DRAWS: "KCEF drawn exactly",
     "code": "authors' set",
 }
 """Variants that a table names, because the name of the method does not show them."""
