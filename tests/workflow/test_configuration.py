@@ -354,6 +354,26 @@ def test_a_method_under_only_is_fitted_on_those_data_sets_alone(config):
     assert {m for _, m in smoke} == set(config["experiments"]["r_benchmark"]["methods"])
 
 
+def test_dde_has_published_parameters_in_the_run_and_its_defaults_in_the_readings(config):
+    def sets(artefact, method):
+        shown = selection.selected(config, artefact, "laptop")
+        return [dataset for _, dataset, name in shown if name == method]
+
+    published = listing.artefacts()["dde/table2"].shows["r_benchmark"]["datasets"]
+    assert sets("dde/table2", "DDE") == published
+    assert sets("dde/table2", "DDE-penalised") == published[:5]
+    every = config["experiments"]["r_benchmark"]["datasets"]
+    assert set(sets("across/all_methods", "DDE")) == set(published)
+    assert set(sets("dde/table2-unpublished", "DDE")) == set(every) - set(published)
+    shown = paths.scores_of(config, "laptop", "dde/table2-unpublished")
+    # The parameters are those of the run, and so are the scores of the other methods.
+    assert {path.split("/")[1] for path in shown} == {"laptop"}
+    seeds = jobs.job(config, "readings", "planar", "ring", "DDE")["seeds"]
+    assert seeds == 10
+    shown = paths.scores_of(config, "laptop", "dde/table1-seeds")
+    assert {path.split("/")[1] for path in shown} == {"readings"}
+
+
 def test_the_cross_table_shows_every_density_that_is_fitted(config):
     """Also one that is new, which a table of a paper shows once it lists it."""
     config["experiments"]["r_benchmark"]["methods"].append("GaussianProcess")

@@ -8,6 +8,7 @@ import pytest
 
 from kcde.publish import publish
 from kcde.summary import bundled_copies, summarise
+from lib import records
 
 REMEDY = "name a folder in KCDE_DATA_MIRROR"
 
@@ -139,7 +140,24 @@ def test_publish_copies_what_was_regenerated_and_keeps_other_claims(tmp_path):
     assert (tracked / "all_methods.md").read_text() == "across"
     assert (tracked / "dde/table2.csv").read_text() == "old"
     claims = (tracked / "kcef/claims.csv").read_text().splitlines()
-    assert sorted(claims[1:]) == ["failure-case,fig3,holds,new", "other,table1,holds,old"]
+    rows = sorted(row.split(",")[:4] for row in claims[1:])
+    assert rows == [["failure-case", "fig3", "holds", "new"], ["other", "table1", "holds", "old"]]
+
+
+def test_publish_copies_the_readings_of_an_artefact_and_keeps_others(tmp_path):
+    drawn, tracked = tmp_path / "results/paper/figures", tmp_path / "figures"
+    head = "paper,claim,choice,reading,artefact,verdict,reason,scale,commit\n"
+    own, other = "kcef,K7,K-grid,wide,kcef/fig3,{}\n", "kcef,K8,K-nade,joint,kcef/table1,{}\n"
+    new, old = "holds,new,paper,b", "fails,old,laptop,a"
+    put(drawn / "readings.csv", head + own.format(new) + other.format(new))
+    put(tracked / "readings.csv", head + own.format(old) + other.format(old))
+    files = [str(drawn / "readings.csv")]
+    record = {"paper": "kcef", "artefact": "fig3", "status": "regenerated", "files": files}
+    put(tmp_path / "results/paper/artefacts/kcef/fig3.json", record)
+    assert publish(tmp_path / "results/paper", tracked) == [tracked / "readings.csv"]
+    found = (tracked / "readings.csv").read_text().splitlines()
+    assert [row.split(",")[5:9] for row in found[1:]] == [new.split(","), old.split(",")]
+    assert not (tracked / "kcef").exists() or not list((tracked / "kcef").iterdir())
 
 
 def test_publish_changes_an_artefact_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -236,3 +254,17 @@ def test_bundled_copies_are_told_of_in_one_line(results, tmp_path):
     lines = [" ".join(line.split()) for line in closing.text.splitlines()]
     assert lines.count("data 1 data set from the bundled copies: no network") == 1
     assert closing.problems == []
+
+
+def test_only_readings_that_the_default_run_does_not_make_are_watched(tmp_path):
+    path, watched = tmp_path / "readings.csv", {"kcef/table1-readings"}
+    assert records.readings(str(path), watched) == ""
+    put(path, "claim,artefact,verdict\nK7,kcef/table1,holds\n")
+    assert records.readings(str(path), watched) == ""
+    rows = path.read_text() + "K7,kcef/table1-readings,holds\n"
+    put(path, rows)
+    before = records.readings(str(path), watched)
+    put(path, rows.replace("table1,holds", "table1,fails"))
+    assert records.readings(str(path), watched) == before != ""
+    put(path, rows.replace("readings,holds", "readings,fails"))
+    assert records.readings(str(path), watched) != before

@@ -1,7 +1,9 @@
 """Records of files that are no outputs of Snakemake's: raw data, drawn tables and figures."""
 
+import csv
+import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from kcde.files import read_object
@@ -37,3 +39,20 @@ def is_available(said: Mapping) -> bool:
 def is_drawn(said: Mapping) -> bool:
     """Return whether no file of an artefact has been deleted since its record was written."""
     return all(Path(name).exists() for name in said["files"])
+
+
+def readings(path: str, artefacts: Collection[str]) -> str:
+    """Return a digest of the tracked readings that some artefacts decide, "" where there are none.
+
+    Parameters
+    ----------
+    path
+        `figures/readings.csv`.
+    artefacts
+        As `paper/name`.
+    """
+    if not Path(path).is_file():
+        return ""
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["artefact"] in artefacts]
+    return hashlib.sha256(repr(rows).encode()).hexdigest()[:12] if rows else ""

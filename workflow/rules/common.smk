@@ -32,6 +32,7 @@ except configuration.ConfigurationError as error:
 ARTEFACTS = listing.artefacts()
 PAPERS = list(dict.fromkeys(listed.paper for listed in ARTEFACTS.values()))
 STAGES = [listing.RUN, listing.READINGS]
+READ = {key for key, listed in ARTEFACTS.items() if listed.stage == listing.READINGS}
 ENVIRONMENT = "../../envs/gpu.yaml" if config["backend"] == "cupy" else "../../envs/cpu.yaml"
 # Jobs run on this machine, not on nodes that a cluster gives.
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None

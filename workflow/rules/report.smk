@@ -7,7 +7,9 @@ localrules:
 
 rule judge:
     input:
-        records=lambda w: artefact_records(w.scale, config["papers"]),
+        records=lambda w: artefact_records(
+            w.scale, config["papers"], STAGES if w.scale == "smoke" else [listing.RUN]
+        ),
         published=PUBLISHED,
     output:
         summary="results/{scale}/scorecard.txt",
@@ -26,6 +28,12 @@ rule judge:
         ),
         into=lambda w: figures_folder(w.scale),
         records=lambda w: f"results/{w.scale}/artefacts",
+        # The smoke tour makes its readings itself.
+        read=lambda w: (
+            records.readings(f"{figures_folder(w.scale)}/readings.csv", READ)
+            if w.scale != "smoke"
+            else ""
+        ),
     shell:
         "python -m kcde scorecard --into {params.into} --records {params.records}"
         " > {output.summary} 2> {log}"

@@ -38,8 +38,8 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
         "## Every pair",
         _matrix(of_pairs(table), list(methods["method"])),
         "Number of sets on which the method of the row is significantly better – worse than that "
-        "of the column, by the test over splits at 5%. **Bold**: the two are significantly "
-        "different by the test over sets.",
+        "of the column, by the corrected test over splits at 5%. **Bold**: the two are "
+        "significantly different by the test over sets.",
     ]
     path = stem.with_suffix(".md")
     with atomic(path) as temporary:
@@ -113,8 +113,8 @@ def _legend(cells: pd.DataFrame) -> str:
     notes = [
         "Mean over splits of the negative log-likelihood of standardised y, in nats; sets by their "
         "training rows, methods by rank. **Bold**: the lowest mean rank of the set, or not "
-        "significantly different from that method by the test over splits at 5%, and at most 5% of "
-        "the splits failed."
+        "significantly different from that method by the corrected test over splits at 5%, and at "
+        "most 5% of the splits failed."
     ]
     if any(map(_shows_median, cells.itertuples())):
         notes.append(

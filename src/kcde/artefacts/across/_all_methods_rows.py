@@ -24,6 +24,7 @@ COLUMNS = [
     "wins",
     "losses",
     "seconds",
+    "p_value_corrected",
 ]
 """One row per data set and method; then, with `EVERY` as data set, one per method and per pair."""
 

@@ -66,18 +66,11 @@ def best_on_six(scores: pd.DataFrame) -> Decision:
         words: {rival: compare(scores, tested, key, (rival,)) for rival in _RIVALS}
         for words, key in _OURS.items()
     }
-    signs = {
-        _with_sets(words, tests, len(tested)): _signs(tests, "signs")
-        for words, tests in found.items()
-        if any(test.signs for test in tests.values())
-    }
+    signs = {words: _signs(tests, "signs") for words, tests in found.items()}
     signs["the published numbers, by Welch's test"] = {
         rival: {dataset: _published_sign(dataset, rival) for dataset in tested} for rival in _RIVALS
     }
-    said = [
-        f"{words}: {_outcomes(datasets, each)}, {_EXCLUDED} {_in_a_word(_EXCLUDED, each)}"
-        for words, each in signs.items()
-    ]
+    said = [_said(words, datasets, each) for words, each in signs.items() if any(each.values())]
     reason = (
         f"DDE against KCEF, ε-KDE and LSCDE on {len(datasets)} sets, wanted best on {_WANTED} and "
         f"worse on none, {_EXCLUDED} (binary y) not counted: {'; '.join(said)}"
@@ -93,14 +86,17 @@ def _signs(tests: Mapping[str, PairedComparison], which: str) -> dict[str, dict[
     return {rival: getattr(test, which) for rival, test in tests.items()}
 
 
-def _with_sets(words: str, tests: Mapping[str, PairedComparison], wanted: int) -> str:
-    """Add on how many sets the method was fitted, where not on all."""
-    has = min(len(test.signs) for test in tests.values())
-    return words if has == wanted else f"{words} (fitted on {has} of {wanted} sets)"
-
-
 def _holds(found: _Outcomes) -> bool:
     return len(found.best) >= _WANTED and not found.worse
+
+
+def _said(words: str, datasets: Sequence[str], signs: Mapping[str, Mapping[str, int]]) -> str:
+    """Say the outcomes of one likelihood of DDE on the data sets that it has."""
+    compared = set().union(*signs.values())
+    here = [name for name in datasets if name in compared]
+    where = "" if len(here) == len(datasets) else f" (fitted on {len(here)} sets)"
+    text = f"{words}{where}: {_outcomes(here, signs)}"
+    return text + f", {_EXCLUDED} {_in_a_word(_EXCLUDED, signs)}" * (_EXCLUDED in compared)
 
 
 def _outcomes(datasets: Sequence[str], signs: Mapping[str, Mapping[str, int]]) -> _Outcomes:
