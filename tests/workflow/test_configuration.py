@@ -527,7 +527,7 @@ def test_factors_of_every_data_set_are_split_over_jobs(config, tmp_path):
         for name in config["experiments"]["joint"]["datasets"]
     }
     assert columns == {"white-wine": 11, "parkinsons": 15, "red-wine": 11, "grid-2000": 20} | {
-        f"grid-{n}": 3 for n in (200, 400, 700, 1000, 1400)
+        f"grid-{n}": 3 for n in (200, 400, 700, 1000, 1400, 4000, 8000)
     }
     assert division.node_ranges(11, 4) == ["01-04", "05-08", "09-11"]
     assert division.node_ranges(3, 4) == ["01-03"]
@@ -540,6 +540,19 @@ def test_factors_of_every_data_set_are_split_over_jobs(config, tmp_path):
     assert division.columns(fewer, CATALOGUE, "grid-2000") == largest.dim == 7
 
 
+def test_made_up_data_have_the_methods_of_their_kind(config):
+    """Grid data stand for grid data, and a made-up table for tables."""
+    smoke = selection.selected(config, "kcef/table2-readings", "smoke")
+    of_kind = {name: {m for _, d, m in smoke if d == name} for name in ("grid-60", "smoke-joint")}
+    assert set(config["smoke_datasets"]["joint"]) == set(of_kind)
+    assert "exact" in of_kind["grid-60"] - of_kind["smoke-joint"]
+    assert "KCEF-F-converged-isotropic" in of_kind["grid-60"] - of_kind["smoke-joint"]
+    assert {"KCEF-F", "KCEF-M-converged", "NADE"} <= of_kind["grid-60"] & of_kind["smoke-joint"]
+    laptop = selection.selected(config, "kcef/table2-readings", "laptop")
+    assert ("joint", "grid-200", "KCEF-F") not in laptop
+    assert ("joint", "red-wine", "exact") not in laptop
+
+
 def test_jobs_say_what_the_configuration_says(config):
     said = jobs.job(
         config, "laptop", "factors", "white-wine", "KCEF-M", nodes=division.nodes("09-11")
@@ -547,7 +560,7 @@ def test_jobs_say_what_the_configuration_says(config):
     assert said["nodes"] == [9, 10, 11]
     assert said["graph"] == "markov"
     assert said["estimator"] == "KCEF"
-    assert said["options"] == {"selection": "gradient"}
+    assert said["options"] == config["methods"]["KCEF-M"]["options"]
     assert said["runs"] == 5
     assert "max_dim" not in said
     grid = jobs.job(
