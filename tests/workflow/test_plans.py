@@ -62,7 +62,7 @@ def asked_by_name(config, *experiments):
 @pytest.fixture(scope="module")
 def laptop(project):
     """Everything, all of each paper, and some files by their names; and what was imported."""
-    targets = ("all", *PAPERS, *CROSSED[1:], *TABLES)
+    targets = ("all", "readings", *PAPERS, *CROSSED[1:], *TABLES)
     command = [sys.executable, "-c", PLANNING, *targets, *LISTING, "--cores", "1"]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
     plan = Plan.of(done)

@@ -12,7 +12,7 @@ from kcde.estimators._kcef import selection as rules
 from kcde.estimators._kcef.hermite import HermiteTable
 from kcde.estimators._kcef.natural_parameter import NaturalParameter
 from kcde.estimators._kcef.score_matching import solve
-from kcde.estimators._kcef.selection import ScoreGrid
+from kcde.estimators._kcef.selection import Hyperparameters, ScoreGrid
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import check_pairs
 from kcde.kernels import as_bandwidths
@@ -187,9 +187,9 @@ class KCEF(ExponentialFamily):
             return rows, contiguous_folds(len(rows), folds)
         return rows, kfold(len(rows), folds, rng)
 
-    def _given(self) -> rules.Hyperparameters:
+    def _given(self) -> Hyperparameters:
         """Return the given hyper-parameters; None is chosen."""
-        return rules.Hyperparameters(self.bandwidth_x, self.bandwidth_y, self.regularization)
+        return Hyperparameters(self.bandwidth_x, self.bandwidth_y, self.regularization)
 
     def _most_rows(self, Y) -> int | None:
         """Return how many rows may take part in the selection."""
@@ -323,7 +323,7 @@ class KCEF(ExponentialFamily):
 
 def choose_from_grids(
     model: KCEF, X, Y, grids: Sequence[ScoreGrid]
-) -> list[rules.Hyperparameters | ValueError]:
+) -> list[Hyperparameters | ValueError]:
     """Return what selection "score" chooses from each of several grids and numbers of folds.
 
     Each choice is that of a fit with this grid and this number of folds; all together cost one
