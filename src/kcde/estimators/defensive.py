@@ -147,7 +147,8 @@ class Defensive(ConditionalDensity):
 
     def mean(self, X):
         """Return E[Y|x], shape (n, d_y), for X (n, d_x), or None without x: one row."""
-        return (1.0 - self.weight) * self.estimator_.mean(self._check_features(X))
+        X = self._check_features(X)
+        return (1.0 - self.weight) * self.estimator_.mean(X)
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], shape (n, q): that of the estimator inside, and that of q_0.

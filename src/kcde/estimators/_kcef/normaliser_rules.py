@@ -6,7 +6,7 @@ import numpy as np
 from numpy.polynomial import polynomial
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
-from kcde.normalisers import logsumexp, panel_nodes
+from kcde.normalisers import logsumexp, panel_count, panel_nodes
 
 _STEP = 0.2  # of equidistant nodes, in bandwidths
 _FINER = 4  # times as many nodes in each refinement
@@ -74,8 +74,8 @@ class CheckedRule:
 
     def __init__(self, Y, bandwidth: float, base_std: float):
         self._lower, self._upper, width = support(to_numpy(Y), bandwidth, base_std)
-        count = 1 + int(np.ceil((self._upper - self._lower) / width / _STEP))
-        self._base_std, self.nodes = base_std, np.linspace(self._lower, self._upper, count)
+        count = panel_count(self._lower, self._upper, _STEP * width)
+        self._base_std, self.nodes = base_std, np.linspace(self._lower, self._upper, count + 1)
         self._levels = [self._halves(Y, level) for level in range(_REFINEMENTS + 1)]
 
     def _halves(self, Y, level: int) -> list[tuple]:

@@ -339,7 +339,7 @@ class _LikelihoodSearch:
         own = (K_SR * _block(tables.first, R, S).T) @ c.T
         own = own - xp.sum(K_SR * _block(tables.laplacian, S, R), axis=1)[:, None] / mu
         grid = xp.reshape(c[:, None, :] * K_SR[None, ...], (-1, len(R)))
-        T = xp.reshape(grid @ take_rows(tables.grid_first, R), (len(mu), len(S), -1))
+        T = xp.reshape(grid @ take_rows(tables.grid_first, R), (mu.shape[0], len(S), -1))
         smooth = K_SR @ take_rows(tables.grid_laplacian, R)
         log_Z = tables.rule.log_normaliser(T - smooth[None, ...] / mu[:, None, None])
         if not self.floor:
