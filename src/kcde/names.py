@@ -9,6 +9,9 @@ AS_PUBLISHED = "as-published"
 OURS = "ours"
 """Every other variant."""
 
+EXACT_DRAWS = "exact-draws"
+"""A comparison as published, but of samples drawn exactly where the density can be."""
+
 SAMPLED_BY = {"-inverse": "direct"}
 """Ending of the name of a method to how it is sampled; without it, the name is that of the method
 that is fitted."""

@@ -19,9 +19,7 @@ from kcde.experiments.jobs.similarity import Job
 from kcde.experiments.runner import attempt
 from kcde.metrics import RelativeSimilarity, median_bandwidth, relative_similarity_test
 from kcde.metrics.names import DIVERGENCE_RATE, P_VALUE, R_HAT
-
-EXACT = "exact"
-"""As published, but for KCEF's samples, which are drawn by inverting distribution functions."""
+from kcde.names import EXACT_DRAWS
 
 VARIANTS = ("as-published", "test-rows", "slice")
 """Against rows of all data; against the test rows; against rows of all data, shown pair only."""
@@ -46,7 +44,7 @@ class Experiment(runner.Experiment[Job]):
                     f"{other.seeds} of {other.dataset}; run both with the same data set and seeds"
                 )
         pairs = {variant: [ours, rival] for variant in VARIANTS}
-        return pairs | ({EXACT: [*exact, rival]} if exact else {})
+        return {**pairs, EXACT_DRAWS: [*exact, rival]} if exact else pairs
 
     def count(self) -> int:
         """Return the number of variants of the test, each of all seeds."""

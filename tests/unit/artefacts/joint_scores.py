@@ -25,7 +25,10 @@ LOSSES = {
 
 
 def variant_of(method):
-    return "exact" if method == "exact" else "ours" if "-LL" in method else "as-published"
+    if method == "exact":
+        return "exact"
+    ours = "-LL" in method or method.endswith(("-inverse", "-adapted"))
+    return "ours" if ours else "as-published"
 
 
 def row(dataset, method, run, value, metric="negative_log_likelihood", **rest):
@@ -100,16 +103,24 @@ def uci(means, runs=RUNS, width=0.3):
     )
 
 
-def similarity(p_values):
-    """Return scores from {(data set, rival, variant): p-values a seed}; None marks a failure."""
-    return frame(
-        [
-            row(dataset, f"H0: {rival} closer than KCEF", seed, p, "p_value")
-            | {"experiment": "similarity", "variant": variant, "unit": ""}
-            for (dataset, rival, variant), values in p_values.items()
-            for seed, p in enumerate(values)
-        ]
-    )
+def similarity(p_values, mixing=None):
+    """Return scores from {(data set, rival, variant): p-values a seed}; None marks a failure.
+
+    `mixing` maps the same keys to R-hat and rate of divergences of the last seed; the others are
+    those of converged chains.
+    """
+    rows = []
+    for (dataset, rival, variant), values in p_values.items():
+        stated = (mixing or {}).get((dataset, rival, variant))
+        for seed, p in enumerate(values):
+            last = stated if stated and seed == len(values) - 1 else (1.01, 0.0)
+            cells = {"p_value": p} | dict(zip(("r_hat", "divergence_rate"), last, strict=True))
+            rows += [
+                row(dataset, f"H0: {rival} closer than KCEF", seed, value, metric)
+                | {"experiment": "similarity", "variant": variant, "unit": ""}
+                for metric, value in cells.items()
+            ]
+    return frame(rows)
 
 
 def heteroscedastic(rng, n, spread=1.0):
@@ -119,10 +130,10 @@ def heteroscedastic(rng, n, spread=1.0):
     return np.column_stack([rng.normal(size=(n, 2)), x - 2.0, y - 1.0])
 
 
-def samples(folder, spreads, seeds=3, errors=None):
+def samples(folder, spreads, seeds=3, errors=None, r_hats=None):
     """Write samples of {(data set, method): spread}, and return the paths.
 
-    `errors` maps the same keys to the three conditional errors of every seed.
+    `errors` maps the same keys to the three conditional errors of every seed, `r_hats` to R-hat.
     """
     names = ("conditional_std_error", "conditional_q01_error", "conditional_q99_error")
     columns = ["fixed acidity", "citric acid", "free sulfur dioxide", "total sulfur dioxide"]
@@ -137,12 +148,14 @@ def samples(folder, spreads, seeds=3, errors=None):
             for seed in range(seeds)
             for metric, value in zip(names, values, strict=True)
         ]
-        if method != "NADE":
-            mixed = {"acceptance_rate": 0.9, "r_hat": 1.01, "divergences": 2.0}
-            mixed["effective_sample_size"] = 400.0
+        if method != "NADE" and not method.endswith("-inverse"):
+            r_hat = (r_hats or {}).get((dataset, method), 1.01)
+            mixed = {"acceptance_rate": 0.9, "r_hat": r_hat, "divergences": 2.0}
+            mixed |= {"effective_sample_size": 400.0}
             for seed in range(seeds):
-                for metric, value in mixed.items():
-                    entry = row(dataset, method, seed, value + 0.01 * seed, metric)
+                each = {metric: value + 0.01 * seed for metric, value in mixed.items()}
+                for metric, value in {**each, "divergence_rate": 0.001 * seed}.items():
+                    entry = row(dataset, method, seed, value, metric)
                     rows.append(entry | {"experiment": "samples", "unit": ""})
         paths.append(folder / dataset / f"{method}.csv")
         info = {"columns": columns, "shown_pair": [3, 4]}

@@ -48,6 +48,64 @@ def test_k10_uses_the_published_variant_and_needs_all_four():
     assert table3.decide(made.similarity(ours)).verdict == "undecided"
 
 
+CHAINS = [
+    ((1.06, 0.0), "R-hat 1.06"),
+    ((1.0, 0.011), "1.1% of transitions diverge"),
+    ((None, 0.0), "R-hat inf"),
+]
+
+
+@pytest.mark.parametrize(("mixing", "words"), CHAINS)
+def test_k10_as_amended_takes_exact_draws_where_chains_have_not_converged(mixing, words):
+    bad, cell = ("parkinsons", "NADE", "as-published"), "parkinsons, H0: NADE closer than KCEF"
+    published = made.similarity(p_values(), {bad: mixing})
+    decision = table3.decide(published)
+    assert (decision.verdict, decision.amended.verdict) == ("holds", "undecided")
+    assert decision.amended.parts[cell] == "undecided"
+    assert f"published chains: {words}" in decision.amended.reason
+    exact = {("parkinsons", "NADE", "exact-draws"): [0.01, 0.02, 0.03]}
+    both = table3.decide(made.similarity(p_values() | exact, {bad: mixing}))
+    assert both.amended.verdict == "holds"
+    assert "0.02 (wanted at most .05; 3 of 3 seeds at most .05), KCEF drawn" in both.amended.reason
+    exact = {("parkinsons", "NADE", "exact-draws"): [0.2, 0.3, 0.4]}
+    both = table3.decide(made.similarity(p_values() | exact, {bad: mixing}))
+    assert (both.verdict, both.amended.verdict) == ("holds", "fails")
+
+
+def test_k10_as_amended_is_that_of_the_published_chains_where_they_have_converged():
+    exact = p_values({("parkinsons", "NADE"): 0.9}, "exact-draws")
+    decision = table3.decide(made.similarity(p_values() | exact))
+    assert decision.amended.verdict == "holds"
+    assert set(decision.parts.values()) == set(decision.amended.parts.values()) == {"holds"}
+    assert len(decision.parts) == 4
+
+
+def test_k10_as_amended_fails_where_a_test_on_sound_chains_does():
+    wrong = {("red-wine", "KEF", "as-published"): (7.9, 0.0)}
+    decision = table3.decide(made.similarity(p_values({("parkinsons", "NADE"): 0.9}), wrong))
+    assert decision.amended.verdict == "fails"
+    assert decision.amended.parts["red-wine, H0: KEF closer than KCEF"] == "undecided"
+
+
+def test_a_cell_of_chains_that_have_not_converged_is_undecided_and_marked(tmp_path):
+    wrong = {("red-wine", "KEF", "as-published"): (7.94, 0.02)}
+    cells = p_values() | p_values(variant="exact-draws")
+    drawing.make(TABLE3, made.files(tmp_path / "s", made.similarity(cells, wrong)), tmp_path)
+    page = (tmp_path / "kcef" / "table3.md").read_text()
+    assert "| 8e−4 (4e−4 … 0.0012) ‡ | 8e−4 |" in page
+    assert "KEF closer than KCEF on red-wine (R-hat 7.94, 2.0% of transitions diverge)" in page
+    assert "KEF closer than KCEF (KCEF drawn exactly)" in page
+    table = building.read(tmp_path / "kcef" / "table3.csv")
+    stated = table[(table["metric"] == "r_hat") & (table["variant"] == "as-published")]
+    assert stated["mean"].max() == 7.94
+    card = scorecard.build(tmp_path)
+    row = card[card["artefact"] == "table3"].set_index(["dataset", "method"]).loc["red-wine"]
+    assert row.loc[table3.KEF, "verdict"] == "undecided"
+    assert "not converged: R-hat 7.94" in row.loc[table3.KEF, "reason"]
+    assert row.loc[table3.NADE, "verdict"] == "reproduced"
+    assert "1 undecided" in scorecard.write(card, tmp_path)[1].read_text()
+
+
 def test_the_median_stands_for_the_cell():
     values = np.array([0.001, 0.04, 0.9])
     summary = representative(summarise(values, ""), "p_value")

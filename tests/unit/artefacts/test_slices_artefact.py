@@ -101,6 +101,42 @@ def test_k14_needs_small_errors_smaller_than_kefs(changes, expected, tmp_path):
     assert "standard deviation" in decision.reason
 
 
+@pytest.mark.parametrize(
+    ("r_hats", "changes", "expected"),
+    [
+        ({}, {}, "holds"),
+        ({"KCEF-F": 1.8}, {}, "holds"),
+        ({"KCEF-F": 1.8}, {"KCEF-F-inverse": (0.3,) * 3}, "fails"),
+        ({"KCEF-F": 1.02}, {"KCEF-F-inverse": (0.3,) * 3}, "holds"),
+        ({"KCEF-F": 1.8}, {"KCEF-F-inverse": None}, "undecided"),
+        ({"KEF": 7.9}, {}, "undecided"),
+        ({"KEF": 7.9}, {"KCEF-F": (0.3,) * 3}, "fails"),
+    ],
+)
+def test_k14_as_amended_rests_on_chains_that_have_converged(r_hats, changes, expected, tmp_path):
+    small = ("KCEF-F", "KCEF-F-inverse")
+    methods = dict.fromkeys((*METHODS, "KCEF-F-inverse"), (0.6,) * 3) | dict.fromkeys(
+        small, (0.1,) * 3
+    )
+    methods = {name: each for name, each in (methods | changes).items() if each}
+    datasets = ("red-wine", "parkinsons")
+    errors = {(data, name): each for data in datasets for name, each in methods.items()}
+    hats = {("red-wine", name): value for name, value in r_hats.items()}
+    paths = made.samples(tmp_path, dict.fromkeys(errors, 1.0), errors=errors, r_hats=hats)
+    decision = fig4.decide(scores.read(paths))
+    assert decision.amended.verdict == expected
+    assert decision.amended.parts["parkinsons"] == decision.parts["parkinsons"]
+    for name in r_hats:
+        assert (f"{name}: R-hat" in decision.amended.reason) == (r_hats[name] > 1.05)
+
+
+def test_panels_of_chains_that_have_not_converged_are_named(tmp_path):
+    paths = made.samples(tmp_path, SPREADS, r_hats={("red-wine", "KEF"): 7.9})
+    said = FIG4.remarks(FIG4.build(FIG4, scores.read(paths), paths))
+    assert "KEF on red-wine (R-hat 7.92)" in said[-1]
+    assert "parkinsons" not in said[-1]
+
+
 def test_k14_is_undecided_without_kef(paths):
     table = scores.read(paths)
     assert fig4.decide(table[table["method"] != "KEF"]).verdict == "undecided"

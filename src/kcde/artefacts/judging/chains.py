@@ -10,6 +10,8 @@ LARGEST_R_HAT = 1.05
 LARGEST_DIVERGENCE_RATE = 0.01
 """Above these, over all seeds, chains have not converged: fixed before any result was seen."""
 
+_CELL = ["dataset", "method", "variant"]
+
 RULE = (
     f"R-hat is above {LARGEST_R_HAT} or more than {LARGEST_DIVERGENCE_RATE:.0%} of the transitions "
     "of a column diverge, in any seed"
@@ -44,6 +46,20 @@ def obstacle(found: dict[str, float]) -> str:
     if rate > LARGEST_DIVERGENCE_RATE:
         said.append(f"{rate:.1%} of transitions diverge")
     return ", ".join(said)
+
+
+def obstacle_in(table: pd.DataFrame, row: pd.Series) -> str:
+    """Return why the chains behind a row of a table have not converged, "" where they have.
+
+    Parameters
+    ----------
+    table
+        With the worst of each cell in `mean`, in rows of the metrics of chains.
+    row
+        One of its rows.
+    """
+    same = (table[_CELL] == row[_CELL]).all(axis=1) & table["metric"].isin([R_HAT, DIVERGENCE_RATE])
+    return obstacle(dict(table.loc[same, ["metric", "mean"]].itertuples(index=False)))
 
 
 def unconverged(

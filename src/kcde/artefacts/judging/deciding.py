@@ -1,6 +1,6 @@
 """A claim that lacks the scores it needs is undecided, not failed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 
 import pandas as pd
@@ -37,6 +37,15 @@ def decider(test: Callable[[pd.DataFrame], Decision]) -> Callable[[pd.DataFrame]
             return Decision("undecided", f"{missing}")
 
     return decide
+
+
+def all_of(verdicts: Iterable[str]) -> str:
+    """Return the verdict on a claim of several parts, of which each must hold.
+
+    It fails where a part fails, and is else undecided where a part is.
+    """
+    found = set(verdicts)
+    return next((verdict for verdict in ("fails", "undecided") if verdict in found), "holds")
 
 
 def completed(

@@ -19,9 +19,9 @@ from kcde.artefacts.core.cells import AS_PUBLISHED
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.core.drawing import NOT_REGENERATED
 from kcde.artefacts.core.registry import ARTEFACTS
-from kcde.artefacts.judging import claims, readings, scorecard_page
+from kcde.artefacts.judging import chains, claims, readings, scorecard_page
 from kcde.artefacts.judging.causes import explain
-from kcde.artefacts.judging.verdicts import RULES, too_many_failed
+from kcde.artefacts.judging.verdicts import RULES, UNDECIDED, too_many_failed
 from kcde.artefacts.tables import building
 from kcde.files import read_object, staged
 
@@ -216,7 +216,7 @@ def _number(row: pd.Series, here: Tracked) -> dict:
     entry |= {"n": int(ours["n"]), "failed": int(ours["failed"])}
     targets = building.published_cells(here.declared)[row["dataset"], row["metric"]]
     verdict = building.verdict(here.table, targets, ours)
-    reason = _why(row, ours, verdict, here.declared.trial)
+    reason = _why(row, ours, verdict, here)
     if RULES[row["metric"]].kind == "ratio" and ours["mean"] > 0:
         # Measured seconds do not repeat; their order of magnitude does.
         entry |= {"ours": 10.0 ** round(math.log10(ours["mean"])), "stderr": math.nan}
@@ -252,11 +252,14 @@ def _why_absent(row: pd.Series, here: Tracked) -> str:
     return f"no scores of {row['method']} on {row['dataset']} in {key}"
 
 
-def _why(row: pd.Series, ours: pd.Series, verdict: str, trial: str) -> str:
+def _why(row: pd.Series, ours: pd.Series, verdict: str, here: Tracked) -> str:
     """Return the reason beside a verdict: failed trials, then the cause as far as found."""
     parts = []
     if ours["failed"]:
-        parts.append(f"{int(ours['failed'])} of {int(ours['n'])} {trial}s failed")
+        trials = f"{here.declared.trial}s"
+        parts.append(f"{int(ours['failed'])} of {int(ours['n'])} {trials} failed")
+    if verdict == UNDECIDED:
+        parts.append(f"chains have not converged: {chains.obstacle_in(here.table, ours)}")
     if verdict in ("better", "worse", "different"):
         parts.append(explain(row["paper"], row["artefact"], {**ours, "verdict": verdict}))
     if verdict == "published-na" and row["note"]:

@@ -8,7 +8,7 @@ import pandas as pd
 from kcde import published
 from kcde.artefacts.judging import columns
 from kcde.artefacts.judging.readings import EVERY, NONE, SOME
-from kcde.artefacts.judging.verdicts import COMPATIBLE, INCOMPATIBLE, RULES
+from kcde.artefacts.judging.verdicts import COMPATIBLE, INCOMPATIBLE, RULES, UNDECIDED
 from kcde.artefacts.tables import page
 from kcde.artefacts.tables.markdown import number, pipe_table
 from kcde.artefacts.tables.methods import display
@@ -18,6 +18,7 @@ _NUMBER_WORDS = (
     "better",
     "worse",
     "different",
+    UNDECIDED,
     "failed",
     "published-na",
     "not regenerated",
@@ -71,7 +72,8 @@ def text(frame: pd.DataFrame, counts: dict[str, dict[str, Counter]], read: pd.Da
         "were seen. A number is *reproduced* if our mean over splits lies within max(0.05 nats, "
         "two standard errors) of it (SMAE, MMD: 10% instead of 0.05) and at most 5% of the splits "
         "failed; else *better* or *worse*. A p-value is *reproduced* if the median over our seeds "
-        "lies on the same side of 5%, else *different*. In the lines above, *failed* counts the "
+        "lies on the same side of 5%, else *different*, and *undecided* where the Markov chains "
+        "that it rests on have not converged. In the lines above, *failed* counts the "
         f"cells with more failed splits than that, and {copies} dde cells that repeat kcef table 1 "
         "are counted once. The standard error has its spread capped at 1.4826 times the median "
         "absolute deviation, so that one exploding split cannot widen its own tolerance. The full "

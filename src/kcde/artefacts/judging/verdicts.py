@@ -14,6 +14,9 @@ LIMIT_NATS = 20.0
 
 SIGNIFICANCE = 0.05
 
+UNDECIDED = "undecided"
+"""Of a number that Markov chains gave which have not converged."""
+
 LEVEL = 0.95
 """Of the prediction interval of `compatible`."""
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,9 +10,11 @@ import pandas as pd
 
 from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
+from kcde.artefacts.judging import chains
 from kcde.artefacts.kcef import _captions
 from kcde.artefacts.plots import scatter, scatter_panel, style
 from kcde.artefacts.plots.scatter import DATA
+from kcde.metrics.names import DIVERGENCE_RATE, R_HAT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,14 +37,16 @@ ERRORS = {
 
 _DIAGNOSTICS = {
     "acceptance_rate": "mean",
-    "r_hat": "max",
+    R_HAT: "max",
     "effective_sample_size": "min",
     "divergences": "sum",
+    DIVERGENCE_RATE: "max",
 }
 """Metric of a Markov chain sampler to its summary over the seeds: the worst value, or all."""
 
 _SHOWN = 1000  # points of each kind in a panel, as published
 _SIDE = 2.3  # inches of a panel
+_ACROSS = 3  # panels of a row, where there are several samplers
 _MARGIN = 0.06  # around the data, as a fraction of their range
 
 
@@ -86,7 +91,9 @@ def _samples(dataset: str, path: Path, scores: pd.DataFrame) -> list[dict]:
     complete = drawn[np.isfinite(drawn).all(axis=(1, 2))]  # seeds that did not fail
     rows = scatter.points(dataset, method, variant, complete[0], _SHOWN) if len(complete) else []
     for metric, summary in (_DIAGNOSTICS | dict.fromkeys(ERRORS, "median")).items():
-        values = splits(here, dataset, method, variant, metric).dropna()
+        values = splits(here, dataset, method, variant, metric)
+        # Chains that never move have no finite R-hat.
+        values = values.fillna(np.inf) if metric == R_HAT else values.dropna()
         if len(values):
             value = values.agg(summary)
             stated = {"y": value, "stat": metric, "n": len(values)}
@@ -94,39 +101,60 @@ def _samples(dataset: str, path: Path, scores: pd.DataFrame) -> list[dict]:
     return rows
 
 
+def _unconverged(frame: pd.DataFrame, panel: str, method: str) -> str:
+    """Return why the chains of a panel have not converged, "" where they have."""
+    here = frame[(frame["panel"] == panel) & (frame["method"] == method)]
+    return chains.obstacle(dict(here[["stat", "y"]].dropna().itertuples(index=False)))
+
+
 def remarks(frame: pd.DataFrame) -> list[str]:
-    """Say how well the Markov chains mixed."""
-    sentences = []
+    """Say how well the chains mixed, and which panels show some that have not converged."""
+    sentences, wrong = [], []
     stats = frame.dropna(subset="stat").set_index(["panel", "method", "stat"])["y"]
     for panel, method in dict.fromkeys(zip(frame["panel"], frame["method"], strict=True)):
         found = [stats.get((panel, method, name), np.nan) for name in _DIAGNOSTICS]
-        if np.isfinite(found).all():
-            rate, r_hat, size, divergences = found
+        if np.isfinite(found[0]):
+            rate, r_hat, size, divergences, _ = found
+            if said := _unconverged(frame, panel, method):
+                wrong.append(f"{method} on {panel} ({said})")
             sentences.append(
                 f"Chains of {method} on {panel}, over all seeds: mean acceptance rate {rate:.2f}, "
                 f"largest R-hat {r_hat:.3f}, smallest effective sample size {size:.0f}, "
                 f"{divergences:.0f} divergences."
             )
+    if wrong:
+        sentences.append(
+            f"Chains that have not converged, so that their panels show no sample of the density, "
+            f"that is, {chains.RULE}: {'; '.join(wrong)}."
+        )
     return sentences
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw a panel for each data set and sampler; several samplers make a row for each set."""
+    """Draw a panel for each data set and sampler; several samplers make rows for each set."""
     datasets = list(dict.fromkeys(frame["panel"]))
     methods = [name for name in dict.fromkeys(frame["method"]) if name != DATA]
-    pairs = [(dataset, method) for dataset in datasets for method in methods]
-    rows, columns = (len(datasets), len(methods)) if len(methods) > 1 else (1, len(datasets))
+    lines = [methods[k : k + _ACROSS] for k in range(0, len(methods), _ACROSS)]
+    grid = [[(dataset, name) for name in line] for dataset in datasets for line in lines]
+    if len(methods) == 1:
+        grid = [[(dataset, methods[0]) for dataset in datasets]]
+    rows, columns = len(grid), max(map(len, grid))
     width = style.PAGE if columns > 1 else style.COLUMN
     height = rows * (_SIDE if columns > 2 else 1.2 * _SIDE)
+    letters = iter(ascii_lowercase)
     with style.figure(width, height, columns, rows, squeeze=False) as (made, axes):
-        for letter, one, (dataset, method) in zip("abcdefghij", axes.flat, pairs, strict=False):
-            outside = _draw_panel(one, frame[frame["panel"] == dataset], method)
-            title = dataset if rows == 1 else ""
-            scatter_panel.heading(one, letter, title, method, outside)
-            # Panels of a row share their axis, and its label names the data set.
-            if rows > 1:
-                label = f"{dataset}\n{one.get_ylabel()}" if method == methods[0] else ""
-                one.set_ylabel(label, fontsize=7)
+        for line, shown in zip(axes, grid, strict=True):
+            for one, (dataset, method) in zip(line, shown, strict=False):
+                outside = _draw_panel(one, frame[frame["panel"] == dataset], method)
+                title = dataset if rows == 1 else ""
+                note = "not converged" if _unconverged(frame, dataset, method) else ""
+                scatter_panel.heading(one, next(letters), title, method, outside, note)
+                # Panels of a row share their axis, and its label names the data set.
+                if rows > 1:
+                    label = f"{dataset}\n{one.get_ylabel()}" if one is line[0] else ""
+                    one.set_ylabel(label, fontsize=7)
+            for one in line[len(shown) :]:
+                one.set_axis_off()
         return style.save(made, stem)
 
 

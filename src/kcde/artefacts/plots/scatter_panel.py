@@ -90,7 +90,9 @@ def count_outside(axes: "Axes", outside: int, method: str) -> None:
         axes.set_title(f"{outside} out", loc="right", fontsize=6, color=colour)
 
 
-def heading(axes: "Axes", letter: str, title: str, method: str, outside: int) -> None:
+def heading(
+    axes: "Axes", letter: str, title: str, method: str, outside: int, note: str = ""
+) -> None:
     """Name above a panel, in their colours, whose points are shown, and how many are not.
 
     Parameters
@@ -103,6 +105,8 @@ def heading(axes: "Axes", letter: str, title: str, method: str, outside: int) ->
         Whose samples are shown over the data.
     outside
         Samples that lie outside the frame.
+    note
+        A remark on the samples, "" for none.
     """
     from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea
 
@@ -114,6 +118,7 @@ def heading(axes: "Axes", letter: str, title: str, method: str, outside: int) ->
         ("data", {"size": 7, **bold}),
         (display(method), {"size": 7, "color": colour, **bold}),
         (f"({outside} out)" if outside else "", {"size": 6, "color": colour}),
+        (note, {"size": 6, "color": style.GREY}),
     ]
     areas = [TextArea(word, textprops=look) for word, look in words if word]
     place = AnchoredOffsetbox(

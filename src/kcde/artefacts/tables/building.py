@@ -8,7 +8,8 @@ import pandas as pd
 from kcde import published
 from kcde.artefacts.core.cells import AS_PUBLISHED
 from kcde.artefacts.core.declaration import TABLE_COLUMNS, Artefact
-from kcde.artefacts.judging import verdicts
+from kcde.artefacts.judging import chains, verdicts
+from kcde.metrics.names import P_VALUE
 from kcde.metrics.paired import paired_t_test
 
 _KEYS = ["dataset", "method", "variant", "metric"]
@@ -249,8 +250,11 @@ def verdict(table: pd.DataFrame, here: dict[str, verdicts.Published], row: pd.Se
     Returns
     -------
     str
-        As `kcde.artefacts.judging.verdicts.judge` returns it.
+        As `kcde.artefacts.judging.verdicts.judge` returns it; `undecided` for a p-value that rests
+        on Markov chains that have not converged.
     """
+    if row["metric"] == P_VALUE and chains.obstacle_in(table, row):
+        return verdicts.UNDECIDED
     same = (table["variant"] == AS_PUBLISHED) & (table["dataset"] == row["dataset"])
     cells = table[same & (table["metric"] == row["metric"])]
     ours = {cell["method"]: summary_of(cell) for _, cell in cells.iterrows()}

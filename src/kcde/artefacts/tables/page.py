@@ -9,7 +9,7 @@ import pandas as pd
 
 from kcde import published
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.judging import columns, verdicts
+from kcde.artefacts.judging import chains, columns, verdicts
 from kcde.artefacts.judging.causes import explain
 from kcde.artefacts.tables import building
 from kcde.artefacts.tables.markdown import (
@@ -28,10 +28,13 @@ MARKS = {
     "better": "▲",
     "worse": "▼",
     "different": "≠",
+    verdicts.UNDECIDED: "",
     "published-na": "",
     "not-run": "",  # a time that lacks the time it is compared with
 }
 """Verdict to the sign that follows the published value."""
+
+_NO_CHAINS = "‡"
 
 COMPATIBLE = {
     verdicts.COMPATIBLE: ("≈", "compatible"),
@@ -55,7 +58,7 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
         f"# {artefact.key}: {artefact.title}",
         f"{artefact.caption} {_shown(artefact, primary)}",
         _grid(artefact, table, artefact.metric),
-        " ".join(_legend(artefact, primary)),
+        " ".join([*_legend(artefact, primary), *_chains(table, primary)]),
         *details(artefact, artefact.remarks(table), primary["method"]),
         *_further(artefact, table),
         *artefact.below(table),
@@ -117,11 +120,33 @@ def _grid(artefact: Artefact, table: pd.DataFrame, metric: str) -> str:
         row = [dataset]
         for column in columns:
             cell = cells.get((dataset, *column))
-            row.append("" if cell is None else _ours(cell, ends.get((dataset, *column))))
+            mark = "" if cell is None else _unconverged(table, cell)
+            row.append("" if cell is None else _ours(cell, ends.get((dataset, *column))) + mark)
             if column in answered:
                 row.append("" if cell is None else _theirs(artefact, cell))
         rows.append(row)
     return pipe_table(header, rows)
+
+
+def _unconverged(table: pd.DataFrame, cell: pd.Series) -> str:
+    """Return a mark for a p-value that rests on chains that have not converged."""
+    bad = _by_side(cell["metric"]) and chains.obstacle_in(table, cell)
+    return f" {_NO_CHAINS}" if bad else ""
+
+
+def _chains(table: pd.DataFrame, primary: pd.DataFrame) -> list[str]:
+    """Return the legend of that mark, with what is wrong in each cell."""
+    wrong = [
+        f"{column_title(row['method'], row['variant'])} on {row['dataset']} ({said})"
+        for _, row in primary.iterrows()
+        if _unconverged(table, row) and (said := chains.obstacle_in(table, row))
+    ]
+    if not wrong:
+        return []
+    return [
+        f"{_NO_CHAINS}: samples of Markov chains that have not converged, that is, {chains.RULE}; "
+        f"such a p-value decides nothing: {'; '.join(wrong)}."
+    ]
 
 
 def ranges(table: pd.DataFrame) -> dict[tuple[str, str, str], tuple[float, float]]:
