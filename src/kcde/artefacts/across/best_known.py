@@ -64,6 +64,7 @@ COLUMNS = [
 
 _ROW, _EDGES = 0.19, 0.9  # inches of a data set, and of the axis and the legend
 _NAMES = 0.02  # of the width, between the dots and their names
+_RIGHT = 0.98  # of the width: the layout does not know how long the last names are
 _MISSING = "N/A"
 
 
@@ -115,7 +116,7 @@ def _row(here: pd.DataFrame, target: pd.Series | None) -> dict:
     summaries = {name: _summary(here, name) for name in dict.fromkeys(here["method"])}
     means = pd.Series({name: each.mean for name, each in summaries.items() if not each.failed})
     row = {"dataset": here["dataset"].iloc[0], "metric": NLL, "unit": "nats", "candidates": 0}
-    row |= {"n": 0, "failed": 0}
+    row |= {"n": 0, "failed": 0, "inner_n": 0}
     if len(means):
         row |= {"lowest_method": means.idxmin(), "lowest_mean": means.min()}
     inner = choose(here)
@@ -138,7 +139,7 @@ def _chosen(here: pd.DataFrame, inner: pd.Series, summaries: dict) -> dict:
         "variant": own["variant"].iloc[0],
         "candidates": len(inner),
         "inner": inner[name],
-        "inner_n": (own["metric"] == INNER_LOG_LIKELIHOOD).sum(),
+        "inner_n": int((own["metric"] == INNER_LOG_LIKELIHOOD).sum()),
         **{key: getattr(summary, key) for key in numbers},
     }
 
@@ -195,14 +196,11 @@ def page(artefact: Artefact, table: pd.DataFrame, stem: Path) -> Path:
         "difference",
         "lowest in hindsight",
     ]
-    made = table[table["mean"].notna()]
-    size = f" Over {count_of(made['n'], 'split')}, {count_of(made['inner_n'], 'inner split')}, "
-    size += f"{count_of(made['candidates'], 'candidate')}." if len(made) else ""
     parts = [
         f"# {artefact.name}: {artefact.title}",
         " ".join(sentences(table)),
         f"![{artefact.title}]({stem.name}.png)",
-        artefact.caption + (size if len(made) else ""),
+        f"{artefact.caption}{_size(table[table['mean'].notna()])}",
         pipe_table(header, map(_line, table.to_dict("records"))),
         f"{_MISSING}: no paper prints a value; †k: k splits failed; ±: standard error.",
         *details(artefact, (), table["method"].dropna()),
@@ -213,12 +211,22 @@ def page(artefact: Artefact, table: pd.DataFrame, stem: Path) -> Path:
     return path
 
 
+def _size(made: pd.DataFrame) -> str:
+    """Say over how much the sets with a choice are, "" if there are none."""
+    if not len(made):
+        return ""
+    counts = (("n", "split"), ("inner_n", "inner split"), ("candidates", "candidate"))
+    return f" Over {', '.join(count_of(made[name], noun) for name, noun in counts)}."
+
+
 def _line(row: dict) -> list[str]:
     ours = f"{number(row['mean'])} ± {number(row['stderr'])}"
     return [
         row["dataset"],
         _MISSING if np.isnan(row["published_mean"]) else number(row["published_mean"]),
-        "" if pd.isna(row["published_method"]) else _printed(row),
+        ""
+        if pd.isna(row["published_method"])
+        else f"{display(row['published_method'])}, {row['published_in']}",
         (ours if not np.isnan(row["mean"]) else "–") + (f" †{row['failed']}" * bool(row["failed"])),
         "not chosen" if pd.isna(row["method"]) else display(row["method"]),
         number(row["inner"]),
@@ -227,10 +235,6 @@ def _line(row: dict) -> list[str]:
         if pd.isna(row["lowest_method"])
         else f"{number(row['lowest_mean'])}, {display(row['lowest_method'])}",
     ]
-
-
-def _printed(row: dict) -> str:
-    return f"{display(row['published_method'])}, {row['published_in']}"
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
@@ -243,6 +247,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         for panel, group in zip(axes[:, 0], groups, strict=True):
             _panel(panel, group)
         _legend(axes[0, 0])
+        made.get_layout_engine().set(rect=(0.0, 0.0, _RIGHT, 1.0))
         axes[-1, 0].set_xlabel("negative log-likelihood (nats); lower is better")
         return [page(artefact, frame, stem), *style.save(made, stem)]
 
@@ -283,8 +288,10 @@ def _name(axes: "Axes", rows: Sequence[dict]) -> None:
         colour = style.line(row["method"])["color"] if chosen else style.GREY
         given = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 6.5}
         axes.annotate(text, (1.0 + _NAMES, place), color=colour, annotation_clip=False, **given)
-        known = not pd.isna(row["published_method"])
-        text = _printed(row) if known else _MISSING
+        text = _MISSING
+        if not pd.isna(row["published_method"]):
+            paper = row["published_in"].partition(" ")[0]
+            text = f"{display(row['published_method'])}, {paper}"
         axes.annotate(text, (1.2 + _NAMES, place), color=style.GREY, annotation_clip=False, **given)
 
 
@@ -300,12 +307,12 @@ ARTEFACT = Artefact(
     __name__,
     kind="table",
     title="the lowest published values, and ours by inner likelihood",
-    # Conditional densities alone; of joint densities those of kcef, table 2.
+    # Conditional densities, and joint densities of measured data.
     shows={
         "r_benchmark": {"but": ["LSCDE", "NADE-joint"]},
         "joint": {
             "datasets": ["white-wine", "parkinsons", "red-wine"],
-            "methods": "kcef/table2",
+            "but": ["exact"],
         },
     },
     caption=CAPTION,

@@ -35,7 +35,7 @@ _DETAILS = (
     "binary and no continuous density of it can be calibrated. Calibration is an average over x: a "
     "density that ignores x can have it. LSCDE is shown without its floor (LSCDE-exact), and DDE "
     "by quadrature. A method is called calibrated where both mean coverages are within 0.05 of the "
-    "nominal ones."
+    "nominal ones. Bars higher than 3 are cut at the edge of their panel."
 )
 
 _BINARY = ("crabs",)
@@ -44,6 +44,7 @@ _BINARY = ("crabs",)
 _BINS = 20
 _NEAR = 0.05
 _COLUMNS, _SIDE = 5, 0.92  # histograms side by side, and their height in inches
+_HIGHEST = 3.0  # of a histogram: higher bars are cut
 _LOWER, _LINE = 0.55, 0.19  # inches of the axis of the coverages, and of a method
 
 HISTOGRAM, COVERAGE = "histogram", "coverage"
@@ -168,12 +169,13 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     with style.page(style.PAGE, sum(heights)) as made:
         upper, lower = made.subfigures(2, 1, height_ratios=heights)
         grid = upper.subplots(lines, _COLUMNS, sharex=True, sharey=True, squeeze=False)
+        upper.suptitle("$\\bf{a}$  histograms of $F(y|x)$", x=0.0, ha="left", fontsize=8)
+        bins = frame[frame["panel"] == HISTOGRAM]
         for axes, name in zip(grid.flat, names, strict=False):
-            own = frame[(frame["method"] == name) & (frame["panel"] == HISTOGRAM)]
-            _histogram(axes, own, name)
+            _histogram(axes, bins[bins["method"] == name], name)
+        grid[0, 0].set_ylim(0.0, min(1.05 * bins["y"].max(), _HIGHEST))
         for axes in grid.flat[len(names) :]:
             axes.set_visible(False)
-        style.panel_title(grid[0, 0], "a", grid[0, 0].get_title())
         _coverages(lower, frame[frame["panel"] == COVERAGE], names)
         return style.save(made, stem)
 
@@ -186,7 +188,6 @@ def _histogram(axes: "Axes", rows: pd.DataFrame, name: str) -> None:
     axes.set_title(display(name), fontsize=7, pad=2)
     axes.set_xlim(0.0, 1.0)
     axes.set_xticks([0.0, 0.5, 1.0])
-    axes.set_ylim(bottom=0.0)
 
 
 def _coverages(figure, rows: pd.DataFrame, names: list[str]) -> None:
