@@ -20,10 +20,10 @@ from kcde.names import AS_PUBLISHED
 
 _CAPTION = (
     "KCEF's negative log-likelihood on each R set under 32 readings of the grid that its bandwidth "
-    "σ and λ are chosen on: the paper states 20 × 20 values and no ranges, and no number of folds. "
-    "Readings are sorted by their mean over the splits; published is one value. The tables and "
-    "claims are drawn under one of them. What the means, the explosions and the claims K7, K8, D3 "
-    "and D6 owe to it is counted below."
+    "σ and its λ are chosen from: the paper states 20 × 20 values, but neither their ranges nor "
+    "the number of folds. In each panel the readings are sorted by their mean over the splits. "
+    "Tables and claims are drawn under one of them, the large square; below is under how many "
+    "readings claims K7, K8, D3 and D6 hold."
 )
 
 _DETAILS = (
