@@ -249,7 +249,12 @@ _DEFINED = {
 
 _SAMPLED = {
     f"{name}{ending}": dataclasses.replace(_DEFINED[name], variant=OURS)
-    for name, ending in (("KCEF-F", "-inverse"), ("KCEF-LL-F", "-inverse"))
+    for name, ending in (
+        ("KCEF-F", "-inverse"),
+        ("KCEF-LL-F", "-inverse"),
+        ("KCEF-F-unpenalised", "-inverse"),
+        ("KCEF-F-converged", "-inverse"),
+    )
 }
 """The same fits, sampled in another way: `kcde.names.SAMPLED_BY`."""
 

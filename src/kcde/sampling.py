@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace
+from kcde.arrays import array_namespace, exp_of_negative
 
 _DIVERGENCE = 1000.0  # nats of energy
 _DRAWN_AT_ONCE = 1 << 20  # random numbers, 8 MB
@@ -64,7 +64,7 @@ def inverse_cdf(
     numpy.ndarray
         Shape (n, n_samples).
     """
-    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    density = exp_of_negative(log_density - log_density.max(axis=1, keepdims=True))
     steps = 0.5 * (density[:, 1:] + density[:, :-1]) * np.diff(nodes)
     cdf = np.concatenate([np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)], axis=1)
     cdf /= cdf[:, -1:]

@@ -68,7 +68,7 @@ def test_the_default_is_right(config):
         ({"data_mirror": 3}, ["`data_mirror` is 3", "null, or the path or URL of a folder"]),
         (
             {"methods": {"NADE": {"estimator": "NADA", "variant": "ours"}}},
-            ["`methods.NADE.estimator` names 'NADA'", "`NADE`?", "DDE, EpsilonKDE"],
+            ["`methods.NADE.estimator` names 'NADA'", "`NADE`?", "DDE, Defensive, EpsilonKDE"],
         ),
         ({"methods": {"own": {"variant": "ours"}}}, ["`methods.own` lacks the key `estimator`"]),
         (

@@ -1,15 +1,16 @@
 """Kernel conditional exponential family (kcef: Arbel and Gretton, AISTATS 2018)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from math import log, pi
+from math import log, pi, sqrt
 from numbers import Integral
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._kcef import selection as rules
+from kcde.estimators._kcef.chebyshev import ChebyshevInterpolant
 from kcde.estimators._kcef.hermite import HermiteTable
 from kcde.estimators._kcef.natural_parameter import NaturalParameter
 from kcde.estimators._kcef.normaliser_rules import base_mass_outside, support
@@ -24,6 +25,7 @@ from kcde.seeding import rng_of
 from kcde.selection import contiguous_folds, kfold, subsample
 
 _TABLE_NODES = 20  # a bandwidth: T is interpolated to about 1e-7 of its size
+_FINE, _FINE_OF_BUMP, _FINEST = 25, 12, 2000  # of a width: in between, draws are uniform
 _FEWEST_DRAWS = 4  # a chain, for R-hat of split chains
 
 
@@ -330,13 +332,35 @@ class KCEF(ExponentialFamily):
 
         return exact
 
+    def _log_density_tables(self, X) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        (lower, upper, width), (left, right, _) = self._kernel_support(), self._support()
+        smooth, at_nodes = self._interpolant(X)
+        # Where T bends by c, exp(T) has bumps as narrow as 1/√c.
+        bend = np.abs(at_nodes @ smooth.weights(smooth.nodes, 2)).max()
+        step = max(1.0 / max(_FINE / width, _FINE_OF_BUMP * sqrt(bend)), width / _FINEST)
+        inside = np.linspace(lower, upper, int((upper - lower) / step) + 2)
+        tail = self.base_std / _FINE
+        below = np.arange(lower, left, -tail)[:0:-1]
+        nodes = np.concatenate([below, inside, np.arange(upper, right, tail)[1:]])
+        log_base, weights = -0.5 * (nodes / self.base_std) ** 2, smooth.weights(inside)
+        for rows in row_blocks(len(at_nodes), len(nodes), like=at_nodes):
+            log_density = np.tile(log_base, (len(at_nodes[rows]), 1))
+            log_density[:, len(below) : len(below) + len(inside)] += at_nodes[rows] @ weights
+            yield log_density, nodes
+
     def _table(self, X) -> HermiteTable:
-        xp = array_namespace(X)
         lower, upper, width = self._kernel_support()
         nodes = np.linspace(lower, upper, int(np.ceil((upper - lower) / width * _TABLE_NODES)) + 1)
-        Y, kernel = xp.asarray(nodes[:, None]), self._T.kernel_x(X)
-        values, slopes = kernel @ self._T.potential(Y), kernel @ self._T.potential_slope(Y)
+        smooth, at_nodes = self._interpolant(X)
+        xp = array_namespace(X)
+        values, slopes = (xp.asarray(at_nodes @ smooth.weights(nodes, k)) for k in (0, 1))
         return HermiteTable(lower, float(nodes[1] - nodes[0]), values, slopes)
+
+    def _interpolant(self, X) -> tuple[ChebyshevInterpolant, np.ndarray]:
+        """Return T(x, ·) of each x, d_y = 1, by its values at few nodes: (n, m), on the host."""
+        smooth = ChebyshevInterpolant(*self._kernel_support())
+        Y = array_namespace(X).asarray(smooth.nodes[:, None])
+        return smooth, to_numpy(self._T.kernel_x(X) @ self._T.potential(Y))
 
 
 def choose_from_grids(

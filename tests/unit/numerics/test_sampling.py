@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from kcde.estimators import KCEF
+from kcde.estimators._kcef.chebyshev import ChebyshevInterpolant
 from kcde.estimators._kcef.hermite import HermiteTable
 from kcde.sampling import convergence, hmc, inverse_cdf
 
@@ -79,6 +80,25 @@ def test_a_chain_that_starts_nowhere_is_refused(rng):
         hmc(nowhere, np.ones((5, 1)), rng)
     with pytest.raises(ValueError, match="thin must lie between 1 and iterations, 5"):
         hmc(gaussian, np.ones((5, 2)), rng, iterations=5)
+
+
+@pytest.mark.parametrize("width", [0.05, 0.7, 3.0])
+def test_chebyshev_interpolant_knows_a_smooth_function_and_its_derivatives(width):
+    """Bumps of the width and their second derivatives, which the natural parameter is made of."""
+    lower, upper, centres = -5.0 - 8 * width, 6.0 + 8 * width, np.linspace(-5, 6, 23)[:, None]
+
+    def scaled(y, order):
+        """Derivatives of bumps, times width to the power of the order."""
+        z = (y - centres) / width
+        bump = np.exp(-0.5 * z**2)
+        return [bump, -z * bump, (z**2 - 1) * bump][order]
+
+    interpolant, y = ChebyshevInterpolant(lower, upper, width), np.linspace(lower, upper, 997)
+    for order, tolerance in ((0, 1e-11), (1, 1e-10), (2, 1e-7)):
+        known = scaled(interpolant.nodes, 0) @ interpolant.weights(y, order) * width**order
+        np.testing.assert_allclose(known, scaled(y, order), atol=tolerance)
+    bent = scaled(interpolant.nodes, 2) @ interpolant.weights(y)
+    np.testing.assert_allclose(bent, scaled(y, 2), atol=1e-11)
 
 
 def test_hermite_table_interpolates_to_fourth_order(rng):
