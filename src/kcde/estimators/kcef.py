@@ -267,7 +267,15 @@ class KCEF(ExponentialFamily):
         return self.sample_hmc(X, n_samples, rng).draws
 
     def sample_hmc(
-        self, X, n_samples: int, rng: np.random.Generator, *, chains=20, burn_in=100, thin=10
+        self,
+        X,
+        n_samples: int,
+        rng: np.random.Generator,
+        *,
+        chains=20,
+        burn_in=100,
+        thin=10,
+        windows=False,
     ) -> HMCResult:
         """Draw from p(y|x) by Hamiltonian Monte Carlo, as published (kcef, section 4).
 
@@ -287,6 +295,9 @@ class KCEF(ExponentialFamily):
             For each row, but no more than draws.
         burn_in, thin
             Transitions before the first draw is made, and for each draw.
+        windows
+            Whether the burn-in adapts one step size and a diagonal metric of all chains, as
+            `kcde.sampling.hmc` does; for a single row of X.
 
         Returns
         -------
@@ -298,7 +309,8 @@ class KCEF(ExponentialFamily):
         rows = np.repeat(np.arange(X.shape[0]), chains)
         start = take_rows(self.Y_, rng.integers(self.Y_.shape[0], size=len(rows)))
         target = self._hmc_target(X, rows)
-        run = hmc(target, start, rng, burn_in=burn_in, iterations=kept * thin, thin=thin)
+        lengths = {"burn_in": burn_in, "iterations": kept * thin, "thin": thin}
+        run = hmc(target, start, rng, **lengths, windows=windows)
         parts = to_numpy(run.draws).reshape(X.shape[0], chains, kept, self.n_outputs_)
         draws = parts.reshape(X.shape[0], -1, self.n_outputs_)[:, :n_samples]
         worst = [np.nan, np.nan]
