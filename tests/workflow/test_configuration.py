@@ -68,7 +68,7 @@ def test_the_default_is_right(config):
         ({"data_mirror": 3}, ["`data_mirror` is 3", "null, or the path or URL of a folder"]),
         (
             {"methods": {"NADE": {"estimator": "NADA", "variant": "ours"}}},
-            ["`methods.NADE.estimator` names 'NADA'", "`NADE`?", "DDE, EpsilonKDE"],
+            ["`methods.NADE.estimator` names 'NADA'", "`NADE`?", "DDE, Defensive, EpsilonKDE"],
         ),
         ({"methods": {"own": {"variant": "ours"}}}, ["`methods.own` lacks the key `estimator`"]),
         (
@@ -354,13 +354,35 @@ def test_a_method_under_only_is_fitted_on_those_data_sets_alone(config):
     assert {m for _, m in smoke} == set(config["experiments"]["r_benchmark"]["methods"])
 
 
+def test_dde_has_published_parameters_in_the_run_and_its_defaults_in_the_readings(config):
+    def sets(artefact, method):
+        shown = selection.selected(config, artefact, "laptop")
+        return [dataset for _, dataset, name in shown if name == method]
+
+    published = listing.artefacts()["dde/table2"].shows["r_benchmark"]["datasets"]
+    assert sets("dde/table2", "DDE") == published
+    assert sets("dde/table2", "DDE-penalised") == published[:5]
+    every = config["experiments"]["r_benchmark"]["datasets"]
+    assert set(sets("across/all_methods", "DDE")) == set(published)
+    assert set(sets("dde/table2-unpublished", "DDE")) == set(every) - set(published)
+    shown = paths.scores_of(config, "laptop", "dde/table2-unpublished")
+    # The parameters are those of the run, and so are the scores of the other methods.
+    assert {path.split("/")[1] for path in shown} == {"laptop"}
+    seeds = jobs.job(config, "readings", "planar", "ring", "DDE")["seeds"]
+    assert seeds == 10
+    shown = paths.scores_of(config, "laptop", "dde/table1-seeds")
+    assert {path.split("/")[1] for path in shown} == {"readings"}
+
+
 def test_the_cross_table_shows_every_density_that_is_fitted(config):
     """Also one that is new, which a table of a paper shows once it lists it."""
     config["experiments"]["r_benchmark"]["methods"].append("GaussianProcess")
     for scale in ("smoke", "laptop"):
         shown = selection.selected(config, "across/all_methods", scale)
         fitted = selection.pairs(config, "r_benchmark", scale)
-        assert shown == [("r_benchmark", d, m) for d, m in fitted if m != "LSCDE"]
+        # LSCDE has a floor; the joint NADE is the density of x as well.
+        left_out = ("LSCDE", "NADE-joint")
+        assert shown == [("r_benchmark", d, m) for d, m in fitted if m not in left_out]
         assert "GaussianProcess" in {m for _, _, m in shown}
         table = selection.selected(config, "kcef/table1", scale)
         assert "GaussianProcess" not in {m for _, _, m in table}
@@ -373,14 +395,18 @@ def test_the_cross_table_shows_every_density_that_is_fitted(config):
 
 
 def test_only_what_the_chosen_papers_show_is_fitted(config):
-    """Everything of the R sets where the cross table is one of them."""
+    """All densities of y of the R sets where the cross table is one of them."""
     every = {
-        paths.scores("laptop", "r_benchmark", *pair)
-        for pair in selection.pairs(config, "r_benchmark", "laptop")
+        paths.scores("laptop", "r_benchmark", dataset, method)
+        for dataset, method in selection.pairs(config, "r_benchmark", "laptop")
+        if method != "NADE-joint"
     }
     assert every <= set(paths.all_scores(config, "laptop"))
     of_kcef = set(paths.all_scores(config | {"papers": ["kcef"]}, "laptop"))
-    assert of_kcef & every == set(paths.scores_of(config, "laptop", "kcef/table1"))
+    of_table = set(paths.scores_of(config, "laptop", "kcef/table1"))
+    joint = {name for name in of_table if "NADE-joint" in name}
+    assert len(joint) == 14
+    assert of_kcef & every == of_table - joint
 
 
 def test_sets_without_the_authors_parameters_have_the_defaults(config):
@@ -507,7 +533,7 @@ def test_factors_of_every_data_set_are_split_over_jobs(config, tmp_path):
         for name in config["experiments"]["joint"]["datasets"]
     }
     assert columns == {"white-wine": 11, "parkinsons": 15, "red-wine": 11, "grid-2000": 20} | {
-        f"grid-{n}": 3 for n in (200, 400, 700, 1000, 1400)
+        f"grid-{n}": 3 for n in (200, 400, 700, 1000, 1400, 4000, 8000)
     }
     assert division.node_ranges(11, 4) == ["01-04", "05-08", "09-11"]
     assert division.node_ranges(3, 4) == ["01-03"]
@@ -520,6 +546,19 @@ def test_factors_of_every_data_set_are_split_over_jobs(config, tmp_path):
     assert division.columns(fewer, CATALOGUE, "grid-2000") == largest.dim == 7
 
 
+def test_made_up_data_have_the_methods_of_their_kind(config):
+    """Grid data stand for grid data, and a made-up table for tables."""
+    smoke = selection.selected(config, "kcef/table2-readings", "smoke")
+    of_kind = {name: {m for _, d, m in smoke if d == name} for name in ("grid-60", "smoke-joint")}
+    assert set(config["smoke_datasets"]["joint"]) == set(of_kind)
+    assert "exact" in of_kind["grid-60"] - of_kind["smoke-joint"]
+    assert "KCEF-F-converged-isotropic" in of_kind["grid-60"] - of_kind["smoke-joint"]
+    assert {"KCEF-F", "KCEF-M-converged", "NADE"} <= of_kind["grid-60"] & of_kind["smoke-joint"]
+    laptop = selection.selected(config, "kcef/table2-readings", "laptop")
+    assert ("joint", "grid-200", "KCEF-F") not in laptop
+    assert ("joint", "red-wine", "exact") not in laptop
+
+
 def test_jobs_say_what_the_configuration_says(config):
     said = jobs.job(
         config, "laptop", "factors", "white-wine", "KCEF-M", nodes=division.nodes("09-11")
@@ -527,7 +566,7 @@ def test_jobs_say_what_the_configuration_says(config):
     assert said["nodes"] == [9, 10, 11]
     assert said["graph"] == "markov"
     assert said["estimator"] == "KCEF"
-    assert said["options"] == {"selection": "gradient"}
+    assert said["options"] == config["methods"]["KCEF-M"]["options"]
     assert said["runs"] == 5
     assert "max_dim" not in said
     grid = jobs.job(
@@ -546,7 +585,8 @@ def test_a_network_has_its_joint_options_where_it_has_all_columns(config):
         jobs.job(config, "laptop", "joint_network", "red-wine", "NADE"),
         jobs.job(config, "laptop", "samples", "red-wine", "NADE"),
     ):
-        assert said["options"] == {"components": 10, "hidden_units": 100}
+        sizes = {"components": 10, "hidden_units": 100}
+        assert said["options"] == sizes | {"epochs": [100, 400]}
     assert jobs.job(config, "laptop", "joint_network", "grid-2000", "NADE")["dims"] == [
         2,
         3,
@@ -574,7 +614,7 @@ def test_options_of_a_data_set_go_before_all_others(config):
 
     assert options("laptop", "r_benchmark", "geyser", "NADE") == {"hidden_units": 4}
     assert options("laptop", "r_benchmark", "engel", "NADE") == {}
-    both = {"hidden_units": 100, "components": 3}
+    both = {"hidden_units": 100, "components": 3, "epochs": [100, 400]}
     assert options("laptop", "joint_network", "red-wine", "NADE") == both
     assert options("laptop", "samples", "red-wine", "NADE") == both
     assert options("smoke", "factors", "grid-60", "LSCDE-F")["folds"] == 3

@@ -106,7 +106,7 @@ def _in_choice(
     yield from _methods(f"{key}.methods", experiment, choice.get("methods", ()), config["methods"])
     yield from _unknown(f"{key}.but", choice.get("but", ()), config["methods"], "the methods")
     for method, datasets in choice.get("only", {}).items():
-        yield from _unknown(f"{key}.only", [method], config["methods"], "the methods")
+        yield from _methods(f"{key}.only", experiment, [method], config["methods"])
         yield from data.unknown(f"{key}.only.{method}", datasets, experiment)
 
 

@@ -42,8 +42,9 @@ def pairs(
     experiment
         A key of `experiments`.
     scale
-        At `smoke` made-up data sets stand for the others, with every method fitted on any of them;
-        elsewhere Gaussian pairs have at most the scale's number of rows.
+        At `smoke` made-up data sets stand for the others of their kind, grid or not, with every
+        method fitted on any of them; elsewhere Gaussian pairs have at most the scale's number of
+        rows.
     wanted
         `datasets` and `methods` in the order wanted, `but`: methods that are left out, and `scale`:
         `readings` if they are selected as for these.
@@ -66,7 +67,7 @@ def pairs(
     return [
         (d, m)
         for d in made_up
-        for m in dict.fromkeys(method for _, method in fitted)
+        for m in dict.fromkeys(m for real, m in fitted if names.is_grid(real) == names.is_grid(d))
         if d not in drawn or d in only.get(m, drawn)
     ]
 

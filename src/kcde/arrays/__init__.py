@@ -17,7 +17,7 @@ from kcde.arrays.backends import (
 )
 from kcde.arrays.blocks import block_size, row_blocks
 from kcde.arrays.elementwise import exp_of_negative
-from kcde.arrays.factors import cholesky, solve_triangular
+from kcde.arrays.factors import cholesky, inverse_of_factor, solve_triangular
 from kcde.arrays.gaussians import normal_cdf
 from kcde.arrays.rows import add_to_diagonal, largest_rows, sum_runs, take_columns, take_rows
 
@@ -31,6 +31,7 @@ __all__ = [
     "device_description",
     "exp_of_negative",
     "free_device_bytes",
+    "inverse_of_factor",
     "largest_rows",
     "normal_cdf",
     "on_device",

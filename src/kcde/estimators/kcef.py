@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 from math import log, pi, sqrt
+from numbers import Integral
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -12,8 +13,9 @@ from kcde.estimators._kcef import selection as rules
 from kcde.estimators._kcef.chebyshev import ChebyshevInterpolant
 from kcde.estimators._kcef.hermite import HermiteTable
 from kcde.estimators._kcef.natural_parameter import NaturalParameter
+from kcde.estimators._kcef.normaliser_rules import base_mass_outside, support
 from kcde.estimators._kcef.score_matching import solve
-from kcde.estimators._kcef.selection import ScoreGrid
+from kcde.estimators._kcef.selection import Hyperparameters, ScoreGrid
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import check_pairs
 from kcde.kernels import as_bandwidths
@@ -93,6 +95,12 @@ class KCEF(ExponentialFamily):
         Whether selections "early-stopping" and "gradient" give all x one bandwidth.
     penalty
         Selection "early-stopping" adds penalty × Σ θ² to the score, θ = (1/2σ_x², 1/2σ_y², λ).
+    repeats
+        Shuffles of the folds over which selection "likelihood" averages.
+    selection_floor
+        ε: selection "likelihood" is by the held-out likelihood of (1 - ε) p + ε q_0, as
+        `Defensive` asks for; the density itself stays p. A held-out p counts as 0 where
+        quadrature with nodes a hundredth of a bandwidth apart does not resolve it.
 
     Attributes
     ----------
@@ -137,6 +145,8 @@ class KCEF(ExponentialFamily):
         random_state=0,
         isotropic=False,
         penalty=0.0,
+        repeats=1,
+        selection_floor=0.0,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -148,12 +158,18 @@ class KCEF(ExponentialFamily):
         self.random_state = random_state
         self.isotropic = isotropic
         self.penalty = penalty
+        self.repeats = repeats
+        self.selection_floor = selection_floor
 
     def _fit(self, X, Y):
         if not self.base_std > 0:
             raise ValueError(f"base_std must be positive; got {self.base_std}")
         if self.regularization is not None and not self.regularization > 0:
             raise ValueError(f"regularization must be positive; got {self.regularization}")
+        if not (isinstance(self.repeats, Integral) and self.repeats >= 1):
+            raise ValueError(f"repeats must be a positive whole number; got {self.repeats!r}")
+        if not 0 <= self.selection_floor < 1:
+            raise ValueError(f"selection_floor must lie in [0, 1); got {self.selection_floor!r}")
         if not self.penalty >= 0:
             raise ValueError(f"penalty must not be negative; got {self.penalty}")
         self.X_, self.Y_ = X, Y
@@ -182,16 +198,17 @@ class KCEF(ExponentialFamily):
         self.regularization_ = float(given.regularization)
 
     def _rows_and_folds(self, Y, folds: int) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the rows that take part in a selection, and the folds of these."""
+        """Return the rows that take part in a selection, and the folds of these, repeated."""
         rng = rng_of("selection", self.random_state)
         rows = subsample(Y.shape[0], self._most_rows(Y), rng)
         if self.selection == rules.EARLY_STOPPING:
             return rows, contiguous_folds(len(rows), folds)
-        return rows, kfold(len(rows), folds, rng)
+        repeats = self.repeats if self.selection == "likelihood" else 1
+        return rows, [held for _ in range(repeats) for held in kfold(len(rows), folds, rng)]
 
-    def _given(self) -> rules.Hyperparameters:
+    def _given(self) -> Hyperparameters:
         """Return the given hyper-parameters; None is chosen."""
-        return rules.Hyperparameters(self.bandwidth_x, self.bandwidth_y, self.regularization)
+        return Hyperparameters(self.bandwidth_x, self.bandwidth_y, self.regularization)
 
     def _most_rows(self, Y) -> int | None:
         """Return how many rows may take part in the selection."""
@@ -207,7 +224,8 @@ class KCEF(ExponentialFamily):
         if self.selection == rules.EARLY_STOPPING:
             options = {"isotropic": self.isotropic, "penalty": self.penalty}
             return partial(rules.select_by_early_stopping, **options)
-        return partial(rules.RULES[self.selection], grids=self._grids[self.selection])
+        floor = {"floor": self.selection_floor} if self.selection == "likelihood" else {}
+        return partial(rules.RULES[self.selection], grids=self._grids[self.selection], **floor)
 
     def score_matching_loss(self, X, Y) -> float:
         """Return the mean of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0 (kcef, section 2.2)."""
@@ -235,10 +253,10 @@ class KCEF(ExponentialFamily):
         return GaussianProposal(Y.mean(axis=0), 2.0 * Y.std(axis=0))
 
     def _kernel_support(self):
-        return rules.support(to_numpy(self.Y_), float(self.bandwidth_y_[0]), self.base_std)
+        return support(to_numpy(self.Y_), float(self.bandwidth_y_[0]), self.base_std)
 
     def _base_mass_outside(self, lower, upper):
-        return rules.base_mass_outside(lower, upper, self.base_std)
+        return base_mass_outside(lower, upper, self.base_std)
 
     def _support(self):
         lower, upper, width = self._kernel_support()
@@ -359,7 +377,7 @@ class KCEF(ExponentialFamily):
 
 def choose_from_grids(
     model: KCEF, X, Y, grids: Sequence[ScoreGrid]
-) -> list[rules.Hyperparameters | ValueError]:
+) -> list[Hyperparameters | ValueError]:
     """Return what selection "score" chooses from each of several grids and numbers of folds.
 
     Each choice is that of a fit with this grid and this number of folds; all together cost one

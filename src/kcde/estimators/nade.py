@@ -40,7 +40,9 @@ class NADE(BatchFitted, ConditionalDensity):
     {2, 10, 100} units and {1, 2, 5, 10} components at the number of updates that is best for each
     (early stopping by the held-out likelihood of all folds together), and the best is trained on
     all rows with its number of updates. Where both are given, a tenth of the rows is held out and
-    the network is kept as it was when it gave them the largest likelihood.
+    the network is kept as it was when it gave them the largest likelihood. The updates that suit
+    1400 rows are too few for 5000; since the learning rate has to know their number in advance, the
+    network is then trained in full for each number of `epochs`, and the rows held out choose.
 
     At that learning rate the training is unstable where mixtures become narrow (a few rows, many
     x): within fifty updates rounding errors grow to visible differences, so that another batch
@@ -61,7 +63,8 @@ class NADE(BatchFitted, ConditionalDensity):
     folds
         Number of folds of the cross-validation.
     epochs
-        Maximum number of epochs, of 25 updates each.
+        Maximum number of epochs, of 25 updates each; where `hidden_units` and `components` are
+        given also a list of such numbers to choose from.
     patience
         Number of epochs without a better held-out likelihood after which a training stops.
     batch_size
@@ -80,7 +83,8 @@ class NADE(BatchFitted, ConditionalDensity):
     network_
         The trained network, in float64.
     cv_results_
-        Mean held-out log density of a row, `score`, for each of `hidden_units` and `components`.
+        Mean held-out log density of a row, `score`, for each of `hidden_units` and `components`;
+        where these were given, for each of `epochs` as well.
 
     Examples
     --------
@@ -138,13 +142,21 @@ class NADE(BatchFitted, ConditionalDensity):
 
     def _fit(self, X, Y):
         """Check the parameters and keep the data; `fit_many` trains."""
-        counts = ("hidden_units", "components", "orders", "epochs", "patience", "batch_size")
-        for name in counts:
+        sizes = self.hidden_units, self.components
+        for name in ("hidden_units", "components", "orders", "patience", "batch_size"):
             value = getattr(self, name)
             optional = name in ("hidden_units", "components")
-            whole = isinstance(value, Integral) and value >= 1
-            if not (whole or (optional and value is None)):
+            if not (_is_count(value) or (optional and value is None)):
                 raise ValueError(f"{name} must be a positive whole number; got {value!r}")
+        if not (self._epochs and all(map(_is_count, self._epochs))):
+            raise ValueError(
+                f"epochs must be a positive whole number, or a list of such; got {self.epochs!r}"
+            )
+        if len(self._epochs) > 1 and None in sizes:
+            raise ValueError(
+                f"several epochs to choose from ({self.epochs!r}) need hidden_units and "
+                "components: their cross-validation has one maximum"
+            )
         if not 0 < self.learning_rate < np.inf:
             raise ValueError(f"learning_rate must be a positive number; got {self.learning_rate!r}")
         self._problem = Problem(to_numpy(X).T, to_numpy(Y).T, self.random_state)
@@ -152,7 +164,13 @@ class NADE(BatchFitted, ConditionalDensity):
     def _batch_key(self) -> tuple:
         """Return the values that estimators of one batch must share."""
         parameters = self.get_params() | {"random_state": None, "orders": None}
+        parameters["epochs"] = self._epochs
         return (*parameters.values(), *self._problem.Y.shape)
+
+    @property
+    def _epochs(self) -> tuple:
+        """The numbers of epochs to choose from."""
+        return tuple(self.epochs) if isinstance(self.epochs, Sequence) else (self.epochs,)
 
     @staticmethod
     def _train(estimators: Sequence["NADE"]) -> list[Exception | None]:
@@ -176,6 +194,8 @@ class NADE(BatchFitted, ConditionalDensity):
             "components": np.array(_choices(self.components, COMPONENTS)),
             "score": fitted.score,
         }
+        if fitted.score.ndim > 2:
+            self.cv_results_["epochs"] = np.array(self._epochs)
         del self._problem
 
     def log_density(self, X, Y):
@@ -325,9 +345,9 @@ def _fit_batch(estimators: Sequence[NADE]) -> list[FitResult | Exception]:
     """Fit estimators of one shape to the data that they keep."""
     first = estimators[0]
     problems = [estimator._problem for estimator in estimators]
-    recipe = Recipe(first.epochs, first.patience, first.batch_size, first.learning_rate)
+    recipe = Recipe(first._epochs[0], first.patience, first.batch_size, first.learning_rate)
     if first.hidden_units is not None and first.components is not None:
-        return fit_given(problems, first.hidden_units, first.components, recipe)
+        return fit_given(problems, first.hidden_units, first.components, recipe, first._epochs)
     choices = (
         _choices(first.hidden_units, HIDDEN_UNITS),
         _choices(first.components, COMPONENTS),
@@ -336,6 +356,10 @@ def _fit_batch(estimators: Sequence[NADE]) -> list[FitResult | Exception]:
         return fit_chosen(problems, *choices, first.folds, recipe)
     except ValueError as error:
         return [error] * len(problems)
+
+
+def _is_count(value) -> bool:
+    return isinstance(value, Integral) and value >= 1
 
 
 def _choices(given, otherwise: Sequence[int]) -> Sequence[int]:

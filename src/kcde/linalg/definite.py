@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, cholesky, solve_triangular
+from kcde.arrays import array_namespace, cholesky, inverse_of_factor, solve_triangular
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +30,10 @@ class Factor(NamedTuple):
         """Solve L Lᵀ x = b for b of shape (n,) or (n, k); n² multiplications a column."""
         half = solve_triangular(self.lower, b)
         return solve_triangular(self.lower, half, transpose=True, overwrite_b=True)
+
+    def inverse(self):
+        """Return (A + (shift + jitter) I)⁻¹, shape (n, n); 2n³/3 multiplications on numpy."""
+        return inverse_of_factor(self.lower)
 
 
 def factor_positive_definite(

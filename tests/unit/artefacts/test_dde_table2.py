@@ -9,9 +9,10 @@ import pytest
 
 from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.dde import table2
 from kcde.artefacts.dde import table2_likelihood as likelihood
+from kcde.artefacts.judging import r_sets
 from kcde.artefacts.tables import building
+from kcde.methods import METHODS
 
 TABLE2, LIKELIHOOD = (registry.ARTEFACTS[f"dde/{name}"] for name in ("table2", "table2-likelihood"))
 QUADRATURE = f"{made.METRIC}_quadrature"
@@ -153,7 +154,7 @@ def contest(best=6, worse=0, quadrature=0.0):
     [(6, 0, "holds"), (15, 0, "holds"), (5, 0, "fails"), (8, 1, "fails")],
 )
 def test_d3_wants_six_best_and_none_worse(best, worse, expected):
-    decision = table2.best_on_six(contest(best, worse))
+    decision = r_sets.best_on_six(contest(best, worse))
     assert decision.verdict == expected
     assert "crabs (binary y) not counted" in decision.reason
 
@@ -166,49 +167,73 @@ def test_amended_d3_takes_the_corrected_test(sure, unsure, expected):
     unsure_sets = DATASETS[sure : sure + unsure]
     wide = table["dataset"].isin(unsure_sets) & (table["method"] == "DDE")
     table.loc[wide, "value"] += 0.5 * np.sin(3.0 * table.loc[wide, "split"].astype(float))
-    decision = table2.best_on_six(table)
+    decision = r_sets.best_on_six(table)
     assert decision.verdict == ("holds" if sure + unsure >= 6 else "fails")
     assert decision.amended.verdict == expected
     assert f"best on {sure} (" in decision.amended.reason
-
-
-def test_a_variant_on_few_sets_says_on_how_many():
-    table = contest()
-    level = made.around(9.0)
-    few = [row for name in DATASETS[:5] for row in cell(name, "DDE-penalised", level, level)]
-    decision = table2.best_on_six(pd.concat([table, frame(few)]))
-    said = "with penalty and early stopping (fitted on 5 of 16 sets): best on 0, worse on 5"
-    assert said in decision.reason
 
 
 def test_d3_leaves_out_crabs():
     table = contest(5)
     crabs = (table["dataset"] == "crabs") & (table["method"] == "DDE")
     table.loc[crabs, "value"] = -9.0 + 0.01 * np.arange(crabs.sum())
-    decision = table2.best_on_six(table)
+    decision = r_sets.best_on_six(table)
     assert decision.verdict == "fails"
     assert "crabs best" in decision.reason.split(";")[0]
 
 
 def test_d3_is_decided_by_the_published_evaluation_and_says_the_other():
-    decision = table2.best_on_six(contest(6, 0, quadrature=1.0))
+    decision = r_sets.best_on_six(contest(6, 0, quadrature=1.0))
     assert decision.verdict == "holds"
     assert "the same fits by quadrature: best on 0, worse on 15" in decision.reason
 
 
 def test_d3_says_that_the_published_numbers_fail_on_topo():
-    reason = table2.best_on_six(contest()).reason
+    reason = r_sets.best_on_six(contest()).reason
     said = reason.split("the published numbers, by Welch's test: ")[1]
     assert "worse on 1 (topo than KCEF and LSCDE)" in said
     # By hand: 1.02 ± 0.31 against 0.67 ± 0.01, 20 splits each.
     t = (1.02 - 0.67) / math.sqrt((0.31**2 + 0.01**2) / 20)
     assert t == pytest.approx(5.05, abs=0.01)
-    assert table2._welch("topo", "KCEF")[0] == pytest.approx(7.3e-5, rel=0.1)
-    assert table2._welch("cpus", "KCEF") == (0.0, -1)  # published as N/A
+    assert r_sets._welch("topo", "KCEF")[0] == pytest.approx(7.3e-5, rel=0.1)
+    assert r_sets._welch("cpus", "KCEF") == (0.0, -1)  # published as N/A
+
+
+def test_d3_counts_a_showcase_on_the_sets_that_it_has():
+    few = DATASETS[:5]
+    table = pd.concat(
+        [
+            contest(),
+            frame([row for name in few for row in cell(name, "DDE-penalised", *[[9.0] * 20] * 2)]),
+        ]
+    )
+    decision = r_sets.best_on_six(table)
+    assert decision.verdict == "holds"
+    said = decision.reason.split("with penalty and early stopping ")[1]
+    assert said.startswith("(fitted on 5 sets): best on 0, worse on 5 (")
+    assert "crabs" not in said.split(";")[0]
+    assert "early stopping" not in r_sets.best_on_six(contest()).reason
+
+
+def test_sets_without_published_parameters_are_a_table_of_the_readings(tmp_path):
+    declared = registry.ARTEFACTS["dde/table2-unpublished"]
+    assert declared.stage == "readings"
+    shown = declared.shows["r_benchmark"]
+    assert not set(shown["datasets"]) & set(METHODS["DDE"].dataset_options)
+    values = made.around(1.0)
+    rows = cell("engel", "DDE", values, values) + made.rows_of("engel", "KCEF", made.around(0.6))
+    table = building.build(declared, frame(rows), [])
+    primary = table[table["metric"] == made.METRIC]
+    assert primary["method"].tolist() == ["DDE", "DDE-quadrature", "KCEF"]
+    assert primary["published_mean"].isna().all()
+    table.to_csv(tmp_path / "table2-unpublished.csv", index=False)
+    read = building.read(tmp_path / "table2-unpublished.csv")
+    drawn = declared.draw(declared, read, tmp_path / "table2-unpublished")
+    assert "λ = 1, half the median squared distance" in drawn[0].read_text()
 
 
 def test_d3_is_undecided_without_a_rival():
     table = contest()
-    decision = table2.best_on_six(table[table["method"] != "epsilon-KDE"])
+    decision = r_sets.best_on_six(table[table["method"] != "epsilon-KDE"])
     assert decision.verdict == "undecided"
     assert "no splits of ε-KDE on geyser" in decision.reason

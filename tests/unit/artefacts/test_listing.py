@@ -100,7 +100,10 @@ def test_tracked_tables_have_their_columns_in_the_declared_order():
     for artefact in registry.ARTEFACTS.values():
         if artefact.kind != "table" or not artefact.methods:  # ranked by what is found
             continue
-        table = building.read(FIGURES / f"{artefact.place}.csv")
+        path = FIGURES / f"{artefact.place}.csv"
+        if artefact.stage == listing.READINGS and not path.exists():
+            continue
+        table = building.read(path)
         for dataset, rows in table[table["metric"] == artefact.metric].groupby("dataset"):
             found = [name for name in rows["method"].unique() if name in artefact.methods]
             if found != [name for name in artefact.methods if name in found]:

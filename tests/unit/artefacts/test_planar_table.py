@@ -150,6 +150,23 @@ def test_d1_on_one_data_set(ring, seeds, verdict, tmp_path):
         assert "1 seeds left out" in decision.reason
 
 
+@pytest.mark.parametrize(("seeds", "d1", "d4"), [(10, "holds", "holds"), (2, *["undecided"] * 2)])
+def test_amended_claims_are_decided_by_ten_seeds(seeds, d1, d4, tmp_path):
+    declared = registry.ARTEFACTS["dde/table1-seeds"]
+    cells = {"DDE": (0.5, 0.02), "KEF": (5.0, 6.0)}
+    paths = made.files(tmp_path / "readings", cells, seeds=seeds)
+    drawing.make(declared, paths, tmp_path)
+    found = pd.read_csv(tmp_path / "readings.csv").set_index("claim")
+    assert found["verdict"].to_dict() == {"D1": d1, "D4": d4}
+    assert set(found["choice"]) == {"amended"}
+    assert set(found["reading"]) == {"ten seeds"}
+    page = (tmp_path / "dde" / "table1-seeds.md").read_text()
+    assert f"over {seeds} seeds" in page
+    shares = building.read(tmp_path / "dde" / "table1-seeds.csv")
+    own = shares.set_index(["dataset", "metric"])["mean"]
+    assert own["grid", "mode_share:(1, 1)"] == pytest.approx(0.5, abs=0.05)
+
+
 def test_d1_needs_the_training_set_too(tmp_path):
     table = scores.read(made.files(tmp_path))
     swapped = (table["metric"] == "mmd_train") & (table["method"] == "DDE")

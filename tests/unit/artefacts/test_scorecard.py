@@ -14,8 +14,7 @@ from scipy import stats
 from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import Decision
-from kcde.artefacts.dde import table2 as dde_table2
-from kcde.artefacts.judging import claims, readings, scorecard
+from kcde.artefacts.judging import claims, r_sets, readings, scorecard
 from kcde.artefacts.kcef import table1 as kcef_table1
 from kcde.artefacts.tables import building
 from kcde.cli import main
@@ -268,7 +267,7 @@ def test_missing_csv_names_the_command_and_the_rest_is_drawn(figures, capsys):
     ("arguments", "message"),
     [
         (["draw", "kcef/table9"], "no artefact is called 'kcef/table9' (did you mean `kcef/t"),
-        (["draw", "kcef", "--scores", "a.csv"], "names 10"),
+        (["draw", "kcef", "--scores", "a.csv"], f"names {len(registry.select('kcef'))}"),
         (["draw", "kcef/table1", "--scores", "nowhere.csv"], "python -m kcde run r-benchmark"),
         (["draw", "kcef/table1", "--record", "r.json"], "need --scores"),
     ],
@@ -429,7 +428,7 @@ def test_d6_compares_the_share_of_failed_splits(cpus, crabs, others, expected):
     for name in names:
         k = failed.get(name, others)
         cells[name, "KCEF"] = [None, 300.0, *[np.nan] * 18][:k] + made.around(1.0, 20 - k)
-    decision = dde_table2.kcef_unstable(made.frame(cells))
+    decision = r_sets.kcef_unstable(made.frame(cells))
     assert decision.verdict == expected
     assert f"cpus {cpus} of 20, crabs {crabs} of 20" in decision.reason
 

@@ -64,7 +64,7 @@ def test_many_rows_are_taken_by_blocks(pairs, rng, monkeypatch):
 def test_indices_are_where_the_data_are(other_xp, pairs, rng):
     X, Y = (other_xp.asarray(values) for values in pairs)
     score = HeldOutScore(X, Y, kfold(30, 5, rng), 2.0)
-    assert {type(each) for each in (*score.kept, *score.place, *score.inside)} == {type(Y)}
+    assert {type(each) for each in (*score.folds, score.ones_S, score.ones_R)} == {type(Y)}
 
 
 def planned(monkeypatch, module) -> list:

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from kcde.estimators import KCEF
 from kcde.estimators._kcef.early_stopping import BOX, BoxedScore, minimise_early
 from kcde.estimators._kcef.gradient import minimise
-from kcde.estimators._kcef.score import HeldOutScore
+from kcde.estimators._kcef.score import HeldOutScore, HeldOutSystems, Tables
 from kcde.estimators._kcef.selection import Hyperparameters
 from kcde.selection import complement, contiguous_folds, kfold
 
@@ -209,3 +209,23 @@ def test_early_stopping_holds_out_neighbours():
     np.testing.assert_array_equal(np.concatenate(folds), np.arange(43))
     start = HeldOutScore(X, Y, folds, 2.0)(np.array([np.sqrt(0.5)]), np.sqrt(0.5), 1e-4)[0]
     assert chosen[0]["start_score"] == pytest.approx(start)
+
+
+@pytest.mark.parametrize("regularization", [1e-2, 1e-8])
+@pytest.mark.parametrize("folds", [5, 7])
+def test_systems_of_all_folds_equal_those_of_each(rng, folds, regularization):
+    """One inverse of all rows against a solve for each fold, of one size and of two."""
+    X = rng.standard_normal((30, 2))
+    D = X[:, :1] - X[:, :1].T
+    G = Tables(np.exp(-0.5 * D**2), D, 1.0).G
+    parts = kfold(30, folds, rng)
+    mu = [(30 - len(S)) * regularization for S in parts]
+    ones_R, V = np.ones((30, folds)), rng.standard_normal((30, folds))
+    for k, S in enumerate(parts):
+        ones_R[S, k] = 0.0
+    found = HeldOutSystems(G, parts, mu).solve(V * ones_R, ones_R)
+    for k, S in enumerate(parts):
+        R = complement(S, 30)
+        wanted = np.linalg.solve(G[np.ix_(R, R)] + mu[k] * np.eye(len(R)), V[R, k])
+        np.testing.assert_allclose(found[R, k], wanted, rtol=1e-6, atol=1e-8 * abs(wanted).max())
+        assert not found[S, k].any()

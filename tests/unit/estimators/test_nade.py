@@ -396,12 +396,49 @@ def test_all_units_and_components_are_compared(pairs):
     assert model.network_.weight.dtype == np.float64
 
 
+def test_with_several_y_all_units_and_components_are_compared_as_well(triples):
+    _, Y = triples
+    model = NADE(epochs=2).fit(None, Y)
+    scores = model.cv_results_["score"]
+    assert np.isfinite(scores).all()
+    i, j = np.unravel_index(scores.argmax(), (3, 4))
+    assert (model.hidden_units_, model.components_) == ((2, 10, 100)[i], (1, 2, 5, 10)[j])
+    assert model.network_.weight.shape == (3, 3, model.components_, model.hidden_units_)
+    # A configuration scores the same whichever others are compared beside it.
+    for units, components, place in ((2, 2, (0, 1)), (10, 5, (1, 2))):
+        alone = NADE(units, epochs=2).fit(None, Y).cv_results_["score"]
+        assert alone[0, place[1]] == pytest.approx(scores[place], abs=1e-3), components
+
+
 def test_the_network_kept_is_the_best_for_the_rows_held_out(pairs):
     X, Y = pairs
     model = NADE(**QUICK, random_state=1).fit(X, Y)
     held_out = rng_of("selection", 1).permutation(30)[:3]
     score = model.cv_results_["score"].item()
     assert model.score(X[held_out], Y[held_out]) == pytest.approx(score, rel=1e-5)
+
+
+def test_rows_held_out_choose_among_several_numbers_of_epochs(triples):
+    """Each model against trainings of its own for every number; not all choose the same."""
+    candidates, states = [4, 40], range(6)
+    X, Y = triples[0], triples[1]
+
+    def fitted(epochs):
+        models = [NADE(8, 2, epochs=epochs, random_state=state) for state in states]
+        return NADE.fit_many(models, [X] * 6, [Y] * 6)
+
+    alone = [fitted(epochs) for epochs in candidates]
+    chosen = []
+    for state, model in enumerate(fitted(candidates)):
+        own = [models[state] for models in alone]
+        scores = [each.cv_results_["score"].item() for each in own]
+        np.testing.assert_allclose(model.cv_results_["score"], [[scores]], rtol=1e-4)
+        assert model.cv_results_["epochs"].tolist() == candidates
+        chosen.append(int(np.argmax(scores)))
+        expected = own[chosen[-1]]
+        assert model.epochs_ == expected.epochs_
+        np.testing.assert_allclose(model.log_density(X, Y), expected.log_density(X, Y), rtol=1e-3)
+    assert set(chosen) == {0, 1}
 
 
 @pytest.mark.parametrize(
@@ -440,6 +477,9 @@ def test_a_fit_that_fails_leaves_the_others_alone(pairs):
     [
         ({"hidden_units": 0}, "hidden_units must be a positive whole number; got 0"),
         ({"components": 1.5}, "components must be a positive whole number"),
+        ({"epochs": []}, "epochs must be a positive whole number, or a list of such; got"),
+        ({"epochs": [10, 0.5]}, "epochs must be a positive whole number, or a list of such; got"),
+        ({"epochs": [10, 20], "components": 2}, "need hidden_units and components"),
         ({"orders": None}, "orders must be"),
         ({"learning_rate": -1.0}, "learning_rate must be a positive number"),
         ({"folds": 1}, "at least 2 folds"),

@@ -15,6 +15,14 @@ def test_solution_satisfies_the_system(xp, host, rng):
     assert solution.jitter == 0.0
 
 
+def test_inverse_of_a_factor(xp, host, rng):
+    root = rng.standard_normal((6, 9))
+    A = root @ root.T
+    inverse = host(factor_positive_definite(xp.asarray(A), shift=0.3).inverse())
+    np.testing.assert_allclose(inverse @ (A + 0.3 * np.eye(6)), np.eye(6), atol=1e-12)
+    np.testing.assert_allclose(inverse, inverse.T, atol=1e-13)
+
+
 def test_jitter_is_returned_and_logged(xp, caplog):
     singular = xp.asarray(np.ones((4, 4)))
     with caplog.at_level(logging.WARNING, logger="kcde.linalg"):

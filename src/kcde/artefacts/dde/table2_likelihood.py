@@ -20,8 +20,8 @@ _CAPTION = (
     "Not in the paper: DDE on the splits of table 2 under three likelihoods. Test-half proposal: "
     "log Z by importance sampling from a Gaussian fitted to the test half, as the authors compute "
     "it. Quadrature: log Z of the same fits by quadrature. Penalised: fits with penalty and early "
-    "stopping. Share: the part of the distance between quadrature and the published value that "
-    "the authors' evaluation explains."
+    "stopping, on some of the sets. Share: the part of the distance between quadrature and the "
+    "published value that the authors' evaluation explains."
 )
 
 _DETAILS = (

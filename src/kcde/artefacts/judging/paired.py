@@ -104,6 +104,8 @@ def compare(
     PairedComparison
     """
     signs, corrected, absent, lower_medians, dropped = {}, {}, [], 0, 0
+    # Once, not for every data set: readers compare under many readings.
+    scores = scores[scores["method"].isin([method[0], rival[0]])]
     for dataset in datasets:
         ours, theirs = (splits(scores, dataset, *one) for one in (method, rival))
         if not len(ours) or not len(theirs):

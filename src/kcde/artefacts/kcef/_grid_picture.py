@@ -39,7 +39,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     panels = list(dict.fromkeys(frame["panel"]))
     width = style.PAGE if len(panels) > 1 else style.COLUMN
     with style.figure(width, _HEIGHT, columns=len(panels), squeeze=False) as (made, axes):
-        for letter, name, one in zip("ab", panels, axes[0], strict=False):
+        for letter, name, one in zip("abc", panels, axes[0], strict=False):
             _draw_panel(one, frame[frame["panel"] == name], name[0])
             style.panel_title(one, letter if len(panels) > 1 else "", f"${name}$")
         return style.save(made, stem)
@@ -48,15 +48,29 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
 def _draw_panel(axes: "Axes", frame: pd.DataFrame, fixed: str) -> None:
     exact, found = frame[frame["method"] == EXACT], frame[frame["method"] != EXACT]
     low, high = _limits(found, exact)
-    axes.set_xlim(*_span(frame["x"]))
     axes.set_ylim(low, high)
+    if fixed == "d":
+        axis_of_counts(axes, frame["x"])
+    else:
+        axes.set_xlim(*_span(frame["x"]))
+        axes.set_xticks(_ticks(sorted(set(frame["x"]))))
     named = [_bound(axes, exact[exact["series"] == series], series) for series in _BOUNDS]
     for method in dict.fromkeys(found["method"]):
         named.append(_curve(axes, found[found["method"] == method].sort_values("x"), method))
     labels.beside(axes, [label for label in named if label is not None], _AXES_HEIGHT)
-    axes.set_xticks(_ticks(sorted(set(frame["x"]))))
     axes.set_xlabel(_X[fixed])
     axes.set_ylabel(_Y[fixed])
+
+
+def axis_of_counts(axes: "Axes", n: pd.Series) -> None:
+    """Make the x-axis logarithmic, from the smallest to the largest n, with ticks at some n."""
+    from matplotlib.ticker import NullLocator
+
+    axes.set_xscale("log")
+    axes.set_xlim(*np.exp(_span(np.log(n))))
+    ticks = np.exp(_apart(sorted(set(np.log(n)))))
+    axes.set_xticks(ticks, [f"{tick:.0f}" for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _bound(axes: "Axes", curve: pd.DataFrame, series: str) -> labels.Label | None:
@@ -124,9 +138,14 @@ def _span(x: pd.Series) -> tuple[float, float]:
 
 
 def _ticks(places: list[float]) -> list[float]:
-    """Return the places of a curve as ticks, thinned where their labels would overlap."""
+    """Return the dimensions of a curve as ticks: all, or if they are many the multiples of 5."""
     if len(places) > _MANY:
         places = [x for x in places if x == places[0] or x % 5 == 0]
+    return _apart(places)
+
+
+def _apart(places: list[float]) -> list[float]:
+    """Return the first place, and every further one whose label would overlap no earlier one."""
     kept = places[:1]
     for x in places[1:]:
         if x - kept[-1] >= _CLOSE * (places[-1] - places[0]):

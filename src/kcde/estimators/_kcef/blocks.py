@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from kcde.arrays import array_namespace, block_size, row_blocks, take_rows, to_numpy
-from kcde.estimators._kcef.score import Adjoint, Tables, thin_products, totals
+from kcde.estimators._kcef.score import Adjoint, Tables
 from kcde.kernels import GaussianKernel
 from kcde.linalg import factor_positive_definite
 from kcde.memory import require_memory
@@ -54,9 +54,10 @@ class BlockedHeldOutScore:
         kernel = GaussianKernel(np.append(bandwidth_x, bandwidth_y))
         points = xp.concat([self.X, self.Y], axis=1)
         step = _Step(self, kernel(points, points), float(bandwidth_y))
-        adjoints = [step.fold(k, float(regularization)) for k in range(len(self.folds))]
-        in_y, in_x = step.contract(adjoints)
-        value, in_lambda = totals(adjoints)
+        each = [step.fold(k, float(regularization)) for k in range(len(self.folds))]
+        adjoint = Adjoint.stacked(each)
+        in_y, in_x = step.contract(adjoint)
+        value, in_lambda = adjoint.totals()
         gradient = [*to_numpy(in_x) / bandwidth_x**2, float(in_y), in_lambda]
         return value / self.n, np.array(gradient) / self.n
 
@@ -107,10 +108,10 @@ class _Step:
         bar_p = xp.concat([around[0], bar_p, around[1]])
         return Adjoint(value, log_mu, ones_R, ones_S, e, bar_p, w, mu)
 
-    def contract(self, adjoints: Sequence[Adjoint]):
+    def contract(self, adjoint: Adjoint):
         """Return the derivatives in log σ_y, and in log σ_x times σ_x², shape (d_x,)."""
         X, xp = self._problem.X, array_namespace(self._kernel)
-        thin = list(thin_products(adjoints))
+        thin = list(adjoint.thin_products())
         in_y, cross, squares = 0.0, 0.0, X * X
         columns, total = 0.0, 0.0
         for rows in self._blocks():

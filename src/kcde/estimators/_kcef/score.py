@@ -20,14 +20,15 @@ import numpy as np
 from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
 from kcde.kernels import GaussianKernel
 from kcde.linalg import factor_positive_definite
-from kcde.selection import complement
 
 
 class HeldOutScore:
     """The K-fold score of KCEF and its gradient in log σ_x, log σ_y, log λ, for d_y = 1.
 
-    One evaluation costs a Cholesky factorisation a fold, two solves, and O(n²(d_x + K)) for n
-    rows and K folds.
+    The systems of all folds are solved by one inverse A = (G + μ)⁻¹: with v = 0 on S, block
+    inversion gives (G_RR + μ)⁻¹ v_R = (A v - A E_S A_SS⁻¹ (A v)_S)_R. Folds of another size have a
+    μ and an inverse of their own. One evaluation costs n³ multiplications for each, and O(n²(d_x +
+    K)) for n rows and K folds.
 
     Parameters
     ----------
@@ -43,12 +44,14 @@ class HeldOutScore:
         self.xp = array_namespace(Y)
         self.X, self.n = X, Y.shape[0]
         self.difference = Y - Y.T
-        self.r = -Y[:, 0] / base_std**2
-        kept = [complement(S, self.n) for S in folds]
+        self.r = -Y / base_std**2
+        ones_S = np.zeros((self.n, len(folds)))
+        for k, S in enumerate(folds):
+            ones_S[S, k] = 1.0
         # Indices go to a device once, not at each evaluation.
-        self.kept = [self.xp.asarray(R) for R in kept]
-        self.inside = [self._over_all(R, np.ones(len(R))) for R in kept]
-        self.place = [self._over_all(R, np.arange(len(R))) for R in kept]
+        self.folds = [self.xp.asarray(np.asarray(S)) for S in folds]
+        self.ones_S, self.ones_R = self.xp.asarray(ones_S), self.xp.asarray(1.0 - ones_S)
+        self.kept = [self.n - len(S) for S in folds]
 
     def __call__(self, bandwidth_x: np.ndarray, bandwidth_y: float, regularization: float):
         """Return the score and its gradient.
@@ -76,29 +79,28 @@ class HeldOutScore:
         K = GaussianKernel(bandwidth_x)(self.X, self.X)
         kernel = K * xp.exp(-0.5 * (self.difference**2 / bandwidth_y**2))
         tables = Tables(kernel, self.difference, bandwidth_y)
-        adjoints = [self._fold(tables, k, float(regularization)) for k in range(len(self.kept))]
-        bar_G, bar_M, bar_Q = (left @ right for left, right in thin_products(adjoints))
+        adjoint = self._adjoint(tables, float(regularization))
+        bar_G, bar_M, bar_Q = (left @ right for left, right in adjoint.thin_products())
         W = bar_G * tables.G + bar_M * tables.M + bar_Q * tables.Q
         in_y = xp.sum(bar_G * tables.dG() + bar_M * tables.dM() + bar_Q * tables.dQ())
-        value, in_lambda = totals(adjoints)
+        value, in_lambda = adjoint.totals()
         gradient = [*self._in_bandwidth_x(W, bandwidth_x), float(in_y), in_lambda]
         return value / self.n, np.array(gradient) / self.n
 
-    def _fold(self, tables: "Tables", k: int, regularization: float) -> "Adjoint":
-        xp, R = self.xp, self.kept[k]
-        ones_R, ones_S = self.inside[k], 1.0 - self.inside[k]
-        mu = R.shape[0] * regularization
-        r = self.r
-        G_R, M_R = take_rows(tables.G, R), take_rows(tables.M, R)
-        factor = factor_positive_definite(take_columns(G_R, R), shift=mu)
-        e = self._scatter(factor.solve(M_R @ ones_R - mu * take_rows(r, R)), k)
-        # A product with the symmetric G or the antisymmetric M keeps to the fold by the mask.
-        p = ones_S * (tables.G @ e - tables.M @ ones_R) / mu
+    def _adjoint(self, tables: "Tables", regularization: float) -> "Adjoint":
+        xp, ones_R, ones_S, r = self.xp, self.ones_R, self.ones_S, self.r
+        mu = [kept * regularization for kept in self.kept]
+        systems = HeldOutSystems(tables.G, self.folds, mu)
+        mu = xp.asarray(mu)
+        M_R = tables.M @ ones_R
+        e = systems.solve(ones_R * (M_R - mu * r), ones_R)
+        p = ones_S * (tables.G @ e - M_R) / mu
         q = -ones_S * (tables.M @ e + tables.Q @ ones_R) / mu
         bar_p = ones_S * (p + r)
-        w = self._scatter(factor.solve((G_R @ bar_p + M_R @ ones_S) / mu), k)
-        value = xp.sum(0.5 * p * p + p * r * ones_S + q)
-        log_mu = -mu * xp.sum(w * (r * ones_R + e)) - xp.sum(bar_p * p + q)
+        right = ones_R * (tables.G @ bar_p + tables.M @ ones_S) / mu
+        w = systems.solve(right, ones_R)
+        value = xp.sum(0.5 * p * p + p * r + q, axis=0)
+        log_mu = -mu * xp.sum(w * (r * ones_R + e), axis=0) - xp.sum(bar_p * p + q, axis=0)
         return Adjoint(value, log_mu, ones_R, ones_S, e, bar_p, w, mu)
 
     def _in_bandwidth_x(self, W, bandwidth_x: np.ndarray) -> np.ndarray:
@@ -107,19 +109,53 @@ class HeldOutScore:
         square = xp.sum(W, axis=1) @ (X * X) + xp.sum(W, axis=0) @ (X * X)
         return to_numpy(square - 2.0 * xp.sum(X * (W @ X), axis=0)) / bandwidth_x**2
 
-    def _over_all(self, rows: np.ndarray, values: np.ndarray):
-        """Return a vector over all rows that is zero where nothing is given."""
-        whole = np.zeros(self.n, dtype=values.dtype)
-        whole[rows] = values
-        return self.xp.asarray(whole)
 
-    def _scatter(self, values, k: int):
-        """Return a vector over all rows that is zero on fold k, from its values on the others."""
-        return take_rows(values, self.place[k]) * self.inside[k]
+class HeldOutSystems:
+    """(G_RR + μ)⁻¹ for the complements R of all folds.
+
+    Parameters
+    ----------
+    G
+        Shape (n, n).
+    folds
+        The rows S of each.
+    mu
+        μ of each.
+    """
+
+    def __init__(self, G, folds: Sequence, mu: Sequence[float]):
+        self._xp, self._folds = array_namespace(G), folds
+        inverses = {m: factor_positive_definite(G, shift=m).inverse() for m in dict.fromkeys(mu)}
+        self._inverses = [inverses[m] for m in mu]
+        self._blocks = [
+            take_columns(take_rows(A, S), S) for A, S in zip(self._inverses, folds, strict=True)
+        ]
+
+    def solve(self, V, ones_R):
+        """Return the solutions for V (n, K), a column a fold, zero on S, as is V."""
+        xp = self._xp
+        U = self._apply(V)
+        corrections = []
+        for k, (S, block) in enumerate(zip(self._folds, self._blocks, strict=True)):
+            inside = xp.linalg.solve(block, take_rows(U[:, k], S)[:, None])
+            corrections.append(take_columns(self._inverses[k], S) @ inside)
+        return ones_R * (U - xp.concat(corrections, axis=1))
+
+    def _apply(self, V):
+        """Return A V, each column by the inverse of its fold."""
+        first = self._inverses[0]
+        if all(A is first for A in self._inverses):
+            return first @ V
+        columns = [A @ V[:, k] for k, A in enumerate(self._inverses)]
+        return self._xp.stack(columns, axis=1)
 
 
 class Adjoint(NamedTuple):
-    """One fold's value, derivative in log μ, and vectors over all rows, zero outside R or S."""
+    """Value and derivative in log μ of each fold, shape (K,), and what the others follow from.
+
+    ones_R, ones_S, e, bar_p and w have the shape (n, K): a column a fold, over all rows, zero
+    outside R or S.
+    """
 
     value: object
     log_mu: object
@@ -128,35 +164,33 @@ class Adjoint(NamedTuple):
     e: object
     bar_p: object
     w: object
-    mu: float
+    mu: object
 
-    def of_G(self):
-        """Left and right vectors of Ḡ = e p̄ᵀ/μ - w eᵀ."""
-        return [self.e, -self.w], [self.bar_p / self.mu, self.e]
+    @classmethod
+    def stacked(cls, folds: Sequence["Adjoint"]) -> "Adjoint":
+        """Return the adjoint of all folds, from that of each with vectors and numbers."""
+        xp = array_namespace(folds[0].e)
+        *others, mu = zip(*folds, strict=True)
+        return cls(*(xp.stack(each, axis=-1) for each in others), xp.asarray(mu))
 
-    def of_M(self):
-        """Left and right vectors of M̄ = (1_R p̄ᵀ + e 1_Sᵀ)/μ + w 1_Rᵀ."""
-        left = [self.ones_R, self.e, self.w]
-        return left, [self.bar_p / self.mu, self.ones_S / self.mu, self.ones_R]
+    def thin_products(self):
+        """Yield left (n, k) and right (k, n) factors of Ḡ, M̄ and Q̄, summed over folds.
 
-    def of_Q(self):
-        """Left and right vectors of Q̄ = -1_R 1_Sᵀ/μ."""
-        return [-self.ones_R], [self.ones_S / self.mu]
+        Of a fold Ḡ = e p̄ᵀ/μ - w eᵀ, M̄ = (1_R p̄ᵀ + e 1_Sᵀ)/μ + w 1_Rᵀ and Q̄ = -1_R 1_Sᵀ/μ.
+        """
+        xp = array_namespace(self.e)
+        p, ones_S = self.bar_p / self.mu, self.ones_S / self.mu
+        for left, right in (
+            ([self.e, -self.w], [p, self.e]),
+            ([self.ones_R, self.e, self.w], [p, ones_S, self.ones_R]),
+            ([-self.ones_R], [ones_S]),
+        ):
+            yield xp.concat(left, axis=1), xp.concat(right, axis=1).T
 
-
-def thin_products(adjoints: Sequence[Adjoint]):
-    """Yield left (n, k) and right (k, n) factors of Ḡ, M̄ and Q̄, summed over folds."""
-    xp = array_namespace(adjoints[0].e)
-    for pairs in (Adjoint.of_G, Adjoint.of_M, Adjoint.of_Q):
-        left, right = ([v for a in adjoints for v in pairs(a)[side]] for side in (0, 1))
-        yield xp.stack(left, axis=1), xp.stack(right, axis=0)
-
-
-def totals(adjoints: Sequence[Adjoint]) -> tuple[float, float]:
-    """Return the sums over folds of the value and of its derivative in log μ."""
-    xp = array_namespace(adjoints[0].e)
-    values = to_numpy(xp.stack([v for a in adjoints for v in (a.value, a.log_mu)]))
-    return sum(map(float, values[::2])), sum(map(float, values[1::2]))
+    def totals(self) -> tuple[float, float]:
+        """Return the sums over folds of the value and of its derivative in log μ."""
+        value, log_mu = to_numpy(self.value), to_numpy(self.log_mu)
+        return float(value.sum()), float(log_mu.sum())
 
 
 class Tables:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -18,8 +19,8 @@ from kcde.estimators._nade.training import (
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import best_index, complement, kfold
 
-_FEW_UNITS = 10
-_GROUPS_AT_ONCE = 2
+_FEW_UNITS, _FEW_COMPONENTS = 10, 2
+_GROUPS_AT_ONCE = 2  # with one y; a batch trains until the last of its groups has stopped
 _HELD_OUT_SHARE = 10
 _HELD_OUT_SETS = 4
 
@@ -52,7 +53,8 @@ class FitResult:
     units, components, epochs
         Parameters of the network and number of epochs of its training.
     score
-        Mean held-out log density of a row, nats, for each (units, components).
+        Mean held-out log density of a row, nats, for each (units, components), and for each number
+        of epochs where these were given.
     """
 
     network: Network
@@ -112,13 +114,13 @@ def fit_chosen(
     held_out = [kfold(n, folds, rng_of("selection", p.random_state)) for p in problems]
     shape = (len(problems), len(units), len(components))
     scores, epochs = np.empty(shape), np.empty(shape, dtype=int)
-    for members in _group_by_program(units):
-        size = max(units[i] for i in members), max(components)
-        cells = [
-            (p, i, j) for i in members for j in range(len(components)) for p in range(len(problems))
-        ]
-        for start in range(0, len(cells), _GROUPS_AT_ONCE):
-            batch = cells[start : start + _GROUPS_AT_ONCE]
+    several = problems[0].Y.shape[0] > 1
+    at_once = 1 if several else _GROUPS_AT_ONCE
+    for members, mixtures in _programs(several, units, components):
+        size = max(units[i] for i in members), max(components[j] for j in mixtures)
+        cells = [(p, i, j) for i in members for j in mixtures for p in range(len(problems))]
+        for start in range(0, len(cells), at_once):
+            batch = cells[start : start + at_once]
             tasks = [
                 _Task(problems[p], units[i], components[j], fold, complement(rows, n), rows)
                 for p, i, j in batch
@@ -131,12 +133,17 @@ def fit_chosen(
 
 
 def fit_given(
-    problems: Sequence[Problem], units: int, components: int, recipe: Recipe
+    problems: Sequence[Problem],
+    units: int,
+    components: int,
+    recipe: Recipe,
+    epochs: Sequence[int],
 ) -> list[FitResult | Exception]:
     """Train networks of one shape, and keep each at its largest held-out likelihood.
 
     A tenth of the rows is held out. All epochs are run, as in the code of Uria et al.: the gain
-    from the decreasing learning rate comes at the end.
+    from the decreasing learning rate comes at the end. Several numbers of epochs are each trained
+    in full, from the same network and with the same rows held out.
 
     Parameters
     ----------
@@ -144,6 +151,8 @@ def fit_given(
         As for `fit_chosen`.
     units, components
         Size of every network.
+    epochs
+        Numbers of epochs to choose from, in the place of the recipe's.
 
     Returns
     -------
@@ -157,12 +166,20 @@ def fit_given(
         held_out = np.sort(order[: max(1, n // _HELD_OUT_SHARE)])
         rows = complement(held_out, n)
         tasks.append(_Task(problem, units, components, "given", rows, held_out))
-    recipe = replace(recipe, patience=recipe.epochs)
-    trained = _train(tasks, 1, recipe, (units, components))
-    return [
-        _fitted(task, trained, i, np.reshape(trained.score[i] / len(task.held_out), (1, 1)))
-        for i, task in enumerate(tasks)
-    ]
+    recipes = [replace(recipe, epochs=each, patience=each) for each in epochs]
+    trained = [_train(tasks, 1, each, (units, components)) for each in recipes]
+    score = np.stack([each.score for each in trained], axis=-1) / len(tasks[0].held_out)
+    return [_best_given(task, trained, i, score[i]) for i, task in enumerate(tasks)]
+
+
+def _best_given(
+    task: _Task, trained: Sequence[TrainingResult], index: int, score: np.ndarray
+) -> FitResult | Exception:
+    """Return the network of the number of epochs with the best score, of those that ended well."""
+    score = np.asarray(score, dtype=float)
+    fitted = [_fitted(task, each, index, score[None, None]) for each in trained]
+    sound = [k for k, each in enumerate(fitted) if isinstance(each, FitResult)]
+    return fitted[max(sound, key=lambda k: score[k], default=0)]
 
 
 def _refit(problems, units, components, scores, epochs, recipe) -> list[FitResult | Exception]:
@@ -180,10 +197,12 @@ def _refit(problems, units, components, scores, epochs, recipe) -> list[FitResul
         tasks[p] = _Task(
             problem, units[i], components[j], "all", rows, rows[:1], int(epochs[p, i, j])
         )
-    for members in _group_by_program(units):
-        chosen = [p for p, task in tasks.items() if task.units in {units[i] for i in members}]
+    several = problems[0].Y.shape[0] > 1
+    for members, mixtures in _programs(several, units, components):
+        sizes = {(units[i], components[j]) for i in members for j in mixtures}
+        chosen = [p for p, task in tasks.items() if (task.units, task.components) in sizes]
         if chosen:
-            size = max(units[i] for i in members), max(components)
+            size = max(units[i] for i in members), max(components[j] for j in mixtures)
             trained = _train([tasks[p] for p in chosen], 1, recipe, size)
             for index, p in enumerate(chosen):
                 fitted[p] = _fitted(tasks[p], trained, index, scores[p])
@@ -202,11 +221,23 @@ def _fitted(task: _Task, trained: TrainingResult, index: int, score) -> FitResul
     return FitResult(network, task.units, task.components, epochs, np.asarray(score, dtype=float))
 
 
-def _group_by_program(units: Sequence[int]) -> list[list[int]]:
-    """Return positions that share a program: few units are padded to one size."""
-    few = [i for i, count in enumerate(units) if count <= _FEW_UNITS]
-    many = [[i] for i, count in enumerate(units) if count > _FEW_UNITS]
-    return [few, *many] if few else many
+def _programs(
+    several: bool, units: Sequence[int], components: Sequence[int]
+) -> list[tuple[list[int], list[int]]]:
+    """Return positions of units and of components that share a program, padded to one size.
+
+    With one y all components do. With several y the outputs are most of the work, and padding two
+    components to ten more than doubles it.
+    """
+    most = _FEW_COMPONENTS if several else max(components)
+    return list(product(_sizes(units, _FEW_UNITS), _sizes(components, most)))
+
+
+def _sizes(counts: Sequence[int], few: int) -> list[list[int]]:
+    """Return positions of counts: those of at most `few` together, each other alone."""
+    small = [i for i, count in enumerate(counts) if count <= few]
+    large = [[i] for i, count in enumerate(counts) if count > few]
+    return [small, *large] if small else large
 
 
 def _train(

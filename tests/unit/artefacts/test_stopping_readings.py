@@ -1,0 +1,188 @@
+"""kcef table2-readings and fig5-readings: claims under each stopping rule and each frequency."""
+
+import joint_scores as made
+import pandas as pd
+import pytest
+
+from kcde import scores
+from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core.declaration import FIGURE_COLUMNS
+from kcde.artefacts.kcef import _grid, fig1, fig4, fig5, fig5_readings, table2, table2_readings
+from kcde.methods import METHODS
+
+RULES, FREQUENCIES = (
+    registry.ARTEFACTS[f"kcef/{name}"] for name in ("table2-readings", "fig5-readings")
+)
+NAMES = table2_readings.RULES
+UCI = ("white-wine", "parkinsons", "red-wine")
+
+
+def losses(**of_rule):
+    """Losses of all rules: those of the drawn one, and for others a dimension and more of it."""
+    found = {name: made.LOSSES[name] for name in ("LSCDE-F", "LSCDE-M", "NADE")}
+    for rule, methods in NAMES.items():
+        extra = of_rule.get(rule.split()[0], 0.0)
+        for name, like in zip((methods.full, methods.markov), (_grid.FULL, "KCEF-M"), strict=True):
+            loss, more = made.LOSSES[like]
+            found[name] = (loss + extra, more)
+    return found
+
+
+def with_isotropic(table):
+    """Add the isotropic kernels, with the losses of the drawn one."""
+    drawn = made.grid({"KCEF-F": made.LOSSES["KCEF-F"]})
+    drawn = drawn[drawn["method"] == "KCEF-F"]
+    others = [drawn.assign(method=methods.isotropic) for methods in NAMES.values()]
+    return pd.concat([table, *others], ignore_index=True)
+
+
+def uci(better="KCEF-F"):
+    means = {"NADE": 10.0, "LSCDE-F": 14.0, "LSCDE-M": 13.0}
+    for methods in NAMES.values():
+        means |= {methods.table: 12.5, methods.markov: 12.0}
+    means[better] = 9.0
+    return made.uci({(d, name): mean for d in UCI for name, mean in means.items()})
+
+
+SCORES = pd.concat([with_isotropic(made.grid(losses(), sizes=made.MORE_SIZES)), uci()])
+
+
+def test_the_drawn_reading_is_what_the_artefacts_decide():
+    found = table2_readings.read(SCORES)
+    assert set(found) == {"K1", "K2", "K3", "K4", "K5", "K6", "K9", "K13", "K14"}
+    shown = set(NAMES["authors' code"][:4])
+    others = {name for rule in NAMES.values() for name in rule[:4]} - shown
+    drawn = SCORES[~SCORES["method"].isin(others)]
+    for claim, decider in [
+        *fig1.ARTEFACT.deciders.items(),
+        *fig5.ARTEFACT.deciders.items(),
+        *table2.ARTEFACT.deciders.items(),
+    ]:
+        assert found[claim]["authors' code"] == decider(drawn), claim
+    assert found["K1"]["authors' code"].amended is not None
+
+
+def test_each_rule_is_decided_by_its_own_methods():
+    assert list(NAMES) == list(table2_readings.read(SCORES)["K4"])
+    verdicts = {
+        rule: decision.verdict for rule, decision in table2_readings.read(SCORES)["K4"].items()
+    }
+    assert set(verdicts.values()) == {"holds"}
+    worse = with_isotropic(made.grid(losses(converged=0.5), sizes=made.MORE_SIZES))
+    found = table2_readings.read(pd.concat([worse, uci()]))["K4"]
+    assert {rule: each.verdict for rule, each in found.items()} == {
+        "authors' code": "holds",
+        "without penalty": "holds",
+        "converged": "fails",
+    }
+    # K9: only the rule whose full graph is best on parkinsons and second on wines.
+    table = pd.concat([SCORES[SCORES["dataset"].str.startswith("grid")], uci("KCEF-F-converged")])
+    reasons = table2_readings.read(table)["K9"]
+    assert "KCEF-F 9.00 < NADE" in reasons["converged"].reason
+    assert "NADE 10.00 < KCEF-M 12.00" in reasons["authors' code"].reason
+
+
+def test_k14_is_decided_on_what_is_drawn_of_each_rule(tmp_path):
+    errors = {
+        "KEF": 0.6,
+        "KCEF-F": 0.1,
+        "KCEF-F-inverse": 0.1,
+        "KCEF-F-unpenalised-inverse": 0.2,
+        "KCEF-F-converged-inverse": 0.4,
+    }
+    keys = {(d, name): 1.0 for d in ("red-wine", "parkinsons") for name in errors}
+    wanted = {key: (errors[key[1]],) * 3 for key in keys}
+    table = scores.read(made.samples(tmp_path, keys, errors=wanted))
+    table["variant"] = table["method"].map(lambda name: METHODS[name].variant)
+    found = table2_readings.read(pd.concat([SCORES, table]))["K14"]
+    assert {rule: each.verdict for rule, each in found.items()} == {
+        "authors' code": "holds",
+        "without penalty": "holds",
+        "converged": "fails",
+    }
+    assert found["authors' code"].amended == fig4.decide(table).amended
+    assert "20%" in found["without penalty"].reason
+
+
+def test_a_rule_without_scores_is_undecided():
+    table = SCORES[~SCORES["method"].str.endswith("-converged")]
+    found = table2_readings.read(table)
+    assert {found[claim]["converged"].verdict for claim in found} == {"undecided"}
+    assert found["K2"]["authors' code"].verdict == "holds"
+
+
+def test_gaps_and_likelihoods_are_those_of_the_scores():
+    frame = RULES.build(RULES, SCORES, [])
+    assert list(frame.columns) == FIGURE_COLUMNS
+    row = frame[
+        (frame["panel"] == "d=3") & (frame["method"] == "KCEF-M-converged") & (frame["x"] == 700)
+    ]
+    own = SCORES[(SCORES["dataset"] == "grid-700") & (SCORES["dim"] == 3)]
+    loss = own[(own["method"] == "KCEF-M-converged")]["value"].to_numpy()
+    bound = own[(own["method"] == "exact") & (own["metric"] == "entropy")]["value"].to_numpy()
+    assert row["y"].item() == pytest.approx((loss - bound).mean())
+    assert row["y_high"].item() > row["y"].item() > row["y_low"].item()
+    assert row["series"].item() == "converged"
+    published = frame[(frame["panel"] == "red-wine") & (frame["series"] == "published")]
+    assert dict(published[["method", "y"]].to_numpy()) == {"KCEF-F": 11.8, "KCEF-M": 13.31}
+    ours = frame[(frame["panel"] == "red-wine") & (frame["series"] != "published")]
+    assert set(ours["method"]) == {name for rule in NAMES.values() for name in rule[2:4]}
+    assert ours.set_index("method")["y"]["KCEF-M"] == pytest.approx(12.0, abs=0.05)
+
+
+def test_figures_are_drawn(tmp_path):
+    record = drawing.make(RULES, made.files(tmp_path / "laptop" / "joint", SCORES), tmp_path)
+    assert {name.rsplit("/", 1)[1] for name in record["files"]} == {
+        "table2-readings.csv",
+        "table2-readings.png",
+        "table2-readings.pdf",
+        "table2-readings.md",
+        "readings.csv",
+    }
+    rows = pd.read_csv(tmp_path / "readings.csv")
+    assert set(rows["choice"]) == {"K-stop"}
+    assert len(rows) == 9 * len(NAMES)
+
+
+def test_an_explosion_and_one_kind_of_data_can_be_drawn(tmp_path):
+    table = uci().assign(value=lambda rows: rows["value"] ** (1 + 4 * (rows["split"] == 0)))
+    drawing.make(RULES, made.files(tmp_path / "laptop" / "a", table), tmp_path)
+    small = with_isotropic(made.grid(losses()))
+    small = small[small["dim"] == 3].replace({"dataset": {"grid-200": "grid-60"}})
+    small = small[small["dataset"] == "grid-60"]
+    for artefact in (RULES, FREQUENCIES):
+        shown = small[small["method"].isin([*artefact.methods, "exact"])]
+        drawing.make(artefact, made.files(tmp_path / artefact.name, shown), tmp_path)
+
+
+def frequencies(**drops):
+    """Return scores of grid-2000 for each frequency; a drop is a loss more a dimension."""
+    tables = []
+    for k in (1, 2, 3):
+        loss = {_grid.FULL: (0.03, 0.0), _grid.ISOTROPIC: (0.03, drops.get(f"a{k}", 0.0))}
+        table = made.grid(loss, sizes=(made.EVERY_DIMENSION,))
+        ending = "" if k == 1 else f"-frequency-{k}"
+        tables.append(table.assign(dataset=f"grid-2000{ending}"))
+    return pd.concat(tables, ignore_index=True)
+
+
+def test_k6_is_decided_under_each_frequency():
+    table = frequencies(a2=0.01)
+    found = fig5_readings.read(table)["K6"]
+    assert {name: each.verdict for name, each in found.items()} == {
+        "frequency 1": "fails",
+        "frequency 2": "holds",
+        "frequency 3": "fails",
+    }
+    first = table[table["dataset"] == "grid-2000"]
+    assert found["frequency 1"] == fig5.isotropic_drops(first)
+    assert fig5_readings.read(first)["K6"]["frequency 2"].verdict == "undecided"
+
+
+def test_a_panel_for_each_frequency(tmp_path):
+    table = frequencies(a3=0.01)
+    frame = FREQUENCIES.build(FREQUENCIES, table, [])
+    assert list(dict.fromkeys(frame["panel"])) == [f"n=2000,a={k}" for k in (1, 2, 3)]
+    drawing.make(FREQUENCIES, made.files(tmp_path / "laptop" / "joint", table), tmp_path)
+    page = (tmp_path / "kcef" / "fig5-readings.md").read_text()
+    assert "0.143 nats a conditional" in page
