@@ -17,6 +17,7 @@ QUICK = {
         "output_regularization": 0.1,
     },
     "GaussianProcess": {"bandwidth_x": 1.0, "signal_std": 0.8, "noise_std": 0.4},
+    "Defensive": {"repeats": 1},
     "ConditionalRealNVP": {"hidden_units": 8, "blocks": 2, "steps": 40, "learning_rate": 0.01},
     "ConditionalMAF": {"hidden_units": 8, "blocks": 2, "steps": 40, "learning_rate": 0.01},
     "SmoothedJDL": {

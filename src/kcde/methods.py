@@ -159,6 +159,7 @@ _NYSTROM = {name: {"n_basis": 300} for name in ("two-moons", "ring", "grid")}
 _DEFINED = {
     "KCEF": Method("KCEF", AS_PUBLISHED, {"selection": "score"}),
     "KCEF-LL": Method("KCEF", OURS, {"selection": "likelihood"}),
+    "KCEF-LL-defensive": Method("Defensive", OURS, {"tuning_rows": 500}),
     "LSCDE": Method("LSCDE", AS_PUBLISHED, {"density_floor": _EPSILON}),
     "LSCDE-exact": Method("LSCDE"),
     "epsilon-KDE": Method("EpsilonKDE", AS_PUBLISHED),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace
+from kcde.arrays import array_namespace, exp_of_negative
 
 _DIVERGENCE = 1000.0  # nats of energy
 _DRAWN_AT_ONCE = 1 << 20  # random numbers, 8 MB
@@ -64,7 +64,7 @@ def inverse_cdf(
     numpy.ndarray
         Shape (n, n_samples).
     """
-    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    density = exp_of_negative(log_density - log_density.max(axis=1, keepdims=True))
     steps = 0.5 * (density[:, 1:] + density[:, :-1]) * np.diff(nodes)
     cdf = np.concatenate([np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)], axis=1)
     cdf /= cdf[:, -1:]
@@ -83,6 +83,7 @@ def hmc(
     leapfrog_steps: int = 10,
     step_size: float = 0.1,
     target_acceptance: float = 0.8,
+    windows: bool = False,
 ) -> HMCSample:
     """Run one Hamiltonian Monte Carlo chain per row of `start`, side by side.
 
@@ -90,6 +91,10 @@ def hmc(
     and is fixed after it. A leapfrog step is drawn within 10% of it, so that no orbit is periodic.
     A proposal whose energy is off by more than 1000 nats, or not finite, is rejected and counted
     as a divergence.
+
+    With `windows` the burn-in is that of Stan: all chains share a step size, which follows their
+    mean acceptance probability, and a diagonal metric, the variances of their states in windows
+    of the burn-in, each twice as long as the one before.
 
     States, gradients and decisions stay in the namespace of `start`, on its device. The random
     numbers are drawn on the host, the same for every namespace, and follow by many transitions at
@@ -113,6 +118,8 @@ def hmc(
         First step size, in the units of y.
     target_acceptance
         Acceptance probability that the burn-in adapts the step size to.
+    windows
+        Whether chains share a step size and a metric, as they must sample one density for.
 
     Returns
     -------
@@ -126,15 +133,14 @@ def hmc(
     if not 1 <= thin <= iterations:
         raise ValueError(f"thin must lie between 1 and iterations, {iterations}; got {thin}")
     chain = _Chains(value_and_gradient, start, leapfrog_steps, step_size)
-    adaptation = _DualAveraging(chain.step)
+    scheme = _Windows if windows else _OwnSteps
+    adaptation = scheme(chain, target_acceptance, burn_in)
     xp = array_namespace(start)
     draws, accepted, diverged = [], [], xp.zeros(start.shape[0], dtype=start.dtype)
     for transition, random in enumerate(_random(start, burn_in + iterations, rng)):
         probability, off = chain.move(random)
         if transition < burn_in:
-            chain.step = adaptation.update(target_acceptance - probability)
-            if transition == burn_in - 1:
-                chain.step = adaptation.average
+            adaptation.update(transition, probability)
             continue
         accepted.append(probability)
         diverged = diverged + xp.astype(off, start.dtype)
@@ -222,13 +228,81 @@ class _DualAveraging:
         return self._xp.exp(self._log_average)
 
 
+class _OwnSteps:
+    """A burn-in in which each chain adapts a step size of its own."""
+
+    def __init__(self, chain: "_Chains", target: float, burn_in: int):
+        self._chain, self._target, self._last = chain, target, burn_in - 1
+        self._steps = _DualAveraging(chain.step)
+
+    def update(self, transition: int, probability) -> None:
+        """Take the acceptance probabilities of a transition; after the last, fix the steps."""
+        self._chain.step = self._steps.update(self._target - probability)
+        if transition == self._last:
+            self._chain.step = self._steps.average
+
+
+class _Windows:
+    """A burn-in in which all chains adapt one step size and one diagonal metric.
+
+    The scheme of Stan (Stan Reference Manual, HMC algorithm parameters): the step size alone for
+    the first 7.5% and the last 10% (Stan: 5%, in which the step of 10 leapfrog steps does not
+    settle). In between windows, the first 2.5% long and each twice as long as the one before. At
+    the end of each the metric becomes the regularised variances of the states in it, and the
+    adaptation of the step size begins anew.
+    """
+
+    _FIRST, _WINDOW, _LAST = 0.075, 0.025, 0.1
+    _PRIOR, _PRIOR_STATES = 1e-3, 5.0
+
+    def __init__(self, chain: "_Chains", target: float, burn_in: int):
+        self._chain, self._target, self._last = chain, target, burn_in - 1
+        self._steps, self._states = _DualAveraging(chain.step), []
+        self._begin, self._ends = round(self._FIRST * burn_in), self._window_ends(burn_in)
+
+    def update(self, transition: int, probability) -> None:
+        """Take the acceptance probabilities of a transition; after the last, fix the step."""
+        chain, xp = self._chain, array_namespace(probability)
+        error = xp.full_like(probability, float(xp.mean(self._target - probability)))
+        chain.step = self._steps.update(error)
+        if self._begin <= transition < max(self._ends, default=0):
+            self._states.append(chain.state)
+        if transition + 1 in self._ends:
+            chain.scale = xp.sqrt(self._variances())
+            self._steps, self._states = _DualAveraging(self._steps.average), []
+            chain.step = self._steps.average
+        if transition == self._last:
+            chain.step = self._steps.average
+
+    def _variances(self):
+        xp = array_namespace(self._chain.state)
+        states = xp.concat(self._states)
+        prior = self._PRIOR_STATES / (states.shape[0] + self._PRIOR_STATES)
+        return (1.0 - prior) * xp.var(states, axis=0) + prior * self._PRIOR
+
+    @classmethod
+    def _window_ends(cls, burn_in: int) -> list[int]:
+        """Return after how many transitions each window ends; the last takes what is left."""
+        place, stop = round(cls._FIRST * burn_in), burn_in - round(cls._LAST * burn_in)
+        length, ends = max(1, round(cls._WINDOW * burn_in)), []
+        while place + length <= stop:
+            place = stop if place + 3 * length > stop else place + length
+            ends.append(place)
+            length *= 2
+        return ends
+
+
 class _Chains:
-    """States of the chains with their log densities and gradients."""
+    """States of the chains with their log densities and gradients.
+
+    The metric is that of coordinates divided by `scale`, shape (d,).
+    """
 
     def __init__(self, value_and_gradient, start, leapfrog_steps: int, step: float):
         self._at, self._leaps = value_and_gradient, leapfrog_steps
         self._xp = xp = array_namespace(start)
         self.state, self.step = start, xp.full(start.shape[0], step, dtype=start.dtype)
+        self.scale = xp.ones(start.shape[1], dtype=start.dtype)
         self._value, self._slope = value_and_gradient(start)
         nowhere = int(xp.sum(xp.astype(~xp.isfinite(self._value), xp.int64)))
         if nowhere:
@@ -240,7 +314,7 @@ class _Chains:
     def move(self, random: _Random) -> tuple:
         """Make one transition; return acceptance probabilities and whether each chain diverged."""
         xp = self._xp
-        step = (self.step * random.jitter)[:, None]
+        step = (self.step * random.jitter)[:, None] * self.scale
         energy = 0.5 * xp.sum(random.momentum**2, axis=1) - self._value
         # A leap into the far tail may overflow: that is a divergence, and is counted as one.
         with np.errstate(over="ignore", invalid="ignore"):

@@ -71,6 +71,8 @@ def test_the_tour_announces_draws_and_closes(toured, project):
     others = (
         "all_methods.md",
         "all_methods.png",
+        "best_known.md",
+        "calibration.png",
         "dde/table1.md",
         "dde/cost.png",
         "dde/table2.csv",

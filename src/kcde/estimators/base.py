@@ -1,7 +1,7 @@
 """Base class of conditional density estimators, with the checks of their input."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -186,12 +186,21 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         xp = array_namespace(X)
         if self.n_outputs_ > 1:
             return xp.asarray(self._sample_multivariate(X, n_samples, rng))
+        drawn = [inverse_cdf(*table, n_samples, rng) for table in self._log_density_tables(X)]
+        return xp.asarray(np.concatenate(drawn)[:, :, None])
+
+    def _log_density_tables(self, X) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+        """Yield log p(y|x) up to constants, d_y = 1, of some rows of X after others.
+
+        Each is of shape (n, q), and followed by the q nodes, which resolve it: `sample` inverts
+        its distribution functions.
+        """
         lower, upper, width = support = self._support()
         panel_count(*support)
         count = int(np.ceil((upper - lower) / width * _SAMPLING_NODES_PER_WIDTH)) + 1
         nodes = np.linspace(lower, upper, count)
-        log_density = to_numpy(self.log_density_at(xp.asarray(nodes[:, None]))(X))
-        return xp.asarray(inverse_cdf(log_density, nodes, n_samples, rng)[:, :, None])
+        Y = array_namespace(X).asarray(nodes[:, None])
+        yield to_numpy(self.log_density_at(Y)(X)), nodes
 
     # What `sample`, `conditional_expectation` and `cdf` as they stand here need of a density. One
     # that has its own of all that ask for them gives none.

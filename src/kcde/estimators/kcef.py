@@ -1,18 +1,21 @@
 """Kernel conditional exponential family (kcef: Arbel and Gretton, AISTATS 2018)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from math import log, pi
+from math import log, pi, sqrt
+from numbers import Integral
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._kcef import selection as rules
+from kcde.estimators._kcef.chebyshev import ChebyshevInterpolant
 from kcde.estimators._kcef.hermite import HermiteTable
 from kcde.estimators._kcef.natural_parameter import NaturalParameter
+from kcde.estimators._kcef.normaliser_rules import base_mass_outside, support
 from kcde.estimators._kcef.score_matching import solve
-from kcde.estimators._kcef.selection import ScoreGrid
+from kcde.estimators._kcef.selection import Hyperparameters, ScoreGrid
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import check_pairs
 from kcde.kernels import as_bandwidths
@@ -22,6 +25,7 @@ from kcde.seeding import rng_of
 from kcde.selection import contiguous_folds, kfold, subsample
 
 _TABLE_NODES = 20  # a bandwidth: T is interpolated to about 1e-7 of its size
+_FINE, _FINE_OF_BUMP, _FINEST = 25, 12, 2000  # of a width: in between, draws are uniform
 _FEWEST_DRAWS = 4  # a chain, for R-hat of split chains
 
 
@@ -91,6 +95,12 @@ class KCEF(ExponentialFamily):
         Whether selections "early-stopping" and "gradient" give all x one bandwidth.
     penalty
         Selection "early-stopping" adds penalty × Σ θ² to the score, θ = (1/2σ_x², 1/2σ_y², λ).
+    repeats
+        Shuffles of the folds over which selection "likelihood" averages.
+    selection_floor
+        ε: selection "likelihood" is by the held-out likelihood of (1 - ε) p + ε q_0, as
+        `Defensive` asks for; the density itself stays p. A held-out p counts as 0 where
+        quadrature with nodes a hundredth of a bandwidth apart does not resolve it.
 
     Attributes
     ----------
@@ -135,6 +145,8 @@ class KCEF(ExponentialFamily):
         random_state=0,
         isotropic=False,
         penalty=0.0,
+        repeats=1,
+        selection_floor=0.0,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -146,12 +158,18 @@ class KCEF(ExponentialFamily):
         self.random_state = random_state
         self.isotropic = isotropic
         self.penalty = penalty
+        self.repeats = repeats
+        self.selection_floor = selection_floor
 
     def _fit(self, X, Y):
         if not self.base_std > 0:
             raise ValueError(f"base_std must be positive; got {self.base_std}")
         if self.regularization is not None and not self.regularization > 0:
             raise ValueError(f"regularization must be positive; got {self.regularization}")
+        if not (isinstance(self.repeats, Integral) and self.repeats >= 1):
+            raise ValueError(f"repeats must be a positive whole number; got {self.repeats!r}")
+        if not 0 <= self.selection_floor < 1:
+            raise ValueError(f"selection_floor must lie in [0, 1); got {self.selection_floor!r}")
         if not self.penalty >= 0:
             raise ValueError(f"penalty must not be negative; got {self.penalty}")
         self.X_, self.Y_ = X, Y
@@ -180,16 +198,17 @@ class KCEF(ExponentialFamily):
         self.regularization_ = float(given.regularization)
 
     def _rows_and_folds(self, Y, folds: int) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the rows that take part in a selection, and the folds of these."""
+        """Return the rows that take part in a selection, and the folds of these, repeated."""
         rng = rng_of("selection", self.random_state)
         rows = subsample(Y.shape[0], self._most_rows(Y), rng)
         if self.selection == rules.EARLY_STOPPING:
             return rows, contiguous_folds(len(rows), folds)
-        return rows, kfold(len(rows), folds, rng)
+        repeats = self.repeats if self.selection == "likelihood" else 1
+        return rows, [held for _ in range(repeats) for held in kfold(len(rows), folds, rng)]
 
-    def _given(self) -> rules.Hyperparameters:
+    def _given(self) -> Hyperparameters:
         """Return the given hyper-parameters; None is chosen."""
-        return rules.Hyperparameters(self.bandwidth_x, self.bandwidth_y, self.regularization)
+        return Hyperparameters(self.bandwidth_x, self.bandwidth_y, self.regularization)
 
     def _most_rows(self, Y) -> int | None:
         """Return how many rows may take part in the selection."""
@@ -205,7 +224,8 @@ class KCEF(ExponentialFamily):
         if self.selection == rules.EARLY_STOPPING:
             options = {"isotropic": self.isotropic, "penalty": self.penalty}
             return partial(rules.select_by_early_stopping, **options)
-        return partial(rules.RULES[self.selection], grids=self._grids[self.selection])
+        floor = {"floor": self.selection_floor} if self.selection == "likelihood" else {}
+        return partial(rules.RULES[self.selection], grids=self._grids[self.selection], **floor)
 
     def score_matching_loss(self, X, Y) -> float:
         """Return the mean of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0 (kcef, section 2.2)."""
@@ -233,10 +253,10 @@ class KCEF(ExponentialFamily):
         return GaussianProposal(Y.mean(axis=0), 2.0 * Y.std(axis=0))
 
     def _kernel_support(self):
-        return rules.support(to_numpy(self.Y_), float(self.bandwidth_y_[0]), self.base_std)
+        return support(to_numpy(self.Y_), float(self.bandwidth_y_[0]), self.base_std)
 
     def _base_mass_outside(self, lower, upper):
-        return rules.base_mass_outside(lower, upper, self.base_std)
+        return base_mass_outside(lower, upper, self.base_std)
 
     def _support(self):
         lower, upper, width = self._kernel_support()
@@ -247,7 +267,15 @@ class KCEF(ExponentialFamily):
         return self.sample_hmc(X, n_samples, rng).draws
 
     def sample_hmc(
-        self, X, n_samples: int, rng: np.random.Generator, *, chains=20, burn_in=100, thin=10
+        self,
+        X,
+        n_samples: int,
+        rng: np.random.Generator,
+        *,
+        chains=20,
+        burn_in=100,
+        thin=10,
+        windows=False,
     ) -> HMCResult:
         """Draw from p(y|x) by Hamiltonian Monte Carlo, as published (kcef, section 4).
 
@@ -267,6 +295,9 @@ class KCEF(ExponentialFamily):
             For each row, but no more than draws.
         burn_in, thin
             Transitions before the first draw is made, and for each draw.
+        windows
+            Whether the burn-in adapts one step size and a diagonal metric of all chains, as
+            `kcde.sampling.hmc` does; for a single row of X.
 
         Returns
         -------
@@ -278,7 +309,8 @@ class KCEF(ExponentialFamily):
         rows = np.repeat(np.arange(X.shape[0]), chains)
         start = take_rows(self.Y_, rng.integers(self.Y_.shape[0], size=len(rows)))
         target = self._hmc_target(X, rows)
-        run = hmc(target, start, rng, burn_in=burn_in, iterations=kept * thin, thin=thin)
+        lengths = {"burn_in": burn_in, "iterations": kept * thin, "thin": thin}
+        run = hmc(target, start, rng, **lengths, windows=windows)
         parts = to_numpy(run.draws).reshape(X.shape[0], chains, kept, self.n_outputs_)
         draws = parts.reshape(X.shape[0], -1, self.n_outputs_)[:, :n_samples]
         worst = [np.nan, np.nan]
@@ -312,18 +344,40 @@ class KCEF(ExponentialFamily):
 
         return exact
 
+    def _log_density_tables(self, X) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        (lower, upper, width), (left, right, _) = self._kernel_support(), self._support()
+        smooth, at_nodes = self._interpolant(X)
+        # Where T bends by c, exp(T) has bumps as narrow as 1/√c.
+        bend = np.abs(at_nodes @ smooth.weights(smooth.nodes, 2)).max()
+        step = max(1.0 / max(_FINE / width, _FINE_OF_BUMP * sqrt(bend)), width / _FINEST)
+        inside = np.linspace(lower, upper, int((upper - lower) / step) + 2)
+        tail = self.base_std / _FINE
+        below = np.arange(lower, left, -tail)[:0:-1]
+        nodes = np.concatenate([below, inside, np.arange(upper, right, tail)[1:]])
+        log_base, weights = -0.5 * (nodes / self.base_std) ** 2, smooth.weights(inside)
+        for rows in row_blocks(len(at_nodes), len(nodes), like=at_nodes):
+            log_density = np.tile(log_base, (len(at_nodes[rows]), 1))
+            log_density[:, len(below) : len(below) + len(inside)] += at_nodes[rows] @ weights
+            yield log_density, nodes
+
     def _table(self, X) -> HermiteTable:
-        xp = array_namespace(X)
         lower, upper, width = self._kernel_support()
         nodes = np.linspace(lower, upper, int(np.ceil((upper - lower) / width * _TABLE_NODES)) + 1)
-        Y, kernel = xp.asarray(nodes[:, None]), self._T.kernel_x(X)
-        values, slopes = kernel @ self._T.potential(Y), kernel @ self._T.potential_slope(Y)
+        smooth, at_nodes = self._interpolant(X)
+        xp = array_namespace(X)
+        values, slopes = (xp.asarray(at_nodes @ smooth.weights(nodes, k)) for k in (0, 1))
         return HermiteTable(lower, float(nodes[1] - nodes[0]), values, slopes)
+
+    def _interpolant(self, X) -> tuple[ChebyshevInterpolant, np.ndarray]:
+        """Return T(x, ·) of each x, d_y = 1, by its values at few nodes: (n, m), on the host."""
+        smooth = ChebyshevInterpolant(*self._kernel_support())
+        Y = array_namespace(X).asarray(smooth.nodes[:, None])
+        return smooth, to_numpy(self._T.kernel_x(X) @ self._T.potential(Y))
 
 
 def choose_from_grids(
     model: KCEF, X, Y, grids: Sequence[ScoreGrid]
-) -> list[rules.Hyperparameters | ValueError]:
+) -> list[Hyperparameters | ValueError]:
     """Return what selection "score" chooses from each of several grids and numbers of folds.
 
     Each choice is that of a fit with this grid and this number of folds; all together cost one

@@ -4,9 +4,9 @@ An orderless network has a density for every order of the columns. The published
 reproduced by the log likelihood averaged over random orders; the column order alone and the mixture
 of the orders, which is the better density, are reported as well.
 
-The published 2500 updates are those of the reference implementation for red wine. How many suit
-other data follows from their rows: the method NADE trains 2500 and 10,000 updates in full, and on
-each run the held-out tenth of the training rows chooses. The rule was declared before a network
+The reference implementation takes 2500 updates for red wine, and the paper states none. How many
+suit other data follows from their rows: the method NADE trains 2500 and 10,000 updates in full, and
+on each run the held-out tenth of the training rows chooses. The rule was declared before a network
 of 10,000 updates was scored on test rows here.
 
 All runs are trained as one batch, so that the repetitions here are the numbers of columns.

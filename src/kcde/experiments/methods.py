@@ -68,7 +68,12 @@ def backend_of(estimator, wanted: str) -> str:
 
 
 def chosen(model) -> dict:
-    """Return the hyper-parameters that a fitted model used, by their names, ready for JSON."""
+    """Return the hyper-parameters that a fitted model used, by their names, ready for JSON.
+
+    Those of an estimator inside it are among them.
+    """
     names = [name for name in (*model.get_params(deep=False), "jitter") if name not in _LEARNT]
     values = {name: getattr(model, f"{name}_") for name in names if hasattr(model, f"{name}_")}
-    return {name: to_numpy(value).tolist() for name, value in values.items()}
+    inner = values.pop("estimator", None)
+    found = {name: to_numpy(value).tolist() for name, value in values.items()}
+    return found if inner is None else chosen(inner) | found

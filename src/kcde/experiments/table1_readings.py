@@ -15,7 +15,7 @@ from kcde import scores
 from kcde.arrays import asarray
 from kcde.datasets.loaders import Dataset
 from kcde.estimators import KCEF, Standardised
-from kcde.estimators.kcef import ScoreGrid, choose_from_grids
+from kcde.estimators.kcef import Hyperparameters, ScoreGrid, choose_from_grids
 from kcde.experiments import r_benchmark
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.table1_readings import READINGS, Job, Reading
@@ -71,10 +71,11 @@ class Experiment(r_benchmark.Experiment):
     def check(self, job: Job) -> None:
         """Raise `ValueError` for unknown options, and for what chooses no σ and λ by score."""
         made = r_benchmark.make_estimator(_of_benchmark(job), 0)
-        if type(made) is not KCEF or made.selection != "score":
+        given = [name for name in Hyperparameters._fields if getattr(made, name, None) is not None]
+        if type(made) is not KCEF or made.selection != "score" or given:
             raise ValueError(
                 f"method {job.method} searches no grid of σ and λ: the readings are for KCEF with "
-                "the selection 'score'"
+                "the selection 'score' and neither bandwidths nor λ given"
             )
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:

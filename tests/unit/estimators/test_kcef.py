@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.stats import kstest
 
 from kcde.estimators import KCEF, KEF
 from kcde.estimators._kcef.score_matching import held_out_score, normal_equations, score_system
@@ -313,3 +314,30 @@ def test_density_far_outside_the_training_range_is_finite_and_normalised(pairs):
     expected = -0.5 * (y[:, 0] / 2) ** 2 - np.log(2 * np.sqrt(2 * np.pi))
     np.testing.assert_allclose(model.log_density_at(y)(far)[0], expected, atol=1e-8)
     assert np.isfinite(model.log_density(X[:1], np.array([[1e4]]))).all()
+
+
+@pytest.mark.parametrize(("width", "regularization"), [(0.7, 1e-2), (0.2, 1e-3), (4.0, 1e-3)])
+def test_draws_by_inversion_have_the_distribution_of_the_quadrature(pairs, width, regularization):
+    """A Kolmogorov distance within its 99.9% quantile, also where T has peaks of many nats."""
+    X, Y = pairs
+    model = KCEF(1.0, width, regularization).fit(X, Y)
+    x = X[:3]
+    draws = model.sample(x, 4000, np.random.default_rng(3))[:, :, 0]
+    for row, drawn in zip(x, draws, strict=True):
+        levels = model.cdf(np.tile(row, (len(drawn), 1)), drawn[:, None])
+        assert kstest(np.ravel(levels), "uniform").pvalue > 1e-3
+
+
+def test_what_draws_invert_is_the_density_on_nodes_that_resolve_it(pairs):
+    X, Y = pairs
+    model = KCEF(1.0, 0.2, 1e-3).fit(X, Y)
+    tables = list(model._log_density_tables(X[:7]))
+    log_density, nodes = np.concatenate([table for table, _ in tables]), tables[0][1]
+    expected = model.log_unnormalized_at(nodes[:, None])(X[:7])
+    shift = (expected - log_density).mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(log_density + shift, expected, rtol=1e-6, atol=1e-6)
+    assert np.ptp(expected, axis=1).min() > 50  # nats
+    assert nodes[0] < -15.9
+    assert nodes[-1] > 15.9
+    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    assert np.abs(np.diff(density, axis=1)).max() < 0.08

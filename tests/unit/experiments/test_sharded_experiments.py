@@ -25,12 +25,13 @@ SEEDS = ("--seeds", 3, "--samples", 100, "--graph", "markov")
 POINTS = ("--dataset", "grid", "--options", BASIS, "--seeds", 2, "--samples", 100)
 CASES = {
     "r-benchmark": ("--method", "KCEF", *LINEAR),
+    "table1-readings": ("--method", "KCEF", "--dataset", "smoke-mixed", "--splits", 3),
     "factors": ("--method", "LSCDE", *JOINT, "--runs", 3, "--nodes", "1,3"),
     "samples": ("--method", "KCEF", *JOINT, *SEEDS),
     "planar": ("--method", "KEF", *POINTS),
     "consistency": ("--repetitions", 3, "--largest", 200),
 }
-WITH_DATA = ("r-benchmark", "factors", "samples")
+WITH_DATA = ("r-benchmark", "table1-readings", "factors", "samples")
 TIMED = {"sampling_time", "effective_samples_per_second"}
 
 
@@ -99,9 +100,10 @@ def assert_same_files(one, other):
         assert one.with_suffix(suffix).read_bytes() == other.with_suffix(suffix).read_bytes()
 
 
-@pytest.mark.parametrize(
-    "name", ["r-benchmark", "factors", *(slow(n) for n in ("samples", "planar", "consistency"))]
-)
+SLOW = ("samples", "planar", "consistency", "table1-readings")
+
+
+@pytest.mark.parametrize("name", ["r-benchmark", "factors", *map(slow, SLOW)])
 def test_shards_write_what_the_whole_job_writes(launch, in_shards, name):
     whole = launch(name, "whole.csv")
     assert set(scores.read([whole])["status"]) == {"ok"}

@@ -131,7 +131,12 @@ def test_unavailable_data_give_a_row_for_each_reading(smoke, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("method", "options"), [("LSCDE", {}), ("KCEF", {"selection": "likelihood"})]
+    ("method", "options"),
+    [
+        ("LSCDE", {}),
+        ("KCEF", {"selection": "likelihood"}),
+        ("KCEF", {"bandwidth_x": 1.0, "bandwidth_y": 1.0}),
+    ],
 )
 def test_what_chooses_no_pair_by_score_is_refused(launch, method, options):
     with pytest.raises(ValueError, match="searches no grid of σ and λ"):

@@ -5,8 +5,9 @@ import pytest
 from scipy import stats
 
 from kcde.estimators import KCEF
+from kcde.estimators._kcef.chebyshev import ChebyshevInterpolant
 from kcde.estimators._kcef.hermite import HermiteTable
-from kcde.sampling import convergence, hmc, inverse_cdf
+from kcde.sampling import _Chains, _random, _Windows, convergence, hmc, inverse_cdf
 
 COVARIANCE = np.array([[1.0, 0.6], [0.6, 2.0]])
 MEAN = np.array([1.0, -2.0])
@@ -79,6 +80,25 @@ def test_a_chain_that_starts_nowhere_is_refused(rng):
         hmc(nowhere, np.ones((5, 1)), rng)
     with pytest.raises(ValueError, match="thin must lie between 1 and iterations, 5"):
         hmc(gaussian, np.ones((5, 2)), rng, iterations=5)
+
+
+@pytest.mark.parametrize("width", [0.05, 0.7, 3.0])
+def test_chebyshev_interpolant_knows_a_smooth_function_and_its_derivatives(width):
+    """Bumps of the width and their second derivatives, which the natural parameter is made of."""
+    lower, upper, centres = -5.0 - 8 * width, 6.0 + 8 * width, np.linspace(-5, 6, 23)[:, None]
+
+    def scaled(y, order):
+        """Derivatives of bumps, times width to the power of the order."""
+        z = (y - centres) / width
+        bump = np.exp(-0.5 * z**2)
+        return [bump, -z * bump, (z**2 - 1) * bump][order]
+
+    interpolant, y = ChebyshevInterpolant(lower, upper, width), np.linspace(lower, upper, 997)
+    for order, tolerance in ((0, 1e-11), (1, 1e-10), (2, 1e-7)):
+        known = scaled(interpolant.nodes, 0) @ interpolant.weights(y, order) * width**order
+        np.testing.assert_allclose(known, scaled(y, order), atol=tolerance)
+    bent = scaled(interpolant.nodes, 2) @ interpolant.weights(y)
+    np.testing.assert_allclose(bent, scaled(y, 2), atol=1e-11)
 
 
 def test_hermite_table_interpolates_to_fourth_order(rng):
@@ -171,3 +191,78 @@ def test_a_transition_is_a_leapfrog_orbit_and_a_decision():
     np.testing.assert_allclose(sample.draws[:, 0], expected, rtol=1e-12)
     np.testing.assert_allclose(sample.acceptance, chance, rtol=1e-10)
     assert set(level < chance) == {True, False}
+
+
+def rotated_gaussian(rng, dim=15, condition=1e3):
+    """Log density of a Gaussian with turned axes, their standard deviations, and the axes."""
+    axes = np.linalg.qr(rng.standard_normal((dim, dim)))[0]
+    variances = np.geomspace(1.0, condition, dim)
+    precision = axes / variances @ axes.T
+
+    def target(Y):
+        gradient = -Y @ precision
+        return 0.5 * np.sum(Y * gradient, axis=1), gradient
+
+    return target, variances, axes
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_windows_adapt_to_a_gaussian_of_condition_1000(rng, turned):
+    target, variances, axes = rotated_gaussian(rng)
+    if not turned:
+        axes = np.eye(15)
+
+        def target(Y):
+            return -0.5 * np.sum(Y**2 / variances, axis=1), -Y / variances
+
+    sample = hmc(target, rng.standard_normal((20, 15)), rng, burn_in=1000, thin=1, windows=True)
+    assert sample.acceptance.mean() == pytest.approx(0.8, abs=0.1)
+    assert sample.divergences == 0
+    found = convergence(sample.draws)
+    assert found.r_hat.max() < 1.05
+    along = (sample.draws @ axes).reshape(-1, 15)
+    errors = np.sqrt(variances / convergence(sample.draws @ axes).effective_sample_size)
+    assert (np.abs(along.mean(axis=0)) < 4.5 * errors).all()
+    np.testing.assert_allclose(along.var(axis=0), variances, rtol=0.2)
+
+
+def test_windows_sample_two_modes_in_proportion(rng):
+    """0.3 N(-1.5, 0.8²) + 0.7 N(1.5, 0.6²), by its mean, variance and mass below 0."""
+    weights, means, spreads = np.array([0.3, 0.7]), np.array([-1.5, 1.5]), np.array([0.8, 0.6])
+
+    def target(Y):
+        z = (Y - means) / spreads
+        parts = weights / spreads * np.exp(-0.5 * z**2)
+        total = parts.sum(axis=1)
+        with np.errstate(divide="ignore"):
+            value = np.log(total)
+        return value, -(parts * z / spreads).sum(axis=1, keepdims=True) / total[:, None]
+
+    sample = hmc(target, np.linspace(-2, 2, 20)[:, None], rng, burn_in=1000, thin=1, windows=True)
+    flat, found = sample.draws.ravel(), convergence(sample.draws)
+    assert found.r_hat[0] < 1.05
+    assert sample.acceptance.mean() == pytest.approx(0.8, abs=0.11)
+    mean = weights @ means
+    variance = weights @ (spreads**2 + means**2) - mean**2
+    error = np.sqrt(variance / found.effective_sample_size[0])
+    assert flat.mean() == pytest.approx(mean, abs=4 * error)
+    assert flat.var() == pytest.approx(variance, rel=0.1)
+    below = weights @ stats.norm.cdf(0.0, means, spreads)
+    assert (flat < 0).mean() == pytest.approx(below, abs=4 * error * 0.5 / np.sqrt(variance))
+
+
+def test_the_metric_is_the_variances_of_the_last_window(rng):
+    scale = np.array([0.01, 1.0, 100.0])
+
+    def target(Y):
+        return -0.5 * np.sum((Y / scale) ** 2, axis=1), -Y / scale**2
+
+    chain = _Chains(target, scale * rng.standard_normal((20, 3)), 10, 0.01)
+    windows = _Windows(chain, 0.8, 1000)
+    assert windows._ends == [100, 150, 250, 450, 900]
+    for transition, random in enumerate(_random(chain.state, 1000, rng)):
+        windows.update(transition, chain.move(random)[0])
+    np.testing.assert_allclose(chain.scale, scale, rtol=0.2)
+    assert np.ptp(chain.step) == 0.0
+    assert _Windows(chain, 0.8, 0)._ends == []
+    assert _Windows(chain, 0.8, 20)._ends[-1] == 18

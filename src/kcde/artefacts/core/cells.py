@@ -44,13 +44,14 @@ def splits(
     pandas.Series
         Indexed by split in the order of the scores; empty where there are no such scores.
     """
-    rows = scores[
-        (scores["dataset"] == dataset)
-        & (scores["method"] == method)
-        & (scores["variant"] == variant)
-        & (scores["metric"] == metric)
-    ]
-    return rows.set_index("split")["value"].where(rows.set_index("split")["status"] == "ok")
+    # Claims look up thousands of cells; arrays are several times as fast as frames.
+    cell = np.ones(len(scores), dtype=bool)
+    wanted = {"dataset": dataset, "method": method, "variant": variant, "metric": metric}
+    for column, name in wanted.items():
+        cell &= (scores[column] == name).to_numpy()
+    ok = (scores["status"] == "ok").to_numpy()[cell]
+    values = np.where(ok, scores["value"].to_numpy(float)[cell], np.nan)
+    return pd.Series(values, pd.Index(scores["split"].to_numpy()[cell], name="split"), name="value")
 
 
 def values(

@@ -278,7 +278,8 @@ class Artefact:
     trial
         What is repeated, in one word: split, run, seed.
     below
-        Paragraphs of a table's page below its tables, as `remarks` gives sentences.
+        Paragraphs of a page below its tables, or below a figure's caption, as `remarks` gives
+        sentences.
     apart
         Methods of a table that answer another question: they take no part in the search for the
         best of a data set.

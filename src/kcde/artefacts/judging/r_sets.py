@@ -4,6 +4,7 @@ They stand apart from the table because kcef's readings of its grid decide them 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -115,6 +116,7 @@ def _in_a_word(dataset: str, signs: Mapping[str, Mapping[str, int]]) -> str:
     return "best" if best else "worse" if worse else "neither"
 
 
+@cache
 def _published_sign(dataset: str, rival: str) -> int:
     p_value, sign = _welch(dataset, rival)
     return sign if p_value < SIGNIFICANCE else 0

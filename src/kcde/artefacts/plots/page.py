@@ -10,11 +10,12 @@ from kcde.files import atomic
 
 
 def write(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the page of a figure: title, picture (`<stem>.png`), caption and details."""
+    """Draw the page of a figure: title, picture (`<stem>.png`), caption, what is below, details."""
     parts = [
         f"# {artefact.key}: {artefact.title}",
         f"![{artefact.title}]({stem.name}.png)",
         artefact.caption,
+        *artefact.below(frame),
         *details(artefact, artefact.remarks(frame), frame["method"].dropna()),
     ]
     path = stem.with_suffix(".md")

@@ -78,6 +78,7 @@ VARIATIONS: dict[str, str | tuple] = {
     "-projected": "-.",
     "-chosen": _LONG,
     "-LL": _MIXED,
+    "-defensive": ":",
     "-ML": "--",
     "-joint": "--",
     "-spread": ":",

@@ -20,7 +20,10 @@ class HermiteTable:
     def __init__(self, lower: float, step: float, values, slopes):
         self._xp = xp = array_namespace(values)
         self._lower, self._step, self._nodes = lower, step, values.shape[1]
-        self._values, self._slopes = xp.reshape(values, (-1,)), xp.reshape(slopes * step, (-1,))
+        a, b, da, db = values[:, :-1], values[:, 1:], step * slopes[:, :-1], step * slopes[:, 1:]
+        # The cubic a + da t + u t² + v t³ of each panel, with the right end's value and slope.
+        u, v = 3.0 * (b - a) - 2.0 * da - db, 2.0 * (a - b) + da + db
+        self._cubics = xp.reshape(xp.stack([a, da, u, v], axis=2), (-1, 4))
 
     def __call__(self, rows, y) -> tuple:
         """Return the values and derivatives of function `rows[k]` at `y[k]`, shapes (k,).
@@ -39,11 +42,8 @@ class HermiteTable:
         nothing = xp.zeros_like(place)
         left = xp.minimum(xp.floor(xp.where(inside, place, nothing)), float(last))
         t = place - left
-        at = rows * self._nodes + xp.astype(left, xp.int64)
-        a, b = xp.take(self._values, at), xp.take(self._values, at + 1)
-        da, db = xp.take(self._slopes, at), xp.take(self._slopes, at + 1)
-        # The cubic a + da t + u t² + v t³ with the right end's value and slope.
-        u, v = 3.0 * (b - a) - 2.0 * da - db, 2.0 * (a - b) + da + db
-        value = a + t * (da + t * (u + t * v))
-        slope = (da + t * (2.0 * u + t * 3.0 * v)) / self._step
+        at = xp.take(self._cubics, rows * (last + 1) + xp.astype(left, xp.int64), axis=0)
+        a, b, c, d = (at[:, k] for k in range(4))
+        value = a + t * (b + t * (c + t * d))
+        slope = (b + t * (2.0 * c + t * 3.0 * d)) / self._step
         return xp.where(inside, value, nothing), xp.where(inside, slope, nothing)

@@ -1,12 +1,27 @@
 """T(x, y), the natural parameter of kernel exponential families, with its derivatives in y."""
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, row_blocks
+from kcde.arrays import array_namespace, exp_of_negative, row_blocks
 from kcde.kernels import GaussianKernel
 from kcde.memory import require_memory
+
+
+class _Prepared(NamedTuple):
+    """Points of an expansion as the factors of matrix products, around their middle."""
+
+    centre_x: object
+    centre: object
+    scale: object
+    inverse: object
+    exponents: object
+    weights: object
+    points: object
+    slopes: object
 
 
 @dataclass(frozen=True)
@@ -63,7 +78,7 @@ class NaturalParameter:
             xp.sum(self.kernel_x(X[rows, :]).T * self._potential(Y[rows, :]), axis=0)
             for rows in self._blocks(Y)
         ]
-        return xp.concat(parts)
+        return xp.concat([xp.zeros(0, dtype=Y.dtype), *parts])
 
     def value_and_gradient(self, X, Y):
         """Return T (n,) and ∂_y T (n, d_y) at the pairs, as matrix products.
@@ -71,7 +86,8 @@ class NaturalParameter:
         n m (d_x + 6 d_y) multiplications and one exponential for each of n m pairs.
         """
         xp = array_namespace(Y)
-        parts = [self._value_and_gradient(X[rows, :], Y[rows, :]) for rows in self._blocks(Y)]
+        blocks = row_blocks(Y.shape[0], 3 * self.c.shape[0], like=Y)
+        parts = [self._value_and_gradient(X[rows, :], Y[rows, :]) for rows in blocks]
         values, gradients = zip(*parts, strict=True)
         return xp.concat(values), xp.concat(gradients)
 
@@ -95,26 +111,46 @@ class NaturalParameter:
         return xp.sum(self.kernel_x(X).T * (pull - self.smooth * derivatives.bilaplacian), axis=0)
 
     def _value_and_gradient(self, X, Y):
-        xp = array_namespace(Y)
+        xp, ready = array_namespace(Y), self._prepared
+        y = Y - ready.centre
+        near = y * ready.inverse
+        scaled = xp.concat([X - ready.centre_x, y], axis=1) * ready.scale
+        ones = xp.ones_like(y[:, :1])
+        half = 0.5 * xp.sum(scaled * scaled, axis=1, keepdims=True)
+        k = exp_of_negative(ready.exponents @ xp.concat([scaled, ones, -half], axis=1).T)
+        own = self.smooth * xp.sum(near * near, axis=1, keepdims=True)
+        weight = k * (ready.weights @ xp.concat([y, ones, -own], axis=1).T)
+        # Sums over the points of w times them and w, and of k times the slope of the weight and k.
+        d, moved = Y.shape[1], weight.T @ ready.points
+        turned, value = k.T @ ready.slopes, moved[:, d]
+        pull = (moved[:, :d] - value[:, None] * y) * ready.inverse + turned[:, :d]
+        return value, pull - 2.0 * self.smooth * turned[:, d:] * near * ready.inverse
+
+    @cached_property
+    def _prepared(self) -> "_Prepared":
+        """What `value_and_gradient` needs of the points alone, for chains that ask often."""
+        xp = array_namespace(self.Y)
         inverse = xp.asarray(self.bandwidth_y**-2.0)
+        scale = xp.asarray(np.concatenate([self.bandwidth_x, self.bandwidth_y]) ** -1.0)
         # Distances expand into products, which cancel least around the middle.
-        centre = xp.mean(self.Y, axis=0)
-        points, Y = self.Y - centre, Y - centre
-        kernel = GaussianKernel(np.concatenate([self.bandwidth_x, self.bandwidth_y]))
-        k = kernel(xp.concat([self.X, points], axis=1), xp.concat([X, Y], axis=1))
-        c = self.c * inverse
-        weight = c @ Y.T - xp.sum(c * points, axis=1)[:, None]
-        if self.smooth:
-            far, near = points * inverse, Y * inverse
-            ell = xp.sum(far * far, axis=1)[:, None] + xp.sum(near * near, axis=1) - xp.sum(inverse)
-            weight = weight - self.smooth * (ell - 2.0 * (far @ near.T))
-        weight = k * weight
-        value = xp.sum(weight, axis=0)
-        pull = (weight.T @ points - value[:, None] * Y) * inverse + k.T @ c
-        if self.smooth:
-            moved = k.T @ points - xp.sum(k, axis=0)[:, None] * Y
-            pull = pull + 2.0 * self.smooth * moved * inverse**2
-        return value, pull
+        centre, centre_x = xp.mean(self.Y, axis=0), xp.mean(self.X, axis=0)
+        points = self.Y - centre
+        scaled = xp.concat([self.X - centre_x, points], axis=1) * scale
+        half = 0.5 * xp.sum(scaled * scaled, axis=1, keepdims=True)
+        ones, far, c = xp.ones_like(half), points * inverse, self.c * inverse
+        alone = xp.sum(c * points + self.smooth * far * far, axis=1, keepdims=True)
+        alone = self.smooth * xp.sum(inverse) - alone
+        slope = c + 2.0 * self.smooth * far * inverse
+        return _Prepared(
+            centre_x,
+            centre,
+            scale,
+            inverse,
+            exponents=xp.concat([scaled, -half, ones], axis=1),
+            weights=xp.concat([slope, alone, ones], axis=1),
+            points=xp.concat([points, ones], axis=1),
+            slopes=xp.concat([slope, ones], axis=1),
+        )
 
     def _blocks(self, Y) -> list[slice]:
         return row_blocks(Y.shape[0], self.c.shape[0] * self.c.shape[1], like=Y)

@@ -1,7 +1,7 @@
 """Selection of KCEF's bandwidths and λ: by held-out score as published, or by likelihood."""
 
 from collections.abc import Callable, Mapping, Sequence
-from math import erfc, sqrt
+from math import log, log1p
 from typing import NamedTuple
 
 import numpy as np
@@ -9,10 +9,10 @@ import numpy as np
 from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
 from kcde.estimators._kcef.early_stopping import minimise_early
 from kcde.estimators._kcef.gradient import gradient_score, minimise
+from kcde.estimators._kcef.normaliser_rules import CheckedRule, LegendreRule
 from kcde.estimators._kcef.score_matching import HeldOutSolver, held_out_scores, score_system
 from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.memory import require_memory
-from kcde.normalisers import logsumexp, panel_nodes
 from kcde.selection import best_index, complement, log_grid, refined_grid
 
 SCORE_GRIDS = (log_grid(0.2, 8.0, 20), log_grid(1e-5, 1.0, 20))
@@ -44,21 +44,6 @@ class ScoreGrid(NamedTuple):
     bandwidths: np.ndarray
     regularizations: np.ndarray
     folds: int
-
-
-def support(Y: np.ndarray, bandwidth: float, base_std: float) -> tuple[float, float, float]:
-    """Return where T can differ from 0, and a panel width that resolves exp T; d_y = 1.
-
-    Eight bandwidths from the data the kernel is below 1e-13; beyond, the density is q_0's.
-    """
-    margin = 8.0 * bandwidth
-    return float(Y.min()) - margin, float(Y.max()) + margin, min(bandwidth, base_std)
-
-
-def base_mass_outside(lower: float, upper: float, base_std: float) -> float:
-    """Return the mass of N(0, base_std²) outside [lower, upper]."""
-    scale = base_std * sqrt(2.0)
-    return 0.5 * (erfc(upper / scale) + erfc(-lower / scale))
 
 
 def select_by_score(X, Y, rows, folds, given: Hyperparameters, base_std: float, grids=SCORE_GRIDS):
@@ -188,11 +173,13 @@ def _score_tables(
 
 
 def select_by_likelihood(
-    X, Y, rows, folds, given: Hyperparameters, base_std: float, grids=LIKELIHOOD_GRIDS
+    X, Y, rows, folds, given: Hyperparameters, base_std: float, grids=LIKELIHOOD_GRIDS, floor=0.0
 ):
     """Choose σ_x, σ_y and λ by held-out log likelihood: coarse, finer, then σ_x per dimension.
 
-    Parameters and the first return value are as in `select_by_score`; `cv_results` holds the
+    Parameters and the first return value are as in `select_by_score`; `folds` may be several
+    partitions, one after the other, and with a `floor` ε the likelihood is that of
+    (1 - ε) p + ε q_0. `cv_results` holds the
     coarse grid's "bandwidth_x", "bandwidth_y", "regularization" and "log_likelihood", and the
     "best_log_likelihood" after refinement.
 
@@ -206,7 +193,8 @@ def select_by_likelihood(
     if Y.shape[1] != 1:
         raise ValueError(f"selection 'likelihood' needs one-dimensional y; got d_y = {Y.shape[1]}")
     limits = grids[0][0], grids[0][-1]
-    search = _LikelihoodSearch(take_rows(X, rows), take_rows(Y, rows), folds, base_std, limits)
+    parts = take_rows(X, rows), take_rows(Y, rows), folds, base_std
+    search = _LikelihoodSearch(*parts, limits, floor)
     sigmas_x = _candidates(given.bandwidth_x, grids[0] if X.shape[1] else grids[0][:1])
     sigmas_y = _candidates(given.bandwidth_y, grids[0])
     path = np.asarray(_candidates(given.regularization, grids[1]))
@@ -287,9 +275,17 @@ RULES = {
 class _LikelihoodSearch:
     """Held-out log likelihood of candidates, sharing what they have in common."""
 
-    def __init__(self, X, Y, folds: Sequence[np.ndarray], base_std: float, limits=(0.0, np.inf)):
+    def __init__(
+        self,
+        X,
+        Y,
+        folds: Sequence[np.ndarray],
+        base_std: float,
+        limits=(0.0, np.inf),
+        floor: float = 0.0,
+    ):
         self.X, self.Y, self.folds, self.base_std = X, Y, folds, base_std
-        self.limits = limits
+        self.limits, self.floor = limits, floor
         self.r = -Y[:, 0] / base_std**2
         self._y = to_numpy(Y)[:, 0]
 
@@ -298,7 +294,8 @@ class _LikelihoodSearch:
         kernels = [GaussianKernel(sigma)(self.X, self.X) for sigma in sigmas_x]
         result = np.empty((len(sigmas_x), len(sigmas_y), len(path)))
         for j, sigma_y in enumerate(sigmas_y):
-            tables = _OutputTables(self.Y, sigma_y, self.base_std)
+            rule = (CheckedRule if self.floor else LegendreRule)(self.Y, sigma_y, self.base_std)
+            tables = _OutputTables(self.Y, sigma_y, rule)
             for i, K in enumerate(kernels):
                 result[i, j] = self._path(K, tables, path)
         return result
@@ -333,7 +330,7 @@ class _LikelihoodSearch:
             _, b = solver.solve(held_out, v, mu)
             c = (take_columns(b, R) - take_rows(self.r, R)) / mu[:, None]
             total = total + self._fold(K, tables, R, held_out, c, mu)
-        return to_numpy(total) / n
+        return to_numpy(total) / sum(map(len, self.folds))
 
     def _fold(self, K, tables, R, S, c, mu):
         """Return Σ_S log p(y_s|x_s) for each row of c (L, |R|), which was fitted on R."""
@@ -342,10 +339,14 @@ class _LikelihoodSearch:
         own = (K_SR * _block(tables.first, R, S).T) @ c.T
         own = own - xp.sum(K_SR * _block(tables.laplacian, S, R), axis=1)[:, None] / mu
         grid = xp.reshape(c[:, None, :] * K_SR[None, ...], (-1, len(R)))
-        T = xp.reshape(grid @ take_rows(tables.grid_first, R), (len(mu), len(S), -1))
+        T = xp.reshape(grid @ take_rows(tables.grid_first, R), (mu.shape[0], len(S), -1))
         smooth = K_SR @ take_rows(tables.grid_laplacian, R)
-        log_Z = logsumexp(T - smooth[None, ...] / mu[:, None, None] + tables.log_weights, axis=2)
-        return xp.sum(own, axis=0) - xp.sum(log_Z, axis=1) + self._log_base(S)
+        log_Z = tables.rule.log_normaliser(T - smooth[None, ...] / mu[:, None, None])
+        if not self.floor:
+            return xp.sum(own, axis=0) - xp.sum(log_Z, axis=1) + self._log_base(S)
+        log_ratio = log1p(-self.floor) + own.T - log_Z  # of (1 - ε) p to q_0
+        least = xp.full(log_ratio.shape, log(self.floor), dtype=log_ratio.dtype)
+        return xp.sum(xp.logaddexp(log_ratio, least), axis=1) + self._log_base(S)
 
     def _log_base(self, S) -> float:
         y = self._y[S] / self.base_std
@@ -354,9 +355,9 @@ class _LikelihoodSearch:
 
 
 class _OutputTables:
-    """Kernel derivatives in y that all σ_x share: at the training points and at the nodes."""
+    """Kernel derivatives in y that all σ_x share: at the training points and at a rule's nodes."""
 
-    def __init__(self, Y, sigma: float, base_std: float):
+    def __init__(self, Y, sigma: float, rule: LegendreRule | CheckedRule):
         xp = array_namespace(Y)
         kernel = GaussianKernel(sigma)
         derivatives = kernel.derivatives(Y, Y)
@@ -364,16 +365,12 @@ class _OutputTables:
         self.laplacian = derivatives.laplacian
         self.minus_second = -derivatives.second[..., 0, 0]
         self.third = derivatives.laplacian_gradient[..., 0]
-        lower, upper, width = support(to_numpy(Y), sigma, base_std)
-        nodes, weights = panel_nodes(lower, upper, int(np.ceil((upper - lower) / (2.0 * width))))
-        at_nodes = kernel.derivatives(Y, xp.asarray(nodes[:, None]))
-        # Beyond the support T is 0: one more node there, with q_0's mass as its weight.
+        self.rule = rule
+        at_nodes = kernel.derivatives(Y, xp.asarray(rule.nodes[:, None]))
+        # Beyond the support T is 0: one more node there.
         beyond = xp.zeros((Y.shape[0], 1), dtype=Y.dtype)
         self.grid_first = xp.concat([at_nodes.first[..., 0], beyond], axis=1)
         self.grid_laplacian = xp.concat([at_nodes.laplacian, beyond], axis=1)
-        density = np.exp(-0.5 * (nodes / base_std) ** 2) / (base_std * np.sqrt(2 * np.pi))
-        mass = np.append(weights * density, base_mass_outside(lower, upper, base_std))
-        self.log_weights = xp.asarray(np.log(np.maximum(mass, np.finfo(float).tiny)))
 
 
 def _block(matrix, rows, columns):

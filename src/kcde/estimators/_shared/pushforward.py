@@ -48,7 +48,7 @@ class Pushforward(ConditionalDensity):
         """
         X = self._check_features(X)
         xp = array_namespace(X)
-        nodes, weights = _normal_nodes(self.n_outputs_)
+        nodes, weights = normal_nodes(self.n_outputs_)
         nodes, weights = xp.asarray(nodes[None]), xp.asarray(weights)
         parts = []
         for rows in row_blocks(X.shape[0], nodes.shape[1] * self.n_outputs_, like=X):
@@ -66,7 +66,7 @@ class Pushforward(ConditionalDensity):
         return self._push(X, xp.asarray(draws))
 
 
-def _normal_nodes(dimension: int) -> tuple[np.ndarray, np.ndarray]:
+def normal_nodes(dimension: int) -> tuple[np.ndarray, np.ndarray]:
     """Return points (k, d) and weights (k,) that stand for a standard normal."""
     if dimension == 1:
         nodes, weights = np.polynomial.hermite_e.hermegauss(_HERMITE_NODES)
