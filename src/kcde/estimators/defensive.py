@@ -191,6 +191,8 @@ class Defensive(ConditionalDensity):
         # The quantile of a mixture lies between those of its parts.
         xp = array_namespace(X)
         inside = self.estimator_._quantile(X, p)
+        if not X.shape[0]:
+            return inside
         below = xp.asarray(np.broadcast_to(self.base_std_ * ndtri(p), tuple(inside.shape)).copy())
         ends = xp.minimum(inside, below), xp.maximum(inside, below)
         columns = [

@@ -82,6 +82,11 @@ class Experiment(runner.Experiment[Job]):
                 f"{job.estimator} has no {_BY_COLUMN}: target {JOINT!r} is for estimators with a "
                 "density of each column given those before, as NADE"
             )
+        if job.target == JOINT and job.inner_splits:
+            raise ValueError(
+                "the inner log likelihood is of y given x, and a joint density has none: "
+                f"inner_splits must be 0 for target {JOINT!r}; got {job.inner_splits}"
+            )
 
     def open(self) -> Dataset:
         """Return the data set."""

@@ -355,6 +355,10 @@ def test_tuning_rows_concern_the_likelihood_selection_alone():
             {"estimator": "LSCDE", "options": {}, "target": "joint"},
             "LSCDE has no factor_log_density: target 'joint' is for",
         ),
+        (
+            {"estimator": "NADE", "options": {}, "target": "joint", "inner_splits": 1},
+            "inner_splits must be 0 for target 'joint'; got 1",
+        ),
     ],
 )
 def test_wrong_settings_stop_the_job_before_it_starts(launch, tmp_path, change, message):
