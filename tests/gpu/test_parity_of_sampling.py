@@ -50,6 +50,15 @@ def test_chains_without_x(pairs, other_xp):
     assert_same(runs[1].draws, runs[0].draws)
 
 
+def test_chains_that_adapt_in_windows_stay_where_they_start(other_xp):
+    start = np.random.default_rng(0).standard_normal((6, 2))
+    how = {"burn_in": 40, "iterations": 4, "thin": 2, "leapfrog_steps": 2, "windows": True}
+    expected = hmc(gaussian, start, np.random.default_rng(3), **how)
+    found = hmc(gaussian, other_xp.asarray(start), np.random.default_rng(3), **how)
+    assert array_namespace(found.draws) == array_namespace(other_xp.asarray(start))
+    assert_same(found.draws, expected.draws)
+
+
 def test_chains_stay_where_they_start(other_xp):
     start = np.linspace(-1.0, 1.0, 12).reshape(6, 2)
     expected = hmc(gaussian, start, np.random.default_rng(3), burn_in=5, iterations=20, thin=5)

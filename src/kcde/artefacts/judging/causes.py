@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 
 from kcde import published
+from kcde.artefacts.judging.verdicts import UNDECIDED
 
 UNKNOWN = "could not determine"
 """Stands where no cause is known."""
@@ -41,7 +42,7 @@ def explain(paper: str, artefact: str, cell: Mapping) -> str:
 
 
 def _other_splits_suffice(cell: Mapping) -> bool:
-    if cell["verdict"] == "different":  # a p-value or a ratio of times: no difference of means
+    if cell["verdict"] in ("different", UNDECIDED):  # p-values, ratios of times: not of means
         return False
     return abs(cell["difference"]) <= 2.0 * cell["std"] * math.sqrt(2.0 / cell["n"])
 

@@ -260,7 +260,7 @@ def _why(row: pd.Series, ours: pd.Series, verdict: str, here: Tracked) -> str:
         parts.append(f"{int(ours['failed'])} of {int(ours['n'])} {trials} failed")
     if verdict == UNDECIDED:
         parts.append(f"chains have not converged: {chains.obstacle_in(here.table, ours)}")
-    if verdict in ("better", "worse", "different"):
+    if verdict in ("better", "worse", "different", UNDECIDED):
         parts.append(explain(row["paper"], row["artefact"], {**ours, "verdict": verdict}))
     if verdict == "published-na" and row["note"]:
         parts.append(row["note"])

@@ -279,7 +279,8 @@ def _against_published(artefact: Artefact, table: pd.DataFrame) -> list[str]:
     parts += shifts(columns.shifts(pairs))
     if missing := _missing(artefact, answered):
         parts.append(missing)
-    deviations = answered[answered["verdict"].isin(["better", "worse", "different"])]
+    explained = ["better", "worse", "different", verdicts.UNDECIDED]
+    deviations = answered[answered["verdict"].isin(explained)]
     if len(deviations):
         parts += ["Each deviation and its cause, as far as known:", _causes(artefact, deviations)]
     return parts
