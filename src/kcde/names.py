@@ -10,9 +10,9 @@ OURS = "ours"
 """Every other variant."""
 
 EXACT_DRAWS = "exact-draws"
-"""A comparison as published, but of samples drawn exactly where the density can be."""
+"""A comparison as published, but of samples of the same densities drawn exactly, or else better."""
 
-SAMPLED_BY = {"-inverse": "direct"}
+SAMPLED_BY = {"-inverse": "direct", "-adapted": "adapted"}
 """Ending of the name of a method to how it is sampled; without it, the name is that of the method
 that is fitted."""
 

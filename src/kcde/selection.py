@@ -58,6 +58,27 @@ def contiguous_folds(n: int, folds: int, order: np.ndarray | None = None) -> lis
     return [np.sort(part) for part in np.array_split(rows, folds)]
 
 
+def grouped_kfold(labels: np.ndarray, folds: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Return a random partition of rows into folds, rows of one label in one fold.
+
+    The folds differ by one label at most.
+
+    Parameters
+    ----------
+    labels
+        Shape (n,): whole numbers from 0, each at least once.
+    folds, rng
+        As in `kfold`, with the same errors where there are fewer labels than folds.
+
+    Returns
+    -------
+    list of numpy.ndarray
+        Sorted row numbers held out in each fold.
+    """
+    parts = kfold(int(np.max(labels, initial=-1)) + 1, folds, rng)
+    return [np.flatnonzero(np.isin(labels, part)) for part in parts]
+
+
 def complement(held_out: np.ndarray, n: int) -> np.ndarray:
     """Return the rows of range(n) that are not held out, sorted."""
     keep = np.ones(n, dtype=bool)

@@ -29,7 +29,8 @@ def groups(config: Mapping, experiment: str) -> list[tuple[str, ...]]:
     the same way.
     """
     chosen = config["experiments"][experiment]
-    lists = {name: place for place, each in enumerate(chosen["together"]) for name in each}
+    together = chosen.get("together", ())
+    lists = {name: place for place, each in enumerate(together) for name in each}
     found: dict[str, list[str]] = {}
     for method in chosen["methods"]:
         special = [

@@ -60,7 +60,9 @@ def scores(scale: str, experiment: str, dataset: str = "", method: str = "") -> 
     return f"results/{scale}/{path}.csv"
 
 
-def factors(config: Mapping, catalogue: Mapping[str, Entry], wildcards: object) -> list[str]:
+def factors(
+    config: Mapping, catalogue: Mapping[str, Entry], wildcards: object, method: str
+) -> list[str]:
     """Return the score tables of all factors of a method's joint density.
 
     A method that is named after another and how that is sampled has those of the other.
@@ -72,11 +74,13 @@ def factors(config: Mapping, catalogue: Mapping[str, Entry], wildcards: object) 
     catalogue
         Entries by name and alias.
     wildcards
-        With `scale`, `dataset` and `method`.
+        With `scale` and `dataset`.
+    method
+        Its name.
     """
     count = division.columns(config, catalogue, wildcards.dataset)
     ranges = division.node_ranges(count, config["experiments"]["joint"]["nodes_per_job"])
-    path = f"results/{wildcards.scale}/{stem('factors', fitted(wildcards.method))}.csv"
+    path = f"results/{wildcards.scale}/{stem('factors', fitted(method))}.csv"
     return [path.format(dataset=wildcards.dataset, nodes=nodes) for nodes in ranges]
 
 

@@ -74,7 +74,7 @@ def unresolved_names(config: Mapping, known: Iterable[str]) -> Iterable[str]:
     for key, experiment, choice in _uses(config):
         yield from _in_choice(config, data, key, experiment, choice)
     yield from _dimensions(config["experiments"].get("joint", {}))
-    for name in _SIZED:
+    for name in (*_SIZED, "samples"):
         yield from _together(config, name)
     moments = config["experiments"].get("moments", {})
     for key in ("shared_choice", "slow_constrained"):

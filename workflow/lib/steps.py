@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from kcde import provenance
@@ -12,13 +12,13 @@ from kcde.datasets.catalogue import Entry
 from kcde.experiments.jobs import EXPERIMENTS, estimation_cost, job_class
 from lib import division, jobs, paths, references
 
-_OURS, _OURS_EXACT = "KCEF-F", "KCEF-F-inverse"
-"""The method whose samples the rivals' are compared with, and the same drawn exactly."""
-
-_SAMPLES = {
-    name: f"results/{{scale}}/{paths.stem('samples', method)}.npz"
-    for name, method in (("ours", _OURS), ("rival", "{method}"), ("ours_exact", _OURS_EXACT))
+_COMPARED: dict[str, Callable[[str], str]] = {
+    "ours": lambda rival: "KCEF-F",
+    "rival": lambda rival: rival,
+    "ours_exact": lambda rival: "KCEF-F-inverse",
+    "rival_exact": lambda rival: {"KEF": "KEF-adapted"}.get(rival, rival),
 }
+"""What is compared with a rival: KCEF-F with it, and both sampled exactly or better."""
 
 _ENVIRONMENTS = {"estimation_cost": "JAX_PLATFORMS=cpu"}
 """Fits whose cost is measured run on the CPU, each in a process of its own with one thread."""
@@ -70,7 +70,7 @@ class Step:
         if self.experiment in ("joint", "samples"):
             found["factors"] = self._factors
         if self.experiment == "similarity":
-            found |= _SAMPLES
+            found |= {name: partial(_samples, name) for name in _COMPARED}
         if cls.reads_files:
             found["record"] = self._records
         if cls.repeated:
@@ -117,6 +117,10 @@ class Step:
         found = {}
         if pattern := references.generated(self.experiment):
             found["dataset"] = pattern
+        if self.experiment == "samples" and not self.methods:
+            groups = division.groups(self.config, self.experiment)
+            grouped = {name for group in groups for name in group if len(group) > 1}
+            of_method["samples"] = [name for name in methods if name not in grouped]
         if self.experiment in of_method:
             found["method"] = references.any_of(of_method[self.experiment])
         return found
@@ -129,13 +133,14 @@ class Step:
         """
         scale, dataset = wildcards.scale, getattr(wildcards, "dataset", "")
         asked = self.config, scale, self.experiment, dataset
-        if self.methods:
-            return shlex.quote(jobs.text([jobs.job(*asked, method) for method in self.methods]))
         method, files = getattr(wildcards, "method", ""), {}
         if self.experiment in ("joint", "samples"):
             files["factors"] = self._factors(wildcards)
+        if self.methods:
+            each = [jobs.job(*asked, method, **files) for method in self.methods]
+            return shlex.quote(jobs.text(each))
         if self.experiment == "similarity":
-            files = {name: path.format(**dict(wildcards)) for name, path in _SAMPLES.items()}
+            files = {name: _samples(name, wildcards) for name in _COMPARED}
             files["rival_name"] = method
         if self.experiment == "factors":
             files["nodes"] = division.nodes(wildcards.nodes)
@@ -189,16 +194,20 @@ class Step:
 
     def _factors(self, wildcards: Any) -> list[str]:
         """Return the score tables of all factors; none of a method that models all columns."""
-        if "graph" not in self.config["methods"][wildcards.method]:
+        method = self.methods[0] if self.methods else wildcards.method
+        if "graph" not in self.config["methods"][method]:
             return []
-        return paths.factors(self.config, self.catalogue, wildcards)
+        return paths.factors(self.config, self.catalogue, wildcards, method)
 
 
 def steps(config: Mapping, catalogue: Mapping[str, Entry]) -> Iterator[Step]:
     """Yield each rule that fits: of an experiment, of methods that one job fits, of parts."""
     for experiment in EXPERIMENTS:
         cls = job_class(experiment)
-        for methods in division.groups(config, experiment) if cls.shares else [()]:
+        groups = division.groups(config, experiment) if cls.shares else [()]
+        if experiment == "samples":  # also of methods that are asked for by name alone
+            groups = [(), *(group for group in groups if len(group) > 1)]
+        for methods in groups:
             for is_part in (False, True) if cls.repeated else (False,):
                 yield Step(config, catalogue, experiment, methods, is_part)
 
@@ -223,6 +232,12 @@ def shard_flags(wildcards: Any, input: Any) -> str:
 def out_flags(wildcards: Any, output: Any) -> str:
     """Return the flags with the outputs of a job, one for each method, in order."""
     return shlex.join(word for path in output.scores for word in ("--out", path))
+
+
+def _samples(name: str, wildcards: Any) -> str:
+    """Return the samples that `_COMPARED` names."""
+    stem = paths.stem("samples", _COMPARED[name](wildcards.method))
+    return f"results/{wildcards.scale}/{stem}.npz".format(dataset=wildcards.dataset)
 
 
 @cache

@@ -2,8 +2,9 @@
 
 A product of conditionals is sampled a column after its parents. As published (kcef, section 4) the
 draws come from Hamiltonian Monte Carlo: for a column without parents 20 chains of 1000 transitions
-after 100 of burn-in, thinned by 10; given parents, a chain for each row of them. The
-convergence of such chains is checked once per model, at a few training rows with 20 chains each.
+after 100 of burn-in, thinned by 10; given parents, a chain for each row of them. The convergence
+of these is checked once per model, at a few training rows with 20 chains each. Adapted (ours), the
+chains of one model of all columns share step size and metric, and have a burn-in of 1000.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,6 +21,9 @@ from kcde.seeding import rng_of
 
 _CHECKED_ROWS = 5
 
+ADAPTED = {"burn_in": 1000, "windows": True}
+"""How adapted chains differ from the published ones: declared before any sample was compared."""
+
 
 class Draws(NamedTuple):
     """Samples, shape (n, d), on the host; what Hamiltonian Monte Carlo says of them, or {}."""
@@ -28,8 +32,8 @@ class Draws(NamedTuple):
     diagnostics: dict[str, float]
 
 
-def sampler_kind(estimator, method: str, wanted: str = "auto") -> str:
-    """Return "hmc" or "direct".
+def sampler_kind(estimator, method: str, wanted: str = "auto", *, of_graph=False) -> str:
+    """Return "hmc", "adapted" or "direct".
 
     Parameters
     ----------
@@ -38,13 +42,17 @@ def sampler_kind(estimator, method: str, wanted: str = "auto") -> str:
     method
         Name of the method in the scores.
     wanted
-        "hmc"; "direct"; or "auto": what the ending of the method's name says
-        (`kcde.names.SAMPLED_BY`), else "hmc" where the estimator offers it, else "direct".
+        "hmc"; "adapted": with a longer burn-in, and not for the conditionals of a graph; "direct";
+        or "auto": what the ending of the method's name says (`kcde.names.SAMPLED_BY`), else "hmc"
+        where the estimator offers it, else "direct".
+    of_graph
+        Whether the estimator is that of the conditionals of a graph.
 
     Raises
     ------
     ValueError
-        If the sampler is unknown, or the estimator has no Hamiltonian Monte Carlo and it is wanted.
+        If the sampler is unknown, or the estimator has no Hamiltonian Monte Carlo and it is wanted,
+        or adapted chains are of a graph.
     """
     if wanted not in SAMPLERS:
         raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}; got {wanted!r}")
@@ -52,9 +60,14 @@ def sampler_kind(estimator, method: str, wanted: str = "auto") -> str:
     if wanted == "auto":
         named = (kind for ending, kind in SAMPLED_BY.items() if method.endswith(ending))
         wanted = next(named, "hmc" if offered else "direct")
-    if wanted == "hmc" and not offered:
+    if wanted != "direct" and not offered:
         name = type(estimator).__name__
         raise ValueError(f"{name} has no Hamiltonian Monte Carlo; use the sampler direct")
+    if wanted == "adapted" and of_graph:
+        raise ValueError(
+            f"{method}: adapted chains share a step size, so that they sample one density; those "
+            "of a graph are as many as rows of parents: use the sampler hmc or direct"
+        )
     return wanted
 
 
@@ -66,7 +79,7 @@ def sampler_of(model, kind: str, train, n: int) -> Callable[[int, np.random.Gene
     model
         A fitted estimator without x, or `JointDensity`.
     kind
-        "hmc" or "direct".
+        As `sampler_kind` returns it.
     train
         The rows that it was fitted to, on its backend; their first few are where convergence is
         checked.
@@ -77,7 +90,8 @@ def sampler_of(model, kind: str, train, n: int) -> Callable[[int, np.random.Gene
         no_x = train[:1, :0]
         return lambda n, rng: Draws(to_numpy(model.sample(no_x, n, rng))[0], {})
     if not isinstance(model, JointDensity):
-        return lambda n, rng: _joint_hmc(model, n, rng)
+        how = ADAPTED if kind == "adapted" else {}
+        return lambda n, rng: _joint_hmc(model, n, rng, how)
     checks = check_conditionals(model, train[: min(_CHECKED_ROWS, train.shape[0]), :], n)
     return lambda n, rng: ancestral_hmc(model, n, rng, checks)
 
@@ -146,8 +160,8 @@ def ancestral_hmc(
     return Draws(samples, _diagnostics(results, several))
 
 
-def _joint_hmc(model, n: int, rng: np.random.Generator) -> Draws:
-    result = model.sample_hmc(None, n, rng)
+def _joint_hmc(model, n: int, rng: np.random.Generator, how: dict) -> Draws:
+    result = model.sample_hmc(None, n, rng, **how)
     return Draws(result.draws[0], _diagnostics([result], [result]))
 
 

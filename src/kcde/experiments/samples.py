@@ -1,6 +1,7 @@
 """Samples of joint densities compared with data: kcef, figures 2 and 4 and table 3.
 
-The model of run 0 is fitted, once a job or shard; each seed gives 2000 samples.
+The model of run 0 is fitted, once a job or shard, also where jobs that run together sample it in
+several ways; each seed gives 2000 samples.
 """
 
 import json
@@ -46,7 +47,7 @@ class Experiment(runner.Experiment[Job]):
 
     def check(self, job: Job) -> None:
         """Raise `ValueError` for unknown options and for a sampler that the estimator lacks."""
-        sampler_kind(estimator_of(job, 0), job.method, job.sampler)
+        _kind(job)
 
     def open(self) -> _Data:
         """Return the problem, and what factors chose where some are given."""
@@ -56,23 +57,38 @@ class Experiment(runner.Experiment[Job]):
             parents(job.graph, problem.dim)
         return _Data(problem, _chosen_by(job, job.factors) if job.factors else None)
 
-    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Fit, and return what draws under a seed."""
-        job, problem = self.job, self.data.problem
-        split, backend = problem.split(RUN), self._backend(job)
-        draw, _ = attempt(_sampler, job, problem, asarray(split.train, backend), self.data.known)
-        sizes = {"n_train": len(split.train), "n_test": len(split.test), "dim": problem.dim}
+    def begin(self, units: Sequence[int]) -> Callable[[int], list[Outcome]]:
+        """Fit, once for jobs with the same model, and return what draws under a seed."""
+        split, known, problem = self.data.problem.split(RUN), self.data.known, self.data.problem
+        train, models, draws = asarray(split.train, self._backend(self.job)), {}, []
+        for job in self.jobs:
+            what = job.estimator, json.dumps(job.options, sort_keys=True)
+            if what not in models:
+                models[what], _ = attempt(fit, job, problem, train, known)
+            draws.append(attempt(sampler_of, models[what], _kind(job), train, job.samples)[0])
 
-        def work(seed: int) -> Outcome:
-            reference, row = _reference(problem, split, seed), _row(job, seed, backend) | sizes
-            found, _ = attempt(_drawn, job, problem, draw, reference, seed)
-            if isinstance(found, Exception):
-                return Outcome([row | scores.failed(METRIC, found)])
-            samples, measured = found
-            cells = [scores.cell(*each) for each in measured]
-            return Outcome([row | cell for cell in cells], arrays={"samples": samples})
+        def work(seed: int) -> list[Outcome]:
+            reference = _reference(problem, split, seed)
+            return [
+                self._outcome(job, draw, split, reference, seed)
+                for job, draw in zip(self.jobs, draws, strict=True)
+            ]
 
         return work
+
+    def _outcome(
+        self, job: Job, draw: Callable, split, reference: np.ndarray, seed: int
+    ) -> Outcome:
+        """Return the samples of a job under a seed, with what is measured of them."""
+        problem = self.data.problem
+        sizes = {"n_train": len(split.train), "n_test": len(split.test), "dim": problem.dim}
+        row = _row(job, seed, self._backend(job)) | sizes
+        found, _ = attempt(_drawn, job, problem, draw, reference, seed)
+        if isinstance(found, Exception):
+            return Outcome([row | scores.failed(METRIC, found)])
+        samples, measured = found
+        cells = [scores.cell(*each) for each in measured]
+        return Outcome([row | cell for cell in cells], arrays={"samples": samples})
 
     def not_run(self, job: Job, unit: int) -> list[dict]:
         """Return the row of a seed."""
@@ -107,10 +123,10 @@ class Experiment(runner.Experiment[Job]):
         return methods.backend_of(estimator_of(job, 0), job.backend)
 
 
-def _sampler(job: Job, problem: Problem, train, known: Sequence[Mapping] | None) -> Callable:
-    """Fit, and return the function that draws."""
-    kind = sampler_kind(estimator_of(job, 0), job.method, job.sampler)
-    return sampler_of(fit(job, problem, train, known), kind, train, job.samples)
+def _kind(job: Job) -> str:
+    """Return how a job samples."""
+    graph = job.graph is not None
+    return sampler_kind(estimator_of(job, 0), job.method, job.sampler, of_graph=graph)
 
 
 def _drawn(job: Job, problem: Problem, draw: Callable, reference: np.ndarray, seed: int) -> tuple:

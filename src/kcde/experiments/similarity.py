@@ -24,6 +24,7 @@ from kcde.names import EXACT_DRAWS
 VARIANTS = ("as-published", "test-rows", "slice")
 """Against rows of all data; against the test rows; against rows of all data, shown pair only."""
 
+_FILES = ("ours", "rival", "ours_exact", "rival_exact")
 _OF_CHAINS = (R_HAT, DIVERGENCE_RATE)
 
 
@@ -32,19 +33,30 @@ class Experiment(runner.Experiment[Job]):
     `<variant>/bandwidth`, one value a seed.
     """
 
+    def check(self, job: Job) -> None:
+        """Raise `ValueError` for a better sampled rival of nothing."""
+        if job.rival_exact is not None and job.ours_exact is None:
+            raise ValueError(
+                "--rival-exact is compared with --ours-exact: give --ours-exact as well"
+            )
+
     def open(self) -> dict[str, list["_Samples"]]:
         """Return our samples and the rival's by variant, all of the same data and seeds."""
         job = self.job
-        given = [path for path in (job.ours, job.rival, job.ours_exact) if path is not None]
-        ours, rival, *exact = samples = [_Samples(path) for path in given]
-        for other in samples:
+        given = (job.ours, job.rival, job.ours_exact, job.rival_exact)
+        samples = {path: _Samples(path) for path in given if path is not None}
+        ours, rival = samples[job.ours], samples[job.rival]
+        for other in samples.values():
             if ours.dataset != other.dataset or ours.seeds != other.seeds:
                 raise ValueError(
                     f"{ours.path} holds {ours.seeds} seeds of {ours.dataset}, {other.path} "
                     f"{other.seeds} of {other.dataset}; run both with the same data set and seeds"
                 )
         pairs = {variant: [ours, rival] for variant in VARIANTS}
-        return {**pairs, EXACT_DRAWS: [*exact, rival]} if exact else pairs
+        if job.ours_exact is None:
+            return pairs
+        better = samples[job.rival_exact or job.rival]
+        return {**pairs, EXACT_DRAWS: [samples[job.ours_exact], better]}
 
     def count(self) -> int:
         """Return the number of variants of the test, each of all seeds."""
@@ -73,8 +85,8 @@ class Experiment(runner.Experiment[Job]):
 
     def info(self, job: Job) -> dict:
         """Return whose samples were compared."""
-        exact = {} if job.ours_exact is None else {"ours_exact": str(job.ours_exact)}
-        return {"ours": str(job.ours), "rival": str(job.rival), **exact, "code": self.code(job)}
+        files = {name: getattr(job, name) for name in _FILES}
+        return {name: str(file) for name, file in files.items() if file} | {"code": self.code(job)}
 
     def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
         """Return nothing: nothing is chosen."""

@@ -89,8 +89,16 @@ def test_the_page_says_set_by_set_which_is_nearer():
     assert "| geyser | 1.43 | 0.60 | 1.60 | 1.00 | x and y |" in said
     assert "| topo | 4.26 | 8.75 | 4.60 | 3.00 | x and y |" in said
     assert "engel" not in said
-    assert "nearer on 2 of 2 sets (geyser, topo), y given x on 0. " in said
-    assert said.endswith("x and y together is nearer on 1.")
+    assert "nearer on 2 of 2 sets (geyser, topo), y given x on 0; by our medians, " in said
+    assert "rules, the former on 1. x and y together reproduces 0 of the published means" in said
+
+
+def test_the_page_says_which_published_means_the_joint_reproduces():
+    cells = [("geyser", "NADE", made.around(1.0)), ("geyser", "NADE-joint", made.around(1.45))]
+    table = building.build(TABLE1, rows(*cells, ("geyser", "NADE-joint", [0.8] * 20, NLL_X)), [])
+    said = "\n".join(section(table))
+    assert "| geyser | 1.43 | 1.00 | 1.45 ✓ | 0.80 | x and y |" in said
+    assert said.endswith("together reproduces 1 of the published means, y given x 0.")
 
 
 def test_the_joint_is_never_marked_as_the_best_nor_judged():

@@ -86,10 +86,15 @@ def test_which_sampler_is_taken():
     assert sampler_kind(KCEF(), "KCEF-F-inverse") == "direct"
     assert sampler_kind(LSCDE(), "LSCDE-F") == "direct"
     assert sampler_kind(KCEF(), "KCEF-F-inverse", "hmc") == "hmc"
+    assert sampler_kind(KEF(), "KEF-adapted") == "adapted"
+    with pytest.raises(ValueError, match="KCEF-F: adapted chains share a step size"):
+        sampler_kind(KCEF(), "KCEF-F", "adapted", of_graph=True)
+    with pytest.raises(ValueError, match="LSCDE has no Hamiltonian Monte Carlo"):
+        sampler_kind(LSCDE(), "LSCDE", "adapted")
     assert sampler_kind(KCEF(), "KCEF-F", "direct") == "direct"
     with pytest.raises(ValueError, match="LSCDE has no Hamiltonian Monte Carlo"):
         sampler_kind(LSCDE(), "LSCDE-F", "hmc")
-    with pytest.raises(ValueError, match="one of auto, hmc, direct; got 'gibbs'"):
+    with pytest.raises(ValueError, match="one of auto, hmc, adapted, direct; got 'gibbs'"):
         sampler_kind(KCEF(), "KCEF-F", "gibbs")
 
 
@@ -98,6 +103,40 @@ def test_one_model_of_all_columns_is_sampled_as_well(curve, rng):
     draws = sampler_of(model, "hmc", curve, 100)(100, rng)
     assert draws.samples.shape == (100, 3)
     assert np.isfinite(list(draws.diagnostics.values())).all()
+
+
+def test_adapted_chains_mix_where_published_ones_do_not(rng):
+    """Columns on scales a hundredfold apart, for which one step is too small."""
+    rows = rng.standard_normal((100, 3)) * [0.05, 1.0, 5.0]
+    model = KEF([0.2, 4.0, 20.0], 1e-2, base_std=5.0).fit(None, rows)
+    found = {
+        kind: sampler_of(model, kind, rows, 2000)(2000, np.random.default_rng(1)).diagnostics
+        for kind in ("hmc", "adapted")
+    }
+    assert found["hmc"]["r_hat"] > 1.05 > found["adapted"]["r_hat"]
+    assert found["adapted"]["divergence_rate"] == 0.0
+
+
+def test_jobs_that_sample_one_model_in_two_ways_fit_it_once(smoke, tmp_path, monkeypatch):
+    folder, catalogue = smoke
+    fits, plain = [], KCEF._fit
+
+    def counting(self, X, Y):
+        fits.append(self)
+        plain(self, X, Y)
+
+    monkeypatch.setattr(KCEF, "_fit", counting)
+    shared = {"dataset": "smoke-joint", "seeds": 2, "samples": 40}
+    jobs = [Job(**shared, **KCEF_F), Job(**shared, **KCEF_F | {"method": "KCEF-F-inverse"})]
+    together = [tmp_path / f"{job.method}.csv" for job in jobs]
+    run(jobs, together, folder, catalogue=catalogue)
+    assert len(fits) == 3  # a factor a column
+    for job, path in zip(jobs, together, strict=True):
+        alone = tmp_path / "alone.csv"
+        run(job, alone, folder, catalogue=catalogue)
+        first, second = (np.load(each.with_suffix(".npz")) for each in (path, alone))
+        np.testing.assert_array_equal(first["samples"], second["samples"])
+    assert "r_hat" not in set(scores.read([together[1]])["metric"])
 
 
 def test_what_a_job_writes(launch, smoke):
@@ -272,6 +311,12 @@ def test_exact_draws_take_the_place_of_ours_in_a_variant_of_their_own(sampled, t
     worst = scores.read([out]).set_index(["variant", "metric", "split"])["value"]
     assert worst["as-published", "divergence_rate", 0] == 0.03
     assert worst["exact-draws", "r_hat", 0] == 1.02
+    compare(paths["A"], paths["B"], "B", out, ours_exact=paths["A-inverse"], rival_exact=paths["A"])
+    other = scores.read([out]).set_index(["variant", "metric", "split"])["value"]
+    assert other["exact-draws", "r_hat", 0] == 1.02
+    assert other["slice", "r_hat", 0] == 1.2
+    with pytest.raises(ValueError, match="give --ours-exact as well"):
+        compare(paths["A"], paths["B"], "B", out, rival_exact=paths["A"])
 
 
 def test_samples_of_different_data_are_refused(sampled, tmp_path, rng):

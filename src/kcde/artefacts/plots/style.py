@@ -84,6 +84,8 @@ VARIATIONS: dict[str, str | tuple] = {
     "-spread": ":",
     "-signed": ":",
     "-inverse": ":",
+    "-adapted": "--",
+    "-grouped": "-.",
 }
 """Ending that names a variation of a method to its line: the colour is that of the method."""
 

@@ -112,6 +112,10 @@ _SAMPLED: dict[str, str] = {
         "a chain of 110 iterations for each row of its parents; mixing is checked on five rows "
         "with 20 chains each; parameters as in table 2"
     ),
+    "KEF-adapted": (
+        "ours: the same KEF, its chains with a burn-in of 1000 transitions in which all adapt one "
+        "step size and a diagonal metric"
+    ),
     "KCEF-F-inverse": "ours: KCEF-F, every column drawn by inverting its distribution function",
     "KCEF-LL-F-inverse": ("ours: as KCEF-F-inverse, with the parameters of KCEF-LL-F in table 2"),
     "KEF": (
@@ -294,13 +298,14 @@ _DISPLAY: dict[str, str] = {
     "CondMAF": "Cond. MAF",
     "H0: KEF closer than KCEF": "KEF closer than KCEF",
     "H0: NADE closer than KCEF": "NADE closer than KCEF",
+    "H0: KEF-grouped closer than KCEF": "KEF-grouped closer than KCEF",
 }
 """Method to the name that readers see, where it differs."""
 
 _VARIANTS: dict[str, str] = {
     "test-rows": "test rows only",
     "slice": "shown pair only",
-    EXACT_DRAWS: "KCEF drawn exactly",
+    EXACT_DRAWS: "better draws",
     "code": "authors' set",
 }
 """Variants that a table names, because the name of the method does not show them."""

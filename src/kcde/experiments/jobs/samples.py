@@ -21,6 +21,7 @@ class Job(ArrayJob):
     experiment: ClassVar[str] = "samples"
     repeated: ClassVar[tuple[str, ...]] = ("seeds",)
     reads_files: ClassVar[bool] = True
+    shares: ClassVar[bool] = True
 
     graph: str | list | None = parameter(
         None, "full, markov, or JSON parents from 0; one model of all by default."
@@ -28,7 +29,7 @@ class Job(ArrayJob):
     seeds: int = parameter(10, "How often samples are drawn.", at_least=1)
     sampler: str = parameter(
         "auto",
-        "hmc, direct, or auto: direct where METHOD ends in -inverse, else hmc where there is one.",
+        "hmc, adapted, direct, or auto: as the end of METHOD says, else hmc where there is one.",
         choices=SAMPLERS,
     )
     samples: int = parameter(2000, "Samples of each seed.", at_least=2)

@@ -24,6 +24,11 @@ class Job(job.Job):
     ours_exact: Path | None = parameter(
         None, "Samples of KCEF by inversion of the distribution function.", is_file=True
     )
+    rival_exact: Path | None = parameter(
+        None,
+        "What they are compared with, by default RIVAL: the same density, sampled better.",
+        is_file=True,
+    )
     rival_name: str = parameter(help="Name of the rival in the hypothesis.")
     our_name: str = parameter("KCEF", "Name of our method in the hypothesis.")
     backend: str = parameter("auto", "auto, numpy or cupy.")
