@@ -125,7 +125,7 @@ def _section(own: Mapping, crossed: Mapping) -> dict:
 def _sizes(parameters: Sequence[Field]) -> dict:
     """Return the schema of a line of `scales`, which is the value of some parameters."""
     limits = [each.metadata for each in parameters]
-    least = max([1, *(each.get("at_least") or 1 for each in limits)])
+    least = max((each.get("at_least", 1) for each in limits), default=1)
     most = min((each["at_most"] for each in limits if "at_most" in each), default=None)
     words = f"from {least}" + (f" to {most}" if most else "")
     size: dict[str, object] = {"type": "integer", "minimum": least}
