@@ -117,3 +117,17 @@ def test_nothing_is_tried_where_all_is_given(plane, n_basis):
     model = KEF(1.2, 0.05, n_basis=n_basis).fit(None, plane)
     assert model.cv_results_ == {}
     assert KEF(1.2, n_basis=n_basis).fit(None, plane).cv_results_
+
+
+def test_copies_of_rows_choose_peaks_unless_they_are_in_one_fold(rng):
+    """A held-out copy sits at the top of a peak, where the second derivative rewards narrowness."""
+    distinct = rng.standard_normal((40, 4))
+    rows = np.concatenate([distinct, distinct[:20]])
+    apart, together, without = (
+        KEF(group_copies=grouped).fit(None, given)
+        for grouped, given in ((False, rows), (True, rows), (True, distinct))
+    )
+    assert apart.bandwidth_y_[0] < 0.3
+    assert apart.cv_results_["score"].min() < 50 * together.cv_results_["score"].min()
+    assert together.bandwidth_y_[0] > 0.8
+    assert together.bandwidth_y_[0] == pytest.approx(without.bandwidth_y_[0], rel=1.0)

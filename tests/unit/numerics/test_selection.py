@@ -44,3 +44,17 @@ def test_refined_grid_does_not_leave_the_range():
     grid = selection.log_grid(0.1, 10.0, 5)
     np.testing.assert_allclose(selection.refined_grid(grid[-1], grid, 5)[-1], 10.0)
     np.testing.assert_allclose(selection.refined_grid(grid[0], grid, 5)[0], 0.1)
+
+
+def test_rows_of_one_label_are_in_one_fold(rng):
+    labels = np.array([0, 3, 1, 1, 2, 0, 4, 3, 3, 5, 6, 1])
+    folds = selection.grouped_kfold(labels, 3, rng)
+    np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(12))
+    assert all(len({i for i, fold in enumerate(folds) if row in fold}) == 1 for row in range(12))
+    for label in range(7):
+        rows = np.flatnonzero(labels == label)
+        assert sum(bool(np.isin(rows, fold).any()) for fold in folds) == 1
+    counts = [len(set(labels[fold])) for fold in folds]
+    assert max(counts) - min(counts) <= 1
+    with pytest.raises(ValueError, match="5-fold cross-validation needs at least 5 rows; got 2"):
+        selection.grouped_kfold(np.array([0, 1, 0, 1, 0, 1]), 5, rng)
