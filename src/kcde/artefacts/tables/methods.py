@@ -117,7 +117,8 @@ _SAMPLED: dict[str, str] = {
         "step size and a diagonal metric"
     ),
     "KCEF-F-inverse": "ours: KCEF-F, every column drawn by inverting its distribution function",
-    "KCEF-LL-F-inverse": ("ours: as KCEF-F-inverse, with the parameters of KCEF-LL-F in table 2"),
+    "KCEF-LL-F-inverse": "ours: as KCEF-F-inverse, with the parameters of KCEF-LL-F in table 2",
+    "KEF-grouped": "ours: as KEF, but copies of a row are in one fold of the cross-validation",
     "KEF": (
         "one unconditional kernel exponential family of all columns, one bandwidth (0.2…5) and λ "
         "(1e-6…0.1) on a 10 × 10 grid by the 5-fold cross-validated score on a subset; the exact "
