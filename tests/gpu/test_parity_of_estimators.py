@@ -29,6 +29,7 @@ DENSITIES = {
         {"columns": 2, "reference": 6},
     ],
     "GaussianProcess": [{}, {"columns": 2, "noise_std": (0.3, 0.5)}],
+    "Defensive": [{}],
     "SmoothedJDL": [{}],
     "SmoothedCME": [{}],
 }

@@ -40,7 +40,7 @@ def test_every_rule_has_a_row_for_methods_and_data_that_are_new():
 
 def test_rows_are_of_methods_and_data_that_are_configured(config):
     for rule, method, dataset in resources.table(ROOT):
-        chosen = config["experiments"].get({"joint_network": "joint"}.get(rule, rule), {})
+        chosen = config["experiments"].get(jobs.section(rule), {})
         for name in filter(None, method.split("+")):
             assert name in config["methods"], (rule, method)
         if dataset:

@@ -75,8 +75,8 @@ class Defensive(ConditionalDensity):
     >>> plain = LSCDE(0.5, 0.3, 0.1).fit(X, Y)
     >>> model = Defensive(LSCDE(0.5, 0.3, 0.1)).fit(X, Y)
     >>> far = np.array([[8.0]])
-    >>> plain.log_density(X[:1], far).round().tolist()
-    [-278.0]
+    >>> bool(plain.log_density(X[:1], far)[0] < -100.0)
+    True
     >>> model.log_density(X[:1], far).round().tolist()
     [-14.0]
     """

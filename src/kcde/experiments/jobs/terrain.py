@@ -32,14 +32,13 @@ class Job(ConditionalJob):
     folds: int = parameter(
         FOLD_COUNT,
         "How many of ten shuffled folds are held out, the first ones.",
-        at_least=0,
         at_most=FOLD_COUNT,
     )
     splits: int = parameter(0, "Random splits into 80% training and 20% test rows, as for flows.")
 
     def __post_init__(self):
         super().__post_init__()
-        if self.splits < 0 or self.folds + self.splits < 1:
+        if min(self.folds, self.splits) < 0 or self.folds + self.splits < 1:
             raise ValueError(
                 "there must be at least one fold or random split; got "
                 f"folds = {self.folds}, splits = {self.splits}"
