@@ -36,7 +36,9 @@ def explain(paper: str, artefact: str, cell: Mapping) -> str:
         The known cause, or where there is none, whether other splits suffice as an explanation.
     """
     cause = cause_of(paper, artefact, cell["dataset"], cell["method"], cell["verdict"])
-    if cause.startswith(UNKNOWN) and _other_splits_suffice(cell):
+    if not cause.startswith(UNKNOWN) or cause.startswith(f"{UNKNOWN};"):  # what is known stays
+        return cause
+    if _other_splits_suffice(cell):
         return OTHER_SPLITS
     return cause
 
