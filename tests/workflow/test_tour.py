@@ -25,6 +25,9 @@ experiments:
   donut: {methods: [LSCDE]}
   terrain: {methods: [LSCDE]}
   traffic: {methods: [CDO]}
+readings:
+  samples: {methods: [LSCDE-M]}
+  joint: {datasets: [red-wine, grid-2000], methods: [LSCDE-F, exact]}
 """
 """No artefact shows samples of LSCDE-M, so that none are drawn."""
 
