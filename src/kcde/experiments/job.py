@@ -194,6 +194,8 @@ def check(name: str, value: Any, limits: Mapping[str, Any]) -> None:
         raise ValueError(f"{name} must be from {least} to {most}; got {value}")
     if least is not None and not value >= least:
         raise ValueError(f"{name} must be at least {least}; got {value}")
+    if most is not None and not value <= most:
+        raise ValueError(f"{name} must be at most {most}; got {value}")
     if limits.get("choices") and value not in limits["choices"]:
         known = ", ".join(limits["choices"])
         raise ValueError(f"{name} must be one of {known}; got {value!r}")

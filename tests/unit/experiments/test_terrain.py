@@ -142,7 +142,7 @@ def test_unavailable_data_are_not_run(smoke, tmp_path):
 @pytest.mark.parametrize(
     ("axes", "message"),
     [
-        ({"folds": 11}, "folds must be from 0 to 10; got 11"),
+        ({"folds": 11}, "folds must be at most 10; got 11"),
         ({"folds": 0}, "at least one fold or random split"),
         ({"splits": -1}, "got folds = 2, splits = -1"),
         ({"options": {"sigma": 1}}, "LSCDE has no option sigma"),
