@@ -17,6 +17,7 @@ ARTEFACT = Artefact(
     name="table2-rules",
     kind="table",
     title="the same joint densities under several rules of selection",
+    stage="readings",
     shows={
         "joint": {
             "datasets": ["white-wine", "parkinsons", "red-wine"],
@@ -30,6 +31,7 @@ ARTEFACT = Artefact(
                 "KCEF-M-unpenalised",
                 "KCEF-M-converged",
             ],
+            "scale": "readings",
         }
     },
     caption=_CAPTION,
