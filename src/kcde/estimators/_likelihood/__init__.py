@@ -1,0 +1,1 @@
+"""Parts of LikelihoodKCEF: features, penalised likelihood, its maximisation, and selection."""

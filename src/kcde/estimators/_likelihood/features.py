@@ -1,0 +1,134 @@
+"""Features of low rank of x and y, and the nodes over which y is integrated."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
+from kcde.estimators._shared.location_scale import LocationScale
+from kcde.kernels import GaussianKernel
+from kcde.linalg import PivotedCholesky, pivoted_cholesky
+from kcde.normalisers import panel_count, panel_nodes
+from kcde.selection import subsample
+
+PIVOT_ROWS = 10_000
+"""Rows among which centres are chosen, at most."""
+
+_MARGIN = 6.0  # bandwidths beyond the data, where the kernel is below 2e-8
+_PANEL = 2.5  # bandwidths of ten nodes
+_SMALLEST_SHARE = 1e-8  # of the trace that features may leave
+
+
+class KernelFeatures:
+    """k(·, C) B of a pivoted Cholesky factorisation, so that inner products are the kernel's.
+
+    On the centres C they are exact; elsewhere they are the projection on the span of k(C, ·).
+
+    Parameters
+    ----------
+    factor
+        Of the kernel matrix of some rows.
+    constant
+        Whether a first feature is 1, which adds 1 to the kernel.
+    """
+
+    def __init__(self, factor: PivotedCholesky, *, constant: bool):
+        self._factor, self._constant = factor, constant
+        self.rank = factor.B.shape[1] + constant
+
+    @classmethod
+    def of_rows(cls, points, bandwidth, rank: int, rng: np.random.Generator, *, constant: bool):
+        """Choose at most `rank` centres by randomly pivoted Cholesky among at most 10,000 rows."""
+        rows = subsample(points.shape[0], PIVOT_ROWS, rng)
+        chosen = take_rows(points, rows)
+        rank = min(rank, len(rows))
+        factor = pivoted_cholesky(
+            GaussianKernel(bandwidth),
+            chosen,
+            _SMALLEST_SHARE,
+            max_rank=rank,
+            store=False,
+            pivots="rpcholesky",
+            rng=rng,
+        )
+        return cls(factor, constant=constant)
+
+    def __call__(self, points, dtype=None):
+        """Return the features of points (n, d), shape (n, rank), float64 unless `dtype` says."""
+        xp = array_namespace(points)
+        found = self._factor.factor_rows(points)
+        found = found if dtype is None else xp.astype(found, dtype, copy=False)
+        if not self._constant:
+            return found
+        return xp.concat([xp.ones((found.shape[0], 1), dtype=found.dtype), found], axis=1)
+
+    def by_blocks(self, points, dtype=None):
+        """Return the same by blocks of rows, without temporaries of the size of the result."""
+        xp = array_namespace(points)
+        blocks = row_blocks(points.shape[0], 2 * self.rank, like=points)
+        return xp.concat([self(points[rows, :], dtype) for rows in blocks])
+
+
+class OutputGrid(NamedTuple):
+    """Nodes of y, with ψ and the logarithms of the weights that integrate against q_0.
+
+    The last node stands for all y beyond the range of the others, where ψ is 0.
+
+    Attributes
+    ----------
+    features
+        ψ at the nodes, shape (q, r_y).
+    log_weights
+        Shape (q,).
+    """
+
+    features: object
+    log_weights: object
+
+    def astype(self, dtype) -> "OutputGrid":
+        """Return the grid in another floating-point type."""
+        xp = array_namespace(self.features)
+        return OutputGrid(*(xp.astype(each, dtype, copy=False) for each in self))
+
+
+def support(Y, bandwidth: float, scale: float) -> tuple[float, float, float]:
+    """Return where T can differ from 0, and a panel width that resolves a smooth exp T."""
+    values = to_numpy(Y)
+    margin = _MARGIN * bandwidth
+    width = min(_PANEL * bandwidth, scale)
+    return float(values.min()) - margin, float(values.max()) + margin, width
+
+
+def output_grid(
+    features: KernelFeatures, base: LocationScale, span: tuple, like, finer: int = 1
+) -> OutputGrid:
+    """Return the nodes of ten-point Gauss-Legendre panels.
+
+    Parameters
+    ----------
+    features
+        ψ.
+    base
+        q_0.
+    span
+        As `support` returns it.
+    like
+        An array in whose namespace the grid is.
+    finer
+        Times as many panels.
+    """
+    xp = array_namespace(like)
+    lower, upper, _ = span
+    nodes, weights = panel_nodes(lower, upper, finer * panel_count(*span))
+    log_weights = np.log(weights) + base.log_density(nodes)
+    outside = max(base.outside(lower, upper), 1e-300)
+    psi = features(xp.asarray(nodes[:, None]))
+    psi = xp.concat([psi, xp.zeros((1, psi.shape[1]), dtype=psi.dtype)])
+    return OutputGrid(psi, xp.asarray(np.append(log_weights, np.log(outside))))
+
+
+def stacked(blocks: Iterable):
+    """Return blocks of rows as one array."""
+    blocks = list(blocks)
+    return array_namespace(blocks[0]).concat(blocks)

@@ -1,0 +1,124 @@
+"""(1 - ε) p(y|x) + ε q(y): a conditional density p with a floor q under it."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from math import log, log1p
+
+import numpy as np
+
+from kcde.arrays import array_namespace
+from kcde.estimators._shared.location_scale import LocationScale, Normal
+from kcde.estimators._shared.pushforward import normal_nodes
+from kcde.estimators._shared.roots import increasing_root
+from kcde.estimators.base import ConditionalDensity
+
+
+class Floored(ConditionalDensity):
+    """Adds density, distribution, expectations and draws of the mixture.
+
+    A subclass has the parameter `weight`, ε in (0, 1); `_inside`, the fitted p; and `_floor`, the
+    density of each y in q, independent of the others.
+    """
+
+    weight: float
+    _floor: LocationScale
+
+    @property
+    @abstractmethod
+    def _inside(self) -> ConditionalDensity:
+        """The fitted p."""
+
+    def _check_weight(self) -> None:
+        if not 0 < self.weight < 1:
+            raise ValueError(f"weight must lie in (0, 1); got {self.weight!r}")
+
+    def log_density(self, X, Y):
+        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
+        X, Y = self._check_pair(X, Y)
+        return self._mixed(self._inside.log_density(X, Y), self._log_floor(Y))
+
+    def log_density_at(self, Y) -> Callable:
+        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+        Y = self._check_outputs(Y)
+        at, floor = self._inside.log_density_at(Y), self._log_floor(Y)[None, :]
+        return lambda X: self._mixed(at(self._check_features(X)), floor)
+
+    def _mixed(self, log_density, log_floor):
+        xp = array_namespace(log_floor)
+        return xp.logaddexp(log1p(-self.weight) + log_density, log(self.weight) + log_floor)
+
+    def _log_floor(self, Y):
+        return array_namespace(Y).sum(self._floor.log_density(Y), axis=1)
+
+    def mean(self, X):
+        """Return E[Y|x], shape (n, d_y), for X (n, d_x), or None without x: one row."""
+        X = self._check_features(X)
+        return (1.0 - self.weight) * self._inside.mean(X) + self.weight * self._floor.location
+
+    def conditional_expectation(self, f: Callable, X):
+        """Return E[f(Y)|x], shape (n, q): that of p, and that of the floor.
+
+        The latter by quadrature where d_y = 1, otherwise over 20,000 draws with a fixed seed.
+
+        Parameters
+        ----------
+        f
+            Maps (k, d_y) to (k, q).
+        X
+            Shape (n, d_x).
+        """
+        X = self._check_features(X)
+        xp = array_namespace(X)
+        nodes, weights = self._floor_nodes()
+        below = xp.asarray(weights) @ f(xp.asarray(nodes))
+        inside = self._inside.conditional_expectation(f, X)
+        return (1.0 - self.weight) * inside + self.weight * below[None, :]
+
+    def _floor_nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return points (k, d_y) and weights (k,) that stand for the floor."""
+        if isinstance(self._floor, Normal):
+            nodes, weights = normal_nodes(self.n_outputs_)
+            return self._floor.location + self._floor.scale * nodes, weights
+        nodes, weights = self._floor.nodes()
+        return nodes[:, None], weights
+
+    def sample(self, X, n_samples: int, rng: np.random.Generator):
+        """Draw from p(y|x), shape (n, n_samples, d_y): with chance ε from the floor."""
+        X = self._check_features(X)
+        xp = array_namespace(X)
+        draws = self._inside.sample(X, n_samples, rng)
+        below = self._floor.sample(tuple(draws.shape), rng)
+        taken = rng.random((X.shape[0], n_samples, 1)) < self.weight
+        return xp.where(xp.asarray(taken), xp.asarray(below), draws)
+
+    def _require_distribution(self):
+        super()._require_distribution()
+        self._inside._require_distribution()
+
+    def _cdf(self, X, y):
+        inside = self._inside._cdf(X, y)
+        return (1.0 - self.weight) * inside + self.weight * self._floor.cdf(y)
+
+    def _quantile(self, X, p):
+        # The quantile of a mixture lies between those of its parts.
+        xp = array_namespace(X)
+        inside = self._inside._quantile(X, p)
+        if not X.shape[0]:
+            return inside
+        floor = self._floor.quantile(p)
+        below = xp.asarray(np.broadcast_to(floor, tuple(inside.shape)).copy())
+        ends = xp.minimum(inside, below), xp.maximum(inside, below)
+        columns = [
+            self._column_of_quantiles(X, value, *(end[:, i] for end in (*ends, inside)))
+            for i, value in enumerate(p)
+        ]
+        return xp.stack(columns, axis=1)
+
+    def _column_of_quantiles(self, X, p: float, lower, upper, start):
+        xp = array_namespace(X)
+
+        def excess(y):
+            slope = xp.exp(self.log_density(X, y[:, None]))
+            return self._cdf(X, y) - p, slope
+
+        return increasing_root(excess, lower, upper, start, 1e-12)
