@@ -11,6 +11,7 @@ from kcde.estimators._likelihood.family import LowRankFamily
 from kcde.estimators._likelihood.selection import Choice, HeldOut, Search
 from kcde.estimators._shared.floored import Floored
 from kcde.estimators._shared.location_scale import LocationScale, Normal, StudentT
+from kcde.estimators._shared.rows import SMALLEST_STD
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of
 from kcde.selection import kfold, subsample
@@ -139,6 +140,11 @@ class LikelihoodKCEF(Floored):
     def _fit(self, X, Y):
         self._check_parameters(Y)
         self._mean, self._std = float(to_numpy(Y).mean()), float(to_numpy(Y).std())
+        if not self._std >= SMALLEST_STD:
+            raise ValueError(
+                f"the standard deviation of Y is {self._std:g}, too small to divide by: bring Y to "
+                "unit scale"
+            )
         self._floor = StudentT(self._mean, self._std, _DEGREES_OF_FLOOR)
         self._say_ties(Y)
         scale_x = to_numpy(X).std(axis=0)

@@ -6,10 +6,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from kcde.arrays import array_namespace, to_numpy
-from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs
-
-SMALLEST_STD = 1e-140
-"""Squares of deviations this small are at the end of the normal numbers of float64."""
+from kcde.estimators._shared.rows import (
+    SMALLEST_STD,
+    RowChecks,
+    check_not_constant,
+    check_pairs,
+)
 
 
 class Standardised(RowChecks, BaseEstimator):

@@ -90,8 +90,8 @@ def exponents(coefficients, grid: OutputGrid, count: int):
 
 def blocks_of(phi, row_size: int) -> list[slice]:
     """Return slices of rows for matrices of a row of `row_size` numbers."""
-    size = max(16, 2 * block_size(like=phi) // max(1, row_size))
-    return [slice(start, start + size) for start in range(0, phi.shape[0], size)]
+    size, n = max(16, 2 * block_size(like=phi) // max(1, row_size)), phi.shape[0]
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def len_of(array_or_grid) -> int:

@@ -12,6 +12,9 @@ LARGEST_VALUE = 1e100
 LARGEST_IN_FLOAT32 = 1e15
 """The same for what is trained in float32."""
 
+SMALLEST_STD = 1e-140
+"""Squares of deviations this small are at the end of the normal numbers of float64."""
+
 _NUMERIC = "biuf"
 
 
