@@ -9,6 +9,7 @@ import numpy as np
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood.features import KernelFeatures, output_grid, support
 from kcde.estimators._likelihood.objective import Objective, log_normalisers, partial
+from kcde.estimators._likelihood.score_matching import cell_width, score_moments
 from kcde.estimators._likelihood.solver import Preconditioner, minimise
 from kcde.estimators._shared.location_scale import LocationScale
 from kcde.estimators._shared.tabulated import TabulatedCdf
@@ -23,13 +24,18 @@ log = logging.getLogger(__name__)
 FLOAT32_FROM = 20_000
 """Rows from which likelihoods are computed in float32."""
 
+LIKELIHOOD, SCORE = "likelihood", "score"
+OBJECTIVES = (LIKELIHOOD, SCORE)
+
 _ITERATIONS, _TOLERANCE = 100, 1e-7
 _CHECKED_ROWS, _REFINEMENTS = 2000, 4
 _MOVED, _ROUNDED = 1e-4, 1e-4  # nats, of the mean
 
 
 class LowRankFamily(ConditionalDensity):
-    """Penalised maximum likelihood in a space of low rank; see `LikelihoodKCEF`.
+    """Penalised maximum likelihood, or score matching, in a space of low rank.
+
+    See `LikelihoodKCEF`.
 
     Parameters
     ----------
@@ -43,19 +49,33 @@ class LowRankFamily(ConditionalDensity):
         q_0.
     random_state
         Seeds the choice of the centres.
+    objective
+        "likelihood" or "score".
+    constant
+        Whether 1 is a feature of x, so that the kernel of x is 1 + k_X; KCEF has k_X alone.
 
     Attributes
     ----------
     theta_
         Θ, shape (r_x, r_y).
     iterations_
-        Of L-BFGS, all refinements of the nodes together.
+        Of L-BFGS, all refinements of the nodes together; 0 for score matching, which has none.
     """
 
     selection_rule = "nothing is chosen"
 
     def __init__(
-        self, bandwidth_x, bandwidth_y, regularization, rank_x, rank_y, base, random_state=0
+        self,
+        bandwidth_x,
+        bandwidth_y,
+        regularization,
+        rank_x,
+        rank_y,
+        base,
+        random_state=0,
+        *,
+        objective=LIKELIHOOD,
+        constant=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -64,12 +84,21 @@ class LowRankFamily(ConditionalDensity):
         self.rank_y = rank_y
         self.base: LocationScale = base
         self.random_state = random_state
+        self.objective = objective
+        self.constant = constant
 
     def _fit(self, X, Y):
         rng = rng_of("centres", self.random_state)
-        self._x = KernelFeatures.of_rows(X, self.bandwidth_x, self.rank_x, rng, constant=True)
+        self._x = KernelFeatures.of_rows(
+            X, self.bandwidth_x, self.rank_x, rng, constant=self.constant
+        )
         self._y = KernelFeatures.of_rows(Y, self.bandwidth_y, self.rank_y, rng, constant=False)
         self._span = support(Y, self.bandwidth_y, self.base.scale)
+        if self.objective == SCORE:
+            cell = cell_width(Y.shape[0], self.bandwidth_y)
+            sums = score_moments(self._x, self._y, X, Y, self.base, cell)
+            self.theta_, self.iterations_ = sums.solve(self.regularization), 0
+            return
         xp, n = array_namespace(X), X.shape[0]
         single = n >= FLOAT32_FROM
         self._solve(X, Y, xp.float32 if single else xp.float64)

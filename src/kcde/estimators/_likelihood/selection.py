@@ -8,6 +8,7 @@ import numpy as np
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood.features import KernelFeatures, output_grid, support
 from kcde.estimators._likelihood.objective import Objective, log_normalisers, partial
+from kcde.estimators._likelihood.score_matching import cell_width, score_moments
 from kcde.estimators._likelihood.solver import Preconditioner, minimise
 from kcde.estimators._shared.location_scale import LocationScale
 
@@ -27,6 +28,7 @@ _WORSE = 2  # values of λ in a row without a gain end a path
 _GAIN = 1e-3  # nats
 _ITERATIONS, _TOLERANCE = 15, 1e-5
 _RANKS = (100, 20)
+_SCORE_RANKS = (60, 15)  # whose product is the size of the system that each λ factorises
 _FLOAT32_FROM = 300
 
 
@@ -67,10 +69,23 @@ class HeldOut:
         q_0, and what a share ε of is mixed in.
     weight
         ε.
+    by_score
+        Whether candidates are fitted by score matching, in place of maximum likelihood.
     """
 
-    def __init__(self, X, y, folds, base: LocationScale, floor: LocationScale, weight: float):
+    def __init__(
+        self,
+        X,
+        y,
+        folds,
+        base: LocationScale,
+        floor: LocationScale,
+        weight: float,
+        *,
+        by_score: bool = False,
+    ):
         xp = array_namespace(X)
+        self._kind = _ScoreProblem if by_score else _Problem
         self.X, self.y, self.folds, self.weight, self.base = X, y, folds, weight, base
         self.dtype = xp.float32 if X.shape[0] >= _FLOAT32_FROM else xp.float64
         kept = np.ones((X.shape[0], len(folds)))
@@ -85,11 +100,10 @@ class HeldOut:
 
         The sequence ends where two in a row gain nothing.
         """
-        problem = _Problem(self, widths, ranks, rng)
+        problem = self._kind(self, widths, ranks, rng)
         theta, best, worse = np.zeros(problem.shape), None, 0
         for value in regularizations:
-            options = {"iterations": _ITERATIONS, "tolerance": _TOLERANCE}
-            theta = minimise(problem.objective, theta, problem.preconditioner, value, **options)[0]
+            theta = problem.fit(theta, value)
             found = Scored(problem.held_out(theta), float(value))
             worse = 0 if best is None or found.mean > best.mean + _GAIN else worse + 1
             if best is None or found.mean > best.mean:
@@ -106,6 +120,7 @@ class _Problem:
         self._rows = rows
         x = KernelFeatures.of_rows(rows.X, widths.x, ranks[0], rng, constant=True)
         y = KernelFeatures.of_rows(rows.y, widths.y, ranks[1], rng, constant=False)
+        self._features = x, y
         self._phi, self._psi = x.by_blocks(rows.X, rows.dtype), y.by_blocks(rows.y, rows.dtype)
         span = support(rows.y, widths.y, 1.0)
         grid, self._fine = (
@@ -123,6 +138,11 @@ class _Problem:
         self.preconditioner = Preconditioner.of_rows(self._phi, self._psi)
         self.shape = cross.shape
 
+    def fit(self, theta: np.ndarray, regularization: float) -> np.ndarray:
+        """Return Θ of each fold, shape (K, r_x, r_y), from a start."""
+        options = {"iterations": _ITERATIONS, "tolerance": _TOLERANCE}
+        return minimise(self.objective, theta, self.preconditioner, regularization, **options)[0]
+
     def held_out(self, theta: np.ndarray) -> np.ndarray:
         """Return log((1 - ε) p + ε floor) of the rows held out, mean over the folds of a row."""
         rows, n = self._rows, self._phi.shape[0]
@@ -138,6 +158,27 @@ class _Problem:
             times[held] += 1
         seen = times > 0
         return total[seen] / times[seen]
+
+
+class _ScoreProblem(_Problem):
+    """The same candidate, fitted by score matching."""
+
+    def __init__(self, rows: HeldOut, widths: Widths, ranks, rng):
+        super().__init__(rows, widths, tuple(map(min, ranks, _SCORE_RANKS)), rng)
+        cell = cell_width(rows.X.shape[0], widths.y)
+
+        def of(X, y):
+            return score_moments(*self._features, X, y, rows.base, cell)
+
+        every = of(rows.X, rows.y)
+        self._folds = [
+            every.minus(of(take_rows(rows.X, held), take_rows(rows.y, held)))
+            for held in rows.folds
+        ]
+
+    def fit(self, theta: np.ndarray, regularization: float) -> np.ndarray:
+        """Return Θ of each fold; the start does not matter."""
+        return np.stack([sums.solve(regularization) for sums in self._folds])
 
 
 class Choice(NamedTuple):
