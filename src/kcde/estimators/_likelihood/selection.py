@@ -107,7 +107,8 @@ class _Problem:
         x = KernelFeatures.of_rows(rows.X, widths.x, ranks[0], rng, constant=True)
         y = KernelFeatures.of_rows(rows.y, widths.y, ranks[1], rng, constant=False)
         self._phi, self._psi = x.by_blocks(rows.X, rows.dtype), y.by_blocks(rows.y, rows.dtype)
-        span = support(rows.y, widths.y, 1.0)
+        ends = to_numpy(rows.y)
+        span = support(float(ends.min()), float(ends.max()), widths.y, 1.0)
         grid, self._fine = (
             output_grid(y, rows.base, span, rows.X, finer).astype(rows.dtype) for finer in (1, 2)
         )
