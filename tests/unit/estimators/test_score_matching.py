@@ -39,7 +39,7 @@ def test_derivatives_of_features_are_those_of_finite_differences():
 def test_sums_are_those_of_a_naive_loop(base):
     X, Y = rows_of(25)
     x, y = features_of(X, Y)
-    found = score_moments(x, y, X, Y, base)
+    found = score_moments(x, y, [(X, Y)], base)
     step, m = 1e-4, x.rank * y.rank
     quadratic, linear = np.zeros((m, m)), np.zeros(m)
     for point, value in zip(X, Y, strict=True):
@@ -58,7 +58,7 @@ def test_sums_are_those_of_a_naive_loop(base):
 def test_the_objective_is_the_empirical_score():
     X, Y = rows_of(30)
     x, y = features_of(X, Y)
-    sums = score_moments(x, y, X, Y, BASE)
+    sums = score_moments(x, y, [(X, Y)], BASE)
     theta = np.random.default_rng(1).standard_normal((x.rank, y.rank))
     first, second = y.derivatives(Y)
     c = x(X) @ theta
@@ -70,7 +70,7 @@ def test_the_objective_is_the_empirical_score():
 def test_the_solution_is_where_the_gradient_vanishes():
     X, Y = rows_of(60)
     x, y = features_of(X, Y)
-    sums = score_moments(x, y, X, Y, BASE)
+    sums = score_moments(x, y, [(X, Y)], BASE)
     theta, step = sums.solve(1e-3), 1e-4
     assert sums.objective(theta, 1e-3) < sums.objective(np.zeros_like(theta), 1e-3)
     for direction in np.random.default_rng(2).standard_normal((4, *theta.shape)):
@@ -83,7 +83,7 @@ def test_sums_of_shards_add_up_and_folds_are_taken_away():
     X, Y = rows_of(50)
     x, y = features_of(X, Y)
     whole, first, rest = (
-        score_moments(x, y, X[rows], Y[rows], BASE)
+        score_moments(x, y, [(X[rows], Y[rows])], BASE)
         for rows in (slice(None), slice(0, 20), slice(20, None))
     )
     for found, expected in ((first.plus(rest), whole), (whole.minus(first), rest)):
@@ -96,7 +96,7 @@ def test_cells_that_hold_one_value_change_nothing():
     X, Y = rows_of(400)
     Y = np.round(Y, 1)
     x, y = features_of(X, Y)
-    rows, cells = (score_moments(x, y, X, Y, BASE, width) for width in (None, 0.01))
+    rows, cells = (score_moments(x, y, [(X, Y)], BASE, width) for width in (None, 0.01))
     np.testing.assert_allclose(cells.quadratic, rows.quadratic, atol=1e-9)
     np.testing.assert_allclose(cells.linear, rows.linear, atol=1e-9)
 
@@ -104,16 +104,28 @@ def test_cells_that_hold_one_value_change_nothing():
 def test_cells_move_the_sums_little_and_the_less_the_narrower_they_are():
     X, Y = rows_of(20_000)
     x, y = features_of(X, Y)
-    exact = score_moments(x, y, X, Y, BASE)
+    exact = score_moments(x, y, [(X, Y)], BASE)
     errors = []
     for width in (cell_width(20_000, 0.8), cell_width(20_000, 0.8) / 4):
-        found = score_moments(x, y, X, Y, BASE, width)
+        found = score_moments(x, y, [(X, Y)], BASE, width)
         np.testing.assert_allclose(found.linear, exact.linear, rtol=1e-9, atol=1e-6)
         norm = np.linalg.norm(exact.quadratic, 2)
         errors.append(np.linalg.norm(found.quadratic - exact.quadratic, 2) / norm)
     assert errors[0] < 3e-4
     # The bias is of second order in the width; noise within the cells of first, over √n.
     assert errors[1] < errors[0] / 3
+
+
+@pytest.mark.parametrize("cell", [None, 0.05])
+def test_sums_do_not_depend_on_the_blocks(cell):
+    X, Y = rows_of(500)
+    x, y = features_of(X, Y)
+    whole = score_moments(x, y, [(X, Y)], BASE, cell)
+    parts = [(X[start : start + 120], Y[start : start + 120]) for start in range(0, 500, 120)]
+    found = score_moments(x, y, parts, BASE, cell)
+    assert found.count == 500
+    np.testing.assert_allclose(found.quadratic, whole.quadratic, atol=1e-9)
+    np.testing.assert_allclose(found.linear, whole.linear, atol=1e-9)
 
 
 def test_a_fit_with_cells_is_that_without(monkeypatch):
@@ -165,7 +177,7 @@ def test_held_out_rows_of_a_selection_have_no_part_in_their_fold():
         rng = np.random.default_rng(0)
         x = KernelFeatures.of_rows(X, widths.x, 60, rng, constant=True)
         y = KernelFeatures.of_rows(Y, widths.y, 15, rng, constant=False)
-        theta = score_moments(x, y, X[kept], Y[kept], parts[0]).solve(1e-2)
+        theta = score_moments(x, y, [(X[kept], Y[kept])], parts[0]).solve(1e-2)
         grid = np.linspace(-12.0, 12.0, 4001)[:, None]
         log_q = parts[0].log_density(grid[:, 0])
         T = x(X[held]) @ theta
@@ -198,4 +210,4 @@ def test_a_system_that_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr("kcde.memory.free_bytes", lambda like: 10_000)
     X, Y = rows_of(100)
     with pytest.raises(MemoryError, match=r"score matching with features .* take smaller ranks"):
-        score_moments(*features_of(X, Y), X, Y, BASE)
+        score_moments(*features_of(X, Y), [(X, Y)], BASE)

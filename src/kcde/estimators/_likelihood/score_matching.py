@@ -5,11 +5,12 @@ is ½ θᵀ A θ + bᵀ θ in θ = vec Θ, with z = φ(x) ⊗ ψ′(y), A = mean
 b = mean φ(x) ⊗ (ψ″(y) + ψ′(y) ∂_y log q_0(y)); so that θ = -(A + λI)⁻¹ b.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
+from kcde.arrays import row_blocks, take_rows, to_numpy
 from kcde.estimators._likelihood.features import KernelFeatures
 from kcde.estimators._shared.location_scale import LocationScale
 from kcde.linalg import factor_positive_definite
@@ -65,7 +66,11 @@ class ScoreMoments(NamedTuple):
 
 
 def score_moments(
-    x: KernelFeatures, y: KernelFeatures, X, Y, base: LocationScale, cell: float | None = None
+    x: KernelFeatures,
+    y: KernelFeatures,
+    blocks: Iterable[tuple],
+    base: LocationScale,
+    cell: float | None = None,
 ) -> ScoreMoments:
     """Return the sums of A and b over rows.
 
@@ -76,8 +81,8 @@ def score_moments(
     ----------
     x, y
         φ and ψ, the latter without a constant.
-    X, Y
-        Shapes (n, d) and (n, 1).
+    blocks
+        X (b, d) and Y (b, 1) of some rows each.
     base
         q_0.
     cell
@@ -88,51 +93,78 @@ def score_moments(
     InsufficientMemory
         If A does not fit.
     """
-    m = x.rank * y.rank
-    require_memory(
-        X, "score matching with features", m, lambda m: 3 * m * m, remedy="take smaller ranks"
-    )
-    rows = _by_row if cell is None else _by_cell
-    return ScoreMoments(X.shape[0], *rows(x, y, X, Y, base, cell))
+    total, linear, count = _Rows(x, y) if cell is None else _Cells(x, y, cell), 0.0, 0
+    for X, Y in blocks:
+        order = total.order(to_numpy(Y)[:, 0])
+        for rows in row_blocks(len(order), total.width):
+            some = take_rows(X, order[rows]), take_rows(Y, order[rows])
+            phi = to_numpy(x(some[0]))
+            first, second = (to_numpy(each) for each in y.derivatives(some[1]))
+            values = to_numpy(some[1])
+            linear = linear + phi.T @ (second + first * base.slope(values))
+            total.add(phi, first, values[:, 0])
+        count += len(order)
+    return ScoreMoments(count, total.quadratic(), linear)
 
 
-def _by_row(x, y, X, Y, base, cell) -> tuple[np.ndarray, np.ndarray]:
-    m = x.rank * y.rank
-    quadratic, linear = np.zeros((m, m)), np.zeros((x.rank, y.rank))
-    for rows in row_blocks(X.shape[0], m):
-        phi, first, target = _features(x, y, X[rows, :], Y[rows, :], base)
-        z = (phi[:, :, None] * first[:, None, :]).reshape(-1, m)
-        quadratic += z.T @ z
-        linear += phi.T @ target
-    return quadratic, linear
+class _Rows:
+    """n A row by row."""
+
+    def __init__(self, x: KernelFeatures, y: KernelFeatures):
+        self.width = _require_system(x, y)
+        self._sum = np.zeros((self.width, self.width))
+
+    def order(self, y: np.ndarray) -> np.ndarray:
+        """Return the order in which the rows of a block are best added."""
+        return np.arange(len(y))
+
+    def add(self, phi: np.ndarray, first: np.ndarray, y: np.ndarray) -> None:
+        """Add rows with φ, ψ′ and y."""
+        z = (phi[:, :, None] * first[:, None, :]).reshape(len(phi), -1)
+        self._sum += z.T @ z
+
+    def quadratic(self) -> np.ndarray:
+        """Return n A."""
+        return self._sum
 
 
-def _by_cell(x, y, X, Y, base, cell) -> tuple[np.ndarray, np.ndarray]:
-    values = to_numpy(Y)[:, 0]
-    order = np.argsort(values, kind="stable")
-    values = values[order]
-    _, starts = np.unique(np.floor((values - values[0]) / cell), return_index=True)
-    ends = np.append(starts[1:], len(values))
-    grams = np.zeros((len(starts), x.rank, x.rank))
-    linear = np.zeros((x.rank, y.rank))
-    for rows in row_blocks(len(values), x.rank + 2 * y.rank):
-        some = order[rows]
-        phi, _, target = _features(x, y, take_rows(X, some), take_rows(Y, some), base)
-        linear += phi.T @ target
-        first, last = np.searchsorted(ends, rows.start, "right"), np.searchsorted(starts, rows.stop)
-        for q in range(first, last):
-            part = phi[max(starts[q] - rows.start, 0) : ends[q] - rows.start]
-            grams[q] += part.T @ part
-    means = np.add.reduceat(values, starts) / (ends - starts)
-    slopes = to_numpy(y.derivatives(array_namespace(Y).asarray(means[:, None]))[0])
-    return _kronecker_sum(grams, slopes), linear
+class _Cells:
+    """n A with one ψ′ for each cell of y."""
+
+    def __init__(self, x: KernelFeatures, y: KernelFeatures, cell: float):
+        _require_system(x, y)
+        self.width = x.rank + 2 * y.rank
+        self._y, self._cell = y, cell
+        self._grams: dict[int, np.ndarray] = {}
+        self._sums: dict[int, np.ndarray] = {}
+
+    def order(self, y: np.ndarray) -> np.ndarray:
+        """Return the order in which the rows of a block are best added: by y."""
+        return np.argsort(y, kind="stable")
+
+    def add(self, phi: np.ndarray, first: np.ndarray, y: np.ndarray) -> None:
+        """Add rows with φ, ψ′ and y, sorted by y."""
+        numbers, starts = np.unique(np.floor(y / self._cell).astype(np.int64), return_index=True)
+        for number, part in zip(
+            numbers.tolist(), np.split(np.arange(len(y)), starts[1:]), strict=True
+        ):
+            rows = slice(part[0], part[-1] + 1)
+            gram, sums = phi[rows].T @ phi[rows], np.array([y[rows].sum(), len(part)])
+            self._grams[number] = self._grams.get(number, 0.0) + gram
+            self._sums[number] = self._sums.get(number, 0.0) + sums
+
+    def quadratic(self) -> np.ndarray:
+        """Return n A."""
+        sums, counts = np.stack(list(self._sums.values())).T
+        slopes = to_numpy(self._y.derivatives(self._y.as_points(sums / counts))[0])
+        return _kronecker_sum(np.stack(list(self._grams.values())), slopes)
 
 
-def _features(x, y, X, Y, base) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return φ, ψ′ and ψ″ + ψ′ ∂ log q_0, on the host."""
-    first, second = (to_numpy(each) for each in y.derivatives(Y))
-    slope = to_numpy(base.slope(Y))
-    return to_numpy(x(X)), first, second + first * slope
+def _require_system(x: KernelFeatures, y: KernelFeatures) -> int:
+    """Return m, if matrices of m rows fit into memory."""
+    m, what = x.rank * y.rank, "score matching with features"
+    require_memory(np.empty(0), what, m, lambda m: 3 * m * m, remedy="take smaller ranks")
+    return m
 
 
 def _kronecker_sum(grams: np.ndarray, slopes: np.ndarray) -> np.ndarray:

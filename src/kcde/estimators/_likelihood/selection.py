@@ -122,7 +122,8 @@ class _Problem:
         y = KernelFeatures.of_rows(rows.y, widths.y, ranks[1], rng, constant=False)
         self._features = x, y
         self._phi, self._psi = x.by_blocks(rows.X, rows.dtype), y.by_blocks(rows.y, rows.dtype)
-        span = support(rows.y, widths.y, 1.0)
+        ends = to_numpy(rows.y)
+        span = support(float(ends.min()), float(ends.max()), widths.y, 1.0)
         grid, self._fine = (
             output_grid(y, rows.base, span, rows.X, finer).astype(rows.dtype) for finer in (1, 2)
         )
@@ -168,12 +169,11 @@ class _ScoreProblem(_Problem):
         cell = cell_width(rows.X.shape[0], widths.y)
 
         def of(X, y):
-            return score_moments(*self._features, X, y, rows.base, cell)
+            return score_moments(*self._features, [(X, y)], rows.base, cell)
 
         every = of(rows.X, rows.y)
         self._folds = [
-            every.minus(of(take_rows(rows.X, held), take_rows(rows.y, held)))
-            for held in rows.folds
+            every.minus(of(take_rows(rows.X, held), take_rows(rows.y, held))) for held in rows.folds
         ]
 
     def fit(self, theta: np.ndarray, regularization: float) -> np.ndarray:
