@@ -6,6 +6,7 @@ Generators and loaders read names here, and so does what plans jobs without impo
 `grid-<n>`               n training rows of the grid distribution (`kcde.datasets.grid`)
 `grid-<n>-frequency-<k>` the same with k waves over [0, 1] in place of one, k = 2…9
 `gaussian-<d>-<n>`       Gaussian pairs: d columns of x and of y each, n rows to train and validate
+`bimodal-<d>-<n>`        n training rows, three columns of x and d that y does not depend on
 `portfolios-<d>-<n>`     the first d portfolios, n days to train and validate
 `donut`                  the Gaussian donut
 `simulated-traffic`      traffic in the shape of PEMS-SF
@@ -46,7 +47,7 @@ MADE_UP_RETURNS = {"portfolios": "smoke-portfolios", "risk_free": "smoke-risk-fr
 
 @dataclass(frozen=True)
 class SizedNames:
-    """Names of the form `<kind>-<d>-<n>`: dimension, then rows to train and validate.
+    """Names of the form `<kind>-<d>-<n>`: a dimension, then rows to train and validate.
 
     Attributes
     ----------
@@ -91,6 +92,7 @@ class SizedNames:
 
 GAUSSIAN = SizedNames("gaussian", "Gaussian")
 PORTFOLIOS = SizedNames("portfolios", "portfolio")
+BIMODAL = SizedNames("bimodal", "bimodal")
 
 
 def is_grid(name: str) -> bool:
