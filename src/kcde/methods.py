@@ -153,6 +153,17 @@ _NADE_JOINT = {"hidden_units": 100, "components": 10, "epochs": [100, 400]}
 _ONE_INPUT = {"donut": {"tuning_rows": 500}}
 """With so few dimensions of x, fewer rows choose as well."""
 
+_NADE_SIZE = {"hidden_units": 100, "components": 10}
+_NADE_GROWN = {
+    "bimodal-2-200": {"hidden_units": 10, "components": 2, "epochs": 20},
+    "bimodal-2-400": {"hidden_units": 10, "components": 2, "epochs": 20},
+    "bimodal-2-10000": {**_NADE_SIZE, "epochs": [100, 400, 1600]},
+    "bimodal-2-100000": {**_NADE_SIZE, "epochs": [400, 1600, 6400]},
+    "bimodal-2-1000000": {**_NADE_SIZE, "epochs": [400, 1600, 6400], "batch_size": 1000},
+}
+"""More updates, of 25 an epoch, where there are more rows; held-out training rows choose. With few
+rows the size of the network is chosen by cross-validation, and that of made-up rows is small."""
+
 _NYSTROM = {name: {"n_basis": 300} for name in ("two-moons", "ring", "grid")}
 """The estimate of KEF that dde compares with."""
 
@@ -166,6 +177,9 @@ _DEFINED = {
     "NADE": Method("NADE", AS_PUBLISHED, joint_options=_NADE_JOINT),
     # The other reading of the column NADE of kcef, table 1.
     "NADE-joint": Method("NADE", OURS, target="joint", inner_splits=0),
+    "NADE-grown": Method("NADE", OURS, {"epochs": 400}, dataset_options=_NADE_GROWN),
+    # The same space of functions as LikelihoodKCEF.
+    "LikelihoodKCEF-score": Method("LikelihoodKCEF", OURS, {"objective": "score"}),
     "KEF": Method("KEF", AS_PUBLISHED, {"n_basis": "auto"}, dataset_options=_NYSTROM),
     # Copies of a row in one fold: red wine has 195 among its 1439 training rows.
     "KEF-grouped": Method("KEF", OURS, {"n_basis": "auto", "group_copies": True}),

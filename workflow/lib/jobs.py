@@ -54,6 +54,7 @@ SCALED = {
     "terrain": {"folds": "terrain_folds", "splits": "terrain_splits"},
     "traffic": {"splits": "traffic_splits"},
     "consistency": {"repetitions": "consistency_repetitions", "largest": "consistency_rows"},
+    "large_n": {"test_rows": "large_n_test_rows"},
     "estimation_cost": {"rows": "cost_rows", "dims": "cost_dims", "iterations": "cost_iterations"},
 }
 """By experiment and parameter, the key of `scales` that has its value."""
@@ -255,6 +256,8 @@ def tolerances(config: Mapping, dataset: str, scale: str) -> list[float]:
 
 def _options(asked: Asked) -> dict:
     """Return constructor arguments; those for a data set take precedence."""
+    if not asked.of_method:
+        return {}
     chosen = Method(**asked.of_method)
     whole = asked.experiment in ("joint_network", "planar") or (
         asked.experiment == "samples" and chosen.graph is None

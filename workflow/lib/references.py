@@ -7,6 +7,7 @@ from typing import NamedTuple
 from kcde import discovery
 from kcde.artefacts.core import listing
 from kcde.datasets import names as data_sets
+from kcde.experiments.jobs.large_n import REGRESSORS
 from kcde.names import nearest
 from lib.jobs import DIMS, EXACT
 
@@ -22,7 +23,14 @@ _JOINT = ("joint", "samples", "similarity")
 _OF_CATALOGUE = ("r_benchmark", "table1_readings", "terrain")
 """Experiments whose data sets are all in the catalogue."""
 
-_SIZED = {"moments": data_sets.GAUSSIAN, "portfolio": data_sets.PORTFOLIOS}
+_SIZED = {
+    "moments": data_sets.GAUSSIAN,
+    "portfolio": data_sets.PORTFOLIOS,
+    "large_n": data_sets.BIMODAL,
+}
+
+_BESIDE = {"joint": (EXACT,), "large_n": REGRESSORS}
+"""Names of an experiment that stand for no estimator."""
 
 
 def any_of(names: Iterable[str]) -> str:
@@ -36,6 +44,7 @@ _GENERATED = {
     "donut": data_sets.DONUT,
     "moments": data_sets.GAUSSIAN.pattern_of(DIMS),
     "portfolio": data_sets.PORTFOLIOS.pattern,
+    "large_n": data_sets.BIMODAL.pattern,
 }
 
 
@@ -164,7 +173,7 @@ def _unsized(key: str, names: Iterable[str], experiment: str) -> Iterable[str]:
 
 
 def _methods(key: str, experiment: str, names: Iterable[str], methods: Mapping) -> Iterable[str]:
-    known = [*methods, EXACT] if experiment == "joint" else list(methods)
+    known = [*methods, *_BESIDE.get(experiment, ())]
     yield from _unknown(key, names, known, "the methods")
     of_one_column = set(discovery.estimators()) - set(_NETWORKS)
     for name in names:

@@ -20,7 +20,7 @@ _COMPARED: dict[str, Callable[[str], str]] = {
 }
 """What is compared with a rival: KCEF-F with it, and both sampled exactly or better."""
 
-_ENVIRONMENTS = {"estimation_cost": "JAX_PLATFORMS=cpu"}
+_ENVIRONMENTS = dict.fromkeys(("estimation_cost", "large_n"), "JAX_PLATFORMS=cpu")
 """Fits whose cost is measured run on the CPU, each in a process of its own with one thread."""
 
 # On made-up data XLA would compile the networks for longer than they are trained.
@@ -152,8 +152,9 @@ class Step:
             return _code(self.experiment, *estimation_cost.ESTIMATORS)
         if "estimator" not in job_class(self.experiment).parameters():
             return _code(self.experiment)
-        methods = self.methods or [wildcards.method]
-        return _code(self.experiment, *(self.config["methods"][m]["estimator"] for m in methods))
+        known = self.config["methods"]
+        methods = [name for name in self.methods or [wildcards.method] if name in known]
+        return _code(self.experiment, *(known[name]["estimator"] for name in methods))
 
     def data(self, wildcards: Any) -> str | list[str]:
         """Return digests of a job's data; those of generated data are of their generator's code."""

@@ -52,3 +52,9 @@ PEAK_MEMORY, SYSTEM_MEMORY = "peak_memory", "system_memory"
 """MiB of a process at its largest, and of the matrix of its linear system."""
 
 FIT_SECONDS = "fit_seconds"
+
+DENSITY_SECONDS = "density_seconds"
+"""Of processor time, for the log densities of the test rows."""
+
+LOG_DENSITY_GAP = "log_density_gap"
+"""Mean of log p - log p̂ over the test rows, p the true density, in nats."""

@@ -30,6 +30,7 @@ BLUE, VERMILLION, PURPLE, BLACK, GREY = "#0072B2", "#D55E00", "#CC79A7", "#00000
 COLOURS: dict[str, str] = {
     "KCEF": BLUE,
     "KCEF-LL": SKY,
+    "LikelihoodKCEF": "#781EC3",
     "LSCDE": ORANGE,
     "LSCDE-exact": "#8F5F00",
     "NADE": GREEN,
@@ -83,6 +84,8 @@ VARIATIONS: dict[str, str | tuple] = {
     "-joint": "--",
     "-spread": ":",
     "-signed": ":",
+    "-score": "--",
+    "-grown": "-",
     "-inverse": ":",
     "-adapted": "--",
     "-grouped": "-.",
