@@ -32,7 +32,7 @@ FLOAT32_FROM = 20_000
 LIKELIHOOD, SCORE = "likelihood", "score"
 OBJECTIVES = (LIKELIHOOD, SCORE)
 
-_ITERATIONS, _TOLERANCE = 100, 1e-7
+_FIRST_ITERATIONS, _ITERATIONS, _TOLERANCE = 20, 60, 1e-7
 _CHECKED_ROWS, _REFINEMENTS = 2000, 4
 _MOVED, _ROUNDED = 1e-4, 1e-4  # nats, of the mean
 
@@ -126,31 +126,36 @@ class LowRankFamily(ConditionalDensity):
         rows = FeatureRows(source, self._x, self._y, dtype)
         cross, preconditioner = rows.moments()
         some = rows.some(_CHECKED_ROWS)
-        theta, self.iterations_, self._finer = np.zeros((1, *cross.shape)), 0, 1
-        while True:
+
+        def improved(theta, iterations: int):
             grid = self._grid(some).astype(dtype)
-            found = minimise(
-                Objective(bind(rows.partial, grid=grid), cross[None], [len(rows)]),
-                theta,
-                preconditioner,
-                self.regularization,
-                iterations=_ITERATIONS,
-                tolerance=_TOLERANCE,
-            )
-            theta, self.iterations_ = found.theta, self.iterations_ + found.iterations
-            if self._resolved(some, theta) or self._finer >= 2**_REFINEMENTS:
-                break
+            objective = Objective(bind(rows.partial, grid=grid), cross[None], [len(rows)])
+            options = {"iterations": iterations, "tolerance": _TOLERANCE}
+            found = minimise(objective, theta, preconditioner, self.regularization, **options)
+            self.iterations_ += found.iterations
+            return found.theta
+
+        self.iterations_, self._finer = 0, 1
+        # A few iterations show which nodes the density needs.
+        theta = improved(np.zeros((1, *cross.shape)), _FIRST_ITERATIONS)
+        while self._needs_more_nodes(some, theta):
             self._finer *= 2
+        theta = improved(theta, _ITERATIONS)
+        while self._needs_more_nodes(some, theta):
+            self._finer *= 2
+            theta = improved(theta, _ITERATIONS)
         self.theta_ = theta[0]
 
     def _grid(self, like, finer: int = 1):
         return output_grid(self._y, self.base, self._span, like, finer * self._finer)
 
-    def _resolved(self, some, theta: np.ndarray) -> bool:
-        """Return whether twice as many nodes leave the mean log normaliser of some φ as it is."""
+    def _needs_more_nodes(self, some, theta: np.ndarray) -> bool:
+        """Return whether twice as many nodes would move the mean log normaliser of some φ."""
+        if self._finer >= 2**_REFINEMENTS:
+            return False
         xp = array_namespace(some)
         coarse, fine = (log_normalisers(some, theta, self._grid(some, k)) for k in (1, 2))
-        return float(xp.mean(xp.abs(fine - coarse))) <= _MOVED
+        return float(xp.mean(xp.abs(fine - coarse))) > _MOVED
 
     def _rounding(self, X) -> float:
         """Return how far float32 moves the mean log normaliser of some rows."""

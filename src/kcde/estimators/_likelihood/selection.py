@@ -261,7 +261,8 @@ class Search:
                 )
 
     def _near(self) -> np.ndarray:
-        return self._best.regularization * 10.0 ** np.array([1.0, 0.0, -1.0])
+        near = self._best.regularization * 10.0 ** np.array([1.0, 0.0, -1.0])
+        return near[near >= 0.5 * REGULARIZATIONS[-1]]
 
     def _attempt(self, rows, widths, regularizations, significant=False) -> bool:
         found = self._path(rows, widths, regularizations)
