@@ -102,6 +102,14 @@ def test_the_default_is_right(config):
             ["`experiments.planar.methods` names 'KCEF-F'", "has a `graph`"],
         ),
         (
+            {"experiments": {"large_n": {"methods": ["bosting"]}}},
+            ["`experiments.large_n.methods` names 'bosting'", "`boosting`?"],
+        ),
+        (
+            {"experiments": {"large_n": {"datasets": ["bimodal-1000"]}}},
+            ["`experiments.large_n.datasets` names 'bimodal-1000'", "bimodal-<d>-<n>"],
+        ),
+        (
             {"experiments": {"planar": {"datasets": ["two_moons"]}}},
             ["`experiments.planar.datasets` names 'two_moons'", "`two-moons`?", "planar data"],
         ),
@@ -602,6 +610,43 @@ def test_a_network_has_its_joint_options_where_it_has_all_columns(config):
     assert jobs.job(config, "paper", "consistency") == streams
     cost = {"rows": 500, "dims": 2, "iterations": 20}
     assert jobs.job(config, "smoke", "estimation_cost") == cost
+
+
+def test_what_large_n_is_told(config):
+    def told(scale, rows, method):
+        return jobs.job(config, scale, "large_n", f"bimodal-2-{rows}", method)
+
+    ours = told("laptop", 1000, "LikelihoodKCEF")
+    assert (ours["estimator"], ours["variant"], ours["test_rows"]) == (
+        "LikelihoodKCEF",
+        "ours",
+        20_000,
+    )
+    assert "path" not in ours
+    assert told("smoke", 200, "LikelihoodKCEF")["path"] == [1e-2, 1e-4]
+    assert told("laptop", 1000, "LikelihoodKCEF-score")["options"] == {"objective": "score"}
+    updates = [max(told("laptop", n, "NADE-grown")["options"]["epochs"]) for n in (10**4, 10**5)]
+    assert updates[0] < updates[1]
+    # What is no estimator has nothing of the section `methods`.
+    linear = told("laptop", 10**6, "linear")
+    assert linear["options"] == {}
+    assert "estimator" not in linear
+    assert job_class("large_n").make(linear).variant == "ours"
+
+
+def test_large_n_fits_what_is_affordable(config):
+    pairs = selection.pairs(config, "large_n", "laptop")
+    largest = {d for d, method in pairs if method == "KCEF-LL"}
+    assert largest == {"bimodal-2-1000", "bimodal-2-10000"}
+    every = {method for d, method in pairs if d == "bimodal-2-1000000"}
+    assert every == {"LikelihoodKCEF", "LikelihoodKCEF-score", "NADE-grown", "boosting", "linear"}
+    smoke = selection.pairs(config, "large_n", "smoke")
+    assert {d for d, _ in smoke} == {"bimodal-2-200", "bimodal-2-400"}
+    assert {m for _, m in smoke} == {m for _, m in pairs}
+    # A million rows are fitted for the readings alone.
+    assert not {"across/large_n", "across/score_matching_bias"} & {
+        *selection.artefacts(config, config["papers"])
+    }
 
 
 def test_options_of_a_data_set_go_before_all_others(config):

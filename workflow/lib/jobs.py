@@ -324,6 +324,7 @@ _RULES: dict[tuple[str | None, str], Callable[[Asked], Any]] = {
     ("moments", "constrained_repetitions"): _of_scale(
         "moments", "constrained_repetitions", lambda asked: asked.lists("slow_constrained")
     ),
+    ("large_n", "path"): lambda asked: [1e-2, 1e-4] if asked.scale == "smoke" else _DEFAULT,
     **{("portfolio", name): _returns(name) for name in names.MADE_UP_RETURNS},
 }
 """Parameters whose value depends on more than their name, of one experiment or of all."""
