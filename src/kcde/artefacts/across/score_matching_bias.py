@@ -15,8 +15,8 @@ _CAPTION = (
     "The same space of functions fitted by maximum likelihood (solid) and by score matching "
     "(dashed), whose regularisation is λ/2 ‖T‖² in both: nats below the true density on test rows, "
     "a panel for each number n of training rows. Bandwidths and centres are those that "
-    "LikelihoodKCEF chose. What falls with n at a given λ is variance; what stays is the bias of "
-    "the objective in a space that does not hold the true density."
+    "LikelihoodKCEF chose. What falls with n at a given λ is variance; what stays where λ is small "
+    "is the bias of the objective in a space that does not hold the true density."
 )
 
 _DETAILS = (
