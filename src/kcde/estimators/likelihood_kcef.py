@@ -69,7 +69,7 @@ class LikelihoodKCEF(Floored):
         Of the cross-validation, up to 4000 rows; three shuffles of them below 60 rows. With more
         rows a quarter is held out once.
     tuning_rows
-        Most rows that take part in the selection.
+        Most rows that take part in the selection; None: all.
     random_state
         Seeds folds and centres.
     objective
@@ -204,9 +204,11 @@ class LikelihoodKCEF(Floored):
             objective=self.objective,
         ).fit_rows(source)
 
-    def _most_rows(self) -> int:
+    def _most_rows(self) -> int | None:
         for name in ("rank_x", "rank_y", "tuning_rows"):
             value = getattr(self, name)
+            if name == "tuning_rows" and value is None:
+                continue
             if not (isinstance(value, Integral) and value >= 1):
                 raise ValueError(f"{name} must be a positive whole number; got {value!r}")
         return self.tuning_rows

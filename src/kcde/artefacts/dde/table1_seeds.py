@@ -51,7 +51,7 @@ ARTEFACT = Artefact(
         "planar": {
             "scale": "readings",
             "datasets": ["two-moons", "ring", "grid"],
-            "methods": ["DDE", "DDE-narrow", "KEF"],
+            "methods": ["DDE", "KEF"],
         }
     },
     caption=_CAPTION,
