@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from math import log, pi, sqrt
+from math import log, pi
 from numbers import Integral
 from typing import ClassVar, NamedTuple
 
@@ -27,6 +27,8 @@ from kcde.selection import contiguous_folds, kfold, subsample
 _TABLE_NODES = 20  # a bandwidth: T is interpolated to about 1e-7 of its size
 _FINE, _FINE_OF_BUMP, _FINEST = 25, 12, 2000  # of a width: in between, draws are uniform
 _TAIL_POINTS, _TAIL_ROWS, _NEGLIGIBLE = 200, 200, 30.0  # rows of x; nats below the highest
+_FEW_TIMES, _ROWS_OF_BUMPS = 4, 16  # beyond, nodes are finer only where there are bumps
+_NEGLIGIBLE_SHARE = 40.0  # nats
 _FEWEST_DRAWS = 4  # a chain, for R-hat of split chains
 
 
@@ -368,20 +370,42 @@ class KCEF(ExponentialFamily):
         return exact
 
     def _log_density_tables(self, X) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        (lower, upper, width), (left, right, _) = self._kernel_support(), self._support()
+        lower, upper, width = self._kernel_support()
         smooth, at_nodes = self._interpolant(X)
         # Where T bends by c, exp(T) has bumps as narrow as 1/√c.
-        bend = np.abs(at_nodes @ smooth.weights(smooth.nodes, 2)).max()
-        step = max(1.0 / max(_FINE / width, _FINE_OF_BUMP * sqrt(bend)), width / _FINEST)
-        inside = np.linspace(lower, upper, int((upper - lower) / step) + 2)
-        tail = self.base_std / _FINE
-        below = np.arange(lower, left, -tail)[:0:-1]
-        nodes = np.concatenate([below, inside, np.arange(upper, right, tail)[1:]])
-        log_base, weights = -0.5 * (nodes / self.base_std) ** 2, smooth.weights(inside)
-        for rows in row_blocks(len(at_nodes), len(nodes), like=at_nodes):
-            log_density = np.tile(log_base, (len(at_nodes[rows]), 1))
-            log_density[:, len(below) : len(below) + len(inside)] += at_nodes[rows] @ weights
-            yield log_density, nodes
+        bend = np.abs(at_nodes @ smooth.weights(smooth.nodes, 2)).max(axis=1)
+        steps = 1.0 / np.maximum(_FINE / width, _FINE_OF_BUMP * np.sqrt(bend))
+        steps = np.maximum(steps, width / _FINEST)
+        if steps.min() > width / (_FINE * _FEW_TIMES):
+            inside = _equidistant(lower, upper, steps.min())
+            below, beyond = self._tail_nodes(lower, upper)
+            nodes = np.concatenate([below, inside, beyond])
+            weights = smooth.weights(inside)
+            for rows in row_blocks(len(at_nodes), len(nodes), like=at_nodes):
+                T = at_nodes[rows] @ weights
+                yield self._with_base(T, nodes, len(below)), nodes
+            return
+        coarse = _equidistant(lower, upper, width / _FINE)
+        below, beyond = self._tail_nodes(lower, upper)
+        weights = smooth.weights(coarse)
+        for start in range(0, len(at_nodes), _ROWS_OF_BUMPS):
+            rows = slice(start, start + _ROWS_OF_BUMPS)
+            known = self._with_base(at_nodes[rows] @ weights, coarse, 0)
+            inside = _refined(coarse, known, bend[rows], steps[rows].min())
+            nodes = np.concatenate([below, inside, beyond])
+            T = at_nodes[rows] @ smooth.weights(inside)
+            yield self._with_base(T, nodes, len(below)), nodes
+
+    def _tail_nodes(self, lower: float, upper: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return nodes below and beyond a range, where the density is that of q_0."""
+        (left, right, _), tail = self._support(), self.base_std / _FINE
+        return np.arange(lower, left, -tail)[:0:-1], np.arange(upper, right, tail)[1:]
+
+    def _with_base(self, T: np.ndarray, nodes: np.ndarray, before: int) -> np.ndarray:
+        """Return log q_0 at nodes, shape (n, q), with T (n, m) added from node `before` on."""
+        log_density = np.tile(-0.5 * (nodes / self.base_std) ** 2, (len(T), 1))
+        log_density[:, before : before + T.shape[1]] += T
+        return log_density
 
     def _table(self, X) -> HermiteTable:
         lower, upper, width = self._kernel_support()
@@ -396,6 +420,34 @@ class KCEF(ExponentialFamily):
         smooth = ChebyshevInterpolant(*self._kernel_support())
         Y = array_namespace(X).asarray(smooth.nodes[:, None])
         return smooth, to_numpy(self._T.kernel_x(X) @ self._T.potential(Y))
+
+
+def _equidistant(lower: float, upper: float, step: float) -> np.ndarray:
+    return np.linspace(lower, upper, int((upper - lower) / step) + 2)
+
+
+def _refined(coarse: np.ndarray, log_density: np.ndarray, bend: np.ndarray, step: float):
+    """Return the nodes with more of them where a density may be within 1e-17 of its largest.
+
+    Between two nodes h apart a function that bends by c exceeds both by at most c h²/8.
+
+    Parameters
+    ----------
+    coarse
+        Shape (q,).
+    log_density
+        Shape (n, q), up to a constant for each row.
+    bend
+        Largest curvature of each row, shape (n,).
+    step
+        Spacing wanted.
+    """
+    gap = coarse[1] - coarse[0]
+    bound = np.maximum(log_density[:, 1:], log_density[:, :-1]) + (bend * gap**2 / 8)[:, None]
+    near = bound > log_density.max(axis=1, keepdims=True) - _NEGLIGIBLE_SHARE
+    parts = np.arange(1, int(np.ceil(gap / step))) / np.ceil(gap / step)
+    between = coarse[:-1][near.any(axis=0), None] + gap * parts
+    return np.sort(np.concatenate([coarse, between.ravel()]))
 
 
 def choose_from_grids(

@@ -359,3 +359,17 @@ def test_a_density_that_rises_beyond_that_range_is_refused(pairs, monkeypatch):
     monkeypatch.setattr(KCEF, "log_unnormalized_at", rising)
     with pytest.raises(FloatingPointError, match="give a smaller bandwidth_y"):
         KCEF(1.0, 5e4, 1e-3).fit(X, Y)
+
+
+def test_draws_from_narrow_bumps_follow_the_distribution(rng):
+    X = rng.normal(size=(40, 1))
+    Y = np.where(rng.random((40, 1)) < 0.5, 0.2, -1.0) + 1e-2 * rng.normal(size=(40, 1))
+    model = KCEF(2.0, 0.3, 1e-4).fit(X, Y)
+    tables = list(model._log_density_tables(X))
+    assert len(tables) > 1  # nodes of their own for some rows at a time
+    nodes = tables[0][1]
+    assert len(nodes) < 0.1 * (nodes[-1] - nodes[0]) / np.diff(nodes).min()
+    draws = model.sample(X[:3], 4000, rng)[:, :, 0]
+    for x, values in zip(X[:3], draws, strict=True):
+        uniform = model.cdf(np.repeat(x[None], 4000, axis=0), values[:, None])
+        assert kstest(uniform, "uniform").pvalue > 1e-3
