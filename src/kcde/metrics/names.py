@@ -52,3 +52,18 @@ PEAK_MEMORY, SYSTEM_MEMORY = "peak_memory", "system_memory"
 """MiB of a process at its largest, and of the matrix of its linear system."""
 
 FIT_SECONDS = "fit_seconds"
+
+PENALISED_LOSS = "penalised_loss"
+"""Of training rows: `TRAINING_NLL` and the penalty of a function of an RKHS."""
+
+TRAINING_NLL, TRAINED_NLL = f"{NLL}_training", f"{NLL}_trained"
+"""Of training rows, and of test rows under the density that was trained: with its own weight."""
+
+TRAINED, OPTIMUM, STOPPED = "trained", "optimum", "stopped"
+"""What `dde optimum` compares: f as trained, the optimum of its objective, and the optimum with the
+penalty that held-out rows choose."""
+
+
+def of_optimum(name: str, metric: str) -> str:
+    """Return the metric of one of the three."""
+    return f"{name}_{metric}"

@@ -12,6 +12,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from kcde.arrays import row_blocks
 from kcde.estimators._dde.base import GaussianBase, UniformBase
 from kcde.estimators._dde.potential import KernelSum
 from kcde.estimators._likelihood import objective as likelihood
@@ -31,6 +32,7 @@ _LARGEST_GAP = 1e-4  # nats between a solution and the optimum
 _MOVED, _FINEST = 1e-6, 16  # nats of the mean of log Z, panels in the place of one
 _SHARE = 0.5  # of a bandwidth between the nodes at which ψ has full rank
 _REACH = 8.0  # bandwidths: the kernel is below 1e-13 there
+_TAIL = 6.0  # standard deviations of p_0, beyond which it has 2e-9 of its mass
 _NOTHING = 1e-300
 
 
@@ -192,24 +194,27 @@ class Likelihood:
 
     def _log_density(self, theta: np.ndarray, finer: int, X, Y) -> np.ndarray:
         phi = self._x(X)
-        log_z = likelihood.log_normalisers(phi, theta[None], self._grid(finer))[:, 0]
+        log_z = likelihood.log_normalisers(_different(phi), theta[None], self._grid(finer))[:, 0]
         T = np.einsum("na,na->n", phi @ theta, self._y(Y))
         return T + self._base.log_density(Y) - log_z
 
     def _log_density_of(self, T: KernelSum, X, Y) -> np.ndarray:
-        kernel, finer = T.kernel_x(X), 1
-
-        def log_normalisers(finer: int) -> np.ndarray:
-            potential = np.pad(T.potential(self._nodes(finer)[0]), ((0, 0), (0, 1)))
-            return logsumexp(kernel @ potential + self._grid(finer).log_weights, axis=1)
-
-        log_z = log_normalisers(finer)
+        kernel, finer = _different(T.kernel_x(X)), 1
+        log_z = self._log_normalisers_of(T, kernel, finer)
         while finer < _FINEST:
             finer, before = 2 * finer, log_z
-            log_z = log_normalisers(finer)
+            log_z = self._log_normalisers_of(T, kernel, finer)
             if np.mean(np.abs(log_z - before)) <= _MOVED:
                 break
         return T.at_pairs(X, Y) + self._base.log_density(Y) - log_z
+
+    def _log_normalisers_of(self, T: KernelSum, kernel: np.ndarray, finer: int) -> np.ndarray:
+        potential = np.pad(T.potential(self._nodes(finer)[0]), ((0, 0), (0, 1)))
+        log_weights = self._grid(finer).log_weights
+        blocks = row_blocks(len(kernel), len(log_weights))
+        return np.concatenate(
+            [logsumexp(kernel[rows] @ potential + log_weights, axis=1) for rows in blocks]
+        )
 
     def _on(self, rows: np.ndarray) -> "Likelihood":
         """Return the likelihood of some of the rows."""
@@ -262,9 +267,16 @@ def _sides(Y, bandwidth, base: GaussianBase | UniformBase) -> list[tuple[float, 
             "the optimum is computed by quadrature over y, for d_y = 1, or 2 with base='uniform'; "
             f"got d_y = {Y.shape[1]}"
         )
-    width = float(bandwidth[0])
-    ends = float(Y.min()) - _REACH * width, float(Y.max()) + _REACH * width
-    return [(*ends, float(min(width, base.std[0])))]
+    # Where p_0 has mass the optimum is not 0, however far the rows are: it lowers p there.
+    width, mean, tail = float(bandwidth[0]), float(base.mean[0]), _TAIL * float(base.std[0])
+    lower = min(float(Y.min()) - _REACH * width, mean - tail)
+    upper = max(float(Y.max()) + _REACH * width, mean + tail)
+    return [(lower, upper, float(min(width, base.std[0])))]
+
+
+def _different(phi: np.ndarray) -> np.ndarray:
+    """Return the first row where all are equal, as they are without x: it stands for all."""
+    return phi[:1] if np.all(phi == phi[:1]) else phi
 
 
 def _product(sides: Sequence[np.ndarray]) -> np.ndarray:
