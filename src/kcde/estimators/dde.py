@@ -10,7 +10,8 @@ import numpy as np
 from kcde.arrays import row_blocks, to_numpy
 from kcde.estimators._dde import model as models
 from kcde.estimators._dde.fit import Task, TrainingResult, train
-from kcde.estimators._dde.optimum import Evaluation, Likelihood
+from kcde.estimators._dde.optimum import Likelihood
+from kcde.estimators._dde.potential import KernelSum
 from kcde.estimators._dde.problem import FEATURES, FUNCTIONAL
 from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.exponential_family import ExponentialFamily
@@ -328,7 +329,7 @@ class DDE(BatchFitted, ExponentialFamily):
 
         Its `minimised(η)` is the optimum over all functions of the RKHS, for d_y = 1, and for
         d_y = 2 where p_0 is uniform; η = 0 has none, as the likelihood of rows with distinct x has
-        no upper bound.
+        no upper bound. Its `evaluated(self.trained_, η)` is what the training reaches.
 
         Raises
         ------
@@ -341,18 +342,11 @@ class DDE(BatchFitted, ExponentialFamily):
         widths = model.bandwidth_x, model.bandwidth_y
         return Likelihood(model.X, model.Y, *widths, model.base, self.dual_weight)
 
-    def evaluated(self, objective: Likelihood, penalty: float) -> Evaluation:
-        """Return what the objective is for f as it was trained.
-
-        Parameters
-        ----------
-        objective
-            As `penalised_likelihood` returns it.
-        penalty
-            η, which may differ from that of the training.
-        """
+    @property
+    def trained_(self) -> KernelSum:
+        """f/w, the function whose likelihood the training penalises."""
         f = self._check_fitted().potential_
-        return objective.evaluated(replace(f, weights=f.weights / self.dual_weight), penalty)
+        return replace(f, weights=f.weights / self.dual_weight)
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw from the learned sampler g, which is near p(y|x); shape (n, n_samples, d_y).

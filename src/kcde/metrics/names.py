@@ -59,11 +59,14 @@ PENALISED_LOSS = "penalised_loss"
 TRAINING_NLL, TRAINED_NLL = f"{NLL}_training", f"{NLL}_trained"
 """Of training rows, and of test rows under the density that was trained: with its own weight."""
 
-TRAINED, OPTIMUM, STOPPED = "trained", "optimum", "stopped"
-"""What `dde optimum` compares: f as trained, the optimum of its objective, and the optimum with the
-penalty that held-out rows choose."""
+PENALTY = "penalty"
+"""η of that loss."""
+
+TRAINED, OPTIMUM, PRIOR, STOPPED = "trained", "optimum", "prior", "stopped"
+"""What `dde/optimum` compares: f as trained, the optimum of its objective, that with η = 1/n, and
+that with the η that held-out rows choose."""
 
 
 def of_optimum(name: str, metric: str) -> str:
-    """Return the metric of one of the three."""
+    """Return the metric of one of the four."""
     return f"{name}_{metric}"

@@ -107,6 +107,22 @@ def test_a_held_out_fifth_chooses_the_penalty(rows, problem):
     assert found.loss == pytest.approx(again.loss, abs=1e-9)
 
 
+def test_the_nearest_optimum_is_the_likeliest_function_of_that_norm(rows, problem):
+    T = KernelSum(*rows, np.random.default_rng(5).standard_normal(14), WIDTH_X, WIDTH_Y)
+    penalty = problem.nearest(T)
+
+    def gap(eta):
+        return problem.evaluated(T, eta).loss - problem.minimised(eta).loss
+
+    assert gap(penalty) <= min(gap(penalty * 10**0.5), gap(penalty / 10**0.5)) + 1e-6
+
+    def half_norm2(found):
+        return (found.loss - found.likelihood) / found.penalty
+
+    ends = [half_norm2(problem.minimised(penalty * c)) for c in (10**0.5, 10**-0.5)]
+    assert ends[0] < half_norm2(problem.evaluated(T, penalty)) < ends[1]
+
+
 def test_densities_of_the_plane_integrate_to_one_on_the_box(rng):
     Y = rng.standard_normal((40, 2))
     box = UniformBase(Y.min(axis=0), Y.max(axis=0))
@@ -128,7 +144,7 @@ def test_training_leaves_a_gap_to_the_optimum(rows):
         iterations=100, validation=0, hidden_units=8, latent=4, dual_weight=0.5, learning_rate=2e-3
     ).fit(*rows)
     problem = model.penalised_likelihood()
-    trained = model.evaluated(problem, model.regularization_)
+    trained = problem.evaluated(model.trained_, model.regularization_)
     assert trained.loss > problem.minimised(model.regularization_).loss
     # With the weight of the training the density is that of the estimator.
     same = DDE(**model.get_params() | {"density_weight": 0.5}).fit(*rows)

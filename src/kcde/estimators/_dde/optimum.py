@@ -24,6 +24,7 @@ from kcde.seeding import rng_of
 PENALTIES = 10.0 ** np.arange(1.0, -4.0, -1.0)
 """Candidates of nη of `Likelihood.stopped`, downwards."""
 
+_HALF_DECADES = 10.0 ** np.arange(1.0, -4.5, -0.5)  # of nη, for `Likelihood.nearest`
 _HELD_OUT = 5  # one of so many parts of the rows
 _WORSE = 2  # penalties in a row without a gain end the path
 _ITERATIONS, _TOLERANCE = 5000, 1e-11
@@ -175,6 +176,23 @@ class Likelihood:
             if len(losses) - 1 - int(np.argmin(losses)) >= _WORSE:
                 break
         return self.minimised(float(PENALTIES[int(np.argmin(losses))]) / n)
+
+    def nearest(self, T: KernelSum) -> float:
+        """Return the penalty η under which a function is nearest to the optimum, in loss.
+
+        It is the one whose optimum has the norm of T: there the loss of both differs by their
+        likelihoods alone, so that a T that was trained without penalty, and stopped, is compared
+        with the likeliest function of its norm. Among half decades of nη, 10 to 1e-4.
+        """
+        n, trained = len(self.Y), self.evaluated(T, 1.0)
+        half_norm2, found, gaps = trained.loss - trained.likelihood, None, []
+        for penalty in _HALF_DECADES / n:
+            found = self.minimised(penalty, found, rough=True)
+            gaps.append(trained.likelihood + penalty * half_norm2 - found.loss)
+            # The gap is convex in η.
+            if gaps[-1] > min(gaps):
+                break
+        return float(_HALF_DECADES[int(np.argmin(gaps))]) / n
 
     def evaluated(self, T: KernelSum, penalty: float) -> Evaluation:
         """Return what the objective is for a function, by the same quadrature.
