@@ -230,6 +230,7 @@ _DEFINED = {
     "KCEF-LL-F": Method(
         "KCEF", OURS, {"selection": "likelihood", "tuning_rows": 300}, graph="full"
     ),
+    "LikelihoodKCEF-F": Method("LikelihoodKCEF", OURS, graph="full"),
     # The full graph as the text states it, for figure 1.
     "KCEF-F-anisotropic": Method(
         "KCEF", AS_PUBLISHED, {**_EARLY_STOPPING, "isotropic": False}, graph="full"

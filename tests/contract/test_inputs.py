@@ -23,6 +23,7 @@ BEFORE_FITTING = {
     "fit",
     "fit_factor",
     "fit_groups",
+    "fit_rows",
     "fit_many",
     "fit_path",
     "get_metadata_routing",

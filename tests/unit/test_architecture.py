@@ -19,7 +19,7 @@ FLOORS = [
     {"selection"},
     {"sampling"},
     {"estimators"},
-    {"joint"},
+    {"joint", "streaming"},
     {"methods"},
     {"datasets"},
     {"metrics"},

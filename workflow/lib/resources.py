@@ -10,7 +10,8 @@ used.
 `seconds_*`  typical wall time on an idle core: the mean over the data sets. For jobs that have not
              run at `paper`: that of `laptop`, scaled by the repetitions and the exponents of the
              fits. A cluster is asked for `MARGIN` times that, at least `FEWEST_MINUTES`: the
-             slowest data set of a method took up to three times the mean.
+             slowest data set of a method took up to three times the mean. `seconds_readings`
+             is that of `laptop` where it is empty.
 `gpu`        whether jobs of the rule can compute on a GPU.
 `group`      small jobs of a group are submitted to a cluster many at a time.
 """
@@ -151,7 +152,8 @@ class ResourceTable:
             return None
         if work.collects:
             return float(_COLLECT)
-        whole = float(row[f"seconds_{_column(work.scale)}"])
+        own = row.get(f"seconds_{work.scale}")
+        whole = float(own or row[f"seconds_{_column(work.scale)}"])
         return whole if work.of == 1 else _START + max(whole - _START, 0.0) / work.of
 
     def minutes(self, work: Work) -> int:

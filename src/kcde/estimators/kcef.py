@@ -13,7 +13,7 @@ from kcde.estimators._kcef import selection as rules
 from kcde.estimators._kcef.chebyshev import ChebyshevInterpolant
 from kcde.estimators._kcef.hermite import HermiteTable
 from kcde.estimators._kcef.natural_parameter import NaturalParameter
-from kcde.estimators._kcef.normaliser_rules import base_mass_outside, support
+from kcde.estimators._kcef.normaliser_rules import base_mass_outside, support, widest
 from kcde.estimators._kcef.score_matching import solve
 from kcde.estimators._kcef.selection import Hyperparameters, ScoreGrid
 from kcde.estimators._shared.exponential_family import ExponentialFamily
@@ -26,6 +26,7 @@ from kcde.selection import contiguous_folds, kfold, subsample
 
 _TABLE_NODES = 20  # a bandwidth: T is interpolated to about 1e-7 of its size
 _FINE, _FINE_OF_BUMP, _FINEST = 25, 12, 2000  # of a width: in between, draws are uniform
+_TAIL_POINTS, _TAIL_ROWS, _NEGLIGIBLE = 200, 200, 30.0  # rows of x; nats below the highest
 _FEWEST_DRAWS = 4  # a chain, for R-hat of split chains
 
 
@@ -181,6 +182,28 @@ class KCEF(ExponentialFamily):
         self.coef_, c, self.jitter_ = solve(X, Y, r, *bandwidths, self.regularization_)
         smooth = 1.0 / (Y.shape[0] * self.regularization_)
         self._T = NaturalParameter(X, Y, c, smooth, *bandwidths)
+        if Y.shape[1] == 1 and self.bandwidth_y_[0] > widest(to_numpy(Y), self.base_std):
+            self._check_tails(X)
+
+    def _check_tails(self, X) -> None:
+        """Raise `FloatingPointError` if the density rises beyond the range it is integrated over.
+
+        There a kernel that is wider than q_0 may still lift T.
+        """
+        lower, upper, _ = self._kernel_support()
+        beyond = np.geomspace(1.0, 1.0 + 8.0 * float(self.bandwidth_y_[0]), _TAIL_POINTS)
+        inside = np.linspace(lower, upper, _TAIL_POINTS)
+        xp, some = array_namespace(X), X[: min(_TAIL_ROWS, X.shape[0]), :]
+        at = [
+            self.log_unnormalized_at(xp.asarray(points[:, None]))(some)
+            for points in (inside, np.concatenate([lower - beyond, upper + beyond]))
+        ]
+        highest, outside = (xp.max(values, axis=1) for values in at)
+        if bool(xp.any(outside > highest - _NEGLIGIBLE)):
+            raise FloatingPointError(
+                f"with bandwidth_y = {float(self.bandwidth_y_[0]):.3g} the density has mass beyond "
+                f"{lower:.3g} and {upper:.3g}, far from the data: give a smaller bandwidth_y"
+            )
 
     def _choose(self, X, Y):
         given = self._given()

@@ -9,6 +9,7 @@ import numpy as np
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood.family import LowRankFamily
 from kcde.estimators._likelihood.selection import Choice, HeldOut, Search
+from kcde.estimators._likelihood.sources import ArrayRows, RowSource, scales
 from kcde.estimators._shared.floored import Floored
 from kcde.estimators._shared.location_scale import LocationScale, Normal, StudentT
 from kcde.estimators._shared.rows import SMALLEST_STD
@@ -137,41 +138,76 @@ class LikelihoodKCEF(Floored):
         """Iterations of the final fit."""
         return self.family_.iterations_
 
+    def fit_rows(self, rows: RowSource) -> "LikelihoodKCEF":
+        """Fit to pairs that are read in blocks, as `kcde.streaming` has them.
+
+        The selection reads `tuning_rows` rows. Every gradient of the final fit is one pass; where
+        the features do not fit into memory they are computed anew in each. Progress is logged.
+
+        Parameters
+        ----------
+        rows
+            `kcde.streaming.ArrayRows` or `ParquetRows`, or anything with their methods.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As `fit`, while the rows are read.
+        """
+        self._reset()
+        self._fit_source(rows)
+        self._record_input(None, *rows.take(np.arange(1)))
+        return self
+
     def _fit(self, X, Y):
+        self._fit_source(ArrayRows(X, Y))
+
+    def _fit_source(self, source: RowSource) -> None:
+        rng = rng_of("selection", self.random_state)
+        X, Y = source.take(subsample(len(source), self._most_rows(), rng))
         self._check_parameters(Y)
-        self._mean, self._std = float(to_numpy(Y).mean()), float(to_numpy(Y).std())
-        if not self._std >= SMALLEST_STD:
-            raise ValueError(
-                f"the standard deviation of Y is {self._std:g}, too small to divide by: bring Y to "
-                "unit scale"
-            )
-        self._floor = StudentT(self._mean, self._std, _DEGREES_OF_FLOOR)
+        self._scales = scales(source)
+        self._check_scales()
+        self._floor = StudentT(self._scales.mean, self._scales.std, _DEGREES_OF_FLOOR)
         self._say_ties(Y)
-        scale_x = to_numpy(X).std(axis=0)
-        scale_x[scale_x == 0] = 1.0
-        given = self._given(X.shape[1], scale_x)
-        if any(value is None for value in given):
-            chosen, rows = self._select(X, Y, scale_x, given)
-            widths, regularization = chosen.widths, chosen.regularization
+        x, y, regularization = self._given(X.shape[1])
+        self.cv_results_ = {}
+        if x is None or y is None or regularization is None:
+            chosen, rows = self._select(X, Y, (x, y, regularization), rng)
+            (x, y), regularization = chosen.widths, chosen.regularization
             if self.regularization is None:
                 # A prior of fixed strength: nλ is that of the selection.
-                regularization *= min(1.0, rows / X.shape[0])
+                regularization *= min(1.0, rows / len(source))
             self.cv_results_ = {"log_density": chosen.log_density, "candidates": chosen.candidates}
-        else:
-            (x, y, regularization), self.cv_results_ = given, {}
-            widths = None
-        x, y = (x, y) if widths is None else (widths.x, widths.y)
-        self.bandwidth_x_, self.bandwidth_y_ = x * scale_x, np.array([y * self._std])
+        self.bandwidth_x_, self.bandwidth_y_ = x * self._scales.x, np.array([y * self._scales.std])
         self.regularization_ = float(regularization)
-        ranks = self.rank_x, self.rank_y
         self.family_ = LowRankFamily(
             self.bandwidth_x_,
             float(self.bandwidth_y_[0]),
             self.regularization_,
-            *ranks,
-            self._base(self._mean, self._std),
+            self.rank_x,
+            self.rank_y,
+            self._base(self._scales.mean, self._scales.std),
             self.random_state,
-        ).fit(X, Y)
+        ).fit_rows(source)
+
+    def _most_rows(self) -> int:
+        for name in ("rank_x", "rank_y", "tuning_rows"):
+            value = getattr(self, name)
+            if not (isinstance(value, Integral) and value >= 1):
+                raise ValueError(f"{name} must be a positive whole number; got {value!r}")
+        return self.tuning_rows
+
+    def _check_scales(self) -> None:
+        if not self._scales.std >= SMALLEST_STD:
+            raise ValueError(
+                f"the standard deviation of Y is {self._scales.std:g}, too small to divide by: "
+                "bring Y to unit scale"
+            )
 
     def _check_parameters(self, Y) -> None:
         self._check_weight()
@@ -180,10 +216,6 @@ class LikelihoodKCEF(Floored):
                 f"LikelihoodKCEF is for one y; got {Y.shape[1]} columns: model them one after the "
                 "other with kcde.joint.JointDensity"
             )
-        for name in ("rank_x", "rank_y", "tuning_rows"):
-            value = getattr(self, name)
-            if not (isinstance(value, Integral) and value >= 1):
-                raise ValueError(f"{name} must be a positive whole number; got {value!r}")
         if self.base not in _BASES:
             raise ValueError(f"base must be one of {', '.join(_BASES)}; got {self.base!r}")
         if not 0 < self.base_std < np.inf:
@@ -206,41 +238,36 @@ class LikelihoodKCEF(Floored):
                 rows,
             )
 
-    def _given(self, columns: int, scale_x) -> tuple:
+    def _given(self, columns: int) -> tuple:
         """Return what is given, in standard units: σ_x (d,), σ_y, λ; None is chosen."""
         x, y = self.bandwidth_x, self.bandwidth_y
         if x is not None:
-            x = as_bandwidths(x, columns, "bandwidth_x") / scale_x
+            x = as_bandwidths(x, columns, "bandwidth_x") / self._scales.x
         if y is not None:
-            y = float(as_bandwidths(y, 1, "bandwidth_y")[0]) / self._std
+            y = float(as_bandwidths(y, 1, "bandwidth_y")[0]) / self._scales.std
         return x, y, self.regularization
 
-    def _select(self, X, Y, scale_x, given) -> tuple[Choice, int]:
+    def _select(self, X, Y, given, rng) -> tuple[Choice, int]:
         """Return the choice, and how many rows a fit of the selection had."""
-        rng = rng_of("selection", self.random_state)
-        rows = subsample(X.shape[0], self.tuning_rows, rng)
-        xp = array_namespace(X)
-        X = take_rows(X, rows) / xp.asarray(scale_x)
-        y = (take_rows(Y, rows) - self._mean) / self._std
-        n = len(rows)
-        folds = self._folds(n, rng)
-        all_rows = self._held_out(X, y, folds)
-        few = all_rows
+        X = X / array_namespace(X).asarray(self._scales.x)
+        y = (Y - self._scales.mean) / self._scales.std
+        n = X.shape[0]
+        folds = self._folds(n, n, rng)
+        rows = few = self._held_out(X, y, folds)
         if n > _GRID_ROWS:
             some = subsample(n, _GRID_ROWS, rng)
-            few = self._held_out(
-                take_rows(X, some), take_rows(y, some), self._folds(_GRID_ROWS + 1, rng, _GRID_ROWS)
-            )
+            some_folds = self._folds(n, _GRID_ROWS, rng)
+            few = self._held_out(take_rows(X, some), take_rows(y, some), some_folds)
         seed = int(rng.integers(2**32))
-        return Search(few, all_rows, seed).run(*given), n - len(folds[0])
+        return Search(few, rows, seed).run(*given), n - len(folds[0])
 
     def _held_out(self, X, y, folds) -> HeldOut:
         base, floor = self._base(0.0, 1.0), StudentT(0.0, 1.0, _DEGREES_OF_FLOOR)
         return HeldOut(X, y, folds, base, floor, self.weight)
 
-    def _folds(self, n: int, rng, rows: int | None = None) -> list[np.ndarray]:
+    def _folds(self, n: int, rows: int, rng) -> list[np.ndarray]:
+        """Return what is held out of `rows` rows, where n take part in the selection."""
         if n > _FOLDS_UP_TO:
-            rows = rows or n
             return [np.sort(rng.permutation(rows)[: rows // 4])]
         repeats = _REPEATS if n < _FEW_ROWS else 1
-        return [held for _ in range(repeats) for held in kfold(n, self.folds, rng)]
+        return [held for _ in range(repeats) for held in kfold(rows, self.folds, rng)]

@@ -161,7 +161,7 @@ def pivoted_cholesky(
     target = _absolute(tolerance, relative, trace)
     errors = _factorise(schur, RULES[pivots](X.shape[0], rng), target)
     if errors[-1] > target:
-        log.info("pivoted Cholesky stopped at rank %d: trace error %.3g", schur.rank, errors[-1])
+        log.debug("pivoted Cholesky stopped at rank %d: trace error %.3g", schur.rank, errors[-1])
     chosen = np.asarray(schur.pivots, dtype=np.intp)
     return PivotedCholesky(schur.L, chosen, schur.B, errors, target, trace, schur.points, kernel)
 

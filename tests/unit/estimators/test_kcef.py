@@ -341,3 +341,21 @@ def test_what_draws_invert_is_the_density_on_nodes_that_resolve_it(pairs):
     assert nodes[-1] > 15.9
     density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
     assert np.abs(np.diff(density, axis=1)).max() < 0.08
+
+
+@pytest.mark.parametrize("scale", [1.0, 6.0])
+def test_a_kernel_wider_than_the_data_is_integrated_over_these(pairs, scale):
+    X, Y = pairs
+    Y = scale * Y
+    model = KCEF(1.0, 5e4, 1e-3).fit(X, Y)
+    y = np.linspace(-150.0, 150.0, 60_001)
+    density = np.exp(model.log_density_at(y[:, None])(X[:3]))
+    np.testing.assert_allclose(np.trapezoid(density, y, axis=1), 1.0, atol=1e-8)
+
+
+def test_a_density_that_rises_beyond_that_range_is_refused(pairs, monkeypatch):
+    X, Y = pairs
+    rising = lambda self, points: lambda rows: np.tile(points[:, 0] ** 2, (len(rows), 1))  # noqa: E731
+    monkeypatch.setattr(KCEF, "log_unnormalized_at", rising)
+    with pytest.raises(FloatingPointError, match="give a smaller bandwidth_y"):
+        KCEF(1.0, 5e4, 1e-3).fit(X, Y)

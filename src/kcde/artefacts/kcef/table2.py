@@ -124,7 +124,15 @@ ARTEFACT = Artefact(
     shows={
         "joint": {
             "datasets": ["white-wine", "parkinsons", "red-wine"],
-            "methods": ["KCEF-F", "KCEF-M", "KCEF-LL-F", "LSCDE-F", "LSCDE-M", "NADE"],
+            "methods": [
+                "KCEF-F",
+                "KCEF-M",
+                "KCEF-LL-F",
+                "LikelihoodKCEF-F",
+                "LSCDE-F",
+                "LSCDE-M",
+                "NADE",
+            ],
         }
     },
     caption=_CAPTION,

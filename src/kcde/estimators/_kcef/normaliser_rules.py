@@ -8,6 +8,7 @@ from numpy.polynomial import polynomial
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.normalisers import logsumexp, panel_count, panel_nodes
 
+_WIDE = 2.0  # standard deviations, of a bandwidth that no longer widens the range of y
 _STEP = 0.2  # of equidistant nodes, in bandwidths
 _FINER = 4  # times as many nodes in each refinement
 _REFINEMENTS = 1
@@ -18,10 +19,16 @@ _POINTS = 10  # of an interpolation
 def support(Y: np.ndarray, bandwidth: float, base_std: float) -> tuple[float, float, float]:
     """Return where T can differ from 0, and a panel width that resolves exp T; d_y = 1.
 
-    Eight bandwidths from the data the kernel is below 1e-13; beyond, the density is q_0's.
+    Eight bandwidths from the data the kernel is below 1e-13; beyond, the density is q_0's. Where
+    the kernel is wider than q_0 and the data, the density ends with these: `KCEF` checks it.
     """
-    margin = 8.0 * bandwidth
+    margin = 8.0 * min(bandwidth, widest(Y, base_std))
     return float(Y.min()) - margin, float(Y.max()) + margin, min(bandwidth, base_std)
+
+
+def widest(Y: np.ndarray, base_std: float) -> float:
+    """Return the bandwidth from which on a wider one no longer widens the range of y."""
+    return _WIDE * max(base_std, float(Y.std()))
 
 
 def base_mass_outside(lower: float, upper: float, base_std: float) -> float:

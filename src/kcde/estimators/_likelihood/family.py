@@ -7,13 +7,18 @@ from functools import partial as bind
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._likelihood.features import KernelFeatures, output_grid, support
-from kcde.estimators._likelihood.objective import Objective, log_normalisers, partial
-from kcde.estimators._likelihood.solver import Preconditioner, minimise
+from kcde.estimators._likelihood.features import (
+    PIVOT_ROWS,
+    KernelFeatures,
+    output_grid,
+    support,
+)
+from kcde.estimators._likelihood.objective import Objective, log_normalisers
+from kcde.estimators._likelihood.solver import minimise
+from kcde.estimators._likelihood.sources import ArrayRows, FeatureRows, RowSource
 from kcde.estimators._shared.location_scale import LocationScale
 from kcde.estimators._shared.tabulated import TabulatedCdf
 from kcde.estimators.base import ConditionalDensity
-from kcde.memory import require_memory
 from kcde.normalisers import quadrature
 from kcde.seeding import rng_of
 from kcde.selection import subsample
@@ -23,7 +28,7 @@ log = logging.getLogger(__name__)
 FLOAT32_FROM = 20_000
 """Rows from which likelihoods are computed in float32."""
 
-_ITERATIONS, _TOLERANCE = 100, 1e-7
+_FIRST_ITERATIONS, _ITERATIONS, _TOLERANCE = 20, 60, 1e-7
 _CHECKED_ROWS, _REFINEMENTS = 2000, 4
 _MOVED, _ROUNDED = 1e-4, 1e-4  # nats, of the mean
 
@@ -66,60 +71,62 @@ class LowRankFamily(ConditionalDensity):
         self.random_state = random_state
 
     def _fit(self, X, Y):
+        self.fit_rows(ArrayRows(X, Y))
+
+    def fit_rows(self, source: RowSource) -> "LowRankFamily":
+        """Fit to pairs that are read in blocks."""
         rng = rng_of("centres", self.random_state)
+        n = len(source)
+        X, Y = source.take(subsample(n, PIVOT_ROWS, rng))
+        self._record_input(None, X, Y)
         self._x = KernelFeatures.of_rows(X, self.bandwidth_x, self.rank_x, rng, constant=True)
         self._y = KernelFeatures.of_rows(Y, self.bandwidth_y, self.rank_y, rng, constant=False)
-        self._span = support(Y, self.bandwidth_y, self.base.scale)
-        xp, n = array_namespace(X), X.shape[0]
+        self._span = support(*_range(source), self.bandwidth_y, self.base.scale)
+        xp = array_namespace(X)
         single = n >= FLOAT32_FROM
-        self._solve(X, Y, xp.float32 if single else xp.float64)
+        self._solve(source, xp.float32 if single else xp.float64)
         if single and (error := self._rounding(X)) > _ROUNDED:
             log.warning(
                 "float32 moves the mean log normaliser by %.1g nats: fitting again in float64",
                 error,
             )
-            self._solve(X, Y, xp.float64)
+            self._solve(source, xp.float64)
+        return self
 
-    def _solve(self, X, Y, dtype) -> None:
-        numbers = 0.5 if dtype == array_namespace(X).float32 else 1.0
-        require_memory(
-            X,
-            "LikelihoodKCEF with rows",
-            X.shape[0],
-            lambda n: numbers * n * (self._x.rank + 2 * self._y.rank),
-        )
-        phi, psi = self._x.by_blocks(X, dtype), self._y.by_blocks(Y, dtype)
-        n = X.shape[0]
-        cross = to_numpy(phi.T @ psi)[None].astype(np.float64) / n
-        preconditioner = Preconditioner.of_rows(phi, psi)
-        theta, self.iterations_, self._finer = np.zeros(cross.shape), 0, 1
-        while True:
-            grid = self._grid(X).astype(dtype)
-            objective = Objective(bind(partial, phi, grid=grid), cross, [n])
-            found = minimise(
-                objective,
-                theta,
-                preconditioner,
-                self.regularization,
-                iterations=_ITERATIONS,
-                tolerance=_TOLERANCE,
-            )
-            theta, self.iterations_ = found.theta, self.iterations_ + found.iterations
-            if self._resolved(phi, theta) or self._finer >= 2**_REFINEMENTS:
-                break
+    def _solve(self, source: RowSource, dtype) -> None:
+        rows = FeatureRows(source, self._x, self._y, dtype)
+        cross, preconditioner = rows.moments()
+        some = rows.some(_CHECKED_ROWS)
+
+        def improved(theta, iterations: int):
+            grid = self._grid(some).astype(dtype)
+            objective = Objective(bind(rows.partial, grid=grid), cross[None], [len(rows)])
+            options = {"iterations": iterations, "tolerance": _TOLERANCE}
+            found = minimise(objective, theta, preconditioner, self.regularization, **options)
+            self.iterations_ += found.iterations
+            return found.theta
+
+        self.iterations_, self._finer = 0, 1
+        # A few iterations show which nodes the density needs.
+        theta = improved(np.zeros((1, *cross.shape)), _FIRST_ITERATIONS)
+        while self._needs_more_nodes(some, theta):
             self._finer *= 2
+        theta = improved(theta, _ITERATIONS)
+        while self._needs_more_nodes(some, theta):
+            self._finer *= 2
+            theta = improved(theta, _ITERATIONS)
         self.theta_ = theta[0]
 
     def _grid(self, like, finer: int = 1):
         return output_grid(self._y, self.base, self._span, like, finer * self._finer)
 
-    def _resolved(self, phi, theta: np.ndarray) -> bool:
-        """Return whether twice as many nodes leave the mean log normaliser as it is."""
-        rows = np.arange(min(_CHECKED_ROWS, phi.shape[0]))
-        xp = array_namespace(phi)
-        some = xp.astype(take_rows(phi, rows), xp.float64)
+    def _needs_more_nodes(self, some, theta: np.ndarray) -> bool:
+        """Return whether twice as many nodes would move the mean log normaliser of some φ."""
+        if self._finer >= 2**_REFINEMENTS:
+            return False
+        xp = array_namespace(some)
         coarse, fine = (log_normalisers(some, theta, self._grid(some, k)) for k in (1, 2))
-        return float(xp.mean(xp.abs(fine - coarse))) <= _MOVED
+        return float(xp.mean(xp.abs(fine - coarse))) > _MOVED
 
     def _rounding(self, X) -> float:
         """Return how far float32 moves the mean log normaliser of some rows."""
@@ -173,3 +180,9 @@ class LowRankFamily(ConditionalDensity):
             max(upper, self.base.location + tail),
             width,
         )
+
+
+def _range(source: RowSource) -> tuple[float, float]:
+    """Return the smallest and the largest y."""
+    ends = [(float(to_numpy(Y).min()), float(to_numpy(Y).max())) for _, Y in source.blocks()]
+    return min(low for low, _ in ends), max(high for _, high in ends)

@@ -1,11 +1,10 @@
 """Features of low rank of x and y, and the nodes over which y is integrated."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
+from kcde.arrays import array_namespace, row_blocks, take_rows
 from kcde.estimators._shared.location_scale import LocationScale
 from kcde.kernels import GaussianKernel
 from kcde.linalg import PivotedCholesky, pivoted_cholesky
@@ -40,9 +39,8 @@ class KernelFeatures:
     @classmethod
     def of_rows(cls, points, bandwidth, rank: int, rng: np.random.Generator, *, constant: bool):
         """Choose at most `rank` centres by randomly pivoted Cholesky among at most 10,000 rows."""
-        rows = subsample(points.shape[0], PIVOT_ROWS, rng)
-        chosen = take_rows(points, rows)
-        rank = min(rank, len(rows))
+        chosen = take_rows(points, subsample(points.shape[0], PIVOT_ROWS, rng))
+        rank = min(rank, chosen.shape[0])
         factor = pivoted_cholesky(
             GaussianKernel(bandwidth),
             chosen,
@@ -92,12 +90,18 @@ class OutputGrid(NamedTuple):
         return OutputGrid(*(xp.astype(each, dtype, copy=False) for each in self))
 
 
-def support(Y, bandwidth: float, scale: float) -> tuple[float, float, float]:
-    """Return where T can differ from 0, and a panel width that resolves a smooth exp T."""
-    values = to_numpy(Y)
+def support(low: float, high: float, bandwidth: float, scale: float) -> tuple[float, float, float]:
+    """Return where T can differ from 0, and a panel width that resolves a smooth exp T.
+
+    Parameters
+    ----------
+    low, high
+        The smallest and the largest y.
+    bandwidth, scale
+        Of the kernel, and of q_0.
+    """
     margin = _MARGIN * bandwidth
-    width = min(_PANEL * bandwidth, scale)
-    return float(values.min()) - margin, float(values.max()) + margin, width
+    return low - margin, high + margin, min(_PANEL * bandwidth, scale)
 
 
 def output_grid(
@@ -126,9 +130,3 @@ def output_grid(
     psi = features(xp.asarray(nodes[:, None]))
     psi = xp.concat([psi, xp.zeros((1, psi.shape[1]), dtype=psi.dtype)])
     return OutputGrid(psi, xp.asarray(np.append(log_weights, np.log(outside))))
-
-
-def stacked(blocks: Iterable):
-    """Return blocks of rows as one array."""
-    blocks = list(blocks)
-    return array_namespace(blocks[0]).concat(blocks)

@@ -1,6 +1,6 @@
 """The penalised negative log-likelihood of p(y|x) = q_0(y) exp(φ(x)ᵀ Θ ψ(y)) / Z(x)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -138,17 +138,3 @@ class Objective:
         value = value + 0.5 * regularization * np.einsum("kab,kab->k", theta, theta)
         gradient = sums.moment / self._counts[:, None, None] - self.cross
         return value, gradient + regularization * theta
-
-
-def cross_moments(phi_blocks: Iterable, psi_blocks: Iterable, weights: Sequence | None = None):
-    """Return Σ_i w_ik φ(x_i) ψ(y_i)ᵀ, shape (K, r_x, r_y), over blocks of rows."""
-    total = 0.0
-    for number, (phi, psi) in enumerate(zip(phi_blocks, psi_blocks, strict=True)):
-        if weights is None:
-            total = total + to_numpy(phi.T @ psi)[None]
-            continue
-        w = weights[number]
-        total = total + np.stack(
-            [to_numpy(phi.T @ (psi * w[:, k : k + 1])) for k in range(w.shape[1])]
-        )
-    return total

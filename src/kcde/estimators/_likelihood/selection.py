@@ -107,7 +107,8 @@ class _Problem:
         x = KernelFeatures.of_rows(rows.X, widths.x, ranks[0], rng, constant=True)
         y = KernelFeatures.of_rows(rows.y, widths.y, ranks[1], rng, constant=False)
         self._phi, self._psi = x.by_blocks(rows.X, rows.dtype), y.by_blocks(rows.y, rows.dtype)
-        span = support(rows.y, widths.y, 1.0)
+        ends = to_numpy(rows.y)
+        span = support(float(ends.min()), float(ends.max()), widths.y, 1.0)
         grid, self._fine = (
             output_grid(y, rows.base, span, rows.X, finer).astype(rows.dtype) for finer in (1, 2)
         )
@@ -220,7 +221,8 @@ class Search:
                 )
 
     def _near(self) -> np.ndarray:
-        return self._best.regularization * 10.0 ** np.array([1.0, 0.0, -1.0])
+        near = self._best.regularization * 10.0 ** np.array([1.0, 0.0, -1.0])
+        return near[near >= 0.5 * REGULARIZATIONS[-1]]
 
     def _attempt(self, rows, widths, regularizations, significant=False) -> bool:
         found = self._path(rows, widths, regularizations)

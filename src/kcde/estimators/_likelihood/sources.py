@@ -1,0 +1,193 @@
+"""Pairs that are read in blocks, and their features."""
+
+import logging
+import time
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.estimators._likelihood.features import KernelFeatures
+from kcde.estimators._likelihood.objective import Partial, partial
+from kcde.estimators._likelihood.solver import Preconditioner
+from kcde.estimators._shared.rows import check_rows
+from kcde.memory import free_bytes
+
+log = logging.getLogger(__name__)
+
+BLOCK = 1 << 16
+"""Rows of a block."""
+
+_SHARE_KEPT = 0.4  # of the free memory, for φ
+_SAY_AFTER = 10.0  # seconds between lines of progress
+_USUAL_PASSES = 40
+
+
+class RowSource(Protocol):
+    """Pairs that may not fit into memory; every pass gives the same blocks in the same order."""
+
+    columns: int
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def blocks(self) -> Iterator[tuple]:
+        """Yield X (b, d) and Y (b, 1) in float64."""
+
+    def take(self, rows: np.ndarray) -> tuple:
+        """Return X and Y of some rows, sorted row numbers."""
+
+
+class ArrayRows:
+    """Pairs of arrays, or of memory maps, of which a block at a time is read.
+
+    Parameters
+    ----------
+    X, Y
+        Shapes (n, d) and (n, 1) or (n,).
+    block
+        Rows of a block.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of rows differ; in `blocks` and `take`, if a value is not finite.
+    """
+
+    def __init__(self, X, Y, block: int = BLOCK):
+        if X.shape[0] != Y.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows and Y {Y.shape[0]}; they must be pairs")
+        self._X, self._Y, self._block = X, Y, block
+        self.columns = X.shape[1]
+
+    def __len__(self) -> int:
+        return self._X.shape[0]
+
+    def blocks(self) -> Iterator[tuple]:
+        """Yield X (b, d) and Y (b, 1) in float64."""
+        n = len(self)
+        for start in range(0, n, self._block):
+            rows = slice(start, min(start + self._block, n))
+            yield _checked(self._X[rows, ...], self._Y[rows, ...])
+
+    def take(self, rows: np.ndarray) -> tuple:
+        """Return X and Y of some rows, sorted row numbers."""
+        if isinstance(self._X, np.memmap):
+            X, Y = np.asarray(self._X[rows]), np.asarray(self._Y[rows])
+        else:
+            X, Y = take_rows(self._X, rows), take_rows(self._Y, rows)
+        return _checked(X, Y)
+
+
+def _checked(X, Y) -> tuple:
+    return check_rows("X", X), check_rows("Y", Y, vector=True)
+
+
+class Scales(NamedTuple):
+    """Standard deviations of x, shape (d,), 1 where a column is constant; mean and std of y."""
+
+    x: np.ndarray
+    mean: float
+    std: float
+
+
+def scales(source: RowSource) -> Scales:
+    """Return the scales of all rows, in one pass (Chan, Golub and LeVeque 1983)."""
+    count, mean, squares = 0, 0.0, 0.0
+    for X, Y in source.blocks():
+        block = np.hstack([to_numpy(X), to_numpy(Y)])
+        here, rows = block.mean(axis=0), len(block)
+        shift = here - mean
+        total = count + rows
+        squares = squares + ((block - here) ** 2).sum(axis=0) + shift**2 * count * rows / total
+        mean, count = mean + shift * rows / total, total
+    std = np.sqrt(squares / count)
+    return Scales(np.where(std[:-1] > 0, std[:-1], 1.0), float(mean[-1]), float(std[-1]))
+
+
+class FeatureRows:
+    """φ and ψ of a source, and the sums that the likelihood needs of them.
+
+    φ is kept where it takes less than 40% of the free memory, and computed anew in every pass
+    where it does not.
+
+    Parameters
+    ----------
+    source
+        `RowSource`.
+    x, y
+        Features.
+    dtype
+        Of φ and ψ.
+    """
+
+    def __init__(self, source: RowSource, x: KernelFeatures, y: KernelFeatures, dtype):
+        self._source, self._x, self._y, self._dtype = source, x, y, dtype
+        self._kept: list | None = None
+        self._said, self._start, self._passes = time.monotonic(), None, 0
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def phi(self) -> Iterator:
+        """Yield φ by blocks."""
+        if self._kept is not None:
+            yield from self._kept
+            return
+        for X, _ in self._source.blocks():
+            yield self._x.by_blocks(X, self._dtype)
+
+    def moments(self) -> tuple[np.ndarray, Preconditioner]:
+        """Return Σ φψᵀ/n, shape (r_x, r_y), and the preconditioner; one pass, which keeps φ."""
+        n, kept, keep = len(self), [], None
+        cross, second, squares, sums = 0.0, 0.0, 0.0, 0.0
+        for X, Y in self._source.blocks():
+            phi, psi = self._x.by_blocks(X, self._dtype), self._y.by_blocks(Y, self._dtype)
+            if keep is None:
+                size = np.dtype(str(phi.dtype).rpartition(".")[2]).itemsize
+                keep = n * phi.shape[1] * size < _SHARE_KEPT * free_bytes(phi)
+            cross = cross + to_numpy(phi.T @ psi).astype(np.float64)
+            second = second + to_numpy(phi.T @ phi).astype(np.float64)
+            squares = squares + to_numpy(psi.T @ psi).astype(np.float64)
+            sums = sums + to_numpy(array_namespace(psi).sum(psi, axis=0)).astype(np.float64)
+            if keep:
+                kept.append(phi)
+        self._kept = kept if keep else None
+        mean = sums / n
+        return cross / n, Preconditioner.of(second / n, squares / n - np.outer(mean, mean))
+
+    def partial(self, theta: np.ndarray, grid) -> Partial:
+        """Return the sums over all rows at a Θ (1, r_x, r_y); see `objective.partial`."""
+        total, done = None, 0
+        self._passes += 1
+        self._start = self._start or time.monotonic()
+        for phi in self.phi():
+            part = partial(phi, theta, grid)
+            total = part if total is None else total.plus(part)
+            done += phi.shape[0]
+            self._say(done)
+        return total
+
+    def _say(self, done: int) -> None:
+        """Log how far the passes are, each ten seconds."""
+        now = time.monotonic()
+        if now - self._said < _SAY_AFTER:
+            return
+        self._said = now
+        passes = self._passes - 1 + done / len(self)
+        pace = (now - self._start) / passes
+        log.info(
+            "gradient %d of some %d: %d of %d rows, about %.0f s left",
+            self._passes,
+            max(_USUAL_PASSES, self._passes),
+            done,
+            len(self),
+            pace * max(_USUAL_PASSES - passes, 1.0 - done / len(self)),
+        )
+
+    def some(self, count: int):
+        """Return the first rows of φ in float64."""
+        phi = next(self.phi())
+        xp = array_namespace(phi)
+        return xp.astype(phi[: min(count, phi.shape[0]), :], xp.float64)

@@ -1,0 +1,249 @@
+"""LikelihoodKCEF: gradient, optimum, normaliser, shards, selection, and what it refuses."""
+
+import logging
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import norm, t
+
+from kcde.estimators import LikelihoodKCEF
+from kcde.estimators._likelihood.family import LowRankFamily
+from kcde.estimators._likelihood.features import KernelFeatures, output_grid, support
+from kcde.estimators._likelihood.objective import Objective, partial
+from kcde.estimators._likelihood.selection import Scored
+from kcde.estimators._likelihood.solver import Preconditioner, minimise
+from kcde.estimators._shared.location_scale import Normal, StudentT
+from kcde.joint import JointDensity
+from kcde.kernels import GaussianKernel
+
+GIVEN = {"bandwidth_x": 1.0, "bandwidth_y": 0.8, "regularization": 1e-3}
+BASE = Normal(0.0, 2.0)
+
+
+@pytest.fixture
+def features(pairs):
+    """φ and ψ of thirty pairs, functions and values, with a grid of y."""
+    X, Y = pairs
+    rng = np.random.default_rng(0)
+    x = KernelFeatures.of_rows(X, 1.0, 8, rng, constant=True)
+    y = KernelFeatures.of_rows(Y, 0.8, 5, rng, constant=False)
+    return x(X), y(Y), output_grid(y, BASE, support(Y.min(), Y.max(), 0.8, 2.0), X)
+
+
+def objective_of(phi, psi, grid, weights):
+    counts = weights.sum(axis=0)
+    cross = np.stack([phi.T @ (psi * w[:, None]) / w.sum() for w in weights.T])
+    return Objective(lambda theta: partial(phi, theta, grid, weights), cross, counts)
+
+
+def test_features_have_the_kernel_as_inner_product_at_full_rank(pairs):
+    X, _ = pairs
+    found = KernelFeatures.of_rows(X, 1.0, 30, np.random.default_rng(0), constant=True)(X)
+    np.testing.assert_allclose(found @ found.T, 1.0 + GaussianKernel(1.0)(X, X), atol=1e-5)
+
+
+def test_gradient_equals_finite_differences(features):
+    phi, psi, grid = features
+    rng = np.random.default_rng(1)
+    weights = (rng.random((30, 3)) < 0.7).astype(float)
+    objective = objective_of(phi, psi, grid, weights)
+    theta, step = rng.standard_normal((3, phi.shape[1], psi.shape[1])), 1e-6
+    _, gradient = objective(theta, 0.1)
+    for _ in range(5):
+        direction = rng.standard_normal(theta.shape)
+        up, down = (objective(theta + s * step * direction, 0.1)[0] for s in (1, -1))
+        slope = np.einsum("kab,kab->k", gradient, direction)
+        np.testing.assert_allclose((up - down) / (2 * step), slope, rtol=1e-5)
+
+
+def test_value_equals_a_naive_sum(features):
+    phi, psi, grid = features
+    theta = 0.3 * np.random.default_rng(2).standard_normal((1, phi.shape[1], psi.shape[1]))
+    value, _ = objective_of(phi, psi, grid, np.ones((30, 1)))(theta, 0.1)
+    expected = 0.05 * (theta**2).sum()
+    for f, p in zip(phi, psi, strict=True):
+        density = np.exp(grid.log_weights + grid.features @ (theta[0].T @ f))
+        expected += (np.log(density.sum()) - f @ theta[0] @ p) / 30
+    assert value[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_sums_of_shards_add_up_to_those_of_all(features):
+    phi, psi, grid = features
+    theta = 0.3 * np.random.default_rng(3).standard_normal((2, phi.shape[1], psi.shape[1]))
+    whole = partial(phi, theta, grid)
+    parts = partial(phi[:7], theta, grid).plus(partial(phi[7:], theta, grid))
+    np.testing.assert_allclose(parts.log_z, whole.log_z, rtol=1e-12)
+    np.testing.assert_allclose(parts.moment, whole.moment, rtol=1e-12)
+
+
+def test_preconditioned_optimum_is_that_of_plain_bfgs(features):
+    phi, psi, grid = features
+    objective, shape = objective_of(phi, psi, grid, np.ones((30, 1))), (1, phi.shape[1], 5)
+
+    def plain(u):
+        value, gradient = objective(u.reshape(shape), 0.01)
+        return value[0], gradient.ravel()
+
+    options = {"gtol": 1e-9, "maxiter": 5000}
+    expected = minimize(plain, np.zeros(np.prod(shape)), jac=True, method="BFGS", options=options)
+    precondition = Preconditioner.of_rows(phi, psi)
+    found = minimise(
+        objective, np.zeros(shape), precondition, 0.01, iterations=200, tolerance=1e-14
+    )
+    np.testing.assert_allclose(found.theta.ravel(), expected.x, atol=1e-4)
+    assert found.iterations < expected.nit
+
+
+def test_folds_are_solved_as_they_would_be_alone(features):
+    phi, psi, grid = features
+    weights = np.ones((30, 2))
+    weights[:10, 0] = weights[20:, 1] = 0.0
+    options = {"iterations": 300, "tolerance": 1e-14}
+    precondition = Preconditioner.of_rows(phi, psi)
+    start = np.zeros((2, phi.shape[1], psi.shape[1]))
+    both = minimise(
+        objective_of(phi, psi, grid, weights), start, precondition, 0.01, **options
+    ).theta
+    for k in range(2):
+        alone = objective_of(phi, psi, grid, weights[:, k : k + 1])
+        found = minimise(alone, start[:1], precondition, 0.01, **options).theta
+        np.testing.assert_allclose(both[k], found[0], atol=1e-4)
+
+
+def test_float32_agrees_with_float64(pairs, monkeypatch):
+    X, Y = pairs
+    exact = LikelihoodKCEF(**GIVEN).fit(X, Y).log_density(X, Y)
+    monkeypatch.setattr("kcde.estimators._likelihood.family.FLOAT32_FROM", 1)
+    np.testing.assert_allclose(
+        LikelihoodKCEF(**GIVEN).fit(X, Y).log_density(X, Y), exact, atol=1e-3
+    )
+
+
+def test_where_float32_is_not_enough_the_fit_is_made_again(pairs, monkeypatch, caplog):
+    X, Y = pairs
+    exact = LikelihoodKCEF(**GIVEN).fit(X, Y).log_density(X, Y)
+    monkeypatch.setattr("kcde.estimators._likelihood.family.FLOAT32_FROM", 1)
+    monkeypatch.setattr("kcde.estimators._likelihood.family._ROUNDED", 0.0)
+    with caplog.at_level(logging.WARNING):
+        found = LikelihoodKCEF(**GIVEN).fit(X, Y).log_density(X, Y)
+    assert "again in float64" in caplog.text
+    np.testing.assert_allclose(found, exact, rtol=1e-9)
+
+
+def test_mixture_is_what_it_says(pairs):
+    X, Y = pairs
+    model = LikelihoodKCEF(**GIVEN, weight=0.05).fit(X, Y)
+    inside = np.exp(model.family_.log_density(X, Y))
+    floor = t(2, Y.mean(), Y.std()).pdf(Y[:, 0])
+    np.testing.assert_allclose(
+        model.log_density(X, Y), np.log(0.95 * inside + 0.05 * floor), rtol=1e-10
+    )
+    far = model.log_density(X[:1], np.array([[50.0]]))[0]
+    assert far == pytest.approx(np.log(0.05 * t(2, Y.mean(), Y.std()).pdf(50.0)), abs=1e-6)
+
+
+def test_units_do_not_matter(pairs):
+    X, Y = pairs
+    plain = LikelihoodKCEF().fit(X, Y).log_density(X, Y)
+    scaled = LikelihoodKCEF().fit(1000.0 * X, 0.01 * Y + 5.0)
+    found = scaled.log_density(1000.0 * X, 0.01 * Y + 5.0)
+    np.testing.assert_allclose(found + np.log(0.01), plain, atol=1e-3)
+
+
+def test_nodes_are_refined_where_the_density_needs_it(pairs):
+    X, _ = pairs
+    Y = np.where(X[:, :1] > 0, 1.0, -1.0) + 1e-3 * np.random.default_rng(0).normal(size=(30, 1))
+    family = LowRankFamily(0.5, 1.5, 1e-10, 30, 30, BASE).fit(X, Y)
+    assert family._finer > 1
+    y = np.linspace(-3.0, 3.0, 400_001)
+    mass = np.trapezoid(np.exp(family.log_density_at(y[:, None])(X[:2])), y, axis=1)
+    np.testing.assert_allclose(mass, 1.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("base", ["normal", "student"])
+def test_without_signal_it_is_near_the_marginal_density(base):
+    rng = np.random.default_rng(4)
+    X, Y = rng.normal(size=(800, 2)), rng.normal(size=(800, 1))
+    model = LikelihoodKCEF(base=base).fit(X, Y)
+    test = rng.normal(size=(500, 1))
+    gap = norm.logpdf(test).mean() - model.score(rng.normal(size=(500, 2)), test)
+    assert -0.01 < gap < 0.05
+
+
+def test_columns_that_say_nothing_fade():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(600, 3))
+    Y = np.sin(2 * X[:, :1]) + 0.2 * rng.normal(size=(600, 1))
+    found = LikelihoodKCEF().fit(X, Y).bandwidth_x_
+    assert (found[1:] > 2 * found[0]).all()
+
+
+def test_a_gain_within_a_standard_error_is_none():
+    noise = np.random.default_rng(6).normal(size=100)
+    worse, better = Scored(noise, 0.1), Scored(noise + 0.1, 0.1)
+    assert better.gains(worse)
+    assert not worse.gains(better)
+    assert not Scored(np.roll(noise, 1), 0.1).gains(Scored(noise + 0.05, 0.1))
+
+
+def test_what_is_given_stays(pairs):
+    X, Y = pairs
+    model = LikelihoodKCEF(bandwidth_x=[1.0, 2.0], regularization=0.01).fit(X, Y)
+    np.testing.assert_allclose(model.bandwidth_x_, [1.0, 2.0])
+    assert model.regularization_ == 0.01
+    assert model.cv_results_["candidates"] >= 4
+
+
+def test_joint_density_of_three_columns(pairs):
+    X, Y = pairs
+    Z = np.hstack([X, Y])
+    model = JointDensity(LikelihoodKCEF(**GIVEN), graph="full").fit(None, Z)
+    assert np.isfinite(model.log_density(None, Z)).all()
+
+
+def test_ties_are_said_and_bounded(caplog):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(200, 1))
+    Y = np.round(X)
+    with caplog.at_level(logging.WARNING):
+        model = LikelihoodKCEF().fit(X, Y)
+    assert "different values among 200 rows" in caplog.text
+    assert np.isfinite(model.log_density(X, Y + 0.5)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weight": 0.0}, "weight must lie in"),
+        ({"rank_x": 0}, "rank_x must be a positive whole number; got 0"),
+        ({"tuning_rows": 2.5}, "tuning_rows must be a positive whole number; got 2.5"),
+        ({"base": "cauchy"}, "base must be one of normal, student; got 'cauchy'"),
+        ({"base_std": -1.0}, "base_std must be a positive number"),
+        ({"regularization": -1.0}, "regularization must be positive"),
+        ({"bandwidth_x": [1.0, 2.0, 3.0]}, "bandwidth_x must be a number or one per dimension"),
+    ],
+)
+def test_wrong_parameters_are_refused(pairs, options, message):
+    with pytest.raises(ValueError, match=message):
+        LikelihoodKCEF(**options).fit(*pairs)
+
+
+def test_several_y_are_refused(pairs):
+    X, Y = pairs
+    with pytest.raises(ValueError, match="is for one y; got 2 columns: model them one after"):
+        LikelihoodKCEF().fit(X, np.hstack([Y, Y]))
+
+
+@pytest.mark.parametrize("density", [Normal(0.3, 1.7), StudentT(0.3, 1.7, 2.0)])
+def test_location_scale_densities_equal_those_of_scipy(density):
+    other = norm(0.3, 1.7) if isinstance(density, Normal) else t(2.0, 0.3, 1.7)
+    y, p, step = np.linspace(-4.0, 5.0, 13), np.array([0.01, 0.4, 0.9]), 1e-6
+    np.testing.assert_allclose(density.log_density(y), other.logpdf(y), rtol=1e-12)
+    np.testing.assert_allclose(density.cdf(y), other.cdf(y), rtol=1e-10)
+    np.testing.assert_allclose(density.quantile(p), other.ppf(p), rtol=1e-10)
+    slope = (density.log_density(y + step) - density.log_density(y - step)) / (2 * step)
+    np.testing.assert_allclose(density.slope(y), slope, atol=1e-7)
+    assert density.outside(-2.0, 3.0) == pytest.approx(other.cdf(-2.0) + other.sf(3.0))
+    nodes, weights = density.nodes()
+    assert weights @ np.tanh(nodes) == pytest.approx(other.expect(np.tanh), abs=1e-7)
