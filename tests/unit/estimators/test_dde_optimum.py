@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from kcde.estimators import DDE
+from kcde.estimators._dde import optimum
 from kcde.estimators._dde.base import GaussianBase, UniformBase
 from kcde.estimators._dde.optimum import PENALTIES, Likelihood
 from kcde.estimators._dde.potential import KernelSum
@@ -166,5 +167,12 @@ def test_what_has_no_optimum_is_refused(rows, problem):
         DDE(**quick).fit(None, rng.standard_normal((9, 2))).penalised_likelihood()
     with pytest.raises(ValueError, match="penalty must be positive; got 0"):
         problem.minimised(0.0)
-    with pytest.raises(FloatingPointError, match="take a larger η"):
-        problem.minimised(1e-30)
+
+
+def test_what_is_not_solved_is_refused(problem, monkeypatch):
+    monkeypatch.setattr(optimum, "_LARGEST_GAP", -1.0)
+    with pytest.raises(FloatingPointError, match="known up to .* take a larger η"):
+        problem.minimised(1.0)
+    monkeypatch.setattr(optimum, "_MOVED", -1.0)
+    with pytest.raises(FloatingPointError, match="too steep to integrate"):
+        problem.minimised(1.0)

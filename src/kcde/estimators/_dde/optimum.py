@@ -30,7 +30,8 @@ _WORSE = 2  # penalties in a row without a gain end the path
 _ITERATIONS, _TOLERANCE = 5000, 1e-11
 _ROUGH = 1e-7  # the tolerance along a path
 _LARGEST_GAP = 1e-4  # nats between a solution and the optimum
-_MOVED, _FINEST = 1e-6, 16  # nats of the mean of log Z, panels in the place of one
+_MOVED = 1e-6  # nats of the mean of log Z
+_FINEST = {1: 16, 2: 4}  # d_y: panels of a side in the place of one
 _SHARE = 0.5  # of a bandwidth between the nodes at which ψ has full rank
 _REACH = 8.0  # bandwidths: the kernel is below 1e-13 there
 _TAIL = 6.0  # standard deviations of p_0, beyond which it has 2e-9 of its mass
@@ -129,7 +130,8 @@ class Likelihood:
         ValueError
             If the penalty is not positive.
         FloatingPointError
-            If the loss may be more than 1e-4 nats above its minimum.
+            If the loss may be more than 1e-4 nats above its minimum, or quadrature does not
+            settle.
         """
         if not penalty > 0:
             raise ValueError(f"penalty must be positive; got {penalty!r}: without it there is none")
@@ -143,9 +145,9 @@ class Likelihood:
             sums = partial(likelihood.partial, self._phi, grid=self._grid(finer))
             objective = likelihood.Objective(sums, cross, [n])
             theta = minimise(objective, theta, self._preconditioner, factor, **options).theta
-            if finer >= _FINEST or self._resolved(theta, finer):
+            if self._resolved(theta, finer):
                 break
-            finer *= 2
+            finer = self._refined(finer)
         value, gradient = objective(theta, factor)
         # The loss is strongly convex with modulus ηw.
         gap = float(np.sum(gradient**2)) / (2.0 * factor)
@@ -203,6 +205,11 @@ class Likelihood:
             With kernels of these bandwidths.
         penalty
             η, which may be 0.
+
+        Raises
+        ------
+        FloatingPointError
+            If quadrature does not settle.
         """
         log_density = partial(self._log_density_of, T)
         of_rows = -float(np.mean(log_density(self.X, self.Y)))
@@ -219,11 +226,11 @@ class Likelihood:
     def _log_density_of(self, T: KernelSum, X, Y) -> np.ndarray:
         kernel, finer = _different(T.kernel_x(X)), 1
         log_z = self._log_normalisers_of(T, kernel, finer)
-        while finer < _FINEST:
-            finer, before = 2 * finer, log_z
-            log_z = self._log_normalisers_of(T, kernel, finer)
+        while True:
+            before, log_z = log_z, self._log_normalisers_of(T, kernel, 2 * finer)
             if np.mean(np.abs(log_z - before)) <= _MOVED:
                 break
+            finer = self._refined(finer)
         return T.at_pairs(X, Y) + self._base.log_density(Y) - log_z
 
     def _log_normalisers_of(self, T: KernelSum, kernel: np.ndarray, finer: int) -> np.ndarray:
@@ -241,6 +248,14 @@ class Likelihood:
     @cached_property
     def _preconditioner(self) -> Preconditioner:
         return Preconditioner.of_rows(self._phi, self._psi)
+
+    def _refined(self, finer: int) -> int:
+        if finer >= _FINEST[len(self._sides)]:
+            raise FloatingPointError(
+                f"log Z still moves by more than {_MOVED:g} nats with {finer} panels in the place "
+                "of one: T is too steep to integrate; take a larger bandwidth or η"
+            )
+        return 2 * finer
 
     def _resolved(self, theta: np.ndarray, finer: int) -> bool:
         coarse, fine = (
