@@ -171,7 +171,7 @@ def test_what_has_no_optimum_is_refused(rows, problem):
 
 def test_what_is_not_solved_is_refused(problem, monkeypatch):
     monkeypatch.setattr(optimum, "_LARGEST_GAP", -1.0)
-    with pytest.raises(FloatingPointError, match="known up to .* take a larger η"):
+    with pytest.raises(FloatingPointError, match=r"known up to .* take a larger η"):
         problem.minimised(1.0)
     monkeypatch.setattr(optimum, "_MOVED", -1.0)
     with pytest.raises(FloatingPointError, match="too steep to integrate"):
