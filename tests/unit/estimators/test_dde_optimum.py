@@ -11,7 +11,7 @@ from kcde.estimators._dde.optimum import PENALTIES, Likelihood
 from kcde.estimators._dde.potential import KernelSum
 
 WIDTH_X, WIDTH_Y, WEIGHT, STD = np.array([0.8, 1.3]), np.array([0.5]), 0.5, 2.0
-Y_LINE = np.linspace(-16.0, 16.0, 6001)
+Y_LINE = np.linspace(-16.0, 16.0, 1501)
 
 
 @pytest.fixture(scope="module")
