@@ -1,6 +1,7 @@
 """Kernel exponential families by doubly dual embedding (dde: Dai et al., AISTATS 2019)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import ClassVar
 
@@ -9,7 +10,9 @@ import numpy as np
 from kcde.arrays import row_blocks, to_numpy
 from kcde.estimators._dde import model as models
 from kcde.estimators._dde.fit import Task, TrainingResult, train
-from kcde.estimators._dde.problem import FUNCTIONAL
+from kcde.estimators._dde.optimum import Likelihood
+from kcde.estimators._dde.potential import KernelSum
+from kcde.estimators._dde.problem import FEATURES, FUNCTIONAL
 from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators.base import Tags
@@ -320,6 +323,30 @@ class DDE(BatchFitted, ExponentialFamily):
         stderr = np.sqrt(np.clip(1.0 / size - 1.0 / n_samples, 0.0, None))
         mean_stderr = float(np.sqrt(np.mean(stderr**2) / len(X)))
         return Normaliser(total - np.log(n_samples), stderr, size, mean_stderr)
+
+    def penalised_likelihood(self) -> Likelihood:
+        """Return the convex objective of the training, on the rows that f was trained on.
+
+        Its `minimised(η)` is the optimum over all functions of the RKHS, for d_y = 1, and for
+        d_y = 2 where p_0 is uniform; η = 0 has none, as the likelihood of rows with distinct x has
+        no upper bound. Its `evaluated(self.trained_, η)` is what the training reaches.
+
+        Raises
+        ------
+        ValueError
+            If f has random features, or there is no quadrature over y.
+        """
+        model = self._check_fitted().model_
+        if self.basis == FEATURES:
+            raise ValueError(f"basis {FEATURES!r} approximates the RKHS: give basis='points'")
+        widths = model.bandwidth_x, model.bandwidth_y
+        return Likelihood(model.X, model.Y, *widths, model.base, self.dual_weight)
+
+    @property
+    def trained_(self) -> KernelSum:
+        """f/w, the function whose likelihood the training penalises."""
+        f = self._check_fitted().potential_
+        return replace(f, weights=f.weights / self.dual_weight)
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw from the learned sampler g, which is near p(y|x); shape (n, n_samples, d_y).

@@ -17,7 +17,7 @@ from kcde import scores
 from kcde.arrays import asarray, resolve_backend
 from kcde.datasets import planar as data
 from kcde.estimators import estimator_class
-from kcde.experiments import _planar_models, _planar_pictures, methods, runner
+from kcde.experiments import _dde_optimum, _planar_models, _planar_pictures, methods, runner
 from kcde.experiments._planar_models import PlanarModel
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.planar import Job
@@ -168,6 +168,7 @@ def _scored(job: Job, model, seed: int, backend: str, seconds: float, *, warm: b
     samples, measured = found
     told |= {"chosen": methods.chosen(model.estimator), "log_z": asdict(model.log_z)}
     rows = [row | scores.cell(*each) for each in measured]
+    rows += [row | cell for cell in _optimum(model, here)]
     return Outcome(rows, [told], arrays | {"samples": samples})
 
 
@@ -229,6 +230,12 @@ def _likelihood(job: Job, model: PlanarModel, here: Points):
     if not inside.all():
         yield f"{NLL}_inside", -found[inside].mean(), "nats", error
         yield f"{NLL}_exact_inside", -exact[inside].mean(), "nats"
+
+
+def _optimum(model: PlanarModel, here: Points) -> list[dict]:
+    """Return score cells of a training and of its optimum, at test points that have a density."""
+    inside = here.test[np.isfinite(model.log_density(here.test))]
+    return _dde_optimum.cells(model.estimator, np.empty((len(inside), 0)), inside)
 
 
 def _training(model: PlanarModel):

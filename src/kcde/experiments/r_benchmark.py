@@ -9,7 +9,8 @@ transform F(y|x) of the test rows, and the shares of them within the central int
 90%. And, on the first `inner_splits` splits, the inner log likelihood: the mean log density of a
 held-out fifth of the training half, fitted by the method's whole rule to the other four fifths and
 standardised by these, in nats of y standardised by the training half. The rows held out are the
-same for every method, and no test row has a part in it.
+same for every method, and no test row has a part in it. Of DDE there is also the objective that its
+training reaches, and the optimum of that (`kcde.experiments._dde_optimum`).
 
 A job of the target `joint` models x and y together by a network for all columns, and scores both:
 the published column NADE of kcef, table 1, is nearer to that on some sets. Its columns are x, then
@@ -25,7 +26,7 @@ from kcde import scores
 from kcde.arrays import array_namespace, asarray, take_columns, take_rows, to_numpy
 from kcde.datasets.loaders import Dataset, load
 from kcde.estimators import Standardised, estimator_class
-from kcde.experiments import methods, runner
+from kcde.experiments import _dde_optimum, methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.r_benchmark import JOINT, Job
 from kcde.experiments.runner import attempt, fits
@@ -214,6 +215,7 @@ def outcome(
     dropped = np.flatnonzero(_constant(data.X, train)).tolist()
     chosen = methods.chosen(model.estimator_) | {"dropped": dropped}
     cells, pit = _calibration(job, data, model, split) if calibrated else ([], {})
+    cells += _optimum(job, data, model, split) if calibrated else []
     cells = [scores.cell(*metric) for metric in metrics] + cells
     return Outcome([row | cell for cell in cells], [chosen], arrays | pit | {"test_rows": test})
 
@@ -272,6 +274,12 @@ def _calibration(job: Job, data: Dataset, model: Standardised, split: int):
     shares = {name: np.mean(np.abs(pit - 0.5) <= level / 2) for name, level in COVERAGES.items()}
     cells = [scores.cell(name, share) | {"seconds": seconds} for name, share in shares.items()]
     return cells, {"pit": pit}
+
+
+def _optimum(job: Job, data: Dataset, model: Standardised, split: int) -> list[dict]:
+    """Return score cells of a training and of the optimum of its objective, for DDE."""
+    X, Y = halves(job, data, split)[1]
+    return _dde_optimum.cells(model.estimator_, model.transform_x(X), model.transform_y(Y))
 
 
 def _inner_cells(job: Job, data: Dataset, split: int, model, seconds: float) -> list[dict]:

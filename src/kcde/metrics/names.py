@@ -58,3 +58,20 @@ DENSITY_SECONDS = "density_seconds"
 
 LOG_DENSITY_GAP = "log_density_gap"
 """Mean of log p - log p̂ over the test rows, p the true density, in nats."""
+PENALISED_LOSS = "penalised_loss"
+"""Of training rows: `TRAINING_NLL` and the penalty of a function of an RKHS."""
+
+TRAINING_NLL, TRAINED_NLL = f"{NLL}_training", f"{NLL}_trained"
+"""Of training rows, and of test rows under the density that was trained: with its own weight."""
+
+PENALTY = "penalty"
+"""η of that loss."""
+
+TRAINED, OPTIMUM, PRIOR, STOPPED = "trained", "optimum", "prior", "stopped"
+"""What `dde/optimum` compares: f as trained, the optimum of its objective, that with η = 1/n, and
+that with the η that held-out rows choose."""
+
+
+def of_optimum(name: str, metric: str) -> str:
+    """Return the metric of one of the four."""
+    return f"{name}_{metric}"

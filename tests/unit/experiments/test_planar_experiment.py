@@ -113,6 +113,11 @@ def test_what_is_measured_of_doubly_dual_embedding(by_dde):
     assert speed == pytest.approx(400, rel=1e-6)
     assert info["log_z"]["0"]["method"] == "quadrature"
     assert arrays["history_mmd2"].shape == (2, len(arrays["history_iteration"]))
+    # Nothing is penalised in the training; the optimum has η = 1/n.
+    assert first["trained_penalised_loss"] > first["optimum_penalised_loss"]
+    assert first["trained_negative_log_likelihood_trained"] == pytest.approx(
+        first.get("negative_log_likelihood_inside", first["negative_log_likelihood"]), abs=1e-5
+    )
 
 
 def test_what_is_measured_of_score_matching(by_kef):

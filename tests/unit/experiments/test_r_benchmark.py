@@ -332,6 +332,13 @@ def test_how_a_training_went_is_scored(launch):
     assert first["mmd2_biased"] > 0
     assert np.isfinite(first["objective"])
     assert info["job"]["evaluation"] == "test-half"
+    assert first["trained_penalised_loss"] > first["optimum_penalised_loss"]
+    assert first["optimum_penalty"] > 0
+    assert np.isfinite(first["stopped_negative_log_likelihood_trained"])
+    # Without a weight of its own the trained density is the one that is scored.
+    assert first["trained_negative_log_likelihood_trained"] == pytest.approx(
+        first[f"{NLL}_quadrature"], abs=1e-5
+    )
 
 
 def test_tuning_rows_concern_the_likelihood_selection_alone():

@@ -1,0 +1,316 @@
+"""The optimum of the objective that doubly dual embedding trains by a saddle point.
+
+With sampler and dual function at their optimum, equation 18 is w times the penalised likelihood of
+T = f/w, -mean log p_0 e^T/Z + ηw/2 ‖T‖², convex in T. Its minimiser over the whole RKHS is
+T(x, y) = φ(x)ᵀ Θ ψ(y), with φ features of full rank at the training x and ψ features of full rank
+at the training y and at the nodes that integrate over y; it is found by L-BFGS.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from kcde.arrays import row_blocks
+from kcde.estimators._dde.base import GaussianBase, UniformBase
+from kcde.estimators._dde.potential import KernelSum
+from kcde.estimators._likelihood import objective as likelihood
+from kcde.estimators._likelihood.features import KernelFeatures, OutputGrid
+from kcde.estimators._likelihood.solver import Preconditioner, minimise
+from kcde.normalisers import logsumexp, panel_count, panel_nodes
+from kcde.seeding import rng_of
+
+PENALTIES = 10.0 ** np.arange(1.0, -4.0, -1.0)
+"""Candidates of nη of `Likelihood.stopped`, downwards."""
+
+_HALF_DECADES = 10.0 ** np.arange(1.0, -4.5, -0.5)  # of nη, for `Likelihood.nearest`
+_HELD_OUT = 5  # one of so many parts of the rows
+_WORSE = 2  # penalties in a row without a gain end the path
+_ITERATIONS, _TOLERANCE = 5000, 1e-11
+_ROUGH = 1e-7  # the tolerance along a path
+_LARGEST_GAP = 1e-4  # nats between a solution and the optimum
+_MOVED = 1e-6  # nats of the mean of log Z
+_FINEST = {1: 16, 2: 4}  # d_y: panels of a side in the place of one
+_SHARE = 0.5  # of a bandwidth between the nodes at which ψ has full rank
+_REACH = 8.0  # bandwidths: the kernel is below 1e-13 there
+_TAIL = 6.0  # standard deviations of p_0, beyond which it has 2e-9 of its mass
+_NOTHING = 1e-300
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A density p_0 e^T/Z under the objective.
+
+    Attributes
+    ----------
+    penalty
+        η.
+    likelihood
+        -mean log p of the training rows, nats.
+    loss
+        The same and ηw/2 ‖T‖².
+    log_density
+        Maps pairs X (n, d_x), Y (n, d_y) to log p(y|x), nats, shape (n,).
+    """
+
+    penalty: float
+    likelihood: float
+    loss: float
+    log_density: Callable
+
+
+@dataclass(frozen=True)
+class Optimum(Evaluation):
+    """The density with the smallest loss.
+
+    Attributes
+    ----------
+    gap
+        Upper bound of what the loss is above its minimum, nats.
+    theta
+        Θ, shape (r_x, r_y).
+    finer
+        Panels of the quadrature in the place of one.
+    """
+
+    gap: float
+    theta: np.ndarray
+    finer: int
+
+
+class Likelihood:
+    """The penalised likelihood of some rows.
+
+    O(n³ + n q r_y) to build and O(n² r_y + n r_y q) for a gradient, with q nodes and r_y features
+    of y.
+
+    Parameters
+    ----------
+    X, Y
+        Shapes (n, d_x), (n, d_y); d_y is 1, or 2 where p_0 is uniform.
+    bandwidth_x, bandwidth_y
+        Shapes (d_x,), (d_y,).
+    base
+        p_0.
+    weight
+        w.
+
+    Raises
+    ------
+    ValueError
+        If there is no quadrature for this y.
+    """
+
+    def __init__(self, X, Y, bandwidth_x, bandwidth_y, base, weight: float):
+        self.X, self.Y, self._base, self._weight = X, Y, base, weight
+        self._widths = bandwidth_x, bandwidth_y
+        self._sides = _sides(Y, bandwidth_y, base)
+        rng, centres = rng_of("optimum"), np.concatenate([Y, self._lattice()])
+        self._x = KernelFeatures.of_rows(X, bandwidth_x, len(X), rng, constant=False)
+        self._y = KernelFeatures.of_rows(centres, bandwidth_y, len(centres), rng, constant=False)
+        self._phi, self._psi = self._x(X), self._y(Y)
+        self._grids: dict[int, OutputGrid] = {}
+
+    def minimised(self, penalty: float, start: Optimum | None = None, *, rough=False) -> Optimum:
+        """Return the optimum with a penalty η > 0.
+
+        Parameters
+        ----------
+        penalty
+            η.
+        start
+            With another penalty, to start from; by default T = 0.
+        rough
+            Whether a solution is good enough whose loss falls slowly, however far it is from its
+            minimum.
+
+        Raises
+        ------
+        ValueError
+            If the penalty is not positive.
+        FloatingPointError
+            If the loss may be more than 1e-4 nats above its minimum, or quadrature does not
+            settle.
+        """
+        if not penalty > 0:
+            raise ValueError(f"penalty must be positive; got {penalty!r}: without it there is none")
+        n, factor = len(self.Y), penalty * self._weight
+        cross = (self._phi.T @ self._psi)[None] / n
+        theta, finer = np.zeros(cross.shape), 1
+        if start is not None:
+            theta, finer = start.theta[None], start.finer
+        options = {"iterations": _ITERATIONS, "tolerance": _ROUGH if rough else _TOLERANCE}
+        while True:
+            sums = partial(likelihood.partial, self._phi, grid=self._grid(finer))
+            objective = likelihood.Objective(sums, cross, [n])
+            theta = minimise(objective, theta, self._preconditioner, factor, **options).theta
+            if self._resolved(theta, finer):
+                break
+            finer = self._refined(finer)
+        value, gradient = objective(theta, factor)
+        # The loss is strongly convex with modulus ηw.
+        gap = float(np.sum(gradient**2)) / (2.0 * factor)
+        if not (rough or gap <= _LARGEST_GAP):
+            raise FloatingPointError(
+                f"the optimum with η = {penalty:g} is known up to {gap:.1g} nats after "
+                f"{_ITERATIONS} iterations: take a larger η"
+            )
+        loss = float(value[0]) - float(np.mean(self._base.log_density(self.Y)))
+        log_density = partial(self._log_density, theta[0], finer)
+        of_rows = loss - 0.5 * factor * float(np.sum(theta**2))
+        return Optimum(penalty, of_rows, loss, log_density, gap, theta[0], finer)
+
+    def stopped(self) -> Optimum:
+        """Return the optimum with the penalty that a held-out fifth of the rows chooses.
+
+        The penalty falls along `PENALTIES`, each solution the start of the next, until the
+        likelihood of the held-out rows gains nothing twice; the choice is fitted to all rows with
+        the same nη.
+        """
+        n = len(self.Y)
+        order = rng_of("optimum", "held-out", n).permutation(n)
+        held, kept = np.split(order, [max(1, n // _HELD_OUT)])
+        part, found, losses = self._on(kept), None, []
+        for penalty in PENALTIES:
+            found = part.minimised(penalty / len(kept), found, rough=True)
+            losses.append(-np.mean(found.log_density(self.X[held], self.Y[held])))
+            if len(losses) - 1 - int(np.argmin(losses)) >= _WORSE:
+                break
+        return self.minimised(float(PENALTIES[int(np.argmin(losses))]) / n)
+
+    def nearest(self, T: KernelSum) -> float:
+        """Return the penalty η under which a function is nearest to the optimum, in loss.
+
+        It is the one whose optimum has the norm of T: there the loss of both differs by their
+        likelihoods alone, so that a T that was trained without penalty, and stopped, is compared
+        with the likeliest function of its norm. Among half decades of nη, 10 to 1e-4.
+        """
+        n, trained = len(self.Y), self.evaluated(T, 1.0)
+        half_norm2, found, gaps = trained.loss - trained.likelihood, None, []
+        for penalty in _HALF_DECADES / n:
+            found = self.minimised(penalty, found, rough=True)
+            gaps.append(trained.likelihood + penalty * half_norm2 - found.loss)
+            # The gap is convex in η.
+            if gaps[-1] > min(gaps):
+                break
+        return float(_HALF_DECADES[int(np.argmin(gaps))]) / n
+
+    def evaluated(self, T: KernelSum, penalty: float) -> Evaluation:
+        """Return what the objective is for a function, by the same quadrature.
+
+        Parameters
+        ----------
+        T
+            With kernels of these bandwidths.
+        penalty
+            η, which may be 0.
+
+        Raises
+        ------
+        FloatingPointError
+            If quadrature does not settle.
+        """
+        log_density = partial(self._log_density_of, T)
+        of_rows = -float(np.mean(log_density(self.X, self.Y)))
+        norm2 = float(T.weights @ T.at_pairs(T.X, T.Y))
+        loss = of_rows + 0.5 * penalty * self._weight * norm2
+        return Evaluation(penalty, of_rows, loss, log_density)
+
+    def _log_density(self, theta: np.ndarray, finer: int, X, Y) -> np.ndarray:
+        phi = self._x(X)
+        log_z = likelihood.log_normalisers(_different(phi), theta[None], self._grid(finer))[:, 0]
+        T = np.einsum("na,na->n", phi @ theta, self._y(Y))
+        return T + self._base.log_density(Y) - log_z
+
+    def _log_density_of(self, T: KernelSum, X, Y) -> np.ndarray:
+        kernel, finer = _different(T.kernel_x(X)), 1
+        log_z = self._log_normalisers_of(T, kernel, finer)
+        while True:
+            before, log_z = log_z, self._log_normalisers_of(T, kernel, 2 * finer)
+            if np.mean(np.abs(log_z - before)) <= _MOVED:
+                break
+            finer = self._refined(finer)
+        return T.at_pairs(X, Y) + self._base.log_density(Y) - log_z
+
+    def _log_normalisers_of(self, T: KernelSum, kernel: np.ndarray, finer: int) -> np.ndarray:
+        potential = np.pad(T.potential(self._nodes(finer)[0]), ((0, 0), (0, 1)))
+        log_weights = self._grid(finer).log_weights
+        blocks = row_blocks(len(kernel), len(log_weights))
+        return np.concatenate(
+            [logsumexp(kernel[rows] @ potential + log_weights, axis=1) for rows in blocks]
+        )
+
+    def _on(self, rows: np.ndarray) -> "Likelihood":
+        """Return the likelihood of some of the rows."""
+        return Likelihood(self.X[rows], self.Y[rows], *self._widths, self._base, self._weight)
+
+    @cached_property
+    def _preconditioner(self) -> Preconditioner:
+        return Preconditioner.of_rows(self._phi, self._psi)
+
+    def _refined(self, finer: int) -> int:
+        if finer >= _FINEST[len(self._sides)]:
+            raise FloatingPointError(
+                f"log Z still moves by more than {_MOVED:g} nats with {finer} panels in the place "
+                "of one: T is too steep to integrate; take a larger bandwidth or η"
+            )
+        return 2 * finer
+
+    def _resolved(self, theta: np.ndarray, finer: int) -> bool:
+        coarse, fine = (
+            likelihood.log_normalisers(self._phi, theta, self._grid(k)) for k in (finer, 2 * finer)
+        )
+        return float(np.mean(np.abs(fine - coarse))) <= _MOVED
+
+    def _nodes(self, finer: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return nodes (q, d_y) and weights (q,) of Gauss-Legendre panels."""
+        rules = [panel_nodes(a, b, finer * panel_count(a, b, h)) for a, b, h in self._sides]
+        nodes, weights = zip(*rules, strict=True)
+        return _product(nodes), _product(weights).prod(axis=1)
+
+    def _grid(self, finer: int) -> OutputGrid:
+        """Return the nodes with ψ and p_0; the last is for all y beyond them, where T is 0."""
+        if finer not in self._grids:
+            nodes, weights = self._nodes(finer)
+            lower, upper, _ = self._sides[0]
+            uniform = isinstance(self._base, UniformBase)
+            outside = 0.0 if uniform else self._base.mass_outside(lower, upper)
+            psi = np.pad(self._y(nodes), ((0, 1), (0, 0)))
+            log_weights = np.log(weights) + self._base.log_density(nodes)
+            log_outside = np.log(max(outside, _NOTHING))
+            self._grids[finer] = OutputGrid(psi, np.append(log_weights, log_outside))
+        return self._grids[finer]
+
+    def _lattice(self) -> np.ndarray:
+        """Return points half a bandwidth apart that cover all nodes."""
+        sides = zip(self._sides, self._widths[1], strict=True)
+        return _product(
+            [np.linspace(a, b, 2 + int((b - a) / (_SHARE * width))) for (a, b, _), width in sides]
+        )
+
+
+def _sides(Y, bandwidth, base: GaussianBase | UniformBase) -> list[tuple[float, float, float]]:
+    """Return of each dimension of y the ends beyond which T p_0 is p_0 or 0, and a panel width."""
+    if isinstance(base, UniformBase) and Y.shape[1] <= 2:
+        sides = zip(base.lower, base.upper, bandwidth, strict=True)
+        return [(float(a), float(b), float(width)) for a, b, width in sides]
+    if Y.shape[1] != 1:
+        raise ValueError(
+            "the optimum is computed by quadrature over y, for d_y = 1, or 2 with base='uniform'; "
+            f"got d_y = {Y.shape[1]}"
+        )
+    # Where p_0 has mass the optimum is not 0, however far the rows are: it lowers p there.
+    width, mean, tail = float(bandwidth[0]), float(base.mean[0]), _TAIL * float(base.std[0])
+    lower = min(float(Y.min()) - _REACH * width, mean - tail)
+    upper = max(float(Y.max()) + _REACH * width, mean + tail)
+    return [(lower, upper, float(min(width, base.std[0])))]
+
+
+def _different(phi: np.ndarray) -> np.ndarray:
+    """Return the first row where all are equal, as they are without x: it stands for all."""
+    return phi[:1] if np.all(phi == phi[:1]) else phi
+
+
+def _product(sides: Sequence[np.ndarray]) -> np.ndarray:
+    return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(sides))
