@@ -385,8 +385,8 @@ class KCEF(ExponentialFamily):
                 T = at_nodes[rows] @ weights
                 yield self._with_base(T, nodes, len(below)), nodes
             return
-        # Between these, the cubic interpolant is off by about 1e-9 of the size of T.
-        coarse = _equidistant(lower, upper, width / (2 * _FINE))
+        # Between these, the cubic interpolant is off by some 1e-10 of the size of T.
+        coarse = _equidistant(lower, upper, width / (3 * _FINE))
         below, beyond = self._tail_nodes(lower, upper)
         at_coarse, slopes_at_coarse = smooth.weights(coarse), smooth.weights(coarse, 1)
         for start in range(0, len(at_nodes), _ROWS_OF_BUMPS):
