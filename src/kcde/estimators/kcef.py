@@ -385,16 +385,21 @@ class KCEF(ExponentialFamily):
                 T = at_nodes[rows] @ weights
                 yield self._with_base(T, nodes, len(below)), nodes
             return
-        coarse = _equidistant(lower, upper, width / _FINE)
+        # Between these, the cubic interpolant is off by some 1e-10 of the size of T.
+        coarse = _equidistant(lower, upper, width / (3 * _FINE))
         below, beyond = self._tail_nodes(lower, upper)
-        weights = smooth.weights(coarse)
+        at_coarse, slopes_at_coarse = smooth.weights(coarse), smooth.weights(coarse, 1)
         for start in range(0, len(at_nodes), _ROWS_OF_BUMPS):
             rows = slice(start, start + _ROWS_OF_BUMPS)
-            known = self._with_base(at_nodes[rows] @ weights, coarse, 0)
+            T = at_nodes[rows] @ at_coarse
+            known = self._with_base(T, coarse, 0)
             inside = _refined(coarse, known, bend[rows], steps[rows].min())
+            slopes = at_nodes[rows] @ slopes_at_coarse
+            table = HermiteTable(lower, float(coarse[1] - coarse[0]), T, slopes)
+            owners = np.repeat(np.arange(len(T)), len(inside))
+            finer, _ = table(owners, np.tile(inside, len(T)))
             nodes = np.concatenate([below, inside, beyond])
-            T = at_nodes[rows] @ smooth.weights(inside)
-            yield self._with_base(T, nodes, len(below)), nodes
+            yield self._with_base(finer.reshape(len(T), -1), nodes, len(below)), nodes
 
     def _tail_nodes(self, lower: float, upper: float) -> tuple[np.ndarray, np.ndarray]:
         """Return nodes below and beyond a range, where the density is that of q_0."""

@@ -23,6 +23,7 @@ from kcde import published
 from kcde.artefacts.core.declaration import TABLE_COLUMNS, Artefact
 from kcde.artefacts.judging import verdicts
 from kcde.artefacts.plots import style
+from kcde.artefacts.plots.box_plots import mark_beyond_axis
 from kcde.artefacts.tables import building
 from kcde.artefacts.tables.markdown import count_of, details, number, pipe_table
 from kcde.artefacts.tables.methods import display
@@ -65,6 +66,7 @@ COLUMNS = [
 _ROW, _EDGES = 0.19, 0.9  # inches of a data set, and of the axis and the legend
 _NAMES = 0.02  # of the width, between the dots and their names
 _RIGHT = 0.98  # of the width: the layout does not know how long the last names are
+_MARGIN = 0.08  # of the axis, where a value lies beyond it
 _MISSING = "N/A"
 
 
@@ -261,6 +263,13 @@ def _panel(axes: "Axes", rows: pd.DataFrame) -> None:
     rows = rows.sort_values("difference", kind="stable", na_position="last")
     place = np.arange(len(rows))
     low, high = (rows[["published_mean", "mean"]].agg(f, axis=1) for f in ("min", "max"))
+    far = (rows["mean"] > verdicts.LIMIT_NATS).to_numpy()
+    if far.any():
+        shown = rows.loc[~far, ["published_mean", "mean", "lowest_mean"]].to_numpy(float)
+        smallest, largest = np.nanmin(shown), np.nanmax(shown)
+        margin = _MARGIN * (largest - smallest)
+        axes.set_xlim(smallest - margin, largest + margin)
+        high = high.where(~far, largest + margin)
     axes.hlines(place, low, high, colors="#BBBBBB", linewidth=0.8, zorder=1)
     axes.plot(rows["lowest_mean"], place, "|", color=style.GREY, markersize=8, mew=1.2, zorder=2)
     published_by = rows["published_mean"].to_numpy(float)
@@ -270,6 +279,9 @@ def _panel(axes: "Axes", rows: pd.DataFrame) -> None:
     for k, row in enumerate(rows.itertuples()):
         if not pd.isna(row.method):
             colour = style.line(row.method)["color"]
+            if far[k]:
+                mark_beyond_axis(axes, k, row.mean, colour)
+                continue
             bar = {"elinewidth": 1.6, "markersize": 4.5, "color": colour, "zorder": 4}
             axes.errorbar(row.mean, k, xerr=2.0 * row.stderr, fmt="o", **bar)
     axes.set_ylim(len(rows) - 0.4, -0.6)

@@ -21,7 +21,7 @@ _FEW, _WIDE_ROW = 6, 0.15  # with so few data sets a number fits at the end of e
 _MANY, _NARROW_ROW = 6, 0.075  # with more methods rows are narrower, to fit on a page
 _HEAD = 0.75  # inches for the legend and the axis
 _IN_A_LINE = 40  # letters of the methods' names up to which the marks fit in the same line
-_NAMES = 6  # methods in a line of the legend
+_NAMES, _LETTERS = 6, 78  # methods, and letters of their names, in a line of the legend
 _GLYPHS = {
     "o": ("●", "○"),
     "s": ("■", "□"),
@@ -215,7 +215,12 @@ def legend(methods: Sequence[str], answered: Collection[str]):
     said = TextArea(marks, textprops={"color": style.GREY})
     if not several and sum(len(display(name)) for name in methods) <= _IN_A_LINE:
         return HPacker(children=[*names, said], sep=9, pad=0, align="baseline")
-    rows = [names[k : k + _NAMES] for k in range(0, len(names), _NAMES)]
+    rows: list[list] = [[]]
+    for name in names:
+        letters = sum(len(each.get_text()) for each in [*rows[-1], name])
+        if len(rows[-1]) == _NAMES or letters > _LETTERS:
+            rows.append([])
+        rows[-1].append(name)
     lines = [HPacker(children=row, sep=9, pad=0, align="baseline") for row in rows]
     return VPacker(children=[*lines, said], sep=4, pad=0, align="left")
 
