@@ -44,7 +44,9 @@ def toy(tmp_path):
         if isinstance(content, bytes):
             path.write_bytes(content)
         else:
-            rdata.write_rda(path, content if isinstance(content, dict) else {"toy": content})
+            # rdata writes no strings of pandas' own type, its default where pyarrow is installed.
+            content = content if isinstance(content, dict) else {"toy": content}
+            rdata.write_rda(path, {name: _plain(part) for name, part in content.items()})
         row.setdefault("sha256", hashlib.sha256(path.read_bytes()).hexdigest())
         with (tmp_path / "catalogue.csv").open("w", newline="") as handle:
             writer = csv.DictWriter(handle, catalogue.COLUMNS, restval="")
@@ -53,6 +55,11 @@ def toy(tmp_path):
         return "toy", tmp_path, tmp_path / "catalogue.csv"
 
     return write
+
+
+def _plain(frame):
+    text = frame.select_dtypes("string").columns
+    return frame.astype(dict.fromkeys(text, object))
 
 
 @pytest.fixture
