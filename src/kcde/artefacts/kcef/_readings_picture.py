@@ -51,7 +51,22 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
                 style.panel_title(one, next(letters), panel)
             axes[0].set_yticks(range(len(rules)), rules)
             axes[0].invert_yaxis()
+            axes[0].legend(handles=_marks(), frameon=False, fontsize=6, loc="center right")
         return style.save(made, stem)
+
+
+def _marks() -> list:
+    """Return what the symbols of the lower panels stand for, for a legend."""
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for graph, fill, dashes in (("full graph", "full", "-"), ("Markov graph", "none", "--")):
+        look = {"color": style.EXACT, "markersize": 4, "fillstyle": fill}
+        handles += [
+            Line2D([], [], marker="o", linestyle="none", label=graph, **look),
+            Line2D([], [], linestyle=dashes, linewidth=0.8, label=f"{graph}, published", **look),
+        ]
+    return handles
 
 
 def _graph(method: str) -> str:
