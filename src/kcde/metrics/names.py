@@ -58,6 +58,7 @@ DENSITY_SECONDS = "density_seconds"
 
 LOG_DENSITY_GAP = "log_density_gap"
 """Mean of log p - log p̂ over the test rows, p the true density, in nats."""
+
 PENALISED_LOSS = "penalised_loss"
 """Of training rows: `TRAINING_NLL` and the penalty of a function of an RKHS."""
 
