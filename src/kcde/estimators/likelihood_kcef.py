@@ -8,7 +8,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood.family import OBJECTIVES, SCORE, LowRankFamily
-from kcde.estimators._likelihood.selection import Choice, HeldOut, Search
+from kcde.estimators._likelihood.selection import REGULARIZATIONS, Choice, HeldOut, Search
 from kcde.estimators._likelihood.sources import ArrayRows, RowSource, scales
 from kcde.estimators._shared.floored import Floored
 from kcde.estimators._shared.location_scale import LocationScale, Normal, StudentT
@@ -35,9 +35,10 @@ class LikelihoodKCEF(Floored):
     equation 5) reaches by a saddle point. With one y the normaliser is an integral over a line, and
     the problem smooth and convex: it is solved outright, in a space of low rank,
     T(x, y) = φ(x)ᵀ Θ ψ(y), φ = [1, k(x, C) B], ψ(y) = k(y, C′) B′, whose centres are chosen by
-    randomly pivoted Cholesky. L-BFGS starts from Θ = 0, in coordinates preconditioned by the
-    spectra of φᵀφ/n and Cov ψ; log Z is by quadrature over nodes that all x share, refined until
-    its mean moves by less than 1e-4 nats.
+    randomly pivoted Cholesky. L-BFGS goes down a path of λ on at most 10,000 rows, and from there
+    over all, in coordinates preconditioned by the spectra of φᵀφ/n and of the mean of Cov[ψ|x];
+    log Z is by quadrature over nodes that all x share, refined until its mean moves by less than
+    1e-4 nats.
 
     q_0 is thin in its tails or thick, and t, Student's with two degrees of freedom, bounds the
     loss of a point at -log(ε t(y)).
@@ -83,7 +84,7 @@ class LikelihoodKCEF(Floored):
     bandwidth_x_, bandwidth_y_, regularization_
         Values used, given or chosen.
     iterations_
-        Of the final fit; 0 for score matching.
+        Of the final fit with its path of λ; 0 for score matching.
 
     Examples
     --------
@@ -188,8 +189,10 @@ class LikelihoodKCEF(Floored):
             chosen, rows = self._select(X, Y, (x, y, regularization), rng)
             (x, y), regularization = chosen.widths, chosen.regularization
             if self.regularization is None:
-                # A prior of fixed strength: nλ is that of the selection.
-                regularization *= min(1.0, rows / len(source))
+                # A prior of fixed strength: nλ is that of the selection. The system of score
+                # matching is singular below the declared range.
+                least = REGULARIZATIONS[-1] if self.objective == SCORE else 0.0
+                regularization = max(regularization * min(1.0, rows / len(source)), least)
             self.cv_results_ = {"log_density": chosen.log_density, "candidates": chosen.candidates}
         self.bandwidth_x_, self.bandwidth_y_ = x * self._scales.x, np.array([y * self._scales.std])
         self.regularization_ = float(regularization)

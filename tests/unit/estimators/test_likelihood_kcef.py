@@ -10,8 +10,8 @@ from scipy.stats import norm, t
 from kcde.estimators import LikelihoodKCEF
 from kcde.estimators._likelihood.family import LowRankFamily
 from kcde.estimators._likelihood.features import KernelFeatures, output_grid, support
-from kcde.estimators._likelihood.objective import Objective, partial
-from kcde.estimators._likelihood.selection import Scored
+from kcde.estimators._likelihood.objective import Objective, mean_covariance, partial
+from kcde.estimators._likelihood.selection import Scored, Search
 from kcde.estimators._likelihood.solver import Preconditioner, minimise
 from kcde.estimators._shared.location_scale import Normal, StudentT
 from kcde.joint import JointDensity
@@ -185,6 +185,35 @@ def test_a_gain_within_a_standard_error_is_none():
     assert better.gains(worse)
     assert not worse.gains(better)
     assert not Scored(np.roll(noise, 1), 0.1).gains(Scored(noise + 0.05, 0.1))
+
+
+class _Rows:
+    """Stands for `HeldOut`: a longer path of λ scores better, as an unfinished fit does."""
+
+    X = np.zeros((4, 2))
+
+    def path(self, widths, ranks, regularizations, rng):
+        quality = 0.02 * (widths.x[0] > 2 * widths.x[1]) + 0.1 * len(regularizations)
+        return Scored(np.full(4, quality), 1e-4)
+
+
+def test_a_column_is_compared_with_a_best_of_equal_effort():
+    rows = _Rows()
+    widths = Search(rows, rows, 0).run().widths
+    assert widths.x[0] > 2 * widths.x[1]
+
+
+def test_the_curvature_is_the_mean_conditional_covariance(features):
+    phi, psi, grid = features
+    theta = np.random.default_rng(3).normal(size=(2, phi.shape[1], psi.shape[1]))
+    found = []
+    for k, row in ((k, row) for k in range(2) for row in phi):
+        p = np.exp(grid.features @ (row @ theta[k]) + grid.log_weights)
+        p /= p.sum()
+        found.append(np.cov(grid.features.T, aweights=p, ddof=0))
+    np.testing.assert_allclose(
+        mean_covariance(phi, theta, grid), np.mean(found, axis=0), atol=1e-10
+    )
 
 
 def test_what_is_given_stays(pairs):

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from functools import partial as bind
+from math import log10
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from kcde.estimators._likelihood.features import (
     output_grid,
     support,
 )
-from kcde.estimators._likelihood.objective import Objective, log_normalisers
+from kcde.estimators._likelihood.objective import Objective, log_normalisers, mean_covariance
 from kcde.estimators._likelihood.score_matching import cell_width, score_moments
 from kcde.estimators._likelihood.solver import minimise
 from kcde.estimators._likelihood.sources import ArrayRows, FeatureRows, RowSource
@@ -32,7 +33,8 @@ FLOAT32_FROM = 20_000
 LIKELIHOOD, SCORE = "likelihood", "score"
 OBJECTIVES = (LIKELIHOOD, SCORE)
 
-_FIRST_ITERATIONS, _ITERATIONS, _TOLERANCE = 20, 60, 1e-7
+_FIRST, _FIRST_ITERATIONS = 1e-2, 15  # λ of the path on few rows, and iterations at each
+_ITERATIONS, _TOLERANCE = 60, 1e-7
 _CHECKED_ROWS, _REFINEMENTS = 2000, 4
 _MOVED, _ROUNDED = 1e-4, 1e-4  # nats, of the mean
 
@@ -64,7 +66,7 @@ class LowRankFamily(ConditionalDensity):
     theta_
         Θ, shape (r_x, r_y).
     iterations_
-        Of L-BFGS, all refinements of the nodes together; 0 for score matching, which has none.
+        Of L-BFGS, on the path and over all rows; 0 for score matching, which has none.
     """
 
     selection_rule = "nothing is chosen"
@@ -113,38 +115,48 @@ class LowRankFamily(ConditionalDensity):
             return self
         xp = array_namespace(X)
         single = n >= FLOAT32_FROM
-        self._solve(source, xp.float32 if single else xp.float64)
+        few = ArrayRows(X, Y)
+        self._solve(source, few, xp.float32 if single else xp.float64)
         if single and (error := self._rounding(X)) > _ROUNDED:
             log.warning(
                 "float32 moves the mean log normaliser by %.1g nats: fitting again in float64",
                 error,
             )
-            self._solve(source, xp.float64)
+            self._solve(source, few, xp.float64)
         return self
 
-    def _solve(self, source: RowSource, dtype) -> None:
-        rows = FeatureRows(source, self._x, self._y, dtype)
-        cross, preconditioner = rows.moments()
-        some = rows.some(_CHECKED_ROWS)
-
-        def improved(theta, iterations: int):
-            grid = self._grid(some).astype(dtype)
-            objective = Objective(bind(rows.partial, grid=grid), cross[None], [len(rows)])
-            options = {"iterations": iterations, "tolerance": _TOLERANCE}
-            found = minimise(objective, theta, preconditioner, self.regularization, **options)
-            self.iterations_ += found.iterations
-            return found.theta
-
+    def _solve(self, source: RowSource, few: RowSource, dtype) -> None:
+        """Minimise over all rows, from where a path of λ on a few rows ends."""
         self.iterations_, self._finer = 0, 1
-        # A few iterations show which nodes the density needs.
-        theta = improved(np.zeros((1, *cross.shape)), _FIRST_ITERATIONS)
-        while self._needs_more_nodes(some, theta):
-            self._finer *= 2
-        theta = improved(theta, _ITERATIONS)
-        while self._needs_more_nodes(some, theta):
-            self._finer *= 2
-            theta = improved(theta, _ITERATIONS)
-        self.theta_ = theta[0]
+        X, _ = few.take(np.arange(min(len(few), _CHECKED_ROWS)))
+        some, theta = self._x(X), np.zeros((1, self._x.rank, self._y.rank))
+        # λ times the number of rows is that of all rows.
+        last = self.regularization * len(source) / len(few)
+        path = last * 10.0 ** np.arange(max(0, round(log10(_FIRST / last))), -1, -1)
+        rows = FeatureRows(few, self._x, self._y, dtype)
+        theta = self._improved(rows, some, theta, path, _FIRST_ITERATIONS)
+        rows = FeatureRows(source, self._x, self._y, dtype)
+        self.theta_ = self._improved(rows, some, theta, [self.regularization], _ITERATIONS)[0]
+
+    def _improved(self, rows: FeatureRows, some, theta: np.ndarray, path, iterations: int):
+        """Return Θ after some iterations at each λ, with as many nodes as the density needs.
+
+        The curvature is that of Cov[ψ|x] under the last density, in the mean over some rows.
+        """
+        cross, preconditioner = rows.moments()
+        options = {"iterations": iterations, "tolerance": _TOLERANCE}
+        for regularization in path:
+            while True:
+                grid = self._grid(some)
+                here = preconditioner.at(mean_covariance(some, theta, grid))
+                sums = bind(rows.partial, grid=grid.astype(rows.dtype))
+                objective = Objective(sums, cross[None], [len(rows)])
+                found = minimise(objective, theta, here, regularization, **options)
+                self.iterations_, theta = self.iterations_ + found.iterations, found.theta
+                if not self._needs_more_nodes(some, theta):
+                    break
+                self._finer *= 2
+        return theta
 
     def _grid(self, like, finer: int = 1):
         return output_grid(self._y, self.base, self._span, like, finer * self._finer)

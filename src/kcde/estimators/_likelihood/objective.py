@@ -79,6 +79,24 @@ def log_normalisers(phi, theta: np.ndarray, grid: OutputGrid):
     return xp.concat(parts)
 
 
+def mean_covariance(phi, theta: np.ndarray, grid: OutputGrid) -> np.ndarray:
+    """Return the mean over rows and k of Cov_k[ψ(Y)|x_i], shape (r_y, r_y); see `partial`."""
+    xp = array_namespace(phi)
+    flat, count = _flat(theta, phi), len(theta)
+    share, outer = 0.0, 0.0
+    for rows in blocks_of(phi, count * len_of(grid)):
+        T = exponents(phi[rows, :] @ flat, grid, count)
+        T = xp.exp(T - xp.max(T, axis=2, keepdims=True))
+        p = xp.reshape(T / xp.sum(T, axis=2, keepdims=True), (-1, T.shape[2]))
+        means = to_numpy(p @ grid.features).astype(np.float64)
+        share, outer = (
+            share + to_numpy(xp.sum(p, axis=0)).astype(np.float64),
+            outer + means.T @ means,
+        )
+    psi = to_numpy(grid.features).astype(np.float64)
+    return (psi.T @ (share[:, None] * psi) - outer) / share.sum()
+
+
 def exponents(coefficients, grid: OutputGrid, count: int):
     """Return T plus the log weights at the nodes, shape (n, K, q), for φᵀΘ (n, K r_y)."""
     xp = array_namespace(coefficients)

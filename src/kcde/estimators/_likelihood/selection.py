@@ -1,4 +1,4 @@
-"""Bandwidths, ranks and λ by held-out likelihood of the density that is scored."""
+"""Bandwidths and λ by held-out likelihood of the density that is scored."""
 
 from math import log, log1p, sqrt
 from typing import NamedTuple
@@ -7,7 +7,12 @@ import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood.features import KernelFeatures, output_grid, support
-from kcde.estimators._likelihood.objective import Objective, log_normalisers, partial
+from kcde.estimators._likelihood.objective import (
+    Objective,
+    log_normalisers,
+    mean_covariance,
+    partial,
+)
 from kcde.estimators._likelihood.score_matching import cell_width, score_moments
 from kcde.estimators._likelihood.solver import Preconditioner, minimise
 from kcde.estimators._shared.location_scale import LocationScale
@@ -30,6 +35,7 @@ _ITERATIONS, _TOLERANCE = 15, 1e-5
 _RANKS = (100, 20)
 _SCORE_RANKS = (60, 15)  # whose product is the size of the system that each λ factorises
 _FLOAT32_FROM = 300
+_CURVED_ROWS = 1000  # on which the curvature is measured
 
 
 class Widths(NamedTuple):
@@ -124,7 +130,7 @@ class _Problem:
         self._phi, self._psi = x.by_blocks(rows.X, rows.dtype), y.by_blocks(rows.y, rows.dtype)
         ends = to_numpy(rows.y)
         span = support(float(ends.min()), float(ends.max()), widths.y, 1.0)
-        grid, self._fine = (
+        self._grid, self._fine = (
             output_grid(y, rows.base, span, rows.X, finer).astype(rows.dtype) for finer in (1, 2)
         )
         cross = np.stack(
@@ -134,15 +140,17 @@ class _Problem:
             ]
         )
         self.objective = Objective(
-            lambda theta: partial(self._phi, theta, grid, rows.kept), cross, rows.counts
+            lambda theta: partial(self._phi, theta, self._grid, rows.kept), cross, rows.counts
         )
         self.preconditioner = Preconditioner.of_rows(self._phi, self._psi)
         self.shape = cross.shape
+        self._some = self._phi[:_CURVED_ROWS, :]
 
     def fit(self, theta: np.ndarray, regularization: float) -> np.ndarray:
         """Return Θ of each fold, shape (K, r_x, r_y), from a start."""
         options = {"iterations": _ITERATIONS, "tolerance": _TOLERANCE}
-        return minimise(self.objective, theta, self.preconditioner, regularization, **options)[0]
+        preconditioner = self.preconditioner.at(mean_covariance(self._some, theta, self._grid))
+        return minimise(self.objective, theta, preconditioner, regularization, **options)[0]
 
     def held_out(self, theta: np.ndarray) -> np.ndarray:
         """Return log((1 - ε) p + ε floor) of the rows held out, mean over the folds of a row."""
@@ -221,8 +229,9 @@ class Search:
         self._given = regularization
         for widths in self._grid(columns, given_x, given_y):
             self._attempt(self._grid_rows, widths, REGULARIZATIONS)
-        if self._rows is not self._grid_rows:
-            self._best = self._path(self._rows, self._widths, self._near())
+        # The paths of the grid are longer, which leaves Θ at a small λ nearer to its optimum. The
+        # best is scored again as what follows is, or nothing would ever be better.
+        self._best = self._path(self._rows, self._widths, self._near())
         if given_x is None and columns > 1:
             for column in range(columns):
                 self._fit_column(column)

@@ -38,6 +38,11 @@ class Preconditioner(NamedTuple):
         centred = psi - xp.mean(psi, axis=0)
         return cls.of(to_numpy(phi.T @ phi) / n, to_numpy(centred.T @ centred) / n)
 
+    def at(self, covariance: np.ndarray) -> "Preconditioner":
+        """Return it with the mean of Cov[ψ|x], shape (r_y, r_y), in the place of 0.3 Cov ψ."""
+        values, vectors = np.linalg.eigh(covariance)
+        return self._replace(values_y=np.maximum(values, 0), vectors_y=vectors)
+
     def scale(self, regularization: float) -> np.ndarray:
         """Return √(e_x e_yᵀ + λ), shape (r_x, r_y)."""
         return np.sqrt(np.outer(self.values_x, self.values_y) + regularization)

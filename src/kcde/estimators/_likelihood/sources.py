@@ -123,7 +123,7 @@ class FeatureRows:
     """
 
     def __init__(self, source: RowSource, x: KernelFeatures, y: KernelFeatures, dtype):
-        self._source, self._x, self._y, self._dtype = source, x, y, dtype
+        self._source, self._x, self._y, self.dtype = source, x, y, dtype
         self._kept: list | None = None
         self._said, self._start, self._passes = time.monotonic(), None, 0
 
@@ -136,14 +136,14 @@ class FeatureRows:
             yield from self._kept
             return
         for X, _ in self._source.blocks():
-            yield self._x.by_blocks(X, self._dtype)
+            yield self._x.by_blocks(X, self.dtype)
 
     def moments(self) -> tuple[np.ndarray, Preconditioner]:
         """Return Σ φψᵀ/n, shape (r_x, r_y), and the preconditioner; one pass, which keeps φ."""
         n, kept, keep = len(self), [], None
         cross, second, squares, sums = 0.0, 0.0, 0.0, 0.0
         for X, Y in self._source.blocks():
-            phi, psi = self._x.by_blocks(X, self._dtype), self._y.by_blocks(Y, self._dtype)
+            phi, psi = self._x.by_blocks(X, self.dtype), self._y.by_blocks(Y, self.dtype)
             if keep is None:
                 size = np.dtype(str(phi.dtype).rpartition(".")[2]).itemsize
                 keep = n * phi.shape[1] * size < _SHARE_KEPT * free_bytes(phi)
@@ -185,9 +185,3 @@ class FeatureRows:
             len(self),
             pace * max(_USUAL_PASSES - passes, 1.0 - done / len(self)),
         )
-
-    def some(self, count: int):
-        """Return the first rows of φ in float64."""
-        phi = next(self.phi())
-        xp = array_namespace(phi)
-        return xp.astype(phi[: min(count, phi.shape[0]), :], xp.float64)
