@@ -85,6 +85,7 @@ _KEY = ["experiment", "dataset", "method", "variant"]
 _ROW, _HEAD = 0.15, 0.9  # inches
 _LINEAR = 0.1  # nats, within which the axes are linear
 _FURTHEST = 30.0
+_PLACES = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def measure(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -227,10 +228,9 @@ def _draw_panel(
 
 
 def _label(axes: "Axes") -> None:
-    """Write plain numbers at the powers of ten within the axis."""
+    """Write plain numbers at some places within the axis."""
     low, high = axes.get_xlim()
-    powers = [0.1, 1.0, 10.0]
-    ticks = [*(-power for power in reversed(powers)), 0.0, *powers]
+    ticks = [*(-place for place in reversed(_PLACES)), 0.0, *_PLACES]
     shown = [tick for tick in ticks if low <= tick <= high]
     axes.set_xticks(shown, [f"{tick:g}".replace("-", "−") for tick in shown])
     axes.minorticks_off()
