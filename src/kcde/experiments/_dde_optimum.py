@@ -40,9 +40,12 @@ def cells(model, X, Y) -> list[dict]:
     if not hasattr(model, "penalised_likelihood"):
         return []
     problem, _ = attempt(model.penalised_likelihood)
+    names = (TRAINED, OPTIMUM, PRIOR, STOPPED)
+    if isinstance(problem, Exception):
+        return [cell | {"seconds": 0.0} for name in names for cell in _cells(name, problem)]
     penalty, _ = attempt(partial(_penalty, model), problem)
     found = []
-    for name in (TRAINED, OPTIMUM, PRIOR, STOPPED):
+    for name in names:
         measured, seconds = attempt(partial(_measured, name, model), problem, penalty, X, Y)
         found += [cell | {"seconds": seconds} for cell in _cells(name, measured)]
     return found

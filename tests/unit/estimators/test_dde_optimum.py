@@ -176,3 +176,10 @@ def test_what_is_not_solved_is_refused(problem, monkeypatch):
     monkeypatch.setattr(optimum, "_MOVED", -1.0)
     with pytest.raises(FloatingPointError, match="too steep to integrate"):
         problem.minimised(1.0)
+
+
+def test_bandwidths_too_small_for_a_plane_are_refused():
+    Y = np.random.default_rng(2).uniform(-10.0, 10.0, (9, 2))
+    base = UniformBase(np.full(2, -15.0), np.full(2, 15.0))
+    with pytest.raises(ValueError, match="at most 5000 are affordable: take larger"):
+        Likelihood(np.empty((9, 0)), Y, np.empty(0), np.full(2, 0.1), base, 1.0)

@@ -33,6 +33,7 @@ _LARGEST_GAP = 1e-4  # nats between a solution and the optimum
 _MOVED = 1e-6  # nats of the mean of log Z
 _FINEST = {1: 16, 2: 4}  # d_y: panels of a side in the place of one
 _SHARE = 0.5  # of a bandwidth between the nodes at which ψ has full rank
+_MOST_NODES = 5000  # of full rank: the time is cubic in their number
 _REACH = 8.0  # bandwidths: the kernel is below 1e-13 there
 _TAIL = 6.0  # standard deviations of p_0, beyond which it has 2e-9 of its mass
 _NOTHING = 1e-300
@@ -99,7 +100,7 @@ class Likelihood:
     Raises
     ------
     ValueError
-        If there is no quadrature for this y.
+        If there is no quadrature for this y, or the bandwidths of y are too small for it.
     """
 
     def __init__(self, X, Y, bandwidth_x, bandwidth_y, base, weight: float):
@@ -107,6 +108,11 @@ class Likelihood:
         self._widths = bandwidth_x, bandwidth_y
         self._sides = _sides(Y, bandwidth_y, base)
         rng, centres = rng_of("optimum"), np.concatenate([Y, self._lattice()])
+        if len(centres) > len(Y) + _MOST_NODES:
+            raise ValueError(
+                f"bandwidths of y are so small that the optimum needs {len(centres) - len(Y)} "
+                f"nodes, and at most {_MOST_NODES} are affordable: take larger ones"
+            )
         self._x = KernelFeatures.of_rows(X, bandwidth_x, len(X), rng, constant=False)
         self._y = KernelFeatures.of_rows(centres, bandwidth_y, len(centres), rng, constant=False)
         self._phi, self._psi = self._x(X), self._y(Y)
