@@ -30,6 +30,7 @@ DENSITIES = {
     ],
     "GaussianProcess": [{}, {"columns": 2, "noise_std": (0.3, 0.5)}],
     "Defensive": [{}],
+    "LikelihoodKCEF": [{}, {"objective": "score"}],
     "SmoothedJDL": [{}],
     "SmoothedCME": [{}],
 }

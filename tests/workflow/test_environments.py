@@ -17,6 +17,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 ENVIRONMENT = {
     "workflow": "cpu",
     "slurm": "cpu",
+    "parquet": "cpu",
     "test": "cpu",
     "cuda12": "gpu",
     "cuda13": "gpu-cuda13",
@@ -131,5 +132,5 @@ def test_every_package_that_is_imported_is_declared():
     modules = third_party_modules()
     assert "numpy" in modules
     imported = {PACKAGES.get(name, normal(name)) for name in modules}
-    # These come with cuda12 or cuda13: nobody needs them.
-    assert imported - declared <= {"cupy", "cupyx", "cupy-backends"}
+    # These come with cuda12 or cuda13, and with parquet: nobody needs them.
+    assert imported - declared <= {"cupy", "cupyx", "cupy-backends", "pyarrow"}

@@ -29,11 +29,10 @@ if TYPE_CHECKING:
 
 _CAPTION = (
     "Not in the paper: DDE trains a convex objective by a saddle point; here that objective is "
-    "solved outright, with DDE's kernel and base density, over the whole function space. (a) How "
-    "far the training stays above the smallest loss. (b) What the optimum gains on test rows: "
-    "right of 0 it is better than DDE. Full marks: the penalty of the training, or that whose "
-    "optimum has the norm of DDE's f; open marks: a penalty chosen by a held-out fifth of the "
-    "training rows."
+    "solved outright, with DDE's kernel and base density. (a) How far the training stays above "
+    "the smallest loss. (b) What the optimum gains on test rows. Full marks: the penalty of the "
+    "training, or that whose optimum has the norm of DDE's f; open marks: a penalty that a "
+    "held-out fifth of the training rows chooses."
 )
 
 _DETAILS = (

@@ -14,11 +14,11 @@ from kcde.metrics.names import NLL
 
 _CAPTION = (
     "Negative log-likelihood of y given x, ours beside the published values. The paper concludes "
-    "that KCEF improves substantially on LSCDE and that NADE performs poorly on these small data "
-    "sets; claims K7 and K8 test this over the splits. KCEF-LL (ours) is the same model chosen by "
-    "held-out likelihood in place of the score, KCEF-LL-defensive has 1% of the base density in "
-    "it, and LikelihoodKCEF is fitted by maximum likelihood instead of score matching. "
-    "NADE-joint (ours) is the likelihood of x and y together, which the published column may be."
+    "that KCEF improves substantially on LSCDE and that NADE performs poorly; claims K7 and K8 "
+    "test this over the splits. Ours: KCEF-LL is chosen by held-out likelihood in place of the "
+    "score, KCEF-LL-defensive has 1% of the base density in it, LikelihoodKCEF is fitted by "
+    "maximum likelihood, and NADE-joint is the likelihood of x and y together, which the "
+    "published column may be."
 )
 
 _DETAILS = (

@@ -144,7 +144,7 @@ class _Problem:
         )
         self.preconditioner = Preconditioner.of_rows(self._phi, self._psi)
         self.shape = cross.shape
-        self._some = self._phi[:_CURVED_ROWS, :]
+        self._some = self._phi[: min(_CURVED_ROWS, rows.X.shape[0]), :]
 
     def fit(self, theta: np.ndarray, regularization: float) -> np.ndarray:
         """Return Θ of each fold, shape (K, r_x, r_y), from a start."""
