@@ -181,5 +181,5 @@ def test_what_is_not_solved_is_refused(problem, monkeypatch):
 def test_bandwidths_too_small_for_a_plane_are_refused():
     Y = np.random.default_rng(2).uniform(-10.0, 10.0, (9, 2))
     base = UniformBase(np.full(2, -15.0), np.full(2, 15.0))
-    with pytest.raises(ValueError, match="at most 5000 are affordable: take larger"):
+    with pytest.raises(ValueError, match="at most 1000 are affordable: take larger"):
         Likelihood(np.empty((9, 0)), Y, np.empty(0), np.full(2, 0.1), base, 1.0)

@@ -33,7 +33,7 @@ _LARGEST_GAP = 1e-4  # nats between a solution and the optimum
 _MOVED = 1e-6  # nats of the mean of log Z
 _FINEST = {1: 16, 2: 4}  # d_y: panels of a side in the place of one
 _SHARE = 0.5  # of a bandwidth between the nodes at which ψ has full rank
-_MOST_NODES = 5000  # of full rank: the time is cubic in their number
+_MOST_NODES = {1: 5000, 2: 1000}  # d_y: of full rank, and of some 400 times as many to integrate
 _REACH = 8.0  # bandwidths: the kernel is below 1e-13 there
 _TAIL = 6.0  # standard deviations of p_0, beyond which it has 2e-9 of its mass
 _NOTHING = 1e-300
@@ -108,10 +108,11 @@ class Likelihood:
         self._widths = bandwidth_x, bandwidth_y
         self._sides = _sides(Y, bandwidth_y, base)
         rng, centres = rng_of("optimum"), np.concatenate([Y, self._lattice()])
-        if len(centres) > len(Y) + _MOST_NODES:
+        nodes, most = len(centres) - len(Y), _MOST_NODES[len(self._sides)]
+        if nodes > most:
             raise ValueError(
-                f"bandwidths of y are so small that the optimum needs {len(centres) - len(Y)} "
-                f"nodes, and at most {_MOST_NODES} are affordable: take larger ones"
+                f"bandwidths of y are so small that the optimum needs {nodes} nodes, and at most "
+                f"{most} are affordable: take larger ones"
             )
         self._x = KernelFeatures.of_rows(X, bandwidth_x, len(X), rng, constant=False)
         self._y = KernelFeatures.of_rows(centres, bandwidth_y, len(centres), rng, constant=False)
