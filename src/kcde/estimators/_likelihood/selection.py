@@ -109,7 +109,13 @@ class HeldOut:
         problem = self._kind(self, widths, ranks, rng)
         theta, best, worse = np.zeros(problem.shape), None, 0
         for value in regularizations:
-            theta = problem.fit(theta, value)
+            try:
+                theta = problem.fit(theta, value)
+            except np.linalg.LinAlgError:
+                # The system of score matching is singular for this λ and all below.
+                if best is None:
+                    raise
+                break
             found = Scored(problem.held_out(theta), float(value))
             worse = 0 if best is None or found.mean > best.mean + _GAIN else worse + 1
             if best is None or found.mean > best.mean:
