@@ -8,7 +8,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood.family import OBJECTIVES, SCORE, LowRankFamily
-from kcde.estimators._likelihood.selection import REGULARIZATIONS, Choice, HeldOut, Search
+from kcde.estimators._likelihood.selection import Choice, HeldOut, Search
 from kcde.estimators._likelihood.sources import ArrayRows, RowSource, scales
 from kcde.estimators._shared.floored import Floored
 from kcde.estimators._shared.location_scale import LocationScale, Normal, StudentT
@@ -188,11 +188,10 @@ class LikelihoodKCEF(Floored):
         if x is None or y is None or regularization is None:
             chosen, rows = self._select(X, Y, (x, y, regularization), rng)
             (x, y), regularization = chosen.widths, chosen.regularization
-            if self.regularization is None:
-                # A prior of fixed strength: nλ is that of the selection. The system of score
-                # matching is singular below the declared range.
-                least = REGULARIZATIONS[-1] if self.objective == SCORE else 0.0
-                regularization = max(regularization * min(1.0, rows / len(source)), least)
+            if self.regularization is None and self.objective != SCORE:
+                # A prior of fixed strength: nλ is that of the selection. The bias of score
+                # matching grows as λ falls, so that there λ itself stays.
+                regularization *= min(1.0, rows / len(source))
             self.cv_results_ = {"log_density": chosen.log_density, "candidates": chosen.candidates}
         self.bandwidth_x_, self.bandwidth_y_ = x * self._scales.x, np.array([y * self._scales.std])
         self.regularization_ = float(regularization)
