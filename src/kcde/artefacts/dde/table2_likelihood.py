@@ -169,7 +169,7 @@ def _relative(primary: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of data sets with a published value, as differences from it."""
     published = primary.set_index("dataset")["published_mean"].dropna()
     own = primary[primary["dataset"].isin(published.index)]
-    shift = own["dataset"].map(published)
+    shift = own["dataset"].map(published).astype(float)
     names = ["mean", "median", "published_mean"]
     return own.assign(**{name: own[name] - shift for name in names})
 
