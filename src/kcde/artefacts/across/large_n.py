@@ -26,11 +26,10 @@ _DETAILS = (
     "former. One draw of training rows for each n: the error bars of (a) are two standard errors "
     "of the mean over test rows. Each fit is a process of its own on one thread; memory is that "
     "beyond the process with its data. A method ends where its next fit was not affordable: KCEF "
-    "solves a system of n rows, LSCDE holds a kernel matrix for each candidate. At n = 1e6 what "
-    "LikelihoodKCEF lacks is not its optimiser's: with four times as many iterations the gap is "
-    "0.002 smaller. Its bandwidths are chosen on 20,000 rows, for which it is wide enough, and its "
-    "rank does not grow with n, while NADE can represent this density, a mixture of two normal "
-    "distributions, exactly."
+    "solves a system of n rows, LSCDE holds a kernel matrix for each candidate. The bandwidths of "
+    "LikelihoodKCEF are chosen on at most 20,000 rows and its rank does not grow, so that its gap "
+    "need not fall with n from there on. NADE has the form of this density, a mixture of two "
+    "normal distributions given x."
 )
 
 _PANELS = {"gap": LOG_DENSITY_GAP, "seconds": FIT_SECONDS, "memory": PEAK_MEMORY}
