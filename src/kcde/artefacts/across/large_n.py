@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.across import _gap_curves
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.artefacts.plots import style
 from kcde.artefacts.tables.markdown import magnitude, pipe_table, significant
@@ -125,24 +126,8 @@ def look(method: str) -> dict:
 
 def _draw_panel(axes, panel: pd.DataFrame) -> None:
     for method, rows in panel.groupby("method", sort=False):
-        spread = np.array([rows["y"] - rows["y_low"], rows["y_high"] - rows["y"]])
-        # What reaches below 0 has no place on a logarithmic axis.
-        spread[0] = np.minimum(spread[0], 0.95 * rows["y"])
-        bars = {"yerr": spread} if np.isfinite(spread).all() else {}
-        axes.errorbar(
-            rows["x"],
-            rows["y"],
-            **bars,
-            **look(method),
-            label=rows["series"].iloc[0],
-            marker="o",
-            markersize=2.5,
-            linewidth=1.2,
-            elinewidth=0.8,
-        )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("training rows $n$")
+        label = rows["series"].iloc[0]
+        _gap_curves.plot(axes, rows, label, "training rows $n$", **look(method))
 
 
 ARTEFACT = Artefact(

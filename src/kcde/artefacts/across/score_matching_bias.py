@@ -3,20 +3,20 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
+from kcde.artefacts.across import _gap_curves
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.artefacts.plots import style
 from kcde.artefacts.tables.markdown import magnitude
 from kcde.metrics.names import LOG_DENSITY_GAP
 
 _CAPTION = (
-    "The same space of functions fitted by maximum likelihood (solid) and by score matching "
-    "(dashed), whose regularisation is λ/2 ‖T‖² in both: nats below the true density on test rows, "
-    "a panel for each number n of training rows. Bandwidths and centres are those that "
-    "LikelihoodKCEF chose. What falls with n at a given λ is variance; what stays where λ is small "
-    "is the bias of the objective in a space that does not hold the true density."
+    "How far two ways to fit the same model stay below the true density of test rows: maximum "
+    "likelihood (solid) and score matching (dashed), with the same penalty λ/2 ‖T‖², a panel for "
+    "each number n of training rows. Crosses: the best λ. Bandwidths and centres are those that "
+    "LikelihoodKCEF chose at that n. Where λ is small and n large, what is left is the bias of "
+    "the objective."
 )
 
 _DETAILS = (
@@ -24,7 +24,7 @@ _DETAILS = (
     "the loss of a row. The bandwidths were chosen by the held-out likelihood of maximum "
     "likelihood fits, so that the space is not the one that score matching would choose; large_n "
     "shows score matching with its own choice. Error bars are two standard errors of the mean "
-    "over test rows; crosses mark the best λ of each."
+    "over test rows."
 )
 
 _OBJECTIVES = {"likelihood": "maximum likelihood", "score": "score matching"}
@@ -102,27 +102,10 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
 
 def _draw_panel(axes, panel: pd.DataFrame) -> None:
     for objective, rows in panel.groupby("series", sort=False):
-        rows = rows.sort_values("x")
-        spread = np.array([rows["y"] - rows["y_low"], rows["y_high"] - rows["y"]])
-        # What reaches below 0 has no place on a logarithmic axis.
-        spread[0] = np.minimum(spread[0], 0.95 * rows["y"])
-        axes.errorbar(
-            rows["x"],
-            rows["y"],
-            spread,
-            color=_COLOURS[objective],
-            linestyle=_DASHES[objective],
-            label=_OBJECTIVES[objective],
-            marker="o",
-            markersize=2,
-            linewidth=1.2,
-            elinewidth=0.8,
-        )
+        look = {"color": _COLOURS[objective], "linestyle": _DASHES[objective]}
+        _gap_curves.plot(axes, rows, _OBJECTIVES[objective], "$\\lambda$", **look)
         best = rows.loc[rows["y"].idxmin()]
         axes.plot(best["x"], best["y"], "x", color=_COLOURS[objective], markersize=6)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("$\\lambda$")
 
 
 ARTEFACT = Artefact(
