@@ -47,7 +47,7 @@ class LikelihoodKCEF(Floored):
     two differ in the objective alone. λ and bandwidths are chosen by held-out likelihood as well.
 
     A fit with given parameters costs O(n (r_x r_y + r_y q)) for each of some thirty gradients, q
-    nodes; n r_x numbers are held, in float32 from 20,000 rows on. Selection costs some thirty such
+    nodes; n r_x numbers are held, in float32 from 2000 rows on. Selection costs some thirty such
     fits of smaller rank to at most `tuning_rows` rows.
 
     Parameters
@@ -101,7 +101,7 @@ class LikelihoodKCEF(Floored):
     selection_rule: ClassVar[str] = (
         "a σ for each column of x, σ_y and λ by the held-out likelihood of the mixture that is "
         "scored: a grid of 5 × 4 isotropic σ with a path of λ (1 to 1e-8), then each column's σ "
-        "where it gains more than a standard error, then all together; 5 folds; two faults of this "
+        "where it gains more than a standard error, then all together; 5 folds; faults of this "
         "search and of its solver were mended after test scores had been seen"
     )
 

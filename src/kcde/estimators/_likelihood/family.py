@@ -27,7 +27,7 @@ from kcde.selection import subsample
 
 log = logging.getLogger(__name__)
 
-FLOAT32_FROM = 20_000
+FLOAT32_FROM = 2000
 """Rows from which likelihoods are computed in float32."""
 
 LIKELIHOOD, SCORE = "likelihood", "score"

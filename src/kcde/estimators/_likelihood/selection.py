@@ -28,7 +28,7 @@ REGULARIZATIONS = 10.0 ** -np.arange(9)
 
 _FADE, _SHARPEN, _STEPS = 2.2, 0.45, 3
 _NARROWEST, _WIDEST = 0.1, 60.0  # of a column, in its standard deviations
-_FINER = (0.7, 1.4)
+_FINER, _ROUNDS = (0.7, 1.4), 5
 _WORSE = 2  # values of λ in a row without a gain end a path
 _GAIN = 1e-3  # nats
 _ITERATIONS, _TOLERANCE = 15, 1e-5
@@ -210,8 +210,8 @@ class Search:
     σ_x and σ_y are first on a grid, the same σ_x for all standardised columns; then each column's
     own σ is widened or narrowed while that gains more than a standard error of the paired
     difference, so that columns that say nothing fade and noise does not choose; then all σ_x and
-    σ_y are refined. λ is found on a path for each candidate, from 1 down for those of the grid and
-    around the best for the others.
+    σ_y are refined together, in rounds, until a round gains nothing. λ is found on a path for each
+    candidate, from 1 down for those of the grid and around the best for the others.
 
     Parameters
     ----------
@@ -241,7 +241,11 @@ class Search:
         if given_x is None and columns > 1:
             for column in range(columns):
                 self._fit_column(column)
-        self._refine(given_x, given_y)
+        for _ in range(_ROUNDS):
+            before = self._best.mean
+            self._refine(given_x, given_y)
+            if self._best.mean <= before + _GAIN:
+                break
         return Choice(self._widths, self._best.regularization, self._best.mean, self._count)
 
     def _grid(self, columns: int, given_x, given_y):
