@@ -2,9 +2,9 @@
 
 z = (x, y) has 2d coordinates of mean 0 and standard deviation 1. Its correlation matrix is drawn in
 the parametrisation of Archakov and Hansen (2021): the off-diagonal of log C, γ, may be any vector,
-and determines C. jdl does not say how γ is distributed; here its elements are independent Gaussians
-whose standard deviation is the caller's. A correlation matrix belongs to (d, number), and so do the
-test points; training points of every n belong to it.
+and determines C. jdl does not say how γ is distributed; here its elements are independent, and the
+caller names their law. Matrix, training and test points of a (d, number) are functions of the same
+standard normal draws under every law: at d = 1 the points of x are the same.
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from kcde.datasets.names import DRAWN_LAW, NORMAL, parsed_law
 from kcde.seeding import rng_of
 
 TEST_ROWS = 5000
@@ -24,7 +25,7 @@ _CHUNK = 2**20
 
 @dataclass(frozen=True)
 class GaussianPairs:
-    """The law of (x, y), each of d coordinates, with mean 0.
+    """The law of (x, y), each of d coordinates, with mean 0 and unit variances.
 
     Attributes
     ----------
@@ -38,6 +39,14 @@ class GaussianPairs:
     def dim(self) -> int:
         """d, the number of coordinates of x and of y."""
         return len(self.correlation) // 2
+
+    @cached_property
+    def canonical_correlation(self) -> float:
+        """The largest correlation of a linear function of x with one of y; |ρ| for d = 1."""
+        d = self.dim
+        of_x, of_y = (np.linalg.cholesky(self.correlation[part, part]) for part in _halves(d))
+        whitened = np.linalg.solve(of_x, self.correlation[:d, d:])
+        return float(np.linalg.norm(np.linalg.solve(of_y, whitened.T), 2))
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Draw n pairs, independently.
@@ -129,7 +138,7 @@ def correlation_of(gamma: np.ndarray) -> np.ndarray:
     )
 
 
-def random_pairs(dim: int, number: int, gamma_std: float = 1.0) -> GaussianPairs:
+def random_pairs(dim: int, number: int, law: str = DRAWN_LAW) -> GaussianPairs:
     """Return the law with the number-th random correlation matrix of its dimension.
 
     Parameters
@@ -137,22 +146,22 @@ def random_pairs(dim: int, number: int, gamma_std: float = 1.0) -> GaussianPairs
     dim
         d, of x and of y.
     number
-        From 0; the matrix depends on (dim, number, gamma_std) alone.
-    gamma_std
-        Standard deviation of the independent Gaussian elements of γ. For d = 1 the correlation of x
-        and y is tanh γ.
+        From 0; the matrix depends on (dim, number, law) alone.
+    law
+        Of the independent elements of γ, see `kcde.datasets.names.parsed_law`. For d = 1 the
+        correlation of x and y is tanh γ.
 
     Raises
     ------
     ValueError
-        If the dimension or the standard deviation is not positive.
+        If the dimension is not positive or the law is unknown.
     """
     if dim < 1:
         raise ValueError(f"the dimension of x and y must be at least 1; got {dim}")
-    if not 0.0 < gamma_std < np.inf:
-        raise ValueError(f"gamma_std must be positive and finite; got {gamma_std}")
+    kind, size = parsed_law(law)
     drawn = rng_of("gaussian-correlation", dim, number).standard_normal(dim * (2 * dim - 1))
-    return GaussianPairs(correlation_of(gamma_std * drawn))
+    # Under every law an increasing function of the same draws, so that laws are comparable.
+    return GaussianPairs(correlation_of(size * (drawn if kind == NORMAL else _uniform(drawn))))
 
 
 def training_pairs(law: GaussianPairs, n: int, number: int) -> tuple[np.ndarray, np.ndarray]:
@@ -168,6 +177,18 @@ def held_out_pairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs at which every fit of the number-th matrix is tested, for every n."""
     return law.draw(count, rng_of("gaussian-test", law.dim, number))
+
+
+def _halves(d: int) -> tuple[slice, slice]:
+    """Return the places of x and of y among the 2d coordinates."""
+    return slice(0, d), slice(d, 2 * d)
+
+
+def _uniform(normal: np.ndarray) -> np.ndarray:
+    """Return numbers that are uniform on (-1, 1) where those given are standard normal."""
+    from scipy.special import ndtr
+
+    return 2.0 * ndtr(normal) - 1.0
 
 
 def _exponential(symmetric: np.ndarray) -> np.ndarray:

@@ -41,7 +41,7 @@ class CME(GaussianPairBases, LowRankConditional):
         Rule of the pivots: "greedy", "random", "column" or "rpcholesky".
     store
         Whether to keep the factors in memory; False recomputes their rows when they are needed,
-        "auto" does so for factors larger than 2 GiB.
+        "auto" does so for factors larger than 1.5 GiB.
     random_state
         Seeds the draws of the pivots and of the rows for the median distance.
 
@@ -112,7 +112,7 @@ class CME(GaussianPairBases, LowRankConditional):
         values = check_values(f, self.support_)
         xp = array_namespace(values)
         zero = xp.zeros(values.shape[1], dtype=values.dtype)
-        return Projection(zero, self.basis_y_.on_pivots.T @ values)
+        return Projection(zero, self.basis_y_.on_pivots.T @ values, f)
 
     def expectation(self, projection, features):
         """Return E[f(Y)|x], shape (n, q), from `project(f)` and `features(X)`."""

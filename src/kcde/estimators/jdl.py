@@ -6,6 +6,10 @@ from kcde.estimators._low_rank.base import check_positive
 from kcde.estimators._low_rank.constraints import product_bounds, solve_two_multipliers
 from kcde.estimators._low_rank.gaussian import GaussianPairBases
 from kcde.estimators._low_rank.joint import JointDistribution
+from kcde.estimators._low_rank.sub_grid import solve_on_sub_grid
+
+SUB_GRID, CLIPPED = "sub-grid", "clipped"
+_CONSTRAINTS = (False, True, "pointwise", SUB_GRID, CLIPPED)
 
 
 class JDL(GaussianPairBases, JointDistribution):
@@ -31,13 +35,16 @@ class JDL(GaussianPairBases, JointDistribution):
         False: no constraints. True: normalisation (23) and the single inequality (33), which
         makes 1 + h ≥ 0 on the grid of training points. "pointwise": (23) and (29) with bounds of
         the basis functions at every point, which makes 1 + h ≥ 0 everywhere (Lemma 4.2).
+        "sub-grid": (23) and 1 + h ≥ 0 at 30 training values of x and of y, evenly spaced in the
+        order of the first coordinate. "clipped": no constraints, but expectations are under
+        max(1 + h, 0), renormalised.
     max_rank
         Maximum number of pivots; None: as many as the tolerance requires.
     pivots
         Rule of the pivots: "greedy", "random", "column" or "rpcholesky".
     store
         Whether to keep the factors in memory; False recomputes their rows when they are needed,
-        "auto" does so for factors larger than 2 GiB.
+        "auto" does so for factors larger than 1.5 GiB.
     random_state
         Seeds the draws of the pivots and of the rows for the median distance.
 
@@ -100,13 +107,20 @@ class JDL(GaussianPairBases, JointDistribution):
 
     def _check_parameters(self):
         check_positive("regularization", self.regularization)
-        if self.constrained not in (False, True, "pointwise"):
+        if self.constrained not in _CONSTRAINTS:
+            listed = ", ".join(map(repr, _CONSTRAINTS[:-1]))
             raise ValueError(
-                f"constrained must be False, True or 'pointwise'; got {self.constrained!r}"
+                f"constrained must be {listed} or {_CONSTRAINTS[-1]!r}; got {self.constrained!r}"
             )
+
+    @property
+    def _clips(self) -> bool:
+        return self.constrained == CLIPPED
 
     def _constrained(self, summary, curvature, linear, marginal):
         x, y = summary.basis_x, summary.basis_y
+        if self.constrained == SUB_GRID:
+            return solve_on_sub_grid(curvature, linear, marginal, x, y)
         everywhere = self.constrained == "pointwise"
         of_y, of_x = (y.bounds(), x.bounds()) if everywhere else (y.extrema, x.extrema)
         lower, upper = product_bounds(*of_y, *of_x)

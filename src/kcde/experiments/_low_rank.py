@@ -7,7 +7,9 @@ be chosen on fewer rows than are fitted to. All of it stays where the rows are, 
 device: losses alone come back.
 """
 
+import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ from kcde.experiments._shared_bases import Bases, Fit, is_classifier, tightest, 
 from kcde.experiments.jobs._embedding import Grid
 from kcde.experiments.methods import FAILURES
 from kcde.kernels import median_trick
+from kcde.metrics.names import MATCHED
 
 _MEDIAN_ROWS = 1000
 
@@ -74,6 +77,18 @@ class Trials:
         tried = len(self._found) + len(self._failures)
         return Selection(options, loss, tried, tuple(dict.fromkeys(self._failures)))
 
+    def within(self, limits: Mapping[str, float]) -> "Trials":
+        """Return the trials whose options of these names are at most these numbers."""
+        kept = Trials()
+        kept._failures = list(self._failures)
+        kept._found = [
+            (options, loss)
+            for options, loss in self._found
+            # The same product of factor and distance, made twice.
+            if all(options[name] <= most * (1.0 + 1e-9) for name, most in limits.items())
+        ]
+        return kept
+
     def shape(self, model):
         """Return an estimator with the best options; as it is where none have a finite loss."""
         return model.set_params(**self.best().options) if self._found else model
@@ -90,6 +105,19 @@ def training_rows(n: int) -> int:
     if n < 5:
         raise ValueError(f"four fifths train and one fifth validates: give 5 rows or more; got {n}")
     return 4 * n // 5
+
+
+def held_out(rows, count: int | None = None):
+    """Return the rows at which candidates are compared: after the training rows, at most `count`.
+
+    Parameters
+    ----------
+    rows
+        Shape (n, d).
+    count
+        None: the last fifth.
+    """
+    return first_rows(rows[training_rows(rows.shape[0]) :, :], count)
 
 
 def first_rows(rows, count: int | None):
@@ -125,8 +153,38 @@ def bandwidths(model, side: str, rows, factors: Sequence[float]) -> list[dict]:
     return [{name: factor * middle} for factor in factors]
 
 
+def largest_bandwidths(model, X, Y, factor: float) -> dict[str, float]:
+    """Return the bandwidths of a factor, of the median distances that `select` finds.
+
+    Parameters
+    ----------
+    model, factor
+        As for `bandwidths`.
+    X, Y
+        As for `select`.
+    """
+    train = training_rows(X.shape[0])
+    found = {}
+    for side, rows in (("x", X), ("y", Y)):
+        found |= bandwidths(model, side, rows[:train, :], [factor])[0]
+    return found
+
+
+def with_constraints(options: Mapping[str, object], constrained: bool) -> dict[str, object]:
+    """Return constructor arguments with constraints, those of the method if it names some."""
+    return {**options, "constrained": constrained and options.get("constrained", True)}
+
+
 def select(
-    models: Mapping[Hashable, object], X, Y, f: Callable, loss: Callable, grid: Grid
+    models: Mapping[Hashable, object],
+    X,
+    Y,
+    f: Callable,
+    loss: Callable,
+    grid: Grid,
+    validation_rows: int | None = None,
+    kept: dict | None = None,
+    most_trace: float = 1.0,
 ) -> dict[Hashable, Trials]:
     """Try a grid with every model, fitted to the first four fifths of the rows.
 
@@ -140,9 +198,15 @@ def select(
     f
         Function whose conditional expectation is scored: (k, d_y) to (k, q) in the rows' namespace.
     loss
-        Maps conditional expectations at the last fifth of the rows, shape (k, q), to a number.
+        Maps conditional expectations at the `held_out` rows, shape (k, q), to a number.
     grid
         Candidates.
+    validation_rows
+        At most so many rows are held out; None: the last fifth.
+    kept
+        Bases of x that other fits to the same x made, to which those made here are added.
+    most_trace
+        A bandwidth of x is not tried if its factor leaves a larger share of the trace.
 
     Returns
     -------
@@ -155,8 +219,8 @@ def select(
         If the rows are too few.
     """
     train = training_rows(X.shape[0])
-    bases = Bases(X[:train, :], Y[:train, :], tightest(models.values()))
-    search = _Search(bases, X[train:, :], f, loss, grid)
+    bases = Bases(X[:train, :], Y[:train, :], tightest(models.values()), kept)
+    search = _Search(bases, held_out(X, validation_rows), f, loss, grid)
     trials = {key: Trials() for key in models}
     classifiers = {key: model for key, model in models.items() if is_classifier(model)}
     embeddings = {key: model for key, model in models.items() if key not in classifiers}
@@ -168,6 +232,11 @@ def select(
         return trials
     for options_x in of_x:
         search.begin()
+        if (left := search.left(models, options_x)) > most_trace:
+            unfit = FloatingPointError(f"the factor of x leaves {left:.2g} of the trace")
+            for each in trials.values():
+                each.add(options_x, unfit)
+            continue
         for path, part, of_others in (
             (search.classifiers, classifiers, [{}]),
             (search.embeddings, embeddings, of_y),
@@ -216,6 +285,42 @@ def costs(fitted: Fit, evaluate: float) -> list[tuple]:
         *_trace_errors(model),
         ("peak_memory", _measured_fit.peak_memory() / 2**20, "MiB"),
     ]
+
+
+def matched(model, chosen: Mapping[str, float], X, Y):
+    """Return an estimator with its own λ, and the bandwidths that all methods have.
+
+    Parameters
+    ----------
+    model
+        Unfitted.
+    chosen
+        Options that were chosen for it, of which λ is kept.
+    X, Y
+        All rows; the bandwidths are the median distances over √2, the factor 1.
+    """
+    options = {"regularization": chosen["regularization"]}
+    for side, rows in (("x", X), ("y", Y)):
+        options |= bandwidths(model, side, rows, [1.0])[0]
+    return with_options(model, options)
+
+
+def matched_costs(fit: Callable[[], Fit], evaluate: Callable) -> list[tuple[str, float, str]]:
+    """Return (metric, value, unit) of the seconds of another fit.
+
+    Parameters
+    ----------
+    fit
+        Returns a fit of an estimator that `matched` returned.
+    evaluate
+        Takes the fitted estimator: what is timed after the fit.
+    """
+    fitted = fit()
+    started = time.perf_counter()
+    evaluate(fitted.model)
+    seconds = {**fitted._asdict(), "evaluate": time.perf_counter() - started}
+    del seconds["model"]
+    return [(f"{MATCHED}seconds_{name}", value, "s") for name, value in seconds.items()]
 
 
 def structure(model, X, Y) -> list[tuple[str, float, str]]:
@@ -267,6 +372,16 @@ class _Search:
         rows = {"x": self._bases.X, "y": self._bases.Y}[side]
         factors = self._grid.bandwidth_factors
         return bandwidths(next(iter(models.values())), side, rows, factors) if models else []
+
+    def left(self, models: Mapping, options: Mapping) -> float:
+        """Return the largest share of the trace that a factor of x with these options leaves."""
+        shares = [0.0]
+        for model in models.values():
+            with suppress(*FAILURES):
+                basis, _ = self._bases.x(with_options(model, options))
+                if factor := getattr(basis, "factor", None):
+                    shares.append(factor.trace_error / factor.trace)
+        return float(max(shares))
 
     def embeddings(self, shaped: Mapping):
         """Yield (key, λ, loss or the error in its place) of estimators with given bandwidths."""

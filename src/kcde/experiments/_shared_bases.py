@@ -47,11 +47,15 @@ class Bases:
     tightest
         Of the tolerances of the estimators to come. The seconds of a looser one are those of the
         tightest. None: each factorises for itself.
+    kept
+        Bases of x by number of rows and hyper-parameters, which other pairs with the same x share:
+        those there are used, those made are added.
     """
 
-    def __init__(self, X, Y, tightest: float | None = None):
+    def __init__(self, X, Y, tightest: float | None = None, kept: dict | None = None):
         self.X, self.Y, self._tightest = X, Y, tightest
         self._made: dict[Hashable, tuple] = {}
+        self._kept = kept
 
     def x(self, model) -> tuple[object, float]:
         """Return the basis of x with an estimator's hyper-parameters, and its seconds."""
@@ -120,7 +124,13 @@ class Bases:
 
     def _basis(self, model, side: str, make: Callable) -> tuple[object, float]:
         tight = self._tight(model)
-        made = self._once(_key(tight, side), lambda: make(tight))
+        key = _key(tight, side)
+        shared = None if self._kept is None or side != "x" else (self.X.shape[0], key)
+        if shared is not None and shared in self._kept:
+            self._made[key] = self._kept[shared]
+        made = self._once(key, lambda: make(tight))
+        if shared is not None:
+            self._kept[shared] = made
         if tight is model:
             return made
         looser, _ = self._once(_key(model, side), lambda: made[0].truncate(model.tolerance))

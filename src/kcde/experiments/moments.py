@@ -4,15 +4,19 @@ A repetition is a random correlation matrix; every method is given the same. Par
 by the loss (40) at the validation points, which takes the *true* conditional moments there: an
 oracle, as in the paper. Each combination of tolerance and constraints chooses its own.
 
-``second_moment_loss``  (40), the mean over test points of ‖T̂(x) - T(x)‖²/‖T(x)‖², T = E[y yᵀ|x]
-``normalisation_error`` the largest |E[1|x] - 1| over test points
-``psd_violation_rate``  share of test points with a T̂ that is not positive semi-definite
+``second_moment_loss``    (40), the mean over test points of ‖T̂(x) - T(x)‖²/‖T(x)‖², T = E[y yᵀ|x]
+``normalisation_error``   the largest |E[1|x] - 1| over test points
+``psd_violation_rate``    share of test points with a T̂ that is not positive semi-definite
+``independence_loss``     (40) of the mean of y yᵀ over the training points, which ignores x
+``canonical_correlation`` the largest of x and y: |ρ| for d = 1
+``tuning_rows``           points that trained or compared the candidates
 
-Beside them what a fit cost, and what `low_rank.structure` finds.
+Beside them what a fit cost, in some repetitions also at one bandwidth for all methods, and what
+`low_rank.structure` finds.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +25,7 @@ from kcde import scores
 from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
 from kcde.datasets import gaussian
 from kcde.datasets.gaussian import GaussianPairs
-from kcde.datasets.names import GAUSSIAN
+from kcde.datasets.names import DRAWN_LAW, GAUSSIAN
 from kcde.estimators import estimator_class
 from kcde.experiments import _low_rank, methods, runner
 from kcde.experiments._low_rank import Selection, Trials
@@ -29,7 +33,15 @@ from kcde.experiments._shared_bases import Bases, group_by_basis, tightest
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.moments import Job
 from kcde.experiments.runner import attempt
-from kcde.metrics.names import NORMALISATION_ERROR, PSD_VIOLATION_RATE, SECOND_MOMENT_LOSS
+from kcde.metrics.names import (
+    CANONICAL_CORRELATION,
+    INDEPENDENCE_LOSS,
+    MATCHED,
+    NORMALISATION_ERROR,
+    PSD_VIOLATION_RATE,
+    SECOND_MOMENT_LOSS,
+    TUNING_ROWS,
+)
 from kcde.seeding import split_seed
 
 ROUNDING = 1e-12
@@ -37,14 +49,23 @@ ROUNDING = 1e-12
 
 
 class Setting(NamedTuple):
-    """Settings of a fit."""
+    """Settings of a fit; `largest_factor` is None where no bandwidth of the grid is left out."""
 
     tolerance: float
     constrained: bool
+    law: str = DRAWN_LAW
+    largest_factor: float | None = None
+
+    def axes(self) -> dict:
+        """Return what a score row states."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 class Repetition(NamedTuple):
-    """Data of a repetition: n pairs, and test pairs, arrays of a backend."""
+    """Data of a repetition under a law: n pairs, and test pairs, arrays of a backend.
+
+    `kept` has the bases of x that other laws made which have the same x, None without such.
+    """
 
     number: int
     law: GaussianPairs
@@ -53,6 +74,7 @@ class Repetition(NamedTuple):
     X_test: object
     Y_test: object
     backend: str = "numpy"
+    kept: dict | None = None
 
 
 class Estimates(NamedTuple):
@@ -97,33 +119,63 @@ class Experiment(runner.Experiment[Job]):
         backend = resolve_backend(self.job.backend)
 
         def work(number: int) -> list[Outcome]:
-            fitted = _outcomes(self.jobs, repetition(self.job, number, backend))
+            fitted = {}
+            for law, given in _under_each_law(self.job, number, backend):
+                fitted |= _outcomes(self.jobs, law, given)
             return [_of_method(job, number, fitted) for job in self.jobs]
 
         return work
 
     def info(self, job: Job) -> dict:
         """Return the information on a job that is known before it runs."""
-        each = [setting._asdict() for setting in settings(job)]
+        each = [setting.axes() for setting in settings(job)]
         return super().info(job) | {"source": "jdl, section 5.1", "settings": each}
 
 
 def settings(job: Job) -> list[Setting]:
     """Return how each repetition is fitted, in the order of the arrays."""
+    return [setting for law in job.laws for setting in _settings_under(job, law)]
+
+
+def _settings_under(job: Job, law: str) -> list[Setting]:
     if "tolerance" not in _known(job):
-        return [Setting(0.0, constrained) for constrained in (False, True)]
+        return [Setting(0.0, constrained, law) for constrained in (False, True)]
     first, *others = job.tolerances
-    both = [Setting(first, constrained) for constrained in (False, True)]
-    return both + [Setting(tolerance, False) for tolerance in others]
+    both = [
+        Setting(first, constrained, law, largest)
+        for largest in (None, *job.largest_factors)
+        for constrained in (False, True)
+    ]
+    return both + [Setting(tolerance, False, law) for tolerance in others]
 
 
-def repetition(job: Job, number: int, backend: str = "numpy") -> Repetition:
-    """Return the data of a repetition, the same for every method and backend."""
+def repetition(job: Job, number: int, backend: str = "numpy", law: str | None = None) -> Repetition:
+    """Return the data of a repetition, the same for every method and backend.
+
+    Parameters
+    ----------
+    job
+        Gives the sizes.
+    number
+        Of the repetition.
+    backend
+        Of the arrays.
+    law
+        One of `job.laws`; the first by default.
+    """
     dim, n = GAUSSIAN.sizes(job.dataset)
-    law = gaussian.random_pairs(dim, number, job.gamma_std)
-    pairs = gaussian.training_pairs(law, n, number)
-    pairs += gaussian.held_out_pairs(law, number, job.test_rows)
-    return Repetition(number, law, *(asarray(rows, backend) for rows in pairs), backend)
+    pairs_law = gaussian.random_pairs(dim, number, law or job.laws[0])
+    pairs = gaussian.training_pairs(pairs_law, n, number)
+    pairs += gaussian.held_out_pairs(pairs_law, number, job.test_rows)
+    return Repetition(number, pairs_law, *(asarray(rows, backend) for rows in pairs), backend)
+
+
+def _under_each_law(job: Job, number: int, backend: str) -> Iterator[tuple[str, Repetition]]:
+    """Yield each law with the data of a repetition; at d = 1 all have the same x."""
+    dim, _ = GAUSSIAN.sizes(job.dataset)
+    kept = {} if dim == 1 and len(job.laws) > 1 else None
+    for law in job.laws:
+        yield law, repetition(job, number, backend, law)._replace(kept=kept)
 
 
 def second_moments_and_one(Y):
@@ -155,10 +207,10 @@ def tested(values: np.ndarray, given: Repetition) -> Estimates:
     return Estimates(relative_errors(second, true), values[:, -1] - 1.0, smallest)
 
 
-def _wanted(job: Job, number: int) -> list[Setting]:
+def _wanted(job: Job, number: int, law: str) -> list[Setting]:
     """Return the settings of a repetition: the later ones may go without constraints."""
     limit = job.repetitions if job.constrained_repetitions is None else job.constrained_repetitions
-    return [each for each in settings(job) if number < limit or not each.constrained]
+    return [each for each in _settings_under(job, law) if number < limit or not each.constrained]
 
 
 class _FitResult(NamedTuple):
@@ -183,22 +235,26 @@ def _of_method(job: Job, number: int, fitted: Mapping[tuple[str, Setting], _FitR
     shape = (len(each), job.test_rows)
     arrays = {name: np.full(shape, np.nan, dtype=np.float32) for name in Estimates._fields}
     found = Outcome([], arrays=arrays)
-    for setting in _wanted(job, number):
+    for setting in each:
+        if (job.method, setting) not in fitted:
+            continue
         one = fitted[job.method, setting]
         found.rows += one.rows
-        named = {"split": number, **setting._asdict()}
+        named = {"split": number, **setting.axes()}
         found.chosen.append(named | {"chosen": one.chosen and one.chosen._asdict()})
         for name, values in one.tested._asdict().items() if one.tested else ():
             arrays[name][each.index(setting)] = values
     return found
 
 
-def _outcomes(jobs: Sequence[Job], given: Repetition) -> dict[tuple[str, Setting], _FitResult]:
-    """Fit all methods of a repetition; estimators with equal bases share them."""
+def _outcomes(
+    jobs: Sequence[Job], law: str, given: Repetition
+) -> dict[tuple[str, Setting], _FitResult]:
+    """Fit all methods of a repetition under a law; estimators with equal bases share them."""
     fittings = {
         (job.method, setting): _FitTask(job, setting, _make(job, given.number, setting))
         for job in jobs
-        for setting in _wanted(job, given.number)
+        for setting in _wanted(job, given.number, law)
     }
     outcomes = {}
     for part in group_by_basis({key: fitting.model for key, fitting in fittings.items()}):
@@ -213,15 +269,57 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _
     seconds = (time.perf_counter() - started) / len(trials)
     for method, setting in fittings:
         # What does not choose for itself takes what is best without constraints.
-        trials.setdefault((method, setting), trials[method, setting._replace(constrained=False)])
-    train = _low_rank.training_rows(given.X.shape[0])
+        free = setting._replace(constrained=False)
+        trials.setdefault((method, setting), trials[method, free])
     outcomes = {}
     for part in _split_by_timing(fittings):
         models = {key: trials[key].shape(fitting.model) for key, fitting in part.items()}
-        bases = Bases(given.X[:train, :], given.Y[:train, :], tightest(models.values()))
+        bases = _bases(given, models)
         for key in bases.in_order(models):
             outcomes[key] = _outcome(part[key], given, trials[key], bases, seconds)
+    if given.number < next(iter(fittings.values())).job.matched_repetitions:
+        _add_matched(outcomes, fittings, given)
     return outcomes
+
+
+def _bases(given: Repetition, models: Mapping) -> Bases:
+    train = _low_rank.training_rows(given.X.shape[0])
+    return Bases(given.X[:train, :], given.Y[:train, :], tightest(models.values()), given.kept)
+
+
+def _add_matched(outcomes: dict, fittings: Mapping, given: Repetition) -> None:
+    """Add to the rows of the published tolerance what fits of one bandwidth for all cost."""
+    chosen = [key for key in fittings if _is_published(fittings[key]) and outcomes[key].chosen]
+    models = {}
+    for key in chosen:
+        fitting, rows = fittings[key], outcomes[key].rows
+        if "bandwidth_x" in _known(fitting.job):
+            options = outcomes[key].chosen.options
+            models[key] = _low_rank.matched(fitting.model, options, given.X, given.Y)
+        else:
+            own = [row for row in rows if row["metric"].startswith("seconds_")]
+            rows.extend(row | {"metric": f"{MATCHED}{row['metric']}"} for row in own)
+    bases = _bases(given, models) if models else None
+    for key in bases.in_order(models) if models else ():
+        row = _row(fittings[key].job, given, fittings[key].setting)
+        costs, _ = attempt(
+            _low_rank.matched_costs,
+            lambda key=key: bases.fit(models[key]),
+            lambda model: _expected(model, given.X_test),
+        )
+        if not isinstance(costs, Exception):
+            outcomes[key].rows.extend(row | _low_rank.cell(*each) for each in costs)
+
+
+def _is_published(fitting: _FitTask) -> bool:
+    """Return whether a fit has the published tolerance, or none, and the whole grid."""
+    setting = fitting.setting
+    return setting.tolerance in (fitting.job.tolerances[0], 0.0) and setting.largest_factor is None
+
+
+def _expected(model, X):
+    """Return the expectations that a fit is tested by, on the host."""
+    return to_numpy(model.conditional_expectation(second_moments_and_one, X))
 
 
 def _split_by_timing(fittings: Mapping) -> list[dict]:
@@ -239,20 +337,29 @@ def _split_by_timing(fittings: Mapping) -> list[dict]:
 
 def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], Trials]:
     """Return the trials of those that choose for themselves; without constraints all do."""
-    models = {
-        key: fitting.model
+    own = {
+        key: fitting
         for key, fitting in fittings.items()
         if fitting.job.choice == "own" or not fitting.setting.constrained
     }
+    models = {key: own[key].model for key in own if own[key].setting.largest_factor is None}
     job = next(iter(fittings.values())).job
     X, Y = (_low_rank.first_rows(rows, job.tuning_rows) for rows in (given.X, given.Y))
-    held_out = to_numpy(X[_low_rank.training_rows(X.shape[0]) :, :])
+    held_out = to_numpy(_low_rank.held_out(X, job.validation_rows))
     true = asarray(given.law.conditional_second_moment(held_out), given.backend)
 
     def loss(values):
         return array_namespace(values).mean(relative_errors(values, true))
 
-    return _low_rank.select(models, X, Y, second_moments_and_one, loss, job.grid)
+    trials = _low_rank.select(
+        models, X, Y, second_moments_and_one, loss, job.grid, job.validation_rows, given.kept
+    )
+    for (method, setting), fitting in own.items():
+        if setting.largest_factor is not None:
+            limits = _low_rank.largest_bandwidths(fitting.model, X, Y, setting.largest_factor)
+            whole = trials[method, setting._replace(largest_factor=None)]
+            trials[method, setting] = whole.within(limits)
+    return trials
 
 
 def _outcome(fitting: _FitTask, given: Repetition, trials, bases, seconds: float) -> _FitResult:
@@ -273,17 +380,31 @@ def _tested(fitting: _FitTask, given: Repetition, trials, bases) -> tuple:
     chosen = trials.best()
     fitted = bases.fit(fitting.model)
     evaluating = time.perf_counter()
-    expected = fitted.model.conditional_expectation(second_moments_and_one, given.X_test)
-    values = to_numpy(expected)
+    values = _expected(fitted.model, given.X_test)
     evaluated = time.perf_counter() - evaluating
     structure = _low_rank.structure(fitted.model, given.X_test, given.Y_test)
     found = tested(values, given)
     costs = _low_rank.costs(fitted, evaluated)
-    return chosen, found, [*found.metrics(), *structure, *costs]
+    return chosen, found, [*found.metrics(), *_of_data(fitting.job, given), *structure, *costs]
+
+
+def _of_data(job: Job, given: Repetition) -> list[tuple[str, float, str]]:
+    """Return (metric, value, unit) of a repetition, whatever the method."""
+    xp = array_namespace(given.Y)
+    train = _low_rank.training_rows(given.Y.shape[0])
+    ignoring = xp.mean(second_moments_and_one(given.Y[:train, :]), axis=0)[None, :]
+    true = given.law.conditional_second_moment(to_numpy(given.X_test))
+    everywhere = np.repeat(to_numpy(ignoring), len(true), axis=0)
+    rows = given.X.shape[0]
+    return [
+        (INDEPENDENCE_LOSS, float(relative_errors(everywhere, true).mean()), ""),
+        (CANONICAL_CORRELATION, given.law.canonical_correlation, ""),
+        (TUNING_ROWS, float(min(rows, job.tuning_rows or rows)), "rows"),
+    ]
 
 
 def _make(job: Job, number: int, setting: Setting):
-    options = {"constrained": setting.constrained, **job.options}
+    options = _low_rank.with_constraints(job.options, setting.constrained)
     if "tolerance" in _known(job):
         options["tolerance"] = setting.tolerance
     seed = split_seed(job.dataset, number)
@@ -298,7 +419,7 @@ def _row(job: Job, given: Repetition, setting: Setting) -> dict:
     return job.row(
         given.number,
         dim=given.law.dim,
-        setting=scores.setting(**setting._asdict()),
+        setting=scores.setting(**setting.axes()),
         n_train=_low_rank.training_rows(given.X.shape[0]),
         n_test=given.X_test.shape[0],
         backend=given.backend,

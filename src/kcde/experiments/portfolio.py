@@ -7,6 +7,7 @@ logistic loss (41) on the days that validate.
 
 ``logistic_loss``              (41) over the test days, probabilities clipped to 1e-12 and 1
 ``negative_probability_rate``  share of test days with an estimate below 0
+``base_rate_loss``             (41) of the share of events in the n days, whatever x
 """
 
 import time
@@ -28,7 +29,7 @@ from kcde.experiments._shared_bases import Bases, Fit, group_by_basis, is_classi
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.portfolio import Job
 from kcde.experiments.runner import attempt
-from kcde.metrics.names import LOGISTIC_LOSS, NEGATIVE_PROBABILITY_RATE
+from kcde.metrics.names import BASE_RATE_LOSS, LOGISTIC_LOSS, NEGATIVE_PROBABILITY_RATE
 from kcde.seeding import split_seed
 
 QUANTILE = 0.01
@@ -186,16 +187,48 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], _Res
     started = time.perf_counter()
     trials = _select(fittings, given)
     seconds = (time.perf_counter() - started) / len(trials)
-    train, days = _low_rank.training_rows(given.days.X.shape[0]), given.days
-    bases = Bases(days.X[:train, :], days.Y[:train, :])
+    for method, constrained in fittings:
+        # What does not choose for itself takes what is best without constraints.
+        trials.setdefault((method, constrained), trials[method, False])
+    bases = _bases(given)
     models = {key: trials[key].shape(fitting.model) for key, fitting in fittings.items()}
-    return {
+    outcomes = {
         key: _outcome(fittings[key], given, trials[key], bases, seconds)
         for key in bases.in_order(models)
     }
+    if given.number < next(iter(fittings.values())).job.matched_repetitions:
+        _add_matched(outcomes, fittings, given)
+    return outcomes
+
+
+def _bases(given: Repetition) -> Bases:
+    train = _low_rank.training_rows(given.days.X.shape[0])
+    return Bases(given.days.X[:train, :], given.days.Y[:train, :])
+
+
+def _add_matched(outcomes: dict, fittings: Mapping, given: Repetition) -> None:
+    """Add to the rows what fits of one bandwidth for all methods cost."""
+    days = given.days
+    models = {
+        key: _low_rank.matched(fitting.model, outcomes[key].chosen.options, days.X, days.Y)
+        for key, fitting in fittings.items()
+        if outcomes[key].chosen
+    }
+    bases = _bases(given)
+    for key in bases.in_order(models):
+        job, constrained, _ = fittings[key]
+        costs, _ = attempt(
+            _low_rank.matched_costs,
+            lambda key=key: _fitted(fittings[key].job, given, models[key], bases),
+            lambda model: _probabilities(model, given, days.X_test),
+        )
+        if not isinstance(costs, Exception):
+            row = _row(job, given.number, constrained, given.backend)
+            outcomes[key].rows.extend(row | _low_rank.cell(*each) for each in costs)
 
 
 def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], Trials]:
+    """Return the trials of those that choose for themselves; without constraints all do."""
     job = next(iter(fittings.values())).job
     days = given.days
     X, Y = (_low_rank.first_rows(rows, job.tuning_rows) for rows in (days.X, days.Y))
@@ -204,8 +237,12 @@ def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], Tria
     def loss(values):
         return logistic_loss(array_namespace(values).reshape(values, (-1,)), held_out)
 
-    models = {key: fitting.model for key, fitting in fittings.items()}
-    return _low_rank.select(models, X, Y, given.event, loss, job.grid)
+    models = {
+        key: fitting.model
+        for key, fitting in fittings.items()
+        if fitting.job.choice == "own" or not fitting.constrained
+    }
+    return _low_rank.select(models, X, Y, given.event, loss, job.grid, most_trace=job.most_trace)
 
 
 def _outcome(fitting: _FitTask, given: Repetition, trials, bases, seconds: float) -> _Result:
@@ -235,10 +272,17 @@ def _tested(fitting: _FitTask, given: Repetition, trials, bases) -> tuple:
         [
             (LOGISTIC_LOSS, logistic_loss(probability, given.test_event()), "nats"),
             (NEGATIVE_PROBABILITY_RATE, float(np.mean(probability < 0)), ""),
+            (BASE_RATE_LOSS, _base_rate_loss(given), "nats"),
             *structure,
             *_low_rank.costs(fitted, evaluated),
         ],
     )
+
+
+def _base_rate_loss(given: Repetition) -> float:
+    rate = float(to_numpy(given.event(given.days.Y)).mean())
+    event = given.test_event()
+    return logistic_loss(np.full(event.shape, rate), event)
 
 
 def _fitted(job: Job, given: Repetition, model, bases: Bases) -> Fit:
@@ -264,7 +308,7 @@ def _make(job: Job, number: int, constrained: bool):
     rank = None if job.max_rank is None else min(job.max_rank, fewest)
     options = {"tolerance": job.tolerance, "max_rank": rank, **job.options}
     if "constrained" in _known(job):
-        options["constrained"] = constrained
+        options = _low_rank.with_constraints(options, constrained)
     seed = split_seed(job.dataset, number)
     return methods.build(job.method, job.estimator, options, random_state=seed, tuning_rows=None)
 

@@ -12,7 +12,7 @@ from kcde.linalg.schur import SchurComplement
 
 log = logging.getLogger(__name__)
 
-_MAX_STORED = {True: np.inf, False: 0, "auto": 2**28}
+_MAX_STORED = {True: np.inf, False: 0, "auto": 3 * 2**26}
 """Maximum number of entries of the factor that are kept, by `store`."""
 
 
@@ -124,7 +124,7 @@ def pivoted_cholesky(
     max_rank
         Maximum number of columns; None: n.
     store
-        Whether to keep L; "auto": up to 2 GiB, beyond which it goes on streamed.
+        Whether to keep L; "auto": up to 1.5 GiB, beyond which it goes on streamed.
     pivots
         "greedy", the largest entry of the diagonal; "random"; "column", the largest column norm of
         the Schur complement, which costs n² a step; "rpcholesky", randomly pivoted.

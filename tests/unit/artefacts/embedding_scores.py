@@ -35,7 +35,8 @@ def frame(metrics, cells=None, repetitions=REPETITIONS, failed=(), experiment="m
     ----------
     metrics
         Metric to a function of (method, d, n, tolerance, constrained, repetition), None where a fit
-        has no such metric; the first is the loss, whose row says that a fit failed.
+        has no such metric; the first is the loss, whose row says that a fit failed. Parameters are
+        chosen on all rows but where `tuning_rows` says otherwise.
     cells
         As `fits` returns them.
     repetitions
@@ -70,12 +71,27 @@ def _of_one(metrics, cell, split, failed, experiment):
         reason = "FloatingPointError: the solver stopped early"
         lost = {"metric": next(iter(metrics)), "status": "failed", "detail": reason}
         return [row | lost | {"value": np.nan}]
-    values = {name: of(*cell, split) for name, of in metrics.items()}
+    values = {"tuning_rows": n} if experiment == "moments" else {}
+    values |= {name: of(*cell, split) for name, of in metrics.items()}
     return [
         row | {"metric": name, "value": value, "status": "ok"}
         for name, value in values.items()
         if value is not None
     ]
+
+
+def timings(summarise, factorise, solve, evaluate, matched=1.0):
+    """Return metrics of seconds, functions of a cell; at matched bandwidths so many times that."""
+    own = {
+        "seconds_summarise": summarise,
+        "seconds_factorise": factorise,
+        "seconds_solve": solve,
+        "seconds_evaluate": evaluate,
+    }
+    others = {
+        f"matched_{name}": lambda *cell, of=of: matched * of(*cell) for name, of in own.items()
+    }
+    return own | others
 
 
 def spread(split, repetitions=REPETITIONS):

@@ -41,10 +41,13 @@ def frame(loss=None, negative=None, solve=None, failed=(), cells=CELLS, **option
     metrics = {
         "logistic_loss": of(LOSS, changes=loss),
         "negative_probability_rate": of(NEGATIVE, changes=negative),
-        "seconds_solve": of(SOLVE, changes=solve),
-        "seconds_evaluate": of({}, 0.01, spread=False),
-        "seconds_summarise": of({("KLR", False): 0.0}, 0.002, spread=False),
-        "seconds_factorise": of({}, 0.1, spread=False),
+        "base_rate_loss": of({}, 1.5, spread=False),
+        **made.timings(
+            summarise=of({("KLR", False): 0.0}, 0.002, spread=False),
+            factorise=of({}, 0.1, spread=False),
+            solve=of(SOLVE, changes=solve),
+            evaluate=of({}, 0.01, spread=False),
+        ),
         "trace_error_x": lambda method, d, *rest: 0.04 if d == 25 else 5e-4,
         "peak_memory": of({}, 300.0, spread=False),
     }

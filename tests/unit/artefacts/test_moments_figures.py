@@ -14,6 +14,7 @@ from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.judging import claims
 from kcde.artefacts.tables import methods
+from kcde.datasets import names
 
 FIGURES = tuple(f"fig{number}" for number in range(1, 7))
 DECLARED = [registry.ARTEFACTS[f"jdl/{name}"] for name in FIGURES]
@@ -30,10 +31,14 @@ METRICS = {
     "second_moment_loss": level,
     "normalisation_error": lambda *cell: level(*cell) if cell[0] == "CME" else 1e-15,
     "psd_violation_rate": lambda *cell: 0.01 * cell[5] if cell[0] == "CME" else 0.0,
-    "seconds_solve": lambda *cell: 1e-3,
-    "seconds_evaluate": lambda *cell: 2e-3 * cell[1],
-    "seconds_factorise": lambda *cell: 1e-6 * cell[2],
-    "seconds_summarise": lambda *cell: 3e-6 * cell[2],
+    "independence_loss": lambda *cell: 9.0 * cell[1],
+    **made.timings(
+        solve=lambda *cell: 1e-3,
+        evaluate=lambda *cell: 2e-3 * cell[1],
+        factorise=lambda *cell: 1e-6 * cell[2],
+        summarise=lambda *cell: 3e-6 * cell[2],
+        matched=10.0,
+    ),
     "peak_memory": lambda *cell: 200.0,
 }
 
@@ -73,6 +78,7 @@ def test_scores_become_csv_picture_page_and_claims(files, name, tmp_path):
     assert {Path(path).name for path in record["files"]} == {
         *(f"{name}{suffix}" for suffix in (".csv", ".png", ".pdf", ".md")),
         "claims.csv",
+        *(["readings.csv"] if artefact.readers else []),
     }
     decided = claims.read(tmp_path, "jdl")
     assert set(decided["claim"]) == set(artefact.deciders)
@@ -91,9 +97,18 @@ def test_scores_become_csv_picture_page_and_claims(files, name, tmp_path):
 def test_figure_2_and_4_are_of_one_dimension(frames):
     for name, panels in (("fig2", {"JDL", "CME"}), ("fig4", {"CME"})):
         assert set(frames[name]["panel"]) == panels
-        curves = frames[name][frames[name]["stat"] == "mean"]
+        curves = frames[name].query("kind == 'curve' and stat == 'mean'")
         assert (curves.groupby(["panel", "series"])["x"].count() == 5).all()
         assert curves["series"].nunique() == 3
+
+
+def test_what_ignores_x_is_a_line_of_the_losses(frames):
+    for name in ("fig1", "fig2"):
+        line = frames[name][frames[name]["kind"] == "baseline"]
+        assert set(line["panel"]) == set(frames[name]["panel"])
+        assert set(line["n"]) == {5}
+    of_two = frames["fig1"].query("kind == 'baseline' and panel == 'd=2 constrained'")
+    assert of_two["y"].tolist() == [18.0] * 4
 
 
 def test_figure_3_has_the_largest_over_points_and_repetitions(frames):
@@ -110,14 +125,14 @@ def test_figure_5_is_in_percent(frames):
     assert rows["d=2 constrained", "JDL", "as published", 1000, "mean"] == 0.0
 
 
-def test_figure_6_times_what_the_paper_times_and_the_rest_apart(frames):
+def test_figure_6_times_one_bandwidth_with_the_factors_and_without(frames):
     frame = frames["fig6"]
     means = frame[frame["stat"] == "mean"].set_index(["panel", "method", "series", "x"])["y"]
-    cell = ("d=3 constrained", "JDL")
-    assert means[(*cell, "as published", 1000)] == pytest.approx(3e-3 + 1e-3 + 6e-3)
-    assert means[(*cell, "factors", 10_000)] == pytest.approx(0.01)
+    place = ("JDL", "as published", 1000)
+    assert means[("d=3 constrained", *place)] == pytest.approx(10 * (3e-3 + 1e-3 + 6e-3 + 1e-3))
+    assert means[("d=3 constrained without factors", *place)] == pytest.approx(10 * 1e-2)
     full = frame[frame["method"] == "JPDL-unreduced"]
-    assert set(full["panel"]) == {"d=1 constrained"}
+    assert set(full["panel"]) == {"d=1 constrained", "d=1 constrained without factors"}
     assert set(full["series"]) == {"as published"}
     assert not any("JPDL-unreduced" in set(frames[name]["method"]) for name in FIGURES[:5])
     assert "same tolerance" not in set(frame["series"])
@@ -150,10 +165,19 @@ def test_details_say_what_the_laptop_scale_reduces():
     for artefact in DECLARED:
         details = artefact.details
         assert f"{laptop['moments_repetitions']} correlation matrices (paper: 100)" in details
-        assert "at most {}, {} and {} of the n points".format(*rows) in details
+        assert (
+            "on all points at d = 1, and on at most {} and {} of them".format(*rows[1:]) in details
+        )
+        assert f"the first {laptop['moments_large_repetitions']}; n up" in details
         assert "n up to {} for d = 1, {} for d = 2 and {} for d = 3".format(*most) in details
     moments = config["experiments"]["moments"]
-    assert moments["gamma_std"] == 1.0  # standard normal, in the words of the details
+    assert rows[0] == laptop["moments_rows_1"]
+    assert moments["law"] == names.DRAWN_LAW
+    kind, size = names.parsed_law(moments["law"])
+    for artefact in DECLARED:
+        first_sentence = artefact.caption.partition(". ")[0]
+        assert f"elements from N(0, {size:g}²), the largest declared law" in first_sentence
+    assert kind == "normal"
     assert moments["bandwidth_factors"] == [0.5, 1, 2, 4]
     assert [moments["regularizations"][k] for k in (0, 1, -1)] == [1e-14, 1e-13, 10.0]
     assert moments["shared_choice"]["JPDL"] == [3]

@@ -102,7 +102,13 @@ def test_j13_can_come_out_either_way(violations, verdict, words):
 def test_one_feasible_fit_refutes_j14(feasible, words):
     decided = structure.never_feasible(frame(feasible=feasible))
     assert decided.verdict == "fails"
+    assert decided.reason.startswith("nearly: (33) proven infeasible")
     assert decided.reason.endswith(words)
+    # As amended: at least 95% of the fits of each data set.
+    assert decided.amended.verdict == (
+        "fails" if feasible[0][1:3] == (1000, 1e-3) and len(feasible) > 1 else "holds"
+    )
+    assert "smallest share of a data set" in decided.amended.reason
 
 
 def test_a_claim_needs_every_d_of_both_sections():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from scipy.linalg import logm
-from scipy.stats import chi2, kstest, multivariate_normal
+from scipy.stats import chi2, kstest, multivariate_normal, norm, uniform
 
 from kcde.datasets import gaussian
 from kcde.datasets.gaussian import GaussianPairs, correlation_of, random_pairs
@@ -34,14 +34,44 @@ def test_matrices_depend_on_dimension_and_number_and_scale_with_the_law():
     first = random_pairs(2, 0).correlation
     np.testing.assert_array_equal(first, random_pairs(2, 0).correlation)
     assert np.abs(first - random_pairs(2, 1).correlation).max() > 0.01
-    narrow = logm(random_pairs(2, 0, 0.1).correlation)[np.tril_indices(4, -1)]
-    wide = logm(first)[np.tril_indices(4, -1)]
-    np.testing.assert_allclose(10 * narrow, wide, atol=1e-9)
+    narrow = logm(random_pairs(2, 0, "normal-0.1").correlation)[np.tril_indices(4, -1)]
+    drawn = logm(first)[np.tril_indices(4, -1)]
+    np.testing.assert_allclose(2 * narrow, drawn, atol=1e-9)
 
 
-def test_gamma_is_standard_normal():
-    gamma = [np.arctanh(random_pairs(1, number).correlation[1, 0]) for number in range(400)]
-    assert kstest(gamma, "norm").pvalue > 1e-3
+@pytest.mark.parametrize(
+    ("law", "expected"),
+    [
+        ("normal-0.2", norm(scale=0.2)),
+        ("normal-1", norm()),
+        ("uniform-1", uniform(-1.0, 2.0)),
+        ("uniform-0.5", uniform(-0.5, 1.0)),
+    ],
+)
+def test_gamma_has_the_law_that_is_named(law, expected):
+    gamma = [np.arctanh(random_pairs(1, number, law).correlation[1, 0]) for number in range(400)]
+    assert kstest(gamma, expected.cdf).pvalue > 1e-3
+
+
+def test_laws_share_their_draws():
+    """In one dimension every law has the same x, and stronger laws stronger correlations."""
+    weak, strong = (random_pairs(1, 3, law) for law in ("normal-0.1", "uniform-1"))
+    assert abs(weak.correlation[1, 0]) < abs(strong.correlation[1, 0])
+    first, second = (gaussian.training_pairs(law, 50, 3) for law in (weak, strong))
+    np.testing.assert_array_equal(first[0], second[0])
+    assert np.abs(first[1] - second[1]).max() > 1e-3
+
+
+@pytest.mark.parametrize("dim", [1, 3])
+def test_the_canonical_correlation_is_the_largest_of_linear_functions(dim):
+    law = random_pairs(dim, 2, "normal-1")
+    C = law.correlation
+    squared = np.linalg.eigvals(
+        np.linalg.inv(C[:dim, :dim]) @ C[:dim, dim:] @ np.linalg.inv(C[dim:, dim:]) @ C[dim:, :dim]
+    )
+    assert law.canonical_correlation == pytest.approx(np.sqrt(squared.real.max()), rel=1e-9)
+    if dim == 1:
+        assert law.canonical_correlation == pytest.approx(abs(C[0, 1]), rel=1e-12)
 
 
 def test_draws_have_the_correlation_and_do_not_depend_on_the_chunk(monkeypatch, rng):
@@ -113,5 +143,6 @@ def test_standard_normal_coordinates(rng):
 def test_a_law_without_dimension_or_spread_is_refused():
     with pytest.raises(ValueError, match="dimension of x and y must be at least 1; got 0"):
         random_pairs(0, 0)
-    with pytest.raises(ValueError, match="gamma_std must be positive"):
-        random_pairs(1, 0, 0.0)
+    for law in ("normal-0", "normal", "cauchy-1", "normal--1"):
+        with pytest.raises(ValueError, match=f"there is no law '{law}': give normal-<standard"):
+            random_pairs(1, 0, law)

@@ -225,7 +225,7 @@ def test_unconditional_model_gives_the_marginal(many):
         ({"bandwidth_x": -1.0}, "bandwidth_x must be positive"),
         ({"bandwidth_y": [1.0, 1.0, 1.0]}, "bandwidth_y must be a number or one per dimension"),
         ({"max_rank": 601}, "600 rows of X; got 601"),
-        ({"constrained": "often"}, "False, True or 'pointwise'; got 'often'"),
+        ({"constrained": "often"}, "'sub-grid' or 'clipped'; got 'often'"),
         ({"pivots": "best"}, "pivots must be one of"),
     ],
 )

@@ -148,6 +148,24 @@ def test_a_solver_that_stops_early_takes_no_other_fit_with_it(rows, monkeypatch)
         trials[True].best()
 
 
+def test_a_bandwidth_whose_factor_leaves_too_much_is_not_tried(rows):
+    X, Y = rows
+    model, loss = JDL(max_rank=6), lambda values: values.mean()
+    train = _low_rank.training_rows(len(X))
+    each = _low_rank.bandwidths(model, "x", X[:train], GRID.bandwidth_factors)
+    tried = [options["bandwidth_x"] for options in each]
+    left = {}
+    for sigma in tried:
+        basis = JDL(bandwidth_x=sigma, max_rank=6).make_basis_x(X[:train])
+        left[sigma] = basis.factor.trace_error / basis.factor.trace
+    limit = 0.5 * (min(left.values()) + max(left.values()))
+    trials = _low_rank.select({0: model}, X, Y, square, loss, GRID, most_trace=limit)[0]
+    kept = {options["bandwidth_x"] for options, _ in trials._found}
+    assert kept == {sigma for sigma, share in left.items() if share <= limit}
+    assert 0 < len(kept) < len(tried)
+    assert any("of the trace" in failure for failure in trials.best().failures)
+
+
 def test_rows_that_coincide_are_a_failure_of_every_model(rows):
     X, Y = rows
     trials = _low_rank.select({0: JDL()}, np.ones_like(X), Y, square, np.mean, GRID)

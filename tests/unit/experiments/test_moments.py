@@ -8,6 +8,7 @@ import pytest
 from kcde import scores
 from kcde.cli import main
 from kcde.datasets import gaussian
+from kcde.datasets import names as names_of_data
 from kcde.estimators import CME, JDL, JPDL
 from kcde.estimators._low_rank import gaussian as jdl_gaussian
 from kcde.estimators._low_rank.constraints import ConstrainedSolution
@@ -18,6 +19,7 @@ from kcde.experiments.runner import run
 from kcde.metrics import names
 
 GRID = Grid((1.0, 4.0), (1e-4, 1e-2))
+LAW = {"law": names_of_data.DRAWN_LAW}
 JDL_JOB = {"dataset": "gaussian-2-150", "method": "JDL", "estimator": "JDL"}
 CME_JOB = JDL_JOB | {"method": "CME", "estimator": "CME"}
 JPDL_JOB = {"dataset": "gaussian-1-150", "method": "JPDL", "estimator": "JPDL"}
@@ -25,6 +27,7 @@ JPDL_JOB = {"dataset": "gaussian-1-150", "method": "JPDL", "estimator": "JPDL"}
 
 def launch(folder, **axes):
     """Scores, arrays and info of a job with two repetitions and 40 test points."""
+    folder.mkdir(exist_ok=True)
     job = Job(**{"repetitions": 2, "test_rows": 40, "grid": GRID} | axes)
     out = folder / f"{job.method}.csv"
     run([job], [out])
@@ -45,7 +48,8 @@ def by_cme(tmp_path_factory):
 
 def values(frame, metric, **setting):
     """Values of a metric, a repetition each."""
-    rows = frame[frame["metric"].eq(metric) & frame["setting"].eq(scores.setting(**setting))]
+    stated = scores.setting(**LAW | setting)
+    rows = frame[frame["metric"].eq(metric) & frame["setting"].eq(stated)]
     return rows.sort_values("split")["value"].to_numpy()
 
 
@@ -84,7 +88,7 @@ def test_metrics_by_hand(cls, constrained, by_jdl, by_cme):
     assert values(frame, names.PSD_VIOLATION_RATE, **place)[0] == pytest.approx(np.mean(violations))
     worst = values(frame, names.NORMALISATION_ERROR, **place)[0]
     assert worst == pytest.approx(np.max(masses), rel=1e-5, abs=1e-12)
-    settings = info["settings"].index(place)
+    settings = info["settings"].index(place | LAW)
     np.testing.assert_allclose(arrays["error"][0, settings], losses, rtol=1e-4)
     np.testing.assert_allclose(np.abs(arrays["mass"][0, settings]), masses, rtol=1e-3, atol=1e-12)
 
@@ -128,9 +132,9 @@ def test_joint_distributions_are_normalised_and_embeddings_are_not(by_jdl, by_cm
 def test_every_setting_has_its_rows(by_jdl):
     frame, arrays, info = by_jdl
     assert info["settings"] == [
-        {"tolerance": 1e-3, "constrained": False},
-        {"tolerance": 1e-3, "constrained": True},
-        {"tolerance": 1e-1, "constrained": False},
+        {"tolerance": 1e-3, "constrained": False} | LAW,
+        {"tolerance": 1e-3, "constrained": True} | LAW,
+        {"tolerance": 1e-1, "constrained": False} | LAW,
     ]
     assert arrays["error"].shape == (2, 3, 40)
     assert (frame["status"] == "ok").all()
@@ -141,7 +145,8 @@ def test_every_setting_has_its_rows(by_jdl):
     measured = {"seconds_factorise", "seconds_summarise", "seconds_solve", "seconds_evaluate"}
     measured |= {"rank_x", "rank_y", "peak_memory", "solver_residual"}
     assert measured <= set(frame["metric"])
-    for place in info["settings"]:
+    for stated in info["settings"]:
+        place = {name: stated[name] for name in ("tolerance", "constrained")}
         model, *_ = fitted(JDL, info, place)
         assert values(frame, "rank_x", **place)[0] == model.rank_x_
         assert values(frame, "rank_y", **place)[0] == model.rank_y_
@@ -255,7 +260,7 @@ def test_a_solver_that_stops_early_is_a_failed_row(tmp_path, monkeypatch):
     assert bad["split"].tolist() == [0, 1]
     assert set(bad["metric"]) == {names.SECOND_MOMENT_LOSS}
     assert all(message in detail for detail in bad["detail"])
-    assert set(bad["setting"]) == {scores.setting(tolerance=1e-3, constrained=True)}
+    assert set(bad["setting"]) == {scores.setting(tolerance=1e-3, constrained=True, **LAW)}
     assert np.isnan(arrays["error"][:, 1]).all()
     assert np.isfinite(arrays["error"][:, 0]).all()
     assert [each["chosen"] is None for each in info["chosen"]] == [False, True] * 2
@@ -272,8 +277,8 @@ def test_polynomials_have_no_tolerance_and_may_share_a_choice(tmp_path, monkeypa
     options = {"choice": "shared", "constrained_repetitions": 1}
     frame, arrays, info = launch(tmp_path, **JPDL_JOB, **options)
     assert info["settings"] == [
-        {"tolerance": 0.0, "constrained": False},
-        {"tolerance": 0.0, "constrained": True},
+        {"tolerance": 0.0, "constrained": False} | LAW,
+        {"tolerance": 0.0, "constrained": True} | LAW,
     ]
     free, tight, *others = info["chosen"]
     assert free["chosen"] == tight["chosen"]
@@ -283,6 +288,118 @@ def test_polynomials_have_no_tolerance_and_may_share_a_choice(tmp_path, monkeypa
     assert np.isnan(arrays["error"][1, 1]).all()
     assert len(values(frame, names.SECOND_MOMENT_LOSS, tolerance=0.0, constrained=True)) == 1
     assert values(frame, "solver_iterations", tolerance=0.0, constrained=True) == [7]
+
+
+LINE = {"dataset": "gaussian-1-150"}
+LAWS = ("normal-0.1", "normal-1", "uniform-1")
+
+
+def test_laws_of_one_job_have_the_scores_of_each_alone(tmp_path, monkeypatch):
+    """In one dimension their x are the same, and so its bases are made once for all."""
+    made = []
+    plain = jdl_gaussian.pivoted_cholesky
+
+    def counted(kernel, points, tolerance, **options):
+        made.append(points[:, 0].tobytes())
+        return plain(kernel, points, tolerance, **options)
+
+    monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
+    together, arrays, info = launch(tmp_path, **JDL_JOB | LINE, laws=LAWS, repetitions=1)
+    of_x = gaussian.training_pairs(gaussian.random_pairs(1, 0), 150, 0)[0][:120, 0].tobytes()
+    assert made.count(of_x) == 2
+    assert len(info["settings"]) == arrays["error"].shape[1] == 2 * len(LAWS)
+    for law in LAWS:
+        del made[:]
+        alone, *_ = launch(tmp_path / law, **JDL_JOB | LINE, laws=(law,), repetitions=1)
+        assert made.count(of_x) >= 3
+        rows = together[together["setting"].str.contains(f'"{law}"')].reset_index(drop=True)
+        pd.testing.assert_frame_equal(without_costs(rows), without_costs(alone))
+
+
+def test_a_smaller_grid_chooses_what_a_job_with_that_grid_does(tmp_path):
+    frame, _, info = launch(tmp_path, **JDL_JOB, largest_factors=(1.0,))
+    alone, _, of_alone = launch(tmp_path / "alone", **JDL_JOB, grid=Grid((1.0,), (1e-4, 1e-2)))
+    place = {"tolerance": 1e-3, "constrained": True}
+    assert {**place, "largest_factor": 1.0} | LAW in info["settings"]
+    for metric in (names.SECOND_MOMENT_LOSS, "rank_x"):
+        np.testing.assert_array_equal(
+            values(frame, metric, **place, largest_factor=1.0), values(alone, metric, **place)
+        )
+    tried = [each["chosen"] for each in info["chosen"] if each.get("largest_factor") == 1.0]
+    assert tried == [each["chosen"] for each in of_alone["chosen"]]
+
+
+def test_independence_and_the_size_of_the_choice_are_stated(by_jdl):
+    frame, _, info = by_jdl
+    law = gaussian.random_pairs(2, 1)
+    _, Y = gaussian.training_pairs(law, 150, 1)
+    at, _ = gaussian.held_out_pairs(law, 1, 40)
+    T = law.conditional_second_moment(at)
+    mean = np.mean([np.outer(y, y) for y in Y[:120]], axis=0)
+    expected = np.mean([np.sum((mean - t) ** 2) / np.sum(t**2) for t in T])
+    for stated in info["settings"]:
+        place = {name: stated[name] for name in ("tolerance", "constrained")}
+        assert values(frame, names.INDEPENDENCE_LOSS, **place)[1] == pytest.approx(expected)
+        stated = values(frame, names.CANONICAL_CORRELATION, **place)[1]
+        assert stated == pytest.approx(law.canonical_correlation)
+        assert values(frame, names.TUNING_ROWS, **place).tolist() == [150, 150]
+
+
+def test_some_repetitions_also_time_one_bandwidth_for_all(tmp_path, monkeypatch):
+    made = []
+    plain = jdl_gaussian.pivoted_cholesky
+
+    def counted(kernel, points, tolerance, **options):
+        made.append((len(points), tolerance))
+        return plain(kernel, points, tolerance, **options)
+
+    monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
+    options = {"tuning_rows": 50, "tolerances": (1e-2, 1e-1), "repetitions": 1}
+    launch(tmp_path / "without", **JDL_JOB, **options)
+    without = made.count((120, 1e-2))
+    del made[:]
+    options |= {"matched_repetitions": 1, "repetitions": 2}
+    frame, *_ = launch(tmp_path, **JDL_JOB, **options)
+    for constrained in (False, True):
+        for part in ("factorise", "summarise", "solve", "evaluate"):
+            place = {"tolerance": 1e-2, "constrained": constrained}
+            timed = values(frame, f"matched_seconds_{part}", **place)
+            assert len(timed) == 1
+            assert timed[0] > 0.0
+    assert not len(values(frame, "matched_seconds_solve", tolerance=1e-1, constrained=False))
+    # One basis of x and one of y more, whatever was chosen.
+    assert made.count((120, 1e-2)) >= without + 2
+
+
+def test_candidates_may_be_compared_at_fewer_rows(tmp_path):
+    _, _, info = launch(tmp_path, **JDL_JOB, validation_rows=7)
+    _, _, whole = launch(tmp_path / "whole", **JDL_JOB)
+    losses = [[each["chosen"]["loss"] for each in given["chosen"]] for given in (info, whole)]
+    assert losses[0] != losses[1]
+    law = gaussian.random_pairs(2, 0)
+    X, Y = gaussian.training_pairs(law, 150, 0)
+    model = JDL(**info["chosen"][0]["chosen"]["options"]).fit(X[:120], Y[:120])
+    found = model.conditional_moments(X[120:127])[1]
+    true = law.conditional_second_moment(X[120:127])
+    assert losses[0][0] == pytest.approx(moments.relative_errors(found, true).mean(), rel=1e-8)
+
+
+def test_a_method_may_name_its_constraints(tmp_path):
+    job = JDL_JOB | {"method": "JDL-clipped", "options": {"constrained": "clipped"}}
+    frame, _, info = launch(tmp_path, **job, choice="shared")
+    free, held = info["chosen"][:2]
+    assert (free["constrained"], held["constrained"]) == (False, True)
+    assert free["chosen"] == held["chosen"]
+    model, law, (X, _) = fitted(JDL, {"chosen": [held]}, {"tolerance": 1e-3, "constrained": True})
+    clipped = model.set_params(constrained="clipped").fit(
+        *(rows[:120] for rows in gaussian.training_pairs(law, 150, 0))
+    )
+    errors = moments.relative_errors(
+        clipped.conditional_moments(X)[1], law.conditional_second_moment(X)
+    )
+    place = {"tolerance": 1e-3, "constrained": True}
+    found = values(frame, names.SECOND_MOMENT_LOSS, **place)[0]
+    assert found == pytest.approx(errors.mean(), rel=1e-6)
 
 
 def test_relative_errors_against_a_loop(rng):
@@ -340,6 +457,9 @@ def test_settings_follow_the_tolerances():
         ({"tolerances": (1e-3, 1e-3)}, "tolerances must be numbers, each once"),
         ({"tolerances": (0.0,)}, r"tolerances must be above 0 and below 1; got \(0.0,\)"),
         ({"tolerances": (1e-3, 1.0)}, "tolerances must be above 0 and below 1"),
+        ({"laws": ()}, "laws must be names, each once"),
+        ({"laws": ("normal-0",)}, "there is no law 'normal-0'"),
+        ({"largest_factors": (0.25,)}, "largest_factors must not be below all of .*; got 0.25"),
         ({"options": {"sigma": 1}}, "method JDL: JDL has no option sigma"),
         ({"estimator": "LSCDE"}, "LSCDE has no option constrained"),
         ({"bandwidth_factors": ()}, "bandwidth_factors must be positive numbers"),

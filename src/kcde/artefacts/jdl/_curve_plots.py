@@ -4,11 +4,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import ascii_lowercase
 
 import pandas as pd
 
 from kcde.artefacts.core.declaration import Artefact, Draw
-from kcde.artefacts.jdl._curves import BY_TOLERANCE, MEAN, SCHEDULED, THROUGHOUT
+from kcde.artefacts.jdl._curves import (
+    BASELINE,
+    BY_TOLERANCE,
+    EXCLUDED,
+    MEAN,
+    SCHEDULED,
+    THROUGHOUT,
+)
 from kcde.artefacts.plots import labels, style
 from kcde.artefacts.tables.methods import display
 
@@ -35,6 +43,8 @@ class PlotSpec:
         Series to line style, for series besides those of `_curves`; they have no band.
     names
         Series to what follows the name of the method at the end of its line; None for no name.
+    baseline
+        What the line of `BASELINE` is called.
     methods
         Method to its name in the figure, where it differs from the usual one.
     width
@@ -42,6 +52,8 @@ class PlotSpec:
     at_edge
         Whether the names of lines that end early stand at the right edge, too; otherwise they
         stand above the beginning, which suits few lines.
+    along
+        Label of the horizontal axis.
     """
 
     label: str
@@ -50,9 +62,11 @@ class PlotSpec:
     band: bool = True
     dashes: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str | None] = field(default_factory=dict)
+    baseline: str = "ignoring x"
     methods: Mapping[str, str] = field(default_factory=dict)
     width: float = style.PAGE
     at_edge: bool = False
+    along: str = "data points $n$"
 
 
 def drawer(spec: PlotSpec) -> Draw:
@@ -66,13 +80,13 @@ def drawer(spec: PlotSpec) -> Draw:
     Returns
     -------
     callable
-        A `kcde.artefacts.core.declaration.Draw` of the rows of kind `curve`. A panel named
-        `d=1 constrained` stands in the column `d=1` and the row `constrained`; the panels of one
-        word share one row.
+        A `kcde.artefacts.core.declaration.Draw` of the rows of kind `curve` and `BASELINE`. A
+        panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`; the
+        panels of one word share one row.
     """
 
     def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-        curves = frame[frame["kind"] == "curve"]
+        curves = frame[frame["kind"].isin(["curve", BASELINE])]
         names = list(dict.fromkeys(curves["panel"]))
         columns = list(dict.fromkeys(name.partition(" ")[0] for name in names))
         rows = list(dict.fromkeys(name.partition(" ")[2] for name in names))
@@ -81,7 +95,7 @@ def drawer(spec: PlotSpec) -> Draw:
         with style.figure(spec.width, height, **size) as (made, axes):
             _scale(axes[0, 0], curves, spec)
             places = [(row, column) for row in range(len(rows)) for column in range(len(columns))]
-            for (row, column), letter in zip(places, "abcdefghijkl", strict=False):
+            for (row, column), letter in zip(places, ascii_lowercase, strict=False):
                 name = f"{columns[column]} {rows[row]}".strip()
                 _draw_panel(axes[row, column], curves[curves["panel"] == name], spec)
                 style.panel_title(
@@ -90,13 +104,14 @@ def drawer(spec: PlotSpec) -> Draw:
             for row in axes:
                 row[0].set_ylabel(spec.label)
             for bottom in axes[-1]:
-                bottom.set_xlabel("data points $n$")
+                bottom.set_xlabel(spec.along)
             return style.save(made, stem)
 
     return draw
 
 
 def _title(panel: str) -> str:
+    panel = panel.replace(EXCLUDED, f"\n{EXCLUDED.strip()}")
     return panel.replace("d=", "$d=", 1).replace(" ", "$ ", 1) if "d=" in panel else panel
 
 
@@ -128,7 +143,7 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
     for (method, series), rows in shown.groupby(["method", "series"], sort=False):
         rows = rows.sort_values("x")
         colour, dashes = _line(method, series, shown, spec)
-        beside = series in (THROUGHOUT, *spec.dashes)
+        beside = series in (THROUGHOUT, BASELINE, *spec.dashes)
         size = {"markersize": 1.2, "linewidth": 0.9} if beside else {"markersize": 2.0}
         line = {"color": colour, "linestyle": dashes, "clip_on": False, **size}
         axes.plot(rows["x"], rows["y"], marker="o", **line)
@@ -166,17 +181,22 @@ def _shown(curves: pd.DataFrame, spec: PlotSpec) -> pd.DataFrame:
 
 def _line(method: str, series: str, shown: pd.DataFrame, spec: PlotSpec) -> tuple[str, str]:
     """Return colour and dashes: colours are methods, dashes their variations and series."""
+    if series == BASELINE:
+        return style.GREY, "--"
     base = style.line(method)
     if series == SCHEDULED:
         return base["color"], base["linestyle"]
     if series.startswith(BY_TOLERANCE):
-        order = sorted({name for name in shown["series"]}, key=_tolerance)
+        named = {name for name in shown["series"] if name.startswith(BY_TOLERANCE)}
+        order = sorted(named, key=_tolerance)
         return base["color"], _TOLERANCE_DASHES[order.index(series)]
     return base["color"], {THROUGHOUT: ":", **spec.dashes}[series]
 
 
 def _name(method: str, series: str, spec: PlotSpec) -> str | None:
     """Return the label at the end of a line, None where another line has it."""
+    if series == BASELINE:
+        return spec.baseline
     if series.startswith(BY_TOLERANCE):
         return _number(_tolerance(series))
     behind = {SCHEDULED: "", THROUGHOUT: None, **spec.names}[series]

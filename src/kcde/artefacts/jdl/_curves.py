@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
+from kcde.datasets.names import VARIATIONS
+from kcde.metrics.names import MATCHED
 
 SCHEDULED, THROUGHOUT = "as published", "same tolerance"
 """Series: the tolerance that the paper takes at each n, and the tightest one at every n."""
@@ -33,17 +35,27 @@ ENOUGH = 20
 BY_TOLERANCE = "tolerance "
 """Beginning of a series that is named by its tolerance."""
 
-PREPARATION = "factors"
-"""Series beside those of seconds: the pivoted factors, or the polynomials of JPDL, of x and y."""
+BASELINE = "baseline"
+"""Kind and series of the line of what ignores x; a row has the number of repetitions in `n`."""
 
-SOLVED, PREPARED = "seconds_solved", "seconds_prepared"
-PARTS = {
-    SOLVED: ("seconds_summarise", "seconds_solve", "seconds_evaluate"),
-    PREPARED: ("seconds_factorise",),
-}
+SOLVED, WHOLE = "seconds_solved", "seconds_whole"
+_SOLUTION = ("seconds_summarise", "seconds_solve", "seconds_evaluate")
+PARTS = {SOLVED: _SOLUTION, WHOLE: ("seconds_factorise", *_SOLUTION)}
 """What figures 6 and 9 time, to the metrics that add up to it: the solution with its cross moments
-and expectations, and the factors that come before it."""
+and expectations, and the same with the pivoted factors that come before it."""
 
+EXCLUDED = " without factors"
+"""What stands behind the names of the panels of `SOLVED`."""
+
+TIMINGS = {
+    "with factors at matched bandwidths": f"{MATCHED}{WHOLE}",
+    "without factors at matched bandwidths": f"{MATCHED}{SOLVED}",
+    "with factors at own bandwidths": WHOLE,
+    "without factors at own bandwidths": SOLVED,
+}
+"""Readings of what is timed, the drawn one first, to the metric of `timed`."""
+
+_VARIATIONS = tuple(f"-{variation}" for variation in VARIATIONS)
 _CELL = ["dataset", "setting", "method", "variant", "split"]
 
 
@@ -58,9 +70,11 @@ def tidy(scores: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        With `d`, `n`, `constrained`, `tolerance`, and `scheduled`: whether a fit has the tolerance
-        under which its data set is fitted with constraints, or its only tolerance.
+        Of data sets without a variation, see `varied`; with `d`, `n`, `constrained`, `tolerance`,
+        and `scheduled`: whether a fit has the tolerance under which its data set is fitted with
+        constraints, or its only tolerance.
     """
+    scores = scores[~scores["dataset"].str.endswith(_VARIATIONS)]
     settings = scores["setting"].map(json.loads)
     found = scores.assign(
         d=scores["dim"].astype(int),
@@ -72,6 +86,32 @@ def tidy(scores: pd.DataFrame) -> pd.DataFrame:
     # KLR has no constraints and no second tolerance.
     of_constrained = found["tolerance"].where(found["constrained"]).groupby(own).transform("first")
     return found.assign(scheduled=found["tolerance"].eq(of_constrained.fillna(found["tolerance"])))
+
+
+def varied(scores: pd.DataFrame, variation: str, **setting: object) -> pd.DataFrame:
+    """Return the scores with those of a variation of Gaussian pairs in the place of the plain ones.
+
+    Parameters
+    ----------
+    scores
+        As read.
+    variation
+        One of `kcde.datasets.names.VARIATIONS`.
+    **setting
+        Axes of the settings that count, e.g. `law`; a setting that lacks one has None there.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Those under the names of the plain data sets; other experiments are as they were.
+    """
+    ending = f"-{variation}"
+    others = scores[scores["experiment"] != "moments"]
+    here = scores[scores["experiment"].eq("moments") & scores["dataset"].str.endswith(ending)]
+    axes = here["setting"].map(json.loads)
+    wanted = axes.map(lambda each: all(each.get(name) == value for name, value in setting.items()))
+    here = here[wanted.astype(bool)]
+    return pd.concat([others, here.assign(dataset=here["dataset"].str.removesuffix(ending))])
 
 
 def total(scores: pd.DataFrame, metrics: Sequence[str], name: str) -> pd.DataFrame:
@@ -101,9 +141,10 @@ def total(scores: pd.DataFrame, metrics: Sequence[str], name: str) -> pd.DataFra
 
 
 def timed(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores with the sums of `PARTS`."""
-    for name, metrics in PARTS.items():
-        scores = total(scores, metrics, name)
+    """Return the scores with the sums of `PARTS`, of the fits and of those of one bandwidth."""
+    for prefix in ("", MATCHED):
+        for name, metrics in PARTS.items():
+            scores = total(scores, [f"{prefix}{metric}" for metric in metrics], f"{prefix}{name}")
     return scores
 
 
@@ -129,14 +170,17 @@ def by_repetition(
     Returns
     -------
     pandas.DataFrame
-        NaN where a fit failed or was not made; without rows where there are no such fits.
+        NaN where a fit failed or was not made; without rows where there are no such fits. Its
+        attribute `tried` maps n to the repetitions that were fitted there.
     """
     here = tidied["scheduled"] if tolerance is None else tidied["tolerance"].eq(tolerance)
     here &= tidied["method"].eq(method) & tidied["d"].eq(d) & tidied["constrained"].eq(constrained)
     fits = tidied[here]
     values = fits[fits["metric"].eq(metric) & fits["status"].eq("ok")]
     table = values.pivot(index="split", columns="n", values="value")
-    return table.reindex(index=sorted(set(fits["split"])), columns=sorted(set(fits["n"])))
+    table = table.reindex(index=sorted(set(fits["split"])), columns=sorted(set(fits["n"])))
+    table.attrs["tried"] = {n: frozenset(own["split"]) for n, own in fits.groupby("n")}
+    return table
 
 
 def panels(tidied: pd.DataFrame) -> pd.DataFrame:
@@ -233,6 +277,49 @@ def frame(found: Sequence[dict]) -> pd.DataFrame:
     """Return rows as the frame of a tracked CSV: curves by panel, method, series and n."""
     table = pd.DataFrame(found, columns=FIGURE_COLUMNS)
     return table.dropna(subset="y").reset_index(drop=True)
+
+
+def timing_rows(placed: pd.DataFrame) -> list[dict]:
+    """Return the rows of seconds at matched bandwidths, with the factors and then without.
+
+    Parameters
+    ----------
+    placed
+        Scores of `timed` with `panel` and `series`. The repetitions that were timed so count.
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
+    metrics = [f"{MATCHED}{name}" for name in (WHOLE, SOLVED)]
+    timed_ones = placed.loc[placed["metric"].isin(metrics), "split"]
+    if not len(timed_ones):
+        raise ValueError(
+            "no fit was timed at matched bandwidths: `matched_repetitions` must be at least 1"
+        )
+    placed = placed[placed["split"].isin(timed_ones)]
+    without = placed.assign(panel=placed["panel"] + EXCLUDED)
+    return [*rows(placed, metrics[0]), *only_curves(rows(without, metrics[1]))]
+
+
+def baseline(placed: pd.DataFrame, metric: str) -> list[dict]:
+    """Return the rows of the line of what ignores x, a metric that every fit has.
+
+    Parameters
+    ----------
+    placed
+        As for `rows`.
+    metric
+        Whose mean over repetitions is shown.
+    """
+    values = placed[placed["metric"].eq(metric) & placed["status"].eq("ok")]
+    each = values.groupby(["panel", "n", "split"], sort=False)["value"].first().reset_index()
+    common = {"kind": BASELINE, "method": BASELINE, "series": BASELINE, "stat": MEAN}
+    return [
+        common | {"panel": panel, "x": n, "y": own["value"].mean(), "n": len(own)}
+        for (panel, n), own in each.groupby(["panel", "n"], sort=False)
+    ]
 
 
 def only_curves(found: Sequence[dict]) -> list[dict]:

@@ -47,7 +47,8 @@ def complete(
 ) -> dict[str, pd.DataFrame]:
     """Return tables at their common n, on the repetitions that all completed at each of them.
 
-    The number of repetitions is thus the same at every n.
+    The number of repetitions is thus the same at every n. Repetitions that were not fitted at one
+    of them do not count as incomplete.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def complete(
     sizes
         n that every table must have.
     further
-        Whether to include the other common n.
+        Whether to include the other common n at which as many repetitions were fitted.
 
     Returns
     -------
@@ -73,8 +74,10 @@ def complete(
         wanted = " and ".join(f"{n:g}" for n in sizes)
         raise Missing(f"no scores of {', '.join(absent)} at n = {wanted}")
     common = set.intersection(*(set(table.columns) for table in tables.values()))
-    taken = sorted(common if further else sizes)
+    needed = _fitted(tables, sizes)
+    taken = sorted({n for n in common if further and needed <= _fitted(tables, [n])} | {*sizes})
     joined = pd.concat({name: table[taken] for name, table in tables.items()}, axis=1)
+    joined = joined.loc[joined.index.isin(needed)]
     whole = joined.dropna()
     lost = len(joined) - len(whole)
     named = ", ".join(tables)
@@ -83,6 +86,17 @@ def complete(
     if too_many_failed(lost, len(joined)):
         raise Missing(f"{lost} of {len(joined)} repetitions incomplete for {named}")
     return {name: whole[name] for name in tables}
+
+
+def _fitted(tables: Mapping[str, pd.DataFrame], sizes: Sequence[int]) -> frozenset[int]:
+    """Return the repetitions that were fitted in one of the tables at least, at each of some n."""
+    each = [
+        frozenset().union(
+            *(table.attrs.get("tried", {}).get(n, table.index) for table in tables.values())
+        )
+        for n in sizes
+    ]
+    return frozenset.intersection(*each)
 
 
 def pooled(first: pd.DataFrame, second: pd.DataFrame) -> Pooled:

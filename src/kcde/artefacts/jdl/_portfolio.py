@@ -40,8 +40,9 @@ BAND = (
     "least 20 have a value."
 )
 REDUCED = (
-    "Reduced at laptop: 20 subsamples (paper: 100), and factors of at most 100 columns (paper: as "
-    "many as the tolerance requires, at d = 25 more than 6000)."
+    "Reduced at laptop: 20 subsamples (paper: 100), and factors of x of at most 150 columns "
+    "(paper: as many as the tolerance requires, at d = 25 more than 6000). What counts is the "
+    "trace that a capped factor leaves: bandwidths of x at which it is more than 10% are not tried."
 )
 COMMON = f"{DAYS}\n\n{CHOICE} {METHODS} {BAND}"
 """Paragraphs of the details of all three figures."""
@@ -98,7 +99,12 @@ def remarks(drawn: pd.DataFrame) -> list[str]:
 
 
 def compared(
-    tidied: pd.DataFrame, metric: str, fits: Sequence[Fit], sizes: Sequence[int] = SIZES
+    tidied: pd.DataFrame,
+    metric: str,
+    fits: Sequence[Fit],
+    sizes: Sequence[int] = SIZES,
+    *,
+    timed: bool = False,
 ) -> dict[Size, pd.DataFrame]:
     """Return a metric of some fits (columns) on the subsamples that all completed (rows), by size.
 
@@ -108,6 +114,8 @@ def compared(
         As `_curves.tidy` returns them.
     metric, fits, sizes
         To compare; at each of `sizes` and of `DIMENSIONS`.
+    timed
+        Whether only some of the subsamples have the metric: those without it do not count.
 
     Raises
     ------
@@ -121,6 +129,7 @@ def compared(
             # A size without fits is a column without numbers.
             each = [curve.get(n, pd.Series(dtype=float)) for curve in curves]
             tried = pd.concat(dict(zip(fits, each, strict=True)), axis=1)
+            tried = tried.dropna(how="all") if timed else tried
             found[d, n] = done = tried.dropna()
             if len(done) < 2 or too_many_failed(len(tried) - len(done), len(tried)):
                 short.append(f"{named((d, n))}: {len(done)} of {len(tried)}")

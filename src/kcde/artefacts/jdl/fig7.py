@@ -1,5 +1,6 @@
 """jdl figure 7: logistic loss of the probability that portfolios lose much; claim J10."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -7,7 +8,8 @@ import pandas as pd
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.jdl import _portfolio
 from kcde.artefacts.jdl._curve_plots import PlotSpec, drawer
-from kcde.artefacts.jdl._curves import frame, rows, tidy
+from kcde.artefacts.jdl._curves import baseline, frame, rows, tidy
+from kcde.artefacts.jdl._moments import verdict
 from kcde.artefacts.jdl._portfolio import (
     CME,
     CME_HELD,
@@ -19,20 +21,21 @@ from kcde.artefacts.jdl._portfolio import (
     compared,
     lost,
 )
-from kcde.artefacts.judging.deciding import decider
+from kcde.artefacts.judging.deciding import all_of, decider
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
-from kcde.metrics.names import LOGISTIC_LOSS
+from kcde.metrics.names import BASE_RATE_LOSS, LOGISTIC_LOSS
 from kcde.metrics.paired import paired_wilcoxon
 
 CAPTION = (
     "Logistic loss (41) of the probability that portfolios lose much on the next day, against the "
-    "number n of days, for each number d of portfolios, without and with constraints; lower is "
-    "better. In the paper JDL is below CME at small n, constrained JDL is on par with kernel "
-    "logistic regression (KLR) except at small n in high dimension, and constraints raise the loss "
-    "of CME (claim J10)."
+    "number n of days, for each number d of portfolios, without and with constraints; dashed: the "
+    "base rate, which ignores x. In the paper JDL is below CME at small n, constrained JDL is on "
+    "par with kernel logistic regression (KLR) except at small n in high dimension, and "
+    "constraints raise the loss of CME (claim J10)."
 )
 DETAILS = (
-    "Probabilities are clipped to [1e-12, 1], as in the paper.\n\n"
+    "Probabilities are clipped to [1e-12, 1], as in the paper. The base rate is the share of "
+    "events in the n days. On par: a loss at most 5% above that of KLR, a margin of ours.\n\n"
     f"{_portfolio.COMMON} Subsamples overlap (at n = 20000 each has 25000 of 25248 pairs of days), "
     "so that the p-values of claim J10, which takes them as independent, are too small.\n\n"
     f"{_portfolio.REDUCED}"
@@ -42,18 +45,20 @@ _SMALL, _HIGH = 1000, (10, 25)
 """Small n, and the high dimensions in which the paper excepts it."""
 
 _ON_PAR = 0.05
+_PARTS = ("JDL below CME at n = 1000", "constrained JDL on par with KLR", "constraints hurt CME")
 _OVERLAP = (
     "subsamples overlap (at n = 20000 each has 25000 of 25248 pairs of days), so that p-values are "
     "too small"
 )
 
-draw = drawer(PlotSpec("logistic loss (41), nats"))
+draw = drawer(PlotSpec("logistic loss (41), nats", baseline="base rate"))
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the curves of the loss (41)."""
     placed = _portfolio.placed(scores)
-    return frame([*rows(placed, LOGISTIC_LOSS), *_portfolio.traces(placed)])
+    ignoring = baseline(placed, BASE_RATE_LOSS)
+    return frame([*rows(placed, LOGISTIC_LOSS), *ignoring, *_portfolio.traces(placed)])
 
 
 @decider
@@ -62,17 +67,24 @@ def jdl_like_klr(scores: pd.DataFrame) -> Decision:
 
     At n = 1000 and every d unconstrained JDL has a significantly lower loss than CME. The mean loss
     of constrained JDL is within 5% of that of KLR, on either side, at every d and n except n = 1000
-    in d = 10 and 25. Constraints raise the loss of CME significantly at every d and n. Tests are
-    paired Wilcoxon tests at 5% over subsamples, because one event to which a fit gives no
-    probability costs 27.6 nats, and would dominate a mean. They take the subsamples as independent;
-    these overlap, so that p-values are too small.
+    in d = 10 and 25; as amended, at most 5% above it, because on par is one-sided. Constraints
+    raise the loss of CME significantly at every d and n. Tests are paired Wilcoxon tests at 5% over
+    subsamples, because one event to which a fit gives no probability costs 27.6 nats, and would
+    dominate a mean. They take the subsamples as independent; these overlap, so that p-values are
+    too small. The margin of 5% is ours.
     """
     tidied = tidy(scores)
     small, small_words = _lower(compared(tidied, LOGISTIC_LOSS, (JDL, CME), [_SMALL]))
-    par, par_words = _on_par(compared(tidied, LOGISTIC_LOSS, (JDL_HELD, KLR)))
+    par = compared(tidied, LOGISTIC_LOSS, (JDL_HELD, KLR))
     hurt, hurt_words = _raised(compared(tidied, LOGISTIC_LOSS, (CME_HELD, CME)))
-    reason = "; ".join([small_words, par_words, hurt_words, _OVERLAP]) + lost(scores)
-    return Decision("holds" if small and par and hurt else "fails", reason)
+
+    def decision(least: float) -> Decision:
+        held, words = _on_par(par, least)
+        parts = {_PARTS[0]: verdict(small), _PARTS[1]: verdict(held), _PARTS[2]: verdict(hurt)}
+        reason = "; ".join([small_words, words, hurt_words, _OVERLAP]) + lost(scores)
+        return Decision(all_of(parts.values()), reason, parts)
+
+    return replace(decision(1.0 - _ON_PAR), amended=decision(0.0))
 
 
 def _lower(compared: dict[Size, pd.DataFrame]) -> tuple[bool, str]:
@@ -86,14 +98,16 @@ def _lower(compared: dict[Size, pd.DataFrame]) -> tuple[bool, str]:
     return all(held), f"loss of JDL and CME at n = {_SMALL}: {count}: {', '.join(parts)}"
 
 
-def _on_par(compared: dict[Size, pd.DataFrame]) -> tuple[bool, str]:
+def _on_par(compared: dict[Size, pd.DataFrame], least: float) -> tuple[bool, str]:
+    """Test whether ratios are from `least` to 5% above 1, but for small n in high dimension."""
     ratios = {
         size: values[JDL_HELD].mean() / values[KLR].mean() for size, values in compared.items()
     }
     excepted = {size: ratios.pop(size) for size in [(d, _SMALL) for d in _HIGH]}
-    held = [abs(ratio - 1.0) <= _ON_PAR for ratio in ratios.values()]
+    held = [least <= ratio <= 1.0 + _ON_PAR for ratio in ratios.values()]
+    margin = "within 5%, a margin of ours," if least else "at most 5% above, a margin of ours,"
     return all(held), (
-        f"mean loss of constrained JDL over that of KLR: within 5% at {sum(held)} of {len(held)} "
+        f"mean loss of constrained JDL over that of KLR: {margin} at {sum(held)} of {len(held)} "
         f"sizes ({by_dimension(ratios)}), and where the claim excepts it {by_dimension(excepted)}"
     )
 

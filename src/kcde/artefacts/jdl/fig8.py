@@ -8,6 +8,7 @@ from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.jdl import _portfolio
 from kcde.artefacts.jdl._curve_plots import PlotSpec, drawer
 from kcde.artefacts.jdl._curves import frame, rows, tidy
+from kcde.artefacts.jdl._moments import verdict
 from kcde.artefacts.jdl._portfolio import (
     CME,
     CME_HELD,
@@ -18,7 +19,7 @@ from kcde.artefacts.jdl._portfolio import (
     lost,
     named,
 )
-from kcde.artefacts.judging.deciding import Missing, decider
+from kcde.artefacts.judging.deciding import Missing, all_of, decider
 from kcde.metrics.names import NEGATIVE_PROBABILITY_RATE
 
 CAPTION = (
@@ -47,7 +48,8 @@ def fewer_negative(scores: pd.DataFrame) -> Decision:
     """Decide claim J11: constraints leave JDL no negative probability, and CME 2 to 5 times fewer.
 
     At every d and n the mean share of CME without constraints is divided by that with them; sizes
-    at which neither is positive are left out. It is undecided, too, where CME has no negative
+    at which neither is positive are left out. That 2 to 5 must hold at every size is our reading.
+    It is undecided, too, where CME has no negative
     probability at any size.
     """
     tidied = tidy(scores)
@@ -58,7 +60,8 @@ def fewer_negative(scores: pd.DataFrame) -> Decision:
     jdl = f"{100 * largest:.2g}%, at {named(where)}" if largest else "0 at every d and n"
     fewer, words = _fewer(compared(tidied, NEGATIVE_PROBABILITY_RATE, (CME, CME_HELD)))
     reason = f"largest mean share of constrained JDL: {jdl}; {words}" + lost(scores)
-    return Decision("holds" if fewer and not largest else "fails", reason)
+    parts = {"JDL has none": verdict(not largest), "CME two- to five-fold": verdict(fewer)}
+    return Decision(all_of(parts.values()), reason, parts)
 
 
 def _fewer(compared: dict[Size, pd.DataFrame]) -> tuple[bool, str]:
@@ -72,7 +75,8 @@ def _fewer(compared: dict[Size, pd.DataFrame]) -> tuple[bool, str]:
     }
     held = [_FEWER[0] <= ratio <= _FEWER[1] for ratio in ratios.values()]
     words = (
-        "share of CME without constraints over that with them: in 2 to 5 at "
+        "share of CME without constraints over that with them: in 2 to 5, by our reading at every "
+        "size, at "
         f"{sum(held)} of {len(ratios)} sizes ({by_dimension(ratios)})"
     )
     if none := len(means) - len(some):

@@ -4,7 +4,7 @@ It shows where 1 + h < 0 and where CME can satisfy (33), for the pairs of sectio
 days of section 5.2.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -21,14 +21,15 @@ from kcde.artefacts.jdl._curves import (
     rows,
     tidy,
 )
-from kcde.artefacts.judging.deciding import Missing, decider
+from kcde.artefacts.jdl._moments import verdict
+from kcde.artefacts.judging.deciding import Missing, all_of, decider
 from kcde.artefacts.judging.verdicts import too_many_failed
 
 CAPTION = (
     "What the positivity constraints achieve. Upper two rows: share of test pairs (x, y) at which "
     "the estimated density 1 + h is negative, without and with constraints; the paper finds very "
-    "few with constraints (claim J13). Bottom row: share of fits of CME for which coefficients "
-    "exist that satisfy a tightened positivity constraint like (33); the paper finds none (J14). "
+    "few with constraints (claim J13). Bottom row: share of fits of CME for which some "
+    "coefficients satisfy a tightened positivity constraint like (33); the paper finds none (J14). "
     "Left: the Gaussian pairs of section 5.1. Right: the portfolios of section 5.2. A figure of "
     "ours."
 )
@@ -50,6 +51,7 @@ EXAMPLES = {"moments": (1, 2, 3), "portfolio": (1, 5, 10, 25)}
 PAIRS, FEASIBLE = "pairs with $1+h<0$", "fits of CME for which (33) is feasible"
 
 _FEW = 1e-3
+_AS_A_RULE = 0.95
 _JOINT = ("JDL", "JPDL")
 _DASHES = {1: "-", 2: "--", 3: ":", 5: "--", 10: ":", 25: "-."}
 
@@ -91,7 +93,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
 def few_violations(scores: pd.DataFrame) -> Decision:
     """Decide claim J13: under constrained JDL less than 0.1% of test pairs have 1 + h < 0.
 
-    The mean share over the repetitions of each data set.
+    The mean share over the repetitions of each data set; the two sections are its parts.
     """
     tidied = tidy(scores)
     tidied = tidied[tidied["metric"].eq(VIOLATIONS) | tidied["status"].eq("failed")]
@@ -105,27 +107,51 @@ def few_violations(scores: pd.DataFrame) -> Decision:
         f"largest mean share of {len(means)} data sets: {_percent(means[worst])} ({worst}); most "
         f"in one of {sum(map(len, shares.values()))} fits {_percent(most)}"
     )
-    return Decision("holds" if means[worst] < _FEW else "fails", reason + _beside(tidied))
+    parts = _by_section({name: mean < _FEW for name, mean in means.items()})
+    return Decision(all_of(parts.values()), reason + _beside(tidied), parts)
 
 
 @decider
 def never_feasible(scores: pd.DataFrame) -> Decision:
     """Decide claim J14: for every fit of CME it is proven that no coefficients satisfy (33).
 
-    Fits without constraints at all tolerances. The proof uses ranges of the basis functions, see
-    `CME.certify_tightening`; where (33) is not proven infeasible, it is feasible.
+    Fits without constraints at all tolerances; as amended, in at least 95% of the fits of each data
+    set. The proof uses ranges of the basis functions, see `CME.certify_tightening`; where (33) is
+    not proven infeasible, it is feasible.
     """
     tidied = tidy(scores)
     embedded = tidied[tidied["method"].eq("CME") & ~tidied["constrained"]]
     proven = dict(_by_data(embedded, INFEASIBLE))
     _check_examples(embedded, "CME")
     open_ones = {name: int((values == 0).sum()) for name, values in proven.items()}
-    fits = sum(map(len, proven.values()))
-    reason = f"(33) proven infeasible for {fits - sum(open_ones.values())} of {fits} fits of CME"
+    fits, feasible = sum(map(len, proven.values())), sum(open_ones.values())
+    nearly = "nearly: " if 0 < feasible < (1.0 - _AS_A_RULE) * fits else ""
+    reason = f"{nearly}(33) proven infeasible for {fits - feasible} of {fits} fits of CME"
     each = [f"{k} of {len(proven[name])} at {name}" for name, k in open_ones.items() if k]
     if each:
         reason += f"; feasible: {', '.join(each)}"
-    return Decision("fails" if each else "holds", reason)
+    shares = {name: float((values != 0).mean()) for name, values in proven.items()}
+    least = min(shares, key=shares.get)
+    behind = f"; smallest share of a data set {_percent(shares[least])} ({least})"
+    strict, amended = (
+        _by_section({name: share >= limit for name, share in shares.items()})
+        for limit in (1.0, _AS_A_RULE)
+    )
+    return Decision(
+        all_of(strict.values()),
+        reason,
+        strict,
+        Decision(all_of(amended.values()), reason + behind, amended),
+    )
+
+
+def _by_section(held: Mapping[str, bool]) -> dict[str, str]:
+    """Return the verdict of each section: whether a statement holds for all of its data sets."""
+    named = {
+        section: [own for name, own in held.items() if name.startswith(section)]
+        for section in SECTIONS.values()
+    }
+    return {f"section {section}": verdict(all(each)) for section, each in named.items()}
 
 
 def remarks(drawn: pd.DataFrame) -> list[str]:

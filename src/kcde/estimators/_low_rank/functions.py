@@ -8,10 +8,11 @@ from kcde.estimators._low_rank.basis import Basis
 
 
 class Projection(NamedTuple):
-    """A function f of y as an estimator sees it: mean (q,) and coefficients (m_Y, q)."""
+    """A function f of y as an estimator sees it: mean (q,) and coefficients (m_Y, q), and f."""
 
     mean: object
     coefficients: object
+    function: Callable
 
 
 def moment_functions(Y):
@@ -46,7 +47,7 @@ def centred_mean_of(f: Callable, basis: Basis) -> Projection:
 
     products = basis.mean_products(values, width + 1)
     mean = total / n
-    return Projection(mean, (products[:-1, :] - mean[:, None] * products[-1:, :]).T)
+    return Projection(mean, (products[:-1, :] - mean[:, None] * products[-1:, :]).T, f)
 
 
 def check_values(f: Callable, Y):

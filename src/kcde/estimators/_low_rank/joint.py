@@ -27,7 +27,7 @@ class JointDistribution(LowRankConditional):
         linear = summary.cross - marginal
         second = basis_y.second_moments[:, None] * basis_x.second_moments[None, :]
         curvature = second + self.regularization
-        if self.constrained:
+        if self.constrained and not self._clips:
             solved = self._constrained(summary, curvature, linear, marginal)
         else:
             solved = ConstrainedSolution(linear / curvature, "closed form", 0.0, 0)
@@ -36,6 +36,11 @@ class JointDistribution(LowRankConditional):
         self.objective_ = float(xp.sum(curvature * H * H - 2.0 * linear * H))
         self._report(solved.status, solved.residual, solved.iterations)
         return H
+
+    @property
+    def _clips(self) -> bool:
+        """Whether expectations are under max(1 + h, 0) in place of 1 + h."""
+        return False
 
     @abstractmethod
     def _constrained(self, summary: Summary, curvature, linear, marginal) -> ConstrainedSolution:
@@ -57,16 +62,41 @@ class JointDistribution(LowRankConditional):
         """
         self._check_fitted()
         xp = array_namespace(features)
+        if self._clips:
+            return self._clipped_expectation(projection, features)
         of_one = self.basis_y_.mean[:, None]
         moments = features @ (self.coef_.T @ xp.concat([projection.coefficients, of_one], axis=1))
         return projection.mean + moments[:, :-1] / (1.0 + moments[:, -1:])
+
+    def _clipped_expectation(self, projection, features):
+        """Return Σ_j f(y_j) w_j / Σ_j w_j with w_j = max(1 + h(x, y_j), 0), shape (n, q).
+
+        As f̄ plus the same of f - f̄; n_train (m_Y + q) multiplications for each x.
+        """
+        xp, forward = array_namespace(features), features @ self.coef_.T
+        width = projection.mean.shape[0]
+        total = xp.zeros((forward.shape[0], width), dtype=forward.dtype)
+        mass = xp.zeros((forward.shape[0], 1), dtype=forward.dtype)
+        basis = self.basis_y_
+        rotated = forward @ basis.rotation.T
+        for rows in basis.blocks(forward.shape[0]):
+            weights = xp.clip(1.0 + rotated @ basis.coordinates(rows).T, min=0.0)
+            total += weights @ (projection.function(basis.points[rows, :]) - projection.mean)
+            mass += xp.sum(weights, axis=1)[:, None]
+        if not bool(xp.all(mass > 0.0)):
+            raise FloatingPointError(
+                "1 + h is nowhere positive at some x, so that it cannot be renormalised there; "
+                "raise the regularization"
+            )
+        return projection.mean + total / mass
 
     def density_ratio(self, X, Y):
         """Return 1 + h(x, y) for the pairs X (k, d_x), Y (k, d_y), shape (k,)."""
         X, Y = self._check_pair(X, Y)
         features = self.features(X)
         xp = array_namespace(features)
-        return 1.0 + xp.sum((features @ self.coef_.T) * self.basis_y_.features(Y), axis=1)
+        found = 1.0 + xp.sum((features @ self.coef_.T) * self.basis_y_.features(Y), axis=1)
+        return xp.clip(found, min=0.0) if self._clips else found
 
     def weights(self, X):
         """Return (1 + h(x, y_j))/Σ_j (1 + h(x, y_j)), shape (n, n_train), for X (n, d_x)."""
@@ -78,5 +108,9 @@ class JointDistribution(LowRankConditional):
             (forward @ basis.rotation.T) @ basis.coordinates(rows).T
             for rows in basis.blocks(forward.shape[0])
         ]
+        density = 1.0 + xp.concat(h, axis=1)
+        if self._clips:
+            density = xp.clip(density, min=0.0)
+            return density / xp.sum(density, axis=1)[:, None]
         marginal = 1.0 + forward @ basis.mean
-        return (1.0 + xp.concat(h, axis=1)) / (basis.points.shape[0] * marginal[:, None])
+        return density / (basis.points.shape[0] * marginal[:, None])

@@ -43,5 +43,14 @@ class EmbeddingJob(ArrayJob):
     tuning_rows: int | None = parameter(
         None, "Rows that choose the parameters, at most; all by default.", at_least=5
     )
+    # "shared" is for constraints that cost so much that only one fit is affordable.
+    choice: str = parameter(
+        "own",
+        "Parameters of a fit with constraints: own, or shared with that without.",
+        choices=("own", "shared"),
+    )
+    matched_repetitions: int = parameter(
+        0, "Repetitions that also time fits of one bandwidth for all methods.", at_least=0
+    )
     test_rows: int = parameter(5000, "Points at which each fit is tested.", at_least=1)
     grid: Grid = parameter(Grid)

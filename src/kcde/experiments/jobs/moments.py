@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from kcde.datasets.names import DRAWN_LAW, parsed_law
 from kcde.experiments.job import parameter
 from kcde.experiments.jobs._embedding import REGULARIZATIONS, EmbeddingJob, Grid
 
@@ -33,23 +34,28 @@ class Job(EmbeddingJob):
 
     experiment: ClassVar[str] = "moments"
 
-    dataset: str = parameter(help="gaussian-<d>-<n>: d columns, n rows.", kw_only=False)
+    dataset: str = parameter(
+        help="gaussian-<d>-<n>: d columns, n rows; a variation may follow.", kw_only=False
+    )
     repetitions: int = parameter(20, "Random correlation matrices.", at_least=1)
     constrained_repetitions: int | None = parameter(
         None, "Number of repetitions also fitted with constraints; all by default.", at_least=0
-    )
-    # "shared" is for constraints that cost so much that only one fit is affordable.
-    choice: str = parameter(
-        "own",
-        "Parameters of a fit with constraints: own, or shared with that without.",
-        choices=("own", "shared"),
     )
     # A method that has none is fitted once, under the tolerance 0. Those after the first all take
     # the factor of the tightest, whose seconds they state.
     tolerances: tuple[float, ...] = parameter(
         (TOLERANCE,), "Relative, of the factors; with constraints the first alone."
     )
-    gamma_std: float = parameter(1.0, "Standard deviation of the elements of log C.")
+    # Each law is fitted in turn; they share what depends on x alone where their x are the same.
+    laws: tuple[str, ...] = parameter(
+        (DRAWN_LAW,), "Of the elements of log C: normal-<std>, uniform-<half width>."
+    )
+    validation_rows: int | None = parameter(
+        None, "Rows at which candidates are compared, at most; a fifth by default.", at_least=1
+    )
+    largest_factors: tuple[float, ...] = parameter(
+        (), "Further fits whose bandwidth factors are at most these."
+    )
     grid: Grid = parameter(lambda: Grid(regularizations=MORE_REGULARIZATIONS))
 
     def __post_init__(self):
@@ -58,3 +64,13 @@ class Job(EmbeddingJob):
             raise ValueError(f"tolerances must be numbers, each once; got {self.tolerances}")
         if not all(0.0 < tolerance < 1.0 for tolerance in self.tolerances):
             raise ValueError(f"tolerances must be above 0 and below 1; got {self.tolerances}")
+        if not self.laws or len(set(self.laws)) < len(self.laws):
+            raise ValueError(f"laws must be names, each once; got {self.laws}")
+        for law in self.laws:
+            parsed_law(law)
+        if least := [
+            each for each in self.largest_factors if each < min(self.grid.bandwidth_factors)
+        ]:
+            raise ValueError(
+                f"largest_factors must not be below all of bandwidth_factors; got {least[0]:g}"
+            )

@@ -36,6 +36,12 @@ class Job(EmbeddingJob):
     max_rank: int | None = parameter(
         None, "Pivots of a factor, at most; as many as needed by default.", at_least=1
     )
+    most_trace: float = parameter(
+        1.0,
+        "Share of the trace that a factor of x may leave; other bandwidths are not tried.",
+        at_least=0.0,
+        at_most=1.0,
+    )
     test_rows: int = parameter(5000, "Days on which each fit is tested.", at_least=1)
 
     def __post_init__(self):

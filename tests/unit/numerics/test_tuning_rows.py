@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from kcde.selection import subsample, tuning_rows
+
+
+def grid(*sizes, step=8.0):
+    ticks = [step * np.arange(size) for size in sizes]
+    return np.stack(np.meshgrid(*ticks, indexing="ij"), axis=-1).reshape(-1, len(sizes))
+
+
+def drawn(X, most, seed=3):
+    return tuning_rows(X, most, np.random.default_rng(seed))
+
+
+def test_of_a_grid_they_are_a_block_in_each_quarter():
+    X = np.random.default_rng(0).permutation(grid(30, 21))[:560]
+    rows = drawn(X, 100)
+    assert 70 <= len(rows) == len(set(rows)) <= 100
+    for low in (X[:, 0] < 120, X[:, 0] >= 120):
+        for left in (X[:, 1] < 80, X[:, 1] >= 80):
+            part = X[rows][(low & left)[rows]]
+            # All rows of the box that the block spans.
+            inside = ((part.min(axis=0) <= X) & (part.max(axis=0) >= X)).all(axis=1)
+            assert len(part) == inside.sum() > 9
+            assert (np.ptp(part, axis=0) < [64.0, 48.0]).all()
+    assert rows.tolist() == drawn(X, 100).tolist() != drawn(X, 100, seed=4).tolist()
+
+
+@pytest.mark.parametrize("sizes", [(400,), (8, 9, 10)])
+def test_grids_have_any_dimension(sizes):
+    rows = drawn(grid(*sizes), 200)
+    assert 0 < len(rows) <= 200
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.random.default_rng(1).standard_normal((300, 2)),
+        grid(300)[:, [0, 0]],  # on a grid, of which the rows are a line
+        np.repeat(grid(5, 5), 20, axis=0),  # the rows that are asked for can have all inputs
+        grid(20, 20) ** 2,
+        np.empty((300, 0)),
+        np.ones((300, 1)),
+    ],
+)
+def test_other_rows_are_random(X):
+    rows = drawn(X, 100)
+    expected = subsample(len(X), 100, np.random.default_rng(3))
+    np.testing.assert_array_equal(rows, expected)
+
+
+def test_few_rows_are_all():
+    X = grid(6, 6)
+    for most in (None, 36, 40):
+        np.testing.assert_array_equal(drawn(X, most), np.arange(36))
+
+
+def test_a_smooth_surface_is_better_known_by_a_process_tuned_on_blocks():
+    """Random rows of a grid are so far apart that the surface looks like noise."""
+    from kcde.estimators import GaussianProcess
+
+    X = grid(40, 40, step=1.0)
+    surface = np.sin(X[:, :1] * 1.3) * np.cos(X[:, 1:] * 1.1)
+    rng = np.random.default_rng(0)
+    train = np.sort(rng.permutation(1600)[:1440])
+    test = np.setdiff1d(np.arange(1600), train)
+    model = GaussianProcess(tuning_rows=100, random_state=1).fit(X[train], surface[train])
+    assert np.abs(model.mean(X[test]) - surface[test]).mean() < 0.02
+    thinned = rng.permutation(train)[:100]
+    other = GaussianProcess(random_state=1).fit(X[thinned], surface[thinned])
+    fixed = {
+        name: getattr(other, f"{name}_")[0] for name in ("bandwidth_x", "signal_std", "noise_std")
+    }
+    coarse = GaussianProcess(**fixed).fit(X[train], surface[train])
+    worse = np.abs(coarse.mean(X[test]) - surface[test]).mean()
+    assert np.abs(model.mean(X[test]) - surface[test]).mean() < worse
