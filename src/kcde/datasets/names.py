@@ -6,6 +6,7 @@ Generators and loaders read names here, and so does what plans jobs without impo
 `grid-<n>`               n training rows of the grid distribution (`kcde.datasets.grid`)
 `grid-<n>-frequency-<k>` the same with k waves over [0, 1] in place of one, k = 2…9
 `gaussian-<d>-<n>`       Gaussian pairs: d columns of x and of y each, n rows to train and validate
+`gaussian-<d>-<n>-<v>`   the same pairs, fitted under a variation v of `VARIATIONS`
 `bimodal-<d>-<n>`        n training rows, three columns of x and d that y does not depend on
 `portfolios-<d>-<n>`     the first d portfolios, n days to train and validate
 `donut`                  the Gaussian donut
@@ -55,19 +56,26 @@ class SizedNames:
         The first part.
     title
         What such data are called in errors.
+    variations
+        What may follow the rows: how an experiment varies from that on the plain name.
     """
 
     kind: str
     title: str
+    variations: tuple[str, ...] = ()
 
     @property
     def pattern(self) -> str:
         """The regular expression that all names match, and no other text."""
-        return rf"{self.kind}-[1-9][0-9]*-[1-9][0-9]*"
+        return rf"{self.kind}-[1-9][0-9]*-[1-9][0-9]*{self._ending}"
 
     def pattern_of(self, dims: Iterable[int]) -> str:
         """Return the regular expression of the names with certain dimensions."""
-        return rf"{self.kind}-(?:{'|'.join(map(str, dims))})-[1-9][0-9]*"
+        return rf"{self.kind}-(?:{'|'.join(map(str, dims))})-[1-9][0-9]*{self._ending}"
+
+    @property
+    def _ending(self) -> str:
+        return f"(?:-(?:{'|'.join(self.variations)}))?" if self.variations else ""
 
     def has(self, name: str) -> bool:
         """Return whether a name is of this form."""
@@ -86,13 +94,56 @@ class SizedNames:
                 f"there are no {self.title} data {name!r}: give {self.kind}-<d>-<n>, "
                 f"as {self.kind}-2-1000"
             )
-        _, dim, rows = name.split("-")
+        _, dim, rows, *_ = name.split("-")
         return int(dim), int(rows)
 
+    def variation(self, name: str) -> str:
+        """Return what follows the rows in a name of this form, "" where nothing does."""
+        return "-".join(name.split("-")[3:])
 
-GAUSSIAN = SizedNames("gaussian", "Gaussian")
+
+LAWS, FACTORS, FEWER = "laws", "factors", "fewer"
+VARIATIONS = (LAWS, FACTORS, FEWER)
+"""Variations of the experiment on Gaussian pairs: further laws of the correlations, grids with
+smaller largest bandwidths, and parameters chosen on fewer rows."""
+
+GAUSSIAN = SizedNames("gaussian", "Gaussian", VARIATIONS)
 PORTFOLIOS = SizedNames("portfolios", "portfolio")
 BIMODAL = SizedNames("bimodal", "bimodal")
+
+
+NORMAL, UNIFORM = "normal", "uniform"
+LAW_PATTERN = rf"(?:{NORMAL}|{UNIFORM})-[0-9]*\.?[0-9]+"
+
+DRAWN_LAW = "normal-0.2"
+"""The law of the elements below the diagonal of log C that the figures of Gaussian pairs show."""
+
+
+def parsed_law(name: str) -> tuple[str, float]:
+    """Return what the name of a law of the elements of log C states.
+
+    Parameters
+    ----------
+    name
+        `normal-<s>`: N(0, s²); `uniform-<a>`: uniform on (-a, a).
+
+    Returns
+    -------
+    tuple
+        `NORMAL` or `UNIFORM`, and s or a.
+
+    Raises
+    ------
+    ValueError
+        If there is no such law.
+    """
+    kind, _, size = name.partition("-")
+    if re.fullmatch(LAW_PATTERN, name) is None or not float(size) > 0.0:
+        raise ValueError(
+            f"there is no law {name!r}: give {NORMAL}-<standard deviation>, as {DRAWN_LAW}, or "
+            f"{UNIFORM}-<half width>"
+        )
+    return kind, float(size)
 
 
 def is_grid(name: str) -> bool:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 DAYS = 84
 HOURS_APART = 3
+HOLIDAYS = ("2019-01-09", "2019-01-10", "2019-02-18", "2019-03-01")
+"""The file names a holiday at midnight alone."""
+
 LABELS = ("Clear", "Rain", "Mist")
 MISSING, REPEATED = 0.1, 0.1
 """Shares of the hours that did not report, and of those that did with two weather labels."""
@@ -27,9 +30,11 @@ def hours() -> "pd.DataFrame":
     volume = level * np.exp(0.15 * rng.standard_normal(len(time)))
     rows = np.flatnonzero(rng.random(len(time)) > MISSING)
     again = rng.choice(rows, round(REPEATED * len(rows)), replace=False)
+    holiday = np.where(time.isin(pd.DatetimeIndex(HOLIDAYS)), "Made-up Day", "None")
     twice = np.sort(np.concatenate([rows, again]))
     return pd.DataFrame(
         {
+            "holiday": holiday[twice],
             "weather_main": rng.choice(LABELS, len(twice)),
             "date_time": time.strftime("%Y-%m-%d %H:%M:%S")[twice],
             "traffic_volume": volume[twice].round().astype(int),

@@ -78,6 +78,8 @@ class Traffic:
         Checksum of the raw file; None for synthetic data.
     repeats
         Rows of the file that were left out because they repeat an hour.
+    holidays
+        Shape (n,): rows of days that the file names as holidays; None if it names none.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Traffic:
     testing: np.ndarray | None = None
     sha256: str | None = None
     repeats: int = 0
+    holidays: np.ndarray | None = None
 
     @property
     def inputs(self) -> np.ndarray:
@@ -99,8 +102,16 @@ class Traffic:
         """Number of splits; None: any number."""
         return None if self.testing is None else 1
 
-    def split(self, number: int) -> Split:
+    def split(self, number: int, *, thinned: bool = False) -> Split:
         """Return the number-th split by days, from 0; it depends on (data set, number) alone.
+
+        Parameters
+        ----------
+        number
+            Which split.
+        thinned
+            Leave out holidays, and train on the first 32 training days of each weekday alone, as
+            on PEMS-SF.
 
         Raises
         ------
@@ -113,7 +124,11 @@ class Traffic:
                 f"got {number}"
             )
         testing = self._drawn(number) if self.testing is None else self.testing
-        train = ~testing if self.testing is None else ~testing & self._first_of_weekday(~testing)
+        train = ~testing
+        if thinned and self.holidays is not None:
+            train, testing = (rows & ~self.holidays for rows in (train, testing))
+        if thinned or self.testing is not None:
+            train = train & self._first_of_weekday(train)
         return Split(self.X[train], self.Y[train], self.X[testing], self.Y[testing])
 
     def _drawn(self, number: int) -> np.ndarray:
@@ -268,7 +283,8 @@ def _hourly(entry: Entry, column: str, data_dir: str | Path, catalogue) -> Traff
     import pandas as pd
 
     data = load(entry.name, data_dir, catalogue)
-    time = pd.to_datetime(READERS[entry.format](Path(data_dir) / entry.file)[column])
+    table = READERS[entry.format](Path(data_dir) / entry.file)
+    time = pd.to_datetime(table[column])
     if len(time) != len(data.Y):
         raise ValueError(
             f"data set {entry.name}: {len(data.Y)} of the {len(time)} rows of its file are left by "
@@ -292,7 +308,16 @@ def _hourly(entry: Entry, column: str, data_dir: str | Path, catalogue) -> Traff
         "vehicles/h",
         sha256=entry.sha256,
         repeats=int(repeated.sum()),
+        holidays=_of_holidays(table, days)[kept],
     )
+
+
+def _of_holidays(table, days: np.ndarray) -> np.ndarray:
+    """Return the rows of days of which any row of a table names a holiday, shape (n,)."""
+    if "holiday" not in table.columns:
+        return np.zeros(len(days), dtype=bool)
+    named = table["holiday"].notna() & (table["holiday"] != "None")
+    return np.isin(days, days[named.to_numpy()])
 
 
 def _places(X: np.ndarray, inputs: np.ndarray) -> np.ndarray:

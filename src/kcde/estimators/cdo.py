@@ -20,7 +20,7 @@ from kcde.estimators._shared.signed_mixture import (
 )
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of
-from kcde.selection import subsample
+from kcde.selection import tuning_rows
 
 WEIGHTS = ("clipped", "signed", "projected")
 SCALINGS = ("corrected", "published")
@@ -77,7 +77,8 @@ class CDO(SignedMixture):
     folds
         Number of folds of the cross-validation.
     tuning_rows
-        Maximum number of rows used in the selection; None: all.
+        Maximum number of rows used in the selection, random ones or of a grid of x contiguous
+        blocks (`kcde.selection.tuning_rows`); None: all.
     random_state
         Seeds the draw of these rows and the shuffle of the folds.
 
@@ -246,7 +247,7 @@ class CDO(SignedMixture):
 
     def _select(self, X, Y) -> Hyperparameters:
         rng = rng_of("selection", self.random_state)
-        rows = subsample(Y.shape[0], self.tuning_rows, rng)
+        rows = tuning_rows(to_numpy(X), self.tuning_rows, rng)
         chosen, self.cv_results_ = select(
             self, take_rows(X, rows), take_rows(Y, rows), self._reference, rng
         )

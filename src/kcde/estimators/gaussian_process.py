@@ -7,22 +7,24 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns, to_numpy
-from kcde.estimators._gp.posterior import Posterior, group
+from kcde.estimators._gp.posterior import KERNELS, Posterior, group
 from kcde.estimators._gp.tuning import Hyperparameters, maximise_marginal_likelihood
 from kcde.estimators._shared.pushforward import Pushforward
 from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of
+from kcde.selection import tuning_rows
 
 TUNING_ROWS = 2000
 
 
 class GaussianProcess(Pushforward):
-    """p(y|x) = N(m(x), v(x)): y = f(x) + τε, f Gaussian with kernel s² exp(-Σ_i d_i²/2σ_i²).
+    """p(y|x) = N(m(x), v(x)): y = f(x) + τε, f Gaussian with kernel s² k, k(x, x) = 1.
 
-    m(x) = ȳ + k(x)ᵀ(K + τ²I)⁻¹(Y - ȳ) and v(x) = s² + τ² - k(x)ᵀ(K + τ²I)⁻¹k(x). With d_y > 1 each
-    column of y has a function of its own, independent of the others.
+    m(x) = ȳ + s²k(x)ᵀ(s²K + τ²I)⁻¹(Y - ȳ), v(x) = s² + τ² - s⁴k(x)ᵀ(s²K + τ²I)⁻¹k(x), where k(x)
+    has k(x, x_i) for the training rows and K is their kernel matrix. With d_y > 1 each column of y
+    has a function of its own, independent of the others.
 
     Rows with the same x are put together without any approximation: their mean has the noise
     τ²/n_i. For m distinct x the fit costs m³/3 multiplications and 8 m² bytes once, a mean m and
@@ -37,10 +39,14 @@ class GaussianProcess(Pushforward):
         s, in the units of y: a number, or one per column. None: by marginal likelihood.
     noise_std
         τ, likewise.
+    kernel
+        k: "gaussian", exp(-Σ_i d_i²/2σ_i²), or "matern", of smoothness 3/2, (1 + √3 r) exp(-√3 r)
+        with r² = Σ_i d_i²/σ_i².
     centre
         Whether ȳ is the mean of the training y, instead of 0.
     tuning_rows
-        Maximum number of random rows used in the marginal likelihood; None: 2000.
+        Maximum number of rows used in the marginal likelihood, random ones or of a grid of x
+        contiguous blocks (`kcde.selection.tuning_rows`); None: 2000.
     random_state
         Seeds the draw of these rows.
 
@@ -84,6 +90,7 @@ class GaussianProcess(Pushforward):
         signal_std=None,
         noise_std=None,
         *,
+        kernel="gaussian",
         centre=True,
         tuning_rows=TUNING_ROWS,
         random_state=0,
@@ -91,12 +98,15 @@ class GaussianProcess(Pushforward):
         self.bandwidth_x = bandwidth_x
         self.signal_std = signal_std
         self.noise_std = noise_std
+        self.kernel = kernel
         self.centre = centre
         self.tuning_rows = tuning_rows
         self.random_state = random_state
 
     def _fit(self, X, Y):
         xp = array_namespace(Y)
+        if self.kernel not in KERNELS:
+            raise ValueError(f"kernel must be one of {', '.join(KERNELS)}; got {self.kernel!r}")
         given = self._given()
         grouped = group(X, Y)
         self.n_distinct_ = grouped.inputs.shape[0]
@@ -128,11 +138,10 @@ class GaussianProcess(Pushforward):
             return given
         X, Y = to_numpy(X), to_numpy(Y - self.offset_)
         rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
-        if len(Y) > rows:
-            drawn = rng_of("tuning rows", self.random_state).choice(len(Y), rows, replace=False)
-            X, Y = X[np.sort(drawn)], Y[np.sort(drawn)]
+        drawn = tuning_rows(X, rows, rng_of("tuning rows", self.random_state))
         found = [
-            maximise_marginal_likelihood(X, y, column) for y, column in zip(Y.T, given, strict=True)
+            maximise_marginal_likelihood(X[drawn], y, column, self.kernel)
+            for y, column in zip(Y[drawn].T, given, strict=True)
         ]
         self.tuning_messages_ = [messages for _, messages in found]
         return [column for column, _ in found]
@@ -151,6 +160,7 @@ class GaussianProcess(Pushforward):
                 self.bandwidth_x_[first],
                 float(self.signal_std_[first]),
                 float(self.noise_std_[first]),
+                self.kernel,
             )
             self._posteriors.append(posterior)
             self.jitter_[columns] = posterior.jitter

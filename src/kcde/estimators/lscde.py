@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, solve_triangular, take_rows, to_numpy
+from kcde.estimators._lscde.package import FEWEST_CENTRES, PackageGram, centres
 from kcde.estimators._shared.mixture import log_gaussian_kernel, log_volume
 from kcde.estimators._shared.signed_mixture import SignedMixture, divided_by_sums
 from kcde.estimators._shared.threads import limit_threads
@@ -23,6 +24,8 @@ from kcde.selection import best_index, complement, kfold, log_grid
 
 BANDWIDTHS = log_grid(10**-1.5, 10**1.5, 20)
 REGULARIZATIONS = log_grid(1e-3, 10.0, 20)
+
+IMPLEMENTATIONS = ("sugiyama", "cde")
 
 
 class LSCDE(SignedMixture):
@@ -58,10 +61,14 @@ class LSCDE(SignedMixture):
         "constrained", the minimiser of ½αᵀ(H + λI)α - hᵀα under α ≥ 0; "projected", the α ≥ 0 whose
         mixture is nearest to the signed one in L2, averaged over the training x. The selection
         is always that of the clipped weights.
+    implementation
+        "sugiyama": as above. "cde": as the Python package `cde` has it, which the authors of cdo
+        call: another H, and centres by k-means (`kcde.estimators._lscde.package`); for comparisons,
+        with one σ for x and y. The package standardises both.
     folds
         Number of folds of the cross-validation.
     random_state
-        Seeds the draw of the centres and the shuffle of the folds.
+        Seeds the centres and the shuffle of the folds.
 
     Attributes
     ----------
@@ -103,6 +110,7 @@ class LSCDE(SignedMixture):
         selection="likelihood",
         density_floor=None,
         weights="clipped",
+        implementation="sugiyama",
         folds=5,
         random_state=0,
     ):
@@ -113,14 +121,14 @@ class LSCDE(SignedMixture):
         self.selection = selection
         self.density_floor = density_floor
         self.weights = weights
+        self.implementation = implementation
         self.folds = folds
         self.random_state = random_state
 
     def _fit(self, X, Y):
         self._check_parameters(X.shape[1], Y.shape[1])
         rng = rng_of("selection", self.random_state)
-        rows = np.sort(rng.permutation(Y.shape[0])[: self.n_centres])
-        self.centres_x_, self.centres_y_ = take_rows(X, rows), take_rows(Y, rows)
+        self.centres_x_, self.centres_y_ = self._draw_centres(X, Y, rng)
         self.cv_results_ = {}
         self.regularization_ = self.regularization
         self._set_bandwidths(1.0)
@@ -137,6 +145,13 @@ class LSCDE(SignedMixture):
             )
         self._centres, self._sigma = self.centres_y_, self.bandwidth_y_
 
+    def _draw_centres(self, X, Y, rng) -> tuple:
+        if self.implementation == "cde":
+            xp, found = array_namespace(Y), centres(to_numpy(X), to_numpy(Y), self.n_centres, rng)
+            return tuple(xp.asarray(each) for each in found)
+        rows = np.sort(rng.permutation(Y.shape[0])[: self.n_centres])
+        return take_rows(X, rows), take_rows(Y, rows)
+
     def _check_parameters(self, d_x: int, d_y: int):
         for name, dimension in (("bandwidth_x", d_x), ("bandwidth_y", d_y)):
             if getattr(self, name) is not None:
@@ -145,9 +160,14 @@ class LSCDE(SignedMixture):
             value = getattr(self, name)
             if value is not None and not (np.isscalar(value) and 0 < value < np.inf):
                 raise ValueError(f"{name} must be a positive number or None; got {value!r}")
-        if self.n_centres < 1:
-            raise ValueError(f"n_centres must be at least 1; got {self.n_centres}")
-        for name, choices in (("selection", _CRITERIA), ("weights", _SOLVERS)):
+        fewest = FEWEST_CENTRES if self.implementation == "cde" else 1
+        if self.n_centres < fewest:
+            raise ValueError(f"n_centres must be at least {fewest}; got {self.n_centres}")
+        for name, choices in (
+            ("selection", _CRITERIA),
+            ("weights", _SOLVERS),
+            ("implementation", IMPLEMENTATIONS),
+        ):
             if getattr(self, name) not in choices:
                 raise ValueError(
                     f"{name} must be one of {sorted(choices)}; got {getattr(self, name)!r}"
@@ -166,8 +186,17 @@ class LSCDE(SignedMixture):
         self.bandwidth_y_ = as_bandwidths(y, self.n_outputs_, "bandwidth_y")
 
     def _basis(self, X, Y) -> "_Basis":
-        centres = self.centres_x_, self.centres_y_
-        return _Basis(X, Y, *centres, self.bandwidth_x_, self.bandwidth_y_)
+        U, V = self.centres_x_, self.centres_y_
+        basis = _Basis(X, Y, U, V, self.bandwidth_x_, self.bandwidth_y_)
+        if self.implementation == "cde":
+            both = np.concatenate([self.bandwidth_x_, self.bandwidth_y_])
+            if np.any(both != both[0]):
+                raise ValueError(
+                    "implementation='cde' has one bandwidth for all columns of x and y; got "
+                    f"{both.tolist()}"
+                )
+            basis.gram = PackageGram(X, U, V, float(both[0]))
+        return basis
 
     def _select(self, X, Y, rng):
         folds = kfold(Y.shape[0], self.folds, rng)
@@ -248,12 +277,17 @@ class _Basis:
         self.overlap = exp(log_volume(sigma_y / sqrt(2.0))) * xp.exp(
             0.5 * log_gaussian_kernel(V, V, sigma_y)
         )
+        self.gram = self._gram
 
     def moments(self, rows):
         """Return H (b, b) and h (b,) averaged over the rows."""
         xp = array_namespace(self.phi_x)
         phi_x, phi_y = take_rows(self.phi_x, rows), take_rows(self.phi_y, rows)
-        return self.overlap * (phi_x.T @ phi_x) / len(rows), xp.mean(phi_x * phi_y, axis=0)
+        return self.gram(rows), xp.mean(phi_x * phi_y, axis=0)
+
+    def _gram(self, rows):
+        phi_x = take_rows(self.phi_x, rows)
+        return self.overlap * (phi_x.T @ phi_x) / len(rows)
 
     def weight_path(self, rows, path: np.ndarray):
         """Return α clipped at 0, shape (b, L), for every λ of the path.

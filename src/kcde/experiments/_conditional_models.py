@@ -1,8 +1,9 @@
 """Estimators of the cdo paper fitted to training rows, in the units that each of them has.
 
-The kernels of CDO and of the Gaussian process are stated in the units of the data; every other
-estimator sees standardised data, and answers in original units. One model is held at a time, unless
-its class is batch-fitted. Training rows go to the device where it is fitted.
+The kernels of CDO and of the Gaussian process are stated in the units of the data, and so are those
+of smoothers; every other estimator sees standardised data, and answers in original units. One
+model is held at a time, unless its class is batch-fitted. Training rows go to the device where it
+is fitted.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,8 +15,9 @@ import numpy as np
 
 from kcde.arrays import asarray
 from kcde.estimators import Standardised, estimator_class
-from kcde.experiments import _cdo_settings, methods, runner
-from kcde.experiments.jobs._conditional import ConditionalJob
+from kcde.experiments import _cdo_settings, _smoothers, methods, runner
+from kcde.experiments.jobs._conditional import SMOOTHERS, ConditionalJob
+from kcde.seeding import rng_of
 
 RAW = ("CDO", "GaussianProcess")
 """Estimators that see the data in their own units."""
@@ -58,6 +60,8 @@ def make(job: ConditionalJob, training: Training):
     ValueError
         If the settings are unknown, or the class does not exist or know one of the options.
     """
+    if job.estimator in SMOOTHERS:
+        return _smoothers.make(job, training.X, training.Y, rng_of("smoother", training.seed))
     options = _cdo_settings.complete_options(
         job.options, job.settings, job.experiment, job.estimator, training.X, training.Y
     )
@@ -91,7 +95,10 @@ def fits(job: ConditionalJob, units: Sequence[int], training: Callable[[int], Tr
     RuntimeError
         As `methods.backend_of`.
     """
-    backend = methods.backend_of(estimator_class(job.estimator), job.backend)
+    smooths = job.estimator in SMOOTHERS
+    backend = (
+        "numpy" if smooths else methods.backend_of(estimator_class(job.estimator), job.backend)
+    )
     place = partial(asarray, backend=backend)
 
     def fit_one(unit: int):
@@ -105,11 +112,16 @@ def fits(job: ConditionalJob, units: Sequence[int], training: Callable[[int], Tr
 
     if units:
         make(job, training(units[0]))
+    if smooths:
+        return Fits(backend, place, lambda unit: runner.attempt(fit_one, unit))
     return Fits(backend, place, runner.fits(job.estimator, units, fit_one, fit_batch))
 
 
 def chosen(model) -> dict:
     """Return the hyper-parameters that a model used, without reference points and weights."""
+    if not hasattr(model, "get_params"):
+        bandwidth = getattr(model, "bandwidth_", None)
+        return {} if bandwidth is None else {"bandwidth_x": np.asarray(bandwidth).tolist()}
     inner = getattr(model, "estimator_", model)
     dropped = {"dropped": model.dropped_} if inner is not model else {}
     values = methods.chosen(inner) | dropped

@@ -18,10 +18,12 @@ from kcde.datasets.loaders import Dataset, load
 from kcde.experiments import _conditional_models, runner
 from kcde.experiments._conditional_models import Training
 from kcde.experiments.job import Outcome
+from kcde.experiments.jobs._conditional import SMOOTHERS
 from kcde.experiments.jobs.terrain import FLOWS, FOLD_COUNT, Job
 from kcde.experiments.runner import attempt
 from kcde.metrics import smae
 from kcde.metrics.names import SMAE
+from kcde.provenance import digest
 from kcde.scores import cell
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import complement, kfold
@@ -70,6 +72,16 @@ class Experiment(runner.Experiment[Job]):
     spread over the test points. The `.npz` holds `prediction_<protocol>` and
     `test_rows_<protocol>`, a row each split (NaN and -1 where one failed, or has fewer rows).
     """
+
+    @classmethod
+    def check_sharding(cls, jobs: Sequence[Job]) -> None:
+        """Raise `ValueError` for jobs that are not shardable; smoothers are."""
+        if jobs[0].estimator not in SMOOTHERS:
+            super().check_sharding(jobs)
+
+    def code(self, job: Job) -> str:
+        """Return a digest of the experiment and of the job's estimator."""
+        return digest(__name__) if job.estimator in SMOOTHERS else super().code(job)
 
     def open(self) -> _Data:
         """Return the data set, and its folds and then its random splits."""

@@ -9,11 +9,15 @@ periods get the data in their own units; all else is standardised by the trainin
                                standard deviation of the test outputs (divisor: their number)
 ``mean_error_of_training``,    the same of the mean and standard deviation of the training outputs
 ``std_error_of_training``      of an input alone, for which no method is needed
+``mean_error_overlapping``,    the first two, with the training days added to the test days, as the
+``std_error_overlapping``      authors' notebook tests (the second reading of C-split)
 ``negative_variance_share``    share of the inputs where the estimate of the variance is negative,
                                as with signed weights it may be: its standard deviation is NaN, and
                                in the median its error is larger than any other
 
-An input is tested where at least two test days have it and their mean and spread are positive. On
+An input is tested where at least two test days have it and their mean and spread are positive. Rows
+with the setting `days` = `thinned` are of splits without holidays in which the first 32 training
+days of each weekday train, the shape of PEMS-SF; the others have all days. On
 `simulated-traffic` no error is measured but what a fit costs: see `traffic_cost`.
 """
 
@@ -28,24 +32,29 @@ from kcde.datasets import traffic as data_sets
 from kcde.datasets.names import SIMULATED_TRAFFIC
 from kcde.datasets.traffic import Split, Traffic, open_traffic
 from kcde.estimators import Standardised, estimator_class
-from kcde.experiments import _cdo_settings, _traffic_cost, methods, runner
+from kcde.experiments import _cdo_settings, _smoothers, _traffic_cost, methods, runner
 from kcde.experiments.job import Outcome
+from kcde.experiments.jobs._conditional import SMOOTHERS
 from kcde.experiments.jobs.traffic import Job
 from kcde.experiments.runner import attempt
 from kcde.metrics.names import FIT_SECONDS
+from kcde.provenance import digest
 from kcde.scores import cell
-from kcde.seeding import split_seed
+from kcde.seeding import rng_of, split_seed
 
 MEAN, STD = "mean_error", "std_error"
 NEGATIVE = "negative_variance_share"
+THINNED = "thinned"
 BINS = 40
 FEWEST_TEST_OUTPUTS = 2
 
 
 class Experiment(runner.Experiment[Job]):
     """The `.npz` has `inputs`, shape (splits, inputs, 2), and `mean`, `std`, `test_mean`,
-    `test_std`, `test_count`, shape (splits, inputs), NaN where there is none; and of the test
-    outputs of split 0 `histogram`, shape (inputs, bins), over the bins between `edges`.
+    `test_std`, `test_count`, shape (splits, inputs), NaN where there is none; `overlapping_mean`
+    and `overlapping_std`, the same of test and training outputs together; `thinned`, shape
+    (splits,); and of the test outputs of split 0 `histogram`, shape (inputs, bins), over the bins
+    between `edges`.
 
     Simulated traffic is one fit that is measured.
     """
@@ -54,6 +63,10 @@ class Experiment(runner.Experiment[Job]):
 
     def check(self, job: Job) -> None:
         """Raise `ValueError` for an estimator without mean and variance and for unknown options."""
+        if job.estimator in SMOOTHERS:
+            if job.estimator != SMOOTHERS[-1]:
+                raise ValueError(f"of the smoothers traffic has {SMOOTHERS[-1]} alone, for the sd")
+            return
         for needed in ("mean", "variance"):
             if not hasattr(estimator_class(job.estimator), needed):
                 raise ValueError(f"{job.estimator} has no {needed}, which the experiment asks for")
@@ -71,6 +84,10 @@ class Experiment(runner.Experiment[Job]):
     def _simulated(self) -> bool:
         return self.job.dataset == SIMULATED_TRAFFIC
 
+    def code(self, job: Job) -> str:
+        """Return a digest of the experiment and of the job's estimator."""
+        return digest(__name__) if job.estimator in SMOOTHERS else super().code(job)
+
     def open(self) -> Traffic:
         """Return the data set."""
         return open_traffic(self.job.dataset, self.places.data_dir, self.places.catalogue)
@@ -79,14 +96,18 @@ class Experiment(runner.Experiment[Job]):
         """Return the number of splits; one where there is one fit, or nothing to fit to."""
         if self._simulated or not self.data:
             return 1
-        return min(self.job.splits, self.data.splits or self.job.splits)
+        if self.data.splits:
+            return min(self.job.splits, self.data.splits)
+        return self.job.splits + self.job.thinned
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
         """Return a function that fits and scores a split."""
         job, data = self.job, self.data
         if self._simulated:
             return lambda unit: Outcome(_cost_rows(job, data))
-        backend = methods.backend_of(estimator_class(job.estimator), job.backend)
+        backend = "numpy"
+        if job.estimator not in SMOOTHERS:
+            backend = methods.backend_of(estimator_class(job.estimator), job.backend)
         return lambda number: _outcome(job, data, number, backend)
 
     def not_run(self, job: Job, unit: int) -> list[dict]:
@@ -116,13 +137,18 @@ def scaled_errors(estimate: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _TestMoments:
-    """Moments of the test outputs of a split at the inputs, NaN where they do not count."""
+    """Moments of the test outputs of a split at the inputs, NaN where they do not count.
+
+    Those that overlap are of test and training outputs together.
+    """
 
     count: np.ndarray
     mean: np.ndarray
     std: np.ndarray
     training_mean: np.ndarray
     training_std: np.ndarray
+    overlapping_mean: np.ndarray
+    overlapping_std: np.ndarray
 
     @classmethod
     def of(cls, split: Split, inputs: np.ndarray) -> "_TestMoments":
@@ -130,22 +156,31 @@ class _TestMoments:
         count, mean, std = data_sets.moments(split.X_test, split.Y_test, inputs)
         tested = (count >= FEWEST_TEST_OUTPUTS) & (mean > 0.0) & (std > 0.0)
         _, *training = data_sets.moments(split.X, split.Y, inputs)
+        both = np.vstack([split.X, split.X_test]), np.vstack([split.Y, split.Y_test])
+        _, *overlapping = data_sets.moments(*both, inputs)
         return cls(
             count,
             np.where(tested, mean, np.nan),
             np.where(tested, std, np.nan),
             *training,
+            *(np.where(tested, each, np.nan) for each in overlapping),
         )
 
 
-def _outcome(job: Job, data: Traffic, number: int, backend: str) -> Outcome:
+def _outcome(job: Job, data: Traffic, unit: int, backend: str) -> Outcome:
     """Fit and score one split; a numerical failure is a row that says why."""
-    split, inputs = data.split(number), data.inputs
+    # A job may have more splits than data with a split of their own.
+    thinned = unit >= job.splits
+    number = unit - job.splits if thinned else unit
+    split, inputs = data.split(number, thinned=thinned), data.inputs
     tested = _TestMoments.of(split, inputs)
     row = _row(job, number) | {"n_train": len(split.Y), "n_test": len(split.Y_test)}
+    row |= {"setting": scores.setting(days=THINNED)} if thinned else {}
     row |= {"seed": split_seed(data.name, number), "dim": 1, "backend": backend}
     arrays = {"inputs": inputs, "test_count": tested.count}
-    arrays |= {"test_mean": tested.mean, "test_std": tested.std}
+    arrays |= {"test_mean": tested.mean, "test_std": tested.std, "thinned": np.array(thinned)}
+    arrays |= {"overlapping_mean": tested.overlapping_mean}
+    arrays |= {"overlapping_std": tested.overlapping_std}
     found, seconds = attempt(_fitted, job, data, number, split, backend)
     if isinstance(found, Exception):
         blank = np.full(len(inputs), np.nan)
@@ -154,7 +189,8 @@ def _outcome(job: Job, data: Traffic, number: int, backend: str) -> Outcome:
     model, mean, variance = found
     std = np.sqrt(np.where(variance < 0.0, np.nan, variance))
     rows = [row | {"seconds": seconds} | cells for cells in _cells(tested, mean, std)]
-    chosen = methods.chosen(getattr(model, "estimator_", model))
+    smooths = job.estimator in SMOOTHERS
+    chosen = {} if smooths else methods.chosen(getattr(model, "estimator_", model))
     return Outcome(rows, [chosen], arrays | {"mean": mean, "std": std})
 
 
@@ -175,6 +211,8 @@ def _cells(tested: _TestMoments, mean: np.ndarray, std: np.ndarray) -> list[dict
         (STD, scaled_errors(std, tested.std), lacking),
         (f"{MEAN}_of_training", scaled_errors(tested.training_mean, tested.mean), ""),
         (f"{STD}_of_training", scaled_errors(tested.training_std, tested.std), ""),
+        (f"{MEAN}_overlapping", scaled_errors(mean, tested.overlapping_mean), ""),
+        (f"{STD}_overlapping", scaled_errors(std, tested.overlapping_std), lacking),
     ]
     counted = ~np.isnan(tested.mean)
     cells = [
@@ -205,7 +243,8 @@ def _model(job: Job, name: str, number: int, split: Split):
 
 def _in_own_units(job: Job) -> bool:
     fixed = job.settings == _cdo_settings.AUTHORS or job.options.get("periods") is not None
-    return (fixed and job.estimator == "CDO") or job.estimator == "GaussianProcess"
+    raw = job.estimator == "GaussianProcess" or job.estimator in SMOOTHERS
+    return (fixed and job.estimator == "CDO") or raw
 
 
 def make_estimator(job: Job, name: str, number: int, split: Split):
@@ -216,10 +255,12 @@ def make_estimator(job: Job, name: str, number: int, split: Split):
     ValueError
         If the class does not know one of the options, or the settings are unknown.
     """
+    seed = split_seed(name, number)
+    if job.estimator in SMOOTHERS:
+        return _smoothers.make(job, split.X, split.Y, rng_of("smoother", seed))
     options = _cdo_settings.complete_options(
         job.options, job.settings, job.experiment, job.estimator, split.X, split.Y
     )
-    seed = split_seed(name, number)
     return methods.build(
         job.method, job.estimator, options, random_state=seed, tuning_rows=job.tuning_rows
     )

@@ -20,6 +20,10 @@ DONUT = {
     "CondRealNVP": ((0.031, 0.043), (0.040, 0.050)),
     "CondMAF": ((0.026, 0.044), (0.030, 0.041)),
     "LSCDE": ((0.077, 0.069), (0.080, 0.070)),
+    "LSCDE-package-signed": ((0.060, 0.055), (0.032, 0.031)),
+    "LSCDE-package-constrained": ((0.058, 0.053), (0.035, 0.034)),
+    "LSCDE-package-projected": ((0.059, 0.054), (0.037, 0.034)),
+    "LSCDE-exact": ((0.027, 0.043), (0.070, 0.069)),
     "LSCDE-signed": ((0.060, 0.055), (0.030, 0.030)),
     "LSCDE-constrained": ((0.058, 0.053), (0.034, 0.033)),
     "LSCDE-projected": ((0.059, 0.054), (0.036, 0.034)),
@@ -32,12 +36,22 @@ TERRAIN = {
     "CDO-chosen": 0.021,
     "GP": 0.046,
     "GP-ML": 0.025,
+    "GP-Matern": 0.026,
     "CondRealNVP": 0.190,
     "CondMAF": 0.160,
     "LSCDE": 0.850,
+    "LSCDE-package-signed": 0.230,
+    "LSCDE-package-constrained": 0.310,
+    "LSCDE-package-projected": 0.320,
+    "LSCDE-exact": 0.700,
     "LSCDE-signed": 0.240,
     "LSCDE-constrained": 0.300,
     "LSCDE-projected": 0.330,
+    "linear-interpolation": 0.027,
+    "Clough-Tocher": 0.025,
+    "four-neighbours": 0.028,
+    "Nadaraya-Watson": 0.030,
+    "Nadaraya-Watson-CDO": 0.041,
 }
 # Method to the median errors of mean and standard deviation.
 TRAFFIC = {
@@ -47,13 +61,14 @@ TRAFFIC = {
     "CondRealNVP": (0.12, 0.20),
     "CondMAF": (0.11, 0.22),
     "LSCDE": (0.30, 0.60),
-    "LSCDE-signed": (0.25, 0.50),
+    "LSCDE-exact": (0.25, 0.50),
+    "Nadaraya-Watson-CDO": (0.052, 0.11),
 }
 DEVIATION = 0.196  # of Σ|y - ȳ| over Σ|y|
 
 
 def variant(method):
-    return "ours" if "-" in method else "as-published"
+    return "ours" if "-" in method or method == "Clough-Tocher" else "as-published"
 
 
 def row(experiment, dataset, method, split, metric, value, **rest):
@@ -141,6 +156,12 @@ def traffic(dataset, method, errors, splits=3):
         for metric, value in zip(("mean_error", "std_error"), errors, strict=True):
             found = None if value is None else value * wave(split, method)
             rows.append(row("traffic", dataset, method, split, metric, found, **same))
+            overlapping = None if value is None else 0.5 * found
+            name = f"{metric}_overlapping"
+            rows.append(row("traffic", dataset, method, split, name, overlapping, **same))
+            thinned = same | {"setting": scores.setting(days="thinned")}
+            other = None if value is None else 3.0 * found
+            rows.append(row("traffic", dataset, method, split, metric, other, **thinned))
     return rows
 
 
@@ -155,7 +176,7 @@ def not_run(experiment, dataset, method, why="no file at any address"):
     return row(experiment, dataset, method, 0, "", None, status="not-run", detail=why)
 
 
-def arrays(errors, slots=24, splits=3, seed=0):
+def arrays(errors, slots=24, splits=3, seed=0, thinned=0):
     """Return what the experiment stores of a method with these errors of mean and sd."""
     rng = np.random.default_rng(seed)
     days, times = (grid.ravel() for grid in np.mgrid[:7, :slots])
@@ -167,6 +188,7 @@ def arrays(errors, slots=24, splits=3, seed=0):
     outputs = mean + std * rng.standard_normal((120, len(mean)))
     edges = np.linspace(outputs.min(), outputs.max(), 41)
     counts = np.array([np.histogram(column, edges)[0] for column in outputs.T])
+    splits += thinned
     wrong = [1.0 + scale * rng.standard_normal((splits, len(mean))) * 1.5 for scale in errors]
     return {
         "inputs": np.tile(np.column_stack([days, times]), (splits, 1, 1)).astype(float),
@@ -174,6 +196,9 @@ def arrays(errors, slots=24, splits=3, seed=0):
         "std": std * np.abs(wrong[1]),
         "test_mean": np.tile(outputs.mean(axis=0), (splits, 1)),
         "test_std": np.tile(outputs.std(axis=0), (splits, 1)),
+        "overlapping_mean": np.tile(1.1 * outputs.mean(axis=0), (splits, 1)),
+        "overlapping_std": np.tile(outputs.std(axis=0), (splits, 1)),
+        "thinned": np.arange(splits) >= splits - thinned,
         "histogram": counts,
         "edges": edges,
     }

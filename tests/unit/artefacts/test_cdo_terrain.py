@@ -106,6 +106,10 @@ def test_c1_holds_where_cdo_beats_every_competitor():
     assert decision.reason.count("p = ") == 4
     # The published mix, where the flows come before CDO.
     assert "table 3: CDO 0.04, GP 0.0465, Cond. Real NVP 0.035" in decision.reason
+    assert decision.amended is None
+    flows = frame({"CondRealNVP": [0.19, 0.2, 0.18], "CondMAF": [0.16, 0.17, 0.15]})
+    assert table3_one_definition.smallest(flows).verdict == "holds"
+    assert table3_one_definition.smallest(flows).reason.count(", 3 folds)") == 2
 
 
 CLOSE = [0.041, 0.039, 0.042, 0.038, 0.0415]
@@ -167,3 +171,32 @@ def test_c2_is_undecided_where_cdo_failed():
     assert table3.lscde_far_worse(frame({"CDO": [None] * 3})).verdict == "undecided"
     short = frame()
     assert table3.lscde_far_worse(short[short["method"] != "LSCDE"]).verdict == "undecided"
+
+
+FURTHER = {"GP-ML": 0.05, "GP-Matern": 0.05, "linear-interpolation": 0.05, "Nadaraya-Watson": 0.06}
+
+
+@pytest.mark.parametrize(
+    ("changes", "folds", "verdict"),
+    [
+        (FURTHER, 10, "holds"),
+        (FURTHER, 9, "undecided"),  # all ten
+        (FURTHER | {"linear-interpolation": 0.026}, 10, "fails"),
+        (FURTHER | {"GP-Matern": 0.03}, 3, "fails"),
+        (FURTHER | {"GP": 0.03}, 10, "fails"),  # as before as well
+    ],
+)
+def test_c1_as_amended_wants_tuned_processes_and_the_simplest(changes, folds, verdict):
+    decision = table3_one_definition.smallest(frame(changes, folds=folds))
+    assert decision.amended.verdict == verdict
+    assert "linear interpolation 0.0" in decision.amended.reason
+
+
+def test_c2_as_amended_is_against_every_other_method():
+    low = {"CondMAF": 0.10, "CondRealNVP": 0.12}
+    decision = table3.lscde_far_worse(frame(low))
+    assert (decision.verdict, decision.amended.verdict) == ("holds", "holds")
+    decision = table3.lscde_far_worse(frame(low | {"CondMAF": [0.19, 0.18, 0.2]}))
+    assert (decision.verdict, decision.amended.verdict) == ("holds", "fails")
+    whole = frame()
+    assert table3.lscde_far_worse(whole[whole["method"] != "GP"]).amended is None

@@ -18,6 +18,16 @@ def test_names_say_dimension_and_rows():
         names.PORTFOLIOS.sizes("portfolios-25")
 
 
+def test_names_of_gaussian_pairs_may_state_a_variation():
+    assert names.GAUSSIAN.sizes("gaussian-2-1000-laws") == (2, 1000)
+    assert names.GAUSSIAN.variation("gaussian-2-1000-laws") == names.LAWS
+    assert names.GAUSSIAN.variation("gaussian-2-1000") == ""
+    assert re.fullmatch(names.GAUSSIAN.pattern_of([1, 2]), "gaussian-1-1000-fewer")
+    for wrong in ("gaussian-1-1000-more", "gaussian-1-1000-", "gaussian-1-1000-laws-laws"):
+        assert not names.GAUSSIAN.has(wrong)
+    assert not names.PORTFOLIOS.has("portfolios-1-1000-laws")
+
+
 def test_names_of_grid_data_state_rows_columns_and_frequency():
     assert names.grid_name("grid-200") == names.GridName(200, 1)
     assert names.grid_name("grid-2000-frequency-3") == names.GridName(2000, 3)

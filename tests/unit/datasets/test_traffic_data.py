@@ -178,3 +178,31 @@ def test_metro_has_every_input_and_agrees_where_it_repeats(raw_data):
     assert (counts.min(), counts.max()) == (227, 256)
     # Tuesday 8 in the morning is busier than Sunday 3 at night.
     assert mean[24 + 8] > 10 * mean[6 * 24 + 3]
+
+
+def test_days_that_the_file_names_are_holidays_all_day(made_up):
+    folder, path = made_up
+    data = open_traffic("smoke-traffic", folder, path)
+    table = pd.read_csv(folder / "smoke/smoke-traffic.csv", keep_default_na=False)
+    named = pd.to_datetime(table.loc[table["holiday"] != "None", "date_time"])
+    days = set((named.dt.normalize() - pd.Timestamp(0)).dt.days)
+    assert 0 < len(days) <= 4
+    assert set(data.days[data.holidays]) == days
+    assert not np.isin(data.days[~data.holidays], list(days)).any()
+    assert data.holidays.sum() > len(days)
+
+
+def test_thinned_splits_have_no_holidays_and_32_training_days_of_each_weekday():
+    days = np.repeat(np.arange(420), 2)
+    X = np.column_stack([days % 7, np.tile([0.0, 3600.0], 420)]).astype(float)
+    holidays = np.isin(days, [5, 100, 101, 300])
+    data = Traffic("made-up", X, days[:, None].astype(float), days, "", holidays=holidays)
+    whole, thinned = data.split(1), data.split(1, thinned=True)
+    closed = {5, 100, 101, 300}
+    assert set(thinned.Y_test[:, 0]) == set(whole.Y_test[:, 0]) - closed
+    kept = sorted(set(whole.Y[:, 0]) - closed)
+    for weekday in range(7):
+        expected = [day for day in kept if day % 7 == weekday][:32]
+        assert len(expected) == 32
+        assert sorted({day for day in thinned.Y[:, 0] if day % 7 == weekday}) == expected
+    assert len(thinned.Y) == 7 * 32 * 2

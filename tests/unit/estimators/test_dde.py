@@ -33,6 +33,7 @@ def test_the_median_trick_is_that_of_the_paper(rng):
     assert median_trick(X, 0.5) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_it_learns_a_conditional_density(pairs, fitted, rng):
     X = rng.standard_normal((800, 1))
     Y = np.sin(X) + 0.4 * rng.standard_normal((800, 1))
@@ -43,6 +44,7 @@ def test_it_learns_a_conditional_density(pairs, fitted, rng):
     assert without_x + 0.2 < fitted.score(X, Y) < exact
 
 
+@pytest.mark.slow
 def test_the_sampler_follows_the_data(pairs, fitted):
     history = fitted.history_
     assert history["mmd2_biased"][-1] < 0.5 * history["mmd2_biased"][0]
@@ -52,6 +54,7 @@ def test_the_sampler_follows_the_data(pairs, fitted):
     assert high - low > 1.0  # sin(1.5) - sin(-1.5) is 2
 
 
+@pytest.mark.slow
 def test_stopping_keeps_the_likeliest_iteration(fitted):
     search = fitted.validation_history_
     best = search["iteration"][np.argmin(search["held_out"])]
@@ -153,6 +156,7 @@ def test_snapshots_are_of_their_iteration(pairs):
         fitted.sample_snapshot(7, X, 1, rng(1))
 
 
+@pytest.mark.slow
 def test_the_sampler_as_proposal(pairs, fitted):
     X = pairs[0][:4]
     drawn = fitted.log_normaliser(X, method="sampler", n_samples=500)
@@ -169,6 +173,7 @@ def test_the_sampler_as_proposal(pairs, fitted):
     np.testing.assert_allclose(flat.effective_sample_size, 500.0)
 
 
+@pytest.mark.slow
 def test_the_sampler_as_proposal_meets_quadrature(pairs, fitted):
     """With draws of a known Gaussian and its exact ν, log Z is that of quadrature."""
     model, X = copy(fitted), pairs[0][:6]

@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from kcde.estimators import GaussianProcess, Standardised
 from kcde.estimators._gp import posterior as posterior_module
@@ -48,13 +48,16 @@ def test_mean_and_variance_are_the_formula_over_all_rows(repeated, rng):
         np.testing.assert_allclose(model.variance(at)[:, c], variance, rtol=1e-11)
 
 
-def test_it_equals_scikit_learn_with_a_fixed_kernel(pairs, rng):
+@pytest.mark.parametrize(
+    ("name", "shape"), [("gaussian", RBF([0.9, 0.6])), ("matern", Matern([0.9, 0.6], nu=1.5))]
+)
+def test_it_equals_scikit_learn_with_a_fixed_kernel(pairs, rng, name, shape):
     X, Y = pairs
     at = rng.standard_normal((9, 2))
-    kernel = ConstantKernel(1.3**2) * RBF([0.9, 0.6]) + WhiteKernel(0.35**2)
+    kernel = ConstantKernel(1.3**2) * shape + WhiteKernel(0.35**2)
     theirs = GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None).fit(X, Y[:, 0])
     mean, std = theirs.predict(at, return_std=True)
-    model = GaussianProcess(**GIVEN, centre=False).fit(X, Y)
+    model = GaussianProcess(**GIVEN, kernel=name, centre=False).fit(X, Y)
     np.testing.assert_allclose(model.mean(at)[:, 0], mean, rtol=1e-10)
     np.testing.assert_allclose(np.sqrt(model.variance(at)[:, 0]), std, rtol=1e-10)
     y = rng.standard_normal((9, 1))
@@ -150,6 +153,19 @@ def test_an_optimum_at_its_bound_is_recorded_and_logged(rng, caplog):
     assert "marginal likelihood on 40 rows" in caplog.text
 
 
+def test_the_kernel_of_the_marginal_likelihood_is_that_of_the_fit(pairs):
+    X, Y = pairs
+    model = GaussianProcess(kernel="matern").fit(X, Y)
+    start = ConstantKernel(0.5) * Matern([1.0, 1.0], nu=1.5) + WhiteKernel(0.1)
+    theirs = GaussianProcessRegressor(start, alpha=0.0, n_restarts_optimizer=2, random_state=0)
+    theirs.fit(X, Y[:, 0] - Y.mean())
+    own = ConstantKernel(model.signal_std_[0] ** 2) * Matern(model.bandwidth_x_[0], nu=1.5)
+    own += WhiteKernel(model.noise_std_[0] ** 2)
+    found = GaussianProcessRegressor(own, alpha=0.0, optimizer=None).fit(X, Y[:, 0] - Y.mean())
+    best = theirs.log_marginal_likelihood_value_
+    assert found.log_marginal_likelihood_value_ == pytest.approx(best, abs=0.05)
+
+
 def test_choice_is_equivariant_under_units(pairs):
     X, Y = pairs
     plain = GaussianProcess().fit(X, Y)
@@ -211,6 +227,7 @@ def test_one_matrix_is_formed_and_no_second(rng):
     ("options", "message"),
     [
         ({"bandwidth_x": -1.0}, "bandwidth_x must be positive"),
+        ({"kernel": "rbf"}, "kernel must be one of gaussian, matern; got 'rbf'"),
         ({"bandwidth_x": [1.0, 1.0, 1.0]}, "bandwidth_x must be a number or one per dimension"),
         ({"signal_std": 0.0}, "signal_std must be positive"),
         ({"noise_std": [0.1, 0.2]}, "noise_std must be a number or one per dimension"),

@@ -84,7 +84,18 @@ def test_options_stand_over_the_authors(pairs):
     assert given.items() <= found.items()
     assert found["regularization"] == 0.1
     assert _cdo_settings.complete_options(given, "chosen", "terrain", "CDO", *pairs) == given
-    assert _cdo_settings.complete_options({}, "authors", "terrain", "LSCDE", *pairs) == {}
+    assert _cdo_settings.complete_options({}, "chosen", "terrain", "LSCDE", *pairs) == {}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "centres", "bandwidth", "regularization"),
+    [("donut", 100, 1.0, 1.0), ("terrain", 100, 1.0, 1.0), ("traffic", 1000, 0.1, 0.1)],
+)
+def test_lscde_is_that_of_the_package(pairs, experiment, centres, bandwidth, regularization):
+    found = _cdo_settings.authors(experiment, "LSCDE", *pairs)
+    assert (found["implementation"], found["n_centres"]) == ("cde", centres)
+    assert found["bandwidth_x"] == found["bandwidth_y"] == bandwidth
+    assert found["regularization"] == regularization
 
 
 def test_what_is_unknown_is_refused(pairs):

@@ -14,7 +14,7 @@ GIVEN = {
     "method": "JDL",
     "tolerances": [1e-2, 1e-1],
     "regularizations": [1, 0.5],
-    "gamma_std": 2,
+    "laws": ["normal-0.5"],
     "tuning_rows": None,
 }
 
@@ -25,15 +25,17 @@ def test_a_job_is_made_of_plain_values():
     assert made.tolerances == (1e-2, 1e-1)
     assert made.grid.regularizations == (1.0, 0.5)
     assert made.grid.bandwidth_factors == (0.5, 1.0, 2.0, 4.0)
-    assert type(made.gamma_std) is float
+    assert [type(each) for each in made.grid.regularizations] == [float, float]
+    assert made.laws == ("normal-0.5",)
     assert made.repetitions == moments.Job.parameters()["repetitions"].default
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"gama_std": 1.0}, "moments has no parameter gama_std; it has dataset, method"),
-        ({"gamma_std": "wide"}, "gamma_std must be of the kind float; got 'wide'"),
+        ({"lawz": ["normal-1"]}, "moments has no parameter lawz; it has dataset, method"),
+        ({"laws": [0.5]}, "laws must be of the kind str; got 0.5"),
+        ({"laws": ["wide-1"]}, "there is no law 'wide-1'"),
         ({"repetitions": 2.5}, "repetitions must be of the kind int; got 2.5"),
         ({"repetitions": True}, "repetitions must be of the kind int; got True"),
         ({"tolerances": [1e-2, "small"]}, "tolerances must be of the kind float; got 'small'"),

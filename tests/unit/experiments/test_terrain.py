@@ -8,6 +8,7 @@ from kcde.cli import main
 from kcde.datasets import fetch, loaders
 from kcde.estimators import CDO, LSCDE, Standardised
 from kcde.experiments import _cdo_settings, terrain
+from kcde.experiments.jobs._conditional import SMOOTHERS
 from kcde.experiments.runner import run
 from kcde.experiments.terrain import FOLDS, RANDOM, Job
 
@@ -116,6 +117,17 @@ def test_flows_have_their_published_score_on_random_splits_alone(launch, data):
     assert found["smae_pointwise_std"] == pytest.approx(ratio.std(ddof=1))
     assert [each["protocol"] for each in info["chosen"]] == [FOLDS, RANDOM, RANDOM]
     assert set(frame["n_test"]) == {34, 68}
+
+
+@pytest.mark.parametrize("name", SMOOTHERS)
+def test_interpolation_and_smoothing_are_scored_as_every_method(launch, name):
+    frame, arrays, info = launch(method=name, estimator=name)
+    assert set(frame["status"]) == {"ok"}
+    assert set(frame["variant"]) == {"ours"}
+    assert 0 < values(frame)["smae_centred"] < 0.5
+    assert np.isfinite(arrays["prediction_folds"]).all()
+    known = info["chosen"][0]
+    assert ("bandwidth_x" in known) == name.startswith("Nadaraya")
 
 
 def test_a_failed_fit_is_rows_that_say_why(launch):

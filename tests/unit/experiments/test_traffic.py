@@ -73,7 +73,15 @@ def test_arrays_hold_all_that_the_figure_shows(launch, smoke):
     _, arrays, _ = launch()
     data = traffic.open_traffic("smoke-traffic", *smoke)
     shape = 2, len(data.inputs)
-    for name in ("mean", "std", "test_mean", "test_std", "test_count"):
+    for name in (
+        "mean",
+        "std",
+        "test_mean",
+        "test_std",
+        "test_count",
+        "overlapping_mean",
+        "overlapping_std",
+    ):
         assert arrays[name].shape == shape
     np.testing.assert_array_equal(arrays["inputs"], np.stack([data.inputs] * 2))
     np.testing.assert_array_equal(arrays["histogram"].sum(axis=1), arrays["test_count"][0])
@@ -133,6 +141,57 @@ def test_a_negative_variance_is_counted_and_worse_than_any_error(launch, monkeyp
     assert (row["status"], row["detail"]) == ("failed", said.format(56))
 
 
+def test_days_may_overlap_as_in_the_notebook(launch, smoke):
+    frame, arrays, _ = launch(splits=1)
+    split = traffic.open_traffic("smoke-traffic", *smoke).split(0)
+    X, Y = np.vstack([split.X, split.X_test]), np.vstack([split.Y, split.Y_test])
+    tested = np.flatnonzero(~np.isnan(arrays["test_mean"][0]))
+    errors = []
+    for place in tested:
+        outputs = Y[(arrays["inputs"][0, place] == X).all(axis=1)]
+        assert arrays["overlapping_std"][0, place] == pytest.approx(outputs.std())
+        errors.append(abs(arrays["mean"][0, place] / outputs.mean() - 1))
+    found = values(frame, "mean_error_overlapping")
+    np.testing.assert_allclose(found, [np.median(errors)])
+
+
+def test_thinned_splits_follow_under_a_setting_of_their_own(launch, smoke):
+    frame, arrays, _ = launch(splits=1, thinned=2)
+    assert arrays["thinned"].tolist() == [False, True, True]
+    thinned = frame[frame["setting"] == scores.setting(days="thinned")]
+    assert sorted(set(thinned["split"])) == [0, 1]
+    whole = frame[frame["setting"] == "{}"]
+    assert set(whole["split"]) == {0}
+    split = traffic.open_traffic("smoke-traffic", *smoke).split(1, thinned=True)
+    assert set(thinned.loc[thinned["split"] == 1, "n_train"]) == {len(split.Y)}
+
+
+def test_the_closed_form_of_cdo_is_a_mixture_of_tables_of_slots(launch, smoke):
+    name = "Nadaraya-Watson-CDO"
+    frame, arrays, _ = launch(name, estimator=name, splits=1)
+    split = traffic.open_traffic("smoke-traffic", *smoke).split(0)
+    days = np.unique(arrays["inputs"][0][:, 0])
+    gaps = [abs(a - b) for i, a in enumerate(split_days(arrays)) for b in split_days(arrays)[:i]]
+    scale = np.sqrt(np.median(gaps)) / 4
+    for place in (0, 17, 40):
+        day, slot = arrays["inputs"][0, place]
+        number = total = squares = 0.0
+        for other in days:
+            outputs = split.Y[np.equal(split.X, [other, slot]).all(axis=1), 0]
+            weight = np.exp(-abs(day - other) / scale)
+            number += weight * len(outputs)
+            total += weight * outputs.sum()
+            squares += weight * (outputs**2).sum()
+        assert arrays["mean"][0, place] == pytest.approx(total / number, rel=1e-6)
+        spread = squares / number - (total / number) ** 2
+        assert arrays["std"][0, place] ** 2 == pytest.approx(spread, rel=1e-5)
+    assert set(frame["variant"]) == {"ours"}
+
+
+def split_days(arrays):
+    return arrays["inputs"][0][:, 0].tolist()
+
+
 def test_a_failed_fit_is_a_row_and_the_test_data_are_kept(launch, monkeypatch):
     fit = CDO.fit
 
@@ -167,6 +226,7 @@ def test_scaled_errors_are_relative():
 
 
 WRONG = [
+    ({"estimator": "Clough-Tocher"}, "traffic has Nadaraya-Watson-CDO alone"),
     ({"splits": 0}, "splits must be at least 1; got 0"),
     ({"settings": "theirs"}, "settings must be one of authors, chosen; got 'theirs'"),
     ({"options": {"bandwith_x": 1.0}}, "CDO has no option bandwith_x"),

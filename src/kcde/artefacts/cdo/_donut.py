@@ -49,8 +49,8 @@ _HEAD = 0.75  # inches of a panel besides its rows
 _DASHES = {ZERO: (0, (4, 2)), EXACT: "-"}
 _RING = "○  published, read off within ±0.003"
 _LABELS = {
-    True: "mean error against the joint $p(x, y)$",
-    False: "mean error against the conditional $p(y|x)$",
+    True: "error against the joint $p(x, y)$",
+    False: "error against the conditional $p(y|x)$",
 }
 
 

@@ -36,9 +36,14 @@ DETAILS = (
     "random splits, with a fifth to test. The definition behind the published number of LSCDE is "
     "not known; ours is that of CDO. The published ± of the flows is the standard deviation over "
     "test points, that of the other methods is not explained; neither is taken as a spread over "
-    f"splits.\n\n{_terrain.REDUCED}, and one random split of 10."
+    "splits. LSCDE is that of the Python package `cde`, which the authors call on the donut, with "
+    "the parameters that their notebook prints there; LSCDE-exact is Sugiyama's. The public script "
+    "of the table cannot have made it: its difference of predictions and test outputs has n × n "
+    f"numbers, and it runs one fold.\n\n{_terrain.REDUCED}."
 )
 
+_WORST = "LSCDE"
+_OTHERS = tuple(name for name in RIVALS if name != _WORST)
 _FACTOR = 5.0
 
 
@@ -48,7 +53,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     The cells differ in splits and definitions, so that none is marked as the best.
     """
     own = scores["metric"].isin([SMAE, POINTWISE_STD]) | scores["status"].eq("failed")
-    found = _of_protocol(scores[own])
+    found = of_protocol(scores[own])
     found = found[found["metric"].isin([SMAE, POINTWISE_STD])]
     table = building.build(artefact, found, files)
     table["best"] = None
@@ -56,7 +61,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     return building.with_rows(table, _terrain.deviations(scores))
 
 
-def _of_protocol(scores: pd.DataFrame) -> pd.DataFrame:
+def of_protocol(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the scores of each method under the protocol of its published number."""
     parts = [under(scores, protocol=FOLDS), under(scores, protocol=RANDOM)]
     of_flows = [each["method"].isin(FLOWS) for each in parts]
@@ -68,23 +73,37 @@ def _of_protocol(scores: pd.DataFrame) -> pd.DataFrame:
 def lscde_far_worse(scores: pd.DataFrame) -> Decision:
     """Decide claim C2: the error of LSCDE on rough terrain is above five times that of CDO.
 
-    Means of `smae_centred` over the folds, of the methods as published. The reason also gives the
-    other methods, which do not decide.
+    Means of `smae_centred` over the folds, of the methods as published. As amended it is above
+    five times that of every other method, over the folds that both have. The reason also gives the
+    other methods, which do not decide the claim as it was.
     """
-    here = _terrain.folds(scores)
-    found = completed(here, (METHOD, "LSCDE"), CENTRED, f"the folds of {DATASET}", AS_PUBLISHED)
-    worst = found["LSCDE"].mean()
-    ratio = worst / found[METHOD].mean()
-    others = {name: values(here, name, CENTRED).mean() for name in RIVALS if name != "LSCDE"}
-    beside = ", ".join(
-        f"{worst / mean:.3g} times {display(name)}" for name, mean in others.items() if mean > 0
-    )
+    place, here = f"the folds of {DATASET}", _terrain.folds(scores)
+    found = completed(here, (METHOD, _WORST), CENTRED, place, AS_PUBLISHED)
+    ratio = _times(found[_WORST], found[METHOD])
+    others = {name: values(here, name, CENTRED) for name in _OTHERS}
+    known = {name: _times(found[_WORST], each) for name, each in others.items() if each.any()}
+    beside = ", ".join(f"{times:.3g} times {display(name)}" for name, times in known.items())
     reason = (
-        f"{DEFINITIONS[CENTRED]} over {len(found['LSCDE'])} folds: LSCDE {worst:.3g} (1: no better "
-        f"than the mean of the training rows), {ratio:.3g} times {METHOD}, wanted above {_FACTOR:g}"
-        + (f"; {beside}" if beside else "")
+        f"{DEFINITIONS[CENTRED]} over {len(found[_WORST])} folds: LSCDE {found[_WORST].mean():.3g} "
+        f"(1: no better than the mean of the training rows), {ratio:.3g} times {METHOD}, wanted "
+        f"above {_FACTOR:g}" + (f"; {beside}" if beside else "")
     )
-    return Decision("holds" if ratio > _FACTOR else "fails", reason)
+    every = (
+        Decision(_verdict(min(ratio, *known.values())), reason)
+        if len(known) == len(_OTHERS)
+        else None
+    )
+    return Decision(_verdict(ratio), reason, amended=every)
+
+
+def _times(worst: pd.Series, other: pd.Series) -> float:
+    """Return the ratio of the means over the folds that both have."""
+    both = pd.concat([worst, other], axis=1).dropna()
+    return float(both.iloc[:, 0].mean() / both.iloc[:, 1].mean())
+
+
+def _verdict(ratio: float) -> str:
+    return "holds" if ratio > _FACTOR else "fails"
 
 
 ARTEFACT = Artefact(
@@ -101,9 +120,13 @@ ARTEFACT = Artefact(
                 "LSCDE",
                 "CDO-chosen",
                 "GP-ML",
-                "LSCDE-signed",
-                "LSCDE-constrained",
-                "LSCDE-projected",
+                "GP-Matern",
+                "LSCDE-exact",
+                "linear-interpolation",
+                "Clough-Tocher",
+                "four-neighbours",
+                "Nadaraya-Watson",
+                "Nadaraya-Watson-CDO",
             ]
         }
     },

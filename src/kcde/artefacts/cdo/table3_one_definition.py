@@ -1,5 +1,7 @@
 """cdo table 3_one_definition: scaled absolute errors on rough terrain, comparable; claim C1."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -17,15 +19,17 @@ from kcde.artefacts.cdo._terrain import (
     RANDOM,
     RIVALS,
     TOTAL,
+    TUNED,
 )
-from kcde.artefacts.core.cells import AS_PUBLISHED, under, values
-from kcde.artefacts.core.declaration import Artefact, Decision
-from kcde.artefacts.judging.deciding import completed, decider
+from kcde.artefacts.core.cells import AS_PUBLISHED, under, values, variants
+from kcde.artefacts.core.declaration import Artefact, Decider, Decision
+from kcde.artefacts.judging.deciding import Missing, all_of, completed, decider
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.tables import building
 from kcde.artefacts.tables.methods import display
 from kcde.metrics.names import SMAE
 from kcde.metrics.paired import PairedTest, paired_t_test
+from kcde.names import OURS
 
 CAPTION = (
     "Scaled absolute error of elevation on rough terrain, in one definition and on the same folds "
@@ -35,10 +39,22 @@ CAPTION = (
     "definitions."
 )
 DETAILS = (
-    f"{_terrain.SETTING}\n\nA tenth of the points tests; folds are shuffled. Folds share training "
-    "points, so that the p-values of the paired tests behind bold are too small; claim C1 uses a "
-    f"test that is corrected for the overlap.\n\n{_terrain.REDUCED}."
+    f"{_terrain.SETTING}\n\nInterpolation, neighbours and smoothing stand beside the methods of "
+    "the paper, because every test point lies among training points at a grid's step. A tenth of "
+    "the points tests; folds are shuffled. Folds share training points, so that the p-values of "
+    "the paired tests behind bold are too small; claim C1 uses a test that is corrected for the "
+    f"overlap.\n\n{_terrain.REDUCED}."
 )
+
+FURTHER = {
+    PREDICTED: "Σ|e| / Σ|ŷ − ȳ|, as GP is published",
+    POINTWISE: "Mean |ŷ/y − 1|, as the flows are published",
+    TOTAL: "Σ|e| / Σ|y|",
+}
+"""Metrics below the primary one, each with its heading."""
+
+_RIVALS_AMENDED = (*TUNED, "linear-interpolation", "Nadaraya-Watson")
+"""What CDO must beat as well in the amended claim: tuned Gaussian processes, and the simplest."""
 
 _FOLDS = 10  # of the paper; with fewer, a test that points the right way leaves the claim open
 
@@ -55,17 +71,50 @@ def smallest(scores: pd.DataFrame) -> Decision:
     """Decide claim C1: CDO has the smallest error on rough terrain.
 
     `smae_centred` on the same folds, of the methods as published. CDO's mean must be significantly
-    smaller than that of each of the four others, by a two-sided paired t-test at 5% over the folds.
-    Folds share training rows, so that the test is the corrected one of Nadeau and Bengio
-    (`kcde.metrics.paired_t_test` with the overlap of the folds). It is undecided, too, where fewer
-    than ten folds give a smaller mean that is not significant.
+    smaller than that of each of the four others, by a two-sided paired t-test at 5% over the folds
+    that both have. Folds share training rows, so that the test is the corrected one of Nadeau and
+    Bengio (`kcde.metrics.paired_t_test` with the overlap of the folds). It is undecided, too, where
+    fewer than ten folds give a smaller mean that is not significant.
+
+    As amended it must also be smaller than those of `_RIVALS_AMENDED`, over all ten folds.
     """
-    here = _terrain.folds(scores)
-    found = completed(here, (METHOD, *RIVALS), CENTRED, f"the folds of {DATASET}", AS_PUBLISHED)
+    decided = _smallest(scores, RIVALS)
+    return replace(decided, amended=_amended(scores, decided))
+
+
+def smallest_against(gp: str) -> Decider:
+    """Return the test of claim C1 with another Gaussian process in the place of the published."""
+    rivals = [gp if name == "GP" else name for name in RIVALS]
+    return decider(lambda scores: _smallest(scores, rivals))
+
+
+def _amended(scores: pd.DataFrame, decided: Decision) -> Decision | None:
+    """Return the amended decision, None where methods that it needs have no scores."""
+    try:
+        further = _smallest(scores, _RIVALS_AMENDED)
+    except Missing:
+        return None
+    known = _terrain.folds(scores)
+    folds = min(values(known, name, CENTRED, OURS).notna().sum() for name in _RIVALS_AMENDED)
+    verdict = all_of([decided.verdict, further.verdict])
+    if verdict == "holds" and folds < _FOLDS:
+        verdict = "undecided"
+    return Decision(verdict, further.reason)
+
+
+def _smallest(scores: pd.DataFrame, rivals: Sequence[str]) -> Decision:
+    here, place = _terrain.folds(scores), f"the folds of {DATASET}"
+    known = variants(here)
+    found = completed(here, [METHOD], CENTRED, place, AS_PUBLISHED)
+    for name in rivals:
+        found |= completed(here, [name], CENTRED, place, known.get(name, AS_PUBLISHED))
     both = pd.DataFrame(found)
     overlap = float((here["n_test"] / here["n_train"]).mean())
-    tests = {name: paired_t_test(both[METHOD], both[name], overlap) for name in RIVALS}
-    each = (f"{_number(both, name)} (p = {test.p_value:.2g})" for name, test in tests.items())
+    tests = {name: paired_t_test(both[METHOD], both[name], overlap) for name in rivals}
+    each = (
+        f"{_number(both, name)} (p = {test.p_value:.2g}{_of(test, both)})"
+        for name, test in tests.items()
+    )
     reason = (
         f"{DEFINITIONS[CENTRED]} over {len(both)} of {_FOLDS} folds: {_number(both, METHOD)}, "
         f"{', '.join(each)}, by the paired t-test with the correction for shared training rows"
@@ -79,6 +128,11 @@ def smallest(scores: pd.DataFrame) -> Decision:
 
 def _lower(test: PairedTest) -> bool:
     return test.sign < 0 and test.p_value < SIGNIFICANCE
+
+
+def _of(test: PairedTest, both: pd.DataFrame) -> str:
+    """State the number of folds where it is not that of all."""
+    return "" if test.n == len(both) else f", {test.n} folds"
 
 
 def _number(both: pd.DataFrame, name: str) -> str:
@@ -109,12 +163,16 @@ ARTEFACT = Artefact(
                 "CDO-chosen",
                 "GP",
                 "GP-ML",
+                "GP-Matern",
                 "CondRealNVP",
                 "CondMAF",
                 "LSCDE",
-                "LSCDE-signed",
-                "LSCDE-constrained",
-                "LSCDE-projected",
+                "LSCDE-exact",
+                "linear-interpolation",
+                "Clough-Tocher",
+                "four-neighbours",
+                "Nadaraya-Watson",
+                "Nadaraya-Watson-CDO",
             ]
         }
     },
@@ -124,11 +182,7 @@ ARTEFACT = Artefact(
     draw=_terrain.write,
     deciders={"C1": smallest},
     metric=CENTRED,
-    further={
-        PREDICTED: "Σ|e| / Σ|ŷ − ȳ|, as GP is published",
-        POINTWISE: "Mean |ŷ/y − 1|, as the flows are published",
-        TOTAL: "Σ|e| / Σ|y|",
-    },
+    further=FURTHER,
     trial="fold",
     remarks=_terrain.remarks,
 )

@@ -5,9 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import add_to_diagonal, array_namespace, solve_triangular, to_numpy
-from kcde.kernels import GaussianKernel
+from kcde.kernels import GaussianKernel, MaternKernel
 from kcde.linalg import factor_positive_definite
 from kcde.memory import require_memory
+
+KERNELS = {"gaussian": GaussianKernel, "matern": MaternKernel}
+"""By the names of `GaussianProcess`."""
 
 _ROWS = 256
 """Points predicted at once: enough for a triangular solve to be limited by arithmetic."""
@@ -51,7 +54,7 @@ def group(X, Y) -> GroupedRows:
 
 
 class Posterior:
-    """Posterior of functions with one prior s² exp(-Σ d_i²/2σ_i²) and noise τ², given group means.
+    """Posterior of functions with one prior s² k and noise τ², given group means.
 
     A mean of n_i rows at one x has noise τ²/n_i and contains all information of the rows on the
     function, so that m distinct inputs cost m³/3 however many rows there are. One m x m matrix is
@@ -67,6 +70,8 @@ class Posterior:
         σ, shape (d_x,).
     signal_std, noise_std
         s, τ.
+    kernel
+        The name of k, a key of `KERNELS`.
 
     Attributes
     ----------
@@ -75,9 +80,15 @@ class Posterior:
     """
 
     def __init__(
-        self, grouped: GroupedRows, targets, bandwidth, signal_std: float, noise_std: float
+        self,
+        grouped: GroupedRows,
+        targets,
+        bandwidth,
+        signal_std: float,
+        noise_std: float,
+        kernel: str = "gaussian",
     ):
-        self._kernel, self._inputs = GaussianKernel(bandwidth), grouped.inputs
+        self._kernel, self._inputs = KERNELS[kernel](bandwidth), grouped.inputs
         self._signal, self._noise = signal_std**2, noise_std**2
         size = self._inputs.shape[0]
         require_memory(self._inputs, "a Gaussian process with distinct x", size, lambda m: m * m)

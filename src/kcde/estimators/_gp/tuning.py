@@ -30,7 +30,7 @@ class Hyperparameters(NamedTuple):
 
 
 def maximise_marginal_likelihood(
-    X: np.ndarray, y: np.ndarray, given: Hyperparameters
+    X: np.ndarray, y: np.ndarray, given: Hyperparameters, kernel: str = "gaussian"
 ) -> tuple[Hyperparameters, list[str]]:
     """Choose what is not given; O(n³) time and n² (d_x + 3) memory an iteration.
 
@@ -45,6 +45,8 @@ def maximise_marginal_likelihood(
         Outputs of mean zero, shape (n,).
     given
         Values that are given.
+    kernel
+        "gaussian" or "matern".
 
     Returns
     -------
@@ -54,7 +56,7 @@ def maximise_marginal_likelihood(
     width = X.shape[1] + 3
     require_memory(X, "the marginal likelihood", len(X), lambda n: n * n * width, remedy=_FEWER)
     scale_x, scale_y = _scale(X), _scale(y[:, None])[0]
-    model = _regressor(given, scale_x, scale_y)
+    model = _regressor(given, scale_x, scale_y, kernel)
     # Without x all points coincide; the kernel is then the same constant for every length.
     points = X / scale_x if X.shape[1] else np.zeros((len(X), 1))
     with warnings.catch_warnings(record=True) as caught:
@@ -73,9 +75,9 @@ def maximise_marginal_likelihood(
     ), messages
 
 
-def _regressor(given: Hyperparameters, scale_x: np.ndarray, scale_y: float):
+def _regressor(given: Hyperparameters, scale_x: np.ndarray, scale_y: float, kernel: str):
     from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
     dimension = max(1, len(scale_x))
     if given.bandwidth is None or not len(scale_x):
@@ -87,8 +89,9 @@ def _regressor(given: Hyperparameters, scale_x: np.ndarray, scale_y: float):
         lengths = np.ones(1), "fixed"
     signal = _variance(given.signal_std, scale_y, _SIGNAL)
     noise = _variance(given.noise_std, scale_y, _NOISE)
-    kernel = ConstantKernel(*signal) * RBF(*lengths) + WhiteKernel(*noise)
-    return GaussianProcessRegressor(kernel, alpha=0.0, optimizer=_lbfgs)
+    shape = Matern(*lengths, nu=1.5) if kernel == "matern" else RBF(*lengths)
+    prior = ConstantKernel(*signal) * shape + WhiteKernel(*noise)
+    return GaussianProcessRegressor(prior, alpha=0.0, optimizer=_lbfgs)
 
 
 def _lbfgs(objective, start, bounds):

@@ -25,7 +25,7 @@ class Job(ConditionalJob):
     """  # noqa: D301
 
     experiment: ClassVar[str] = "traffic"
-    repeated: ClassVar[tuple[str, ...]] = ("splits",)
+    repeated: ClassVar[tuple[str, ...]] = ("splits", "thinned")
     reads_files: ClassVar[bool] = True
 
     dataset: str = parameter(
@@ -34,6 +34,11 @@ class Job(ConditionalJob):
     )
     splits: int = parameter(
         10, "Random splits by days, at most; pems-sf has one of its own.", at_least=1
+    )
+    thinned: int = parameter(
+        0,
+        "Random splits without holidays, in which 32 days of each weekday train; pems-sf has none.",
+        at_least=0,
     )
     tuning_rows: int | None = parameter(
         2000, "Training rows that choose parameters, at most; all if null in --job."

@@ -1,0 +1,1 @@
+"""Workings of LSCDE as a popular Python package has it."""
