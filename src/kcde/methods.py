@@ -153,6 +153,9 @@ _NADE_JOINT = {"hidden_units": 100, "components": 10, "epochs": [100, 400]}
 _ONE_INPUT = {"donut": {"tuning_rows": 500}}
 """With so few dimensions of x, fewer rows choose as well."""
 
+_GRID = {"rough-terrain": {"tuning_rows": 1000}}
+"""Contiguous blocks of a grid: `kcde.selection.tuning_rows`."""
+
 _NADE_SIZE = {"hidden_units": 100, "components": 10}
 _NADE_GROWN = {
     "bimodal-2-200": {"hidden_units": 10, "components": 2, "epochs": 20},
@@ -171,7 +174,13 @@ _DEFINED = {
     "KCEF": Method("KCEF", AS_PUBLISHED, {"selection": "score"}),
     "KCEF-LL": Method("KCEF", OURS, {"selection": "likelihood"}),
     "KCEF-LL-defensive": Method("Defensive", OURS, {"tuning_rows": 500}),
-    "LSCDE": Method("LSCDE", AS_PUBLISHED, {"density_floor": _EPSILON}),
+    # In cdo's experiments that of the package which its authors call; elsewhere Sugiyama's.
+    "LSCDE": Method(
+        "LSCDE",
+        AS_PUBLISHED,
+        r_benchmark_options={"density_floor": _EPSILON},
+        settings="authors",
+    ),
     "LSCDE-exact": Method("LSCDE"),
     "epsilon-KDE": Method("EpsilonKDE", AS_PUBLISHED),
     "NADE": Method("NADE", AS_PUBLISHED, joint_options=_NADE_JOINT),
@@ -212,6 +221,9 @@ _DEFINED = {
     "JPDL": Method("JPDL", AS_PUBLISHED, {"degree": 4}),
     # The semidefinite program as the paper states it, without an interior.
     "JPDL-unreduced": Method("JPDL", AS_PUBLISHED, {"degree": 4, "solver": "clarabel-unreduced"}),
+    # Other readings of positivity: of JDL with constraints, which these options are.
+    "JDL-sub-grid": Method("JDL", OURS, {"constrained": "sub-grid"}),
+    "JDL-clipped": Method("JDL", OURS, {"constrained": "clipped"}),
     "CME": Method("CME", AS_PUBLISHED),
     "KLR": Method("KernelLogisticRegression", AS_PUBLISHED),
     # As densities, with a bump around each y.
@@ -228,14 +240,22 @@ _DEFINED = {
         OURS,
         {"weights": "signed"},
         r_benchmark_options={"weights": "clipped"},
-        dataset_options=_ONE_INPUT,
+        dataset_options=_ONE_INPUT | _GRID,
     ),
     "CDO-LL": Method("CDO", OURS, {"selection": "likelihood", "weights": "clipped"}),
     "GP": Method("GaussianProcess", AS_PUBLISHED, settings="authors"),
     "GP-spread": Method("GaussianProcess", OURS, settings="authors"),  # see experiments/donut.py
-    "GP-ML": Method("GaussianProcess", OURS, dataset_options=_ONE_INPUT),
+    "GP-ML": Method("GaussianProcess", OURS, dataset_options=_ONE_INPUT | _GRID),
+    "GP-Matern": Method(
+        "GaussianProcess", OURS, {"kernel": "matern"}, dataset_options=_ONE_INPUT | _GRID
+    ),
     "CondRealNVP": Method("ConditionalRealNVP", AS_PUBLISHED, settings="authors"),
     "CondMAF": Method("ConditionalMAF", AS_PUBLISHED, settings="authors"),
+    "LSCDE-package-signed": Method("LSCDE", OURS, {"weights": "signed"}, settings="authors"),
+    "LSCDE-package-constrained": Method(
+        "LSCDE", OURS, {"weights": "constrained"}, settings="authors"
+    ),
+    "LSCDE-package-projected": Method("LSCDE", OURS, {"weights": "projected"}, settings="authors"),
     "LSCDE-signed": Method("LSCDE", OURS, {"weights": "signed"}),
     "LSCDE-constrained": Method("LSCDE", OURS, {"weights": "constrained"}),
     "LSCDE-projected": Method("LSCDE", OURS, {"weights": "projected"}),

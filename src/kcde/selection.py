@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+_FILLED, _EVEN = 0.5, 1e-6
+"""Of a grid: the least share of cells with rows, and the largest spread of the relative steps."""
+
 
 def log_grid(lowest: float, highest: float, count: int) -> np.ndarray:
     """Return `count` log-spaced values from `lowest` to `highest`, shape (count,)."""
@@ -91,6 +94,60 @@ def subsample(n: int, most: int | None, rng: np.random.Generator) -> np.ndarray:
     if most is None or most >= n:
         return np.arange(n)
     return np.sort(rng.choice(n, size=most, replace=False))
+
+
+def tuning_rows(X: np.ndarray, most: int | None, rng: np.random.Generator) -> np.ndarray:
+    """Return at most `most` rows that choose hyper-parameters, sorted.
+
+    Random ones; but of a grid of inputs contiguous blocks, because random rows of it are a coarser
+    grid, on which no short bandwidth can be seen to be best.
+
+    Parameters
+    ----------
+    X
+        Shape (n, d).
+    most
+        None: all rows.
+    rng
+        Source of the rows or of the places of the blocks.
+    """
+    if most is None or most >= len(X):
+        return np.arange(len(X))
+    cells = _cells(X, most)
+    return subsample(len(X), most, rng) if cells is None else _blocks(cells, most, rng)
+
+
+def _cells(X: np.ndarray, most: int) -> np.ndarray | None:
+    """Return the cell of each row, whole numbers (n, d), where the inputs lie on a grid.
+
+    That is: each column's values are evenly spaced, rows fill at least half of the cells, and
+    `most` rows cannot have all inputs.
+    """
+    columns = [np.unique(column, return_inverse=True) for column in X.T]
+    if not columns or not all(map(_evenly_spaced, (values for values, _ in columns))):
+        return None
+    cells = np.stack([places.reshape(-1) for _, places in columns], axis=1)
+    inputs = len(np.unique(cells, axis=0))
+    filled = inputs / np.prod([float(len(values)) for values, _ in columns])
+    return cells if inputs > most and filled >= _FILLED else None
+
+
+def _evenly_spaced(values: np.ndarray) -> bool:
+    steps = np.diff(values)
+    return len(steps) > 1 and bool(np.ptp(steps) <= _EVEN * steps.mean())
+
+
+def _blocks(cells: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the rows of a block at a random place in each of the 2^d parts that halves make."""
+    dimension, share, found = cells.shape[1], most / len(cells), []
+    ends = np.stack([np.zeros(dimension, int), (cells.max(axis=0) + 1) // 2, cells.max(axis=0) + 1])
+    for part in np.ndindex(*[2] * dimension):
+        low, high = (ends[np.array(part) + k, np.arange(dimension)] for k in (0, 1))
+        sides = np.maximum(1, ((high - low) * share ** (1.0 / dimension)).astype(int))
+        corner = rng.integers(low, high - sides + 1)
+        inside = (cells >= corner) & (cells < corner + sides)
+        found.append(np.flatnonzero(inside.all(axis=1)))
+    return np.sort(np.concatenate(found)[:most])
 
 
 def best_index(scores: np.ndarray) -> tuple[int, ...]:

@@ -11,7 +11,8 @@ from kcde.methods import METHODS, Method
 def test_every_class_is_a_method_of_its_own_name():
     assert set(estimator_names()) <= set(METHODS)
     assert METHODS["EpsilonKDE"] == Method("EpsilonKDE", "ours")
-    assert METHODS["LSCDE"].options == {"density_floor": 2.0**-52}
+    assert METHODS["LSCDE"].options_for("r_benchmark") == {"density_floor": 2.0**-52}
+    assert METHODS["LSCDE"].options_for("donut") == {}
     assert {each.estimator for each in METHODS.values()} <= set(estimator_names())
 
 

@@ -8,7 +8,8 @@ import pytest
 from kcde.datasets import catalogue as tables
 from kcde.datasets import donut as data
 from kcde.estimators import estimator_class
-from kcde.experiments import _cdo_settings, donut
+from kcde.experiments import _cdo_settings, donut, terrain, traffic
+from kcde.experiments.jobs._conditional import SMOOTHERS
 from kcde.experiments.jobs.terrain import FLOWS
 from lib import config as configuration
 from lib import jobs, resources, selection
@@ -52,11 +53,25 @@ def test_the_narrow_bandwidth_is_three_steps_of_the_reference(config):
 
 def test_flags_of_the_terrain(config):
     flow = jobs.job(config, "laptop", "terrain", "rough-terrain", "CondMAF")
-    assert (flow["folds"], flow["splits"], flow["settings"]) == (3, 1, "authors")
+    assert (flow["folds"], flow["splits"], flow["settings"]) == (3, 3, "authors")
+    flow = jobs.job(config, "readings", "terrain", "rough-terrain", "CondMAF")
+    assert (flow["folds"], flow["splits"]) == (10, 10)
+    assert jobs.differs_in_readings(config, "terrain", "rough-terrain", "CondMAF")
+    assert not jobs.differs_in_readings(config, "terrain", "rough-terrain", "GP")
     other = jobs.job(config, "paper", "terrain", "rough-terrain", "GP")
     assert other["folds"] == 10
     assert "splits" not in other
     assert other["settings"] == "authors"
+
+
+def test_smoothers_are_jobs_without_a_definition(config):
+    for name in SMOOTHERS:
+        said = jobs.job(config, "laptop", "terrain", "rough-terrain", name)
+        made = terrain.Job.make(said)
+        assert (made.estimator, made.variant, made.folds, made.splits) == (name, "ours", 10, 0)
+    said = jobs.job(config, "laptop", "traffic", "metro-traffic-substitute", SMOOTHERS[-1])
+    assert traffic.Job.make(said).thinned == 3
+    assert not jobs.differs_in_readings(config, "terrain", "rough-terrain", SMOOTHERS[0])
 
 
 def test_options_of_a_data_set_reach_both(config):

@@ -708,7 +708,11 @@ def test_scales_reach_gaussian_pairs_up_to_their_sizes(config):
     assert largest("laptop") == {1: 10**7, 2: 10**6, 3: 10**5}
     assert largest("paper") == dict.fromkeys((1, 2, 3), 10**7)
     smoke = {dataset for dataset, _ in selection.pairs(config, "moments", "smoke")}
-    assert smoke == set(config["smoke_datasets"]["moments"])
+    assert smoke == {"gaussian-1-200"}
+    read = selection.pairs(config, "moments", "smoke", {"scale": "readings"})
+    assert {dataset for dataset, _ in read} == set(config["smoke_datasets"]["moments"])
+    assert ("gaussian-1-200-factors", "JPDL") not in read
+    assert ("gaussian-1-200-laws", "JPDL") in read
     assert len(selection.pairs(config, "portfolio", "laptop")) == 4 * 4 * 3
 
 
@@ -731,7 +735,10 @@ def test_tolerances_are_those_of_the_paper_and_then_others(config):
 def test_what_embeddings_are_told(config):
     said = jobs.job(config, "laptop", "moments", "gaussian-1-10000000", "JDL")
     assert (said["estimator"], said["tolerances"]) == ("JDL", [0.1, 0.001, 0.01])
-    assert (said["repetitions"], said["gamma_std"]) == (20, 1.0)
+    assert (said["repetitions"], said["laws"]) == (5, ["normal-0.2"])
+    assert (said["tuning_rows"], said["validation_rows"]) == (10**7, 10**5)
+    assert said["matched_repetitions"] == 3
+    assert jobs.job(config, "laptop", "moments", "gaussian-1-1000", "JDL")["repetitions"] == 20
     assert said["bandwidth_factors"] == [0.5, 1, 2, 4]
     np.testing.assert_allclose(said["regularizations"], np.geomspace(1e-14, 10, 16))
     assert not {"choice", "constrained_repetitions"} & set(said)
@@ -754,6 +761,50 @@ def test_what_embeddings_are_told(config):
     assert said["max_rank"] == config["scales"]["portfolio_max_rank"]["laptop"]
     smoke = jobs.job(config, "smoke", "portfolio", "portfolios-2-300", "JDL")
     assert (smoke["portfolios"], smoke["risk_free"]) == ("smoke-portfolios", "smoke-risk-free")
+
+
+def test_a_name_of_gaussian_pairs_says_what_is_varied(config):
+    told = {
+        name: jobs.job(config, "laptop", "moments", f"gaussian-1-1000000{name}", "CME")
+        for name in ("", "-laws", "-factors", "-fewer")
+    }
+    section = config["experiments"]["moments"]
+    assert told["-laws"]["laws"] == section["other_laws"]
+    assert all(told[name]["laws"] == [section["law"]] for name in ("", "-factors", "-fewer"))
+    assert told["-factors"]["largest_factors"] == section["largest_factors"]
+    assert [name for name in told if "largest_factors" in told[name]] == ["-factors"]
+    assert told["-fewer"]["tuning_rows"] == section["fewer_tuning_rows"]
+    assert told["-fewer"]["tolerances"] == told[""]["tolerances"] == [1e-2, 1e-3, 1e-1]
+    # Other laws and grids answer nothing about tolerances.
+    assert told["-laws"]["tolerances"] == told["-factors"]["tolerances"] == [1e-2]
+    assert [name for name in told if "matched_repetitions" in told[name]] == [""]
+    few = jobs.job(config, "smoke", "moments", "gaussian-1-200-fewer", "CME")
+    assert few["tuning_rows"] == config["scales"]["moments_tuning_rows_1"]["smoke"]
+
+
+def test_other_kinds_of_positivity_take_the_choice_without_constraints(config):
+    for name in ("JDL-sub-grid", "JDL-clipped"):
+        for experiment, dataset in (
+            ("moments", "gaussian-1-1000"),
+            ("portfolio", "portfolios-1-1000"),
+        ):
+            said = jobs.job(config, "laptop", experiment, dataset, name)
+            assert said["choice"] == "shared"
+            assert said["options"] == config["methods"][name]["options"]
+    assert "choice" not in jobs.job(config, "laptop", "portfolio", "portfolios-1-1000", "JDL")
+
+
+def test_readings_may_change_tolerances(config):
+    changed = merged(
+        config, {"readings": {"moments": {"tolerances": [{"rows": 1000, "tolerance": 0.05}]}}}
+    )
+    dataset = "gaussian-3-1000"
+    assert jobs.tolerances(changed, dataset, "readings") == [0.05]
+    assert jobs.tolerances(changed, dataset, "laptop") == [1e-3]
+    assert jobs.differs_in_readings(changed, "moments", dataset, "JDL")
+    assert not jobs.differs_in_readings(config, "moments", dataset, "JDL")
+    more = merged(config, {"readings": {"moments": {"more_tolerances": []}}})
+    assert jobs.differs_in_readings(more, "moments", "gaussian-1-1000", "JDL")
 
 
 def test_jobs_of_methods_with_the_same_bases_differ_in_nothing_else(config):
@@ -790,8 +841,16 @@ def test_what_the_scales_say_is_of_parameters_that_there_are(config):
 
 
 def test_groups_of_methods_are_fitted_on_the_same_data_in_the_same_way(config):
-    assert division.groups(config, "moments") == [("JDL", "CME"), ("JPDL",), ("JPDL-unreduced",)]
-    assert division.groups(config, "portfolio") == [("JDL", "CME", "KLR")]
+    assert division.groups(config, "moments") == [
+        ("JDL", "CME"),
+        ("JPDL",),
+        ("JPDL-unreduced",),
+        ("JDL-sub-grid", "JDL-clipped"),
+    ]
+    assert division.groups(config, "portfolio") == [
+        ("JDL", "CME", "KLR"),
+        ("JDL-sub-grid", "JDL-clipped"),
+    ]
     moments = config["experiments"]["moments"]
     for change in (
         {"together": []},
@@ -802,7 +861,7 @@ def test_groups_of_methods_are_fitted_on_the_same_data_in_the_same_way(config):
         changed["experiments"]["moments"] |= change
         assert ("JDL",) in division.groups(changed, "moments")
         assert ("CME",) in division.groups(changed, "moments")
-    alone = {"experiments": {"moments": config["experiments"]["moments"] | {"methods": ["CME"]}}}
+    alone = {"experiments": {"moments": moments | {"methods": ["CME"]}}, "readings": {}}
     assert division.groups(alone, "moments") == [("CME",)]
 
 

@@ -10,7 +10,7 @@ from kcde.datasets import catalogue as tables
 from kcde.experiments import r_benchmark
 from kcde.experiments.jobs import EXPERIMENTS
 from lib import config as configuration
-from lib import jobs, resources
+from lib import jobs, references, resources
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = tables.by_any_name(tables.read())
@@ -39,12 +39,14 @@ def test_every_rule_has_a_row_for_methods_and_data_that_are_new():
 
 
 def test_rows_are_of_methods_and_data_that_are_configured(config):
+    beside = {name for names in references.BESIDE.values() for name in names}
     for rule, method, dataset in resources.table(ROOT):
-        chosen = config["experiments"].get(jobs.section(rule), {})
+        sections = [config[key].get(jobs.section(rule), {}) for key in ("experiments", "readings")]
+        known = {name for each in sections for name in each.get("datasets", ())}
         for name in filter(None, method.split("+")):
-            assert name in config["methods"], (rule, method)
+            assert name in config["methods"] or name in beside, (rule, method)
         if dataset:
-            assert dataset in CATALOGUE or dataset in chosen["datasets"], (rule, dataset)
+            assert dataset in CATALOGUE or dataset in known, (rule, dataset)
 
 
 def test_the_numbers_of_a_row_are_numbers():

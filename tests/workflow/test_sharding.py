@@ -54,7 +54,8 @@ def test_there_are_no_more_parts_than_repetitions(config):
     for name in division.SHARDABLE:
         size = planned.SCALED[name][job_class(name).repeated[0]]
         for scale in configuration.SCALES:
-            assert count(config, name, scale) == scales[size][scale]
+            dataset = "gaussian-1-1000" if name == "moments" else ""
+            assert count(config, name, scale, dataset) == scales[size][scale]
     assert (
         count(config, "factors", "paper", "grid-400", ["LSCDE-F"]) == scales["grid_runs"]["paper"]
     )
@@ -79,7 +80,7 @@ def kept(project, path):
     """What a job wrote: its arrays, its choices, and its scores but for what is measured."""
     scores = project / path
     frame = pd.read_csv(scores, dtype=str).drop(columns="seconds")
-    timed = frame["metric"].str.startswith("seconds") | (frame["metric"] == "peak_memory")
+    timed = frame["metric"].str.contains("seconds") | (frame["metric"] == "peak_memory")
     others = {
         suffix: scores.with_suffix(suffix).read_bytes()
         for suffix in (".json", ".npz")

@@ -1,5 +1,6 @@
 """The small tour with few methods, in a copy of the project: what it says, makes and runs again."""
 
+import itertools
 import json
 import re
 import shutil
@@ -90,19 +91,12 @@ def test_the_tour_announces_draws_and_closes(toured, project):
 def test_the_scores_keep_their_schema(toured, project):
     schema = yaml.safe_load((project / "workflow/schemas/scores.schema.yaml").read_text())
     validator = jsonschema.Draft202012Validator(schema)
-    paths = [
-        *project.glob("results/smoke/r_benchmark/*/*.csv"),
-        *project.glob("results/smoke/factors/*/*/*.csv"),
-        *project.glob("results/smoke/joint/*/*.csv"),
-        *project.glob("results/smoke/planar/*/*.csv"),
-        *project.glob("results/smoke/moments/*/*.csv"),
-        *project.glob("results/smoke/portfolio/*/*.csv"),
-        project / "results/smoke/failure_case.csv",
-        project / "results/smoke/consistency.csv",
-        project / "results/smoke/estimation_cost.csv",
-    ]
-    assert len(paths) == 2 + 2 + 3 + 1 + 2 + 3
-    for path in paths:
+    experiments = ("r_benchmark", "factors", "joint", "planar", "moments", "portfolio")
+    found = {name: sorted(project.glob(f"results/smoke/{name}/**/*.csv")) for name in experiments}
+    for name in ("failure_case", "consistency", "estimation_cost"):
+        found[name] = [project / f"results/smoke/{name}.csv"]
+    assert all(found.values())
+    for path in itertools.chain(*found.values()):
         for row in json.loads(scores.read([path]).to_json(orient="records")):
             wrong = [error.message for error in validator.iter_errors(row)]
             assert not wrong, f"{path}: {wrong}"

@@ -16,6 +16,7 @@ import yaml
 
 from kcde import methods
 from kcde.artefacts.core.listing import READINGS
+from kcde.datasets import names
 from kcde.experiments.job import SETTINGS
 from kcde.experiments.jobs import EXPERIMENTS, r_benchmark
 from kcde.names import AS_PUBLISHED, OURS, nearest
@@ -84,6 +85,7 @@ def schema(root: Path) -> dict:
     found = yaml.safe_load((root / "workflow/schemas/config.schema.yaml").read_text("utf-8"))
     parts, defs = found["properties"], found["$defs"]
     parts["scale"] = _one_of(SCALES)
+    defs["law"]["pattern"] = f"^{names.LAW_PATTERN}$"
     parts["shards"]["properties"] = dict.fromkeys(division.SHARDABLE, defs["size"])
     scales = jobs.scale_keys().items()
     parts["scales"]["properties"] = {key: _sizes(of) for key, of in scales}
@@ -210,8 +212,8 @@ def _in_words(error: jsonschema.ValidationError) -> str:
         guess = nearest(place[1], methods.METHODS) if place[:1] == ["methods"] else ""
         return f"{f'`{where}`' if where else 'it'} lacks the key `{'`, `'.join(missing)}`{guess}"
     if error.validator == "uniqueItems":
-        names = error.instance
-        twice = sorted({str(name) for name in names if names.count(name) > 1})
+        listed = error.instance
+        twice = sorted({str(name) for name in listed if listed.count(name) > 1})
         return f"`{where}` names {', '.join(twice)} more than once"
     allowed = error.schema.get("description", error.message)
     key = f"`{where}` is" if where else "a key is"

@@ -28,11 +28,11 @@ def groups(config: Mapping, experiment: str) -> list[tuple[str, ...]]:
     Methods of one job are in the same list of `together`, and are fitted on the same data sets in
     the same way.
     """
-    chosen = config["experiments"][experiment]
+    chosen, read = (config[key].get(experiment, {}) for key in ("experiments", "readings"))
     together = chosen.get("together", ())
     lists = {name: place for place, each in enumerate(together) for name in each}
     found: dict[str, list[str]] = {}
-    for method in chosen["methods"]:
+    for method in dict.fromkeys([*chosen["methods"], *read.get("methods", ())]):
         special = [
             chosen.get(key, {}).get(method) for key in ("only", "shared_choice", "slow_constrained")
         ]
@@ -115,7 +115,8 @@ def shards(
         Those of the job, keys of `methods`.
     """
     wanted = config["shards"].get(experiment, 1)
-    estimators = {config["methods"][name]["estimator"] for name in methods}
+    known = [name for name in methods if name in config["methods"]]
+    estimators = {config["methods"][name]["estimator"] for name in known}
     if wanted == 1 or estimators & batch_fitted():
         return 1
     return min(wanted, repetitions(config, catalogue, experiment, scale, dataset))

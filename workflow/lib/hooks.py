@@ -63,12 +63,12 @@ def end(workflow, config: Mapping, root: Path, display: Display) -> list[str]:
     display
         Knows which jobs failed.
     """
-    # A part that was collected is deleted, and has not failed.
+    # What nobody needs need not exist: a part that was collected, or scores of a finished figure.
     left = set(workflow.dag.needrun_jobs())
     jobs = [
         job
         for job in workflow.dag.jobs
-        if job.output and job.log and (job in left or not hasattr(job.wildcards, "shard"))
+        if job.output and job.log and (job in left or Path(job.output[0]).exists())
     ]
     touched = {getattr(job.wildcards, "scale", None) for job in jobs}
     # Snakemake deletes the output of a job that fails, but not of one that waits for it.

@@ -52,14 +52,21 @@ SCALED = {
     },
     "donut": {"repetitions": "donut_repetitions", "points": "donut_points"},
     "terrain": {"folds": "terrain_folds", "splits": "terrain_splits"},
-    "traffic": {"splits": "traffic_splits"},
+    "traffic": {"splits": "traffic_splits", "thinned": "traffic_thinned"},
     "consistency": {"repetitions": "consistency_repetitions", "largest": "consistency_rows"},
     "large_n": {"test_rows": "large_n_test_rows"},
     "estimation_cost": {"rows": "cost_rows", "dims": "cost_dims", "iterations": "cost_iterations"},
 }
 """By experiment and parameter, the key of `scales` that has its value."""
 
-_OTHER_KEYS = ("grid_runs", "dde_iterations", "dde_speed", "moments_rows_{dim}")
+_OTHER_KEYS = (
+    "grid_runs",
+    "dde_iterations",
+    "dde_speed",
+    "moments_rows_{dim}",
+    "moments_large_repetitions",
+    "terrain_flow_folds",
+)
 """Keys of `scales` that are not the value of one parameter."""
 
 DIMS = (1, 2, 3)
@@ -70,6 +77,9 @@ SECTIONS = {"factors": "joint", "joint_network": "joint", "exact": "joint"}
 
 EXACT = exact.METHOD
 """The method under which the known density of the grid data is scored."""
+
+_LARGE = 1_000_000
+"""Rows of Gaussian pairs from which on there are fewer repetitions."""
 
 _TRAINED = "DDE"
 """The estimator whose number of iterations the scale sets."""
@@ -102,6 +112,16 @@ class Asked(NamedTuple):
     def dim(self) -> int:
         """The dimension that the name of Gaussian pairs states."""
         return names.GAUSSIAN.sizes(self.dataset)[0]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows that the name of Gaussian pairs states."""
+        return names.GAUSSIAN.sizes(self.dataset)[1]
+
+    @property
+    def variation(self) -> str:
+        """How the name of Gaussian pairs says that the experiment varies."""
+        return names.GAUSSIAN.variation(self.dataset)
 
     def lists(self, key: str) -> bool:
         """Return whether a key of the experiment lists the data's dimension for the method."""
@@ -221,6 +241,7 @@ def differs_in_readings(config: Mapping, experiment: str, dataset: str, method: 
         for name in job_class(step).parameters()
         if name in SCALED.get(step, ())
         or name in config["readings"].get(experiment, ())
+        or (step, name) in _RULES
         or (name == "options" and method in config["methods"])
     )
 
@@ -241,13 +262,16 @@ def text(jobs: object) -> str:
 
 def tolerances(config: Mapping, dataset: str, scale: str) -> list[float]:
     """Return the tolerances that Gaussian pairs are fitted with, the published one first."""
-    moments, (dim, rows) = config["experiments"]["moments"], names.GAUSSIAN.sizes(dataset)
+    moments, (dim, rows) = chosen(config, "moments", scale), names.GAUSSIAN.sizes(dataset)
+    more_tolerances = moments["more_tolerances"]
+    if names.GAUSSIAN.variation(dataset) in (names.LAWS, names.FACTORS):
+        more_tolerances = []
     reached = [step for step in moments["tolerances"] if step["rows"] <= rows]
     # Data with fewer rows than any step states have the tolerance of the first.
     published = max(reached or moments["tolerances"][:1], key=lambda step: step["rows"])
     others = [
         value
-        for more in moments["more_tolerances"]
+        for more in more_tolerances
         if more["dim"] == dim and rows <= at_scale(more["rows"], scale)
         for value in more["tolerances"]
     ]
@@ -278,6 +302,33 @@ def _training(asked: Asked) -> dict:
     }
 
 
+def _laws(asked: Asked) -> list[str]:
+    """Return the laws of the correlations: the drawn one, or all others in one job."""
+    section = asked.section
+    return section["other_laws"] if asked.variation == names.LAWS else [section["law"]]
+
+
+def _repetitions(asked: Asked) -> Any:
+    large = asked.rows >= _LARGE
+    key = "moments_large_repetitions" if large else SCALED["moments"]["repetitions"]
+    return scaled(asked, key)
+
+
+def _tuning_rows(asked: Asked) -> Any:
+    usual = scaled(asked, SCALED["moments"]["tuning_rows"])
+    if asked.variation != names.FEWER:
+        return usual
+    return min(asked.section["fewer_tuning_rows"], usual)
+
+
+def _choice(asked: Asked) -> Any:
+    """Return `shared` where a fit with constraints does not choose for itself."""
+    # A method that names its own constraints is a reading of positivity alone.
+    named = asked.of_method.get("options", {}).get("constrained")
+    listed = asked.experiment == "moments" and asked.lists("shared_choice")
+    return "shared" if named or listed else _DEFAULT
+
+
 def _runs(asked: Asked) -> int:
     return scaled(asked, "grid_runs" if names.is_grid(asked.dataset) else "runs")
 
@@ -288,6 +339,10 @@ def _is_of_grid(asked: Asked) -> bool:
 
 def _has_every_dimension(asked: Asked) -> bool:
     return _is_of_grid(asked) and names.grid_name(asked.dataset).every_dimension
+
+
+def _is_flow(asked: Asked) -> bool:
+    return asked.of_method.get("estimator") in terrain.FLOWS
 
 
 def _of_section(name: str, wanted: Callable[[Asked], bool]) -> Callable[[Asked], Any]:
@@ -316,11 +371,22 @@ _RULES: dict[tuple[str | None, str], Callable[[Asked], Any]] = {
     ("planar", "iterations"): _of_scale(
         "planar", "iterations", lambda asked: asked.of_method["estimator"] == _TRAINED
     ),
-    ("terrain", "splits"): _of_scale(
-        "terrain", "splits", lambda asked: asked.of_method["estimator"] in terrain.FLOWS
+    ("terrain", "folds"): lambda asked: scaled(
+        asked, "terrain_flow_folds" if _is_flow(asked) else "terrain_folds"
     ),
+    ("terrain", "splits"): _of_scale("terrain", "splits", lambda asked: _is_flow(asked)),
     ("moments", "tolerances"): lambda asked: tolerances(asked.config, asked.dataset, asked.scale),
-    ("moments", "choice"): lambda asked: "shared" if asked.lists("shared_choice") else _DEFAULT,
+    ("moments", "laws"): _laws,
+    ("moments", "repetitions"): _repetitions,
+    ("moments", "tuning_rows"): _tuning_rows,
+    ("moments", "largest_factors"): _of_section(
+        "largest_factors", lambda asked: asked.variation == names.FACTORS
+    ),
+    ("moments", "matched_repetitions"): _of_section(
+        "matched_repetitions", lambda asked: not asked.variation
+    ),
+    ("moments", "choice"): _choice,
+    ("portfolio", "choice"): _choice,
     ("moments", "constrained_repetitions"): _of_scale(
         "moments", "constrained_repetitions", lambda asked: asked.lists("slow_constrained")
     ),

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from kcde import discovery
 from kcde.artefacts.core import listing
 from kcde.datasets import names as data_sets
+from kcde.experiments.jobs._conditional import SMOOTHERS
 from kcde.experiments.jobs.large_n import REGRESSORS
 from kcde.names import nearest
 from lib.jobs import DIMS, EXACT
@@ -29,7 +30,12 @@ _SIZED = {
     "large_n": data_sets.BIMODAL,
 }
 
-_BESIDE = {"joint": (EXACT,), "large_n": REGRESSORS}
+BESIDE = {
+    "joint": (EXACT,),
+    "large_n": REGRESSORS,
+    "terrain": SMOOTHERS,
+    "traffic": SMOOTHERS[-1:],
+}
 """Names of an experiment that stand for no estimator."""
 
 
@@ -173,7 +179,7 @@ def _unsized(key: str, names: Iterable[str], experiment: str) -> Iterable[str]:
 
 
 def _methods(key: str, experiment: str, names: Iterable[str], methods: Mapping) -> Iterable[str]:
-    known = [*methods, *_BESIDE.get(experiment, ())]
+    known = [*methods, *BESIDE.get(experiment, ())]
     yield from _unknown(key, names, known, "the methods")
     of_one_column = set(discovery.estimators()) - set(_NETWORKS)
     for name in names:

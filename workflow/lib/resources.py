@@ -233,10 +233,10 @@ def _moments_memory(dataset: str) -> int:
     dim, rows = names.GAUSSIAN.sizes(dataset)
     # Of a factor where the tolerance is not loosened; the largest measured process had 0.6 to 0.8
     # of what this says.
-    columns = {1: 14, 2: 112}.get(dim, 384)
+    columns = {1: 10, 2: 112}.get(dim, 384)
     # Fits of several methods and tolerances hold one factor of x, and of y up to four; one beyond
-    # 2 GiB is not kept.
-    return 700 + min(5 * 2048, rows * 8 * (4 * dim + 5 * columns) // _MIB)
+    # 1.5 GiB is not kept.
+    return 700 + min(5 * 1536, rows * 8 * (4 * dim + 5 * columns) // _MIB)
 
 
 def table(root: Path) -> dict[tuple[str, str, str], Mapping[str, str]]:

@@ -60,16 +60,22 @@ def pairs(
     fitted = [(d, m) for d in datasets for m in methods if d in only.get(m, datasets)]
     if scale != "smoke":
         return [(d, m) for d, m in fitted if is_within(config, d, scale)]
-    kinds = {names.is_grid(dataset) for dataset in datasets}
-    made_up = [d for d in config["smoke_datasets"][experiment] if names.is_grid(d) in kinds]
+    kinds = {_kind(dataset) for dataset in datasets}
+    made_up = [d for d in config["smoke_datasets"][experiment] if _kind(d) in kinds]
     # Data that are drawn at every scale have at every scale the methods that are fitted on them.
     drawn = [d for d in made_up if d in have["datasets"]]
     return [
         (d, m)
         for d in made_up
-        for m in dict.fromkeys(m for real, m in fitted if names.is_grid(real) == names.is_grid(d))
+        for m in dict.fromkeys(m for real, m in fitted if _kind(real) == _kind(d))
         if d not in drawn or d in only.get(m, drawn)
     ]
+
+
+def _kind(dataset: str) -> tuple[bool, str]:
+    """Return what made-up data must have in common with those that they stand for."""
+    is_sized = names.GAUSSIAN.has(dataset)
+    return names.is_grid(dataset), names.GAUSSIAN.variation(dataset) if is_sized else ""
 
 
 def is_within(config: Mapping, dataset: str, scale: str) -> bool:

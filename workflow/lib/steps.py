@@ -9,7 +9,7 @@ from typing import Any
 from kcde import provenance
 from kcde.datasets import names
 from kcde.datasets.catalogue import Entry
-from kcde.experiments.jobs import EXPERIMENTS, estimation_cost, job_class, large_n
+from kcde.experiments.jobs import EXPERIMENTS, estimation_cost, job_class
 from lib import division, jobs, paths, references
 
 _COMPARED: dict[str, Callable[[str], str]] = {
@@ -114,7 +114,8 @@ class Step:
         graphs = [name for name, method in methods.items() if "graph" in method]
         others = [name for name in methods if name not in graphs]
         of_method = {"factors": graphs, "joint": graphs, "joint_network": others, "planar": others}
-        of_method["large_n"] = [*others, *large_n.REGRESSORS]
+        for name in ("large_n", "terrain", "traffic"):
+            of_method[name] = [*others, *references.BESIDE[name]]
         found = {}
         if pattern := references.generated(self.experiment):
             found["dataset"] = pattern

@@ -127,7 +127,8 @@ def _default(each: dataclasses.Field) -> str:
     if each.default is dataclasses.MISSING:
         return " [required]" if each.default_factory is dataclasses.MISSING else ""
     if isinstance(each.default, tuple) and each.default:
-        return f" [default: {','.join(f'{value:g}' for value in each.default)}]"
+        listed = (f"{value:g}" if isinstance(value, float) else value for value in each.default)
+        return f" [default: {','.join(listed)}]"
     return "" if each.default in (None, ()) else f" [default: {each.default}]"
 
 
@@ -202,11 +203,16 @@ def _read(cls: type[Job], name: str, value: Any) -> Any:
     """Return the value of a parameter from its option."""
     kind, option = _kind(cls, name), f"--{name.replace('_', '-')}"
     if get_origin(kind) is tuple:
-        read = {int: whole, float: numbers}.get(get_args(kind)[0])
+        read = {int: whole, float: numbers, str: _words}.get(get_args(kind)[0])
         return read(value, option) if read else tuple(value)
     if get_origin(kind) is not None and issubclass(get_origin(kind), Mapping):
         return constructor_arguments(value)
     return graph(value) if list in get_args(kind) else value
+
+
+def _words(text: str, option: str) -> tuple[str, ...]:
+    """Return names that commas separate; of any text."""
+    return tuple(text.split(","))
 
 
 for _name in EXPERIMENTS:

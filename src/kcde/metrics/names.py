@@ -36,6 +36,18 @@ NORMALISATION_ERROR = "normalisation_error"
 PSD_VIOLATION_RATE = "psd_violation_rate"
 """Share of test points whose estimated second moments are not positive semi-definite."""
 
+INDEPENDENCE_LOSS = "independence_loss"
+"""The same error of the mean over the training points, which ignores x."""
+
+CANONICAL_CORRELATION = "canonical_correlation"
+"""Largest correlation of a linear function of x with one of y."""
+
+TUNING_ROWS = "tuning_rows"
+"""Rows on which the parameters of a fit were chosen."""
+
+BASE_RATE_LOSS = "base_rate_loss"
+"""Logistic loss of the share of events in the days that train and validate."""
+
 LOGISTIC_LOSS = "logistic_loss"
 """Of the probability of a tail event in nats, jdl equation (41)."""
 
@@ -52,6 +64,9 @@ PEAK_MEMORY, SYSTEM_MEMORY = "peak_memory", "system_memory"
 """MiB of a process at its largest, and of the matrix of its linear system."""
 
 FIT_SECONDS = "fit_seconds"
+
+MATCHED = "matched_"
+"""Begins the metrics of seconds with the same bandwidths for all methods."""
 
 DENSITY_SECONDS = "density_seconds"
 """Of processor time, for the log densities of the test rows."""

@@ -71,6 +71,17 @@ def readings() -> pd.DataFrame:
     return pd.read_csv(_HERE / "readings.csv", dtype=str, keep_default_na=False)
 
 
+def questions() -> pd.DataFrame:
+    """Return what would settle the choices that a paper leaves open, as questions to its authors.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `paper,choice,question,settles`; `choice` is an `id` of `readings`.
+    """
+    return pd.read_csv(_HERE / "questions.csv", dtype=str, keep_default_na=False)
+
+
 def causes() -> pd.DataFrame:
     """Return why numbers of ours deviate, as far as found.
 

@@ -176,6 +176,35 @@ def test_claims_count_by_the_amended_test_and_by_their_readings(tmp_path):
     assert "| claim | artefact | statement | verdict | amended | readings | parts |" in page
 
 
+def test_a_paper_with_open_questions_has_a_page(tmp_path):
+    jdl = registry.ARTEFACTS["jdl/fig1"]
+    decided = {"J1": Decision("fails", "a"), "J2": Decision("holds", "b")}
+    claims.write(tmp_path, tmp_path, jdl, decided)
+    rows = [
+        {"claim": "J1", "choice": "J-law", "reading": law, "verdict": verdict}
+        for law, verdict in (("s = 0.1", "holds"), ("uniform", "fails"))
+    ]
+    read = pd.DataFrame(rows, columns=readings.COLUMNS, dtype=object).fillna("")
+    readings.write(tmp_path, tmp_path, read.assign(paper="jdl", artefact="jdl/laws"))
+    card = scorecard.build(tmp_path)
+    reasons = card[card["kind"] == "claim"].set_index("metric")["reason"]
+    choice = published.readings().set_index("id").loc["J-law", "choice"]
+    assert reasons["J1"] == f"hangs on what the paper leaves open, {choice} (J-law); a"
+    assert reasons["J2"] == "b"
+    written = scorecard.write(card, tmp_path)
+    assert tmp_path / "jdl/README.md" in written
+    page = (tmp_path / "jdl/README.md").read_text()
+    statement = published.claims().set_index("claim").loc["J1", "statement"]
+    held = "J-law: holds 1, fails 1 (uniform)"
+    assert f"| J1 | {statement} | fails | under some readings | {held} |" in page
+    assert "| holds | not read |" in page
+    asked = published.questions()
+    assert list(asked["paper"]) == ["jdl"] * 3
+    assert set(asked["choice"]) <= set(published.readings()["id"])
+    for k, question in enumerate(asked["question"], start=1):
+        assert f"{k}. {question}" in page
+
+
 def test_many_readings_that_do_not_hold_are_counted_alone():
     rows = [{"claim": "K7", "choice": "K-grid", "reading": f"{k}"} for k in range(32)]
     table = pd.DataFrame(rows, columns=readings.COLUMNS, dtype=object).fillna("")

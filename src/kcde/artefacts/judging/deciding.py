@@ -15,13 +15,14 @@ class Missing(ValueError):
     """Scores without which a claim cannot be decided."""
 
 
-def decider(test: Callable[[pd.DataFrame], Decision]) -> Callable[[pd.DataFrame], Decision]:
+def decider(test: Callable[..., Decision]) -> Callable[..., Decision]:
     """Let a test of a claim return `undecided` where it raises `Missing`.
 
     Parameters
     ----------
     test
-        A `kcde.artefacts.core.declaration.Decider` that may raise `Missing`.
+        A `kcde.artefacts.core.declaration.Decider` that may raise `Missing`; it may take more
+        arguments, which readers give.
 
     Returns
     -------
@@ -30,9 +31,9 @@ def decider(test: Callable[[pd.DataFrame], Decision]) -> Callable[[pd.DataFrame]
     """
 
     @wraps(test)
-    def decide(scores: pd.DataFrame) -> Decision:
+    def decide(scores: pd.DataFrame, *more: object) -> Decision:
         try:
-            return test(scores)
+            return test(scores, *more)
         except Missing as missing:
             return Decision("undecided", f"{missing}")
 

@@ -31,7 +31,7 @@ COLUMNS = [
 AMENDED = "amended"
 """The choice of amended tests that need more scores than the claim's own artefact shows."""
 
-HOLDS = "holds"
+HOLDS, FAILS = "holds", "fails"
 
 EVERY, SOME, NONE = "every", "some", "none"
 """Under which of its readings a claim holds."""
@@ -175,6 +175,31 @@ def counted(rows: pd.DataFrame) -> str:
             said += [f"{word} {len(names)}{listed}"] if len(names) else []
         parts.append(f"{choice}: {', '.join(said)}")
     return "; ".join(parts)
+
+
+def first_clause(rows: pd.DataFrame) -> str:
+    """Return on which choices the verdict of a claim hangs, as the beginning of its reason.
+
+    Parameters
+    ----------
+    rows
+        As `of_claim` returns them.
+
+    Returns
+    -------
+    str
+        Empty where no choice has a reading under which the claim holds and one under which it
+        fails.
+    """
+    words = published.readings().set_index("id")["choice"]
+    named = [
+        f"{words.get(choice, choice)} ({choice})"
+        for choice, own in rows.groupby("choice", sort=False)["verdict"]
+        if {HOLDS, FAILS} <= set(own)
+    ]
+    if not named:
+        return ""
+    return f"hangs on what the paper leaves open, {' and '.join(named)}; "
 
 
 def share(rows: pd.DataFrame) -> str:

@@ -19,7 +19,7 @@ from kcde.artefacts.core.cells import AS_PUBLISHED
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.core.drawing import NOT_REGENERATED
 from kcde.artefacts.core.registry import ARTEFACTS
-from kcde.artefacts.judging import chains, claims, readings, scorecard_page
+from kcde.artefacts.judging import chains, claims, questions_page, readings, scorecard_page
 from kcde.artefacts.judging.causes import explain
 from kcde.artefacts.judging.verdicts import RULES, UNDECIDED, too_many_failed
 from kcde.artefacts.tables import building
@@ -105,7 +105,7 @@ def build(into: str | Path, records: str | Path | None = None) -> pd.DataFrame:
 
 
 def write(frame: pd.DataFrame, into: str | Path) -> list[Path]:
-    """Write `scorecard.csv` and `scorecard.md`.
+    """Write `scorecard.csv`, `scorecard.md`, and the page of each paper with open questions.
 
     Parameters
     ----------
@@ -117,16 +117,21 @@ def write(frame: pd.DataFrame, into: str | Path) -> list[Path]:
     Returns
     -------
     list of pathlib.Path
-        The two files.
+        The files.
     """
     table, page = "scorecard.csv", "scorecard.md"
+    asked = {paper: f"{paper}/{questions_page.NAME}" for paper in questions_page.papers()}
     whole = frame.astype({"n": "Int64", "failed": "Int64"})
     with staged(into) as stage:
         whole.to_csv(stage / table, index=False, float_format="%.6g")
         read = readings.read(into)
         text = scorecard_page.text(frame, totals(frame, read), read)
         (stage / page).write_text(text, encoding="utf-8")
-    return [Path(into) / table, Path(into) / page]
+        for paper, place in asked.items():
+            (stage / place).parent.mkdir(exist_ok=True)
+            text = questions_page.text(paper, frame, read)
+            (stage / place).write_text(text, encoding="utf-8")
+    return [Path(into) / name for name in (table, page, *asked.values())]
 
 
 def totals(frame: pd.DataFrame, read: pd.DataFrame | None = None) -> dict[str, dict[str, Counter]]:
@@ -279,7 +284,8 @@ def _claim(row: pd.Series, here: Tracked, decided: pd.DataFrame, values: pd.Data
 
 
 def _read(row: pd.Series, entry: dict, read: pd.DataFrame) -> dict:
-    """Return what the tracked readings say of a claim: `readings`, and `amended` where it is there.
+    """Return what the tracked readings say of a claim: `readings`, the `reason` that begins with
+    what it hangs on, and `amended` where it is there.
 
     A claim that was not regenerated is not judged by them either.
     """
@@ -287,7 +293,9 @@ def _read(row: pd.Series, entry: dict, read: pd.DataFrame) -> dict:
         return {}
     own = read[(read["claim"] == row["claim"]) & (read["choice"] == readings.AMENDED)]
     amended = own["verdict"].to_list()
-    said = {"readings": readings.counted(readings.of_claim(read, row["claim"]))}
+    under = readings.of_claim(read, row["claim"])
+    reason = readings.first_clause(under) + entry["reason"]
+    said = {"readings": readings.counted(under), "reason": reason}
     return said | ({"amended": amended[0]} if amended else {})
 
 

@@ -1,0 +1,68 @@
+"""A page for each paper that has open questions: what it says, what holds, what would settle it."""
+
+import pandas as pd
+
+from kcde import published
+from kcde.artefacts.judging import readings
+from kcde.artefacts.tables.markdown import pipe_table
+
+NAME = "README.md"
+
+_ABOUT = (
+    "Each claim with its verdict here, by the amended test where there is one, and under how many "
+    "readings of what the paper leaves open it holds. Numbers and parts are in "
+    "[claims.csv](claims.csv), single readings in [readings.csv](../readings.csv), what is open in "
+    "`kcde/published/readings.csv`. Written by `python -m kcde scorecard`."
+)
+_UNDER = {
+    readings.EVERY: "under every reading",
+    readings.SOME: "under some readings",
+    readings.NONE: "under no reading",
+}
+
+
+def papers() -> list[str]:
+    """Return the papers that have questions."""
+    return list(dict.fromkeys(published.questions()["paper"]))
+
+
+def text(paper: str, frame: pd.DataFrame, read: pd.DataFrame) -> str:
+    """Return the page of a paper.
+
+    Parameters
+    ----------
+    paper
+        One of `papers`.
+    frame
+        As `kcde.artefacts.judging.scorecard.build` returns it.
+    read
+        As `kcde.artefacts.judging.readings.read` returns them.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    claims = frame[frame["kind"].eq("claim") & frame["paper"].eq(paper)]
+    stated = published.claims().set_index(["paper", "claim"])["statement"]
+    asked = published.questions()
+    asked = asked[asked["paper"] == paper]
+    numbered = [
+        f"{k}. {row.question} It would settle {row.settles} ({row.choice})."
+        for k, row in enumerate(asked.itertuples(), start=1)
+    ]
+    table = pipe_table(
+        ["claim", "the paper says", "here", "holds", "readings"],
+        [_cells(row, stated[paper, row["metric"]], read) for row in claims.to_dict("records")],
+        left=5,
+    )
+    title = f"# {paper}: what the paper says, what holds, and what would settle the rest"
+    parts = [title, _ABOUT, table, "## Questions to the authors", "\n".join(numbered)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _cells(row: dict, statement: str, read: pd.DataFrame) -> list[str]:
+    own = readings.of_claim(read, row["metric"])
+    under = _UNDER[readings.share(own)] if len(own) else "not read"
+    verdict = row["amended"] or row["verdict"]
+    return [row["metric"], statement, verdict, under, row["readings"]]
