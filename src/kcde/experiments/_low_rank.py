@@ -219,7 +219,8 @@ def select(
         If the rows are too few.
     """
     train = training_rows(X.shape[0])
-    bases = Bases(X[:train, :], Y[:train, :], tightest(models.values()), kept)
+    # One basis of x is held at a time, but all of y.
+    bases = Bases(X[:train, :], Y[:train, :], tightest(models.values()), kept, hold_y=False)
     search = _Search(bases, held_out(X, validation_rows), f, loss, grid)
     trials = {key: Trials() for key in models}
     classifiers = {key: model for key, model in models.items() if is_classifier(model)}

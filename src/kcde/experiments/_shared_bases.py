@@ -12,6 +12,9 @@ _BANDWIDTHS = {"x": "bandwidth_x", "y": "bandwidth_y"}
 _OF_THE_SOLUTION = {"regularization", "constrained"}
 """Hyper-parameters that leave bases as they are."""
 
+MOST_HELD = 2**25
+"""Numbers of a factor of y that are held in memory where several are: a quarter of a gibibyte."""
+
 
 class Fit(NamedTuple):
     """A fitted embedding, and the seconds that its parts took.
@@ -50,12 +53,22 @@ class Bases:
     kept
         Bases of x by number of rows and hyper-parameters, which other pairs with the same x share:
         those there are used, those made are added.
+    hold_y
+        Whether bases of y keep factors of more than `MOST_HELD` numbers. Without, the rows of these
+        are computed anew in every pass over the rows, n m kernel values.
     """
 
-    def __init__(self, X, Y, tightest: float | None = None, kept: dict | None = None):
+    def __init__(
+        self,
+        X,
+        Y,
+        tightest: float | None = None,
+        kept: dict | None = None,
+        hold_y: bool = True,
+    ):
         self.X, self.Y, self._tightest = X, Y, tightest
         self._made: dict[Hashable, tuple] = {}
-        self._kept = kept
+        self._kept, self._hold_y = kept, hold_y
 
     def x(self, model) -> tuple[object, float]:
         """Return the basis of x with an estimator's hyper-parameters, and its seconds."""
@@ -63,7 +76,12 @@ class Bases:
 
     def y(self, model) -> tuple[object, float]:
         """Return the basis of y with an estimator's hyper-parameters, and its seconds."""
-        return self._basis(model, "y", lambda tight: tight.make_basis_y(self.Y))
+
+        def make(tight):
+            basis = tight.make_basis_y(self.Y)
+            return basis if self._hold_y else _without_large_factor(basis)
+
+        return self._basis(model, "y", make)
 
     def summary(self, model) -> tuple[object, float]:
         """Return both bases with their cross moments, and the seconds of the latter."""
@@ -195,6 +213,16 @@ def _wait_for(made) -> None:
     # A device works in order: where one number has come back, all before it is done.
     basis = getattr(made, "basis_x", made)
     to_numpy(basis.mean[:1])
+
+
+def _without_large_factor(basis):
+    """Return a basis, or a copy whose factor is not in memory where it is large."""
+    factor = getattr(basis, "factor", None)
+    if factor is None or factor.L is None or factor.L.shape[0] * factor.L.shape[1] <= MOST_HELD:
+        return basis
+    streamed = copy(basis)
+    streamed.factor = factor._replace(L=None)
+    return streamed
 
 
 def _without_extrema(basis):

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from kcde.estimators import CME, JDL, JPDL, KernelLogisticRegression
 from kcde.estimators._low_rank import gaussian as jdl_gaussian
 from kcde.estimators._low_rank.basis import Basis
-from kcde.experiments import _low_rank
+from kcde.experiments import _low_rank, _shared_bases
 from kcde.experiments._low_rank import Grid, Trials
 from kcde.experiments._shared_bases import Bases, group_by_basis
 
@@ -83,6 +83,28 @@ def test_a_basis_of_each_bandwidth_is_made_once(rows, monkeypatch):
     _low_rank.select(models, *rows, square, lambda values: values.mean(), GRID)
     assert sorted(made) == sorted(set(made))
     assert len(made) == 4
+
+
+@pytest.mark.parametrize("cls", [JDL, CME])
+def test_large_factors_of_y_are_not_held_while_parameters_are_chosen(cls, rows, monkeypatch):
+    models = {tolerance: cls(tolerance=tolerance) for tolerance in (1e-2, 1e-4)}
+
+    def losses():
+        trials = _low_rank.select(models, *rows, square, lambda values: values.mean(), GRID)
+        return {key: trials[key]._found for key in models}
+
+    held = losses()
+    monkeypatch.setattr(_shared_bases, "MOST_HELD", 0)
+    streamed = losses()
+    for key in models:
+        assert [options for options, _ in streamed[key]] == [options for options, _ in held[key]]
+        expected = [loss for _, loss in held[key]]
+        assert [loss for _, loss in streamed[key]] == pytest.approx(expected, rel=1e-8)
+    model = cls(1.0, 0.8)
+    for hold in (True, False):
+        bases = Bases(*rows, hold_y=hold)
+        factors = [basis.factor.L for basis, _ in (bases.x(model), bases.y(model))]
+        assert [factor is None for factor in factors] == [False, not hold]
 
 
 def test_a_classifier_is_chosen_as_by_separate_fits(rows):
