@@ -156,10 +156,12 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
         if name is not None and (spec.at_edge or x == last):
             ends.append((y, name, colour, "" if dashes == "-" else dashes))
         elif name is not None:
-            # Above its beginning, where fewer lines pass than beside its end.
+            # Above its beginning, where fewer lines pass than beside its end; a point's beside it.
             start = tuple(rows.iloc[0][["x", "y"]])
-            place = {"xytext": (2, 4), "textcoords": "offset points"}
-            axes.annotate(name, start, color=colour, fontsize=7, **place)
+            place = {"xytext": (2, 4)} if len(rows) > 1 else {"xytext": (4, 0), "va": "center"}
+            axes.annotate(
+                name, start, color=colour, fontsize=7, textcoords="offset points", **place
+            )
     if len(shown):
         _number_sizes(axes, sorted(set(shown["x"])))
         _name_lines(axes, ends)
