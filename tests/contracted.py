@@ -18,6 +18,8 @@ QUICK = {
     },
     "GaussianProcess": {"bandwidth_x": 1.0, "signal_std": 0.8, "noise_std": 0.4},
     "Defensive": {"repeats": 1},
+    "KernelCDE": {"bandwidth_x": [0.5, 2.0], "bandwidth_y": 0.3},
+    "LinearGaussian": {"regularization": 0.01},
     "LikelihoodKCEF": {"bandwidth_x": 1.0, "bandwidth_y": 0.9, "regularization": 0.01},
     "ConditionalRealNVP": {"hidden_units": 8, "blocks": 2, "steps": 40, "learning_rate": 0.01},
     "ConditionalMAF": {"hidden_units": 8, "blocks": 2, "steps": 40, "learning_rate": 0.01},

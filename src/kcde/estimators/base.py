@@ -155,16 +155,19 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         """
         X = self._check_features(X)
         xp = array_namespace(X)
+        nodes, weights = self._expectation_nodes()
+        Y = xp.asarray(nodes)
+        return self.density_at(Y)(X) * xp.asarray(weights) @ f(Y)
+
+    def _expectation_nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return points (k, d_y) and weights (k,) that integrate over y."""
         if self.n_outputs_ == 1:
             support = self._support()
             nodes, weights = panel_nodes(*support[:2], 2 * panel_count(*support))
-            nodes = nodes[:, None]
-        else:
-            proposal = self._proposal()
-            nodes = proposal.sample(_IMPORTANCE_SAMPLES, rng_of("expectation"))
-            weights = np.exp(-proposal.log_density(nodes)) / _IMPORTANCE_SAMPLES
-        Y = xp.asarray(nodes)
-        return self.density_at(Y)(X) * xp.asarray(weights) @ f(Y)
+            return nodes[:, None], weights
+        proposal = self._proposal()
+        nodes = proposal.sample(_IMPORTANCE_SAMPLES, rng_of("expectation"))
+        return nodes, np.exp(-proposal.log_density(nodes)) / _IMPORTANCE_SAMPLES
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw from p(y|x).

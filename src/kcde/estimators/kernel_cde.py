@@ -1,0 +1,145 @@
+"""Conditional kernel density estimation with cross-validated bandwidths."""
+
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+
+from kcde.arrays import array_namespace, to_numpy
+from kcde.estimators._shared.mixture import GaussianMixture, log_gaussian_kernel
+from kcde.estimators._shared.product_kernels import LeaveOneOut
+from kcde.estimators._shared.spread import column_std
+from kcde.estimators.base import Tags
+from kcde.kernels import as_bandwidths
+from kcde.memory import require_memory
+from kcde.normalisers import logsumexp
+from kcde.seeding import rng_of
+from kcde.selection import best_index, subsample
+
+TUNING_ROWS = 1000
+STARTS = (0.5, 1.0, 2.0)
+"""Multiples of the normal reference rule at which the search starts, for x and y alike."""
+
+SMOOTHED = 3.0
+"""One more start: bandwidths of x in standard deviations, at which x says little."""
+
+BOUNDS_X, BOUNDS_Y = (1e-2, 1e3), (1e-2, 2.0)
+"""In standard deviations; at the upper bound of x a column is smoothed out."""
+
+
+class KernelCDE(GaussianMixture):
+    """p(y|x) = Σ_i K_x(x - x_i) N(y; y_i, diag h_y²) / Σ_i K_x(x - x_i), K_x a Gaussian product.
+
+    The estimator of Hall, Racine and Li (JASA 2004) with a Gaussian kernel for every column. Its
+    bandwidths, one a column of x and of y, have the largest leave-one-out likelihood,
+    Σ_i log p_{-i}(y_i|x_i), so that a column of x that says nothing about y gets a bandwidth far
+    beyond its spread and is smoothed out. (They minimise an integrated squared error; likelihood is
+    the other rule of their package np.) L-BFGS in the logarithms of the bandwidths, with the
+    gradient in closed form, from four starts: ½, 1 and 2 times the normal reference rule, 1.06 s
+    n^(-1/(4 + d_x + d_y)) for standard deviations s, and three s for x with the rule for y. The
+    best of the four is taken. Bandwidths of y are at least 0.01 s: where values of y are tied, the
+    likelihood grows without a bound as they fall.
+
+    A step costs O(t² (d_x + d_y)) time and memory for t tuning rows: 0.01 s for 300 rows of six
+    columns. A density costs O(n (d_x + d_y)).
+
+    Parameters
+    ----------
+    bandwidth_x
+        One standard deviation a column of x, or a number, in its units. None: chosen.
+    bandwidth_y
+        The same for y. None: chosen.
+    tuning_rows
+        Maximum number of training rows that choose bandwidths, random ones; None: 1000.
+    random_state
+        Seeds the draw of these rows.
+
+    Attributes
+    ----------
+    bandwidth_x_, bandwidth_y_
+        Values used, given or chosen, shapes (d_x,) and (d_y,).
+    cv_results_
+        Leave-one-out log likelihood of the tuning rows at the end of the search, `score`, from each
+        start; the `bandwidth` there of all columns, those of x first; whether it `converged`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import KernelCDE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> Y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=200)
+    >>> model = KernelCDE().fit(X, Y)
+    >>> bool(model.bandwidth_x_[1] > 10 * model.bandwidth_x_[0])
+    True
+    """
+
+    selection_rule: ClassVar[str] = (
+        "a Gaussian product kernel; the bandwidths of every column of x and of y by leave-one-out "
+        "likelihood on at most 1000 training rows, L-BFGS from four starts"
+    )
+
+    tags: ClassVar[Tags] = Tags()
+
+    def __init__(
+        self, bandwidth_x=None, bandwidth_y=None, *, tuning_rows=TUNING_ROWS, random_state=0
+    ):
+        self.bandwidth_x = bandwidth_x
+        self.bandwidth_y = bandwidth_y
+        self.tuning_rows = tuning_rows
+        self.random_state = random_state
+
+    def _fit(self, X, Y):
+        most = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
+        if not (isinstance(most, Integral) and most >= 2):
+            raise ValueError(f"tuning_rows must be a whole number above 1; got {most!r}")
+        given = [
+            None if value is None else as_bandwidths(value, columns.shape[1], name)
+            for name, value, columns in (
+                ("bandwidth_x", self.bandwidth_x, X),
+                ("bandwidth_y", self.bandwidth_y, Y),
+            )
+        ]
+        self.cv_results_ = {}
+        if any(value is None for value in given):
+            given = self._choose(to_numpy(X), to_numpy(Y), given, most)
+        self.bandwidth_x_, self.bandwidth_y_ = given
+        self.X_, self.Y_ = X, Y
+        self._centres, self._sigma = Y, self.bandwidth_y_
+
+    def _choose(self, X: np.ndarray, Y: np.ndarray, given: list, most: int) -> list:
+        """Complete the bandwidths of x and of y that are None."""
+        std_x, std_y = column_std(X), column_std(Y)
+        std_x = np.where(std_x > 0, std_x, 1.0)
+        rows = subsample(len(X), most, rng_of("selection", self.random_state))
+        # Before anything is divided by them.
+        for name, std in (("x", std_x), ("y", std_y)):
+            as_bandwidths(std, len(std), f"the standard deviation of {name}")
+        criterion = LeaveOneOut(X[rows] / std_x, Y[rows] / std_y)
+        fixed = [
+            None if value is None else value / std
+            for value, std in zip(given, (std_x, std_y), strict=True)
+        ]
+        rule = 1.06 * len(rows) ** (-1.0 / (4 + X.shape[1] + Y.shape[1]))
+        starts = [(factor * rule, factor * rule) for factor in STARTS] + [(SMOOTHED, rule)]
+        found = [criterion.maximise(start, fixed, BOUNDS_X, BOUNDS_Y) for start in starts]
+        std = np.concatenate([std_x, std_y])
+        score = np.array([each.score for each in found]) - len(rows) * np.sum(np.log(std_y))
+        self.cv_results_ = {
+            "score": score,
+            "bandwidth": np.stack([each.bandwidth * std for each in found]),
+            "converged": np.array([each.converged for each in found]),
+        }
+        best = self.cv_results_["bandwidth"][best_index(score)[0]]
+        parts = np.split(best, [X.shape[1]])
+        named = zip(("bandwidth_x", "bandwidth_y"), parts, strict=True)
+        return [as_bandwidths(part, len(part), name) for name, part in named]
+
+    def _log_weights(self, X):
+        xp, n = array_namespace(X), self.X_.shape[0]
+        width = n * (2 * X.shape[1] + 3)
+        require_memory(X, f"kernels of {n} rows at x", X.shape[0], lambda rows: rows * width)
+        log_kernel = log_gaussian_kernel(X, self.X_, self.bandwidth_x_)
+        # Far from all rows every kernel underflows; their ratios do not.
+        log_kernel = log_kernel - xp.max(log_kernel, axis=1, keepdims=True)
+        return log_kernel - logsumexp(log_kernel, axis=1)[:, None]
