@@ -21,6 +21,8 @@ QUICK = {
     "KernelCDE": {"bandwidth_x": [0.5, 2.0], "bandwidth_y": 0.3},
     "LinearGaussian": {"regularization": 0.01},
     "LikelihoodKCEF": {"bandwidth_x": 1.0, "bandwidth_y": 0.9, "regularization": 0.01},
+    "QuantileForest": {"min_samples_leaf": 5, "bandwidth_y": 0.3, "trees": 20},
+    "NGBoost": {"stages": 20},
     "ConditionalRealNVP": {"hidden_units": 8, "blocks": 2, "steps": 40, "learning_rate": 0.01},
     "ConditionalMAF": {"hidden_units": 8, "blocks": 2, "steps": 40, "learning_rate": 0.01},
     "SmoothedJDL": {

@@ -15,7 +15,8 @@ from kcde.estimators import estimator_class, estimator_names
 from kcde.estimators.base import ConditionalDensity
 
 # What the default parameters cost too much of for a test.
-FEWER = {name: QUICK[name] for name in ("DDE", "ConditionalRealNVP", "ConditionalMAF")}
+COSTLY = ("DDE", "ConditionalRealNVP", "ConditionalMAF", "QuantileForest", "NGBoost")
+FEWER = {name: QUICK[name] for name in COSTLY}
 
 CLASSES = [name for name in estimator_names() if estimator_class(name).tags.density]
 

@@ -45,6 +45,12 @@ COLOURS: dict[str, str] = {
     "JPDL": "#00907F",
     "CME": "#5B4A9E",
     "KLR": BLACK,
+    "LinearGaussian": "#FF964B",
+    "ResidualKDE": "#78000F",
+    "MarginalKDE": "#3C2D69",
+    "KernelCDE": "#5A3CFF",
+    "QuantileForest": "#5A1E4B",
+    "NGBoost": "#2D1E96",
 }
 """Method, named as in `published_values.csv`, to its colour in every figure."""
 
@@ -92,6 +98,7 @@ VARIATIONS: dict[str, str | tuple] = {
     "-inverse": ":",
     "-adapted": "--",
     "-grouped": "-.",
+    "-tuned": _LONG,
 }
 """Ending that names a variation of a method to its line: the colour is that of the method."""
 

@@ -8,8 +8,7 @@ from scipy.optimize import minimize
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
 
-_ITERATIONS = 200
-_GAIN = 1e-8  # of the likelihood, relative, at which the search stops
+_GAIN = 1e-7  # of the mean log density, at which the search stops
 
 
 class Found(NamedTuple):
@@ -64,32 +63,34 @@ class LeaveOneOut:
         total = logsumexp(terms, axis=1)
         return float(np.sum(total)), np.exp(terms - total[:, None]).ravel()
 
-    def maximise(
+    def start(
         self,
-        start: tuple[float, float],
+        at: tuple[float, float],
         fixed: list[np.ndarray | None],
         bounds_x: tuple[float, float],
         bounds_y: tuple[float, float],
-    ) -> Found:
-        """Search for the largest L from a bandwidth for all columns of x, and one for y.
+    ) -> tuple[np.ndarray, list[tuple[float, float]]]:
+        """Return bandwidths (d_x + d_y,) to start at, and the bounds of each.
 
         Parameters
         ----------
-        start
-            These two.
+        at
+            Bandwidth of all columns of x, and of all of y.
         fixed
             Bandwidths of x and of y that are given, or None.
         bounds_x, bounds_y
             Smallest and largest bandwidth.
         """
         lengths = self.inputs, len(self._squares) - self.inputs
-        begin, limits = [], []
-        for value, size, known, ends in zip(
-            start, lengths, fixed, (bounds_x, bounds_y), strict=True
-        ):
-            at = np.full(size, np.clip(value, *ends)) if known is None else known
-            begin.append(at)
-            limits += [ends] * size if known is None else [(h, h) for h in known]
+        begin, bounds = [], []
+        parts = zip(at, lengths, fixed, (bounds_x, bounds_y), strict=True)
+        for value, size, known, ends in parts:
+            begin.append(np.full(size, np.clip(value, *ends)) if known is None else known)
+            bounds += [ends] * size if known is None else [(h, h) for h in known]
+        return np.concatenate(begin), bounds
+
+    def maximise(self, begin: np.ndarray, bounds: list, iterations: int) -> Found:
+        """Search for the largest L from bandwidths on, within bounds, by L-BFGS."""
 
         def loss(log_bandwidth):
             value, slope = self(log_bandwidth)
@@ -97,10 +98,10 @@ class LeaveOneOut:
 
         done = minimize(
             loss,
-            np.log(np.concatenate(begin)),
+            np.log(begin),
             jac=True,
             method="L-BFGS-B",
-            bounds=np.log(limits),
-            options={"maxiter": _ITERATIONS, "ftol": _GAIN},
+            bounds=np.log(bounds),
+            options={"maxiter": iterations, "ftol": _GAIN},
         )
         return Found(np.exp(done.x), -self.n * float(done.fun), bool(done.success))

@@ -1,0 +1,185 @@
+"""Natural gradient boosting with a normal density."""
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+
+from kcde.arrays import to_numpy
+from kcde.estimators._shared.pushforward import Pushforward
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
+from kcde.estimators._shared.spread import column_std
+from kcde.estimators.base import Tags
+from kcde.kernels import as_bandwidths
+from kcde.seeding import rng_of, seed_of
+from kcde.selection import complement, kfold
+
+HELD_OUT_PARTS = 5
+"""One of so many parts of the rows chooses the number of stages."""
+
+
+class NGBoost(Pushforward):
+    """p(y|x) = N(m(x), s(x)²), m and log s sums of trees grown along the natural gradient.
+
+    Of the log likelihood, with a tree of depth 3 for each of the two in every stage (Duan et al.,
+    ICML 2020), by their library ngboost (`pip install 'kcde[compare]'`). The number of stages is
+    that with the largest likelihood of a random fifth of the rows, looked for until `patience`
+    stages have not raised it; then all rows are boosted as often. y is standardised on the way. One
+    y.
+
+    A stage costs O(n d_x log n), some 5 ms; 0.5 s for 100 stages.
+
+    Parameters
+    ----------
+    stages
+        Number of stages. None: chosen.
+    learning_rate
+        Share of the natural gradient that a stage takes.
+    max_stages
+        Most stages that are looked at.
+    patience
+        Number of stages without a better held-out likelihood after which the search stops.
+    random_state
+        Seeds the choice of the rows held out, and the order in which a tree looks at columns.
+
+    Attributes
+    ----------
+    stages_
+        Value used, given or chosen.
+    boosting_
+        The fitted `NGBRegressor`, of y with mean 0 and standard deviation 1.
+    cv_results_
+        Mean held-out log density of standardised y, `score`, after each stage.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import NGBoost
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(200, 1))
+    >>> model = NGBoost(stages=50).fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).round(1)
+    array([[0.9]])
+    """
+
+    selection_rule: ClassVar[str] = (
+        "a normal density, trees of depth 3 and learning rate 0.05; the number of stages by the "
+        "likelihood of a held-out fifth, then all rows boosted as often"
+    )
+
+    tags: ClassVar[Tags] = Tags(array_api=False)
+    largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
+
+    def __init__(
+        self, stages=None, learning_rate=0.05, *, max_stages=1000, patience=30, random_state=0
+    ):
+        self.stages = stages
+        self.learning_rate = learning_rate
+        self.max_stages = max_stages
+        self.patience = patience
+        self.random_state = random_state
+
+    def _fit(self, X, Y):
+        X, Y = to_numpy(X), to_numpy(Y)
+        self._check_parameters(Y)
+        std = as_bandwidths(column_std(Y), 1, "the standard deviation of y")
+        self._centre, self._scale = float(Y.mean()), float(std[0])
+        X, z = _inputs(X), (Y[:, 0] - self._centre) / self._scale
+        self.cv_results_ = {}
+        self.stages_ = self._choose(X, z) if self.stages is None else self.stages
+        self.boosting_ = self._regressor(self.stages_).fit(X, z)
+
+    def _check_parameters(self, Y: np.ndarray) -> None:
+        if Y.shape[1] != 1:
+            raise ValueError(f"NGBoost is of one y; got {Y.shape[1]}: fit one model for each")
+        for name in ("stages", "max_stages", "patience"):
+            value = getattr(self, name)
+            if value is None and name == "stages":
+                continue
+            if not (isinstance(value, Integral) and value >= 1):
+                raise ValueError(f"{name} must be a positive whole number; got {value!r}")
+        if not 0 < self.learning_rate < np.inf:
+            raise ValueError(f"learning_rate must be positive; got {self.learning_rate!r}")
+
+    def _choose(self, X: np.ndarray, z: np.ndarray) -> int:
+        """Return the number of stages with the largest likelihood of a fifth of the rows."""
+        held_out = kfold(len(z), HELD_OUT_PARTS, rng_of("selection", self.random_state))[0]
+        rows = complement(held_out, len(z))
+        if np.ptp(z[rows]) == 0:
+            raise ValueError(
+                f"y is constant in the {len(rows)} rows that are not held out; add rows, or give "
+                "stages"
+            )
+        model = self._regressor(self.max_stages)
+        held = {"X_val": X[held_out], "Y_val": z[held_out]}
+        model.fit(X[rows], z[rows], **held, early_stopping_rounds=self.patience)
+        score = -np.array(model.evals_result["val"]["LOGSCORE"])
+        self.cv_results_ = {"score": score}
+        return int(np.nanargmax(score)) + 1
+
+    def _regressor(self, stages: int):
+        from sklearn.tree import DecisionTreeRegressor
+
+        # The library's own tree, but that equally good splits are not drawn from the global stream.
+        seed = seed_of("boosting", self.random_state) % 2**32
+        return _library()(
+            Base=DecisionTreeRegressor(max_depth=3, random_state=seed),
+            n_estimators=stages,
+            learning_rate=self.learning_rate,
+            random_state=seed,
+            verbose=False,
+        )
+
+    def mean(self, X):
+        """Return E[Y|x] = m(x), shape (n, 1), for X (n, d_x)."""
+        return self._line(self._check_features(X))[0]
+
+    def log_density(self, X, Y):
+        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, 1)."""
+        X, Y = self._check_pair(X, Y)
+        return _log_normal(to_numpy(Y), *self._line(X))[:, 0]
+
+    def log_density_at(self, Y) -> Callable:
+        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, 1)."""
+        Y = to_numpy(self._check_outputs(Y)).T
+        return lambda X: _log_normal(Y, *self._line(self._check_features(X)))
+
+    def _line(self, X):
+        X = to_numpy(X)
+        if not len(X):
+            return np.empty((0, 1)), np.empty((0, 1))
+        found = self.boosting_.pred_dist(_inputs(X)).params
+        location = self._centre + self._scale * found["loc"]
+        return location[:, None], self._scale * found["scale"][:, None]
+
+    def _push(self, X, Z):
+        location, scale = self._line(X)
+        return location[:, :, None] + scale[:, :, None] * to_numpy(Z)
+
+
+def _log_normal(Y, location, scale) -> np.ndarray:
+    return -0.5 * ((Y - location) / scale) ** 2 - np.log(scale) - 0.5 * np.log(2.0 * np.pi)
+
+
+def _inputs(X: np.ndarray) -> np.ndarray:
+    """Return x, or a column of zeros where there is none: trees need an input."""
+    return X if X.shape[1] else np.zeros((len(X), 1))
+
+
+def _library():
+    """Return the class of the booster.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If the library is not installed, with the remedy.
+    """
+    try:
+        from ngboost import NGBRegressor
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "NGBoost needs the library ngboost: pip install 'kcde[compare]'"
+        ) from error
+    return NGBRegressor

@@ -1,0 +1,212 @@
+"""Quantile regression forests as conditional densities."""
+
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from kcde.arrays import to_numpy
+from kcde.estimators._shared.mixture import GaussianMixture, log_volume
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
+from kcde.estimators._shared.spread import column_std
+from kcde.estimators.base import Tags
+from kcde.kernels import as_bandwidths
+from kcde.memory import require_memory
+from kcde.normalisers import logsumexp
+from kcde.seeding import seed_of
+from kcde.selection import best_index, log_grid
+
+LEAVES = (2, 5, 10, 20)
+"""Candidates for the fewest rows of a leaf."""
+
+FACTORS = log_grid(0.01, 2.0, 33)
+"""Candidates for the bandwidth, in standard deviations of y."""
+
+
+class QuantileForest(GaussianMixture):
+    """p(y|x) = Σ_i w_i(x) N(y; y_i, h²), w_i(x) = (1/T) Σ_t b_ti 1[x_i in the leaf of x] / b_t(x).
+
+    The weights of a quantile regression forest (Meinshausen, JMLR 2006, equation 5) with b_ti, how
+    often tree t has row i in its bootstrap sample, and b_t(x), the size of its leaf; a Gaussian
+    makes them a density. The forest is that of the library quantile-forest (`pip install
+    'kcde[compare]'`). The fewest rows of a leaf and h have the largest out-of-bag likelihood: the
+    weights at a training row are those of the trees that have not seen it. One y.
+
+    Cost: a forest for each of four sizes of a leaf, O(T n d_x log² n), and O(33 n²) exponentials
+    each; a density O(T log n + n).
+
+    Parameters
+    ----------
+    min_samples_leaf
+        Fewest rows of a leaf. None: chosen from {2, 5, 10, 20}.
+    bandwidth_y
+        h, in the units of y. None: chosen from 33 log-spaced values, 0.01 to 2 standard deviations
+        of y.
+    trees
+        T.
+    random_state
+        Seeds the bootstrap samples.
+
+    Attributes
+    ----------
+    forest_
+        The fitted `RandomForestQuantileRegressor`.
+    min_samples_leaf_, bandwidth_y_
+        Values used, given or chosen.
+    cv_results_
+        Out-of-bag log likelihood, `score`, for each of `min_samples_leaf` and of `factor`, the
+        bandwidth in standard deviations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import QuantileForest
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(200, 1))
+    >>> model = QuantileForest(trees=50).fit(X, Y)
+    >>> model.weights_at(X[:2]).sum(axis=1).round(6)
+    array([1., 1.])
+    """
+
+    selection_rule: ClassVar[str] = (
+        "100 trees, the fewest rows of a leaf in {2, 5, 10, 20} and the width of a Gaussian around "
+        "each y (0.01…2 standard deviations in 33 steps) by out-of-bag likelihood"
+    )
+
+    tags: ClassVar[Tags] = Tags(array_api=False)
+    largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
+
+    def __init__(self, min_samples_leaf=None, bandwidth_y=None, *, trees=100, random_state=0):
+        self.min_samples_leaf = min_samples_leaf
+        self.bandwidth_y = bandwidth_y
+        self.trees = trees
+        self.random_state = random_state
+
+    def _fit(self, X, Y):
+        X, Y = to_numpy(X), to_numpy(Y)
+        self._check_parameters(Y)
+        std = column_std(Y)
+        sizes = LEAVES if self.min_samples_leaf is None else (self.min_samples_leaf,)
+        widths = FACTORS * std if self.bandwidth_y is None else np.array([self.bandwidth_y])
+        widths = [as_bandwidths(width, 1, "bandwidth_y") for width in widths]
+        # Of leaves of half of the rows or more there are no two.
+        sizes = [size for size in sizes if 2 * size <= len(Y)] or [min(sizes)]
+        forests = [_Forest(self._grown(X, Y, size), _inputs(X)) for size in sizes]
+        best = (0, 0)
+        self.cv_results_ = {}
+        if len(forests) * len(widths) > 1:
+            score = np.stack([_out_of_bag(forest, Y, widths) for forest in forests])
+            best = best_index(score)
+            factors = np.array([width[0] for width in widths]) / std[0]
+            self.cv_results_ = {"min_samples_leaf": sizes, "factor": factors, "score": score}
+        self._forest = forests[best[0]]
+        self.forest_, self.min_samples_leaf_ = self._forest.model, int(sizes[best[0]])
+        self._centres, self._sigma = Y, widths[best[1]]
+        self.bandwidth_y_ = float(self._sigma[0])
+
+    def _check_parameters(self, Y: np.ndarray) -> None:
+        if Y.shape[1] != 1:
+            raise ValueError(
+                f"QuantileForest is of one y; got {Y.shape[1]}: fit one model for each"
+            )
+        for name in ("min_samples_leaf", "trees"):
+            value = getattr(self, name)
+            if value is None and name == "min_samples_leaf":
+                continue
+            if not (isinstance(value, Integral) and value >= 1):
+                raise ValueError(f"{name} must be a positive whole number; got {value!r}")
+
+    def _grown(self, X, Y, min_samples_leaf: int):
+        model = _library()(
+            n_estimators=self.trees,
+            min_samples_leaf=min_samples_leaf,
+            max_samples_leaf=None,
+            random_state=seed_of("forest", self.random_state) % 2**32,
+        )
+        return model.fit(_inputs(X), Y[:, 0])
+
+    def _log_weights(self, X):
+        X, n = to_numpy(X), len(self._centres)
+        require_memory(X, f"weights of {n} rows at x", len(X), lambda rows: 3 * rows * n)
+        return _log(self._forest.weights(_inputs(X)))
+
+
+class _Forest:
+    """A grown forest, with the shares of the rows of its bootstrap samples in their leaves."""
+
+    def __init__(self, model, X: np.ndarray):
+        self.model = model
+        sizes = [tree.tree_.node_count for tree in model.estimators_]
+        self._offsets, self._nodes = np.cumsum([0, *sizes[:-1]]), sum(sizes)
+        self._leaves = self._leaves_of(X)
+        drawn = model.estimators_samples_
+        rows = np.concatenate(drawn)
+        nodes = np.concatenate([self._leaves[own, t] for t, own in enumerate(drawn)])
+        size = np.bincount(nodes, minlength=self._nodes)
+        shape = self._nodes, len(X)
+        self._shares = csr_array((1.0 / size[nodes], (nodes, rows)), shape=shape)
+        self._unseen = np.ones(self._leaves.shape, dtype=bool)
+        for t, own in enumerate(drawn):
+            self._unseen[own, t] = False
+
+    def weights(self, X: np.ndarray) -> np.ndarray:
+        """Return w_i(x), shape (n_x, n)."""
+        leaves = self._leaves_of(X)
+        return self._mean_shares(leaves, np.ones(leaves.shape, dtype=bool))
+
+    def out_of_bag(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the training rows that a tree has not seen, and the weights of such trees there.
+
+        Shapes (r,), (r, n).
+        """
+        rows = np.flatnonzero(self._unseen.any(axis=1))
+        return rows, self._mean_shares(self._leaves[rows], self._unseen[rows])
+
+    def _leaves_of(self, X: np.ndarray) -> np.ndarray:
+        return self.model.apply(X) + self._offsets
+
+    def _mean_shares(self, leaves: np.ndarray, counted: np.ndarray) -> np.ndarray:
+        rows = np.nonzero(counted)[0]
+        values = 1.0 / counted.sum(axis=1)[rows]
+        shape = len(leaves), self._nodes
+        return (csr_array((values, (rows, leaves[counted])), shape=shape) @ self._shares).toarray()
+
+
+def _out_of_bag(forest: _Forest, Y: np.ndarray, widths: list[np.ndarray]) -> np.ndarray:
+    """Return the mean log density of the rows that some tree has not seen, for each bandwidth."""
+    rows, weights = forest.out_of_bag()
+    if not len(rows):
+        raise ValueError("every tree has every row in its sample: grow more trees, or add rows")
+    squares = (Y[rows] - Y.T) ** 2
+    log_weights = _log(weights)
+    terms = (log_weights - 0.5 * squares / width**2 - log_volume(width) for width in widths)
+    return np.array([np.mean(logsumexp(each, axis=1)) for each in terms])
+
+
+def _inputs(X: np.ndarray) -> np.ndarray:
+    """Return x, or a column of zeros where there is none: trees need an input."""
+    return X if X.shape[1] else np.zeros((len(X), 1))
+
+
+def _log(weights: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.log(weights)
+
+
+def _library():
+    """Return the class of the forest.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If the library is not installed, with the remedy.
+    """
+    try:
+        from quantile_forest import RandomForestQuantileRegressor
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "QuantileForest needs the library quantile-forest: pip install 'kcde[compare]'"
+        ) from error
+    return RandomForestQuantileRegressor

@@ -1,0 +1,162 @@
+"""QuantileForest and NGBoost: what stands around the libraries, and what happens without them."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from ngboost import NGBRegressor
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.tree import DecisionTreeRegressor
+
+from kcde.estimators import NGBoost, QuantileForest
+from kcde.seeding import rng_of, seed_of
+from kcde.selection import kfold
+
+
+def bent(rng, n=80):
+    X = rng.normal(size=(n, 2))
+    return X, np.sin(2.0 * X[:, :1]) + (0.2 + 0.3 * (X[:, :1] > 0)) * rng.normal(size=(n, 1))
+
+
+def weights_by_hand(model, X, x, trees):
+    """Meinshausen's equation 5, tree by tree, over the rows of each bootstrap sample."""
+    found, forest = np.zeros(len(X)), model.forest_
+    for t in trees:
+        tree, drawn = forest.estimators_[t], forest.estimators_samples_[t]
+        leaf = tree.apply(x[None].astype(np.float32))[0]
+        inside = [i for i in drawn if tree.apply(X[i : i + 1].astype(np.float32))[0] == leaf]
+        for i in inside:
+            found[i] += 1.0 / len(inside)
+    return found / len(trees)
+
+
+def test_weights_are_those_of_the_paper_and_their_mean_that_of_the_library(rng):
+    X, Y = bent(rng, 30)
+    model = QuantileForest(3, 0.2, trees=8).fit(X, Y)
+    new = rng.normal(size=(4, 2))
+    expected = [weights_by_hand(model, X, x, range(8)) for x in new]
+    np.testing.assert_allclose(model.weights_at(new), expected)
+    mixed = expected @ norm.pdf(0.3, Y.T, 0.2).T
+    np.testing.assert_allclose(np.exp(model.log_density_at([[0.3]])(new)), mixed)
+    # A regression forest predicts the mean of the leaves of its trees.
+    leaves = np.mean([tree.predict(new) for tree in model.forest_.estimators_], axis=0)
+    np.testing.assert_allclose(model.mean(new)[:, 0], leaves)
+
+
+def test_quantiles_without_smoothing_are_those_of_the_library(rng):
+    X, Y = bent(rng)
+    model = QuantileForest(5, 1e-6, trees=50).fit(X, Y)
+    levels = [0.1, 0.35, 0.7]
+    expected = model.forest_.predict(
+        X[:20], quantiles=levels, weighted_leaves=True, interpolation="nearest"
+    )
+    found = model.quantile(X[:20], levels)
+    # The library's is one of the training y, at which the distribution function jumps past p.
+    ranks = np.searchsorted(np.sort(Y[:, 0]), [found - 1e-4, expected - 1e-4])
+    assert (np.abs(ranks[0] - ranks[1]) <= 1).mean() > 0.95
+
+
+def test_leaves_and_bandwidth_have_the_largest_out_of_bag_likelihood(rng):
+    X, Y = bent(rng, 24)
+    model = QuantileForest(trees=8).fit(X, Y)
+    score, forest = model.cv_results_["score"], model.forest_
+    i, j = np.unravel_index(np.argmax(score), score.shape)
+    assert model.min_samples_leaf_ == model.cv_results_["min_samples_leaf"][i]
+    assert model.bandwidth_y_ == pytest.approx(model.cv_results_["factor"][j] * Y.std())
+    logs = []
+    for row in range(24):
+        unseen = [t for t in range(8) if row not in forest.estimators_samples_[t]]
+        if unseen:
+            weights = weights_by_hand(model, X, X[row], unseen)
+            assert weights[row] == 0.0
+            logs.append(np.log(weights @ norm.pdf(Y[row, 0], Y[:, 0], model.bandwidth_y_)))
+    assert score[i, j] == pytest.approx(np.mean(logs))
+
+
+def test_forest_with_ties_constant_x_few_rows_and_none(rng):
+    X, Y = bent(rng, 40)
+    X[:, 1] = 1.0
+    for x, y in ((X, np.sign(Y)), (X[:3], Y[:3]), (None, Y)):
+        model = QuantileForest(trees=20).fit(x, y)
+        assert np.isfinite(model.log_density(x, y)).all()
+    with pytest.raises(ValueError, match="QuantileForest is of one y; got 2"):
+        QuantileForest().fit(X, np.hstack([Y, Y**2]))
+    with pytest.raises(ValueError, match="trees must be a positive whole number; got 0"):
+        QuantileForest(trees=0).fit(X, Y)
+    with pytest.raises(ValueError, match="grow more trees, or add rows"):
+        QuantileForest(trees=1, random_state=1).fit(X[:2], Y[:2])
+
+
+def test_boosting_is_the_librarys_of_standardised_y(rng):
+    X, Y = bent(rng)
+    model = NGBoost(stages=25).fit(X, 100.0 * Y + 7.0)
+    seed = seed_of("boosting", 0) % 2**32
+    tree = DecisionTreeRegressor(max_depth=3, random_state=seed)
+    plain = NGBRegressor(Base=tree, n_estimators=25, learning_rate=0.05, verbose=False)
+    found = plain.fit(X, (Y[:, 0] - Y.mean()) / Y.std()).pred_dist(X)
+    location = 100.0 * (Y.mean() + Y.std() * found.loc) + 7.0
+    expected = norm.logpdf(100.0 * Y[:, 0] + 7.0, location, 100.0 * Y.std() * found.scale)
+    np.testing.assert_allclose(model.log_density(X, 100.0 * Y + 7.0), expected, rtol=1e-6)
+
+
+def test_stages_have_the_largest_likelihood_of_a_held_out_fifth(rng):
+    X, Y = bent(rng)
+    model = NGBoost(max_stages=60, patience=60, learning_rate=0.1).fit(X, Y)
+    score = model.cv_results_["score"]
+    assert score.shape == (60,)
+    assert model.stages_ == np.argmax(score) + 1
+    assert 1 < model.stages_ < 60
+    held = kfold(80, 5, rng_of("selection", 0))[0]
+    rest = np.setdiff1d(np.arange(80), held)
+    z = (Y - Y.mean()) / Y.std()
+    # Standardised again by the rest, as each fit does: its own stages are those of z but for that.
+    part = NGBoost(stages=model.stages_, learning_rate=0.1).fit(X[rest], z[rest])
+    assert part.score(X[held], z[held]) == pytest.approx(score.max(), abs=1e-6)
+
+
+def test_boosting_with_ties_constant_x_few_rows_and_none(rng):
+    X, Y = bent(rng, 40)
+    X[:, 1] = 1.0
+    for x, y in ((X, np.sign(Y)), (X[:6], Y[:6]), (None, Y)):
+        model = NGBoost(max_stages=40).fit(x, y)
+        assert np.isfinite(model.log_density(x, y)).all()
+    with pytest.raises(ValueError, match="NGBoost is of one y; got 2"):
+        NGBoost().fit(X, np.hstack([Y, Y**2]))
+    held = kfold(5, 5, rng_of("selection", 0))[0]
+    with pytest.raises(ValueError, match="y is constant in the 4 rows that are not held out"):
+        NGBoost().fit(X[:5], np.isin(np.arange(5), held))
+    with pytest.raises(ValueError, match="patience must be a positive whole number; got 0"):
+        NGBoost(patience=0).fit(X, Y)
+    with pytest.raises(ValueError, match="learning_rate must be positive"):
+        NGBoost(learning_rate=-1.0).fit(X, Y)
+
+
+@pytest.mark.parametrize("model", [QuantileForest(trees=8), NGBoost(max_stages=15)])
+def test_same_seed_chooses_the_same_and_another_seed_other_rows(model, rng):
+    X, Y = bent(rng, 40)
+    first, again = (clone(model).fit(X, Y) for _ in range(2))
+    other = clone(model).set_params(random_state=1).fit(X, Y)
+    score = [each.cv_results_["score"] for each in (first, again, other)]
+    np.testing.assert_array_equal(score[0], score[1])
+    assert not np.array_equal(score[0], score[2])
+    np.testing.assert_array_equal(first.log_density(X, Y), again.log_density(X, Y))
+
+
+@pytest.mark.parametrize(
+    ("model", "library"), [(QuantileForest(), "quantile_forest"), (NGBoost(), "ngboost")]
+)
+def test_without_the_library_the_remedy_is_named(model, library, rng, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'kcde\[compare\]'"):
+        model.fit(*bent(rng))
+
+
+def test_importing_the_package_and_the_classes_does_not_import_the_libraries():
+    code = (
+        "import sys, kcde; from kcde import NGBoost, QuantileForest; NGBoost(), QuantileForest();"
+        "assert not {'ngboost', 'quantile_forest', 'lifelines'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
