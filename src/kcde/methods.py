@@ -167,6 +167,12 @@ _NADE_GROWN = {
 """More updates, of 25 an epoch, where there are more rows; held-out training rows choose. With few
 rows the size of the network is chosen by cross-validation, and that of made-up rows is small."""
 
+_TUNED_FLOW = {
+    "candidates": [[32, 2, 0.003], [32, 2, 0.01], [100, 5, 0.003], [100, 5, 0.01]],
+    "steps": 300,
+}
+"""Hidden units, blocks and learning rate of a flow: the published size and a smaller one."""
+
 _NYSTROM = {name: {"n_basis": 300} for name in ("two-moons", "ring", "grid")}
 """The estimate of KEF that dde compares with."""
 
@@ -251,6 +257,8 @@ _DEFINED = {
     ),
     "CondRealNVP": Method("ConditionalRealNVP", AS_PUBLISHED, settings="authors"),
     "CondMAF": Method("ConditionalMAF", AS_PUBLISHED, settings="authors"),
+    "CondRealNVP-tuned": Method("ConditionalRealNVP", OURS, _TUNED_FLOW),
+    "CondMAF-tuned": Method("ConditionalMAF", OURS, _TUNED_FLOW),
     "LSCDE-package-signed": Method("LSCDE", OURS, {"weights": "signed"}, settings="authors"),
     "LSCDE-package-constrained": Method(
         "LSCDE", OURS, {"weights": "constrained"}, settings="authors"

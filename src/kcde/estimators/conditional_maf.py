@@ -37,6 +37,12 @@ class ConditionalMAF(ConditionalFlow):
         normalisation the rule is too large for many rows.
     batch_normalisation
         Whether to use batch normalisation.
+    candidates
+        None: the flow is as the arguments above say. Else triples of hidden units, blocks and a
+        learning rate, to choose from in their place by the likelihood of a random fifth of the
+        rows: each is trained on the others until 50 steps have not raised it, or for `steps`; the
+        best is then trained on all rows for as many steps as were best. Costs up to twice the
+        training of all candidates.
     moment_samples
         Draws a row for `mean` and `variance`.
     random_state
@@ -50,6 +56,10 @@ class ConditionalMAF(ConditionalFlow):
         Mean negative log density of a training row before each step, nats, shape (steps,).
     learning_rate_
         Learning rate used, one per stage if there are several.
+    hidden_units_, blocks_, steps_
+        Of the candidate chosen, and its number of steps; not without `candidates`.
+    cv_results_
+        For each of `candidates` the largest held-out mean log density, `score`, and its `steps`.
 
     Examples
     --------

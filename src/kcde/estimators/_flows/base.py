@@ -8,6 +8,7 @@ import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
 from kcde.estimators._flows.model import Architecture, Flow
+from kcde.estimators._flows.selection import Candidate, check_candidates, choose
 from kcde.estimators._flows.training import train
 from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.pushforward import Pushforward
@@ -36,6 +37,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
         learning_rate=None,
         *,
         batch_normalisation=True,
+        candidates=None,
         moment_samples=1000,
         random_state=0,
     ):
@@ -44,6 +46,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
         self.steps = steps
         self.learning_rate = learning_rate
         self.batch_normalisation = batch_normalisation
+        self.candidates = candidates
         self.moment_samples = moment_samples
         self.random_state = random_state
 
@@ -65,7 +68,10 @@ class ConditionalFlow(BatchFitted, Pushforward):
             value = getattr(self, name)
             if not (isinstance(value, Integral) and value >= 1):
                 raise ValueError(f"{name} must be a positive whole number; got {value!r}")
+        self.cv_results_ = {}
         counts, rates = _stages(self.steps, self.learning_rate)
+        if self.candidates is not None:
+            self._candidates = check_candidates(self.candidates, counts, Y.shape[0])
         rule = self.rate * np.sqrt(Y.shape[0]) / 28.0
         self._plan = tuple((count, rates[k] or rule) for k, count in enumerate(counts))
         used = [rate for _, rate in self._plan]
@@ -75,20 +81,22 @@ class ConditionalFlow(BatchFitted, Pushforward):
     def _batch_key(self) -> tuple:
         """Return the values that estimators of one batch must share."""
         X, Y = self._problem
-        return (self._architecture(), self._plan, X.shape, Y.shape)
+        tried = None if self.candidates is None else tuple(self._candidates)
+        return (self._architecture(), self._plan, tried, X.shape, Y.shape)
 
-    def _architecture(self) -> Architecture:
+    def _architecture(self, hidden_units=None, blocks=None) -> Architecture:
+        blocks = blocks or self.blocks
         return Architecture(
             self.kind,
             inputs=max(1, self.n_features_in_),
             outputs=self.n_outputs_,
-            hidden_units=self.hidden_units,
-            layers=self._layers(),
-            normalised=self.blocks if self.batch_normalisation else 0,
+            hidden_units=hidden_units or self.hidden_units,
+            layers=self._layers(blocks),
+            normalised=blocks if self.batch_normalisation else 0,
         )
 
-    def _layers(self) -> int:
-        return self.blocks
+    def _layers(self, blocks: int) -> int:
+        return blocks
 
     @staticmethod
     def _train(estimators: Sequence["ConditionalFlow"]) -> list[FloatingPointError | None]:
@@ -97,9 +105,34 @@ class ConditionalFlow(BatchFitted, Pushforward):
         seeds = [seed_of("flow", estimator.random_state) % 2**32 for estimator in estimators]
         X, Y = (np.stack(part) for part in zip(*[e._problem for e in estimators], strict=True))
         seeds = np.array(seeds, np.uint32)
+        if first.candidates is not None:
+            return ConditionalFlow._tune(estimators, seeds, X, Y)
         trained = train(first._architecture(), seeds, X, Y, first._plan)
         pairs = zip(estimators, trained, strict=True)
         return [estimator._take(*outcome) for estimator, outcome in pairs]
+
+    @staticmethod
+    def _tune(estimators: Sequence["ConditionalFlow"], seeds, X, Y) -> list:
+        """Choose among the candidates for each estimator, and train it with its choice."""
+        first = estimators[0]
+        states = [estimator.random_state for estimator in estimators]
+        tried = [(first._architecture(c.hidden_units, c.blocks), c) for c in first._candidates]
+        chosen = choose(tried, seeds, X, Y, states, first._plan[0][0])
+        return [e._take_chosen(*outcome) for e, outcome in zip(estimators, chosen, strict=True)]
+
+    def _take_chosen(self, candidate: Candidate, flow: Flow, history, cv_results: dict):
+        """Take a flow that was chosen; return the error, or None."""
+        if not np.isfinite(cv_results["score"]).any():
+            del self._problem
+            self._reset()
+            return FloatingPointError(
+                f"no candidate of {type(self).__name__} has a finite held-out likelihood; give "
+                "smaller learning rates, and bring x and y to unit scale"
+            )
+        self.hidden_units_, self.blocks_ = candidate.hidden_units, candidate.blocks
+        self.learning_rate_, self.steps_ = candidate.learning_rate, len(history)
+        self._plan, self.cv_results_ = ((len(history), candidate.learning_rate),), cv_results
+        return self._take(flow, history)
 
     def _take(self, flow: Flow, history: np.ndarray) -> FloatingPointError | None:
         del self._problem
