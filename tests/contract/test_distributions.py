@@ -1,7 +1,9 @@
-"""Mean, distribution function, quantiles and intervals of every density with one y."""
+"""Mean, distribution function, quantiles, intervals and CRPS of every density with one y."""
 
 import numpy as np
 import pytest
+import scoringrules
+from scipy.integrate import cumulative_trapezoid
 from scipy.stats import norm
 
 from contracted import QUICK, line, some_pairs
@@ -74,6 +76,34 @@ def test_interval_has_equal_tails(model):
     np.testing.assert_allclose(found, model.quantile(X[:4], [0.05, 0.95]), rtol=1e-12)
 
 
+def test_crps_is_the_integral_of_its_definition(model, pairs):
+    """By the trapezoidal rule, of the integral of the density by the same rule."""
+    model, X = model
+    y = pairs[1][:3, 0]
+    found = model.crps(X[:3], y[:, None])
+    assert found.shape == (3,)
+    for x, value, score in zip(X, y, found, strict=False):
+        below, above = np.linspace(-30.0, value, 4001), np.linspace(value, 30.0, 4001)
+        z = np.concatenate([below, above])
+        density = np.exp(model.log_density_at(z[:, None])(x[None]))[0]
+        cdf = cumulative_trapezoid(density, z, initial=0.0)
+        naive = np.trapezoid(cdf[:4001] ** 2, below)
+        naive += np.trapezoid((1.0 - cdf[4001:]) ** 2, above)
+        assert score == pytest.approx(naive, abs=1e-3 * pairs[1].std())
+
+
+def test_crps_is_that_of_draws(model, pairs):
+    """As scoringrules has it for an ensemble; its sampling error is some hundredths of y."""
+    model, X = model
+    if not model.tags.exact_sampler:
+        pytest.skip("draws that follow the density approximately")
+    draws = to_numpy(model.sample(X[:20], 2000, np.random.default_rng(1)))[:, :, 0]
+    expected = scoringrules.crps_ensemble(pairs[1][:20, 0], draws)
+    found = model.crps(X[:20], pairs[1][:20])
+    np.testing.assert_allclose(found, expected, atol=0.05)
+    assert np.mean(found) == pytest.approx(np.mean(expected), abs=0.01)
+
+
 def test_mean_is_that_of_the_density(model):
     model, X = model
     y, weights = line()
@@ -87,13 +117,16 @@ def test_mean_is_that_of_the_density(model):
 def test_rows_are_worked_in_blocks_and_none_is_none(model, pairs):
     model, X = model
     assert model.cdf(X[:0], pairs[1][:0]).shape == (0,)
+    assert model.crps(X[:0], pairs[1][:0]).shape == (0,)
     assert model.quantile(X[:0], [0.1, 0.2]).shape == (0, 2)
     many = np.repeat(X[:2], 400, axis=0)
     np.testing.assert_allclose(
         model.quantile(many, 0.3), np.repeat(model.quantile(X[:2], 0.3), 400)
     )
     ones = np.zeros(800)
-    np.testing.assert_allclose(model.cdf(many, ones), np.repeat(model.cdf(X[:2], ones[:2]), 400))
+    for function in (model.cdf, model.crps):
+        expected = np.repeat(function(X[:2], ones[:2]), 400)
+        np.testing.assert_allclose(function(many, ones), expected, rtol=1e-7)
 
 
 @pytest.mark.parametrize("p", [0.0, 1.0, -0.1, np.nan, [0.5, np.nan], [[0.5]]])
@@ -111,6 +144,7 @@ def test_without_x_none_is_one_row(pairs):
     assert model.interval(None, 0.5).shape == (1, 2)
     assert model.mean(None).shape == (1, 1)
     assert model.cdf(None, pairs[1]).shape == (30,)
+    assert model.crps(None, pairs[1]).shape == (30,)
 
 
 @pytest.mark.parametrize("name", ["LSCDE", "KCEF", "GaussianProcess"])
@@ -118,7 +152,12 @@ def test_several_y_have_none_and_the_error_says_what_to_do(name, pairs):
     X, Y = pairs
     model = estimator_class(name)(**QUICK[name]).fit(X, np.hstack([Y, X[:, :1]]))
     assert model.mean(X[:2]).shape == (2, 2)
-    for call in (lambda: model.quantile(X, 0.5), lambda: model.cdf(X, model.mean(X))):
+    calls = (
+        lambda: model.quantile(X, 0.5),
+        lambda: model.cdf(X, model.mean(X)),
+        lambda: model.crps(X, model.mean(X)),
+    )
+    for call in calls:
         with pytest.raises(ValueError, match="fitted to 2: draw with sample"):
             call()
 
@@ -159,10 +198,11 @@ def test_quantiles_of_separate_modes_far_from_the_origin():
 def test_other_namespaces_stay_what_they_are(name, pairs, other_xp):
     X, Y = pairs
     model = estimator_class(name)(**QUICK[name])
-    expected = model.fit(X, Y).cdf(X, Y), model.quantile(X, [0.1, 0.7]), model.mean(X)
+    model.fit(X, Y)
+    expected = model.cdf(X, Y), model.quantile(X, [0.1, 0.7]), model.mean(X), model.crps(X, Y)
     X, Y = other_xp.asarray(X), other_xp.asarray(Y)
     model.fit(X, Y[:, 0])
-    found = model.cdf(X, Y), model.quantile(X, [0.1, 0.7]), model.mean(X)
+    found = model.cdf(X, Y), model.quantile(X, [0.1, 0.7]), model.mean(X), model.crps(X, Y)
     for ours, theirs in zip(found, expected, strict=True):
         assert isinstance(ours, type(X))
         np.testing.assert_allclose(to_numpy(ours), theirs, atol=1e-7)
@@ -176,3 +216,5 @@ def test_standardised_quantiles_are_in_original_units(pairs):
     found = moved.quantile(3.0 * X - 7.0, [0.1, 0.9])
     np.testing.assert_allclose(found, 100.0 * plain.quantile(X, [0.1, 0.9]) + 50.0, rtol=1e-7)
     np.testing.assert_allclose(moved.cdf(3.0 * X - 7.0, 100.0 * Y + 50.0), plain.cdf(X, Y), 1e-7)
+    scores = moved.crps(3.0 * X - 7.0, 100.0 * Y + 50.0)
+    np.testing.assert_allclose(scores, 100.0 * plain.crps(X, Y), rtol=1e-7)

@@ -11,7 +11,7 @@ from kcde.estimators._nade.network import known, log_mixture
 from kcde.estimators._nade.selection import FitResult, Problem, fit_chosen, fit_given
 from kcde.estimators._nade.training import Recipe
 from kcde.estimators._shared.batch_fit import BatchFitted
-from kcde.estimators._shared.gaussian_mixtures import mixture_cdf, mixture_quantile
+from kcde.estimators._shared.gaussian_mixtures import mixture_cdf, mixture_crps, mixture_quantile
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
@@ -297,6 +297,18 @@ class NADE(BatchFitted, ConditionalDensity):
         parts = [np.empty(0)]
         for rows in row_blocks(len(X), self._width()):
             parts.append(mixture_cdf(*self._mixtures_on_line(X[rows]), y[rows, None])[:, 0])
+        return np.concatenate(parts)
+
+    def _cdf_at(self, X, y):
+        X, parts = to_numpy(X), [np.empty((0, len(y)))]
+        for rows in row_blocks(len(X), max(self._width(), self.components_ * len(y))):
+            parts.append(mixture_cdf(*self._mixtures_on_line(X[rows]), y[None, :]))
+        return np.concatenate(parts)
+
+    def _crps(self, X, y):
+        X, y, parts = to_numpy(X), to_numpy(y), [np.empty(0)]
+        for rows in row_blocks(len(X), max(self._width(), self.components_**2)):
+            parts.append(mixture_crps(*self._mixtures_on_line(X[rows]), y[rows]))
         return np.concatenate(parts)
 
     def _quantile(self, X, p):

@@ -165,6 +165,12 @@ class Standardised(RowChecks, BaseEstimator):
         X, Y = self._check_pair(X, Y)
         return self.estimator_.cdf(self.transform_x(X), self.transform_y(Y))
 
+    def crps(self, X, Y):
+        """Return the CRPS of pairs X (n, d_x) and Y (n,) or (n, 1) in the units of y, (n,)."""
+        X, Y = self._check_pair(X, Y)
+        found = self.estimator_.crps(self.transform_x(X), self.transform_y(Y))
+        return found * float(self.std_y_[0])
+
     def quantile(self, X, p):
         """Return the p-quantiles of y given x in original units: (n,), or (n, k) for k of them."""
         X = self.transform_x(X)

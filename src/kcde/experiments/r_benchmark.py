@@ -5,12 +5,13 @@ training half; the score is the negative log likelihood of the standardised y, a
 test half (kcef, section 4; dde, section 6).
 
 Beside it, for every method whose density has a distribution function F: the probability integral
-transform F(y|x) of the test rows, and the shares of them within the central intervals of 50 and
-90%. And, on the first `inner_splits` splits, the inner log likelihood: the mean log density of a
-held-out fifth of the training half, fitted by the method's whole rule to the other four fifths and
-standardised by these, in nats of y standardised by the training half. The rows held out are the
-same for every method, and no test row has a part in it. Of DDE there is also the objective that its
-training reaches, and the optimum of that (`kcde.experiments._dde_optimum`).
+transform F(y|x) of the test rows, the shares of them within the central intervals of 50 and 90%,
+and the mean of their continuous ranked probability scores, of standardised y. And, on the first
+`inner_splits` splits, the inner log likelihood: the mean log density of a held-out fifth of the
+training half, fitted by the method's whole rule to the other four fifths and standardised by these,
+in nats of y standardised by the training half. The rows held out are the same for every method, and
+no test row has a part in it. Of DDE there is also the objective that its training reaches, and the
+optimum of that (`kcde.experiments._dde_optimum`).
 
 A job of the target `joint` models x and y together by a network for all columns, and scores both:
 the published column NADE of kcef, table 1, is nearer to that on some sets. Its columns are x, then
@@ -30,7 +31,14 @@ from kcde.experiments import _dde_optimum, methods, runner
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.r_benchmark import JOINT, Job
 from kcde.experiments.runner import attempt, fits
-from kcde.metrics.names import COVERAGES, INNER_LOG_LIKELIHOOD, NLL, NLL_CONDITIONAL, NLL_X
+from kcde.metrics.names import (
+    COVERAGES,
+    CRPS,
+    INNER_LOG_LIKELIHOOD,
+    NLL,
+    NLL_CONDITIONAL,
+    NLL_X,
+)
 from kcde.normalisers import GaussianProposal, Normaliser, importance_sampling
 from kcde.seeding import rng_of, split_seed
 
@@ -263,17 +271,22 @@ def _by_parts(log_density: np.ndarray, outputs: int) -> tuple[list[tuple], dict]
 
 
 def _calibration(job: Job, data: Dataset, model: Standardised, split: int):
-    """Return score cells of the coverages, and F(y|x) of the test rows, if there is an F."""
+    """Return score cells of coverages and CRPS, and F(y|x) of the test rows, if there is an F."""
     if job.target == JOINT or not hasattr(model.estimator_, "cdf"):
         return [], {}
     X, Y = halves(job, data, split)[1]
-    found, seconds = attempt(model.cdf, X, Y)
+    inner, X, Y = model.estimator_, model.transform_x(X), model.transform_y(Y)
+    found, seconds = attempt(lambda: (to_numpy(inner.cdf(X, Y)), to_numpy(inner.crps(X, Y))))
     if isinstance(found, Exception):
-        return [scores.failed(name, found) | {"seconds": seconds} for name in COVERAGES], {}
-    pit = to_numpy(found)
-    shares = {name: np.mean(np.abs(pit - 0.5) <= level / 2) for name, level in COVERAGES.items()}
-    cells = [scores.cell(name, share) | {"seconds": seconds} for name, share in shares.items()]
-    return cells, {"pit": pit}
+        failed = [scores.failed(name, found) for name in (*COVERAGES, CRPS)]
+        return [cell | {"seconds": seconds} for cell in failed], {}
+    pit, crps = found
+    cells = [
+        scores.cell(name, np.mean(np.abs(pit - 0.5) <= level / 2))
+        for name, level in COVERAGES.items()
+    ]
+    cells.append(scores.cell(CRPS, crps.mean()))
+    return [cell | {"seconds": seconds} for cell in cells], {"pit": pit}
 
 
 def _optimum(job: Job, data: Dataset, model: Standardised, split: int) -> list[dict]:

@@ -14,6 +14,9 @@ INNER_LOG_LIKELIHOOD = "inner_log_likelihood"
 COVERAGES = {"coverage_50": 0.5, "coverage_90": 0.9}
 """Share of the test rows within the central interval, by metric the probability of that."""
 
+CRPS = "crps"
+"""Mean continuous ranked probability score of the test rows, y in its standardised units."""
+
 MMD = "mmd"
 """Unbiased squared maximum mean discrepancy, times 1000."""
 

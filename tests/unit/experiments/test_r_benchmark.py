@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scoringrules
 
 from kcde import scores
 from kcde.datasets import fetch
@@ -11,7 +12,7 @@ from kcde.estimators import KCEF, LSCDE, NADE, Standardised
 from kcde.experiments import runner
 from kcde.experiments.r_benchmark import Job, half_split, halves, inner_split, make_estimator
 from kcde.experiments.runner import run
-from kcde.metrics.names import INNER_LOG_LIKELIHOOD, NLL, NLL_CONDITIONAL, NLL_X
+from kcde.metrics.names import CRPS, INNER_LOG_LIKELIHOOD, NLL, NLL_CONDITIONAL, NLL_X
 from kcde.seeding import rng_of, split_seed
 
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.01}
@@ -313,6 +314,19 @@ def test_coverage_is_the_share_of_the_transform_within_the_interval(launch, tmp_
     assert found["coverage_50"] == pytest.approx(inside.mean(), abs=1e-9)
     assert found["coverage_50"] < found["coverage_90"] == np.mean(np.abs(pit[1] - 0.5) <= 0.45)
     np.testing.assert_allclose(pit[1], model.cdf(data.X[test], data.Y[test]), atol=1e-12)
+
+
+def test_crps_is_the_mean_over_test_rows_of_standardised_y(launch, smoke):
+    options = {"bandwidth_x": 0.5, "bandwidth_y": 0.3, "regularization": 0.1}
+    frame, _ = launch("LSCDE", "LSCDE", options)
+    folder, catalogue = smoke
+    data = load("smoke-linear", folder, catalogue=catalogue)
+    train, test = half_split("smoke-linear", 1, len(data.Y))
+    model = Standardised(LSCDE(**options)).fit(data.X[train], data.Y[train])
+    draws = model.sample(data.X[test], 4000, np.random.default_rng(0))[:, :, 0]
+    expected = scoringrules.crps_ensemble(data.Y[test, 0], draws).mean() / data.Y[train].std()
+    found = frame[(frame.metric == CRPS) & (frame.split == 1)]["value"].item()
+    assert found == pytest.approx(expected, rel=0.01)
 
 
 def test_estimator_without_distribution_function_has_no_coverage(launch, monkeypatch, tmp_path):

@@ -202,6 +202,12 @@ class ConditionalFlow(BatchFitted, Pushforward):
     def _cdf(self, X, y):
         return super()._cdf(to_numpy(X), to_numpy(y))
 
+    def _cdf_at(self, X, y):
+        return super()._cdf_at(to_numpy(X), y)
+
+    def _crps(self, X, y):
+        return super()._crps(to_numpy(X), to_numpy(y))
+
     def _quantile(self, X, p):
         return super()._quantile(to_numpy(X), p)
 

@@ -1,4 +1,6 @@
-"""Mean, distribution function, quantiles and intervals of conditional densities."""
+"""Mean, distribution function, quantiles, intervals and CRPS of conditional densities."""
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,10 +14,10 @@ _NODES = 40  # of a panel, after the first doublings
 
 
 class Distribution:
-    """Adds `mean`, `cdf`, `quantile` and `interval` to a conditional density.
+    """Adds `mean`, `cdf`, `quantile`, `interval` and `crps` to a conditional density.
 
     By quadrature of the density; a subclass whose distribution function has a closed form
-    overrides `_cdf` and `_quantile`.
+    overrides `_cdf`, `_cdf_at`, `_quantile` and `_crps`.
     """
 
     @limit_threads
@@ -106,24 +108,70 @@ class Distribution:
         """
         return self.quantile(X, tails(level))
 
+    @limit_threads
+    def crps(self, X, Y):
+        """Return the continuous ranked probability score ∫ (F(z|x) - 1{y ≤ z})² dz of pairs.
+
+        It is proper, small where F is narrow around y, and |y - m| for a point mass at m (Gneiting
+        and Raftery, JASA 2007, section 4.2). In closed form for normal densities and mixtures of
+        few of them; for the other mixtures as `kcde.estimators._shared.mixture` states; else by
+        ten-point Gauss-Legendre quadrature of F, for the cost of `cdf`.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x); None without x.
+        Y
+            Shape (n,) or (n, 1).
+
+        Returns
+        -------
+        shape (n,), in the units of y
+
+        Raises
+        ------
+        ValueError
+            If the model has several y, or weights of both signs.
+        """
+        X, Y = self._check_pair(X, Y)
+        self._require_distribution()
+        return self._crps(X, Y[:, 0])
+
     def _require_distribution(self) -> None:
         """Raise `ValueError` where there is no distribution function."""
         if self.n_outputs_ != 1:
             raise ValueError(
-                f"cdf, quantile and interval are of one y; this {type(self).__name__} was fitted "
-                f"to {self.n_outputs_}: draw with sample, and take shares or quantiles of the draws"
+                f"cdf, quantile, interval and crps are of one y; this {type(self).__name__} was "
+                f"fitted to {self.n_outputs_}: draw with sample, and take shares or quantiles of "
+                "the draws"
             )
 
     def _cdf(self, X, y):
         """Return P(Y ≤ y|x), shape (n,), for checked X (n, d_x) and y (n,)."""
+        return self._of_pairs(TabulatedCdf.cdf, X, y)
+
+    def _crps(self, X, y):
+        """Return the CRPS, shape (n,), for checked X (n, d_x) and y (n,)."""
+        return self._of_pairs(TabulatedCdf.crps, X, y)
+
+    def _of_pairs(self, function: Callable, X, y):
+        """Return a function of a table of F and of y, shape (n,)."""
         xp, values = array_namespace(X), to_numpy(y)
         if not X.shape[1]:
-            return xp.asarray(self._tabulate_cdf(self._no_x).cdf(values[None, :])[0])
+            return xp.asarray(function(self._tabulate_cdf(self._no_x), values[None, :])[0])
         parts = [
-            self._tabulate_cdf(X[rows, :]).cdf(values[rows, None])[:, 0]
+            function(self._tabulate_cdf(X[rows, :]), values[rows, None])[:, 0]
             for rows in self._cdf_blocks(X)
         ]
         return xp.asarray(np.concatenate([np.empty(0), *parts]))
+
+    def _cdf_at(self, X, y: np.ndarray):
+        """Return P(Y ≤ y|x), shape (n, q), for checked X (n, d_x) at shared y (q,)."""
+        parts = [np.empty((0, len(y)))]
+        for rows in self._cdf_blocks(X):
+            shared = np.broadcast_to(y, (X[rows, :].shape[0], len(y)))
+            parts.append(self._tabulate_cdf(X[rows, :]).cdf(shared))
+        return array_namespace(X).asarray(np.concatenate(parts))
 
     def _quantile(self, X, p: np.ndarray):
         """Return the quantiles, shape (n, k), for checked X (n, d_x) and p (k,)."""

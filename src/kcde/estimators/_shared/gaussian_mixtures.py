@@ -1,4 +1,4 @@
-"""Distribution functions and quantiles of one-dimensional Gaussian mixtures, one for each row."""
+"""Distribution functions, quantiles and CRPS of one-dimensional Gaussian mixtures, one a row."""
 
 from math import pi, sqrt
 
@@ -26,6 +26,31 @@ def mixture_cdf(weights, centres, sigma, y):
     xp = array_namespace(weights)
     u = (y[:, :, None] - centres[:, None, :]) / sigma[:, None, :]
     return xp.clip(xp.sum(weights[:, None, :] * normal_cdf(u), axis=2), max=1.0)
+
+
+def mixture_crps(weights, centres, sigma, y):
+    """Return the CRPS of the mixtures of `mixture_cdf` at y (n,), shape (n,).
+
+    E|Y - y| - E|Y - Y′|/2 over pairs of components, n m² numbers (Grimit et al., Q. J. R. Meteorol.
+    Soc. 2006, equation (5)).
+    """
+    xp = array_namespace(weights)
+    distance = xp.sum(weights * mean_distance(y[:, None] - centres, sigma), axis=1)
+    apart = centres[:, :, None] - centres[:, None, :]
+    both = xp.sqrt(sigma[:, :, None] ** 2 + sigma[:, None, :] ** 2)
+    pairs = weights[:, :, None] * weights[:, None, :] * mean_distance(apart, both)
+    return distance - 0.5 * xp.sum(pairs, axis=(1, 2))
+
+
+def mean_distance(u, sigma):
+    """Return E|Z| of Z normal with mean u and standard deviation σ, elementwise."""
+    xp, z = array_namespace(u), u / sigma
+    return sigma * (sqrt(2.0 / pi) * xp.exp(-0.5 * z * z) + z * (2.0 * normal_cdf(z) - 1.0))
+
+
+def normal_crps(z):
+    """Return the CRPS of the standard normal at z, elementwise (Gneiting et al. 2005)."""
+    return mean_distance(z, 1.0) - 1.0 / sqrt(pi)
 
 
 def mixture_quantile(weights, centres, sigma, p: np.ndarray):

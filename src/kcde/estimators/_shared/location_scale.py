@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from math import lgamma, log, pi, sqrt
 
 import numpy as np
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import beta, ndtri, stdtr, stdtrit
 
 from kcde.arrays import array_namespace, normal_cdf, to_numpy
+from kcde.estimators._shared.gaussian_mixtures import normal_crps
 
 _NODES = 200
 
@@ -34,6 +35,10 @@ class LocationScale:
 
     def cdf(self, y):
         """Return P(Y ≤ y), elementwise."""
+        raise NotImplementedError
+
+    def crps(self, y):
+        """Return ∫ (F(z) - 1{y ≤ z})² dz, elementwise, in the units of y."""
         raise NotImplementedError
 
     def quantile(self, p: np.ndarray) -> np.ndarray:
@@ -78,6 +83,10 @@ class Normal(LocationScale):
         """Return P(Y ≤ y), elementwise."""
         return normal_cdf(self._z(y))
 
+    def crps(self, y):
+        """Return ∫ (F(z) - 1{y ≤ z})² dz, elementwise, in the units of y."""
+        return normal_crps(self._z(y)) * self.scale
+
     def quantile(self, p: np.ndarray) -> np.ndarray:
         """Return the p-quantiles, elementwise."""
         return self.location + self.scale * ndtri(p)
@@ -107,6 +116,18 @@ class StudentT(LocationScale):
     def cdf(self, y):
         """Return P(Y ≤ y), elementwise."""
         return array_namespace(y).asarray(stdtr(self.degrees, to_numpy(self._z(y))))
+
+    def crps(self, y):
+        """Return ∫ (F(z) - 1{y ≤ z})² dz, elementwise, in the units of y.
+
+        For more than one degree of freedom (Jordan, Krüger and Lerch, J. Stat. Softw. 2019,
+        appendix A).
+        """
+        xp, z, nu = array_namespace(y), self._z(y), self.degrees
+        density = self.scale * xp.exp(self.log_density(y))
+        spread = 2.0 * sqrt(nu) * beta(0.5, nu - 0.5) / ((nu - 1.0) * beta(0.5, 0.5 * nu) ** 2)
+        inside = z * (2.0 * self.cdf(y) - 1.0) + 2.0 * density * (nu + z * z) / (nu - 1.0)
+        return self.scale * (inside - spread)
 
     def quantile(self, p: np.ndarray) -> np.ndarray:
         """Return the p-quantiles, elementwise."""

@@ -1,11 +1,23 @@
-"""Conditional densities that are mixtures of Gaussians with common centres."""
+"""Conditional densities that are mixtures of Gaussians with common centres.
+
+Their CRPS is E|Y - y| - E|Y - Y′|/2. The first term has a closed form. The second is one of all
+pairs of m centres, or ∫ F (1 - F) dz by the trapezoidal rule with half a σ between nodes, whose
+error is below 1e-15: both are a product of the weights (n, m) with a matrix that all x share, so
+that the smaller is taken.
+"""
 
 from abc import abstractmethod
+from collections.abc import Callable
+from math import sqrt
 
 import numpy as np
 
-from kcde.arrays import array_namespace, row_blocks, to_numpy
-from kcde.estimators._shared.gaussian_mixtures import mixture_cdf, mixture_quantile
+from kcde.arrays import array_namespace, normal_cdf, row_blocks, to_numpy
+from kcde.estimators._shared.gaussian_mixtures import (
+    mean_distance,
+    mixture_cdf,
+    mixture_quantile,
+)
 from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import ConditionalDensity
 from kcde.normalisers import GaussianProposal, logsumexp
@@ -68,6 +80,44 @@ class GaussianMixture(ConditionalDensity):
             weights = self.weights_at(X[rows, :])
             parts.append(mixture_cdf(weights, *mixture, y[rows, None])[:, 0])
         return xp.concat(parts)
+
+    def _cdf_at(self, X, y):
+        xp, below = array_namespace(X), self._components_below(y)
+        parts = [xp.zeros((0, len(y)), dtype=X.dtype)]
+        for rows in row_blocks(X.shape[0], self._centres.shape[0], like=X):
+            parts.append(self.weights_at(X[rows, :]) @ below)
+        return xp.concat(parts)
+
+    def _components_below(self, y: np.ndarray):
+        """Return Φ((y - v_l)/σ), shape (m, q), at y (q,)."""
+        y = array_namespace(self._centres).asarray(y)
+        return normal_cdf((y[None, :] - self._centres) / float(self._sigma[0]))
+
+    def _crps(self, X, y):
+        xp, half_spread = array_namespace(X), self._half_spread()
+        centres, sigma = self._one_dimensional()
+        parts = [xp.zeros(0, dtype=X.dtype)]
+        for rows in row_blocks(X.shape[0], self._centres.shape[0], like=X):
+            weights = self.weights_at(X[rows, :])
+            distance = mean_distance(y[rows, None] - centres, sigma)
+            parts.append(xp.sum(weights * distance, axis=1) - half_spread(weights))
+        return xp.concat(parts)
+
+    def _half_spread(self) -> Callable:
+        """Return a function from weights (n, m) to E|Y - Y′|/2, shape (n,)."""
+        xp, (lower, upper, sigma) = array_namespace(self._centres), self._support()
+        count = int(np.ceil(2.0 * (upper - lower) / sigma)) + 1
+        if count < self._centres.shape[0]:
+            nodes, step = np.linspace(lower, upper, count, retstep=True)
+            below = self._components_below(nodes)
+
+            def integral(weights):
+                cdf = weights @ below
+                return float(step) * xp.sum(cdf * (1.0 - cdf), axis=1)
+
+            return integral
+        apart = mean_distance(self._centres - self._centres.T, sqrt(2.0) * sigma)
+        return lambda weights: 0.5 * xp.sum((weights @ apart) * weights, axis=1)
 
     def _quantile(self, X, p):
         xp, mixture = array_namespace(X), self._one_dimensional()

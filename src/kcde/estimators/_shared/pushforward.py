@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from kcde.arrays import array_namespace, normal_cdf, row_blocks
+from kcde.estimators._shared.gaussian_mixtures import normal_crps
 from kcde.estimators.base import ConditionalDensity
 from kcde.seeding import rng_of
 
@@ -28,6 +29,14 @@ class Pushforward(ConditionalDensity):
     def _cdf(self, X, y):
         shift, scale = self._line(X)
         return normal_cdf((y[:, None] - shift) / scale)[:, 0]
+
+    def _cdf_at(self, X, y):
+        shift, scale = self._line(X)
+        return normal_cdf((array_namespace(scale).asarray(y)[None, :] - shift) / scale)
+
+    def _crps(self, X, y):
+        shift, scale = self._line(X)
+        return (scale * normal_crps((y[:, None] - shift) / scale))[:, 0]
 
     def _quantile(self, X, p):
         shift, scale = self._line(X)

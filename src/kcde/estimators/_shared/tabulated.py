@@ -19,6 +19,7 @@ _NODE, _WEIGHT = legendre.leggauss(_NODES)
 # From values at the nodes to the Legendre series of their polynomial, and of its integral from -1.
 _SERIES = (np.arange(_NODES)[:, None] + 0.5) * legendre.legvander(_NODE, _NODES - 1).T * _WEIGHT
 _INTEGRAL = legendre.legint(_SERIES, lbnd=-1)
+_AT_NODES = legendre.legvander(_NODE, _NODES) @ _INTEGRAL
 
 
 class TabulatedCdf:
@@ -95,6 +96,27 @@ class TabulatedCdf:
         value, _ = self._within(panel)(2.0 * (scaled - panel) - 1.0)
         row = np.arange(len(y))[:, None]
         return np.clip(value, self._ends[row, panel], self._ends[row, panel + 1])
+
+    def crps(self, y: np.ndarray) -> np.ndarray:
+        """Return ∫ (F(z|x) - 1{y ≤ z})² dz, shape (n, k), for y of shape (n, k).
+
+        By the rule of the panels for F² below y and (1 - F)² above it, the panel of y in two parts.
+        """
+        panels, half = self._density.shape[1], 0.5 * self._width
+        found = self._ends[:, :-1, None] + half * self._density @ _AT_NODES.T
+        below, above = (half * np.cumsum(g**2 @ _WEIGHT, axis=1) for g in (found, 1.0 - found))
+        start = np.zeros((len(below), 1))
+        below, above = np.hstack([start, below]), above[:, -1:] - np.hstack([start, above])
+        scaled = np.clip((y - self._lower) / self._width, 0.0, panels)
+        panel = np.minimum(scaled.astype(int), panels - 1)
+        row, value = np.arange(len(panel))[:, None], self._within(panel)
+        score = below[row, panel] + above[row, panel + 1]
+        share = scaled - panel
+        for node, weight in zip(0.5 * (_NODE + 1.0), _WEIGHT, strict=True):
+            left, _ = value(2.0 * share * node - 1.0)
+            right, _ = value(1.0 - 2.0 * (1.0 - share) * node)
+            score += half * weight * (share * left**2 + (1.0 - share) * (1.0 - right) ** 2)
+        return score + np.abs((y - self._lower) - self._width * scaled)
 
     def quantile(self, p: np.ndarray) -> np.ndarray:
         """Return the p-quantiles, shape (n, k), for p of shape (k,)."""
