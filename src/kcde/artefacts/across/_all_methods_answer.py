@@ -1,16 +1,23 @@
 """The recommendation of the cross table: which method to take, in sentences from its rows."""
 
+import math
 from collections.abc import Iterable
 
 import pandas as pd
 
-from kcde.artefacts.across._all_methods_rows import GIVEN, of_methods, of_pairs, of_sets
-from kcde.artefacts.judging import verdicts
+from kcde.artefacts.across._all_methods_risk import MARGINAL, OUTLYING, RESAMPLES
+from kcde.artefacts.across._all_methods_rows import GIVEN, of_methods, of_sets
 from kcde.artefacts.tables.markdown import number
 from kcde.artefacts.tables.methods import display
 
 _FEWEST = 4
 """With fewer sets the smaller and the larger half are not compared."""
+
+_RARE = 0.01
+"""A method that is first in a smaller share of resamples is not named."""
+
+_MOST_NAMES = 6
+"""More methods than that are counted, not named."""
 
 
 def sentences(table: pd.DataFrame) -> list[str]:
@@ -24,9 +31,11 @@ def sentences(table: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        Which method to take, and which if it failed on some set; which others are significantly
-        different from the first by the test over sets, which of those that are not is the
-        quickest, and whether the size of a set matters. None of `GIVEN` is recommended.
+        Which method to take, in one sentence with its rank and its risk: the first by mean rank
+        that failed on no split of any set; which is the first of all, if that is another; which
+        others are not significantly different from the first, how often it is first when sets are
+        drawn anew, and whether two sets or the size of a set matter. None of `GIVEN` is
+        recommended.
     """
     methods = of_methods(table)
     if len(methods) < 2:
@@ -34,62 +43,85 @@ def sentences(table: pd.DataFrame) -> list[str]:
     choosing = methods[~methods["method"].isin(GIVEN)]
     if not len(choosing):
         return ["None of the methods chooses its own parameters, so that none is recommended."]
-    said = _choice(choosing, of_sets(table)) + _differences(methods, of_pairs(table))
-    return [*said, *_quickest(choosing), *_by_size(of_sets(table), choosing)]
+    return [
+        *_choice(choosing),
+        _rivals(methods),
+        *_chance(methods),
+        *_without_outlying(methods),
+        *_by_size(of_sets(table), choosing),
+    ]
 
 
-def _choice(choosing: pd.DataFrame, cells: pd.DataFrame) -> list[str]:
-    """Name the first by rank that chooses its parameters, and the first that never failed."""
-    taken, sound = choosing.iloc[0], choosing[choosing["failed"] == 0]
-    said = [f"**Take {display(taken['method'])}**: {_merits(taken)}."]
-    if not taken["failed"]:
-        return said
-    own = cells[cells["method"] == taken["method"]]
-    where = ", ".join(
-        f"{row.dataset} ({row.failed:.0f} of {row.n:.0f} splits)"
-        for row in own.itertuples()
-        if verdicts.too_many_failed(row.failed, row.n)
-    )
-    said.append(f"It failed on {where}, so look at its held-out likelihood before use.")
-    if len(sound):
-        safe = sound.iloc[0]
+def _choice(choosing: pd.DataFrame) -> list[str]:
+    """Name the first by rank that never failed, and the first of all where that is another."""
+    sound, first = choosing[choosing["failed"] == 0], choosing.iloc[0]
+    if not len(sound):
+        return ["Every method failed on some set, so that none is recommended."]
+    taken = sound.iloc[0]
+    said = [f"**Take {display(taken['method'])}**: {_merits(taken)}{_safest(sound, taken)}."]
+    if taken["method"] != first["method"]:
         said.append(
-            f"The first that failed on no set is **{display(safe['method'])}**: {_merits(safe)}."
+            f"{display(first['method'])}, the first by mean rank ({first['rank']:.1f}), failed on "
+            f"{first['failed']:.0f} of {first['n']:.0f} sets."
         )
     return said
 
 
 def _merits(row: pd.Series) -> str:
+    said = [f"mean rank {row['rank']:.1f}"]
+    if not math.isnan(row["capped"]):
+        said.append(
+            f"mean loss {number(row['capped'])} nats, at worst {number(row['worst_capped'])} on "
+            f"{row['worst']}"
+        )
+    if not math.isnan(row["below_marginal"]):
+        said.append(
+            f"worse than {display(MARGINAL)} on {row['below_marginal']:.0f} of "
+            f"{row['of_marginal']:.0f} sets"
+        )
+    return ", ".join([*said, f"no failed split on {row['n']:.0f} sets"])
+
+
+def _safest(sound: pd.DataFrame, taken: pd.Series) -> str:
+    """Name the method with the lowest mean loss, if that is not the one taken."""
+    lowest = sound.sort_values("capped", kind="stable").iloc[0]
+    if lowest["method"] == taken["method"] or not lowest["capped"] < taken["capped"]:
+        return ""
     return (
-        f"mean rank {row['rank']:.1f}; the best of a set or not significantly different from it "
-        f"on {row['sets_best']:.0f} of {row['n']:.0f}; in the median {number(row['excess'])} nats "
-        f"above the lowest; about {row['seconds']:g} s per split"
+        f"; the lowest mean loss has {display(lowest['method'])} ({number(lowest['capped'])} "
+        f"nats, mean rank {lowest['rank']:.1f})"
     )
 
 
-def _differences(methods: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
-    """Name the methods that are significantly different from the first by the test over sets."""
-    first = methods["method"].iloc[0]
-    same, worse, better = [], [], []
-    for name in methods["method"].iloc[1:]:
-        pair = pairs.loc[(name, first)]
-        differs = pair["p_value"] < verdicts.SIGNIFICANCE
-        (same if not differs else worse if pair["excess"] >= 0 else better).append(name)
-    said = f"Not significantly different from {display(first)}, the first by mean rank of all, by "
-    said += f"the test over sets (adjusted for all pairs): {_listed(same)}. Significantly worse: "
-    said += f"{_listed(worse)}."
-    return [said + f" Significantly better, despite the rank: {_listed(better)}." * bool(better)]
+def _rivals(methods: pd.DataFrame) -> str:
+    """Say which methods are not significantly different from the first."""
+    rivals = methods.iloc[1:]
+    same = rivals.loc[rivals["best"], "method"]
+    return (
+        f"Of the {len(rivals)} rivals of {display(methods['method'].iloc[0])}, the first by mean "
+        "rank, not significantly different by the test over sets (Holm over the rivals): "
+        f"{_listed(same)}."
+    )
 
 
-def _quickest(choosing: pd.DataFrame) -> list[str]:
-    """Name the quickest that never failed and is not significantly different from the first."""
-    equals = choosing[choosing["best"] & (choosing["failed"] == 0)]
-    if not len(equals) or equals["seconds"].isna().all():
+def _chance(methods: pd.DataFrame) -> list[str]:
+    """Say how often the first is first when sets are drawn anew."""
+    shares = methods.set_index("method")["first_share"].sort_values(ascending=False, kind="stable")
+    if shares.isna().all():
         return []
-    quickest = equals.loc[equals["seconds"].idxmin()]
+    often = [
+        f"{display(name)} {100 * share:.0f}%" for name, share in shares.items() if share >= _RARE
+    ]
+    return [f"First in {RESAMPLES} resamples of sets: {', '.join(often[:3])}."]
+
+
+def _without_outlying(methods: pd.DataFrame) -> list[str]:
+    if methods["rank_without"].isna().all():
+        return []
+    first = methods.loc[methods["rank_without"].idxmin()]
     return [
-        "Of those not significantly different from it that failed on no set, the quickest is "
-        f"{display(quickest['method'])}: about {quickest['seconds']:g} s per split."
+        f"Without {' and '.join(OUTLYING)} the first is {display(first['method'])} (mean rank "
+        f"{first['rank_without']:.1f})."
     ]
 
 
@@ -104,11 +136,12 @@ def _by_size(cells: pd.DataFrame, choosing: pd.DataFrame) -> list[str]:
     parts = (rows.iloc[:half], rows.iloc[half:])
     few, many = (wide.loc[part.index].mean() for part in parts)
     return [
-        f"On the {half} sets with at most {rows.iloc[half - 1]:.0f} training rows the lowest mean "
-        f"rank is that of {display(few.idxmin())} ({few.min():.1f}), on the larger ones that of "
-        f"{display(many.idxmin())} ({many.min():.1f})."
+        f"On the {half} sets with at most {rows.iloc[half - 1]:.0f} training rows the first is "
+        f"{display(few.idxmin())} ({few.min():.1f}), on the larger ones {display(many.idxmin())} "
+        f"({many.min():.1f})."
     ]
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(map(display, names)) or "none"
+    names = list(map(display, names))
+    return ", ".join(names) if 0 < len(names) <= _MOST_NAMES else str(len(names) or "none")

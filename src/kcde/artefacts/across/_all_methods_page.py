@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from kcde.artefacts.across import _all_methods_answer
+from kcde.artefacts.across._all_methods_risk import MARGINAL, OUTLYING
 from kcde.artefacts.across._all_methods_rows import (
     GIVEN,
     of_methods,
@@ -18,6 +19,7 @@ from kcde.artefacts.judging import verdicts
 from kcde.artefacts.tables.markdown import count_of, details, number, pipe_table, probability
 from kcde.artefacts.tables.methods import display
 from kcde.files import atomic
+from kcde.metrics.names import COVERAGES
 
 _MEDIAN_SHOWN = 0.1  # nats between mean and median from which on the median is shown
 
@@ -39,7 +41,7 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
         _matrix(of_pairs(table), list(methods["method"])),
         "Number of sets on which the method of the row is significantly better – worse than that "
         "of the column, by the corrected test over splits at 5%. **Bold**: the two are "
-        "significantly different by the test over sets.",
+        "significantly different by the test over sets, adjusted for all pairs.",
     ]
     path = stem.with_suffix(".md")
     with atomic(path) as temporary:
@@ -57,29 +59,47 @@ def _over(cells: pd.DataFrame, methods: pd.DataFrame) -> str:
 def _by_rank(methods: pd.DataFrame) -> str:
     if not len(methods):
         return ""
-    header = [
-        "method",
-        "mean rank",
-        "best or not significantly different",
-        "median excess (nats)",
-        f"p against {display(methods['method'].iloc[0])}",
-        "sets with > 5% failed",
-        "seconds",
-    ]
-    rows = [
-        [
-            f"**{display(row.method)}**" if row.best else display(row.method),
-            f"{row.rank:.2f}",
-            f"{row.sets_best:.0f} of {row.n:.0f}",
-            number(row.excess),
-            "" if math.isnan(row.p_value) else probability(row.p_value),
-            f"{row.failed:.0f}" if row.failed else "",
-            f"{row.seconds:g}",
-        ]
-        for row in methods.itertuples()
-    ]
-    note = "**Bold**: not significantly different from the first by the test over sets at 5%."
-    return f"{pipe_table(header, rows)}\n\n{note}"
+    columns = {
+        "method": lambda row: f"**{display(row.method)}**" if row.best else display(row.method),
+        "mean rank": lambda row: f"{row.rank:.2f}",
+        f"without {', '.join(OUTLYING)}": lambda row: _rounded(row.rank_without),
+        "first in resamples of sets": lambda row: _percent(row.first_share),
+        f"p against {display(methods['method'].iloc[0])}": lambda row: (
+            "" if math.isnan(row.p_value) else probability(row.p_value)
+        ),
+        "mean loss (nats)": lambda row: number(row.capped),
+        "worst set": lambda row: (
+            "–" if pd.isna(row.worst) else f"{row.worst} {number(row.worst_capped)}"
+        ),
+        f"worse than {display(MARGINAL)}": lambda row: (
+            "–"
+            if math.isnan(row.below_marginal)
+            else f"{row.below_marginal:.0f} of {row.of_marginal:.0f}"
+        ),
+        "sets with failed splits": lambda row: f"{row.failed:.0f}" if row.failed else "",
+        "CRPS": lambda row: "–" if math.isnan(row.crps) else f"{row.crps:.3f}",
+        "rank by CRPS": lambda row: _rounded(row.crps_rank),
+        **{
+            f"coverage of {100 * level:.0f}%": lambda row, name=name: _percent(getattr(row, name))
+            for name, level in COVERAGES.items()
+        },
+        "seconds": lambda row: "–" if math.isnan(row.seconds) else f"{row.seconds:g}",
+    }
+    rows = [[text(row) for text in columns.values()] for row in methods.itertuples()]
+    note = (
+        "**Bold**: not significantly different from the first by the test over sets at 5%, "
+        f"adjusted for its rivals. A loss is the median over splits, at most "
+        f"{verdicts.LIMIT_NATS:.0f} nats."
+    )
+    return f"{pipe_table(list(columns), rows)}\n\n{note}"
+
+
+def _rounded(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.2f}"
+
+
+def _percent(share: float) -> str:
+    return "–" if math.isnan(share) else f"{100 * share:.0f}%"
 
 
 def _title(method: str) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from kcde.metrics.names import COVERAGES
+
 COLUMNS = [
     "dataset",
     "method",
@@ -25,15 +27,26 @@ COLUMNS = [
     "losses",
     "seconds",
     "p_value_corrected",
+    "capped",
+    "over_marginal",
+    "worst",
+    "worst_capped",
+    "below_marginal",
+    "of_marginal",
+    "rank_without",
+    "first_share",
+    "crps",
+    "crps_rank",
+    *COVERAGES,
 ]
 """One row per data set and method; then, with `EVERY` as data set, one per method and per pair."""
 
 EVERY = "all"
 """Data set of the rows that summarise the sets on which all ranked methods were fitted."""
 
-GIVEN = ("DDE-quadrature", "DDE-penalised")
-"""Methods whose parameters are given by the authors, for the sets on which they are fitted: shown
-beside the others, but neither ranked nor recommended."""
+GIVEN = ("DDE-quadrature", "DDE-penalised", "CondRealNVP", "CondMAF")
+"""Methods whose parameters are given by the authors, not chosen from training rows: shown beside
+the others, but neither ranked nor recommended."""
 
 
 def ranked(methods: Iterable[str]) -> list[str]:

@@ -1,10 +1,12 @@
 """all_methods: every conditional density on every set of the R benchmark data, ranked and tested.
 
-The rule of ranks and tests was fixed before any result was seen; that `GIVEN` are left out and a
-method that failed may be recommended, after a first table with part of the methods; that tests over
-splits are corrected for shared rows, after the whole table. A split has failed where its negative
-log-likelihood is not finite or is above 20 nats. It counts as 20 nats in all comparisons of methods
-(ranks, medians and tests), none of which a single exploding split can dominate.
+The rule of ranks and tests was fixed before any result was seen; that `GIVEN` are left out, after a
+first table with part of the methods; that tests over splits are corrected for shared rows, that
+tests over sets are adjusted for the rivals of the first alone, that risk stands beside rank and
+that no method is recommended that failed on a set, after the whole table. A split has failed where
+its negative log-likelihood is not finite or is above 20 nats. It counts as 20 nats in all
+comparisons of methods (ranks, medians and tests), none of which a single exploding split can
+dominate.
 """
 
 from collections.abc import Sequence
@@ -15,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.artefacts.across import _all_methods_page, _all_methods_picture
+from kcde.artefacts.across import _all_methods_page, _all_methods_picture, _all_methods_risk
 from kcde.artefacts.across._all_methods_rows import COLUMNS, EVERY, ranked
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging import verdicts
@@ -28,32 +30,40 @@ from kcde.metrics.paired import PairedTest, paired_t_test, paired_wilcoxon
 
 CAPTION = (
     "Negative log-likelihood of standardised y on the test half of random half/half splits, which "
-    "are the same for every method; every value is that of a normalised density. (a) How far a "
-    "method is above the best of each set, in the median: pale is good. (b) Mean rank over sets. "
-    "(c) Seconds of a split. Compare the ranks only together with the tests: methods whose circle "
-    "in (b) is filled are not significantly different from the first."
+    "are the same for every method; every value is that of a normalised density. The picture shows "
+    "how far a method is above the best of each set, in the median: pale is good. Ranks are to be "
+    "read with the tests and with the risk beside them."
 )
 DETAILS = (
     "y is standardised by the training half and has one column. log Z of the exponential families "
     "(KCEF, DDE) is by quadrature, not by the draws of the published tables; LSCDE has no floor, "
     "with which it would not be a density. Each method chooses its parameters from the training "
-    "half by its own rule. Only DDE takes those of its authors, chosen in a way that they do not "
-    "state: it is shown on sets for which they ship them, without a rank, and its excess is that "
-    "over the lowest of the ranked methods.\n\n"
-    f"A split has failed where its value is not finite or above {verdicts.LIMIT_NATS:.0f} nats. It "
-    f"counts as {verdicts.LIMIT_NATS:.0f} nats wherever methods are compared; means leave out "
-    "values that are not finite.\n\nRank: methods are ranked on every split (1 is the lowest); "
-    "ranks are averaged over the splits of a set, then over sets. Excess: the median over splits "
-    "minus the lowest median of the set among the ranked methods. The test over sets is a "
-    "two-sided signed-rank test; it takes one value per set, the median over splits of the "
-    "difference of two methods, and its p-values are adjusted for all pairs of methods (Holm). The "
-    "tests over the splits of one set are paired t-tests, not adjusted, but corrected for the rows "
-    "that random halves of a set share (Nadeau and Bengio 2003): tests that take the splits for "
-    "independent find that two equally good methods differ on every second set. A mean rank "
-    "depends on which methods take part; the tests of pairs do not.\n\nSeconds: selection, fit and "
-    "scoring of a split on one thread, the median over splits, rounded to 0.1, 0.3, 1, 3 and so "
-    "on; methods that are trained on all splits at once count with their share. Seconds are "
-    "measured, so that a second run may give the next lower or higher value."
+    "half by its own rule. Only DDE and the flows of the papers take those of their authors: they "
+    "are shown, DDE on sets for which these ship them, without a rank, and their excess is that "
+    "over the lowest of the ranked methods.\n\nA split has failed where its value is not finite "
+    f"or above {verdicts.LIMIT_NATS:.0f} nats. It counts as {verdicts.LIMIT_NATS:.0f} nats "
+    "wherever methods are compared; means leave out values that are not finite.\n\nRank: methods "
+    "are ranked on every split (1 is the lowest); ranks are averaged over the splits of a set, "
+    "then over sets. Excess: the median over splits minus the lowest median of the set among the "
+    "ranked methods. The test over sets is a two-sided signed-rank test; it takes one value per "
+    "set, the median over splits of the difference of two methods. In the table of methods its "
+    "p-values are those of the first by mean rank against each rival, adjusted for the rivals "
+    "(Holm); in the table of pairs they are adjusted for all pairs. That the first was chosen by "
+    f"the same sets is not in them: the share of {_all_methods_risk.RESAMPLES} resamples of sets "
+    "in which a method is first shows how far the choice is by chance. The tests over the splits "
+    "of one set are paired t-tests, not adjusted, but corrected for the rows that random halves "
+    "of a set share (Nadeau and Bengio 2003): tests that take the splits for independent find "
+    "that two equally good methods differ on every second set. A mean rank depends on which "
+    "methods take part; the tests of pairs do not.\n\nRisk: the loss of a set is the median over "
+    "splits; its mean over sets and its largest value are shown, and on how many sets it is above "
+    "that of the marginal density without x. Mean ranks stand beside those without "
+    f"{' and '.join(_all_methods_risk.OUTLYING)}, where y is binary and almost a copy of a column "
+    "of x. CRPS: that of standardised y, the mean over sets of the median over splits, and the "
+    "mean rank by it; of coverages the means over splits and sets. Splits without a fit have the "
+    "last rank and are left out of medians and means.\n\nSeconds: selection, fit and scoring of a "
+    "split on one thread, the median over splits, rounded to 0.1, 0.3, 1, 3 and so on; methods "
+    "that are trained on all splits at once count with their share. Seconds are measured, so that "
+    "a second run may give the next lower or higher value."
 )
 
 QUADRATURE = f"{NLL}_quadrature"
@@ -70,19 +80,29 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     splits, `rank` the mean rank over splits, `excess` the median minus the lowest of the set in
     nats, `p_value` of the signed-rank test against the first of the set, `p_value_corrected` of the
     t-test corrected for shared rows, and `best` where that finds no significant difference; of
-    `GIVEN` no rank, and never best. Rows of a ranked method: `rank` the mean over `n` sets,
-    `excess` the median, `failed` the sets on which more than 5% of its splits did, `p_value`
-    against the first by rank, adjusted for all pairs. Rows of a pair: `excess` the median over sets
-    of the difference, `wins` and `losses` the sets on which the corrected test is significant.
-    `seconds` of a split are rounded to half a decade. Repeated scores are refused, and so are
-    methods that were scored on different splits of a set.
+    `GIVEN` no rank, and never best; `capped` the median with failed splits as 20 nats,
+    `over_marginal` that minus the one of the marginal density. Rows of a ranked method: `rank` the
+    mean over `n` sets, `excess` the median, `failed` the sets on which a split did, `p_value`
+    against the first by rank, adjusted for its rivals; `first_share` in which share of resamples of
+    sets it is first; the others as `_all_methods_risk.of_method` has them. Rows of a pair: `excess`
+    the median over sets of the difference, `p_value` adjusted for all pairs, `wins` and `losses`
+    the sets on which the corrected test is significant. `seconds` of a split are rounded to half a
+    decade. Repeated scores are refused, and so are methods that were scored on different splits of
+    a set.
     """
     building.check(artefact, scores)
     names = _shown_names(artefact, scores)
     shown = building.shown_as(_by_quadrature(artefact, scores), scores)
     shown = shown[(shown["metric"] == artefact.metric) & shown["method"].isin(names)]
     by_set = losses(shown, names)
+    renamed = {method: name for name, (method, _) in artefact.shown_as.items()}
+    beyond = _all_methods_risk.beyond_likelihood(
+        scores.assign(method=scores["method"].replace(renamed))
+    )
     rows = [row for dataset in by_set for row in _of_a_set(shown, dataset, by_set[dataset])]
+    for row in rows:
+        if (cell := (row["dataset"], row["method"])) in beyond.index:
+            row |= beyond.loc[cell].to_dict()
     cells = pd.DataFrame(rows, columns=COLUMNS)
     rows += _of_all_sets(cells, by_set, shown)
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -158,6 +178,7 @@ def _of_a_set(scores: pd.DataFrame, dataset: str, values: pd.DataFrame) -> list[
     ranks, lowest = values[compared].rank(axis=1).mean(), values[compared].median().min()
     summaries = {name: _summary(here, name) for name in values}
     sound = [name for name in compared if not summaries[name].unreliable]
+    marginal = values.get(_all_methods_risk.MARGINAL, pd.Series(dtype=float)).median()
     first = ranks[sound or compared].idxmin()
     rows = []
     for name, summary in summaries.items():
@@ -179,6 +200,8 @@ def _of_a_set(scores: pd.DataFrame, dataset: str, values: pd.DataFrame) -> list[
                 "p_value": compare(*both).p_value,
                 "seconds": round_to_half_decade(own["seconds"].median()),
                 "p_value_corrected": corrected,
+                "capped": values[name].median(),
+                "over_marginal": values[name].median() - marginal,
             }
         )
     return rows
@@ -199,32 +222,47 @@ def _of_all_sets(
     if not common:
         return []
     cells = cells[cells["dataset"].isin(common)]
-    pairs = _pairs({name: by_set[name] for name in common}, methods)
-    ranks = cells.groupby("method")["rank"].mean()[methods]
-    first, adjusted = ranks.idxmin(), {}
-    for row in pairs:
-        adjusted[row["method"], row["against"]] = row["p_value"]
+    by_set = {name: by_set[name] for name in common}
+    wide = cells.pivot(index="dataset", columns="method", values="rank").loc[common, methods]
+    ranks = wide.mean()
+    first, shares = ranks.idxmin(), _all_methods_risk.first_shares(wide)
+    adjusted = _against(first, by_set, methods)
     took = scores[scores["dataset"].isin(common)].groupby(_CELL)["seconds"].median()
     rows = []
     for name in methods:
         own = cells[cells["method"] == name]
-        p_value = adjusted.get((name, first), np.nan)
+        p_value = adjusted.get(name, np.nan)
         rows.append(
             {
                 "dataset": EVERY,
                 "method": name,
                 "variant": own["variant"].iloc[0],
                 "n": len(common),
-                "failed": sum(map(verdicts.too_many_failed, own["failed"], own["n"])),
+                "failed": int((own["failed"] > 0).sum()),
                 "rank": ranks[name],
                 "excess": own["excess"].median(),
                 "best": name == first or p_value >= verdicts.SIGNIFICANCE,
                 "sets_best": int(own["best"].sum()),
                 "p_value": p_value,
                 "seconds": round_to_half_decade(took.xs(name, level="method").median()),
+                "first_share": shares[name],
+                **_all_methods_risk.of_method(own),
             }
         )
-    return [*rows, *pairs]
+    return [*rows, *_pairs(by_set, methods)]
+
+
+def _against(first: str, by_set: dict[str, pd.DataFrame], methods: list[str]) -> dict[str, float]:
+    """Return the p-value of each rival of the first by the test over sets, adjusted for these."""
+    rivals = [name for name in methods if name != first]
+    shifts = [_shift(by_set, name, first) for name in rivals]
+    p_values = holm([compare(shift, 0.0 * shift).p_value for shift in shifts])
+    return dict(zip(rivals, p_values, strict=True))
+
+
+def _shift(by_set: dict[str, pd.DataFrame], one: str, other: str) -> pd.Series:
+    """Return the median over splits of the difference of two methods, by set."""
+    return pd.Series({name: (v[one] - v[other]).median() for name, v in by_set.items()})
 
 
 def _pairs(by_set: dict[str, pd.DataFrame], methods: list[str]) -> list[dict]:
@@ -233,10 +271,7 @@ def _pairs(by_set: dict[str, pd.DataFrame], methods: list[str]) -> list[dict]:
     The value of a set is the median over its splits of the difference.
     """
     pairs = list(combinations(methods, 2))
-    shifts = {
-        pair: pd.Series({name: (v[pair[0]] - v[pair[1]]).median() for name, v in by_set.items()})
-        for pair in pairs
-    }
+    shifts = {pair: _shift(by_set, *pair) for pair in pairs}
     p_values = holm([compare(shift, 0.0 * shift).p_value for shift in shifts.values()])
     adjusted = {frozenset(pair): p for pair, p in zip(pairs, p_values, strict=True)}
     rows = []
@@ -261,7 +296,9 @@ def _pairs(by_set: dict[str, pd.DataFrame], methods: list[str]) -> list[dict]:
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the page, and the picture of excess, ranks and seconds."""
+    """Draw the page, and the picture of excess."""
+    # A table that was tracked before a column came has no such numbers, and is drawn without them.
+    frame = frame.reindex(columns=COLUMNS)
     return [
         *_all_methods_page.write(artefact, frame, stem),
         *_all_methods_picture.draw(frame, stem),
