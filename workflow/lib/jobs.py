@@ -28,6 +28,8 @@ SCALED = {
         "importance_samples": "importance_samples",
     }
     | _TUNING,
+    "larger_sets": {"splits": "larger_splits", "importance_samples": "importance_samples"}
+    | _TUNING,
     "table1_readings": {"splits": "splits", "importance_samples": "importance_samples"},
     "factors": {"runs": "runs"} | _TUNING,
     "joint_network": {"runs": "runs"} | _TUNING,
@@ -286,7 +288,8 @@ def _options(asked: Asked) -> dict:
     whole = asked.experiment in ("joint_network", "planar") or (
         asked.experiment == "samples" and chosen.graph is None
     )
-    options = chosen.options_for("joint" if whole else asked.experiment, asked.dataset)
+    where = {"larger_sets": "r_benchmark"}.get(asked.experiment, asked.experiment)
+    options = chosen.options_for("joint" if whole else where, asked.dataset)
     if asked.experiment == "r_benchmark" and chosen.estimator == _TRAINED:
         return _training(asked) | options
     return options
@@ -389,6 +392,10 @@ _RULES: dict[tuple[str | None, str], Callable[[Asked], Any]] = {
     ("portfolio", "choice"): _choice,
     ("moments", "constrained_repetitions"): _of_scale(
         "moments", "constrained_repetitions", lambda asked: asked.lists("slow_constrained")
+    ),
+    ("larger_sets", "inner_splits"): lambda asked: _DEFAULT,
+    ("larger_sets", "most_rows"): lambda asked: asked.section["most_rows"].get(
+        asked.method, _DEFAULT
     ),
     ("large_n", "path"): lambda asked: [1e-2, 1e-4] if asked.scale == "smoke" else _DEFAULT,
     **{("portfolio", name): _returns(name) for name in names.MADE_UP_RETURNS},

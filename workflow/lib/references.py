@@ -21,7 +21,7 @@ _OPTIONS, _BY_DATASET = ("options", "joint_options", "r_benchmark_options"), "da
 _JOINT = ("joint", "samples", "similarity")
 """Experiments with joint densities, of which a method may have a graph."""
 
-_OF_CATALOGUE = ("r_benchmark", "table1_readings", "terrain")
+_OF_CATALOGUE = ("larger_sets", "r_benchmark", "table1_readings", "terrain")
 """Experiments whose data sets are all in the catalogue."""
 
 _SIZED = {

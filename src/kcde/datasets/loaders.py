@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+Rows = Callable[[int], tuple[np.ndarray, np.ndarray]]
+"""From the number of a split to its training rows and its test rows."""
+
+
 @dataclass(frozen=True)
 class Dataset:
     """The numbers of one data set, unstandardised, in the order of the file.
@@ -35,6 +39,8 @@ class Dataset:
         Names of the columns of X and Y.
     sha256 : str
         Checksum of the raw file.
+    rows : callable or None
+        From the number of a split to its training and test rows; None: random halves.
     """
 
     name: str
@@ -43,6 +49,7 @@ class Dataset:
     x_columns: tuple[str, ...]
     y_columns: tuple[str, ...]
     sha256: str
+    rows: Rows | None = None
 
 
 def load(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -> Dataset:

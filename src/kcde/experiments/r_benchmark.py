@@ -42,7 +42,7 @@ from kcde.metrics.names import (
 from kcde.normalisers import GaussianProposal, Normaliser, importance_sampling
 from kcde.seeding import rng_of, split_seed
 
-Rows = Callable[[str, int, int], tuple[np.ndarray, np.ndarray]]
+Rows = Callable[[Job, Dataset, int], tuple[np.ndarray, np.ndarray]]
 
 TEST_HALF = "test-half"
 TEST_HALF_DRAWS = 1000
@@ -61,13 +61,20 @@ def half_split(dataset: str, split: int, n: int) -> tuple[np.ndarray, np.ndarray
     return order[: n // 2], order[n // 2 :]
 
 
-def inner_split(dataset: str, split: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of the inner fit and those held out, of the n rows of `half_split`'s data.
+def split_rows(job: Job, data: Dataset, split: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return training and test rows: as the data set splits them, else those of `half_split`."""
+    if data.rows is not None:
+        return data.rows(split)
+    return half_split(job.dataset, split, data.X.shape[0])
 
-    The fifth is drawn from the training half by the data set's name and the split's number alone.
+
+def inner_rows(job: Job, data: Dataset, split: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of the inner fit and those held out, both of the training rows.
+
+    The fifth is drawn from them by the data set's name and the split's number alone.
     """
-    train, _ = half_split(dataset, split, n)
-    order = rng_of("inner", dataset, split).permutation(train)
+    train, _ = split_rows(job, data, split)
+    order = rng_of("inner", job.dataset, split).permutation(train)
     held = max(1, len(train) // HELD_OUT_PARTS)
     return order[held:], order[:held]
 
@@ -105,7 +112,7 @@ class Experiment(runner.Experiment[Job]):
         """Send the data to where the estimator computes, once, and fit."""
         job, backend = self.job, self._backend(self.job)
         data = replace(self.data, X=asarray(self.data.X, backend), Y=asarray(self.data.Y, backend))
-        fitted, inner = _fits(job, data, units, half_split), self._inner(data, units)
+        fitted, inner = self._fits(data, units, split_rows), self._inner(data, units)
 
         def work(split: int) -> Outcome:
             found = outcome(job, data, split, backend, *fitted(split))
@@ -121,12 +128,23 @@ class Experiment(runner.Experiment[Job]):
         scored = [split for split in units if split < job.inner_splits]
         if not scored:
             return lambda split: []
-        fitted = _fits(job, data, scored, inner_split)
+        fitted = self._fits(data, scored, inner_rows)
 
         def cells(split: int) -> list[dict]:
             return _inner_cells(job, data, split, *fitted(split)) if split in scored else []
 
         return cells
+
+    def _fits(self, data: Dataset, splits: Sequence[int], rows_of: Rows) -> Callable:
+        job = self.job
+        if not self.batch_fits:
+            return lambda split: attempt(fit, job, data, split, rows_of)
+        return fits(
+            job.estimator,
+            splits,
+            lambda split: fit(job, data, split, rows_of),
+            lambda splits: _fit_batch(job, data, splits, rows_of),
+        )
 
     def not_run(self, job: Job, unit: int) -> list[dict]:
         """Return the row of a split."""
@@ -163,18 +181,9 @@ def make_estimator(job: Job, split: int):
     )
 
 
-def fit(job: Job, data: Dataset, split: int, rows_of: Rows = half_split) -> Standardised:
+def fit(job: Job, data: Dataset, split: int, rows_of: Rows = split_rows) -> Standardised:
     """Return the fitted model of one split of data that lie where it computes."""
     return Standardised(make_estimator(job, split)).fit(*halves(job, data, split, rows_of)[0])
-
-
-def _fits(job: Job, data: Dataset, splits: Sequence[int], rows_of: Rows) -> Callable:
-    return fits(
-        job.estimator,
-        splits,
-        lambda split: fit(job, data, split, rows_of),
-        lambda splits: _fit_batch(job, data, splits, rows_of),
-    )
 
 
 def _fit_batch(job: Job, data: Dataset, splits: Sequence[int], rows_of: Rows) -> list:
@@ -183,13 +192,13 @@ def _fit_batch(job: Job, data: Dataset, splits: Sequence[int], rows_of: Rows) ->
     return Standardised.fit_many(models, *zip(*pairs, strict=True))
 
 
-def halves(job: Job, data: Dataset, split: int, rows_of: Rows = half_split) -> tuple[tuple, tuple]:
+def halves(job: Job, data: Dataset, split: int, rows_of: Rows = split_rows) -> tuple[tuple, tuple]:
     """Return (X, Y) of the rows to fit to and of the others, where the data lie.
 
     Of a joint density X has no columns, and Y has those of x that vary in the former, then y.
     """
     X, Y = data.X, data.Y
-    fitted, held = rows_of(job.dataset, split, X.shape[0])
+    fitted, held = rows_of(job, data, split)
     if job.target == JOINT:
         varying = np.flatnonzero(~_constant(X, fitted))
         Y = array_namespace(Y).concat([take_columns(X, varying), Y], axis=1)
@@ -213,7 +222,7 @@ def outcome(
     calibrated: bool = True,
 ) -> Outcome:
     """Score a fitted model, by likelihoods alone if not `calibrated`, or report a fit's error."""
-    train, test = half_split(job.dataset, split, data.X.shape[0])
+    train, test = split_rows(job, data, split)
     row = _row(job, split, backend) | {"n_train": len(train), "n_test": len(test)}
     found, scoring = attempt(_evaluate, job, data, model, split)
     if isinstance(found, Exception):
@@ -276,11 +285,11 @@ def _calibration(job: Job, data: Dataset, model: Standardised, split: int):
         return [], {}
     X, Y = halves(job, data, split)[1]
     inner, X, Y = model.estimator_, model.transform_x(X), model.transform_y(Y)
-    found, seconds = attempt(lambda: (to_numpy(inner.cdf(X, Y)), to_numpy(inner.crps(X, Y))))
+    found, seconds = attempt(inner.cdf_and_crps, X, Y)
     if isinstance(found, Exception):
         failed = [scores.failed(name, found) for name in (*COVERAGES, CRPS)]
         return [cell | {"seconds": seconds} for cell in failed], {}
-    pit, crps = found
+    pit, crps = map(to_numpy, found)
     cells = [
         scores.cell(name, np.mean(np.abs(pit - 0.5) <= level / 2))
         for name, level in COVERAGES.items()
@@ -308,7 +317,7 @@ def _inner_cells(job: Job, data: Dataset, split: int, model, seconds: float) -> 
 
 def _inner_log_likelihood(job: Job, data: Dataset, model: Standardised, split: int) -> tuple:
     """Return the mean log density of the held-out rows, its standard error, and numbers of rows."""
-    (X_fitted, _), (X, Y) = halves(job, data, split, inner_split)
+    (X_fitted, _), (X, Y) = halves(job, data, split, inner_rows)
     scale = to_numpy(halves(job, data, split)[0][1]).std(axis=0)
     log_density = to_numpy(model.log_density(X, Y)) + np.log(scale).sum()
     error = log_density.std() / np.sqrt(len(log_density))

@@ -361,13 +361,17 @@ def check_compatible(jobs: Sequence[Job], outs: Sequence[Path], sharding: Shardi
 
 def stacked(outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
     """Return arrays by name, a row a repetition; NaN, or -1 of row numbers, where it has none."""
-    examples = {name: array for each in outcomes for name, array in each.arrays.items()}
-    return {
-        name: np.stack(
-            [
-                each.arrays.get(name, np.full_like(one, -1 if one.dtype.kind == "i" else np.nan))
-                for each in outcomes
-            ]
-        )
-        for name, one in examples.items()
-    }
+    names = dict.fromkeys(name for each in outcomes for name in each.arrays)
+    return {name: _rows_of([each.arrays.get(name) for each in outcomes]) for name in names}
+
+
+def _rows_of(arrays: Sequence[np.ndarray | None]) -> np.ndarray:
+    """Return one array, a row each, filled up to the longest."""
+    known = [array for array in arrays if array is not None]
+    longest = np.max([array.shape for array in known], axis=0).astype(int)
+    empty = -1 if known[0].dtype.kind == "i" else np.nan
+    found = np.full((len(arrays), *longest), empty, dtype=known[0].dtype)
+    for row, array in enumerate(arrays):
+        if array is not None:
+            found[row, *map(slice, array.shape)] = array
+    return found

@@ -68,6 +68,9 @@ PEAK_MEMORY, SYSTEM_MEMORY = "peak_memory", "system_memory"
 
 FIT_SECONDS = "fit_seconds"
 
+NEEDED_SECONDS = "needed_seconds"
+"""About what a fit would take that was not made for that."""
+
 MATCHED = "matched_"
 """Begins the metrics of seconds with the same bandwidths for all methods."""
 

@@ -19,7 +19,7 @@ from kcde.estimators._likelihood.score_matching import cell_width, score_moments
 from kcde.estimators._likelihood.solver import minimise
 from kcde.estimators._likelihood.sources import ArrayRows, FeatureRows, RowSource
 from kcde.estimators._shared.location_scale import LocationScale
-from kcde.estimators._shared.tabulated import TabulatedCdf
+from kcde.estimators._shared.tabulated import FINE, TabulatedCdf
 from kcde.estimators.base import ConditionalDensity
 from kcde.normalisers import quadrature
 from kcde.seeding import rng_of
@@ -210,8 +210,8 @@ class LowRankFamily(ConditionalDensity):
 
         return of
 
-    def _tabulate_cdf(self, X) -> TabulatedCdf:
-        return TabulatedCdf(self._at, self._coefficients(X), self._support())
+    def _tabulate_cdf(self, X, tolerance: float = FINE) -> TabulatedCdf:
+        return TabulatedCdf(self._at, self._coefficients(X), self._support(), tolerance)
 
     def _support(self):
         lower, upper, width = self._span

@@ -105,14 +105,21 @@ class Floored(ConditionalDensity):
         return (1.0 - self.weight) * inside + self.weight * floor[None, :]
 
     def _crps(self, X, y):
-        # That of a mixture is the mean of those of its parts, less ε (1 - ε) ∫ (P - Q)² dz.
-        of_inside, of_floor = self._inside._crps(X, y), self._floor.crps(y)
+        return self._cdf_and_crps(X, y)[1]
+
+    def _cdf_and_crps(self, X, y):
+        # The CRPS of a mixture is the mean of those of its parts, less ε (1 - ε) ∫ (P - Q)² dz.
+        cdf, crps = self._inside._cdf_and_crps(X, y)
         nodes, weights = self._floor.nodes()
         weights = weights * np.exp(-self._floor.log_density(nodes))
         inside = self._inside._cdf_at(X, nodes)
         xp = array_namespace(inside)
         apart = (inside - xp.asarray(self._floor.cdf(nodes))) ** 2 @ xp.asarray(weights)
-        return (1.0 - self.weight) * (of_inside - self.weight * apart) + self.weight * of_floor
+        crps = (1.0 - self.weight) * (crps - self.weight * apart)
+        return (
+            (1.0 - self.weight) * cdf + self.weight * self._floor.cdf(y),
+            crps + self.weight * self._floor.crps(y),
+        )
 
     def _quantile(self, X, p):
         # The quantile of a mixture lies between those of its parts.

@@ -14,7 +14,9 @@ log = logging.getLogger(__name__)
 
 _NODES = 10  # of a panel
 _MOST_PANELS = 1 << 12
-_TOLERANCE = 1e-10  # of a distribution function
+FINE, COARSE = 1e-10, 1e-6
+"""Accuracies of a distribution function: of `cdf`, and of what is integrated or counted."""
+
 _NODE, _WEIGHT = legendre.leggauss(_NODES)
 # From values at the nodes to the Legendre series of their polynomial, and of its integral from -1.
 _SERIES = (np.arange(_NODES)[:, None] + 0.5) * legendre.legvander(_NODE, _NODES - 1).T * _WEIGHT
@@ -25,8 +27,9 @@ _AT_NODES = legendre.legvander(_NODE, _NODES) @ _INTEGRAL
 class TabulatedCdf:
     """F(y|x) for rows of x from ten-point Gauss-Legendre panels, whose polynomials are integrated.
 
-    The number of panels doubles until F at the ends of the panels changes by less than 1e-10 at all
-    x and the polynomials have converged; up to four thousand, where they have not with a warning.
+    The number of panels doubles until F at the ends of the panels changes by less than the
+    tolerance at all x and the polynomials have converged; up to four thousand, where they have not
+    with a warning.
     Numpy arrays throughout.
 
     Parameters
@@ -37,6 +40,8 @@ class TabulatedCdf:
         Shape (n, d_x).
     support
         Lower end, upper end and a panel width that resolves the density.
+    tolerance
+        Of F.
 
     Raises
     ------
@@ -46,17 +51,19 @@ class TabulatedCdf:
         If the density is nowhere positive on the support.
     """
 
-    def __init__(self, at: Callable, X, support: tuple[float, float, float]):
+    def __init__(
+        self, at: Callable, X, support: tuple[float, float, float], tolerance: float = FINE
+    ):
         panels = panel_count(*support)
         self._lower, upper, _ = support
         self._tabulate(at, X, upper, panels)
         error, most = np.inf, max(_MOST_PANELS, 2 * panels)
-        while error > _TOLERANCE and panels < most:
+        while error > tolerance and panels < most:
             before, panels = self._ends, 2 * panels
             self._tabulate(at, X, upper, panels)
             change = np.max(np.abs(self._ends[:, ::2] - before), initial=0.0)
             error = max(change, self._unresolved())
-        if error > _TOLERANCE:
+        if error > tolerance:
             log.warning(
                 "the densities vary within %.3g of y, so that distribution functions are computed "
                 "to %.1g only; raise the regularization or the bandwidth",
