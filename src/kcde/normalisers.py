@@ -5,21 +5,25 @@ shared by all x. For kernel models that function is one matrix product, so that 
 all x cost one pass over the shared points.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import log, sqrt
 
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.panels import (
+    LogDensityAt,
+    Pieces,
+    Support,
+    cover,
+    log_mass,
+    logsumexp,
+    refine,
+    row_slices,
+    warn_of,
+)
 
-LogDensityAt = Callable[[object], Callable[[object], object]]
-
-_NODES_PER_PANEL = 10
 _MOST_PANELS = 1 << 11
-_WIDEST = 1 << 20  # panels of the width that resolves a density
-_AT_ONCE = 1 << 26
-"""Numbers of a matrix over rows of x and shared points, 512 MB; a few such are held at a time."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +75,6 @@ class GaussianProposal:
         return -0.5 * np.sum(z * z, axis=1) - constant
 
 
-def logsumexp(values, axis: int):
-    """Return log Σ exp(values) along an axis, without overflow; -inf where all terms are."""
-    xp = array_namespace(values)
-    largest = xp.max(values, axis=axis, keepdims=True)
-    largest = xp.where(xp.isfinite(largest), largest, xp.zeros_like(largest))
-    total = xp.sum(xp.exp(values - largest), axis=axis)
-    return xp.log(total) + xp.squeeze(largest, axis=axis)
-
-
 def importance_sampling(
     at: LogDensityAt, X, proposal: GaussianProposal, n_samples: int, rng: np.random.Generator
 ) -> Normaliser:
@@ -118,7 +113,7 @@ def importance_sampling(
     draws = proposal.sample(n_samples, rng)
     log_f, log_q = at(xp.asarray(draws)), xp.asarray(proposal.log_density(draws))[None, :]
     totals, sizes, influence = [], [], xp.zeros(n_samples, dtype=X.dtype)
-    for rows in _blocks(X.shape[0], n_samples):
+    for rows in row_slices(X.shape[0], n_samples):
         log_w = log_f(X[rows, :]) - log_q
         total = logsumexp(log_w, axis=1)
         totals.append(total)
@@ -137,15 +132,18 @@ def importance_sampling(
 def quadrature(
     at: LogDensityAt,
     X,
-    support: tuple[float, float, float],
+    support: Support,
     *,
+    pieces: Pieces | None = None,
     outside: float = 0.0,
     tolerance: float = 1e-9,
 ) -> Normaliser:
     """Compute log Z(x) for one-dimensional y by composite Gauss-Legendre quadrature.
 
     The number of panels doubles, up to two thousand and once beyond, for those x whose log Z still
-    changes by more than `tolerance`. Which these are is decided on the host, once a doubling.
+    changes by more than `tolerance`. Which these are is decided on the host, once a doubling. For
+    those that have not settled then, panels are halved where the density has mass
+    (`kcde.panels.refine`).
 
     Parameters
     ----------
@@ -155,8 +153,12 @@ def quadrature(
         Shape (n, d_x).
     support
         Lower end, upper end and first panel width.
+    pieces
+        Intervals that carry f where the support is too wide for equal panels; see
+        `kcde.panels.cover`.
     outside
-        Mass of f outside the support, the same for all x.
+        Mass of f outside the support, or outside the pieces where these are taken, the same for
+        all x.
     tolerance
         In nats, or a share of log Z where that is larger than 1: rounding of the exponents leaves
         no more.
@@ -165,62 +167,35 @@ def quadrature(
     -------
     Normaliser
         `stderr` holds the last change of each log Z.
+
+    Warns
+    -----
+    kcde.panels.QuadratureWarning
+        If some log Z is not known to 1e-4; it names the row and the remedy.
     """
     xp = array_namespace(X)
-    panels = panel_count(*support)
-    lower, upper, _ = support
-    log_z = to_numpy(_panel_rule(at, X, lower, upper, panels, outside)).copy()
+    panels = cover(support, pieces)
+    log_z = to_numpy(_with_outside(log_mass(at, X, panels), outside)).copy()
     change, open_rows = np.full(log_z.shape, np.inf), np.arange(len(log_z))
-    while len(open_rows) and panels <= _MOST_PANELS:
-        panels *= 2
+    count, finer = len(panels), 1
+    while len(open_rows) and count * finer <= _MOST_PANELS:
+        finer *= 2
         moved = X if len(open_rows) == len(log_z) else take_rows(X, open_rows)
-        finer = to_numpy(_panel_rule(at, moved, lower, upper, panels, outside))
-        change[open_rows] = np.abs(finer - log_z[open_rows])
-        log_z[open_rows] = finer
-        moving = change[open_rows] > tolerance * np.maximum(1.0, np.abs(finer))
+        found = to_numpy(_with_outside(log_mass(at, moved, cover(support, pieces, finer)), outside))
+        change[open_rows] = np.abs(found - log_z[open_rows])
+        log_z[open_rows] = found
+        moving = change[open_rows] > tolerance * np.maximum(1.0, np.abs(found))
         open_rows = open_rows[moving]
+    for part in refine(at, X, panels, open_rows, outside):
+        log_z[part.rows], change[part.rows] = part.log_mass, part.unresolved
+    warn_of(change)
     infinite = xp.full(log_z.shape, xp.inf, dtype=X.dtype)
     return Normaliser(xp.asarray(log_z), xp.asarray(change), infinite, float(np.mean(change)))
 
 
-def panel_count(lower: float, upper: float, width: float) -> int:
-    """Return how many panels of a width cover a range.
-
-    Raises
-    ------
-    ValueError
-        If there are more than a million: the range is too wide for the width.
-    """
-    if not (upper - lower) / width <= _WIDEST:
-        raise ValueError(
-            f"y runs from {lower:g} to {upper:g}, and its density varies over {width:g}: too wide "
-            "to integrate over; rescale y, as Standardised does, or take a larger bandwidth"
-        )
-    return max(1, int(np.ceil((upper - lower) / width)))
-
-
-def panel_nodes(lower: float, upper: float, panels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return nodes (q,) and weights (q,) of the composite ten-point Gauss-Legendre rule."""
-    node, weight = np.polynomial.legendre.leggauss(_NODES_PER_PANEL)
-    edges = np.linspace(lower, upper, panels + 1)
-    half = 0.5 * np.diff(edges)[:, None]
-    centre = 0.5 * (edges[:-1] + edges[1:])[:, None]
-    return (centre + half * node).ravel(), (half * weight).ravel()
-
-
-def _panel_rule(at, X, lower, upper, panels, outside):
-    xp = array_namespace(X)
-    nodes, weights = panel_nodes(lower, upper, panels)
-    log_f, log_weight = at(xp.asarray(nodes[:, None])), xp.asarray(np.log(weights))[None, :]
-    blocks = _blocks(X.shape[0], len(nodes))
-    log_z = xp.concat([logsumexp(log_f(X[rows, :]) + log_weight, axis=1) for rows in blocks])
-    if outside > 0.0:
-        both = xp.stack([log_z, xp.full(log_z.shape, float(np.log(outside)), dtype=log_z.dtype)])
-        log_z = logsumexp(both, axis=0)
-    return log_z
-
-
-def _blocks(n: int, width: int) -> list[slice]:
-    """Return slices of n rows of x, at least one, for matrices with a row of `width` numbers."""
-    most = max(1, _AT_ONCE // width)
-    return [slice(start, min(start + most, n)) for start in range(0, max(1, n), most)]
+def _with_outside(log_z, outside: float):
+    if not outside > 0.0:
+        return log_z
+    xp = array_namespace(log_z)
+    both = xp.stack([log_z, xp.full(log_z.shape, float(np.log(outside)), dtype=log_z.dtype)])
+    return logsumexp(both, axis=0)

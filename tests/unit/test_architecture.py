@@ -15,6 +15,7 @@ FLOORS = [
     {"memory"},
     {"linalg"},
     {"kernels"},
+    {"panels"},
     {"normalisers"},
     {"selection"},
     {"sampling"},

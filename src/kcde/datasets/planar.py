@@ -15,7 +15,8 @@ from functools import cache
 import numpy as np
 
 from kcde.datasets.names import PLANAR
-from kcde.normalisers import logsumexp, panel_nodes
+from kcde.normalisers import logsumexp
+from kcde.panels import panel_nodes
 
 NOISE = 0.1
 """Standard deviation of the grid's components, and of the ring's radii."""

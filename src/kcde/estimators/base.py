@@ -7,17 +7,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import array_namespace, to_numpy
+from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._shared.distribution import Distribution
 from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs
 from kcde.estimators._shared.scikit_learn import Estimator
 from kcde.estimators._shared.threads import thread_limit
-from kcde.normalisers import GaussianProposal, panel_count, panel_nodes
+from kcde.normalisers import GaussianProposal
+from kcde.panels import Panels, Pieces, Support, cover, is_wide, refine, row_slices, warn_of
 from kcde.sampling import inverse_cdf
 from kcde.seeding import rng_of
 
 _SAMPLING_NODES_PER_WIDTH = 50
 _IMPORTANCE_SAMPLES = 20_000
+_RESOLVED = 1e-6  # of E[1|x]
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,9 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
     """
 
     tags: ClassVar[Tags] = Tags()
+
+    _is_smooth_in_log: ClassVar[bool] = True
+    """Whether log p(y|x) is smooth in y, so that `kcde.panels.refine` finds where it has mass."""
 
     selection_rule: ClassVar[str] = ""
     """How it chooses what is left open, in one sentence without a full stop, as tables print it.
@@ -139,8 +144,9 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], without renormalising.
 
-        By Gauss-Legendre quadrature where d_y = 1, otherwise by importance sampling with a fixed
-        seed.
+        By Gauss-Legendre quadrature where d_y = 1, with panels that are halved for those x whose
+        density the first ones do not resolve (`kcde.panels`); f is evaluated at their nodes.
+        Otherwise by importance sampling with a fixed seed.
 
         Parameters
         ----------
@@ -152,9 +158,21 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         Returns
         -------
         shape (n, q)
+
+        Raises
+        ------
+        ValueError
+            If y is too wide for its bandwidth to integrate over.
+
+        Warns
+        -----
+        kcde.panels.QuadratureWarning
+            If E[1|x] does not settle at some x, which it names.
         """
         X = self._check_features(X)
         xp = array_namespace(X)
+        if self.n_outputs_ == 1:
+            return self._integrated(f, X)
         nodes, weights = self._expectation_nodes()
         Y = xp.asarray(nodes)
         return self.density_at(Y)(X) * xp.asarray(weights) @ f(Y)
@@ -162,12 +180,43 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
     def _expectation_nodes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return points (k, d_y) and weights (k,) that integrate over y."""
         if self.n_outputs_ == 1:
-            support = self._support()
-            nodes, weights = panel_nodes(*support[:2], 2 * panel_count(*support))
-            return nodes[:, None], weights
+            panels = self._panels(2)
+            return panels.nodes[:, None], panels.weights
         proposal = self._proposal()
         nodes = proposal.sample(_IMPORTANCE_SAMPLES, rng_of("expectation"))
         return nodes, np.exp(-proposal.log_density(nodes)) / _IMPORTANCE_SAMPLES
+
+    def _integrated(self, f: Callable, X):
+        """Return ∫ f(y) p(y|x) dy, shape (n, q), for one y."""
+        xp = array_namespace(X)
+
+        def with_mass(Y):
+            values = f(Y)
+            return xp.concat([xp.ones((Y.shape[0], 1), dtype=Y.dtype), values], axis=1)
+
+        found = self._over(with_mass, X, self._panels(2))
+        off = np.abs(to_numpy(found[:, 0]) - 1.0)
+        # A density that is not normalised by design is the same after refinement.
+        open_rows = np.flatnonzero(~(off <= _RESOLVED))
+        if not len(open_rows) or not self._is_smooth_in_log:
+            return found[:, 1:]
+        found = to_numpy(found).copy()
+        for part in refine(self._log_relative_at, X, self._panels(), open_rows):
+            some = take_rows(X, part.rows)
+            found[part.rows] = to_numpy(self._over(with_mass, some, part.panels))
+            warn_of(part.unresolved, part.rows)
+        return xp.asarray(found[:, 1:])
+
+    def _over(self, f: Callable, X, panels: Panels):
+        """Return ∫ f(y) p(y|x) dy over panels, shape (n, q)."""
+        xp, total = array_namespace(X), None
+        for part in panels.blocks():
+            Y, weights = xp.asarray(part.nodes[:, None]), xp.asarray(part.weights)
+            at, values = self.density_at(Y), f(Y)
+            blocks = row_slices(X.shape[0], part.nodes.size)
+            found = xp.concat([at(X[rows, :]) * weights @ values for rows in blocks])
+            total = found if total is None else total + found
+        return total
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw from p(y|x).
@@ -199,11 +248,18 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         its distribution functions.
         """
         lower, upper, width = support = self._support()
-        panel_count(*support)
-        count = int(np.ceil((upper - lower) / width * _SAMPLING_NODES_PER_WIDTH)) + 1
-        nodes = np.linspace(lower, upper, count)
+        panels = self._panels()
+        if not is_wide(support):
+            count = int(np.ceil((upper - lower) / width * _SAMPLING_NODES_PER_WIDTH)) + 1
+            nodes = np.linspace(lower, upper, count)
+        else:
+            steps = np.arange(_SAMPLING_NODES_PER_WIDTH) / _SAMPLING_NODES_PER_WIDTH
+            within = panels.lower[:, None] + (panels.upper - panels.lower)[:, None] * steps
+            nodes = np.union1d(within, panels.upper)
         Y = array_namespace(X).asarray(nodes[:, None])
-        yield to_numpy(self.log_density_at(Y)(X)), nodes
+        at = self.log_density_at(Y)
+        for rows in row_slices(X.shape[0], len(nodes)):
+            yield to_numpy(at(X[rows, :])), nodes
 
     # What `sample`, `conditional_expectation` and `cdf` as they stand here need of a density. One
     # that has its own of all that ask for them gives none.
@@ -216,9 +272,18 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         """Return an importance proposal over y that is wider than the density at any x."""
         raise self._not_implemented("_proposal")
 
-    def _support(self) -> tuple[float, float, float]:
+    def _support(self) -> Support:
         """Return lower end, upper end and a panel width that resolves the density; d_y = 1."""
         raise self._not_implemented("_support")
+
+    def _pieces(self) -> Pieces | None:
+        """Return intervals that carry the density, for a wide support; None: the whole of it."""
+        return None
+
+    def _panels(self, finer: int = 1) -> Panels:
+        """Return panels that cover the density, as `kcde.panels.cover` does; d_y = 1."""
+        support = self._support()
+        return cover(support, self._pieces() if is_wide(support) else None, finer)
 
     def _not_implemented(self, name: str) -> NotImplementedError:
         return NotImplementedError(f"{type(self).__name__} has no {name}, which is needed here")

@@ -390,6 +390,12 @@ class DDE(BatchFitted, ExponentialFamily):
     def _kernel_support(self):
         return self.model_.kernel_support
 
+    def _kernel_pieces(self):
+        return self.model_.kernel_pieces
+
+    def _pieces(self):
+        return self.model_.pieces
+
     def _base_mass_outside(self, lower, upper):
         return self.model_.base.mass_outside(lower, upper)
 

@@ -20,6 +20,7 @@ from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import check_pairs
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import GaussianProposal
+from kcde.panels import is_wide, neighbourhoods
 from kcde.sampling import convergence, hmc
 from kcde.seeding import rng_of
 from kcde.selection import contiguous_folds, kfold, subsample
@@ -280,6 +281,10 @@ class KCEF(ExponentialFamily):
     def _kernel_support(self):
         return support(to_numpy(self.Y_), float(self.bandwidth_y_[0]), self.base_std)
 
+    def _kernel_pieces(self):
+        reach = 8.0 * min(float(self.bandwidth_y_[0]), widest(to_numpy(self.Y_), self.base_std))
+        return neighbourhoods(self.Y_, reach)
+
     def _base_mass_outside(self, lower, upper):
         return base_mass_outside(lower, upper, self.base_std)
 
@@ -287,6 +292,10 @@ class KCEF(ExponentialFamily):
         lower, upper, width = self._kernel_support()
         tail = 8.0 * self.base_std
         return min(lower, -tail), max(upper, tail), width
+
+    def _pieces(self):
+        tail = 8.0 * self.base_std
+        return neighbourhoods([], 0.0, *self._kernel_pieces(), (-tail, tail))
 
     def _sample_multivariate(self, X, n_samples, rng):
         return self.sample_hmc(X, n_samples, rng).draws
@@ -370,6 +379,9 @@ class KCEF(ExponentialFamily):
         return exact
 
     def _log_density_tables(self, X) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        if is_wide(self._kernel_support()):
+            yield from super()._log_density_tables(X)
+            return
         lower, upper, width = self._kernel_support()
         smooth, at_nodes = self._interpolant(X)
         # Where T bends by c, exp(T) has bumps as narrow as 1/√c.

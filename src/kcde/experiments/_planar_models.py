@@ -14,7 +14,8 @@ import numpy as np
 from kcde.arrays import asarray, to_numpy
 from kcde.estimators import Standardised
 from kcde.experiments._samplers import Draws, sampler_kind, sampler_of
-from kcde.normalisers import logsumexp, panel_nodes
+from kcde.normalisers import logsumexp
+from kcde.panels import panel_nodes
 
 _FEWEST_PANELS = 4
 _MOST_PANELS = 64

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from kcde.estimators import DDE, Standardised
 from kcde.kernels import GaussianKernel, median_trick
-from kcde.normalisers import panel_nodes
+from kcde.panels import panel_nodes
 
 QUICK = {"iterations": 200, "validation": 0, "learning_rate": 2e-3}
 

@@ -1,7 +1,5 @@
 """What distribution functions are made of: roots, tables of an integral, the normal's own."""
 
-import logging
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,6 +7,7 @@ from scipy import stats
 from kcde.arrays import normal_cdf
 from kcde.estimators._shared.roots import increasing_root
 from kcde.estimators._shared.tabulated import TabulatedCdf
+from kcde.panels import cover
 
 X = np.zeros((3, 1))
 
@@ -27,7 +26,7 @@ def test_normal_cdf_stays_in_its_namespace(xp, host):
 
 def test_tables_are_those_of_scipy():
     laws = stats.norm(0.3, 0.7), stats.logistic(-1.0, 0.2), stats.t(20, 1.0, 0.4)
-    table = TabulatedCdf(at_rows(*(law.logpdf for law in laws)), X, (-12.0, 12.0, 0.5))
+    table = TabulatedCdf(at_rows(*(law.logpdf for law in laws)), X, cover((-12.0, 12.0, 0.5)))
     y = np.array([[-20.0, -1.1, 0.4], [-1.0, -0.2, 0.0], [0.5, 1.5, 20.0]])
     expected = np.stack([law.cdf(row) for law, row in zip(laws, y, strict=True)])
     np.testing.assert_allclose(table.cdf(y), expected, atol=1e-9)
@@ -39,26 +38,24 @@ def test_tables_are_those_of_scipy():
 def test_what_a_density_is_multiplied_with_does_not_count():
     law = stats.norm(0.0, 1.0)
     at = at_rows(law.logpdf, lambda y: law.logpdf(y) + 5000.0, lambda y: law.logpdf(y) - 5000.0)
-    found = TabulatedCdf(at, X, (-10.0, 10.0, 1.0)).cdf(np.full((3, 1), 0.4))
+    found = TabulatedCdf(at, X, cover((-10.0, 10.0, 1.0))).cdf(np.full((3, 1), 0.4))
     np.testing.assert_allclose(found, law.cdf(0.4), atol=1e-10)
 
 
 def test_a_density_that_is_nowhere_is_an_error():
     nothing = at_rows(*[lambda y: np.full(len(y), -np.inf)] * 3)
     with pytest.raises(FloatingPointError, match="density is zero on the whole range of y"):
-        TabulatedCdf(nothing, X, (-1.0, 1.0, 0.5))
+        TabulatedCdf(nothing, X, cover((-1.0, 1.0, 0.5)))
 
 
-def test_a_density_too_narrow_for_the_panels_is_told_of(caplog):
-    spike = stats.norm(0.3, 2e-4).logpdf
-    with caplog.at_level(logging.WARNING):
-        TabulatedCdf(at_rows(spike, spike, spike), X, (-10.0, 10.0, 0.5))
-    assert "distribution functions are computed to" in caplog.text
-
-
-def test_a_range_too_wide_for_the_panels_is_refused():
-    with pytest.raises(ValueError, match="too wide to integrate over; rescale y"):
-        TabulatedCdf(at_rows(stats.norm.logpdf), X, (-1e9, 1e9, 1.0))
+@pytest.mark.parametrize("std", [2e-4, 1e-9])
+def test_panels_are_halved_where_a_density_is_narrow(std):
+    laws = stats.norm(0.3, std), stats.norm(-7.0, 1.0), stats.norm(0.3, 0.1)
+    table = TabulatedCdf(at_rows(*(law.logpdf for law in laws)), X, cover((-20.0, 20.0, 0.5)))
+    p = np.array([0.01, 0.5, 0.77])
+    expected = np.stack([law.ppf(p) for law in laws])
+    np.testing.assert_allclose(table.quantile(p), expected, atol=1e-6 * std)
+    np.testing.assert_allclose(table.cdf(expected), np.tile(p, (3, 1)), atol=1e-6)
 
 
 def test_roots_are_found_from_any_start_and_where_newton_leaves_the_bracket():

@@ -96,7 +96,7 @@ def test_blocks_of_x_change_nothing(X, at_once, monkeypatch):
         return drawn, quadrature(at, X, (-12.0, 12.0, 0.5))
 
     whole = both()
-    monkeypatch.setattr("kcde.normalisers._AT_ONCE", at_once)
+    monkeypatch.setattr("kcde.panels.AT_ONCE", at_once)
     for one, parts in zip(whole, both(), strict=True):
         for name in ("log_z", "stderr", "effective_sample_size", "mean_stderr"):
             np.testing.assert_allclose(getattr(parts, name), getattr(one, name), rtol=1e-12)

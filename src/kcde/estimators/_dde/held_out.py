@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from kcde.normalisers import logsumexp, panel_nodes
+from kcde.normalisers import logsumexp
+from kcde.panels import panel_nodes
 from kcde.seeding import rng_of
 
 _DRAWS = 4000

@@ -15,6 +15,7 @@ from kcde.estimators._dde.training import State, start
 from kcde.kernels import GaussianKernel, as_bandwidths, median_trick
 from kcde.memory import free_host_bytes
 from kcde.normalisers import GaussianProposal
+from kcde.panels import neighbourhoods
 from kcde.seeding import rng_of
 
 CHOICES = {
@@ -166,6 +167,19 @@ class Model:
             return lower, upper, width
         base_lower, base_upper = self._base_ends()
         return min(lower, base_lower), max(upper, base_upper), width
+
+    @property
+    def kernel_pieces(self) -> list[tuple[float, float]] | None:
+        """Intervals outside of which f vanishes; None: not known. d_y = 1."""
+        if isinstance(self.base, UniformBase) or self.features is not None:
+            return None
+        return neighbourhoods(self.Y, _KERNEL_REACH * float(self.bandwidth_y[0]))
+
+    @property
+    def pieces(self) -> list[tuple[float, float]] | None:
+        """Intervals that carry the density; None: not known. d_y = 1."""
+        pieces = self.kernel_pieces
+        return None if pieces is None else neighbourhoods([], 0.0, *pieces, self._base_ends())
 
     @property
     def proposal(self) -> GaussianProposal | UniformBase:

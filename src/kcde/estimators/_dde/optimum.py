@@ -18,7 +18,8 @@ from kcde.estimators._dde.potential import KernelSum
 from kcde.estimators._likelihood import objective as likelihood
 from kcde.estimators._likelihood.features import KernelFeatures, OutputGrid
 from kcde.estimators._likelihood.solver import Preconditioner, minimise
-from kcde.normalisers import logsumexp, panel_count, panel_nodes
+from kcde.normalisers import logsumexp
+from kcde.panels import panel_count, panel_nodes
 from kcde.seeding import rng_of
 
 PENALTIES = 10.0 ** np.arange(1.0, -4.0, -1.0)

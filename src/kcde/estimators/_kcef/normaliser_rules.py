@@ -6,7 +6,8 @@ import numpy as np
 from numpy.polynomial import polynomial
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
-from kcde.normalisers import logsumexp, panel_count, panel_nodes
+from kcde.normalisers import logsumexp
+from kcde.panels import panel_count, panel_nodes
 
 _WIDE = 2.0  # standard deviations, of a bandwidth that no longer widens the range of y
 _STEP = 0.2  # of equidistant nodes, in bandwidths

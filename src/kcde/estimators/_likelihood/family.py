@@ -9,6 +9,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood.features import (
+    MARGIN,
     PIVOT_ROWS,
     KernelFeatures,
     output_grid,
@@ -22,6 +23,7 @@ from kcde.estimators._shared.location_scale import LocationScale
 from kcde.estimators._shared.tabulated import FINE, TabulatedCdf
 from kcde.estimators.base import ConditionalDensity
 from kcde.normalisers import quadrature
+from kcde.panels import is_wide, mass_outside, neighbourhoods
 from kcde.seeding import rng_of
 from kcde.selection import subsample
 
@@ -189,8 +191,16 @@ class LowRankFamily(ConditionalDensity):
         return lambda coefficients: coefficients @ psi.T + log_base[None, :]
 
     def _log_normaliser(self, coefficients):
-        outside = self.base.outside(*self._span[:2])
-        return quadrature(self._at, coefficients, self._span, outside=outside).log_z
+        span, pieces = self._span, None
+        outside = self.base.outside(*span[:2])
+        if is_wide(span):
+            pieces = self._kernel_pieces()
+            outside = mass_outside(pieces, self.base.outside)
+        return quadrature(self._at, coefficients, span, pieces=pieces, outside=outside).log_z
+
+    def _kernel_pieces(self) -> list[tuple[float, float]]:
+        """Return intervals outside of which ψ vanishes."""
+        return neighbourhoods(self._y.points, MARGIN * self.bandwidth_y)
 
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,)."""
@@ -210,17 +220,23 @@ class LowRankFamily(ConditionalDensity):
 
         return of
 
+    def _log_relative_at(self, Y):
+        at = self._at(self._check_outputs(Y))
+        return lambda X: at(self._coefficients(X))
+
     def _tabulate_cdf(self, X, tolerance: float = FINE) -> TabulatedCdf:
-        return TabulatedCdf(self._at, self._coefficients(X), self._support(), tolerance)
+        return TabulatedCdf(self._at, self._coefficients(X), self._panels(), tolerance)
 
     def _support(self):
-        lower, upper, width = self._span
+        (lower, upper, width), (below, above) = self._span, self._base_ends()
+        return min(lower, below), max(upper, above), width
+
+    def _base_ends(self) -> tuple[float, float]:
         tail = 8.0 * self.base.scale
-        return (
-            min(lower, self.base.location - tail),
-            max(upper, self.base.location + tail),
-            width,
-        )
+        return self.base.location - tail, self.base.location + tail
+
+    def _pieces(self):
+        return neighbourhoods([], 0.0, *self._kernel_pieces(), self._base_ends())
 
 
 def _range(source: RowSource) -> tuple[float, float]:

@@ -8,13 +8,15 @@ from kcde.arrays import array_namespace, row_blocks, take_rows
 from kcde.estimators._shared.location_scale import LocationScale
 from kcde.kernels import GaussianKernel
 from kcde.linalg import PivotedCholesky, pivoted_cholesky
-from kcde.normalisers import panel_count, panel_nodes
+from kcde.panels import panel_count, panel_nodes
 from kcde.selection import subsample
 
 PIVOT_ROWS = 10_000
 """Rows among which centres are chosen, at most."""
 
-_MARGIN = 6.0  # bandwidths beyond the data, where the kernel is below 2e-8
+MARGIN = 6.0
+"""Bandwidths beyond the data, where the kernel is below 2e-8."""
+
 _PANEL = 2.5  # bandwidths of ten nodes
 _SMALLEST_SHARE = 1e-8  # of the trace that features may leave
 
@@ -51,6 +53,11 @@ class KernelFeatures:
             rng=rng,
         )
         return cls(factor, constant=constant)
+
+    @property
+    def points(self):
+        """The centres, shape (r, d)."""
+        return self._factor.points
 
     def __call__(self, points, dtype=None):
         """Return the features of points (n, d), shape (n, rank), float64 unless `dtype` says."""
@@ -109,7 +116,7 @@ def support(low: float, high: float, bandwidth: float, scale: float) -> tuple[fl
     bandwidth, scale
         Of the kernel, and of q_0.
     """
-    margin = _MARGIN * bandwidth
+    margin = MARGIN * bandwidth
     return low - margin, high + margin, min(_PANEL * bandwidth, scale)
 
 

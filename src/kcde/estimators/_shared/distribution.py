@@ -7,7 +7,6 @@ import numpy as np
 from kcde.arrays import array_namespace, row_blocks, to_numpy
 from kcde.estimators._shared.tabulated import COARSE, FINE, TabulatedCdf
 from kcde.estimators._shared.threads import limit_threads
-from kcde.normalisers import panel_count
 
 _ROWS_NUMBERS = 1000  # held for a row of x while expectations are computed, about
 _NODES = 40  # of a panel, after the first doublings
@@ -202,10 +201,10 @@ class Distribution:
         return xp.asarray(np.concatenate([np.empty((0, len(p))), *parts]))
 
     def _tabulate_cdf(self, X, tolerance: float = FINE) -> TabulatedCdf:
-        return TabulatedCdf(self._log_relative_at, X, self._support(), tolerance)
+        return TabulatedCdf(self._log_relative_at, X, self._panels(), tolerance)
 
     def _cdf_blocks(self, X) -> list[slice]:
-        return row_blocks(X.shape[0], _NODES * panel_count(*self._support()), like=X)
+        return row_blocks(X.shape[0], _NODES * len(self._panels()), like=X)
 
     def _log_relative_at(self, Y):
         """Return a function X -> log p(Y|X) up to a constant for each x; see `log_density_at`."""

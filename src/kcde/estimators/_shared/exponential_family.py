@@ -5,6 +5,7 @@ from abc import abstractmethod
 from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import ConditionalDensity
 from kcde.normalisers import Normaliser, importance_sampling, quadrature
+from kcde.panels import Pieces, is_wide, mass_outside
 from kcde.seeding import rng_of
 
 _IMPORTANCE_SAMPLES = 10_000
@@ -70,9 +71,11 @@ class ExponentialFamily(ConditionalDensity):
                 "method must be 'importance', or 'quadrature' where y is one-dimensional; "
                 f"got {method!r} for d_y = {self.n_outputs_}"
             )
-        support = self._kernel_support()
+        support, pieces = self._kernel_support(), None
         outside = self._base_mass_outside(*support[:2])
-        return quadrature(self.log_unnormalized_at, X, support, outside=outside)
+        if is_wide(support) and (pieces := self._kernel_pieces()) is not None:
+            outside = mass_outside(pieces, self._base_mass_outside)
+        return quadrature(self.log_unnormalized_at, X, support, pieces=pieces, outside=outside)
 
     @limit_threads
     def log_density(self, X, Y):
@@ -100,6 +103,10 @@ class ExponentialFamily(ConditionalDensity):
     @abstractmethod
     def _kernel_support(self) -> tuple[float, float, float]:
         """Return lower end, upper end and a panel width; T vanishes outside; d_y = 1."""
+
+    def _kernel_pieces(self) -> Pieces | None:
+        """Return intervals outside of which T vanishes, for a wide support; d_y = 1."""
+        return None
 
     @abstractmethod
     def _base_mass_outside(self, lower: float, upper: float) -> float:

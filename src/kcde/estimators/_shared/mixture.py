@@ -21,6 +21,9 @@ from kcde.estimators._shared.gaussian_mixtures import (
 from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import ConditionalDensity
 from kcde.normalisers import GaussianProposal, logsumexp
+from kcde.panels import equal, is_wide, neighbourhoods
+
+_REACH = 10.0  # standard deviations of a component
 
 
 def log_volume(sigma: np.ndarray) -> float:
@@ -176,7 +179,27 @@ class GaussianMixture(ConditionalDensity):
             centres.mean(axis=0), 2.0 * np.hypot(centres.std(axis=0), self._sigma)
         )
 
+    def _integrated(self, f, X):
+        if not is_wide(self._support()):
+            return super()._integrated(f, X)
+        # A component at a time: the centres are too far apart for nodes that all share.
+        xp, sigma = array_namespace(X), float(self._sigma[0])
+        rule = equal(-_REACH * sigma, _REACH * sigma, 4 * int(_REACH))
+        share = (
+            rule.weights * np.exp(-0.5 * (rule.nodes / sigma) ** 2) / (np.sqrt(2.0 * np.pi) * sigma)
+        )
+        parts = []
+        for rows in row_blocks(self._centres.shape[0], rule.nodes.size, like=X):
+            Y = self._centres[rows, :] + xp.asarray(rule.nodes[None, :])
+            values = f(xp.reshape(Y, (-1, 1)))
+            values = xp.reshape(values, (Y.shape[0], Y.shape[1], values.shape[1]))
+            parts.append(xp.sum(xp.asarray(share)[None, :, None] * values, axis=1))
+        return self.weights_at(X) @ xp.concat(parts)
+
+    def _pieces(self):
+        return neighbourhoods(self._centres, _REACH * float(self._sigma[0]))
+
     def _support(self):
         centres, sigma = to_numpy(self._centres), float(self._sigma[0])
-        margin = 10.0 * sigma
+        margin = _REACH * sigma
         return float(centres.min()) - margin, float(centres.max()) + margin, sigma

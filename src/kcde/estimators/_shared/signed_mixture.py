@@ -23,6 +23,10 @@ class SignedMixture(GaussianMixture):
     `_signed_weights`; else they are not negative, and `_log_weights` gives their logarithms.
     """
 
+    @property
+    def _is_smooth_in_log(self) -> bool:
+        return self.weights != "signed"
+
     @abstractmethod
     def _signed_weights(self, X):
         """Return weights of any sign, shape (n, m), whose rows sum to one."""
