@@ -10,7 +10,9 @@ one of nodes and whatever the density sums over is of at most `NODES_AT_ONCE` no
 """
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,6 +41,8 @@ _MOST_REFINED = 1 << 13  # panels
 _SETTLED = 1e-11  # of the mass, a panel
 _ROUNDING = 1e-7  # of the mass: where halving a panel no longer helps below this, rounding is left
 _HIDDEN = 40.0  # nats below the whole mass that a rising panel may stay hidden
+
+_numbers: ContextVar[np.ndarray | None] = ContextVar("numbers of the rows of x", default=None)
 
 Support = tuple[float, float, float]
 Pieces = Iterable[tuple[float, float]]
@@ -294,7 +298,7 @@ def _refine_block(at, X, panels: Panels, rows: np.ndarray, beyond: float) -> Ref
         moved = np.abs(np.exp(both - total) - np.exp(np.minimum(mass - total, _HIDDEN)))
         most = moved.max(axis=0)
         rounding = (most <= _ROUNDING) & (most > 0.25 * moved_before)
-        hiding = (rise > 1.0) & (both + np.minimum(rise, _HIDDEN) > total - _HIDDEN)
+        hiding = (rise > 1.0) & (both + rise > total - _HIDDEN)
         open_panels = ((moved > _SETTLED).any(axis=0) & ~rounding) | hiding.any(axis=0)
         count = sum(map(len, settled)) + 2 * len(panels) + 2 * int(open_panels.sum())
         if depth == _DEEPEST or count > max(_MOST_REFINED, 4 * len(panels)):
@@ -330,6 +334,23 @@ def _log_sum(values: np.ndarray, axis: int = 1) -> np.ndarray:
         return logsumexp(values, axis=axis)
 
 
+@contextmanager
+def numbered(rows: np.ndarray) -> Iterator[None]:
+    """Let warnings name rows of x by their numbers where some of them are worked on alone.
+
+    Parameters
+    ----------
+    rows
+        Numbers of these rows among those of the caller, who may be within another `numbered`.
+    """
+    outer = _numbers.get()
+    token = _numbers.set(rows if outer is None else outer[rows])
+    try:
+        yield
+    finally:
+        _numbers.reset(token)
+
+
 def warn_of(unresolved: np.ndarray, rows: np.ndarray | None = None) -> None:
     """Warn where a share of the mass is unresolved, of the row where it is largest.
 
@@ -339,15 +360,23 @@ def warn_of(unresolved: np.ndarray, rows: np.ndarray | None = None) -> None:
         Shape (k,): a share of the mass, or nats of its logarithm.
     rows
         Row numbers of x, shape (k,); None: from 0.
+
+    Warns
+    -----
+    QuadratureWarning
+        If one is above 1e-4.
     """
-    if not len(unresolved) or np.max(unresolved) <= MOVED:
+    beyond = ~(unresolved <= MOVED)
+    if not np.any(beyond):
         return
-    worst = int(np.argmax(unresolved))
+    worst = int(np.argmax(np.where(np.isnan(unresolved), np.inf, unresolved)))
     row = worst if rows is None else int(rows[worst])
+    numbers = _numbers.get()
+    row = row if numbers is None else int(numbers[row])
     warnings.warn(
-        f"the density at row {row} of x varies so fast with y that its integral moves by "
-        f"{unresolved[worst]:.1g} of itself; it is not resolved at "
-        f"{int(np.sum(unresolved > MOVED))} row(s): raise the regularization or the bandwidth of y",
+        f"the density at row {row} of x varies so fast with y that its integral is known to "
+        f"{unresolved[worst]:.1g} of itself only, and to no better than {MOVED:g} at "
+        f"{int(np.sum(beyond))} row(s): raise the regularization or the bandwidth of y",
         QuadratureWarning,
         stacklevel=3,
     )

@@ -10,6 +10,7 @@ import numpy as np
 from kcde.arrays import array_namespace, exp_of_negative
 
 _DIVERGENCE = 1000.0  # nats of energy
+_UNRESOLVED = 0.01  # of the mass of a table
 _DRAWN_AT_ONCE = 1 << 20  # random numbers, 8 MB
 
 log = logging.getLogger(__name__)
@@ -70,6 +71,16 @@ def inverse_cdf(
     cdf /= cdf[:, -1:]
     uniform = rng.random((len(cdf), n_samples))
     return np.stack([np.interp(u, F, nodes) for u, F in zip(uniform, cdf, strict=True)])
+
+
+def unresolved_rows(log_density: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """Return which tables of `inverse_cdf` do not resolve their densities, row numbers (k,).
+
+    Those whose mass by every other node differs by more than a hundredth.
+    """
+    density = exp_of_negative(log_density - log_density.max(axis=1, keepdims=True))
+    fine, coarse = np.trapezoid(density, nodes), np.trapezoid(density[:, ::2], nodes[::2])
+    return np.flatnonzero(~(np.abs(coarse - fine) <= _UNRESOLVED * fine))
 
 
 def hmc(

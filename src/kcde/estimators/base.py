@@ -13,8 +13,18 @@ from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pa
 from kcde.estimators._shared.scikit_learn import Estimator
 from kcde.estimators._shared.threads import thread_limit
 from kcde.normalisers import GaussianProposal
-from kcde.panels import Panels, Pieces, Support, cover, is_wide, refine, row_slices, warn_of
-from kcde.sampling import inverse_cdf
+from kcde.panels import (
+    Panels,
+    Pieces,
+    Support,
+    cover,
+    is_wide,
+    numbered,
+    refine,
+    row_slices,
+    warn_of,
+)
+from kcde.sampling import inverse_cdf, unresolved_rows
 from kcde.seeding import rng_of
 
 _SAMPLING_NODES_PER_WIDTH = 50
@@ -66,8 +76,8 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
 
     tags: ClassVar[Tags] = Tags()
 
-    _is_smooth_in_log: ClassVar[bool] = True
-    """Whether log p(y|x) is smooth in y, so that `kcde.panels.refine` finds where it has mass."""
+    _integrates_to_one: ClassVar[bool] = True
+    """Whether p(y|x) is a density, with a logarithm that is smooth in y, for `kcde.panels`."""
 
     selection_rule: ClassVar[str] = ""
     """How it chooses what is left open, in one sentence without a full stop, as tables print it.
@@ -196,15 +206,16 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
 
         found = self._over(with_mass, X, self._panels(2))
         off = np.abs(to_numpy(found[:, 0]) - 1.0)
-        # A density that is not normalised by design is the same after refinement.
         open_rows = np.flatnonzero(~(off <= _RESOLVED))
-        if not len(open_rows) or not self._is_smooth_in_log:
+        if not len(open_rows) or not self._integrates_to_one:
             return found[:, 1:]
         found = to_numpy(found).copy()
         for part in refine(self._log_relative_at, X, self._panels(), open_rows):
-            some = take_rows(X, part.rows)
-            found[part.rows] = to_numpy(self._over(with_mass, some, part.panels))
-            warn_of(part.unresolved, part.rows)
+            with numbered(part.rows):
+                over = self._over(with_mass, take_rows(X, part.rows), part.panels)
+            found[part.rows] = to_numpy(over)
+            off = np.abs(found[part.rows, 0] - 1.0)
+            warn_of(np.maximum(off, part.unresolved), part.rows)
         return xp.asarray(found[:, 1:])
 
     def _over(self, f: Callable, X, panels: Panels):
@@ -220,6 +231,9 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw from p(y|x).
+
+        For one y by inversion of a tabulated distribution function; where the table does not
+        resolve the density at some x, of one by quadrature (`cdf`).
 
         Parameters
         ----------
@@ -238,7 +252,16 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         xp = array_namespace(X)
         if self.n_outputs_ > 1:
             return xp.asarray(self._sample_multivariate(X, n_samples, rng))
-        drawn = [inverse_cdf(*table, n_samples, rng) for table in self._log_density_tables(X)]
+        drawn, start = [], 0
+        for log_density, nodes in self._log_density_tables(X):
+            found = inverse_cdf(log_density, nodes, n_samples, rng)
+            coarse = unresolved_rows(log_density, nodes)
+            if len(coarse) and self._integrates_to_one:
+                with numbered(start + coarse):
+                    table = self._tabulate_cdf(take_rows(X, start + coarse))
+                found[coarse] = table.quantile(rng.random((len(coarse), n_samples)))
+            drawn.append(found)
+            start += len(found)
         return xp.asarray(np.concatenate(drawn)[:, :, None])
 
     def _log_density_tables(self, X) -> Iterable[tuple[np.ndarray, np.ndarray]]:
@@ -259,7 +282,9 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         Y = array_namespace(X).asarray(nodes[:, None])
         at = self.log_density_at(Y)
         for rows in row_slices(X.shape[0], len(nodes)):
-            yield to_numpy(at(X[rows, :])), nodes
+            with numbered(np.arange(rows.start, rows.stop)):
+                table = to_numpy(at(X[rows, :]))
+            yield table, nodes
 
     # What `sample`, `conditional_expectation` and `cdf` as they stand here need of a density. One
     # that has its own of all that ask for them gives none.

@@ -379,7 +379,9 @@ class KCEF(ExponentialFamily):
         return exact
 
     def _log_density_tables(self, X) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        if is_wide(self._kernel_support()):
+        if is_wide(self._support()) or not ChebyshevInterpolant.is_possible(
+            *self._kernel_support()
+        ):
             yield from super()._log_density_tables(X)
             return
         lower, upper, width = self._kernel_support()

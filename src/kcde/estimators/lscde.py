@@ -145,6 +145,10 @@ class LSCDE(SignedMixture):
             )
         self._centres, self._sigma = self.centres_y_, self.bandwidth_y_
 
+    @property
+    def _integrates_to_one(self) -> bool:
+        return super()._integrates_to_one and self.density_floor is None
+
     def _draw_centres(self, X, Y, rng) -> tuple:
         if self.implementation == "cde":
             xp, found = array_namespace(Y), centres(to_numpy(X), to_numpy(Y), self.n_centres, rng)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 _NODES_PER_WIDTH, _FEWEST = 4, 24
+_MOST = 1 << 12  # nodes, and as many numbers squared
 
 
 class ChebyshevInterpolant:
@@ -22,11 +23,27 @@ class ChebyshevInterpolant:
         Ends of the interval.
     width
         Scale on which the functions vary.
+
+    Raises
+    ------
+    ValueError
+        If there are more than four thousand nodes: the range is too wide for the width.
     """
 
     def __init__(self, lower: float, upper: float, width: float):
         self._middle, self._reach = 0.5 * (lower + upper), 0.5 * (upper - lower)
+        if not self.is_possible(lower, upper, width):
+            raise ValueError(
+                f"y runs from {lower:g} to {upper:g}, and its density varies over {width:g}: too "
+                "wide to tabulate for Hamiltonian Monte Carlo; draw with sample, or rescale y, as "
+                "Standardised does"
+            )
         self._count = ceil(_NODES_PER_WIDTH * (upper - lower) / width) + _FEWEST
+
+    @staticmethod
+    def is_possible(lower: float, upper: float, width: float) -> bool:
+        """Return whether a range is narrow enough."""
+        return _NODES_PER_WIDTH * (upper - lower) / width + _FEWEST < _MOST
 
     @property
     def nodes(self) -> np.ndarray:

@@ -9,7 +9,6 @@ import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood.features import (
-    MARGIN,
     PIVOT_ROWS,
     KernelFeatures,
     output_grid,
@@ -194,13 +193,9 @@ class LowRankFamily(ConditionalDensity):
         span, pieces = self._span, None
         outside = self.base.outside(*span[:2])
         if is_wide(span):
-            pieces = self._kernel_pieces()
+            pieces = self._y.pieces()
             outside = mass_outside(pieces, self.base.outside)
         return quadrature(self._at, coefficients, span, pieces=pieces, outside=outside).log_z
-
-    def _kernel_pieces(self) -> list[tuple[float, float]]:
-        """Return intervals outside of which ψ vanishes."""
-        return neighbourhoods(self._y.points, MARGIN * self.bandwidth_y)
 
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,)."""
@@ -236,7 +231,7 @@ class LowRankFamily(ConditionalDensity):
         return self.base.location - tail, self.base.location + tail
 
     def _pieces(self):
-        return neighbourhoods([], 0.0, *self._kernel_pieces(), self._base_ends())
+        return neighbourhoods([], 0.0, *self._y.pieces(), self._base_ends())
 
 
 def _range(source: RowSource) -> tuple[float, float]:

@@ -8,15 +8,13 @@ from kcde.arrays import array_namespace, row_blocks, take_rows
 from kcde.estimators._shared.location_scale import LocationScale
 from kcde.kernels import GaussianKernel
 from kcde.linalg import PivotedCholesky, pivoted_cholesky
-from kcde.panels import panel_count, panel_nodes
+from kcde.panels import Pieces, cover, is_wide, mass_outside, neighbourhoods
 from kcde.selection import subsample
 
 PIVOT_ROWS = 10_000
 """Rows among which centres are chosen, at most."""
 
-MARGIN = 6.0
-"""Bandwidths beyond the data, where the kernel is below 2e-8."""
-
+_MARGIN = 6.0  # bandwidths beyond the data, where the kernel is below 2e-8
 _PANEL = 2.5  # bandwidths of ten nodes
 _SMALLEST_SHARE = 1e-8  # of the trace that features may leave
 
@@ -54,10 +52,10 @@ class KernelFeatures:
         )
         return cls(factor, constant=constant)
 
-    @property
-    def points(self):
-        """The centres, shape (r, d)."""
-        return self._factor.points
+    def pieces(self) -> Pieces:
+        """Return intervals outside of which features of one dimension vanish, to 2e-8."""
+        reach = _MARGIN * float(np.ravel(self._factor.kernel.bandwidth)[0])
+        return neighbourhoods(self._factor.points, reach)
 
     def __call__(self, points, dtype=None):
         """Return the features of points (n, d), shape (n, rank), float64 unless `dtype` says."""
@@ -116,7 +114,7 @@ def support(low: float, high: float, bandwidth: float, scale: float) -> tuple[fl
     bandwidth, scale
         Of the kernel, and of q_0.
     """
-    margin = MARGIN * bandwidth
+    margin = _MARGIN * bandwidth
     return low - margin, high + margin, min(_PANEL * bandwidth, scale)
 
 
@@ -139,10 +137,11 @@ def output_grid(
         Times as many panels.
     """
     xp = array_namespace(like)
-    lower, upper, _ = span
-    nodes, weights = panel_nodes(lower, upper, finer * panel_count(*span))
-    log_weights = np.log(weights) + base.log_density(nodes)
-    outside = max(base.outside(lower, upper), 1e-300)
-    psi = features(xp.asarray(nodes[:, None]))
+    pieces = features.pieces() if is_wide(span) else None
+    panels, outside = cover(span, pieces, finer), base.outside(*span[:2])
+    if pieces is not None:
+        outside = mass_outside(pieces, base.outside)
+    log_weights = np.log(panels.weights) + base.log_density(panels.nodes)
+    psi = features(xp.asarray(panels.nodes[:, None]))
     psi = xp.concat([psi, xp.zeros((1, psi.shape[1]), dtype=psi.dtype)])
-    return OutputGrid(psi, xp.asarray(np.append(log_weights, np.log(outside))))
+    return OutputGrid(psi, xp.asarray(np.append(log_weights, np.log(max(outside, 1e-300)))))

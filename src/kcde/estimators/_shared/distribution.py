@@ -1,12 +1,13 @@
 """Mean, distribution function, quantiles, intervals and CRPS of conditional densities."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, to_numpy
 from kcde.estimators._shared.tabulated import COARSE, FINE, TabulatedCdf
 from kcde.estimators._shared.threads import limit_threads
+from kcde.panels import numbered
 
 _ROWS_NUMBERS = 1000  # held for a row of x while expectations are computed, about
 _NODES = 40  # of a panel, after the first doublings
@@ -29,7 +30,8 @@ class Distribution:
         xp = array_namespace(X)
         parts = [xp.zeros((0, self.n_outputs_), dtype=X.dtype)]
         for rows in row_blocks(X.shape[0], _ROWS_NUMBERS, like=X):
-            found = self.conditional_expectation(_one_and_y, X[rows, :])
+            with numbered(np.arange(rows.start, rows.stop)):
+                found = self.conditional_expectation(_one_and_y, X[rows, :])
             parts.append(found[:, 1:] / found[:, :1])
         return xp.concat(parts)
 
@@ -176,8 +178,7 @@ class Distribution:
             table = self._tabulate_cdf(self._no_x, tolerance)
             return tuple(xp.asarray(function(table, values[None, :])[0]) for function in functions)
         parts = [[np.empty(0)] for _ in functions]
-        for rows in self._cdf_blocks(X):
-            table = self._tabulate_cdf(X[rows, :], tolerance)
+        for rows, table in self._cdf_tables(X, tolerance):
             for part, function in zip(parts, functions, strict=True):
                 part.append(function(table, values[rows, None])[:, 0])
         return tuple(xp.asarray(np.concatenate(part)) for part in parts)
@@ -185,9 +186,9 @@ class Distribution:
     def _cdf_at(self, X, y: np.ndarray):
         """Return P(Y ≤ y|x), shape (n, q), for checked X (n, d_x) at shared y (q,), to 1e-6."""
         parts = [np.empty((0, len(y)))]
-        for rows in self._cdf_blocks(X):
-            shared = np.broadcast_to(y, (X[rows, :].shape[0], len(y)))
-            parts.append(self._tabulate_cdf(X[rows, :], COARSE).cdf(shared))
+        for rows, table in self._cdf_tables(X, COARSE):
+            shared = np.broadcast_to(y, (rows.stop - rows.start, len(y)))
+            parts.append(table.cdf(shared))
         return array_namespace(X).asarray(np.concatenate(parts))
 
     def _quantile(self, X, p: np.ndarray):
@@ -197,14 +198,17 @@ class Distribution:
             return xp.asarray(
                 np.broadcast_to(self._tabulate_cdf(self._no_x).quantile(p), shape).copy()
             )
-        parts = [self._tabulate_cdf(X[rows, :]).quantile(p) for rows in self._cdf_blocks(X)]
+        parts = [table.quantile(p) for _, table in self._cdf_tables(X)]
         return xp.asarray(np.concatenate([np.empty((0, len(p))), *parts]))
 
     def _tabulate_cdf(self, X, tolerance: float = FINE) -> TabulatedCdf:
         return TabulatedCdf(self._log_relative_at, X, self._panels(), tolerance)
 
-    def _cdf_blocks(self, X) -> list[slice]:
-        return row_blocks(X.shape[0], _NODES * len(self._panels()), like=X)
+    def _cdf_tables(self, X, tolerance: float = FINE) -> Iterator[tuple[slice, TabulatedCdf]]:
+        for rows in row_blocks(X.shape[0], _NODES * len(self._panels()), like=X):
+            with numbered(np.arange(rows.start, rows.stop)):
+                table = self._tabulate_cdf(X[rows, :], tolerance)
+            yield rows, table
 
     def _log_relative_at(self, Y):
         """Return a function X -> log p(Y|X) up to a constant for each x; see `log_density_at`."""

@@ -24,7 +24,7 @@ class SignedMixture(GaussianMixture):
     """
 
     @property
-    def _is_smooth_in_log(self) -> bool:
+    def _integrates_to_one(self) -> bool:
         return self.weights != "signed"
 
     @abstractmethod

@@ -1,0 +1,206 @@
+"""What every conditional density does with data that are hard on it: a fit, or an error that helps.
+
+A fit is a density: finite, and of integral 1 by a rule of the test's own, at nodes that crowd
+around every training y and every peak. What is not so to 1e-3 comes with a warning that says so.
+"""
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+
+from contracted import QUICK
+from kcde.arrays import to_numpy
+from kcde.estimators import KCEF, Standardised, estimator_class, estimator_names
+from kcde.joint import JointDensity
+from kcde.panels import QuadratureWarning
+
+ROWS = 60
+MEMORY = 256 << 20
+"""Bytes that a fit of 60 rows, and its answers at 8 of them, may hold at once."""
+
+CLASSES = [name for name in estimator_names() if estimator_class(name).tags.density]
+# What is trained need not be trained well.
+FEWER = {
+    "DDE": {"iterations": 5, "validation": 0},
+    "NADE": {"epochs": 1},
+    "Defensive": {"estimator": KCEF(1.0, 0.9, 0.01)},
+    "ConditionalRealNVP": {"steps": 5},
+    "ConditionalMAF": {"steps": 5},
+}
+# Each shape of the data is compiled anew; the floor changes little of what is under it.
+COMPILED = {"DDE", "NADE", "ConditionalRealNVP", "ConditionalMAF"}
+OTHER_SHAPES = {"two rows", "more columns than rows"}
+TELLING = {"Defensive": {"binary", "outlier"}, "DDE": {"binary", "outlier", "large units"}}
+TRACED = {"outlier", "large units"}
+INTEGRATED = {"ties", "binary", "outlier", "duplicates", "two rows", "integers"}
+# Its grid has more places than the rule can know.
+GRIDDED = {("CDO", "outlier")}
+REFUSED = ("unit scale", "rescale", "more rows", "training rows", "coincide", "raise the")
+
+
+def smooth(n=ROWS, columns=2):
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((n, columns))
+    return X, np.sin(X[:, :1]) + 0.4 * rng.standard_normal((n, 1))
+
+
+def hard_data():
+    """Name to X (n, d_x) and Y (n, 1)."""
+    X, Y = smooth()
+    outlier = Y.copy()
+    outlier[3] = 1e4 * Y.std()
+    few = ROWS // 3
+    return {
+        "ties": (X, np.round(2.0 * Y) / 2.0),
+        "binary": (X, (Y > 0.0) * 1.0),
+        "outlier": (X, outlier),
+        "large units": (X, 1e6 * Y),
+        "small units": (X, 1e-6 * Y),
+        "far from 0": (X, Y + 1e8),
+        "duplicates": (np.tile(X[:few], (3, 1)), np.tile(Y[:few], (3, 1))),
+        "constant x": (X * [1.0, 0.0] + [0.0, 3.0], Y),
+        "two rows": (X[:2], Y[:2]),
+        "more columns than rows": smooth(20, 30),
+        "integers": (np.round(10.0 * X).astype(int), np.round(10.0 * Y).astype(int)),
+        "float32": (X.astype(np.float32), Y.astype(np.float32)),
+    }
+
+
+DATA = hard_data()
+
+
+def cases():
+    found = []
+    for name in CLASSES:
+        for kind in DATA:
+            slow = name in COMPILED and kind in OTHER_SHAPES
+            slow |= kind not in TELLING.get(name, DATA)
+            marks = [pytest.mark.slow] if slow else []
+            found.append(pytest.param(name, kind, id=f"{name}-{kind}", marks=marks))
+    return found
+
+
+def make(name):
+    return estimator_class(name)(**QUICK.get(name, {}) | FEWER.get(name, {}))
+
+
+def integrals(model, X, Y):
+    """∫ p(y|x) dy for rows of x: four Gauss points between nodes that crowd around many places.
+
+    Those are training y, quantiles, and the highest places found.
+    """
+    y = np.unique(np.asarray(Y, dtype=float))
+    steps = max(np.ptp(y), 1.0) * np.geomspace(1e-11, 40.0, 100)
+
+    def around(points):
+        return np.concatenate([points, *(points[:, None] + sign * steps for sign in (1, -1))], None)
+
+    def density(y):
+        return np.exp(to_numpy(model.log_density_at(y[:, None])(X)))
+
+    within = to_numpy(model.quantile(X, np.linspace(0.03, 0.97, 12)))
+    edges = around(np.concatenate([y[:: max(1, len(y) // 20)], within.ravel()]))
+    edges = np.union1d(edges, around(np.unique(edges[density(edges).argmax(axis=1)])))
+    place, weight = np.polynomial.legendre.leggauss(4)
+    half = 0.5 * np.diff(edges)[:, None]
+    nodes = edges[:-1, None] + half * (1.0 + place)
+    return density(nodes.ravel()) @ (half * weight).ravel()
+
+
+def answers(model, X, Y):
+    """Log density, E[1|x], quantiles and draws of a model at some pairs, and what it warned of."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = {
+            "log density": model.log_density(X, Y),
+            "E[1|x]": model.conditional_expectation(lambda y: 0.0 * y + 1.0, X),
+            "quantiles": model.quantile(X, [0.05, 0.5, 0.95]),
+            "mean": model.mean(X),
+            "draws": model.sample(X, 3, np.random.default_rng(0)),
+        }
+    told = [str(each.message) for each in said if issubclass(each.category, QuadratureWarning)]
+    return {name: to_numpy(values) for name, values in found.items()}, told
+
+
+def check(model, X, Y):
+    """Hold a fitted model to what a density is."""
+    found, told = answers(model, X, Y)
+    for name, values in found.items():
+        assert np.isfinite(values).all(), name
+    assert told or np.abs(found["E[1|x]"] - 1.0).max() < 1e-3
+    assert (np.diff(found["quantiles"], axis=1) >= 0.0).all()
+    return told
+
+
+@pytest.mark.parametrize(("name", "kind"), cases())
+def test_hard_data_give_a_density_or_an_error_that_names_the_remedy(name, kind):
+    X, Y = DATA[kind]
+    X = X[:, :0] if estimator_class(name).tags.unconditional else X
+    if kind in TRACED:
+        tracemalloc.start()
+    try:
+        model = make(name).fit(X, Y)
+        told = check(model, X[:8], Y[:8])
+        assert tracemalloc.get_traced_memory()[1] < MEMORY
+    except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
+        assert any(word in str(error) for word in REFUSED), error  # noqa: PT017
+        return
+    finally:
+        tracemalloc.stop()
+    if kind in INTEGRATED and (name, kind) not in GRIDDED:
+        assert told or np.abs(integrals(model, X[:4], Y) - 1.0).max() < 1e-3
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_complex_numbers_are_refused(name):
+    X, Y = smooth()
+    X = X[:, :0] if estimator_class(name).tags.unconditional else X
+    with pytest.raises(ValueError, match="Y must be numbers; got an array of complex"):
+        make(name).fit(X, Y + 0j)
+    if X.shape[1]:
+        with pytest.raises(ValueError, match="X must be numbers; got an array of complex"):
+            make(name).fit(X + 0j, Y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make("KCEF"),
+        make("KEF"),
+        make("LSCDE"),
+        JointDensity(make("KCEF")),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_constant_column_among_several_y_is_named(model):
+    X, Y = smooth()
+    Y = np.hstack([Y, np.full_like(Y, 0.1), X])
+    given = None if model.tags.unconditional else X
+    with pytest.raises(ValueError, match=r"Y is constant in column\(s\) \[1\].*leave the column"):
+        model.fit(given, Y)
+
+
+@pytest.mark.parametrize("regularization", [1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("kind", ["ties", "binary", "integers"])
+@pytest.mark.parametrize("bandwidth", [0.3, 0.9])
+@pytest.mark.filterwarnings("ignore::kcde.panels.QuadratureWarning")
+def test_a_sharp_density_is_resolved_or_told_of(kind, bandwidth, regularization):
+    """KCEF of few values of y: peaks far narrower than its bandwidth."""
+    X, Y = DATA[kind]
+    model = KCEF(1.0, bandwidth, regularization).fit(X, Y)
+    told = check(model, X[:8], Y[:8])
+    assert told or np.abs(integrals(model, X[:8], Y) - 1.0).max() < 1e-3
+
+
+@pytest.mark.parametrize("name", ["KCEF", "LSCDE", "CDO"])
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_standardised_units_do_not_matter(name, factor):
+    X, Y = smooth()
+    model = Standardised(make(name)).fit(X, Y)
+    other = Standardised(make(name)).fit(X, factor * Y)
+    np.testing.assert_allclose(
+        other.log_density(X, factor * Y) + np.log(factor), model.log_density(X, Y), atol=1e-6
+    )
+    np.testing.assert_allclose(other.mean(X) / factor, model.mean(X), atol=1e-6)
