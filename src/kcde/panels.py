@@ -10,7 +10,7 @@ one of nodes and whatever the density sums over is of at most `NODES_AT_ONCE` no
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -45,7 +45,8 @@ _HIDDEN = 40.0  # nats below the whole mass that a rising panel may stay hidden
 _numbers: ContextVar[np.ndarray | None] = ContextVar("numbers of the rows of x", default=None)
 
 Support = tuple[float, float, float]
-Pieces = Iterable[tuple[float, float]]
+Pieces = list[tuple[float, float, float]]
+"""Disjoint intervals in increasing order: lower end, upper end and panel width of each."""
 
 
 class QuadratureWarning(RuntimeWarning):
@@ -152,7 +153,7 @@ def cover(support: Support, pieces: Pieces | None = None, finer: int = 1) -> Pan
     lower, upper, width = support
     if pieces is None or not is_wide(support):
         return equal(lower, upper, finer * panel_count(*support))
-    counts = [(a, b, int(np.ceil((b - a) / width))) for a, b in pieces]
+    counts = [(a, b, int(np.ceil((b - a) / step))) for a, b, step in pieces]
     if sum(count for _, _, count in counts) > WIDEST:
         raise ValueError(_too_wide(lower, upper, width))
     rules = [equal(a, b, finer * max(1, count)) for a, b, count in counts]
@@ -162,8 +163,8 @@ def cover(support: Support, pieces: Pieces | None = None, finer: int = 1) -> Pan
     )
 
 
-def neighbourhoods(centres, reach: float, *more: tuple[float, float]) -> list[tuple[float, float]]:
-    """Return the disjoint intervals that the neighbourhoods of centres, and other intervals, make.
+def neighbourhoods(centres, reach: float, width: float) -> Pieces:
+    """Return the disjoint intervals that the neighbourhoods of centres make.
 
     Parameters
     ----------
@@ -171,23 +172,29 @@ def neighbourhoods(centres, reach: float, *more: tuple[float, float]) -> list[tu
         Shape (m,) or (m, 1).
     reach
         On either side of a centre.
-    more
-        Further intervals.
+    width
+        Of their panels.
     """
     points = np.sort(np.ravel(to_numpy(centres)))
-    around = zip((points - reach).tolist(), (points + reach).tolist(), strict=True)
-    merged: list[tuple[float, float]] = []
-    for lower, upper in sorted([*around, *more]):
-        if merged and lower <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(upper, merged[-1][1]))
-        else:
-            merged.append((lower, upper))
-    return merged
+    first = np.flatnonzero(np.diff(points, prepend=-np.inf) > 2.0 * reach)
+    lower, upper = points[first] - reach, points[np.append(first[1:], len(points)) - 1] + reach
+    return [(a, b, width) for a, b in zip(lower.tolist(), upper.tolist(), strict=True)]
+
+
+def filled(pieces: Pieces, lower: float, upper: float, width: float) -> Pieces:
+    """Return pieces with what they leave of an interval, in panels of another width."""
+    found, start = [], lower
+    for piece in pieces:
+        if start < min(piece[0], upper):
+            found.append((start, min(piece[0], upper), width))
+        found.append(piece)
+        start = max(start, piece[1])
+    return [*found, (start, upper, width)] if start < upper else found
 
 
 def mass_outside(pieces: Pieces, outside: Callable[[float, float], float]) -> float:
     """Return the mass of a density outside disjoint intervals, of which `outside` gives one's."""
-    return max(0.0, 1.0 - sum(1.0 - outside(*piece) for piece in pieces))
+    return max(0.0, 1.0 - sum(1.0 - outside(a, b) for a, b, _ in pieces))
 
 
 def logsumexp(values, axis: int):

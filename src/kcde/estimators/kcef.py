@@ -20,7 +20,7 @@ from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import check_pairs
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import GaussianProposal
-from kcde.panels import is_wide, neighbourhoods
+from kcde.panels import filled, is_wide, neighbourhoods
 from kcde.sampling import convergence, hmc
 from kcde.seeding import rng_of
 from kcde.selection import contiguous_folds, kfold, subsample
@@ -283,7 +283,7 @@ class KCEF(ExponentialFamily):
 
     def _kernel_pieces(self):
         reach = 8.0 * min(float(self.bandwidth_y_[0]), widest(to_numpy(self.Y_), self.base_std))
-        return neighbourhoods(self.Y_, reach)
+        return neighbourhoods(self.Y_, reach, self._kernel_support()[2])
 
     def _base_mass_outside(self, lower, upper):
         return base_mass_outside(lower, upper, self.base_std)
@@ -295,7 +295,7 @@ class KCEF(ExponentialFamily):
 
     def _pieces(self):
         tail = 8.0 * self.base_std
-        return neighbourhoods([], 0.0, *self._kernel_pieces(), (-tail, tail))
+        return filled(self._kernel_pieces(), -tail, tail, self.base_std)
 
     def _sample_multivariate(self, X, n_samples, rng):
         return self.sample_hmc(X, n_samples, rng).draws

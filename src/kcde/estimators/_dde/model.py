@@ -15,7 +15,7 @@ from kcde.estimators._dde.training import State, start
 from kcde.kernels import GaussianKernel, as_bandwidths, median_trick
 from kcde.memory import free_host_bytes
 from kcde.normalisers import GaussianProposal
-from kcde.panels import neighbourhoods
+from kcde.panels import Pieces, filled, neighbourhoods
 from kcde.seeding import rng_of
 
 CHOICES = {
@@ -169,17 +169,20 @@ class Model:
         return min(lower, base_lower), max(upper, base_upper), width
 
     @property
-    def kernel_pieces(self) -> list[tuple[float, float]] | None:
+    def kernel_pieces(self) -> Pieces | None:
         """Intervals outside of which f vanishes; None: not known. d_y = 1."""
         if isinstance(self.base, UniformBase) or self.features is not None:
             return None
-        return neighbourhoods(self.Y, _KERNEL_REACH * float(self.bandwidth_y[0]))
+        reach = _KERNEL_REACH * float(self.bandwidth_y[0])
+        return neighbourhoods(self.Y, reach, self.kernel_support[2])
 
     @property
-    def pieces(self) -> list[tuple[float, float]] | None:
+    def pieces(self) -> Pieces | None:
         """Intervals that carry the density; None: not known. d_y = 1."""
         pieces = self.kernel_pieces
-        return None if pieces is None else neighbourhoods([], 0.0, *pieces, self._base_ends())
+        if pieces is None:
+            return None
+        return filled(pieces, *self._base_ends(), float(self.base.std[0]))
 
     @property
     def proposal(self) -> GaussianProposal | UniformBase:

@@ -22,7 +22,7 @@ from kcde.estimators._shared.location_scale import LocationScale
 from kcde.estimators._shared.tabulated import FINE, TabulatedCdf
 from kcde.estimators.base import ConditionalDensity
 from kcde.normalisers import quadrature
-from kcde.panels import is_wide, mass_outside, neighbourhoods
+from kcde.panels import filled, is_wide, mass_outside
 from kcde.seeding import rng_of
 from kcde.selection import subsample
 
@@ -193,7 +193,7 @@ class LowRankFamily(ConditionalDensity):
         span, pieces = self._span, None
         outside = self.base.outside(*span[:2])
         if is_wide(span):
-            pieces = self._y.pieces()
+            pieces = self._y.pieces(span[2])
             outside = mass_outside(pieces, self.base.outside)
         return quadrature(self._at, coefficients, span, pieces=pieces, outside=outside).log_z
 
@@ -231,7 +231,7 @@ class LowRankFamily(ConditionalDensity):
         return self.base.location - tail, self.base.location + tail
 
     def _pieces(self):
-        return neighbourhoods([], 0.0, *self._y.pieces(), self._base_ends())
+        return filled(self._y.pieces(self._span[2]), *self._base_ends(), self.base.scale)
 
 
 def _range(source: RowSource) -> tuple[float, float]:

@@ -52,10 +52,10 @@ class KernelFeatures:
         )
         return cls(factor, constant=constant)
 
-    def pieces(self) -> Pieces:
+    def pieces(self, width: float) -> Pieces:
         """Return intervals outside of which features of one dimension vanish, to 2e-8."""
         reach = _MARGIN * float(np.ravel(self._factor.kernel.bandwidth)[0])
-        return neighbourhoods(self._factor.points, reach)
+        return neighbourhoods(self._factor.points, reach, width)
 
     def __call__(self, points, dtype=None):
         """Return the features of points (n, d), shape (n, rank), float64 unless `dtype` says."""
@@ -137,7 +137,7 @@ def output_grid(
         Times as many panels.
     """
     xp = array_namespace(like)
-    pieces = features.pieces() if is_wide(span) else None
+    pieces = features.pieces(span[2]) if is_wide(span) else None
     panels, outside = cover(span, pieces, finer), base.outside(*span[:2])
     if pieces is not None:
         outside = mass_outside(pieces, base.outside)

@@ -191,6 +191,22 @@ class Distribution:
             parts.append(table.cdf(shared))
         return array_namespace(X).asarray(np.concatenate(parts))
 
+    def _cdf_of(self, X):
+        """Return a function y (n,) -> P(Y ≤ y|x), shape (n,), for checked X (n, d_x).
+
+        Tables are made once; a distribution function in closed form needs none.
+        """
+        if type(self)._cdf is not Distribution._cdf or not X.shape[1]:
+            return lambda y: self._cdf(X, y)
+        xp, tables = array_namespace(X), list(self._cdf_tables(X))
+
+        def cdf(y):
+            values = to_numpy(y)
+            parts = [table.cdf(values[rows, None])[:, 0] for rows, table in tables]
+            return xp.asarray(np.concatenate(parts))
+
+        return cdf
+
     def _quantile(self, X, p: np.ndarray):
         """Return the quantiles, shape (n, k), for checked X (n, d_x) and p (k,)."""
         xp, shape = array_namespace(X), (X.shape[0], len(p))

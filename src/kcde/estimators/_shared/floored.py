@@ -6,11 +6,13 @@ from math import log, log1p
 
 import numpy as np
 
-from kcde.arrays import array_namespace
+from kcde.arrays import array_namespace, row_blocks
 from kcde.estimators._shared.location_scale import LocationScale, Normal
 from kcde.estimators._shared.pushforward import normal_nodes
 from kcde.estimators._shared.roots import increasing_root
 from kcde.estimators.base import ConditionalDensity
+
+_ROW_NUMBERS = 1000  # held for a row of x while its quantiles are searched, about
 
 
 class Floored(ConditionalDensity):
@@ -127,20 +129,28 @@ class Floored(ConditionalDensity):
         inside = self._inside._quantile(X, p)
         if not X.shape[0]:
             return inside
+        blocks = row_blocks(X.shape[0], _ROW_NUMBERS, like=X)
+        return xp.concat(
+            [self._block_of_quantiles(X[rows, :], inside[rows, :], p) for rows in blocks]
+        )
+
+    def _block_of_quantiles(self, X, inside, p):
+        """Return the quantiles from those inside, whose distribution is kept meanwhile."""
+        xp, cdf = array_namespace(X), self._inside._cdf_of(X)
         floor = self._floor.quantile(p)
         below = xp.asarray(np.broadcast_to(floor, tuple(inside.shape)).copy())
         ends = xp.minimum(inside, below), xp.maximum(inside, below)
         columns = [
-            self._column_of_quantiles(X, value, *(end[:, i] for end in (*ends, inside)))
+            self._column_of_quantiles(X, cdf, value, *(end[:, i] for end in (*ends, inside)))
             for i, value in enumerate(p)
         ]
         return xp.stack(columns, axis=1)
 
-    def _column_of_quantiles(self, X, p: float, lower, upper, start):
-        xp = array_namespace(X)
+    def _column_of_quantiles(self, X, cdf, p: float, lower, upper, start):
+        xp, floor = array_namespace(X), self._floor
 
         def excess(y):
             slope = xp.exp(self.log_density(X, y[:, None]))
-            return self._cdf(X, y) - p, slope
+            return (1.0 - self.weight) * cdf(y) + self.weight * floor.cdf(y) - p, slope
 
         return increasing_root(excess, lower, upper, start, 1e-12)

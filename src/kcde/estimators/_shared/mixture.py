@@ -197,7 +197,8 @@ class GaussianMixture(ConditionalDensity):
         return self.weights_at(X) @ xp.concat(parts)
 
     def _pieces(self):
-        return neighbourhoods(self._centres, _REACH * float(self._sigma[0]))
+        sigma = float(self._sigma[0])
+        return neighbourhoods(self._centres, _REACH * sigma, sigma)
 
     def _support(self):
         centres, sigma = to_numpy(self._centres), float(self._sigma[0])
