@@ -40,7 +40,7 @@ class ConditionalMAF(ConditionalFlow):
     candidates
         None: the flow is as the arguments above say. Else triples of hidden units, blocks and a
         learning rate, to choose from in their place by the likelihood of a random fifth of the
-        rows: each is trained on the others until 50 steps have not raised it, or for `steps`; the
+        rows: each is trained on the others until 30 steps have not raised it, or for `steps`; the
         best is then trained on all rows for as many steps as were best. Costs up to twice the
         training of all candidates.
     moment_samples

@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from kcde import methods
 from kcde.estimators import ConditionalMAF, ConditionalRealNVP
+from kcde.estimators._flows.selection import PATIENCE
 from kcde.estimators._flows.training import train_watched
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import kfold
@@ -56,7 +57,7 @@ def test_no_other_number_of_steps_has_a_larger_held_out_likelihood(tuned):
     seeds = np.array([seed_of("flow", 0) % 2**32] * 2, np.uint32)
     rates = np.array([rate for _, _, rate in CANDIDATES])
     data = (np.stack([part] * 2) for part in (X, Y, held))
-    given = flow._architecture(6, 1), seeds, *data, rates, 120, 50
+    given = flow._architecture(6, 1), seeds, *data, rates, 120, PATIENCE
     best, score = model.cv_results_["steps"], model.cv_results_["score"]
     assert ((best > 10) & (best <= 120)).all()
     for shift in (-10, -1, 0, 1):

@@ -61,8 +61,8 @@ _R_BENCHMARK: dict[str, str] = {
     ),
     "CondMAF": "as Cond. Real NVP, with learning rate 0.005 √n/28",
     "CondRealNVP-tuned": (
-        "ours: 2 blocks with 32 hidden units or 5 with 100, learning rate 0.003 or 0.01, and the "
-        "number of steps, at most 300, by the likelihood of a held-out fifth of the training rows; "
+        "ours: 2 blocks with 32 hidden units or 3 with 64, learning rate 0.003 or 0.01, and the "
+        "number of steps, at most 200, by the likelihood of a held-out fifth of the training rows; "
         "then trained on all of them for as many steps"
     ),
     "CondMAF-tuned": "ours: conditional MAF, chosen as Cond. Real NVP tuned",

@@ -14,7 +14,7 @@ from kcde.selection import kfold
 HELD_OUT_PARTS = 5
 """One of so many parts of the rows chooses."""
 
-PATIENCE = 50
+PATIENCE = 30
 """Steps without a better held-out likelihood after which a training stops."""
 
 
