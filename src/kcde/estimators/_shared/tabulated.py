@@ -26,7 +26,8 @@ class TabulatedCdf:
 
     The number of panels doubles until F at the ends of the panels changes by less than the
     tolerance at all x and the polynomials have converged, up to four thousand. Where they have not,
-    those with mass are halved (`kcde.panels.refine`), for 32 rows at a time. Numpy arrays throughout.
+    those with mass are halved (`kcde.panels.refine`), for 32 rows at a time. Numpy arrays
+    throughout.
 
     Parameters
     ----------
