@@ -24,6 +24,7 @@ from kcde.panels import (
 )
 
 _MOST_PANELS = 1 << 11
+_HIDDEN, _OF_THE_WAY = 40.0, 10.0  # nats below log Z; how far a rise may go on, of itself
 
 
 @dataclass(frozen=True)
@@ -175,17 +176,22 @@ def quadrature(
     """
     xp = array_namespace(X)
     panels = cover(support, pieces)
-    log_z = to_numpy(_with_outside(log_mass(at, X, panels), outside)).copy()
+    inside = to_numpy(log_mass(at, X, panels))
+    log_z = to_numpy(_with_outside(xp.asarray(inside), outside)).copy()
     change, open_rows = np.full(log_z.shape, np.inf), np.arange(len(log_z))
     count, finer = len(panels), 1
     while len(open_rows) and count * finer <= _MOST_PANELS:
         finer *= 2
         moved = X if len(open_rows) == len(log_z) else take_rows(X, open_rows)
-        found = to_numpy(_with_outside(log_mass(at, moved, cover(support, pieces, finer)), outside))
+        before, inside = inside, to_numpy(log_mass(at, moved, cover(support, pieces, finer)))
+        found = to_numpy(_with_outside(xp.asarray(inside), outside))
         change[open_rows] = np.abs(found - log_z[open_rows])
         log_z[open_rows] = found
         moving = change[open_rows] > tolerance * np.maximum(1.0, np.abs(found))
-        open_rows = open_rows[moving]
+        # A peak between the nodes may still be hidden by the mass outside.
+        rise = inside - before
+        moving |= (rise > 1.0) & (inside + _OF_THE_WAY * rise > found - _HIDDEN)
+        open_rows, inside = open_rows[moving], inside[moving]
     for part in refine(at, X, panels, open_rows, outside):
         log_z[part.rows], change[part.rows] = part.log_mass, part.unresolved
     warn_of(change)

@@ -101,7 +101,7 @@ def integrals(model, X, Y):
         return np.exp(to_numpy(model.log_density_at(y[:, None])(X)))
 
     within = to_numpy(model.quantile(X, [0.1, 0.5, 0.9]))
-    edges = around(np.concatenate([y[:: max(1, len(y) // 20)], within.ravel()]))
+    edges = around(np.concatenate([y[:: max(1, len(y) // 20)], y[-1:], within.ravel()]))
     edges = np.union1d(edges, around(np.unique(edges[density(edges).argmax(axis=1)])))
     place, weight = np.polynomial.legendre.leggauss(4)
     half = 0.5 * np.diff(edges)[:, None]
