@@ -24,7 +24,6 @@ from kcde.panels import (
 )
 
 _MOST_PANELS = 1 << 11
-_HIDDEN, _OF_THE_WAY = 40.0, 10.0  # nats below log Z; how far a rise may go on, of itself
 
 
 @dataclass(frozen=True)
@@ -188,9 +187,9 @@ def quadrature(
         change[open_rows] = np.abs(found - log_z[open_rows])
         log_z[open_rows] = found
         moving = change[open_rows] > tolerance * np.maximum(1.0, np.abs(found))
-        # A peak between the nodes may still be hidden by the mass outside.
-        rise = inside - before
-        moving |= (rise > 1.0) & (inside + _OF_THE_WAY * rise > found - _HIDDEN)
+        # The mass outside may hide that the one inside has not settled by far.
+        with np.errstate(invalid="ignore"):
+            moving |= np.abs(inside - before) > 1.0
         open_rows, inside = open_rows[moving], inside[moving]
     for part in refine(at, X, panels, open_rows, outside):
         log_z[part.rows], change[part.rows] = part.log_mass, part.unresolved

@@ -292,11 +292,12 @@ def _refine_block(at, X, panels: Panels, rows: np.ndarray, beyond: float) -> Ref
     mass = _masses(at, x, panels)
     moved_before = np.full(len(panels), np.inf)
     settled: list[Panels] = []
-    done, unresolved = np.full(len(rows), beyond), np.zeros(len(rows))
+    done, unresolved = np.full(len(rows), -np.inf), np.zeros(len(rows))
     for depth in range(_DEEPEST + 1):
         halves = panels.halved()
         finer = _masses(at, x, halves)
         both = np.logaddexp(finer[:, ::2], finer[:, 1::2])
+        # Without the mass outside, which would hide a peak that has not been found yet.
         total = np.logaddexp(done, _log_sum(both))[:, None]
         total = np.where(np.isfinite(total), total, 0.0)
         with np.errstate(invalid="ignore"):
@@ -318,10 +319,14 @@ def _refine_block(at, X, panels: Panels, rows: np.ndarray, beyond: float) -> Ref
             break
         panels = Panels(halves.lower[halves_open], halves.upper[halves_open])
         mass, moved_before = finer[:, halves_open], np.repeat(most[open_panels], 2)
+    whole = np.logaddexp(done, beyond)
+    inside = np.exp(np.where(np.isfinite(whole), done - whole, 0.0))
     lower = np.concatenate([part.lower for part in settled])
     order = np.argsort(lower)
     upper = np.concatenate([part.upper for part in settled])
-    return Refined(rows, Panels(lower[order], upper[order]), done, np.minimum(unresolved, 1.0))
+    return Refined(
+        rows, Panels(lower[order], upper[order]), whole, np.minimum(unresolved * inside, 1.0)
+    )
 
 
 def _masses(at, x, panels: Panels) -> np.ndarray:
