@@ -148,7 +148,7 @@ def cover(support: Support, pieces: Pieces | None = None, finer: int = 1) -> Pan
     Raises
     ------
     ValueError
-        If there are more than a million panels.
+        If there are more than a million panels, or floating-point numbers are too coarse for them.
     """
     lower, upper, width = support
     if pieces is None or not is_wide(support):
@@ -157,10 +157,13 @@ def cover(support: Support, pieces: Pieces | None = None, finer: int = 1) -> Pan
     if sum(count for _, _, count in counts) > WIDEST:
         raise ValueError(_too_wide(lower, upper, width))
     rules = [equal(a, b, finer * max(1, count)) for a, b, count in counts]
-    return Panels(
+    panels = Panels(
         np.concatenate([rule.lower for rule in rules]),
         np.concatenate([rule.upper for rule in rules]),
     )
+    if not np.all(panels.upper > panels.lower):
+        raise ValueError(_too_wide(lower, upper, width))
+    return panels
 
 
 def neighbourhoods(centres, reach: float, width: float) -> Pieces:

@@ -130,5 +130,8 @@ class ResidualKDE(ConditionalDensity):
     def _cdf(self, X, y):
         return self.residuals_.cdf(None, y - self._ridge.predict(X)[:, 0])
 
+    def _crps(self, X, y):
+        return self.residuals_.crps(None, y - self._ridge.predict(X)[:, 0])
+
     def _quantile(self, X, p):
         return self._ridge.predict(X) + self.residuals_.quantile(None, p)
