@@ -5,12 +5,12 @@
 
 import gzip
 import lzma
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from kcde.datasets import catalogue as tables
+from kcde.datasets import limits
 from kcde.datasets.catalogue import Entry, Source
 
 REMAKE = "python -m kcde.datasets.bundled"
@@ -82,15 +82,16 @@ def unpack(entry: Entry, root: str | Path, target: Path) -> None:
     OSError
         If the bundled file is not there.
     ValueError
-        If it cannot be decompressed.
+        If it cannot be decompressed, or is larger than the catalogue says.
     """
     path = Path(root) / entry.bundled
     opener = open if path.suffix == Path(entry.file).suffix else _OPENERS.get(path.suffix, open)
-    try:
-        with opener(path, "rb") as content, target.open("wb") as out:
-            shutil.copyfileobj(content, out)
-    except (lzma.LZMAError, gzip.BadGzipFile, EOFError) as error:
-        raise ValueError(f"damaged bundled copy ({error})") from error
+    with (
+        limits.damaged("bundled copy"),
+        opener(path, "rb") as content,
+        target.open("wb") as out,
+    ):
+        limits.copy(content, out, limits.UNPACKED if entry.bytes is None else entry.bytes)
 
 
 def readme(entries: Iterable[Entry]) -> str:

@@ -8,24 +8,25 @@ unknown whether two runs used the same numbers.
 
 import gzip
 import hashlib
+import io
 import json
-import shutil
 import sys
 import tarfile
+import threading
 import time
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 from urllib.parse import quote, urlsplit
 
 import pooch
 
 from kcde.datasets import bundled as copies
 from kcde.datasets import catalogue as tables
-from kcde.datasets import hosts, notes
+from kcde.datasets import hosts, limits, notes
 from kcde.datasets.catalogue import Entry, Source
 from kcde.files import atomic, locked
 
@@ -45,14 +46,17 @@ SOURCES = ".sources.json"
 
 TRANSIENT_STATUS = {408, 425, 429, 500, 502, 503, 504}
 
-DAMAGED = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    gzip.BadGzipFile,
-    zlib.error,
-    EOFError,
-    RuntimeError,  # an encrypted or otherwise unreadable zip member
-)
+LARGEST_ARCHIVE = 2**26
+"""Bytes of an archive, whose size the catalogue does not have; those of R take a few millions."""
+
+LARGEST_FILE = 2**30
+"""Bytes of a file whose size the catalogue does not have."""
+
+SLOWEST = 10_000
+"""Bytes a second that a download must bring on average, once `PATIENCE` is over."""
+
+PATIENCE = 60.0
+"""Seconds that a download may take however little it brings."""
 
 
 @dataclass
@@ -71,6 +75,11 @@ class _Search:
     @property
     def path(self) -> Path:
         return self.data_dir / self.entry.file
+
+    @property
+    def most(self) -> int:
+        """How many bytes are written for it at most."""
+        return LARGEST_FILE if self.entry.bytes is None else self.entry.bytes
 
 
 def fetch(
@@ -230,11 +239,19 @@ def _take(source: Path | Source, target: Path, search: _Search, is_copy: bool) -
     if is_copy:
         copies.unpack(search.entry, search.bundled, target)
     elif isinstance(source, Path):
-        shutil.copyfile(source, target)
+        _copy(source, target, search)
     elif source.member is None:
-        _download(source.url, target, search)
+        _download(source.url, target, search, search.most)
     else:
         _from_archive(source, target, search)
+
+
+def _copy(source: Path, target: Path, search: _Search) -> None:
+    if source.exists() and not source.is_file():
+        # A pipe or a device may have no end.
+        raise ValueError("not a file")
+    with source.open("rb") as content, target.open("wb") as out:
+        limits.copy(content, out, search.most)
 
 
 def _mirrored(entry: Entry, mirror: str | Path | None) -> list[Path | Source]:
@@ -246,8 +263,8 @@ def _mirrored(entry: Entry, mirror: str | Path | None) -> list[Path | Source]:
     return [Path(mirror).expanduser() / entry.file]
 
 
-def _download(url: str, target: Path, search: _Search) -> None:
-    """Download with pooch, trying again after errors that may pass.
+def _download(url: str, target: Path, search: _Search, most: int) -> None:
+    """Download no more than `most` bytes, trying again after errors that may pass.
 
     Raises
     ------
@@ -255,6 +272,8 @@ def _download(url: str, target: Path, search: _Search) -> None:
         If no connection can be made to the host, now or a short while ago.
     OSError
         If the download fails otherwise.
+    ValueError
+        If there is more, or it comes too slowly.
     """
     import requests
 
@@ -262,8 +281,7 @@ def _download(url: str, target: Path, search: _Search) -> None:
     for pause in (*PAUSES, None):
         try:
             with _bar(url) if search.progress and sys.stderr.isatty() else nullcontext() as bar:
-                downloader = pooch.HTTPDownloader(bar or False, chunk_size=1 << 16, timeout=TIMEOUT)
-                downloader(url, str(target), None)
+                _transfer(url, target, most, bar or False)
             return
         except OSError as error:
             if pause is None or not _transient(error):
@@ -273,6 +291,64 @@ def _download(url: str, target: Path, search: _Search) -> None:
                     raise hosts.connection_lost(url, _reason(error), search.data_dir) from error
                 raise
         time.sleep(pause)
+
+
+class _Inlet:
+    """Where pooch writes what it downloads; it takes no more than `most` bytes."""
+
+    def __init__(self, file: BinaryIO, most: int):
+        self.file, self.most, self.received, self.closed = file, most, 0, False
+
+    def write(self, chunk: bytes) -> None:
+        self.received += len(chunk)
+        if self.closed or self.received > self.most:
+            raise limits.too_large(self.most)
+        self.file.write(chunk)
+
+    def flush(self) -> None:
+        pass
+
+
+def _transfer(url: str, target: Path, most: int, bar) -> None:
+    """Download with pooch, in a thread that is left behind where it brings too little.
+
+    The timeout of a connection counts from byte to byte: a server that sends one a second, be it of
+    the headers, would hold this process for days.
+    """
+    failed: list[Exception] = []
+    with target.open("wb") as file:
+        inlet = _Inlet(file, most)
+
+        def work() -> None:
+            get = pooch.HTTPDownloader(
+                bar, chunk_size=1 << 16, timeout=TIMEOUT, hooks={"response": _without_detour}
+            )
+            try:
+                get(url, inlet, None)
+            except Exception as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=work, daemon=True)
+        start = time.monotonic()
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(0.1)
+                seconds = time.monotonic() - start
+                if inlet.received < SLOWEST * (seconds - PATIENCE) and thread.is_alive():
+                    raise ValueError(
+                        f"given up after {seconds:.0f} s, in which {inlet.received} bytes came"
+                    )
+        finally:
+            inlet.closed = True
+    if failed:
+        raise failed[0]
+
+
+def _without_detour(response, **_) -> None:
+    """Close an answer that says where else to ask, because requests would read all of it."""
+    if response.is_redirect:
+        response.close()
 
 
 def _bar(url: str):
@@ -352,9 +428,9 @@ def _from_archive(source: Source, target: Path, search: _Search) -> None:
         for fresh in (False, True) if kept else (True,):
             if fresh:
                 with atomic(archive) as temporary:
-                    _download(source.url, temporary, search)
+                    _download(source.url, temporary, search, LARGEST_ARCHIVE)
             try:
-                _extract(archive, source.member, target)
+                extract(archive, source.member, target, search.most)
                 check_sha256(target, search.entry.sha256)
                 return
             except ValueError:
@@ -363,27 +439,51 @@ def _from_archive(source: Source, target: Path, search: _Search) -> None:
                     raise
 
 
-def _extract(archive: Path, member: str, target: Path) -> None:
-    """Copy one member of a tar or zip file; only its bytes, so no path in it can lead astray."""
+def extract(archive: Path, member: str, target: Path, most: int) -> None:
+    """Copy one member of a tar or zip file; only its bytes, so no path in it can lead astray.
+
+    Parameters
+    ----------
+    archive
+        The tar or zip file.
+    member
+        Its name there; one that ends in `.gz` is decompressed where `target` does not.
+    target
+        The file to write.
+    most
+        How many bytes may be written.
+
+    Raises
+    ------
+    ValueError
+        If there is no such member, it is larger, or the archive is damaged.
+    """
     unpack = member.endswith(".gz") and target.suffix != ".gz"
-    try:
-        with _opened(archive, member) as content, target.open("wb") as out:
-            shutil.copyfileobj(gzip.GzipFile(fileobj=content) if unpack else content, out)
-    except KeyError:
-        raise ValueError(f"the archive has no member {member}") from None
-    except DAMAGED as error:
-        raise ValueError(f"damaged archive ({error})") from error
+    with (
+        limits.damaged("archive"),
+        _opened(archive, member) as content,
+        target.open("wb") as out,
+    ):
+        limits.copy(gzip.GzipFile(fileobj=content) if unpack else content, out, most)
 
 
 @contextmanager
-def _opened(archive: Path, member: str) -> Iterator:
+def _opened(archive: Path, member: str) -> Iterator[BinaryIO]:
     """Open a member for reading."""
     if zipfile.is_zipfile(archive):
-        with zipfile.ZipFile(archive) as zipped, zipped.open(member) as content:
-            yield content
+        with zipfile.ZipFile(archive) as zipped:
+            if member not in zipped.namelist():
+                raise _no_member(member)
+            with zipped.open(member) as content:
+                yield content
         return
-    with tarfile.open(archive) as tar:
-        content = tar.extractfile(member)
-        if content is None:
-            raise KeyError(member)
-        yield content
+    # A header may declare any size for itself, and is read at once.
+    with tarfile.open(fileobj=io.BytesIO(limits.unpacked(archive)), mode="r:") as tar:
+        found = next((info for info in tar if info.name == member and info.isreg()), None)
+        if found is None:
+            raise _no_member(member)
+        yield tar.extractfile(found)
+
+
+def _no_member(member: str) -> ValueError:
+    return ValueError(f"the archive has no member {member}")

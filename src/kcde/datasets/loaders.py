@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kcde.datasets import catalogue as tables
+from kcde.datasets import limits, matlab
 from kcde.datasets.catalogue import Entry
 from kcde.datasets.fetch import check_sha256
 
@@ -84,8 +85,37 @@ def load(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -
             f"data set {entry.name}: no loader for the format {entry.format}; "
             f"load reads {', '.join(READERS)}"
         )
-    path = raw_file(entry, data_dir)
-    return _dataset(entry, _prepared(READERS[entry.format](path), entry))
+    return read(entry, raw_file(entry, data_dir))
+
+
+def read(entry: Entry, path: Path) -> Dataset:
+    """Read the file of a data set, whose checksum is not asked.
+
+    Parameters
+    ----------
+    entry
+        A row of the catalogue whose format is one of `READERS`.
+    path
+        The file.
+
+    Returns
+    -------
+    Dataset
+        As `load` returns it.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, or is not as the catalogue says; the message names it.
+    """
+    remedy = f"delete it and run python -m kcde fetch {entry.name}"
+    named = limits.named(path, f"{entry.format} file", remedy)
+    with named, warnings.catch_warnings(record=True) as said:
+        data = _dataset(entry, _prepared(READERS[entry.format](path), entry))
+    # Only where the file is read: of one that is refused the error says enough.
+    for each in said:
+        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    return data
 
 
 def raw_file(entry: Entry, data_dir: str | Path) -> Path:
@@ -214,12 +244,35 @@ def _read_rda(path: Path) -> "pd.DataFrame":
         # pairlist tags of single values. Anything else rdata warns about is shown.
         for message in ("Unknown encoding. Assumed ASCII.", "Tag not implemented for type"):
             warnings.filterwarnings("ignore", message=re.escape(message), category=UserWarning)
-        objects = rdata.read_rda(path)
+        content = io.BytesIO(limits.unpacked(path))
+        objects = rdata.read_rda(content, altrep_constructor_dict=_compact_vectors())
     frames = {key: value for key, value in objects.items() if isinstance(value, pd.DataFrame)}
     if len(frames) != 1:
         raise ValueError(f"{path} holds {len(frames)} data frames, {sorted(objects)}; expected one")
     (table,) = frames.values()
     return table.rename(columns=str).reset_index(drop=True)
+
+
+def _compact_vectors() -> dict[bytes, Callable]:
+    """Return how rdata reads R's compact vectors, with a limit on sequences.
+
+    They stand in a file as length, start and step, so that a few bytes may declare any length.
+    """
+    from rdata.parser import DEFAULT_ALTREP_MAP
+
+    lengths = []
+
+    def limited(read: Callable) -> Callable:
+        def sequence(state):
+            lengths.append(int(state.value[0]))
+            if 8 * sum(lengths) > limits.UNPACKED or lengths[-1] < 0:
+                raise limits.too_large(limits.UNPACKED)
+            return read(state)
+
+        return sequence
+
+    names = (b"compact_intseq", b"compact_realseq")
+    return {**DEFAULT_ALTREP_MAP, **{name: limited(DEFAULT_ALTREP_MAP[name]) for name in names}}
 
 
 def _read_csv(path: Path) -> "pd.DataFrame":
@@ -237,9 +290,10 @@ def _read_csv_semicolon(path: Path) -> "pd.DataFrame":
 def _read_mat(path: Path) -> "pd.DataFrame":
     """Read the longest matrices of a MATLAB file; several columns are called `name[0]`, ..."""
     import pandas as pd
-    from scipy.io import loadmat
 
-    arrays = {key: value for key, value in loadmat(path).items() if not key.startswith("__")}
+    arrays = matlab.read(path)
+    if not arrays:
+        raise ValueError(f"{path} holds no matrix of real numbers")
     rows = max(len(value) for value in arrays.values())
     columns = {}
     for key, value in arrays.items():
@@ -260,7 +314,8 @@ def _read_zip_french(path: Path) -> "pd.DataFrame":
     with zipfile.ZipFile(path) as archive:
         if len(archive.namelist()) != 1:
             raise ValueError(f"{path} holds {archive.namelist()}; expected one file")
-        lines = archive.read(archive.namelist()[0]).decode("latin-1").splitlines()
+        with archive.open(archive.namelist()[0]) as content:
+            lines = limits.read(content).decode("latin-1").splitlines()
     header = next((i for i, line in enumerate(lines) if line.startswith(",")), None)
     if header is None:
         raise ValueError(

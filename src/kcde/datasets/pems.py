@@ -15,16 +15,21 @@ permutation of the days and the names of the sensors, are not needed.
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from kcde.datasets.fetch import DAMAGED
+from kcde.datasets import limits
 
 SENSORS, SLOTS = 963, 144
 FOLDS = ("train", "test")
 MEMBERS = tuple(f"PEMS_{fold}{kind}" for fold in FOLDS for kind in ("", "labels"))
+
+_LONGEST = 2**24
+"""Bytes of a line that are read at most; that of a day has a million."""
 
 _NUMBERS = b"0123456789.eE+- \t;"
 
@@ -85,20 +90,15 @@ def read(
     if not 0 <= sensor < sensors:
         raise ValueError(f"sensor must be from 0 to {sensors - 1}; got {sensor}")
     shape = _Shape(sensors, slots, sensor)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if missing := [name for name in MEMBERS if name not in archive.namelist()]:
-                raise ValueError(
-                    f"{path} has no {', '.join(missing)}: it holds "
-                    f"{', '.join(archive.namelist()) or 'nothing'}; this is not PEMS-SF as the UCI "
-                    "repository has it"
-                )
-            return {fold: _fold(archive, f"PEMS_{fold}", shape) for fold in FOLDS}
-    except DAMAGED as error:
-        raise ValueError(
-            f"{path} is no zip archive, or is damaged or cut short ({error}); delete it and "
-            "download it again"
-        ) from error
+    remedy = "delete it and download it again"
+    with limits.named(path, "zip archive", remedy), zipfile.ZipFile(path) as archive:
+        if missing := [name for name in MEMBERS if name not in archive.namelist()]:
+            raise ValueError(
+                f"{path} has no {', '.join(missing)}: it holds "
+                f"{', '.join(archive.namelist()) or 'nothing'}; this is not PEMS-SF as the UCI "
+                "repository has it"
+            )
+        return {fold: _fold(archive, f"PEMS_{fold}", shape) for fold in FOLDS}
 
 
 def _fold(archive: zipfile.ZipFile, name: str, shape: _Shape) -> Fold:
@@ -115,7 +115,7 @@ def _fold(archive: zipfile.ZipFile, name: str, shape: _Shape) -> Fold:
 def _lines(archive: zipfile.ZipFile, member: str) -> Iterator[tuple[str, bytes]]:
     """Yield the location of each line, and the text between its brackets."""
     with archive.open(member) as lines:
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(iter(partial(lines.readline, _LONGEST), b""), start=1):
             where, text = f"{archive.filename}, {member}, line {number}", line.strip()
             if not (text.startswith(b"[") and text.endswith(b"]")):
                 raise ValueError(
@@ -153,11 +153,10 @@ def _number(value: bytes, where: str) -> float:
 
 def _labels(archive: zipfile.ZipFile, member: str) -> np.ndarray:
     """Return the days of the week from 0, shape (n,)."""
-    found = list(_lines(archive, member))
+    found = list(islice(_lines(archive, member), 2))
     if len(found) != 1:
-        raise ValueError(
-            f"{archive.filename}, {member}: {len(found)} lines; expected one, [1 3 2 ...]"
-        )
+        count = "several lines" if found else "no line"
+        raise ValueError(f"{archive.filename}, {member}: {count}; expected one, [1 3 2 ...]")
     where, text = found[0]
     for label in text.split():
         if label not in (b"1", b"2", b"3", b"4", b"5", b"6", b"7"):

@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import lzma
+import os
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import tarfile
 import threading
 import time
 import zipfile
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -36,6 +38,52 @@ def tar_of(members):
     return buffer.getvalue()
 
 
+def send_without_end(handler):
+    handler.send_response(200)
+    handler.end_headers()
+    while True:
+        handler.wfile.write(CONTENT)
+
+
+def send_elsewhere(handler):
+    """Say where else to ask, and then go on without end."""
+    handler.send_response(302)
+    handler.send_header("Location", "/toy.csv")
+    handler.end_headers()
+    while True:
+        handler.wfile.write(CONTENT)
+
+
+def drip(handler):
+    handler.send_response(200)
+    handler.end_headers()
+    while True:
+        handler.wfile.write(b"a")
+        time.sleep(0.05)
+
+
+def drip_a_header(handler):
+    handler.wfile.write(b"HTTP/1.0 200 OK\r\n")
+    drip(handler)
+
+
+def send_a_bomb(handler):
+    """Send what the client unpacks by itself to a thousand times its size."""
+    handler.send_response(200)
+    handler.send_header("Content-Encoding", "gzip")
+    handler.end_headers()
+    handler.wfile.write(gzip.compress(bytes(10**7)))
+
+
+ENDLESS = {
+    "endless": send_without_end,
+    "elsewhere": send_elsewhere,
+    "drip": drip,
+    "drip a header": drip_a_header,
+    "bomb": send_a_bomb,
+}
+
+
 class Server:
     """A web server on this machine: `pages` maps a path to bytes, a status, or a list of those."""
 
@@ -56,6 +104,9 @@ class Server:
                     self.send_header("Content-Length", "1000")
                     self.end_headers()
                     self.wfile.write(b"a,y")
+                elif page in ENDLESS:
+                    with suppress(OSError):
+                        ENDLESS[page](self)
                 elif isinstance(page, int):
                     self.send_error(page)
                 else:
@@ -119,6 +170,66 @@ def files(folder):
 def put(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
+
+
+# ---- downloads that mean harm --------------------------------------------------------------------
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(fetch, "PATIENCE", 0.2)
+    monkeypatch.setattr(fetch, "SLOWEST", 1e9)
+    monkeypatch.setattr(fetch, "LARGEST_ARCHIVE", 10**5)
+
+
+TOO_LARGE, TOO_SLOW = "it holds more than the", "given up after 0 s, in which"
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("member", ["", " :: toy/toy.csv"], ids=["file", "archive"])
+@pytest.mark.parametrize(
+    ("page", "error"),
+    [("endless", TOO_LARGE), ("bomb", TOO_LARGE), ("drip", TOO_SLOW), ("drip a header", TOO_SLOW)],
+)
+def test_every_download_ends(server, table, data, monkeypatch, page, error, member):
+    if error == TOO_LARGE:
+        monkeypatch.setattr(fetch, "PATIENCE", 60.0)
+    server.pages = {"/bad.csv": page, "/toy.csv": CONTENT}
+    urls = f"{server.url}/bad.csv{member} | {server.url}/toy.csv"
+    start = time.monotonic()
+    record = fetch.fetch("toy", data, None, table({"urls": urls, "bytes": str(len(CONTENT))}))
+    assert time.monotonic() - start < 2
+    assert record["tried"][0]["error"].startswith(error)
+    assert (record["status"], record["source"]) == ("available", f"{server.url}/toy.csv")
+    assert server.requests.count("/bad.csv") == 1
+    assert files(data) == ["toy/toy.csv"]
+
+
+def test_of_an_answer_that_leads_elsewhere_nothing_is_read(server, table, data):
+    server.pages = {"/old.csv": "elsewhere", "/toy.csv": CONTENT}
+    record = fetch.fetch("toy", data, None, table({"urls": f"{server.url}/old.csv"}))
+    assert (record["status"], record["tried"]) == ("available", [])
+
+
+@pytest.mark.parametrize("place", ["mirror", "bundled"])
+def test_of_a_copy_no_more_is_written_than_the_catalogue_says(table, data, tmp_path, place):
+    put(tmp_path / place / "toy/toy.csv", CONTENT + b"5,6\n")
+    row = table(
+        {"bytes": str(len(CONTENT)), "bundled": "toy/toy.csv" if place == "bundled" else ""}
+    )
+    folders = {place: tmp_path / place, "catalogue": row}
+    record = fetch.fetch("toy", data, **folders)
+    assert record["status"] == "unavailable"
+    assert record["tried"][0]["error"] == "it holds more than the 8 bytes that are expected at most"
+    assert files(data) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_a_mirror_is_not_waited_for(table, data, tmp_path):
+    (tmp_path / "mirror/toy").mkdir(parents=True)
+    os.mkfifo(tmp_path / "mirror/toy/toy.csv")
+    record = fetch.fetch("toy", data, tmp_path / "mirror", table({}))
+    assert record["tried"] == [{"url": f"{tmp_path}/mirror/toy/toy.csv", "error": "not a file"}]
 
 
 # ---- sources -------------------------------------------------------------------------------------
