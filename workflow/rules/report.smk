@@ -67,4 +67,4 @@ rule help:
     resources:
         **needs("help"),
     shell:
-        "cat {input.text} 2> {log} && rm {log}"
+        "cat {input.text:q} 2> {log} && rm {log}"
