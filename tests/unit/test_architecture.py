@@ -27,7 +27,7 @@ FLOORS = [
     {"scores"},
     {"experiments"},
     {"artefacts"},
-    {"publish", "summary", "doctor"},
+    {"publish", "summary", "verify", "doctor"},
     {"cli"},
 ]
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}

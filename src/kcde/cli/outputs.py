@@ -1,4 +1,4 @@
-"""Commands that turn scores into outputs: `draw`, `scorecard`, `summary`, `publish`."""
+"""Commands that turn scores into outputs: `draw`, `scorecard`, `summary`, `publish`, `verify`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -110,3 +110,38 @@ def publish_command(results: Results = Path("results/paper"), into: Into = Path(
     written = publish(results, into)
     for path in [*written, *scorecard.write(scorecard.build(into, results / "artefacts"), into)]:
         typer.echo(f"wrote {path}")
+
+
+@app.command("verify")
+def verify_command(
+    target: Annotated[str, typer.Argument(help="`all`, a paper (kcef) or one artefact.")] = "all",
+    into: Into = Path("figures"),
+    against: Annotated[
+        Path | None,
+        typer.Option(help="A folder like it; without, the last commit (git's HEAD)."),
+    ] = None,
+) -> None:
+    """Compare the tables that a run made with those that are tracked, number by number.
+
+    Run it after `snakemake --cores all`, which writes into figures/. Of each table that differs
+    it prints how many cells are beyond their tolerance, the largest difference and where it is.
+    Exit code 1: a cell is beyond, or a tracked table is missing.
+
+    Numbers may differ by 1e-6 of the largest of their row (table) or curve (figure), and by one
+    in the sixth digit, the last that is printed. Where a method is trained in float32 (NADE, DDE,
+    the flows) they may by 5%, and ranks and p-values among methods are not compared: its digits
+    repeat on one kind of machine alone. Of samples of Markov chains and of what is trained long
+    only the verdicts of claims are compared, and seconds and memory never. Tables of another scale
+    (other repetitions) are named and skipped.
+
+    \b
+    python -m kcde verify
+    python -m kcde verify kcef/table1
+    python -m kcde verify --against ../another-machine/figures
+    """  # noqa: D301
+    from kcde.verify import BEYOND, MISSING, report, verify
+
+    found = verify(into, against, target)
+    typer.echo(report(found))
+    if any(each.verdict in (BEYOND, MISSING) for each in found):
+        raise typer.Exit(1)

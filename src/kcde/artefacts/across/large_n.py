@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from kcde.artefacts.across import _gap_curves
+from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.artefacts.plots import style
 from kcde.artefacts.tables.markdown import magnitude, pipe_table, significant
@@ -139,6 +140,7 @@ ARTEFACT = Artefact(
     shows={"large_n": {}},
     caption=_CAPTION,
     details=_DETAILS,
+    tolerance=tolerances.SINGLE,
     build=build,
     draw=draw,
     remarks=remarks,

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from kcde.artefacts.across import _gap_curves
+from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.artefacts.plots import style
 from kcde.artefacts.tables.markdown import magnitude
@@ -116,6 +117,7 @@ ARTEFACT = Artefact(
     shows={"large_n": {"methods": ["LikelihoodKCEF"]}},
     caption=_CAPTION,
     details=_DETAILS,
+    tolerance=tolerances.SINGLE,
     build=build,
     draw=draw,
     remarks=remarks,

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import pandas as pd
 
-from kcde.artefacts.core import listing
+from kcde.artefacts.core import listing, tolerances
 
 TABLE_COLUMNS = [
     "dataset",
@@ -283,6 +283,9 @@ class Artefact:
     apart
         Methods of a table that answer another question: they take no part in the search for the
         best of a data set.
+    tolerance
+        How far its numbers may differ where it is made again, see `kcde.artefacts.core.tolerances`;
+        rows of methods that are trained in float32 and what is measured have their own.
     axis, axis_label
         Of a table's picture: the widest range that is shown, in the metric's unit, and the label.
     """
@@ -313,6 +316,7 @@ class Artefact:
     remarks: Remarks = no_remarks
     below: Remarks = no_remarks
     apart: tuple[str, ...] = ()
+    tolerance: float = tolerances.EXACT
 
     def __post_init__(self):
         """Take the name from the module where none is given."""

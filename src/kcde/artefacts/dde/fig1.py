@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
 from kcde.artefacts.dde import _planar
@@ -313,6 +314,7 @@ ARTEFACT = Artefact(
     shows={"planar": {"datasets": ["ring", "grid", "two-moons"], "methods": ["DDE", "DDE-narrow"]}},
     caption=_CAPTION,
     details=_DETAILS,
+    tolerance=tolerances.VERDICTS,
     build=build,
     draw=draw,
     deciders={"D4": decide},

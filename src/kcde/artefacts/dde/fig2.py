@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.dde import _planar, _planar_iterations
@@ -143,6 +144,7 @@ ARTEFACT = Artefact(
     shows={"planar": {"datasets": ["ring", "grid", "two-moons"], "methods": ["DDE", "DDE-narrow"]}},
     caption=_planar_iterations.CAPTION,
     details=_planar_iterations.DETAILS,
+    tolerance=tolerances.VERDICTS,
     build=build,
     draw=_planar_iterations.draw,
     deciders={"D5": decide},

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.dde import _planar_iterations
 
@@ -22,6 +23,7 @@ ARTEFACT = Artefact(
     shows={"planar": {"datasets": ["grid", "two-moons"], "methods": ["DDE"]}},
     caption=_planar_iterations.CAPTION,
     details=_planar_iterations.DETAILS,
+    tolerance=tolerances.VERDICTS,
     build=build,
     draw=_planar_iterations.draw,
     trial="seed",

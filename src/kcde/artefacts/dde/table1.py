@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.dde import _planar
@@ -326,6 +327,7 @@ ARTEFACT = Artefact(
     shows={"planar": {"methods": ["DDE", "DDE-narrow", "KEF"]}},
     caption=_CAPTION,
     details=_DETAILS,
+    tolerance=tolerances.VERDICTS,
     build=build,
     draw=draw,
     deciders={"D1": smaller_discrepancy, "D2": faster_sampling},

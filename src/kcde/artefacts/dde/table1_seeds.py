@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.dde import _planar, fig1, table1
 from kcde.metrics.names import MMD
@@ -56,6 +57,7 @@ ARTEFACT = Artefact(
     },
     caption=_CAPTION,
     details=_DETAILS,
+    tolerance=tolerances.VERDICTS,
     build=table1.build,
     draw=table1.draw,
     readers={"amended": amended},

@@ -1,6 +1,7 @@
-"""The commit of the code that decides claims under readings."""
+"""What git knows: the commit of the code that decides claims, and the tracked outputs."""
 
 import subprocess
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -35,11 +36,45 @@ def commit(package: Path = Path(kcde.__file__).parent) -> str:
     return head if same is not None else f"{head}+"
 
 
+def tracked(folder: Path, pattern: str) -> dict[str, bytes]:
+    """Return the files of the last commit below a folder.
+
+    Parameters
+    ----------
+    folder
+        In a checkout.
+    pattern
+        Of the names of files, as `fnmatch` has it.
+
+    Returns
+    -------
+    dict
+        Path below the folder to content.
+
+    Raises
+    ------
+    ValueError
+        If git is not there, or tracks no such file below the folder.
+    """
+    listed = _git(folder, "ls-tree", "-r", "-z", "--name-only", "HEAD", ".") or ""
+    names = [name for name in listed.split("\0") if fnmatch(name, pattern)]
+    if not names:
+        raise ValueError(f"git tracks no {pattern} in {folder}: name another folder by --against")
+    found = {name: _output(folder, "show", f"HEAD:./{name}") for name in names}
+    return {name: content for name, content in found.items() if content is not None}
+
+
 def _git(folder: Path, *arguments: str) -> str | None:
     """Return what git says in a folder, None where it fails or is not there."""
+    said = _output(folder, *arguments)
+    return None if said is None else said.decode("utf-8").strip()
+
+
+def _output(folder: Path, *arguments: str) -> bytes | None:
+    """Return what git writes in a folder, None where it fails or is not there."""
     command = ["git", "-C", f"{folder}", *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, check=False)
     except OSError:
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return done.stdout if done.returncode == 0 else None

@@ -1,5 +1,6 @@
 """kcef figure 2: samples of KCEF over the data."""
 
+from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.kcef import _slices
 
@@ -17,6 +18,7 @@ ARTEFACT = Artefact(
     shows={"samples": {"methods": ["KCEF-F"]}},
     caption=_CAPTION,
     details=_slices.DETAILS,
+    tolerance=tolerances.VERDICTS,
     build=_slices.build,
     draw=_slices.draw,
     trial="seed",

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.judging import chains
@@ -134,6 +135,7 @@ ARTEFACT = Artefact(
     },
     caption=_CAPTION,
     details=_slices.DETAILS,
+    tolerance=tolerances.VERDICTS,
     build=_slices.build,
     draw=_slices.draw,
     deciders={"K14": decide},

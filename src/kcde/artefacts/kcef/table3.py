@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.cells import AS_PUBLISHED, splits
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.judging import chains
@@ -248,6 +249,7 @@ ARTEFACT = Artefact(
     shows={"similarity": {"methods": ["KEF", "NADE", "KEF-grouped"]}},
     caption=_CAPTION,
     details=_DETAILS,
+    tolerance=tolerances.VERDICTS,
     build=build,
     draw=draw,
     deciders={"K10": decide},

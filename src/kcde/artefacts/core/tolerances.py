@@ -1,0 +1,57 @@
+"""How far the numbers of an artefact may differ where it is made again: `kcde verify`.
+
+A tolerance is a share of the largest number of the row of a table, or of the curve of a figure,
+whose unit a number has; for p-values it is a share of one. Beside it, the last digit that a CSV
+prints may differ by one.
+
+An artefact has `EXACT` unless it declares another one. Nothing else is declared in artefacts:
+methods that are trained in float32 say so by themselves (`single_precision` of their class), and
+what is measured bears it in its name.
+"""
+
+import math
+import re
+from functools import cache
+
+from kcde import discovery, methods
+
+EXACT = 1e-6
+"""Of what is computed in float64 alone, in the order that its code says."""
+
+SINGLE = 0.05
+"""Of what is trained in float32: its digits repeat on one kind of machine (NADE on parkinsons has
+4.60463 nats on one, 4.56227 on another, again and again). What compares methods, such as ranks and
+p-values, is not compared, nor are fits of which some failed; their verdicts are."""
+
+VERDICTS = math.inf
+"""Of what Markov chains draw: verdicts alone are compared."""
+
+_MEASURED = re.compile(r"second|memory|MiB|(?<![a-z])time(?![a-z])|^s$", re.IGNORECASE)
+
+
+def is_measured(name: str) -> bool:
+    """Return whether the name of a metric, unit, panel or column says that it is measured.
+
+    Seconds and memory differ from run to run, and are never compared.
+    """
+    return _MEASURED.search(name) is not None
+
+
+@cache
+def of_method(name: str) -> float:
+    """Return the tolerance of a method.
+
+    Parameters
+    ----------
+    name
+        As scores and artefacts have it: one that is not defined (`DDE-features`) is taken for the
+        method before its first dash; a baseline that is none has `EXACT`.
+    """
+    method = methods.METHODS.get(name) or methods.METHODS.get(name.partition("-")[0])
+    if method is None:
+        return EXACT
+    try:
+        is_single = discovery.attribute(method.estimator, discovery.SINGLE_PRECISION)
+    except LookupError:
+        is_single = False
+    return SINGLE if is_single else EXACT
