@@ -21,9 +21,6 @@ NO_METHODS = ("Standardised",)
 SELECTION_RULE = "selection_rule"
 """The class attribute that says in words how an estimator chooses its hyper-parameters."""
 
-SINGLE_PRECISION = "single_precision"
-"""The class attribute that says whether an estimator is trained in float32."""
-
 
 class SourceError(ValueError):
     """A mistake in a source of the package; the message, one line, names the file."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kcde.artefacts.core import registry, tolerances
-from kcde.artefacts.judging import checkout
+from kcde.artefacts.judging import checkout, claims, readings, scorecard
 from kcde.files import finished
 
 SAME, WITHIN, BEYOND = "same", "within", "beyond"
@@ -50,7 +50,7 @@ class Drift:
         Path below the folder of the outputs.
     verdict
         `same`: byte for byte; `within` or `beyond` the tolerances; `missing`: tracked, but not
-        there; `new`: there, but not tracked; `another scale`: of more or fewer repetitions.
+        there; `new`: there, but not tracked; `another scale`: all rows are of other repetitions.
     compared
         Number of cells that were compared.
     beyond
@@ -60,7 +60,7 @@ class Drift:
     where
         Of it, in words.
     note
-        What else there is to say.
+        Which rows are skipped.
     """
 
     name: str
@@ -130,13 +130,18 @@ def verify(into: str | Path, against: str | Path | None = None, target: str = "a
     if against is not None and not tracked:
         raise ValueError(f"{against} holds no CSV: give a folder such as figures to --against")
     places = {f"{each.place}.csv": each.key for each in registry.ARTEFACTS.values()}
-    names = {*tracked, *found}
+    names = {name for name in (*tracked, *found) if name in places or _is_judged(name)}
     if target != "all":
         names &= {*selected, f"{target}/claims.csv"}
     rules = Rules({each.key: each.tolerance for each in registry.ARTEFACTS.values()})
     # Artefacts before what is decided from them.
     ordered = sorted(names, key=lambda name: (name not in places, name))
     return [_drift(name, places.get(name), tracked, found, rules) for name in ordered]
+
+
+def _is_judged(name: str) -> bool:
+    """Return whether a table says what was decided; others, of run times, need not repeat."""
+    return Path(name).name in (claims.NAME, readings.NAME, scorecard.TABLE)
 
 
 def _tables(folder: Path) -> dict[str, bytes]:
@@ -163,12 +168,10 @@ def _drift(
     if tracked[name] == found[name]:
         return Drift(name)
     drift = Drift(name, WITHIN)
-    if artefact is not None and (words := _of_another_scale(one, other)):
-        rules.skipped.add(artefact)
-        drift.verdict, drift.note = OTHER_SCALE, words
-        return drift
     _compare(drift, artefact, one, other, rules)
-    drift.verdict = BEYOND if drift.beyond else WITHIN
+    if drift.note and not drift.compared:
+        drift.verdict = OTHER_SCALE
+    drift.verdict = BEYOND if drift.beyond else drift.verdict
     return drift
 
 
@@ -198,20 +201,6 @@ def _keyed(rows: Iterable[Row]) -> dict[tuple, list[Row]]:
     return found
 
 
-def _of_another_scale(one: list[Row], other: list[Row]) -> str:
-    """Say so where most rows are of more or fewer repetitions, their column n."""
-    keyed = _keyed(other)
-    pairs = [
-        (rows[0].get("n"), keyed[key][0].get("n"))
-        for key, rows in _keyed(one).items()
-        if key in keyed
-    ]
-    differ = [(a, b) for a, b in pairs if a != b]
-    if 2 * len(differ) <= len(pairs):
-        return ""
-    return f"n = {differ[0][1]}, where n = {differ[0][0]} is tracked"
-
-
 def _compare(
     drift: Drift, artefact: str | None, one: list[Row], other: list[Row], rules: Rules
 ) -> None:
@@ -222,23 +211,45 @@ def _compare(
         drift.beyond.append(f"columns: {', '.join(changed)}")
         return
     keyed, others = _keyed(one), _keyed(other)
-    skipped = 0
-    for key in dict.fromkeys([*keyed, *others]):
-        pair = keyed.get(key, []), others.get(key, [])
+    pairs = {key: (keyed.get(key, []), others.get(key, [])) for key in (*keyed, *others)}
+    skipped = {key: words for key, pair in pairs.items() if (words := _other_scale(*pair))}
+    if skipped and artefact is not None:
+        rules.skipped.add(artefact)
+        rules.loosest[artefact] = tolerances.VERDICTS
+    for key, pair in pairs.items():
         first = (pair[0] or pair[1])[0]
         shown = artefact or _artefact_of(first, drift.name)
-        tolerance = rules.of(shown, first)
-        loosest = max(tolerance, rules.loosest.get(shown, tolerances.EXACT))
-        if shown in rules.skipped:
-            skipped += 1
-        elif len(pair[0]) != len(pair[1]):
-            # How many points chains draw, or stand out, is what their digits make of it.
-            if not (tolerance == tolerances.VERDICTS or _stands_out(first, tolerance)):
-                drift.beyond.append(f"{_label(first)}: {len(pair[1])} rows, tracked {len(pair[0])}")
-        elif not _is_measured(first):
-            _compare_rows(drift, pair, tolerance, loosest)
+        if artefact is None and shown in rules.skipped:
+            skipped[key] = "what is decided from such rows"
+        if key not in skipped:
+            _compare_pair(drift, pair, rules.of(shown, first), rules.loosest.get(shown, 0.0))
     if skipped:
-        drift.note = f"{skipped} rows of artefacts of another scale are skipped"
+        reasons = ", ".join(dict.fromkeys(skipped.values()))
+        count = sum(len(pairs[key][0]) for key in skipped)
+        drift.note = f"skipped rows of another scale ({reasons}): {count}"
+
+
+def _other_scale(one: list[Row], other: list[Row]) -> str:
+    """Say so where rows are of more or fewer repetitions, their column n, or name another scale."""
+    for column in ("n", "scale"):
+        a, b = ({row.get(column) or "" for row in rows} for rows in (one, other))
+        if a and b and a != b:
+            words = (" or ".join(sorted(values)) or "none" for values in (b, a))
+            return f"{column} = {next(words)} for {next(words)}"
+    return ""
+
+
+def _compare_pair(
+    drift: Drift, pair: tuple[list[Row], list[Row]], tolerance: float, loosest: float
+) -> None:
+    """Compare the rows of two tables that say the same of themselves."""
+    first = (pair[0] or pair[1])[0]
+    if len(pair[0]) == len(pair[1]):
+        if not _is_measured(first):
+            _compare_rows(drift, pair, tolerance, max(tolerance, loosest))
+    # How many points chains draw, or stand out, is what their digits make of it.
+    elif not (tolerance == tolerances.VERDICTS or _stands_out(first, tolerance)):
+        drift.beyond.append(f"{_label(first)}: {len(pair[1])} rows, tracked {len(pair[0])}")
 
 
 def _stands_out(row: Row, tolerance: float) -> bool:
@@ -281,16 +292,19 @@ def _is_free(column: str, a: str, b: str, tolerance: float, loosest: float) -> b
 def _difference(a: str, b: str, scale: float, tolerance: float) -> tuple[float, float]:
     """Return the difference of two cells as a share of their scale, and how large it may be."""
     if a == b:
-        return 0.0, tolerance
+        return 0.0, 0.0
     one, other = _number(a), _number(b)
     if one is None or other is None:
         is_near = tolerance < tolerances.VERDICTS and _agree_in_words(a, b)
-        return (0.0 if is_near else math.inf), tolerance
+        return (0.0 if is_near else math.inf), 0.0
     if not (math.isfinite(one) and math.isfinite(other)):
-        return math.inf, tolerance
+        return math.inf, 0.0
     scale = max(abs(one), abs(other), scale)
+    if scale == 0.0:  # 0 and -0
+        return 0.0, 0.0
     last_digit = max(_last_digit(one), _last_digit(other))
-    return abs(one - other) / scale, tolerance + 1.001 * last_digit / scale
+    difference = max(0.0, abs(one - other) - tolerances.ROUNDING)
+    return difference / scale, tolerance + 1.001 * last_digit / scale
 
 
 def _scales(rows: list[Row]) -> dict[str, float]:
@@ -368,7 +382,8 @@ def report(drifts: Iterable[Drift]) -> str:
         for words, verdict in counts.items()
         if (number := sum(each.verdict == verdict for each in drifts))
     ]
-    return "\n".join([*lines, f"{len(drifts)} tables: {', '.join(said)}"])
+    tables = "1 table" if len(drifts) == 1 else f"{len(drifts)} tables"
+    return "\n".join([*lines, f"{tables}: {', '.join(said)}"])
 
 
 _SHOWN = 3
@@ -380,7 +395,7 @@ def _lines(drift: Drift) -> list[str]:
     words = {
         MISSING: "missing: it is tracked; make it again, or `git checkout` it",
         NEW: "not tracked: there is nothing to compare it with",
-        OTHER_SCALE: f"of another scale: {drift.note}",
+        OTHER_SCALE: drift.note,
     }
     if drift.verdict in words:
         return [f"{drift.name}: {words[drift.verdict]}"]

@@ -53,7 +53,7 @@ def test_help_lists_targets_and_scales_whenever_asked(snakemake, project):
         assert "closing summary" not in done.stderr
 
 
-@pytest.mark.parametrize("target", ["figures", "publish", "help"])
+@pytest.mark.parametrize("target", ["figures", "publish", "verify", "help"])
 def test_what_acts_on_request_leaves_nothing_that_counts_as_made(target, project):
     text = "\n\n".join(path.read_text() for path in project.glob("workflow/rules/*.smk"))
     rule = text.partition(f"rule {target}:")[2].partition("\n\n\n")[0]

@@ -1,7 +1,8 @@
-# The scorecard, publishing and the list of targets.
+# The scorecard, publishing, the comparison with what is tracked and the list of targets.
 localrules:
     judge,
     publish,
+    verify,
     help,
 
 
@@ -54,6 +55,21 @@ rule publish:
         results=lambda w: f"results/{config['scale']}",
     shell:
         "python -m kcde publish --results {params.results} --into figures 2>&1 | tee {log} && rm {log}"
+
+
+# It compares what is there: after a run, not as a part of one.
+rule verify:
+    log:
+        "results/logs/verify.log",
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        **needs("verify"),
+    params:
+        into="figures",
+    shell:
+        "python -m kcde verify --into {params.into} 2>&1 | tee {log} && rm {log}"
 
 
 rule help:

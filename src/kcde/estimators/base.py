@@ -85,12 +85,6 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
     A literal, because it is read from the source; each estimator states its own.
     """
 
-    single_precision: ClassVar[bool] = False
-    """Whether it is trained in float32, so that its digits repeat on one kind of machine alone.
-
-    A literal, as `selection_rule`.
-    """
-
     def fit(self, X, Y) -> "ConditionalDensity":
         """Fit to pairs.
 

@@ -130,7 +130,6 @@ class DDE(BatchFitted, ExponentialFamily):
     )
 
     tags: ClassVar[Tags] = Tags(array_api=False, exact_sampler=False)
-    single_precision: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -104,7 +104,6 @@ class NADE(BatchFitted, ConditionalDensity):
     )
 
     tags: ClassVar[Tags] = Tags(array_api=False)
-    single_precision: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -4,16 +4,16 @@ A tolerance is a share of the largest number of the row of a table, or of the cu
 whose unit a number has; for p-values it is a share of one. Beside it, the last digit that a CSV
 prints may differ by one.
 
-An artefact has `EXACT` unless it declares another one. Nothing else is declared in artefacts:
-methods that are trained in float32 say so by themselves (`single_precision` of their class), and
-what is measured bears it in its name.
+An artefact has `EXACT` unless it declares another one (`Artefact.tolerance`). Rows of methods that
+are trained in float32, which the imports of their modules tell, and what is measured, which bears
+it in its name, have their own.
 """
 
 import math
 import re
 from functools import cache
 
-from kcde import discovery, methods
+from kcde import discovery, methods, provenance
 
 EXACT = 1e-6
 """Of what is computed in float64 alone, in the order that its code says."""
@@ -23,10 +23,14 @@ SINGLE = 0.05
 4.60463 nats on one, 4.56227 on another, again and again). What compares methods, such as ranks and
 p-values, is not compared, nor are fits of which some failed; their verdicts are."""
 
+ROUNDING = 1e-10
+"""What differs by less is rounding error, whatever its scale: of an exact normaliser, say."""
+
 VERDICTS = math.inf
 """Of what Markov chains draw: verdicts alone are compared."""
 
-_MEASURED = re.compile(r"second|memory|MiB|(?<![a-z])time(?![a-z])|^s$", re.IGNORECASE)
+_TRAINS = re.compile(r"^\s*(?:import|from) optax\b", re.MULTILINE)
+_MEASURED = re.compile(r"second|memory|MiB|(?<![a-z])time(?![a-z])", re.IGNORECASE)
 
 
 def is_measured(name: str) -> bool:
@@ -48,10 +52,16 @@ def of_method(name: str) -> float:
         method before its first dash; a baseline that is none has `EXACT`.
     """
     method = methods.METHODS.get(name) or methods.METHODS.get(name.partition("-")[0])
-    if method is None:
-        return EXACT
-    try:
-        is_single = discovery.attribute(method.estimator, discovery.SINGLE_PRECISION)
-    except LookupError:
-        is_single = False
-    return SINGLE if is_single else EXACT
+    return SINGLE if method is not None and is_single(method.estimator) else EXACT
+
+
+@cache
+def is_single(estimator: str) -> bool:
+    """Return whether a class of `estimators/` is trained in float32.
+
+    Those are the networks, which one of their modules trains with optax; the kernel methods compute
+    in float64.
+    """
+    modules = provenance.closure(provenance.estimator_module(estimator))
+    sources = (discovery.source(module) for module in modules)
+    return any(_TRAINS.search(path.read_text("utf-8")) for path in sources if path is not None)

@@ -25,6 +25,8 @@ from kcde.artefacts.judging.verdicts import RULES, UNDECIDED, too_many_failed
 from kcde.artefacts.tables import building
 from kcde.files import read_object, staged
 
+TABLE = "scorecard.csv"
+
 COLUMNS = [
     "kind",
     "paper",
@@ -119,11 +121,11 @@ def write(frame: pd.DataFrame, into: str | Path) -> list[Path]:
     list of pathlib.Path
         The files.
     """
-    table, page = "scorecard.csv", "scorecard.md"
+    page = "scorecard.md"
     asked = {paper: f"{paper}/{questions_page.NAME}" for paper in questions_page.papers()}
     whole = frame.astype({"n": "Int64", "failed": "Int64"})
     with staged(into) as stage:
-        whole.to_csv(stage / table, index=False, float_format="%.6g")
+        whole.to_csv(stage / TABLE, index=False, float_format="%.6g")
         read = readings.read(into)
         text = scorecard_page.text(frame, totals(frame, read), read)
         (stage / page).write_text(text, encoding="utf-8")
@@ -131,7 +133,7 @@ def write(frame: pd.DataFrame, into: str | Path) -> list[Path]:
             (stage / place).parent.mkdir(exist_ok=True)
             text = questions_page.text(paper, frame, read)
             (stage / place).write_text(text, encoding="utf-8")
-    return [Path(into) / name for name in (table, page, *asked.values())]
+    return [Path(into) / name for name in (TABLE, page, *asked.values())]
 
 
 def totals(frame: pd.DataFrame, read: pd.DataFrame | None = None) -> dict[str, dict[str, Counter]]:

@@ -26,7 +26,6 @@ class ConditionalFlow(BatchFitted, Pushforward):
     """
 
     tags: ClassVar[Tags] = Tags(array_api=False)
-    single_precision: ClassVar[bool] = True
     kind: ClassVar[str]
     rate: ClassVar[float]
 
