@@ -2,6 +2,7 @@
 
 import re
 import sys
+import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ AT_ONCE = 8
 
 TIMEOUT = (hosts.SECONDS, 15.0)
 """Seconds to wait for a connection, and for an answer."""
+
+PATIENCE = 40.0
+"""Seconds in which an address must answer, however often it leads elsewhere or sends a byte."""
 
 # As it is stored: a compressed answer has another length.
 _AS_IT_IS = {"Accept-Encoding": "identity"}
@@ -90,7 +94,7 @@ def _ask(urls: list[str], lost: dict[str, str], progress: bool) -> dict[str, Ans
 
     def one(url: str) -> Answer:
         reason = lost.get(hosts.host_of(url))
-        return _answer(url) if reason is None else Answer(url, reason)
+        return _answer_in_time(url) if reason is None else Answer(url, reason)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         asked = pool.map(one, urls)
@@ -98,11 +102,21 @@ def _ask(urls: list[str], lost: dict[str, str], progress: bool) -> dict[str, Ans
         return {answer.url: answer for answer in bar}
 
 
+def _answer_in_time(url: str) -> Answer:
+    """Ask in a thread that is left behind where the answer does not end."""
+    given: list[Answer] = []
+    thread = threading.Thread(target=lambda: given.append(_answer(url)), daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    return given[0] if given else Answer(url, "no answer in time")
+
+
 def _answer(url: str) -> Answer:
     """Request the head of a file or, if that is refused, its first byte."""
     import requests
 
-    options = {"timeout": TIMEOUT, "allow_redirects": True, "stream": True}
+    hooks = {"response": hosts.close_detour}
+    options = {"timeout": TIMEOUT, "allow_redirects": True, "stream": True, "hooks": hooks}
     try:
         response = requests.head(url, headers=_AS_IT_IS, **options)
         if response.status_code >= 400:
@@ -110,7 +124,7 @@ def _answer(url: str) -> Answer:
                 response = said
     except requests.Timeout:
         return Answer(url, "no answer in time")
-    except requests.RequestException as error:
+    except (requests.RequestException, ValueError) as error:  # ValueError: a broken redirection
         return Answer(url, " ".join(f"{type(error).__name__}: {error}".split())[:60])
     if response.status_code >= 400:
         return Answer(url, f"HTTP {response.status_code} {response.reason}")

@@ -321,7 +321,7 @@ def _transfer(url: str, target: Path, most: int, bar) -> None:
 
         def work() -> None:
             get = pooch.HTTPDownloader(
-                bar, chunk_size=1 << 16, timeout=TIMEOUT, hooks={"response": _without_detour}
+                bar, chunk_size=1 << 16, timeout=TIMEOUT, hooks={"response": hosts.close_detour}
             )
             try:
                 get(url, inlet, None)
@@ -343,12 +343,6 @@ def _transfer(url: str, target: Path, most: int, bar) -> None:
             inlet.closed = True
     if failed:
         raise failed[0]
-
-
-def _without_detour(response, **_) -> None:
-    """Close an answer that says where else to ask, because requests would read all of it."""
-    if response.is_redirect:
-        response.close()
 
 
 def _bar(url: str):

@@ -96,6 +96,12 @@ def find_unreachable(urls: Iterable[str]) -> dict[str, str]:
     return {host: reason for host, reason in reasons.items() if reason}
 
 
+def close_detour(response, **_) -> None:
+    """Close an answer that says where else to ask, because requests would read all of it."""
+    if response.is_redirect:
+        response.close()
+
+
 def connection_lost(url: str, reason: str, data_dir: str | Path) -> Unreachable:
     """Record that a host stopped answering during a download; return the error to raise."""
     remember({host_of(url): reason}, data_dir)

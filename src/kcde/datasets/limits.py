@@ -71,7 +71,8 @@ def unpacked(path: str | Path) -> bytes:
     Raises
     ------
     ValueError
-        If that is more than `UNPACKED` bytes. What the decompressors raise comes through.
+        If it decompresses to more than `UNPACKED` bytes. What the decompressors raise comes
+        through.
     """
     with Path(path).open("rb") as file:
         start = file.read(len(_XZ))
@@ -80,7 +81,7 @@ def unpacked(path: str | Path) -> bytes:
             if start.startswith(mark):
                 with opened(file, "rb") as content:
                     return read(content)
-        return read(file)
+        return file.read()
 
 
 def too_large(most: int) -> ValueError:

@@ -278,13 +278,13 @@ def _compact_vectors() -> dict[bytes, Callable]:
 def _read_csv(path: Path) -> "pd.DataFrame":
     import pandas as pd
 
-    return pd.read_csv(path)
+    return pd.read_csv(io.BytesIO(limits.unpacked(path)))
 
 
 def _read_csv_semicolon(path: Path) -> "pd.DataFrame":
     import pandas as pd
 
-    return pd.read_csv(path, sep=";")
+    return pd.read_csv(io.BytesIO(limits.unpacked(path)), sep=";")
 
 
 def _read_mat(path: Path) -> "pd.DataFrame":

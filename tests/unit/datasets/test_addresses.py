@@ -3,6 +3,8 @@
 import csv
 import socket
 import threading
+import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -17,6 +19,9 @@ class Handler(BaseHTTPRequestHandler):
     requests: list
 
     def do_HEAD(self):
+        if self.path == "/drip":
+            with suppress(OSError):
+                self.drip()
         self.requests.append(("HEAD", self.path))
         refused = {"/no-head": 405, "/gone": 404, "/broken": 500, "/refuses-all": 403}
         self.answer(refused.get(self.path, 200))
@@ -24,6 +29,13 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         self.requests.append(("GET", self.path, self.headers["Range"]))
         self.answer({"/no-head": 206, "/refuses-all": 403}.get(self.path, 404))
+
+    def drip(self):
+        """Send a header without end."""
+        self.wfile.write(b"HTTP/1.0 200 OK\r\nX: ")
+        while True:
+            self.wfile.write(b"a")
+            time.sleep(0.02)
 
     def answer(self, status):
         self.send_response(status)
@@ -140,3 +152,13 @@ def test_what_is_remembered_does_not_count(server, table, tmp_path, capsys):
         cli.main(["fetch", "a", "--check", "--catalogue", f"{path}", "--data-dir", f"{tmp_path}"])
     assert not left.value.code
     assert "1 of 1 addresses answer" in capsys.readouterr().out
+
+
+def test_an_answer_that_does_not_end_is_given_up(server, table, monkeypatch):
+    monkeypatch.setattr(addresses, "PATIENCE", 0.2)
+    url, _ = server
+    start = time.monotonic()
+    report, well = addresses.check(catalogue=table(a=f"{url}/drip"))
+    assert time.monotonic() - start < 2
+    assert "no answer in time" in report
+    assert not well

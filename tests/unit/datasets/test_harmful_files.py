@@ -16,9 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pems_files
 import pytest
 
-from kcde.datasets import bundled, catalogue, fetch, limits, loaders, matlab
+from kcde.datasets import bundled, catalogue, fetch, limits, loaders, matlab, pems
 
 QUICK, MANY = 300, 2000
 
@@ -106,6 +107,7 @@ MATRICES = matrices()
 TEXT = b"a,y\n" + b"1,2.5\n" * 400
 UFC, GEYSER = catalogue.read()["ufc"], catalogue.read()["geyser"]
 HILL = entry("geyser", "mat", x=("p[0]", "p[1]"), y=("v",))
+POINTS = entry("geyser", "csv", x=("a",), y=("y",))
 RATES = entry("geyser", "zip-french", x=("date",), y=("RF",))
 
 READ = {
@@ -115,6 +117,7 @@ READ = {
     "mat": lambda rng: (HILL, mutated(MATRICES, rng)),
     "mat-inside": lambda rng: (HILL, compressed_matrices(mutated(MATRICES, rng))),
     "zip": lambda rng: (RATES, mutated(zipped(french()), rng)),
+    "csv": lambda rng: (POINTS, mutated(TEXT, rng)),
     "zip-inside": lambda rng: (RATES, zipped(mutated(french(), rng))),
 }
 """Format to the data set and the bytes of a mutated file."""
@@ -171,6 +174,26 @@ def check_archives(folder, kind, numbers):
     return refused
 
 
+def check_pems(path, numbers):
+    """Return how many mutated archives of PEMS-SF were refused, half of them mutated within."""
+    refused, texts = 0, pems_files.members(*pems_files.small())
+    for number in numbers:
+        rng = np.random.default_rng(number)
+        if number % 2:
+            member = rng.choice(pems.MEMBERS)
+            pems_files.write(path, texts | {member: mutated(texts[member].encode(), rng)})
+        else:
+            path.write_bytes(mutated(pems_files.write(path, texts).read_bytes(), rng))
+        said, folds = refusal(lambda: pems.read(path, 1, sensors=4, slots=6))
+        if folds is None:
+            refused += 1
+            assert said.startswith(f"{path}"), number
+            assert "\n" not in said, number
+        else:
+            assert all(np.isfinite(fold.occupancy).all() for fold in folds.values()), number
+    return refused
+
+
 @pytest.mark.parametrize("kind", READ)
 def test_a_mutated_file_is_read_or_refused_in_one_line(tmp_path, kind):
     share = QUICK // sum(each.split("-")[0] == kind.split("-")[0] for each in READ)
@@ -180,6 +203,15 @@ def test_a_mutated_file_is_read_or_refused_in_one_line(tmp_path, kind):
 @pytest.mark.parametrize("kind", TAKEN)
 def test_a_mutated_archive_gives_its_member_or_is_refused(tmp_path, kind):
     assert check_archives(tmp_path, kind, range(QUICK // 2)) > QUICK // 20
+
+
+def test_a_mutated_archive_of_pems_is_read_or_refused(tmp_path):
+    assert check_pems(tmp_path / "p.zip", range(QUICK // 2)) > QUICK // 20
+
+
+@pytest.mark.slow
+def test_thousands_of_mutated_archives_of_pems(tmp_path):
+    check_pems(tmp_path / "p.zip", range(QUICK, QUICK + MANY))
 
 
 @pytest.mark.slow
@@ -209,6 +241,7 @@ BOMBS = {
     "rda-bz2": (GEYSER, bz2.compress(b"RDX2\nX\n" + BOMB)),
     "rda-xz": (GEYSER, lzma.compress(b"RDX2\nX\n" + BOMB)),
     "mat": (HILL, MATRICES[:128] + struct.pack("<II", 15, 10**6) + zlib.compress(BOMB)),
+    "csv": (POINTS, gzip.compress(BOMB)),
     "zip": (RATES, zipped(BOMB)),
 }
 
