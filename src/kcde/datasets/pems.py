@@ -12,6 +12,7 @@ Public holidays and two days with anomalies are not in it. The archive's other m
 permutation of the days and the names of the sensors, are not needed.
 """
 
+import math
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -146,9 +147,12 @@ def _row(text: bytes, where: str, shape: _Shape) -> np.ndarray:
 
 def _number(value: bytes, where: str) -> float:
     try:
-        return float(value)
+        found = float(value)
     except ValueError:
-        raise ValueError(f"{where}: {_shown(value)}; expected a number") from None
+        found = math.inf
+    if not math.isfinite(found):
+        raise ValueError(f"{where}: {_shown(value)}; expected a number")
+    return found
 
 
 def _labels(archive: zipfile.ZipFile, member: str) -> np.ndarray:

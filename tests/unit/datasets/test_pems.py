@@ -65,6 +65,7 @@ SPOILT = [
     ("PEMS_train", 5, ("0.", "O."), r"'O\.[0-9]+'; expected numbers alone"),
     ("PEMS_train", 4, ("0.", "NaN"), "'NaN[0-9]+'; expected numbers alone"),
     ("PEMS_train", 4, ("[0.", "[0..5"), r"'0\.\.5[0-9]+'; expected a number"),
+    ("PEMS_train", 4, ("[0.", "[1e999"), "'1e999[0-9]+'; expected a number"),
     ("PEMS_trainlabels", 1, ("[1 2", "[1 8"), "the label '8'; expected a day of the week, 1 to 7"),
     ("PEMS_trainlabels", 1, ("[1", "[0"), "the label '0'; expected a day of the week"),
     ("PEMS_trainlabels", 1, ("[1", "[1.5"), r"the label '1\.5'; expected"),
