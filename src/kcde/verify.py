@@ -177,9 +177,12 @@ def _drift(
 
 def _read(content: bytes, name: str) -> list[Row]:
     try:
-        return list(csv.DictReader(io.StringIO(content.decode("utf-8")), restval="", strict=True))
+        rows = list(csv.DictReader(io.StringIO(content.decode("utf-8")), restval="", strict=True))
     except (csv.Error, UnicodeDecodeError) as error:
         raise ValueError(f"{name} is no table: {error}; draw it again") from None
+    if any(None in row for row in rows):
+        raise ValueError(f"{name} is no table: a row has more cells than the header; draw it again")
+    return rows
 
 
 def _looseness(rules: Rules, artefact: str, row: Row) -> float:

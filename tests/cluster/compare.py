@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-MEASURED = re.compile(r"second|memory|MiB|(?<![a-z])time(?![a-z])", re.IGNORECASE)
+MEASURED = re.compile(r"seconds|per_second|memory|MiB|(?<![a-z])time(?![a-z])", re.IGNORECASE)
 """What a column, row or key says if its number is measured, and differs from run to run."""
 
 RECORDS_OF_THE_RUN = {".attempt", ".log", ".tsv"}

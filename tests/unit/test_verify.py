@@ -117,6 +117,8 @@ def test_what_is_measured_never_counts(folders, what):
     row = KCEF | what
     drift = compared(folders, [row], [row | {"mean": "700", "verdict": "worse"}])
     assert (drift.verdict, drift.compared) == ("within", 0)
+    row = KCEF | {"metric": "second_moment_loss"}
+    assert compared(folders, [row], [row | {"mean": "700"}]).verdict == "beyond"
     columns = [*TABLE_COLUMNS, "seconds"]
     one, other = ([KCEF | {"seconds": value}] for value in ("1.5", "9.5"))
     assert compared(folders, one, other, columns=columns).verdict == "within"
@@ -262,6 +264,14 @@ def test_without_a_folder_the_last_commit_is_compared(checkout, capsys):
     table.unlink()
     code, out, _ = run(capsys, "kcef", "--into", checkout)
     assert (code, out.splitlines()[-1]) == (1, "2 tables: 1 byte for byte the same, 1 missing")
+
+
+def test_a_row_too_long_is_named(folders):
+    made, tracked = folders(TABLE_COLUMNS, kcef__table1=([KCEF], [KCEF]))
+    table = made / "kcef/table1.csv"
+    table.write_text(table.read_text().rstrip("\n") + ",1\n")
+    with pytest.raises(ValueError, match=r"kcef/table1.csv is no table: a row has more cells"):
+        verify.verify(made, tracked)
 
 
 @pytest.mark.parametrize(

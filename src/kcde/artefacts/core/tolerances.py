@@ -30,7 +30,7 @@ VERDICTS = math.inf
 """Of what Markov chains draw: verdicts alone are compared."""
 
 _TRAINS = re.compile(r"^\s*(?:import|from) optax\b", re.MULTILINE)
-_MEASURED = re.compile(r"second|memory|MiB|(?<![a-z])time(?![a-z])", re.IGNORECASE)
+_MEASURED = re.compile(r"seconds|per_second|memory|MiB|(?<![a-z])time(?![a-z])", re.IGNORECASE)
 
 
 def is_measured(name: str) -> bool:
