@@ -17,6 +17,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 ENVIRONMENT = {
     "workflow": "cpu",
     "slurm": "cpu",
+    "generic": "cpu",
     "parquet": "cpu",
     "compare": "cpu",
     "test": "cpu",

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""A queue on this host that is called as PBS is: `qsub`, `qstat` and `qdel` by links to this file.
+
+The folder KCDE_QUEUE keeps what is known of each job. KCDE_QUEUE_SLOTS jobs run at once, 2 unless
+it says otherwise. A job over its walltime or memory is killed, as on a cluster, and an ended one is
+forgotten. For tests alone.
+"""
+
+import argparse
+import fcntl
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+QUEUE = Path(os.environ["KCDE_QUEUE"])
+SLOTS = int(os.environ.get("KCDE_QUEUE_SLOTS", "2"))
+STEP = 0.1  # seconds between two looks at a job
+
+
+def qsub(words):
+    """Copy a script, as PBS does, start what waits for a slot, and print the identifier."""
+    parser = argparse.ArgumentParser("qsub")
+    parser.add_argument("-V", action="store_true", required=True)
+    for option in ("-S", "-N", "-j", "-o"):
+        parser.add_argument(option, required=True)
+    parser.add_argument("-q")
+    parser.add_argument("-l", action="append", required=True)
+    parser.add_argument("script", type=Path)
+    asked = parser.parse_args(words)
+    if asked.q == "closed":
+        sys.exit("qsub: queue is closed")
+    limits = ":".join(asked.l)
+    memory = int(re.search(r"\bmem=(\d+)mb", limits).group(1))
+    walltime = int(re.search(r"\bwalltime=(\d+)", limits).group(1))
+    assert re.search(r"\bncpus=[1-9]", limits)
+    assert len(asked.N) <= 15
+    QUEUE.mkdir(exist_ok=True)
+    with (QUEUE / "submitted").open("a+") as submitted:
+        fcntl.flock(submitted, fcntl.LOCK_EX)
+        submitted.seek(0)
+        identifier = f"{len(submitted.readlines()) + 1}.local"
+        print(identifier, asked.N, memory, walltime, file=submitted)
+    shutil.copy(asked.script, QUEUE / f"{identifier}.sh")
+    state(identifier).write_text("Q")
+    this = f"{Path(__file__).resolve()}"  # not the link, whose name says what to do
+    runner = [sys.executable, this, "run", identifier, asked.S, f"{memory}", f"{walltime}"]
+    with Path(asked.o).open("w") as said:
+        subprocess.Popen(runner, stdout=said, stderr=said, start_new_session=True)
+    print(identifier)
+
+
+def run(identifier, shell, memory, walltime):
+    """Wait for a slot, run a job within its limits, and forget it."""
+    with slot():
+        if state(identifier).exists():
+            script = [shell, f"{QUEUE / identifier}.sh"]
+            job = subprocess.Popen(script, start_new_session=True)
+            state(identifier).write_text(f"R {job.pid}")
+            over = time.monotonic() + int(walltime)
+            while job.poll() is None:
+                if time.monotonic() > over or resident(job.pid) > int(memory) * 2**20:
+                    kill(job.pid)
+                time.sleep(STEP)
+    state(identifier).unlink(missing_ok=True)
+
+
+def slot():
+    """Return the lock of a free slot, held."""
+    while True:
+        for number in range(SLOTS):
+            lock = (QUEUE / f"slot{number}").open("w")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return lock
+            except OSError:
+                lock.close()
+        time.sleep(STEP)
+
+
+def resident(pid):
+    """Return the bytes that a process and those that it started hold."""
+    total = 0
+    try:
+        job = psutil.Process(pid)
+        for process in (job, *job.children(recursive=True)):
+            total += process.memory_info().rss
+    except psutil.NoSuchProcess:
+        pass
+    return total
+
+
+def kill(pid):
+    """Kill a job with all that it started, also in sessions of their own."""
+    try:
+        job = psutil.Process(pid)
+        for process in (job, *job.children(recursive=True)):
+            process.send_signal(signal.SIGKILL)
+    except psutil.NoSuchProcess:
+        pass
+
+
+def qstat(words):
+    """Print the state of a job as `qstat -f` does."""
+    (identifier,) = (word for word in words if not word.startswith("-"))
+    try:
+        letter = state(identifier).read_text()[:1]
+    except OSError:
+        sys.exit(f"qstat: Unknown Job Id {identifier}")
+    print(f"Job Id: {identifier}\n    job_state = {letter}")
+
+
+def qdel(words):
+    """Take jobs out of the queue."""
+    for identifier in words:
+        try:
+            _, _, pid = state(identifier).read_text().partition(" ")
+        except OSError:
+            sys.exit(f"qdel: Unknown Job Id {identifier}")
+        state(identifier).unlink(missing_ok=True)
+        if pid:
+            kill(int(pid))
+
+
+def state(identifier):
+    """Return the file with the state of a job."""
+    return QUEUE / f"{identifier}.state"
+
+
+if __name__ == "__main__":
+    called = Path(sys.argv[0]).name
+    if called in ("qsub", "qstat", "qdel"):
+        {"qsub": qsub, "qstat": qstat, "qdel": qdel}[called](sys.argv[1:])
+    else:
+        run(*sys.argv[2:])

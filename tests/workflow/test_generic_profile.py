@@ -1,0 +1,259 @@
+"""profiles/generic: what schedulers are told and asked, and jobs on a queue on this host."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PROFILE = ROOT / "profiles/generic"
+
+_spec = importlib.util.spec_from_file_location("cluster", PROFILE / "cluster.py")
+cluster = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(cluster)
+
+JOB = cluster.Request("kcde_terrain", "/a/b.sh", "/a/b.out", ["-q", "long"], 4, 2001, 15, 0)
+ANSWERS = {
+    "pbs": ("17.server", "17.server"),
+    "sge": ("17", "17"),
+    "lsf": ("Job <17> is submitted to default queue <normal>.", "17"),
+    "htcondor": ("17.0 - 17.0", "17.0"),
+}
+STATES = [
+    ("pbs", "Job Id: 17.server\n    job_state = Q\n", 0, False),
+    ("pbs", "Job Id: 17.server\n    job_state = F\n", 0, True),
+    ("pbs", "qstat: Unknown Job Id 17.server\n", 153, True),
+    ("pbs", "qstat: 17.server Job has finished, use -x or -H\n", 35, True),
+    ("pbs", "qstat: cannot connect to server\n", 255, False),
+    ("sge", "job_number: 17\n", 0, False),
+    ("sge", "job_number: 17\nerror reason    1:  can't chdir\n", 0, True),
+    ("sge", "Following jobs do not exist:\n17\n", 1, True),
+    ("lsf", "PEND\n", 0, False),
+    ("lsf", "EXIT\n", 0, True),
+    ("lsf", "Job <17> is not found\n", 255, True),
+    ("lsf", "LSF is down. Please wait ...\n", 255, False),
+    ("htcondor", "1\n", 0, False),
+    ("htcondor", "5\n", 0, True),
+    ("htcondor", "", 0, True),
+    ("htcondor", "-- Failed to fetch ads from schedd\n", 1, False),
+]
+"""What schedulers say of a job, with their exit status, and whether that means that it is gone."""
+
+
+def test_what_is_asked_of_pbs():
+    words = cluster.pbs(JOB)
+    assert words[0] == "qsub"
+    assert words[-3:] == ["-q", "long", "/a/b.sh"]
+    assert "select=1:ncpus=4:mem=2001mb" in words
+    assert "walltime=900" in words
+    assert "select=1:ncpus=4:mem=2001mb:ngpus=1" in cluster.pbs(JOB._replace(gpus=1))
+
+
+def test_what_is_asked_of_grid_engine_is_for_each_cpu():
+    words = cluster.sge(JOB)
+    assert "mem_free=501M,h_rt=900" in words
+    assert words[words.index("-pe") :][:3] == ["-pe", "smp", "4"]
+    assert "-pe" not in cluster.sge(JOB._replace(cpus=1))
+    assert "mem_free=501M,h_rt=900,gpu=1" in cluster.sge(JOB._replace(gpus=1))
+
+
+def test_what_is_asked_of_lsf():
+    words = cluster.lsf(JOB)
+    assert "span[hosts=1] rusage[mem=2001MB]" in words
+    assert words[words.index("-W") + 1] == "15"
+    assert cluster.lsf(JOB._replace(gpus=2))[-5:-3] == ["-gpu", "num=2"]
+
+
+def test_what_is_asked_of_htcondor(tmp_path):
+    job = JOB._replace(script=f"{tmp_path}/b.sh", gpus=1)
+    words = cluster.htcondor(job)
+    assert words == ["condor_submit", "-terse", "-q", "long", f"{tmp_path}/b.submit"]
+    said = (tmp_path / "b.submit").read_text()
+    for line in ("request_cpus = 4", "request_memory = 2001MB", "request_gpus = 1", "queue"):
+        assert line in said.splitlines()
+    assert "JobCurrentStartDate > 900" in said
+
+
+@pytest.fixture
+def answering(tmp_path, monkeypatch):
+    """Return a function that replaces every command of the schedulers by one answer.
+
+    What they were called with stands in `called`.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "job.sh").write_text(
+        '#!/bin/sh\n# properties = {"rule": "terrain", "threads": 1,'
+        ' "resources": {"mem_mb": 900, "runtime": 15}}\ntrue && exit 0 || exit 1\n'
+    )
+
+    def answer(text, code=0):
+        said, called = tmp_path / "said", tmp_path / "called"
+        said.write_text(text)
+        for name in (
+            *("qsub", "qstat", "qdel", "bsub", "bjobs", "bkill"),
+            *("condor_submit", "condor_q", "condor_rm"),
+        ):
+            path = tmp_path / "bin" / name
+            path.write_text(f"#!/bin/sh\necho {name} $* >> {called}\ncat {said}\nexit {code}\n")
+            path.chmod(0o755)
+
+    return answer
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_a_submitted_job_is_known_by_its_identifier(answering, tmp_path, kind):
+    said, identifier = ANSWERS[kind]
+    answering(said)
+    assert cluster.submit(kind, "-q", "long", f"{tmp_path}/job.sh") == identifier
+    cluster.cancel(identifier)
+    assert (tmp_path / "called").read_text().split()[-1] == identifier
+
+
+@pytest.mark.parametrize(("kind", "said", "code", "is_gone"), STATES)
+def test_a_job_that_is_gone_without_exit_status_has_failed(answering, kind, said, code, is_gone):
+    answering(ANSWERS[kind][0])
+    identifier = cluster.submit(kind, "job.sh")
+    answering(said, code)
+    assert cluster.status(1000, identifier) == "running"
+    assert cluster.status(0, identifier) == ("failed" if is_gone else "running")
+
+
+@pytest.mark.parametrize(("ending", "status"), [("true", "success"), ("false", "failed")])
+def test_the_exit_status_counts_whatever_the_scheduler_says(
+    answering, tmp_path, capfd, ending, status
+):
+    path = tmp_path / "job.sh"
+    path.write_text(path.read_text().replace("true", ending))
+    answering("17.server")
+    identifier = cluster.submit("pbs", "job.sh")
+    (script,) = cluster.FOLDER.glob("*.sh")
+    subprocess.run([script], check=False)
+    answering("qstat: cannot connect to server", 255)
+    assert cluster.status(1000, identifier) == status
+    # Nothing is left of a job that succeeded; what another one said is named.
+    assert bool(list(cluster.FOLDER.iterdir())) == (status == "failed")
+    assert (".out" in capfd.readouterr().err) == (status == "failed")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["submit", "slurm", "job.sh"], "known: pbs, sge, lsf, htcondor"),
+        (["submit", "pbs", "job.sh"], "qsub: no such queue"),
+        (["status", "60", "18.server"], "18.server is no job"),
+        (["18.server"], "18.server is no job"),
+        ([], "cluster.py submit SCHEDULER"),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong(answering, words, told):
+    answering("qsub: no such queue", 1)
+    command = [sys.executable, PROFILE / "cluster.py", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_both_profiles_of_clusters_say_the_same_of_jobs():
+    generic, slurm = (
+        yaml.safe_load((ROOT / f"profiles/{name}/config.yaml").read_text())
+        for name in ("generic", "slurm")
+    )
+    same = ("cores", "keep-going", "rerun-incomplete", "printshellcmds", "quiet", "resources")
+    same += ("set-resource-scopes", "group-components", "default-resources", "retries", "jobs")
+    assert {name: generic[name] for name in same} == {name: slurm[name] for name in same}
+
+
+@pytest.fixture
+def queue(tmp_path, monkeypatch):
+    """A folder with the state of a queue on this host, whose commands are found first."""
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    for name in ("qsub", "qstat", "qdel"):
+        (commands / name).symlink_to(ROOT / "tests/cluster/local_queue.py")
+    monkeypatch.setenv("PATH", f"{commands}:{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("KCDE_QUEUE", f"{tmp_path / 'queue'}")
+    monkeypatch.setenv("KCDE_CLUSTER_PROOF", "reached")
+    return tmp_path / "queue"
+
+
+SOON = ("--seconds-between-status-checks", "1")
+
+
+def through_the_queue(folder, *words):
+    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/generic", *SOON, *words]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.workflow
+def test_killed_and_failing_jobs_on_a_queue(queue, tmp_path):
+    """A job over its memory is tried again with double; one that fails says so, with its output."""
+    shutil.copytree(PROFILE, tmp_path / "profiles/generic")
+    config = tmp_path / "profiles/generic/config.yaml"
+    config.write_text(config.read_text().replace("status 60", "status 2"))
+    done = through_the_queue(tmp_path, "--snakefile", f"{ROOT}/tests/cluster/queue.smk")
+    assert done.returncode == 1
+    assert (tmp_path / "requests.txt").read_text() == "500 5\n1000 10\n", done.stderr
+    assert (tmp_path / "grown.txt").read_text() == "reached\n"
+    assert not (tmp_path / "failed.txt").exists()
+    assert re.search(r"job \d+\.local was killed", done.stderr)
+    (said,) = re.findall(r"job \d+\.local ended with 1; what it said: (\S+)", done.stderr)
+    assert "Error in rule fail" in Path(said).read_text()
+    submitted = [line.split()[1:] for line in (queue / "submitted").read_text().splitlines()]
+    assert sorted(submitted) == [
+        ["kcde_fail", "2000", "1800"],
+        ["kcde_grow", "1000", "600"],
+        ["kcde_grow", "500", "300"],
+    ]
+    assert not list(queue.glob("*.state"))
+
+
+@pytest.mark.slow
+@pytest.mark.workflow
+def test_jobs_of_the_workflow_on_a_queue(queue, project, tmp_path):
+    """Single jobs and a group give what they give without a queue, and are not run again."""
+    targets = [
+        "results/smoke/failure_case.csv",
+        "results/smoke/r_benchmark/smoke-mixed/LSCDE.csv",
+        "results/smoke/r_benchmark/smoke-mixed/epsilon-KDE.csv",
+    ]
+    (project / "smoke.yaml").write_text("scale: smoke\n")
+    words = (*targets, "--configfile", "smoke.yaml")
+    done = through_the_queue(project, *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all((project / target).is_file() for target in targets)
+    names = [line.split()[1] for line in (queue / "submitted").read_text().splitlines()]
+    assert names
+    assert "Nothing to be done" in through_the_queue(project, *words, "-n").stderr
+
+
+@pytest.mark.slow
+def test_a_queue_runs_no_more_jobs_at_once_than_it_has_slots(queue, tmp_path, monkeypatch):
+    monkeypatch.setenv("KCDE_QUEUE_SLOTS", "1")
+    script = tmp_path / "job.sh"
+    script.write_text("date +%s.%N >> times; sleep 0.5; date +%s.%N >> times\n")
+    monkeypatch.chdir(tmp_path)
+    options = ["-V", "-S", "/bin/sh", "-N", "job", "-j", "oe", "-o", "said"]
+    limits = ["-l", "select=1:ncpus=1:mem=100mb", "-l", "walltime=60"]
+    for _ in range(2):
+        subprocess.run(["qsub", *options, *limits, script], check=True, capture_output=True)
+    deadline = time.monotonic() + 60
+    while list(queue.glob("*.state")):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    times = [float(line) for line in (tmp_path / "times").read_text().split()]
+    assert len(times) == 4
+    assert times == sorted(times)
+    assert times[2] >= times[1]
