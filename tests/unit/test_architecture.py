@@ -27,7 +27,7 @@ FLOORS = [
     {"scores"},
     {"experiments"},
     {"artefacts"},
-    {"publish", "summary", "verify", "doctor"},
+    {"publish", "summary", "verify", "doctor", "carrying"},
     {"cli"},
 ]
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}

@@ -223,11 +223,11 @@ def test_killed_and_failing_jobs_on_a_queue(queue, tmp_path):
 @pytest.mark.slow
 @pytest.mark.workflow
 def test_jobs_of_the_workflow_on_a_queue(queue, project, tmp_path):
-    """Single jobs and a group give what they give without a queue, and are not run again."""
+    """A group and a single job run through the queue, and are not run again."""
     targets = [
         "results/smoke/failure_case.csv",
         "results/smoke/r_benchmark/smoke-mixed/LSCDE.csv",
-        "results/smoke/r_benchmark/smoke-mixed/epsilon-KDE.csv",
+        "results/smoke/large_n/bimodal-2-200/LSCDE-exact.csv",
     ]
     (project / "smoke.yaml").write_text("scale: smoke\n")
     words = (*targets, "--configfile", "smoke.yaml")
@@ -235,8 +235,9 @@ def test_jobs_of_the_workflow_on_a_queue(queue, project, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert all((project / target).is_file() for target in targets)
     names = [line.split()[1] for line in (queue / "submitted").read_text().splitlines()]
-    assert names
-    assert "Nothing to be done" in through_the_queue(project, *words, "-n").stderr
+    assert sorted(names) == ["kcde_large_n", "kcde_quick"]
+    again = through_the_queue(project, *words, "-n")
+    assert "Nothing to be done" in again.stdout + again.stderr
 
 
 @pytest.mark.slow
