@@ -8,7 +8,7 @@
 A job leaves its exit status in `.snakemake/kcde-cluster` when it ends, so that nothing depends on
 what a scheduler remembers of ended jobs. One that the scheduler does not have any more and that has
 left no exit status after SECONDS, until which nodes' files are seen, was killed: it has failed.
-Needs nothing but Python's standard library.
+Needs nothing but Python 3.10.
 """
 
 import json

@@ -79,7 +79,7 @@ def contents(project):
 
 
 def altered(source, target, change):
-    """Copy an archive; `change(name, data)` returns what becomes of a member, as (TarInfo, data)."""
+    """Copy an archive; `change(name, data)` returns what a member becomes, (TarInfo, data)."""
     with tarfile.open(source) as old, tarfile.open(target, "w:gz") as new:
         for member in old:
             for info, data in change(member.name, old.extractfile(member).read()):
