@@ -144,7 +144,7 @@ def submit(kind: str, *words: str) -> str:
         gpus=asked.get("gpu", 0),
     )
     command = scheduler.submit(job)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = _call(command)
     found = re.search(scheduler.identifier, done.stdout, re.MULTILINE)
     if done.returncode or not found:
         said = " ".join(f"{done.stdout} {done.stderr}".split())
@@ -183,7 +183,7 @@ def cancel(*identifiers: str) -> None:
     """Take jobs out of the queue and end those that run; ended ones are no error."""
     for identifier in identifiers:
         command = SCHEDULERS[_read(identifier)["scheduler"]].cancel
-        subprocess.run([*shlex.split(command), identifier], capture_output=True, check=False)
+        _call([*shlex.split(command), identifier])
 
 
 def _record(identifier: str) -> Path:
@@ -208,14 +208,18 @@ def _exit_status(own: str) -> int | None:
 
 def _is_gone(scheduler: Scheduler, identifier: str) -> bool:
     """Return whether the scheduler has a job no more; False if it does not answer."""
-    command = [*shlex.split(scheduler.ask), identifier]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=PATIENCE
-        )
+        done = _call([*shlex.split(scheduler.ask), identifier], timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         return False
     return re.search(scheduler.gone, done.stdout + done.stderr, re.MULTILINE) is not None
+
+
+def _call(command: list[str], timeout: float | None = None) -> subprocess.CompletedProcess:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
+    except FileNotFoundError:
+        sys.exit(f"cluster.py: {command[0]} is not on PATH: load the module of the scheduler")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -144,6 +145,13 @@ def test_the_exit_status_counts_whatever_the_scheduler_says(
     assert (".out" in capfd.readouterr().err) == (status == "failed")
 
 
+def test_a_command_that_is_not_there_is_named(answering, tmp_path, monkeypatch):
+    answering("")
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(SystemExit, match="bsub is not on PATH"):
+        cluster.submit("lsf", "job.sh")
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -240,6 +248,35 @@ def test_jobs_of_the_workflow_on_a_queue(queue, project, tmp_path):
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
+def wait_until(holds, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.workflow
+def test_jobs_of_an_interrupted_or_killed_snakemake_can_be_cancelled(queue, tmp_path):
+    """By the line in the README: what Snakemake cancels itself depends on the moment."""
+    shutil.copytree(PROFILE, tmp_path / "profiles/generic")
+    (tmp_path / "Snakefile").write_text('rule:\n    output: "a"\n    shell: "sleep 100"\n')
+    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/generic", *SOON]
+    readme = (PROFILE / "README.md").read_text()
+    (cancelling,) = re.findall(r"^profiles/generic/cluster.py .*$", readme, re.MULTILINE)
+    for sent in (signal.SIGINT, signal.SIGKILL):
+        controller = subprocess.Popen(
+            command, cwd=tmp_path, start_new_session=True, stderr=subprocess.DEVNULL
+        )
+        wait_until(lambda: [each for each in queue.glob("*.state") if "R" in each.read_text()])
+        controller.send_signal(sent)
+        controller.wait(60)
+        if sent == signal.SIGKILL:
+            assert list(queue.glob("*.state"))
+        subprocess.run(cancelling, shell=True, cwd=tmp_path, check=True)
+        assert not list(queue.glob("*.state"))
+
+
 @pytest.mark.slow
 def test_a_queue_runs_no_more_jobs_at_once_than_it_has_slots(queue, tmp_path, monkeypatch):
     monkeypatch.setenv("KCDE_QUEUE_SLOTS", "1")
@@ -250,10 +287,7 @@ def test_a_queue_runs_no_more_jobs_at_once_than_it_has_slots(queue, tmp_path, mo
     limits = ["-l", "select=1:ncpus=1:mem=100mb", "-l", "walltime=60"]
     for _ in range(2):
         subprocess.run(["qsub", *options, *limits, script], check=True, capture_output=True)
-    deadline = time.monotonic() + 60
-    while list(queue.glob("*.state")):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: not list(queue.glob("*.state")))
     times = [float(line) for line in (tmp_path / "times").read_text().split()]
     assert len(times) == 4
     assert times == sorted(times)
