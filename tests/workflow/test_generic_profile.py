@@ -273,7 +273,7 @@ def test_jobs_of_an_interrupted_or_killed_snakemake_can_be_cancelled(queue, tmp_
         controller.wait(60)
         if sent == signal.SIGKILL:
             assert list(queue.glob("*.state"))
-        subprocess.run(cancelling, shell=True, cwd=tmp_path, check=True)
+        subprocess.run(["bash", "-c", cancelling], cwd=tmp_path, check=True)
         assert not list(queue.glob("*.state"))
 
 
