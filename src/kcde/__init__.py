@@ -1,6 +1,7 @@
 """Kernel conditional density estimation: four papers, one workflow.
 
-Every estimator can be imported from here, as `from kcde import KCEF`. An estimator and what it
+Every estimator can be imported from here, as `from kcde import KCEF`; `kcde.compare` says which
+method to take for a table of one's own. An estimator and what it
 needs are imported on first use, so that `import kcde` is cheap.
 """
 
@@ -10,7 +11,9 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str):
-    """Return an estimator class by its name."""
+    """Return an estimator class by its name, or `compare`."""
+    if name == "compare":
+        return import_module(f"{__name__}.comparison").compare
     if _is_class_name(name):
         return getattr(import_module(f"{__name__}.estimators"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -19,7 +22,11 @@ def __getattr__(name: str):
 def __dir__() -> list[str]:
     """Return the names of this module and of all estimators, without importing them."""
     return sorted(
-        {*globals(), *filter(_is_class_name, dir(import_module(f"{__name__}.estimators")))}
+        {
+            *globals(),
+            "compare",
+            *filter(_is_class_name, dir(import_module(f"{__name__}.estimators"))),
+        }
     )
 
 

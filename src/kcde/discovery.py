@@ -15,7 +15,7 @@ PACKAGE = "kcde"
 ROOT = Path(__file__).parent
 """Folder of the package, the default of every `root`."""
 
-NO_METHODS = ("Standardised",)
+NO_METHODS = ("Conformal", "Standardised")
 """Public classes of `estimators/` that are no methods: what wraps another estimator."""
 
 SELECTION_RULE = "selection_rule"

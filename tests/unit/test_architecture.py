@@ -22,12 +22,14 @@ FLOORS = [
     {"estimators"},
     {"joint", "streaming"},
     {"methods"},
+    {"tabular", "model_file"},
+    {"table_model"},
     {"datasets"},
     {"metrics"},
     {"scores"},
     {"experiments"},
     {"artefacts"},
-    {"publish", "summary", "verify", "doctor", "carrying"},
+    {"publish", "summary", "verify", "doctor", "carrying", "comparison"},
     {"cli"},
 ]
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}

@@ -52,6 +52,8 @@ class Tags:
         Has `sample`.
     exact_sampler
         Whether its draws follow `log_density` exactly, not approximately.
+    saved
+        What it learns is arrays, numbers and texts, which `kcde.model_file` can write.
     """
 
     density: bool = True
@@ -61,6 +63,7 @@ class Tags:
     array_api: bool = True
     sampler: bool = True
     exact_sampler: bool = True
+    saved: bool = True
 
 
 class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):

@@ -18,6 +18,7 @@ from kcde.estimators._shared.signed_mixture import (
     divided_by_sums,
     log_of_weights,
 )
+from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of
 from kcde.selection import tuning_rows
@@ -104,6 +105,8 @@ class CDO(SignedMixture):
     >>> model.mean(np.array([[1.0]])).round(1)
     array([[1.]])
     """
+
+    tags: ClassVar[Tags] = Tags(saved=False)
 
     selection_rule: ClassVar[str] = (
         "both bandwidths, α and α′ by 5-fold held-out squared error of the signed estimate"

@@ -129,7 +129,7 @@ class DDE(BatchFitted, ExponentialFamily):
         "iterations as give a held-out fifth of the rows the largest likelihood"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False, exact_sampler=False)
+    tags: ClassVar[Tags] = Tags(array_api=False, exact_sampler=False, saved=False)
 
     def __init__(
         self,

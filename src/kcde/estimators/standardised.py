@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from kcde.arrays import array_namespace, to_numpy
+from kcde.estimators._shared import shape
 from kcde.estimators._shared.rows import (
     SMALLEST_STD,
     RowChecks,
@@ -180,6 +181,15 @@ class Standardised(RowChecks, BaseEstimator):
         """Return the ends of the interval with equal tails and that probability, shape (n, 2)."""
         X = self.transform_x(X)
         return self._restore_one(self.estimator_.interval(X, level))
+
+    def mode(self, X):
+        """Return the y of the highest density of each x in original units, shape (n,)."""
+        X = self.transform_x(X)
+        return self._restore_one(self.estimator_.mode(X))
+
+    def plot(self, X, axes=None, labels=None):
+        """Draw p(y|x) of at most 20 x in original units; see `ConditionalDensity.plot`."""
+        return shape.plot(self, X, axes, labels)
 
     def variance(self, X):
         """Return the variance of each y given x in original units squared, shape (n, d_y)."""

@@ -1,0 +1,225 @@
+"""Commands for a table of one's own: `compare`, `fit`, `predict`."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kcde.cli.options import constructor_arguments, numbers
+
+app = typer.Typer()
+
+Data = Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet or .feather file.")]
+Y = Annotated[str, typer.Option("--y", help="The column that is predicted.")]
+X = Annotated[
+    str | None,
+    typer.Option("--x", help="Columns to predict it from, a,b,c; by default all others."),
+]
+Drop = Annotated[str | None, typer.Option(help="Columns that are not used, a,b,c.")]
+Missing = Annotated[str, typer.Option(help="Rows with missing values: refuse, or drop them.")]
+Delimiter = Annotated[
+    str | None, typer.Option(help="Of a CSV; by default that which fits its header.")
+]
+Decimal = Annotated[str, typer.Option(help="Decimal mark of a CSV, . or ,")]
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@app.command("compare")
+def compare_command(
+    data: Data,
+    y: Y,
+    x: X = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(help="Methods, a,b,c; by default all that apply."),
+    ] = None,
+    splits: Annotated[int, typer.Option(help="Splits into training and test rows.")] = 10,
+    groups: Annotated[
+        str | None, typer.Option(help="Column whose rows of one value stay together.")
+    ] = None,
+    time_column: Annotated[
+        str | None, typer.Option(help="Column of time: no split trains on the future.")
+    ] = None,
+    budget: Annotated[str, typer.Option(help="Time for all of it: 90s, 10m or 2h.")] = "10m",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results; by default FILE-comparison.")
+    ] = None,
+    drop: Drop = None,
+    missing: Missing = "refuse",
+    rows: Annotated[
+        int, typer.Option(help="Most training rows of a split, at random; 0: all.")
+    ] = 100_000,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    seed: Annotated[int, typer.Option(help="Of the splits.")] = 0,
+) -> None:
+    """Say which conditional density of a column to use: one page, a table, and advice.
+
+    Checks the file column by column, scores every method on held-out rows within --budget, quick
+    ones first, and writes comparison.html, comparison.csv, splits.csv and comparison.png into
+    --out. Stopped, the same command goes on where it was; with a larger --budget it does what was
+    skipped. Random splits mislead where rows belong together (--groups) or new rows will be later
+    ones (--time-column).
+
+    \b
+    kcde compare houses.csv --y price
+    kcde compare houses.csv --y price --x area,rooms,town --methods KCEF-LL,GP-ML --budget 2m
+    kcde compare visits.parquet --y cost --groups patient
+    kcde compare load.csv --y megawatts --time-column date
+    """  # noqa: D301
+    from kcde import tabular
+    from kcde.comparison import PAGE, compare
+
+    frame = tabular.read(data, delimiter, decimal)
+    folder = out or data.with_name(f"{data.stem}-comparison")
+    if rows < 0:
+        raise ValueError(f"--rows must be at least 0; got {rows}")
+    found = compare(
+        frame,
+        y,
+        names(x, "--x"),
+        methods=names(methods, "--methods"),
+        splits=splits,
+        groups=groups,
+        time_column=time_column,
+        budget=duration(budget, "--budget"),
+        out=folder,
+        drop=names(drop, "--drop") or (),
+        missing=missing,
+        rows=rows or None,
+        seed=seed,
+        source=data.name,
+        say=lambda line: typer.echo(line, err=True),
+    )
+    typer.echo(str(found))
+    typer.echo(f"wrote {folder / PAGE}")
+
+
+@app.command("fit")
+def fit_command(
+    data: Data,
+    y: Y,
+    method: Annotated[str, typer.Option(help="A method, as `kcde compare` advises one.")],
+    out: Annotated[Path, typer.Option(help="The model file, NAME.kcde.")],
+    x: X = None,
+    drop: Drop = None,
+    missing: Missing = "refuse",
+    conformal: Annotated[
+        float | None,
+        typer.Option(help="Share of the rows that calibrate intervals instead of being fitted."),
+    ] = None,
+    options: Annotated[
+        str | None, typer.Option(help="Constructor arguments of the method as a JSON object.")
+    ] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    seed: Annotated[int, typer.Option(help="Of what is random in the fit.")] = 0,
+) -> None:
+    """Fit a method to all rows of a file and write the model, safe to load from anywhere.
+
+    The model file is a zip of arrays and JSON; reading one runs no code of it. It has the names of
+    the columns, versions and the SHA-256 of the training data.
+
+    \b
+    kcde fit houses.csv --y price --method LikelihoodKCEF --out price.kcde
+    kcde fit houses.csv --y price --method GP-ML --conformal 0.25 --out price.kcde
+    """  # noqa: D301
+    from kcde import tabular
+    from kcde.table_model import TableModel, require_savable
+
+    require_savable(method)
+    model = TableModel(
+        method,
+        y,
+        names(x, "--x"),
+        drop=names(drop, "--drop") or (),
+        missing=missing,
+        conformal=conformal,
+        options=constructor_arguments(options) if options else None,
+        seed=seed,
+    ).fit(tabular.read(data, delimiter, decimal))
+    for line in model.notes_:
+        typer.echo(line, err=True)
+    model.save(out)
+    typer.echo(f"wrote {out}: {method}, {y} given {len(model.columns_.x)} columns")
+
+
+@app.command("predict")
+def predict_command(
+    model: Annotated[Path, typer.Argument(help="A file that `kcde fit` has written.")],
+    data: Data,
+    out: Annotated[Path, typer.Option(help="The CSV of the predictions.")],
+    quantiles: Annotated[str, typer.Option(help="Of y, as .05,.5,.95")] = "0.05,0.5,0.95",
+    interval: Annotated[
+        float | None,
+        typer.Option(help="Probability of an interval; calibrated if the fit was --conformal."),
+    ] = None,
+    density: Annotated[
+        str | None,
+        typer.Option(help="`grid`: the density at 101 y; or the y themselves, 1,2,3."),
+    ] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+) -> None:
+    """Predict y for the rows of a file: quantiles, mean, intervals and densities.
+
+    The columns must be those of the training data; new or missing ones, text in numbers and unseen
+    levels are refused by name. Where the file has y, the log density of each row is added.
+
+    \b
+    kcde predict price.kcde new.csv --out predictions.csv
+    kcde predict price.kcde new.csv --quantiles .05,.5,.95 --density grid --out predictions.csv
+    kcde predict price.kcde new.csv --interval 0.9 --out predictions.csv
+    """  # noqa: D301
+    from kcde import tabular
+    from kcde.files import atomic
+    from kcde.table_model import TableModel
+
+    levels = numbers(quantiles, "--quantiles")
+    if wrong := [level for level in levels if not 0.0 < level < 1.0]:
+        raise ValueError(f"--quantiles must be between 0 and 1; got {wrong[0]:g}")
+    at = None if density in (None, "grid") else numbers(density, "--density")
+    fitted = TableModel.load(model)
+    table = fitted.predictions(
+        tabular.read(data, delimiter, decimal),
+        levels,
+        interval=interval,
+        density=at if density != "grid" else "grid",
+    )
+    with atomic(out) as temporary:
+        table.to_csv(temporary, index=False, float_format="%.6g", lineterminator="\n")
+    typer.echo(f"wrote {out}: {len(table)} rows")
+
+
+def names(text: str | None, option: str) -> list[str] | None:
+    """Return the names of an option such as `area,rooms`; quotes hold commas together.
+
+    Raises
+    ------
+    ValueError
+        If a name is empty or stands twice.
+    """
+    import csv
+
+    if text is None:
+        return None
+    found = [name.strip() for name in next(csv.reader([text]), [])]
+    if not all(found) or len(set(found)) < len(found) or not found:
+        raise ValueError(f"{option} must list names, each once, as a,b,c; got {text!r}")
+    return found
+
+
+def duration(text: str, option: str) -> float:
+    """Return the seconds of a text such as `90s`, `10m` or `2h`.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
+    if not match or float(match[1]) == 0:
+        raise ValueError(f"{option} must be a time as 90s, 10m or 2h; got {text!r}")
+    return float(match[1]) * _UNITS[match[2]]

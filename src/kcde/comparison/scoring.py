@@ -1,0 +1,111 @@
+"""One split of one method: fit to the training rows, score on the test rows."""
+
+import json
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from kcde.arrays import to_numpy
+from kcde.comparison._crps import crps
+from kcde.comparison.splits import Split
+from kcde.experiments.methods import FAILURES
+from kcde.files import atomic, read_object
+from kcde.memory import InsufficientMemory
+from kcde.metrics.names import COVERAGES
+from kcde.seeding import seed_of
+from kcde.table_model import unfitted
+
+OK, FAILED, TOO_LARGE = "ok", "failed", "too large"
+"""What can become of a split."""
+
+CRPS_ROWS = 1000
+"""Test rows of which the CRPS is computed, at most."""
+
+_SEEDS = 2**32
+
+
+class Scored(NamedTuple):
+    """What a split gave: values and words, ready for JSON, and one value for each test row."""
+
+    said: dict
+    arrays: dict[str, np.ndarray]
+
+
+def score(method: str, X: np.ndarray, y: np.ndarray, split: Split, name: int) -> Scored:
+    """Fit and score one split; what fails is a result with its reason.
+
+    Parameters
+    ----------
+    method
+        A key of `kcde.methods.METHODS`.
+    X, y
+        All rows, shapes (n, d) and (n,).
+    split
+        Which of them to train and to test on.
+    name
+        Number of the split, which seeds what is random in the fit.
+    """
+    start = time.perf_counter()
+    try:
+        values, arrays = _scores(method, X, y, split, name)
+        said = {"status": OK, "detail": ""} | values
+    except InsufficientMemory as error:
+        said, arrays = {"status": TOO_LARGE, "detail": str(error)}, {}
+    except (*FAILURES, RuntimeError, MemoryError) as error:
+        detail = " ".join(f"{type(error).__name__}: {error}".split())
+        said, arrays = {"status": FAILED, "detail": detail}, {}
+    sizes = {"n_train": len(split.train), "n_test": len(split.test)}
+    return Scored(said | sizes | {"seconds": time.perf_counter() - start}, arrays)
+
+
+def _scores(method, X, y, split, name) -> tuple[dict, dict]:
+    model = unfitted(method, seed_of("own", "split", name) % _SEEDS)
+    if model.tags.unconditional:
+        X = X[:, :0]
+    model.fit(X[split.train], y[split.train])
+    X, y = X[split.test], y[split.test]
+    log_density = to_numpy(model.log_density(X, y))
+    if not np.isfinite(log_density).all():
+        wrong = int((~np.isfinite(log_density)).sum())
+        raise ValueError(f"the log density of {wrong} of {len(y)} test rows is not finite")
+    arrays = {"log_density": log_density, "pit": to_numpy(model.cdf(X, y))}
+    # Evenly spaced among the test rows, which are in the order of the file.
+    some = np.unique(np.linspace(0, len(y) - 1, min(len(y), CRPS_ROWS)).astype(int))
+    arrays["crps"] = crps(model, X[some], y[some])
+    inside = np.abs(arrays["pit"] - 0.5)
+    worst = np.sort(log_density)[: max(1, len(log_density) // 20)]
+    values = {
+        "log_density": log_density.mean(),
+        "crps": arrays["crps"].mean(),
+        "worst_loss": -worst.mean(),
+        **{metric: np.mean(inside <= level / 2) for metric, level in COVERAGES.items()},
+    }
+    return {key: float(value) for key, value in values.items()}, arrays
+
+
+def paths(folder: Path, method: str, split: int) -> tuple[Path, Path]:
+    """Return the files of a split: JSON and arrays."""
+    stem = folder / "splits" / method / f"{split}"
+    return stem.with_suffix(".json"), stem.with_suffix(".npz")
+
+
+def write(folder: Path, method: str, split: int, scored: Scored) -> None:
+    """Write the result of a split; the JSON last, which says that it is done."""
+    said, arrays = paths(folder, method, split)
+    with atomic(arrays) as temporary:
+        np.savez(temporary, **scored.arrays)
+    with atomic(said) as temporary:
+        temporary.write_text(json.dumps(scored.said), encoding="utf-8")
+
+
+def read(folder: Path, method: str, split: int) -> dict | None:
+    """Return what a split gave, None where it is not done."""
+    return read_object(paths(folder, method, split)[0])
+
+
+def arrays(folder: Path, method: str, split: int) -> dict[str, np.ndarray]:
+    """Return one value for each test row of a split that was scored."""
+    with np.load(paths(folder, method, split)[1]) as kept:
+        return dict(kept)

@@ -1,0 +1,211 @@
+"""Fitted models as files of arrays and JSON, which can be read without running code of theirs.
+
+A file is a zip: `model.json`, and an `.npy` for each array, read without pickle. An object is its
+class, which must be one of the package's own, and its attributes: no constructor runs, and nothing
+is imported but modules of estimators and what they are made of.
+"""
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kcde import discovery
+from kcde.files import atomic
+
+FORMAT = 1
+
+_ROOMS = ("estimators", "kernels", "linalg", "normalisers")
+"""Parts of the package whose classes a file may name."""
+
+_JSON = "model.json"
+_PLAIN = (type(None), bool, int, float, str)
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same model, the same bytes
+
+
+class UnsavableError(ValueError):
+    """A model has a part that is neither array, number, text nor an object of the package."""
+
+
+def write(path: str | Path, model: Any, about: Mapping[str, Any]) -> None:
+    """Write a fitted model.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    model
+        An estimator of the package.
+    about
+        What else is to be known of it, as JSON has it.
+
+    Raises
+    ------
+    UnsavableError
+        If the model has a part that cannot be written.
+    """
+    writer = _Writer()
+    content = {"format": FORMAT, "about": dict(about), "model": writer.encode(model, "model")}
+    with atomic(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(zipfile.ZipInfo(_JSON, _EPOCH), json.dumps(content, ensure_ascii=False))
+        for place, array in enumerate(writer.arrays):
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, array, allow_pickle=False)
+            file.writestr(zipfile.ZipInfo(f"{place}.npy", _EPOCH), buffer.getvalue())
+
+
+def read(path: str | Path) -> tuple[Any, dict[str, Any]]:
+    """Return the model of a file, and what else is to be known of it.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is no model of this package, damaged, or of another format.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no model {path}")
+    try:
+        with zipfile.ZipFile(path) as file:
+            content = json.loads(file.read(_JSON))
+            if content.get("format") != FORMAT:
+                raise ValueError(f"it is of format {content.get('format')}, not {FORMAT}")
+            return _Reader(file).decode(content["model"]), content["about"]
+    except (zipfile.BadZipFile, KeyError, AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is no model that can be read: {error}") from None
+
+
+class _Writer:
+    """Turns a model into JSON and a list of arrays; what stands in it twice is written once."""
+
+    def __init__(self):
+        self.arrays: list[np.ndarray] = []
+        self._kept: list[Any] = []  # holds what `_places` knows by its id
+        self._places: dict[int, dict] = {}
+
+    def encode(self, value: Any, name: str) -> Any:
+        if isinstance(value, _PLAIN) and type(value) in _PLAIN:
+            return value
+        if id(value) in self._places:
+            return self._places[id(value)]
+        if isinstance(value, np.ndarray) and value.dtype != object:
+            return self._known(value, {"array": self._array(value)})
+        if isinstance(value, np.generic):
+            return {"scalar": self._array(np.asarray(value))}
+        if isinstance(value, slice):
+            return {"slice": [value.start, value.stop, value.step]}
+        return self._composed(value, name)
+
+    def _composed(self, value: Any, name: str) -> dict:
+        if isinstance(value, np.ndarray) and all(isinstance(each, str) for each in value.flat):
+            return {"names": value.ravel().tolist(), "shape": list(value.shape)}
+        if isinstance(value, dict):
+            return {
+                "dict": [
+                    [
+                        self.encode(each, f"{name} key"),
+                        self.encode(value[each], f"{name}[{each!r}]"),
+                    ]
+                    for each in value
+                ]
+            }
+        if isinstance(value, tuple | list):
+            of = [self.encode(each, f"{name}[{i}]") for i, each in enumerate(value)]
+            if type(value) in (tuple, list):
+                return {type(value).__name__: of}
+            if _is_ours(type(value)):
+                return {"class": _named(type(value)), "fields": of}
+        if _is_ours(type(value)) and hasattr(value, "__dict__"):
+            number = len(self._kept)
+            self._known(value, {"same": number})
+            state = {key: self.encode(each, f"{name}.{key}") for key, each in vars(value).items()}
+            return {"class": _named(type(value)), "state": state, "number": number}
+        raise UnsavableError(
+            f"{name} is a {type(value).__module__}.{type(value).__qualname__}, which no model file "
+            "can hold"
+        )
+
+    def _known(self, value: Any, entry: dict) -> dict:
+        self._kept.append(value)
+        self._places[id(value)] = entry
+        return entry
+
+    def _array(self, value: np.ndarray) -> int:
+        if value.dtype.hasobject or value.dtype.kind not in "biufcUS":
+            raise UnsavableError(f"an array of {value.dtype} cannot be written to a model file")
+        self.arrays.append(value)
+        return len(self.arrays) - 1
+
+
+class _Reader:
+    def __init__(self, file: zipfile.ZipFile):
+        self._file = file
+        self._objects: dict[int, Any] = {}
+        self._arrays: dict[int, np.ndarray] = {}
+
+    def decode(self, value: Any) -> Any:
+        if isinstance(value, _PLAIN):
+            return value
+        if "class" in value:
+            return self._object(value)
+        if len(value) > 1:
+            return np.array(value["names"], dtype=object).reshape(value["shape"])
+        ((kind, of),) = value.items()
+        return _DECODERS[kind](self, of)
+
+    def array(self, place: int) -> np.ndarray:
+        if place not in self._arrays:
+            buffer = io.BytesIO(self._file.read(f"{int(place)}.npy"))
+            self._arrays[place] = np.lib.format.read_array(buffer, allow_pickle=False)
+        return self._arrays[place]
+
+    def _object(self, value: dict) -> Any:
+        cls = _class(value["class"])
+        if "fields" in value:
+            return cls(*map(self.decode, value["fields"]))
+        made = cls.__new__(cls)
+        self._objects[value["number"]] = made
+        vars(made).update({key: self.decode(each) for key, each in value["state"].items()})
+        return made
+
+    def same(self, number: int) -> Any:
+        return self._objects[number]
+
+
+_DECODERS = {
+    "array": lambda reader, of: reader.array(of),
+    "scalar": lambda reader, of: reader.array(of)[()],
+    "slice": lambda reader, of: slice(*of),
+    "dict": lambda reader, of: {reader.decode(k): reader.decode(v) for k, v in of},
+    "tuple": lambda reader, of: tuple(map(reader.decode, of)),
+    "list": lambda reader, of: list(map(reader.decode, of)),
+    "same": lambda reader, of: reader.same(of),
+}
+
+
+def _named(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _is_ours(cls: type) -> bool:
+    package, _, rest = cls.__module__.partition(".")
+    return package == discovery.PACKAGE and rest.split(".")[0] in _ROOMS
+
+
+def _class(name: str) -> type:
+    """Return a class of the package by its full name, or raise `ValueError`."""
+    module, _, qualname = name.rpartition(".")
+    package, _, rest = module.partition(".")
+    known = package == discovery.PACKAGE and rest.split(".")[0] in _ROOMS
+    if known and discovery.source(module) is not None:
+        cls = getattr(import_module(module), qualname, None)
+        if isinstance(cls, type) and cls.__module__ == module:
+            return cls
+    raise ValueError(f"it names {name}, which is no class of this version of the package")

@@ -1,0 +1,296 @@
+"""A conditional density of one column of a table given others, by name; saved and loaded.
+
+Examples
+--------
+>>> import numpy as np, pandas as pd
+>>> from kcde.table_model import TableModel
+>>> rng = np.random.default_rng(0)
+>>> frame = pd.DataFrame({"area": rng.normal(size=60)})
+>>> frame["price"] = frame["area"] + 0.3 * rng.normal(size=60)
+>>> model = TableModel("LSCDE-exact", y="price").fit(frame)
+>>> model.quantile(frame[:2], [0.05, 0.5, 0.95]).shape
+(2, 3)
+"""
+
+import logging
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import kcde
+from kcde import methods, model_file, provenance, tabular
+from kcde.estimators import Conformal, Standardised, estimator_class
+from kcde.seeding import seed_of
+
+log = logging.getLogger(__name__)
+
+_SEEDS = 2**32
+_GRID = 101
+
+
+def usable(name: str) -> str:
+    """Return why a method has no density of one y given x, "" if it has."""
+    method = methods.find(name)
+    if method.graph is not None or method.target == "joint":
+        return "it is a joint density of several columns"
+    tags = estimator_class(method.estimator).tags
+    if not tags.density or tags.target != "continuous":
+        return "it has no density of a continuous y"
+    return ""
+
+
+def savable() -> list[str]:
+    """Return the methods whose fits can be written to a file."""
+    return [
+        name
+        for name, method in methods.METHODS.items()
+        if not usable(name) and estimator_class(method.estimator).tags.saved
+    ]
+
+
+def unfitted(method: str, seed: int, options: Mapping[str, Any] | None = None) -> Standardised:
+    """Return the estimator of a method for data in any units, standardised from its training rows.
+
+    Parameters
+    ----------
+    method
+        A key of `kcde.methods.METHODS`.
+    seed
+        Of what is random in its fit.
+    options
+        Constructor arguments in the place of the method's own.
+
+    Raises
+    ------
+    ValueError
+        If there is no such method, it has no density of one y, or it lacks an option.
+    """
+    if why := usable(method):
+        raise ValueError(f"{method} cannot be used here: {why}")
+    made = methods.make(method, **(options or {}))
+    if "random_state" in made.get_params(deep=False) and "random_state" not in (options or {}):
+        made.set_params(random_state=seed)
+    return Standardised(made)
+
+
+class TableModel:
+    """A method fitted to a table.
+
+    Parameters
+    ----------
+    method
+        A key of `kcde.methods.METHODS`.
+    y
+        The column that is predicted.
+    x
+        The columns that it is predicted from; by default all others.
+    drop
+        Columns that are not used.
+    missing
+        `refuse`, or `drop`: rows with missing values are left out of the fit.
+    conformal
+        Share of the rows that calibrate `interval` by split conformal prediction, e.g. 0.25; None:
+        intervals are those of the density.
+    options
+        Constructor arguments of the method's estimator.
+    seed
+        Of what is random in the fit.
+
+    Attributes
+    ----------
+    columns_
+        `kcde.tabular.Columns` of the table.
+    model_
+        The fitted estimator: `model_.log_density(X, y)` and all else, for `columns_.encode(frame)`.
+    notes_
+        What was left out, and what is to be known of the data.
+    about_
+        Versions, number of rows and the SHA-256 of the training data.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        y: str,
+        x: Sequence[str] | None = None,
+        *,
+        drop: Sequence[str] = (),
+        missing: str = tabular.REFUSE,
+        conformal: float | None = None,
+        options: Mapping[str, Any] | None = None,
+        seed: int = 0,
+    ):
+        self.method, self.y, self.x, self.drop = method, y, x, drop
+        self.missing, self.conformal, self.options, self.seed = missing, conformal, options, seed
+
+    def __repr__(self) -> str:
+        return f"TableModel({self.method!r}, y={self.y!r})"
+
+    def fit(self, frame: pd.DataFrame) -> "TableModel":
+        """Fit to the rows of a table.
+
+        Raises
+        ------
+        ValueError
+            If the method or a column cannot be used; see `kcde.tabular.check`.
+        """
+        estimator = unfitted(self.method, seed_of("own", "fit", self.seed) % _SEEDS, self.options)
+        checked = tabular.check(frame, self.y, self.x, drop=self.drop, missing=self.missing)
+        return self._fit(estimator, checked)
+
+    def fit_checked(self, checked: tabular.Checked) -> "TableModel":
+        """Fit to a table that has been checked."""
+        seed = seed_of("own", "fit", self.seed) % _SEEDS
+        return self._fit(unfitted(self.method, seed, self.options), checked)
+
+    def _fit(self, estimator, checked: tabular.Checked) -> "TableModel":
+        if self.conformal is not None:
+            estimator = Conformal(estimator, share=self.conformal, random_state=self.seed)
+        self.columns_, self.notes_ = checked.columns, (*checked.notes, *checked.warnings)
+        X = self._x_of(checked.frame)
+        self.model_ = estimator.fit(X, checked.columns.target(checked.frame))
+        self.about_ = {
+            "method": self.method,
+            "columns": checked.columns.plain(),
+            "rows": len(checked.frame),
+            "training_data_sha256": checked.digest,
+            "versions": _versions(),
+            "code": _code(self.method),
+        }
+        return self
+
+    def _x_of(self, frame: pd.DataFrame) -> np.ndarray:
+        X = self.columns_.encode(frame).to_numpy()
+        unconditional = estimator_class(methods.find(self.method).estimator).tags.unconditional
+        return X[:, :0] if unconditional else X
+
+    def quantile(self, frame: pd.DataFrame, p) -> np.ndarray:
+        """Return the p-quantiles of y, shape (n,), or (n, k) for k of them."""
+        return np.asarray(self.model_.quantile(self._x_of(frame), p))
+
+    def interval(self, frame: pd.DataFrame, level: float) -> np.ndarray:
+        """Return the ends of the interval of that probability, shape (n, 2)."""
+        return np.asarray(self.model_.interval(self._x_of(frame), level))
+
+    def mean(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return E[y|x], shape (n,)."""
+        return np.asarray(self.model_.mean(self._x_of(frame)))[:, 0]
+
+    def log_density(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return log p(y|x) of the y in the table, nats, shape (n,)."""
+        return np.asarray(self.model_.log_density(self._x_of(frame), self.columns_.target(frame)))
+
+    def density(self, frame: pd.DataFrame, y: np.ndarray) -> np.ndarray:
+        """Return p(y|x) at shared y (q,), shape (n, q)."""
+        at = self.model_.density_at(np.asarray(y, dtype=np.float64)[:, None])
+        return np.asarray(at(self._x_of(frame)))
+
+    def predictions(
+        self,
+        frame: pd.DataFrame,
+        quantiles: Sequence[float] = (0.05, 0.5, 0.95),
+        *,
+        interval: float | None = None,
+        density: Sequence[float] | str | None = None,
+    ) -> pd.DataFrame:
+        """Return a table of predictions, a row for each of the given.
+
+        Parameters
+        ----------
+        frame
+            With the columns of the training data; log densities are added where it has y.
+        quantiles
+            Probabilities.
+        interval
+            Probability of an interval; None: no interval.
+        density
+            y at which densities are given, or `grid`: 101 between the lowest and the highest 0.1%
+            quantile of the rows.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns `mean`, `q0.05` …, `lower`, `upper`, `log_density`, `p(1.5)` ….
+        """
+        found = {"mean": self.mean(frame)}
+        each = self.quantile(frame, list(quantiles))
+        found |= {f"q{p:g}": each[:, place] for place, p in enumerate(quantiles)}
+        if interval is not None:
+            found["lower"], found["upper"] = self.interval(frame, interval).T
+        if self.columns_.y in frame.columns:
+            found["log_density"] = self.log_density(frame)
+        if density is not None:
+            y = self._grid(frame) if isinstance(density, str) else np.asarray(density, dtype=float)
+            values = self.density(frame, y)
+            found |= {f"p({at:.6g})": values[:, place] for place, at in enumerate(y)}
+        return pd.DataFrame(found)
+
+    def _grid(self, frame: pd.DataFrame) -> np.ndarray:
+        ends = self.quantile(frame, [0.001, 0.999])
+        return np.linspace(ends[:, 0].min(), ends[:, 1].max(), _GRID)
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file of arrays and JSON, which `load` reads.
+
+        Raises
+        ------
+        kcde.model_file.UnsavableError
+            If the estimator learns what is neither.
+        """
+        model_file.write(path, self.model_, self.about_)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "TableModel":
+        """Return the model of a file; a warning is logged where another code has written it.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If it is no model.
+        """
+        model, about = model_file.read(path)
+        columns = tabular.Columns.of_plain(about["columns"])
+        made = cls(about["method"], y=columns.y)
+        made.model_, made.about_, made.columns_ = model, about, columns
+        made.notes_ = ()
+        if about["code"] != _code(made.method):
+            log.warning(
+                "%s was written by another version of %s (kcde %s): fit again if in doubt",
+                path,
+                made.method,
+                about["versions"]["kcde"],
+            )
+        return made
+
+
+def require_savable(method: str) -> None:
+    """Raise `ValueError` for a method whose fit cannot be written, with those that can."""
+    if why := usable(method):
+        raise ValueError(f"{method} cannot be used here: {why}")
+    if not estimator_class(methods.find(method).estimator).tags.saved:
+        raise ValueError(
+            f"a fit of {method} is not made of arrays and numbers alone, so that no model file can "
+            f"hold it; those that can: {', '.join(savable())}"
+        )
+
+
+def _versions() -> dict[str, str]:
+    import scipy
+
+    return {
+        "kcde": kcde.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "pandas": pd.__version__,
+    }
+
+
+def _code(method: str) -> str:
+    return provenance.digest(provenance.estimator_module(methods.find(method).estimator))

@@ -1,0 +1,606 @@
+"""Tables of one's own: read from CSV, Parquet or Feather, and checked column by column.
+
+Nothing is repaired in silence: what cannot be used is refused by the name of its column, with the
+remedy, and what is left out is said in `Checked.notes`.
+
+Examples
+--------
+>>> import pandas as pd
+>>> from kcde import tabular
+>>> frame = pd.DataFrame({"area": range(20), "town": ["A", "B"] * 10, "price": range(20, 0, -1)})
+>>> checked = tabular.check(frame, "price")
+>>> checked.columns.encode(frame).columns.tolist()
+['area', 'town=B']
+"""
+
+import csv
+import hashlib
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kcde.names import nearest
+
+MOST_LEVELS = 20
+"""Of a text column, which has one column of 0 and 1 a level."""
+
+FEWEST_ROWS = 20
+"""Below, a held-out part has too few rows to compare anything on."""
+
+NUMBER, LEVELS, DATE = "number", "levels", "date"
+"""Kinds of columns."""
+
+REFUSE, DROP = "refuse", "drop"
+"""What happens to rows with missing values."""
+
+_DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_DECIMAL_COMMA = r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+"
+_ISO_DATE = r"\d{4}-\d{1,2}(-\d{1,2}([T ]\d{1,2}:\d{2}.*)?)?"
+_ANY_DATE = rf"({_ISO_DATE}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}.*)"
+_MOSTLY = 0.5  # share of numbers from which a text column is one of numbers with faults
+_FEW_VALUES = 0.1  # of the rows
+_FREQUENT = 0.1  # of the rows, for one value of y
+_SHOWN = 5  # names in a message
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of x: its name, and the levels of a text column, in order."""
+
+    name: str
+    levels: tuple[str, ...] | None = None
+
+    def encoded(self) -> list[str]:
+        """Return the names of its columns of numbers: of two levels, the second alone has one."""
+        if self.levels is None:
+            return [self.name]
+        shown = self.levels[1:] if len(self.levels) == 2 else self.levels
+        return [f"{self.name}={level}" for level in shown]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table that a model has seen.
+
+    Attributes
+    ----------
+    y
+        Name of the column that is predicted.
+    x
+        The columns that it is predicted from.
+    ignored
+        Names of columns that may be there and are not used.
+    """
+
+    y: str
+    x: tuple[Column, ...]
+    ignored: tuple[str, ...] = ()
+
+    def encode(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return x as float64, text columns as one column of 0 and 1 for each level.
+
+        Parameters
+        ----------
+        frame
+            With all columns of `x`; others are refused unless they are y or among `ignored`.
+
+        Raises
+        ------
+        ValueError
+            Naming columns that are missing or new, values that are missing or no numbers, and
+            levels that were not seen.
+        """
+        _require_text_names(frame)
+        names = [column.name for column in self.x]
+        if missing := [name for name in names if name not in frame.columns]:
+            raise ValueError(f"missing column(s) {_listed(missing)}; there are {_listed(frame)}")
+        known = {*names, self.y, *self.ignored}
+        if new := [name for name in frame.columns if name not in known]:
+            raise ValueError(
+                f"column(s) {_listed(new)} were not in the training data: leave them out"
+            )
+        found: dict[str, np.ndarray] = {}
+        for column in self.x:
+            found |= _encoded(column, frame[column.name])
+        return pd.DataFrame(found, index=frame.index)
+
+    def target(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return y as float64, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, or a value is missing or no number.
+        """
+        if self.y not in frame.columns:
+            raise ValueError(f"there is no column {self.y!r}{nearest(self.y, frame.columns)}")
+        return _numbers(self.y, frame[self.y])
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        x = [{"name": each.name, "levels": each.levels and list(each.levels)} for each in self.x]
+        return {"y": self.y, "x": x, "ignored": list(self.ignored)}
+
+    @classmethod
+    def of_plain(cls, plain: dict[str, Any]) -> "Columns":
+        """Return what `plain` has written."""
+        x = (Column(e["name"], tuple(e["levels"]) if e["levels"] else None) for e in plain["x"])
+        return cls(plain["y"], tuple(x), tuple(plain["ignored"]))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A table that can be modelled.
+
+    Attributes
+    ----------
+    frame
+        The rows that are used, with their index as given.
+    columns
+        Those that are used.
+    notes
+        What was left out, a sentence each.
+    warnings
+        What is to be known of the data before a result is believed, a sentence each.
+    """
+
+    frame: pd.DataFrame
+    columns: Columns
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the values of x and y, as they are modelled, and their names."""
+        X = self.columns.encode(self.frame)
+        digester = hashlib.sha256("\0".join([*X.columns, self.columns.y]).encode())
+        digester.update(np.ascontiguousarray(X.to_numpy()).tobytes())
+        digester.update(self.columns.target(self.frame).tobytes())
+        return digester.hexdigest()
+
+
+def read(path: str | Path, delimiter: str | None = None, decimal: str = ".") -> pd.DataFrame:
+    """Read a table.
+
+    Parameters
+    ----------
+    path
+        `.csv`, `.tsv` or `.txt` in UTF-8 with or without a byte order mark, `.parquet`, or
+        `.feather` and `.arrow`.
+    delimiter
+        Of a CSV; by default that of comma, semicolon, tab and bar which divides the header into
+        most names.
+    decimal
+        The decimal mark of a CSV.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the kind of file is unknown, it cannot be read, or names are missing or not unique.
+    ModuleNotFoundError
+        For Parquet and Feather without pyarrow.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    readers = {".parquet": pd.read_parquet, ".feather": pd.read_feather, ".arrow": pd.read_feather}
+    kind = path.suffix.lower()
+    if kind in readers:
+        try:
+            frame = readers[kind](path)
+        except ImportError as error:
+            raise ModuleNotFoundError(f"{path} needs pyarrow: pip install 'kcde[parquet]'") from (
+                error
+            )
+        except (ValueError, OSError) as error:
+            raise ValueError(f"{path} cannot be read as {kind[1:]}: {error}") from None
+        _require_unique(frame.columns, path)
+        return frame
+    if kind not in (".csv", ".tsv", ".txt"):
+        raise ValueError(f"{path} is not .csv, .tsv, .txt, .parquet, .feather or .arrow")
+    try:
+        return _read_csv(path, delimiter, decimal)
+    except UnicodeDecodeError:
+        raise ValueError(
+            f"{path} is not in UTF-8: save it as UTF-8, or convert it with "
+            "iconv -f WINDOWS-1252 -t UTF-8"
+        ) from None
+
+
+def _read_csv(path: Path, delimiter: str | None, decimal: str) -> pd.DataFrame:
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        head = next((line for line in lines if line.strip()), None)
+    if head is None:
+        raise ValueError(f"{path} is empty")
+    counts = {each: len(_fields(head, each)) for each in _DELIMITERS}
+    likely = max(counts, key=counts.__getitem__)
+    delimiter = delimiter or likely
+    if len(_fields(head, delimiter)) == 1 < counts[likely]:
+        raise ValueError(
+            f"{path} has one column where the delimiter is {delimiter!r}; its header looks divided "
+            f"by a {_DELIMITERS[likely]}: --delimiter {likely!r}"
+        )
+    names = [name.strip() for name in _fields(head, delimiter)]
+    if nameless := [place for place, name in enumerate(names, 1) if not name]:
+        raise ValueError(
+            f"{path}: column(s) {_listed(nameless)} of the header have no name: name them, or "
+            "leave them out (pandas writes such an index unless index=False)"
+        )
+    _require_unique(names, path)
+    try:
+        with warnings.catch_warnings():
+            # Rows longer than the header.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(
+                path,
+                sep=delimiter,
+                decimal=decimal,
+                encoding="utf-8-sig",
+                index_col=False,
+                low_memory=False,
+                skipinitialspace=True,
+            )
+    except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError) as error:
+        raise ValueError(
+            f"{path}: {str(error).splitlines()[0]}; rows must have as many fields as the header, "
+            f"divided by {_DELIMITERS.get(delimiter, delimiter)}"
+        ) from None
+    return frame.set_axis(names, axis=1)
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line], delimiter=delimiter), [])
+
+
+def _require_unique(names: Iterable, path: Path | None = None) -> None:
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        place = f"{path}: " if path else ""
+        raise ValueError(f"{place}column name(s) {_listed(twice)} stand twice: rename one of them")
+
+
+def _require_text_names(frame: pd.DataFrame) -> None:
+    if other := [name for name in frame.columns if not isinstance(name, str)]:
+        raise ValueError(
+            f"column names must be text; got {_listed(other)}: use "
+            "frame.columns = frame.columns.astype(str)"
+        )
+    _require_unique(frame.columns)
+
+
+def check(
+    frame: pd.DataFrame,
+    y: str,
+    x: Sequence[str] | None = None,
+    *,
+    drop: Sequence[str] = (),
+    aside: Sequence[str] = (),
+    missing: str = REFUSE,
+    fewest: int = FEWEST_ROWS,
+) -> Checked:
+    """Check a table and say which of its columns are used.
+
+    Parameters
+    ----------
+    frame
+        A row an observation.
+    y
+        The column that is predicted.
+    x
+        Those that it is predicted from; by default all others.
+    drop
+        Columns that are not used.
+    aside
+        Columns that are no part of x but must be complete: groups, a time.
+    missing
+        `refuse`, or `drop`: rows with a missing value in a column that is used are left out.
+    fewest
+        Rows that must remain.
+
+    Raises
+    ------
+    ValueError
+        Naming every column that cannot be used, what is wrong with it, and the remedy.
+    """
+    _require_text_names(frame)
+    if missing not in (REFUSE, DROP):
+        raise ValueError(f"missing must be {REFUSE} or {DROP}; got {missing!r}")
+    wanted = _wanted(frame, y, x, drop, aside)
+    frame, notes = _complete(frame, [*wanted, y, *aside], missing)
+    if len(frame) < fewest:
+        raise ValueError(f"{len(frame)} rows are too few: at least {fewest} are needed")
+    target = _target(frame, y)
+    used, left_out = _used(frame, wanted, named=x is not None)
+    if not used:
+        raise ValueError(f"no column is left to predict {y!r} from: {'; '.join(left_out)}")
+    names = {column.name for column in used}
+    ignored = tuple(name for name in frame.columns if name not in names and name != y)
+    columns = Columns(y, tuple(used), ignored)
+    encoded = columns.encode(frame[[*names, y]])
+    said = [*_of_target(y, target), *_copies(encoded, y, target)]
+    if encoded.shape[1] > len(frame):
+        said.append(
+            f"There are more columns of x ({encoded.shape[1]}) than rows ({len(frame)}): most "
+            "methods will learn little; name the ones that matter with --x."
+        )
+    return Checked(frame, columns, (*notes, *left_out), tuple(said))
+
+
+def _wanted(frame, y, x, drop, aside) -> list[str]:
+    """Return the names of the columns of x, or raise `ValueError` for names that are not there."""
+    for name in [y, *(x or ()), *drop, *aside]:
+        if name not in frame.columns:
+            raise ValueError(
+                f"there is no column {name!r}{nearest(name, frame.columns)}; there are "
+                f"{_listed(frame.columns)}"
+            )
+    others = [name for name in (x or frame.columns) if name not in (y, *drop, *aside)]
+    if x is not None and (clash := [name for name in x if name not in others]):
+        raise ValueError(f"{_listed(clash)} cannot be a column of x and have another part as well")
+    return others
+
+
+def _complete(frame, names, missing) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows without missing values."""
+    empty = frame[names].isna()
+    counts = empty.sum()
+    counts = counts[counts > 0]
+    if not len(counts):
+        return frame, []
+    shown = _listed([f"{name} ({count})" for name, count in counts.items()], quoted=False)
+    if missing == REFUSE:
+        raise ValueError(
+            f"missing values in column(s) {shown}: fill them, leave out these columns with --drop, "
+            f"or these rows with --missing drop ({int(empty.any(axis=1).sum())} of {len(frame)})"
+        )
+    kept = frame[~empty.any(axis=1)]
+    return kept, [f"{len(frame) - len(kept)} rows with missing values left out: {shown}."]
+
+
+def _target(frame: pd.DataFrame, y: str) -> np.ndarray:
+    kind, fault = _kind(frame[y])
+    if kind is not NUMBER:
+        what = fault or ("it has dates" if kind is DATE else "it has text, and no numbers")
+        raise ValueError(f"column {y!r} cannot be y: {what}")
+    target = _numbers(y, frame[y])
+    if np.ptp(target) == 0:
+        raise ValueError(f"column {y!r} is constant ({target[0]:g}): there is nothing to predict")
+    return target
+
+
+def _used(frame, wanted, *, named) -> tuple[list[Column], list[str]]:
+    """Return the columns that are used, and what is said of those that are not."""
+    used, notes, faults, seen = [], [], [], {}
+    for name in wanted:
+        kind, fault = _kind(frame[name])
+        if kind is DATE and not named:
+            notes.append(
+                f"Column {name!r} left out: it has dates. Order the rows by it with --time-column, "
+                "or turn it into numbers."
+            )
+        elif fault or kind is DATE:
+            faults.append(f"column {name!r}: {fault or 'it has dates; turn them into numbers'}")
+        elif frame[name].nunique() == 1:
+            notes.append(f"Column {name!r} left out: it is constant.")
+        else:
+            values = frame[name] if kind is LEVELS else _numbers(name, frame[name])
+            mark = hashlib.blake2b(pd.util.hash_array(np.asarray(values)).tobytes()).digest()
+            if mark in seen:
+                notes.append(f"Column {name!r} left out: it is a copy of {seen[mark]!r}.")
+                continue
+            seen[mark] = name
+            used.append(Column(name, _levels(frame[name]) if kind is LEVELS else None))
+    if faults:
+        more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
+        raise ValueError("; ".join(faults[:_SHOWN]) + more)
+    return used, _shortened(notes)
+
+
+def _shortened(notes: list[str]) -> list[str]:
+    """Return the first notes and the number of the rest."""
+    most = 2 * _SHOWN
+    rest = [f"{len(notes) - most} more columns left out."] if len(notes) > most else []
+    return [*notes[:most], *rest]
+
+
+def _kind(series: pd.Series) -> tuple[str | None, str]:
+    """Return the kind of a complete column, and what is wrong with it, "" if nothing."""
+    if series.dtype.kind in "biuf":
+        finite = np.isfinite(series.to_numpy(dtype=np.float64))
+        if not finite.all():
+            return NUMBER, f"{int((~finite).sum())} values are infinite: fill or drop them"
+        return NUMBER, ""
+    if series.dtype.kind in "Mm":
+        return DATE, ""
+    if series.dtype.kind == "c":
+        return None, "it has complex numbers: take real and imaginary part as two columns"
+    text = series.astype(str)
+    distinct = text.drop_duplicates()
+    if distinct.str.fullmatch(_DECIMAL_COMMA).any() and _are_numbers(
+        distinct.str.replace(",", ".")
+    ):
+        return None, "it has decimal commas: --decimal ,"
+    numbers = pd.to_numeric(text, errors="coerce").notna()
+    if numbers.all():
+        return NUMBER, ""
+    if numbers.mean() >= _MOSTLY:
+        return NUMBER, _not_numbers(text, numbers)
+    if distinct.str.fullmatch(_ANY_DATE).all():
+        return DATE, ""
+    if len(distinct) > MOST_LEVELS:
+        return LEVELS, (
+            f"it is text with {len(distinct)} different values, more than {MOST_LEVELS}: leave it "
+            "out with --drop, or turn it into numbers or fewer levels"
+        )
+    return LEVELS, ""
+
+
+def _are_numbers(text: pd.Series) -> bool:
+    return bool(pd.to_numeric(text, errors="coerce").notna().all())
+
+
+def _not_numbers(text: pd.Series, numbers: pd.Series) -> str:
+    first = int(np.flatnonzero(~numbers.to_numpy())[0])
+    return (
+        f"{int((~numbers).sum())} values are not numbers, such as {text.iloc[first]!r} in row "
+        f"{first + 1}: correct them, or leave them empty"
+    )
+
+
+def _levels(series: pd.Series) -> tuple[str, ...]:
+    return tuple(sorted(series.astype(str).unique()))
+
+
+def _numbers(name: str, series: pd.Series) -> np.ndarray:
+    """Return a column of numbers as float64, shape (n,), or raise `ValueError`."""
+    if series.isna().any():
+        first = int(np.flatnonzero(series.isna().to_numpy())[0])
+        raise ValueError(f"column {name!r} has a missing value in row {first + 1}")
+    if series.dtype.kind not in "biuf":
+        numbers = pd.to_numeric(series.astype(str), errors="coerce")
+        if numbers.isna().any():
+            raise ValueError(
+                f"column {name!r}: {_not_numbers(series.astype(str), numbers.notna())}"
+            )
+        series = numbers
+    values = series.to_numpy(dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"column {name!r} has infinite values: fill or drop them")
+    return values
+
+
+def _encoded(column: Column, series: pd.Series) -> dict[str, np.ndarray]:
+    if column.levels is None:
+        return {column.name: _numbers(column.name, series)}
+    if series.isna().any():
+        first = int(np.flatnonzero(series.isna().to_numpy())[0])
+        raise ValueError(f"column {column.name!r} has a missing value in row {first + 1}")
+    text = series.astype(str).to_numpy()
+    if unseen := sorted(set(text) - set(column.levels)):
+        raise ValueError(
+            f"column {column.name!r} has {_listed(unseen)}, which training did not have; it had "
+            f"{_listed(column.levels, most=MOST_LEVELS)}"
+        )
+    names = column.encoded()
+    levels = column.levels[-len(names) :]
+    return {
+        name: (text == level).astype(np.float64) for name, level in zip(names, levels, strict=True)
+    }
+
+
+def has_ties(checked: Checked) -> bool:
+    """Return whether y has so many equal values that log densities cannot be compared."""
+    return bool(_of_target(checked.columns.y, checked.columns.target(checked.frame)))
+
+
+def _of_target(y: str, target: np.ndarray) -> list[str]:
+    """Say what ties of y do to its densities."""
+    values, counts = np.unique(target, return_counts=True)
+    n, most = len(target), counts.argmax()
+    likelihood = (
+        "as a density it has no upper bound at repeated values, so that log densities compare how "
+        "narrow the bumps of a method are: go by CRPS and coverage"
+    )
+    if len(values) == 2:
+        return [
+            f"{y!r} is binary ({values[0]:g} and {values[1]:g}): {likelihood}, or take a "
+            "classifier, whose probabilities say all there is."
+        ]
+    if counts[most] >= _FREQUENT * n:
+        return [
+            f"{counts[most] / n:.0%} of {y!r} are {values[most]:g}: {likelihood}, or model first "
+            f"whether it is {values[most]:g} and then the other rows."
+        ]
+    if len(values) < _FEW_VALUES * n:
+        return [f"{y!r} has {len(values)} different values in {n} rows: {likelihood}."]
+    return []
+
+
+def _copies(X: pd.DataFrame, y: str, target: np.ndarray) -> list[str]:
+    """Name columns of x that order the rows as y does."""
+    if len(np.unique(target)) == 2:
+        same = [name for name in X if _is_rule_of(X[name].to_numpy(), target)]
+    else:
+        ranks = _centred(pd.Series(target).rank().to_numpy())
+        same = [name for name in X if abs(ranks @ _centred(X[name].rank().to_numpy())) > 1.0 - 1e-9]
+    if not same:
+        return []
+    return [
+        f"Suspiciously perfect: {_listed(same)} says {y!r} exactly. If it is not known before "
+        f"{y!r} is, leave it out with --drop; every result below is worth nothing otherwise."
+    ]
+
+
+def _is_rule_of(values: np.ndarray, target: np.ndarray) -> bool:
+    return len(np.unique(values)) == 2 and len(np.unique(np.stack([values, target]), axis=1).T) == 2
+
+
+def _centred(ranks: np.ndarray) -> np.ndarray:
+    """Return ranks with mean 0 and length 1."""
+    centred = ranks - ranks.mean()
+    length = np.linalg.norm(centred)
+    return centred / length if length else centred
+
+
+def times(frame: pd.DataFrame, name: str) -> np.ndarray:
+    """Return a column that orders rows in time as numbers, shape (n,); dates in nanoseconds.
+
+    Raises
+    ------
+    ValueError
+        If it is neither of numbers nor of dates such as 2024-12-31 or 2024-12-31 23:59.
+    """
+    series = frame[name]
+    if series.dtype.kind in "biuf":
+        return _numbers(name, series)
+    if series.dtype.kind not in "Mm":
+        text = series.astype(str)
+        if not text.drop_duplicates().str.fullmatch(_ISO_DATE).all():
+            wrong = text[~text.str.fullmatch(_ISO_DATE)].iloc[0]
+            raise ValueError(
+                f"column {name!r} orders no rows: {wrong!r} is neither a number nor a date as "
+                "2024-12-31 or 2024-12-31 23:59"
+            )
+        series = pd.to_datetime(text, format="ISO8601", utc=True)
+    elif getattr(series.dtype, "tz", None) is not None:
+        series = series.dt.tz_convert("UTC")
+    return series.to_numpy(dtype="datetime64[ns]").astype(np.int64).astype(np.float64)
+
+
+def looks_like_date(series: pd.Series) -> bool:
+    """Return whether a column has dates."""
+    return _kind(series.dropna())[0] is DATE
+
+
+def _listed(names: Iterable, most: int = 2 * _SHOWN, quoted: bool = True) -> str:
+    """Return the first names and the number of the rest."""
+    names = list(names)
+    shown = ", ".join(repr(name) if quoted else str(name) for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def duplicate_inputs(X: pd.DataFrame) -> float:
+    """Return the share of rows whose x another row has as well."""
+    return float(X.duplicated(keep=False).mean())
+
+
+def repeated_labels(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return the columns whose names and values look like labels of groups: `customer_id`."""
+    pattern = re.compile(
+        r"(^|[ _.-])(id|customer|patient|subject|user|person|household|group|site|station)s?$"
+        r"|[a-z]I[dD]$",
+        re.IGNORECASE,
+    )
+    return [
+        name
+        for name in names
+        if pattern.search(name) and 2 < frame[name].nunique() <= len(frame) / 2
+    ]
