@@ -16,7 +16,7 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 _BINS = 20
 _HIGHEST = 3.0
-_SMALL = (2.6, 1.7)  # inches
+_SMALL, _WIDE = (2.6, 1.7), 4.8  # inches: readable on a phone as well
 _COLOURS = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE, style.ORANGE)
 DASHES = ("-", "--", "-.", ":", (0, (8, 2)))
 
@@ -45,7 +45,7 @@ def ranking(table: pd.DataFrame, rank_by: str, path: Path | None = None) -> Pict
         LOG_DENSITY: "held-out log density, nats",
         CRPS: "CRPS, in the units of y",
     }
-    with style.figure(style.PAGE, 0.9 + 0.24 * len(scored)) as (made, axes):
+    with style.figure(_WIDE, 0.7 + 0.2 * len(scored)) as (made, axes):
         for place, row in enumerate(scored.itertuples()):
             error = 2.0 * np.nan_to_num(getattr(row, f"{value}_stderr"))
             axes.errorbar(
@@ -143,7 +143,7 @@ def fan(name: str, grid, quantiles: np.ndarray, points: tuple[np.ndarray, np.nda
 
 def densities(y: np.ndarray, curves: np.ndarray, observed: np.ndarray) -> Picture:
     """Draw densities of some rows, shape (rows, k) at y (k,), with what was observed."""
-    with style.figure(style.PAGE, 2.6) as (made, axes):
+    with style.figure(_WIDE, 2.2) as (made, axes):
         for place, curve in enumerate(curves):
             look = {"color": _COLOURS[place % 5], "linestyle": DASHES[place % 5]}
             axes.plot(y, curve, label=f"row {'ABCDE'[place]}", **look)

@@ -1,0 +1,228 @@
+"""A comparison from table to page, with quick methods."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import kcde
+from kcde.cli.own import duration, names
+from kcde.comparison import costs, plan, running, scoring
+from kcde.comparison._crps import crps
+from kcde.estimators import GaussianProcess
+from kcde.methods import METHODS
+
+EVIL = '<script>alert("1")</script>&$x'
+
+
+def table(n=60):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"area m²": rng.normal(size=n), EVIL: rng.choice(["<b>", "c", "d"], n)})
+    frame["price"] = np.sin(frame["area m²"]) + 0.3 * rng.normal(size=n)
+    return frame
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("comparison")
+    said = []
+    made = kcde.compare(
+        table(),
+        "price",
+        methods=["GP-ML", "LSCDE-exact"],
+        splits=3,
+        budget=300,
+        out=folder,
+        source="houses.csv",
+        say=said.append,
+    )
+    return made, folder, said
+
+
+class Page(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.words = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_all_methods_have_the_same_splits_and_true_scores(found):
+    comparison, folder, _ = found
+    assert set(comparison.by_split["method"]) >= {"GP-ML", "LSCDE-exact"}
+    assert (comparison.by_split["status"] == "ok").all()
+    assert comparison.by_split.groupby("method")["n_test"].apply(tuple).nunique() == 1
+    split = comparison.plan.splits[0]
+    scored = scoring.score("GP-ML", comparison.plan.X, comparison.plan.y, split, 0)
+    kept = scoring.read(folder, "GP-ML", 0)
+    assert kept["log_density"] == scored.said["log_density"]
+    inside = np.abs(scored.arrays["pit"] - 0.5) <= 0.45
+    assert kept["coverage_90"] == pytest.approx(inside.mean())
+
+
+def test_the_page_needs_nothing_else_and_escapes_names(found):
+    comparison, folder, _ = found
+    page = Page((folder / "comparison.html").read_text(encoding="utf-8"))
+    assert "script" not in [tag for tag, _ in page.tags]
+    assert EVIL in "".join(page.words)
+    links = [
+        value for _, attrs in page.tags for key, value in attrs.items() if key in ("src", "href")
+    ]
+    assert links
+    assert all(link.startswith("data:") for link in links)
+    assert all(attrs.get("alt") for tag, attrs in page.tags if tag == "img")
+    assert comparison.advice.sentence in "".join(page.words)
+
+
+def test_tables_and_terminal_say_the_same(found):
+    comparison, folder, said = found
+    written = pd.read_csv(folder / "comparison.csv")
+    assert list(written["method"]) == list(comparison.table["method"])
+    assert (folder / "comparison.png").read_bytes()[:4] == b"\x89PNG"
+    lines = str(comparison).splitlines()
+    assert len(lines) <= 10
+    assert lines[-1] == comparison.advice.sentence
+    assert any("left" in line for line in said)
+
+
+def test_the_six_lines_run(found, tmp_path, monkeypatch):
+    comparison, folder, _ = found
+    code = re.search(
+        r"<pre><code>(.*?)</code>", (folder / "comparison.html").read_text("utf-8"), re.DOTALL
+    )[1]
+    page = Page(code)
+    lines = "".join(page.words)
+    assert len(lines.splitlines()) == 6
+    table().to_csv(tmp_path / "houses.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    place = {}
+    exec(lines, place)
+    np.testing.assert_allclose(
+        place["model"].quantile(table(), [0.5]), comparison.model.quantile(table(), [0.5])
+    )
+
+
+def test_a_stopped_comparison_goes_on(found, monkeypatch):
+    folder = found[1]
+    before = (folder / "comparison.csv").read_bytes()
+    monkeypatch.setattr(running, "_score", None)  # nothing is left to do
+    options = {"methods": ["GP-ML", "LSCDE-exact"], "splits": 3, "out": folder}
+    kcde.compare(table(), "price", **options)
+    assert (folder / "comparison.csv").read_bytes() == before
+    with pytest.raises(ValueError, match="has a comparison of other data, columns or splits"):
+        kcde.compare(table(50), "price", **options)
+
+
+def made_plan(tmp_path, n=60):
+    rng = np.random.default_rng(0)
+    checked = kcde.comparison.tabular.check(
+        pd.DataFrame({"x": rng.normal(size=n), "y": rng.normal(size=n)}), "y"
+    )
+    return plan.make(checked, tmp_path, count=5)
+
+
+def fake(seconds, monkeypatch, clock):
+    """Let each method take so many seconds a split, of a clock that is made up."""
+
+    def score(planned, method, numbers, left):
+        for number in numbers:
+            if seconds[method] > left:
+                return ""
+            left -= seconds[method]
+            clock[0] += seconds[method]
+            path = scoring.paths(planned.folder, method, number)[0]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps({"status": "ok", "seconds": seconds[method]}))
+        return ""
+
+    monkeypatch.setattr(running, "_score", score)
+    monkeypatch.setattr(running.time, "monotonic", lambda: clock[0])
+
+
+def test_quick_methods_come_first_and_slow_ones_are_skipped_with_the_size(tmp_path, monkeypatch):
+    seconds = {"LSCDE-exact": 1.0, "GP-ML": 1.0, "KCEF-LL": 1.0}
+    cost = {"LSCDE-exact": costs.Cost(2.0, 1.0), "GP-ML": costs.Cost(1.0, 1.0)}
+    cost["KCEF-LL"] = costs.Cost(10_000.0, 1.0)
+    monkeypatch.setattr(costs, "cost", cost.__getitem__)
+    fake(seconds, monkeypatch, [0.0])
+    said = []
+    run = running.run(made_plan(tmp_path), list(seconds), 100.0, said.append)
+    assert run.methods == ["GP-ML", "LSCDE-exact", "KCEF-LL"]
+    assert list(run.skipped) == ["KCEF-LL"]
+    assert re.search(r"are left, enough for about \d+ rows", run.skipped["KCEF-LL"])
+    assert run.splits == [0, 1, 2, 3, 4]
+
+
+def test_all_do_as_many_further_splits_as_there_is_time_for(tmp_path, monkeypatch):
+    seconds = {"LSCDE-exact": 4.0, "GP-ML": 4.0}
+    fake(seconds, monkeypatch, [0.0])
+    # 24 s in the first round, 9 s a further split of both, 8 s to start their processes.
+    run = running.run(made_plan(tmp_path), list(seconds), 50.0, lambda line: None)
+    assert run.splits == [0, 1, 2, 3]
+
+
+def test_what_fails_or_does_not_fit_is_a_result(found, monkeypatch):
+    planned = found[0].plan
+
+    def refuse(error):
+        def raising(*_):
+            raise error
+
+        monkeypatch.setattr(scoring, "_scores", raising)
+        return scoring.score("GP-ML", planned.X, planned.y, planned.splits[0], 0).said
+
+    from kcde.memory import InsufficientMemory
+
+    assert refuse(InsufficientMemory("the largest n that fits is 7"))["status"] == "too large"
+    said = refuse(np.linalg.LinAlgError("singular"))
+    assert (said["status"], said["detail"]) == ("failed", "LinAlgError: singular")
+
+
+def test_a_worker_that_fails_is_named(tmp_path):
+    made = made_plan(tmp_path)
+    assert "there is no method 'None'" in running._score(made, "None", [0], 60.0)
+
+
+def test_every_method_is_listed_once_and_can_be_compared():
+    listed = costs.default_methods()
+    assert len(set(listed)) == len(listed) >= 14
+    assert set(listed) <= set(METHODS)
+    assert not {"KEF", "KernelLogisticRegression", "NADE-joint"} & set(listed)
+    with pytest.raises(ValueError, match="KCEF-F: it is a joint density"):
+        kcde.compare(table(), "price", methods=["KCEF-F"])
+
+
+def test_options_that_contradict_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="--groups or --time-column, not both"):
+        kcde.compare(table().assign(g=range(60), t=range(60)), "price", groups="g", time_column="t")
+    with pytest.raises(ValueError, match="at least 2 splits"):
+        kcde.compare(table(), "price", splits=1)
+
+
+def test_crps_is_that_of_a_normal(rng):
+    """In closed form: σ (z (2Φ(z) - 1) + 2φ(z) - 1/√π)."""
+    X, y = rng.normal(size=(40, 1)), rng.normal(size=40)
+    model = GaussianProcess(1.0, 0.8, 0.5).fit(X, y)
+    mean, std = model.mean(X)[:, 0], np.sqrt(model.variance(X)[:, 0])
+    z = (y - mean) / std
+    exact = z * (2 * stats.norm.cdf(z) - 1) + 2 * stats.norm.pdf(z) - 1 / np.sqrt(np.pi)
+    np.testing.assert_allclose(crps(model, X, y), std * exact, atol=0.005)
+
+
+def test_durations_and_names_of_options_are_read():
+    assert [duration(text, "-b") for text in ("90s", "10m", "2h", "5")] == [90, 600, 7200, 5]
+    assert names('a, "b,c",d', "--x") == ["a", "b,c", "d"]
+    for text in ("ten", "0s", "-1m"):
+        with pytest.raises(ValueError, match="must be a time as 90s"):
+            duration(text, "--budget")
+    with pytest.raises(ValueError, match="each once"):
+        names("a,a", "--x")

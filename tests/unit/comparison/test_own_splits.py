@@ -1,0 +1,73 @@
+"""Splits of a table: nothing leaks from the test rows, and what misleads is said."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kcde.comparison.splits import (
+    forward_splits,
+    group_splits,
+    limited,
+    misleading,
+    random_splits,
+)
+from kcde.tabular import check
+
+
+def test_random_splits_are_of_all_rows_and_repeat():
+    made = random_splits(50, 4, seed=1)
+    for split, again in zip(made, random_splits(50, 4, seed=1), strict=True):
+        assert sorted([*split.train, *split.test]) == list(range(50))
+        assert len(split.test) == 10
+        assert split.overlap == 0.25
+        np.testing.assert_array_equal(split.test, again.test)
+    assert len({tuple(split.test) for split in made}) == 4
+
+
+def test_groups_stay_together():
+    labels = np.repeat(list("abcdefgh"), 5)
+    for split in group_splits(labels, 6, seed=0):
+        assert not set(labels[split.train]) & set(labels[split.test])
+        assert sorted([*split.train, *split.test]) == list(range(40))
+    with pytest.raises(ValueError, match="3 groups are too few"):
+        group_splits(np.repeat(list("abc"), 5), 3, 0)
+
+
+@pytest.mark.parametrize("distinct", [100, 25])
+def test_the_future_is_never_trained_on(distinct):
+    times = np.random.default_rng(0).integers(0, distinct, 100).astype(float)
+    for split in forward_splits(times, 5):
+        assert times[split.train].max() < times[split.test].min()
+        np.testing.assert_array_equal(split.train, np.flatnonzero(times < times[split.test].min()))
+    with pytest.raises(ValueError, match="2 different times of 100 rows are too few"):
+        forward_splits(np.arange(100.0) % 2, 5)
+
+
+def test_large_splits_are_cut_to_some_of_their_rows():
+    (split,) = random_splits(100, 1, 0)
+    cut = limited(split, 30, 5, seed=0)
+    assert (len(cut.train), len(cut.test)) == (30, 5)
+    assert set(cut.train) <= set(split.train)
+    assert set(cut.test) <= set(split.test)
+    np.testing.assert_array_equal(limited(split, None, None, 0).train, split.train)
+
+
+def said(frame):
+    checked = check(frame, "y")
+    return " ".join(misleading(checked, checked.frame))
+
+
+def noise(n=200):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"x": rng.normal(size=n), "y": rng.normal(size=n)})
+
+
+def test_what_random_splits_would_mislead_about_is_said():
+    assert said(noise()) == ""
+    dated = noise().assign(day=pd.date_range("2024-01-01", periods=200))
+    assert "--time-column day" in said(dated)
+    assert "--groups customer_id" in said(noise().assign(customer_id=np.arange(200) // 4))
+    walk = noise().assign(y=np.cumsum(noise()["y"]))
+    assert "Neighbouring rows are alike" in said(walk)
+    assert said(noise().sort_values("y")) == ""
+    assert "100% of the rows have the x" in said(noise().assign(x=np.arange(200) // 2))

@@ -1,0 +1,217 @@
+"""Tables of one's own: what is read, what is said, and what is refused by name."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kcde import tabular
+from kcde.tabular import Columns, check, read
+
+
+def table(n=40):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "area": rng.normal(size=n),
+            "town": rng.choice(["A", "B", "C"], n),
+            "new": rng.random(n) < 0.5,
+            "price": rng.normal(size=n),
+        }
+    )
+
+
+def file(tmp_path, text, name="data.csv", encoding="utf-8"):
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_delimiter_and_byte_order_mark_are_found(tmp_path, delimiter, encoding):
+    lines = ["größe m²,town name,y", "1.5,Ö x,2", "2.5,B,3"]
+    path = file(tmp_path, "\n".join(lines).replace(",", delimiter), encoding=encoding)
+    frame = read(path)
+    assert list(frame) == ["größe m²", "town name", "y"]
+    assert frame["größe m²"].tolist() == [1.5, 2.5]
+    assert frame["town name"].tolist() == ["Ö x", "B"]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_parquet_and_feather_are_read_as_they_were_written(tmp_path, kind):
+    path = tmp_path / f"data.{kind}"
+    getattr(table(), f"to_{kind}")(path)
+    pd.testing.assert_frame_equal(read(path), table())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("a,b,a\n1,2,3\n", r"name\(s\) 'a' stand twice"),
+        (",a,b\n0,1,2\n", r"column\(s\) 1 of the header have no name"),
+        ("a,b\n1,2\n1,2,3\n", "as many fields as the header"),
+    ],
+)
+def test_a_bad_csv_is_refused_with_the_reason(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        read(file(tmp_path, text))
+
+
+def test_a_wrong_delimiter_encoding_or_kind_is_refused_with_the_remedy(tmp_path):
+    path = file(tmp_path, "a;b\n1;2\n")
+    with pytest.raises(ValueError, match="looks divided by a semicolon: --delimiter ';'"):
+        read(path, delimiter=",")
+    with pytest.raises(ValueError, match="is not in UTF-8"):
+        read(file(tmp_path, "größe,b\n1,2\n", "latin.csv", "latin-1"))
+    with pytest.raises(ValueError, match=r"is not \.csv"):
+        read(file(tmp_path, "a", "data.xlsx"))
+    with pytest.raises(ValueError, match="cannot be read as parquet"):
+        read(file(tmp_path, "a,b", "data.parquet"))
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        read(tmp_path / "none.csv")
+
+
+def test_decimal_commas_are_refused_and_read_where_they_are_told(tmp_path):
+    path = file(tmp_path, "x;y\n" + "".join(f"{i},5;{i * i % 7}\n" for i in range(30)))
+    with pytest.raises(ValueError, match="column 'x': it has decimal commas: --decimal ,"):
+        check(read(path), "y")
+    assert (
+        check(read(path, decimal=","), "y").columns.encode(read(path, decimal=","))["x"][1] == 1.5
+    )
+
+
+def test_text_has_a_column_a_level_and_two_levels_one():
+    frame = table().assign(kind=["u", "v"] * 20)
+    encoded = check(frame, "price").columns.encode(frame)
+    assert list(encoded) == ["area", "town=A", "town=B", "town=C", "new", "kind=v"]
+    np.testing.assert_array_equal(encoded["town=B"], frame["town"] == "B")
+    np.testing.assert_array_equal(encoded["new"], frame["new"])
+
+
+def test_what_cannot_be_used_is_left_out_and_said():
+    frame = table()
+    frame["one"] = 3.0
+    frame["again"] = frame["area"]
+    frame["when"] = pd.date_range("2024-01-01", periods=40).strftime("%Y-%m-%d")
+    checked = check(frame, "price")
+    assert [column.name for column in checked.columns.x] == ["area", "town", "new"]
+    said = " ".join(checked.notes)
+    assert "'one' left out: it is constant" in said
+    assert "'again' left out: it is a copy of 'area'" in said
+    assert "'when' left out: it has dates" in said
+    with pytest.raises(ValueError, match="column 'when': it has dates"):
+        check(frame, "price", ["area", "when"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: f.rename(columns={"price": "prize"}), r"'price'.*did you mean `prize`"),
+        (lambda f: f.head(3), "3 rows are too few"),
+        (lambda f: f.assign(price=1.0), "column 'price' is constant"),
+        (lambda f: f.assign(price="a"), "column 'price' cannot be y: it has text"),
+        (lambda f: f.assign(id=[f"n{i}" for i in range(40)]), "'id': it is text with 40 diff"),
+        (lambda f: f.assign(area=[*["1"] * 39, "n/a!"]), "'area': 1 values are not.*row 40"),
+        (lambda f: f.assign(area=np.inf), "'area': 40 values are infinite"),
+        (lambda f: f.assign(area=1j * f["area"]), "'area': it has complex numbers"),
+        (
+            lambda f: f.assign(area=f["area"].where(f.index > 1)),
+            r"values in column\(s\) area \(2\)",
+        ),
+        (lambda f: f.set_axis([0, 1, 2, 3], axis=1), "column names must be text"),
+        (lambda f: f[["price"]].assign(one=1), "no column is left"),
+    ],
+)
+def test_what_is_wrong_is_named(change, message):
+    with pytest.raises(ValueError, match=message):
+        check(change(table()), "price")
+
+
+def test_rows_with_missing_values_are_dropped_on_request():
+    frame = table()
+    frame.loc[:4, "area"] = np.nan
+    checked = check(frame, "price", missing="drop")
+    assert len(checked.frame) == 35
+    assert "5 rows with missing values left out: area (5)" in checked.notes[0]
+
+
+def test_a_column_not_used_may_have_anything():
+    frame = table().assign(id=[f"n{i}" for i in range(40)], hole=np.nan)
+    assert len(check(frame, "price", drop=["id", "hole"]).columns.x) == 3
+
+
+@pytest.mark.parametrize(
+    ("price", "said"),
+    [
+        (np.arange(40) % 2, "'price' is binary"),
+        (np.r_[np.zeros(36), 1.5, 2.5, 3.5, 4.5], "90% of 'price' are 0"),
+        (np.tile(np.arange(10.0), 40), "10 different values in 400 rows"),
+    ],
+)
+def test_ties_of_y_are_said_with_what_they_do(price, said):
+    checked = check(table(len(price)).assign(price=price), "price")
+    assert said in checked.warnings[0]
+    assert "no upper bound" in checked.warnings[0]
+    assert tabular.has_ties(checked)
+
+
+def test_a_continuous_y_is_no_tie():
+    checked = check(table(), "price")
+    assert not checked.warnings
+    assert not tabular.has_ties(checked)
+
+
+@pytest.mark.parametrize("copy", [lambda y: y, lambda y: 3 - 2 * y, np.exp])
+def test_a_copy_of_y_is_suspicious(copy):
+    frame = table()
+    frame["leak"] = copy(frame["price"])
+    (said,) = check(frame, "price").warnings
+    assert said.startswith("Suspiciously perfect: 'leak' says 'price' exactly")
+
+
+def test_new_rows_must_have_the_same_columns():
+    columns = check(table(), "price").columns
+    new = table(5)
+    columns.encode(new.drop(columns="price"))
+    for changed, message in [
+        (new.drop(columns="area"), r"missing column\(s\) 'area'"),
+        (new.assign(more=1), r"column\(s\) 'more' were not in the training data"),
+        (new.assign(town="Z"), "column 'town' has 'Z', which training did not have"),
+        (new.assign(area="x"), "column 'area': 5 values are not numbers"),
+        (new.assign(area=np.nan), "column 'area' has a missing value in row 1"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            columns.encode(changed)
+
+
+def test_columns_survive_json():
+    columns = check(table(), "price").columns
+    assert Columns.of_plain(columns.plain()) == columns
+
+
+def test_digest_is_of_the_values():
+    first = check(table(), "price").digest
+    assert check(table(), "price").digest == first
+    assert check(table().assign(price=np.arange(40.0) ** 2), "price").digest != first
+
+
+def test_times_are_numbers_or_iso_dates():
+    days = ["2024-03-01", "2023-12-31"]
+    stamps = pd.to_datetime(pd.Series(days))
+    for series in (pd.Series(days), stamps, stamps.dt.tz_localize("UTC")):
+        found = tabular.times(pd.DataFrame({"t": series}), "t")
+        assert found[0] - found[1] == 61 * 86400e9
+    assert tabular.times(pd.DataFrame({"t": [3, 1]}), "t").tolist() == [3.0, 1.0]
+    with pytest.raises(ValueError, match="'01.02.2024' is neither a number nor a date"):
+        tabular.times(pd.DataFrame({"t": ["01.02.2024"]}), "t")
+
+
+@pytest.mark.slow
+def test_ten_thousand_columns_are_checked():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(50, 10_000)), columns=[f"x{i}" for i in range(10_000)])
+    frame["y"] = rng.normal(size=50)
+    checked = check(frame, "y")
+    assert checked.columns.encode(frame).shape == (50, 10_000)
+    assert "more columns of x (10000) than rows (50)" in checked.warnings[0]
