@@ -46,7 +46,7 @@ _ISO_DATE = r"\d{4}-\d{1,2}(-\d{1,2}([T ]\d{1,2}:\d{2}.*)?)?"
 _ANY_DATE = rf"({_ISO_DATE}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}.*)"
 _MOSTLY = 0.5  # share of numbers from which a text column is one of numbers with faults
 _FEW_VALUES = 0.1  # of the rows
-_FREQUENT = 0.1  # of the rows, for one value of y
+_FREQUENT, _FAR_MORE = 0.1, 3.0  # of the rows, and times the next, for one value of y
 _SHOWN = 5  # names in a message
 
 
@@ -505,6 +505,7 @@ def _of_target(y: str, target: np.ndarray) -> list[str]:
     """Say what ties of y do to its densities."""
     values, counts = np.unique(target, return_counts=True)
     n, most = len(target), counts.argmax()
+    second = np.sort(counts)[-2]
     likelihood = (
         "as a density it has no upper bound at repeated values, so that log densities compare how "
         "narrow the bumps of a method are: go by CRPS and coverage"
@@ -514,7 +515,7 @@ def _of_target(y: str, target: np.ndarray) -> list[str]:
             f"{y!r} is binary ({values[0]:g} and {values[1]:g}): {likelihood}, or take a "
             "classifier, whose probabilities say all there is."
         ]
-    if counts[most] >= _FREQUENT * n:
+    if counts[most] >= max(_FREQUENT * n, _FAR_MORE * second):
         return [
             f"{counts[most] / n:.0%} of {y!r} are {values[most]:g}: {likelihood}, or model first "
             f"whether it is {values[most]:g} and then the other rows."

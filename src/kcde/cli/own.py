@@ -205,7 +205,7 @@ def names(text: str | None, option: str) -> list[str] | None:
 
     if text is None:
         return None
-    found = [name.strip() for name in next(csv.reader([text]), [])]
+    found = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
     if not all(found) or len(set(found)) < len(found) or not found:
         raise ValueError(f"{option} must list names, each once, as a,b,c; got {text!r}")
     return found

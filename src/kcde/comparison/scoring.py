@@ -46,10 +46,18 @@ def score(method: str, X: np.ndarray, y: np.ndarray, split: Split, name: int) ->
         Which of them to train and to test on.
     name
         Number of the split, which seeds what is random in the fit.
+
+    Raises
+    ------
+    ValueError
+        If there is no such method.
     """
     start = time.perf_counter()
+    model = unfitted(method, seed_of("own", "split", name) % _SEEDS)
+    if model.tags.unconditional:
+        X = X[:, :0]
     try:
-        values, arrays = _scores(method, X, y, split, name)
+        values, arrays = _scores(model, X, y, split)
         said = {"status": OK, "detail": ""} | values
     except InsufficientMemory as error:
         said, arrays = {"status": TOO_LARGE, "detail": str(error)}, {}
@@ -60,10 +68,7 @@ def score(method: str, X: np.ndarray, y: np.ndarray, split: Split, name: int) ->
     return Scored(said | sizes | {"seconds": time.perf_counter() - start}, arrays)
 
 
-def _scores(method, X, y, split, name) -> tuple[dict, dict]:
-    model = unfitted(method, seed_of("own", "split", name) % _SEEDS)
-    if model.tags.unconditional:
-        X = X[:, :0]
+def _scores(model, X, y, split) -> tuple[dict, dict]:
     model.fit(X[split.train], y[split.train])
     X, y = X[split.test], y[split.test]
     log_density = to_numpy(model.log_density(X, y))

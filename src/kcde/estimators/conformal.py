@@ -9,6 +9,8 @@ from kcde.estimators._shared.distribution import tails
 from kcde.estimators._shared.rows import RowChecks, check_pairs
 from kcde.seeding import rng_of
 
+_ROUNDING = 1e-9  # of numbers that are whole but for the last bits
+
 
 class Conformal(RowChecks, BaseEstimator):
     """Fit a density to some rows, and calibrate its intervals on the others.
@@ -99,11 +101,11 @@ class Conformal(RowChecks, BaseEstimator):
         """
         tails(level)
         m = len(self._check_fitted().scores_)
-        rank = int(np.ceil((m + 1) * level))
+        rank = int(np.ceil((m + 1) * level - _ROUNDING))
         if rank > m:
             raise ValueError(
                 f"{m} calibration rows bound no interval of probability {level}: at least "
-                f"{int(np.ceil(level / (1.0 - level)))} are needed, or a level up to "
+                f"{int(np.ceil(level / (1.0 - level) - _ROUNDING))} are needed, or a level up to "
                 f"{m / (m + 1):.3g}"
             )
         half = min(self.scores_[rank - 1], 0.5 * (1.0 - 1e-12))

@@ -76,9 +76,7 @@ def test_decimal_commas_are_refused_and_read_where_they_are_told(tmp_path):
     path = file(tmp_path, "x;y\n" + "".join(f"{i},5;{i * i % 7}\n" for i in range(30)))
     with pytest.raises(ValueError, match="column 'x': it has decimal commas: --decimal ,"):
         check(read(path), "y")
-    assert (
-        check(read(path, decimal=","), "y").columns.encode(read(path, decimal=","))["x"][1] == 1.5
-    )
+    assert check(read(path, decimal=","), "y").frame["x"][1] == 1.5
 
 
 def test_text_has_a_column_a_level_and_two_levels_one():
@@ -203,7 +201,7 @@ def test_times_are_numbers_or_iso_dates():
         found = tabular.times(pd.DataFrame({"t": series}), "t")
         assert found[0] - found[1] == 61 * 86400e9
     assert tabular.times(pd.DataFrame({"t": [3, 1]}), "t").tolist() == [3.0, 1.0]
-    with pytest.raises(ValueError, match="'01.02.2024' is neither a number nor a date"):
+    with pytest.raises(ValueError, match=r"'01\.02\.2024' is neither a number nor a date"):
         tabular.times(pd.DataFrame({"t": ["01.02.2024"]}), "t")
 
 

@@ -1,0 +1,144 @@
+"""Model files: what is written comes back the same, and nothing else is run or read."""
+
+import io
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+from contracted import QUICK
+from kcde import model_file
+from kcde.estimators import Conformal, Standardised, estimator_class, estimator_names
+from kcde.model_file import UnsavableError
+
+FEWER = {"DDE": {"iterations": 5, "refit": False}, "NADE": {"epochs": 1}}
+DENSITIES = [
+    name
+    for name in estimator_names()
+    if (tags := estimator_class(name).tags).density and tags.target == "continuous"
+]
+
+
+def fitted(name, pairs):
+    X, Y = pairs
+    cls = estimator_class(name)
+    X = X[:, :0] if cls.tags.unconditional else X
+    return Standardised(cls(**(QUICK.get(name, {}) | FEWER.get(name, {})))).fit(X, Y), X, Y
+
+
+SLOW = ("DDE", "ConditionalMAF", "ConditionalRealNVP")  # to compile
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in DENSITIES],
+)
+def test_every_density_comes_back_bit_by_bit_or_says_that_it_cannot(name, pairs, tmp_path):
+    model, X, Y = fitted(name, pairs)
+    path = tmp_path / "model.kcde"
+    if not model.tags.saved:
+        with pytest.raises(UnsavableError, match="which no model file can hold"):
+            model_file.write(path, model, {})
+        assert not path.exists()
+        return
+    model_file.write(path, model, {"columns": ["größe"]})
+    read, about = model_file.read(path)
+    assert about == {"columns": ["größe"]}
+    assert type(read.estimator_) is type(model.estimator_)
+    for method in ("log_density", "cdf"):
+        np.testing.assert_array_equal(getattr(read, method)(X, Y), getattr(model, method)(X, Y))
+    np.testing.assert_array_equal(read.quantile(X, [0.1, 0.9]), model.quantile(X, [0.1, 0.9]))
+    draws = [each.sample(X, 3, np.random.default_rng(0)) for each in (read, model)]
+    np.testing.assert_array_equal(*draws)
+
+
+def test_a_calibrated_model_comes_back(pairs, tmp_path):
+    model = Conformal(Standardised(estimator_class("LSCDE")(**QUICK["LSCDE"]))).fit(*pairs)
+    model_file.write(tmp_path / "m", model, {})
+    read, _ = model_file.read(tmp_path / "m")
+    np.testing.assert_array_equal(read.interval(pairs[0], 0.5), model.interval(pairs[0], 0.5))
+
+
+def test_the_same_model_gives_the_same_bytes(pairs, tmp_path):
+    model, *_ = fitted("LSCDE", pairs)
+    for name in "ab":
+        model_file.write(tmp_path / name, model, {})
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def changed(path, content=None, arrays=()):
+    """Write a file with other JSON or arrays."""
+    with zipfile.ZipFile(path) as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    parts |= dict(arrays)
+    if content is not None:
+        parts["model.json"] = json.dumps(content(json.loads(parts["model.json"]))).encode()
+    with zipfile.ZipFile(path, "w") as file:
+        for name, data in parts.items():
+            file.writestr(name, data)
+
+
+@pytest.fixture
+def path(pairs, tmp_path):
+    model_file.write(tmp_path / "model.kcde", fitted("LSCDE", pairs)[0], {})
+    return tmp_path / "model.kcde"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "os.system",
+        "builtins.object",
+        "subprocess.Popen",
+        "kcde.files.Path",
+        "kcde.__main__.main",
+        "kcde.estimators.standardised.np",
+        "kcde.estimators.standardised.clone",
+        "kcde.estimators.standardised.BaseEstimator",
+        "kcde.estimators.none.None",
+    ],
+)
+def test_only_classes_of_the_package_are_made(path, name):
+    changed(path, lambda content: content | {"model": content["model"] | {"class": name}})
+    with pytest.raises(ValueError, match="which is no class of this version of the package"):
+        model_file.read(path)
+
+
+def test_no_pickle_is_read(path):
+    class Trap:
+        def __reduce__(self):
+            return (pytest.fail, ("a pickle was read",))
+
+    array = io.BytesIO()
+    np.save(array, np.array([Trap()], dtype=object), allow_pickle=True)
+    changed(path, arrays={"0.npy": array.getvalue()})
+    with pytest.raises(ValueError, match="is no model that can be read"):
+        model_file.read(path)
+    path.write_bytes(pickle.dumps({}))
+    with pytest.raises(ValueError, match="is no model that can be read"):
+        model_file.read(path)
+
+
+def test_other_formats_and_damaged_files_are_refused(path, tmp_path):
+    data = path.read_bytes()
+    changed(path, lambda content: content | {"format": 99})
+    with pytest.raises(ValueError, match="it is of format 99, not 1"):
+        model_file.read(path)
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(ValueError, match="is no model that can be read"):
+        model_file.read(path)
+    with pytest.raises(FileNotFoundError, match="there is no model"):
+        model_file.read(tmp_path / "none")
+
+
+def test_what_stands_in_a_model_twice_stands_in_it_twice_again(pairs, tmp_path):
+    model, *_ = fitted("LSCDE", pairs)
+    model.shared_ = [model.estimator_, model.mean_x_, (1, "a", None, {"k": np.float64(2.0)})]
+    model_file.write(tmp_path / "m", model, {})
+    read, _ = model_file.read(tmp_path / "m")
+    assert read.shared_[0] is read.estimator_
+    assert read.shared_[1] is read.mean_x_
+    assert read.shared_[2] == (1, "a", None, {"k": 2.0})
+    assert type(read.shared_[2][3]["k"]) is np.float64

@@ -1,0 +1,136 @@
+"""Models of tables by name, and the commands that fit, save and predict with them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from kcde import cli, methods
+from kcde.table_model import TableModel, savable
+
+
+def table(n=60):
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"area": rng.normal(size=n), "town": rng.choice(["A", "B"], n)})
+    frame["price"] = frame["area"] + 0.3 * rng.normal(size=n)
+    return frame
+
+
+@pytest.fixture
+def data(tmp_path):
+    table().to_csv(tmp_path / "data.csv", index=False)
+    return tmp_path
+
+
+def call(capsys, *words):
+    """Return the exit code of a command, what it says, and its error."""
+    code = 0
+    try:
+        cli.main([str(word) for word in words])
+    except SystemExit as ended:
+        code = ended.code or 0
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_fit_and_predict_give_what_python_gives(data, capsys):
+    model, out = data / "price.kcde", data / "predictions.csv"
+    fit = ("fit", data / "data.csv", "--y", "price", "--method", "GP-ML", "--out", model)
+    assert call(capsys, *fit)[0] == 0
+    words = ("--quantiles", ".05,.5,.95", "--interval", "0.8", "--density", "grid", "--out", out)
+    assert call(capsys, "predict", model, data / "data.csv", *words)[0] == 0
+    made, frame = pd.read_csv(out), pd.read_csv(data / "data.csv")
+    expected = TableModel("GP-ML", y="price").fit(frame)
+    quantiles = expected.quantile(frame, [0.05, 0.5, 0.95])
+    np.testing.assert_allclose(made[["q0.05", "q0.5", "q0.95"]], quantiles, rtol=1e-5)
+    np.testing.assert_allclose(made["log_density"], expected.log_density(frame), rtol=1e-4)
+    np.testing.assert_allclose(made["mean"], expected.mean(frame), rtol=1e-4)
+    np.testing.assert_allclose(made[["lower", "upper"]], expected.interval(frame, 0.8), rtol=1e-5)
+    y = [float(name[2:-1]) for name in made if name.startswith("p(")]
+    assert len(y) == 101
+    density = made[[name for name in made if name.startswith("p(")]].to_numpy()
+    np.testing.assert_allclose(np.trapezoid(density, y, axis=1), 1.0, atol=0.01)
+
+
+def test_the_file_says_what_it_was_fitted_to(data, capsys):
+    fit = ("fit", data / "data.csv", "--y", "price", "--method", "GP-ML", "--x", "area")
+    call(capsys, *fit, "--out", data / "price.kcde")
+    model = TableModel.load(data / "price.kcde")
+    assert [column.name for column in model.columns_.x] == ["area"]
+    assert model.about_["rows"] == 60
+    assert len(model.about_["training_data_sha256"]) == 64
+    assert set(model.about_["versions"]) >= {"kcde", "numpy", "python"}
+    # What was there and not used may be there or not.
+    assert len(model.predictions(table()[["area"]])) == 60
+    assert len(model.predictions(table())) == 60
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: f.drop(columns="area"), "missing column(s) 'area'"),
+        (lambda f: f.assign(more=1), "column(s) 'more' were not in the training data"),
+        (lambda f: f.assign(area=[*map(str, f["area"][:-1]), "x"]), "'x' in row 60"),
+        (lambda f: f.assign(town="C"), "'C', which training did not have"),
+    ],
+)
+def test_wrong_new_rows_are_one_line_and_exit_code_2(data, capsys, change, message):
+    TableModel("GP-ML", y="price").fit(table()).save(data / "m.kcde")
+    change(table()).to_csv(data / "new.csv", index=False)
+    words = ("predict", data / "m.kcde", data / "new.csv", "--out", data / "p.csv")
+    code, _, error = call(capsys, *words)
+    assert code == 2
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (data / "p.csv").exists()
+
+
+def test_what_cannot_be_saved_is_refused_before_it_is_fitted(data, capsys):
+    words = ("fit", data / "none.csv", "--y", "price", "--out", data / "m", "--method")
+    code, _, error = call(capsys, *words, "DDE")
+    assert code == 2
+    assert "no model file can hold it; those that can: " in error
+    assert "KCEF-LL" in error
+    code, _, error = call(capsys, *words, "KCEF-F")
+    assert "KCEF-F cannot be used here: it is a joint density" in error
+    code, _, error = call(capsys, *words, "KCEF-l")
+    assert "there is no method 'KCEF-l' (did you mean `KCEF" in error
+
+
+def test_savable_methods_are_methods_with_a_density():
+    assert {"KCEF-LL", "LikelihoodKCEF", "NADE"} <= set(savable()) <= set(methods.METHODS)
+    assert not {"DDE", "CDO-LL", "KCEF-F", "NADE-joint", "KLR"} & set(savable())
+
+
+def test_another_code_is_said_when_a_model_is_loaded(data, caplog, monkeypatch):
+    TableModel("GP-ML", y="price").fit(table()).save(data / "m.kcde")
+    TableModel.load(data / "m.kcde")
+    assert not caplog.records
+    monkeypatch.setattr("kcde.provenance.digest", lambda *names: "other")
+    TableModel.load(data / "m.kcde")
+    assert "was written by another version of GP-ML" in caplog.text
+
+
+def test_a_density_without_x_is_fitted_to_y_alone():
+    model = TableModel("KEF", y="price", options={"bandwidth_y": 0.9, "regularization": 0.01})
+    quantiles = model.fit(table()).quantile(table(), [0.1, 0.9])
+    assert np.ptp(quantiles, axis=0) == pytest.approx([0.0, 0.0])
+
+
+def test_calibrated_intervals_hold_their_share(data, capsys):
+    """A density that is far too narrow: the calibration makes up for it."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=3000)})
+    frame["y"] = frame["x"] + rng.normal(size=3000)
+    options = {"bandwidth_x": 1.0, "signal_std": 1.0, "noise_std": 0.3}
+    plain = TableModel("GP-ML", "y", options=options).fit(frame[:500])
+    fitted = TableModel("GP-ML", "y", options=options, conformal=0.5).fit(frame[:500])
+    y = frame["y"][500:].to_numpy()
+    held = [
+        np.mean((low <= y) & (y <= high))
+        for low, high in (each.interval(frame[500:], 0.9).T for each in (plain, fitted))
+    ]
+    assert held[0] < 0.6
+    # The share given 250 calibration rows follows a beta distribution (Vovk 2012).
+    low, high = stats.beta(226, 25).ppf([0.001, 0.999])
+    assert low - 0.02 <= held[1] <= high + 0.02
