@@ -94,16 +94,9 @@ def _difference(taken, other, rank_by) -> str:
 
 def _sentence(taken, first, equals, scored, rank_by) -> str:
     name = {LOG_DENSITY: "held-out log density", CRPS: "CRPS"}[rank_by]
-    count = len(scored)
     parts = []
     if taken["method"] == first["method"]:
-        others = [each for each in equals["method"] if each != taken["method"]]
-        same = f", not told apart from {_listed(others)}" if others else ", and told apart from all"
-        parts.append(
-            f"it has the best {name} of the {count} methods that never failed{same}"
-            if (scored["failed"] == 0).all()
-            else f"it has the best {name} of those that failed on no split{same}"
-        )
+        parts.append(_first(taken, equals, scored, name))
     else:
         parts.append(
             f"its {name} is not told apart from that of {first['method']}, the first, and it risks "
@@ -117,6 +110,16 @@ def _sentence(taken, first, equals, scored, rank_by) -> str:
         )
     parts.append(_coverage(taken))
     return f"Take {taken['method']}: {'; '.join(parts)}."
+
+
+def _first(taken, equals, scored, name) -> str:
+    """Say of what the first by rank is the best, and from what it is not told apart."""
+    if len(scored) == 1:
+        return "no other method has scores"
+    sound = "" if (scored["failed"] == 0).all() else " that failed on no split"
+    others = [each for each in equals["method"] if each != taken["method"]]
+    apart = f"not told apart from {_listed(others)}" if others else "told apart from all others"
+    return f"it has the best {name} of the methods{sound}, {apart}"
 
 
 def _coverage(taken) -> str:

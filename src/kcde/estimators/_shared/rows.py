@@ -75,6 +75,8 @@ def check_rows(
 
 def _in_float64(name: str, array):
     """Return an array of any shape as float64, in its own namespace."""
+    if hasattr(array, "tocsr"):
+        raise ValueError(f"{name} is sparse, which is not supported: give {name}.toarray()")
     if hasattr(array, "iloc"):
         return _of_pandas(name, array)
     if not (hasattr(array, "dtype") and hasattr(array, "ndim")):
@@ -122,7 +124,7 @@ def check_pairs(X, Y, largest: float = LARGEST_VALUE):
     X = Y[:, :0] if X is None else check_rows("X", X, largest=largest)
     check_same_length(X, Y)
     if Y.shape[0] < 2:
-        raise ValueError(f"fitting needs at least 2 rows; got {Y.shape[0]}")
+        raise ValueError(f"fitting needs at least 2 rows; got {Y.shape[0]} samples")
     if Y.shape[1] == 0:
         raise ValueError("Y must have at least one column; got shape (n, 0)")
     return X, Y
