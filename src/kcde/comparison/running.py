@@ -2,7 +2,8 @@
 
 Two rounds over the methods in the order of their cost. In the first each does three splits, unless
 these would take longer than what is left: then it is skipped, with the number of rows that it could
-do in that time. In the second all that are left do further splits, as many as there is time for
+do in that time. One that takes more than twice what was expected, and more than its share of what
+is left for all that wait, is stopped. In the second all that are left do further splits, as many as there is time for
 all, so that every method has the same splits. Costs are those declared until a method is measured,
 times what this machine took of them so far.
 """
@@ -24,6 +25,9 @@ FIRST_ROUND = 3
 
 _RESERVE = 0.1  # of the budget, for the fit to all rows and the page
 _SAFETY = 1.2
+_MOST = 2.0
+"""Times the expected seconds, or else its share of what is left, may a method take of the first
+round: one that is slower than was declared leaves time for the others."""
 
 Say = Callable[[str], None]
 
@@ -82,7 +86,8 @@ def run(plan: Plan, methods: Sequence[str], budget: float, say: Say) -> Run:
     done = Run(costs.by_cost(list(methods), plan.train_rows))
     first = list(range(min(FIRST_ROUND, len(plan.splits))))
     for place, method in enumerate(done.methods, 1):
-        if reason := _first_round(plan, method, first, clock, done):
+        share = clock.left / (len(done.methods) - place + 1)
+        if reason := _first_round(plan, method, first, clock, share, done):
             done.skipped[method] = reason
             say(f"{method}: skipped, {reason}")
         else:
@@ -95,7 +100,7 @@ def run(plan: Plan, methods: Sequence[str], budget: float, say: Say) -> Run:
     return done
 
 
-def _first_round(plan, method, first, clock, done) -> str:
+def _first_round(plan, method, first, clock, share, done) -> str:
     """Score the first splits; return why the method is skipped, "" if it is not."""
     if not (missing := _missing(plan, method, first)):
         return _refused(plan, method)
@@ -103,15 +108,16 @@ def _first_round(plan, method, first, clock, done) -> str:
     needed = one * len(missing) + costs.start_seconds()
     if needed > clock.left:
         return _too_slow(plan, method, clock.left, needed)
-    trouble = _score(plan, method, missing, clock.left)
+    most = min(clock.left, max(_MOST * needed, share))
+    trouble = _score(plan, method, missing, most)
     if reason := _refused(plan, method):
         return reason
     if missing := _missing(plan, method, first):
         if trouble:
             return trouble
         return (
-            f"the budget ran out after {len(first) - len(missing)} of {len(first)} splits, which "
-            "are kept: a larger --budget goes on from there"
+            f"stopped after {in_words(most)} with {len(first) - len(missing)} of {len(first)} "
+            f"splits of {plan.train_rows} training rows, which are kept: a larger --budget goes on"
         )
     return ""
 
