@@ -3,9 +3,9 @@
 Two rounds over the methods in the order of their cost. In the first each does three splits, unless
 these would take longer than what is left: then it is skipped, with the number of rows that it could
 do in that time. One that takes more than twice what was expected, and more than its share of what
-is left for all that wait, is stopped. In the second all that are left do further splits, as many as there is time for
-all, so that every method has the same splits. Costs are those declared until a method is measured,
-times what this machine took of them so far.
+is left for all that wait, is stopped. In the second all that are left do further splits, as many as
+there is time for with all of them, so that every method has the same splits. Costs are those
+declared until a method is measured, times what this machine took of them so far.
 """
 
 import os
