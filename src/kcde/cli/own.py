@@ -50,7 +50,7 @@ def compare_command(
     missing: Missing = "refuse",
     rows: Annotated[
         int, typer.Option(help="Most training rows of a split, at random; 0: all.")
-    ] = 100_000,
+    ] = 50_000,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     seed: Annotated[int, typer.Option(help="Of the splits.")] = 0,

@@ -22,5 +22,6 @@ def crps(model, X, y: np.ndarray) -> np.ndarray:
     y
         Shape (n,).
     """
-    excess = y[:, None] - to_numpy(model.quantile(X, _LEVELS))
+    inputs, rows = np.unique(X, axis=0, return_inverse=True)
+    excess = y[:, None] - to_numpy(model.quantile(inputs, _LEVELS))[rows.reshape(-1)]
     return 2.0 * np.mean(np.maximum(_LEVELS * excess, (_LEVELS - 1.0) * excess), axis=1)

@@ -20,7 +20,7 @@ RANDOM, GROUPS, FORWARD = "random", "groups", "forward"
 """Kinds of splits."""
 
 SPLITS = 10
-TRAIN_ROWS, TEST_ROWS = 100_000, 5000
+TRAIN_ROWS, TEST_ROWS = 50_000, 5000
 """Most rows of a split, at random where there are more: more test rows make no score more certain
 than the fits are, and more training rows leave no time to compare."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from kcde.arrays import to_numpy
 from kcde.comparison._crps import crps
+from kcde.comparison.costs import BASELINE
 from kcde.comparison.splits import Split
 from kcde.experiments.methods import FAILURES
 from kcde.files import atomic, read_object
@@ -54,7 +55,7 @@ def score(method: str, X: np.ndarray, y: np.ndarray, split: Split, name: int) ->
     """
     start = time.perf_counter()
     model = unfitted(method, seed_of("own", "split", name) % _SEEDS)
-    if model.tags.unconditional:
+    if model.tags.unconditional or method == BASELINE:
         X = X[:, :0]
     try:
         values, arrays = _scores(model, X, y, split)

@@ -226,3 +226,13 @@ def test_durations_and_names_of_options_are_read():
             duration(text, "--budget")
     with pytest.raises(ValueError, match="each once"):
         names("a,a", "--x")
+
+
+def test_crps_of_rows_with_the_same_x_is_that_of_each_alone(rng):
+    X, y = rng.integers(0, 3, (20, 1)).astype(float), rng.normal(size=20)
+    model = GaussianProcess(1.0, 0.8, 0.5).fit(X, y)
+    alone = [crps(model, X[i : i + 1], y[i : i + 1])[0] for i in range(20)]
+    np.testing.assert_allclose(crps(model, X, y), alone)
+    without = METHODS["KEF"].estimator
+    density = kcde.estimators.estimator_class(without)(0.9, 0.01).fit(None, y)
+    assert crps(density, X[:, :0], y).shape == (20,)
