@@ -115,9 +115,11 @@ def _first_round(plan, method, first, clock, share, done) -> str:
     if missing := _missing(plan, method, first):
         if trouble:
             return trouble
+        done_splits, rows = len(first) - len(missing), plan.train_rows
+        kept = ", which are kept" if done_splits else ""
         return (
-            f"stopped after {in_words(most)} with {len(first) - len(missing)} of {len(first)} "
-            f"splits of {plan.train_rows} training rows, which are kept: a larger --budget goes on"
+            f"stopped after {in_words(most)} with {done_splits} of {len(first)} splits of {rows} "
+            f"training rows{kept}: a larger --budget"
         )
     return ""
 

@@ -236,3 +236,15 @@ def test_crps_of_rows_with_the_same_x_is_that_of_each_alone(rng):
     without = METHODS["KEF"].estimator
     density = kcde.estimators.estimator_class(without)(0.9, 0.01).fit(None, y)
     assert crps(density, X[:, :0], y).shape == (20,)
+
+
+def test_a_method_that_is_slower_than_declared_leaves_time_for_others(tmp_path, monkeypatch):
+    seconds = {"LSCDE-exact": 1.0, "GP-ML": 1000.0}
+    declared = {"LSCDE-exact": costs.Cost(2.0, 1.0), "GP-ML": costs.Cost(1.0, 1.0)}
+    monkeypatch.setattr(costs, "cost", declared.__getitem__)
+    fake(seconds, monkeypatch, [0.0])
+    run = running.run(made_plan(tmp_path), list(seconds), 100.0, lambda line: None)
+    assert run.compared == ["LSCDE-exact"]
+    # Half of the 90 s that two methods share.
+    said = run.skipped["GP-ML"]
+    assert said == "stopped after 45s with 0 of 3 splits of 48 training rows: a larger --budget"
