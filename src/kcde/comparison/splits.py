@@ -72,8 +72,10 @@ def group_splits(labels: Sequence, count: int, seed: int) -> list[Split]:
 def forward_splits(times: np.ndarray, count: int) -> list[Split]:
     """Return splits that train on what lies before the rows they test on.
 
-    The rows in order of time are cut into `count` + 2 blocks of about the same size; split i tests
-    on block i + 2 and trains on all rows that are strictly earlier than each of it.
+    The rows in order of time are cut into `count` + 2 blocks of about the same size; each but the
+    first two is tested on, after training on all rows that are strictly earlier than each of it.
+    The latest block comes first: where time is short, it is the nearest to what is asked for, and
+    it has the most training rows, so that the first splits cost the most.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ def forward_splits(times: np.ndarray, count: int) -> list[Split]:
     """
     order = np.argsort(times, kind="stable")
     found = []
-    for test in np.array_split(order, count + 2)[2:]:
+    for test in np.array_split(order, count + 2)[:1:-1]:
         train = np.flatnonzero(times < times[test].min()) if len(test) else test
         if min(len(train), len(test)) < 2:
             raise ValueError(

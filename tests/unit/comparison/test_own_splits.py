@@ -39,6 +39,8 @@ def test_the_future_is_never_trained_on(distinct):
     for split in forward_splits(times, 5):
         assert times[split.train].max() < times[split.test].min()
         np.testing.assert_array_equal(split.train, np.flatnonzero(times < times[split.test].min()))
+    sizes = [len(split.train) for split in forward_splits(times, 5)]
+    assert sizes == sorted(sizes, reverse=True)
     with pytest.raises(ValueError, match="2 different times of 100 rows are too few"):
         forward_splits(np.arange(100.0) % 2, 5)
 
