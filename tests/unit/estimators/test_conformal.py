@@ -95,6 +95,14 @@ def test_mode_and_plot_of_data_frames_and_of_no_x(pairs):
     assert len(unconditional.plot(None).lines) == 1
 
 
+def test_mode_is_the_same_in_another_namespace(pairs, other_xp, host):
+    X, Y = pairs
+    there = [other_xp.asarray(part) for part in pairs]
+    found = estimator_class("LSCDE")(**QUICK["LSCDE"]).fit(*there).mode(there[0])
+    expected = estimator_class("LSCDE")(**QUICK["LSCDE"]).fit(X, Y).mode(X)
+    np.testing.assert_allclose(host(found), expected, atol=1e-7)
+
+
 def test_plot_draws_the_density(pairs):
     X, Y = pairs
     model = NADE(hidden_units=8, components=2, epochs=20).fit(X, Y)

@@ -161,7 +161,8 @@ class Distribution:
         ValueError
             As `quantile`.
         """
-        return array_namespace(self._check_features(X)).asarray(shape.mode(self, X))
+        X = self._check_features(X)
+        return array_namespace(X).asarray(shape.mode(self, X))
 
     def plot(self, X, axes=None, labels=None):
         """Draw p(y|x) of some x with matplotlib.

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcde.arrays import array_namespace, to_numpy
+from kcde.arrays import array_namespace, take_rows, to_numpy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,17 +29,16 @@ def mode(model: Any, X):
     model
         A fitted conditional density of one y.
     X
-        Shape (n, d_x); None without x: one row.
+        An array of shape (n, d_x).
     """
-    nodes = to_numpy(model.quantile(X, _LEVELS))
+    xp, nodes = array_namespace(X), to_numpy(model.quantile(X, _LEVELS))
     n, count = nodes.shape
 
     def log_density(y: np.ndarray) -> np.ndarray:
         """Return log p at y (n, k)."""
-        xp = array_namespace(X) if hasattr(X, "dtype") else np
         rows = np.repeat(np.arange(n), y.shape[1])
-        repeated = None if X is None else _rows(X, rows)
-        return to_numpy(model.log_density(repeated, xp.asarray(y.reshape(-1)))).reshape(y.shape)
+        found = model.log_density(take_rows(X, rows), xp.asarray(y.reshape(-1)))
+        return to_numpy(found).reshape(y.shape)
 
     best = np.argmax(log_density(nodes), axis=1)
     every = np.arange(n)
@@ -52,13 +51,6 @@ def mode(model: Any, X):
         rises = left < right
         low, high = np.where(rises, inner[:, 0], low), np.where(rises, high, inner[:, 1])
     return 0.5 * (low + high)
-
-
-def _rows(X, rows: np.ndarray):
-    """Return rows of an array or a data frame, again and again."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return array_namespace(X).take(X, array_namespace(X).asarray(rows), axis=0)
 
 
 def plot(model: Any, X, axes: "Axes | None" = None, labels=None) -> "Axes":
