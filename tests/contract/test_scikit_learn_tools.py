@@ -52,5 +52,5 @@ def test_wrappers_are_cloned_pickled_and_shown(wrapper, pairs):
     assert clone(model).get_params()["estimator__bandwidth_y"] == 0.5
     assert repr(model).startswith(f"{wrapper.__name__}(estimator=LSCDE(")
     model.fit(*pairs)
-    kept = pickle.loads(pickle.dumps(model))
+    kept = pickle.loads(pickle.dumps(model))  # noqa: S301
     np.testing.assert_array_equal(kept.log_density(*pairs), model.log_density(*pairs))
