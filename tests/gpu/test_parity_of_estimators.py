@@ -31,6 +31,10 @@ DENSITIES = {
     "GaussianProcess": [{}, {"columns": 2, "noise_std": (0.3, 0.5)}],
     "Defensive": [{}],
     "LikelihoodKCEF": [{}, {"objective": "score"}],
+    "LinearGaussian": [{}, {"columns": 2}],
+    "MarginalKDE": [{}, {"columns": 2}],
+    "ResidualKDE": [{}, {"columns": 2}],
+    "KernelCDE": [{}, {"columns": 2}],
     "SmoothedJDL": [{}],
     "SmoothedCME": [{}],
 }
@@ -78,7 +82,7 @@ def test_every_estimator_of_the_array_api_takes_part():
 
 @pytest.mark.parametrize(("name", "setting"), named(DENSITIES))
 def test_densities(name, setting, problem, other_xp):
-    given = QUICK[name] | {key: value for key, value in setting.items() if key != "columns"}
+    given = QUICK.get(name, {}) | {k: v for k, v in setting.items() if k != "columns"}
     X, Y = problem(setting.get("columns", 1))
     if estimator_class(name).tags.unconditional:
         X = X[:, :0]

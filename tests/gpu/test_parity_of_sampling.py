@@ -5,7 +5,7 @@ import pytest
 from parity import assert_same, moved
 
 from contracted import QUICK
-from kcde import normalisers
+from kcde import panels
 from kcde.arrays import array_namespace
 from kcde.estimators import KCEF, KEF
 from kcde.sampling import hmc
@@ -74,7 +74,7 @@ def test_chains_stay_where_they_start(other_xp):
 def test_importance_sampling(fitted, at_once, monkeypatch):
     expected, X, found, moved_X = fitted
     if at_once:
-        monkeypatch.setattr(normalisers, "_AT_ONCE", at_once)
+        monkeypatch.setattr(panels, "AT_ONCE", at_once)
     settings = {"method": "importance", "n_samples": 500}
     one = expected.log_normaliser(X, rng=np.random.default_rng(3), **settings)
     other = found.log_normaliser(moved_X, rng=np.random.default_rng(3), **settings)

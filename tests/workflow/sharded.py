@@ -3,6 +3,7 @@
 SHARDS = """
 shards:
   r_benchmark: 3
+  larger_sets: 2
   table1_readings: 3
   factors: 2
   samples: 2
@@ -18,6 +19,7 @@ shards:
 
 JOBS = {
     "r_benchmark": ("results/smoke/r_benchmark/smoke-mixed/LSCDE.csv", 3),
+    "larger_sets": ("results/smoke/larger_sets/smoke-mixed/LSCDE-exact.csv", 2),
     "table1_readings": ("results/smoke/table1_readings/smoke-mixed/KCEF.csv", 3),
     "factors": ("results/smoke/factors/grid-60/LSCDE-F/01-03.csv", 2),
     "samples": ("results/smoke/samples/smoke-joint/KEF.csv", 2),

@@ -17,7 +17,7 @@ SHARDABLE = tuple(name for name in EXPERIMENTS if job_class(name).repeated)
 def batch_fitted() -> frozenset[str]:
     """Return the estimators that train all repetitions as one batch, on which the results depend.
 
-    A job with one of them is not shardable. They are also those that are not written for cupy.
+    A job with one of them is not shardable, and JAX computes it.
     """
     return discovery.with_method("fit_many")
 

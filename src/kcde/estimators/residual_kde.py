@@ -48,8 +48,8 @@ class ResidualKDE(ConditionalDensity):
     >>> X = rng.normal(size=(200, 1))
     >>> Y = 2.0 * X + rng.exponential(size=(200, 1))
     >>> model = ResidualKDE().fit(X, Y)
-    >>> model.mean(np.array([[1.0]])).round(1)
-    array([[3.1]])
+    >>> model.mean(np.array([[1.0]])).round()
+    array([[3.]])
     """
 
     selection_rule: ClassVar[str] = (

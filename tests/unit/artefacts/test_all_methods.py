@@ -327,7 +327,7 @@ def test_the_advice_names_rank_and_risk_in_one_sentence():
     said = answered(level(NADE=0.1, GP_ML=0.5, MarginalKDE=0.9))
     advice = said.partition(". Of the")[0]
     assert advice.startswith("**Take NADE**: mean rank 1.0, mean loss 0.10 nats, at worst 0.1")
-    assert advice.endswith("worse than MarginalKDE on 0 of 8 sets, no failed split on 8 sets")
+    assert advice.endswith("worse than marginal KDE on 0 of 8 sets, no failed split on 8 sets")
     assert "(Holm over the rivals): none." in said
     assert "First in 2000 resamples of sets: NADE 100%." in said
     assert "On the 4 sets with at most 40 training rows the first is NADE" in said
@@ -375,7 +375,7 @@ def test_the_page_begins_with_few_words_and_has_all_columns(tmp_path):
     assert 60 < len(start.split()) <= 150
     for title in ("without crabs, cpus", "first in resamples of sets", "worst set", "seconds"):
         assert f"| {title} |" in header
-    for title in ("worse than MarginalKDE", "CRPS", "rank by CRPS", "coverage of 90%"):
+    for title in ("worse than marginal KDE", "CRPS", "rank by CRPS", "coverage of 90%"):
         assert f"| {title} |" in header
 
 

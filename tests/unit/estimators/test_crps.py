@@ -9,6 +9,7 @@ from kcde.estimators import NADE, Defensive, EpsilonKDE, GaussianProcess
 from kcde.estimators._shared.gaussian_mixtures import mixture_crps
 from kcde.estimators._shared.location_scale import Normal, StudentT
 from kcde.estimators._shared.tabulated import TabulatedCdf
+from kcde.panels import equal
 
 
 def test_normal_densities(pairs):
@@ -72,7 +73,7 @@ def test_a_table_is_exact_within_and_outside_its_support():
     def at(Y):
         return lambda X: np.repeat(stats.logistic.logpdf(Y[:, 0])[None], len(X), axis=0)
 
-    table = TabulatedCdf(at, np.zeros((1, 0)), (-40.0, 40.0, 1.0))
+    table = TabulatedCdf(at, np.zeros((1, 0)), equal(-40.0, 40.0, 80))
     y = np.array([[-45.0, -40.0, -1.3, 0.0, 0.77, 40.0, 43.0]])
     closed = y - 2.0 * stats.logistic.logcdf(y) - 1.0
     np.testing.assert_allclose(table.crps(y), closed, rtol=1e-9)
