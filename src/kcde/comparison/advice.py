@@ -80,7 +80,7 @@ def _worthless(taken, table, wide, overlap, rank_by) -> Advice | None:
         return None
     return Advice(
         BASELINE,
-        f"Take {BASELINE}, which ignores x: no method that did not fail is told apart from it "
+        f"Take {BASELINE}, which ignores x: no method that did not fail is significantly better "
         f"(the nearest, {taken['method']}, by {_difference(taken, baseline.iloc[0], rank_by)}, "
         f"p = {test.p_value:.2g}), so that x is worth nothing that these rows can show.",
     )
@@ -99,9 +99,9 @@ def _sentence(taken, first, equals, scored, rank_by) -> str:
         parts.append(_first(taken, equals, scored, name))
     else:
         parts.append(
-            f"its {name} is not told apart from that of {first['method']}, the first, and it risks "
-            f"less: {taken[WORST_LOSS]:.2f} against {first[WORST_LOSS]:.2f} nats lost on the worst "
-            "twentieth of the rows"
+            f"its {name} does not differ significantly from that of {first['method']}, the first, "
+            f"and it risks less: {taken[WORST_LOSS]:.2f} against {first[WORST_LOSS]:.2f} nats lost "
+            "on the worst twentieth of the rows"
         )
     if np.isfinite(taken["gain"]):
         parts.append(
@@ -113,12 +113,12 @@ def _sentence(taken, first, equals, scored, rank_by) -> str:
 
 
 def _first(taken, equals, scored, name) -> str:
-    """Say of what the first by rank is the best, and from what it is not told apart."""
+    """Say of what the first by rank is the best, and from what it does not differ significantly."""
     if len(scored) == 1:
         return "no other method has scores"
     sound = "" if (scored["failed"] == 0).all() else " that failed on no split"
     others = [each for each in equals["method"] if each != taken["method"]]
-    apart = f"not told apart from {_listed(others)}" if others else "told apart from all others"
+    apart = f"not significantly different from {_listed(others)}" if others else "significantly so"
     return f"it has the best {name} of the methods{sound}, {apart}"
 
 

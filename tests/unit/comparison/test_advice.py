@@ -75,7 +75,7 @@ def test_of_equals_the_one_that_risks_less_is_advised(tmp_path):
     assert advice(*compared(tmp_path, scores, {"LSCDE": 2.53, "KCEF": 2.5})).method == "LSCDE"
 
 
-def test_risk_does_not_outweigh_a_rank_that_is_told_apart(tmp_path):
+def test_risk_does_not_outweigh_a_rank_that_is_significantly_better(tmp_path):
     assert advice(*compared(tmp_path, SCORES, {"LSCDE": 9.0})).method == "LSCDE"
 
 
