@@ -18,7 +18,7 @@ QUICK = {
     },
     "GaussianProcess": {"bandwidth_x": 1.0, "signal_std": 0.8, "noise_std": 0.4},
     "Defensive": {"repeats": 1},
-    "KernelCDE": {"bandwidth_x": [0.5, 2.0], "bandwidth_y": 0.3},
+    "KernelCDE": {"bandwidth_x": 0.8, "bandwidth_y": 0.3},
     "LinearGaussian": {"regularization": 0.01},
     "LikelihoodKCEF": {"bandwidth_x": 1.0, "bandwidth_y": 0.9, "regularization": 0.01},
     "QuantileForest": {"min_samples_leaf": 5, "bandwidth_y": 0.3, "trees": 20},

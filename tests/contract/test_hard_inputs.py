@@ -24,7 +24,6 @@ CLASSES = [name for name in estimator_names() if estimator_class(name).tags.dens
 # What is trained need not be trained well.
 FEWER = {
     "DDE": {"iterations": 5, "validation": 0},
-    "KernelCDE": {"bandwidth_x": 1.0},
     "NADE": {"epochs": 1},
     "Defensive": {"estimator": KCEF(1.0, 0.9, 0.01)},
     "ConditionalRealNVP": {"steps": 5},

@@ -69,7 +69,7 @@ class NGBoost(Pushforward):
         "likelihood of a held-out fifth, then all rows boosted as often"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False)
+    tags: ClassVar[Tags] = Tags(array_api=False, saved=False)
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
     def __init__(

@@ -75,7 +75,7 @@ class QuantileForest(GaussianMixture):
         "each y (0.01…2 standard deviations in 33 steps) by out-of-bag likelihood"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False)
+    tags: ClassVar[Tags] = Tags(array_api=False, saved=False)
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
     def __init__(self, min_samples_leaf=None, bandwidth_y=None, *, trees=100, random_state=0):

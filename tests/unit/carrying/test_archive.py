@@ -258,7 +258,7 @@ def test_an_archive_that_is_not_as_its_digests_say_is_refused(
 def test_half_an_archive_is_refused(packed, other, tmp_path, size):
     half = tmp_path / "half.tar.gz"
     half.write_bytes(packed[1].read_bytes()[:size])
-    with pytest.raises(ValueError, match="damaged or no archive of pack"):
+    with pytest.raises(ValueError, match="no archive of pack"):
         archive.unpack(half, other)
     assert contents(other) == {}
 
