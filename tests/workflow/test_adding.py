@@ -210,7 +210,9 @@ def test_the_contract_suite_takes_a_new_method_in(added, python):
         shutil.copy(ROOT / "tests" / part, added / part)
     shutil.copytree(ROOT / "tests/contract", added / "tests/contract")
     options = ("-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", added)
-    said = python("-m", "pytest", *options, added / "tests/contract", "-k", "Toy and not test_check_estimator")
+    said = python(
+        "-m", "pytest", *options, added / "tests/contract", "-k", "Toy and not test_check_estimator"
+    )
     passed = int(re.search(r"(\d+) passed", said)[1])
     assert passed > 40
     assert "failed" not in said
