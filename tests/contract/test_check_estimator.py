@@ -33,6 +33,9 @@ OF_A_CLASS = {
         "check_fit2d_predict1d": "x of one dimension is refused in the words of all estimators",
         "check_requires_y_none": "a missing y is refused by its shape",
     },
+    "DDE": {
+        "check_estimators_pickle": "its networks hold functions that JAX makes, which have no name",
+    },
     "QuantileForest": {
         "check_estimators_pickle": "the library's trees cannot be read from read-only memory",
     },

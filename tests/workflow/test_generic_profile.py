@@ -266,7 +266,12 @@ def test_jobs_of_an_interrupted_or_killed_snakemake_can_be_cancelled(queue, tmp_
     (cancelling,) = re.findall(r"^profiles/generic/cluster.py .*$", readme, re.MULTILINE)
     for sent in (signal.SIGINT, signal.SIGKILL):
         controller = subprocess.Popen(
-            command, cwd=tmp_path, start_new_session=True, stderr=subprocess.DEVNULL
+            command,
+            cwd=tmp_path,
+            start_new_session=True,
+            stderr=subprocess.DEVNULL,
+            # What runs in the background of a shell ignores SIGINT, and so would what it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         wait_until(lambda: [each for each in queue.glob("*.state") if "R" in each.read_text()])
         controller.send_signal(sent)

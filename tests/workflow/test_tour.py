@@ -63,7 +63,7 @@ def test_the_tour_announces_draws_and_closes(toured, project):
     assert done.stderr.count("kcde: closing summary") == 1
     (jobs,) = re.findall(r"^kcde: (\d+) jobs, about .* on \d+ cores?", done.stderr, re.M)
     assert re.search(r"^  r_benchmark +2 ", done.stderr, re.M)
-    steps = re.findall(rf"^ ?(\d+) of {jobs}  \S", done.stderr, re.M)
+    steps = re.findall(rf"^ *(\d+) of {jobs}  \S", done.stderr, re.M)
     assert sorted(map(int, steps)) == list(range(1, int(jobs) + 1))
     assert re.search(
         rf"of {jobs}  r benchmark: LSCDE on smoke-mixed, \d+ seconds?; about", done.stderr
