@@ -18,6 +18,7 @@ rule artefact:
         "results/logs/{scale}/artefacts/{paper}/{artefact}.log",
     benchmark:
         "results/benchmarks/{scale}/artefacts/{paper}/{artefact}.tsv"
+    priority: ORDER.first
     conda:
         ENVIRONMENT
     threads: 1

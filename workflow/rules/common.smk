@@ -3,6 +3,7 @@ import os
 import re
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -18,6 +19,7 @@ from kcde.datasets import catalogue
 from kcde.memory import free_host_bytes
 from lib import config as configuration
 from lib import display, hooks, paths, records, references, resources, selection
+from lib.order import Order
 from lib.steps import out_flags, place_flags, shard_flags, steps
 
 DISPLAY = display.install(logger, workflow)
@@ -38,6 +40,7 @@ ENVIRONMENT = "../../envs/gpu.yaml" if config["backend"] == "cupy" else "../../e
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
 TABLE = resources.ResourceTable(config, ROOT, CATALOGUE, cluster=not LOCAL)
 DISPLAY.table, needs, group_of = TABLE, TABLE.resources, TABLE.group_of
+ORDER = Order(config)
 THREADS = config["blas_threads"]
 # JAX trains on the CPU, also on a machine with a GPU, unless the backend is `cupy`.
 JAX = "cuda" if config["backend"] == "cupy" else "cpu"

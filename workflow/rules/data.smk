@@ -15,6 +15,7 @@ rule fetch:
         "results/benchmarks/data/{dataset}.tsv"
     wildcard_constraints:
         dataset=references.any_of(entry.name for entry in CATALOGUE.values()),
+    priority: ORDER.first
     conda:
         ENVIRONMENT
     threads: 1
@@ -60,6 +61,7 @@ rule smoke_fetch:
         "results/logs/smoke/data/{dataset}.log",
     benchmark:
         "results/benchmarks/smoke/data/{dataset}.tsv"
+    priority: ORDER.first
     conda:
         ENVIRONMENT
     threads: 1

@@ -22,6 +22,7 @@ for step in steps(config, CATALOGUE):
             step.beside("benchmarks", ".tsv")
         wildcard_constraints:
             **step.constraints(),
+        priority: partial(ORDER.priority, step.experiment, step.methods)
         group:
             group_of(step.experiment, step.methods)
         conda:

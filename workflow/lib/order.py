@@ -1,0 +1,83 @@
+"""The order of work: paper by paper, tables before figures, so that first results come first.
+
+Without it Snakemake starts whatever is ready, and nothing is drawn before most of a run is done.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kcde.artefacts.core import listing
+from kcde.names import fitted
+from lib import selection
+from lib.jobs import LAPTOP, SECTIONS, is_single
+
+_SERVES = SECTIONS | {"samples": "similarity"}
+"""An experiment to the one that artefacts show, where that has another name or reads its files."""
+
+
+class Order:
+    """Priorities of jobs: the earlier the first artefact that shows a job's scores, the higher.
+
+    Artefacts come in the order of `papers` in the configuration, those of `snakemake readings`
+    last, and within a paper tables first.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    """
+
+    def __init__(self, config: Mapping[str, Any]):
+        self._config = config
+        self._known: dict[str, dict[tuple[str, ...], int]] = {}
+        listed = listing.artefacts()
+        self._artefacts = [
+            key
+            for stage in (listing.RUN, listing.READINGS)
+            for paper in config["papers"]
+            for key in sorted(
+                selection.artefacts(config, [paper], [stage]),
+                key=lambda key: listed[key].kind != "table",
+            )
+        ]
+
+    @property
+    def first(self) -> int:
+        """The highest priority: of raw data, and of drawing, which takes seconds."""
+        return len(self._artefacts) + 1
+
+    def priority(self, experiment: str, methods: Iterable[str], wildcards: Any) -> int:
+        """Return the priority of a job; 0 where no artefact of the chosen papers shows it.
+
+        Parameters
+        ----------
+        experiment
+            Its experiment.
+        methods
+            Those that it fits, where the wildcard `method` does not say which.
+        wildcards
+            Of the job.
+        """
+        scale = LAPTOP if wildcards.scale == listing.READINGS else wildcards.scale
+        known = self._of(scale)
+        if is_single(experiment):
+            return known.get((experiment,), 0)
+        methods = [fitted(name) for name in methods or [getattr(wildcards, "method", "")]]
+        shown = [(each, wildcards.dataset) for each in {experiment, _SERVES.get(experiment)}]
+        exact = max(known.get((*each, method), 0) for each in shown for method in methods)
+        return exact or max(known.get(each, 0) for each in shown)
+
+    def _of(self, scale: str) -> dict[tuple[str, ...], int]:
+        """Return the priority of each experiment, with a data set, and with a method as well."""
+        if scale in self._known:
+            return self._known[scale]
+        found: dict[tuple[str, ...], int] = {}
+        for place, key in enumerate(self._artefacts):
+            shown = listing.artefacts()[key].shows
+            single = [(experiment,) for experiment in shown if is_single(experiment)]
+            for each in [*single, *selection.selected(self._config, key, scale)]:
+                whole = each if len(each) < 3 else (*each[:2], fitted(each[2]))
+                for part in {whole, whole[:2]}:
+                    found.setdefault(part, len(self._artefacts) - place)
+        self._known[scale] = found
+        return found
