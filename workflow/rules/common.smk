@@ -10,7 +10,8 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.utils import update_config
 
-ROOT = Path(workflow.basedir)
+# Of this project, also where another workflow uses it as a module.
+ROOT = Path(workflow.current_basedir).parents[1]
 sys.path[:0] = [f"{ROOT / 'src'}", f"{ROOT / 'workflow'}"]
 
 from kcde import provenance
@@ -47,7 +48,7 @@ JAX = "cuda" if config["backend"] == "cupy" else "cpu"
 # glibc returns large temporaries to the kernel and faults the next ones in again, which takes a
 # tenth of the time; it keeps those below this many bytes.
 MALLOC = 2**30
-PUBLISHED = sorted(f"{path.relative_to(ROOT)}" for path in ROOT.glob("src/kcde/published/*.csv"))
+PUBLISHED = sorted(os.path.relpath(path) for path in ROOT.glob("src/kcde/published/*.csv"))
 
 # Jobs use the Python that runs Snakemake, unless in a conda environment, and this checkout.
 # Snakemake sets thread variables from `threads`, which --cores caps; results must not depend on it.
