@@ -57,10 +57,12 @@ def main(arguments: list[str] | None = None) -> None:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         app(args=arguments, prog_name=_called_as())
-    except (ValueError, OSError, RuntimeError, MemoryError) as error:
+    except (ValueError, OSError, RuntimeError, MemoryError, ModuleNotFoundError) as error:
         if os.environ.get("KCDE_TRACEBACK"):
             raise
         message = " ".join(str(error).split())
+        if isinstance(error, ModuleNotFoundError) and "pip install" not in message:
+            message += ": `envs/run` has all that kcde needs, as has pip install -r envs/cpu.txt"
         print(f"kcde: {message} (KCDE_TRACEBACK=1 shows where)", file=sys.stderr)
         raise SystemExit(2) from None
 
