@@ -18,8 +18,9 @@ def summary() -> str:
     verdicts = Counter(claims["amended"].fillna(claims["verdict"]))
     return (
         f"Of {compatible['yes'] + compatible['no']} published numbers that our runs can decide, "
-        f"{compatible['yes']} are compatible with ours; of {len(claims)} claims {verdicts['holds']} "
-        f"hold, {verdicts['fails']} fail, {verdicts['undecided']} are undecided and "
+        f"{compatible['yes']} are compatible with ours; of {len(claims)} claims "
+        f"{verdicts['holds']} hold, {verdicts['fails']} fail, "
+        f"{verdicts['undecided']} are undecided and "
         f"{verdicts['not-run']} could not be run."
     )
 
