@@ -29,7 +29,7 @@ FLOORS = [
     {"scores"},
     {"experiments"},
     {"artefacts"},
-    {"publish", "summary", "verify", "doctor", "carrying", "comparison"},
+    {"publish", "summary", "verify", "runtime", "doctor", "carrying", "comparison"},
     {"cli"},
 ]
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}

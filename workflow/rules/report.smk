@@ -3,6 +3,7 @@ localrules:
     judge,
     publish,
     verify,
+    runtime,
     help,
 
 
@@ -70,6 +71,23 @@ rule verify:
         into="figures",
     shell:
         "python -m kcde verify --into {params.into} 2>&1 | tee {log} && rm {log}"
+
+
+# Of the jobs that were run here, so that it stands apart from what repeats.
+rule runtime:
+    log:
+        "results/logs/runtime.log",
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        **needs("runtime"),
+    params:
+        benchmarks=f"results/benchmarks/{config['scale']}",
+        into=figures_folder(config["scale"]),
+    shell:
+        "python -m kcde runtime --benchmarks {params.benchmarks} --into {params.into} 2>&1"
+        " | tee {log} && rm {log}"
 
 
 rule help:
