@@ -13,6 +13,7 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/fit.smk"
 include: "workflow/rules/artefacts.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/own.smk"
 
 
 rule all:
@@ -37,6 +38,11 @@ rule readings:
 rule scorecard:
     input:
         f"results/{config['scale']}/scorecard.txt",
+
+
+rule own:
+    input:
+        lambda w: own.page(config),
 
 
 for paper in PAPERS:

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from kcde.comparison.costs import BASELINE
 from kcde.comparison.summary import CRPS, LOG_DENSITY, WORST_LOSS
+from kcde.methods import BASELINE
 from kcde.metrics.paired import paired_t_test
 
 SIGNIFICANCE = 0.05

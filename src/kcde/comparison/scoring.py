@@ -9,11 +9,11 @@ import numpy as np
 
 from kcde.arrays import to_numpy
 from kcde.comparison._crps import crps
-from kcde.comparison.costs import BASELINE
 from kcde.comparison.splits import Split
 from kcde.experiments.methods import FAILURES
 from kcde.files import atomic, read_object
 from kcde.memory import InsufficientMemory
+from kcde.methods import BASELINE
 from kcde.metrics.names import COVERAGES
 from kcde.seeding import seed_of
 from kcde.table_model import unfitted
