@@ -138,6 +138,18 @@ def test_the_default_is_right(config):
             ["`experiments.joint.methods` names 'KCEF'", "give `methods.KCEF.graph`", "NADE"],
         ),
         (
+            {"experiments": {"joint": {"datasets": ["grid-9000"]}}},
+            ["`experiments.joint.datasets` names 'grid-9000'; grid data have 2 to 8000"],
+        ),
+        (
+            {"experiments": {"joint": {"datasets": ["grid-1", "grid-8000"]}}},
+            ["`experiments.joint.datasets` names 'grid-1'; grid data have 2 to 8000"],
+        ),
+        (
+            {"methods": {"KCEF-F": {"dataset_options": {"grid-9000": {}}}}},
+            ["`methods.KCEF-F.dataset_options` names 'grid-9000'; grid data have 2 to 8000"],
+        ),
+        (
             {"experiments": {"joint": {"datasets": ["grid_200"]}}},
             ["`experiments.joint.datasets` names 'grid_200'", "grid-<n>, and the catalogue"],
         ),

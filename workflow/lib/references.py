@@ -162,12 +162,26 @@ class _Data(NamedTuple):
         }
         if experiment in of_experiment:
             return unknown(key, names, *of_experiment[experiment])
+        grids = _beyond(key, [name for name in names if data_sets.is_grid(name)])
         tables = [name for name in names if not data_sets.is_grid(name)]
+        return [*grids, *self._unknown_tables(key, tables, experiment)]
+
+    def _unknown_tables(self, key: str, tables: list[str], experiment: str) -> Iterable[str]:
+        """Yield a sentence for each name of no grid data that is unknown."""
         if experiment:
             return unknown(key, tables, self.catalogue, "grid-<n>, and the catalogue")
         tables = [name for name in tables if not any(each.has(name) for each in _SIZED.values())]
-        everywhere = [*planar, data_sets.DONUT, drawn, *self.catalogue]
+        drawn = (*data_sets.PLANAR, data_sets.DONUT, data_sets.SIMULATED_TRAFFIC)
+        everywhere = [*drawn, *self.catalogue]
         return unknown(key, tables, everywhere, "grid-<n>, planar data, and the catalogue")
+
+
+def _beyond(key: str, grids: Iterable[str]) -> Iterable[str]:
+    """Yield a sentence for each name of grid data with more or fewer rows than there are."""
+    most = data_sets.MOST_GRID_ROWS
+    for name in grids:
+        if not 2 <= data_sets.grid_name(name).rows <= most:
+            yield f"`{key}` names {name!r}; grid data have 2 to {most} training rows, as grid-2000"
 
 
 def _unsized(key: str, names: Iterable[str], experiment: str) -> Iterable[str]:
