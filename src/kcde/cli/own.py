@@ -1,4 +1,4 @@
-"""Commands for a table of one's own: `compare`, `fit`, `predict`."""
+"""Commands for a table of one's own: `compare`, `fit`, `predict`, and `houses` to try them on."""
 
 import re
 from pathlib import Path
@@ -75,7 +75,7 @@ def compare_command(
 
     \b
     kcde compare houses.csv --y price
-    kcde compare houses.csv --y price --x area,rooms,town --methods KCEF-LL,GP-ML --budget 2m
+    kcde compare houses.csv --y price --x income,age,rooms --methods KCEF-LL,GP-ML --budget 2m
     kcde compare visits.parquet --y cost --groups patient
     kcde compare load.csv --y megawatts --time-column date
     """  # noqa: D301
@@ -209,6 +209,29 @@ def predict_command(
     with atomic(out) as temporary:
         table.to_csv(temporary, index=False, float_format="%.6g", lineterminator="\n")
     typer.echo(f"wrote {out}: {len(table)} rows")
+
+
+@app.command("houses")
+def houses_command(
+    out: Annotated[Path, typer.Argument(help="The CSV that is written.")],
+    rows: Annotated[int, typer.Option(help="Number of rows.")] = 20_640,
+) -> None:
+    """Write a made-up table of house prices to try `kcde compare` on, the same each time.
+
+    Eight columns and a price that is cut off above, of the shape of the California housing data.
+
+    \b
+    kcde houses houses.csv
+    kcde compare houses.csv --y price --budget 5m
+    """  # noqa: D301
+    from kcde.datasets.houses import made_up
+    from kcde.files import atomic
+
+    if rows < 1:
+        raise ValueError(f"--rows must be at least 1; got {rows}")
+    with atomic(out) as temporary:
+        made_up(rows).to_csv(temporary, index=False, lineterminator="\n")
+    typer.echo(f"wrote {out}: {rows} rows")
 
 
 def names(text: str | None, option: str) -> list[str] | None:
