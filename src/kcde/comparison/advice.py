@@ -126,6 +126,10 @@ def _sentence(taken, why: str) -> str:
             f"x is worth {taken['gain']:.2f} ± {taken['gain_stderr']:.2f} nats over the density "
             "that ignores it"
         )
+    else:
+        parts.append(
+            f"what x is worth is not known, as {BASELINE}, which ignores it, has no scores"
+        )
     parts.append(_coverage(taken))
     return f"Take {taken['method']}: {'; '.join(parts)}."
 

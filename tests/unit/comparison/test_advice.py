@@ -99,6 +99,13 @@ def test_x_that_is_worth_nothing_is_said(tmp_path):
     assert "x is worth nothing that these rows can show" in found.sentence
 
 
+def test_without_the_density_that_ignores_x_its_worth_is_not_known(tmp_path):
+    scores = {name: SCORES[name] for name in ("KCEF", "LSCDE")}
+    found = advice(*compared(tmp_path, scores))
+    assert found.method == "LSCDE"
+    assert "what x is worth is not known, as MarginalKDE" in found.sentence
+
+
 def test_ties_are_ranked_by_crps(tmp_path):
     plan, run = compared(tmp_path, SCORES)
     assert list(summary.table(plan, run, "crps")["method"])[:2] == ["LSCDE", "KCEF"]
