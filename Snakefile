@@ -40,11 +40,6 @@ rule scorecard:
         f"results/{config['scale']}/scorecard.txt",
 
 
-rule own:
-    input:
-        lambda w: own.page(config),
-
-
 for paper in PAPERS:
 
     rule:

@@ -1,6 +1,11 @@
 # A table of one's own (`experiments.own`): its plan, a job for each share of a method's splits, and
 # the page of `kcde compare`. Scores of single splits are no outputs: their number is not known to a
 # rule with wildcards. A job leaves a mark, and scores all of its splits when it runs again.
+rule own:
+    input:
+        lambda w: own.page(config),
+
+
 rule own_plan:
     input:
         table=lambda w: own.table(config),
