@@ -13,6 +13,7 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/fit.smk"
 include: "workflow/rules/artefacts.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/own.smk"
 
 
 rule all:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from kcde.names import nearest
+
 PACKAGE = "kcde"
 ROOT = Path(__file__).parent
 """Folder of the package, the default of every `root`."""
@@ -51,6 +53,30 @@ def classes(root: Path = ROOT) -> dict[str, str]:
 def estimators(root: Path = ROOT) -> dict[str, str]:
     """Return the estimators, class name to module: those of `classes` that are methods."""
     return {name: module for name, module in classes(root).items() if name not in NO_METHODS}
+
+
+def module_of(estimator: str, root: Path = ROOT) -> str:
+    """Return the module of a public class of `estimators/`.
+
+    Parameters
+    ----------
+    estimator
+        E.g. `EpsilonKDE`, which lies in `epsilon_kde.py`.
+    root
+        Folder of the package.
+
+    Raises
+    ------
+    ValueError
+        If there is no such class; the message suggests the nearest name and lists the estimators.
+    """
+    known = classes(root)
+    if estimator not in known:
+        raise ValueError(
+            f"there is no estimator {estimator!r}{nearest(estimator, known)}; known: "
+            f"{', '.join(sorted(estimators(root)))}"
+        )
+    return known[estimator]
 
 
 @cache

@@ -23,6 +23,9 @@ from kcde.names import AS_PUBLISHED, OURS, nearest
 
 Options = Mapping[str, Any]
 
+BASELINE = "MarginalKDE"
+"""The density of y that ignores x: on a table of one's own, what x is worth is measured from it."""
+
 
 @dataclass(frozen=True)
 class Method:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from kcde.discovery import ROOT, SELECTION_RULE, assigned, classes, home, origin, parsed, source
+from kcde.discovery import ROOT, SELECTION_RULE, assigned, home, module_of, origin, parsed, source
 
 
 @cache
@@ -73,27 +73,8 @@ def closure(*modules: str, root: Path = ROOT) -> set[str]:
 
 
 def estimator_module(estimator: str, root: Path = ROOT) -> str:
-    """Return the module of an estimator class.
-
-    Parameters
-    ----------
-    estimator
-        E.g. `EpsilonKDE`, which lies in `epsilon_kde.py`.
-    root
-        The folder of the package.
-
-    Raises
-    ------
-    ValueError
-        If there is no such class; the message lists the modules there are.
-    """
-    known = classes(root)
-    if estimator not in known:
-        files = ", ".join(name.rpartition(".")[2] for name in known.values())
-        raise ValueError(
-            f"there is no file for the estimator {estimator!r} in estimators/: {files}"
-        )
-    return known[estimator]
+    """Return the module of an estimator class, for `digest`; as `kcde.discovery.module_of`."""
+    return module_of(estimator, root)
 
 
 @cache

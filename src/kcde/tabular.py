@@ -34,6 +34,9 @@ MOST_LEVELS = 20
 FEWEST_ROWS = 20
 """Below, a held-out part has too few rows to compare anything on."""
 
+TEXT = (".csv", ".tsv", ".txt")
+"""Endings of the names of text files."""
+
 NUMBER, LEVELS, DATE = "number", "levels", "date"
 """Kinds of columns."""
 
@@ -205,7 +208,7 @@ def read(path: str | Path, delimiter: str | None = None, decimal: str = ".") -> 
             raise ValueError(f"{path} cannot be read as {kind[1:]}: {error}") from None
         _require_unique(frame.columns, path)
         return frame
-    if kind not in (".csv", ".tsv", ".txt"):
+    if kind not in TEXT:
         raise ValueError(f"{path} is not .csv, .tsv, .txt, .parquet, .feather or .arrow")
     try:
         return _read_csv(path, delimiter, decimal)
@@ -216,7 +219,22 @@ def read(path: str | Path, delimiter: str | None = None, decimal: str = ".") -> 
         ) from None
 
 
-def _read_csv(path: Path, delimiter: str | None, decimal: str) -> pd.DataFrame:
+def header(path: str | Path, delimiter: str | None = None) -> tuple[list[str], str]:
+    """Return the names of the columns of a CSV and its delimiter, from its first line alone.
+
+    Parameters
+    ----------
+    path
+        In UTF-8.
+    delimiter
+        As of `read`.
+
+    Raises
+    ------
+    ValueError
+        If the file is empty, another delimiter fits, or names are missing or not unique.
+    """
+    path = Path(path)
     with path.open(encoding="utf-8-sig", newline="") as lines:
         head = next((line for line in lines if line.strip()), None)
     if head is None:
@@ -236,6 +254,11 @@ def _read_csv(path: Path, delimiter: str | None, decimal: str) -> pd.DataFrame:
             "leave them out (pandas writes such an index unless index=False)"
         )
     _require_unique(names, path)
+    return names, delimiter
+
+
+def _read_csv(path: Path, delimiter: str | None, decimal: str) -> pd.DataFrame:
+    names, delimiter = header(path, delimiter)
     try:
         with warnings.catch_warnings():
             # Rows longer than the header.

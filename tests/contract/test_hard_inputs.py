@@ -149,8 +149,27 @@ def test_hard_data_give_a_density_or_an_error_that_names_the_remedy(name, kind):
         return
     finally:
         tracemalloc.stop()
+    if kind == "far from 0" and name not in COMPILED:
+        # A normal density of these y, without x, has -0.9.
+        assert to_numpy(model.log_density(X, Y)).mean() > -2.0
     if kind in INTEGRATED and (name, kind) not in ELSEWHERE:
         assert told or np.abs(integrals(model, X[:4], Y) - 1.0).max() < 1e-3
+
+
+@pytest.mark.parametrize("name", ["KCEF", "KEF"])
+def test_y_far_from_the_base_density_are_refused_with_the_remedy(name):
+    """A shift of them is seen; after standardisation there is none."""
+    X, Y = smooth()
+    given = None if estimator_class(name).tags.unconditional else X
+    for moved in (Y + 1e8, 1e3 * Y):
+        with pytest.raises(ValueError, match=r"base_std = 2 from 0.*with Standardised"):
+            make(name).fit(given, moved)
+    plain, far = (Standardised(make(name)).fit(given, y) for y in (Y, Y + 1e8))
+    # Rounding moves y by 1e-8.
+    np.testing.assert_allclose(
+        far.log_density(given, Y + 1e8), plain.log_density(given, Y), atol=1e-5
+    )
+    assert np.isfinite(make(name).fit(given, Y + 20.0).log_density(given, Y + 20.0)).all()
 
 
 @pytest.mark.parametrize("name", CLASSES)

@@ -134,7 +134,9 @@ def test_the_order_of_names_does_not_matter():
 def test_what_is_not_there_is_named():
     with pytest.raises(ValueError, match=r"no module 'kcde\.nowhere'"):
         provenance.digest("kcde.nowhere")
-    with pytest.raises(ValueError, match=r"'NADA' in estimators/: .*lscde"):
+    with pytest.raises(
+        ValueError, match=r"no estimator 'NADA' \(did you mean `NADE`\?\); known: .*LSCDE"
+    ):
         provenance.estimator_module("NADA")
 
 

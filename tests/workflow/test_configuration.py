@@ -19,7 +19,7 @@ from kcde.experiments._problems import open_problem
 from kcde.experiments.job import METHOD_FIELDS
 from kcde.experiments.jobs import job_class
 from lib import config as configuration
-from lib import division, jobs, paths, selection
+from lib import division, jobs, own, paths, selection
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = tables.by_any_name(tables.read())
@@ -136,6 +136,18 @@ def test_the_default_is_right(config):
         (
             {"experiments": {"joint": {"methods": ["KCEF"]}}},
             ["`experiments.joint.methods` names 'KCEF'", "give `methods.KCEF.graph`", "NADE"],
+        ),
+        (
+            {"experiments": {"joint": {"datasets": ["grid-9000"]}}},
+            ["`experiments.joint.datasets` names 'grid-9000'; grid data have 2 to 8000"],
+        ),
+        (
+            {"experiments": {"joint": {"datasets": ["grid-1", "grid-8000"]}}},
+            ["`experiments.joint.datasets` names 'grid-1'; grid data have 2 to 8000"],
+        ),
+        (
+            {"methods": {"KCEF-F": {"dataset_options": {"grid-9000": {}}}}},
+            ["`methods.KCEF-F.dataset_options` names 'grid-9000'; grid data have 2 to 8000"],
         ),
         (
             {"experiments": {"joint": {"datasets": ["grid_200"]}}},
@@ -816,7 +828,8 @@ def test_jobs_of_methods_with_the_same_bases_differ_in_nothing_else(config):
 
 def test_every_job_of_the_configuration_is_one(config):
     """Its parameters are known and within their limits, at every scale."""
-    for scale, experiment in product(configuration.SCALES, config["experiments"]):
+    experiments = [name for name in config["experiments"] if name != own.NAME]
+    for scale, experiment in product(configuration.SCALES, experiments):
         drawn = "datasets" not in config["experiments"][experiment]
         pairs = [("", "")] if drawn else selection.pairs(config, experiment, scale)
         for dataset, method in pairs:

@@ -20,7 +20,7 @@ from kcde.datasets import names
 from kcde.experiments.job import SETTINGS
 from kcde.experiments.jobs import EXPERIMENTS, r_benchmark
 from kcde.names import AS_PUBLISHED, OURS, nearest
-from lib import division, jobs
+from lib import division, jobs, own
 from lib.references import unresolved_names
 
 SCALES = ("smoke", "laptop", "paper")
@@ -42,9 +42,9 @@ class ConfigurationError(ValueError):
 
 def complete(config: Mapping) -> dict:
     """Return a configuration with the methods of the package below its own."""
-    own = config.get("methods")
+    given = config.get("methods")
     # The schema refuses any other value.
-    return {**config, "methods": methods.merged(own) if isinstance(own, Mapping) else own}
+    return {**config, "methods": methods.merged(given) if isinstance(given, Mapping) else given}
 
 
 def check(config: Mapping, root: Path, known: Iterable[str]) -> None:
@@ -69,7 +69,7 @@ def check(config: Mapping, root: Path, known: Iterable[str]) -> None:
     # One value can break two rules of the schema that have the same description.
     mistakes = list(dict.fromkeys(map(_in_words, ordered)))
     if not mistakes:
-        mistakes = list(unresolved_names(config, known))
+        mistakes = [*unresolved_names(config, known), *own.mistakes(config)]
     if mistakes:
         raise ConfigurationError("\n".join(f"configuration: {mistake}" for mistake in mistakes))
 
@@ -86,7 +86,7 @@ def schema(root: Path) -> dict:
     parts, defs = found["properties"], found["$defs"]
     parts["scale"] = _one_of(SCALES)
     defs["law"]["pattern"] = f"^{names.LAW_PATTERN}$"
-    parts["shards"]["properties"] = dict.fromkeys(division.SHARDABLE, defs["size"])
+    parts["shards"]["properties"] = dict.fromkeys([*division.SHARDABLE, own.NAME], defs["size"])
     scales = jobs.scale_keys().items()
     parts["scales"]["properties"] = {key: _sizes(of) for key, of in scales}
     of_method = parts["methods"]["additionalProperties"]["properties"]
@@ -97,16 +97,17 @@ def schema(root: Path) -> dict:
         "target": _one_of(r_benchmark.TARGETS),
     }
     parts["methods"]["description"] = f"name to {{{', '.join(of_method)}}}"
-    own = parts["experiments"]["properties"]
+    of_file = parts["experiments"]["properties"]
     sections = dict.fromkeys(map(jobs.section, EXPERIMENTS))
     parts["experiments"]["properties"] = {
-        name: _section(own.get(name, {}), {} if jobs.is_single(name) else defs["crossed"])
+        name: _section(of_file.get(name, {}), {} if jobs.is_single(name) else defs["crossed"])
         for name in sections
     }
     parts["readings"]["properties"] = {
         name: {**deepcopy(each), "optional": list(each["properties"])}
         for name, each in parts["experiments"]["properties"].items()
     }
+    parts["experiments"]["properties"][own.NAME] = of_file[own.NAME]
     with_data = [name for name in sections if not jobs.is_single(name)]
     parts["smoke_datasets"]["properties"] = dict.fromkeys(with_data, defs["names"])
     _close(found)
@@ -118,9 +119,9 @@ def _one_of(values: Sequence[str]) -> dict:
     return {"description": f"{', '.join(values[:-1])} or {values[-1]}", "enum": list(values)}
 
 
-def _section(own: Mapping, crossed: Mapping) -> dict:
+def _section(of_file: Mapping, crossed: Mapping) -> dict:
     """Return the schema of an experiment, with keys of its own after those of all."""
-    properties = {**crossed, **own.get("properties", {})}
+    properties = {**crossed, **of_file.get("properties", {})}
     return {"type": "object", "optional": ["only"], "properties": properties}
 
 
@@ -188,8 +189,19 @@ def figures_folder(config: Mapping, root: Path, scale: str) -> str:
     cannot change a result may differ. All other artefacts are drawn beside their scores.
     """
     standing = default(root)
-    is_default = all(config[key] == standing.get(key) for key in config if key not in _SAME_RESULT)
+    is_default = all(
+        _of_papers(key, config[key]) == _of_papers(key, standing.get(key))
+        for key in config
+        if key not in _SAME_RESULT
+    )
     return "figures" if scale == "laptop" and is_default else f"results/{scale}/figures"
+
+
+def _of_papers(key: str, value: object) -> object:
+    """Return the value of a key without what no artefact shows: a table of one's own."""
+    if key != "experiments" or not isinstance(value, Mapping):
+        return value
+    return {name: section for name, section in value.items() if name != own.NAME}
 
 
 @cache

@@ -76,7 +76,7 @@ def label(job) -> str:
         text += f": {what}"
     if "nodes" in words:
         text += f", columns {words['nodes']}"
-    if "shard" in words:
+    if int(words.get("shards", 1)) > 1:
         text += f", part {words['shard']} of {words['shards']}"
     return text
 

@@ -79,10 +79,10 @@ def unresolved_names(config: Mapping, known: Iterable[str]) -> Iterable[str]:
     """
     estimators, data = discovery.estimators(), _Data(list(known))
     papers = dict.fromkeys(listed.paper for listed in listing.artefacts().values())
-    yield from _unknown("papers", config["papers"], papers, "folders of src/kcde/artefacts")
+    yield from unknown("papers", config["papers"], papers, "folders of src/kcde/artefacts")
     for name, method in config["methods"].items():
         key = f"methods.{name}"
-        yield from _unknown(f"{key}.estimator", [method["estimator"]], estimators, "the estimators")
+        yield from unknown(f"{key}.estimator", [method["estimator"]], estimators, "the estimators")
         yield from data.unknown(f"{key}.dataset_options", method.get("dataset_options", ()))
         if method["estimator"] in estimators:
             yield from _options(key, method)
@@ -94,7 +94,7 @@ def unresolved_names(config: Mapping, known: Iterable[str]) -> Iterable[str]:
     moments = config["experiments"].get("moments", {})
     for key in ("shared_choice", "slow_constrained"):
         where = f"experiments.moments.{key}"
-        yield from _unknown(where, moments.get(key, ()), config["methods"], "the methods")
+        yield from unknown(where, moments.get(key, ()), config["methods"], "the methods")
     files = config["experiments"].get("portfolio", {}).get("files", {})
     yield from data.unknown("experiments.portfolio.files", files.values(), "r_benchmark")
 
@@ -115,11 +115,11 @@ def _in_choice(
 ) -> Iterable[str]:
     """Yield a sentence for each unresolved name in a selection of data sets and methods."""
     if experiment not in config["experiments"]:
-        yield from _unknown(key, [experiment], config["experiments"], "keys of `experiments`")
+        yield from unknown(key, [experiment], config["experiments"], "keys of `experiments`")
         return
     yield from data.unknown(f"{key}.datasets", choice.get("datasets", ()), experiment)
     yield from _methods(f"{key}.methods", experiment, choice.get("methods", ()), config["methods"])
-    yield from _unknown(f"{key}.but", choice.get("but", ()), config["methods"], "the methods")
+    yield from unknown(f"{key}.but", choice.get("but", ()), config["methods"], "the methods")
     for method, datasets in choice.get("only", {}).items():
         yield from _methods(f"{key}.only", experiment, [method], config["methods"])
         yield from data.unknown(f"{key}.only.{method}", datasets, experiment)
@@ -129,7 +129,7 @@ def _together(config: Mapping, experiment: str) -> Iterable[str]:
     lists = config["experiments"].get(experiment, {}).get("together", ())
     together = [method for each in lists for method in each]
     where = f"experiments.{experiment}.together"
-    yield from _unknown(where, together, config["methods"], "the methods")
+    yield from unknown(where, together, config["methods"], "the methods")
     twice = sorted({method for method in together if together.count(method) > 1})
     if twice:
         yield f"`{where}` names {', '.join(twice)} more than once; a job each is enough"
@@ -141,7 +141,7 @@ def _options(key: str, method: Mapping) -> Iterable[str]:
     given = [(name, method.get(name, {})) for name in _OPTIONS]
     given += [(f"{_BY_DATASET}.{d}", o) for d, o in method.get(_BY_DATASET, {}).items()]
     for name, options in given:
-        yield from _unknown(f"{key}.{name}", options, known, f"options of {method['estimator']}")
+        yield from unknown(f"{key}.{name}", options, known, f"options of {method['estimator']}")
 
 
 class _Data(NamedTuple):
@@ -161,13 +161,27 @@ class _Data(NamedTuple):
             **dict.fromkeys(_OF_CATALOGUE, (self.catalogue, "the catalogue")),
         }
         if experiment in of_experiment:
-            return _unknown(key, names, *of_experiment[experiment])
+            return unknown(key, names, *of_experiment[experiment])
+        grids = _beyond(key, [name for name in names if data_sets.is_grid(name)])
         tables = [name for name in names if not data_sets.is_grid(name)]
+        return [*grids, *self._unknown_tables(key, tables, experiment)]
+
+    def _unknown_tables(self, key: str, tables: list[str], experiment: str) -> Iterable[str]:
+        """Yield a sentence for each name of no grid data that is unknown."""
         if experiment:
-            return _unknown(key, tables, self.catalogue, "grid-<n>, and the catalogue")
+            return unknown(key, tables, self.catalogue, "grid-<n>, and the catalogue")
         tables = [name for name in tables if not any(each.has(name) for each in _SIZED.values())]
-        everywhere = [*planar, data_sets.DONUT, drawn, *self.catalogue]
-        return _unknown(key, tables, everywhere, "grid-<n>, planar data, and the catalogue")
+        drawn = (*data_sets.PLANAR, data_sets.DONUT, data_sets.SIMULATED_TRAFFIC)
+        everywhere = [*drawn, *self.catalogue]
+        return unknown(key, tables, everywhere, "grid-<n>, planar data, and the catalogue")
+
+
+def _beyond(key: str, grids: Iterable[str]) -> Iterable[str]:
+    """Yield a sentence for each name of grid data with more or fewer rows than there are."""
+    most = data_sets.MOST_GRID_ROWS
+    for name in grids:
+        if not 2 <= data_sets.grid_name(name).rows <= most:
+            yield f"`{key}` names {name!r}; grid data have 2 to {most} training rows, as grid-2000"
 
 
 def _unsized(key: str, names: Iterable[str], experiment: str) -> Iterable[str]:
@@ -180,7 +194,7 @@ def _unsized(key: str, names: Iterable[str], experiment: str) -> Iterable[str]:
 
 def _methods(key: str, experiment: str, names: Iterable[str], methods: Mapping) -> Iterable[str]:
     known = [*methods, *BESIDE.get(experiment, ())]
-    yield from _unknown(key, names, known, "the methods")
+    yield from unknown(key, names, known, "the methods")
     of_one_column = set(discovery.estimators()) - set(_NETWORKS)
     for name in names:
         method = methods.get(name)
@@ -205,7 +219,20 @@ def _dimensions(joint: Mapping) -> Iterable[str]:
         )
 
 
-def _unknown(key: str, names: Iterable[str], known: Iterable[str], where: str) -> Iterable[str]:
+def unknown(key: str, names: Iterable[str], known: Iterable[str], where: str) -> Iterable[str]:
+    """Yield a sentence for each name that is not known.
+
+    Parameters
+    ----------
+    key
+        That of the configuration with the names.
+    names
+        As given.
+    known
+        The names there are.
+    where
+        What these are.
+    """
     known = list(known)
     for name in names:
         if name not in known:

@@ -19,7 +19,7 @@ from kcde.artefacts.core import listing
 from kcde.datasets import catalogue
 from kcde.memory import free_host_bytes
 from lib import config as configuration
-from lib import display, hooks, paths, records, references, resources, selection
+from lib import display, hooks, own, paths, records, references, resources, selection
 from lib.order import Order
 from lib.steps import out_flags, place_flags, shard_flags, steps
 

@@ -1,4 +1,4 @@
-"""Commands for a table of one's own: `compare`, `fit`, `predict`."""
+"""Commands for a table of one's own: `compare`, `fit`, `predict`, and `houses` to try them on."""
 
 import re
 from pathlib import Path
@@ -22,6 +22,9 @@ Delimiter = Annotated[
     str | None, typer.Option(help="Of a CSV; by default that which fits its header.")
 ]
 Decimal = Annotated[str, typer.Option(help="Decimal mark of a CSV, . or ,")]
+
+STEPS = PLAN, PAGE = ("plan", "page")
+"""Steps of a comparison before and after the methods are scored."""
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -54,6 +57,13 @@ def compare_command(
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     seed: Annotated[int, typer.Option(help="Of the splits.")] = 0,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            help="One step alone, as `snakemake own` runs them: plan, which checks the file and "
+            "splits it; page, of methods that have been scored on every split."
+        ),
+    ] = None,
 ) -> None:
     """Say which conditional density of a column to use: one page, a table, and advice.
 
@@ -65,36 +75,44 @@ def compare_command(
 
     \b
     kcde compare houses.csv --y price
-    kcde compare houses.csv --y price --x area,rooms,town --methods KCEF-LL,GP-ML --budget 2m
+    kcde compare houses.csv --y price --x income,age,rooms --methods KCEF-LL,GP-ML --budget 2m
     kcde compare visits.parquet --y cost --groups patient
     kcde compare load.csv --y megawatts --time-column date
     """  # noqa: D301
-    from kcde import tabular
-    from kcde.comparison import PAGE, compare
+    from kcde import comparison, tabular
 
-    frame = tabular.read(data, delimiter, decimal)
-    folder = out or data.with_name(f"{data.stem}-comparison")
     if rows < 0:
         raise ValueError(f"--rows must be at least 0; got {rows}")
-    found = compare(
-        frame,
-        y,
-        names(x, "--x"),
-        methods=names(methods, "--methods"),
-        splits=splits,
-        groups=groups,
-        time_column=time_column,
-        budget=duration(budget, "--budget"),
-        out=folder,
-        drop=names(drop, "--drop") or (),
-        missing=missing,
-        rows=rows or None,
-        seed=seed,
-        source=data.name,
-        say=lambda line: typer.echo(line, err=True),
-    )
+    if step not in (None, *STEPS):
+        raise ValueError(f"--step must be {' or '.join(STEPS)}; got {step!r}")
+    frame = tabular.read(data, delimiter, decimal)
+    folder = out or data.with_name(f"{data.stem}-comparison")
+    asked = {
+        "splits": splits,
+        "groups": groups,
+        "time_column": time_column,
+        "drop": names(drop, "--drop") or (),
+        "missing": missing,
+        "rows": rows or None,
+        "seed": seed,
+        "say": lambda line: typer.echo(line, err=True),
+    }
+    columns, wanted = names(x, "--x"), names(methods, "--methods")
+    if step is not None:
+        prepared = comparison.prepare(frame, y, columns, folder=folder, **asked)
+        if step == PLAN:
+            typer.echo(f"wrote {folder}: {len(prepared.plan.splits)} splits")
+            return
+        run = comparison.running.collected(prepared.plan, comparison.compared(wanted))
+        found = comparison.finish(
+            prepared, run, missing=missing, source=data.name, say=asked["say"]
+        )
+        found.write(folder)
+    else:
+        asked |= {"methods": wanted, "budget": duration(budget, "--budget")}
+        found = comparison.compare(frame, y, columns, out=folder, source=data.name, **asked)
     typer.echo(str(found))
-    typer.echo(f"wrote {folder / PAGE}")
+    typer.echo(f"wrote {folder / comparison.PAGE}")
 
 
 @app.command("fit")
@@ -191,6 +209,29 @@ def predict_command(
     with atomic(out) as temporary:
         table.to_csv(temporary, index=False, float_format="%.6g", lineterminator="\n")
     typer.echo(f"wrote {out}: {len(table)} rows")
+
+
+@app.command("houses")
+def houses_command(
+    out: Annotated[Path, typer.Argument(help="The CSV that is written.")],
+    rows: Annotated[int, typer.Option(help="Number of rows.")] = 20_640,
+) -> None:
+    """Write a made-up table of house prices to try `kcde compare` on, the same each time.
+
+    Eight columns and a price that is cut off above, of the shape of the California housing data.
+
+    \b
+    kcde houses houses.csv
+    kcde compare houses.csv --y price --budget 5m
+    """  # noqa: D301
+    from kcde.datasets.houses import made_up
+    from kcde.files import atomic
+
+    if rows < 1:
+        raise ValueError(f"--rows must be at least 1; got {rows}")
+    with atomic(out) as temporary:
+        made_up(rows).to_csv(temporary, index=False, lineterminator="\n")
+    typer.echo(f"wrote {out}: {rows} rows")
 
 
 def names(text: str | None, option: str) -> list[str] | None:

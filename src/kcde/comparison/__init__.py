@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,7 @@ from kcde.comparison.figures import ranking
 from kcde.comparison.plan import RANDOM, SPLITS, TRAIN_ROWS, Plan
 from kcde.comparison.running import Run
 from kcde.files import atomic
+from kcde.methods import BASELINE
 from kcde.seeding import rng_of
 from kcde.table_model import TableModel, usable
 
@@ -44,6 +46,14 @@ PAGE, TABLE, BY_SPLIT, PICTURE = (
 """Files in the folder of a comparison."""
 
 __all__ = ["Comparison", "compare"]
+
+
+class Prepared(NamedTuple):
+    """A table that can be compared on: checked, split, with what is to be known of it."""
+
+    checked: tabular.Checked
+    plan: Plan
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -166,25 +176,25 @@ def compare(
     ValueError
         If a column or method cannot be used, naming it, the reason and the remedy.
     """
-    names = _methods(methods)
-    aside = [name for name in (groups, time_column) if name is not None]
-    checked = tabular.check(frame, y, x, drop=drop, aside=aside, missing=missing)
+    names = compared(methods)
     folder = Path(tempfile.mkdtemp(prefix="kcde-")) if out is None else Path(out)
     try:
-        plan = plans.make(
-            checked,
-            folder,
-            count=splits,
+        planned = prepare(
+            frame,
+            y,
+            x,
+            folder=folder,
+            splits=splits,
             groups=groups,
             time_column=time_column,
+            drop=drop,
+            missing=missing,
             rows=rows,
             seed=seed,
+            say=say,
         )
-        said = _warnings(checked, plan)
-        for line in (*checked.notes, *said):
-            say(line)
-        found = _found(checked, plan, running.run(plan, names, budget, say), said, say)
-        comparison = Comparison(**found, missing=missing, source=source)
+        run = running.run(planned.plan, names, budget, say)
+        comparison = finish(planned, run, missing=missing, source=source, say=say)
         if out is not None:
             comparison.write(folder)
         return comparison
@@ -193,14 +203,95 @@ def compare(
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _methods(names: Sequence[str] | None) -> list[str]:
+def prepare(
+    frame: pd.DataFrame,
+    y: str,
+    x: Sequence[str] | None = None,
+    *,
+    folder: Path,
+    splits: int = SPLITS,
+    groups: str | None = None,
+    time_column: str | None = None,
+    drop: Sequence[str] = (),
+    missing: str = tabular.REFUSE,
+    rows: int | None = TRAIN_ROWS,
+    seed: int = 0,
+    say: Callable[[str], None] = lambda line: None,
+) -> Prepared:
+    """Check a table, split it, and keep the plan in a folder: the first step of `compare`.
+
+    Parameters
+    ----------
+    frame, y, x, splits, groups, time_column, drop, missing, rows, seed, say
+        As of `compare`.
+    folder
+        Where the plan is kept; another plan there is refused.
+
+    Raises
+    ------
+    ValueError
+        If a column cannot be used, or the folder has another plan.
+    """
+    aside = [name for name in (groups, time_column) if name is not None]
+    checked = tabular.check(frame, y, x, drop=drop, aside=aside, missing=missing)
+    plan = plans.make(
+        checked,
+        folder,
+        count=splits,
+        groups=groups,
+        time_column=time_column,
+        rows=rows,
+        seed=seed,
+    )
+    said = _warnings(checked, plan)
+    for line in (*checked.notes, *said):
+        say(line)
+    return Prepared(checked, plan, said)
+
+
+def finish(
+    prepared: Prepared,
+    run: Run,
+    *,
+    missing: str = tabular.REFUSE,
+    source: str = "data.csv",
+    say: Callable[[str], None] = lambda line: None,
+) -> Comparison:
+    """Rank and advise, and fit the advised method to all rows: the last step of `compare`.
+
+    Parameters
+    ----------
+    prepared
+        What `prepare` returned.
+    run
+        Which methods have scores on which splits: of `kcde.comparison.running.run` or `collected`.
+    missing, source, say
+        As of `compare`.
+    """
+    found = _found(prepared.checked, prepared.plan, run, prepared.warnings, say)
+    return Comparison(**found, missing=missing, source=source)
+
+
+def compared(names: Sequence[str] | None) -> list[str]:
+    """Return the methods that are compared where some are named: these and the baseline.
+
+    Parameters
+    ----------
+    names
+        Keys of `kcde.methods.METHODS`; None: those of `kcde.comparison.costs`.
+
+    Raises
+    ------
+    ValueError
+        If one has no density of one continuous y.
+    """
     if names is None:
         return costs.default_methods()
     wrong = {name: why for name in names if (why := usable(name))}
     if wrong:
         said = "; ".join(f"{name}: {why}" for name, why in wrong.items())
         raise ValueError(f"these methods cannot be compared: {said}")
-    missing = [costs.BASELINE] if costs.BASELINE in known_methods.METHODS else []
+    missing = [BASELINE] if BASELINE in known_methods.METHODS else []
     return list(dict.fromkeys([*missing, *names]))
 
 

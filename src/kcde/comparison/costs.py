@@ -15,10 +15,8 @@ import pandas as pd
 
 from kcde import discovery, methods
 from kcde.estimators import estimator_class
+from kcde.methods import BASELINE
 from kcde.table_model import usable
-
-BASELINE = "MarginalKDE"
-"""The density of y that ignores x: what x is worth is measured from it."""
 
 _ROWS = 1000
 _STARTED = 4.0  # seconds of a process and its imports

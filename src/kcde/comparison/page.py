@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from kcde.comparison import figures, looking, scoring
-from kcde.comparison.costs import BASELINE
 from kcde.comparison.plan import FORWARD, GROUPS, RANDOM
 from kcde.comparison.summary import CRPS, LOG_DENSITY
+from kcde.methods import BASELINE
 
 if TYPE_CHECKING:
     from kcde.comparison import Comparison

@@ -100,6 +100,36 @@ def run(plan: Plan, methods: Sequence[str], budget: float, say: Say) -> Run:
     return done
 
 
+def collected(plan: Plan, methods: Sequence[str]) -> Run:
+    """Return what there is of methods that other processes have scored on every split of a plan.
+
+    Parameters
+    ----------
+    plan
+        What is compared.
+    methods
+        Keys of `kcde.methods.METHODS`.
+
+    Raises
+    ------
+    ValueError
+        If a split of a method has no result.
+    """
+    done = Run(costs.by_cost(list(methods), plan.train_rows))
+    every = list(range(len(plan.splits)))
+    for method in done.methods:
+        if missing := _missing(plan, method, every):
+            folder = scoring.paths(plan.folder, method, 0)[0].parent
+            raise ValueError(
+                f"{method} has no result of the splits {', '.join(map(str, missing))} (from 0): "
+                f"delete {folder} and score it again"
+            )
+        if reason := _refused(plan, method):
+            done.skipped[method] = reason
+    done.splits = every if done.compared else []
+    return done
+
+
 def _first_round(plan, method, first, clock, share, done) -> str:
     """Score the first splits; return why the method is skipped, "" if it is not."""
     if not (missing := _missing(plan, method, first)):

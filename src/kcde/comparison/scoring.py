@@ -8,21 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import to_numpy
-from kcde.comparison._crps import crps
-from kcde.comparison.costs import BASELINE
 from kcde.comparison.splits import Split
 from kcde.experiments.methods import FAILURES
 from kcde.files import atomic, read_object
 from kcde.memory import InsufficientMemory
+from kcde.methods import BASELINE
 from kcde.metrics.names import COVERAGES
 from kcde.seeding import seed_of
 from kcde.table_model import unfitted
 
 OK, FAILED, TOO_LARGE = "ok", "failed", "too large"
 """What can become of a split."""
-
-CRPS_ROWS = 1000
-"""Test rows of which the CRPS is computed, at most."""
 
 _SEEDS = 2**32
 
@@ -77,9 +73,7 @@ def _scores(model, X, y, split) -> tuple[dict, dict]:
         wrong = int((~np.isfinite(log_density)).sum())
         raise ValueError(f"the log density of {wrong} of {len(y)} test rows is not finite")
     arrays = {"log_density": log_density, "pit": to_numpy(model.cdf(X, y))}
-    # Evenly spaced among the test rows, which are in the order of the file.
-    some = np.unique(np.linspace(0, len(y) - 1, min(len(y), CRPS_ROWS)).astype(int))
-    arrays["crps"] = crps(model, X[some], y[some])
+    arrays["crps"] = to_numpy(model.crps(X, y))
     inside = np.abs(arrays["pit"] - 0.5)
     worst = np.sort(log_density)[: max(1, len(log_density) // 20)]
     values = {

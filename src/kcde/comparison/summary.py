@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from kcde.comparison import scoring
-from kcde.comparison.costs import BASELINE
 from kcde.comparison.plan import Plan
 from kcde.comparison.running import Run
+from kcde.methods import BASELINE
 from kcde.metrics.names import COVERAGES
 from kcde.metrics.paired import paired_t_test
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcde import discovery
-from kcde.names import nearest
 
 
 def estimator_names() -> list[str]:
@@ -58,13 +57,7 @@ def configured(name: str, options: Mapping[str, Any]):
 
 
 def _find(name: str) -> type:
-    known = discovery.classes()
-    if name not in known:
-        raise ValueError(
-            f"there is no estimator {name!r}{nearest(name, known)}; known: "
-            f"{', '.join(estimator_names())}"
-        )
-    return getattr(importlib.import_module(known[name]), name)
+    return getattr(importlib.import_module(discovery.module_of(name)), name)
 
 
 def __getattr__(name: str):

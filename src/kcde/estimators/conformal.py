@@ -85,14 +85,7 @@ class Conformal(RowChecks, BaseEstimator):
         return self
 
     def interval(self, X, level: float):
-        """Return the calibrated interval of each x, shape (n, 2).
-
-        Parameters
-        ----------
-        X
-            Shape (n, d_x); None without x: one row.
-        level
-            Probability of the interval, in (0, 1).
+        """Return the calibrated interval of each x, shape (n, 2), for X and level as of a density.
 
         Raises
         ------

@@ -30,6 +30,7 @@ _FINE, _FINE_OF_BUMP, _FINEST = 25, 12, 2000  # of a width: in between, draws ar
 _TAIL_POINTS, _TAIL_ROWS, _NEGLIGIBLE = 200, 200, 30.0  # rows of x; nats below the highest
 _FEW_TIMES, _ROWS_OF_BUMPS = 4, 16  # beyond, nodes are finer only where there are bumps
 _NEGLIGIBLE_SHARE = 40.0  # nats
+_LEAST_LOG_BASE = -700.0  # nats at a median y, up to constants: exp of less leaves float64
 _FEWEST_DRAWS = 4  # a chain, for R-hat of split chains
 
 
@@ -79,7 +80,9 @@ class KCEF(ExponentialFamily):
     regularization
         λ. None: chosen by `selection`.
     base_std
-        Standard deviation of the Gaussian base density q_0, centred at 0, in the units of y.
+        Standard deviation of the Gaussian base density q_0, centred at 0, in the units of y. T is
+        no match for a q_0 that has no mass where y is: where it is below exp(-700) at half of the
+        training y, they are refused; `Standardised` brings them to it.
     selection
         "score": one σ for x and y and λ on a 20 × 20 grid, by the score on held-out folds, as
         published for the R data. "early-stopping": a σ per dimension and λ on that score, by
@@ -176,9 +179,21 @@ class KCEF(ExponentialFamily):
             raise ValueError(f"selection_floor must lie in [0, 1); got {self.selection_floor!r}")
         if not self.penalty >= 0:
             raise ValueError(f"penalty must not be negative; got {self.penalty}")
+        self._check_base(Y)
         self.X_, self.Y_ = X, Y
         self._choose(X, Y)
         self._solve(X, Y)
+
+    def _check_base(self, Y) -> None:
+        """Raise `ValueError` where q_0 has no mass where the training y are."""
+        values = to_numpy(Y)
+        typical = float(np.median(np.sum((values / self.base_std) ** 2, axis=1)))
+        if -0.5 * typical < _LEAST_LOG_BASE:
+            raise ValueError(
+                f"half of the training y are {np.sqrt(typical):.3g} or more times base_std = "
+                f"{self.base_std:g} from 0, where the base density N(0, base_std²) is 0 in float64 "
+                "and no density can be made of it: bring Y to unit scale, with Standardised"
+            )
 
     def _solve(self, X, Y):
         bandwidths, r = (self.bandwidth_x_, self.bandwidth_y_), self._base_gradient(Y)

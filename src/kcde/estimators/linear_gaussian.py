@@ -16,7 +16,8 @@ class LinearGaussian(Pushforward):
     λ and s² have the largest leave-one-out likelihood: s² is the mean square of the residuals of
     rows left out, and λ the one at which it is smallest (Hoerl and Kennard 1970; Hastie, Tibshirani
     and Friedman 2009, equation 7.64). Several y have variances of their own and share λ. x is to be
-    on comparable scales. Cost: one eigendecomposition, O(n d_x² + d_x³) in all.
+    on comparable scales. Cost: one eigendecomposition, O(m r² + r³) in all, r and m the smaller and
+    the larger of n and d_x. A fit keeps the coefficients and s, nothing of the rows.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class LinearGaussian(Pushforward):
         self.regularization = regularization
 
     def _fit(self, X, Y):
-        self._ridge, self.cv_results_ = fit_ridge(X, Y, self.regularization)
+        self._ridge, _, self.cv_results_ = fit_ridge(X, Y, self.regularization)
         self.regularization_, self.coef_ = self._ridge.regularization, self._ridge.coef
         self.residual_std_ = self._ridge.residual_std
         self._std = array_namespace(X).asarray(self.residual_std_)

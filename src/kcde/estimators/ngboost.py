@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import to_numpy
+from kcde.estimators._shared.libraries import from_library
 from kcde.estimators._shared.pushforward import Pushforward
 from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
 from kcde.estimators._shared.spread import column_std
@@ -124,7 +125,7 @@ class NGBoost(Pushforward):
 
         # The library's own tree, but that equally good splits are not drawn from the global stream.
         seed = seed_of("boosting", self.random_state) % 2**32
-        return _library()(
+        return from_library("NGBoost", "ngboost", "NGBRegressor")(
             Base=DecisionTreeRegressor(max_depth=3, random_state=seed),
             n_estimators=stages,
             learning_rate=self.learning_rate,
@@ -166,20 +167,3 @@ def _log_normal(Y, location, scale) -> np.ndarray:
 def _inputs(X: np.ndarray) -> np.ndarray:
     """Return x, or a column of zeros where there is none: trees need an input."""
     return X if X.shape[1] else np.zeros((len(X), 1))
-
-
-def _library():
-    """Return the class of the booster.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If the library is not installed, with the remedy.
-    """
-    try:
-        from ngboost import NGBRegressor
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "NGBoost needs the library ngboost: pip install 'kcde[compare]'"
-        ) from error
-    return NGBRegressor

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from kcde.arrays import to_numpy
+from kcde.estimators._shared.libraries import from_library
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume
 from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
 from kcde.estimators._shared.spread import column_std
@@ -119,7 +120,7 @@ class QuantileForest(GaussianMixture):
                 raise ValueError(f"{name} must be a positive whole number; got {value!r}")
 
     def _grown(self, X, Y, min_samples_leaf: int):
-        model = _library()(
+        model = from_library("QuantileForest", "quantile_forest", "RandomForestQuantileRegressor")(
             n_estimators=self.trees,
             min_samples_leaf=min_samples_leaf,
             max_samples_leaf=None,
@@ -193,20 +194,3 @@ def _inputs(X: np.ndarray) -> np.ndarray:
 def _log(weights: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
         return np.log(weights)
-
-
-def _library():
-    """Return the class of the forest.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If the library is not installed, with the remedy.
-    """
-    try:
-        from quantile_forest import RandomForestQuantileRegressor
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "QuantileForest needs the library quantile-forest: pip install 'kcde[compare]'"
-        ) from error
-    return RandomForestQuantileRegressor

@@ -16,8 +16,8 @@ class ResidualKDE(ConditionalDensity):
 
     e_i is what is left of y_i by the regression on all other rows, so that p is not narrower than
     what a new row meets. h has the largest leave-one-out likelihood among 33 multiples of the
-    standard deviation of the e_i (Silverman 1986, section 3.4.4). Cost: one eigendecomposition,
-    O(n d_x² + d_x³), and O(33 n t) for t tuning rows.
+    standard deviation of the e_i (Silverman 1986, section 3.4.4). Cost: that of
+    `LinearGaussian`, and O(33 n t) for t tuning rows.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ class ResidualKDE(ConditionalDensity):
         self.random_state = random_state
 
     def _fit(self, X, Y):
-        self._ridge, _ = fit_ridge(X, Y, self.regularization)
+        self._ridge, residuals, _ = fit_ridge(X, Y, self.regularization)
         self.regularization_, self.coef_ = self._ridge.regularization, self._ridge.coef
         kde = MarginalKDE(
             self.bandwidth_y, tuning_rows=self.tuning_rows, random_state=self.random_state
         )
-        self.residuals_ = kde.fit(None, array_namespace(X).asarray(self._ridge.residuals))
+        self.residuals_ = kde.fit(None, array_namespace(X).asarray(residuals))
         self.bandwidth_y_ = self.residuals_.bandwidth_y_
 
     def log_density(self, X, Y):

@@ -1,5 +1,6 @@
 """Artefacts are found by their files, and read without importing them."""
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kcde.artefacts.core import listing, registry
+from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.tables import building
 from kcde.discovery import SourceError
 
@@ -56,6 +58,16 @@ def test_a_file_is_an_artefact(folder):
         ("__name__,", "__name__,\n    def", r"fig1\.py, line 5: invalid syntax"),
         ('["donut"]', '"mine/fig9"', "mine/fig1.*mine/fig9"),
         (
+            "title=",
+            "titel=",
+            r"fig1\.py: ARTEFACT has titel \(did you mean `title`\?\); known: mod",
+        ),
+        (
+            "    build=build",
+            "    build=build, unheard=3",
+            "has unheard; known: module, kind, title",
+        ),
+        (
             "    kind",
             '    stage="late",\n    kind',
             "has the stage 'late'; allowed: run or readings",
@@ -75,6 +87,10 @@ def test_a_declaration_may_have_a_type(folder):
     path = folder / "mine/fig1.py"
     path.write_text(DECLARED.replace("ARTEFACT =", "ARTEFACT: Artefact ="))
     assert list(listing.artefacts(folder)) == ["mine/fig1", "mine/fig2"]
+
+
+def test_the_known_arguments_are_the_fields_of_the_class():
+    assert listing._arguments() == [field.name for field in dataclasses.fields(Artefact)]
 
 
 def test_places_and_suffixes():

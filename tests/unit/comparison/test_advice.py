@@ -1,8 +1,10 @@
 """The table of a comparison and the sentence of advice, from scores that are made up."""
 
 import json
+from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -11,6 +13,7 @@ from kcde.comparison.advice import advise
 from kcde.comparison.plan import Plan
 from kcde.comparison.running import Run
 from kcde.comparison.splits import random_splits
+from kcde.metrics.paired import paired_t_test
 
 COVERED = {"coverage_50": 0.5, "coverage_90": 0.9}
 OVERLAP = 0.25
@@ -64,6 +67,7 @@ def test_the_first_is_advised_with_what_x_is_worth(tmp_path):
     assert found.method == "LSCDE"
     assert "x is worth 0.90 ± 0.00 nats" in found.sentence
     assert "90% intervals hold 90%" in found.sentence
+    assert "loses 2.00 nats on the worst twentieth" in found.sentence
     assert found.sentence.count(". ") == 0
 
 
@@ -71,6 +75,7 @@ def test_of_equals_the_one_that_risks_less_is_advised(tmp_path):
     scores = SCORES | {"KCEF": list(-0.505 + WOBBLE[::-1])}
     found = advice(*compared(tmp_path, scores, {"LSCDE": 6.0, "KCEF": 2.5}))
     assert found.method == "KCEF"
+    assert "number 2 of 3, not significantly (0.01 nats, p = " in found.sentence
     assert "risks less: 2.50 against 6.00 nats" in found.sentence
     assert advice(*compared(tmp_path, scores, {"LSCDE": 2.53, "KCEF": 2.5})).method == "LSCDE"
 
@@ -94,6 +99,13 @@ def test_x_that_is_worth_nothing_is_said(tmp_path):
     assert "x is worth nothing that these rows can show" in found.sentence
 
 
+def test_without_the_density_that_ignores_x_its_worth_is_not_known(tmp_path):
+    scores = {name: SCORES[name] for name in ("KCEF", "LSCDE")}
+    found = advice(*compared(tmp_path, scores))
+    assert found.method == "LSCDE"
+    assert "what x is worth is not known, as MarginalKDE" in found.sentence
+
+
 def test_ties_are_ranked_by_crps(tmp_path):
     plan, run = compared(tmp_path, SCORES)
     assert list(summary.table(plan, run, "crps")["method"])[:2] == ["LSCDE", "KCEF"]
@@ -110,3 +122,79 @@ def test_without_a_sound_method_none_is_advised(tmp_path):
     scores = {"LSCDE": SCORES["LSCDE"]}
     found = advice(*compared(tmp_path, scores, failed={("LSCDE", 0)}))
     assert found.method is None
+
+
+def test_a_method_that_is_often_worse_than_the_density_without_x_is_not_advised(tmp_path):
+    """Though the best by mean and with the least risk: two of six splits are worse."""
+    gains = np.array([1.5, 1.4, 1.6, 1.5, -0.1, -0.1])
+    baseline = -1.4 + WOBBLE
+    scores = {"MarginalKDE": list(baseline), "LSCDE": list(baseline + gains)}
+    scores["KCEF"] = list(baseline + 0.9 + 0.1 * WOBBLE[::-1])
+    found = advice(*compared(tmp_path, scores, {"LSCDE": 1.0}))
+    assert found.method == "KCEF"
+    assert "behind LSCDE, the first, which is worse than MarginalKDE on 33% of" in found.sentence
+    alone = {name: scores[name] for name in ("MarginalKDE", "LSCDE")}
+    alone["LSCDE"] = list(baseline + np.array([1.5, 1.4, 1.6, 1.5, -0.01, -0.01]))
+    assert advice(*compared(tmp_path, alone)).method == "MarginalKDE"
+
+
+def test_x_is_worth_something_if_any_method_shows_it(tmp_path):
+    """The first by mean is not significantly better than the density without x, the second is."""
+    baseline = -1.4 + WOBBLE
+    scores = {"MarginalKDE": list(baseline)}
+    scores["LSCDE"] = list(baseline + np.array([4.0, 0.1, 0.1, 4.0, 0.1, 0.1]))
+    scores["KCEF"] = list(baseline + 0.5 + 0.1 * WOBBLE[::-1])
+    assert advice(*compared(tmp_path, scores, {"KCEF": 1.0})).method == "KCEF"
+
+
+def made_up(rng):
+    """A table and its splits: some methods, one that may fail, and the density without x."""
+    count, methods = int(rng.integers(3, 9)), [f"M{i}" for i in range(rng.integers(1, 6))]
+    common = rng.normal(size=count)
+    rows = []
+    for _ in ["MarginalKDE", *methods]:
+        own = rng.normal(0.0, 0.6) + rng.gamma(0.5) * rng.standard_t(3, size=count)
+        own[rng.random(count) < 0.03] = np.nan
+        rows.append(common + own)
+    values = np.array(rows)
+    names = ["MarginalKDE", *methods]
+    splits = pd.DataFrame(
+        {
+            "method": np.repeat(names, count),
+            "split": np.tile(np.arange(count), len(names)),
+            "log_density": values.ravel(),
+            "crps": -values.ravel(),
+        }
+    )
+    failed = np.isnan(values).sum(axis=1)
+    means = np.array([np.nanmean(each) if np.isfinite(each).any() else np.nan for each in values])
+    table = pd.DataFrame({"method": names, "failed": failed, "splits": float(count)})
+    table = table.assign(log_density=means, crps=-means, gain=0.1, gain_stderr=0.0)
+    table = table.assign(worst_loss=rng.gamma(2.0, size=len(names)), coverage_90=0.9)
+    order = np.lexsort([-means, failed])
+    table = table.iloc[order].reset_index(drop=True)
+    return table.assign(rank=np.arange(1, len(names) + 1)), splits
+
+
+def test_what_is_advised_is_never_significantly_behind_the_first(rng):
+    """Of the methods without a failure; on tables where the least risk alone would be."""
+    kinds, tempting = Counter(), 0
+    for place in range(60):
+        rank_by = ("log_density", "crps")[place % 2]
+        table, splits = made_up(rng)
+        found = advise(table, splits, OVERLAP, rank_by)
+        values = {name: own[rank_by].to_numpy() for name, own in splits.groupby("method")}
+        sound = table[table["failed"] == 0]
+        if found.method is None:
+            kinds["none"] += 1
+            continue
+        first = sound["method"].iloc[0]
+        behind = {
+            name: paired_t_test(values[name], values[first], OVERLAP).p_value < 0.05
+            for name in (found.method, sound.loc[sound["worst_loss"].idxmin(), "method"])
+        }
+        assert behind[found.method] is False, (table, splits)
+        tempting += any(behind.values())
+        kinds[found.method if found.method in ("MarginalKDE", first) else "other"] += 1
+    assert {"MarginalKDE", "other", "none"} < set(kinds), kinds
+    assert tempting >= 3

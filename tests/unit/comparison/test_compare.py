@@ -7,14 +7,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+import scoringrules
 
 import kcde
 from kcde.cli.own import duration, names
 from kcde.comparison import costs, plan, running, scoring
-from kcde.comparison._crps import crps
-from kcde.estimators import GaussianProcess
 from kcde.methods import METHODS
+from kcde.table_model import unfitted
 
 EVIL = '<script>alert("1")</script>&$x'
 
@@ -67,6 +66,15 @@ def test_all_methods_have_the_same_splits_and_true_scores(found):
     assert kept["log_density"] == scored.said["log_density"]
     inside = np.abs(scored.arrays["pit"] - 0.5) <= 0.45
     assert kept["coverage_90"] == pytest.approx(inside.mean())
+
+
+def test_crps_is_that_of_scoringrules(found):
+    plan = found[0].plan
+    split = plan.splits[1]
+    X, y = plan.X[split.test], plan.y[split.test]
+    model = unfitted("GP-ML", 0).fit(plan.X[split.train], plan.y[split.train])
+    expected = scoringrules.crps_normal(y, model.mean(X)[:, 0], np.sqrt(model.variance(X)[:, 0]))
+    np.testing.assert_allclose(scoring.arrays(found[1], "GP-ML", 1)["crps"], expected, rtol=1e-6)
 
 
 def test_the_page_needs_nothing_else_and_escapes_names(found):
@@ -208,16 +216,6 @@ def test_options_that_contradict_are_refused(tmp_path):
         kcde.compare(table(), "price", splits=1)
 
 
-def test_crps_is_that_of_a_normal(rng):
-    """In closed form: σ (z (2Φ(z) - 1) + 2φ(z) - 1/√π)."""
-    X, y = rng.normal(size=(40, 1)), rng.normal(size=40)
-    model = GaussianProcess(1.0, 0.8, 0.5).fit(X, y)
-    mean, std = model.mean(X)[:, 0], np.sqrt(model.variance(X)[:, 0])
-    z = (y - mean) / std
-    exact = z * (2 * stats.norm.cdf(z) - 1) + 2 * stats.norm.pdf(z) - 1 / np.sqrt(np.pi)
-    np.testing.assert_allclose(crps(model, X, y), std * exact, atol=0.005)
-
-
 def test_durations_and_names_of_options_are_read():
     assert [duration(text, "-b") for text in ("90s", "10m", "2h", "5")] == [90, 600, 7200, 5]
     assert names('a, "b,c",d', "--x") == ["a", "b,c", "d"]
@@ -226,16 +224,6 @@ def test_durations_and_names_of_options_are_read():
             duration(text, "--budget")
     with pytest.raises(ValueError, match="each once"):
         names("a,a", "--x")
-
-
-def test_crps_of_rows_with_the_same_x_is_that_of_each_alone(rng):
-    X, y = rng.integers(0, 3, (20, 1)).astype(float), rng.normal(size=20)
-    model = GaussianProcess(1.0, 0.8, 0.5).fit(X, y)
-    alone = [crps(model, X[i : i + 1], y[i : i + 1])[0] for i in range(20)]
-    np.testing.assert_allclose(crps(model, X, y), alone)
-    without = METHODS["KEF"].estimator
-    density = kcde.estimators.estimator_class(without)(0.9, 0.01).fit(None, y)
-    assert crps(density, X[:, :0], y).shape == (20,)
 
 
 def test_a_method_that_is_slower_than_declared_leaves_time_for_others(tmp_path, monkeypatch):

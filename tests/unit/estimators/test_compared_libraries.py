@@ -150,7 +150,8 @@ def test_same_seed_chooses_the_same_and_another_seed_other_rows(model, rng):
 )
 def test_without_the_library_the_remedy_is_named(model, library, rng, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'kcde\[compare\]'"):
+    needs = f"{type(model).__name__} needs the library {library.replace('_', '-')}: "
+    with pytest.raises(ModuleNotFoundError, match=needs + r"pip install 'kcde\[compare\]'"):
         model.fit(*bent(rng))
 
 

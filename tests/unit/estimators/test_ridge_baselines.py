@@ -1,11 +1,15 @@
 """LinearGaussian, ResidualKDE and MarginalKDE: against loops that leave rows out, and scipy."""
 
+import pickle
+
 import numpy as np
 import pytest
+from numpy.linalg import eigh
 from scipy.stats import gaussian_kde, norm
 from sklearn.linear_model import Ridge
 
 from kcde.estimators import LinearGaussian, MarginalKDE, ResidualKDE
+from kcde.estimators._shared import ridge
 from kcde.estimators._shared.leave_one_out import FACTORS
 from kcde.estimators._shared.spread import column_std
 
@@ -39,6 +43,36 @@ def test_ridge_and_its_residuals_are_those_of_fits_without_each_row(slanted, reg
     np.testing.assert_allclose(model.log_density(X, Y), logs)
     found = ResidualKDE(regularization).fit(X, Y).residuals_._centres
     np.testing.assert_allclose(found.ravel(), residuals)
+
+
+@pytest.mark.parametrize("regularization", [1e-3, 0.7])
+def test_with_more_columns_than_rows_the_fits_are_those_without_each_row(rng, regularization):
+    """By the eigenvectors of XXᵀ; one column a copy of another, so that XᵀX is singular twice."""
+    X = rng.normal(size=(9, 14)) + 4.0
+    X[:, 3] = X[:, 5]
+    Y = X[:, :2] + 0.3 * rng.normal(size=(9, 2))
+    model = LinearGaussian(regularization).fit(X, Y)
+    expected = Ridge(len(X) * regularization, solver="cholesky").fit(X, Y)
+    np.testing.assert_allclose(model.coef_, expected.coef_.T, atol=1e-9)
+    np.testing.assert_allclose(model.mean(X + 1.0), expected.predict(X + 1.0))
+    residuals = left_out(X, Y, regularization)
+    np.testing.assert_allclose(model.residual_std_, np.sqrt(np.mean(residuals**2, axis=0)))
+
+
+def test_ten_thousand_columns_take_no_matrix_of_them(rng, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        ridge, "symmetric_spectrum", lambda matrix: seen.append(matrix.shape) or eigh(matrix)
+    )
+    X = rng.normal(size=(40, 10_000))
+    model = LinearGaussian().fit(X, X[:, :1])
+    assert seen == [(40, 40)]
+    assert model.coef_.shape == (10_000, 1)
+
+
+def test_a_fit_keeps_nothing_of_the_rows(rng):
+    X, Y = rng.normal(size=(500, 2)), rng.normal(size=(500, 1))
+    assert len(pickle.dumps(LinearGaussian(0.1).fit(X, Y))) < 3000
 
 
 def test_ridge_has_the_largest_leave_one_out_likelihood(rng):

@@ -1,4 +1,5 @@
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -109,6 +110,14 @@ def test_density_that_is_not_finite_is_a_failed_split(launch, monkeypatch):
     frame = frame[frame.metric == NLL]
     assert frame["status"].tolist() == ["failed"] * 3
     assert "negative_log_likelihood is inf" in frame["detail"][0]
+
+
+def test_a_missing_library_is_a_failed_split_with_the_remedy(launch, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ngboost", None)
+    frame, _ = launch("NGBoost", "NGBoost", {})
+    assert frame["status"].tolist() == ["failed"] * 3
+    said = "NGBoost needs the library ngboost: pip install 'kcde[compare]'"
+    assert frame["detail"].tolist() == [f"MissingLibraryError: {said}"] * 3
 
 
 def test_programming_errors_are_not_hidden_as_failed_splits(launch, monkeypatch):

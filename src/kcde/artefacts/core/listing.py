@@ -19,7 +19,7 @@ ACROSS = "across"
 
 _ROOT = Path(__file__).parents[1]
 _LITERALS = ("name", "kind", "title", "shows", "stage")
-_DECLARED = "ARTEFACT"
+_DECLARED, _CLASS = "ARTEFACT", "Artefact"
 _SHOWN = ("datasets", "methods", "but", "scale")
 
 RUN, READINGS = "run", "readings"
@@ -114,11 +114,23 @@ def _declared(path: Path) -> dict | None:
         return None
     for value in assigned(parsed(path).body, _DECLARED):
         given = {each.arg: each.value for each in getattr(value, "keywords", ())}
+        known = _arguments()
+        if unknown := [name for name in given if name and name not in known]:
+            guess = nearest(unknown[0], known)
+            raise _mistake(path, f"has {unknown[0]}{guess}; known: {', '.join(known)}")
         try:
             return {name: ast.literal_eval(given[name]) for name in _LITERALS if name in given}
         except ValueError:
             raise _mistake(path, f"needs literals for {', '.join(_LITERALS)}") from None
     return None
+
+
+@cache
+def _arguments() -> list[str]:
+    """Return the names of the fields of `Artefact`, of the source of its module."""
+    body = parsed(Path(__file__).with_name("declaration.py")).body
+    (declared,) = (node for node in body if getattr(node, "name", "") == _CLASS)
+    return [line.target.id for line in declared.body if isinstance(line, ast.AnnAssign)]
 
 
 def _mistake(path: Path, words: str) -> SourceError:

@@ -1,5 +1,6 @@
 """Ridge regression with the residuals of every row left out, in closed form."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,17 +26,14 @@ class Ridge:
         b, shape (d_x, d_y).
     regularization
         λ.
-    residuals
-        What is left of each y_i by the fit to all other rows, numpy, shape (n, d_y).
     residual_std
-        Root of the mean of their squares, shape (d_y,).
+        Root of the mean square of what is left of each y_i by the fit to all other rows, (d_y,).
     """
 
     centre_x: object
     centre_y: object
     coef: object
     regularization: float
-    residuals: np.ndarray
     residual_std: np.ndarray
 
     def predict(self, X):
@@ -43,14 +41,15 @@ class Ridge:
         return self.centre_y + (X - self.centre_x) @ self.coef
 
 
-def fit_ridge(X, Y, regularization: float | None) -> tuple[Ridge, dict]:
+def fit_ridge(X, Y, regularization: float | None) -> tuple[Ridge, np.ndarray, dict]:
     """Fit, and choose λ among `REGULARIZATIONS` if it is None.
 
     The residual of row i left out is e_i/(1 - h_ii) with the residual e_i and the leverage h_ii of
     all rows (Hastie, Tibshirani and Friedman 2009, equation 7.64). Where these have the variance s²
     the mean log density of N(m_{-i}(x_i), s²) at y_i is largest at the mean of their squares, and
     there -½ log 2πe s²: the λ with the smallest s is that with the largest leave-one-out
-    likelihood. One eigendecomposition of XᵀX, d_x³ time, and 41 n d_x (d_x + d_y) for all λ.
+    likelihood. One eigendecomposition for all λ, of the smaller of XᵀX and XXᵀ: with
+    r = min(n, d_x), r² max(n, d_x) + r³ time, and 41 n r d_y for the λ.
 
     Parameters
     ----------
@@ -63,6 +62,8 @@ def fit_ridge(X, Y, regularization: float | None) -> tuple[Ridge, dict]:
     -------
     Ridge
         Its coefficients lie where X does.
+    numpy.ndarray
+        What is left of each y_i by the fit to all other rows, shape (n, d_y).
     dict
         Leave-one-out log likelihood, `score`, for each of `regularization`.
 
@@ -75,12 +76,9 @@ def fit_ridge(X, Y, regularization: float | None) -> tuple[Ridge, dict]:
         raise ValueError(f"regularization must be a positive number or None; got {regularization}")
     xp, x, y = array_namespace(X), to_numpy(X), to_numpy(Y)
     centre_x, centre_y = x.mean(axis=0), y.mean(axis=0)
-    values, vectors = _spectrum(x - centre_x)
-    rotated = (x - centre_x) @ vectors
-    moments = rotated.T @ (y - centre_y) / len(x)
+    path = _path(x - centre_x, y - centre_y)
     candidates = REGULARIZATIONS if regularization is None else np.array([regularization])
-    fits = [_left_out(rotated, y - centre_y, moments, values + shift) for shift in candidates]
-    stds = np.stack([_root_mean_square(residuals) for residuals in fits])
+    stds = np.stack([_root_mean_square(path.left_out(each)) for each in candidates])
     if np.any(stds == 0):
         raise ValueError(
             "y is a linear function of x on the training rows, so that there is no density of what "
@@ -88,29 +86,75 @@ def fit_ridge(X, Y, regularization: float | None) -> tuple[Ridge, dict]:
         )
     score = -len(x) * np.sum(np.log(stds) + 0.5 * np.log(2.0 * np.pi) + 0.5, axis=1)
     (best,) = best_index(score)
-    coef = vectors @ (moments / (values + candidates[best])[:, None])
+    chosen = float(candidates[best])
     ridge = Ridge(
-        *(xp.asarray(part) for part in (centre_x, centre_y, coef)),
-        float(candidates[best]),
-        fits[best],
+        *(xp.asarray(part) for part in (centre_x, centre_y, path.coef(chosen))),
+        chosen,
         as_bandwidths(stds[best], y.shape[1], "the standard deviation of the residuals"),
     )
-    return ridge, {"regularization": candidates, "score": score}
+    return ridge, path.left_out(chosen), {"regularization": candidates, "score": score}
 
 
-def _spectrum(centred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return eigenvalues (d,) and eigenvectors (d, d) of the covariance; none without columns."""
-    if not centred.shape[1]:
-        return np.zeros(0), np.zeros((0, 0))
-    return symmetric_spectrum(centred.T @ centred / len(centred))
+@dataclass(frozen=True)
+class _Path:
+    """The regressions with all λ, from one factorisation of the centred x.
+
+    Attributes
+    ----------
+    values
+        Eigenvalues of XᵀX/n and of XXᵀ/n, shape (r,).
+    rotated, shares
+        x in the directions of their eigenvectors, shape (n, r), and the squares of that over n.
+    y
+        Centred, shape (n, d_y).
+    moments
+        `rotated`ᵀ y/n, shape (r, d_y).
+    coef_of
+        Maps 1/(`values` + λ), shape (r, 1), to b, shape (d_x, d_y).
+    """
+
+    values: np.ndarray
+    rotated: np.ndarray
+    shares: np.ndarray
+    y: np.ndarray
+    moments: np.ndarray
+    coef_of: Callable[[np.ndarray], np.ndarray]
+
+    def coef(self, regularization: float) -> np.ndarray:
+        """Return b, shape (d_x, d_y)."""
+        return self.coef_of(1.0 / (self.values + regularization)[:, None])
+
+    def left_out(self, regularization: float) -> np.ndarray:
+        """Return e_i/(1 - h_ii), (n, d_y); NaN where a row alone determines a coefficient."""
+        inverse = 1.0 / (self.values + regularization)
+        kept = 1.0 - 1.0 / len(self.y) - self.shares @ inverse
+        residuals = self.y - self.rotated @ (self.moments * inverse[:, None])
+        return residuals / np.where(kept > _LEAST, kept, np.nan)[:, None]
 
 
-def _left_out(rotated, centred_y, moments, shifted) -> np.ndarray:
-    """Return e_i/(1 - h_ii), shape (n, d_y); NaN where a row alone determines a coefficient."""
-    n = len(rotated)
-    kept = 1.0 - 1.0 / n - (rotated**2 / n) @ (1.0 / shifted)
-    residuals = centred_y - rotated @ (moments / shifted[:, None])
-    return residuals / np.where(kept > _LEAST, kept, np.nan)[:, None]
+def _path(x: np.ndarray, y: np.ndarray) -> _Path:
+    """Return the path of centred x (n, d) and y, by eigenvectors of XᵀX, or of XXᵀ where d > n.
+
+    With XXᵀ/n = U W Uᵀ, x in the directions of the eigenvectors of XᵀX is U (nW)^½, and
+    b = Xᵀ U (W + λ)⁻¹ Uᵀ y/n (Hastie, Tibshirani and Friedman 2009, section 18.3.5).
+    """
+    n, d = x.shape
+    if d > n:
+        values, vectors = symmetric_spectrum(x @ x.T / n)
+        rotated = vectors * np.sqrt(n * values)
+        of_rows = vectors.T @ y / n
+
+        def coef_of(inverse):
+            return x.T @ (vectors @ (of_rows * inverse))
+    else:
+        values, vectors = symmetric_spectrum(x.T @ x / n) if d else (np.zeros(0), np.zeros((0, 0)))
+        rotated = x @ vectors
+
+        def coef_of(inverse):
+            return vectors @ (moments * inverse)
+
+    moments = rotated.T @ y / n
+    return _Path(values, rotated, rotated**2 / n, y, moments, coef_of)
 
 
 def _root_mean_square(values: np.ndarray) -> np.ndarray:
