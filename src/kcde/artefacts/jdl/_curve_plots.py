@@ -165,7 +165,7 @@ def _title(panel: str, spec: PlotSpec) -> str:
     for part, words in spec.words.items():
         panel = panel.replace(part, words)
     panel = panel.replace(EXCLUDED, f"\n{EXCLUDED.strip()}")
-    return panel.replace("d=", "$d=", 1).replace(" ", "$ ", 1) if "d=" in panel else panel
+    return panel.replace("d=", "$d=", 1).replace(" ", "$, ", 1) if "d=" in panel else panel
 
 
 def _scale(axes, curves: pd.DataFrame, spec: PlotSpec) -> None:

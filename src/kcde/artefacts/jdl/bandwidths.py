@@ -32,7 +32,7 @@ draw = drawer(
         dashes={CONSTRAINED: "--"},
         names={CONSTRAINED: None},
         keys=LIMIT_KEYS,
-        along="largest factor",
+        along="largest factor of a bandwidth",
     )
 )
 
