@@ -1,6 +1,6 @@
 """A table of negative log-likelihoods as dot plots, one a data set: ours and published values."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,17 +22,6 @@ _HEAD = 0.4  # inches for the legend and the label of the axes
 _MARGIN = 0.06  # of the range of the means and published values, at both sides of a panel
 _REACH = 0.4  # of that range, by which bars may widen a panel
 _LEAST = 0.05  # nats, least range of a panel
-_IN_A_LINE = 40  # letters of the methods' names up to which the marks fit in the same line
-_NAMES, _LETTERS = 6, 78  # methods, and letters of their names, in a line of the legend
-_GLYPHS = {
-    "o": ("●", "○"),
-    "s": ("■", "□"),
-    "^": ("▲", "△"),
-    "D": ("◆", "◇"),
-    "v": ("▼", "▽"),
-    "*": ("★", "☆"),
-}
-"""Marker to its letters, full and open."""
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
@@ -85,13 +74,9 @@ def picture(
             axes.set_axis_off()
         _label_rows(grid[:, 0], methods)
         made.supxlabel(artefact.axis_label, fontsize=8)
-        _explain(made, published=bool(answered(primary)), beyond=beyond)
+        published = bool(primary["published_mean"].notna().any())
+        _explain(made, published=published, beyond=beyond)
         return style.save(made, stem)
-
-
-def offsets(count: int) -> np.ndarray:
-    """Return the vertical offsets of the methods of one data set from its centre."""
-    return np.linspace(-0.3, 0.3, count) if count > 1 else np.zeros(count)
 
 
 def _reach(cells: pd.DataFrame) -> np.ndarray:
@@ -220,51 +205,3 @@ def _explain(made: "Figure", *, published: bool, beyond: bool) -> None:
     said += ["▶  mean beyond the axis"] if beyond else []
     said += ["▷  (published) beyond it"] if beyond and published else []
     style.above(made, TextArea("     ".join(said), textprops={"color": style.GREY, "size": 7}))
-
-
-def answered(table: pd.DataFrame) -> set[str]:
-    """Return the methods that have a published number."""
-    return set(table.loc[table["published_mean"].notna(), "method"])
-
-
-def legend(methods: Sequence[str], answered: Collection[str]):
-    """Return a matplotlib box that names methods in their colours and explains the marks.
-
-    Parameters
-    ----------
-    methods
-        In their order.
-    answered
-        Those that have a published number.
-
-    Returns
-    -------
-    matplotlib.offsetbox.PackerBase
-    """
-    from matplotlib.offsetbox import HPacker, TextArea, VPacker
-
-    ours, theirs = _glyphs(methods, 0), _glyphs([m for m in methods if m in answered], 1)
-    several = len(set(map(style.marker, methods))) > 1
-    names = []
-    for method in methods:
-        mark = f" {_GLYPHS[style.marker(method)][0]}" if several else ""
-        look = {"color": style.line(method)["color"], "weight": "bold"}
-        names.append(TextArea(display(method) + mark, textprops=look))
-    marks = f"{ours}  ours ± 2 standard errors   |  our median"
-    marks += f"   {theirs}  published" if theirs else ""
-    said = TextArea(marks, textprops={"color": style.GREY})
-    if not several and sum(len(display(name)) for name in methods) <= _IN_A_LINE:
-        return HPacker(children=[*names, said], sep=9, pad=0, align="baseline")
-    rows: list[list] = [[]]
-    for name in names:
-        letters = sum(len(each.get_text()) for each in [*rows[-1], name])
-        if len(rows[-1]) == _NAMES or letters > _LETTERS:
-            rows.append([])
-        rows[-1].append(name)
-    lines = [HPacker(children=row, sep=9, pad=0, align="baseline") for row in rows]
-    return VPacker(children=[*lines, said], sep=4, pad=0, align="left")
-
-
-def _glyphs(methods: Sequence[str], which: int) -> str:
-    """Return the markers of some methods, without repetition, as full (0) or open (1) letters."""
-    return " ".join(dict.fromkeys(_GLYPHS[style.marker(name)][which] for name in methods))
