@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pandas as pd
 import planar_scores as made
 import pytest
@@ -104,14 +103,12 @@ def test_a_negative_mmd_is_an_arrow_at_the_edge():
     """The unbiased estimate can be negative, which a logarithmic axis cannot show."""
     from kcde.artefacts.plots import style
 
-    cells = pd.DataFrame(
-        [{"dataset": "ring", "mean": -0.1, "median": -0.1, "std": 0.1, "n": 5}],
-    ).assign(published_mean=1.53)
+    cell = {"dataset": "ring", "method": "DDE", "mean": -0.1, "median": -0.1, "std": 0.1, "n": 5}
+    cells = pd.DataFrame([cell]).assign(published_mean=1.53)
     with style.figure(style.PAGE, 2.0) as (_, axes):
         axes.set_xscale("log")
         axes.set_xlim(0.1, 10.0)
-        rows = cells.set_index("dataset")
-        table1._draw_method(axes, np.array([0.0]), rows, "DDE", of_code=False)
+        table1._draw_row(axes, 0.0, next(cells.itertuples()))
         arrows = [line for line in axes.lines if line.get_marker() == "<"]
     assert len(arrows) == 1
     assert arrows[0].get_xdata()[0] == 0.1

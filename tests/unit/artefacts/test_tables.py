@@ -354,12 +354,26 @@ def test_published_values_beyond_the_axis_are_named_at_its_edge(tmp_path):
 
     cells = {("BigMac2003", "NADE"): made.around(1.5), ("geyser", "KCEF"): [300.0] * 3}
     table = building.build(TABLE1, made.frame(cells), []).fillna({"verdict": ""})
-    rows = table.set_index("dataset")
-    with style.figure(style.PAGE, 2.0) as (_, axes):
-        for k, (name, method) in enumerate(cells):
-            dot_plot._draw_method(axes, np.array([k]), rows.loc[[name]], method, (0.0, 4.5))
-        said = [text.get_text() for text in axes.texts]
+    said = []
+    for name, method in cells:
+        row = table[table["dataset"] == name].set_index("method").loc[[method]]
+        with style.figure(style.PAGE, 2.0) as (_, axes):
+            assert dot_plot._draw_panel(axes, row, (0.0, 4.5))
+            said += [text.get_text() for text in axes.texts]
     assert said == ["(13.8)", "300"]
+
+
+def test_a_panel_includes_short_bars_and_no_median_of_a_mean_beyond_it():
+    from kcde.artefacts.tables import dot_plot
+
+    rows = {"mean": [1.0, 2.0, 300.0], "median": [1.0, 2.1, 4.0], "std": [0.1, 8.0, 900.0]}
+    cells = pd.DataFrame(rows).assign(n=4, published_mean=np.nan)
+    low, high = dot_plot._limits(cells, (-3.0, 4.5))
+    # Values from 1 to 2.1; a bar may widen that by 40% of 1.1, and 6% are margins.
+    assert low == pytest.approx(1.0 - 0.46 * 1.1)
+    assert high == pytest.approx(2.1 + 0.46 * 1.1)
+    alone = cells.iloc[:1]  # one value, with a bar of 0.1 cut to 40% of the least range
+    assert dot_plot._limits(alone, (-3.0, 4.5)) == pytest.approx((0.977, 1.023))
 
 
 def test_causes_most_specific_wins_and_stale_ones_never_show():

@@ -45,12 +45,12 @@ REFERENCES = {
 READ_OFF, LINE = "read_off", "line"
 """Stats of a value that was read off the published figure, and of a reference line."""
 
-_HEAD = 0.75  # inches of a panel besides its rows
+_HEAD = 1.3  # inches of the picture besides its rows
 _DASHES = {ZERO: (0, (4, 2)), EXACT: "-"}
-_RING = "○  published, read off within ±0.003"
+_RING = "published, read off within ±0.003"
 _LABELS = {
-    True: "error against the joint $p(x, y)$",
-    False: "error against the conditional $p(y|x)$",
+    True: "error against the joint density, mean $|\\hat{p}(y|x)-p(x,y)|$",
+    False: "error against the conditional density, mean $|\\hat{p}(y|x)-p(y|x)|$",
 }
 
 
@@ -168,23 +168,22 @@ def remarks(frame: pd.DataFrame) -> list[str]:
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw a panel for each x, with reference lines and the values read off the paper."""
-    from matplotlib.offsetbox import TextArea
-
     drawn = frame[frame["stat"] == box_statistics.MEAN]
     methods = list(dict.fromkeys(drawn["method"]))
     as_published = set(drawn.loc[drawn["variant"] == AS_PUBLISHED, "method"])
     panels = [name for name in PLACES if name in set(frame["panel"])]
-    height = len(panels) * (_HEAD + box_plots.ROW_HEIGHT * len(methods))
-    size = {"rows": len(panels), "squeeze": False, "sharex": True}
-    with style.figure(style.COLUMN, height, **size) as (made, axes):
+    height = _HEAD + box_plots.ROW_HEIGHT * len(methods)
+    size = {"columns": len(panels), "squeeze": False, "sharex": True}
+    with style.figure(style.PAGE, height, **size) as (made, axes):
         axes[0, 0].set_xlim(0.0, _end(frame, as_published))
-        for one, letter, panel in zip(axes[:, 0], "ab", panels, strict=False):
+        for one, letter, panel in zip(axes[0], "ab", panels, strict=False):
             _draw_panel(one, frame[frame["panel"] == panel], methods, as_published)
             style.panel_title(one, letter, f"${panel}$")
-            one.xaxis.set_tick_params(labelbottom=True)
-        axes[-1, 0].set_xlabel(_LABELS[JOINT in set(frame["series"])])
-        if (frame["stat"] == READ_OFF).any():
-            style.above(made, TextArea(_RING, textprops={"color": style.GREY, "fontsize": 7}))
+            if one is not axes[0, 0]:  # the rows are those of the panel at the left
+                one.set_yticklabels([])
+        made.supxlabel(_LABELS[JOINT in set(frame["series"])], fontsize=8)
+        ring = _RING if (frame["stat"] == READ_OFF).any() else ""
+        style.legend_above(made, box_plots.keys(ring), columns=4)
         return style.save(made, stem)
 
 

@@ -63,8 +63,6 @@ REDUCED = (
 
 _HEAD = 0.85  # inches of a panel besides its rows
 _ROOM = 1.25  # between the outermost values and the ends of the axis, as a factor
-_SIGNS = {PREDICTED: ("+", "+"), POINTWISE: ("x", "×"), TOTAL: ("|", "|")}
-"""Metric to its marker, and to that as a letter."""
 
 
 def folds(scores: pd.DataFrame) -> pd.DataFrame:
@@ -148,7 +146,7 @@ def _unequal(table: pd.DataFrame) -> list[str]:
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the page, and a picture with a row per method and a logarithmic axis."""
+    """Draw the page, and a picture with a row per method and a panel per definition."""
     pages = page.write(artefact, table, stem)
     primary = table[(table["metric"] == artefact.metric) & table["mean"].notna()]
     datasets = list(dict.fromkeys(primary["dataset"]))
@@ -156,52 +154,44 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     # A method and its variations stand together.
     colours = [style.line(method)["color"] for method in methods]
     methods.sort(key=lambda method: colours.index(style.line(method)["color"]))
-    height = max(len(datasets), 1) * (_HEAD + box_plots.ROW_HEIGHT * len(methods))
-    size = {"rows": max(len(datasets), 1), "squeeze": False}
-    signs = {name: _SIGNS[name] for name in artefact.further if name in _SIGNS}
-    with style.figure(style.COLUMN, height, **size) as (made, axes):
-        for one, dataset in zip(axes[:, 0], datasets, strict=False):
-            here = table[table["dataset"] == dataset]
-            _draw_panel(one, here, artefact.metric, methods, signs)
+    metrics = [artefact.metric, *(name for name in artefact.further if name in DEFINITIONS)]
+    rows = max(len(datasets), 1)
+    height = rows * (_HEAD + box_plots.ROW_HEIGHT * len(methods))
+    width = style.PAGE if len(metrics) > 1 else style.COLUMN
+    with style.figure(width, height, len(metrics), rows, squeeze=False) as (made, axes):
+        for line, dataset in zip(axes, datasets, strict=False):
+            here = table[(table["dataset"] == dataset) & table["mean"].notna()]
+            for one, metric in zip(line, metrics, strict=True):
+                _draw_panel(one, here[here["metric"] == metric], methods)
+                if len(metrics) > 1:
+                    one.set_title(DEFINITIONS[metric], loc="left", fontsize=7)
+                if one is not line[0]:  # the rows are those of the panel at the left
+                    one.set_yticklabels([])
             if len(datasets) > 1:
-                one.set_title(dataset, loc="left")
-        label = DEFINITIONS[CENTRED] if artefact.metric == CENTRED else "scaled absolute error"
-        axes[-1, 0].set_xlabel(f"{label}; lower is better")
-        style.above(made, _legend(primary, signs))
+                line[0].set_ylabel(dataset)
+        made.supxlabel("scaled absolute error (no unit); lower is better", fontsize=8)
+        style.above(made, _legend(primary))
         return [*pages, *style.save(made, stem)]
 
 
-def _draw_panel(
-    axes: "Axes",
-    here: pd.DataFrame,
-    metric: str,
-    methods: Sequence[str],
-    signs: Mapping[str, tuple[str, str]],
-) -> None:
+def _draw_panel(axes: "Axes", cells: pd.DataFrame, methods: Sequence[str]) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    primary = here[(here["metric"] == metric) & here["mean"].notna()]
-    further = here[here["metric"].isin(signs)]
-    as_published = set(primary.loc[primary["variant"] == AS_PUBLISHED, "method"])
+    as_published = set(cells.loc[cells["variant"] == AS_PUBLISHED, "method"])
     axes.set_xscale("log")
-    axes.set_xlim(*_limits(primary, further))
+    axes.set_xlim(*_limits(cells))
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.tick_params(axis="x", labelsize=6.5)
     box_plots.label_rows(axes, methods, as_published)
-    for row in primary.to_dict("records"):
-        _draw_cell(axes, methods.index(row["method"]), row)
-    for row in further.itertuples():
-        # A + reaches beyond the dot of the primary metric, which it may be close to.
-        size = 7.0 if row.metric == PREDICTED else 4.5
-        mark = {"color": style.line(row.method)["color"], "markersize": size, "alpha": 0.8}
-        place = row.mean, methods.index(row.method)
-        axes.plot(*place, signs[row.metric][0], markeredgewidth=0.9, **mark)
+    for row in cells.to_dict("records"):
+        if row["method"] in methods:
+            _draw_cell(axes, methods.index(row["method"]), row)
 
 
-def _limits(primary: pd.DataFrame, further: pd.DataFrame) -> tuple[float, float]:
-    shown = [primary["mean"], primary["published_mean"], further["mean"]]
-    numbers = pd.concat(shown).to_numpy(float)
+def _limits(cells: pd.DataFrame) -> tuple[float, float]:
+    numbers = pd.concat([cells["mean"], cells["published_mean"]]).to_numpy(float)
     numbers = numbers[np.isfinite(numbers) & (numbers > 0.0)]
     if not len(numbers):
         return 0.1, 1.0
@@ -222,16 +212,11 @@ def _draw_cell(axes: "Axes", place: int, row: Mapping) -> None:
     axes.plot(published, place, "o", color=colour, **ring)
 
 
-def _legend(primary: pd.DataFrame, signs: Mapping[str, tuple[str, str]]):
+def _legend(primary: pd.DataFrame):
     """Return a matplotlib box that explains the marks."""
-    from matplotlib.offsetbox import TextArea, VPacker
+    from matplotlib.offsetbox import TextArea
 
-    first = "●  ours ± 2 standard errors"
+    said = "●  ours ± 2 standard errors"
     if primary["published_mean"].notna().any():
-        first += "   ○  published"
-    said = [f"{letter} {DEFINITIONS[name]}" for name, (_, letter) in signs.items()]
-    lines = [first, *(["   ".join(said)] if said else [])]
-    look = {"color": style.GREY, "fontsize": 7}
-    return VPacker(
-        children=[TextArea(line, textprops=look) for line in lines], sep=3, pad=0, align="left"
-    )
+        said += "   ○  published"
+    return TextArea(said, textprops={"color": style.GREY, "fontsize": 7})

@@ -41,7 +41,7 @@ FAMILIES = {"LSCDE": "LSCDE-package-", "LSCDE-exact": "LSCDE-"}
 _SIGNED, _REMEDIES = "signed", ("constrained", "projected")
 
 _HALF = 0.5
-_HEAD = 1.0  # inches besides the rows
+_HEAD = 1.25  # inches besides the rows
 _LABELS = {True: DEFINITIONS[CENTRED], False: "error against $p(y|x)$"}
 
 
@@ -108,6 +108,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
             one.tick_params(axis="y", length=0)
             style.panel_title(one, letter, panel.replace("x = ", "$x=$"))
             one.set_xlabel(_LABELS[panel == TERRAIN])
+        style.legend_above(made, box_plots.keys())
         return style.save(made, stem)
 
 

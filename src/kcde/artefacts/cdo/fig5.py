@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CAPTION = (
-    "Estimated road traffic, given weekday and time of day. Left: Monday to Wednesday of the first "
-    "split: test outputs (grey), their mean (dashed), and CDO's mean with two standard deviations "
-    "on each side (coloured). Right: |estimate/test − 1| of mean and standard deviation at every "
-    "input; dashed: the median error of the training days. Here CDO is close to the table of the "
-    "slot's training outputs (`anatomy`). Without the paper's data (PEMS-SF), a substitute is "
-    "shown, which decides no claim."
+    "Estimated road traffic, given weekday and time of day. Above: Monday to Wednesday of the "
+    "first split: test outputs (grey), their mean (dashed), and CDO's mean with two standard "
+    "deviations on each side (coloured). Below: |estimate/test − 1| of mean and standard deviation "
+    "at every input; dashed: the median error of the training days. Here CDO is close to the table "
+    "of the slot's training outputs (`anatomy`). Without the paper's data (PEMS-SF), a substitute "
+    "is shown, which decides no claim."
 )
 DETAILS = (
     "Each input has several outputs, one per day; errors are those at inputs with test outputs. "
@@ -41,7 +41,8 @@ DETAILS = (
     "are tuned to such data. The paper's data are PEMS-SF, with 1008 inputs. Where that file "
     "cannot be had, the figure shows only the hourly Metro Interstate Traffic volume, with 168 "
     "inputs and unequal numbers of outputs; it does not replace PEMS-SF and decides no claim "
-    f"about it.\n\n{box_plots.EXPLANATION}"
+    "about it. Axes of errors are linear up to the first number after 0, logarithmic beyond."
+    f"\n\n{box_plots.EXPLANATION}"
 )
 
 PEMS, METRO = "pems-sf", "metro-traffic-substitute"
@@ -64,9 +65,9 @@ OVERLAPPING = {name: f"{metric}_overlapping" for name, metric in MEDIANS.items()
 
 HONEST, NOTEBOOK, THINNED = "", ", overlapping", ", thinned"
 VIEWS = {
-    HONEST: "",
+    HONEST: "test days are not training days",
     NOTEBOOK: "training days among test days",
-    THINNED: "32 days of each weekday train, holidays left out",
+    THINNED: "32 training days a weekday, no holidays",
 }
 """Ending of a panel's name to what it shows."""
 
@@ -86,8 +87,8 @@ NOT_RUN = "not_run"
 
 _PAIRS, _SECONDS, _DIFFERENCE = 32_256, 300.0, 1e-8
 
-_HEIGHT = 2.1  # inches of a data set's row
-_WIDTHS = (1.5, 1.0, 1.0)
+_ABOVE, _HEIGHT = 0.5, 1.65  # inches of the legend, and of a row of panels
+_ROOM = 1.1  # between the largest error and the end of the axis, as a factor
 _NAMES = {PEMS: "PEMS-SF", METRO: "Metro Interstate Traffic"}
 _QUANTITIES = {PEMS: "road occupancy", METRO: "vehicles an hour"}
 
@@ -134,7 +135,7 @@ def remarks(frame: pd.DataFrame) -> list[str]:
     if len(lines):
         each = (f"{row.panel} {significant(row.y)}" for row in lines.itertuples())
         said.append(
-            "Dashed at the right: the median error that the moments of the training days at the "
+            "Dashed: the median error that the moments of the training days at the "
             f"same input would have ({', '.join(each)})."
         )
     return [*said, *box_statistics.failures(frame, "estimate")]
@@ -183,62 +184,72 @@ def _errors(dataset: str, method: str, variant: str, arrays: Mapping) -> list[di
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the days of each data set at the left, and a row of errors for each view."""
+    """Draw the days of each data set, and below them a row of errors for each view."""
     days = frame[frame["panel"].str.endswith(" days")]
     datasets = [name.removesuffix(" days") for name in dict.fromkeys(days["panel"])]
     panels = set(frame["panel"])
-    views = {
-        name: [view for view in VIEWS if view == HONEST or f"{name} mean{view}" in panels]
+    lines = [
+        (name, view)
         for name in datasets
-    }
-    count = max(sum(map(len, views.values())), 1)
-    size = {"columns": 3, "rows": count, "squeeze": False, "width_ratios": _WIDTHS}
-    with style.figure(style.PAGE, _HEIGHT * count, **size) as (made, axes):
-        letters, start = iter("abcdefghijklmnop"), 0
-        for dataset in datasets:
-            rows = axes[start : start + len(views[dataset])]
-            start += len(rows)
-            _draw_days(rows[:, 0], frame, dataset, next(letters))
-            for row, view in zip(rows, views[dataset], strict=True):
-                for place, quantity in enumerate(ERRORS, start=1):
-                    panel = frame[frame["panel"] == f"{dataset} {quantity}{view}"]
-                    _draw_errors(row[place], panel, place)
-                    style.panel_title(row[place], next(letters), f"error of the {quantity}")
-                title = row[1].get_title(loc="left")
-                row[1].set_title(f"{VIEWS[view]}\n{title}".strip(), loc="left")
+        for view in (None, *VIEWS)
+        if view in (None, HONEST) or f"{name} mean{view}" in panels
+    ]
+    scales = {quantity: _scale(frame, quantity) for quantity in ERRORS}
+    with style.page(style.PAGE, _ABOVE + _HEIGHT * max(len(lines), 1)) as made:
+        letters = iter("abcdefghijklmnop")
+        grid = made.add_gridspec(max(len(lines), 1), len(ERRORS))
+        for place, (dataset, view) in enumerate(lines):
+            if view is None:
+                axes = made.add_subplot(grid[place, :])
+                _draw_days(axes, frame, dataset, next(letters))
+                continue
+            for column, quantity in enumerate(ERRORS):
+                axes = made.add_subplot(grid[place, column])
+                panel = frame[frame["panel"] == f"{dataset} {quantity}{view}"]
+                _draw_errors(axes, panel, scales[quantity], named=column == 0)
+                last = (dataset, view) == lines[-1] or lines[place + 1][0] != dataset
+                axes.set_xlabel(f"error of the {quantity}, |estimate/test − 1|" if last else "")
+                style.panel_title(
+                    axes, next(letters), VIEWS[view] if column == 0 else "the same days"
+                )
+        style.legend_above(made, box_plots.keys())
         return style.save(made, stem)
 
 
-def _draw_days(column: np.ndarray, frame: pd.DataFrame, dataset: str, letter: str) -> None:
-    """Draw three days beside all rows of a data set."""
-    first, *others = column
-    grid = first.get_subplotspec().get_gridspec()
-    start = first.get_subplotspec().rowspan.start
-    first.set_subplotspec(grid[start : start + len(column), 0])
-    first.set_box_aspect(1.0)
-    first.set_anchor("N")
-    for other in others:
-        other.remove()
-    _traffic_days.draw(first, frame[frame["panel"] == f"{dataset} days"])
-    style.panel_title(first, letter, f"{_NAMES.get(dataset, dataset)}: {DAYS} days")
-    first.set_ylabel(_QUANTITIES.get(dataset, "y"))
+def _draw_days(axes: "Axes", frame: pd.DataFrame, dataset: str, letter: str) -> None:
+    _traffic_days.draw(axes, frame[frame["panel"] == f"{dataset} days"])
+    style.panel_title(axes, letter, f"{_NAMES.get(dataset, dataset)}: {DAYS} days")
+    axes.set_ylabel(_QUANTITIES.get(dataset, "y"))
 
 
-def _draw_errors(axes: "Axes", panel: pd.DataFrame, place: int) -> None:
+def _scale(frame: pd.DataFrame, quantity: str) -> tuple[float, float]:
+    """Return up to where the axis of an error is linear, and where it ends."""
+    errors = frame[frame["series"] == f"error of the {quantity}"]
+    medians = errors.loc[errors["stat"] == box_statistics.MEDIAN, "y"]
+    shown = errors.loc[errors["stat"] != box_statistics.FAILED, "y"]
+    if not (medians > 0.0).any():
+        return 0.1, 1.0
+    least = medians[medians > 0.0].min()
+    return 10.0 ** math.floor(math.log10(least)), _ROOM * shown.max()
+
+
+def _draw_errors(
+    axes: "Axes", panel: pd.DataFrame, scale: tuple[float, float], *, named: bool
+) -> None:
     means = panel[panel["stat"] == box_statistics.MEAN]
     methods = list(dict.fromkeys(means["method"]))
     as_published = set(means.loc[means["variant"] == AS_PUBLISHED, "method"])
-    ends = panel.loc[panel["stat"] == box_statistics.WHISKER_HIGH, "y"]
-    axes.set_xlim(0.0, box_plots.axis_limit(ends))
+    linear, end = scale
+    axes.set_xscale("symlog", linthresh=linear, linscale=0.5)
+    axes.set_xlim(0.0, end)
     lines = panel[panel["stat"] == LINE]
     box_plots.label_rows(axes, methods, as_published, lines=len(lines))
     for line in lines.itertuples():
         reference = box_plots.ReferenceLine(line.series, style.EXACT, (0, (4, 2)))
         box_plots.draw_reference_line(axes, line.y, reference)
-    if place > 1:  # the rows are those of the panel at its left
+    if not named:  # the rows are those of the panel at the left
         axes.set_yticklabels([])
     box_plots.draw_boxes(axes, panel, methods, as_published)
-    axes.set_xlabel("|estimate/test − 1|")
 
 
 @decider

@@ -34,7 +34,8 @@ _SHOWN = 500  # samples in a panel
 _CURVES = 1.7  # inches of the lowest row
 _HEAD = 0.4  # inches above and below a snapshot
 _MARGIN = 0.1  # around the data, as a fraction of their range
-_FEW = 4  # at most so many panels side by side have room for the word above them
+_LEGEND = 0.2  # inches of the legend
+_FEW, _LARGE, _SMALL = 4, 1.5, 0.9  # panels side by side, and points of a mark: fewer, and more
 _LINEAR = 100  # iterations before the logarithmic axis begins
 
 
@@ -126,19 +127,19 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     side = style.PAGE / max(len(iterations), 1) + _HEAD
     heights = [*[side] * len(panels), _CURVES]
     letters = iter("abcdefghijklmnop")
-    with style.page(style.PAGE, sum(heights)) as made:
+    with style.page(style.PAGE, sum(heights) + _LEGEND) as made:
         outer = made.add_gridspec(len(heights), 1, height_ratios=heights)
         for k, panel in enumerate(panels):
             row = outer[k].subgridspec(1, max(len(iterations), 1)).subplots(squeeze=False)[0]
             _draw_row(row, frame[frame["panel"] == panel], iterations, letters)
-        below = outer[-1].subgridspec(1, len(panels)).subplots(squeeze=False)[0]
+        below = outer[-1].subgridspec(1, len(panels)).subplots(squeeze=False, sharey=True)[0]
         for axes, panel in zip(below, panels, strict=True):
             curves = frame[(frame["panel"] == panel) & (frame["kind"] == "curve")]
             _draw_curves(axes, curves, iterations)
             style.panel_title(axes, next(letters), f"{panel}, {curves['series'].nunique()} seeds")
         below[0].set_ylabel("biased MMD² to the\ntraining points")
-        note = "above each panel: its iteration" if len(iterations) > _FEW else ""
-        scatter_panel.legend(made, _planar.METHOD, "training points", note)
+        shown = "above each panel: its iteration, marked ▲ below"
+        scatter_panel.legend(made, _planar.METHOD, "training points", shown)
         return style.save(made, stem)
 
 
@@ -151,11 +152,12 @@ def _draw_row(row, frame: pd.DataFrame, iterations: list[float], letters) -> Non
         method = samples["method"].iloc[0]
         outside = scatter_panel.draw(axes, data, here, method, _MARGIN)
         scatter_panel.count_outside(axes, outside, method)
-        word = "iteration " if len(iterations) <= _FEW else ""
-        style.panel_title(axes, next(letters), f"{word}{iteration:.0f}")
+        style.panel_title(axes, next(letters), f"{iteration:.0f}")
+        for points_drawn in axes.get_lines():
+            points_drawn.set_markersize(_SMALL if len(iterations) > _FEW else _LARGE)
         axes.set_box_aspect(1)
         axes.tick_params(labelleft=k == 0)
-        axes.set_xlabel("$y_1$")
+    row[len(row) // 2].set_xlabel("$y_1$")
     row[0].set_ylabel(f"{frame['panel'].iloc[0]}\n$y_2$")
 
 

@@ -44,7 +44,7 @@ _METHODS = {
 """Method of the scores to its displayed name."""
 
 _DECIDING, _RIVALS = "DDE", ("KEF", "KEF-nystrom")
-_AXES = {"n": "points $n$, $d=2$", "d": "dimensions $d$, $n=500$"}
+_AXES = {"n": "number of points $n$ (at $d=2$)", "d": "number of dimensions $d$ (at $n=500$)"}
 _QUANTITIES = {"memory": "peak_memory", "seconds": "fit_seconds"}
 """Quantity of a panel to its metric in the scores."""
 
@@ -63,7 +63,7 @@ _RANGE = {"n": 10_000, "d": 20}
 _TOLERANCE = 1.25
 """Costs within this factor of each other count as equal."""
 
-_HEIGHT = 4.4  # inches
+_HEIGHT, _LEGEND = 4.4, 0.2  # inches
 _DASHES = {
     "DDE": "-",
     "DDE-penalised": "--",
@@ -71,7 +71,7 @@ _DASHES = {
     "KEF": "-",
     "KEF-nystrom": "--",
 }
-_LABELS = {"memory": "peak memory (MiB)", "seconds": "processor seconds of one fit"}
+_LABELS = {"memory": "peak memory (MiB)", "seconds": "processor time of one fit (s)"}
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -157,7 +157,10 @@ def remarks(frame: pd.DataFrame) -> list[str]:
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw memory above seconds, against n and against d."""
-    with style.figure(style.PAGE, _HEIGHT, columns=2, rows=2, sharey="row") as (made, axes):
+    with style.figure(style.PAGE, _HEIGHT + _LEGEND, columns=2, rows=2, sharey="row") as (
+        made,
+        axes,
+    ):
         panels = [(row, column) for row in range(2) for column in range(2)]
         for (row, column), letter in zip(panels, "abcd", strict=True):
             quantity, axis = list(_LABELS)[row], list(_AXES)[column]
@@ -171,7 +174,17 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
             axes[row, 0].set_ylabel(label)
         for row in range(2):
             _name_curves(axes[row, 1], frame[frame["panel"] == f"d {list(_LABELS)[row]}"])
+        style.legend_above(made, _keys())
         return style.save(made, stem)
+
+
+def _keys() -> list:
+    """Return what the marks are, which stand for the same method in all panels."""
+    mark = {"color": style.GREY, "linestyle": "none", "marker": "o"}
+    return [
+        style.key("one fit, measured", markersize=2.5, **mark),
+        style.key("not run: what the system of exact KEF needs", fillstyle="none", **mark),
+    ]
 
 
 def _draw_panel(axes, panel: pd.DataFrame) -> None:

@@ -49,7 +49,7 @@ _SURFACE = "surface"  # kind of the rows of f: its value at (x, y) stands in `y_
 _SHOWN = 1000  # samples in a panel; all training points are shown
 _STRIDE = 2  # every second of the 100 × 100 points of f is enough for a panel of two inches
 
-_HEIGHT = 3.3  # inches
+_HEIGHT = 3.9  # inches
 _LETTERS = "abcdefghijklmnop"
 _MARGIN = 0.1  # around the data, as a fraction of their range: the frame of the surface
 
@@ -183,7 +183,7 @@ def _draw_samples(axes: "Axes", points: pd.DataFrame, letter: str) -> None:
     outside = scatter_panel.draw(axes, data, samples, method, _MARGIN)
     scatter_panel.count_outside(axes, outside, method)
     style.panel_title(axes, letter, points["panel"].iloc[0])
-    axes.set_box_aspect(1)
+    axes.set_aspect("equal")
 
 
 def _draw_surface(made, axes: "Axes", surface: pd.DataFrame, letter: str) -> None:
@@ -192,11 +192,12 @@ def _draw_surface(made, axes: "Axes", surface: pd.DataFrame, letter: str) -> Non
         table.columns, table.index, table.to_numpy(), cmap="cividis", shading="gouraud"
     )
     shown.set_rasterized(True)
-    bar = made.colorbar(shown, ax=axes, pad=0.02, aspect=25)
+    bar = made.colorbar(shown, ax=axes, location="bottom", pad=0.02, aspect=20)
+    bar.set_label("learned $f(y)$ (nats)", fontsize=7)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=6)
     style.panel_title(axes, letter, "learned $f$")
-    axes.set_box_aspect(1)
+    axes.set_aspect("equal")
     axes.set_xlabel("$y_1$")
 
 

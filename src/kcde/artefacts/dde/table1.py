@@ -1,5 +1,6 @@
 """dde table 1: distance of the samples to the data and time of sampling, claims D1 and D2."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,8 @@ from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.dde import _planar
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.plots import style
-from kcde.artefacts.tables import building, dot_plot, page
+from kcde.artefacts.tables import building, page
+from kcde.artefacts.tables.methods import display
 from kcde.metrics.names import MMD, NLL
 from kcde.metrics.paired import paired_t_test
 
@@ -71,7 +73,9 @@ FURTHER = {
 
 _ENOUGH = 5  # seeds for a standard error
 
-_HEAD, _LANE = 0.85, 0.14  # inches
+_HEAD, _LANE = 1.0, 0.18  # inches besides the rows, and of a row
+_GAP = 0.5  # between data sets, in rows
+_OF_CODE = ", authors' set"
 _LABELS = {
     MMD: "MMD² to the test set × 1000; lower is better",
     _TIME: "seconds for as many samples as test points",
@@ -156,34 +160,76 @@ def draw(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """Write the page of the table, and draw MMD² and time on logarithmic axes."""
     pages = page.write(artefact, table, stem)
     shown = table[table["metric"].isin(_LABELS)]
-    datasets = list(dict.fromkeys(shown["dataset"]))
-    methods = [name for name in artefact.methods if name in set(shown["method"])]
-    variants = [False, True] if (shown["variant"] == _CODE).any() else [False]
-    series = [(name, of_code) for name in methods for of_code in variants]
-    height = _HEAD + _LANE * (len(series) + 1) * len(datasets)
+    rows = _rows(artefact, shown)
+    places = _places(rows)
+    height = _HEAD + _LANE * places[-1]
     with style.figure(style.PAGE, height, columns=2, sharey=True) as (made, axes):
         for one, metric in zip(axes, _LABELS, strict=True):
-            cells = shown[shown["metric"] == metric]
-            _draw_panel(one, cells, datasets, series)
+            _draw_panel(one, shown[shown["metric"] == metric], rows, places)
             one.set_xlabel(_LABELS[metric])
-        axes[0].set_yticks(range(len(datasets)), datasets)
-        axes[0].set_ylim(len(datasets) - 0.5, -0.5)
-        style.above(made, dot_plot.legend(methods, dot_plot.answered(shown)))
+        names = [_row_name(*row) for row in rows]
+        axes[0].set_yticks(places, names)
+        for label, (_, method, _) in zip(axes[0].get_yticklabels(), rows, strict=True):
+            label.set_color(style.line(method)["color"])
+        axes[0].set_ylim(places[-1] + 0.6, places[0] - 0.6)
+        style.legend_above(made, _keys(shown))
         return [*pages, *style.save(made, stem)]
 
 
+def _rows(artefact: Artefact, shown: pd.DataFrame) -> list[tuple[str, str, bool]]:
+    """Return data set, method and whether it is the set of the authors' code, by row."""
+    found = {
+        (row.dataset, row.method, row.variant == _CODE) for row in shown.itertuples(index=False)
+    }
+    datasets, methods = list(dict.fromkeys(shown["dataset"])), artefact.methods
+    found = {row for row in found if row[1] in methods}
+    return sorted(found, key=lambda row: (datasets.index(row[0]), methods.index(row[1]), row[2]))
+
+
+def _row_name(dataset: str, method: str, of_code: bool) -> str:
+    return f"{dataset}{_OF_CODE if of_code else ''}: {display(method)}"
+
+
+def _places(rows: Sequence[tuple[str, str, bool]]) -> list[float]:
+    """Return the heights of the rows, with a gap between data sets."""
+    gaps = [0.0] + [
+        1.0 if row[0] == above[0] else 1.0 + _GAP for above, row in itertools.pairwise(rows)
+    ]
+    return list(itertools.accumulate(gaps))
+
+
+def _keys(shown: pd.DataFrame) -> list:
+    """Return what the marks are, for the legend."""
+    mark = {"color": style.GREY, "linestyle": "none"}
+    found = [
+        style.key("our mean", marker="o", **mark),
+        style.key("± 2 standard errors (cut at the axis)", color=style.GREY, linewidth=2.4),
+        style.key("our median", marker="|", mew=1.2, markersize=7, **mark),
+    ]
+    if shown["published_mean"].notna().any():
+        found.append(style.key("published", marker="o", markerfacecolor="white", **mark))
+    if (shown["mean"] <= 0.0).any():
+        found.append(style.key("mean below the axis", marker="<", **mark))
+    return found
+
+
 def _draw_panel(
-    axes: "Axes", cells: pd.DataFrame, datasets: Sequence[str], series: Sequence[tuple[str, bool]]
+    axes: "Axes",
+    cells: pd.DataFrame,
+    rows: Sequence[tuple[str, str, bool]],
+    places: Sequence[float],
 ) -> None:
     axes.set_xscale("log")
     axes.set_xlim(*_limits(cells))
-    for offset, (method, of_code) in zip(dot_plot.offsets(len(series)), series, strict=True):
-        own = cells[(cells["method"] == method) & ((cells["variant"] == _CODE) == of_code)]
-        own = own.set_index("dataset").reindex(datasets)
-        _draw_method(axes, np.arange(len(datasets)) + offset, own, method, of_code)
+    of_code = cells["variant"] == _CODE
+    for (dataset, method, coded), place in zip(rows, places, strict=True):
+        here = (cells["dataset"] == dataset) & (cells["method"] == method) & (of_code == coded)
+        for row in cells[here].itertuples():
+            _draw_row(axes, place, row)
     axes.tick_params(axis="y", length=0)
-    for edge in np.arange(len(datasets) - 1) + 0.5:
-        axes.axhline(edge, color="#DDDDDD", linewidth=0.5)
+    for (above, below), start in zip(itertools.pairwise(rows), places, strict=False):
+        if above[0] != below[0]:
+            axes.axhline(start + 0.5 + _GAP / 2, color="#DDDDDD", linewidth=0.5)
 
 
 def _limits(cells: pd.DataFrame) -> tuple[float, float]:
@@ -194,28 +240,20 @@ def _limits(cells: pd.DataFrame) -> tuple[float, float]:
     return values.min() / _ROOM, values.max() * _ROOM
 
 
-def _draw_method(
-    axes: "Axes", rows: np.ndarray, cells: pd.DataFrame, method: str, of_code: bool
-) -> None:
-    """Draw our means, each joined by a line to the published number where there is one."""
-    colour, marker = style.line(method)["color"], style.marker(method)
-    mean, published = cells["mean"].to_numpy(float), cells["published_mean"].to_numpy(float)
-    reach = 2.0 * (cells["std"] / np.sqrt(cells["n"])).to_numpy(float)
-    low = axes.get_xlim()[0]
-    shown = mean > low
-    least = np.maximum(mean - reach, low)
-    axes.hlines(rows[shown], least[shown], (mean + reach)[shown], colors=colour, linewidth=2.4)
-    axes.plot(mean[shown], rows[shown], marker, color=colour, markersize=4, zorder=3)
-    axes.hlines(rows[shown], mean[shown], published[shown], colors=colour, linewidth=0.8)
+def _draw_row(axes: "Axes", place: float, cell) -> None:
+    """Draw our mean, joined by a line to the published number where there is one."""
+    colour, low = style.line(cell.method)["color"], axes.get_xlim()[0]
+    mean, published = cell.mean, cell.published_mean
+    if mean > low:
+        reach = np.nan_to_num(2.0 * cell.std / np.sqrt(cell.n))
+        axes.hlines(place, max(mean - reach, low), mean + reach, colors=colour, linewidth=2.4)
+        axes.plot(mean, place, "o", color=colour, markersize=4, zorder=3)
+        axes.plot([mean, published], [place] * 2, color=colour, linewidth=0.8)
+    elif mean <= low:  # an unbiased MMD² can be negative
+        axes.plot(low, place, "<", color=colour, markersize=4, clip_on=False, zorder=5)
     open_mark = {"markersize": 5, "markerfacecolor": "white", "color": colour, "zorder": 4}
-    axes.plot(published, rows, marker, linestyle="none", **open_mark)
-    axes.plot(cells["median"], rows, "|", color=colour, markersize=7, mew=1.2, zorder=2)
-    for row in rows[mean <= low]:  # an unbiased MMD² can be negative
-        axes.plot(low, row, "<", color=colour, markersize=4, clip_on=False, zorder=5)
-    if of_code:
-        for row, right in zip(rows[shown], (mean + reach)[shown], strict=True):
-            note = {"textcoords": "offset points", "xytext": (4, 0), "va": "center"}
-            axes.annotate("authors' set", (right, row), color=colour, fontsize=6, **note)
+    axes.plot(published, place, "o", **open_mark)
+    axes.plot(cell.median, place, "|", color=colour, markersize=7, mew=1.2, zorder=2)
 
 
 def smaller_discrepancy(scores: pd.DataFrame) -> Decision:

@@ -132,7 +132,7 @@ def draw(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     shown = _relative(primary)
     if not len(shown):  # made-up data: no published values
         artefact, shown = replace(artefact, axis_label="negative log-likelihood (nats)"), primary
-    return [path, *dot_plot.picture(artefact, shown, stem)]
+    return [path, *dot_plot.picture(artefact, shown, stem, one_axis=True)]
 
 
 def _grid(table: pd.DataFrame) -> str:

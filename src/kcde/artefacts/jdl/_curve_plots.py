@@ -1,7 +1,7 @@
 """Plots of jdl's curves: a panel for each dimension, without and with constraints."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_lowercase
@@ -12,10 +12,12 @@ from kcde.artefacts.core.declaration import Artefact, Draw
 from kcde.artefacts.jdl._curves import (
     BASELINE,
     BY_TOLERANCE,
+    CONSTRAINED,
     EXCLUDED,
     MEAN,
     SCHEDULED,
     THROUGHOUT,
+    UNCONSTRAINED,
 )
 from kcde.artefacts.plots import labels, style
 from kcde.artefacts.tables.methods import display
@@ -23,6 +25,21 @@ from kcde.artefacts.tables.methods import display
 _ROW_HEIGHT = 1.9
 _TOLERANCE_DASHES = ("-", "--", ":", "-.")
 _OVER, _UNDER = 1.4, 1 / 1.4
+_KEYS, _KEY_HEIGHT = 4, 0.16  # entries in a line of the legend, and inches of a line
+_THIN = {"linestyle": (0, (2, 1)), "linewidth": 0.7}
+
+_SCHEDULE = "tolerance $10^{-3}$, larger at large $n$"
+_AT_ONE = "tolerance $10^{-3}$ at every $n$"
+_LARGEST, _AVERAGE = "largest of the repetitions", "their mean"
+_ZERO = "0 for every line"
+_BAND = "5% to 95% of the repetitions"
+
+
+LIMIT_KEYS = (
+    {"label": UNCONSTRAINED, "color": style.GREY},
+    {"label": CONSTRAINED, "color": style.GREY, "linestyle": "--"},
+)
+"""`PlotSpec.keys` where dashed lines have constraints."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +66,19 @@ class PlotSpec:
         Method to its name in the figure, where it differs from the usual one.
     width
         In inches.
-    at_edge
-        Whether the names of lines that end early stand at the right edge, too; otherwise they
-        stand above the beginning, which suits few lines.
     along
         Label of the horizontal axis.
+    row_labels
+        Row to the label of its vertical axis, where that is not `label`.
+    words
+        Parts of the names of panels to what stands for them in titles.
+    keys
+        Entries of the legend above the panels, besides those that follow from the rows.
+    named
+        Whether lines are named at their ends; otherwise `keys` names them.
+    average
+        Where `stat` is the largest value over repetitions: whether a thin line has their mean,
+        which the band belongs to.
     """
 
     label: str
@@ -65,8 +90,12 @@ class PlotSpec:
     baseline: str = "ignoring x"
     methods: Mapping[str, str] = field(default_factory=dict)
     width: float = style.PAGE
-    at_edge: bool = False
     along: str = "data points $n$"
+    row_labels: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+    keys: Sequence[Mapping] = ()
+    named: bool = True
+    average: bool = False
 
 
 def drawer(spec: PlotSpec) -> Draw:
@@ -91,7 +120,9 @@ def drawer(spec: PlotSpec) -> Draw:
         columns = list(dict.fromkeys(name.partition(" ")[0] for name in names))
         rows = list(dict.fromkeys(name.partition(" ")[2] for name in names))
         size = {"columns": len(columns), "rows": len(rows), "sharey": True, "squeeze": False}
-        height = 0.3 + _ROW_HEIGHT * len(rows)
+        keys = _keys(curves, spec)
+        lines = -(-len(keys) // _KEYS)
+        height = 0.3 + _ROW_HEIGHT * len(rows) + _KEY_HEIGHT * lines
         with style.figure(spec.width, height, **size) as (made, axes):
             _scale(axes[0, 0], curves, spec)
             places = [(row, column) for row in range(len(rows)) for column in range(len(columns))]
@@ -99,20 +130,42 @@ def drawer(spec: PlotSpec) -> Draw:
                 name = f"{columns[column]} {rows[row]}".strip()
                 _draw_panel(axes[row, column], curves[curves["panel"] == name], spec)
                 style.panel_title(
-                    axes[row, column], letter if len(places) > 1 else "", _title(name)
+                    axes[row, column], letter if len(places) > 1 else "", _title(name, spec)
                 )
-            for row in axes:
-                row[0].set_ylabel(spec.label)
+            for row, line in zip(rows, axes, strict=True):
+                line[0].set_ylabel(spec.row_labels.get(row, spec.label))
             for bottom in axes[-1]:
                 bottom.set_xlabel(spec.along)
+            if keys:
+                style.legend_above(made, keys, columns=min(_KEYS, len(keys)))
             return style.save(made, stem)
 
     return draw
 
 
-def _title(panel: str) -> str:
+def _keys(curves: pd.DataFrame, spec: PlotSpec) -> list:
+    """Return what lines and bands are that have no name beside them, for the legend."""
+    from matplotlib.patches import Patch
+
+    shown = _shown(curves, spec)
+    found, drawn = [style.key(**look) for look in spec.keys], set(shown["series"])
+    if spec.average:
+        found.append(style.key(_LARGEST, color=style.GREY))
+        found.append(style.key(_AVERAGE, color=style.GREY, **_THIN))
+    elif THROUGHOUT in drawn:
+        found.append(style.key(_SCHEDULE, color=style.GREY))
+    if THROUGHOUT in drawn:
+        found.append(style.key(_AT_ONE, color=style.GREY, linestyle=":", linewidth=0.9))
+    if spec.band and shown["y_low"].notna().any():
+        found.append(Patch(label=_BAND, facecolor=style.GREY, alpha=0.25, linewidth=0))
+    return found
+
+
+def _title(panel: str, spec: PlotSpec) -> str:
+    for part, words in spec.words.items():
+        panel = panel.replace(part, words)
     panel = panel.replace(EXCLUDED, f"\n{EXCLUDED.strip()}")
-    return panel.replace("d=", "$d=", 1).replace(" ", "$ ", 1) if "d=" in panel else panel
+    return panel.replace("d=", "$d=", 1).replace(" ", "$, ", 1) if "d=" in panel else panel
 
 
 def _scale(axes, curves: pd.DataFrame, spec: PlotSpec) -> None:
@@ -147,13 +200,17 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
         size = {"markersize": 1.2, "linewidth": 0.9} if beside else {"markersize": 2.0}
         line = {"color": colour, "linestyle": dashes, "clip_on": False, **size}
         axes.plot(rows["x"], rows["y"], marker="o", **line)
+        if spec.average and not beside:
+            mean = panel[(panel["method"] == method) & (panel["series"] == series)]
+            mean = mean[mean["stat"] == MEAN].sort_values("x")
+            axes.plot(mean["x"], mean["y"], color=colour, **_THIN)
         if spec.band and not beside and rows["y_low"].notna().any():
             axes.fill_between(
                 rows["x"], rows["y_low"], rows["y_high"], color=colour, alpha=0.12, linewidth=0
             )
         x, y = rows.iloc[-1][["x", "y"]]
-        name = _name(method, series, spec)
-        if name is not None and (spec.at_edge or x == last):
+        name = _name(method, series, spec) if spec.named else None
+        if name is not None and x == last:
             ends.append((y, name, colour, "" if dashes == "-" else dashes))
         elif name is not None:
             # Above its beginning, where fewer lines pass than beside its end; a point's beside it.
@@ -162,6 +219,8 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
             axes.annotate(
                 name, start, color=colour, fontsize=7, textcoords="offset points", **place
             )
+    if len(shown) and not spec.named and (shown["y"] == 0.0).all():
+        axes.annotate(_ZERO, (0.5, 0.5), xycoords="axes fraction", ha="center", color=style.GREY)
     if len(shown):
         _number_sizes(axes, sorted(set(shown["x"])))
         _name_lines(axes, ends)
@@ -200,7 +259,7 @@ def _name(method: str, series: str, spec: PlotSpec) -> str | None:
     if series == BASELINE:
         return spec.baseline
     if series.startswith(BY_TOLERANCE):
-        return _number(_tolerance(series))
+        return f"tolerance {_number(_tolerance(series))}"
     behind = {SCHEDULED: "", THROUGHOUT: None, **spec.names}[series]
     return None if behind is None else spec.methods.get(method, display(method)) + behind
 

@@ -83,8 +83,8 @@ SIZES = (1000, 100_000)
 
 PUBLISHED_SIZES = (1000, 10_000, 100_000, 1_000_000, 10_000_000)
 
-LOSS_LABEL = "second-moment loss (40)"
-NORMALISATION_LABEL = "largest $|E[1|x]-1|$"
+LOSS_LABEL = "relative squared error\nof $E[yy^\\top|x]$"
+NORMALISATION_LABEL = "normalisation error,\nlargest $|E[1|x]-1|$"
 
 
 def chosen_on_all(tidied: pd.DataFrame, d: int, sizes: Sequence[int]) -> None:

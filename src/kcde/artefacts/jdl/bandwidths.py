@@ -6,7 +6,7 @@ import pandas as pd
 
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.jdl import _moments, fig1
-from kcde.artefacts.jdl._curve_plots import PlotSpec, drawer
+from kcde.artefacts.jdl._curve_plots import LIMIT_KEYS, PlotSpec, drawer
 from kcde.artefacts.jdl._curves import CONSTRAINED, SCHEDULED, frame, rows, tidy, varied
 from kcde.datasets.names import FACTORS
 from kcde.experiments.jobs._embedding import BANDWIDTH_FACTORS
@@ -31,7 +31,8 @@ draw = drawer(
         band=False,
         dashes={CONSTRAINED: "--"},
         names={CONSTRAINED: None},
-        along="largest factor",
+        keys=LIMIT_KEYS,
+        along="largest factor of a bandwidth",
     )
 )
 

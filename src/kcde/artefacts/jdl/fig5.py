@@ -30,7 +30,7 @@ _LIMIT = 1e-3
 _EXEMPT = ("CME", 3)
 _HOLDS = "holds"
 
-draw = drawer(PlotSpec("share not p.s.d. (%)", linear_below=0.01))
+draw = drawer(PlotSpec("moments not positive\nsemi-definite (%)", linear_below=0.01))
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:

@@ -64,7 +64,7 @@ _AT_DIMENSION, _PUBLISHED = 3, 10_000_000
 _SLOWER = 1.5
 _DRAWN = f"{MATCHED}{WHOLE}"
 
-draw = drawer(PlotSpec("seconds", methods={UNREDUCED: "unreduced"}))
+draw = drawer(PlotSpec("wall-clock seconds", methods={UNREDUCED: "unreduced program"}))
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:

@@ -33,7 +33,7 @@ DETAILS = (
 
 _COMPARABLE = (0.5, 2.0)
 
-draw = drawer(PlotSpec("seconds"))
+draw = drawer(PlotSpec("wall-clock seconds"))
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import pandas as pd
 
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.jdl import _moments, fig1, fig2, fig3, fig4, fig5, fig6, structure
-from kcde.artefacts.jdl._curve_plots import PlotSpec, drawer
+from kcde.artefacts.jdl._curve_plots import LIMIT_KEYS, PlotSpec, drawer
 from kcde.artefacts.jdl._curves import (
     CONSTRAINED,
     SCHEDULED,
@@ -44,6 +44,7 @@ draw = drawer(
         band=False,
         dashes={CONSTRAINED: "--"},
         names={CONSTRAINED: None},
+        keys=LIMIT_KEYS,
     )
 )
 

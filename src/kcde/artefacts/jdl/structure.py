@@ -24,6 +24,7 @@ from kcde.artefacts.jdl._curves import (
 from kcde.artefacts.jdl._moments import verdict
 from kcde.artefacts.judging.deciding import Missing, all_of, decider
 from kcde.artefacts.judging.verdicts import too_many_failed
+from kcde.artefacts.plots import style
 
 CAPTION = (
     "What the positivity constraints achieve. Upper two rows: share of test pairs (x, y) at which "
@@ -55,14 +56,36 @@ _AS_A_RULE = 0.95
 _JOINT = ("JDL", "JPDL")
 _DASHES = {1: "-", 2: "--", 3: ":", 5: "--", 10: ":", 25: "-."}
 
+
+def _keys() -> list[dict]:
+    """Return the entries of the legend: methods are colours, dimensions are dashes."""
+    methods = [{"label": name, "color": style.line(name)["color"]} for name in (*_JOINT, "CME")]
+    by_dashes: dict[str, list[int]] = {}
+    for d, dashes in _DASHES.items():
+        by_dashes.setdefault(dashes, []).append(d)
+    return methods + [
+        {"label": f"$d={'$ or $'.join(map(str, every))}$", "color": style.GREY, "linestyle": dashes}
+        for dashes, every in by_dashes.items()
+    ]
+
+
+_OF_PAIRS = "share of test pairs (%)"
+
 draw = drawer(
     PlotSpec(
-        "share (%)",
+        _OF_PAIRS,
         linear_below=1e-3,
         band=False,
         dashes={f"d={d}": dashes for d, dashes in _DASHES.items()},
-        names={f"d={d}": f", $d={d}$" for d in _DASHES},
-        at_edge=True,
+        row_labels={FEASIBLE: "share of fits of CME (%)"},
+        words={
+            FEASIBLE: "tightened positivity feasible",
+            PAIRS: "negative density $1+h$",
+            "5.1 ": "section 5.1: ",
+            "5.2 ": "section 5.2: ",
+        },
+        keys=_keys(),
+        named=False,
     )
 )
 

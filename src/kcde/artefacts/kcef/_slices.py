@@ -14,6 +14,7 @@ from kcde.artefacts.judging import chains
 from kcde.artefacts.kcef import _captions
 from kcde.artefacts.plots import scatter, scatter_panel, style
 from kcde.artefacts.plots.scatter import DATA
+from kcde.artefacts.tables.methods import display
 from kcde.metrics.names import DIVERGENCE_RATE, R_HAT
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ DETAILS = (
     "samples of each model, which is fitted to the training rows of the first run. Columns are "
     "centred and scaled by their standard deviation (sd) over the training rows. The paper names "
     "(x_15, x_16) on parkinsons; its rule leaves 15 columns, so the last two are shown. The frame "
-    "is that of the data; the number of samples outside it is given (out). Reduced at laptop: "
+    "is that of the data, which are grey behind the samples; the number of samples outside it is "
+    "given (out). Reduced at laptop: "
     f"{_captions.TUNING}."
 )
 
@@ -45,8 +47,9 @@ _DIAGNOSTICS = {
 """Metric of a Markov chain sampler to its summary over the seeds: the worst value, or all."""
 
 _SHOWN = 1000  # points of each kind in a panel, as published
-_SIDE = 2.3  # inches of a panel
-_ACROSS = 3  # panels of a row, where there are several samplers
+_SIDE = 1.75  # inches of a panel
+_LABELS = 0.3  # inches for the labels below
+_ACROSS = 3  # samplers in a row, beside the data
 _MARGIN = 0.06  # around the data, as a fraction of their range
 
 
@@ -131,39 +134,46 @@ def remarks(frame: pd.DataFrame) -> list[str]:
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw a panel for each data set and sampler; several samplers make rows for each set."""
+    """Draw the data and beside them each sampler's points; several make rows for each set."""
     datasets = list(dict.fromkeys(frame["panel"]))
     methods = [name for name in dict.fromkeys(frame["method"]) if name != DATA]
     lines = [methods[k : k + _ACROSS] for k in range(0, len(methods), _ACROSS)]
-    grid = [[(dataset, name) for name in line] for dataset in datasets for line in lines]
+    grid = [[(dataset, name) for name in [DATA, *line]] for dataset in datasets for line in lines]
     if len(methods) == 1:
-        grid = [[(dataset, methods[0]) for dataset in datasets]]
+        grid = [[pair for line in grid for pair in line]]
     rows, columns = len(grid), max(map(len, grid))
-    width = style.PAGE if columns > 1 else style.COLUMN
-    height = rows * (_SIDE if columns > 2 else 1.2 * _SIDE)
     letters = iter(ascii_lowercase)
-    with style.figure(width, height, columns, rows, squeeze=False) as (made, axes):
+    height = rows * _SIDE + _LABELS
+    with style.figure(style.PAGE, height, columns, rows, squeeze=False) as (made, axes):
         for line, shown in zip(axes, grid, strict=True):
             for one, (dataset, method) in zip(line, shown, strict=False):
-                outside = _draw_panel(one, frame[frame["panel"] == dataset], method)
-                title = dataset if rows == 1 else ""
-                note = "not converged" if _unconverged(frame, dataset, method) else ""
-                scatter_panel.heading(one, next(letters), title, method, outside, note)
-                # Panels of a row share their axis, and its label names the data set.
-                if rows > 1:
-                    label = f"{dataset}\n{one.get_ylabel()}" if one is line[0] else ""
-                    one.set_ylabel(label, fontsize=7)
+                own = frame[frame["panel"] == dataset]
+                _draw_panel(one, own, dataset, method, next(letters))
+                below = shown is grid[-1] or grid[grid.index(shown) + 1][0][0] != dataset
+                _label_axes(one, own, dataset, left=method == DATA, below=below)
             for one in line[len(shown) :]:
                 one.set_axis_off()
         return style.save(made, stem)
 
 
-def _draw_panel(axes: "Axes", frame: pd.DataFrame, method: str) -> int:
-    """Draw the points and return how many samples lie outside the frame."""
+def _draw_panel(axes: "Axes", frame: pd.DataFrame, dataset: str, method: str, letter: str) -> None:
     points = frame[frame["stat"].isna()]
     data, samples = points[points["method"] == DATA], points[points["method"] == method]
-    outside = scatter_panel.draw(axes, data, samples, method, _MARGIN)
-    for name, set_label in (("x", axes.set_xlabel), ("y", axes.set_ylabel)):
+    if method == DATA:
+        scatter_panel.draw(axes, data, samples.iloc[:0], method, _MARGIN)
+        scatter_panel.heading(axes, letter, f"{dataset}: data", style.BLACK)
+        return
+    outside = scatter_panel.draw(axes, data, samples, method, _MARGIN, scatter_panel.PALE)
+    notes = [f"{outside} out"] if outside else []
+    notes += ["not converged"] if _unconverged(frame, dataset, method) else []
+    scatter_panel.heading(axes, letter, display(method), style.line(method)["color"], notes)
+
+
+def _label_axes(
+    axes: "Axes", frame: pd.DataFrame, dataset: str, *, left: bool, below: bool
+) -> None:
+    """Label the axes that a panel does not share with the one at its left or below."""
+    axes.tick_params(labelleft=left, labelbottom=below)
+    for name, set_label, wanted in (("x", axes.set_xlabel, below), ("y", axes.set_ylabel, left)):
         label = frame.loc[frame["stat"] == f"{name}_label", "series"].iloc[0]
-        set_label(f"{label} (sd)", fontsize=7)
-    return outside
+        set_label(f"{label} (sd)" if wanted else "", fontsize=6.5)

@@ -232,17 +232,31 @@ def _times(constant: float) -> str:
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw both errors against n, and the fitted slopes beside their bounds."""
-    with style.figure(style.PAGE, 2.7, columns=3, width_ratios=[1, 1, 1.1]) as (made, axes):
+    with style.figure(style.PAGE, 3.1, columns=3, width_ratios=[1, 1, 1.1]) as (made, axes):
         _draw_errors(axes[0], frame[frame["panel"] == "norm"])
-        axes[0].set_ylabel("$\\|T-T_0\\|$")
-        style.panel_title(axes[0], "a", "Norm (dotted: without noise)")
+        axes[0].set_ylabel("norm of the error, $\\|T-T_0\\|$")
+        style.panel_title(axes[0], "a", "error in norm")
         _draw_errors(axes[1], frame[frame["panel"] == "KL"])
-        _name_constants(axes[1])
-        axes[1].set_ylabel("KL (nats)")
-        style.panel_title(axes[1], "b", "Divergence")
+        axes[1].set_ylabel("Kullback–Leibler divergence (nats)")
+        style.panel_title(axes[1], "b", "divergence")
         _draw_slopes(axes[2], frame[frame["panel"] == "slopes"])
-        style.panel_title(axes[2], "c", "Slopes; bars: bounds")
+        style.panel_title(axes[2], "c", "fitted slopes")
+        style.legend_above(made, _keys(), columns=4)
         return style.save(made, stem)
+
+
+def _keys() -> list:
+    """Return what colours, dashes and bars stand for, for the legend of all panels."""
+    constants = [
+        style.key(_constant(constant), color=style.GREY, linestyle=dashes)
+        for constant, dashes in _DASHES.items()
+    ]
+    exponents = [style.key(_exponent(gamma), color=colour) for gamma, colour in _COLOURS.items()]
+    quiet = style.key("(a) without noise", color=style.GREY, linestyle=":", linewidth=0.8)
+    bound = style.key(
+        "(c) bound of theorem 2", color=style.BLACK, marker="|", linestyle="none", mew=1.5
+    )
+    return [*exponents, quiet, bound, *constants]
 
 
 def _line_style(name: str) -> dict[str, str]:
@@ -271,14 +285,6 @@ def _draw_errors(axes, frame: pd.DataFrame) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("training pairs $n$")
-
-
-def _name_constants(axes) -> None:
-    """Say which dash style stands for which c, in the empty corner below falling lines."""
-    for constant, dashes in _DASHES.items():
-        line = {"linestyle": dashes, "linewidth": 1, "color": style.GREY}
-        axes.plot([], [], label=_constant(constant), **line)
-    axes.legend(loc="lower left", frameon=False, fontsize="small", handlelength=2.5)
 
 
 def _constant(constant: float) -> str:
@@ -313,14 +319,20 @@ def _draw_slopes(axes, frame: pd.DataFrame) -> None:
                     ha="center",
                 )
     axes.set_yticks(range(len(names)), [_label(name) for name in names])
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    for label, name in zip(axes.get_yticklabels(), names, strict=True):
+        label.set_color(_line_style(name)["color"])
+    axes.set_ylim(len(names) - 0.5, -0.9)
     axes.set_xlabel("slope of log error in log $n$")
 
 
 def _label(name: str) -> str:
     gamma, constant = _parts(name)
+    return f"{_exponent(gamma)}\n{_constant(constant)}"
+
+
+def _exponent(gamma: float) -> str:
     shown = {0.5: "1/2"}.get(gamma, f"{gamma:g}")
-    return f"$\\gamma={shown}$\n{_constant(constant)}"
+    return f"$\\gamma={shown}$"
 
 
 def decide(scores: pd.DataFrame) -> Decision:

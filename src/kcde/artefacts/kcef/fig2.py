@@ -5,7 +5,7 @@ from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.kcef import _slices
 
 _CAPTION = (
-    "Two columns of samples of KCEF-F (in colour) over the same columns of the UCI data (black). "
+    "Two columns of samples of KCEF-F (in colour) beside the same columns of the UCI data (black). "
     "The paper concludes from them that KCEF captures heteroscedasticity and sharp thresholds; "
     "claim K14, which is decided with figure 4, tests this by the conditional spread and "
     "quantiles of the samples."

@@ -16,7 +16,7 @@ from kcde.artefacts.kcef import _slices
 from kcde.methods import METHODS
 
 _CAPTION = (
-    "Two columns of samples (in colour) over the same columns of the UCI data (black): as "
+    "Two columns of samples (in colour) beside the same columns of the UCI data (black): as "
     "published, of the unconditional KEF, KCEF-F and NADE; below, ours: of the same KCEF-F drawn "
     "exactly (inverse), and of KCEF-F selected by held-out likelihood (LL). The paper concludes "
     "that KCEF captures heteroscedasticity and sharp thresholds, and generally outperforms KEF "

@@ -48,6 +48,27 @@ class ReferenceLine:
     left: bool = True
 
 
+def keys(read_off: str = "") -> list:
+    """Return what the parts of a box are, for `style.legend_above`.
+
+    Parameters
+    ----------
+    read_off
+        What a ring over a box says, "" where there are none.
+    """
+    none = {"linestyle": "none", "color": style.GREY}
+    made = [
+        _box_key("quartiles, as published", filled=True),
+        _box_key("quartiles, ours", filled=False),
+        style.key("median", marker="|", mew=1.6, markersize=7, **none),
+        style.key("mean", marker="o", markersize=2.2, **none),
+        style.key("within 1.5 box lengths", color=style.GREY, linewidth=0.8),
+        style.key("values beyond", marker="o", markersize=1.8, fillstyle="none", mew=0.5, **none),
+    ]
+    ring = {"markersize": 6, "fillstyle": "none", "markeredgewidth": 1.0}
+    return [*made, *([style.key(read_off, marker="o", **ring, **none)] if read_off else [])]
+
+
 def label_rows(
     axes: "Axes", methods: Sequence[str], published: Collection[str], lines: int = 0
 ) -> None:
@@ -195,6 +216,14 @@ def mark_beyond_axis(axes: "Axes", row: float, value: float, colour: str) -> Non
     axes.plot(end, row, ">", color=colour, markersize=4, clip_on=False, zorder=5)
     place = {"xytext": (-5, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
     axes.annotate(f"{value:.3g}", (end, row), color=colour, fontsize=6, **place)
+
+
+def _box_key(label: str, *, filled: bool):
+    from matplotlib.colors import to_rgba
+    from matplotlib.patches import Patch
+
+    face = to_rgba(style.GREY, 0.25) if filled else "none"
+    return Patch(label=label, edgecolor=style.GREY, facecolor=face, linewidth=0.8)
 
 
 def _family(method: str) -> str:

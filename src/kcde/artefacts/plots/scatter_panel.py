@@ -1,5 +1,6 @@
 """A panel of samples over the data: points, frame, and a heading that names them."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +13,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+PALE = "#C4C4C4"
+"""Colour of data behind samples, where the data have a panel of their own beside them."""
+
+
 def draw(
-    axes: "Axes", data: pd.DataFrame, samples: pd.DataFrame, method: str, margin: float
+    axes: "Axes",
+    data: pd.DataFrame,
+    samples: pd.DataFrame,
+    method: str,
+    margin: float,
+    behind: str = style.BLACK,
 ) -> int:
     """Draw the data, and over them samples of a method in its colour, in the frame of the data.
 
@@ -27,6 +37,8 @@ def draw(
         Whose samples they are.
     margin
         Around the data, as a share of their range.
+    behind
+        Colour of the data.
 
     Returns
     -------
@@ -34,7 +46,7 @@ def draw(
         How many samples lie outside the frame.
     """
     look = {"linestyle": "none", "marker": "o", "markersize": 1.5, "markeredgewidth": 0}
-    axes.plot(data["x"], data["y"], color=style.BLACK, alpha=0.6, zorder=1, **look)
+    axes.plot(data["x"], data["y"], color=behind, alpha=0.6, zorder=1, **look)
     colour = style.line(method)["color"]
     axes.plot(samples["x"], samples["y"], color=colour, alpha=0.6, zorder=2, **look)
     frame = [limits(data[name], margin) for name in "xy"]
@@ -90,44 +102,21 @@ def count_outside(axes: "Axes", outside: int, method: str) -> None:
         axes.set_title(f"{outside} out", loc="right", fontsize=6, color=colour)
 
 
-def heading(
-    axes: "Axes", letter: str, title: str, method: str, outside: int, note: str = ""
-) -> None:
-    """Name above a panel, in their colours, whose points are shown, and how many are not.
+def heading(axes: "Axes", letter: str, text: str, colour: str, notes: Sequence[str] = ()) -> None:
+    """Name above a panel, in their colour, whose points are shown, and remark on them within.
 
     Parameters
     ----------
     axes
-        The heading stands above its left edge.
-    letter, title
-        Of the panel; "" for none.
-    method
-        Whose samples are shown over the data.
-    outside
-        Samples that lie outside the frame.
-    note
-        A remark on the samples, "" for none.
+        The heading stands above its left edge, the remarks in its upper right corner.
+    letter, text, colour
+        Of the panel and of its points.
+    notes
+        A line each.
     """
-    from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea
-
-    colour = style.line(method)["color"]
-    bold = {"weight": "bold"}
-    words = [
-        (letter, {"size": 8, **bold}),
-        (title, {"size": 8}),
-        ("data", {"size": 7, **bold}),
-        (display(method), {"size": 7, "color": colour, **bold}),
-        (f"({outside} out)" if outside else "", {"size": 6, "color": colour}),
-        (note, {"size": 6, "color": style.GREY}),
-    ]
-    areas = [TextArea(word, textprops=look) for word, look in words if word]
-    place = AnchoredOffsetbox(
-        loc="lower left",
-        child=HPacker(children=areas, sep=5, pad=0, align="baseline"),
-        frameon=False,
-        pad=0,
-        borderpad=0.3,
-        bbox_to_anchor=(0.0, 1.0),
-        bbox_transform=axes.transAxes,
-    )
-    axes.add_artist(place)
+    axes.set_title(f"$\\bf{{{letter}}}$  {text}", loc="left", color=colour, fontsize=7)
+    if notes:
+        place = {"xycoords": "axes fraction", "ha": "right", "va": "top", "zorder": 5}
+        frame = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.9}
+        said = "\n".join(notes)
+        axes.annotate(said, (1.0, 1.0), color=style.GREY, fontsize=6, bbox=frame, **place)

@@ -1,7 +1,7 @@
 """One look for all figures: a colour a method, column-width sizes, the same bytes every time."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,7 @@ from kcde.methods import METHODS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 COLUMN = 3.4
 """Width of one text column, in inches."""
@@ -244,6 +245,47 @@ def above(made: "Figure", box) -> None:
     made.add_artist(place)
     below = place.get_window_extent(made.canvas.get_renderer()).y0 / made.bbox.height
     made.get_layout_engine().set(rect=(0.0, 0.0, 1.0, below))
+
+
+def legend_above(made: "Figure", handles: Sequence, columns: int = 0) -> None:
+    """Explain marks and lines that all panels share, above them and never wider than the figure.
+
+    Parameters
+    ----------
+    made
+        A figure made under `figure` or `page`.
+    handles
+        Matplotlib artists with labels, row by row.
+    columns
+        Entries in a row; 0 for all in one.
+    """
+    columns = columns or len(handles)
+    rows = -(-len(handles) // columns)
+    # Matplotlib fills columns first, those at the left with one more.
+    order = [
+        handles[r * columns + c]
+        for c in range(columns)
+        for r in range(rows)
+        if r * columns + c < len(handles)
+    ]
+    made.legend(
+        handles=order,
+        loc="outside upper left",
+        ncols=columns,
+        frameon=False,
+        fontsize=7,
+        handlelength=2.2,
+        columnspacing=1.4,
+        borderpad=0.2,
+        borderaxespad=0.2,
+    )
+
+
+def key(label: str, **look) -> "Line2D":
+    """Return an entry of a legend: a line, or with `linestyle="none"` a marker, of this look."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **{"linewidth": 1.2, "markersize": 4, **look})
 
 
 def save(made: "Figure", stem: Path) -> list[Path]:

@@ -1,6 +1,6 @@
-"""A table of negative log-likelihoods as a dot plot: ours and the published value."""
+"""A table of negative log-likelihoods as dot plots, one a data set: ours and published values."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,23 +14,14 @@ from kcde.artefacts.tables.methods import display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-_MARGIN = 0.3
-_DATASET, _ROW = 0.36, 0.085  # inches of a data set at least, and of a method in it
-_FEW, _WIDE_ROW = 6, 0.15  # with so few data sets a number fits at the end of every row
-_MANY, _NARROW_ROW = 6, 0.075  # with more methods rows are narrower, to fit on a page
-_HEAD = 0.75  # inches for the legend and the axis
-_IN_A_LINE = 40  # letters of the methods' names up to which the marks fit in the same line
-_NAMES, _LETTERS = 6, 78  # methods, and letters of their names, in a line of the legend
-_GLYPHS = {
-    "o": ("●", "○"),
-    "s": ("■", "□"),
-    "^": ("▲", "△"),
-    "D": ("◆", "◇"),
-    "v": ("▼", "▽"),
-    "*": ("★", "☆"),
-}
-"""Marker to its letters, full and open."""
+_ACROSS = 4
+_LANE, _FRAME = 0.13, 0.42  # inches of a method in a panel, and of a panel's title and ticks
+_HEAD = 0.4  # inches for the legend and the label of the axes
+_MARGIN = 0.06  # of the range of the means and published values, at both sides of a panel
+_REACH = 0.4  # of that range, by which bars may widen a panel
+_LEAST = 0.05  # nats, least range of a panel
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
@@ -38,97 +29,128 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     return [*page.write(artefact, table, stem), *picture(artefact, table, stem)]
 
 
-def picture(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the primary metric of a table, with a dot per method in each data set's rows.
+def picture(
+    artefact: Artefact, table: pd.DataFrame, stem: Path, *, one_axis: bool = False
+) -> list[Path]:
+    """Draw the primary metric of a table: a panel for each data set, a row for each method.
 
     Values beyond the widest range of `artefact.axis` become arrows with their number.
+
+    Parameters
+    ----------
+    artefact
+        Gives metric, methods, and the axes' label and widest range.
+    table
+        As read from the tracked CSV.
+    stem
+        Path without suffix.
+    one_axis
+        Whether all panels show the same range, as for differences.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files drawn.
     """
     primary = table[table["metric"] == artefact.metric]
     datasets = list(dict.fromkeys(primary["dataset"]))
     found = dict.fromkeys(primary["method"])
     methods = [name for name in artefact.methods if name in found]
     methods += [name for name in found if name not in methods]
-    row = _NARROW_ROW if len(methods) > _MANY else _ROW
-    row = _WIDE_ROW if len(datasets) <= _FEW else row
-    height = _HEAD + max(_DATASET, row * len(methods)) * max(len(datasets), 2)
-    limits = _limits(primary, artefact.axis)
-    with style.figure(style.PAGE, height) as (made, axes):
-        for offset, method in zip(offsets(len(methods)), methods, strict=True):
-            cells = primary[primary["method"] == method].set_index("dataset").reindex(datasets)
-            _draw_method(axes, np.arange(len(datasets)) + offset, cells, method, limits)
-        _dress(axes, datasets, limits, artefact.axis_label)
-        _draw_legend(axes, methods, answered(primary))
+    columns = min(len(datasets), _ACROSS)
+    rows = -(-len(datasets) // columns)
+    height = _HEAD + rows * (_FRAME + _LANE * len(methods))
+    with style.figure(
+        style.PAGE, height, columns, rows, squeeze=False, sharey=True, sharex=one_axis
+    ) as (made, grid):
+        panels = grid.ravel()
+        beyond = False
+        for axes, dataset in zip(panels, datasets, strict=False):
+            cells = primary[primary["dataset"] == dataset].set_index("method").reindex(methods)
+            limits = _limits(primary if one_axis else cells, artefact.axis)
+            beyond |= _draw_panel(axes, cells, limits)
+            style.panel_title(axes, "", dataset)
+        for axes in panels[len(datasets) :]:
+            axes.set_axis_off()
+        _label_rows(grid[:, 0], methods)
+        made.supxlabel(artefact.axis_label, fontsize=8)
+        published = bool(primary["published_mean"].notna().any())
+        _explain(made, published=published, beyond=beyond)
         return style.save(made, stem)
 
 
-def offsets(count: int) -> np.ndarray:
-    """Return the vertical offsets of the methods of one data set from its centre."""
-    reach = 0.36 if count > _MANY else 0.3
-    return np.linspace(-reach, reach, count) if count > 1 else np.zeros(count)
+def _reach(cells: pd.DataFrame) -> np.ndarray:
+    """Return two standard errors."""
+    # The full spread, not capped as in the verdict: an exploding split makes the mean uncertain.
+    return 2.0 * (cells["std"] / np.sqrt(cells["n"])).to_numpy(float)
 
 
-def _limits(primary: pd.DataFrame, widest: tuple[float, float]) -> tuple[float, float]:
-    """Return axis limits that include every value within the widest range."""
-    values = primary[["mean", "median", "published_mean"]].to_numpy(float)
-    values = values[(values > widest[0]) & (values < widest[1])]
+def _limits(cells: pd.DataFrame, widest: tuple[float, float]) -> tuple[float, float]:
+    """Return axis limits that include what lies within the widest range, and short bars.
+
+    A median widens the axis only where its mean lies within, too.
+    """
+    mean, reach = cells["mean"].to_numpy(float), _reach(cells)
+    inside = (mean > widest[0]) & (mean < widest[1])
+    values = [*mean[inside], *cells["median"].to_numpy(float)[inside], *cells["published_mean"]]
+    values = np.array([value for value in values if widest[0] < value < widest[1]])
     if not len(values):
         return widest
-    return max(values.min() - _MARGIN, widest[0]), min(values.max() + _MARGIN, widest[1])
+    low, high = values.min(), values.max()
+    span = max(high - low, _LEAST)
+    bars = inside & np.isfinite(reach)
+    ends = [*(mean - reach)[bars], *(mean + reach)[bars], low, high]
+    low = max(min(ends), low - _REACH * span) - _MARGIN * span
+    high = min(max(ends), high + _REACH * span) + _MARGIN * span
+    return max(low, widest[0]), min(high, widest[1])
 
 
-def _draw_method(
-    axes: "Axes", rows: np.ndarray, cells: pd.DataFrame, method: str, limits: tuple[float, float]
-) -> None:
-    colour, marker = style.line(method)["color"], style.marker(method)
-    mean, published = cells["mean"].to_numpy(float), cells["published_mean"].to_numpy(float)
-    ours, theirs = (np.clip(values, *limits) for values in (mean, published))
-    axes.hlines(rows, ours, theirs, colors=colour, linewidth=0.8)
-    # The full spread, not capped as in the verdict: an exploding split makes the mean uncertain.
-    reach = 2.0 * (cells["std"] / np.sqrt(cells["n"])).to_numpy(float)
-    inside = (mean >= limits[0]) & (mean <= limits[1])
-    axes.errorbar(
-        mean[inside],
-        rows[inside],
-        xerr=reach[inside],
-        fmt=marker,
-        color=colour,
-        markersize=3.5,
-        elinewidth=2.4,
-        alpha=0.9,
-        zorder=3,
-    )
-    shown = (published >= limits[0]) & (published <= limits[1])
-    axes.plot(
-        published[shown],
-        rows[shown],
-        marker,
-        linestyle="none",
-        markersize=4.5,
-        markerfacecolor="white",
-        color=colour,
-        zorder=4,
-        mew=1.0,
-    )
-    median = cells["median"].to_numpy(float)
-    within = (median >= limits[0]) & (median <= limits[1])
-    axes.plot(median[within], rows[within], "|", color=colour, markersize=6, mew=1.2, zorder=2)
-    for place in np.flatnonzero(~inside | ~shown):
-        _beyond(axes, rows[place], (mean[place], published[place]), colour, limits)
+def _draw_panel(axes: "Axes", cells: pd.DataFrame, limits: tuple[float, float]) -> bool:
+    """Draw a row for each method and return whether a value lies beyond the axis.
+
+    Parameters
+    ----------
+    axes
+        Of the panel.
+    cells
+        Of one data set, a row per method; the k-th lies at the height k.
+    limits
+        Of the horizontal axis.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlim(*limits)
+    axes.set_ylim(len(cells) - 0.4, -0.6)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.tick_params(axis="y", length=0)
+    low, high = limits
+    beyond = False
+    for row, (cell, reach) in enumerate(zip(cells.itertuples(), _reach(cells), strict=True)):
+        axes.axhline(row, color="#E8E8E8", linewidth=0.5, zorder=0)
+        colour, mean, published = style.line(cell.Index)["color"], cell.mean, cell.published_mean
+        axes.plot(np.clip([mean, published], low, high), [row] * 2, color=colour, linewidth=0.8)
+        if low <= mean <= high:
+            axes.hlines(row, mean - reach, mean + reach, colors=colour, linewidth=2.2, alpha=0.6)
+            axes.plot(mean, row, "o", color=colour, markersize=3.5, zorder=3)
+        if low <= published <= high:
+            open_mark = {"markersize": 4.2, "markerfacecolor": "white", "mew": 0.9, "zorder": 4}
+            axes.plot(published, row, "o", color=colour, **open_mark)
+        if low <= cell.median <= high:
+            axes.plot(cell.median, row, "|", color=colour, markersize=6, mew=1.2, zorder=2)
+        beyond |= _mark_beyond(axes, row, (mean, published), colour)
+    return beyond
 
 
-def _beyond(
-    axes: "Axes",
-    row: float,
-    values: tuple[float, float],
-    colour: str,
-    limits: tuple[float, float],
-) -> None:
+def _mark_beyond(axes: "Axes", row: float, values: tuple[float, float], colour: str) -> bool:
     """Mark a mean (full) or a published value (open) outside the axis by an arrow at its edge."""
+    limits = axes.get_xlim()
+    marked = False
     for right in (False, True):
         edge = limits[1] if right else limits[0]
         out = [np.isfinite(v) and (v > edge if right else v < edge) for v in values]
         if not any(out):
             continue
+        marked = True
         axes.plot(
             edge,
             row,
@@ -139,9 +161,16 @@ def _beyond(
             clip_on=False,
             zorder=5,
         )
-        said = [f"{values[0]:.3g}"] if out[0] else []
-        said += [f"({values[1]:.3g})"] if out[1] else []
+        said = [_short(values[0])] if out[0] else []
+        said += [f"({_short(values[1])})"] if out[1] else []
         _name_edge(axes, row, edge, right, " ".join(said), colour)
+    return marked
+
+
+def _short(value: float) -> str:
+    """Return a number in at most six letters."""
+    digits = 2 if abs(value) >= 1000 else 3
+    return f"{value:.{digits}g}".replace("e+0", "e").replace("-", "−")
 
 
 def _name_edge(axes: "Axes", row: float, edge: float, right: bool, text: str, colour: str) -> None:
@@ -155,76 +184,24 @@ def _name_edge(axes: "Axes", row: float, edge: float, right: bool, text: str, co
         fontsize=6,
         color=colour,
         annotation_clip=False,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
     )
 
 
-def _dress(axes: "Axes", datasets: Sequence[str], limits: tuple[float, float], label: str) -> None:
-    axes.set_xlim(*limits)
-    axes.set_ylim(len(datasets) - 0.5, -0.5)
-    axes.set_yticks(range(len(datasets)), datasets)
-    axes.tick_params(axis="y", length=0)
-    axes.hlines(np.arange(len(datasets) - 1) + 0.5, *limits, colors="#DDDDDD", linewidth=0.5)
-    axes.set_xlabel(label)
+def _label_rows(leftmost: Sequence["Axes"], methods: Sequence[str]) -> None:
+    """Name the methods, in their colours, beside the panels at the left."""
+    for axes in leftmost:
+        axes.set_yticks(range(len(methods)), [display(method) for method in methods])
+        for label, method in zip(axes.get_yticklabels(), methods, strict=True):
+            label.set_color(style.line(method)["color"])
 
 
-def _draw_legend(axes: "Axes", methods: Sequence[str], answered: Collection[str]) -> None:
-    from matplotlib.offsetbox import AnchoredOffsetbox
+def _explain(made: "Figure", *, published: bool, beyond: bool) -> None:
+    """Say above the panels what the marks are."""
+    from matplotlib.offsetbox import TextArea
 
-    place = AnchoredOffsetbox(
-        loc="lower left",
-        child=legend(methods, answered),
-        frameon=False,
-        pad=0,
-        borderpad=0.2,
-        bbox_to_anchor=(0.0, 1.0),
-        bbox_transform=axes.transAxes,
-    )
-    axes.add_artist(place)
-
-
-def answered(table: pd.DataFrame) -> set[str]:
-    """Return the methods that have a published number."""
-    return set(table.loc[table["published_mean"].notna(), "method"])
-
-
-def legend(methods: Sequence[str], answered: Collection[str]):
-    """Return a matplotlib box that names methods in their colours and explains the marks.
-
-    Parameters
-    ----------
-    methods
-        In their order.
-    answered
-        Those that have a published number.
-
-    Returns
-    -------
-    matplotlib.offsetbox.PackerBase
-    """
-    from matplotlib.offsetbox import HPacker, TextArea, VPacker
-
-    ours, theirs = _glyphs(methods, 0), _glyphs([m for m in methods if m in answered], 1)
-    several = len(set(map(style.marker, methods))) > 1
-    names = []
-    for method in methods:
-        mark = f" {_GLYPHS[style.marker(method)][0]}" if several else ""
-        look = {"color": style.line(method)["color"], "weight": "bold"}
-        names.append(TextArea(display(method) + mark, textprops=look))
-    marks = f"{ours}  ours ± 2 standard errors   |  our median"
-    marks += f"   {theirs}  published" if theirs else ""
-    said = TextArea(marks, textprops={"color": style.GREY})
-    if not several and sum(len(display(name)) for name in methods) <= _IN_A_LINE:
-        return HPacker(children=[*names, said], sep=9, pad=0, align="baseline")
-    rows: list[list] = [[]]
-    for name in names:
-        letters = sum(len(each.get_text()) for each in [*rows[-1], name])
-        if len(rows[-1]) == _NAMES or letters > _LETTERS:
-            rows.append([])
-        rows[-1].append(name)
-    lines = [HPacker(children=row, sep=9, pad=0, align="baseline") for row in rows]
-    return VPacker(children=[*lines, said], sep=4, pad=0, align="left")
-
-
-def _glyphs(methods: Sequence[str], which: int) -> str:
-    """Return the markers of some methods, without repetition, as full (0) or open (1) letters."""
-    return " ".join(dict.fromkeys(_GLYPHS[style.marker(name)][which] for name in methods))
+    said = ["●  our mean, bar ± 2 standard errors (cut at the axis)", "|  our median"]
+    said += ["○  published"] if published else []
+    said += ["▶  mean beyond the axis"] if beyond else []
+    said += ["▷  (published) beyond it"] if beyond and published else []
+    style.above(made, TextArea("     ".join(said), textprops={"color": style.GREY, "size": 7}))
