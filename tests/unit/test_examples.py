@@ -8,6 +8,7 @@ import pytest
 import kcde
 import kcde.joint
 from kcde import kernels, linalg, metrics
+from kcde.datasets import bundled
 
 ESTIMATORS = [getattr(kcde, name) for name in dir(kcde) if name[0].isupper()]
 FUNCTIONS = [
@@ -20,7 +21,7 @@ KERNELS = [each for each in vars(kernels).values() if hasattr(each, "diagonal")]
 COMPILED = {"DDE", "NADE", "ConditionalMAF", "ConditionalRealNVP"}
 SHOWN = [
     pytest.param(each, marks=pytest.mark.slow) if each.__name__ in COMPILED else each
-    for each in [*ESTIMATORS, kcde.joint.JointDensity, *FUNCTIONS, *KERNELS]
+    for each in [*ESTIMATORS, kcde.joint.JointDensity, bundled.raw_files, *FUNCTIONS, *KERNELS]
 ]
 
 
