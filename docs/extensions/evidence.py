@@ -6,20 +6,23 @@ estimators, so that a new file in `estimators/` has its page.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
-from sphinx.application import Sphinx
 
 from kcde import discovery, published
 from kcde.artefacts.tables.markdown import pipe_table
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ("kcef", "dde", "jdl", "cdo")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: "Sphinx") -> dict:
     """Write the parts when a build begins."""
     # Before autosummary looks for pages that list objects.
     app.connect("config-inited", lambda app, config: write(Path(app.srcdir)), priority=100)
@@ -68,7 +71,7 @@ def left_open(paper: str) -> str:
         (
             f"{row['id']}: {row['choice']}",
             f"{_sentence(row['why open'])} Tried: {row['readings']}. "
-            f"Drawn: {_sentence(row['drawn'])} It bears on {row['affects']}.",
+            f"Drawn: {row['drawn']}. It bears on {row['affects']}.",
         )
         for row in rows.to_dict("records")
     )
@@ -130,11 +133,12 @@ def estimators() -> str:
 
 
 def _sentence(text: str) -> str:
-    text = text.strip()
-    return text if not text or text.endswith((".", "?")) else f"{text[0].upper()}{text[1:]}."
+    if not text or text.endswith((".", "?")):
+        return text
+    return f"{text}." if text.startswith(PAPERS) else f"{text[0].upper()}{text[1:]}."
 
 
-def _entries(pairs) -> str:
+def _entries(pairs: Iterable[tuple[str, str]]) -> str:
     return "\n\n".join(f"**{title}**\n: {text}" for title, text in pairs)
 
 
