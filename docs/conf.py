@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from sphinx.util import inspect
+
 import kcde
 
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
@@ -65,12 +67,31 @@ def _escape_bars(app, what, name, obj, options, lines):
     for k, line in enumerate(lines):
         literal = line.lstrip().startswith(">>>") or (literal and bool(line.strip()))
         if not literal:
-            parts = line.split("`")
-            parts[::2] = [part.replace("\\|", "|").replace("|", "\\|") for part in parts[::2]]
-            lines[k] = "`".join(parts)
+            lines[k] = _without_bars(line)
+
+
+def _without_bars(line):
+    parts = line.split("`")
+    parts[::2] = [part.replace("\\|", "|").replace("|", "\\|") for part in parts[::2]]
+    return "`".join(parts)
+
+
+def _state_selection(app, what, name, obj, options, lines):
+    """Say how an estimator chooses what is left open, as the tables say it."""
+    if what == "class" and (rule := getattr(obj, "selection_rule", "")):
+        lines += ["", _without_bars(f"**Selection**: {rule}."), ""]
+
+
+def _constructor(app, what, name, obj, options, signature, returns):
+    """Show the arguments of `__init__` where `__new__`, which takes any, hides them."""
+    if what != "class" or signature != "(*args, **kwargs)":
+        return None
+    return inspect.stringify_signature(inspect.signature(obj.__init__, bound_method=True)), None
 
 
 def setup(app):
     """Connect what is of this site alone."""
-    # Before numpydoc, whose own substitutions stay.
+    app.connect("autodoc-process-signature", _constructor)
+    # Before numpydoc, whose own substitutions stay, and after it.
     app.connect("autodoc-process-docstring", _escape_bars, priority=100)
+    app.connect("autodoc-process-docstring", _state_selection, priority=900)
