@@ -36,6 +36,7 @@ html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sourcelink = False
+html_show_copyright = False
 templates_path = ["_templates"]
 
 autosummary_generate = True

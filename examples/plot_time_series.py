@@ -33,7 +33,7 @@ rows = pd.DataFrame(
         "change": volume.shift(1) - volume.shift(2),
         "sine": np.sin(angle),
         "cosine": np.cos(angle),
-        "weekend": (volume.index.dayofweek >= 5).astype(float),
+        "weekend": (volume.index.day_of_week >= 5).astype(float),
         "volume": volume,
     },
     index=volume.index,
