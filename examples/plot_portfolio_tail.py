@@ -90,9 +90,16 @@ chance = 100.0 * probability[-3.0][shown]
 ax.fill_between(days, chance, color="#D55E00", alpha=0.35, linewidth=0)
 ax.plot(days, chance, color="#D55E00", linewidth=1)
 lost = Y[~train][shown, 0] < -3.0
-ax.plot(days[lost], np.full(lost.sum(), -1.0), "|", color="black", markersize=8)
-ax.annotate("days with such a loss", (days[290], -1.0), va="center")
-ax.set(ylabel="probability of a loss beyond 3% / %", xlim=(days[0], days[-1]))
+ax.plot(
+    days[lost],
+    np.full(lost.sum(), -1.0),
+    "|",
+    color="black",
+    markersize=8,
+    label="days with such a loss",
+)
+ax.legend(frameon=False, loc="upper left")
+ax.set(ylabel="probability / %", xlim=(days[0], days[-1]))
 plt.show()
 
 # %%

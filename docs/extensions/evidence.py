@@ -62,7 +62,7 @@ def claims(paper: str) -> str:
 
 
 def left_open(paper: str) -> str:
-    """Return what a paper leaves open, with the readings that are tried."""
+    """Return what a paper leaves open, with the readings of it."""
     rows = published.readings()
     rows = rows[rows["paper"] == paper]
     if rows.empty:
@@ -70,7 +70,7 @@ def left_open(paper: str) -> str:
     return _entries(
         (
             f"{row['id']}: {row['choice']}",
-            f"{_sentence(row['why open'])} Tried: {row['readings']}. "
+            f"{_sentence(row['why open'])} Readings: {row['readings']}. "
             f"Drawn: {row['drawn']}. It bears on {row['affects']}.",
         )
         for row in rows.to_dict("records")
