@@ -7,7 +7,17 @@ import pytest
 
 import kcde
 import kcde.joint
-from kcde import kernels, linalg, metrics
+from kcde import (
+    comparison,
+    kernels,
+    linalg,
+    methods,
+    metrics,
+    streaming,
+    table_model,
+    tabular,
+)
+from kcde.datasets import bundled
 
 ESTIMATORS = [getattr(kcde, name) for name in dir(kcde) if name[0].isupper()]
 FUNCTIONS = [
@@ -17,10 +27,18 @@ FUNCTIONS = [
     if inspect.isfunction(each)
 ]
 KERNELS = [each for each in vars(kernels).values() if hasattr(each, "diagonal")]
-COMPILED = {"DDE", "NADE", "ConditionalMAF", "ConditionalRealNVP"}
+MODULES = [methods, streaming, table_model, tabular, comparison]
+SLOW = {"DDE", "NADE", "ConditionalMAF", "ConditionalRealNVP", "kcde.comparison"}
 SHOWN = [
-    pytest.param(each, marks=pytest.mark.slow) if each.__name__ in COMPILED else each
-    for each in [*ESTIMATORS, kcde.joint.JointDensity, *FUNCTIONS, *KERNELS]
+    pytest.param(each, marks=pytest.mark.slow) if each.__name__ in SLOW else each
+    for each in [
+        *ESTIMATORS,
+        kcde.joint.JointDensity,
+        bundled.raw_files,
+        *FUNCTIONS,
+        *KERNELS,
+        *MODULES,
+    ]
 ]
 
 

@@ -21,6 +21,7 @@ ENVIRONMENT = {
     "parquet": "cpu",
     "compare": "cpu",
     "test": "cpu",
+    "docs": "docs",
     "cuda12": "gpu",
     "cuda13": "gpu-cuda13",
 }
@@ -111,6 +112,11 @@ def test_libraries_of_two_cudas_are_not_mixed(name):
     plain = {pin for pin in added(name) if pin.startswith("nvidia-") and pin[-4:-2] != "cu"}
     assert not foreign
     assert not plain or CUDA[name] == "13"
+
+
+def test_the_first_install_has_nothing_of_the_site():
+    assert "sphinx" in added("docs")
+    assert not [pin for pin in versions("cpu") if re.search("sphinx|furo|myst|numpydoc", pin)]
 
 
 def test_nobody_without_a_gpu_downloads_cuda():

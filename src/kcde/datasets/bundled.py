@@ -5,7 +5,9 @@
 
 import gzip
 import lzma
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -92,6 +94,50 @@ def unpack(entry: Entry, root: str | Path, target: Path) -> None:
         target.open("wb") as out,
     ):
         limits.copy(content, out, limits.UNPACKED if entry.bytes is None else entry.bytes)
+
+
+@contextmanager
+def raw_files(*names: str) -> Iterator[Path]:
+    """Give a folder with the raw files of data sets, for as long as the context lasts.
+
+    Parameters
+    ----------
+    *names
+        Of the catalogue, or aliases.
+
+    Yields
+    ------
+    pathlib.Path
+        A `data_dir` for `kcde.datasets.loaders.load`; no network is asked.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the package is installed without its repository, or a data set has no bundled copy.
+    ValueError
+        If there is no such data set.
+
+    Examples
+    --------
+    >>> from kcde.datasets import bundled, loaders
+    >>> with bundled.raw_files("geyser") as raw:
+    ...     geyser = loaders.load("geyser", raw)
+    >>> geyser.x_columns, geyser.y_columns, geyser.X.shape
+    (('waiting',), ('duration',), (299, 1))
+    """
+    root, known = folder(), tables.read()
+    if root is None:
+        raise FileNotFoundError(f"{NO_REPOSITORY}: {REMEDY}")
+    with tempfile.TemporaryDirectory() as made:
+        for entry in [tables.find(known, name) for name in names]:
+            if not is_there(entry, root):
+                raise FileNotFoundError(
+                    f"data set {entry.name} has no bundled copy; run kcde fetch {entry.name}"
+                )
+            target = Path(made) / entry.file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            unpack(entry, root, target)
+        yield Path(made)
 
 
 def readme(entries: Iterable[Entry]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kcde.datasets import bundled, catalogue
+from kcde.datasets import bundled, catalogue, loaders
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "resources/data"
@@ -37,6 +37,24 @@ def test_each_copy_has_the_bytes_of_the_catalogue(entry, tmp_path):
     content = (tmp_path / "file").read_bytes()
     assert hashlib.sha256(content).hexdigest() == entry.sha256
     assert len(content) == entry.bytes
+
+
+@pytest.mark.data
+def test_raw_files_are_there_for_as_long_as_they_are_wanted():
+    names = "geyser", "metro-traffic-substitute"
+    with bundled.raw_files(*names) as raw:
+        assert loaders.load("geyser", raw).X.shape == (299, 1)
+        # Compressed here, plain there.
+        assert (raw / catalogue.read()[names[1]].file).stat().st_size > 1e6
+    assert not raw.exists()
+
+
+def test_what_has_no_copy_is_named():
+    with (
+        pytest.raises(FileNotFoundError, match="pems-sf has no bundled copy; run kcde fetch"),
+        bundled.raw_files("pems-sf"),
+    ):
+        pass
 
 
 def test_the_readme_is_made_from_the_catalogue():

@@ -1,0 +1,98 @@
+"""The site: `KCDE_ENV=docs envs/run sphinx-build -W docs docs/_build`."""
+
+import sys
+from pathlib import Path
+
+from sphinx.util import inspect
+
+import kcde
+
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+
+project = "kcde"
+author = "The kcde authors"
+version = release = kcde.__version__
+
+extensions = [
+    "evidence",
+    "mathml",
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+]
+# Parts of pages, which others include.
+exclude_patterns = ["_build", "evidence", "extensions", "**/*.codeobj.json"]
+nitpicky = False
+default_role = "py:obj"
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = "kcde"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_math_renderer = "mathml"
+html_copy_source = False
+html_show_sourcelink = False
+html_show_copyright = False
+templates_path = ["_templates"]
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autodoc_inherit_docstrings = False
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "examples",
+    "within_subsection_order": "FileNameSortKey",
+    "backreferences_dir": "reference/generated/backreferences",
+    "doc_module": ("kcde",),
+    "min_reported_time": 1e6,  # seconds differ from one build to the next
+    "write_computation_times": False,
+    "remove_config_comments": True,
+    "show_signature": False,
+    "show_memory": False,
+    "image_scrapers": ("matplotlib",),
+    "abort_on_example_error": True,
+}
+
+
+def _escape_bars(app, what, name, obj, options, lines):
+    """Keep |x| in docstrings: docutils takes it for a substitution."""
+    literal = False
+    for k, line in enumerate(lines):
+        literal = line.lstrip().startswith(">>>") or (literal and bool(line.strip()))
+        if not literal:
+            lines[k] = _without_bars(line)
+
+
+def _without_bars(line):
+    parts = line.split("`")
+    parts[::2] = [part.replace("\\|", "|").replace("|", "\\|") for part in parts[::2]]
+    return "`".join(parts)
+
+
+def _state_selection(app, what, name, obj, options, lines):
+    """Say how an estimator chooses what is left open, as the tables say it."""
+    if what == "class" and (rule := getattr(obj, "selection_rule", "")):
+        lines += ["", _without_bars(f"**Selection**: {rule}."), ""]
+
+
+def _constructor(app, what, name, obj, options, signature, returns):
+    """Show the arguments of `__init__` where `__new__`, which takes any, hides them."""
+    if what != "class" or signature != "(*args, **kwargs)":
+        return None
+    return inspect.stringify_signature(inspect.signature(obj.__init__, bound_method=True)), None
+
+
+def setup(app):
+    """Connect what is of this site alone."""
+    app.connect("autodoc-process-signature", _constructor)
+    # Before numpydoc, whose own substitutions stay, and after it.
+    app.connect("autodoc-process-docstring", _escape_bars, priority=100)
+    app.connect("autodoc-process-docstring", _state_selection, priority=900)

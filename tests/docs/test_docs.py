@@ -1,0 +1,259 @@
+"""The site: its Python blocks run, its examples draw, its links lead somewhere.
+
+Sphinx itself is no part of this: it has an environment of its own.
+"""
+
+import ast
+import importlib
+import importlib.util
+import os
+import re
+import resource
+import runpy
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+
+from kcde import discovery, published
+from kcde.artefacts.core import listing
+from kcde.cli import app
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+MADE = ("_build", "evidence", "examples", "generated")
+PAGES = sorted(path for path in DOCS.rglob("*.md") if not {*path.relative_to(DOCS).parts} & {*MADE})
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+README = ROOT / "README.md"
+SLOW = {"own-data.md", "tutorial.md"}
+FENCE = re.compile(r"^( *)```([^\n`]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+ROOMS = "benchmarks|docs|envs|examples|figures|profiles|resources|src|tests|workflow"
+NAMED = re.compile(rf"`((?:{ROOMS})/[^` ]+)`")
+MADE_UP = re.compile(r"my_method|toys|<")
+
+
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def fences(path, language):
+    """The contents of fenced blocks with these words behind the fence."""
+    found = FENCE.findall(path.read_text(encoding="utf-8"))
+    return [content for _, words, content in found if words.strip() == language]
+
+
+def targets(path, directive):
+    """What directives of a page name, without those that are made by the build."""
+    found = re.findall(rf"{{{directive}}} (\S+)", path.read_text(encoding="utf-8"))
+    return [(path.parent / target).resolve() for target in found]
+
+
+def is_made(path):
+    """Whether a file that is not there is one that a build makes, or `snakemake readings`."""
+    if path.is_relative_to(ROOT / "figures"):
+        return path.stem in {name.partition("/")[2] for name in listing.artefacts()}
+    if not path.is_relative_to(DOCS):
+        return False
+    inside = path.relative_to(DOCS)
+    if inside.parts[:2] == ("examples", "images"):
+        return any(f"glr_{example.stem}_0" in inside.stem for example in EXAMPLES)
+    if inside.parts[0] == "examples":
+        made = ["index", *(example.stem for example in EXAMPLES)]
+        return inside.suffix == ".rst" and inside.stem in made
+    if inside.parts[0] == "evidence":
+        paper, _, part = inside.stem.partition("-")
+        return paper in evidence().PAPERS and part in evidence().PARTS
+    if inside.parts[:2] == ("reference", "generated"):
+        made = ["estimators", *(f"kcde.{name}" for name in discovery.classes())]
+        return inside.stem in made
+    return False
+
+
+def evidence():
+    place = DOCS / "extensions/evidence.py"
+    spec = importlib.util.spec_from_file_location("evidence", place)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(code, namespace, where):
+    exec(compile(code, where, "exec"), namespace)  # our own pages
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """A folder to write into, where pictures are drawn without a screen."""
+    monkeypatch.chdir(tmp_path)
+    matplotlib.use("Agg")
+    yield tmp_path
+    importlib.import_module("matplotlib.pyplot").close("all")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.slow if page.name in SLOW else ())
+        for page in PAGES
+        if fences(page, "python")
+    ],
+    ids=name_of,
+)
+def test_the_python_of_a_page_runs(page, elsewhere):
+    namespace = {"__name__": page.stem}
+    for block in fences(page, "python"):
+        run(block, namespace, name_of(page))
+    if page.name == "tutorial.md":
+        assert (elsewhere / "geyser.png").stat().st_size > 10_000
+        first, middle, last = namespace["chance"]
+        assert first > 0.9 > middle > 0.5 > last
+        score = [
+            namespace[each].score(namespace["X"][200:], namespace["Y"][200:])
+            for each in ("plain", "model")
+        ]
+        assert score[1] > score[0] + 0.3
+
+
+@pytest.mark.slow
+def test_the_python_of_the_readme_runs(elsewhere):
+    """With the names that its comments speak of."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(120, 2)), rng.normal(size=(120, 2)).cumsum(axis=1)
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": X[:, 0] + rng.normal(size=120)})
+    (elsewhere / "rows").mkdir()
+    table.to_parquet(elsewhere / "rows/part.parquet")
+    namespace = {
+        "X": X,
+        "Y": Y,
+        "y": table["y"].to_numpy(),
+        "X_new": X[:5],
+        "Y_new": Y[:5],
+        "y_new": table["y"].to_numpy()[:5],
+        "rng": rng,
+    }
+    for block in fences(README, "python"):
+        run(block, namespace, "README.md")
+
+
+@pytest.mark.parametrize("page", [*PAGES, README], ids=name_of)
+def test_what_does_not_run_alone_is_python_at_least(page):
+    for block in [*fences(page, "python no-run"), *fences(page, "python")]:
+        ast.parse(block)
+
+
+@pytest.mark.parametrize("page", [*PAGES, README], ids=name_of)
+def test_commands_of_a_page_are_there(page):
+    known = typer.main.get_command(app).commands
+    for block in fences(page, "sh"):
+        for line in block.splitlines():
+            words, _, _ = re.sub(r"^(?:\w+=\S+ )?envs/run ", "", line).partition("#")
+            if words.startswith("kcde "):
+                command = known[words.split()[1]]
+                parts = [command, *getattr(command, "commands", {}).values()]
+                options = {each for part in parts for own in part.params for each in own.opts}
+                assert set(re.findall(r"--[\w-]+", words)) <= options
+        named = re.findall(r"figures/[a-z]+/[\w-]+\.\w+", block)
+        assert all((ROOT / name).is_file() for name in named)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_and_files_of_a_page_are_there(page):
+    text = page.read_text(encoding="utf-8")
+    prose = FENCE.sub("", text)
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", prose)]
+    assert not [link for link in links if "://" in link], "pages name no other host"
+    files = [(page.parent / link).resolve() for link in links if link]
+    for directive in ("include", "literalinclude", "figure"):
+        files += targets(page, directive)
+    named = [each for each in NAMED.findall(prose) if not MADE_UP.search(each)]
+    files += [
+        ROOT / each for each in named if not each.startswith(("docs/_build", "docs/evidence"))
+    ]
+    missing = [path for path in files if not (path.exists() or is_made(path))]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_parts_of_files_that_a_page_shows_are_there(page):
+    for target, options in re.findall(
+        r"\{(?:literal)?include\} (\S+)\n((?::.*\n)*)", page.read_text(encoding="utf-8")
+    ):
+        for _, quoted, plain in re.findall(
+            r":(start-at|start-after|end-before): (?:[\"'](.*)[\"']|(.*))\n", options
+        ):
+            shown = (page.parent / target).read_text(encoding="utf-8")
+            assert (quoted or plain) in shown
+
+
+def test_every_page_is_reached_from_the_first():
+    reached, waiting = set(), [DOCS / "index.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached or not page.is_file():
+            continue
+        reached.add(page)
+        for block in fences(page, "{toctree}"):
+            entries = [line for line in block.splitlines() if line and line[0] != ":"]
+            found = [page.parent / f"{entry}.md" for entry in entries]
+            lost = [
+                each
+                for each in found
+                if not each.is_file() and not is_made(each.with_suffix(".rst"))
+            ]
+            assert not lost
+            waiting += found
+    assert {*PAGES} <= reached
+
+
+def test_parts_are_made_from_what_is_tracked(tmp_path):
+    evidence().write(tmp_path)
+    for paper in ("kcef", "dde", "jdl", "cdo"):
+        made = {path.stem: path.read_text() for path in tmp_path.glob(f"evidence/{paper}-*.md")}
+        claims = published.claims().query("paper == @paper")
+        table = made[f"{paper}-claims"].splitlines()
+        assert [line.split(" | ")[0].strip("| ") for line in table[2:]] == claims["claim"].tolist()
+        assert all(line.count(" | ") == 3 for line in table)
+        assert f"{len(claims)} claims" in made[f"{paper}-summary"]
+        causes = published.causes().query("paper == @paper")
+        assert made[f"{paper}-causes"].count("*Evidence:*") == len(causes)
+    listed = (tmp_path / "reference/generated/estimators.md").read_text()
+    assert [line.strip() for line in listed.splitlines() if line.startswith("   ")][2:] == sorted(
+        discovery.classes()
+    )
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_repeats_itself(example):
+    """It draws random numbers from seeds that it states, and asks no network."""
+    tree = ast.parse(example.read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    for call in calls:
+        called = ast.unparse(call.func)
+        assert not called.startswith(("np.random.rand", "np.random.normal", "fetch"))
+        if called.endswith("default_rng"):
+            assert call.args
+        if called.endswith(".sample"):
+            assert {"random_state", "rng"} & {word.arg for word in call.keywords} or call.args[2:]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_draws_in_time(example, elsewhere, monkeypatch):
+    plt = importlib.import_module("matplotlib.pyplot")
+    drawn = []
+    monkeypatch.setattr(plt, "show", lambda: drawn.extend(map(plt.figure, plt.get_fignums())))
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    runpy.run_path(os.fspath(example))
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    assert after.ru_utime - before.ru_utime < 30.0
+    assert drawn
+    for figure in drawn:
+        figure.canvas.draw()
+        assert any(ax.get_ylabel() for ax in figure.axes)
+        bars = [ax for ax in figure.axes if ax.get_label() == "<colorbar>"]
+        assert all(bar.get_ylabel() for bar in bars)
