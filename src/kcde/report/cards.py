@@ -16,7 +16,7 @@ from kcde.methods import METHODS
 from kcde.report import drawn
 from kcde.report.content import Tracked
 
-_COSTS = re.compile(r"\bcosts?\b|O\(", re.IGNORECASE)
+_COSTS = re.compile(r"O\(|\bcosts?\b(?! at most)", re.IGNORECASE)  # a loss costs at most so much
 _ALL_METHODS, _CALIBRATION = "across/all_methods", "across/calibration"
 _EVERY = "all"  # data sets of a row of all_methods.csv
 

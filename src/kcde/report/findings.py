@@ -1,6 +1,7 @@
 """Numbers and claims of the papers, each with what was found."""
 
 from collections.abc import Iterable
+from functools import cache
 
 import pandas as pd
 
@@ -44,8 +45,14 @@ def _row(row: dict, tracked: Tracked) -> dict:
         "verdict": row["amended"] or row["verdict"],
         "compatible": row["compatible"],
         "readings": under(tracked.read, row["metric"]) if is_claim and row["readings"] else "",
+        "statement": _statements()[row["metric"]] if is_claim else "",
         "reason": row["reason"],
     }
+
+
+@cache
+def _statements() -> dict[str, str]:
+    return published.claims().set_index("claim")["statement"].to_dict()
 
 
 def _sortable(value: float) -> str:

@@ -26,7 +26,11 @@ _NUMBERS = {
 }
 _CLAIMS = {"holds": ("holds", "hold"), "fails": ("fails", "fail")}
 _BESIDE = {"undecided": "undecided", "not-run": "not run"}
-_UNDER = {"every": "under every reading", "some": "under some", "none": "under none"}
+_UNDER = {
+    "every": "hold under every reading",
+    "some": "under some",
+    "none": "under none",
+}
 
 
 class Paper(NamedTuple):
@@ -73,8 +77,8 @@ def _of_numbers(numbers: Counter, compatible: Counter) -> str:
     if informative := compatible["yes"] + compatible["no"]:
         be = "is" if compatible["yes"] == 1 else "are"
         text += (
-            f"; {compatible['yes']} of the {informative} for which chance is small enough to tell "
-            f"{be} compatible with ours"
+            f"; of the {informative} where the spread over splits is small enough to tell, "
+            f"{compatible['yes']} {be} compatible with ours"
         )
     return f"{text}."
 
@@ -87,10 +91,9 @@ def _of_claims(counts: Mapping[str, Counter]) -> str:
             parts.append(f"{claims[word]} {'is' if claims[word] == 1 else 'are'} {said}")
     text = f"Of its {sum(claims.values())} claims {_joined(parts)}"
     if total := sum(read.values()):
-        under = _joined([f"{read[word]} {said}" for word, said in _UNDER.items()])
-        text += (
-            f"; of the {total} tested under several readings of what it leaves open hold {under}"
-        )
+        parts = [f"{read[word]} {said}" for word, said in _UNDER.items()]
+        text += f"; of the {total} tested under several readings of what it leaves open, "
+        text += _joined(parts)
     return f"{text}."
 
 
