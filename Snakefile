@@ -15,11 +15,15 @@ include: "workflow/rules/artefacts.smk"
 include: "workflow/rules/report.smk"
 
 
+report: "workflow/report/workflow.rst"
+
+
 rule all:
     input:
         all_scores(config["scale"]),
         artefact_records(config["scale"], config["papers"]),
         f"results/{config['scale']}/scorecard.txt",
+        f"results/{config['scale']}/scores.txt",
 
 
 rule smoke:
@@ -27,6 +31,7 @@ rule smoke:
         all_scores("smoke", STAGES),
         artefact_records("smoke", config["papers"], STAGES),
         "results/smoke/scorecard.txt",
+        "results/smoke/scores.txt",
 
 
 rule readings:
@@ -37,6 +42,12 @@ rule readings:
 rule scorecard:
     input:
         f"results/{config['scale']}/scorecard.txt",
+
+
+rule report:
+    input:
+        f"results/{config['scale']}/report.html",
+        [f"results/{config['scale']}/report/{paper}.html" for paper in PAPERS],
 
 
 for paper in PAPERS:

@@ -18,7 +18,7 @@ from kcde import scores
 from kcde.artefacts.judging import checkout
 from kcde.files import read_object, staged
 
-TABLE, ABOUT = "scores.csv.gz", "scores.json"
+TABLE, ABOUT = FILES = "scores.csv.gz", "scores.json"
 
 LARGEST = 5_000_000
 """Bytes of the compressed table, since git carries every version of it."""

@@ -16,6 +16,7 @@ from kcde import provenance
 from kcde.artefacts.core import listing
 from kcde.datasets import catalogue
 from kcde.memory import free_host_bytes
+from kcde.report.papers import about
 from lib import config as configuration
 from lib import display, hooks, paths, records, references, resources, selection
 from lib.steps import out_flags, place_flags, shard_flags, steps
@@ -44,6 +45,11 @@ JAX = "cuda" if config["backend"] == "cupy" else "cpu"
 # glibc returns large temporaries to the kernel and faults the next ones in again, which takes a
 # tenth of the time; it keeps those below this many bytes.
 MALLOC = 2**30
+PAGES = sorted(
+    f"{path.relative_to(ROOT)}"
+    for path in ROOT.glob("src/kcde/*/*.*")
+    if path.suffix in (".css", ".csv", ".j2", ".js") and path.parent.name in ("report", "webpage")
+)
 PUBLISHED = sorted(f"{path.relative_to(ROOT)}" for path in ROOT.glob("src/kcde/published/*.csv"))
 
 # Jobs use the Python that runs Snakemake, unless in a conda environment, and this checkout.

@@ -1,6 +1,10 @@
-# The scorecard, publishing, the comparison with what is tracked and the list of targets.
+# The scorecard, the scores of all splits, the report, publishing, the comparison with what is tracked
+# and the list of targets.
 localrules:
     judge,
+    split_scores,
+    page,
+    paper_page,
     publish,
     verify,
     help,
@@ -38,6 +42,87 @@ rule judge:
     shell:
         "python -m kcde scorecard --into {params.into} --records {params.records}"
         " > {output.summary} 2> {log}"
+
+
+# The table is drawn into the folder of the outputs, so it is no output: see the rule `artefact`.
+rule split_scores:
+    input:
+        scores=lambda w: all_scores(w.scale, STAGES if w.scale == "smoke" else [listing.RUN]),
+    output:
+        summary="results/{scale}/scores.txt",
+    log:
+        "results/logs/{scale}/scores.log",
+    benchmark:
+        "results/benchmarks/{scale}/scores.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        **needs("split_scores"),
+    params:
+        code=provenance.digest("kcde.split_scores"),
+        into=lambda w: figures_folder(w.scale),
+    shell:
+        "python -m kcde scores {input.scores} --into {params.into} --scale {wildcards.scale}"
+        " > {output.summary} 2> {log}"
+
+
+# Pages of what is drawn now, on any clone: they ask for no fits. Drawn files are no outputs of rules,
+# so that Snakemake's own report cannot show them; it shows these pages, which hold them, by paper.
+rule page:
+    input:
+        drawn=lambda w: paths.drawn_now(ROOT, figures_folder(w.scale)),
+        published=[*PUBLISHED, *PAGES],
+    output:
+        page=report(
+            "results/{scale}/report.html",
+            caption="../report/page.rst",
+            category="Papers",
+            labels={"paper": "all"},
+        ),
+    log:
+        "results/logs/{scale}/report.log",
+    benchmark:
+        "results/benchmarks/{scale}/report.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        **needs("page"),
+    params:
+        code=provenance.digest("kcde.report.content"),
+        figures=lambda w: figures_folder(w.scale),
+    shell:
+        "python -m kcde report --figures {params.figures} --out {output.page} > {log} 2>&1"
+
+
+rule paper_page:
+    input:
+        drawn=lambda w: paths.drawn_now(ROOT, figures_folder(w.scale)),
+        published=[*PUBLISHED, *PAGES],
+    output:
+        page=report(
+            "results/{scale}/report/{paper}.html",
+            caption="../report/paper.rst",
+            category="Papers",
+            labels={"paper": "{paper}"},
+        ),
+    log:
+        "results/logs/{scale}/report/{paper}.log",
+    benchmark:
+        "results/benchmarks/{scale}/report/{paper}.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        **needs("paper_page"),
+    params:
+        code=provenance.digest("kcde.report.content"),
+        figures=lambda w: figures_folder(w.scale),
+        about=lambda w: about(w.paper),
+    shell:
+        "python -m kcde report --figures {params.figures} --paper {wildcards.paper}"
+        " --out {output.page} > {log} 2>&1"
 
 
 # As for `figures`, an existing log or benchmark would count as made.
