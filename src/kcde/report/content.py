@@ -67,11 +67,13 @@ def content(figures: Path, paper: str | None = None) -> dict:
         }
         for name in tracked.papers
     ]
+    rows = findings.scorecard_rows(tracked)
     return {
         "only": paper,
         "sections": sections,
-        "scorecard": findings.scorecard_rows(tracked),
-        "options": findings.options(findings.scorecard_rows(tracked)),
+        "scorecard": rows,
+        "options": findings.options(rows),
+        "anchors": {each["anchor"] for section in sections for each in section["artefacts"]},
         "absent": drawn.absent(tracked),
         "cards": cards.cards(tracked) if paper is None else [],
         "provenance": provenance.provenance(tracked),

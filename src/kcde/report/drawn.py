@@ -29,7 +29,8 @@ class Picture(NamedTuple):
 def lead(tracked: Tracked, paper: str) -> Picture | None:
     """Return the one picture that stands for a paper, None where it has none or is not drawn."""
     known = papers.papers().get(paper)
-    return _picture(tracked, f"{paper}/{known.picture}") if known else None
+    key = known and f"{paper}/{known.picture}"
+    return _picture(tracked, key) if key and _is_drawn(tracked, key) else None
 
 
 def artefacts(tracked: Tracked, paper: str) -> list[dict]:
@@ -85,11 +86,8 @@ def _read_off(paper: str, name: str) -> list[list[str]]:
     ]
 
 
-def _picture(tracked: Tracked, key: str) -> Picture | None:
-    path = tracked.path(key, "png")
-    if not path.exists():
-        return None
-    content = path.read_bytes()
+def _picture(tracked: Tracked, key: str) -> Picture:
+    content = tracked.path(key, "png").read_bytes()
     width, height = struct.unpack(">II", content[_SIZE])
     title = listing.artefacts()[key].title
     words = f"Picture of {key}: {title}. Its caption says what is shown; its numbers follow."

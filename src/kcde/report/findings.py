@@ -65,9 +65,8 @@ def under(read: pd.DataFrame, claim: str) -> str:
     return _UNDER[readings.share(own)] if len(own) else ""
 
 
-def options(rows: Iterable[dict]) -> dict[str, list[str]]:
+def options(rows: list[dict]) -> dict[str, list[str]]:
     """Return what each filter can be set to, in the order of the scorecard."""
-    rows = list(rows)
     return {name: list(dict.fromkeys(row[name] for row in rows if row[name])) for name in FILTERS}
 
 

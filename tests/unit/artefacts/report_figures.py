@@ -62,7 +62,8 @@ def _card(figures: Path) -> None:
         3: {"ours": 1.5, "verdict": "better", "compatible": "", "failed": 2},
     }
     for row, cells in said.items():
-        card.loc[row, [*judged, *cells]] = list((judged | cells).values())
+        cells = judged | cells
+        card.loc[row, list(cells)] = list(cells.values())
     for claim, verdict, amended in (
         ("K1", "holds", ""),
         ("K2", "fails", ""),
