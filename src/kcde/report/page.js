@@ -1,7 +1,6 @@
 "use strict";
 (function () {
   const table = document.getElementById("scores");
-  if (!table) return;
   const body = table.tBodies[0];
   const rows = Array.from(body.rows);
   const form = document.getElementById("filters");
@@ -54,4 +53,5 @@
   form.addEventListener("reset", () => setTimeout(filter, 0));
   form.hidden = false;
   filter();
+  performance.mark("scorecard");
 })();
