@@ -81,7 +81,7 @@ def scores_command(
     """Write the scores of every split as one compressed table, with which others judge again.
 
     Beside scores.csv.gz it writes scores.json: versions, checksums of the data, and how long the
-    fits took. The table must not be larger than 5 MB.
+    fits took. The table must not be larger than 5 MB; it stays as it is where data could not be had.
 
     \b
     python -m kcde scores results/laptop/r_benchmark/*/*.csv --into results/laptop/figures
@@ -89,8 +89,11 @@ def scores_command(
     """  # noqa: D301
     from kcde import split_scores
 
-    for path in split_scores.write(scores, into, scale):
+    written = split_scores.write(scores, into, scale)
+    for path in written:
         typer.echo(f"wrote {path}")
+    if not written:
+        typer.echo(f"{into / split_scores.TABLE} stays as it is: some data could not be had")
 
 
 @app.command("report")

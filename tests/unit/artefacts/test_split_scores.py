@@ -112,6 +112,16 @@ def test_a_table_too_large_to_track_is_refused(files, tmp_path, monkeypatch):
         split_scores.write([], tmp_path / "figures", "laptop")
 
 
+def test_the_table_stays_as_it_is_where_data_could_not_be_had(files, tmp_path):
+    into = tmp_path / "figures"
+    before = [path.read_bytes() for path in split_scores.write(files, into, "laptop")]
+    lost = made.not_run(tmp_path / "laptop/r_benchmark", "topo", "KCEF")
+    assert split_scores.write([*files, lost], into, "laptop") == []
+    assert [(into / name).read_bytes() for name in split_scores.FILES] == before
+    optional = made.not_run(tmp_path / "laptop/traffic", "pems-sf", "CDO")
+    assert split_scores.write([*files, optional], into, "laptop") != []
+
+
 def test_publishing_a_scale_copies_its_scores(files, tmp_path):
     results, tracked = tmp_path / "results/paper", tmp_path / "tracked"
     written = split_scores.write(files, results / "figures", "paper")
