@@ -81,7 +81,8 @@ def scores_command(
     """Write the scores of every split as one compressed table, with which others judge again.
 
     Beside scores.csv.gz it writes scores.json: versions, checksums of the data, and how long the
-    fits took. The table must not be larger than 5 MB; it stays as it is where data could not be had.
+    fits took. The table must not be larger than 5 MB. Where data could not be had, both stay as
+    they are.
 
     \b
     python -m kcde scores results/laptop/r_benchmark/*/*.csv --into results/laptop/figures
