@@ -23,7 +23,7 @@ rule all:
         all_scores(config["scale"]),
         artefact_records(config["scale"], config["papers"]),
         f"results/{config['scale']}/scorecard.txt",
-        f"results/{config['scale']}/scores.txt",
+        f"results/{config['scale']}/scores.json",
 
 
 rule smoke:
@@ -31,7 +31,7 @@ rule smoke:
         all_scores("smoke", STAGES),
         artefact_records("smoke", config["papers"], STAGES),
         "results/smoke/scorecard.txt",
-        "results/smoke/scores.txt",
+        "results/smoke/scores.json",
 
 
 rule readings:

@@ -44,12 +44,13 @@ rule judge:
         " > {output.summary} 2> {log}"
 
 
-# The table is drawn into the folder of the outputs, so it is no output: see the rule `artefact`.
+# The table is no output, but named by a record: see the rule `artefact`.
 rule split_scores:
     input:
         scores=lambda w: all_scores(w.scale, STAGES if w.scale == "smoke" else [listing.RUN]),
     output:
-        summary="results/{scale}/scores.txt",
+        record="results/{scale}/scores.json",
+        attempt="results/{scale}/scores.attempt",
     log:
         "results/logs/{scale}/scores.log",
     benchmark:
@@ -62,9 +63,10 @@ rule split_scores:
     params:
         code=provenance.digest("kcde.split_scores"),
         into=lambda w: figures_folder(w.scale),
+        attempt=lambda w: records.attempt(f"results/{w.scale}/scores.json", records.is_drawn),
     shell:
         "python -m kcde scores {input.scores} --into {params.into} --scale {wildcards.scale}"
-        " > {output.summary} 2> {log}"
+        " --record {output.record} > {log} 2>&1 && echo {params.attempt} > {output.attempt}"
 
 
 # Pages of what is drawn now, on any clone: they ask for no fits. Drawn files are no outputs of rules,

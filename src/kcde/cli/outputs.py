@@ -77,6 +77,9 @@ def scores_command(
     scores: Annotated[list[Path], typer.Argument(help="Score CSVs of a finished run.")],
     into: Into = Path("figures"),
     scale: Annotated[str, typer.Option(help="Of the run.")] = "laptop",
+    record: Annotated[
+        Path | None, typer.Option(help="Write as JSON which files were written.")
+    ] = None,
 ) -> None:
     """Write the scores of every split as one compressed table, with which others judge again.
 
@@ -89,10 +92,13 @@ def scores_command(
     python -m kcde draw kcef/table1 --scores figures/scores.csv.gz --into judged-again
     """  # noqa: D301
     from kcde import split_scores
+    from kcde.artefacts.core import drawing
 
     written = split_scores.write(scores, into, scale)
     for path in written:
         typer.echo(f"wrote {path}")
+    if record is not None:
+        drawing.write_record({"files": [f"{path}" for path in written]}, record)
     if not written:
         typer.echo(f"{into / split_scores.TABLE} stays as it is: some data could not be had")
 

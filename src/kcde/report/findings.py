@@ -16,6 +16,13 @@ FILTERS = ("kind", "paper", "method", "verdict", "compatible", "readings")
 """Columns of the scorecard by which its rows are filtered."""
 
 _CLAIM = "claim"
+_METRICS = {
+    "negative_log_likelihood": "NLL",
+    "mmd": "MMD",
+    "smae": "SMAE",
+    "p_value": "p-value",
+    "sampling_time": "seconds",
+}
 _UNDER = {
     readings.EVERY: "every reading",
     readings.SOME: "some readings",
@@ -32,6 +39,7 @@ def scorecard_rows(tracked: Tracked) -> list[dict]:
 def _row(row: dict, tracked: Tracked) -> dict:
     is_claim = row["kind"] == _CLAIM
     shown = ["", "", "", ""] if is_claim else scorecard_page.numbers(row)
+    published_value, ours, stderr, failed = shown
     return {
         "kind": row["kind"],
         "paper": row["paper"],
@@ -39,9 +47,11 @@ def _row(row: dict, tracked: Tracked) -> dict:
         "about": row["metric"] if is_claim else row["dataset"],
         "claim": row["metric"] if is_claim else "",
         "method": display(row["method"]),
-        "metric": "" if is_claim else row["metric"].replace("_", " "),
-        **dict(zip(("published", "ours", "stderr", "failed"), shown, strict=True)),
-        "order": {name: _sortable(row[name]) for name in ("published", "ours", "stderr", "failed")},
+        "metric": "" if is_claim else _METRICS.get(row["metric"], row["metric"].replace("_", " ")),
+        "published": published_value,
+        "ours": f"{ours} ± {stderr}" if stderr else ours,
+        "failed": failed,
+        "order": {name: _sortable(row[name]) for name in ("published", "ours", "failed")},
         "verdict": row["amended"] or row["verdict"],
         "compatible": row["compatible"],
         "readings": under(tracked.read, row["metric"]) if is_claim and row["readings"] else "",
