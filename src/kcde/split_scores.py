@@ -130,6 +130,6 @@ def _by_experiment(frame: pd.DataFrame) -> dict[str, dict]:
             "backends": sorted(set(rows["backend"].dropna())),
             "dtypes": sorted(set(rows["dtype"].dropna())),
             "seeds": rows["seed"].nunique(),
-            "seconds": float(f"{seconds:.2g}"),
+            "seconds": round(float(f"{seconds:.2g}")),
         }
     return found

@@ -15,10 +15,11 @@ from kcde.report.content import Tracked
 
 _PUBLISHED = re.compile(r"(fig|table)\d+")
 _SIZE = slice(16, 24)  # of the first chunk of a PNG: width and height
+_SHOWN = 0.62  # of a picture's size: letters are then as large as those of the page
 
 
 class Picture(NamedTuple):
-    """A picture as a data URI, with its text alternative and its size in pixels."""
+    """A picture as a data URI, with its text alternative and its size on a screen in pixels."""
 
     uri: str
     alternative: str
@@ -88,7 +89,7 @@ def _read_off(paper: str, name: str) -> list[list[str]]:
 
 def _picture(tracked: Tracked, key: str) -> Picture:
     content = tracked.path(key, "png").read_bytes()
-    width, height = struct.unpack(">II", content[_SIZE])
+    width, height = (round(_SHOWN * side) for side in struct.unpack(">II", content[_SIZE]))
     title = listing.artefacts()[key].title
     words = f"Picture of {key}: {title}. Its caption says what is shown; its numbers follow."
     return Picture(webpage.uri(content, "image/png"), words, width, height)

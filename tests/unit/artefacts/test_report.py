@@ -145,7 +145,7 @@ def test_a_figure_stands_beside_the_claims_about_it(text):
     assert "claim-K12" in beside("kcef-consistency")  # which decides theorem 2
     assert "Not in the paper: made here." not in said
     assert "Read off the published picture" in beside("cdo-fig4")
-    assert "Nothing: made here." in beside("across-calibration")
+    assert "None of them has it: made here." in beside("across-calibration")
     table = beside("kcef-table1")
     assert "claim-K7" in table
     assert '<td class="number">1.36 ± 0.05</td>' in table  # all its numbers
