@@ -45,10 +45,11 @@ JAX = "cuda" if config["backend"] == "cupy" else "cpu"
 # glibc returns large temporaries to the kernel and faults the next ones in again, which takes a
 # tenth of the time; it keeps those below this many bytes.
 MALLOC = 2**30
+# What the report is made of beside code: templates, and docstrings, which digests leave out.
 PAGES = sorted(
     f"{path.relative_to(ROOT)}"
-    for path in ROOT.glob("src/kcde/*/*.*")
-    if path.suffix in (".css", ".csv", ".j2", ".js") and path.parent.name in ("report", "webpage")
+    for folder in ("report/*.[cj]*", "webpage/*.css", "estimators/[!_]*.py")
+    for path in ROOT.glob(f"src/kcde/{folder}")
 )
 PUBLISHED = sorted(f"{path.relative_to(ROOT)}" for path in ROOT.glob("src/kcde/published/*.csv"))
 

@@ -92,7 +92,9 @@ rule page:
     resources:
         **needs("page"),
     params:
-        code=provenance.digest("kcde.report.content"),
+        code=provenance.digest(
+            "kcde.report.content", *[listed.module for listed in ARTEFACTS.values()]
+        ),
         figures=lambda w: figures_folder(w.scale),
     shell:
         "python -m kcde report --figures {params.figures} --out {output.page} > {log} 2>&1"
@@ -119,7 +121,9 @@ rule paper_page:
     resources:
         **needs("paper_page"),
     params:
-        code=provenance.digest("kcde.report.content"),
+        code=provenance.digest(
+            "kcde.report.content", *[listed.module for listed in ARTEFACTS.values()]
+        ),
         figures=lambda w: figures_folder(w.scale),
         about=lambda w: about(w.paper),
     shell:
