@@ -16,11 +16,15 @@ include: "workflow/rules/report.smk"
 include: "workflow/rules/own.smk"
 
 
+report: "workflow/report/workflow.rst"
+
+
 rule all:
     input:
         all_scores(config["scale"]),
         artefact_records(config["scale"], config["papers"]),
         f"results/{config['scale']}/scorecard.txt",
+        f"results/{config['scale']}/scores.json",
 
 
 rule smoke:
@@ -28,6 +32,7 @@ rule smoke:
         all_scores("smoke", STAGES),
         artefact_records("smoke", config["papers"], STAGES),
         "results/smoke/scorecard.txt",
+        "results/smoke/scores.json",
 
 
 rule readings:
@@ -38,6 +43,12 @@ rule readings:
 rule scorecard:
     input:
         f"results/{config['scale']}/scorecard.txt",
+
+
+rule report:
+    input:
+        f"results/{config['scale']}/report.html",
+        [f"results/{config['scale']}/report/{paper}.html" for paper in PAPERS],
 
 
 for paper in PAPERS:

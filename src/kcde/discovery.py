@@ -212,6 +212,20 @@ def attribute(estimator: str, name: str, root: Path = ROOT) -> object:
     raise LookupError(f"{source(classes(root)[estimator], root)}: {estimator} has no {name}")
 
 
+def docstrings(estimator: str, root: Path = ROOT) -> tuple[str, str]:
+    """Return what the docstrings of an estimator's module and of its class say.
+
+    Parameters
+    ----------
+    estimator
+        A key of `classes`.
+    root
+        Folder of the package.
+    """
+    path, node = next(_with_bases(estimator, root))
+    return ast.get_docstring(_kept(path)) or "", ast.get_docstring(node) or ""
+
+
 def assigned(body: Iterable[ast.stmt], name: str) -> Iterator[ast.expr]:
     """Yield what statements assign to a name."""
     for line in body:

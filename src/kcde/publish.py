@@ -4,6 +4,7 @@ import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
+from kcde import split_scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging import claims, readings
@@ -12,6 +13,8 @@ from kcde.files import finished, locked, read_object, staged
 
 def publish(results: str | Path, into: str | Path) -> list[Path]:
     """Copy every regenerated artefact of a scale, with the claims and readings that it decides.
+
+    The scores of all splits are copied with them.
 
     The files of an artefact change together: if one cannot be written, all stay unchanged.
 
@@ -40,6 +43,7 @@ def publish(results: str | Path, into: str | Path) -> list[Path]:
     if not made:
         raise ValueError(f"nothing in {results} is regenerated; run that scale first")
     written = [path for record in made for path in _copy(record, Path(into))]
+    written += _copy_scores(Path(results) / "figures", Path(into))
     return list(dict.fromkeys(written))
 
 
@@ -63,6 +67,15 @@ def _copy(record: dict, into: Path) -> list[Path]:
             else:
                 shutil.copyfile(source, copy)
     return list(new)
+
+
+def _copy_scores(drawn: Path, into: Path) -> list[Path]:
+    """Copy the scores of all splits, where the scale has them in a folder of its own."""
+    names = [name for name in split_scores.FILES if (drawn / name).exists()]
+    with staged(into) as stage:
+        for name in names:
+            shutil.copyfile(drawn / name, stage / name)
+    return [into / name for name in names]
 
 
 def _target(artefact: Artefact, source: Path, into: Path) -> Path:

@@ -1,5 +1,6 @@
 """The tidy table that every experiment writes and every artefact reads."""
 
+import gzip
 import io
 import json
 import platform
@@ -116,7 +117,7 @@ def read(paths: Iterable[str | Path]) -> pd.DataFrame:
     Parameters
     ----------
     paths
-        Files written by `write`.
+        Files written by `write`, or one that `kcde.split_scores` made of them.
 
     Returns
     -------
@@ -138,6 +139,8 @@ def read(paths: Iterable[str | Path]) -> pd.DataFrame:
 def _read(path: Path) -> pd.DataFrame:
     """Return one score table, or raise `ValueError` naming it and what is wrong."""
     content = path.read_bytes()
+    if path.suffix == ".gz":
+        content = gzip.decompress(content)
     try:
         frame = pd.read_csv(io.BytesIO(content), dtype={"setting": str, "detail": str})
     except ValueError as error:

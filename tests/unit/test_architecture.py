@@ -9,7 +9,7 @@ from kcde.artefacts.core import listing
 ROOT = Path(kcde.__file__).parent
 
 FLOORS = [
-    {"files", "names", "seeding", "discovery", "published"},
+    {"files", "names", "seeding", "discovery", "published", "webpage"},
     {"provenance"},
     {"arrays"},
     {"memory"},
@@ -29,7 +29,8 @@ FLOORS = [
     {"scores"},
     {"experiments"},
     {"artefacts"},
-    {"publish", "summary", "verify", "runtime", "doctor", "carrying", "comparison"},
+    {"split_scores"},
+    {"publish", "summary", "verify", "runtime", "doctor", "carrying", "comparison", "report"},
     {"cli"},
 ]
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}

@@ -130,7 +130,8 @@ def test_the_whole_is_planned(laptop, config):
         only = theirs.get("only", {})
         fits = sum(len(only.get(m, theirs["datasets"])) for m in theirs["methods"])
         assert count.pop(f"laptop/{experiment}") == fits
-    alone = ["failure_case.csv", "consistency.csv", "estimation_cost.csv", "scorecard.txt"]
+    alone = ["failure_case.csv", "consistency.csv", "estimation_cost.csv"]
+    alone += ["scorecard.txt", "scores.json"]
     assert all(count.pop(f"laptop/{name}") == 1 for name in alone)
     # Three joint densities, the terrain and two files of traffic.
     assert sum(count.values()) == len(chosen["datasets"]) + 3 + len(days["files"]) + 3

@@ -81,6 +81,7 @@ def test_the_tour_announces_draws_and_closes(toured, project):
         "dde/cost.png",
         "dde/table2.csv",
         "scorecard.md",
+        "scores.csv.gz",
     )
     for name in (*names, "kcef/fig3.png", *others):
         assert (drawn / name).is_file()

@@ -8,6 +8,7 @@ from snakemake.exceptions import WorkflowError
 
 from kcde.artefacts.core import listing
 from kcde.datasets.catalogue import Entry
+from kcde.files import finished
 from kcde.names import fitted
 from lib import division, jobs, selection
 from lib.config import figures_folder
@@ -171,6 +172,21 @@ def _refusal(own: str):
         )
 
     return refuse
+
+
+def drawn_now(root: Path, folder: str) -> list[str]:
+    """Return the tables, pages and pictures that are drawn, where Snakemake is started.
+
+    Parameters
+    ----------
+    root
+        Folder of the project.
+    folder
+        Where the artefacts of a scale are drawn, below it.
+    """
+    suffixes = (".csv", ".gz", ".json", ".md", ".png")
+    found = finished(root / folder, "**/*.*")
+    return [path.relative_to(root).as_posix() for path in found if path.suffix in suffixes]
 
 
 def published_scale(config: Mapping, root: Path) -> str:

@@ -18,6 +18,7 @@ from kcde import provenance
 from kcde.artefacts.core import listing
 from kcde.datasets import catalogue
 from kcde.memory import free_host_bytes
+from kcde.report.papers import about
 from lib import config as configuration
 from lib import display, hooks, own, paths, records, references, resources, selection
 from lib.order import Order
@@ -48,6 +49,12 @@ JAX = "cuda" if config["backend"] == "cupy" else "cpu"
 # glibc returns large temporaries to the kernel and faults the next ones in again, which takes a
 # tenth of the time; it keeps those below this many bytes.
 MALLOC = 2**30
+# What the report is made of beside code: templates, and docstrings, which digests leave out.
+PAGES = sorted(
+    os.path.relpath(path)
+    for folder in ("report/*.[cj]*", "webpage/*.css", "estimators/[!_]*.py")
+    for path in ROOT.glob(f"src/kcde/{folder}")
+)
 PUBLISHED = sorted(os.path.relpath(path) for path in ROOT.glob("src/kcde/published/*.csv"))
 
 # Jobs use the Python that runs Snakemake, unless in a conda environment, and this checkout.

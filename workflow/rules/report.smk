@@ -1,6 +1,10 @@
-# The scorecard, publishing, the comparison with what is tracked and the list of targets.
+# The scorecard, the scores of all splits, the report, publishing, the comparison with what is tracked
+# and the list of targets.
 localrules:
     judge,
+    split_scores,
+    page,
+    paper_page,
     publish,
     verify,
     runtime,
@@ -39,6 +43,93 @@ rule judge:
     shell:
         "python -m kcde scorecard --into {params.into} --records {params.records}"
         " > {output.summary} 2> {log}"
+
+
+# The table is no output, but named by a record: see the rule `artefact`.
+rule split_scores:
+    input:
+        scores=lambda w: all_scores(w.scale, STAGES if w.scale == "smoke" else [listing.RUN]),
+    output:
+        record="results/{scale}/scores.json",
+        attempt="results/{scale}/scores.attempt",
+    log:
+        "results/logs/{scale}/scores.log",
+    benchmark:
+        "results/benchmarks/{scale}/scores.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        **needs("split_scores"),
+    params:
+        code=provenance.digest("kcde.split_scores"),
+        into=lambda w: figures_folder(w.scale),
+        attempt=lambda w: records.attempt(f"results/{w.scale}/scores.json", records.is_drawn),
+    shell:
+        "python -m kcde scores {input.scores} --into {params.into} --scale {wildcards.scale}"
+        " --record {output.record} > {log} 2>&1 && echo {params.attempt} > {output.attempt}"
+
+
+# Pages of what is drawn now, on any clone: they ask for no fits. Drawn files are no outputs of rules,
+# so that Snakemake's own report cannot show them; it shows these pages, which hold them, by paper.
+rule page:
+    input:
+        drawn=lambda w: paths.drawn_now(ROOT, figures_folder(w.scale)),
+        published=[*PUBLISHED, *PAGES],
+    output:
+        page=report(
+            "results/{scale}/report.html",
+            caption="../report/page.rst",
+            category="Papers",
+            labels={"paper": "all"},
+        ),
+    log:
+        "results/logs/{scale}/report.log",
+    benchmark:
+        "results/benchmarks/{scale}/report.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        **needs("page"),
+    params:
+        code=provenance.digest(
+            "kcde.report.content", *[listed.module for listed in ARTEFACTS.values()]
+        ),
+        figures=lambda w: figures_folder(w.scale),
+    shell:
+        "python -m kcde report --figures {params.figures} --out {output.page} > {log} 2>&1"
+
+
+rule paper_page:
+    input:
+        drawn=lambda w: paths.drawn_now(ROOT, figures_folder(w.scale)),
+        published=[*PUBLISHED, *PAGES],
+    output:
+        page=report(
+            "results/{scale}/report/{paper}.html",
+            caption="../report/paper.rst",
+            category="Papers",
+            labels={"paper": "{paper}"},
+        ),
+    log:
+        "results/logs/{scale}/report/{paper}.log",
+    benchmark:
+        "results/benchmarks/{scale}/report/{paper}.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        **needs("paper_page"),
+    params:
+        code=provenance.digest(
+            "kcde.report.content", *[listed.module for listed in ARTEFACTS.values()]
+        ),
+        figures=lambda w: figures_folder(w.scale),
+        about=lambda w: about(w.paper),
+    shell:
+        "python -m kcde report --figures {params.figures} --paper {wildcards.paper}"
+        " --out {output.page} > {log} 2>&1"
 
 
 # As for `figures`, an existing log or benchmark would count as made.

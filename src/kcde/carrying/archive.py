@@ -34,6 +34,9 @@ FORMAT = 1
 
 _CHUNK = 1 << 20
 _BESIDE_SCALES = ("data", "logs", "benchmarks")
+_RECORDS = (("artefacts",), ("scores.json",), ("scores.attempt",))
+"""Where records of drawn files lie in the folder of a scale."""
+
 _STAGE = ".unpacking-"
 _LARGE = 50_000_000
 """Bytes from which on a bar shows the progress."""
@@ -111,7 +114,7 @@ def _finished(project: Path, remembered: Mapping) -> tuple[list[str], Left]:
         is_log = inside.parts[1] == "logs"
         if PurePosixPath(name).with_suffix("") in begun or (is_log and name not in logs):
             left.unfinished.append(name)
-        elif inside.parts[2:3] == ("artefacts",) and _draws_elsewhere(path):
+        elif inside.parts[2:3] in _RECORDS and _draws_elsewhere(path):
             left.drawn_elsewhere.append(name)
         else:
             names.append(name)

@@ -72,6 +72,60 @@ def scorecard_command(
         typer.echo(f"wrote {path}")
 
 
+@app.command("scores")
+def scores_command(
+    scores: Annotated[list[Path], typer.Argument(help="Score CSVs of a finished run.")],
+    into: Into = Path("figures"),
+    scale: Annotated[str, typer.Option(help="Of the run.")] = "laptop",
+    record: Annotated[
+        Path | None, typer.Option(help="Write as JSON which files were written.")
+    ] = None,
+) -> None:
+    """Write the scores of every split as one compressed table, with which others judge again.
+
+    Beside scores.csv.gz it writes scores.json: versions, checksums of the data, and how long the
+    fits took. The table must not be larger than 5 MB. Where data could not be had, both stay as
+    they are.
+
+    \b
+    python -m kcde scores results/laptop/r_benchmark/*/*.csv --into results/laptop/figures
+    python -m kcde draw kcef/table1 --scores figures/scores.csv.gz --into judged-again
+    """  # noqa: D301
+    from kcde import split_scores
+    from kcde.artefacts.core import drawing
+
+    written = split_scores.write(scores, into, scale)
+    for path in written:
+        typer.echo(f"wrote {path}")
+    if record is not None:
+        drawing.write_record({"files": [f"{path}" for path in written]}, record)
+    if not written:
+        typer.echo(f"{into / split_scores.TABLE} stays as it is: some data could not be had")
+
+
+@app.command("report")
+def report_command(
+    figures: Annotated[Path, typer.Option(help="Folder of the outputs.")] = Path("figures"),
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("report.html"),
+    paper: Annotated[
+        str | None, typer.Option(help="Only this paper; `across`: all methods.")
+    ] = None,
+) -> None:
+    """Write one HTML page of all outputs: scorecard, claims, figures, methods, provenance.
+
+    It is made of the outputs alone, without data or fits, and needs no network to be read.
+
+    \b
+    python -m kcde report
+    python -m kcde report --figures results/smoke/figures --out smoke.html
+    python -m kcde report --paper jdl --out jdl.html
+    """  # noqa: D301
+    from kcde.report import write
+
+    path = write(figures, out, paper)
+    typer.echo(f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB")
+
+
 @app.command("summary")
 def summary_command(
     results: Results = Path("results/laptop"),

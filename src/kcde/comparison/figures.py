@@ -1,6 +1,5 @@
 """The pictures of a comparison, as data URIs of SVG; words from the file stand beside them."""
 
-import base64
 import io
 from pathlib import Path
 from typing import NamedTuple
@@ -8,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from kcde import webpage
 from kcde.artefacts.plots import style
 from kcde.comparison.summary import CRPS, LOG_DENSITY
 
@@ -32,7 +32,7 @@ class Picture(NamedTuple):
 def _uri(made) -> str:
     buffer = io.BytesIO()
     made.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode()
+    return webpage.uri(buffer.getvalue(), "image/svg+xml")
 
 
 def ranking(table: pd.DataFrame, rank_by: str, path: Path | None = None) -> Picture:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from kcde import webpage
 from kcde.comparison import figures, looking, scoring
 from kcde.comparison.plan import FORWARD, GROUPS, RANDOM
 from kcde.comparison.summary import CRPS, LOG_DENSITY
@@ -38,15 +39,8 @@ def render(found: "Comparison", source: str) -> str:
     source
         Name of the file, or of what the rows are, as it is shown and stands in the Python lines.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=False,
-    )
-    return environment.get_template("page.html.j2").render(_content(found, source))
+    template = Path(__file__).with_name("page.html.j2")
+    return webpage.render(template, _content(found, source))
 
 
 def _content(found: "Comparison", source: str) -> dict:

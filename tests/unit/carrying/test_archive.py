@@ -19,6 +19,7 @@ SCORES = "results/smoke/r_benchmark/geyser/LSCDE.csv"
 ARRAYS = "results/smoke/r_benchmark/geyser/LSCDE.npz"
 BEGUN = "results/smoke/r_benchmark/geyser/NADE"
 FIGURE = "results/laptop/artefacts/kcef/fig3"
+TRACKED = "results/laptop/scores"
 DRAWN = "results/smoke/artefacts/kcef/fig3"
 LOG = "results/logs/smoke/r_benchmark/geyser/LSCDE.log"
 DATA = "results/data/geyser.json"
@@ -52,6 +53,8 @@ def packed(tmp_path):
     write(project / f"{DRAWN}.json", json.dumps({"files": ["results/smoke/figures/kcef/fig3.png"]}))
     write(project / f"{FIGURE}.json", json.dumps({"files": ["figures/kcef/fig3.png"]}))
     write(project / f"{FIGURE}.attempt", "1")
+    write(project / f"{TRACKED}.json", json.dumps({"files": ["figures/scores.csv.gz"]}))
+    write(project / f"{TRACKED}.attempt", "1")
     for suffix in ("csv", "json"):
         write(project / f"{BEGUN}.{suffix}", "of an earlier attempt")
     write(project / LOG.replace("LSCDE", "NADE"), "half a li")
@@ -99,7 +102,8 @@ def test_only_what_is_finished_is_packed(packed):
         f"{BEGUN}.csv",
         f"{BEGUN}.json",
     ]
-    assert left.drawn_elsewhere == [f"{FIGURE}.attempt", f"{FIGURE}.json"]
+    elsewhere = [f"{name}.{suffix}" for name in (FIGURE, TRACKED) for suffix in ("attempt", "json")]
+    assert left.drawn_elsewhere == elsewhere
     assert manifest["scales"] == ["smoke"]
     assert manifest["commit"] == checkout.commit()
     (scores,) = (each for each in manifest["files"] if each["path"] == SCORES)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from kcde import scores as score_files
+from kcde.artefacts.core import listing
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging import checkout, claims, readings
 from kcde.artefacts.plots import page
@@ -31,7 +32,8 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
     artefact
         What to make.
     files
-        Score CSVs.
+        Score CSVs, or the table of all of them that `kcde.split_scores` writes, of which the rows
+        are taken that the artefact shows.
     into
         The folder of the outputs, `figures`.
 
@@ -53,13 +55,23 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
         if not path.exists():
             raise FileNotFoundError(_remedy(artefact, path))
     scores = score_files.read(files)
+    if packed := [path for path in files if path.suffix == ".gz"]:
+        scores = _shown(artefact, scores, packed[0])
     optional = catalogue.optional(catalogue.read())
     absent = scores[(scores["status"] == "not-run") & ~scores["dataset"].isin(optional)]
     if len(absent):
         return _not_regenerated(artefact, absent)
     lacking = sorted(set(scores.loc[scores["status"] == "not-run", "dataset"]))
-    scores = artefact.measure(scores, files)
-    frame = artefact.build(artefact, scores, files)
+    try:
+        scores = artefact.measure(scores, files)
+        frame = artefact.build(artefact, scores, files)
+    except FileNotFoundError:
+        if not packed:
+            raise
+        raise ValueError(
+            f"{artefact.key} needs the arrays of its run, which are not in {packed[0]}: make it "
+            f"with `snakemake {artefact.target}`"
+        ) from None
     decisions = claims.decide(artefact, scores)
     scale = readings.scale_of(artefact, files)
     read = readings.decide(artefact, scores, scale, checkout.commit())
@@ -75,6 +87,20 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
         written += filter(None, [readings.write(into, stage, read)])
         names = [str(Path(into) / name.relative_to(stage)) for name in written]
     return _record(artefact, REGENERATED, files=names, missing=lacking)
+
+
+def _shown(artefact: Artefact, scores: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return the scores that an artefact shows, of those of a whole run in a file."""
+    own = pd.Series(False, index=scores.index)
+    for experiment, wanted in listing.artefacts()[artefact.key].shows.items():
+        rows = scores["experiment"] == experiment
+        for name, column in (("datasets", "dataset"), ("methods", "method")):
+            if name in wanted:
+                rows &= scores[column].isin(wanted[name])
+        own |= rows & ~scores["method"].isin(wanted.get("but", ()))
+    if not own.any():
+        raise ValueError(f"{path} has no scores that {artefact.key} shows")
+    return scores[own].reset_index(drop=True)
 
 
 def folders_to_lock(artefact: Artefact, into: str | Path, *, with_readings: bool) -> list[Path]:

@@ -47,6 +47,8 @@ COLUMNS = [
     "parts",
 ]
 
+_NUMBERS = ("published", "ours", "stderr", "n", "failed")
+
 NOT_RUN = "not-run"
 
 
@@ -134,6 +136,35 @@ def write(frame: pd.DataFrame, into: str | Path) -> list[Path]:
             text = questions_page.text(paper, frame, read)
             (stage / place).write_text(text, encoding="utf-8")
     return [Path(into) / name for name in (TABLE, page, *asked.values())]
+
+
+def read(into: str | Path) -> pd.DataFrame:
+    """Return the tracked scorecard.
+
+    Parameters
+    ----------
+    into
+        The folder of the outputs, `figures`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `build` returns it, with six digits.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    """
+    path = Path(into) / TABLE
+    if not path.exists():
+        raise FileNotFoundError(
+            f"there is no scorecard at {path}: make it with `python -m kcde scorecard --into "
+            f"{into}`"
+        )
+    frame = pd.read_csv(path)
+    words = [name for name in COLUMNS if name not in _NUMBERS]
+    return frame.assign(**{name: frame[name].astype(object).fillna("") for name in words})
 
 
 def totals(frame: pd.DataFrame, read: pd.DataFrame | None = None) -> dict[str, dict[str, Counter]]:

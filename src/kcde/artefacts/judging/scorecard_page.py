@@ -153,19 +153,33 @@ def _artefact(rows: pd.DataFrame) -> list[str]:
 def _cells(row: dict, with_metric: bool) -> list[str]:
     verdict = _SPOKEN.get(row["verdict"], row["verdict"])
     verdict += " (copy)" if row["kind"] == "copy" else ""
-    nats = row["metric"] == "negative_log_likelihood"
-    shown = number if nats else _short
-    timed = RULES[row["metric"]].kind == "ratio"
     return [
         row["dataset"],
         display(row["method"]),
         *([row["metric"].replace("_", " ")] if with_metric else []),
         verdict,
         row["compatible"],
+        *numbers(row),
+    ]
+
+
+def numbers(row: dict) -> list[str]:
+    """Return the numbers of a published number's row in words: published, ours, standard error, and
+    how many trials failed, "" where none did.
+
+    Parameters
+    ----------
+    row
+        Of the scorecard.
+    """
+    nats = row["metric"] == "negative_log_likelihood"
+    shown = number if nats else _short
+    timed = RULES[row["metric"]].kind == "ratio" and not math.isnan(row["ours"])
+    return [
         "N/A" if math.isnan(row["published"]) else shown(row["published"]),
         f"order {row['ours']:.0e}" if timed else shown(row["ours"]),
         "" if math.isnan(row["stderr"]) else shown(row["stderr"]),
-        f"{row['failed']:.0f} of {row['n']:.0f}" if row["failed"] else "",
+        f"{row['failed']:.0f} of {row['n']:.0f}" if row["failed"] > 0 else "",
     ]
 
 

@@ -1,0 +1,49 @@
+"""Pages that are one HTML file and need nothing else: no network, no other file.
+
+A page is a Jinja template whose values are escaped. It includes `base.css`, the look that all
+pages share, and has its pictures as data URIs.
+"""
+
+import base64
+from collections.abc import Mapping
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+
+
+def render(template: Path, content: Mapping[str, object]) -> str:
+    """Return a page.
+
+    Parameters
+    ----------
+    template
+        A Jinja template. It may include files that lie beside it, and `base.css`.
+    content
+        Its values. They are escaped, unless they are `markupsafe.Markup`.
+
+    Raises
+    ------
+    jinja2.UndefinedError
+        If the template names a value that is not there.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader([template.parent, _HERE]),
+        autoescape=True,
+        undefined=StrictUndefined,
+    )
+    return environment.get_template(template.name).render(content)
+
+
+def uri(content: bytes, media_type: str) -> str:
+    """Return a file as a data URI.
+
+    Parameters
+    ----------
+    content
+        Of the file.
+    media_type
+        E.g. `image/png`.
+    """
+    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
