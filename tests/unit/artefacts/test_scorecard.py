@@ -199,10 +199,14 @@ def test_a_paper_with_open_questions_has_a_page(tmp_path):
     assert f"| J1 | {statement} | fails | under some readings | {held} |" in page
     assert "| holds | not read |" in page
     asked = published.questions()
-    assert list(asked["paper"]) == ["jdl"] * 3
-    assert set(asked["choice"]) <= set(published.readings()["id"])
-    for k, question in enumerate(asked["question"], start=1):
-        assert f"{k}. {question}" in page
+    assert set(asked["paper"]) == set(published.claims()["paper"])
+    assert set(asked["choice"]) <= {"", *published.readings()["id"]}
+    for paper, own in asked.groupby("paper"):
+        page = (tmp_path / paper / "README.md").read_text()
+        for k, question in enumerate(own["question"], start=1):
+            assert f"{k}. {question}" in page
+    assert "(K-grid)." in page
+    assert "()" not in page
 
 
 def test_many_readings_that_do_not_hold_are_counted_alone():

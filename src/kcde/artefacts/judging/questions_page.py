@@ -48,7 +48,7 @@ def text(paper: str, frame: pd.DataFrame, read: pd.DataFrame) -> str:
     asked = published.questions()
     asked = asked[asked["paper"] == paper]
     numbered = [
-        f"{k}. {row.question} It would settle {row.settles} ({row.choice})."
+        f"{k}. {row.question} It would settle {row.settles}{_of(row.choice)}."
         for k, row in enumerate(asked.itertuples(), start=1)
     ]
     table = pipe_table(
@@ -59,6 +59,10 @@ def text(paper: str, frame: pd.DataFrame, read: pd.DataFrame) -> str:
     title = f"# {paper}: what the paper says, what holds, and what would settle the rest"
     parts = [title, _ABOUT, table, "## Questions to the authors", "\n".join(numbered)]
     return "\n\n".join(parts) + "\n"
+
+
+def _of(choice: str) -> str:
+    return f" ({choice})" if choice else ""
 
 
 def _cells(row: dict, statement: str, read: pd.DataFrame) -> list[str]:
