@@ -3,9 +3,10 @@
 Two rounds over the methods in the order of their cost. In the first each does three splits, unless
 these would take longer than what is left: then it is skipped, with the number of rows that it could
 do in that time. One that takes more than twice what was expected, and more than its share of what
-is left for all that wait, is stopped. In the second all that are left do further splits, as many as
-there is time for with all of them, so that every method has the same splits. Costs are those
-declared until a method is measured, times what this machine took of them so far.
+is left for all that wait, is stopped; the density that ignores x is not, as all are compared with
+it. In the second all that are left do further splits, as many as there is time for with all of
+them, so that every method has the same splits. Costs are those declared until a method is measured,
+times what this machine took of them so far.
 """
 
 import os
@@ -19,6 +20,7 @@ import numpy as np
 
 from kcde.comparison import costs, scoring
 from kcde.comparison.plan import Plan
+from kcde.methods import BASELINE
 
 FIRST_ROUND = 3
 """Splits of the first round."""
@@ -138,7 +140,7 @@ def _first_round(plan, method, first, clock, share, done) -> str:
     needed = one * len(missing) + costs.start_seconds()
     if needed > clock.left:
         return _too_slow(plan, method, clock.left, needed)
-    most = min(clock.left, max(_MOST * needed, share))
+    most = clock.left if method == BASELINE else min(clock.left, max(_MOST * needed, share))
     trouble = _score(plan, method, missing, most)
     if reason := _refused(plan, method):
         return reason

@@ -236,3 +236,12 @@ def test_a_method_that_is_slower_than_declared_leaves_time_for_others(tmp_path, 
     # Half of the 90 s that two methods share.
     said = run.skipped["GP-ML"]
     assert said == "stopped after 45s with 0 of 3 splits of 48 training rows: a larger --budget"
+
+
+def test_the_density_that_ignores_x_is_not_stopped(tmp_path, monkeypatch):
+    seconds = {"MarginalKDE": 20.0, "GP-ML": 1.0}
+    monkeypatch.setattr(costs, "cost", lambda name: costs.Cost(1.0, 1.0))
+    fake(seconds, monkeypatch, [0.0])
+    # Twice what is expected is 24 s, half of what is left 45 s, and three splits take 60 s.
+    run = running.run(made_plan(tmp_path), list(seconds), 100.0, lambda line: None)
+    assert run.compared == ["MarginalKDE", "GP-ML"]
