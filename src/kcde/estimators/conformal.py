@@ -78,9 +78,14 @@ class Conformal(RowChecks, BaseEstimator):
         order = rng_of("conformal", self.random_state).permutation(n)
         calibration, fitted = np.sort(order[:held]), np.sort(order[held:])
         self._reset()
-        self.estimator_ = clone(self.estimator).fit(take_rows(X, fitted), take_rows(Y, fitted))
-        pit = to_numpy(self.estimator_.cdf(take_rows(X, calibration), take_rows(Y, calibration)))
-        self.scores_ = np.sort(np.abs(pit - 0.5))
+
+        def features(rows):
+            # A frame stays one, so that the density inside knows the names of its columns.
+            return given.iloc[rows] if hasattr(given, "iloc") else take_rows(X, rows)
+
+        self.estimator_ = clone(self.estimator).fit(features(fitted), take_rows(Y, fitted))
+        pit = self.estimator_.cdf(features(calibration), take_rows(Y, calibration))
+        self.scores_ = np.sort(np.abs(to_numpy(pit) - 0.5))
         self._record_input(given, X, Y)
         return self
 
