@@ -14,7 +14,7 @@ from kcde.files import atomic
 
 COLUMNS = ["rule", "method", "jobs", "processor_seconds", "seconds", "memory_mib"]
 
-_DRAWN = "artefacts"
+_DRAWN, _OWN = "artefacts", "own"
 _SHOWN = 25  # bars of the figure
 
 
@@ -59,8 +59,9 @@ def _row(name: Path, path: Path) -> tuple:
     """Return rule, method, processor seconds, seconds and MiB of a job."""
     last = pd.read_csv(path, sep="\t", na_values="-").iloc[-1]
     rule, *rest = name.with_suffix("").parts
-    # factors/<data set>/<method>/<nodes>; artefacts/<paper>/<name>; consistency
-    method = "/".join(rest) if rule == _DRAWN else rest[1] if len(rest) > 1 else ""
+    # factors/<data set>/<method>/<nodes>; own/<method>/<shard>; artefacts/<paper>/<name>; consistency
+    place = 0 if rule == _OWN else 1
+    method = "/".join(rest) if rule == _DRAWN else rest[place] if len(rest) > 1 else ""
     wall, memory = float(last["s"]), float(last["max_rss"])
     # Jobs of less than a second end before they are measured.
     processor = last.get("cpu_time", float("nan"))

@@ -14,6 +14,8 @@ def benchmarks(tmp_path):
         "r_benchmark/topo/KCEF": (5.0, 200.0, 4.0),
         "factors/red-wine/KCEF-F/0-7": (60.0, 900.0, 59.0),
         "factors/red-wine/KCEF-F/8-11": (30.0, 800.0, 29.0),
+        "own/LSCDE/0-of-2": (2.0, 150.0, 1.0),
+        "own/plan": (1.0, 150.0, 0.5),
         "artefacts/kcef/table1": (3.0, 250.0, 2.0),
         "consistency": (40.0, 500.0, 39.0),
     }
@@ -32,6 +34,8 @@ def test_jobs_are_summed_by_rule_and_method_dearest_first(benchmarks):
         ["consistency", "", 1, 39.0, 40.0, 500.0],
         ["r_benchmark", "KCEF", 2, 11.0, 13.0, 300.0],
         ["artefacts", "kcef/table1", 1, 2.0, 3.0, 250.0],
+        ["own", "LSCDE", 1, 1.0, 2.0, 150.0],
+        ["own", "", 1, 0.5, 1.0, 150.0],
     ]
 
 
@@ -48,7 +52,7 @@ def test_files_say_the_sum_and_the_machine(benchmarks, tmp_path):
         f"runtime.{end}" for end in ("csv", "md", "png", "pdf")
     }
     page = (tmp_path / "figures/runtime.md").read_text()
-    assert "6 jobs, 2 minutes of processor time" in page
+    assert "8 jobs, 2 minutes of processor time" in page
     assert "Two cores" in page
     assert "| factors | KCEF-F | 2 | 1.5 | 1.5 | 900 |" in page
 
