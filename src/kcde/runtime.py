@@ -59,7 +59,7 @@ def _row(name: Path, path: Path) -> tuple:
     """Return rule, method, processor seconds, seconds and MiB of a job."""
     last = pd.read_csv(path, sep="\t", na_values="-").iloc[-1]
     rule, *rest = name.with_suffix("").parts
-    # factors/<data set>/<method>/<nodes>; own/<method>/<shard>; artefacts/<paper>/<name>; consistency
+    # factors/<data set>/<method>/<nodes>; own/<method>/<shard>; artefacts/<paper>/<name>
     place = 0 if rule == _OWN else 1
     method = "/".join(rest) if rule == _DRAWN else rest[place] if len(rest) > 1 else ""
     wall, memory = float(last["s"]), float(last["max_rss"])

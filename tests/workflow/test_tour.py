@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.workflow]
 QUICK = """
 experiments:
   r_benchmark: {datasets: [geyser, engel], methods: [LSCDE, epsilon-KDE]}
+  larger_sets: {methods: [LinearGaussian]}
+  large_n: {methods: [linear]}
   joint: {datasets: [red-wine, grid-2000], methods: [LSCDE-F, exact]}
   samples: {methods: [LSCDE-M]}
   similarity: {methods: [LSCDE-M]}
