@@ -298,4 +298,4 @@ def test_outside_a_checkout_a_folder_is_asked_for(folders, capsys, tmp_path, mon
     code, _, said = run(capsys, "--into", made)
     assert code == 2
     assert "git tracks no *.csv in" in said
-    assert "name another folder by --against" in said
+    assert "name another folder or commit" in said
