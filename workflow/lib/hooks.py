@@ -42,6 +42,10 @@ def begin(workflow, config: Mapping, table: resources.ResourceTable, *, local: b
         )
     if not local or not jobs:
         return
+    # Snakemake looks for jobs again a second after each job that ends, and a second after that, for
+    # each of them as long as it runs: hundreds of times a second in the end. The limit is meant for
+    # clusters.
+    workflow.scheduler.job_rate_limiter = None
     asks_for_gpu = config["backend"] == "cupy" and any(job.resources.get("gpu") for job in jobs)
     if asks_for_gpu and not resources.devices():
         raise WorkflowError(f"kcde: {resources.NO_GPU}")
