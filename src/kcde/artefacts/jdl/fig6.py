@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.jdl import _moments
 from kcde.artefacts.jdl._curve_plots import PlotSpec, drawer
@@ -262,4 +263,5 @@ ARTEFACT = Artefact(
     readers={"J-time": by_timing},
     trial="matrix",
     remarks=_moments.remarks,
+    tolerance=tolerances.VERDICTS,  # its curves are of seconds
 )

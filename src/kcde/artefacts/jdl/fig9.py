@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.jdl import _portfolio
 from kcde.artefacts.jdl._curve_plots import PlotSpec, drawer
@@ -109,4 +110,5 @@ ARTEFACT = Artefact(
     readers={"J-time": by_timing},
     trial="subsample",
     remarks=_portfolio.remarks,
+    tolerance=tolerances.VERDICTS,  # its curves are of seconds
 )
