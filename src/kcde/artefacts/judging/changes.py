@@ -9,7 +9,6 @@ import pandas as pd
 from kcde.artefacts.judging import checkout
 from kcde.artefacts.tables.markdown import number, pipe_table
 from kcde.artefacts.tables.methods import display
-from kcde.summary import counted
 
 NAME = "scorecard_changes.md"
 
@@ -83,8 +82,8 @@ def text(before: pd.DataFrame, after: pd.DataFrame, since: str, commits: Commits
     moved = (both[_VALUE] - both[f"{_VALUE} before"]).abs()
     parts = [
         f"# What changed in the scorecard since {since}",
-        f"{counted(len(rows), 'row')} of {len(both)} judged otherwise than in the scorecard of "
-        f"{since}; of {both[_VALUE].notna().sum()} values {int((moved > _SEEN).sum())} moved by "
+        f"Of {len(both)} numbers and claims {len(rows)} are judged otherwise than in the scorecard "
+        f"of {since}; of {both[_VALUE].notna().sum()} values {int((moved > _SEEN).sum())} moved by "
         f"more than {_SEEN}, the largest by {number(moved.max())}. A judgement is the verdict, "
         "then whether the number is compatible, the amended verdict and the readings of a claim. "
         "The commits are those that changed the table of the artefact. Written by "
