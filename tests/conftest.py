@@ -29,6 +29,11 @@ def pytest_configure(config):
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take longest, those that run Snakemake: few wait for the last."""
+    items.sort(key=lambda item: item.get_closest_marker("workflow") is None)
+
+
 def _refuse(array, *_args, **_keywords):
     """Refuse what cupy refuses: to become a numpy array unless `to_numpy` asks."""
     if sys._getframe(1).f_code is to_numpy.__code__:
