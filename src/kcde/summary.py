@@ -4,6 +4,7 @@ It depends on files alone, so that it can be made at any time. This module impor
 because the workflow imports it.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,10 @@ from pathlib import Path
 from kcde.files import finished, read_object
 
 _WIDTH = 17
+
+_KILLED = "it was killed, as the system does when memory is short"
+_PROGRESS = re.compile(r"^backend \w+: |, about \d+ s left$")
+"""The lines of a job that goes on: which backend it uses, and how much is done."""
 
 
 @dataclass(frozen=True)
@@ -244,13 +249,20 @@ def _failures(logs: Iterable[Path]) -> list[str]:
 
 
 def last_line(log: str | Path) -> str:
-    """Return the last line of a log that is not empty, shortened to 160 characters."""
+    """Return the last line of the log of a failed job, shortened to 160 characters.
+
+    A command that fails says why. One that was killed cannot: its last line is of its progress, or
+    there is none, and what is returned says so.
+    """
     log = Path(log)
     if not log.is_file():
         return "there is no log"
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    said = next((line.strip() for line in reversed(lines) if line.strip()), "nothing was logged")
-    return said.replace(" (KCDE_TRACEBACK=1 shows where)", "")[:160]
+    said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    if not said:
+        return f"nothing was logged: {_KILLED}, or the disk is full"
+    shown = said.replace(" (KCDE_TRACEBACK=1 shows where)", "")[:160]
+    return f"{shown}; then {_KILLED}" if _PROGRESS.search(said) else shown
 
 
 def _waiting(count: int, broken: bool) -> list[str]:

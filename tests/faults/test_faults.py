@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -106,21 +105,25 @@ def test_a_corrupt_raw_file(tmp_path):
             check=False,
         )
 
+    def values() -> pd.Series:
+        return pd.read_csv(project.folder / target)["value"]
+
     assert run().returncode == 0
     [raw] = (project.folder / "data").rglob("caution*")
-    before, scores = raw.read_bytes(), (project.folder / target).read_bytes()
+    before, scores = raw.read_bytes(), values()
     raw.write_bytes(before[:-10] + b"0123456789")
     failed = run("--force")
     said = failed.stdout + failed.stderr
-    if failed.returncode:
-        assert "caution" in said
-        assert "Traceback" not in said
-        assert (project.folder / target).read_bytes() == scores
-    else:
-        assert raw.read_bytes() == before
+    assert failed.returncode != 0
+    assert raw.name in said
+    assert "Traceback" not in said
+    raw.unlink()
+    assert run().returncode == 0
+    assert raw.read_bytes() == before
+    pd.testing.assert_series_equal(values(), scores)
 
 
-@pytest.mark.parametrize("damage", ["corrupt", "truncated", "edited"])
+@pytest.mark.parametrize("damage", ["corrupt", "truncated"])
 def test_a_damaged_result(untouched, tmp_path, whole, damage):
     project = Project(tmp_path / "project")
     shutil.copytree(untouched.folder / "results", project.folder / "results")
@@ -130,7 +133,6 @@ def test_a_damaged_result(untouched, tmp_path, whole, damage):
     changed = {
         "corrupt": text[:200] + bytes(range(200, 256)) + text[256:],
         "truncated": text[: len(text) // 2],
-        "edited": text.replace(b",0.", b",1.", 1),
     }[damage]
     assert changed != text
     path.write_bytes(changed)
@@ -182,11 +184,9 @@ def test_another_number_of_threads(untouched, project):
     found = project.run("--config", "blas_threads=2")
     assert found.returncode == 0, found.stderr
     ours, theirs = (
-        pd.read_csv(each.folder / SCORES).query("metric != 'seconds'")
-        for each in (untouched, project)
+        pd.read_csv(each.folder / SCORES).drop(columns="seconds") for each in (untouched, project)
     )
-    assert ours.drop(columns="value").equals(theirs.drop(columns="value"))
-    np.testing.assert_allclose(ours["value"], theirs["value"], rtol=1e-6)
+    pd.testing.assert_frame_equal(ours, theirs, check_exact=False, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,9 @@ def test_a_python_without(tmp_path, module, method, remedy):
         timeout=300,
         check=False,
     )
-    said = found.stdout + found.stderr
+    # A library of one method is a failed row of its scores, beside those of other methods.
+    rows = tmp_path / "scores.csv"
+    said = found.stdout + found.stderr + (rows.read_text() if rows.exists() else "")
     assert "Traceback" not in said
-    assert module in said
+    assert f"no {module}" in said or module in said.replace(str(tmp_path), "")
     assert remedy in said

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from kcde.publish import publish
-from kcde.summary import bundled_copies, summarise
+from kcde.summary import bundled_copies, last_line, summarise
 from lib import records
 
 REMEDY = "name a folder in KCDE_DATA_MIRROR"
@@ -268,3 +268,20 @@ def test_only_readings_that_the_default_run_does_not_make_are_watched(tmp_path):
     assert records.readings(str(path), watched) == before != ""
     put(path, rows.replace("readings,holds", "readings,fails"))
     assert records.readings(str(path), watched) != before
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ("kcde: y is constant (KCDE_TRACEBACK=1 shows where)\n\n", "kcde: y is constant"),
+        ("", "nothing was logged: it was killed, as the system does when memory is short, or the"),
+        ("backend auto: numpy, because cupy is not installed\n", "is not installed; then it was"),
+        ("a LSCDE: 3/12, about 2 s left\n", "2 s left; then it was killed, as the system does"),
+    ],
+)
+def test_a_job_that_could_not_say_why_it_ended_was_killed(tmp_path, log, said):
+    path = tmp_path / "a.log"
+    path.write_text(log)
+    found = last_line(path)
+    assert said in found
+    assert ("killed" in found) == (not log.startswith("kcde: "))
