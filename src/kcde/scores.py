@@ -1,6 +1,7 @@
 """The tidy table that every experiment writes and every artefact reads."""
 
 import gzip
+import hashlib
 import io
 import json
 import platform
@@ -77,7 +78,7 @@ def write(
     """Write one job's scores: `path` (CSV), and next to it `.json` and `.npz`.
 
     The CSV is written last: where it stands, the other two stand as well. The `.json` says how many
-    rows it has, for `read` to see whether it is whole.
+    rows it has and its sha256, for `read` to see whether it is whole and as it was written.
 
     Parameters
     ----------
@@ -103,12 +104,14 @@ def write(
             raise ValueError(f"a score row has status {row['status']!r}; known: {STATUSES}")
     with atomic(path.with_suffix(".npz")) as temporary:
         np.savez_compressed(temporary, **(arrays or {}))
+    frame = pd.DataFrame(rows, columns=COLUMNS)
+    content = frame.to_csv(index=False, float_format="%.10g").encode()
     with atomic(path.with_suffix(".json")) as temporary:
-        said = {**info, "rows": len(rows), "versions": _versions()}
+        whole = {"rows": len(rows), "sha256": hashlib.sha256(content).hexdigest()}
+        said = {**info, **whole, "versions": _versions()}
         temporary.write_text(json.dumps(said, indent=1, sort_keys=True) + "\n")
     with atomic(path) as temporary:
-        frame = pd.DataFrame(rows, columns=COLUMNS)
-        frame.to_csv(temporary, index=False, float_format="%.10g")
+        temporary.write_bytes(content)
 
 
 def read(paths: Iterable[str | Path]) -> pd.DataFrame:
@@ -127,8 +130,8 @@ def read(paths: Iterable[str | Path]) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If a file does not have the columns of a score table, has an unknown status, no rows, or
-        fewer than the `.json` next to it states.
+        If a file does not have the columns of a score table, has an unknown status, no rows,
+        fewer than the `.json` next to it states, or another content.
     """
     frames = [_read(Path(path)) for path in paths]
     if not frames:
@@ -153,10 +156,13 @@ def _read(path: Path) -> pd.DataFrame:
     if unknown := sorted(set(map(str, frame["status"])) - set(STATUSES)):
         known = ", ".join(STATUSES)
         raise ValueError(f"{path} has status {', '.join(unknown)}; known: {known}; {_AGAIN}")
-    wanted = (read_object(path.with_suffix(".json")) or {}).get("rows")
+    about = read_object(path.with_suffix(".json")) or {}
+    wanted = about.get("rows")
     if len(frame) != (wanted or len(frame)) or not len(frame) or content[-1:] != b"\n":
         of_all = f" of {wanted}" if wanted else ""
         raise ValueError(f"{path} is incomplete: it has {len(frame)}{of_all} rows; {_AGAIN}")
+    if about.get("sha256") not in (None, hashlib.sha256(content).hexdigest()):
+        raise ValueError(f"{path} was changed after its job had written it; {_AGAIN}")
     return frame
 
 

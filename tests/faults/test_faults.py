@@ -4,6 +4,7 @@ README.md here has the table of outcomes.
 """
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -123,7 +124,7 @@ def test_a_corrupt_raw_file(tmp_path):
     pd.testing.assert_series_equal(values(), scores)
 
 
-@pytest.mark.parametrize("damage", ["corrupt", "truncated"])
+@pytest.mark.parametrize("damage", ["corrupt", "truncated", "edited"])
 def test_a_damaged_result(untouched, tmp_path, whole, damage):
     project = Project(tmp_path / "project")
     shutil.copytree(untouched.folder / "results", project.folder / "results")
@@ -133,6 +134,7 @@ def test_a_damaged_result(untouched, tmp_path, whole, damage):
     changed = {
         "corrupt": text[:200] + bytes(range(200, 256)) + text[256:],
         "truncated": text[: len(text) // 2],
+        "edited": re.sub(rb"(?<=\d\.)\d", lambda digit: b"%d" % (9 - int(digit[0])), text, count=1),
     }[damage]
     assert changed != text
     path.write_bytes(changed)

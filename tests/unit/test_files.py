@@ -199,6 +199,10 @@ def test_incomplete_scores_are_refused_by_name(tmp_path):
         (head, "is incomplete: it has 0 of 3 rows"),
         (whole[:-1], "is incomplete: it has 3 of 3 rows"),
         (whole.replace("ok", "fine"), r"LSCDE\.csv has status fine; known: ok, failed, not-run"),
+        (
+            whole.replace("1.5", "1.4"),
+            r"LSCDE\.csv was changed after its job had written it; delete",
+        ),
         ("", r"LSCDE\.csv is not a score table: No columns"),
     ):
         path.write_text(content)
