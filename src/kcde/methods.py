@@ -49,7 +49,7 @@ class Method:
         `test-half` draws for the normaliser from a Gaussian with mean and spread of the test y, as
         the authors of dde did; `training-half`, the default, from one of the training y.
     inner_splits
-        Number of splits of the R sets with an inner log likelihood, in the place of that of the
+        Number of splits of the R sets with an inner log likelihood, in place of that of the
         scale; 0 where the parameters are given, so that there is nothing to choose a method by.
     settings
         In the experiments donut, terrain and traffic, what the options leave open is as the authors
@@ -342,7 +342,7 @@ def make(name: str, /, where: str = "", dataset: str = "", **options):
     where, dataset
         Whose options are added, see `Method.options_for`.
     **options
-        Constructor arguments in the place of the method's own.
+        Constructor arguments in place of the method's own.
 
     Returns
     -------

@@ -4,8 +4,8 @@ Snakemake samples a job twice a second at first and twice a minute later. So its
 that of the last sample, up to half a minute too small, and is not read here; the memory is the
 largest that was seen.
 
-These numbers hang on the machine and on what else it did, so they stand apart from the outputs that
-must repeat: `figures/runtime.*` is of one run, and `verify` does not compare it.
+These numbers depend on the machine and on what else it did, so they stand apart from the outputs
+that must repeat: `figures/runtime.*` is of one run, and `verify` does not compare it.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ def read(benchmarks: str | Path) -> pd.DataFrame:
     -------
     pandas.DataFrame
         With `COLUMNS`: seconds are summed over jobs, memory is the largest resident set of a job in
-        MiB that was sampled. Dearest first.
+        MiB that was sampled. Costliest first.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def _page(frame: pd.DataFrame, machine: str) -> str:
         f"about {_minutes(seconds / 2)} minutes, as each has one thread. {machine}. Beside other "
         "work a job takes longer. Memory is the largest of samples, half a minute apart in long "
         "jobs.",
-        "![Time of the dearest rules and methods](runtime.png)",
+        "![Time of the costliest rules and methods](runtime.png)",
         "## By rule",
         pipe_table(
             ["rule", "jobs", "minutes", "most memory, MiB"],

@@ -260,7 +260,7 @@ class _Windows:
     the first 7.5% and the last 10% (Stan: 5%, in which the step of 10 leapfrog steps does not
     settle). In between windows, the first 2.5% long and each twice as long as the one before. At
     the end of each the metric becomes the regularised variances of the states in it, and the
-    adaptation of the step size begins anew.
+    adaptation of the step size begins again.
     """
 
     _FIRST, _WINDOW, _LAST = 0.075, 0.025, 0.1

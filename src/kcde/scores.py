@@ -59,7 +59,7 @@ def cell(
 
 
 def failed(metric: str, error: Exception, unit: str = "") -> dict:
-    """Return the columns of a score row that an error fills in the place of a number."""
+    """Return the columns of a score row that an error fills in place of a number."""
     row = {"metric": metric, "unit": unit, "value": np.nan, "status": "failed"}
     return row | {"detail": f"{type(error).__name__}: {error}"}
 

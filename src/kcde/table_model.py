@@ -62,7 +62,7 @@ def unfitted(method: str, seed: int, options: Mapping[str, Any] | None = None) -
     seed
         Of what is random in its fit.
     options
-        Constructor arguments in the place of the method's own.
+        Constructor arguments in place of the method's own.
 
     Raises
     ------

@@ -29,7 +29,7 @@ FEWER = {
     "ConditionalRealNVP": {"steps": 5},
     "ConditionalMAF": {"steps": 5},
 }
-# Each shape of the data is compiled anew; the floor changes little of what is under it.
+# Each shape of the data is recompiled; the floor changes little of what is under it.
 COMPILED = {"DDE", "NADE", "ConditionalRealNVP", "ConditionalMAF"}
 OTHER_SHAPES = {"two rows", "more columns than rows"}
 TELLING = {"Defensive": {"binary", "outlier"}, "DDE": {"binary", "outlier", "large units"}}

@@ -1,4 +1,4 @@
-"""envs/run: the environment is made once, anew where it must be, and never half."""
+"""envs/run: the environment is made once, again where it must be, and never half."""
 
 import os
 import shutil
@@ -75,7 +75,7 @@ def test_an_empty_environment_will_do(made):
 
 @pytest.mark.slow
 def test_changed_pins_an_interruption_and_two_at_once(made):
-    """Each makes the environment anew, once."""
+    """Each makes the environment again, once."""
     folder, _ = made
     with (folder / "envs/cpu.txt").open("a") as pins:
         pins.write("# changed\n")

@@ -32,7 +32,7 @@ def wait_for(path, seconds=120):
 
 
 def test_a_killed_run_says_how_to_unlock_and_goes_on(snakemake, project):
-    """What was finished stays; what was begun is done anew."""
+    """What was finished stays; what was begun is done again."""
     # The configuration has no such key, so it stands in the file that is run.
     for pause, name in ((60, "slow"), (0, "quick")):
         text = SLOW.replace("{config[pause]}", f"{pause}")

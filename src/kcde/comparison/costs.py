@@ -48,7 +48,7 @@ def declared() -> dict[str, Cost]:
 
 
 def cost(method: str) -> Cost:
-    """Return the cost of a method; one that is not declared counts as dear."""
+    """Return the cost of a method; one that is not declared counts as expensive."""
     return declared().get(method, Cost(*_UNKNOWN))
 
 

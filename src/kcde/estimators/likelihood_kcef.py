@@ -102,7 +102,7 @@ class LikelihoodKCEF(Floored):
         "a σ for each column of x, σ_y and λ by the held-out likelihood of the mixture that is "
         "scored: a grid of 5 × 4 isotropic σ with a path of λ (1 to 1e-8), then each column's σ "
         "where it gains more than a standard error, then all together; 5 folds; faults of this "
-        "search and of its solver were mended after test scores had been seen"
+        "search and of its solver were fixed after test scores had been seen"
     )
 
     def __init__(
@@ -152,7 +152,7 @@ class LikelihoodKCEF(Floored):
         """Fit to pairs that are read in blocks, as `kcde.streaming` has them.
 
         The selection reads `tuning_rows` rows. Every gradient of the final fit is one pass; where
-        the features do not fit into memory they are computed anew in each. Progress is logged.
+        the features do not fit into memory they are recomputed in each. Progress is logged.
 
         Parameters
         ----------

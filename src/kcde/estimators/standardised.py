@@ -88,7 +88,7 @@ class Standardised(RowChecks, BaseEstimator):
         Returns
         -------
         list
-            The models, or the error in the place of one that failed.
+            The models, or the error in place of one that failed.
         """
         outcomes: list = list(models)
         scaled = {}

@@ -55,7 +55,7 @@ class Bases:
         those there are used, those made are added.
     hold_y
         Whether bases of y keep factors of more than `MOST_HELD` numbers. Without, the rows of these
-        are computed anew in every pass over the rows, n m kernel values.
+        are recomputed in every pass over the rows, n m kernel values.
     """
 
     def __init__(

@@ -370,17 +370,17 @@ def test_j9_and_j16_as_amended_are_of_matched_bandwidths():
     assert (decision.verdict, decision.amended.verdict) == ("holds", "fails")
     assert decision.amended.parts["JDL and CME cost the same"] == "fails"
     assert decision.amended.parts["JPDL is ten times faster"] == "holds"
-    dear = timings(matched=1.0)
-    held = dear["setting"].str.contains('"constrained": ?true') & dear["method"].eq("CME")
-    dear.loc[held & dear["metric"].str.startswith("matched_"), "value"] *= 2.0
-    decision = fig6.constraints_cost_little(dear)
+    costly = timings(matched=1.0)
+    held = costly["setting"].str.contains('"constrained": ?true') & costly["method"].eq("CME")
+    costly.loc[held & costly["metric"].str.startswith("matched_"), "value"] *= 2.0
+    decision = fig6.constraints_cost_little(costly)
     assert (decision.verdict, decision.amended.verdict) == ("holds", "fails")
     assert decision.amended.parts["CME at d = 2"] == "fails"
     assert decision.amended.parts["JDL at d = 2"] == "holds"
-    read = fig6.by_timing(dear)
+    read = fig6.by_timing(costly)
     assert [one.verdict for one in read["J16"].values()] == ["fails", "fails", "holds", "holds"]
     assert list(read["J9"]) == list(read["J16"])
-    without = dear[~dear["metric"].str.startswith("matched_")]
+    without = costly[~costly["metric"].str.startswith("matched_")]
     assert fig6.similar_and_faster(without).amended is None
     assert fig6.by_timing(without)["J9"]["with factors at matched bandwidths"].verdict == (
         "undecided"
@@ -402,10 +402,10 @@ def test_j9_fails_by_one_cell(cell, seconds, verdict):
 
 
 def test_j9_counts_cross_moments_as_solution():
-    def dear(method, d, n, *rest):
+    def costly(method, d, n, *rest):
         return 1.0 if (method, d, n) == ("CME", 2, 10_000) else 0.0
 
-    decision = fig6.similar_and_faster(timings(summarise=dear))
+    decision = fig6.similar_and_faster(timings(summarise=costly))
     assert decision.verdict == "fails"
     assert "d = 2: JDL/CME 1, 0.0" in decision.reason
 

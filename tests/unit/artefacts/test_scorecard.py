@@ -190,7 +190,7 @@ def test_a_paper_with_open_questions_has_a_page(tmp_path):
     card = scorecard.build(tmp_path)
     reasons = card[card["kind"] == "claim"].set_index("metric")["reason"]
     choice = published.readings().set_index("id").loc["J-law", "choice"]
-    assert reasons["J1"] == f"hangs on what the paper leaves open, {choice} (J-law); a"
+    assert reasons["J1"] == f"depends on what the paper leaves open, {choice} (J-law); a"
     assert reasons["J2"] == "b"
     written = scorecard.write(card, tmp_path)
     assert tmp_path / "jdl/README.md" in written

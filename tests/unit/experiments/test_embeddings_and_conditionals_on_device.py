@@ -33,7 +33,7 @@ OPERATOR = {"settings": "authors", "options": {"reference": 30}}
 
 @pytest.fixture
 def device(strict, monkeypatch):
-    """The strict namespace in the place of cupy; the fixture is what was put where."""
+    """The strict namespace in place of cupy; the fixture is what was put where."""
     placed = []
 
     def asarray(values, backend):

@@ -43,7 +43,7 @@ class FullGaussian(BaseEstimator):
 
 @pytest.fixture
 def network(monkeypatch):
-    """Put a Gaussian in the place of the network."""
+    """Put a Gaussian in place of the network."""
     monkeypatch.setattr("kcde.estimators.nade.NADE", FullGaussian)
     return FullGaussian
 

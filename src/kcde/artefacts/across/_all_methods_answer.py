@@ -34,7 +34,7 @@ def sentences(table: pd.DataFrame) -> list[str]:
         Which method to take, in one sentence with its rank and its risk: the first by mean rank
         that failed on no split of any set; which is the first of all, if that is another; which
         others are not significantly different from the first, how often it is first when sets are
-        drawn anew, and whether two sets or the size of a set matter. None of `GIVEN` is
+        redrawn, and whether two sets or the size of a set matter. None of `GIVEN` is
         recommended.
     """
     methods = of_methods(table)
@@ -105,7 +105,7 @@ def _rivals(methods: pd.DataFrame) -> str:
 
 
 def _chance(methods: pd.DataFrame) -> list[str]:
-    """Say how often the first is first when sets are drawn anew."""
+    """Say how often the first is first when sets are redrawn."""
     shares = methods.set_index("method")["first_share"].sort_values(ascending=False, kind="stable")
     if shares.isna().all():
         return []

@@ -14,7 +14,7 @@ OUTLYING = ("crabs", "cpus")
 """Sets without which ranks are shown, too: y is binary; one column of x is almost y."""
 
 RESAMPLES = 2000
-"""How often sets are drawn anew, by the stream of `rng_of("all_methods", "sets")`."""
+"""How often sets are redrawn, by the stream of `rng_of("all_methods", "sets")`."""
 
 _CELL = ["dataset", "method"]
 

@@ -155,7 +155,7 @@ def losses(scores: pd.DataFrame, order: Sequence[str]) -> dict[str, pd.DataFrame
             lacking = wide.columns[wide.isna().any()][0]
             raise ValueError(
                 f"{lacking} lacks splits of {dataset} that other methods have: make its scores "
-                "anew with the same --splits"
+                "again with the same --splits"
             )
         found[dataset] = wide[[name for name in order if name in wide]]
     return found

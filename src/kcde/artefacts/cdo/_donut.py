@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SETTING = (
     "The Gaussian donut has 50 means on a unit circle, rotated by 0.5 rad about the first axis, "
     "with noise N(0, 0.01 I) and 75 points per mean. The first coordinate is x, the other two are "
-    "y. Errors are means over 3000 uniform points of [−2, 2]², which are drawn anew in each "
+    "y. Errors are means over 3000 uniform points of [−2, 2]², which are redrawn in each "
     "repetition and are the same for every method."
 )
 """The data and the errors, for the details of a page."""

@@ -83,7 +83,7 @@ def smallest(scores: pd.DataFrame) -> Decision:
 
 
 def smallest_against(gp: str) -> Decider:
-    """Return the test of claim C1 with another Gaussian process in the place of the published."""
+    """Return the test of claim C1 with another Gaussian process in place of the published."""
     rivals = [gp if name == "GP" else name for name in RIVALS]
     return decider(lambda scores: _smallest(scores, rivals))
 

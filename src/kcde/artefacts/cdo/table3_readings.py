@@ -64,7 +64,7 @@ def read_lscde(scores: pd.DataFrame) -> dict[str, Mapping[str, Decision]]:
 
 
 def as_published(scores: pd.DataFrame, method: str, name: str) -> pd.DataFrame:
-    """Return the scores with those of one method in the place of another, as published.
+    """Return the scores with those of one method in place of another, as published.
 
     Parameters
     ----------

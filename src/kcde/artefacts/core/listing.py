@@ -176,7 +176,7 @@ def resolved(key: str, shows: Shows, found: Mapping[str, Listed]) -> Shows:
     key
         `paper/name` of the artefact.
     shows
-        As declared: `paper/name` in the place of a list means the list of that artefact.
+        As declared: `paper/name` in place of a list means the list of that artefact.
     found
         Artefacts by `paper/name`.
 

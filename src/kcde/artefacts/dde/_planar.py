@@ -8,7 +8,7 @@ DATASETS = ("ring", "grid", "two-moons")
 
 POINTS = (
     "Each data set has 500 training points and 1500 (grid) or 5000 (ring, two moons) for testing, "
-    "drawn anew for every seed and the same for every method. In raw units the base density of "
+    "redrawn for every seed and the same for every method. In raw units the base density of "
     "DDE is uniform on the bounding box of the training points."
 )
 

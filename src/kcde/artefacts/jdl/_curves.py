@@ -89,7 +89,7 @@ def tidy(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def varied(scores: pd.DataFrame, variation: str, **setting: object) -> pd.DataFrame:
-    """Return the scores with those of a variation of Gaussian pairs in the place of the plain ones.
+    """Return the scores with those of a variation of Gaussian pairs in place of the plain ones.
 
     Parameters
     ----------

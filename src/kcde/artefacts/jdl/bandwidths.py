@@ -1,4 +1,4 @@
-"""jdl bandwidths: what hangs on the largest bandwidth of the grid (J-bandwidth), and its claims."""
+"""jdl bandwidths: what the grid's largest bandwidth decides (J-bandwidth), and its claims."""
 
 from pathlib import Path
 

@@ -16,7 +16,7 @@ from kcde.metrics.names import CANONICAL_CORRELATION, INDEPENDENCE_LOSS, SECOND_
 CAPTION = (
     "Not in the paper: the relative squared error (40) at d = 1, n = 1e4 against the correlation "
     "|ρ| of x and y, a point for each matrix of every law, without constraints and with them; "
-    "dashed: ignoring x. Why the order of methods hangs on the law: the single inequality (33) "
+    "dashed: ignoring x. Why the order of methods depends on the law: the single inequality (33) "
     "keeps JDL near independence once x and y depend strongly, whatever n; a sub-grid of "
     "inequalities, or clipping, does not."
 )

@@ -1,4 +1,4 @@
-"""jdl laws: what hangs on the law of the random correlations (J-law), and its claims."""
+"""jdl laws: what depends on the law of the random correlations (J-law), and its claims."""
 
 from pathlib import Path
 
@@ -24,7 +24,8 @@ CAPTION = (
     "Not in the paper, which does not state the law of its random correlations: the relative "
     "squared error (40) of figure 1 under five laws of the elements of log C, N(0, s²) and uniform "
     "on (−1, 1), without constraints (solid) and with them (dashed); grey: ignoring x. The order "
-    "of the methods, and what the constraints cost, hang on the law; claims are decided under each."
+    "of the methods, and what the constraints cost, depend on the law; claims are decided under "
+    "each."
 )
 DETAILS = (
     "Under every law the matrix, the training and the test points of a repetition are functions of "

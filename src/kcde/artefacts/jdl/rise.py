@@ -45,7 +45,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
 
 
 def remarks(drawn: pd.DataFrame) -> list[str]:
-    """Name what the rise hangs on: by how much each change divides the loss at the largest n."""
+    """Name what the rise depends on: by how much each change divides the loss at the largest n."""
     curves = drawn[drawn["kind"] == "curve"]
     largest = curves["x"].max()
     here = curves[curves["x"] == largest]

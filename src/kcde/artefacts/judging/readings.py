@@ -102,7 +102,7 @@ def _rows(found: Mapping[str, Decision]) -> list[dict]:
 
 
 def write(tracked: str | Path, into: str | Path, rows: pd.DataFrame) -> Path | None:
-    """Write the tracked readings with new ones, in the place of the same artefact's of a choice.
+    """Write the tracked readings with new ones, in place of the same artefact's of a choice.
 
     Two jobs may draw at once, so that the caller must hold the lock of the folder.
 
@@ -178,7 +178,7 @@ def counted(rows: pd.DataFrame) -> str:
 
 
 def first_clause(rows: pd.DataFrame) -> str:
-    """Return on which choices the verdict of a claim hangs, as the beginning of its reason.
+    """Return on which choices the verdict of a claim depends, as the beginning of its reason.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def first_clause(rows: pd.DataFrame) -> str:
     ]
     if not named:
         return ""
-    return f"hangs on what the paper leaves open, {' and '.join(named)}; "
+    return f"depends on what the paper leaves open, {' and '.join(named)}; "
 
 
 def share(rows: pd.DataFrame) -> str:

@@ -318,7 +318,7 @@ def _claim(row: pd.Series, here: Tracked, decided: pd.DataFrame, values: pd.Data
 
 def _read(row: pd.Series, entry: dict, read: pd.DataFrame) -> dict:
     """Return what the tracked readings say of a claim: `readings`, the `reason` that begins with
-    what it hangs on, and `amended` where it is there.
+    what it depends on, and `amended` where it is there.
 
     A claim that was not regenerated is not judged by them either.
     """

@@ -1,4 +1,4 @@
-"""The scores of KCEF under one reading of table 1's grid in the place of its own."""
+"""The scores of KCEF under one reading of table 1's grid in place of its own."""
 
 import json
 from collections.abc import Iterator

@@ -73,7 +73,7 @@ def section(table: pd.DataFrame) -> list[str]:
     return [
         _TITLE,
         "The paper does not say whether this column is the negative log-likelihood of y given x, "
-        "as the others are, or of x and y together, which NADE models without further ado. "
+        "as the others are, or of x and y together, which NADE models directly. "
         "Verdicts take the former. Both below, with the part of x in the latter, and which of the "
         "two means is nearer to the published one; ✓ reproduced, as above.",
         pipe_table(_HEADER, [cell.shown for cell in cells]),

@@ -341,7 +341,7 @@ def decide(scores: pd.DataFrame) -> Decision:
     It holds if every interval ends at or below its bound. It fails if one lies above it in a series
     whose error without noise already falls at `_IN_REGIME` of its limiting slope, since the theorem
     is about the limit. It is undecided otherwise, and where a γ has no such series. The series have
-    c = ‖C‖ and c = 0.1‖C‖; in the amended test 0.03‖C‖ stands in the place of ‖C‖.
+    c = ‖C‖ and c = 0.1‖C‖; in the amended test 0.03‖C‖ stands in place of ‖C‖.
     """
     fitted = slopes(scores)
     original, amended = (_judged(fitted, constants) for constants in (_ORIGINAL, _AMENDED))

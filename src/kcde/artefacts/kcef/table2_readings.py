@@ -1,4 +1,4 @@
-"""kcef table2-readings: what hangs on when KCEF's tuning stops (K-stop), and its claims."""
+"""kcef table2-readings: what depends on when KCEF's tuning stops (K-stop), and its claims."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ _CAPTION = (
     "(drawn elsewhere), as that code without its penalty, and to convergence, as the text reads. "
     "Above: gap of the mean log-likelihood to the entropy bound on the grid data, for both graphs. "
     "Below: negative log-likelihood on the UCI data, with the published values as lines. Every "
-    "claim that hangs on the rule is decided under each."
+    "claim that depends on the rule is decided under each."
 )
 
 _DETAILS = (

@@ -36,7 +36,7 @@ _CAPTION = (
 
 _DETAILS = (
     "2000 samples of each model, fitted to the training rows of the first run, are compared with "
-    "1000 rows of the data; each seed draws both anew. The kernel is Gaussian with the bandwidth "
+    "1000 rows of the data; each seed redraws both. The kernel is Gaussian with the bandwidth "
     "of the test's public code, and all columns are standardised. The rows of the data are drawn "
     "from all of them, training rows included; for each model two further columns (ours) use only "
     "test rows, or only the two variables of figure 4. The paper prints one p-value for each test "

@@ -32,7 +32,7 @@ _ITERATIONS, _TOLERANCE = 5000, 1e-11
 _ROUGH = 1e-7  # the tolerance along a path
 _LARGEST_GAP = 1e-4  # nats between a solution and the optimum
 _MOVED = 1e-6  # nats of the mean of log Z
-_FINEST = {1: 16, 2: 4}  # d_y: panels of a side in the place of one
+_FINEST = {1: 16, 2: 4}  # d_y: panels of a side in place of one
 _SHARE = 0.5  # of a bandwidth between the nodes at which ψ has full rank
 _MOST_NODES = {1: 5000, 2: 1000}  # d_y: of full rank, and of some 400 times as many to integrate
 _REACH = 8.0  # bandwidths: the kernel is below 1e-13 there
@@ -73,7 +73,7 @@ class Optimum(Evaluation):
     theta
         Θ, shape (r_x, r_y).
     finer
-        Panels of the quadrature in the place of one.
+        Panels of the quadrature in place of one.
     """
 
     gap: float

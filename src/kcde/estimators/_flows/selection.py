@@ -107,7 +107,7 @@ def choose(
         own = np.flatnonzero(np.isin(best, members))
         if not len(own):
             continue
-        # As many problems as before, some of them again: another number would compile anew.
+        # As many problems as before, some of them again: another number would recompile.
         problems = np.resize(own, P * len(members))
         rates = np.array([candidates[k].learning_rate for k in best[problems]])
         data = seeds[problems], X[problems], Y[problems], np.zeros_like(held[problems])

@@ -39,7 +39,7 @@ class Preconditioner(NamedTuple):
         return cls.of(to_numpy(phi.T @ phi) / n, to_numpy(centred.T @ centred) / n)
 
     def at(self, covariance: np.ndarray) -> "Preconditioner":
-        """Return it with the mean of Cov[ψ|x], shape (r_y, r_y), in the place of 0.3 Cov ψ."""
+        """Return it with the mean of Cov[ψ|x], shape (r_y, r_y), in place of 0.3 Cov ψ."""
         values, vectors = np.linalg.eigh(covariance)
         return self._replace(values_y=np.maximum(values, 0), vectors_y=vectors)
 

@@ -109,7 +109,7 @@ def scales(source: RowSource) -> Scales:
 class FeatureRows:
     """φ and ψ of a source, and the sums that the likelihood needs of them.
 
-    φ is kept where it takes less than 40% of the free memory, and computed anew in every pass
+    φ is kept where it takes less than 40% of the free memory, and recomputed in every pass
     where it does not.
 
     Parameters

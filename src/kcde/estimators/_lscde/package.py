@@ -1,4 +1,4 @@
-"""What the Python package `cde` computes in the place of Sugiyama's LSCDE.
+"""What the Python package `cde` computes in place of Sugiyama's LSCDE.
 
 Its H is not ∫ (1/n) Σ_i φ(x_i, y) φ(x_i, y)ᵀ dy. With a_l = (1/n) Σ_i |x_i - u_l|, distances that
 are not squared, it is

@@ -152,7 +152,7 @@ def fit_given(
     units, components
         Size of every network.
     epochs
-        Numbers of epochs to choose from, in the place of the recipe's.
+        Numbers of epochs to choose from, in place of the recipe's.
 
     Returns
     -------

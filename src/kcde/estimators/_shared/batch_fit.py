@@ -37,7 +37,7 @@ class BatchFitted:
         Returns
         -------
         list
-            The estimators, or ValueError or FloatingPointError in the place of one that failed.
+            The estimators, or ValueError or FloatingPointError in place of one that failed.
         """
         outcomes: list = list(estimators)
         batches: dict[tuple, list[int]] = {}
