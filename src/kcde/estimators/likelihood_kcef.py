@@ -100,9 +100,10 @@ class LikelihoodKCEF(Floored):
 
     selection_rule: ClassVar[str] = (
         "a σ for each column of x, σ_y and λ by the held-out likelihood of the mixture that is "
-        "scored: a grid of 5 × 4 isotropic σ with a path of λ (1 to 1e-8), then each column's σ "
-        "where it gains more than a standard error, then all together; 5 folds; faults of this "
-        "search and of its solver were fixed after test scores had been seen"
+        "scored: a grid of 5 × 4 isotropic σ, from its middle to better neighbours, with a path of "
+        "λ (1 to 1e-8); then each column's σ where it gains more than a standard error; then all "
+        "together; 5 folds; faults of this search and of its solver were fixed after test scores "
+        "had been seen"
     )
 
     def __init__(

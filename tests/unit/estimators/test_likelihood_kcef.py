@@ -11,7 +11,13 @@ from kcde.estimators import LikelihoodKCEF
 from kcde.estimators._likelihood.family import LowRankFamily
 from kcde.estimators._likelihood.features import KernelFeatures, output_grid, support
 from kcde.estimators._likelihood.objective import Objective, mean_covariance, partial
-from kcde.estimators._likelihood.selection import Scored, Search
+from kcde.estimators._likelihood.selection import (
+    REGULARIZATIONS,
+    WIDTHS_X,
+    WIDTHS_Y,
+    Scored,
+    Search,
+)
 from kcde.estimators._likelihood.solver import Preconditioner, minimise
 from kcde.estimators._shared.location_scale import Normal, StudentT
 from kcde.joint import JointDensity
@@ -214,6 +220,32 @@ def test_the_curvature_is_the_mean_conditional_covariance(features):
     np.testing.assert_allclose(
         mean_covariance(phi, theta, grid), np.mean(found, axis=0), atol=1e-10
     )
+
+
+class _Hill(_Rows):
+    """One summit on the grid, whose λ is 1e-4; a longer path scores better here as well."""
+
+    def __init__(self, summit):
+        self.summit, self.paths = summit, []
+
+    def path(self, widths, ranks, regularizations, rng):
+        self.paths.append(list(regularizations))
+        away = np.log([widths.x[0] / self.summit[0], widths.y / self.summit[1]])
+        quality = -np.abs(away).sum() + 0.01 * len(regularizations)
+        return Scored(np.full(4, quality), 1e-4)
+
+
+@pytest.mark.parametrize("x", WIDTHS_X)
+@pytest.mark.parametrize("y", WIDTHS_Y)
+def test_the_grid_is_climbed_to_its_summit_without_trying_all(x, y):
+    rows = _Hill((x * np.sqrt(2.0), y))
+    search = Search(rows, rows, 0)
+    search._climb([np.full(2, width * np.sqrt(2.0)) for width in WIDTHS_X], None)
+    np.testing.assert_allclose(search._widths.x, x * np.sqrt(2.0))
+    assert search._widths.y == y
+    assert len(rows.paths) < 0.8 * len(WIDTHS_X) * len(WIDTHS_Y)
+    assert rows.paths[0] == list(REGULARIZATIONS)
+    assert all(path[0] == pytest.approx(1e-2) for path in rows.paths[1:])
 
 
 def test_what_is_given_stays(pairs):

@@ -48,19 +48,20 @@ def partial(phi, theta: np.ndarray, grid: OutputGrid, weights=None) -> Partial:
     count, r_x, r_y = theta.shape
     flat = _flat(theta, phi)
     log_z, moment = np.zeros(count), np.zeros((r_x, count * r_y))
+    one = xp.ones((len_of(grid), 1), dtype=grid.features.dtype)
+    psi_and_one = xp.concat([grid.features, one], axis=1)
     for rows in blocks_of(phi, count * len_of(grid)):
         block = phi[rows, :]
         T = exponents(block @ flat, grid, count)
         largest = xp.max(T, axis=2, keepdims=True)
         T = xp.exp(T - largest) if not isinstance(T, np.ndarray) else _exp(T, largest)
-        total = xp.sum(T, axis=2, keepdims=True)
-        values = (largest + xp.log(total))[:, :, 0]
-        if weights is None:
-            T = T / total if not isinstance(T, np.ndarray) else np.divide(T, total, out=T)
-        else:
+        sums = xp.reshape(xp.reshape(T, (-1, T.shape[2])) @ psi_and_one, (-1, count, r_y + 1))
+        total = sums[:, :, -1]
+        values, share = largest[:, :, 0] + xp.log(total), 1.0 / total
+        if weights is not None:
             w = weights[rows, :]
-            values, T = values * w, T * (w[:, :, None] / total)
-        expected = xp.reshape(xp.reshape(T, (-1, T.shape[2])) @ grid.features, (len_of(block), -1))
+            values, share = values * w, w * share
+        expected = xp.reshape(sums[:, :, :-1] * share[:, :, None], (len_of(block), -1))
         log_z += to_numpy(xp.sum(xp.astype(values, xp.float64, copy=False), axis=0))
         moment += to_numpy(block.T @ expected)
     return Partial(log_z, np.moveaxis(moment.reshape(r_x, count, r_y), 1, 0))

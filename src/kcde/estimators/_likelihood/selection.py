@@ -29,6 +29,8 @@ REGULARIZATIONS = 10.0 ** -np.arange(9)
 _FADE, _SHARPEN, _STEPS = 2.2, 0.45, 3
 _NARROWEST, _WIDEST = 0.1, 60.0  # of a column, in its standard deviations
 _FINER, _ROUNDS = (0.7, 1.4), 5
+_NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1))
+_ABOVE = 200.0  # a path begins at the λ below so many times the best: two steps above it
 _WORSE = 2  # values of λ in a row without a gain end a path
 _GAIN = 1e-3  # nats
 _ITERATIONS, _TOLERANCE = 15, 1e-5
@@ -204,14 +206,20 @@ class Choice(NamedTuple):
     candidates: int
 
 
+def _isotropic(columns: int) -> list[np.ndarray]:
+    return [np.full(columns, width * sqrt(max(columns, 1))) for width in WIDTHS_X]
+
+
 class Search:
     """Coordinate search from the best isotropic candidate.
 
-    σ_x and σ_y are first on a grid, the same σ_x for all standardised columns; then each column's
-    own σ is widened or narrowed while that gains more than a standard error of the paired
+    σ_x and σ_y are first on a grid, the same σ_x for all standardised columns, on which the search
+    goes from the middle to the best neighbour until none is better; then each column's own σ is
+    widened or narrowed while that gains more than a standard error of the paired
     difference, so that columns that say nothing fade and noise does not choose; then all σ_x and
     σ_y are refined together, in rounds, until a round gains nothing. λ is found on a path for each
-    candidate, from 1 down for those of the grid and around the best for the others.
+    candidate: from 1 down for the first, from a hundred times the best so far down for the others
+    of the grid, and around the best for those that follow.
 
     Parameters
     ----------
@@ -228,16 +236,14 @@ class Search:
         self._best: Scored | None = None
         self._widths: Widths | None = None
         self._count = 0
+        self._given: float | None = None
 
     def run(self, given_x=None, given_y=None, regularization=None) -> Choice:
         """Return the choice; what is given stays."""
         columns = self._rows.X.shape[1]
         self._given = regularization
-        for widths in self._grid(columns, given_x, given_y):
-            self._attempt(self._grid_rows, widths, REGULARIZATIONS)
-        # The paths of the grid are longer, which leaves Θ at a small λ nearer to its optimum. The
-        # best is scored again as what follows is, or nothing would ever be better.
-        self._best = self._path(self._rows, self._widths, self._near())
+        self._climb(_isotropic(columns) if given_x is None else [given_x], given_y)
+        self._best = self._again(self._rows, self._near())
         if given_x is None and columns > 1:
             for column in range(columns):
                 self._fit_column(column)
@@ -248,11 +254,20 @@ class Search:
                 break
         return Choice(self._widths, self._best.regularization, self._best.mean, self._count)
 
-    def _grid(self, columns: int, given_x, given_y):
-        isotropic = [np.full(columns, width * sqrt(max(columns, 1))) for width in WIDTHS_X]
-        for x in isotropic if given_x is None else [given_x]:
-            for y in WIDTHS_Y if given_y is None else [given_y]:
-                yield Widths(x, y)
+    def _climb(self, widths_x, given_y) -> None:
+        """Go over the grid from its middle to the best neighbour, until none is better."""
+        widths_y = WIDTHS_Y if given_y is None else [given_y]
+        untried = {(i, j) for i in range(len(widths_x)) for j in range(len(widths_y))}
+        place = len(widths_x) // 2, len(widths_y) // 2
+        self._attempt(self._grid_rows, Widths(widths_x[place[0]], widths_y[place[1]]))
+        self._best = self._again(self._grid_rows, self._from_above())
+        untried.remove(place)
+        while around := untried & {(place[0] + i, place[1] + j) for i, j in _NEIGHBOURS}:
+            for i, j in sorted(around):
+                widths = Widths(widths_x[i], widths_y[j])
+                if self._attempt(self._grid_rows, widths, self._from_above()):
+                    place = i, j
+            untried -= around
 
     def _fit_column(self, column: int) -> None:
         for factor in (_FADE, _SHARPEN):
@@ -279,11 +294,24 @@ class Search:
                     self._rows, Widths(self._widths.x, factor * self._widths.y), self._near()
                 )
 
+    def _from_above(self) -> np.ndarray:
+        """Return the path of λ from a little above the best so far."""
+        limit = _ABOVE * self._best.regularization
+        return REGULARIZATIONS[limit > REGULARIZATIONS]
+
     def _near(self) -> np.ndarray:
         near = self._best.regularization * 10.0 ** np.array([1.0, 0.0, -1.0])
         return near[near >= 0.5 * REGULARIZATIONS[-1]]
 
-    def _attempt(self, rows, widths, regularizations, significant=False) -> bool:
+    def _again(self, rows: HeldOut, regularizations) -> Scored:
+        """Score the best again, as what follows is scored.
+
+        A longer path leaves Θ at a small λ nearer to its optimum, so that nothing would ever be
+        better than what was found by one.
+        """
+        return self._path(rows, self._widths, regularizations)
+
+    def _attempt(self, rows, widths, regularizations=REGULARIZATIONS, significant=False) -> bool:
         found = self._path(rows, widths, regularizations)
         better = self._best is None or (
             found.gains(self._best) if significant else found.mean > self._best.mean
