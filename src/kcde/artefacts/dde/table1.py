@@ -87,6 +87,7 @@ _BOTH = ("DDE", "KEF")
 _REFERENCES = {MMD: "test set", _MMD_TRAIN: "training set"}
 _SEEDS = 10  # of claim D1
 _RATIO = 100.0  # of claim D2
+_BETWEEN_MACHINES = 1.5  # the ratios were 89 to 101 on one machine, 104 to 109 on another
 
 
 def measure(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -330,7 +331,8 @@ def faster_sampling(scores: pd.DataFrame) -> Decision:
     """Decide claim D2: drawing from DDE takes at most a hundredth of KEF's time with HMC.
 
     By the ratio of the medians over the seeds, on each of the three sets. Measured times do not
-    repeat and only their order of magnitude is stated. The claim is undecided where a method has no
+    repeat, and only their order of magnitude is stated. The claim is undecided where a ratio is
+    nearer to a hundred than ratios of two machines are to each other, and where a method has no
     times on a data set.
     """
     ratios, parts = [], []
@@ -346,16 +348,21 @@ def faster_sampling(scores: pd.DataFrame) -> Decision:
         if all(math.isfinite(value) for value in rates.values()):
             words += f" ({_order(rates['DDE'] / rates['KEF'])} by effective samples a second)"
         parts.append(words)
+    above = sum(ratio >= _RATIO * _BETWEEN_MACHINES for ratio in ratios)
+    below = sum(ratio <= _RATIO / _BETWEEN_MACHINES for ratio in ratios)
     reason = (
         f"time of KEF with HMC over time of DDE for as many samples, wanted {_RATIO:.0f}, to the "
-        f"order of magnitude: {', '.join(parts)}; above {_RATIO:.0f} on "
-        f"{sum(ratio >= _RATIO for ratio in ratios)} of {len(ratios)} sets; HMC: {_HMC}"
+        f"order of magnitude: {', '.join(parts)}; clearly more (by a factor of "
+        f"{_BETWEEN_MACHINES:g}, since machines differ) on {above} of {len(ratios)} sets, clearly "
+        f"less on {below}; HMC: {_HMC}"
     )
-    return Decision("holds" if min(ratios) >= _RATIO else "fails", reason)
+    if below:
+        return Decision("fails", reason)
+    return Decision("holds" if above == len(ratios) else "undecided", reason)
 
 
 def _order(ratio: float) -> str:
-    return f"1e{math.floor(math.log10(ratio))}"
+    return f"1e{round(math.log10(ratio))}"
 
 
 ARTEFACT = Artefact(
