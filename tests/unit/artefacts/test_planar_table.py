@@ -172,12 +172,15 @@ def test_d1_needs_the_training_set_too(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "verdict"),
-    [(0.0399, "holds"), (0.0401, "undecided"), (0.0899, "undecided"), (0.0901, "fails")],
+    ("seconds", "verdict", "near"),
+    [
+        (0.0399, "holds", False),
+        (0.0599, "holds", True),
+        (0.0601, "fails", True),
+        (0.0901, "fails", False),
+    ],
 )
-def test_d2_wants_a_ratio_of_100_on_every_set_by_more_than_machines_differ(
-    seconds, verdict, tmp_path
-):
+def test_d2_wants_a_ratio_of_100_on_every_set(seconds, verdict, near, tmp_path):
     table = scores.read(made.files(tmp_path))
     times = table["metric"] == "sampling_time"
     slow = times & (table["method"] == "DDE") & (table["dataset"] == "grid")
@@ -185,8 +188,9 @@ def test_d2_wants_a_ratio_of_100_on_every_set_by_more_than_machines_differ(
     table.loc[slow, "value"] = seconds
     decision = table1.faster_sampling(table)
     assert decision.verdict == verdict
-    assert f"on {3 if verdict == 'holds' else 2} of 3 sets" in decision.reason
-    assert f"clearly less on {1 if verdict == 'fails' else 0}" in decision.reason
+    assert f"above 100 on {3 if verdict == 'holds' else 2} of 3 sets" in decision.reason
+    said = decision.reason.startswith("depends on the machine, since 1 of 3 ratios")
+    assert said is near
 
 
 def test_claims_are_undecided_without_kef(tmp_path):

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _CAPTION = (
-    "Sampling from DDE is far faster than Hamiltonian Monte Carlo from KEF, as the paper says "
-    "(claim D2). Shown is the unbiased MMD² between samples and the test set, and below it the "
-    "time of sampling. The paper also concludes that the samples of DDE are closer to the data; "
-    "claim D1 tests this by paired tests over the seeds."
+    "Drawing samples from DDE takes a small share of the time of Hamiltonian Monte Carlo from KEF; "
+    "whether at most a hundredth, as published, is claim D2. Shown is the unbiased MMD² between "
+    "samples and the test set, and below it the time of sampling. The paper also concludes that "
+    "the samples of DDE are closer to the data; claim D1 tests this by paired tests over the "
+    "seeds."
 )
 
 _DETAILS = (
@@ -87,7 +88,7 @@ _BOTH = ("DDE", "KEF")
 _REFERENCES = {MMD: "test set", _MMD_TRAIN: "training set"}
 _SEEDS = 10  # of claim D1
 _RATIO = 100.0  # of claim D2
-_BETWEEN_MACHINES = 1.5  # the ratios were 89 to 101 on one machine, 104 to 109 on another
+_NEAR = 1.5  # times of two machines gave ratios of 89 to 101 and of 104 to 109
 
 
 def measure(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -331,9 +332,9 @@ def faster_sampling(scores: pd.DataFrame) -> Decision:
     """Decide claim D2: drawing from DDE takes at most a hundredth of KEF's time with HMC.
 
     By the ratio of the medians over the seeds, on each of the three sets. Measured times do not
-    repeat, and only their order of magnitude is stated. The claim is undecided where a ratio is
-    nearer to a hundred than ratios of two machines are to each other, and where a method has no
-    times on a data set.
+    repeat, and only their order of magnitude is stated, and how many ratios are within a factor of
+    1.5 of a hundred, where another machine may decide otherwise. The claim is undecided where a
+    method has no times on a data set.
     """
     ratios, parts = [], []
     for dataset in _DATASETS:
@@ -348,17 +349,18 @@ def faster_sampling(scores: pd.DataFrame) -> Decision:
         if all(math.isfinite(value) for value in rates.values()):
             words += f" ({_order(rates['DDE'] / rates['KEF'])} by effective samples a second)"
         parts.append(words)
-    above = sum(ratio >= _RATIO * _BETWEEN_MACHINES for ratio in ratios)
-    below = sum(ratio <= _RATIO / _BETWEEN_MACHINES for ratio in ratios)
+    near = sum(_RATIO / _NEAR < ratio < _RATIO * _NEAR for ratio in ratios)
     reason = (
         f"time of KEF with HMC over time of DDE for as many samples, wanted {_RATIO:.0f}, to the "
-        f"order of magnitude: {', '.join(parts)}; clearly more (by a factor of "
-        f"{_BETWEEN_MACHINES:g}, since machines differ) on {above} of {len(ratios)} sets, clearly "
-        f"less on {below}; HMC: {_HMC}"
+        f"order of magnitude: {', '.join(parts)}; above {_RATIO:.0f} on "
+        f"{sum(ratio >= _RATIO for ratio in ratios)} of {len(ratios)} sets; HMC: {_HMC}"
     )
-    if below:
-        return Decision("fails", reason)
-    return Decision("holds" if above == len(ratios) else "undecided", reason)
+    if near:
+        reason = (
+            f"depends on the machine, since {near} of {len(ratios)} ratios are within a factor of "
+            f"{_NEAR:g} of the threshold; {reason}"
+        )
+    return Decision("holds" if min(ratios) >= _RATIO else "fails", reason)
 
 
 def _order(ratio: float) -> str:
