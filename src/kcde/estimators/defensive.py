@@ -105,13 +105,13 @@ class Defensive(Floored):
     def _fit(self, X, Y):
         from sklearn.base import clone
 
-        self._check_weight()
+        self._set_weight(self.weight)
         if self.base_std is not None and not 0 < self.base_std < np.inf:
             raise ValueError(f"base_std must be a positive number; got {self.base_std!r}")
         inner = self._default() if self.estimator is None else clone(self.estimator)
         few = Y.shape[0] < _FEW_ROWS
         repeats = (_REPEATS if few else 1) if self.repeats is None else self.repeats
-        known, wanted = inner.get_params(), {"selection_floor": self.weight, "repeats": repeats}
+        known, wanted = inner.get_params(), {"selection_floor": self.weight_, "repeats": repeats}
         inner.set_params(**{name: value for name, value in wanted.items() if name in known})
         std = known.get("base_std", _BASE_STD) if self.base_std is None else self.base_std
         self.estimator_, self.base_std_ = inner.fit(X, Y), float(std)

@@ -149,6 +149,17 @@ def test_mixture_is_what_it_says(pairs):
     assert far == pytest.approx(np.log(0.05 * t(2, Y.mean(), Y.std()).pdf(50.0)), abs=1e-6)
 
 
+def test_weight_of_the_floor_falls_with_the_rows(pairs):
+    X, Y = pairs
+    assert LikelihoodKCEF(**GIVEN).fit(X, Y).weight_ == 0.01
+    many = np.resize(X, (4000, X.shape[1])), np.resize(Y, (4000, 1))
+    model = LikelihoodKCEF(**GIVEN).fit(*many)
+    assert model.weight_ == 10 / 4000
+    far = model.log_density(X[:1], np.array([[50.0]]))[0]
+    floor = t(2, many[1].mean(), many[1].std()).pdf(50.0)
+    assert far == pytest.approx(np.log(10 / 4000 * floor), abs=1e-6)
+
+
 def test_units_do_not_matter(pairs):
     X, Y = pairs
     plain = LikelihoodKCEF().fit(X, Y).log_density(X, Y)

@@ -18,11 +18,11 @@ _ROW_NUMBERS = 1000  # held for a row of x while its quantiles are searched, abo
 class Floored(ConditionalDensity):
     """Adds density, distribution, expectations and draws of the mixture.
 
-    A subclass has the parameter `weight`, ε in (0, 1); `_inside`, the fitted p; and `_floor`, the
-    density of each y in q, independent of the others.
+    A subclass sets `weight_`, ε in (0, 1), as it is fitted; it has `_inside`, the fitted p; and
+    `_floor`, the density of each y in q, independent of the others.
     """
 
-    weight: float
+    weight_: float
     _floor: LocationScale
 
     @property
@@ -30,9 +30,10 @@ class Floored(ConditionalDensity):
     def _inside(self) -> ConditionalDensity:
         """The fitted p."""
 
-    def _check_weight(self) -> None:
-        if not 0 < self.weight < 1:
-            raise ValueError(f"weight must lie in (0, 1); got {self.weight!r}")
+    def _set_weight(self, weight: float) -> None:
+        if not 0 < weight < 1:
+            raise ValueError(f"weight must lie in (0, 1); got {weight!r}")
+        self.weight_ = weight
 
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
@@ -47,7 +48,7 @@ class Floored(ConditionalDensity):
 
     def _mixed(self, log_density, log_floor):
         xp = array_namespace(log_floor)
-        return xp.logaddexp(log1p(-self.weight) + log_density, log(self.weight) + log_floor)
+        return xp.logaddexp(log1p(-self.weight_) + log_density, log(self.weight_) + log_floor)
 
     def _log_floor(self, Y):
         return array_namespace(Y).sum(self._floor.log_density(Y), axis=1)
@@ -55,7 +56,7 @@ class Floored(ConditionalDensity):
     def mean(self, X):
         """Return E[Y|x], shape (n, d_y), for X (n, d_x), or None without x: one row."""
         X = self._check_features(X)
-        return (1.0 - self.weight) * self._inside.mean(X) + self.weight * self._floor.location
+        return (1.0 - self.weight_) * self._inside.mean(X) + self.weight_ * self._floor.location
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], shape (n, q): that of p, and that of the floor.
@@ -74,7 +75,7 @@ class Floored(ConditionalDensity):
         nodes, weights = self._floor_nodes()
         below = xp.asarray(weights) @ f(xp.asarray(nodes))
         inside = self._inside.conditional_expectation(f, X)
-        return (1.0 - self.weight) * inside + self.weight * below[None, :]
+        return (1.0 - self.weight_) * inside + self.weight_ * below[None, :]
 
     def _floor_nodes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return points (k, d_y) and weights (k,) that stand for the floor."""
@@ -90,7 +91,7 @@ class Floored(ConditionalDensity):
         xp = array_namespace(X)
         draws = self._inside.sample(X, n_samples, rng)
         below = self._floor.sample(tuple(draws.shape), rng)
-        taken = rng.random((X.shape[0], n_samples, 1)) < self.weight
+        taken = rng.random((X.shape[0], n_samples, 1)) < self.weight_
         return xp.where(xp.asarray(taken), xp.asarray(below), draws)
 
     def _require_distribution(self):
@@ -99,12 +100,12 @@ class Floored(ConditionalDensity):
 
     def _cdf(self, X, y):
         inside = self._inside._cdf(X, y)
-        return (1.0 - self.weight) * inside + self.weight * self._floor.cdf(y)
+        return (1.0 - self.weight_) * inside + self.weight_ * self._floor.cdf(y)
 
     def _cdf_at(self, X, y):
         inside = self._inside._cdf_at(X, y)
         floor = array_namespace(inside).asarray(self._floor.cdf(y))
-        return (1.0 - self.weight) * inside + self.weight * floor[None, :]
+        return (1.0 - self.weight_) * inside + self.weight_ * floor[None, :]
 
     def _crps(self, X, y):
         return self._cdf_and_crps(X, y)[1]
@@ -117,10 +118,10 @@ class Floored(ConditionalDensity):
         inside = self._inside._cdf_at(X, nodes)
         xp = array_namespace(inside)
         apart = (inside - xp.asarray(self._floor.cdf(nodes))) ** 2 @ xp.asarray(weights)
-        crps = (1.0 - self.weight) * (crps - self.weight * apart)
+        crps = (1.0 - self.weight_) * (crps - self.weight_ * apart)
         return (
-            (1.0 - self.weight) * cdf + self.weight * self._floor.cdf(y),
-            crps + self.weight * self._floor.crps(y),
+            (1.0 - self.weight_) * cdf + self.weight_ * self._floor.cdf(y),
+            crps + self.weight_ * self._floor.crps(y),
         )
 
     def _quantile(self, X, p):
@@ -151,6 +152,6 @@ class Floored(ConditionalDensity):
 
         def excess(y):
             slope = xp.exp(self.log_density(X, y[:, None]))
-            return (1.0 - self.weight) * cdf(y) + self.weight * floor.cdf(y) - p, slope
+            return (1.0 - self.weight_) * cdf(y) + self.weight_ * floor.cdf(y) - p, slope
 
         return increasing_root(excess, lower, upper, start, 1e-12)
