@@ -65,7 +65,8 @@ COLUMNS = [
 
 _ROW, _EDGES = 0.19, 0.9  # inches of a data set, and of the axis and the legend
 _NAMES = 0.02  # of the width, between the dots and their names
-_RIGHT = 0.98  # of the width: the layout does not know how long the last names are
+_PUBLISHED = 1.25  # of the width, where the published ones begin
+_RIGHT = 0.95  # of the width: the layout does not know how long the last names are
 _MARGIN = 0.08  # of the axis, where a value lies beyond it
 _MISSING = "N/A"
 
@@ -304,14 +305,16 @@ def _name(axes: "Axes", rows: Sequence[dict]) -> None:
         if not pd.isna(row["published_method"]):
             paper = row["published_in"].partition(" ")[0]
             text = f"{display(row['published_method'])}, {paper}"
-        axes.annotate(text, (1.2 + _NAMES, place), color=style.GREY, annotation_clip=False, **given)
+        axes.annotate(
+            text, (_PUBLISHED + _NAMES, place), color=style.GREY, annotation_clip=False, **given
+        )
 
 
 def _legend(axes: "Axes") -> None:
     given = {"xycoords": "axes fraction", "va": "bottom", "fontsize": 7}
     text = "●  ours ± 2 standard errors     |  lowest of ours in hindsight     ○  lowest published"
     axes.annotate(text, (0.0, 1.01), color=style.GREY, **given)
-    for x, title in ((1.0, "ours"), (1.2, "published")):
+    for x, title in ((1.0, "ours"), (_PUBLISHED, "published")):
         axes.annotate(title, (x + _NAMES, 1.01), fontweight="bold", **given)
 
 
