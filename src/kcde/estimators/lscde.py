@@ -1,5 +1,6 @@
 """Least-squares conditional density estimation (Sugiyama et al., IEICE Transactions 2010)."""
 
+from functools import cached_property
 from math import exp, sqrt
 from typing import ClassVar
 
@@ -268,20 +269,29 @@ class _Basis:
 
     def __init__(self, X, Y, U, V, sigma_x: np.ndarray, sigma_y: np.ndarray):
         xp = array_namespace(Y)
-        # φ of x and of y with their logarithms, and the differences that one of them is made of.
-        width = U.shape[0] * (4 + 3 * max(X.shape[1], Y.shape[1]))
+        # φ of x and of y with their logarithms, which the held-out likelihood alone needs, H twice
+        # and a product of rows.
+        width = U.shape[0] * 7
         require_memory(Y, "LSCDE's basis at rows", max(X.shape[0], Y.shape[0]), lambda n: n * width)
-        self.log_phi_x, self.log_phi_y = (
-            log_gaussian_kernel(X, U, sigma_x),
-            log_gaussian_kernel(Y, V, sigma_y),
-        )
-        self.phi_x, self.phi_y = xp.exp(self.log_phi_x), xp.exp(self.log_phi_y)
+        self._x, self._y = (X, U, sigma_x), (Y, V, sigma_y)
+        self.phi_x = xp.exp(log_gaussian_kernel(*self._x))
+        self.phi_y = xp.exp(log_gaussian_kernel(*self._y))
         self.log_volume = log_volume(sigma_y)
         # ∫ φ_y,l φ_y,l′ dy = (√π σ_y)^d exp(-|v - v′|²/4σ_y²)
         self.overlap = exp(log_volume(sigma_y / sqrt(2.0))) * xp.exp(
             0.5 * log_gaussian_kernel(V, V, sigma_y)
         )
         self.gram = self._gram
+
+    @cached_property
+    def log_phi_x(self):
+        """Logarithms of φ at X, shape (n, b)."""
+        return log_gaussian_kernel(*self._x)
+
+    @cached_property
+    def log_phi_y(self):
+        """Logarithms of φ at Y, shape (n, b)."""
+        return log_gaussian_kernel(*self._y)
 
     def moments(self, rows):
         """Return H (b, b) and h (b,) averaged over the rows."""
