@@ -10,7 +10,7 @@ from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood.family import OBJECTIVES, SCORE, LowRankFamily
 from kcde.estimators._likelihood.selection import Choice, HeldOut, Search
 from kcde.estimators._likelihood.sources import ArrayRows, RowSource, scales
-from kcde.estimators._shared.floored import Floored
+from kcde.estimators._shared.floored import Floored, weight_of_floor
 from kcde.estimators._shared.location_scale import LocationScale, Normal, StudentT
 from kcde.estimators._shared.rows import SMALLEST_STD
 from kcde.kernels import as_bandwidths
@@ -23,7 +23,6 @@ _FOLDS_UP_TO = 4000  # rows; with more, one part of four is held out once
 _GRID_ROWS = 4000
 _FEW_ROWS, _REPEATS = 60, 3
 _FEW_VALUES = 0.1  # of the rows
-_WEIGHT, _ROWS_OF_FLOOR = 0.01, 10.0  # most ε, and most nε: what the floor takes off a likelihood
 _BASES = ("normal", "student")
 _DEGREES_OF_BASE, _DEGREES_OF_FLOOR = 5.0, 2.0
 
@@ -184,8 +183,7 @@ class LikelihoodKCEF(Floored):
         rng = rng_of("selection", self.random_state)
         X, Y = source.take(subsample(len(source), self._most_rows(), rng))
         self._check_parameters(Y)
-        few = min(_WEIGHT, _ROWS_OF_FLOOR / len(source))
-        self._set_weight(few if self.weight is None else self.weight)
+        self._set_weight(weight_of_floor(len(source)) if self.weight is None else self.weight)
         self._scales = scales(source)
         self._check_scales()
         self._floor = StudentT(self._scales.mean, self._scales.std, _DEGREES_OF_FLOOR)

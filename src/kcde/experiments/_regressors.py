@@ -7,6 +7,7 @@ take the residuals to be alike at every x.
 import numpy as np
 
 from kcde.arrays import row_blocks
+from kcde.estimators._shared.floored import weight_of_floor
 from kcde.estimators._shared.location_scale import Normal, StudentT
 from kcde.kernels import GaussianKernel
 from kcde.normalisers import logsumexp
@@ -19,7 +20,6 @@ BANDWIDTHS = log_grid(0.02, 1.0, 20)
 _HELD_OUT_PARTS = 5
 _MOST_RESIDUALS = 5000
 _FOLDS = 5
-_FLOOR = 0.01  # share of a Student t, as LikelihoodKCEF has it
 
 
 class BoostedResiduals:
@@ -28,7 +28,8 @@ class BoostedResiduals:
     Trees are fitted to four fifths of the rows, with early stopping by a tenth of these and
     otherwise scikit-learn's defaults but up to 2000 trees. The residuals are those of the last
     fifth, at most 5000 of them; their bandwidth is the one of 20 with the best 5-fold held-out
-    likelihood. 1% of a Student t with two degrees of freedom bounds the loss of a row.
+    likelihood. A share of a Student t with two degrees of freedom, as LikelihoodKCEF has it, bounds
+    the loss of a row.
 
     Parameters
     ----------
@@ -56,6 +57,7 @@ class BoostedResiduals:
         ).fit(X[rest], Y[rest, 0])
         self._residuals = self._residuals_of(X[held], Y[held])[:_MOST_RESIDUALS]
         self._floor = StudentT(0.0, float(self._residuals.std()), 2.0)
+        self._weight = weight_of_floor(len(X))
         folds = kfold(len(self._residuals), _FOLDS, rng)
         candidates = BANDWIDTHS * self._residuals.std()
         scores = [self._held_out(folds, bandwidth) for bandwidth in candidates]
@@ -83,8 +85,8 @@ class BoostedResiduals:
         for rows in row_blocks(len(at), len(centres)):
             parts.append(logsumexp(kernel.log(at[rows, None], centres[:, None]), axis=1))
         constant = np.log(len(centres) * bandwidth * np.sqrt(2.0 * np.pi))
-        inside = np.log1p(-_FLOOR) + np.concatenate(parts) - constant
-        return np.logaddexp(inside, np.log(_FLOOR) + self._floor.log_density(at))
+        inside = np.log1p(-self._weight) + np.concatenate(parts) - constant
+        return np.logaddexp(inside, np.log(self._weight) + self._floor.log_density(at))
 
 
 class LinearGaussian:

@@ -21,8 +21,8 @@ _CAPTION = (
 )
 
 _DETAILS = (
-    "The data are those of large_n. Both densities have the same 1% of a Student t, which bounds "
-    "the loss of a row. The bandwidths were chosen by the held-out likelihood of maximum "
+    "The data are those of large_n. Both densities have the same share of a Student t, which "
+    "bounds the loss of a row. The bandwidths were chosen by the held-out likelihood of maximum "
     "likelihood fits, so that the space is not the one that score matching would choose; large_n "
     "shows score matching with its own choice. Error bars are two standard errors of the mean "
     "over test rows."

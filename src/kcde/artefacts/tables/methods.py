@@ -352,7 +352,8 @@ _LARGE_N: dict[str, str] = {
     "boosting": (
         "scikit-learn's HistGradientBoostingRegressor on four fifths of the training rows, with "
         "early stopping; the residuals of the last fifth have a Gaussian kernel density, its "
-        "bandwidth by their 5-fold held-out likelihood, and 1% of a Student t"
+        "bandwidth by their 5-fold held-out likelihood, and a share of a Student t as "
+        "LikelihoodKCEF has it"
     ),
     "linear": "least squares, residuals normal",
 }

@@ -12,7 +12,13 @@ from kcde.estimators._shared.pushforward import normal_nodes
 from kcde.estimators._shared.roots import increasing_root
 from kcde.estimators.base import ConditionalDensity
 
+_MOST, _MOST_ROWS = 0.01, 10.0  # of ε, and of nε: what a floor takes off a log-likelihood
 _ROW_NUMBERS = 1000  # held for a row of x while its quantiles are searched, about
+
+
+def weight_of_floor(rows: int) -> float:
+    """Return ε for a fit to so many rows: 0.01, from 1000 rows on 10/n."""
+    return min(_MOST, _MOST_ROWS / rows)
 
 
 class Floored(ConditionalDensity):
