@@ -98,6 +98,12 @@ def write(frame: pd.DataFrame, machine: str, into: str | Path) -> list[Path]:
         return [table, page, *style.save(made, stem)]
 
 
+def summary(figures: str | Path) -> str | None:
+    """Return what `runtime.md` in a folder says of the run in short; None without one."""
+    page = Path(figures) / "runtime.md"
+    return page.read_text(encoding="utf-8").split("\n\n")[1] if page.exists() else None
+
+
 def _page(frame: pd.DataFrame, machine: str) -> str:
     seconds = frame["seconds"].sum()
     by_rule = frame.groupby("rule", sort=False).agg(

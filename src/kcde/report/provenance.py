@@ -3,7 +3,7 @@
 from hashlib import sha256
 
 import kcde
-from kcde import split_scores
+from kcde import runtime, split_scores
 from kcde.artefacts.judging import checkout
 from kcde.datasets import catalogue
 from kcde.files import finished
@@ -23,18 +23,21 @@ _NO_SCORES = (
 def provenance(tracked: Tracked) -> dict:
     """Return what is recorded of the tracked outputs, and what is not."""
     scored = split_scores.about(tracked.figures)
+    took = runtime.summary(tracked.figures)
+    lacking = [*([] if took else [_NOT_RECORDED]), *([] if scored else [_NO_SCORES])]
     commits = dict.fromkeys(zip(tracked.read["commit"], tracked.read["scale"], strict=True))
     return {
         "package": f"kcde {kcde.__version__}, commit {checkout.commit()}",
         "readings": [f"{commit} ({scale})" for commit, scale in commits],
         "scored": scored,
+        "took": took,
         "data": [
             (entry.name, entry.sha256, entry.licence)
             for entry in catalogue.read().values()
             if entry.sha256 and _concerns(entry.papers, tracked.papers)
         ],
         "files": _checksums(tracked),
-        "lacking": [_NOT_RECORDED, *([] if scored else [_NO_SCORES])],
+        "lacking": lacking,
     }
 
 
