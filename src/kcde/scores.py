@@ -40,6 +40,8 @@ COLUMNS = [
 
 STATUSES = ("ok", "failed", "not-run")
 
+_MEASURED = ("s", "samples/s", "MiB")  # units of what is another number each time
+
 _AGAIN = "delete it and run its job again"
 
 
@@ -78,7 +80,8 @@ def write(
     """Write one job's scores: `path` (CSV), and next to it `.json` and `.npz`.
 
     The CSV is written last: where it stands, the other two stand as well. The `.json` says how many
-    rows it has and its sha256, for `read` to see whether it is whole and as it was written.
+    rows it has and the sha256 of what is not measured time or memory, for `read` to see whether it
+    is whole and as it was written; so the same job writes the same `.json` again.
 
     Parameters
     ----------
@@ -107,7 +110,7 @@ def write(
     frame = pd.DataFrame(rows, columns=COLUMNS)
     content = frame.to_csv(index=False, float_format="%.10g").encode()
     with atomic(path.with_suffix(".json")) as temporary:
-        whole = {"rows": len(rows), "sha256": hashlib.sha256(content).hexdigest()}
+        whole = {"rows": len(rows), "sha256_unmeasured": _digest(content)}
         said = {**info, **whole, "versions": _versions()}
         temporary.write_text(json.dumps(said, indent=1, sort_keys=True) + "\n")
     with atomic(path) as temporary:
@@ -161,9 +164,16 @@ def _read(path: Path) -> pd.DataFrame:
     if len(frame) != (wanted or len(frame)) or not len(frame) or content[-1:] != b"\n":
         of_all = f" of {wanted}" if wanted else ""
         raise ValueError(f"{path} is incomplete: it has {len(frame)}{of_all} rows; {_AGAIN}")
-    if about.get("sha256") not in (None, hashlib.sha256(content).hexdigest()):
+    if about.get("sha256_unmeasured") not in (None, _digest(content)):
         raise ValueError(f"{path} was changed after its job had written it; {_AGAIN}")
     return frame
+
+
+def _digest(content: bytes) -> str:
+    """Return the sha256 of a table but for the seconds and memory in it, which do not repeat."""
+    cells = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+    kept = cells[~cells["unit"].isin(_MEASURED)].drop(columns="seconds")
+    return hashlib.sha256(kept.to_csv(index=False).encode()).hexdigest()
 
 
 def _versions() -> dict[str, str]:

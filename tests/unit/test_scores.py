@@ -20,3 +20,22 @@ def test_where_jax_trained_is_said_if_not_on_the_cpu(monkeypatch, tmp_path, plat
 def test_a_backend_of_shards_that_differed_is_named_with_the_others():
     rows = [{"backend": name} for name in ("numpy", "cupy", "numpy")]
     assert scores.backends(rows) == "cupy, numpy"
+
+
+def test_what_is_said_beside_a_table_repeats_though_seconds_do_not(tmp_path):
+    def written(name, seconds, value):
+        rows = [
+            {"metric": "mmd", "value": value, "unit": "1e-3", "seconds": seconds, "status": "ok"},
+            {"metric": "fit_seconds", "value": seconds, "unit": "s", "status": "ok"},
+        ]
+        scores.write(tmp_path / f"{name}.csv", rows, {"code": "abc"})
+        return (tmp_path / f"{name}.json").read_bytes()
+
+    assert written("a", 1.5, 2.5) == written("b", 1.75, 2.5)
+    assert written("a", 1.5, 2.5) != written("b", 1.5, 2.75)
+    path = tmp_path / "a.csv"
+    path.write_text(path.read_text().replace("1.5", "1.25"))
+    assert len(scores.read([path])) == 2
+    path.write_text(path.read_text().replace("2.5", "2.25"))
+    with pytest.raises(ValueError, match="was changed after its job had written it"):
+        scores.read([path])
