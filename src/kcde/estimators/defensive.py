@@ -58,8 +58,8 @@ class Defensive(Floored):
     ----------
     estimator_
         The fitted p.
-    base_std_
-        s.
+    base_std_, weight_
+        s and ε.
 
     Examples
     --------

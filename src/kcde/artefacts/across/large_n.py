@@ -31,9 +31,8 @@ _DETAILS = (
     "solves a system of n rows, LSCDE holds a kernel matrix for each candidate. The bandwidths of "
     "LikelihoodKCEF are chosen on at most 20,000 rows and its rank does not grow, so that its gap "
     "need not fall with n from there on. Score matching does not see what mass a density has where "
-    "there are no rows: at n = 1e6 most of it lies beyond the smallest y for one test row in "
-    "sixteen, which the floor alone bounds; two other draws of centres have gaps of 0.14 and 0.99. "
-    "NADE has the form of this density, a mixture of two normal distributions given x."
+    "there are no rows; what a row loses by that, the floor alone bounds. NADE has the form "
+    "of this density, a mixture of two normal distributions given x."
 )
 
 _PANELS = {"gap": LOG_DENSITY_GAP, "seconds": FIT_SECONDS, "memory": PEAK_MEMORY}
