@@ -139,7 +139,7 @@ def _first_round(plan, method, first, clock, share, done) -> str:
     one = _expected(plan, method, done)
     needed = one * len(missing) + costs.start_seconds()
     if needed > clock.left:
-        return _too_slow(plan, method, clock.left, needed)
+        return _too_slow(plan, method, len(missing), clock.left, needed)
     most = clock.left if method == BASELINE else min(clock.left, max(_MOST * needed, share))
     trouble = _score(plan, method, missing, most)
     if reason := _refused(plan, method):
@@ -220,9 +220,9 @@ def _expected(plan: Plan, method: str, done: Run) -> float:
     return costs.cost(method).at(rows) * (float(np.median(ratios)) if ratios else 1.0)
 
 
-def _too_slow(plan: Plan, method: str, left: float, needed: float) -> str:
+def _too_slow(plan: Plan, method: str, splits: int, left: float, needed: float) -> str:
     cost, rows = costs.cost(method), plan.train_rows
-    said = f"{FIRST_ROUND} splits of {rows} training rows take about {in_words(needed)}, "
+    said = f"{splits} splits of {rows} training rows take about {in_words(needed)}, "
     if left < 2.0 * costs.start_seconds():
         return f"{said}and the budget is spent: a larger --budget"
     possible = cost.rows_within(left - costs.start_seconds(), rows, needed)

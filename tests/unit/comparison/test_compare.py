@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -167,7 +168,17 @@ def test_quick_methods_come_first_and_slow_ones_are_skipped_with_the_size(tmp_pa
     assert run.methods == ["GP-ML", "LSCDE-exact", "KCEF-LL"]
     assert list(run.skipped) == ["KCEF-LL"]
     assert re.search(r"are left, enough for about \d+ rows", run.skipped["KCEF-LL"])
+    assert run.skipped["KCEF-LL"].startswith("3 splits of ")
     assert run.splits == [0, 1, 2, 3, 4]
+
+
+def test_what_is_too_slow_says_as_many_splits_as_there_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(costs, "cost", lambda name: costs.Cost(10_000.0, 1.0))
+    fake({"KCEF-LL": 1.0}, monkeypatch, [0.0])
+    whole = made_plan(tmp_path)
+    two = replace(whole, splits=whole.splits[:2])
+    run = running.run(two, ["KCEF-LL"], 100.0, lambda line: None)
+    assert run.skipped["KCEF-LL"].startswith("2 splits of ")
 
 
 def test_all_do_as_many_further_splits_as_there_is_time_for(tmp_path, monkeypatch):
