@@ -7,23 +7,25 @@ from array_api_compat import array_namespace, is_cupy_array, is_numpy_array
 
 # What the kernels compute, in the same operations as the numpy code below.
 # A comparison, unlike fmax, keeps NaN.
-_EXP_OF_NEGATIVE = "y = exp(x < -700.0 ? -700.0 : x > 0.0 ? 0.0 : x)"
+_LOWEST = -200.0
+_EXP_OF_NEGATIVE = f"y = exp(x < {_LOWEST} ? {_LOWEST} : x > 0.0 ? 0.0 : x)"
 
 
 def exp_of_negative(exponents):
     """Return exp(x) for numbers that are at most 0 up to rounding; the array is overwritten.
 
-    Below -700 it stays at exp(-700), 1e-304: where the result would leave the range of normal
-    numbers, numpy takes ten times as long. Arrays neither of numpy nor of cupy are left as they
-    are.
+    Below -200 it stays at exp(-200), 1e-87, so that products of three results are normal numbers
+    as well: arithmetic on smaller ones takes ten times as long and more, which a Cholesky
+    factorisation of kernel values otherwise meets. Arrays neither of numpy nor of cupy are left as
+    they are.
     """
     if is_numpy_array(exponents):
-        np.clip(exponents, -700.0, 0.0, out=exponents)
+        np.clip(exponents, _LOWEST, 0.0, out=exponents)
         return np.exp(exponents, out=exponents)
     if is_cupy_array(exponents):
         return _kernel("float64 x", _EXP_OF_NEGATIVE, "kcde_exp_of_negative")(exponents, exponents)
     xp = array_namespace(exponents)
-    return xp.exp(xp.maximum(xp.minimum(exponents, 0.0), -700.0))
+    return xp.exp(xp.maximum(xp.minimum(exponents, 0.0), _LOWEST))
 
 
 @cache

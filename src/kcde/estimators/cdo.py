@@ -28,6 +28,7 @@ SCALINGS = ("corrected", "published")
 
 _REMEDY = "raise regularization or output_regularization, or keep to x near the training rows"
 _AT_ONCE = 1 << 25  # numbers of a matrix of weights
+_FEW = 8  # as many times fewer reference points than inputs: solved for once, in the fit
 
 
 class CDO(SignedMixture):
@@ -40,7 +41,8 @@ class CDO(SignedMixture):
     in the eigenbases of its dimensions (A.3.2).
 
     Fitting costs G³/3 + N M + Σ M_j³ and one G × G matrix; signed moments G an x and y, anything
-    else of n points G² + N M + M Σ M_j each.
+    else of n points G² + N M + M Σ M_j each. Where M is at most G/8, fitting costs G² M more, and a
+    point G M + M Σ M_j.
 
     Parameters
     ----------
@@ -204,6 +206,10 @@ class CDO(SignedMixture):
         kernel = make_kernel(self.kernel_x, self.bandwidth_x_, self.periods)
         self._inputs = InputFactor(kernel, self._groups, Y.shape[0] * self.regularization_)
         self.jitter_ = self._inputs.jitter
+        self._solved_outputs = None
+        if self.n_distinct_ >= _FEW * M and self.weights != "signed":
+            means = self._groups.means(self._reference_rows, M)
+            self._solved_outputs = self._inputs.solve(means)
         self._centres, self._sigma = self.reference_, self.bandwidth_y_
         if self.weights == "signed":
             self._learn_moments()
@@ -315,9 +321,16 @@ class CDO(SignedMixture):
         blocks = [slice(i, min(i + count, n)) for i in range(0, n, count)]
         return xp.concat([self._block_of_weights(X[rows, :]) for rows in blocks])
 
+    def _reference_rows(self, Y):
+        return self._reference.rows(Y, self.bandwidth_y_)
+
     def _block_of_weights(self, X):
-        S = self._inputs.solve(self._inputs.similarities(X).T).T
-        V = self._groups.reference_weights(self._reference, self.bandwidth_y_, S)
+        similarities = self._inputs.similarities(X)
+        if self._solved_outputs is not None:
+            V = similarities @ self._solved_outputs
+        else:
+            S = self._inputs.solve(similarities.T).T
+            V = self._groups.reference_weights(self._reference, self.bandwidth_y_, S)
         return self._squared_inverse(V, self._shift)
 
     def _signed_weights(self, X):

@@ -136,7 +136,7 @@ class GaussianKernel:
 
         Returns
         -------
-        shape (a, b), at least exp(-700) = 1e-304; a b (d + 2) multiplications, as one matrix
+        shape (a, b), at least exp(-200) = 1e-87; a b (d + 2) multiplications, as one matrix
         product, and no other memory of that size on numpy and cupy
         """
         return exp_of_negative(self._exponents(A, B))

@@ -62,6 +62,20 @@ def test_weights_equal_a_naive_loop_over_all_rows(pairs, rng, kernel_x, k, scali
     np.testing.assert_allclose(model.weights_at(new), clipped, rtol=1e-7, atol=1e-9)
 
 
+def test_few_reference_points_are_solved_for_once(pairs):
+    """With three points and thirty inputs in place of a solution for each new x."""
+    X, Y = pairs
+    model = CDO(**GIVEN | {"reference": 3, "bandwidth_y": 0.8}).fit(X, Y)
+    new = X[:5] + 0.3
+    found = model.weights_at(new)
+    beta = [cdo_weights(x, X, Y, model.reference_, gaussian, [0.8], 1e-3, 0.15) for x in new]
+    clipped = np.maximum(beta, 0.0)
+    expected = clipped / clipped.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+    model._inputs.solve = None  # nothing is left to solve
+    np.testing.assert_array_equal(model.weights_at(new), found)
+
+
 def test_two_dimensions_equal_a_naive_loop(rng):
     X = rng.standard_normal((20, 1))
     Y = np.hstack([X, X**2]) + 0.3 * rng.standard_normal((20, 2))

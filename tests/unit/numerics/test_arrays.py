@@ -111,9 +111,11 @@ def test_blocks_on_a_device_are_larger(monkeypatch):
 
 
 def test_exp_of_negative(xp, host):
-    values = np.array([-800.0, -700.0, -1.0, 0.0, 1e-15])
-    expected = np.exp([-700.0, -700.0, -1.0, 0.0, 0.0])
+    values = np.array([-800.0, -200.0, -1.0, 0.0, 1e-15])
+    expected = np.exp([-200.0, -200.0, -1.0, 0.0, 0.0])
     np.testing.assert_allclose(host(arrays.exp_of_negative(xp.asarray(values))), expected)
+    # Arithmetic on subnormal numbers is slow; a factorisation multiplies what it is given.
+    assert expected[0] ** 3 > np.finfo(np.float64).tiny
 
 
 @pytest.mark.parametrize("count", [1, 3, 6, 7, 20])

@@ -51,7 +51,7 @@ def test_values_are_as_precise_as_their_exponents_allow(rng, d, offset, bandwidt
     # What squares of this size leave of an exponent.
     allowed = 1e-14 * max(1.0, float(-expected.min()))
     assert np.abs(kernel.log(A, B) - expected).max() < allowed
-    normal = expected > -690.0
+    normal = expected > -200.0
     values, exact = kernel(A, B)[normal], np.exp(expected[normal])
     assert np.abs(values / exact - 1.0).max(initial=0.0) < allowed
 
@@ -74,8 +74,8 @@ def test_very_far_apart_the_kernel_is_next_to_nothing(xp, host):
     A, B = np.array([[0.0, 0.0], [30.0, 1.0]]), np.array([[0.0, 0.0], [1e9, 0.0]])
     matrix = host(GaussianKernel(SIGMA)(xp.asarray(A), xp.asarray(B)))
     assert matrix[0, 0] == 1.0
-    assert 0.0 < matrix.min() <= matrix[0, 1] < 1e-300
-    assert matrix[1, 0] == pytest.approx(1e-304, rel=0.02)
+    assert 0.0 < matrix.min() <= matrix[0, 1] < 1e-80
+    assert matrix[1, 0] == pytest.approx(np.exp(-200.0))
     log = host(GaussianKernel(SIGMA).log(xp.asarray(A), xp.asarray(B)))
     assert log[0, 0] == 0.0
     np.testing.assert_allclose(log[0, 1], -0.5 * (1e9 / SIGMA[0]) ** 2)

@@ -35,7 +35,7 @@ def test_far_points_and_no_columns():
     A, B = np.array([[0.0]]), np.array([[3000.0], [3001.0]])
     kernel = MaternKernel(0.5)
     np.testing.assert_allclose(kernel.log(A, B) @ [[1.0], [-1.0]], np.sqrt(12), rtol=1e-3)
-    assert kernel(A, B).max() < 1e-290
+    assert kernel(A, B).max() < 1e-80
     np.testing.assert_array_equal(kernel(np.empty((2, 0)), np.empty((3, 0))), np.ones((2, 3)))
 
 

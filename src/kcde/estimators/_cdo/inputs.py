@@ -4,7 +4,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kcde.arrays import array_namespace, row_blocks, sum_runs, take_rows, to_numpy
+from kcde.arrays import (
+    array_namespace,
+    exp_of_negative,
+    row_blocks,
+    sum_runs,
+    take_rows,
+    to_numpy,
+)
 from kcde.estimators._cdo.reference import Reference
 from kcde.kernels import GaussianKernel, LaplaceKernel, PeriodicKernel, ProductKernel
 from kcde.linalg import factor_positive_definite
@@ -151,6 +158,5 @@ def scaled_similarities(kernel, A, B):
     Weights are divided by their sum, so that only ratios matter; far from all inputs every k
     underflows, and the ratios do not.
     """
-    xp = array_namespace(A)
     exponents = kernel.log(A, B)
-    return xp.exp(exponents - xp.max(exponents, axis=1, keepdims=True))
+    return exp_of_negative(exponents - array_namespace(A).max(exponents, axis=1, keepdims=True))

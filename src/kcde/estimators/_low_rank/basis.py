@@ -114,7 +114,7 @@ class KernelBasis(Basis):
         xp = array_namespace(points)
         n, m = points.shape[0], factor.pivots.shape[0]
         gram, total = xp.zeros((m, m), dtype=points.dtype), xp.zeros(m, dtype=points.dtype)
-        for rows in row_blocks(n, m, cached=True, like=points):
+        for rows in row_blocks(n, m, like=points):
             L = self.coordinates(rows)
             gram += L.T @ L
             total += xp.sum(L, axis=0)
