@@ -192,7 +192,7 @@ class LSCDE(SignedMixture):
 
     def _basis(self, X, Y) -> "_Basis":
         U, V = self.centres_x_, self.centres_y_
-        basis = _Basis(X, Y, U, V, self.bandwidth_x_, self.bandwidth_y_)
+        gram = None
         if self.implementation == "cde":
             both = np.concatenate([self.bandwidth_x_, self.bandwidth_y_])
             if np.any(both != both[0]):
@@ -200,8 +200,8 @@ class LSCDE(SignedMixture):
                     "implementation='cde' has one bandwidth for all columns of x and y; got "
                     f"{both.tolist()}"
                 )
-            basis.gram = PackageGram(X, U, V, float(both[0]))
-        return basis
+            gram = PackageGram(X, U, V, float(both[0]))
+        return _Basis(X, Y, U, V, self.bandwidth_x_, self.bandwidth_y_, gram)
 
     def _select(self, X, Y, rng):
         folds = kfold(Y.shape[0], self.folds, rng)
@@ -265,9 +265,9 @@ class LSCDE(SignedMixture):
 
 
 class _Basis:
-    """φ at points X and at points Y, for one pair of bandwidths."""
+    """φ at points X and at points Y, for one pair of bandwidths, and H, or another `gram`."""
 
-    def __init__(self, X, Y, U, V, sigma_x: np.ndarray, sigma_y: np.ndarray):
+    def __init__(self, X, Y, U, V, sigma_x: np.ndarray, sigma_y: np.ndarray, gram=None):
         xp = array_namespace(Y)
         # φ of x and of y with their logarithms, which the held-out likelihood alone needs, H twice
         # and a product of rows.
@@ -281,7 +281,7 @@ class _Basis:
         self.overlap = exp(log_volume(sigma_y / sqrt(2.0))) * xp.exp(
             0.5 * log_gaussian_kernel(V, V, sigma_y)
         )
-        self.gram = self._gram
+        self._gram = gram
 
     @cached_property
     def log_phi_x(self):
@@ -297,11 +297,9 @@ class _Basis:
         """Return H (b, b) and h (b,) averaged over the rows."""
         xp = array_namespace(self.phi_x)
         phi_x, phi_y = take_rows(self.phi_x, rows), take_rows(self.phi_y, rows)
-        return self.gram(rows), xp.mean(phi_x * phi_y, axis=0)
-
-    def _gram(self, rows):
-        phi_x = take_rows(self.phi_x, rows)
-        return self.overlap * (phi_x.T @ phi_x) / len(rows)
+        known = self._gram is not None
+        H = self._gram(rows) if known else self.overlap * (phi_x.T @ phi_x) / len(rows)
+        return H, xp.mean(phi_x * phi_y, axis=0)
 
     def weight_path(self, rows, path: np.ndarray):
         """Return α clipped at 0, shape (b, L), for every λ of the path.

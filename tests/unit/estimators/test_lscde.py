@@ -1,3 +1,6 @@
+import gc
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -66,6 +69,21 @@ def _squared_error(X, Y, U, V, sigma, alpha):
     square = np.mean([np.trapezoid((bumps @ (alpha * row)) ** 2, y[:, 0]) for row in phi_x])
     at_data = np.exp(-((Y - V[:, 0]) ** 2) / (2 * sigma**2)) * phi_x @ alpha
     return 0.5 * square - at_data.mean()
+
+
+def test_selection_holds_one_basis_at_a_time(rng):
+    """A basis has four matrices of rows by centres; twenty candidates have twenty bases."""
+    X, Y = rng.standard_normal((2000, 1)), rng.standard_normal((2000, 1))
+    model = LSCDE(n_centres=50, density_floor=2.2e-16)
+    gc.disable()
+    tracemalloc.start()
+    try:
+        model.fit(X, Y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert peak < 16 * 2000 * 50 * 8
 
 
 def test_far_from_all_centres_the_density_stays_normalised(pairs):

@@ -147,8 +147,10 @@ class _Problem:
                 for k in range(len(rows.folds))
             ]
         )
+        # Not bound to `self`: of a cycle the features would stay in memory for a while.
+        phi, grid = self._phi, self._grid
         self.objective = Objective(
-            lambda theta: partial(self._phi, theta, self._grid, rows.kept), cross, rows.counts
+            lambda theta: partial(phi, theta, grid, rows.kept), cross, rows.counts
         )
         self.preconditioner = Preconditioner.of_rows(self._phi, self._psi)
         self.shape = cross.shape
