@@ -259,10 +259,7 @@ class DDE(BatchFitted, ExponentialFamily):
         self.sampler_, self._nu = model.sampler(state), model.dual(state)
         self.iterations_ = trained.iteration
         self.history_ = _history(trained)
-        self._snapshots = {
-            at: (model.potential(kept), model.sampler(kept))
-            for at, kept in trained.snapshots.items()
-        }
+        self._snapshots = {at: model.sampler(kept) for at, kept in trained.snapshots.items()}
         self.snapshots_ = tuple(sorted(self._snapshots))
 
     @property
@@ -273,10 +270,6 @@ class DDE(BatchFitted, ExponentialFamily):
         """Return f, shape (n,), at the pairs X (n, d_x) or None, Y (n, d_y)."""
         X, Y = self._check_pair(X, Y)
         return self.potential_.at_pairs(X, Y)
-
-    def natural_parameter_snapshot(self, iteration: int, X, Y):
-        """Return f as it was at an iteration of `snapshots`."""
-        return self._snapshot(iteration)[0].at_pairs(*self._check_pair(X, Y))
 
     def log_normaliser(self, X, *, method=None, n_samples=None, rng=None) -> Normaliser:
         """Return log Z(x) with its error.
@@ -364,7 +357,10 @@ class DDE(BatchFitted, ExponentialFamily):
 
     def sample_snapshot(self, iteration: int, X, n_samples: int, rng: np.random.Generator):
         """Draw from g as it was at an iteration of `snapshots`; else as `sample`."""
-        return self._draw(self._snapshot(iteration)[1], X, n_samples, rng)
+        self._check_fitted()
+        if iteration not in self._snapshots:
+            raise ValueError(f"there is no snapshot of {iteration}; there are {self.snapshots_}")
+        return self._draw(self._snapshots[iteration], X, n_samples, rng)
 
     def _draw(self, sampler, X, n_samples: int, rng) -> np.ndarray:
         X = to_numpy(self._check_features(X))
@@ -374,12 +370,6 @@ class DDE(BatchFitted, ExponentialFamily):
             drawn = sampler(repeated.T, rng.standard_normal((self.latent, len(repeated))))
             draws[rows] = drawn.T.reshape(-1, n_samples, self.n_outputs_)
         return draws
-
-    def _snapshot(self, iteration: int) -> tuple:
-        self._check_fitted()
-        if iteration not in self._snapshots:
-            raise ValueError(f"there is no snapshot of {iteration}; there are {self.snapshots_}")
-        return self._snapshots[iteration]
 
     def _log_base(self, Y):
         return self.model_.base.log_density(to_numpy(Y))

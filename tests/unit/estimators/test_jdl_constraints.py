@@ -5,11 +5,7 @@ from scipy import sparse
 from scipy.optimize import LinearConstraint, minimize
 
 from kcde.estimators._low_rank import constraints
-from kcde.estimators._low_rank.constraints import (
-    product_bounds,
-    single_inequality,
-    solve_two_multipliers,
-)
+from kcde.estimators._low_rank.constraints import product_bounds, solve_two_multipliers
 
 
 def problem(m_y, m_x, scale, seed=0):
@@ -22,6 +18,11 @@ def problem(m_y, m_x, scale, seed=0):
         -2.0 * rng.random(m_y), 2.0 * rng.random(m_y), rng.random(m_x) - 0.7, rng.random(m_x) + 0.5
     )
     return curvature, linear, marginal, *bounds
+
+
+def single_inequality(lower, upper, coefficients) -> float:
+    """1 + Σ (C̲ H⁺ - C̄ H⁻), which (33) and (29) want to be at least 0."""
+    return 1.0 + float(np.sum(np.where(coefficients > 0, lower, upper) * coefficients))
 
 
 def objective(h, curvature, linear):

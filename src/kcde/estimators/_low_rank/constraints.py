@@ -53,12 +53,6 @@ def product_bounds(lower_y, upper_y, lower_x, upper_x):
     return xp.min(corners, axis=0), xp.max(corners, axis=0)
 
 
-def single_inequality(lower, upper, coefficients) -> float:
-    """Return 1 + Σ (C̲ H⁺ - C̄ H⁻), which (33) and (29) want to be at least 0."""
-    xp = array_namespace(coefficients)
-    return 1.0 + float(xp.sum(xp.where(coefficients > 0, lower, upper) * coefficients))
-
-
 def solve_two_multipliers(
     curvature, linear, marginal, lower, upper, *, total: float = 0.0, offset: float = 1.0
 ) -> ConstrainedSolution:
