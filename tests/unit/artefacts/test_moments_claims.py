@@ -137,6 +137,9 @@ def test_j3_is_about_tolerances_at_1e6():
     decision = fig2.robust_to_tolerance(missing)
     assert decision.verdict == "undecided"
     assert "tolerance 0.001" in decision.reason
+    decision = fig2.robust_to_tolerance(PLAIN[PLAIN["dataset"] != "gaussian-1-1000000"])
+    assert decision.verdict == "undecided"
+    assert decision.reason == "no scores at d = 1 and n = 1e6"
 
 
 def test_j4_is_about_d_at_1e5():

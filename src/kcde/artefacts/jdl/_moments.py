@@ -100,12 +100,14 @@ def chosen_on_all(tidied: pd.DataFrame, d: int, sizes: Sequence[int]) -> None:
     Raises
     ------
     Missing
-        If they were chosen on fewer, or it is not known: the reduction of the scale would decide.
+        If there are no such fits, or they were chosen on fewer: the reduction of the scale would
+        decide.
     """
     here = tidied[tidied["d"].eq(d) & tidied["metric"].eq(TUNING_ROWS)]
     rows = here.groupby("n")["value"].min()
-    fewer = {n: rows.get(n, 0.0) for n in sizes if rows.get(n, 0.0) < n}
-    if fewer:
+    if absent := [magnitude(n) for n in sizes if n not in rows.index]:
+        raise Missing(f"no scores at d = {d} and n = {' and '.join(absent)}")
+    if fewer := {n: rows[n] for n in sizes if rows[n] < n}:
         each = ", ".join(f"{magnitude(k)} of {magnitude(n)}" for n, k in fewer.items())
         raise Missing(f"parameters were chosen on fewer points than were fitted: {each}")
 
