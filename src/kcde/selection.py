@@ -71,14 +71,25 @@ def grouped_kfold(labels: np.ndarray, folds: int, rng: np.random.Generator) -> l
     labels
         Shape (n,): whole numbers from 0, each at least once.
     folds, rng
-        As in `kfold`, with the same errors where there are fewer labels than folds.
+        As in `kfold`.
 
     Returns
     -------
     list of numpy.ndarray
         Sorted row numbers held out in each fold.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer labels than folds, or fewer than 2 folds.
     """
-    parts = kfold(int(np.max(labels, initial=-1)) + 1, folds, rng)
+    count = int(np.max(labels, initial=-1)) + 1
+    if count < folds:
+        raise ValueError(
+            f"{folds}-fold cross-validation that keeps groups together needs at least {folds} "
+            f"groups; got {count}"
+        )
+    parts = kfold(count, folds, rng)
     return [np.flatnonzero(np.isin(labels, part)) for part in parts]
 
 

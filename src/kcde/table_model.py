@@ -90,6 +90,9 @@ class TableModel:
         The columns that it is predicted from; by default all others.
     drop
         Columns that are not used.
+    groups
+        A column that is no part of x: rows of one value belong together, so that a method that
+        chooses by folds, and the rows that calibrate, keep them together.
     missing
         `refuse`, or `drop`: rows with missing values are left out of the fit.
     conformal
@@ -119,12 +122,13 @@ class TableModel:
         x: Sequence[str] | None = None,
         *,
         drop: Sequence[str] = (),
+        groups: str | None = None,
         missing: str = tabular.REFUSE,
         conformal: float | None = None,
         options: Mapping[str, Any] | None = None,
         seed: int = 0,
     ):
-        self.method, self.y, self.x, self.drop = method, y, x, drop
+        self.method, self.y, self.x, self.drop, self.groups = method, y, x, drop, groups
         self.missing, self.conformal, self.options, self.seed = missing, conformal, options, seed
 
     def __repr__(self) -> str:
@@ -139,7 +143,10 @@ class TableModel:
             If the method or a column cannot be used; see `kcde.tabular.check`.
         """
         estimator = unfitted(self.method, seed_of("own", "fit", self.seed) % _SEEDS, self.options)
-        checked = tabular.check(frame, self.y, self.x, drop=self.drop, missing=self.missing)
+        aside = () if self.groups is None else (self.groups,)
+        checked = tabular.check(
+            frame, self.y, self.x, drop=self.drop, aside=aside, missing=self.missing
+        )
         return self._fit(estimator, checked)
 
     def fit_checked(self, checked: tabular.Checked) -> "TableModel":
@@ -148,11 +155,14 @@ class TableModel:
         return self._fit(unfitted(self.method, seed, self.options), checked)
 
     def _fit(self, estimator, checked: tabular.Checked) -> "TableModel":
+        groups = None
+        if self.groups is not None and (estimator.tags.grouped or self.conformal is not None):
+            groups = checked.frame[self.groups].to_numpy()
         if self.conformal is not None:
             estimator = Conformal(estimator, share=self.conformal, random_state=self.seed)
         self.columns_, self.notes_ = checked.columns, (*checked.notes, *checked.warnings)
         X = self._x_of(checked.frame)
-        self.model_ = estimator.fit(X, checked.columns.target(checked.frame))
+        self.model_ = estimator.fit(X, checked.columns.target(checked.frame), groups)
         self.about_ = {
             "method": self.method,
             "columns": checked.columns.plain(),

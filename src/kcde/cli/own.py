@@ -17,6 +17,10 @@ X = Annotated[
     typer.Option("--x", help="Columns to predict it from, a,b,c; by default all others."),
 ]
 Drop = Annotated[str | None, typer.Option(help="Columns that are not used, a,b,c.")]
+Groups = Annotated[
+    str | None,
+    typer.Option(help="Column whose rows of one value stay together, in splits and in folds."),
+]
 Missing = Annotated[str, typer.Option(help="Rows with missing values: refuse, or drop them.")]
 Delimiter = Annotated[
     str | None, typer.Option(help="Of a CSV; by default that which fits its header.")
@@ -39,9 +43,7 @@ def compare_command(
         typer.Option(help="Methods, a,b,c; by default all that apply."),
     ] = None,
     splits: Annotated[int, typer.Option(help="Splits into training and test rows.")] = 10,
-    groups: Annotated[
-        str | None, typer.Option(help="Column whose rows of one value stay together.")
-    ] = None,
+    groups: Groups = None,
     time_column: Annotated[
         str | None, typer.Option(help="Column of time: no split trains on the future.")
     ] = None,
@@ -123,6 +125,7 @@ def fit_command(
     out: Annotated[Path, typer.Option(help="The model file, NAME.kcde.")],
     x: X = None,
     drop: Drop = None,
+    groups: Groups = None,
     missing: Missing = "refuse",
     conformal: Annotated[
         float | None,
@@ -153,6 +156,7 @@ def fit_command(
         y,
         names(x, "--x"),
         drop=names(drop, "--drop") or (),
+        groups=groups,
         missing=missing,
         conformal=conformal,
         options=constructor_arguments(options) if options else None,

@@ -132,12 +132,15 @@ def python_lines(found: "Comparison", source: str) -> str:
     names = [column.name for column in columns.x]
     x = f", x={names!r}" if len(names) <= looking.MOST_COLUMNS else ""
     missing = f", missing={found.missing!r}" if found.missing != "refuse" else ""
+    column = found.plan.group_column
+    groups = "" if column is None else f", groups={column!r}"
+    asked = f"{found.advice.method!r}, y={columns.y!r}{x}{groups}{missing}"
     return "\n".join(
         [
             "from kcde import tabular",
             "from kcde.table_model import TableModel",
             f"frame = tabular.read({source!r})",
-            f"model = TableModel({found.advice.method!r}, y={columns.y!r}{x}{missing}).fit(frame)",
+            f"model = TableModel({asked}).fit(frame)",
             "model.quantile(frame, [0.05, 0.5, 0.95])  # of any table with these columns",
             "model.density(frame, model.quantile(frame[:1], [0.05, 0.5, 0.95])[0])",
         ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 import kcde
 from kcde.comparison import splits
@@ -41,6 +42,11 @@ class Plan:
         The splits, of row numbers of `X`.
     X, y
         All rows, encoded, shapes (n, d) and (n,).
+    groups
+        The group of each row, whole numbers, shape (n,), where splits keep groups together:
+        methods that choose by folds keep them together there as well.
+    group_column
+        Their column.
     """
 
     folder: Path
@@ -48,6 +54,8 @@ class Plan:
     splits: tuple[Split, ...]
     X: np.ndarray
     y: np.ndarray
+    groups: np.ndarray | None = None
+    group_column: str | None = None
 
     @property
     def train_rows(self) -> int:
@@ -95,8 +103,10 @@ def make(
     if count < 2:
         raise ValueError(f"at least 2 splits are needed to say how certain a score is; got {count}")
     n = len(checked.frame)
+    labels = None
     if groups is not None:
-        kind, whole = GROUPS, splits.group_splits(checked.frame[groups].to_numpy(), count, seed)
+        labels = pd.factorize(checked.frame[groups], sort=True)[0]
+        kind, whole = GROUPS, splits.group_splits(labels, count, seed)
     elif time_column is not None:
         kind, whole = FORWARD, splits.forward_splits(times(checked.frame, time_column), count)
     else:
@@ -104,7 +114,8 @@ def make(
     _require_two_values(whole, checked)
     found = [splits.limited(each, rows, TEST_ROWS, seed + i) for i, each in enumerate(whole)]
     X = checked.columns.encode(checked.frame).to_numpy()
-    made = Plan(folder, kind, tuple(found), X, checked.columns.target(checked.frame))
+    y = checked.columns.target(checked.frame)
+    made = Plan(folder, kind, tuple(found), X, y, labels, groups)
     _keep(made, checked)
     return made
 
@@ -123,10 +134,13 @@ def _keep(plan: Plan, checked: Checked) -> None:
     digester = hashlib.sha256()
     for split in plan.splits:
         digester.update(split.train.tobytes() + b"|" + split.test.tobytes())
+    if plan.groups is not None:
+        digester.update(plan.groups.tobytes())
     content = {
         "data_sha256": checked.digest,
         "splits_sha256": digester.hexdigest(),
         "kind": plan.kind,
+        "group_column": plan.group_column,
         "kcde": kcde.__version__,
     }
     path = plan.folder / _PLAN
@@ -139,6 +153,8 @@ def _keep(plan: Plan, checked: Checked) -> None:
         return
     arrays = {f"train_{i}": split.train for i, split in enumerate(plan.splits)}
     arrays |= {f"test_{i}": split.test for i, split in enumerate(plan.splits)}
+    if plan.groups is not None:
+        arrays["groups"] = plan.groups
     with atomic(plan.folder / _ROWS) as temporary:
         np.savez(temporary, X=plan.X, y=plan.y, **arrays)
     with atomic(path) as temporary:
@@ -159,4 +175,6 @@ def load(folder: Path) -> Plan:
     with np.load(folder / _ROWS) as kept:
         count = sum(name.startswith("train_") for name in kept.files)
         found = tuple(Split(kept[f"train_{i}"], kept[f"test_{i}"]) for i in range(count))
-        return Plan(folder, content["kind"], found, kept["X"], kept["y"])
+        groups = kept["groups"] if "groups" in kept.files else None
+        columns = content["kind"], found, kept["X"], kept["y"], groups, content["group_column"]
+        return Plan(folder, *columns)

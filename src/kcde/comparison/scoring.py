@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import to_numpy
+from kcde.comparison.plan import Plan
 from kcde.comparison.splits import Split
 from kcde.experiments.methods import FAILURES
 from kcde.files import atomic, read_object
@@ -30,19 +31,17 @@ class Scored(NamedTuple):
     arrays: dict[str, np.ndarray]
 
 
-def score(method: str, X: np.ndarray, y: np.ndarray, split: Split, name: int) -> Scored:
+def score(method: str, plan: Plan, number: int) -> Scored:
     """Fit and score one split; what fails is a result with its reason.
 
     Parameters
     ----------
     method
         A key of `kcde.methods.METHODS`.
-    X, y
-        All rows, shapes (n, d) and (n,).
-    split
-        Which of them to train and to test on.
-    name
-        Number of the split, which seeds what is random in the fit.
+    plan
+        The rows and their splits.
+    number
+        Of the split, which seeds what is random in the fit.
 
     Raises
     ------
@@ -50,11 +49,10 @@ def score(method: str, X: np.ndarray, y: np.ndarray, split: Split, name: int) ->
         If there is no such method.
     """
     start = time.perf_counter()
-    model = unfitted(method, seed_of("own", "split", name) % _SEEDS)
-    if model.tags.unconditional or method == BASELINE:
-        X = X[:, :0]
+    model, split = unfitted(method, seed_of("own", "split", number) % _SEEDS), plan.splits[number]
+    X = plan.X[:, :0] if model.tags.unconditional or method == BASELINE else plan.X
     try:
-        values, arrays = _scores(model, X, y, split)
+        values, arrays = _scores(model, X, plan, split)
         said = {"status": OK, "detail": ""} | values
     except InsufficientMemory as error:
         said, arrays = {"status": TOO_LARGE, "detail": str(error)}, {}
@@ -65,9 +63,10 @@ def score(method: str, X: np.ndarray, y: np.ndarray, split: Split, name: int) ->
     return Scored(said | sizes | {"seconds": time.perf_counter() - start}, arrays)
 
 
-def _scores(model, X, y, split) -> tuple[dict, dict]:
-    model.fit(X[split.train], y[split.train])
-    X, y = X[split.test], y[split.test]
+def _scores(model, X, plan: Plan, split: Split) -> tuple[dict, dict]:
+    groups = plan.groups[split.train] if plan.groups is not None and model.tags.grouped else None
+    model.fit(X[split.train], plan.y[split.train], groups)
+    X, y = X[split.test], plan.y[split.test]
     log_density = to_numpy(model.log_density(X, y))
     if not np.isfinite(log_density).all():
         wrong = int((~np.isfinite(log_density)).sum())

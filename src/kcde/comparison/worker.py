@@ -31,7 +31,7 @@ def work(folder: Path, method: str, numbers: list[int], *, again: bool = False) 
     for number in numbers:
         if again or scoring.read(folder, method, number) is None:
             if scored is None or scored.said["status"] != scoring.TOO_LARGE:
-                scored = scoring.score(method, planned.X, planned.y, planned.splits[number], number)
+                scored = scoring.score(method, planned, number)
             scoring.write(folder, method, number, scored)
 
 

@@ -9,7 +9,13 @@ import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._shared.distribution import Distribution
-from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs
+from kcde.estimators._shared.rows import (
+    RowChecks,
+    check_not_constant,
+    check_pairs,
+    group_labels,
+    grouping,
+)
 from kcde.estimators._shared.scikit_learn import Estimator
 from kcde.estimators._shared.threads import thread_limit
 from kcde.normalisers import GaussianProposal
@@ -26,6 +32,7 @@ from kcde.panels import (
 )
 from kcde.sampling import inverse_cdf, unresolved_rows
 from kcde.seeding import rng_of
+from kcde.selection import grouped_kfold, kfold
 
 _SAMPLING_NODES_PER_WIDTH = 50
 _IMPORTANCE_SAMPLES = 20_000
@@ -54,6 +61,8 @@ class Tags:
         Whether its draws follow `log_density` exactly, not approximately.
     saved
         What it learns is arrays, numbers and texts, which `kcde.model_file` can write.
+    grouped
+        It chooses by folds, and `fit` takes the `groups` of rows that these keep together.
     """
 
     density: bool = True
@@ -64,6 +73,7 @@ class Tags:
     sampler: bool = True
     exact_sampler: bool = True
     saved: bool = True
+    grouped: bool = False
 
 
 class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
@@ -88,7 +98,10 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
     A literal, because it is read from the source; each estimator states its own.
     """
 
-    def fit(self, X, Y) -> "ConditionalDensity":
+    _labels: np.ndarray | None = None
+    """While a fit lasts: the group of each row, whole numbers from 0, shape (n,)."""
+
+    def fit(self, X, Y, groups=None) -> "ConditionalDensity":
         """Fit to pairs.
 
         Parameters
@@ -97,6 +110,10 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
             Shape (n, d_x); None stands for shape (n, 0).
         Y
             Shape (n, d_y), or (n,) for one y.
+        groups
+            Shape (n,): labels, as of the person that a row was measured on. Where folds choose
+            hyper-parameters, rows of one label are held out together, so that the choice is for
+            rows of new labels. None: each row by itself.
 
         Returns
         -------
@@ -106,7 +123,7 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         ------
         ValueError
             If a shape is wrong, a value is not finite, a column of Y is constant, or there are too
-            few rows.
+            few rows or groups; or for groups where the estimator does not choose by folds.
         numpy.linalg.LinAlgError
             If the system to solve is singular beyond repair.
         """
@@ -117,6 +134,8 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
                 f"got shape {tuple(X.shape)}"
             )
         check_not_constant(Y)
+        if grouping(self, groups):
+            self._labels = group_labels(groups, Y.shape[0])
         self._record_input(given, X, Y)
         try:
             with thread_limit(Y.shape[0]):
@@ -124,7 +143,19 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         except BaseException:
             self._reset()
             raise
+        finally:
+            vars(self).pop("_labels", None)
         return self
+
+    def _kfold(self, rows: np.ndarray, folds: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return the places in `rows` that each fold holds out, those of a group in one fold.
+
+        There are at most as many folds as groups.
+        """
+        if self._labels is None:
+            return kfold(len(rows), folds, rng)
+        found, labels = np.unique(self._labels[rows], return_inverse=True)
+        return grouped_kfold(labels, min(folds, len(found)), rng)
 
     @abstractmethod
     def _fit(self, X, Y) -> None:

@@ -108,7 +108,7 @@ class CDO(SignedMixture):
     array([[1.]])
     """
 
-    tags: ClassVar[Tags] = Tags(saved=False)
+    tags: ClassVar[Tags] = Tags(saved=False, grouped=True)
 
     selection_rule: ClassVar[str] = (
         "both bandwidths, α and α′ by 5-fold held-out squared error of the signed estimate"
@@ -257,8 +257,9 @@ class CDO(SignedMixture):
     def _select(self, X, Y) -> Hyperparameters:
         rng = rng_of("selection", self.random_state)
         rows = tuning_rows(to_numpy(X), self.tuning_rows, rng)
+        folds = self._kfold(rows, self.folds, rng)
         chosen, self.cv_results_ = select(
-            self, take_rows(X, rows), take_rows(Y, rows), self._reference, rng
+            self, take_rows(X, rows), take_rows(Y, rows), self._reference, folds
         )
         return chosen
 

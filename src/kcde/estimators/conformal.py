@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, clone
 from kcde.arrays import take_rows, to_numpy
 from kcde.estimators._shared import shape
 from kcde.estimators._shared.distribution import tails
-from kcde.estimators._shared.rows import RowChecks, check_pairs
+from kcde.estimators._shared.rows import RowChecks, check_pairs, group_labels, grouping
 from kcde.seeding import rng_of
 
 _ROUNDING = 1e-9  # of numbers that are whole but for the last bits
@@ -58,8 +58,12 @@ class Conformal(RowChecks, BaseEstimator):
         """The tags of the estimator inside."""
         return self.estimator.tags
 
-    def fit(self, X, Y) -> "Conformal":
+    def fit(self, X, Y, groups=None) -> "Conformal":
         """Fit to X (n, d_x) or None, and Y (n,) or (n, 1).
+
+        Of groups (n,), labels of rows, none is on both sides: the calibration rows are those of
+        whole groups, as many as fill the share. Where the estimator chooses by folds, these keep
+        the groups together as well.
 
         Raises
         ------
@@ -75,15 +79,33 @@ class Conformal(RowChecks, BaseEstimator):
             raise ValueError(
                 f"share = {self.share} of {n} rows leaves fewer than 2 to fit or to calibrate"
             )
-        order = rng_of("conformal", self.random_state).permutation(n)
+        rng = rng_of("conformal", self.random_state)
+        if groups is None:
+            order = rng.permutation(n)
+        else:
+            groups = group_labels(groups, n)
+            # Rows by the places of their groups in a shuffle; the last group is taken whole.
+            place = rng.permutation(groups.max() + 1)[groups]
+            order = np.argsort(place, kind="stable")
+            held = int(np.searchsorted(place[order], place[order][held - 1], side="right"))
+            if n - held < 2:
+                raise ValueError(
+                    f"share = {self.share} of the groups leaves fewer than 2 rows to fit: more "
+                    "groups are needed"
+                )
         calibration, fitted = np.sort(order[:held]), np.sort(order[held:])
+        inside = {}
+        if groups is not None and self.estimator.tags.grouped:
+            inside = grouping(self.estimator, groups[fitted])
         self._reset()
 
         def features(rows):
             # A frame stays one, so that the density inside knows the names of its columns.
             return given.iloc[rows] if hasattr(given, "iloc") else take_rows(X, rows)
 
-        self.estimator_ = clone(self.estimator).fit(features(fitted), take_rows(Y, fitted))
+        self.estimator_ = clone(self.estimator).fit(
+            features(fitted), take_rows(Y, fitted), **inside
+        )
         pit = self.estimator_.cdf(features(calibration), take_rows(Y, calibration))
         self.scores_ = np.sort(np.abs(to_numpy(pit) - 0.5))
         self._record_input(given, X, Y)

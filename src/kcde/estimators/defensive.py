@@ -7,6 +7,7 @@ import numpy as np
 
 from kcde.estimators._shared.floored import Floored
 from kcde.estimators._shared.location_scale import Normal
+from kcde.estimators._shared.rows import grouping
 from kcde.estimators.base import Tags
 from kcde.estimators.kcef import KCEF
 
@@ -114,7 +115,8 @@ class Defensive(Floored):
         known, wanted = inner.get_params(), {"selection_floor": self.weight_, "repeats": repeats}
         inner.set_params(**{name: value for name, value in wanted.items() if name in known})
         std = known.get("base_std", _BASE_STD) if self.base_std is None else self.base_std
-        self.estimator_, self.base_std_ = inner.fit(X, Y), float(std)
+        groups = grouping(inner, self._labels)
+        self.estimator_, self.base_std_ = inner.fit(X, Y, **groups), float(std)
 
     def _default(self) -> KCEF:
         rows, state = self.tuning_rows, self.random_state

@@ -11,7 +11,7 @@ from kcde.kernels import as_bandwidths
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
-from kcde.selection import best_index, complement, kfold, log_grid
+from kcde.selection import best_index, complement, log_grid
 
 RADII = np.array([0.2, 0.4, 0.8, 1.6])
 BANDWIDTHS = log_grid(0.05, 1.0, 10)
@@ -60,7 +60,7 @@ class EpsilonKDE(GaussianMixture):
         "5-fold held-out likelihood"
     )
 
-    tags: ClassVar[Tags] = Tags()
+    tags: ClassVar[Tags] = Tags(grouped=True)
 
     def __init__(self, radius=None, bandwidth_y=None, *, min_neighbours=5, folds=5, random_state=0):
         self.radius = radius
@@ -87,7 +87,8 @@ class EpsilonKDE(GaussianMixture):
 
     def _select(self, X, Y):
         n = Y.shape[0]
-        folds = kfold(n, self.folds, rng_of("selection", self.random_state))
+        rng = rng_of("selection", self.random_state)
+        folds = self._kfold(np.arange(n), self.folds, rng)
         fewest = n - max(len(held_out) for held_out in folds)
         if fewest < self.min_neighbours:
             raise ValueError(

@@ -18,12 +18,13 @@ from kcde.estimators._kcef.score_matching import solve
 from kcde.estimators._kcef.selection import Hyperparameters, ScoreGrid
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import check_pairs
+from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import GaussianProposal
 from kcde.panels import filled, is_wide, neighbourhoods
 from kcde.sampling import convergence, hmc
 from kcde.seeding import rng_of
-from kcde.selection import contiguous_folds, kfold, subsample
+from kcde.selection import contiguous_folds, subsample
 
 _TABLE_NODES = 20  # a bandwidth: T is interpolated to about 1e-7 of its size
 _FINE, _FINE_OF_BUMP, _FINEST = 25, 12, 2000  # of a width: in between, draws are uniform
@@ -137,6 +138,8 @@ class KCEF(ExponentialFamily):
         "cross-validated conditional score"
     )
 
+    tags: ClassVar[Tags] = Tags(grouped=True)
+
     _grids: ClassVar[dict] = {"score": rules.SCORE_GRIDS, "likelihood": rules.LIKELIHOOD_GRIDS}
 
     def __init__(
@@ -243,9 +246,14 @@ class KCEF(ExponentialFamily):
         rng = rng_of("selection", self.random_state)
         rows = subsample(Y.shape[0], self._most_rows(Y), rng)
         if self.selection == rules.EARLY_STOPPING:
+            if self._labels is not None:
+                raise ValueError(
+                    f"selection={self.selection!r} has folds of neighbouring rows, which cannot "
+                    "keep groups together; take another selection"
+                )
             return rows, contiguous_folds(len(rows), folds)
         repeats = self.repeats if self.selection == "likelihood" else 1
-        return rows, [held for _ in range(repeats) for held in kfold(len(rows), folds, rng)]
+        return rows, [held for _ in range(repeats) for held in self._kfold(rows, folds, rng)]
 
     def _given(self) -> Hyperparameters:
         """Return the given hyper-parameters; None is chosen."""

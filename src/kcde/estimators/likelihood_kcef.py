@@ -13,13 +13,14 @@ from kcde.estimators._likelihood.sources import ArrayRows, RowSource, scales
 from kcde.estimators._shared.floored import Floored, weight_of_floor
 from kcde.estimators._shared.location_scale import LocationScale, Normal, StudentT
 from kcde.estimators._shared.rows import SMALLEST_STD
+from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of
-from kcde.selection import kfold, subsample
+from kcde.selection import subsample
 
 log = logging.getLogger(__name__)
 
-_FOLDS_UP_TO = 4000  # rows; with more, one part of four is held out once
+_FOLDS_UP_TO, _PARTS = 4000, 4  # with more rows one part of four is held out once
 _GRID_ROWS = 4000
 _FEW_ROWS, _REPEATS = 60, 3
 _FEW_VALUES = 0.1  # of the rows
@@ -108,6 +109,8 @@ class LikelihoodKCEF(Floored):
         "solver were fixed, the whole grid left for speed, and the floor lowered above 1000 rows"
     )
 
+    tags: ClassVar[Tags] = Tags(grouped=True)
+
     def __init__(
         self,
         bandwidth_x=None,
@@ -181,7 +184,8 @@ class LikelihoodKCEF(Floored):
 
     def _fit_source(self, source: RowSource) -> None:
         rng = rng_of("selection", self.random_state)
-        X, Y = source.take(subsample(len(source), self._most_rows(), rng))
+        tuning = subsample(len(source), self._most_rows(), rng)
+        X, Y = source.take(tuning)
         self._check_parameters(Y)
         self._set_weight(weight_of_floor(len(source)) if self.weight is None else self.weight)
         self._scales = scales(source)
@@ -191,7 +195,7 @@ class LikelihoodKCEF(Floored):
         x, y, regularization = self._given(X.shape[1])
         self.cv_results_ = {}
         if x is None or y is None or regularization is None:
-            chosen, rows = self._select(X, Y, (x, y, regularization), rng)
+            chosen, rows = self._select(X, Y, tuning, (x, y, regularization), rng)
             (x, y), regularization = chosen.widths, chosen.regularization
             if self.regularization is None and self.objective != SCORE:
                 # A prior of fixed strength: nλ is that of the selection. The bias of score
@@ -266,16 +270,16 @@ class LikelihoodKCEF(Floored):
             y = float(as_bandwidths(y, 1, "bandwidth_y")[0]) / self._scales.std
         return x, y, self.regularization
 
-    def _select(self, X, Y, given, rng) -> tuple[Choice, int]:
-        """Return the choice, and how many rows a fit of the selection had."""
+    def _select(self, X, Y, tuning, given, rng) -> tuple[Choice, int]:
+        """Return the choice by the rows X, Y, numbered `tuning`, and how many a fit of it had."""
         X = X / array_namespace(X).asarray(self._scales.x)
         y = (Y - self._scales.mean) / self._scales.std
         n = X.shape[0]
-        folds = self._folds(n, n, rng)
+        folds = self._folds(n, tuning, rng)
         rows = few = self._held_out(X, y, folds)
         if n > _GRID_ROWS:
             some = subsample(n, _GRID_ROWS, rng)
-            some_folds = self._folds(n, _GRID_ROWS, rng)
+            some_folds = self._folds(n, tuning[some], rng)
             few = self._held_out(take_rows(X, some), take_rows(y, some), some_folds)
         seed = int(rng.integers(2**32))
         return Search(few, rows, seed).run(*given), n - len(folds[0])
@@ -285,9 +289,9 @@ class LikelihoodKCEF(Floored):
         by_score = self.objective == SCORE
         return HeldOut(X, y, folds, base, floor, self.weight_, by_score=by_score)
 
-    def _folds(self, n: int, rows: int, rng) -> list[np.ndarray]:
-        """Return what is held out of `rows` rows, where n take part in the selection."""
+    def _folds(self, n: int, rows: np.ndarray, rng) -> list[np.ndarray]:
+        """Return what is held out of some rows, where n take part in the selection."""
         if n > _FOLDS_UP_TO:
-            return [np.sort(rng.permutation(rows)[: rows // 4])]
+            return self._kfold(rows, _PARTS, rng)[:1]
         repeats = _REPEATS if n < _FEW_ROWS else 1
-        return [held for _ in range(repeats) for held in kfold(rows, self.folds, rng)]
+        return [held for _ in range(repeats) for held in self._kfold(rows, self.folds, rng)]

@@ -11,6 +11,7 @@ from kcde.estimators._lscde.package import FEWEST_CENTRES, PackageGram, centres
 from kcde.estimators._shared.mixture import log_gaussian_kernel, log_volume
 from kcde.estimators._shared.signed_mixture import SignedMixture, divided_by_sums
 from kcde.estimators._shared.threads import limit_threads
+from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.linalg import (
     factor_positive_definite,
@@ -21,7 +22,7 @@ from kcde.linalg import (
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
-from kcde.selection import best_index, complement, kfold, log_grid
+from kcde.selection import best_index, complement, log_grid
 
 BANDWIDTHS = log_grid(10**-1.5, 10**1.5, 20)
 REGULARIZATIONS = log_grid(1e-3, 10.0, 20)
@@ -100,6 +101,8 @@ class LSCDE(SignedMixture):
         "at most 100 Gaussian centres, one σ (10^−1.5…10^1.5) and λ (10^−3…10) on a 20 × 20 "
         "grid, 5-fold held-out likelihood"
     )
+
+    tags: ClassVar[Tags] = Tags(grouped=True)
 
     def __init__(
         self,
@@ -204,7 +207,7 @@ class LSCDE(SignedMixture):
         return _Basis(X, Y, U, V, self.bandwidth_x_, self.bandwidth_y_, gram)
 
     def _select(self, X, Y, rng):
-        folds = kfold(Y.shape[0], self.folds, rng)
+        folds = self._kfold(np.arange(Y.shape[0]), self.folds, rng)
         given = self.bandwidth_x is not None and self.bandwidth_y is not None
         sigmas = np.ones(1) if given else BANDWIDTHS
         path = REGULARIZATIONS if self.regularization is None else np.array([self.regularization])

@@ -14,7 +14,7 @@ from kcde.estimators._shared.spread import column_std
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of, seed_of
-from kcde.selection import complement, kfold
+from kcde.selection import complement
 
 HELD_OUT_PARTS = 5
 """One of so many parts of the rows chooses the number of stages."""
@@ -70,7 +70,7 @@ class NGBoost(Pushforward):
         "likelihood of a held-out fifth, then all rows boosted as often"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False, saved=False)
+    tags: ClassVar[Tags] = Tags(array_api=False, saved=False, grouped=True)
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
     def __init__(
@@ -106,7 +106,8 @@ class NGBoost(Pushforward):
 
     def _choose(self, X: np.ndarray, z: np.ndarray) -> int:
         """Return the number of stages with the largest likelihood of a fifth of the rows."""
-        held_out = kfold(len(z), HELD_OUT_PARTS, rng_of("selection", self.random_state))[0]
+        rng = rng_of("selection", self.random_state)
+        held_out = self._kfold(np.arange(len(z)), HELD_OUT_PARTS, rng)[0]
         rows = complement(held_out, len(z))
         if np.ptp(z[rows]) == 0:
             raise ValueError(

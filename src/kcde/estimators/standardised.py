@@ -12,6 +12,7 @@ from kcde.estimators._shared.rows import (
     RowChecks,
     check_not_constant,
     check_pairs,
+    grouping,
 )
 
 
@@ -57,8 +58,10 @@ class Standardised(RowChecks, BaseEstimator):
         """The tags of the estimator inside."""
         return self.estimator.tags
 
-    def fit(self, X, Y) -> "Standardised":
+    def fit(self, X, Y, groups=None) -> "Standardised":
         """Fit to X (n, d_x) or None, and Y (n, d_y), or (n,) for one y; data frames as well.
+
+        The estimator inside takes the groups (n,), where it chooses by folds.
 
         Raises
         ------
@@ -69,7 +72,7 @@ class Standardised(RowChecks, BaseEstimator):
         scaled = self._learn_scales(X, Y)
         self.estimator_ = clone(self.estimator)
         try:
-            self.estimator_.fit(*scaled)
+            self.estimator_.fit(*scaled, **grouping(self.estimator_, groups))
         finally:
             self._sync_fitted()
         return self

@@ -12,9 +12,10 @@ import scoringrules
 
 import kcde
 from kcde.cli.own import duration, names
-from kcde.comparison import costs, plan, running, scoring
+from kcde.comparison import costs, page, plan, running, scoring
 from kcde.methods import METHODS
-from kcde.table_model import unfitted
+from kcde.seeding import seed_of
+from kcde.table_model import TableModel, unfitted
 
 EVIL = '<script>alert("1")</script>&$x'
 
@@ -61,8 +62,7 @@ def test_all_methods_have_the_same_splits_and_true_scores(found):
     assert set(comparison.by_split["method"]) >= {"GP-ML", "LSCDE-exact"}
     assert (comparison.by_split["status"] == "ok").all()
     assert comparison.by_split.groupby("method")["n_test"].apply(tuple).nunique() == 1
-    split = comparison.plan.splits[0]
-    scored = scoring.score("GP-ML", comparison.plan.X, comparison.plan.y, split, 0)
+    scored = scoring.score("GP-ML", comparison.plan, 0)
     kept = scoring.read(folder, "GP-ML", 0)
     assert kept["log_density"] == scored.said["log_density"]
     inside = np.abs(scored.arrays["pit"] - 0.5) <= 0.45
@@ -118,6 +118,28 @@ def test_the_six_lines_run(found, tmp_path, monkeypatch):
     np.testing.assert_allclose(
         place["model"].quantile(table(), [0.5]), comparison.model.quantile(table(), [0.5])
     )
+
+
+def test_groups_stay_together_in_the_folds_as_in_the_splits(tmp_path):
+    frame = pd.concat([table(12)] * 5, ignore_index=True).assign(person=[*"abcdefghijkl"] * 5)
+    frame["price"] += 0.05 * np.random.default_rng(0).normal(size=len(frame))
+    asked = {"methods": ["GP-ML", "LSCDE-exact"], "splits": 2, "groups": "person"}
+    made = kcde.compare(frame, "price", out=tmp_path, budget=300, source="visits.csv", **asked)
+    loaded, split = plan.load(tmp_path), made.plan.splits[0]
+    assert loaded.group_column == "person"
+    person = frame["person"].to_numpy()
+    X, y = loaded.X, loaded.y
+    model = unfitted("LSCDE-exact", seed_of("own", "split", 0) % 2**32)
+    model.fit(X[split.train], y[split.train], groups=person[split.train])
+    scored = scoring.score("LSCDE-exact", loaded, 0)
+    assert scored.said["log_density"] == model.score(X[split.test], y[split.test])
+    plain = scoring.score("LSCDE-exact", replace(loaded, groups=None), 0)
+    assert plain.said["log_density"] != scored.said["log_density"]
+    # The advised model is fitted in the same way, and so is that of the page's lines.
+    advised = made.advice.method
+    again = TableModel(advised, y="price", groups="person").fit(frame)
+    np.testing.assert_array_equal(again.quantile(frame, 0.9), made.model.quantile(frame, 0.9))
+    assert "groups='person'" in page.python_lines(made, "visits.csv")
 
 
 def test_a_stopped_comparison_goes_on(found, monkeypatch):
@@ -197,7 +219,7 @@ def test_what_fails_or_does_not_fit_is_a_result(found, monkeypatch):
             raise error
 
         monkeypatch.setattr(scoring, "_scores", raising)
-        return scoring.score("GP-ML", planned.X, planned.y, planned.splits[0], 0).said
+        return scoring.score("GP-ML", planned, 0).said
 
     from kcde.memory import InsufficientMemory
 

@@ -11,7 +11,7 @@ from kcde.estimators._cdo.spectrum import spectrum_of
 from kcde.kernels import PeriodicKernel, as_bandwidths, median_trick
 from kcde.linalg import symmetric_spectrum
 from kcde.memory import require_memory
-from kcde.selection import best_index, complement, kfold, log_grid
+from kcde.selection import best_index, complement, log_grid
 
 FACTORS_X = 2.0 ** np.arange(-5, 3)
 """Times the median distance over √2: from 1/32, because structure on a surface or over a week is
@@ -41,7 +41,7 @@ class Hyperparameters(NamedTuple):
         return all(value is not None for value in self)
 
 
-def select(model, X, Y, reference: Reference, rng: np.random.Generator):
+def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
     """Choose what is None by a held-out criterion.
 
     For every fold and σ_x one eigendecomposition of K, 9G³; for every σ_y and α then n G r + n r² A
@@ -55,8 +55,8 @@ def select(model, X, Y, reference: Reference, rng: np.random.Generator):
         The rows that take part.
     reference
         For all training rows.
-    rng
-        Source of the folds.
+    folds
+        Which of these rows each fold holds out.
 
     Returns
     -------
@@ -68,9 +68,8 @@ def select(model, X, Y, reference: Reference, rng: np.random.Generator):
     Raises
     ------
     ValueError
-        If no candidate is a density at every held-out row, or there are fewer rows than folds.
+        If no candidate is a density at every held-out row.
     """
-    folds = kfold(Y.shape[0], model.folds, rng)
     grids = _grids(model, X, Y, reference)
     published = model.scaling == "published"
     shifts = grids.output_regularization * (1 if published else reference.size)

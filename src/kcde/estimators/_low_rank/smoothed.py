@@ -2,15 +2,17 @@
 
 from abc import abstractmethod
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._low_rank.base import LowRankConditional, check_positive
 from kcde.estimators._shared.mixture import GaussianMixture, log_gaussian_kernel, log_volume
+from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths, median_trick
 from kcde.seeding import rng_of
-from kcde.selection import best_index, complement, kfold, log_grid
+from kcde.selection import best_index, complement, log_grid
 
 BANDWIDTH_FACTORS = np.array([0.5, 1.0, 2.0, 4.0])
 REGULARIZATIONS = log_grid(1e-8, 10.0, 10)
@@ -24,6 +26,8 @@ class SmoothedWeights(GaussianMixture):
     `SmoothedJDL`. Selection costs folds × 16 pairs of bandwidths × 10 λ products of held-out with
     support points, and one factorisation a bandwidth and fold.
     """
+
+    tags: ClassVar[Tags] = Tags(grouped=True)
 
     @abstractmethod
     def _model(self, bandwidth_x, bandwidth_y, regularization=1.0) -> LowRankConditional:
@@ -53,7 +57,7 @@ class SmoothedWeights(GaussianMixture):
     def _select(self, X, Y) -> tuple:
         """Return the candidate with the largest held-out log likelihood."""
         rng = rng_of("selection", self.random_state)
-        folds = kfold(Y.shape[0], self.folds, rng)
+        folds = self._kfold(np.arange(Y.shape[0]), self.folds, rng)
         given = ([x] for x in (self.bandwidth_x, self.bandwidth_y))
         rules = (_bandwidths(Z, name) for Z, name in ((X, "X"), (Y, "Y")))
         of_x, of_y = (

@@ -148,6 +148,55 @@ def check_not_constant(Y) -> None:
         )
 
 
+def group_labels(groups, n: int) -> np.ndarray:
+    """Return which group each of n rows is of, as whole numbers from 0, shape (n,).
+
+    Parameters
+    ----------
+    groups
+        Shape (n,): numbers, texts or dates, an array, a list or a Series.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many as rows, one is missing, or all are the same.
+    """
+    from pandas import factorize
+
+    groups = np.asarray(groups)
+    if groups.shape != (n,):
+        raise ValueError(f"groups must have shape ({n},), one for every row; got {groups.shape}")
+    labels, _ = factorize(groups)
+    if missing := np.flatnonzero(labels < 0).tolist():
+        raise ValueError(
+            f"groups has no value in {len(missing)} row(s), the first {missing[0]}: give each row "
+            "a group, or leave those rows out"
+        )
+    if labels.max() == 0:
+        raise ValueError(
+            "all rows are of one group, so that none can be held out: leave groups out"
+        )
+    return labels
+
+
+def grouping(estimator, groups) -> dict:
+    """Return the argument `groups` for the `fit` of an estimator, nothing where they are None.
+
+    Raises
+    ------
+    ValueError
+        If the estimator does not choose by folds of rows.
+    """
+    if groups is None:
+        return {}
+    if not estimator.tags.grouped:
+        raise ValueError(
+            f"{type(estimator).__name__} does not choose by folds of rows, so that groups would "
+            "change nothing: leave them out"
+        )
+    return {"groups": groups}
+
+
 class RowChecks:
     """Checks of X and Y after `fit`, for an estimator to inherit.
 

@@ -1,0 +1,133 @@
+"""Choices by folds that keep the rows of a group together."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kcde.estimators import (
+    KCEF,
+    LSCDE,
+    NADE,
+    Conformal,
+    Defensive,
+    GaussianProcess,
+    LikelihoodKCEF,
+    Standardised,
+    estimator_class,
+    estimator_names,
+)
+
+NAMES = [name for name in estimator_names() if not estimator_class(name).tags.unconditional]
+GROUPED = [name for name in NAMES if estimator_class(name).tags.grouped]
+PEOPLE, VISITS = 12, 5
+
+
+def visits():
+    """y is of the person, not of x: only the noise of x tells the visits of one person apart."""
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(PEOPLE), VISITS)
+    X = rng.standard_normal((PEOPLE, 2))[person] + 0.05 * rng.standard_normal((len(person), 2))
+    Y = rng.standard_normal((PEOPLE, 1))[person] + 0.05 * rng.standard_normal((len(person), 1))
+    return X, Y, person
+
+
+def make(name, **options):
+    return estimator_class(name)(**options)
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_groups_of_one_row_are_no_groups_and_larger_ones_are_not(name):
+    X, Y, person = visits()
+    plain = make(name).fit(X, Y)
+    single = make(name).fit(X, Y, groups=np.arange(len(Y)))
+    np.testing.assert_array_equal(single.log_density(X, Y), plain.log_density(X, Y))
+    grouped = make(name).fit(X, Y, groups=person)
+    named = pd.Series(person).map("person {:02d}".format)
+    again = make(name).fit(X, Y, groups=named)
+    np.testing.assert_array_equal(again.log_density(X, Y), grouped.log_density(X, Y))
+    assert not np.array_equal(grouped.log_density(X, Y), plain.log_density(X, Y))
+    # Who has not seen a person in the selection is less sure of the rows of that person.
+    assert grouped.score(X, Y) < plain.score(X, Y)
+    assert not [attribute for attribute in vars(grouped) if attribute == "_labels"]
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_new_people_are_predicted_better_by_folds_of_people(name):
+    X, Y, person = visits()
+    train, test = person < 8, person >= 8
+    plain = make(name).fit(X[train], Y[train])
+    grouped = make(name).fit(X[train], Y[train], groups=person[train])
+    assert grouped.score(X[test], Y[test]) > plain.score(X[test], Y[test])
+
+
+@pytest.mark.parametrize("rows", [np.arange(60), np.arange(0, 60, 3)])
+def test_a_fold_holds_out_whole_groups(rows):
+    model, (*_, person) = LikelihoodKCEF(), visits()
+    model._labels = person
+    folds = model._kfold(rows, 5, np.random.default_rng(1))
+    assert len(folds) == 5
+    assert sorted(np.concatenate(folds)) == list(range(len(rows)))
+    held = [set(person[rows[fold]]) for fold in folds]
+    assert sum(map(len, held)) == PEOPLE
+    few = person[rows] < 3
+    assert len(model._kfold(rows[few], 5, np.random.default_rng(1))) == 3
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.arange(10), r"groups must have shape \(60,\), one for every row; got \(10,\)"),
+        (np.zeros((60, 1)), r"groups must have shape \(60,\)"),
+        ([None] + ["a"] * 59, "groups has no value in 1 row\\(s\\), the first 0"),
+        (np.r_[np.nan, np.arange(59)], "groups has no value in 1 row"),
+        (np.zeros(60), "all rows are of one group"),
+    ],
+)
+def test_groups_that_cannot_be_used_are_refused(groups, message):
+    X, Y, _ = visits()
+    model = LSCDE()
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, Y, groups=groups)
+    assert "_labels" not in vars(model)
+
+
+@pytest.mark.parametrize("model", [GaussianProcess(1.0, 1.0, 1.0), Standardised(NADE())])
+def test_who_chooses_by_no_folds_refuses_groups(model):
+    X, Y, person = visits()
+    with pytest.raises(ValueError, match="does not choose by folds of rows"):
+        model.fit(X, Y, groups=person)
+
+
+def test_folds_of_neighbouring_rows_refuse_groups():
+    X, Y, person = visits()
+    with pytest.raises(ValueError, match="folds of neighbouring rows"):
+        KCEF(selection="early-stopping").fit(X, Y, groups=person)
+
+
+def test_what_is_made_of_an_estimator_hands_its_groups_on():
+    X, Y, person = visits()
+    inner = KCEF(selection="likelihood")
+    for outer in (Standardised(inner), Defensive(inner)):
+        grouped = outer.fit(X, Y, groups=person).log_density(X, Y)
+        assert not np.array_equal(outer.fit(X, Y).log_density(X, Y), grouped)
+
+
+def test_calibration_rows_are_of_people_who_were_not_fitted():
+    X, Y, person = visits()
+    seen = []
+
+    class Seen(LSCDE):
+        def fit(self, X, Y, groups=None):
+            seen.append((X, groups))
+            return super().fit(X, Y, groups)
+
+    model = Conformal(Seen(), share=0.25).fit(X, Y, groups=person)
+    ((fitted, groups),) = seen
+    inside = {p for p in range(PEOPLE) if (X[person == p][:, None] == fitted).all(axis=2).any()}
+    # A quarter of 60 rows: three people.
+    assert len(model.scores_) == 15
+    assert len(inside) == 9
+    assert len(fitted) == len(groups) == 45
+    two = np.arange(60) >= 1
+    with pytest.raises(ValueError, match="more groups are needed"):
+        Conformal(LSCDE(), share=0.9).fit(X, Y, groups=two)
