@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from kcde.arrays import normal_cdf
+from kcde.estimators import KCEF
 from kcde.estimators._shared.roots import increasing_root
 from kcde.estimators._shared.tabulated import TabulatedCdf
 from kcde.panels import cover
@@ -76,3 +77,20 @@ def test_a_root_in_a_flat_stretch_is_within_it():
 
     found = increasing_root(excess, np.array([-9.0]), np.array([4.0]), np.array([-9.0]), 1e-12)
     assert abs(found[0]) <= 1.0 + 1e-12
+
+
+def test_what_depends_on_y_alone_is_computed_once_for_all_blocks_of_x(monkeypatch):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 1))
+    Y = np.sin(X) + 0.3 * rng.normal(size=X.shape)
+    model = KCEF(0.5, 0.5, 1e-3).fit(X, Y)
+    blocks = list(model._cdf_tables(X))
+    assert len(blocks) > 2
+    asked, at = [], model._log_relative_at
+    monkeypatch.setattr(model, "_log_relative_at", lambda Y: asked.append(Y.tobytes()) or at(Y))
+    found = model.cdf(X, Y)
+    assert len(asked) == len(set(asked)) > 1
+    # More than is kept is computed again, with the same result.
+    monkeypatch.setattr("kcde.estimators._shared.distribution._REMEMBERED", 0)
+    np.testing.assert_array_equal(model.cdf(X, Y), found)
+    assert len(asked) > len(set(asked)) * len(blocks) / 2

@@ -12,6 +12,7 @@ from kcde.panels import numbered
 
 _ROWS_NUMBERS = 1000  # held for a row of x while expectations are computed, about
 _NODES = 40  # of a panel, after the first doublings
+_REMEMBERED = 1 << 25  # numbers
 
 
 class Distribution:
@@ -260,14 +261,36 @@ class Distribution:
         return TabulatedCdf(self._log_relative_at, X, self._panels(), tolerance)
 
     def _cdf_tables(self, X, tolerance: float = FINE) -> Iterator[tuple[slice, TabulatedCdf]]:
-        for rows in row_blocks(X.shape[0], _NODES * len(self._panels()), like=X):
+        panels, at = self._panels(), _remembering(self._log_relative_at, self._n_fitted)
+        for rows in row_blocks(X.shape[0], _NODES * len(panels), like=X):
             with numbered(np.arange(rows.start, rows.stop)):
-                table = self._tabulate_cdf(X[rows, :], tolerance)
+                table = TabulatedCdf(at, X[rows, :], panels, tolerance)
             yield rows, table
 
     def _log_relative_at(self, Y):
         """Return a function X -> log p(Y|X) up to a constant for each x; see `log_density_at`."""
         return self.log_density_at(Y)
+
+
+def _remembering(at: Callable, width: int) -> Callable:
+    """Return `at`, a function of shared y, so that blocks of x do not each compute it anew.
+
+    It keeps what was returned first, up to 256 MB of `width` numbers a y.
+    """
+    kept: dict[bytes, Callable] = {}
+    room = _REMEMBERED // max(1, width)
+
+    def again(Y):
+        nonlocal room
+        key = to_numpy(Y).tobytes()
+        if key in kept:
+            return kept[key]
+        found = at(Y)
+        if Y.shape[0] <= room:
+            kept[key], room = found, room - Y.shape[0]
+        return found
+
+    return again
 
 
 def check_probabilities(name: str, values) -> np.ndarray:
