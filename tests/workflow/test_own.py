@@ -170,8 +170,8 @@ def test_a_method_that_memory_does_not_suffice_for_has_a_result_of_every_split(
     comparison.prepare(tabular.read(file), "price", folder=tmp_path / "plan", splits=3)
     asked = []
 
-    def refuse(method, X, y, split, name):
-        asked.append(name)
+    def refuse(method, plan, number):
+        asked.append(number)
         return scoring.Scored({"status": scoring.TOO_LARGE, "detail": "at most 7 rows"}, {})
 
     monkeypatch.setattr(scoring, "score", refuse)

@@ -156,7 +156,7 @@ def _table(entries: Iterable[Entry]) -> str:
     head = ("data set", "file", "licence", "source", "cite", "SHA-256")
     rows = [
         (
-            " = ".join((entry.name, *entry.aliases)),
+            entry.all_names,
             f"[{Path(entry.bundled).name}]({entry.bundled})",
             entry.licence,
             ", ".join(map(_link, entry.urls)),

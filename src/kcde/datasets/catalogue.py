@@ -76,6 +76,17 @@ class Entry:
     notes: str
 
     @property
+    def all_names(self) -> str:
+        """Name and aliases as lists print them, `a = b = b-c` as `a = b[-c]`."""
+        shown = [self.name]
+        for before, alias in zip((self.name, *self.aliases), self.aliases, strict=False):
+            if alias.startswith(f"{before}-"):
+                shown[-1] += f"[{alias.removeprefix(before)}]"
+            else:
+                shown.append(alias)
+        return " = ".join(shown)
+
+    @property
     def has_test_rows(self) -> bool:
         """Whether the file itself says which rows are to test."""
         return self.format == "zip-pems"

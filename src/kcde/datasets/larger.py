@@ -3,7 +3,8 @@
 ==========================  ========================================================================
 winequality-red, -white     alcohol given the ten other measurements; random halves
 parkinsons-telemonitoring   total_UPDRS given the sixteen voice measures; half of the people train,
-                            the others test, because the rows of a person are alike
+                            the others test, because the rows of a person are alike; as
+                            parkinsons-people folds that choose keep them together, too
 metro-traffic-substitute    volume given the hour and the weather, of 10,000 hours, drawn once; six
                             blocks in the order of time, of which the first k train and the next one
                             tests, k = 1 ... 5
@@ -36,11 +37,15 @@ _WEATHER = ("temp", "rain_1h", "snow_1h", "clouds_all")
 
 @dataclass(frozen=True)
 class _Question:
-    """What is asked of a table: y, x (all other columns where empty), rows, and how they split."""
+    """What is asked of a table: y, x (all other columns where empty), rows, and how they split.
+
+    Rows with one value of `group`, which is not of x, are of one person or thing.
+    """
 
     y: str
     x: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    group: str = ""
     prepared: Callable[["pd.DataFrame", str], "pd.DataFrame"] = lambda table, name: table
     split: Callable[["pd.DataFrame", str], Rows] = lambda table, name: None
 
@@ -69,7 +74,7 @@ def open_larger(name: str, data_dir: str | Path, catalogue: str | Path | None = 
     asked = _QUESTIONS[entry.name]
     table = READERS[entry.format](raw_file(entry, data_dir))
     table = asked.prepared(table, entry.name).reset_index(drop=True)
-    left_out = (asked.y, *asked.without)
+    left_out = (asked.y, asked.group, *asked.without)
     x = asked.x or tuple(name for name in table.columns if name not in left_out)
     return Dataset(
         entry.name,
@@ -79,6 +84,7 @@ def open_larger(name: str, data_dir: str | Path, catalogue: str | Path | None = 
         (asked.y,),
         entry.sha256,
         asked.split(table, entry.name),
+        table[asked.group].to_numpy() if name in _KEPT_TOGETHER else None,
     )
 
 
@@ -140,13 +146,16 @@ def _voice(table: "pd.DataFrame", name: str) -> "pd.DataFrame":
     return table.drop(columns=["age", "sex", "test_time", "motor_UPDRS"])
 
 
+_KEPT_TOGETHER = ("parkinsons-people",)
+"""Names under which folds keep groups together."""
+
 _WINE = _Question("alcohol", without=("quality",))
 _QUESTIONS = {
     "winequality-red": _WINE,
     "winequality-white": _WINE,
     "parkinsons-telemonitoring": _Question(
         "total_UPDRS",
-        without=("subject#",),
+        group="subject#",
         prepared=_voice,
         split=lambda table, name: by_group(table["subject#"].to_numpy(), name),
     ),

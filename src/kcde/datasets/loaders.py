@@ -42,6 +42,8 @@ class Dataset:
         Checksum of the raw file.
     rows : callable or None
         From the number of a split to its training and test rows; None: random halves.
+    groups : numpy.ndarray or None
+        Shape (n,): labels of rows that folds keep together, where folds choose; None: none.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Dataset:
     y_columns: tuple[str, ...]
     sha256: str
     rows: Rows | None = None
+    groups: np.ndarray | None = None
 
 
 def load(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -> Dataset:

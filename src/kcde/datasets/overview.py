@@ -32,7 +32,7 @@ def overview(data_dir: str | Path, catalogue: str | Path | None = None) -> str:
     entries = tables.read(catalogue).values()
     body = [
         (
-            " = ".join((entry.name, *entry.aliases)),
+            entry.all_names,
             " ".join(entry.papers) or "-",
             "-" if entry.rows is None else str(entry.rows),
             "-" if entry.columns is None else str(entry.columns),

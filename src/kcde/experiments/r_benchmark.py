@@ -183,7 +183,9 @@ def make_estimator(job: Job, split: int):
 
 def fit(job: Job, data: Dataset, split: int, rows_of: Rows = split_rows) -> Standardised:
     """Return the fitted model of one split of data that lie where it computes."""
-    return Standardised(make_estimator(job, split)).fit(*halves(job, data, split, rows_of)[0])
+    groups = None if data.groups is None else data.groups[rows_of(job, data, split)[0]]
+    model = Standardised(make_estimator(job, split))
+    return model.fit(*halves(job, data, split, rows_of)[0], groups)
 
 
 def _fit_batch(job: Job, data: Dataset, splits: Sequence[int], rows_of: Rows) -> list:

@@ -180,3 +180,10 @@ def test_entries_are_found_by_name_and_by_alias():
     assert set(entries) < set(named)
     for name, entry in named.items():
         assert catalogue.find(entries, name) is entry
+
+
+def test_lists_shorten_an_alias_that_only_adds_to_another_name():
+    entry = catalogue.find(catalogue.read(), "parkinsons-people")
+    assert entry.all_names == "parkinsons-telemonitoring = parkinsons[-people]"
+    assert catalogue.find(catalogue.read(), "caution").all_names == "caution"
+    assert catalogue.find(catalogue.read(), "red-wine").all_names == "winequality-red = red-wine"

@@ -33,6 +33,11 @@ def test_no_person_is_on_both_sides():
         np.testing.assert_array_equal(np.sort([*train, *test]), np.arange(len(people)))
     assert not np.array_equal(data.rows(0)[0], data.rows(1)[0])
     np.testing.assert_array_equal(data.rows(1)[0], open_larger("parkinsons", BUNDLED).rows(1)[0])
+    assert data.groups is None
+    grouped = open_larger("parkinsons-people", BUNDLED)
+    np.testing.assert_array_equal(grouped.groups, people)
+    np.testing.assert_array_equal(grouped.X, data.X)
+    np.testing.assert_array_equal(grouped.rows(3)[0], data.rows(3)[0])
 
 
 def test_traffic_has_a_row_an_hour_in_the_order_of_time():

@@ -11,6 +11,7 @@ from kcde.datasets.loaders import load
 from kcde.estimators import LSCDE, Standardised
 from kcde.experiments import larger_sets
 from kcde.experiments.jobs.larger_sets import Job
+from kcde.experiments.r_benchmark import split_seed
 from kcde.experiments.runner import run
 from kcde.metrics.names import NEEDED_SECONDS, NLL
 
@@ -25,8 +26,8 @@ def launch(smoke, tmp_path, monkeypatch):
     data = replace(data, rows=forward(len(data.Y)))
     monkeypatch.setattr(larger_sets, "open_larger", lambda *_: data)
 
-    def run_job(**more):
-        job = Job("smoke-linear", "LSCDE", options=QUICK, splits=3, **more)
+    def run_job(options=QUICK, **more):
+        job = Job("smoke-linear", "LSCDE", options=options, splits=3, **more)
         run(job, tmp_path / "out.csv", folder, catalogue=catalogue)
         return scores.read([tmp_path / "out.csv"]), np.load(tmp_path / "out.npz"), data
 
@@ -47,6 +48,20 @@ def test_scores_are_those_of_fits_to_the_data_s_own_splits(launch):
         found = arrays["test_rows"][split]
         np.testing.assert_array_equal(found[found >= 0], test)
     assert set(frame["experiment"]) == {"larger_sets"}
+
+
+def test_folds_keep_the_groups_of_a_set_together(launch, monkeypatch):
+    *_, data = launch()
+    groups = np.arange(len(data.Y)) % 7
+    grouped = replace(data, groups=groups)
+    monkeypatch.setattr(larger_sets, "open_larger", lambda *_: grouped)
+    frame, *_ = launch(options={})
+    train, test = data.rows(1)
+    model = Standardised(LSCDE(random_state=split_seed("smoke-linear", 1)))
+    model.fit(data.X[train], data.Y[train], groups=groups[train])
+    own = frame[(frame["split"] == 1) & (frame["metric"] == NLL)]
+    expected = -model.score(data.X[test], data.Y[test]) - model.log_scale_
+    assert own["value"].item() == pytest.approx(expected, rel=1e-8)
 
 
 def test_a_set_with_more_rows_than_a_method_takes_is_left_out(launch):
