@@ -16,15 +16,17 @@ from kcde.metrics.names import COVERAGES, CRPS, NEEDED_SECONDS, NLL, NLL_QUADRAT
 _CAPTION = (
     "Negative log-likelihood of standardised y on test rows of larger sets, the mean over splits "
     "(dots) with the lowest and the highest (lines): alcohol of red and white wine given the other "
-    "measurements, a score of Parkinson's disease given the voice, traffic given hour and weather. "
+    "measurements, a score of Parkinson's disease given the voice (-people: folds, too, keep a "
+    "person's rows together), traffic given hour and weather. "
     "People, and hours to come, are apart from the training rows. Crosses: not fitted, since more "
     "than a minute was planned."
 )
 _DETAILS = (
     "Wines are split at random into halves, patients into halves of people; of traffic, 10,000 "
     "hours in six blocks, the first k train and the next one tests. All methods have the same "
-    "splits; x and y are standardised by the training rows. A split that failed counts as "
-    f"{LIMIT_NATS:.0f} nats. CRPS is that of standardised y. Seconds: selection, fit and scoring "
+    "splits. Folds of people were added after the scores with folds of rows had been seen, for the "
+    "methods that can have them. x and y are standardised by the training rows. A split that "
+    f"failed counts as {LIMIT_NATS:.0f} nats. CRPS is that of standardised y. Seconds: selection, fit and scoring "
     "of a split on one thread, to half a decade. A method planned to need more than a minute for "
     "the largest split of a set is not fitted there; the table says about what it would take, by "
     "the cube of the rows. The plan knows rows alone: a fit to many columns may take longer."
