@@ -22,14 +22,15 @@ _CAPTION = (
     "than a minute was planned."
 )
 _DETAILS = (
-    "Wines are split at random into halves, patients into halves of people; of traffic, 10,000 "
-    "hours in six blocks, the first k train and the next one tests. All methods have the same "
-    "splits. Folds of people were added after the scores with folds of rows had been seen, for the "
-    "methods that can have them. x and y are standardised by the training rows. A split that "
-    f"failed counts as {LIMIT_NATS:.0f} nats. CRPS is that of standardised y. Seconds: selection, fit and scoring "
-    "of a split on one thread, to half a decade. A method planned to need more than a minute for "
-    "the largest split of a set is not fitted there; the table says about what it would take, by "
-    "the cube of the rows. The plan knows rows alone: a fit to many columns may take longer."
+    "Wines are split at random into halves, patients into halves of people; of traffic, "
+    "10,000 hours in six blocks, the first k train and the next one tests. All methods have "
+    "the same splits. Folds of people were added after the scores with folds of rows had been "
+    "seen, for the methods that can have them. x and y are standardised by the training rows. "
+    f"A split that failed counts as {LIMIT_NATS:.0f} nats. CRPS is that of standardised y. "
+    "Seconds: selection, fit and scoring of a split on one thread, to half a decade. A method "
+    "planned to need more than a minute for the largest split of a set is not fitted there; "
+    "the table says about what it would take, by the cube of the rows. The plan knows rows "
+    "alone: a fit to many columns may take longer."
 )
 
 _METRICS = (NLL, CRPS, *COVERAGES)
