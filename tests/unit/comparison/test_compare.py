@@ -237,6 +237,8 @@ def test_every_method_is_listed_once_and_can_be_compared():
     listed = costs.default_methods()
     assert len(set(listed)) == len(listed) >= 14
     assert set(listed) <= set(METHODS)
+    # One without a declared cost counts as expensive and is not begun on larger tables.
+    assert set(listed) == set(costs.declared())
     assert not {"KEF", "KernelLogisticRegression", "NADE-joint"} & set(listed)
     with pytest.raises(ValueError, match="KCEF-F: it is a joint density"):
         kcde.compare(table(), "price", methods=["KCEF-F"])
