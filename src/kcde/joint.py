@@ -129,7 +129,7 @@ class JointDensity(BaseEstimator):
     def tags(self) -> Tags:
         """The tags of the estimator, for a model without x."""
         first = self.estimator[0] if isinstance(self.estimator, Sequence) else self.estimator
-        return replace(first.tags, unconditional=True)
+        return replace(first.tags, unconditional=True, grouped=False)
 
     def fit(self, X, Y) -> "JointDensity":
         """Fit every factor.

@@ -40,8 +40,8 @@ class KEF(KCEF):
         tuned on so many rows that n d_y is at most 3000, the Nyström one with at most 100 basis
         points. "likelihood" as in `KCEF`, for d_y = 1 and the exact system.
     group_copies
-        Whether equal rows are in one fold. A held-out copy of a training row lets ever narrower
-        peaks at the training rows score ever better.
+        Whether equal rows are in one fold, unless `fit` is given groups. A held-out copy of a
+        training row lets ever narrower peaks at the training rows score ever better.
     n_basis
         m, rows chosen at random; None: the exact system; "auto": the exact system where n d_y is
         at most 16000 (4 GB), otherwise 300 rows.
@@ -68,7 +68,7 @@ class KEF(KCEF):
         "cross-validated score"
     )
 
-    tags: ClassVar[Tags] = Tags(unconditional=True)
+    tags: ClassVar[Tags] = Tags(unconditional=True, grouped=True)
     _grids: ClassVar[dict] = KCEF._grids | {
         "score": (log_grid(0.2, 5.0, 10), log_grid(1e-6, 0.1, 10))
     }
@@ -133,7 +133,7 @@ class KEF(KCEF):
 
     def _rows_and_folds(self, Y, folds: int) -> tuple[np.ndarray, list[np.ndarray]]:
         rows, parts = super()._rows_and_folds(Y, folds)
-        if not self.group_copies:
+        if not self.group_copies or self._labels is not None:
             return rows, parts
         _, labels = np.unique(to_numpy(take_rows(Y, rows)), axis=0, return_inverse=True)
         return rows, grouped_kfold(labels, folds, rng_of("groups", self.random_state))
