@@ -56,5 +56,5 @@ def test_rows_of_one_label_are_in_one_fold(rng):
         assert sum(bool(np.isin(rows, fold).any()) for fold in folds) == 1
     counts = [len(set(labels[fold])) for fold in folds]
     assert max(counts) - min(counts) <= 1
-    with pytest.raises(ValueError, match="5-fold cross-validation needs at least 5 rows; got 2"):
+    with pytest.raises(ValueError, match="together needs at least 5 groups; got 2"):
         selection.grouped_kfold(np.array([0, 1, 0, 1, 0, 1]), 5, rng)
