@@ -291,6 +291,8 @@ class LikelihoodKCEF(Floored):
 
     def _folds(self, n: int, rows: np.ndarray, rng) -> list[np.ndarray]:
         """Return what is held out of some rows, where n take part in the selection."""
+        if n > _FOLDS_UP_TO and self._labels is None:
+            return [np.sort(rng.permutation(len(rows))[: len(rows) // _PARTS])]
         if n > _FOLDS_UP_TO:
             return self._kfold(rows, _PARTS, rng)[:1]
         repeats = _REPEATS if n < _FEW_ROWS else 1
