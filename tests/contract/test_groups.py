@@ -72,6 +72,17 @@ def test_a_fold_holds_out_whole_groups(rows):
     assert len(model._kfold(rows[few], 5, np.random.default_rng(1))) == 3
 
 
+def test_of_many_rows_a_quarter_is_held_out_once_and_of_whole_groups():
+    model, rows = LikelihoodKCEF(), np.arange(5287)
+    (held,) = model._folds(5287, rows, np.random.default_rng(1))
+    assert len(held) == 1321
+    model._labels = rows // 100
+    (held,) = model._folds(5287, rows, np.random.default_rng(1))
+    people = np.unique(model._labels[held])
+    assert len(people) == 14
+    assert len(held) == np.isin(model._labels, people).sum()
+
+
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
