@@ -4,14 +4,14 @@ import pandas as pd
 import pytest
 
 from kcde import published, scores
-from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core import drawing, listing, registry
 from kcde.artefacts.core.cells import splits
-from kcde.artefacts.kcef import table1
+from kcde.artefacts.judging import claims, readings
+from kcde.artefacts.kcef import table1, table1_nade
 from kcde.artefacts.kcef._nade_target import against_joint, section
-from kcde.artefacts.tables import building
 from kcde.metrics.names import NLL_QUADRATURE, NLL_X
 
-TABLE1 = registry.ARTEFACTS["kcef/table1"]
+TABLE = registry.ARTEFACTS["kcef/table1-nade"]
 NAMES = published.datasets("kcef", "table1")
 
 
@@ -84,7 +84,7 @@ def joint_scores():
 
 
 def test_the_page_says_set_by_set_which_is_nearer():
-    table = building.build(TABLE1, joint_scores(), [])
+    table = table1_nade.build(TABLE, joint_scores(), [])
     said = "\n".join(section(table))
     assert "| geyser | 1.43 | 0.60 | 1.60 | 1.00 | x and y |" in said
     assert "| topo | 4.26 | 8.75 | 4.60 | 3.00 | x and y |" in said
@@ -95,23 +95,76 @@ def test_the_page_says_set_by_set_which_is_nearer():
 
 def test_the_page_says_which_published_means_the_joint_reproduces():
     cells = [("geyser", "NADE", made.around(1.0)), ("geyser", "NADE-joint", made.around(1.45))]
-    table = building.build(TABLE1, rows(*cells, ("geyser", "NADE-joint", [0.8] * 20, NLL_X)), [])
+    table = table1_nade.build(TABLE, rows(*cells, ("geyser", "NADE-joint", [0.8] * 20, NLL_X)), [])
     said = "\n".join(section(table))
     assert "| geyser | 1.43 | 1.00 | 1.45 ✓ | 0.80 | x and y |" in said
     assert said.endswith("together reproduces 1 of the published means, y given x 0.")
 
 
-def test_the_joint_is_never_marked_as_the_best_nor_judged():
-    table = building.build(TABLE1, joint_scores(), []).set_index(["dataset", "method", "metric"])
-    assert table.loc[("engel", "KCEF", made.METRIC), "best"] is True
-    joint = table.xs("NADE-joint", level="method")
-    assert not joint["best"].fillna(False).any()
-    assert joint["p_value"].isna().all()
-    assert (joint["verdict"].fillna("") == "").all()
+def test_neither_is_marked_as_the_best_nor_judged():
+    table = table1_nade.build(TABLE, joint_scores(), [])
+    assert set(table["method"]) == {"NADE", "NADE-joint"}
+    assert not table["best"].fillna(False).any()
+    assert (table["verdict"].fillna("") == "").all()
+    of_y = table.set_index(["dataset", "method"])["published_mean"].dropna()
+    assert of_y.to_dict() == {("geyser", "NADE"): 1.43, ("topo", "NADE"): 4.26}
 
 
-def test_a_table_without_the_joint_says_nothing_of_it(tmp_path):
-    path = tmp_path / "scores" / "a.csv"
-    scores.write(path, made.rows_of("geyser", "NADE", made.around(1.4)), {})
-    drawing.make(TABLE1, [path], tmp_path)
-    assert "What the published" not in (tmp_path / "kcef" / "table1.md").read_text()
+def nades(conditional, joint):
+    """NADE of y given x and of x and y, worse than KCEF on so many sets."""
+    cells = []
+    for k, name in enumerate(NAMES):
+        kcef, of_x = np.array(made.around(1.0)), np.array(made.around(3.0, width=2.0))[::-1]
+        beyond = 0.5 + 0.01 * np.arange(20)
+        cells += [
+            (name, "KCEF", kcef),
+            (name, "NADE", kcef + beyond * (1 if k < conditional else -1)),
+            (name, "NADE-joint", kcef + of_x + beyond * (1 if k < joint else -1)),
+            (name, "NADE-joint", of_x, NLL_X),
+        ]
+    return rows(*cells)
+
+
+@pytest.mark.parametrize(
+    ("conditional", "joint", "amended"),
+    [(10, 10, "holds"), (9, 10, "undecided"), (10, 9, "undecided"), (2, 3, "fails")],
+)
+def test_amended_k8_takes_both_nades(conditional, joint, amended):
+    given = nades(conditional, joint)
+    read = table1_nade.read_nade(given)["K8"]
+    verdicts = {name: decision.amended.verdict for name, decision in read.items()}
+    assert verdicts == {
+        "conditional": "holds" if conditional >= 10 else "fails",
+        "joint": "holds" if joint >= 10 else "fails",
+    }
+    (decision,) = table1_nade.amended(given)["K8"].values()
+    assert decision.verdict == amended
+    assert decision.parts == {f"NADE, {name}": verdict for name, verdict in verdicts.items()}
+    assert f"NADE, joint: by the t-test over splits corrected for shared rows: {joint} " in (
+        decision.reason
+    )
+
+
+def test_amended_k8_is_undecided_without_the_joint_nade():
+    given = nades(10, 10)
+    decision = table1_nade.loses_in_both(given[given["method"] != "NADE-joint"])
+    assert decision.verdict == "undecided"
+    assert "NADE, joint: no splits of NADE-joint" in decision.reason
+
+
+def test_it_is_drawn_for_the_readings_and_decides_k8_for_the_scorecard(tmp_path):
+    listed = listing.artefacts()
+    assert listed[TABLE.key].stage == "readings"
+    assert "NADE-joint" not in listed["kcef/table1"].shows["r_benchmark"]["methods"]
+    path = tmp_path / "laptop" / "r_benchmark" / "scores.csv"
+    scores.write(path, nades(10, 9).drop(columns="detail").to_dict("records"), {})
+    assert drawing.make(TABLE, [path], tmp_path)["status"] == drawing.REGENERATED
+    page = (tmp_path / "kcef/table1-nade.md").read_text()
+    assert "## Which of the two is nearer" in page
+    read = readings.read(tmp_path).set_index(["claim", "choice", "reading"])["verdict"]
+    assert read.to_dict() == {
+        ("K8", "K-nade", "conditional"): "holds",
+        ("K8", "K-nade", "joint"): "fails",
+        ("K8", "amended", "both readings of NADE"): "undecided",
+    }
+    assert not len(claims.read(tmp_path, "kcef"))

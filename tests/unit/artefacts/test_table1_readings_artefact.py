@@ -121,13 +121,6 @@ def test_kcef_of_the_benchmark_has_no_part_in_it(whole, found):
     assert again == found
 
 
-def test_k_nade_is_read_under_the_drawn_grid(whole, found):
-    read = table1_readings.read_nade(whole)["K8"]
-    assert read == {
-        target: found["K8"][f"{DRAWN}; {target}"] for target in ("conditional", "joint")
-    }
-
-
 def test_settings_name_readings():
     for reading in READINGS:
         assert reading_of(scores.setting(**reading._asdict())) == reading
@@ -184,8 +177,7 @@ def test_the_page_counts_readings_and_says_what_separates_them(whole, tmp_path):
     assert "| K7 | 0 of 4 | 4 of 4 | 2 of 4 | 2 of 4 | 2 of 4 | 2 of 4 |" in page
     table = readings.read(tmp_path / "figures")
     assert table.groupby(["claim", "choice"]).size().to_dict() == (
-        {("K7", "K-grid"): 8, ("K8", "K-grid"): 16, ("K8", "K-nade"): 2}
-        | {("D3", "K-grid"): 8, ("D6", "K-grid"): 8}
+        {("K7", "K-grid"): 8, ("K8", "K-grid"): 16} | {("D3", "K-grid"): 8, ("D6", "K-grid"): 8}
     )
     assert dict(zip(table["claim"], table["paper"], strict=True))["D3"] == "dde"
     assert not len(claims.read(tmp_path / "figures", "kcef"))

@@ -25,17 +25,13 @@ def by_reading(scores: pd.DataFrame) -> Iterator[tuple[Reading, pd.DataFrame]]:
         yield reading_of(setting), rows
 
 
-def replaced(
-    scores: pd.DataFrame, only: Reading | None = None
-) -> Iterator[tuple[Reading, pd.DataFrame]]:
+def replaced(scores: pd.DataFrame) -> Iterator[tuple[Reading, pd.DataFrame]]:
     """Yield each reading with the scores of all methods that claims on these data sets need.
 
     Parameters
     ----------
     scores
         Of `r_benchmark` and `table1_readings`, as `kcde.scores.read` returns them.
-    only
-        The reading wanted; None for all.
 
     Yields
     ------
@@ -46,8 +42,6 @@ def replaced(
     likelihoods = scores[scores["metric"].isin([NLL, NLL_X])]
     others = likelihoods[likelihoods["experiment"] != Job.experiment]
     for reading, own in by_reading(likelihoods):
-        if only not in (None, reading):
-            continue
         kept = others[~others["method"].isin(own["method"].unique())]
         yield reading, compact(pd.concat([kept, own], ignore_index=True))
 

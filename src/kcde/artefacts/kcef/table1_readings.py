@@ -13,8 +13,8 @@ from kcde.artefacts.judging.verdicts import summarise
 from kcde.artefacts.kcef import _nade_target, table1
 from kcde.artefacts.kcef import _table1_readings_page as page
 from kcde.artefacts.kcef import _table1_readings_picture as picture
-from kcde.artefacts.kcef._grid_readings import by_reading, compact, replaced
-from kcde.experiments.jobs.table1_readings import DRAWN, Job, Reading
+from kcde.artefacts.kcef._grid_readings import by_reading, replaced
+from kcde.experiments.jobs.table1_readings import Job, Reading
 from kcde.metrics.names import NLL
 from kcde.names import AS_PUBLISHED
 
@@ -35,9 +35,6 @@ _DETAILS = (
     "given x is the column of table1; NADE of x and y is compared with KCEF plus the likelihood of "
     "x under it."
 )
-
-_CONDITIONAL, _JOINT = "conditional", "joint"
-"""Readings of what the column NADE measures (`readings.csv`, K-nade)."""
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -96,19 +93,10 @@ def _decisions(scores: pd.DataFrame) -> Iterator[tuple[str, Reading, str, Decisi
     """Yield claim, reading of the grid, of NADE or "", and decision."""
     for reading, under in replaced(scores):
         yield "K7", reading, "", table1.kcef_beats_lscde(under)
-        for target, decision in _by_target(under).items():
+        for target, decision in _nade_target.by_target(under, table1.nade_loses_to_kcef).items():
             yield "K8", reading, target, decision
         yield "D3", reading, "", r_sets.best_on_six(under)
         yield "D6", reading, "", r_sets.kcef_unstable(under)
-
-
-def _by_target(scores: pd.DataFrame) -> dict[str, Decision]:
-    """Return K8 for the NADE of y given x, and for that of x and y."""
-    joint = compact(_nade_target.against_joint(scores))
-    return {
-        _CONDITIONAL: table1.nade_loses_to_kcef(scores),
-        _JOINT: table1.nade_loses_to_kcef(joint),
-    }
 
 
 def read_grid(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
@@ -118,12 +106,6 @@ def read_grid(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
         name = f"{reading}; {target}" if target else f"{reading}"
         found.setdefault(claim, {})[name] = decision
     return found
-
-
-def read_nade(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
-    """Return K8 with either reading of NADE, under the grid that is drawn."""
-    ((_, under),) = replaced(scores, DRAWN)
-    return {"K8": _by_target(under)}
 
 
 ARTEFACT = Artefact(
@@ -140,6 +122,6 @@ ARTEFACT = Artefact(
     details=_DETAILS,
     build=build,
     draw=picture.draw,
-    readers={"K-grid": read_grid, "K-nade": read_nade},
+    readers={"K-grid": read_grid},
     below=page.section,
 )
