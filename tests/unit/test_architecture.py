@@ -9,9 +9,9 @@ from kcde.artefacts.core import listing
 ROOT = Path(kcde.__file__).parent
 
 FLOORS = [
-    {"files", "names", "seeding", "discovery", "published", "webpage"},
+    {"files", "later", "names", "seeding", "discovery", "published", "webpage"},
     {"provenance"},
-    {"arrays"},
+    {"arrays", "scikit_learn"},
     {"memory"},
     {"linalg"},
     {"kernels"},

@@ -22,8 +22,6 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 from urllib.parse import quote, urlsplit
 
-import pooch
-
 from kcde.datasets import bundled as copies
 from kcde.datasets import catalogue as tables
 from kcde.datasets import hosts, limits, notes
@@ -167,7 +165,9 @@ def pinned(catalogue: str | Path | None = None) -> list[str]:
 
 def check_sha256(path: Path, expected: str) -> None:
     """Raise ValueError, naming both digests, unless the file's SHA-256 is the expected one."""
-    if (found := pooch.file_hash(str(path), alg="sha256")) != expected:
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != expected:
         raise ValueError(f"wrong checksum: expected sha256 {expected}, found {found}")
 
 
@@ -315,6 +315,8 @@ def _transfer(url: str, target: Path, most: int, bar) -> None:
     The timeout of a connection counts from byte to byte: a server that sends one a second, be it of
     the headers, would hold this process for days.
     """
+    import pooch
+
     failed: list[Exception] = []
     with target.open("wb") as file:
         inlet = _Inlet(file, most)

@@ -15,6 +15,7 @@ from kcde.datasets import catalogue as tables
 from kcde.datasets import limits, matlab
 from kcde.datasets.catalogue import Entry
 from kcde.datasets.fetch import check_sha256
+from kcde.later import later
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -240,7 +241,10 @@ def _weekday_hour(table: "pd.DataFrame", column: str) -> "pd.DataFrame":
 def _read_rda(path: Path) -> "pd.DataFrame":
     """Read an R workspace that holds one data frame."""
     import pandas as pd
-    import rdata
+
+    # Only arrays of several dimensions need xarray, which takes as long to import as the rest.
+    with later("xarray"):
+        import rdata
 
     with warnings.catch_warnings():
         # Both are harmless: old files mark neither the encoding of their ASCII names nor use the

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
 
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators._shared import shape
@@ -14,6 +13,7 @@ from kcde.estimators._shared.rows import (
     check_pairs,
     grouping,
 )
+from kcde.scikit_learn import BaseEstimator, clone
 
 
 class Standardised(RowChecks, BaseEstimator):

@@ -94,7 +94,12 @@ def authors(experiment: str, estimator: str, X: np.ndarray, Y: np.ndarray) -> di
 def grid_distance(box: tuple[float, float], reference: int) -> float:
     """Return the median distance between different points of a square grid of two dimensions."""
     ticks = np.linspace(*box, reference)
-    return float(np.median(pdist(np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2))))
+    return _median(pdist(np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)))
+
+
+def _median(distances: np.ndarray) -> float:
+    """Return the median of distances, whose order is lost."""
+    return float(np.median(distances, overwrite_input=True))
 
 
 def _operator(kernel_x: str, bandwidth_x, **more) -> dict:
@@ -108,7 +113,7 @@ def _donut(X: np.ndarray, Y: np.ndarray) -> dict:
     alpha = max(1.0 / _DONUT_REFERENCE, 1.0 / len(X))
     return _operator(
         "laplace",
-        float(np.median(pdist(X, "cityblock"))) / np.sqrt(2.0),
+        _median(pdist(X, "cityblock")) / np.sqrt(2.0),
         bandwidth_y=grid_distance(BOX, _DONUT_REFERENCE),
         regularization=alpha,
         output_regularization=alpha,
@@ -123,7 +128,7 @@ def _terrain(X: np.ndarray, Y: np.ndarray) -> dict:
     step = (box[1] - box[0]) / (len(Y) - 1)
     return _operator(
         "gaussian",
-        float(np.sqrt(np.median(pdist(X)))) / 2.0,
+        float(np.sqrt(_median(pdist(X)))) / 2.0,
         bandwidth_y=_TERRAIN_STEPS * step,
         regularization=0.1,
         output_regularization=0.1,
@@ -135,7 +140,7 @@ def _terrain(X: np.ndarray, Y: np.ndarray) -> dict:
 def _traffic(X: np.ndarray, Y: np.ndarray) -> dict:
     """Return a scale √(median distance)/4 for each input, and σ_y, one step of the grid."""
     distinct = np.unique(X, axis=0)
-    medians = [np.median(pdist(column[:, None])) for column in distinct.T]
+    medians = [_median(pdist(column[:, None])) for column in distinct.T]
     margin = float(np.ptp(Y)) / 10.0
     box = float(Y.min()) - margin, float(Y.max()) + margin
     alpha = _TRAFFIC_REFERENCE**_TRAFFIC_POWER

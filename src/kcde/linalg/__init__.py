@@ -1,5 +1,6 @@
 """Dense linear algebra: positive-definite solves, spectra, pivoted Cholesky, γ ≥ 0."""
 
+from kcde.linalg.conjugate_gradients import conjugate_gradients, few_steps
 from kcde.linalg.definite import (
     JITTERS,
     Factor,
@@ -16,7 +17,9 @@ __all__ = [
     "Factor",
     "PivotedCholesky",
     "Solution",
+    "conjugate_gradients",
     "factor_positive_definite",
+    "few_steps",
     "nonnegative_least_squares",
     "pivoted_cholesky",
     "solve_positive_definite",

@@ -6,6 +6,7 @@ from scipy.optimize import nnls
 
 from kcde.arrays import to_numpy
 from kcde.estimators import CDO, Standardised
+from kcde.estimators._cdo.inputs import Groups, InputFactor
 from kcde.kernels import GaussianKernel, LaplaceKernel, PeriodicKernel
 from naive import cdo_weights, gaussian_density, kernel
 
@@ -404,3 +405,18 @@ def test_laplace_scale_is_a_median_distance(pairs):
     ratio = model.bandwidth_x_[0] / (np.median(distances) / np.sqrt(2.0))
     assert np.isclose(ratio, [0.25, 0.5, 1.0, 2.0, 4.0], rtol=0.02).any()
     assert isinstance(model._inputs._kernel, LaplaceKernel)
+
+
+def test_what_few_steps_solve_is_what_the_factor_solves():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 2))
+    groups = Groups(np.vstack([X, X[:300]]), rng.normal(size=(1500, 1)))
+    B = rng.normal(size=(1200, 3))
+    inputs = InputFactor(GaussianKernel(0.05), groups, 1e6)
+    quick = inputs.solve(B)
+    assert inputs._known is None
+    assert inputs.jitter == 0.0
+    many = np.hstack([B] * 4)
+    np.testing.assert_allclose(quick, inputs.solve(many)[:, :3], rtol=1e-12, atol=1e-17)
+    assert inputs._known is not None
+    np.testing.assert_allclose(inputs.solve(B), quick, rtol=1e-12, atol=1e-17)

@@ -14,12 +14,13 @@ from kcde.arrays import (
 )
 from kcde.estimators._cdo.reference import Reference
 from kcde.kernels import GaussianKernel, LaplaceKernel, PeriodicKernel, ProductKernel
-from kcde.linalg import factor_positive_definite
+from kcde.linalg import conjugate_gradients, factor_positive_definite, few_steps
 from kcde.memory import require_memory
 
 _KERNELS = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}
 KERNELS = tuple(_KERNELS)
 
+_FEW_COLUMNS = 8
 _ROWS_AT_ONCE = 16  # blocks of row_blocks: each is added to all weights of some x
 
 
@@ -119,7 +120,9 @@ class InputFactor:
     """(K + Nα diag(1/n_i))⁻¹ on the distinct rows of x, factorised symmetrically.
 
     It equals D^½ (D^½ K D^½ + Nα)⁻¹ D^½ with D = diag(n_i), and applied to group means it is
-    exactly the solution with all N rows. One G × G matrix, formed by rows and factorised in place.
+    exactly the solution with all N rows. One G × G matrix, formed by rows and factorised in place;
+    where Nα is large beside K, a few columns are solved for without a factor, by conjugate
+    gradients to rounding.
 
     Parameters
     ----------
@@ -137,19 +140,42 @@ class InputFactor:
         self._kernel, self._X = kernel, X
         self._root = xp.asarray(np.sqrt(groups.counts))[:, None]
         require_memory(X, "CDO with distinct rows of x", X.shape[0], lambda G: G * G)
-        matrix = xp.empty((X.shape[0], X.shape[0]), dtype=X.dtype)
-        for rows in row_blocks(X.shape[0], X.shape[0], like=X):
-            matrix[rows, :] = self._root[rows, :] * kernel(X[rows, :], X) * self._root.T
-        self._factor = factor_positive_definite(matrix, shift=ridge, overwrite=True)
-        self.jitter = self._factor.jitter
+        self._matrix, self._ridge = _weighted_gram(kernel, X, self._root), ridge
+        self._steps, self._known = few_steps(self._matrix, ridge), None
+        # Where few steps are enough, nothing is near to singular.
+        self.jitter = 0.0 if self._steps is not None else self._factor.jitter
+
+    @property
+    def _factor(self):
+        """The factor, which takes the place of the matrix."""
+        if self._known is None:
+            self._known = factor_positive_definite(self._matrix, shift=self._ridge, overwrite=True)
+            self._matrix = None
+        return self._known
 
     def solve(self, B):
         """Return (K + Nα diag(1/n_i))⁻¹ B, shape (G, q), for B (G, q)."""
+        if self._known is None and self._steps is not None and B.shape[1] <= _FEW_COLUMNS:
+            solved = conjugate_gradients(self._matrix, self._root * B, self._ridge, self._steps)
+            return self._root * solved
         return self._root * self._factor.solve(self._root * B)
 
     def similarities(self, X):
         """Return k(x, x_i), shape (n, G), each row divided by its largest."""
         return scaled_similarities(self._kernel, X, self._X)
+
+
+def _weighted_gram(kernel, X, root):
+    """Return D^½ K D^½, shape (G, G): its lower triangle by rows of blocks, then mirrored."""
+    xp = array_namespace(X)
+    matrix = xp.empty((X.shape[0], X.shape[0]), dtype=X.dtype)
+    for rows in row_blocks(X.shape[0], X.shape[0], like=X):
+        values = kernel(X[rows, :], X[: rows.stop, :])
+        values *= root[rows, :]
+        values *= root[: rows.stop, :].T
+        matrix[rows, : rows.stop] = values
+        matrix[: rows.start, rows] = values[:, : rows.start].T
+    return matrix
 
 
 def scaled_similarities(kernel, A, B):

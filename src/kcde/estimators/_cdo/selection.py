@@ -229,9 +229,10 @@ def _squared_error(basis: OutputBasis, beta, test, signed: bool) -> np.ndarray:
     positive at every row.
     """
     xp = array_namespace(beta)
+    rooted = _rows_times(beta, basis.overlap_root)
     total = xp.tensordot(beta, basis.ones, axes=1)
-    square = xp.sum((beta @ basis.overlap_root) ** 2, axis=2)
-    value = xp.sum(beta * test[None, :, :], axis=2)
+    square = xp.vecdot(rooted, rooted)
+    value = xp.vecdot(beta, test[None, :, :])
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         loss = to_numpy(xp.sum(0.5 * square / total**2 - value / total, axis=1))
     if signed:
@@ -242,11 +243,18 @@ def _squared_error(basis: OutputBasis, beta, test, signed: bool) -> np.ndarray:
 def _negative_log_likelihood(basis: OutputBasis, beta, test, signed: bool) -> np.ndarray:
     """Return -Σ log p over rows for each shift, shape (A,), with the negative weights clipped."""
     xp = array_namespace(beta)
-    weights = xp.maximum(beta @ basis.vectors.T, 0.0)
+    weights = xp.clip(_rows_times(beta, basis.vectors.T), min=0.0)
     at_points = test @ basis.vectors.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = xp.sum(weights * at_points[None, :, :], axis=2) / xp.sum(weights, axis=2)
+        ratio = xp.vecdot(weights, at_points[None, :, :]) / xp.sum(weights, axis=2)
         return -to_numpy(xp.sum(xp.log(ratio), axis=1))
+
+
+def _rows_times(beta, matrix):
+    """Return beta @ matrix for beta (A, n, r): one product, where there are many of few rows."""
+    xp = array_namespace(beta)
+    A, n, r = beta.shape
+    return xp.reshape(xp.reshape(beta, (A * n, r)) @ matrix, (A, n, matrix.shape[1]))
 
 
 CRITERIA = {"squared-error": _squared_error, "likelihood": _negative_log_likelihood}

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning
 
 from kcde.memory import require_memory
+from kcde.scikit_learn import ConvergenceWarning
 
 log = logging.getLogger(__name__)
 
@@ -76,8 +76,9 @@ def maximise_marginal_likelihood(
 
 
 def _regressor(given: Hyperparameters, scale_x: np.ndarray, scale_y: float, kernel: str):
-    from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+
+    from kcde.estimators._gp.marginal_likelihood import Regressor
 
     dimension = max(1, len(scale_x))
     if given.bandwidth is None or not len(scale_x):
@@ -91,7 +92,7 @@ def _regressor(given: Hyperparameters, scale_x: np.ndarray, scale_y: float, kern
     noise = _variance(given.noise_std, scale_y, _NOISE)
     shape = Matern(*lengths, nu=1.5) if kernel == "matern" else RBF(*lengths)
     prior = ConstantKernel(*signal) * shape + WhiteKernel(*noise)
-    return GaussianProcessRegressor(prior, alpha=0.0, optimizer=_lbfgs)
+    return Regressor(prior, alpha=0.0, optimizer=_lbfgs)
 
 
 def _lbfgs(objective, start, bounds):

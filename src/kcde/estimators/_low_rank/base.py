@@ -7,7 +7,6 @@ from numbers import Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.basis import Basis
@@ -15,6 +14,7 @@ from kcde.estimators._low_rank.functions import Projection, moment_functions
 from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs
 from kcde.estimators._shared.threads import thread_limit
 from kcde.estimators.base import ConditionalDensity, Tags
+from kcde.scikit_learn import BaseEstimator, clone
 
 
 class Summary(NamedTuple):

@@ -12,11 +12,10 @@ import warnings
 from math import pi, sqrt
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
 from kcde.arrays import array_namespace, take_rows
 from kcde.estimators._shared.mixture import log_gaussian_kernel
+from kcde.scikit_learn import ConvergenceWarning
 
 FEWEST_CENTRES = 3
 """The two pairs, and a cluster."""
@@ -64,6 +63,8 @@ def centres(X: np.ndarray, Y: np.ndarray, count: int, rng: np.random.Generator) 
     U, V
         Shapes (b, d_x), (b, d_y).
     """
+    from sklearn.cluster import KMeans
+
     pairs = np.hstack([X, Y])
     order = np.argsort(np.linalg.norm(pairs - pairs.mean(axis=0), axis=1), kind="stable")
     ends, rest = pairs[order[[0, -1]]], pairs[order[1:-1]]

@@ -232,7 +232,7 @@ class RowChecks:
     def _check_fitted(self):
         """Return the estimator, or raise scikit-learn's `NotFittedError`."""
         if not self.__sklearn_is_fitted__():
-            from sklearn.exceptions import NotFittedError
+            from kcde.scikit_learn import NotFittedError
 
             raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit first")
         return self

@@ -1,7 +1,7 @@
 """scikit-learn's base class, imported with the first estimator that is made.
 
-`sklearn.base` takes three times as long to import as numpy and scipy.linalg together (it imports
-pandas and scipy.stats), and defining a class needs none of it.
+`sklearn.base` takes as long to import as numpy and scipy.linalg together (it imports pandas), and
+defining a class needs none of it.
 """
 
 import sys
@@ -33,7 +33,7 @@ def derive() -> None:
     """Let `Estimator` derive from `sklearn.base.BaseEstimator`, and its subclasses with it."""
     if _NotYet not in Estimator.__bases__:
         return
-    from sklearn.base import BaseEstimator
+    from kcde.scikit_learn import BaseEstimator
 
     Estimator.__bases__ = (BaseEstimator,)
     _announce(Estimator)
