@@ -348,6 +348,27 @@ def test_best_epoch_is_that_of_the_pooled_likelihood(rng):
     assert (hurried.epochs < result.epochs).any()
 
 
+@pytest.mark.parametrize(("n", "batch_size"), [(8, 100), (8, 5)])
+def test_a_group_that_stops_makes_room_for_the_next(n, batch_size, rng):
+    """Groups that stop at different epochs, two at a time, are as each alone."""
+    recipe = Recipe(epochs=6, patience=1, batch_size=batch_size, learning_rate=0.005)
+    networks = [some_network(1, 2, rng) for _ in range(10)]
+    X = rng.standard_normal((10, 1, n))
+    rows = [as_rows(x, np.vstack([x, -x]) + rng.standard_normal((2, n))) for x in X]
+    held_out = rows[:4] + rows[:6]
+    data = np.arange(10, dtype=np.uint32), stack(rows), stack(held_out)
+    stop = np.zeros(10, dtype=np.int32)
+    together = train(stack(networks), *data, stop, 2, recipe, 4)
+    assert len(set(together.epochs.tolist())) > 1
+    for group, first in enumerate(range(0, 10, 2)):
+        own = slice(first, first + 2)
+        alone = train(*unstack((stack(networks), *data, stop), own), 2, recipe)
+        assert alone.epochs[0] == together.epochs[group]
+        assert alone.score[0] == pytest.approx(together.score[group], rel=1e-4)
+        weights = unstack(together.networks, own).weight
+        np.testing.assert_allclose(alone.networks.weight, weights, atol=1e-4)
+
+
 def test_it_learns_a_linear_gaussian(rng):
     def draw(n):
         X = rng.standard_normal((n, 1))

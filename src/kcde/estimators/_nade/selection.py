@@ -1,5 +1,6 @@
 """Selection of the size of NADE by cross-validation, for many problems at once."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -12,7 +13,6 @@ from kcde.estimators._nade.training import (
     Rows,
     TrainingResult,
     stack,
-    to_host,
     train,
     unstack,
 )
@@ -20,7 +20,8 @@ from kcde.seeding import rng_of, seed_of
 from kcde.selection import best_index, complement, kfold
 
 _FEW_UNITS, _FEW_COMPONENTS = 10, 2
-_GROUPS_AT_ONCE = 2  # with one y; a batch trains until the last of its groups has stopped
+_GROUPS_AT_ONCE = 2  # of small networks with one y: alone, an update is mostly its start
+_HELD_OUT_STEP, _ROWS_FACTOR = 128, 4  # few different shapes, as each compiles
 _HELD_OUT_SHARE = 10
 _HELD_OUT_SETS = 4
 
@@ -115,20 +116,19 @@ def fit_chosen(
     shape = (len(problems), len(units), len(components))
     scores, epochs = np.empty(shape), np.empty(shape, dtype=int)
     several = problems[0].Y.shape[0] > 1
-    at_once = 1 if several else _GROUPS_AT_ONCE
     for members, mixtures in _programs(several, units, components):
         size = max(units[i] for i in members), max(components[j] for j in mixtures)
         cells = [(p, i, j) for i in members for j in mixtures for p in range(len(problems))]
-        for start in range(0, len(cells), at_once):
-            batch = cells[start : start + at_once]
-            tasks = [
-                _Task(problems[p], units[i], components[j], fold, complement(rows, n), rows)
-                for p, i, j in batch
-                for fold, rows in enumerate(held_out[p])
-            ]
-            trained = _train(tasks, folds, recipe, size)
-            for cell, score, best in zip(batch, trained.score, trained.epochs, strict=True):
-                scores[cell], epochs[cell] = score / n, best
+        tasks = [
+            _Task(problems[p], units[i], components[j], fold, complement(rows, n), rows)
+            for p, i, j in cells
+            for fold, rows in enumerate(held_out[p])
+        ]
+        few = size[0] <= _FEW_UNITS and not several
+        at_once = folds * min(len(cells), _GROUPS_AT_ONCE if few else 1)
+        trained = _train(tasks, folds, recipe, size, at_once)
+        for cell, score, best in zip(cells, trained.score, trained.epochs, strict=True):
+            scores[cell], epochs[cell] = score / n, best
     return _refit(problems, units, components, scores, epochs, recipe)
 
 
@@ -167,7 +167,7 @@ def fit_given(
         rows = complement(held_out, n)
         tasks.append(_Task(problem, units, components, "given", rows, held_out))
     recipes = [replace(recipe, epochs=each, patience=each) for each in epochs]
-    trained = [_train(tasks, 1, each, (units, components)) for each in recipes]
+    trained = [_train(tasks, 1, each, (units, components), len(tasks)) for each in recipes]
     score = np.stack([each.score for each in trained], axis=-1) / len(tasks[0].held_out)
     return [_best_given(task, trained, i, score[i]) for i, task in enumerate(tasks)]
 
@@ -203,7 +203,7 @@ def _refit(problems, units, components, scores, epochs, recipe) -> list[FitResul
         chosen = [p for p, task in tasks.items() if (task.units, task.components) in sizes]
         if chosen:
             size = max(units[i] for i in members), max(components[j] for j in mixtures)
-            trained = _train([tasks[p] for p in chosen], 1, recipe, size)
+            trained = _train([tasks[p] for p in chosen], 1, recipe, size, len(chosen))
             for index, p in enumerate(chosen):
                 fitted[p] = _fitted(tasks[p], trained, index, scores[p])
     return [fitted[p] for p in range(len(problems))]
@@ -241,25 +241,34 @@ def _sizes(counts: Sequence[int], few: int) -> list[list[int]]:
 
 
 def _train(
-    tasks: Sequence[_Task], pool: int, recipe: Recipe, size: tuple[int, int]
+    tasks: Sequence[_Task], pool: int, recipe: Recipe, size: tuple[int, int], at_once: int
 ) -> TrainingResult:
-    """Train all tasks in one program, padded to a size (units, components) and to one d_x."""
+    """Train all tasks in one program, padded to a size (units, components) and to one d_x.
+
+    With another number of networks at once rounding errors differ, which training amplifies.
+    """
     inputs = max(width(task.problem.X, task.problem.Y) for task in tasks)
     d_x = max(task.problem.X.shape[0] for task in tasks)
     networks = [padded(_initial(task), inputs, *size) for task in tasks]
     rows = [_rows(task.problem, task.rows, d_x) for task in tasks]
     held_out = [_held_out(task, d_x) for task in tasks]
     seeds = [seed_of("batches", task.problem.random_state, task.fold) % 2**32 for task in tasks]
-    trained = train(
+    most, most_held_out = (max(part.weight.shape[0] for part in each) for each in (rows, held_out))
+    if most > recipe.batch_size:
+        # Batches are drawn, so that padding costs little, and fits to a few rows more or less
+        # share a program.
+        most = _ROWS_FACTOR ** math.ceil(math.log(most, _ROWS_FACTOR))
+        most_held_out = -(-most_held_out // _HELD_OUT_STEP) * _HELD_OUT_STEP
+    return train(
         stack(networks),
         np.array(seeds, dtype=np.uint32),
-        stack(_padded_rows(rows)),
-        stack(_padded_rows(held_out)),
+        stack([part.padded(most) for part in rows]),
+        stack([part.padded(most_held_out) for part in held_out]),
         np.array([task.stop for task in tasks], dtype=np.int32),
         pool,
         recipe,
+        at_once,
     )
-    return to_host(trained)
 
 
 def _initial(task: _Task) -> Network:
@@ -292,9 +301,3 @@ def _held_out(task: _Task, d_x: int) -> Rows:
     observed = rank < rng.integers(0, d_y, rows.Y.shape[1])
     weight = rows.weight / np.float32(_HELD_OUT_SETS)
     return Rows(rows.X, rows.Y, observed.astype(np.float32), weight)
-
-
-def _padded_rows(parts: list[Rows]) -> list[Rows]:
-    """Pad to one number of columns; the weights of the padding are 0."""
-    most = max(part.weight.shape[0] for part in parts)
-    return [part.padded(most) for part in parts]

@@ -1,10 +1,13 @@
-"""Training many networks of NADE at once: one compiled program, no Python loop over steps.
+"""Training many networks of NADE at once, by a compiled program of one epoch.
 
-The networks of one call share a shape. They are mapped over (`jax.vmap`) and stepped through by
-`lax.scan` inside a `lax.while_loop` over epochs, which ends when no network can improve.
+The networks of one call share a shape, and a few at a time are mapped over (`jax.vmap`). When a
+group of them can improve no more, the next takes its place, so that none is trained in vain. Random
+numbers are drawn by a program of their own: compiling them takes as long as all else, and they are
+the same for networks of all sizes.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -94,15 +97,6 @@ class TrainingResult(eqx.Module):
     epochs: object
 
 
-class _State(eqx.Module):
-    networks: Network
-    optimiser: object
-    kept: Network
-    score: object
-    epochs: object
-    epoch: object
-
-
 def orderless_log_density(network: Network, rows: Rows, observed):
     """Return unbiased estimates of the log density, averaged over orders, shape (n,).
 
@@ -138,83 +132,135 @@ def draw_observed(key, dimensions: int, n: int):
     return (rank < size).astype(place.dtype)
 
 
-@eqx.filter_jit
 def train(
-    networks: Network, seeds, rows: Rows, held_out: Rows, stop, pool: int, recipe: Recipe
+    networks: Network,
+    seeds,
+    rows: Rows,
+    held_out: Rows,
+    stop,
+    pool: int,
+    recipe: Recipe,
+    at_once: int | None = None,
 ) -> TrainingResult:
-    """Train networks of one shape side by side.
+    """Train networks of one shape, some of them side by side.
 
     Parameters
     ----------
     networks
-        With a leading axis F, as all arrays here.
+        With a leading axis F, as all arrays here, on numpy.
     seeds
         Seeds of the batches, unsigned 32-bit integers, shape (F,).
     rows, held_out
         To train on, and to stop by.
     stop
-        Epochs after which to stop, shape (F,); 0: where the held-out likelihood says.
+        Epochs after which to stop, shape (F,), equal within a group; 0: where the held-out
+        likelihood says.
     pool
         Each `pool` consecutive networks form a group that stops by the sum of their likelihoods.
     recipe
         How to train.
+    at_once
+        Networks side by side, a multiple of `pool`; all of them by default. Calls that differ in F
+        alone share a program if it is the same.
 
     Returns
     -------
     TrainingResult
-        With F networks and F/pool groups. It depends on the rest of the batch only through
-        rounding, which an unstable training amplifies.
+        With F networks and F/pool groups, on numpy. It depends on the rest of the batch only
+        through rounding, which an unstable training amplifies.
     """
-    keys = jax.vmap(jax.random.key)(seeds)
-
-    def epoch(state):
-        first = state.epoch * UPDATES
-        state = _updated(state, keys, rows, first + jnp.arange(UPDATES), recipe)
-        score = _pooled(jax.vmap(_held_out_score)(state.networks, held_out), pool)
-        better = (score > state.score) & _waiting(state, recipe)
-        take = jnp.where(stop > 0, state.epoch < stop, jnp.repeat(better, pool))
-        return _State(
-            state.networks,
-            state.optimiser,
-            _where(take, state.networks, state.kept),
-            jnp.where(better, score, state.score),
-            jnp.where(better, state.epoch + 1, state.epochs),
-            state.epoch + 1,
+    count = np.sum(rows.weight, axis=1).astype(np.int32)
+    data = rows, held_out, seeds, count
+    drawn = rows.weight.shape[1] > recipe.batch_size
+    columns = recipe.batch_size if drawn else rows.weight.shape[1]
+    optimiser = jax.tree.map(
+        lambda array: np.zeros(array.shape, array.dtype),
+        jax.eval_shape(jax.vmap(_optimiser(recipe).init), networks),
+    )
+    start = networks, optimiser
+    groups = [
+        _Group(
+            slice(first, first + pool), int(stop[first]), unstack(start, slice(first, first + pool))
         )
+        for first in range(0, len(seeds), pool)
+    ]
+    places, waiting, running = (at_once or len(seeds)) // pool, list(groups), []
+    while waiting or running:
+        running += [waiting.pop(0) for _ in range(min(len(waiting), places - len(running)))]
+        # A place without a group repeats the first one's.
+        placed = running + [running[0]] * (places - len(running))
+        own = [unstack(data, group.members) for group in placed]
+        rows, held_out, seeds, count = jax.device_put(_joined(own))
+        state = _joined([group.state for group in placed])
+        while all(group.goes_on(recipe) for group in running):
+            first = np.repeat([group.epoch for group in placed], pool) * UPDATES
+            draws = _draws(seeds, first, count, rows.Y.shape[1], columns, drawn)
+            state, scores = _epoch(*state, rows, held_out, *draws, recipe)
+            pooled = np.asarray(scores).reshape(places, pool).sum(axis=1)
+            for place, group in enumerate(running):
+                group.advance(pooled[place], state[0], slice(place * pool, (place + 1) * pool))
+        state = to_host(state)
+        for place, group in enumerate(running):
+            group.state = unstack(state, slice(place * pool, (place + 1) * pool))
+        running = [group for group in running if group.goes_on(recipe)]
+    kept = [unstack(to_host(group.kept), group.kept_at) for group in groups]
+    return TrainingResult(
+        _joined(kept),
+        np.array([group.score for group in groups]),
+        np.array([group.best for group in groups]),
+    )
 
-    def unfinished(state):
-        waiting = jnp.repeat(_waiting(state, recipe), pool)
-        going_on = jnp.where(stop > 0, state.epoch < stop, waiting)
-        return (state.epoch < recipe.epochs) & jnp.any(going_on)
 
-    last = lax.while_loop(unfinished, epoch, _start(networks, pool, recipe))
-    return TrainingResult(last.kept, last.score, last.epochs)
+class _Group:
+    """Networks that stop together: which they are, and how far their training is."""
+
+    def __init__(self, members: slice, stop: int, state: tuple):
+        self.members, self.stop, self.state = members, stop, state
+        self.kept, self.kept_at = state[0], slice(None)
+        self.score, self.best, self.epoch = np.float32(-np.inf), 0, 0
+
+    def goes_on(self, recipe: Recipe) -> bool:
+        """Return whether there is another epoch."""
+        if self.epoch >= recipe.epochs:
+            return False
+        return self.epoch < self.stop if self.stop else self.epoch - self.best < recipe.patience
+
+    def advance(self, score, networks: Network, at: slice):
+        """Note an epoch's held-out score, and the networks where they are to be kept."""
+        self.epoch += 1
+        better = score > self.score
+        if better:
+            self.score, self.best = score, self.epoch
+        if better or self.stop:
+            self.kept, self.kept_at = networks, at
 
 
-def _start(networks: Network, pool: int, recipe: Recipe) -> _State:
-    groups = networks.weight.shape[0] // pool
-    optimiser = jax.vmap(_optimiser(recipe).init)(networks)
-    score, epochs = jnp.full(groups, -jnp.inf), jnp.zeros(groups, dtype=jnp.int32)
-    return _State(networks, optimiser, networks, score, epochs, jnp.int32(0))
+@partial(jax.jit, static_argnums=6)
+def _epoch(networks, optimiser_state, rows: Rows, held_out: Rows, drawn, observed, recipe: Recipe):
+    """Return networks and states of the optimiser after an epoch, and held-out scores.
 
-
-def _updated(state: _State, keys, rows: Rows, steps, recipe: Recipe) -> _State:
-    """Return the state after the updates of these numbers."""
+    Parameters
+    ----------
+    drawn, observed
+        Of each network and update the columns of `rows`, and which of their y are observed. None:
+        all columns, and as `rows` says.
+    """
     optimiser = _optimiser(recipe)
 
-    def update(network, optimiser_state, key, rows, step):
-        gradient = jax.grad(_loss)(network, *_batch(jax.random.fold_in(key, step), rows, recipe))
+    def update(network, optimiser_state, rows, drawn, observed):
+        if drawn is not None:
+            rows = jax.tree.map(lambda array: array[..., drawn], rows)
+        seen = rows.observed if observed is None else observed
+        gradient = jax.grad(_loss)(network, rows, seen)
         change, optimiser_state = optimiser.update(gradient, optimiser_state)
         return optax.apply_updates(network, change), optimiser_state
 
-    def all_networks(carry, step):
-        mapped = jax.vmap(update, in_axes=(0, 0, 0, 0, None))
-        return mapped(*carry, keys, rows, step), None
+    def all_networks(carry, draws):
+        return jax.vmap(update)(*carry, rows, *draws), None
 
-    (networks, optimiser_state), _ = lax.scan(
-        all_networks, (state.networks, state.optimiser), steps
-    )
-    return replace(state, networks=networks, optimiser=optimiser_state)
+    draws = jax.tree.map(lambda array: jnp.moveaxis(array, 1, 0), (drawn, observed))
+    state, _ = lax.scan(all_networks, (networks, optimiser_state), draws, UPDATES)
+    return state, jax.vmap(_held_out_score)(state[0], held_out)
 
 
 def _optimiser(recipe: Recipe):
@@ -224,22 +270,30 @@ def _optimiser(recipe: Recipe):
     )
 
 
-def _waiting(state: _State, recipe: Recipe):
-    """Return which groups are still within their patience; once false, it stays false."""
-    return state.epoch - state.epochs < recipe.patience
+# As fast as with all optimisations, which take two seconds.
+@partial(jax.jit, static_argnums=(3, 4, 5), compiler_options={"xla_backend_optimization_level": 1})
+def _draws(seeds, first, count, dimensions: int, columns: int, drawn: bool) -> tuple:
+    """Return for the updates of an epoch the columns, and which of their y are observed.
 
+    Parameters
+    ----------
+    seeds, first, count
+        Of each network the seed, the number of the epoch's first update, and of rows.
+    dimensions, columns
+        d_y, and number of columns of an update.
+    drawn
+        Whether columns are drawn, with replacement.
+    """
 
-def _batch(key, rows: Rows, recipe: Recipe) -> tuple[Rows, object]:
-    """Return the rows of one update and which of their y are observed."""
-    draw_key, order_key = jax.random.split(key)
-    dimensions, n = rows.Y.shape
-    if n > recipe.batch_size:
-        real = jnp.sum(rows.weight).astype(jnp.int32)
-        drawn = jax.random.randint(draw_key, (recipe.batch_size,), 0, real)
-        rows = jax.tree.map(lambda array: array[..., drawn], rows)
-    if dimensions == 1:
-        return rows, rows.observed
-    return rows, draw_observed(order_key, dimensions, rows.Y.shape[1])
+    def one(seed, step, count):
+        draw_key, order_key = jax.random.split(jax.random.fold_in(jax.random.key(seed), step))
+        return (
+            jax.random.randint(draw_key, (columns,), 0, count) if drawn else None,
+            draw_observed(order_key, dimensions, columns) if dimensions > 1 else None,
+        )
+
+    steps = first[:, None] + jnp.arange(UPDATES)
+    return jax.vmap(jax.vmap(one, in_axes=(None, 0, None)))(seeds, steps, count)
 
 
 def _loss(network: Network, rows: Rows, observed):
@@ -251,15 +305,9 @@ def _held_out_score(network: Network, rows: Rows):
     return jnp.sum(rows.weight * orderless_log_density(network, rows, rows.observed))
 
 
-def _pooled(scores, pool: int):
-    return jnp.sum(scores.reshape(-1, pool), axis=1)
-
-
-def _where(take, new, old):
-    def choose(a, b):
-        return jnp.where(take.reshape(-1, *[1] * (a.ndim - 1)), a, b)
-
-    return jax.tree.map(choose, new, old)
+def _joined(trees: list):
+    """Return one tree of what several have along the leading axis, on numpy."""
+    return jax.tree.map(lambda *arrays: np.concatenate(arrays), *trees)
 
 
 def stack(trees: list):
@@ -267,8 +315,8 @@ def stack(trees: list):
     return jax.tree.map(lambda *arrays: np.stack(arrays), *trees)
 
 
-def unstack(tree, index: int):
-    """Return one of the trees that were stacked."""
+def unstack(tree, index: int | slice):
+    """Return one of the trees that were stacked, or several as one."""
     return jax.tree.map(lambda array: array[index], tree)
 
 
