@@ -10,7 +10,7 @@ from scipy.stats import norm, t
 from kcde.estimators import LikelihoodKCEF
 from kcde.estimators._likelihood.family import LowRankFamily
 from kcde.estimators._likelihood.features import KernelFeatures, output_grid, support
-from kcde.estimators._likelihood.objective import Objective, mean_covariance, partial
+from kcde.estimators._likelihood.objective import Objective, Sums, mean_covariance, partial
 from kcde.estimators._likelihood.selection import (
     REGULARIZATIONS,
     WIDTHS_X,
@@ -40,7 +40,7 @@ def features(pairs):
 def objective_of(phi, psi, grid, weights):
     counts = weights.sum(axis=0)
     cross = np.stack([phi.T @ (psi * w[:, None]) / w.sum() for w in weights.T])
-    return Objective(lambda theta: partial(phi, theta, grid, weights), cross, counts)
+    return Objective(Sums([phi[w > 0] for w in weights.T], grid), cross, counts)
 
 
 def test_features_have_the_kernel_as_inner_product_at_full_rank(pairs):

@@ -1,6 +1,7 @@
 """The penalised negative log-likelihood of p(y|x) = q_0(y) exp(φ(x)ᵀ Θ ψ(y)) / Z(x)."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,9 +19,9 @@ class Partial(NamedTuple):
     Attributes
     ----------
     log_z
-        Σ_i w_ik log Z_k(x_i), shape (K,).
+        Σ_i log Z_k(x_i), shape (K,).
     moment
-        Σ_i w_ik φ(x_i) E_k[ψ(Y)|x_i]ᵀ, shape (K, r_x, r_y).
+        Σ_i φ(x_i) E_k[ψ(Y)|x_i]ᵀ, shape (K, r_x, r_y).
     """
 
     log_z: np.ndarray
@@ -31,7 +32,7 @@ class Partial(NamedTuple):
         return Partial(self.log_z + other.log_z, self.moment + other.moment)
 
 
-def partial(phi, theta: np.ndarray, grid: OutputGrid, weights=None) -> Partial:
+def partial(phi, theta: np.ndarray, grid: OutputGrid) -> Partial:
     """Return the sums over rows of the normalisers and of their gradients.
 
     O(n K (r_x r_y + r_y q)) time, by blocks of rows in the type of `phi`, summed in float64.
@@ -44,66 +45,47 @@ def partial(phi, theta: np.ndarray, grid: OutputGrid, weights=None) -> Partial:
         Θ_k, shape (K, r_x, r_y).
     grid
         Nodes of y in the same type.
-    weights
-        w, shape (n, K), of the same type; None: ones.
     """
-    return Sums(phi, grid, weights)(theta)
+    return Sums([phi] * len(theta), grid)(theta)
 
 
 class Sums:
-    """`partial` of the same rows at one Θ after another.
+    """`partial` at one Θ after another, where each k has rows of its own.
 
     Exponentials are relative to the normalisers at the last Θ, so that no pass looks for their
     largest, unless Θ has moved so far that they would leave the range of the type.
 
     Parameters
     ----------
-    phi, grid, weights
-        As of `partial`.
+    phis
+        φ of the rows of each k, shapes (n_k, r_x).
+    grid
+        Nodes of y in the same type.
     """
 
-    def __init__(self, phi, grid: OutputGrid, weights=None):
-        xp = array_namespace(phi)
-        self._phi, self._grid, self._weights = phi, grid, weights
+    def __init__(self, phis: Sequence, grid: OutputGrid):
+        xp = array_namespace(phis[0])
+        self._phis, self._grid = phis, grid
         one = xp.ones((len_of(grid), 1), dtype=grid.features.dtype)
         self._psi_and_one = xp.concat([grid.features, one], axis=1)
-        rows = [grid.features.T, grid.log_weights[None, :], one.T]
-        self._exponents = xp.concat(rows)
-        self._kept: list | None = None
+        self._exponents = xp.concat([grid.features.T, grid.log_weights[None, :], one.T])
+        ends = np.cumsum([0, *map(len_of, phis)]).tolist()
+        self._parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
         self._log_z: dict[int, object] = {}
 
     def __call__(self, theta: np.ndarray) -> Partial:
         """Return the sums at Θ, shape (K, r_x, r_y)."""
-        phi = self._phi
-        xp, (count, r_x, r_y) = array_namespace(phi), theta.shape
-        flat = _flat(theta, phi)
-        log_z, moment = np.zeros(count), np.zeros((r_x, count * r_y))
-        blocks = blocks_of(phi, count * len_of(self._grid))
-        if self._kept is None:
-            self._kept = [self._pairs(rows) for rows in blocks]
-        for number, (rows, (kept, w)) in enumerate(zip(blocks, self._kept, strict=True)):
-            block = phi[rows, :]
-            coefficients = xp.reshape(block @ flat, (-1, r_y))
-            if kept is None:
-                values, expected = self._of_pairs(coefficients, number)
-            else:
-                some = self._of_pairs(coefficients[kept, :], number)
-                expected = xp.zeros_like(coefficients)
-                values = xp.zeros_like(coefficients[:, 0])
-                values[kept], expected[kept, :] = some[0] * w, some[1] * w[:, None]
-            values = xp.reshape(xp.astype(values, xp.float64, copy=False), (-1, count))
-            log_z += to_numpy(xp.sum(values, axis=0))
-            moment += to_numpy(block.T @ xp.reshape(expected, (-1, count * r_y)))
-        return Partial(log_z, np.moveaxis(moment.reshape(r_x, count, r_y), 1, 0))
-
-    def _pairs(self, rows: slice) -> tuple:
-        """Return which pairs of a row and k have a weight, and it: those held out cost nothing."""
-        if self._weights is None:
-            return None, None
-        xp = array_namespace(self._weights)
-        w = xp.reshape(self._weights[rows, :], (-1,))
-        kept = xp.nonzero(w)[0]
-        return kept, w[kept]
+        xp, phis = array_namespace(self._phis[0]), self._phis
+        own = xp.asarray(theta, dtype=phis[0].dtype)
+        coefficients = xp.concat([phi @ own[k, ...] for k, phi in enumerate(phis)])
+        blocks = blocks_of(coefficients, len_of(self._grid))
+        found = [self._of_pairs(coefficients[rows, :], i) for i, rows in enumerate(blocks)]
+        log_z, expected = map(xp.concat, zip(*found, strict=True))
+        moment = np.empty(theta.shape)
+        for k, (phi, part) in enumerate(zip(phis, self._parts, strict=True)):
+            moment[k] = to_numpy(phi.T @ expected[part, :])
+        starts = [part.start for part in self._parts]
+        return Partial(np.add.reduceat(to_numpy(log_z).astype(np.float64), starts), moment)
 
     def _of_pairs(self, coefficients, number: int) -> tuple:
         """Return log Z, shape (m,), and E ψ(Y), shape (m, r_y), of coefficients (m, r_y)."""
@@ -222,9 +204,9 @@ class Objective:
     partials
         Maps Θ (K, r_x, r_y) to the sums of all rows.
     cross
-        (1/n_k) Σ_i w_ik φ(x_i) ψ(y_i)ᵀ, shape (K, r_x, r_y).
+        (1/n_k) Σ_i φ(x_i) ψ(y_i)ᵀ over the n_k rows of k, shape (K, r_x, r_y).
     counts
-        n_k = Σ_i w_ik, shape (K,).
+        n_k, shape (K,).
     """
 
     def __init__(self, partials: Callable[[np.ndarray], Partial], cross, counts):

@@ -25,6 +25,7 @@ from kcde.estimators._likelihood.score_matching import cell_width, score_moments
 from kcde.estimators._likelihood.solver import Preconditioner, minimise
 from kcde.estimators._shared.location_scale import LocationScale
 from kcde.panels import NODES_PER_PANEL
+from kcde.selection import complement
 
 WIDTHS_X = (0.4, 0.8, 1.6, 3.2, 6.4)
 """Candidates of σ_x, in √d standard deviations of x."""
@@ -106,12 +107,9 @@ class HeldOut:
         xp = array_namespace(X)
         self._kind = _ScoreProblem if by_score else _Problem
         self.X, self.y, self.folds, self.weight, self.base = X, y, folds, weight, base
-        kept = np.ones((X.shape[0], len(folds)))
-        for number, rows in enumerate(folds):
-            kept[rows, number] = 0.0
+        self.kept = [complement(rows, X.shape[0]) for rows in folds]
         self.held = np.concatenate(folds)
         self.finer: dict[float, int] = {}  # panels that the last candidate needed, by λ
-        self.counts, self.kept = kept.sum(axis=0), xp.asarray(kept, dtype=xp.float32)
         values = xp.asarray(y[:, 0])
         self.log_base, self.log_floor = (to_numpy(q.log_density(values)) for q in (base, floor))
         # Not bound to `self`: of a cycle the features would stay in memory for a while.
@@ -192,10 +190,11 @@ class _Problem:
         x, self._y = rows.inputs(widths, ranks[0], seed), rows.outputs(widths, ranks[1], seed)
         self._features = x.features, self._y.features
         self._phi, psi = x.phi, self._y.psi
+        self._kept = [take_rows(self._phi, kept) for kept in rows.kept]
         self._cross = np.stack(
             [
-                to_numpy(self._phi.T @ (psi * rows.kept[:, k : k + 1])) / rows.counts[k]
-                for k in range(len(rows.folds))
+                to_numpy(phi.T @ take_rows(psi, kept)) / len(kept)
+                for phi, kept in zip(self._kept, rows.kept, strict=True)
             ]
         )
         self._preconditioner = Preconditioner.of_rows(self._phi, psi)
@@ -236,8 +235,8 @@ class _Problem:
         return float(np.mean(np.abs(fine - coarse))) > _MOVED
 
     def _minimised(self, theta, regularization: float, here: Spread, grid) -> np.ndarray:
-        sums = Sums(self._phi, grid, self._rows.kept)
-        objective = Objective(sums, self._cross, self._rows.counts)
+        counts = list(map(len, self._rows.kept))
+        objective = Objective(Sums(self._kept, grid), self._cross, counts)
         options = {"iterations": _ITERATIONS, "tolerance": _TOLERANCE}
         preconditioner = self._preconditioner.at(here.covariance)
         return minimise(objective, theta, preconditioner, regularization, **options)[0]
