@@ -129,10 +129,15 @@ def _interpolated(T):
     xp = array_namespace(T)
     intervals, before = T.shape[1] - 1, _POINTS // 2 - 1
     ends = [xp.zeros((T.shape[0], width), dtype=T.dtype) for width in (before, _POINTS - before)]
-    padded, total = xp.concat([ends[0], T, ends[1]], axis=1), 0.0
-    for k, weights in enumerate(_LAGRANGE):
-        total = total + padded[:, k : k + intervals, None] * xp.asarray(weights)
-    return xp.concat([xp.reshape(total, (T.shape[0], -1)), T[:, -1:]], axis=1)
+    padded, places = xp.concat([ends[0], T, ends[1]], axis=1), [T[:, :-1]]
+    # A place at a time: long runs of numbers, where all at once would make runs of four.
+    for weights in _LAGRANGE.T[1:]:
+        total = weights[0] * padded[:, :intervals]
+        for k, weight in enumerate(weights[1:], start=1):
+            total += weight * padded[:, k : k + intervals]
+        places.append(total)
+    finer = xp.reshape(xp.stack(places, axis=2), (T.shape[0], -1))
+    return xp.concat([finer, T[:, -1:]], axis=1)
 
 
 def _lagrange() -> np.ndarray:
