@@ -1,5 +1,6 @@
 """Bandwidths and λ by held-out likelihood of the density that is scored."""
 
+from copy import deepcopy
 from functools import lru_cache
 from functools import partial as bind
 from math import log, log1p, sqrt
@@ -49,7 +50,7 @@ _SCORE_RANKS = (60, 15)  # whose product is the size of the system that each λ 
 _SPREAD_ROWS = 1000  # on which the curvature is measured, and which nodes have mass
 _NEGLIGIBLE, _MISSED = 1e-7, 1e-5  # share of a density of a node, and of those left out
 _MOVED, _FINEST = 1e-4, 4  # nats that more nodes may move the mean log Z; most times as many
-_KEPT_X, _KEPT_Y = 8, 16  # bandwidths whose features are kept
+_KEPT = 8  # bandwidths of x whose features are kept
 
 
 class Widths(NamedTuple):
@@ -113,16 +114,11 @@ class HeldOut:
         values = xp.asarray(y[:, 0])
         self.log_base, self.log_floor = (to_numpy(q.log_density(values)) for q in (base, floor))
         # Not bound to `self`: of a cycle the features would stay in memory for a while.
-        self._inputs = lru_cache(_KEPT_X)(bind(_Inputs.of, X))
-        self._outputs = lru_cache(_KEPT_Y)(bind(_Outputs, y, base))
+        self._inputs = lru_cache(_KEPT)(bind(_Inputs.of, X))
 
     def inputs(self, widths: Widths, rank: int, seed: int) -> "_Inputs":
         """Return φ, which candidates with the same σ_x share."""
         return self._inputs(tuple(map(float, widths.x)), rank, seed)
-
-    def outputs(self, widths: Widths, rank: int, seed: int) -> "_Outputs":
-        """Return ψ and its nodes, which candidates with the same σ_y share."""
-        return self._outputs(float(widths.y), rank, seed)
 
     def path(self, widths: Widths, ranks, regularizations, seed: int) -> Scored:
         """Return the scores of the best λ of a decreasing sequence, each from the last Θ on.
@@ -149,23 +145,24 @@ class HeldOut:
 
 
 class _Inputs(NamedTuple):
-    """Features of x, and φ of the rows."""
+    """Features of x, φ of the rows, and the generator that chose the centres, to go on from."""
 
     features: KernelFeatures
     phi: object
+    rng: np.random.Generator
 
     @classmethod
     def of(cls, X, widths: tuple[float, ...], rank: int, seed: int) -> "_Inputs":
         rng = np.random.default_rng(seed)
         features = KernelFeatures.of_rows(X, np.array(widths), rank, rng, constant=True)
-        return cls(features, features.by_blocks(X, array_namespace(X).float32))
+        return cls(features, features.by_blocks(X, array_namespace(X).float32), rng)
 
 
 class _Outputs:
     """Features of y, ψ of the rows, and nodes."""
 
-    def __init__(self, y, base: LocationScale, width: float, rank: int, seed: int):
-        rng, ends = np.random.default_rng([seed, 1]), to_numpy(y)
+    def __init__(self, y, base: LocationScale, width: float, rank: int, rng: np.random.Generator):
+        ends = to_numpy(y)
         self._base, self._like, self._grids = base, y, {}
         self.features = KernelFeatures.of_rows(y, width, rank, rng, constant=False)
         self.psi = self.features.by_blocks(y, array_namespace(y).float32)
@@ -187,7 +184,8 @@ class _Problem:
 
     def __init__(self, rows: HeldOut, widths: Widths, ranks, seed: int):
         self._rows = rows
-        x, self._y = rows.inputs(widths, ranks[0], seed), rows.outputs(widths, ranks[1], seed)
+        x = rows.inputs(widths, ranks[0], seed)
+        self._y = _Outputs(rows.y, rows.base, widths.y, ranks[1], deepcopy(x.rng))
         self._features = x.features, self._y.features
         self._phi, psi = x.phi, self._y.psi
         self._kept = [take_rows(self._phi, kept) for kept in rows.kept]
