@@ -327,7 +327,7 @@ class _Basis:
         return phi_x.T @ phi_x, xp.sum(phi_x * phi_y, axis=0)
 
     def weight_path(self, moments: tuple, path: np.ndarray):
-        """Return α clipped at 0, shape (b, L), for every λ of the path.
+        """Return α clipped at 0, shape (b, L), of `moments` for every λ of the path.
 
         Elimination, not one spectrum for all λ: where σ is small, H is nearly diagonal, and a
         weight of 1e-30 must not come out as the rounding error of the largest, since the density
