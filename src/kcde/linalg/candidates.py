@@ -8,8 +8,6 @@ from array_api_compat import is_numpy_array
 from kcde.arrays import take_rows, to_numpy
 from kcde.linalg.schur import SchurComplement
 
-_FEW = 512
-
 
 class Candidates(ABC):
     """Candidates of which some become pivots, one after the other.
@@ -44,30 +42,20 @@ class Candidates(ABC):
 
 
 class HostCandidates(Candidates):
-    """Candidates on the host: kernel values of a candidate are computed once it is a pivot.
+    """Candidates on the host: kernel values of a candidate are computed once it is a pivot."""
 
-    With `at_once` they are computed of all candidates beforehand, which for few of them takes
-    less time than as many calls.
-    """
-
-    def __init__(self, schur, rows, most: int, *, at_once: bool = False):
+    def __init__(self, schur, rows, most: int):
         super().__init__(schur, rows)
         self._kernel = schur.kernel
-        self._block = schur.kernel(self._points, self._points) if at_once else None
         self._L = np.zeros((most + self._rank, len(rows)))
         self._L[: self._rank, :] = schur.factor_rows(rows).T
 
     def eliminate(self, i, step, entry):
         """Return the new column of L at the candidates, shape (c,)."""
         m, L = self._rank + step, self._L
-        column = self._values(i) - L[:m, i] @ L[:m, :]
+        column = self._kernel(self._points[i : i + 1, :], self._points)[0, :] - L[:m, i] @ L[:m, :]
         L[m, :] = column / float(np.sqrt(entry))
         return L[m, :]
-
-    def _values(self, i: int):
-        if self._block is not None:
-            return self._block[i]
-        return self._kernel(self._points[i : i + 1, :], self._points)[0, :]
 
     def rows(self, chosen):
         """Return the rows of L at the chosen candidates, shape (s, m + s)."""
@@ -100,14 +88,7 @@ class DeviceCandidates(Candidates):
         return self._xp.concat([take_rows(self._left, chosen), right], axis=1)
 
 
-def candidates_of(
-    schur: SchurComplement, rows: np.ndarray, most: int, *, draws: bool = False
-) -> Candidates:
-    """Return the candidates at some rows for a block of up to `most` pivots.
-
-    Kernel values of few candidates are computed at once where pivots are drawn: the largest entry
-    of a diagonal may change with their rounding, a draw does not.
-    """
-    if not is_numpy_array(schur.X):
-        return DeviceCandidates(schur, rows, most)
-    return HostCandidates(schur, rows, most, at_once=draws and len(rows) <= _FEW)
+def candidates_of(schur: SchurComplement, rows: np.ndarray, most: int) -> Candidates:
+    """Return the candidates at some rows for a block of up to `most` pivots."""
+    kind = HostCandidates if is_numpy_array(schur.X) else DeviceCandidates
+    return kind(schur, rows, most)

@@ -209,7 +209,7 @@ def _factorise(schur, rule: PivotRule, target: float) -> np.ndarray:
 
 def _choose_block(schur, rule: PivotRule, candidates: np.ndarray, most: int):
     """Return up to `most` pivots among the candidates and their rows of L, shape (s, m + s)."""
-    held = candidates_of(schur, candidates, most, draws=rule.draws)
+    held = candidates_of(schur, candidates, most)
     diagonal, positions = held.diagonal, []
     while len(positions) < most:
         i = rule.choose(diagonal, schur.floor, len(positions))

@@ -47,6 +47,7 @@ _GAIN = 1e-3  # nats
 _ITERATIONS, _TOLERANCE = 15, 1e-5
 _RANKS = (100, 20)
 _SCORE_RANKS = (60, 15)  # whose product is the size of the system that each λ factorises
+_FLOAT32_FROM = 300
 _SPREAD_ROWS = 1000  # on which the curvature is measured, and which nodes have mass
 _NEGLIGIBLE, _MISSED = 1e-7, 1e-5  # share of a density of a node, and of those left out
 _MOVED, _FINEST = 1e-4, 4  # nats that more nodes may move the mean log Z; most times as many
@@ -144,6 +145,11 @@ class HeldOut:
         return best
 
 
+def _type_for(rows):
+    xp = array_namespace(rows)
+    return xp.float32 if rows.shape[0] >= _FLOAT32_FROM else xp.float64
+
+
 class _Inputs(NamedTuple):
     """Features of x, φ of the rows, and the generator that chose the centres, to go on from."""
 
@@ -155,7 +161,7 @@ class _Inputs(NamedTuple):
     def of(cls, X, widths: tuple[float, ...], rank: int, seed: int) -> "_Inputs":
         rng = np.random.default_rng(seed)
         features = KernelFeatures.of_rows(X, np.array(widths), rank, rng, constant=True)
-        return cls(features, features.by_blocks(X, array_namespace(X).float32), rng)
+        return cls(features, features.by_blocks(X, _type_for(X)), rng)
 
 
 class _Outputs:
@@ -165,7 +171,7 @@ class _Outputs:
         ends = to_numpy(y)
         self._base, self._like, self._grids = base, y, {}
         self.features = KernelFeatures.of_rows(y, width, rank, rng, constant=False)
-        self.psi = self.features.by_blocks(y, array_namespace(y).float32)
+        self.psi = self.features.by_blocks(y, _type_for(y))
         self._span = support(float(ends.min()), float(ends.max()), width, base.scale)
 
     def grid(self, finer: int) -> OutputGrid:
@@ -229,7 +235,8 @@ class _Problem:
 
     def _needs_more_nodes(self, theta: np.ndarray) -> bool:
         coefficients = self._coefficients(theta)
-        coarse, fine = (self._log_normalisers(coefficients, self.finer * k) for k in (1, 2))
+        grids = self.finer, self._finest
+        coarse, fine = (self._log_normalisers(coefficients, finer) for finer in grids)
         return float(np.mean(np.abs(fine - coarse))) > _MOVED
 
     def _minimised(self, theta, regularization: float, here: Spread, grid) -> np.ndarray:
@@ -249,11 +256,16 @@ class _Problem:
         """Return log((1 - ε) p + ε floor) of the rows held out, mean over the folds of a row."""
         rows, coefficients = self._rows, self._coefficients(theta)
         inside = np.einsum("na,na->n", coefficients, self._held_psi)
-        inside += rows.log_base[rows.held] - self._log_normalisers(coefficients, 2 * self.finer)
+        inside += rows.log_base[rows.held] - self._log_normalisers(coefficients, self._finest)
         floor = log(rows.weight) + rows.log_floor[rows.held]
         density = np.logaddexp(log1p(-rows.weight) + inside, floor)
         times = np.bincount(rows.held)
         return np.bincount(rows.held, density)[times > 0] / times[times > 0]
+
+    @property
+    def _finest(self) -> int:
+        """As `finer`, of the rows held out: few, so that their nodes are never few."""
+        return max(2 * self.finer, _FINEST)
 
     def _coefficients(self, theta: np.ndarray) -> np.ndarray:
         """Return φᵀΘ of the rows held out, each of its fold."""
