@@ -1,5 +1,6 @@
 """Least-squares conditional density estimation (Sugiyama et al., IEICE Transactions 2010)."""
 
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import exp, sqrt
 from typing import ClassVar
@@ -216,9 +217,8 @@ class LSCDE(SignedMixture):
         for i, sigma in enumerate(sigmas):
             self._set_bandwidths(sigma)
             basis = self._basis(X, Y)
-            for held_out in folds:
-                rows = complement(held_out, Y.shape[0])
-                alpha = basis.weight_path(rows, path)
+            for held_out, moments in zip(folds, basis.moments_without(folds), strict=True):
+                alpha = basis.weight_path(moments, path)
                 score[i] += criterion(basis, alpha, held_out, self.density_floor)
         i, j = best_index(score)
         self._set_bandwidths(sigmas[i])
@@ -304,15 +304,37 @@ class _Basis:
         H = self._gram(rows) if known else self.overlap * (phi_x.T @ phi_x) / len(rows)
         return H, xp.mean(phi_x * phi_y, axis=0)
 
-    def weight_path(self, rows, path: np.ndarray):
-        """Return α clipped at 0, shape (b, L), for every λ of the path.
+    def moments_without(self, folds: Sequence[np.ndarray]) -> Iterator[tuple]:
+        """Yield `moments` of the rows outside each fold of a partition.
+
+        They are the sums of those of the other folds: each row is read once, not once a fold.
+        """
+        n = self.phi_y.shape[0]
+        if self._gram is not None:
+            for held_out in folds:
+                yield self.moments(complement(held_out, n))
+            return
+        sums = [self._sums(fold) for fold in folds]
+        for number, held_out in enumerate(folds):
+            others, rows = sums[:number] + sums[number + 1 :], n - len(held_out)
+            H, h = (sum(parts) for parts in zip(*others, strict=True))
+            yield self.overlap * H / rows, h / rows
+
+    def _sums(self, rows) -> tuple:
+        """Return Σ φ_x φ_xᵀ and Σ φ over some rows."""
+        xp = array_namespace(self.phi_x)
+        phi_x, phi_y = take_rows(self.phi_x, rows), take_rows(self.phi_y, rows)
+        return phi_x.T @ phi_x, xp.sum(phi_x * phi_y, axis=0)
+
+    def weight_path(self, moments: tuple, path: np.ndarray):
+        """Return α clipped at 0, shape (b, L), of `moments` for every λ of the path.
 
         Elimination, not one spectrum for all λ: where σ is small, H is nearly diagonal, and a
         weight of 1e-30 must not come out as the rounding error of the largest, since the density
         is a ratio of weights.
         """
         xp = array_namespace(self.phi_x)
-        H, h = self.moments(rows)
+        H, h = moments
         shifts = xp.asarray(path)[:, None, None] * xp.eye(H.shape[0], dtype=H.dtype)
         right = xp.broadcast_to(h[None, :, None], (len(path), H.shape[0], 1))
         return xp.clip(xp.linalg.solve(H[None, ...] + shifts, right)[:, :, 0].T, min=0.0)

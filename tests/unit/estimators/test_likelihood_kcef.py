@@ -10,13 +10,14 @@ from scipy.stats import norm, t
 from kcde.estimators import LikelihoodKCEF
 from kcde.estimators._likelihood.family import LowRankFamily
 from kcde.estimators._likelihood.features import KernelFeatures, output_grid, support
-from kcde.estimators._likelihood.objective import Objective, mean_covariance, partial
+from kcde.estimators._likelihood.objective import Objective, Sums, mean_covariance, partial
 from kcde.estimators._likelihood.selection import (
     REGULARIZATIONS,
     WIDTHS_X,
     WIDTHS_Y,
     Scored,
     Search,
+    _with_mass,
 )
 from kcde.estimators._likelihood.solver import Preconditioner, minimise
 from kcde.estimators._shared.location_scale import Normal, StudentT
@@ -40,7 +41,7 @@ def features(pairs):
 def objective_of(phi, psi, grid, weights):
     counts = weights.sum(axis=0)
     cross = np.stack([phi.T @ (psi * w[:, None]) / w.sum() for w in weights.T])
-    return Objective(lambda theta: partial(phi, theta, grid, weights), cross, counts)
+    return Objective(Sums([phi[w > 0] for w in weights.T], grid), cross, counts)
 
 
 def test_features_have_the_kernel_as_inner_product_at_full_rank(pairs):
@@ -81,6 +82,35 @@ def test_sums_of_shards_add_up_to_those_of_all(features):
     parts = partial(phi[:7], theta, grid).plus(partial(phi[7:], theta, grid))
     np.testing.assert_allclose(parts.log_z, whole.log_z, rtol=1e-12)
     np.testing.assert_allclose(parts.moment, whole.moment, rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [0.3, 3000.0], ids=["near", "far"])
+@pytest.mark.filterwarnings("error")
+def test_sums_do_not_depend_on_the_last_theta(features, size):
+    phi, psi, grid = features
+    rng = np.random.default_rng(4)
+    sums = Sums([phi[:20], phi[5:]], grid)
+    sums(np.zeros((2, phi.shape[1], psi.shape[1])))
+    theta = size * rng.standard_normal((2, phi.shape[1], psi.shape[1]))
+    found = sums(theta)
+    for k, rows in enumerate((slice(20), slice(5, None))):
+        alone = partial(phi[rows], theta[k : k + 1], grid)
+        np.testing.assert_allclose(found.log_z[k], alone.log_z[0], rtol=1e-12)
+        np.testing.assert_allclose(found.moment[k], alone.moment[0], rtol=1e-10, atol=1e-12)
+
+
+def test_nodes_without_mass_are_left_out_up_to_a_panel():
+    share = np.full(81, 1e-12)
+    share[30:45] = 0.1
+    assert _with_mass(share) == slice(20, 55)
+    assert _with_mass(np.zeros(81)) == slice(0, 80)
+
+
+def test_a_part_of_the_nodes_keeps_what_is_beyond_them(features):
+    _, _, grid = features
+    part = grid.part(slice(3, 7))
+    np.testing.assert_array_equal(part.features[:-1], grid.features[3:7])
+    np.testing.assert_array_equal(part.log_weights[-1:], grid.log_weights[-1:])
 
 
 def test_preconditioned_optimum_is_that_of_plain_bfgs(features):

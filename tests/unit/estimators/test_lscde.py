@@ -159,3 +159,13 @@ def test_weights_that_are_all_negative_are_an_error(rng, monkeypatch):
 def test_bad_hyperparameters_are_named(pairs, options, message):
     with pytest.raises(ValueError, match=message):
         LSCDE(**options).fit(*pairs)
+
+
+def test_moments_without_a_fold_are_those_of_the_other_rows(pairs):
+    X, Y = pairs
+    basis = LSCDE(0.5, 0.3, 0.1).fit(X, Y)._basis(X, Y)
+    folds = np.array_split(np.random.default_rng(0).permutation(len(X)), 4)
+    for fold, found in zip(folds, basis.moments_without(folds), strict=True):
+        expected = basis.moments(np.setdiff1d(np.arange(len(X)), fold))
+        for each, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(each, other, rtol=1e-12)

@@ -67,7 +67,8 @@ def test_a_path_has_the_gram_matrix_of_its_folds(pairs):
     X, Y = pairs
     model = LSCDE(**PACKAGE).fit(X, Y)
     rows = np.arange(0, len(X), 2)
-    found = model._basis(X, Y).weight_path(rows, np.array([1e-3, 0.1]))
+    basis = model._basis(X, Y)
+    found = basis.weight_path(basis.moments(rows), np.array([1e-3, 0.1]))
     for column, value in zip(found.T, (1e-3, 0.1), strict=True):
         shifted, h = package(X[rows], Y[rows], model.centres_x_, model.centres_y_, 0.6, value)
         expected = np.maximum(np.linalg.solve(shifted, h), 0.0)

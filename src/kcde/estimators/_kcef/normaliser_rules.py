@@ -84,18 +84,16 @@ class CheckedRule:
         self._lower, self._upper, width = support(to_numpy(Y), bandwidth, base_std)
         count = panel_count(self._lower, self._upper, _STEP * width)
         self._base_std, self.nodes = base_std, np.linspace(self._lower, self._upper, count + 1)
-        self._levels = [self._halves(Y, level) for level in range(_REFINEMENTS + 1)]
+        self._levels = [self._level(Y, level) for level in range(_REFINEMENTS + 1)]
 
-    def _halves(self, Y, level: int) -> list[tuple]:
-        """Return logarithms of the weights of either half of the nodes, and of q_0 beyond."""
+    def _level(self, Y, level: int) -> tuple:
+        """Return log weights of the nodes, which half each is in, and log q_0 beyond either."""
         count = 1 + (len(self.nodes) - 1) * _FINER**level
         nodes = np.linspace(self._lower, self._upper, count)
-        parts = []
-        for half in (nodes[::2], nodes[1::2]):
-            mass = 2.0 * (nodes[1] - nodes[0]) * _base_density(half, self._base_std)
-            weights = array_namespace(Y).asarray(_log(mass))
-            parts.append((weights, float(_log(np.asarray(1.0 - mass.sum())))))
-        return parts
+        mass = 2.0 * (nodes[1] - nodes[0]) * _base_density(nodes, self._base_std)
+        halves = np.eye(2)[np.arange(count) % 2]
+        asarray = array_namespace(Y).asarray
+        return asarray(_log(mass)), asarray(halves), asarray(_log(1.0 - mass @ halves))
 
     def log_normaliser(self, T):
         """Return log Z, shape (a, b), inf where not resolved; T as `LegendreRule` takes it."""
@@ -105,13 +103,13 @@ class CheckedRule:
 
     def _resolve(self, T, level: int):
         xp = array_namespace(T)
-        first, second = (
-            xp.logaddexp(
-                logsumexp(T[:, start::2] + weights, axis=1),
-                xp.full((T.shape[0],), beyond, dtype=T.dtype),
-            )
-            for start, (weights, beyond) in enumerate(self._levels[level])
-        )
+        log_weights, halves, beyond = self._levels[level]
+        weighted = T + log_weights
+        largest = xp.max(weighted, axis=1, keepdims=True)
+        weighted -= largest
+        with np.errstate(divide="ignore"):
+            inside = largest + xp.log(xp.exp(weighted) @ halves)
+        first, second = (xp.logaddexp(inside[:, half], beyond[half]) for half in range(2))
         apart = ~(xp.abs(first - second) <= _RESOLVED)
         log_Z = xp.where(apart, xp.full(first.shape, xp.inf), xp.logaddexp(first, second) - log(2))
         if level == _REFINEMENTS or not bool(xp.any(apart)):
@@ -129,10 +127,15 @@ def _interpolated(T):
     xp = array_namespace(T)
     intervals, before = T.shape[1] - 1, _POINTS // 2 - 1
     ends = [xp.zeros((T.shape[0], width), dtype=T.dtype) for width in (before, _POINTS - before)]
-    padded, total = xp.concat([ends[0], T, ends[1]], axis=1), 0.0
-    for k, weights in enumerate(_LAGRANGE):
-        total = total + padded[:, k : k + intervals, None] * xp.asarray(weights)
-    return xp.concat([xp.reshape(total, (T.shape[0], -1)), T[:, -1:]], axis=1)
+    padded, places = xp.concat([ends[0], T, ends[1]], axis=1), [T[:, :-1]]
+    # A place at a time: long runs of numbers, where all at once would make runs of four.
+    for weights in _LAGRANGE.T[1:]:
+        total = weights[0] * padded[:, :intervals]
+        for k, weight in enumerate(weights[1:], start=1):
+            total += weight * padded[:, k : k + intervals]
+        places.append(total)
+    finer = xp.reshape(xp.stack(places, axis=2), (T.shape[0], -1))
+    return xp.concat([finer, T[:, -1:]], axis=1)
 
 
 def _lagrange() -> np.ndarray:

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from functools import partial as bind
 from math import log10
 
 import numpy as np
@@ -150,7 +149,7 @@ class LowRankFamily(ConditionalDensity):
             while True:
                 grid = self._grid(some)
                 here = preconditioner.at(mean_covariance(some, theta, grid))
-                sums = bind(rows.partial, grid=grid.astype(rows.dtype))
+                sums = rows.sums(grid.astype(rows.dtype))
                 objective = Objective(sums, cross[None], [len(rows)])
                 found = minimise(objective, theta, here, regularization, **options)
                 self.iterations_, theta = self.iterations_ + found.iterations, found.theta

@@ -103,6 +103,14 @@ class OutputGrid(NamedTuple):
         xp = array_namespace(self.features)
         return OutputGrid(*(xp.astype(each, dtype, copy=False) for each in self))
 
+    def part(self, nodes: slice) -> "OutputGrid":
+        """Return some of the nodes, and the last."""
+        xp, (features, log_weights) = array_namespace(self.features), self
+        return OutputGrid(
+            xp.concat([features[nodes, :], features[-1:, :]]),
+            xp.concat([log_weights[nodes], log_weights[-1:]]),
+        )
+
 
 def support(low: float, high: float, bandwidth: float, scale: float) -> tuple[float, float, float]:
     """Return where T can differ from 0, and a panel width that resolves a smooth exp T.

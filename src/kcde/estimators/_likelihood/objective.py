@@ -1,12 +1,16 @@
 """The penalised negative log-likelihood of p(y|x) = q_0(y) exp(φ(x)ᵀ Θ ψ(y)) / Z(x)."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kcde.arrays import array_namespace, block_size, to_numpy
 from kcde.estimators._likelihood.features import OutputGrid
+
+_LEAST = 1e-20
+"""Z as a share of the last one, below which, and above whose inverse, it may leave float32."""
 
 
 class Partial(NamedTuple):
@@ -15,9 +19,9 @@ class Partial(NamedTuple):
     Attributes
     ----------
     log_z
-        Σ_i w_ik log Z_k(x_i), shape (K,).
+        Σ_i log Z_k(x_i), shape (K,).
     moment
-        Σ_i w_ik φ(x_i) E_k[ψ(Y)|x_i]ᵀ, shape (K, r_x, r_y).
+        Σ_i φ(x_i) E_k[ψ(Y)|x_i]ᵀ, shape (K, r_x, r_y).
     """
 
     log_z: np.ndarray
@@ -28,7 +32,7 @@ class Partial(NamedTuple):
         return Partial(self.log_z + other.log_z, self.moment + other.moment)
 
 
-def partial(phi, theta: np.ndarray, grid: OutputGrid, weights=None) -> Partial:
+def partial(phi, theta: np.ndarray, grid: OutputGrid) -> Partial:
     """Return the sums over rows of the normalisers and of their gradients.
 
     O(n K (r_x r_y + r_y q)) time, by blocks of rows in the type of `phi`, summed in float64.
@@ -41,75 +45,139 @@ def partial(phi, theta: np.ndarray, grid: OutputGrid, weights=None) -> Partial:
         Θ_k, shape (K, r_x, r_y).
     grid
         Nodes of y in the same type.
-    weights
-        w, shape (n, K), of the same type; None: ones.
     """
-    xp = array_namespace(phi)
-    count, r_x, r_y = theta.shape
-    flat = _flat(theta, phi)
-    log_z, moment = np.zeros(count), np.zeros((r_x, count * r_y))
-    one = xp.ones((len_of(grid), 1), dtype=grid.features.dtype)
-    psi_and_one = xp.concat([grid.features, one], axis=1)
-    for rows in blocks_of(phi, count * len_of(grid)):
-        block = phi[rows, :]
-        T = exponents(block @ flat, grid, count)
-        largest = xp.max(T, axis=2, keepdims=True)
-        T = xp.exp(T - largest) if not isinstance(T, np.ndarray) else _exp(T, largest)
-        sums = xp.reshape(xp.reshape(T, (-1, T.shape[2])) @ psi_and_one, (-1, count, r_y + 1))
-        total = sums[:, :, -1]
-        values, share = largest[:, :, 0] + xp.log(total), 1.0 / total
-        if weights is not None:
-            w = weights[rows, :]
-            values, share = values * w, w * share
-        expected = xp.reshape(sums[:, :, :-1] * share[:, :, None], (len_of(block), -1))
-        log_z += to_numpy(xp.sum(xp.astype(values, xp.float64, copy=False), axis=0))
-        moment += to_numpy(block.T @ expected)
-    return Partial(log_z, np.moveaxis(moment.reshape(r_x, count, r_y), 1, 0))
+    return Sums([phi] * len(theta), grid)(theta)
+
+
+class Sums:
+    """`partial` at one Θ after another, where each k has rows of its own.
+
+    Exponentials are relative to the normalisers at the last Θ, so that no pass looks for their
+    largest, unless Θ has moved so far that they would leave the range of the type.
+
+    Parameters
+    ----------
+    phis
+        φ of the rows of each k, shapes (n_k, r_x).
+    grid
+        Nodes of y in the same type.
+    """
+
+    def __init__(self, phis: Sequence, grid: OutputGrid):
+        xp = array_namespace(phis[0])
+        self._phis, self._grid = phis, grid
+        one = xp.ones((len_of(grid), 1), dtype=grid.features.dtype)
+        self._psi_and_one = xp.concat([grid.features, one], axis=1)
+        self._exponents = xp.concat([grid.features.T, grid.log_weights[None, :], one.T])
+        ends = np.cumsum([0, *map(len_of, phis)]).tolist()
+        self._parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
+        self._log_z: dict[int, object] = {}
+
+    def __call__(self, theta: np.ndarray) -> Partial:
+        """Return the sums at Θ, shape (K, r_x, r_y)."""
+        xp, phis = array_namespace(self._phis[0]), self._phis
+        own = xp.asarray(theta, dtype=phis[0].dtype)
+        coefficients = xp.concat([phi @ own[k, ...] for k, phi in enumerate(phis)])
+        blocks = blocks_of(coefficients, len_of(self._grid))
+        found = [self._of_pairs(coefficients[rows, :], i) for i, rows in enumerate(blocks)]
+        log_z, expected = map(xp.concat, zip(*found, strict=True))
+        moment = np.empty(theta.shape)
+        for k, (phi, part) in enumerate(zip(phis, self._parts, strict=True)):
+            moment[k] = to_numpy(phi.T @ expected[part, :])
+        starts = [part.start for part in self._parts]
+        return Partial(np.add.reduceat(to_numpy(log_z).astype(np.float64), starts), moment)
+
+    def _of_pairs(self, coefficients, number: int) -> tuple:
+        """Return log Z, shape (m,), and E ψ(Y), shape (m, r_y), of coefficients (m, r_y)."""
+        xp, last = array_namespace(coefficients), self._log_z.get(number)
+        sums = None
+        if last is not None:
+            one = xp.ones((coefficients.shape[0], 1), dtype=coefficients.dtype)
+            T = xp.concat([coefficients, one, -last], axis=1) @ self._exponents
+            with np.errstate(over="ignore", invalid="ignore"):
+                sums = _exp(T) @ self._psi_and_one
+            total = sums[:, -1]
+            if not bool((xp.min(total) > _LEAST) & (xp.max(total) < 1.0 / _LEAST)):
+                sums = None
+        if sums is None:
+            T, last = _exponentials(coefficients, self._grid)
+            sums = T @ self._psi_and_one
+        log_z = last + xp.log(sums[:, -1:])
+        self._log_z[number] = log_z
+        return log_z[:, 0], sums[:, :-1] / sums[:, -1:]
 
 
 def log_normalisers(phi, theta: np.ndarray, grid: OutputGrid):
     """Return log Z_k(x_i), shape (n, K); see `partial`."""
     xp = array_namespace(phi)
-    flat, parts = _flat(theta, phi), []
-    for rows in blocks_of(phi, len(theta) * len_of(grid)):
-        T = exponents(phi[rows, :] @ flat, grid, len(theta))
-        largest = xp.max(T, axis=2, keepdims=True)
-        parts.append(
-            (largest + xp.log(xp.sum(xp.exp(T - largest), axis=2, keepdims=True)))[:, :, 0]
-        )
+    coefficients = phi @ _flat(theta, phi)
+    found = log_normalisers_of(xp.reshape(coefficients, (-1, theta.shape[2])), grid)
+    return xp.reshape(found, (-1, len(theta)))
+
+
+def log_normalisers_of(coefficients, grid: OutputGrid):
+    """Return log Z, shape (n,), of φᵀΘ, shape (n, r_y), of the type of the grid."""
+    xp, parts = array_namespace(coefficients), []
+    for rows in blocks_of(coefficients, len_of(grid)):
+        T, largest = _exponentials(coefficients[rows, :], grid)
+        parts.append((largest + xp.log(xp.sum(T, axis=1, keepdims=True)))[:, 0])
     return xp.concat(parts)
+
+
+class Spread(NamedTuple):
+    """How some densities spread over y.
+
+    Attributes
+    ----------
+    covariance
+        The mean over rows and k of Cov_k[ψ(Y)|x_i], shape (r_y, r_y).
+    largest
+        The largest share of a density that each node has, shape (q,).
+    """
+
+    covariance: np.ndarray
+    largest: np.ndarray
+
+
+def spread(phi, theta: np.ndarray, grid: OutputGrid) -> Spread:
+    """Return the spread over rows and k; see `partial`."""
+    xp = array_namespace(phi)
+    flat, count = _flat(theta, phi), len(theta)
+    share, outer, most = 0.0, 0.0, 0.0
+    for rows in blocks_of(phi, count * len_of(grid)):
+        T, _ = _exponentials(xp.reshape(phi[rows, :] @ flat, (-1, theta.shape[2])), grid)
+        T /= xp.sum(T, axis=1, keepdims=True)
+        means = to_numpy(T @ grid.features).astype(np.float64)
+        outer = outer + means.T @ means
+        share = share + to_numpy(xp.sum(T, axis=0)).astype(np.float64)
+        most = np.maximum(most, to_numpy(xp.max(T, axis=0)))
+    psi = to_numpy(grid.features).astype(np.float64)
+    return Spread((psi.T @ (share[:, None] * psi) - outer) / share.sum(), most)
 
 
 def mean_covariance(phi, theta: np.ndarray, grid: OutputGrid) -> np.ndarray:
     """Return the mean over rows and k of Cov_k[ψ(Y)|x_i], shape (r_y, r_y); see `partial`."""
-    xp = array_namespace(phi)
-    flat, count = _flat(theta, phi), len(theta)
-    share, outer = 0.0, 0.0
-    for rows in blocks_of(phi, count * len_of(grid)):
-        T = exponents(phi[rows, :] @ flat, grid, count)
-        T = xp.exp(T - xp.max(T, axis=2, keepdims=True))
-        p = xp.reshape(T / xp.sum(T, axis=2, keepdims=True), (-1, T.shape[2]))
-        means = to_numpy(p @ grid.features).astype(np.float64)
-        share, outer = (
-            share + to_numpy(xp.sum(p, axis=0)).astype(np.float64),
-            outer + means.T @ means,
-        )
-    psi = to_numpy(grid.features).astype(np.float64)
-    return (psi.T @ (share[:, None] * psi) - outer) / share.sum()
+    return spread(phi, theta, grid).covariance
 
 
-def exponents(coefficients, grid: OutputGrid, count: int):
-    """Return T plus the log weights at the nodes, shape (n, K, q), for φᵀΘ (n, K r_y)."""
+def _exponentials(coefficients, grid: OutputGrid) -> tuple:
+    """Return exp(T - max T) of T plus log weights, (n, q), and max T, (n, 1), for (n, r_y)."""
     xp = array_namespace(coefficients)
-    rows = xp.reshape(coefficients, (-1, grid.features.shape[1]))
-    T = rows @ grid.features.T
+    T = coefficients @ grid.features.T
     T += grid.log_weights
-    return xp.reshape(T, (-1, count, T.shape[1]))
+    largest = xp.max(T, axis=1, keepdims=True)
+    T -= largest
+    return _exp(T), largest
+
+
+def _exp(T):
+    return np.exp(T, out=T) if isinstance(T, np.ndarray) else array_namespace(T).exp(T)
 
 
 def blocks_of(phi, row_size: int) -> list[slice]:
     """Return slices of rows for matrices of a row of `row_size` numbers."""
-    size, n = max(16, 2 * block_size(like=phi) // max(1, row_size)), phi.shape[0]
+    size = max(16, 2 * block_size(cached=True, like=phi) // max(1, row_size))
+    n = phi.shape[0]
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
@@ -128,11 +196,6 @@ def _flat(theta: np.ndarray, phi):
     return xp.asarray(flat, dtype=phi.dtype)
 
 
-def _exp(T: np.ndarray, largest: np.ndarray) -> np.ndarray:
-    T -= largest
-    return np.exp(T, out=T)
-
-
 class Objective:
     """-mean log p + λ/2 ‖Θ‖², without the terms of log q_0, summed over K independent problems.
 
@@ -141,9 +204,9 @@ class Objective:
     partials
         Maps Θ (K, r_x, r_y) to the sums of all rows.
     cross
-        (1/n_k) Σ_i w_ik φ(x_i) ψ(y_i)ᵀ, shape (K, r_x, r_y).
+        (1/n_k) Σ_i φ(x_i) ψ(y_i)ᵀ over the n_k rows of k, shape (K, r_x, r_y).
     counts
-        n_k = Σ_i w_ik, shape (K,).
+        n_k, shape (K,).
     """
 
     def __init__(self, partials: Callable[[np.ndarray], Partial], cross, counts):

@@ -1,21 +1,32 @@
 """Bandwidths and λ by held-out likelihood of the density that is scored."""
 
+from copy import deepcopy
+from functools import lru_cache
+from functools import partial as bind
 from math import log, log1p, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._likelihood.features import KernelFeatures, output_grid, support
+from kcde.estimators._likelihood.features import (
+    KernelFeatures,
+    OutputGrid,
+    output_grid,
+    support,
+)
 from kcde.estimators._likelihood.objective import (
     Objective,
-    log_normalisers,
-    mean_covariance,
-    partial,
+    Spread,
+    Sums,
+    log_normalisers_of,
+    spread,
 )
 from kcde.estimators._likelihood.score_matching import cell_width, score_moments
 from kcde.estimators._likelihood.solver import Preconditioner, minimise
 from kcde.estimators._shared.location_scale import LocationScale
+from kcde.panels import NODES_PER_PANEL
+from kcde.selection import complement
 
 WIDTHS_X = (0.4, 0.8, 1.6, 3.2, 6.4)
 """Candidates of σ_x, in √d standard deviations of x."""
@@ -37,7 +48,10 @@ _ITERATIONS, _TOLERANCE = 15, 1e-5
 _RANKS = (100, 20)
 _SCORE_RANKS = (60, 15)  # whose product is the size of the system that each λ factorises
 _FLOAT32_FROM = 300
-_CURVED_ROWS = 1000  # on which the curvature is measured
+_SPREAD_ROWS = 1000  # on which the curvature is measured, and which nodes have mass
+_NEGLIGIBLE, _MISSED = 1e-7, 1e-5  # share of a density of a node, and of those left out
+_MOVED, _FINEST = 1e-4, 4  # nats that more nodes may move the mean log Z; most times as many
+_KEPT = 8  # bandwidths of x whose features are kept
 
 
 class Widths(NamedTuple):
@@ -95,20 +109,24 @@ class HeldOut:
         xp = array_namespace(X)
         self._kind = _ScoreProblem if by_score else _Problem
         self.X, self.y, self.folds, self.weight, self.base = X, y, folds, weight, base
-        self.dtype = xp.float32 if X.shape[0] >= _FLOAT32_FROM else xp.float64
-        kept = np.ones((X.shape[0], len(folds)))
-        for number, rows in enumerate(folds):
-            kept[rows, number] = 0.0
-        self.counts, self.kept = kept.sum(axis=0), xp.asarray(kept, dtype=self.dtype)
+        self.kept = [complement(rows, X.shape[0]) for rows in folds]
+        self.held = np.concatenate(folds)
+        self.finer: dict[float, int] = {}  # panels that the last candidate needed, by λ
         values = xp.asarray(y[:, 0])
         self.log_base, self.log_floor = (to_numpy(q.log_density(values)) for q in (base, floor))
+        # Not bound to `self`: of a cycle the features would stay in memory for a while.
+        self._inputs = lru_cache(_KEPT)(bind(_Inputs.of, X))
 
-    def path(self, widths: Widths, ranks, regularizations, rng) -> Scored:
+    def inputs(self, widths: Widths, rank: int, seed: int) -> "_Inputs":
+        """Return φ, which candidates with the same σ_x share."""
+        return self._inputs(tuple(map(float, widths.x)), rank, seed)
+
+    def path(self, widths: Widths, ranks, regularizations, seed: int) -> Scored:
         """Return the scores of the best λ of a decreasing sequence, each from the last Θ on.
 
         The sequence ends where two in a row gain nothing.
         """
-        problem = self._kind(self, widths, ranks, rng)
+        problem = self._kind(self, widths, ranks, seed)
         theta, best, worse = np.zeros(problem.shape), None, 0
         for value in regularizations:
             try:
@@ -127,63 +145,146 @@ class HeldOut:
         return best
 
 
+def _type_for(rows):
+    xp = array_namespace(rows)
+    return xp.float32 if rows.shape[0] >= _FLOAT32_FROM else xp.float64
+
+
+class _Inputs(NamedTuple):
+    """Features of x, φ of the rows, and the generator that chose the centres, to go on from."""
+
+    features: KernelFeatures
+    phi: object
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, X, widths: tuple[float, ...], rank: int, seed: int) -> "_Inputs":
+        rng = np.random.default_rng(seed)
+        features = KernelFeatures.of_rows(X, np.array(widths), rank, rng, constant=True)
+        return cls(features, features.by_blocks(X, _type_for(X)), rng)
+
+
+class _Outputs:
+    """Features of y, ψ of the rows, and nodes."""
+
+    def __init__(self, y, base: LocationScale, width: float, rank: int, rng: np.random.Generator):
+        ends = to_numpy(y)
+        self._base, self._like, self._grids = base, y, {}
+        self.features = KernelFeatures.of_rows(y, width, rank, rng, constant=False)
+        self.psi = self.features.by_blocks(y, _type_for(y))
+        self._span = support(float(ends.min()), float(ends.max()), width, base.scale)
+
+    def grid(self, finer: int) -> OutputGrid:
+        """Return the nodes of so many times the panels."""
+        if finer not in self._grids:
+            grid = output_grid(self.features, self._base, self._span, self._like, finer)
+            self._grids[finer] = grid.astype(self.psi.dtype)
+        return self._grids[finer]
+
+
 class _Problem:
     """One candidate: features of all rows, whose inner products the bandwidths make."""
 
-    def __init__(self, rows: HeldOut, widths: Widths, ranks, rng):
+    finer = 1
+    """Times as many panels as the kernel and q_0 need."""
+
+    def __init__(self, rows: HeldOut, widths: Widths, ranks, seed: int):
         self._rows = rows
-        x = KernelFeatures.of_rows(rows.X, widths.x, ranks[0], rng, constant=True)
-        y = KernelFeatures.of_rows(rows.y, widths.y, ranks[1], rng, constant=False)
-        self._features = x, y
-        self._phi, self._psi = x.by_blocks(rows.X, rows.dtype), y.by_blocks(rows.y, rows.dtype)
-        ends = to_numpy(rows.y)
-        span = support(float(ends.min()), float(ends.max()), widths.y, 1.0)
-        self._grid, self._fine = (
-            output_grid(y, rows.base, span, rows.X, finer).astype(rows.dtype) for finer in (1, 2)
-        )
-        cross = np.stack(
+        x = rows.inputs(widths, ranks[0], seed)
+        self._y = _Outputs(rows.y, rows.base, widths.y, ranks[1], deepcopy(x.rng))
+        self._features = x.features, self._y.features
+        self._phi, psi = x.phi, self._y.psi
+        self._kept = [take_rows(self._phi, kept) for kept in rows.kept]
+        self._cross = np.stack(
             [
-                to_numpy(self._phi.T @ (self._psi * rows.kept[:, k : k + 1])) / rows.counts[k]
-                for k in range(len(rows.folds))
+                to_numpy(phi.T @ take_rows(psi, kept)) / len(kept)
+                for phi, kept in zip(self._kept, rows.kept, strict=True)
             ]
         )
-        # Not bound to `self`: of a cycle the features would stay in memory for a while.
-        phi, grid = self._phi, self._grid
-        self.objective = Objective(
-            lambda theta: partial(phi, theta, grid, rows.kept), cross, rows.counts
-        )
-        self.preconditioner = Preconditioner.of_rows(self._phi, self._psi)
-        self.shape = cross.shape
-        self._some = self._phi[: min(_CURVED_ROWS, rows.X.shape[0]), :]
+        self._preconditioner = Preconditioner.of_rows(self._phi, psi)
+        self.shape = self._cross.shape
+        self._some = self._phi[:: -(-rows.X.shape[0] // _SPREAD_ROWS), :]
+        self._held_phi = [to_numpy(take_rows(self._phi, held)) for held in rows.folds]
+        self._held_psi = to_numpy(take_rows(psi, rows.held))
+        self._last: tuple[np.ndarray, Spread] | None = None
 
     def fit(self, theta: np.ndarray, regularization: float) -> np.ndarray:
-        """Return Θ of each fold, shape (K, r_x, r_y), from a start."""
+        """Return Θ of each fold, shape (K, r_x, r_y), from a start.
+
+        There are as many nodes as the densities of the rows held out need. Nodes that have no
+        share in any density at the start take no part, unless Θ has moved mass there: then all
+        of them do, from that Θ on.
+        """
+        needed = self._rows.finer
+        self._refine(needed.get(regularization, 1))
+        while True:
+            here, grid = self._spread(theta), self._y.grid(self.finer)
+            near = _with_mass(here.largest)
+            theta = self._minimised(theta, regularization, here, grid.part(near))
+            here = self._spread(theta)
+            if here.largest.sum() - here.largest[near].sum() - here.largest[-1] > _MISSED:
+                theta = self._minimised(theta, regularization, here, grid)
+            if self.finer == _FINEST or not self._needs_more_nodes(theta):
+                needed[regularization] = self.finer
+                return theta
+            self._refine(2 * self.finer)
+
+    def _refine(self, finer: int) -> None:
+        if finer > self.finer:
+            self.finer, self._last = finer, None
+
+    def _needs_more_nodes(self, theta: np.ndarray) -> bool:
+        coefficients = self._coefficients(theta)
+        grids = self.finer, self._finest
+        coarse, fine = (self._log_normalisers(coefficients, finer) for finer in grids)
+        return float(np.mean(np.abs(fine - coarse))) > _MOVED
+
+    def _minimised(self, theta, regularization: float, here: Spread, grid) -> np.ndarray:
+        counts = list(map(len, self._rows.kept))
+        objective = Objective(Sums(self._kept, grid), self._cross, counts)
         options = {"iterations": _ITERATIONS, "tolerance": _TOLERANCE}
-        preconditioner = self.preconditioner.at(mean_covariance(self._some, theta, self._grid))
-        return minimise(self.objective, theta, preconditioner, regularization, **options)[0]
+        preconditioner = self._preconditioner.at(here.covariance)
+        return minimise(objective, theta, preconditioner, regularization, **options)[0]
+
+    def _spread(self, theta: np.ndarray) -> Spread:
+        """Return the spread over y at Θ; that of the last Θ is kept, where the next fit starts."""
+        if self._last is None or self._last[0] is not theta:
+            self._last = theta, spread(self._some, theta, self._y.grid(self.finer))
+        return self._last[1]
 
     def held_out(self, theta: np.ndarray) -> np.ndarray:
         """Return log((1 - ε) p + ε floor) of the rows held out, mean over the folds of a row."""
-        rows, n = self._rows, self._phi.shape[0]
-        total, times = np.zeros(n), np.zeros(n)
-        for k, held in enumerate(rows.folds):
-            phi, psi = take_rows(self._phi, held), take_rows(self._psi, held)
-            log_z = to_numpy(log_normalisers(phi, theta[k : k + 1], self._fine))[:, 0]
-            coefficients = to_numpy(phi) @ theta[k]
-            inside = np.einsum("na,na->n", coefficients, to_numpy(psi))
-            inside += rows.log_base[held] - log_z
-            floor = log(rows.weight) + rows.log_floor[held]
-            total[held] += np.logaddexp(log1p(-rows.weight) + inside, floor)
-            times[held] += 1
-        seen = times > 0
-        return total[seen] / times[seen]
+        rows, coefficients = self._rows, self._coefficients(theta)
+        inside = np.einsum("na,na->n", coefficients, self._held_psi)
+        inside += rows.log_base[rows.held] - self._log_normalisers(coefficients, self._finest)
+        floor = log(rows.weight) + rows.log_floor[rows.held]
+        density = np.logaddexp(log1p(-rows.weight) + inside, floor)
+        times = np.bincount(rows.held)
+        return np.bincount(rows.held, density)[times > 0] / times[times > 0]
+
+    @property
+    def _finest(self) -> int:
+        """As `finer`, of the rows held out: few, so that their nodes are never few."""
+        return max(2 * self.finer, _FINEST)
+
+    def _coefficients(self, theta: np.ndarray) -> np.ndarray:
+        """Return φᵀΘ of the rows held out, each of its fold."""
+        return np.concatenate([phi @ own for phi, own in zip(self._held_phi, theta, strict=True)])
+
+    def _log_normalisers(self, coefficients: np.ndarray, finer: int) -> np.ndarray:
+        grid = self._y.grid(finer)
+        xp, psi = array_namespace(grid.features), grid.features
+        found = log_normalisers_of(xp.asarray(coefficients, dtype=psi.dtype), grid)
+        return to_numpy(found).astype(np.float64)
 
 
 class _ScoreProblem(_Problem):
     """The same candidate, fitted by score matching."""
 
-    def __init__(self, rows: HeldOut, widths: Widths, ranks, rng):
-        super().__init__(rows, widths, tuple(map(min, ranks, _SCORE_RANKS)), rng)
+    finer = 2
+
+    def __init__(self, rows: HeldOut, widths: Widths, ranks, seed: int):
+        super().__init__(rows, widths, tuple(map(min, ranks, _SCORE_RANKS)), seed)
         cell = cell_width(rows.X.shape[0], widths.y)
 
         def of(X, y):
@@ -197,6 +298,15 @@ class _ScoreProblem(_Problem):
     def fit(self, theta: np.ndarray, regularization: float) -> np.ndarray:
         """Return Θ of each fold; the start does not matter."""
         return np.stack([sums.solve(regularization) for sums in self._folds])
+
+
+def _with_mass(largest: np.ndarray) -> slice:
+    """Return the nodes from the first to the last with a share, and a panel on either side."""
+    found = np.flatnonzero(largest[:-1] > _NEGLIGIBLE)
+    if not len(found):
+        return slice(0, len(largest) - 1)
+    first, last = max(0, found[0] - NODES_PER_PANEL), found[-1] + 1 + NODES_PER_PANEL
+    return slice(int(first), int(min(last, len(largest) - 1)))
 
 
 class Choice(NamedTuple):
@@ -325,4 +435,4 @@ class Search:
     def _path(self, rows: HeldOut, widths: Widths, regularizations) -> Scored:
         self._count += 1
         values = regularizations if self._given is None else [self._given]
-        return rows.path(widths, _RANKS, values, np.random.default_rng(self._seed))
+        return rows.path(widths, _RANKS, values, self._seed)

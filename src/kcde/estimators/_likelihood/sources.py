@@ -2,14 +2,15 @@
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial as bind
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood.features import KernelFeatures
-from kcde.estimators._likelihood.objective import Partial, partial
+from kcde.estimators._likelihood.objective import Partial, Sums, partial
 from kcde.estimators._likelihood.solver import Preconditioner
 from kcde.estimators._shared.rows import check_rows
 from kcde.memory import free_bytes
@@ -157,13 +158,17 @@ class FeatureRows:
         mean = sums / n
         return cross / n, Preconditioner.of(second / n, squares / n - np.outer(mean, mean))
 
-    def partial(self, theta: np.ndarray, grid) -> Partial:
-        """Return the sums over all rows at a Θ (1, r_x, r_y); see `objective.partial`."""
+    def sums(self, grid) -> Callable[[np.ndarray], Partial]:
+        """Return a function of Θ (1, r_x, r_y): the sums over all rows, see `objective.partial`."""
+        kept = None if self._kept is None else [Sums([phi], grid) for phi in self._kept]
+        return bind(self._sums, grid=grid, kept=kept)
+
+    def _sums(self, theta: np.ndarray, grid, kept: list[Sums] | None) -> Partial:
         total, done = None, 0
         self._passes += 1
         self._start = self._start or time.monotonic()
-        for phi in self.phi():
-            part = partial(phi, theta, grid)
+        for number, phi in enumerate(self.phi()):
+            part = partial(phi, theta, grid) if kept is None else kept[number](theta)
             total = part if total is None else total.plus(part)
             done += phi.shape[0]
             self._say(done)

@@ -34,14 +34,17 @@ def log_volume(sigma: np.ndarray) -> float:
 def log_gaussian_kernel(Y, centres, sigma: np.ndarray):
     """Return -Σ_i (y_i - v_i)²/2σ_i², shape (n, m), at Y (n, d) for centres v (m, d), σ (d,)."""
     xp = array_namespace(Y, centres)
-    blocks = row_blocks(Y.shape[0], centres.shape[0] * Y.shape[1], like=Y)
-    if len(blocks) > 1:
-        found = xp.empty((Y.shape[0], centres.shape[0]), dtype=Y.dtype)
-        for rows in blocks:
-            found[rows, :] = log_gaussian_kernel(Y[rows, :], centres, sigma)
-        return found
-    difference = (Y[:, None, :] - centres[None, :, :]) / xp.asarray(sigma, dtype=Y.dtype)
-    return -0.5 * xp.sum(difference * difference, axis=2)
+    found = xp.zeros((Y.shape[0], centres.shape[0]), dtype=Y.dtype)
+    scale = xp.asarray(sigma, dtype=Y.dtype)
+    for rows in row_blocks(Y.shape[0], 2 * centres.shape[0], cached=True, like=Y):
+        block = found[rows, :]
+        # A column at a time: sums over a last axis of few numbers are slow.
+        for i in range(Y.shape[1]):
+            difference = (Y[rows, i : i + 1] - centres[None, :, i]) / scale[i]
+            difference *= difference
+            block += difference
+        block *= -0.5
+    return found
 
 
 class GaussianMixture(ConditionalDensity):
