@@ -129,7 +129,7 @@ def _interpolated(T):
     ends = [xp.zeros((T.shape[0], width), dtype=T.dtype) for width in (before, _POINTS - before)]
     padded, places = xp.concat([ends[0], T, ends[1]], axis=1), [T[:, :-1]]
     # A place at a time: long runs of numbers, where all at once would make runs of four.
-    for weights in _LAGRANGE.T[1:]:
+    for weights in _LAGRANGE.T[1:].tolist():
         total = weights[0] * padded[:, :intervals]
         for k, weight in enumerate(weights[1:], start=1):
             total += weight * padded[:, k : k + intervals]
