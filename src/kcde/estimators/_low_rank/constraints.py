@@ -1,5 +1,6 @@
 """Constrained joint distribution learning by two multipliers: jdl (22), (23), (33)."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -158,6 +159,25 @@ class _Dual:
             np.array([size_e, size_s]) + np.array([abs(self.total), self.offset]),
         )
 
+    def slope_along(self, multipliers: np.ndarray, step: np.ndarray) -> Callable[[float], float]:
+        """Return the slope at multipliers + t × step as a function of t.
+
+        Its terms are linear in t, each where it is active: fewer passes than derivatives take.
+        """
+        xp, (nu, kappa), (of_nu, of_kappa) = self.xp, multipliers.tolist(), step.tolist()
+        u = self.c - nu * self.e
+        parts = []
+        for bound, limits in ((self.a, {"min": 0.0}), (self.b, {"max": 0.0})):
+            rate = of_kappa * bound - of_nu * self.e
+            parts.append((u + kappa * bound, rate, rate / self.d, limits))
+        constant = -of_nu * self.total - of_kappa * self.offset
+
+        def slope_at(t: float) -> float:
+            sums = [xp.clip(at + t * rate, **limits) @ by for at, rate, by, limits in parts]
+            return constant - float(sums[0] + sums[1])
+
+        return slope_at
+
     def residual(self, point: _Point) -> float:
         """Return the larger violation, each against the sizes of its terms.
 
@@ -190,26 +210,22 @@ def _line_maximum(dual: _Dual, point: _Point, step: np.ndarray, far: float) -> _
     any scale, so the bracket first shrinks by powers; then the Illinois rule closes in.
     """
 
-    def slope_at(t):
-        trial = dual.at(point.multipliers + t * step)
-        return trial, float(trial.gradient @ step)
-
+    slope_at = dual.slope_along(point.multipliers, step)
     low, high = 0.0, far
     start = at_low = float(point.gradient @ step)
-    _, at_high = slope_at(far)
-    trial = point
+    at_high, found = slope_at(far), 0.0
     for _ in range(_SEARCH):
         middle = low + (high - low) * at_low / (at_low - at_high) if low > 0.0 else high / 16.0
         if not low < middle < high:
             break
-        trial, slope = slope_at(middle)
+        found, slope = middle, slope_at(middle)
         if abs(slope) <= 0.1 * start:
             break
         if slope > 0.0:
             low, at_low, at_high = middle, slope, 0.5 * at_high
         else:
             high, at_high, at_low = middle, slope, 0.5 * at_low if low > 0.0 else at_low
-    return trial
+    return dual.at(point.multipliers + found * step) if found > 0.0 else point
 
 
 def _newton_step(point: _Point) -> np.ndarray:
