@@ -185,6 +185,7 @@ def select(
     validation_rows: int | None = None,
     kept: dict | None = None,
     most_trace: float = 1.0,
+    finished: dict | None = None,
 ) -> dict[Hashable, Trials]:
     """Try a grid with every model, fitted to the first four fifths of the rows.
 
@@ -207,6 +208,8 @@ def select(
         Bases of x that other fits to the same x made, to which those made here are added.
     most_trace
         A bandwidth of x is not tried if its factor leaves a larger share of the trace.
+    finished
+        Bases and cross moments of all candidates are added to it, without factors in memory.
 
     Returns
     -------
@@ -247,6 +250,8 @@ def select(
                 shaped = {key: with_options(model, options) for key, model in part.items()}
                 for key, value, outcome in path(shaped):
                     trials[key].add(options | {"regularization": value}, outcome)
+        if finished is not None:
+            finished |= bases.finished()
     return trials
 
 

@@ -15,9 +15,10 @@ from kcde.linalg.schur import SchurComplement
 
 BLOCK = 32
 
-# A sixteenth of the rows as candidates costs a sixteenth of a pass for each pivot, and lets two
-# pivots (in one dimension) to twenty (in three) share a pass.
-_SHARE = 16
+# One in 32 rows as a candidate costs as large a share of a pass for each pivot, and lets two pivots
+# (in one dimension) to twenty (in three) share a pass. Twice as many save a fifth of the passes and
+# take longer where there are hundreds of pivots.
+_SHARE = 32
 
 # The Schur complement among the candidates of a device comes to the host, c² numbers. With 512 of
 # 30000 rows as candidates a pass has two thirds of the pivots that it has with a sixteenth of them.
