@@ -114,9 +114,11 @@ class CME(GaussianPairBases, LowRankConditional):
         zero = xp.zeros(values.shape[1], dtype=values.dtype)
         return Projection(zero, self.basis_y_.on_pivots.T @ values, f)
 
-    def expectation(self, projection, features):
-        """Return E[f(Y)|x], shape (n, q), from `project(f)` and `features(X)`."""
-        return features @ (self._check_fitted().coef_.T @ projection.coefficients)
+    def _directions(self, projection):
+        return self._check_fitted().coef_.T @ projection.coefficients
+
+    def _expected(self, projection, products):
+        return products
 
     def weights(self, X):
         """Return the signed weights Q_Y F ψ(x) on the pivots of y, shape (n, m_Y)."""

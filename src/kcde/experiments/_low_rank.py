@@ -398,9 +398,11 @@ class _Search:
                 path = model.fit_path(self._bases.X, self._bases.Y, values, summary, True)
             except FAILURES as error:
                 path = [error] * len(values)
-            for value, fitted in zip(values, path, strict=True):
-                failed = isinstance(fitted, Exception)
-                yield key, value, fitted if failed else self._judged(self._expectation(fitted))
+            fitted = [each for each in path if not isinstance(each, Exception)]
+            found = iter(self._expectations(fitted)) if fitted else iter(())
+            for value, each in zip(values, path, strict=True):
+                failed = isinstance(each, Exception)
+                yield key, value, each if failed else self._judged(next(found))
 
     def classifiers(self, shaped: Mapping):
         """Yield the same of classifiers with a given bandwidth of x."""
@@ -413,11 +415,13 @@ class _Search:
     def _judged(self, found) -> float:
         return float(self._loss(found))
 
-    def _expectation(self, fitted):
-        features = self._features(id(fitted.basis_x_), lambda: fitted.features(self._held_out))
-        kind = type(fitted).project, id(fitted.basis_y_)
-        projection = self._projections(kind, lambda: fitted.project(self._f))
-        return fitted.expectation(projection, features)
+    def _expectations(self, path: Sequence) -> list:
+        """Return the expectations of fits that differ in λ alone."""
+        first = path[0]
+        features = self._features(id(first.basis_x_), lambda: first.features(self._held_out))
+        kind = type(first).project, id(first.basis_y_)
+        projection = self._projections(kind, lambda: first.project(self._f))
+        return first.expectations(path, projection, features)
 
     def _classifier_path(self, model):
         values = self._grid.regularizations

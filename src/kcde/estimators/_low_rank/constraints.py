@@ -209,7 +209,6 @@ def _line_maximum(dual: _Dual, point: _Point, step: np.ndarray, far: float) -> _
     The slope is positive at 0, negative at `far`, piecewise linear and falling. Kinks may lie at
     any scale, so the bracket first shrinks by powers; then the Illinois rule closes in.
     """
-
     slope_at = dual.slope_along(point.multipliers, step)
     low, high = 0.0, far
     start = at_low = float(point.gradient @ step)

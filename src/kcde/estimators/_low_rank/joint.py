@@ -61,12 +61,27 @@ class JointDistribution(LowRankConditional):
         x, which may come out as zero or negative outside the training rows of an unconstrained fit.
         """
         self._check_fitted()
-        xp = array_namespace(features)
         if self._clips:
             return self._clipped_expectation(projection, features)
+        return super().expectation(projection, features)
+
+    @staticmethod
+    def expectations(models, projection, features):
+        """Return `expectation` of each of several models of one kind with the same bases, a list.
+
+        One product with all coefficients reads the features once, but for those that clip.
+        """
+        if any(model._clips for model in models):
+            return [model.expectation(projection, features) for model in models]
+        return LowRankConditional.expectations(models, projection, features)
+
+    def _directions(self, projection):
         of_one = self.basis_y_.mean[:, None]
-        moments = features @ (self.coef_.T @ xp.concat([projection.coefficients, of_one], axis=1))
-        return projection.mean + moments[:, :-1] / (1.0 + moments[:, -1:])
+        xp = array_namespace(of_one)
+        return self.coef_.T @ xp.concat([projection.coefficients, of_one], axis=1)
+
+    def _expected(self, projection, products):
+        return projection.mean[:, None] + products[:-1, :] / (1.0 + products[-1:, :])
 
     def _clipped_expectation(self, projection, features):
         """Return Σ_j f(y_j) w_j / Σ_j w_j with w_j = max(1 + h(x, y_j), 0), shape (n, q).
