@@ -82,7 +82,7 @@ class Bases:
 
         def make(tight):
             basis = tight.make_basis_y(self.Y)
-            return basis if self._hold_y else _without_large_factor(basis)
+            return basis if self._hold_y else _without_large_factor(basis, MOST_HELD)
 
         return self._basis(model, "y", make)
 
@@ -226,10 +226,10 @@ def _slim(made):
     """Return a basis, or bases with their cross moments, whose factors are not in memory."""
     if hasattr(made, "basis_x"):
         return made._replace(basis_x=_slim(made.basis_x), basis_y=_slim(made.basis_y))
-    return _without_large_factor(made, most=0)
+    return _without_large_factor(made, 0)
 
 
-def _without_large_factor(basis, most: int = MOST_HELD):
+def _without_large_factor(basis, most: int):
     """Return a basis, or a copy whose factor is not in memory where it has more numbers."""
     factor = getattr(basis, "factor", None)
     if factor is None or factor.L is None or factor.L.shape[0] * factor.L.shape[1] <= most:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.base import LowRankConditional, check_positive
 from kcde.estimators._shared.mixture import GaussianMixture, log_gaussian_kernel, log_volume
 from kcde.estimators.base import Tags
@@ -86,14 +86,17 @@ class SmoothedWeights(GaussianMixture):
         bases_x = [self._model(sigma, 1.0).make_basis_x(train[0]) for sigma in of_x]
         bases_y = [self._model(1.0, sigma).make_basis_y(train[1]) for sigma in of_y]
         score = np.zeros((len(of_x), len(of_y), len(path), len(smoothings)))
-        for (i, basis_x), (j, basis_y) in product(enumerate(bases_x), enumerate(bases_y)):
+        sigmas = [as_bandwidths(sigma, test[1].shape[1], "smoothing") for sigma in smoothings]
+        # The bumps depend on the basis of y alone.
+        bumps, of_basis = None, None
+        for (j, basis_y), (i, basis_x) in product(enumerate(bases_y), enumerate(bases_x)):
             model = self._model(of_x[i], of_y[j])
             summary = model.summarise(*train, basis_x, basis_y)
-            for k, fitted in enumerate(model.fit_path(*train, path, summary)):
-                weights = _clipped(fitted.weights(test[0]))
-                for h, sigma in enumerate(smoothings):
-                    sigmas = as_bandwidths(sigma, test[1].shape[1], "smoothing")
-                    score[i, j, k, h] = _log_likelihood(weights, test[1], fitted.support_, sigmas)
+            fitted = model.fit_path(*train, path, summary)
+            if of_basis is not basis_y:
+                bumps, of_basis = _bumps(test[1], fitted[0].support_, sigmas), basis_y
+            weights = [_clipped(each.weights(test[0])) for each in fitted]
+            score[i, j, :, :] = _log_likelihoods(weights, bumps)
         return score
 
     def _log_weights(self, X):
@@ -124,9 +127,22 @@ def _clipped(weights):
         return positive / xp.sum(positive, axis=1, keepdims=True)
 
 
-def _log_likelihood(weights, Y, support, sigma) -> float:
-    """Return Σ_i log Σ_j w_ij N(y_i; s_j, diag σ²); not finite if a density underflows."""
-    xp = array_namespace(weights)
-    density = xp.exp(log_gaussian_kernel(Y, support, sigma) - log_volume(sigma))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(xp.sum(xp.log(xp.sum(weights * density, axis=1))))
+def _bumps(Y, support, sigmas) -> list:
+    """Return N(y_i; s_j, diag σ²), shape (n, m), for each σ."""
+    xp = array_namespace(Y, support)
+    return [xp.exp(log_gaussian_kernel(Y, support, sigma) - log_volume(sigma)) for sigma in sigmas]
+
+
+def _log_likelihoods(weights: list, bumps: list) -> np.ndarray:
+    """Return Σ_i log Σ_j w_ij b_ij for all pairs of weights and bumps, each of shape (n, m).
+
+    Shape (len weights, len bumps); not finite where a density underflows.
+    """
+    xp, (n, m) = array_namespace(bumps[0]), bumps[0].shape
+    total = np.zeros((len(weights), len(bumps)))
+    for rows in row_blocks(n, m * (len(weights) + len(bumps)), like=bumps[0]):
+        w, b = (xp.stack([each[rows, :] for each in part], axis=1) for part in (weights, bumps))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            density = w @ xp.permute_dims(b, (0, 2, 1))
+            total += to_numpy(xp.sum(xp.log(density), axis=0))
+    return total
