@@ -120,9 +120,10 @@ class CME(GaussianPairBases, LowRankConditional):
     def _expected(self, projection, products):
         return products
 
-    def weights(self, X):
-        """Return the signed weights Q_Y F ψ(x) on the pivots of y, shape (n, m_Y)."""
-        return self.features(X) @ (self.basis_y_.on_pivots @ self.coef_).T
+    @staticmethod
+    def weights_of(models, features):
+        """Return the signed weights Q_Y F ψ(x) on the pivots of y, (n, m_Y) for each model."""
+        return [features @ (model.basis_y_.on_pivots @ model.coef_).T for model in models]
 
     def certify_tightening(self) -> float | None:
         """Return a proof that positivity tightened as in (33) contradicts (53), or None.

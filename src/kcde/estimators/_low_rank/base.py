@@ -304,9 +304,22 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         second = xp.reshape(moments[:, d:], (moments.shape[0], d, d))
         return moments[:, :d], second
 
-    @abstractmethod
     def weights(self, X):
         """Return the signed weights that E[·|x] puts on `support_`, shape (n, k), X (n, d_x)."""
+        return self.weights_of([self], self.features(X))[0]
+
+    @staticmethod
+    @abstractmethod
+    def weights_of(models: Sequence["LowRankConditional"], features) -> list:
+        """Return `weights` of each of several models of one kind with the same bases.
+
+        Parameters
+        ----------
+        models
+            Fitted.
+        features
+            Result of `features(X)`.
+        """
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw rows of `support_` by their weights, negative ones taken as zero.

@@ -115,17 +115,24 @@ class JointDistribution(LowRankConditional):
 
     def weights(self, X):
         """Return (1 + h(x, y_j))/Σ_j (1 + h(x, y_j)), shape (n, n_train), for X (n, d_x)."""
-        forward = self.features(X) @ self.coef_.T
-        xp, basis = array_namespace(forward), self.basis_y_
-        count = basis.points.shape[0]
+        count = self._check_fitted().basis_y_.points.shape[0]
+        X = self._check_features(X)
         require_memory(X, f"weights on {count} rows for x", X.shape[0], lambda n: 3 * n * count)
-        h = [
-            (forward @ basis.rotation.T) @ basis.coordinates(rows).T
-            for rows in basis.blocks(forward.shape[0])
-        ]
-        density = 1.0 + xp.concat(h, axis=1)
-        if self._clips:
-            density = xp.clip(density, min=0.0)
-            return density / xp.sum(density, axis=1)[:, None]
-        marginal = 1.0 + forward @ basis.mean
-        return density / (basis.points.shape[0] * marginal[:, None])
+        return super().weights(X)
+
+    @staticmethod
+    def weights_of(models, features):
+        """Return (1 + h(x, y_j))/Σ_j (1 + h(x, y_j)), shape (n, n_train), for each model."""
+        xp, basis = array_namespace(features), models[0].basis_y_
+        forward = xp.concat([features @ model.coef_.T for model in models])
+        count, n = basis.points.shape[0], forward.shape[0]
+        h = [(forward @ basis.rotation.T) @ basis.coordinates(rows).T for rows in basis.blocks(n)]
+        weights = xp.concat(h, axis=1) if len(h) > 1 else h[0]
+        weights += 1.0
+        if models[0]._clips:
+            weights = xp.clip(weights, min=0.0)
+            weights /= xp.sum(weights, axis=1)[:, None]
+        else:
+            weights /= count * (1.0 + forward @ basis.mean)[:, None]
+        each = features.shape[0]
+        return [weights[i * each : (i + 1) * each, :] for i in range(len(models))]

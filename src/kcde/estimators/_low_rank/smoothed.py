@@ -1,7 +1,6 @@
 """Conditional densities from the weights of low-rank estimators, through a smoothing kernel."""
 
 from abc import abstractmethod
-from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -87,16 +86,21 @@ class SmoothedWeights(GaussianMixture):
         bases_y = [self._model(1.0, sigma).make_basis_y(train[1]) for sigma in of_y]
         score = np.zeros((len(of_x), len(of_y), len(path), len(smoothings)))
         sigmas = [as_bandwidths(sigma, test[1].shape[1], "smoothing") for sigma in smoothings]
-        # The bumps depend on the basis of y alone.
-        bumps, of_basis = None, None
-        for (j, basis_y), (i, basis_x) in product(enumerate(bases_y), enumerate(bases_x)):
-            model = self._model(of_x[i], of_y[j])
-            summary = model.summarise(*train, basis_x, basis_y)
-            fitted = model.fit_path(*train, path, summary)
-            if of_basis is not basis_y:
-                bumps, of_basis = _bumps(test[1], fitted[0].support_, sigmas), basis_y
-            weights = [_clipped(each.weights(test[0])) for each in fitted]
-            score[i, j, :, :] = _log_likelihoods(weights, bumps)
+        for j, basis_y in enumerate(bases_y):
+            fits = []
+            for sigma, basis_x in zip(of_x, bases_x, strict=True):
+                model = self._model(sigma, of_y[j])
+                summary = model.summarise(*train, basis_x, basis_y)
+                fits.append(model.fit_path(*train, path, summary))
+            support = fits[0][0].support_
+            width = support.shape[0] * max(len(path), len(sigmas))
+            for rows in row_blocks(test[0].shape[0], width, like=support):
+                # The bumps depend on the basis of y alone.
+                bumps = _bumps(test[1][rows, :], support, sigmas)
+                for i, fitted in enumerate(fits):
+                    features = fitted[0].features(test[0][rows, :])
+                    weights = fitted[0].weights_of(fitted, features)
+                    score[i, j, :, :] += _log_likelihoods(weights, bumps)
         return score
 
     def _log_weights(self, X):
@@ -127,22 +131,32 @@ def _clipped(weights):
         return positive / xp.sum(positive, axis=1, keepdims=True)
 
 
-def _bumps(Y, support, sigmas) -> list:
-    """Return N(y_i; s_j, diag σ²), shape (n, m), for each σ."""
+def _bumps(Y, support, sigmas):
+    """Return N(y_i; s_j, diag σ²) for each σ, shape (n, len sigmas, m)."""
     xp = array_namespace(Y, support)
-    return [xp.exp(log_gaussian_kernel(Y, support, sigma) - log_volume(sigma)) for sigma in sigmas]
+    found = [xp.exp(log_gaussian_kernel(Y, support, sigma) - log_volume(sigma)) for sigma in sigmas]
+    return xp.stack(found, axis=1)
 
 
-def _log_likelihoods(weights: list, bumps: list) -> np.ndarray:
-    """Return Σ_i log Σ_j w_ij b_ij for all pairs of weights and bumps, each of shape (n, m).
+def _log_likelihoods(weights: list, bumps) -> np.ndarray:
+    """Return Σ_i log Σ_j w_ij b_ij with the clipped weights w of each model and all bumps.
 
-    Shape (len weights, len bumps); not finite where a density underflows.
+    Not finite where a density underflows or no weight is positive.
+
+    Parameters
+    ----------
+    weights
+        Of each model, shape (n, m).
+    bumps
+        Result of `_bumps`.
+
+    Returns
+    -------
+    shape (len weights, len sigmas)
     """
-    xp, (n, m) = array_namespace(bumps[0]), bumps[0].shape
-    total = np.zeros((len(weights), len(bumps)))
-    for rows in row_blocks(n, m * (len(weights) + len(bumps)), like=bumps[0]):
-        w, b = (xp.stack([each[rows, :] for each in part], axis=1) for part in (weights, bumps))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            density = w @ xp.permute_dims(b, (0, 2, 1))
-            total += to_numpy(xp.sum(xp.log(density), axis=0))
-    return total
+    xp = array_namespace(bumps)
+    positive = xp.stack([xp.maximum(each, 0.0) for each in weights])
+    sums = positive @ xp.ones(positive.shape[2], dtype=positive.dtype)
+    density = xp.permute_dims(positive, (1, 0, 2)) @ xp.permute_dims(bumps, (0, 2, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return to_numpy(xp.sum(xp.log(density / sums.T[:, :, None]), axis=0))
