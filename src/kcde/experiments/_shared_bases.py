@@ -12,8 +12,8 @@ _BANDWIDTHS = {"x": "bandwidth_x", "y": "bandwidth_y"}
 _OF_THE_SOLUTION = {"regularization", "constrained"}
 """Hyper-parameters that leave bases as they are."""
 
-MOST_HELD = 2**25
-"""Numbers of a factor of y that are held in memory where several are: a quarter of a gibibyte."""
+MOST_HELD = 2**26
+"""Numbers of a factor of y that are held in memory where several are: half a gibibyte."""
 
 
 class Fit(NamedTuple):

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from array_api_compat import is_numpy_array
 
-from kcde.arrays import largest_rows, row_blocks, take_rows, to_numpy
+from kcde.arrays import about_largest_rows, row_blocks, take_rows, to_numpy
 from kcde.linalg.schur import SchurComplement
 
 BLOCK = 32
@@ -77,7 +77,7 @@ class Greedy(PivotRule):
         count = max(self.n // _SHARE, 256)
         if not is_numpy_array(schur.residual):
             count = min(count, _MOST_ON_DEVICE)
-        rows, self._bound = largest_rows(schur.residual, count)
+        rows, self._bound = about_largest_rows(schur.residual, count)
         return rows
 
     def choose(self, diagonal, floor, step):

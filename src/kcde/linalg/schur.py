@@ -15,8 +15,9 @@ from kcde.memory import require_memory
 # A diagonal entry of the Schur complement below this share of the largest of K is rounding.
 _ROUNDING = 1e-14
 
-# Columns for which a factor on the host has room from the start: to move it costs a pass.
-_FIRST = 64
+# For so many columns, and at most so many numbers, a factor on the host has room from the start: to
+# move it costs a pass.
+_FIRST_COLUMNS, _FIRST_NUMBERS = 512, 2**27
 
 
 class SchurComplement:
@@ -161,7 +162,8 @@ class SchurComplement:
             return
         # Memory that is not written to is never taken of the host, but of a device at once.
         growth = 2 if on_device(self.X) else 4
-        capacity = min(max(rank, growth * held, 0 if on_device(self.X) else _FIRST), self.most)
+        first = min(_FIRST_COLUMNS, _FIRST_NUMBERS // self.X.shape[0])
+        capacity = min(max(rank, growth * held, 0 if on_device(self.X) else first), self.most)
         if self._factor is not None:
             self._require(capacity if on_device(self.X) else rank)
         self._coefficients = _enlarged(self._coefficients, (capacity, capacity))

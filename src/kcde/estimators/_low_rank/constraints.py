@@ -1,6 +1,5 @@
 """Constrained joint distribution learning by two multipliers: jdl (22), (23), (33)."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +8,7 @@ from kcde.arrays import array_namespace, to_numpy
 
 _ITERATIONS = 200
 _SEARCH = 80
+_NARROWED = 3
 _TOLERANCE = 1e-12
 # What rounding may leave where λ is so small that the coefficients are differences of large ones.
 _ROUNDING = 1e-8
@@ -159,24 +159,15 @@ class _Dual:
             np.array([size_e, size_s]) + np.array([abs(self.total), self.offset]),
         )
 
-    def slope_along(self, multipliers: np.ndarray, step: np.ndarray) -> Callable[[float], float]:
-        """Return the slope at multipliers + t × step as a function of t.
-
-        Its terms are linear in t, each where it is active: fewer passes than derivatives take.
-        """
-        xp, (nu, kappa), (of_nu, of_kappa) = self.xp, multipliers.tolist(), step.tolist()
+    def slope_along(self, multipliers: np.ndarray, step: np.ndarray) -> "_Slope":
+        """Return the slope at multipliers + t × step as a function of t."""
+        (nu, kappa), (of_nu, of_kappa) = multipliers.tolist(), step.tolist()
         u = self.c - nu * self.e
         parts = []
-        for bound, limits in ((self.a, {"min": 0.0}), (self.b, {"max": 0.0})):
+        for sign, bound in ((1.0, self.a), (-1.0, self.b)):
             rate = of_kappa * bound - of_nu * self.e
-            parts.append((u + kappa * bound, rate, rate / self.d, limits))
-        constant = -of_nu * self.total - of_kappa * self.offset
-
-        def slope_at(t: float) -> float:
-            sums = [xp.clip(at + t * rate, **limits) @ by for at, rate, by, limits in parts]
-            return constant - float(sums[0] + sums[1])
-
-        return slope_at
+            parts.append((sign * (u + kappa * bound), sign * rate, sign * rate / self.d))
+        return _Slope(parts, -of_nu * self.total - of_kappa * self.offset)
 
     def residual(self, point: _Point) -> float:
         """Return the larger violation, each against the sizes of its terms.
@@ -185,6 +176,38 @@ class _Dual:
         """
         first, second = point.gradient / np.maximum(point.sizes, 1e-300)
         return float(max(abs(first), abs(second) if point.multipliers[1] > 0.0 else second))
+
+
+class _Slope:
+    """c - Σ (p + tq)₊ w, in fewer passes than the derivatives of the dual take.
+
+    Parameters
+    ----------
+    parts
+        p, q and w of some terms each, shapes (k,).
+    constant
+        c.
+    """
+
+    def __init__(self, parts: list[tuple], constant: float):
+        self._parts, self._constant, self._rate = parts, constant, 0.0
+        self._xp = array_namespace(parts[0][0])
+
+    def __call__(self, t: float) -> float:
+        """Return the slope at t."""
+        sums = [self._xp.clip(p + t * q, min=0.0) @ w for p, q, w in self._parts]
+        return self._constant + t * self._rate - float(sum(sums))
+
+    def narrow(self, low: float, high: float) -> None:
+        """Keep only what is needed between two numbers: terms without a kink there are summed."""
+        xp = self._xp
+        for i, (p, q, w) in enumerate(self._parts):
+            first, last = p + low * q > 0.0, p + high * q > 0.0
+            active = xp.astype(first & last, w.dtype) * w
+            self._constant -= float(p @ active)
+            self._rate -= float(q @ active)
+            kinked = xp.nonzero(first != last)[0]
+            self._parts[i] = tuple(xp.take(each, kinked) for each in (p, q, w))
 
 
 def _climb(dual: _Dual, point: _Point) -> tuple[_Point, bool]:
@@ -213,7 +236,9 @@ def _line_maximum(dual: _Dual, point: _Point, step: np.ndarray, far: float) -> _
     low, high = 0.0, far
     start = at_low = float(point.gradient @ step)
     at_high, found = slope_at(far), 0.0
-    for _ in range(_SEARCH):
+    for iteration in range(_SEARCH):
+        if iteration % _NARROWED == 1:
+            slope_at.narrow(low, high)
         middle = low + (high - low) * at_low / (at_low - at_high) if low > 0.0 else high / 16.0
         if not low < middle < high:
             break
