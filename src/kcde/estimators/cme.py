@@ -121,7 +121,7 @@ class CME(GaussianPairBases, LowRankConditional):
         return products
 
     @staticmethod
-    def weights_of(models, features):
+    def _weights_of(models, features):
         """Return the signed weights Q_Y F ψ(x) on the pivots of y, (n, m_Y) for each model."""
         return [features @ (model.basis_y_.on_pivots @ model.coef_).T for model in models]
 

@@ -421,7 +421,7 @@ class _Search:
         features = self._features(id(first.basis_x_), lambda: first.features(self._held_out))
         kind = type(first).project, id(first.basis_y_)
         projection = self._projections(kind, lambda: first.project(self._f))
-        return first.expectations(path, projection, features)
+        return first._expectations_of(path, projection, features)
 
     def _classifier_path(self, model):
         values = self._grid.regularizations

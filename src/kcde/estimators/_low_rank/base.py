@@ -232,10 +232,10 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
 
     def expectation(self, projection: Projection, features):
         """Return E[f(Y)|x], shape (n, q), from `project(f)` and `features(X)`."""
-        return self.expectations([self], projection, features)[0]
+        return self._expectations_of([self], projection, features)[0]
 
     @staticmethod
-    def expectations(models: Sequence["LowRankConditional"], projection: Projection, features):
+    def _expectations_of(models: Sequence["LowRankConditional"], projection: Projection, features):
         """Return `expectation` of each of several models of one kind with the same bases, a list.
 
         One product with all coefficients reads the features once.
@@ -306,11 +306,11 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
 
     def weights(self, X):
         """Return the signed weights that E[·|x] puts on `support_`, shape (n, k), X (n, d_x)."""
-        return self.weights_of([self], self.features(X))[0]
+        return self._weights_of([self], self.features(X))[0]
 
     @staticmethod
     @abstractmethod
-    def weights_of(models: Sequence["LowRankConditional"], features) -> list:
+    def _weights_of(models: Sequence["LowRankConditional"], features) -> list:
         """Return `weights` of each of several models of one kind with the same bases.
 
         Parameters

@@ -66,14 +66,14 @@ class JointDistribution(LowRankConditional):
         return super().expectation(projection, features)
 
     @staticmethod
-    def expectations(models, projection, features):
+    def _expectations_of(models, projection, features):
         """Return `expectation` of each of several models of one kind with the same bases, a list.
 
         One product with all coefficients reads the features once, but for those that clip.
         """
         if any(model._clips for model in models):
             return [model.expectation(projection, features) for model in models]
-        return LowRankConditional.expectations(models, projection, features)
+        return LowRankConditional._expectations_of(models, projection, features)
 
     def _directions(self, projection):
         of_one = self.basis_y_.mean[:, None]
@@ -121,7 +121,7 @@ class JointDistribution(LowRankConditional):
         return super().weights(X)
 
     @staticmethod
-    def weights_of(models, features):
+    def _weights_of(models, features):
         """Return (1 + h(x, y_j))/Σ_j (1 + h(x, y_j)), shape (n, n_train), for each model."""
         xp, basis = array_namespace(features), models[0].basis_y_
         forward = xp.concat([features @ model.coef_.T for model in models])

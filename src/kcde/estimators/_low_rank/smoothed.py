@@ -99,7 +99,7 @@ class SmoothedWeights(GaussianMixture):
                 bumps = _bumps(test[1][rows, :], support, sigmas)
                 for i, fitted in enumerate(fits):
                     features = fitted[0].features(test[0][rows, :])
-                    weights = fitted[0].weights_of(fitted, features)
+                    weights = fitted[0]._weights_of(fitted, features)
                     score[i, j, :, :] += _log_likelihoods(weights, bumps)
         return score
 
