@@ -11,6 +11,8 @@ from kcde.arrays import array_namespace, exp_of_negative, take_columns
 SMALLEST_BANDWIDTH, LARGEST_BANDWIDTH = 1e-50, 1e75
 """Fourth powers, which score matching takes, stay within the range of float64 below and above."""
 
+_LARGEST_SQUARE = 1e5
+
 
 def as_bandwidths(bandwidth, dimension: int, name: str = "bandwidth") -> np.ndarray:
     """Return one standard deviation per dimension.
@@ -160,9 +162,14 @@ class GaussianKernel:
         b = xp.concat([b, xp.ones_like(b[:1, :]), -0.5 * xp.sum(b * b, axis=0, keepdims=True)])
         return a.T @ b
 
-    def prepare(self, X) -> "PreparedRows":
-        """Return kernel values at rows of X (n, d), which are standardised once for many calls."""
-        return PreparedRows(self, X)
+    def prepare(self, X) -> "PreparedRows | None":
+        """Return kernel values at rows of X (n, d), which are standardised once for many calls.
+
+        None where rows are so far from their mean, in bandwidths, that from there the differences
+        of squares cancel.
+        """
+        prepared = PreparedRows(self, X)
+        return prepared if prepared.largest <= _LARGEST_SQUARE else None
 
     def diagonal(self, A):
         """Return k(a, a) for each row of A: ones, shape (a,)."""
@@ -189,6 +196,11 @@ class PreparedRows:
         Gaussian.
     X
         Shape (n, d), at least one row and one column.
+
+    Attributes
+    ----------
+    largest
+        Half the largest squared distance from the mean, in bandwidths.
     """
 
     def __init__(self, kernel: GaussianKernel, X):
@@ -197,6 +209,7 @@ class PreparedRows:
         rows = _standardised(X, self._centre, self._sigma, xp)
         halves = -0.5 * xp.sum(rows * rows, axis=0, keepdims=True)
         self._rows = xp.concat([rows, xp.ones_like(halves), halves])
+        self.largest = -float(xp.min(halves))
 
     def take(self, rows) -> "PreparedRows":
         """Return those of some rows alone: numpy integers, shape (k,)."""

@@ -48,6 +48,10 @@ def test_prepared_rows_have_the_same_values(xp, host, rng, d):
     np.testing.assert_allclose(found, expected[:, few], rtol=1e-11)
 
 
+def test_rows_too_far_apart_are_not_prepared(rng):
+    assert GaussianKernel(1e-3).prepare(rng.standard_normal((20, 2))) is None
+
+
 def precise_log(A, B, bandwidth):
     """Differences first, in the longest floating-point numbers there are."""
     A, B = A.astype(np.longdouble), B.astype(np.longdouble)
