@@ -19,10 +19,18 @@ from kcde.arrays.blocks import block_size, row_blocks
 from kcde.arrays.elementwise import exp_of_negative
 from kcde.arrays.factors import cholesky, inverse_of_factor, solve_triangular
 from kcde.arrays.gaussians import normal_cdf
-from kcde.arrays.rows import add_to_diagonal, largest_rows, sum_runs, take_columns, take_rows
+from kcde.arrays.rows import (
+    about_largest_rows,
+    add_to_diagonal,
+    largest_rows,
+    sum_runs,
+    take_columns,
+    take_rows,
+)
 
 __all__ = [
     "BACKENDS",
+    "about_largest_rows",
     "add_to_diagonal",
     "array_namespace",
     "asarray",

@@ -114,13 +114,16 @@ class CME(GaussianPairBases, LowRankConditional):
         zero = xp.zeros(values.shape[1], dtype=values.dtype)
         return Projection(zero, self.basis_y_.on_pivots.T @ values, f)
 
-    def expectation(self, projection, features):
-        """Return E[f(Y)|x], shape (n, q), from `project(f)` and `features(X)`."""
-        return features @ (self._check_fitted().coef_.T @ projection.coefficients)
+    def _directions(self, projection):
+        return self._check_fitted().coef_.T @ projection.coefficients
 
-    def weights(self, X):
-        """Return the signed weights Q_Y F ψ(x) on the pivots of y, shape (n, m_Y)."""
-        return self.features(X) @ (self.basis_y_.on_pivots @ self.coef_).T
+    def _expected(self, projection, products):
+        return products
+
+    @staticmethod
+    def _weights_of(models, features):
+        """Return the signed weights Q_Y F ψ(x) on the pivots of y, (n, m_Y) for each model."""
+        return [features @ (model.basis_y_.on_pivots @ model.coef_).T for model in models]
 
     def certify_tightening(self) -> float | None:
         """Return a proof that positivity tightened as in (33) contradicts (53), or None.

@@ -185,6 +185,7 @@ def select(
     validation_rows: int | None = None,
     kept: dict | None = None,
     most_trace: float = 1.0,
+    finished: dict | None = None,
 ) -> dict[Hashable, Trials]:
     """Try a grid with every model, fitted to the first four fifths of the rows.
 
@@ -207,6 +208,8 @@ def select(
         Bases of x that other fits to the same x made, to which those made here are added.
     most_trace
         A bandwidth of x is not tried if its factor leaves a larger share of the trace.
+    finished
+        Bases and cross moments of all candidates are added to it, without factors in memory.
 
     Returns
     -------
@@ -247,6 +250,8 @@ def select(
                 shaped = {key: with_options(model, options) for key, model in part.items()}
                 for key, value, outcome in path(shaped):
                     trials[key].add(options | {"regularization": value}, outcome)
+        if finished is not None:
+            finished |= bases.finished()
     return trials
 
 
@@ -393,9 +398,11 @@ class _Search:
                 path = model.fit_path(self._bases.X, self._bases.Y, values, summary, True)
             except FAILURES as error:
                 path = [error] * len(values)
-            for value, fitted in zip(values, path, strict=True):
-                failed = isinstance(fitted, Exception)
-                yield key, value, fitted if failed else self._judged(self._expectation(fitted))
+            fitted = [each for each in path if not isinstance(each, Exception)]
+            found = iter(self._expectations(fitted)) if fitted else iter(())
+            for value, each in zip(values, path, strict=True):
+                failed = isinstance(each, Exception)
+                yield key, value, each if failed else self._judged(next(found))
 
     def classifiers(self, shaped: Mapping):
         """Yield the same of classifiers with a given bandwidth of x."""
@@ -408,11 +415,13 @@ class _Search:
     def _judged(self, found) -> float:
         return float(self._loss(found))
 
-    def _expectation(self, fitted):
-        features = self._features(id(fitted.basis_x_), lambda: fitted.features(self._held_out))
-        kind = type(fitted).project, id(fitted.basis_y_)
-        projection = self._projections(kind, lambda: fitted.project(self._f))
-        return fitted.expectation(projection, features)
+    def _expectations(self, path: Sequence) -> list:
+        """Return the expectations of fits that differ in λ alone."""
+        first = path[0]
+        features = self._features(id(first.basis_x_), lambda: first.features(self._held_out))
+        kind = type(first).project, id(first.basis_y_)
+        projection = self._projections(kind, lambda: first.project(self._f))
+        return first._expectations_of(path, projection, features)
 
     def _classifier_path(self, model):
         values = self._grid.regularizations

@@ -12,8 +12,8 @@ _BANDWIDTHS = {"x": "bandwidth_x", "y": "bandwidth_y"}
 _OF_THE_SOLUTION = {"regularization", "constrained"}
 """Hyper-parameters that leave bases as they are."""
 
-MOST_HELD = 2**25
-"""Numbers of a factor of y that are held in memory where several are: a quarter of a gibibyte."""
+MOST_HELD = 2**26
+"""Numbers of a factor of y that are held in memory where several are: half a gibibyte."""
 
 
 class Fit(NamedTuple):
@@ -56,6 +56,8 @@ class Bases:
     hold_y
         Whether bases of y keep factors of more than `MOST_HELD` numbers. Without, the rows of these
         are recomputed in every pass over the rows, n m kernel values.
+    made
+        Bases and cross moments of the same rows with their seconds, which other bases `finished`.
     """
 
     def __init__(
@@ -65,9 +67,10 @@ class Bases:
         tightest: float | None = None,
         kept: dict | None = None,
         hold_y: bool = True,
+        made: Mapping[Hashable, tuple] | None = None,
     ):
         self.X, self.Y, self._tightest = X, Y, tightest
-        self._made: dict[Hashable, tuple] = {}
+        self._made: dict[Hashable, tuple] = dict(made or {})
         self._kept, self._hold_y = kept, hold_y
 
     def x(self, model) -> tuple[object, float]:
@@ -79,7 +82,7 @@ class Bases:
 
         def make(tight):
             basis = tight.make_basis_y(self.Y)
-            return basis if self._hold_y else _without_large_factor(basis)
+            return basis if self._hold_y else _without_large_factor(basis, MOST_HELD)
 
         return self._basis(model, "y", make)
 
@@ -94,6 +97,10 @@ class Bases:
 
         made = self._once(tuple(_keys(model)), make)
         return made if tight is model else (made[0], self.summary(tight)[1])
+
+    def finished(self) -> dict[Hashable, tuple]:
+        """Return bases and cross moments with their seconds, without the factors in memory."""
+        return {key: (_slim(made), seconds) for key, (made, seconds) in self._made.items()}
 
     def forget_x(self) -> None:
         """Drop the bases of x and all cross moments, for memory."""
@@ -215,10 +222,17 @@ def _wait_for(made) -> None:
     to_numpy(basis.mean[:1])
 
 
-def _without_large_factor(basis):
-    """Return a basis, or a copy whose factor is not in memory where it is large."""
+def _slim(made):
+    """Return a basis, or bases with their cross moments, whose factors are not in memory."""
+    if hasattr(made, "basis_x"):
+        return made._replace(basis_x=_slim(made.basis_x), basis_y=_slim(made.basis_y))
+    return _without_large_factor(made, 0)
+
+
+def _without_large_factor(basis, most: int):
+    """Return a basis, or a copy whose factor is not in memory where it has more numbers."""
     factor = getattr(basis, "factor", None)
-    if factor is None or factor.L is None or factor.L.shape[0] * factor.L.shape[1] <= MOST_HELD:
+    if factor is None or factor.L is None or factor.L.shape[0] * factor.L.shape[1] <= most:
         return basis
     streamed = copy(basis)
     streamed.factor = factor._replace(L=None)

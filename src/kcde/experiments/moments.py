@@ -196,6 +196,19 @@ def relative_errors(found, true):
     return xp.sum((found - true) ** 2, axis=1) / xp.sum(true**2, axis=1)
 
 
+def _mean_relative_error(true) -> Callable:
+    """Return the mean of `relative_errors` as a function of what was found, for many calls."""
+    xp = array_namespace(true)
+    # A few long rows are faster than many short ones.
+    rows = xp.asarray(xp.reshape(true, (true.shape[0], -1)).T, copy=True)
+    sizes = xp.sum(rows**2, axis=0)
+
+    def mean_error(found):
+        return xp.mean(xp.sum((found.T[: rows.shape[0], :] - rows) ** 2, axis=0) / sizes)
+
+    return mean_error
+
+
 def tested(values: np.ndarray, given: Repetition) -> Estimates:
     """Judge the expectations of `second_moments_and_one` at the test points."""
     d = given.law.dim
@@ -264,8 +277,8 @@ def _outcomes(
 
 def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _FitResult]:
     """Choose parameters for estimators with the same bases, and fit and test them."""
-    started = time.perf_counter()
-    trials = _select(fittings, given)
+    started, made = time.perf_counter(), {}
+    trials = _select(fittings, given, made)
     seconds = (time.perf_counter() - started) / len(trials)
     for method, setting in fittings:
         # What does not choose for itself takes what is best without constraints.
@@ -274,7 +287,9 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _
     outcomes = {}
     for part in _split_by_timing(fittings):
         models = {key: trials[key].shape(fitting.model) for key, fitting in part.items()}
-        bases = _bases(given, models)
+        # Seconds that are shown are those of fits that start from the rows.
+        timed = any(_is_scheduled(fitting) for fitting in part.values())
+        bases = _bases(given, models, {} if timed else made)
         for key in bases.in_order(models):
             outcomes[key] = _outcome(part[key], given, trials[key], bases, seconds)
     if given.number < next(iter(fittings.values())).job.matched_repetitions:
@@ -282,9 +297,10 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _
     return outcomes
 
 
-def _bases(given: Repetition, models: Mapping) -> Bases:
+def _bases(given: Repetition, models: Mapping, made: Mapping | None = None) -> Bases:
     train = _low_rank.training_rows(given.X.shape[0])
-    return Bases(given.X[:train, :], given.Y[:train, :], tightest(models.values()), given.kept)
+    X, Y = given.X[:train, :], given.Y[:train, :]
+    return Bases(X, Y, tightest(models.values()), given.kept, made=made)
 
 
 def _add_matched(outcomes: dict, fittings: Mapping, given: Repetition) -> None:
@@ -313,8 +329,12 @@ def _add_matched(outcomes: dict, fittings: Mapping, given: Repetition) -> None:
 
 def _is_published(fitting: _FitTask) -> bool:
     """Return whether a fit has the published tolerance, or none, and the whole grid."""
-    setting = fitting.setting
-    return setting.tolerance in (fitting.job.tolerances[0], 0.0) and setting.largest_factor is None
+    return _is_scheduled(fitting) and fitting.setting.largest_factor is None
+
+
+def _is_scheduled(fitting: _FitTask) -> bool:
+    """Return whether a fit has the published tolerance, or none."""
+    return fitting.setting.tolerance in (fitting.job.tolerances[0], 0.0)
 
 
 def _expected(model, X):
@@ -325,7 +345,8 @@ def _expected(model, X):
 def _split_by_timing(fittings: Mapping) -> list[dict]:
     """Return those whose factors are made by themselves, and those that share the tightest.
 
-    Fits with the first tolerance, the published one, have seconds of their own.
+    Fits with the first tolerance, the published one, have seconds of their own. The others may take
+    the bases of the selection, with the seconds that these took, where it was on the same rows.
     """
     parts: dict[bool, dict] = {}
     least = min(setting.tolerance for _, setting in fittings)
@@ -335,8 +356,11 @@ def _split_by_timing(fittings: Mapping) -> list[dict]:
     return list(parts.values())
 
 
-def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], Trials]:
-    """Return the trials of those that choose for themselves; without constraints all do."""
+def _select(fittings: Mapping, given: Repetition, made: dict) -> dict[tuple[str, Setting], Trials]:
+    """Return the trials of those that choose for themselves; without constraints all do.
+
+    If all rows choose, what a fit can share is added to `made`.
+    """
     own = {
         key: fitting
         for key, fitting in fittings.items()
@@ -347,12 +371,17 @@ def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], T
     X, Y = (_low_rank.first_rows(rows, job.tuning_rows) for rows in (given.X, given.Y))
     held_out = to_numpy(_low_rank.held_out(X, job.validation_rows))
     true = asarray(given.law.conditional_second_moment(held_out), given.backend)
-
-    def loss(values):
-        return array_namespace(values).mean(relative_errors(values, true))
-
+    loss = _mean_relative_error(true)
     trials = _low_rank.select(
-        models, X, Y, second_moments_and_one, loss, job.grid, job.validation_rows, given.kept
+        models,
+        X,
+        Y,
+        second_moments_and_one,
+        loss,
+        job.grid,
+        job.validation_rows,
+        given.kept,
+        finished=made if X.shape[0] == given.X.shape[0] else None,
     )
     for (method, setting), fitting in own.items():
         if setting.largest_factor is not None:

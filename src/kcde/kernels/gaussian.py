@@ -1,14 +1,17 @@
 """The anisotropic Gaussian kernel, with the derivatives that score matching needs."""
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from kcde.arrays import array_namespace, exp_of_negative
+from kcde.arrays import array_namespace, exp_of_negative, take_columns
 
 SMALLEST_BANDWIDTH, LARGEST_BANDWIDTH = 1e-50, 1e75
 """Fourth powers, which score matching takes, stay within the range of float64 below and above."""
+
+_LARGEST_SQUARE = 1e5
 
 
 def as_bandwidths(bandwidth, dimension: int, name: str = "bandwidth") -> np.ndarray:
@@ -159,6 +162,15 @@ class GaussianKernel:
         b = xp.concat([b, xp.ones_like(b[:1, :]), -0.5 * xp.sum(b * b, axis=0, keepdims=True)])
         return a.T @ b
 
+    def prepare(self, X) -> "PreparedRows | None":
+        """Return kernel values at rows of X (n, d), which are standardised once for many calls.
+
+        None where rows are so far from their mean, in bandwidths, that from there the differences
+        of squares cancel.
+        """
+        prepared = PreparedRows(self, X)
+        return prepared if prepared.largest <= _LARGEST_SQUARE else None
+
     def diagonal(self, A):
         """Return k(a, a) for each row of A: ones, shape (a,)."""
         xp = array_namespace(A)
@@ -171,6 +183,46 @@ class GaussianKernel:
 
     def _sigma(self, A, xp):
         return xp.asarray(as_bandwidths(self.bandwidth, A.shape[1]), dtype=A.dtype)
+
+
+class PreparedRows:
+    """Kernel values between points and rows of X, of which n (d + 2) numbers are kept.
+
+    What a call costs beside its kernel values is that of its points, not of the rows.
+
+    Parameters
+    ----------
+    kernel
+        Gaussian.
+    X
+        Shape (n, d), at least one row and one column.
+
+    Attributes
+    ----------
+    largest
+        Half the largest squared distance from the mean, in bandwidths.
+    """
+
+    def __init__(self, kernel: GaussianKernel, X):
+        self._xp = xp = array_namespace(X)
+        self._centre, self._sigma = xp.mean(X, axis=0), kernel._sigma(X, xp)
+        rows = _standardised(X, self._centre, self._sigma, xp)
+        halves = -0.5 * xp.sum(rows * rows, axis=0, keepdims=True)
+        self._rows = xp.concat([rows, xp.ones_like(halves), halves])
+        self.largest = -float(xp.min(halves))
+
+    def take(self, rows) -> "PreparedRows":
+        """Return those of some rows alone: numpy integers, shape (k,)."""
+        fewer = copy(self)
+        fewer._rows = take_columns(self._rows, rows)
+        return fewer
+
+    def __call__(self, points, block: slice = slice(None)):
+        """Return the kernel matrix, shape (k, len block), of points (k, d) and rows of X."""
+        xp = self._xp
+        a = _standardised(points, self._centre, self._sigma, xp)
+        a = xp.concat([a, -0.5 * xp.sum(a * a, axis=0, keepdims=True), xp.ones_like(a[:1, :])])
+        return exp_of_negative(a.T @ self._rows[:, block])
 
 
 def _standardised(points, centre, sigma, xp):

@@ -46,14 +46,14 @@ class HostCandidates(Candidates):
 
     def __init__(self, schur, rows, most: int):
         super().__init__(schur, rows)
-        self._kernel = schur.kernel
+        self._kernel = schur.kernel_rows(rows)
         self._L = np.zeros((most + self._rank, len(rows)))
         self._L[: self._rank, :] = schur.factor_rows(rows).T
 
     def eliminate(self, i, step, entry):
         """Return the new column of L at the candidates, shape (c,)."""
         m, L = self._rank + step, self._L
-        column = self._kernel(self._points[i : i + 1, :], self._points)[0, :] - L[:m, i] @ L[:m, :]
+        column = self._kernel(self._points[i : i + 1, :])[0, :] - L[:m, i] @ L[:m, :]
         L[m, :] = column / float(np.sqrt(entry))
         return L[m, :]
 

@@ -107,9 +107,9 @@ def pivoted_cholesky(
 
     jdl, Algorithm 1 and Theorem 4.1. It stops at the first rank whose trace error is at most the
     tolerance, at `max_rank`, or where the matrix is numerically exhausted; `trace_error` says how
-    far it came. n m (d + m) multiplications and n m numbers stored; streamed (`store=False`) n + m²
-    numbers, and m kernel values a row for every pass over the rows. A pass adds a block of columns:
-    all that are sure to be what one pass a column would have added. K is never formed.
+    far it came. n m (d + m) multiplications and n (m + d) numbers stored; streamed (`store=False`)
+    n + m² numbers, and m kernel values a row for every pass over the rows. A pass adds a block of
+    columns: all that are sure to be what one pass a column would have added. K is never formed.
 
     Parameters
     ----------

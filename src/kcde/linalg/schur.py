@@ -15,6 +15,10 @@ from kcde.memory import require_memory
 # A diagonal entry of the Schur complement below this share of the largest of K is rounding.
 _ROUNDING = 1e-14
 
+# For so many columns, and at most so many numbers, a factor on the host has room from the start: to
+# move it costs a pass.
+_FIRST_COLUMNS, _FIRST_NUMBERS = 512, 2**27
+
 
 class SchurComplement:
     """K - L Lᵀ after some pivots, with the factor L or, streamed, without it.
@@ -55,6 +59,7 @@ class SchurComplement:
         self.points = X[:0, :]
         self._coefficients = xp.zeros((0, 0), dtype=X.dtype)
         self._factor = xp.zeros((0, X.shape[0]), dtype=X.dtype) if max_stored else None
+        self._prepared = _prepared(kernel, X) if max_stored else None
 
     @property
     def rank(self) -> int:
@@ -84,6 +89,13 @@ class SchurComplement:
         if not self.rank:
             return self.xp.zeros((len(rows), 0), dtype=points.dtype)
         return self.kernel(points, self.points) @ self.B
+
+    def kernel_rows(self, rows: np.ndarray):
+        """Return a function from points (k, d) to their kernel values at some rows, (k, c)."""
+        if self._prepared is not None:
+            return self._prepared.take(rows)
+        X = take_rows(self.X, rows)
+        return lambda points: self.kernel(points, X)
 
     def extend(self, pivots: list[int], rows) -> np.ndarray:
         """Add pivots; n (d + m) s multiplications for s of them, streamed n (d + s) (m + s).
@@ -128,13 +140,18 @@ class SchurComplement:
 
     def _columns(self, block: slice, points, left, inverse, new):
         """Return the new columns of L at a block of rows, transposed: shape (s, len block)."""
-        X = self.X[block, :]
         if self._factor is None:
-            return new.T @ self.kernel(self.points, X)
-        m = left.shape[1]
-        columns = inverse.T @ (self.kernel(points, X) - left @ self._factor[:m, block])
+            return new.T @ self._kernel_at(self.points, block)
+        m, columns = left.shape[1], self._kernel_at(points, block)
+        columns -= left @ self._factor[:m, block]
+        columns = inverse.T @ columns
         self._factor[m : m + columns.shape[0], block] = columns
         return columns
+
+    def _kernel_at(self, points, block: slice):
+        if self._prepared is not None:
+            return self._prepared(points, block)
+        return self.kernel(points, self.X[block, :])
 
     def _reserve(self, rank: int):
         """Allocate space for `rank` columns, growing by a factor where it is full."""
@@ -145,7 +162,8 @@ class SchurComplement:
             return
         # Memory that is not written to is never taken of the host, but of a device at once.
         growth = 2 if on_device(self.X) else 4
-        capacity = min(max(rank, growth * held), self.most)
+        first = min(_FIRST_COLUMNS, _FIRST_NUMBERS // self.X.shape[0])
+        capacity = min(max(rank, growth * held, 0 if on_device(self.X) else first), self.most)
         if self._factor is not None:
             self._require(capacity if on_device(self.X) else rank)
         self._coefficients = _enlarged(self._coefficients, (capacity, capacity))
@@ -160,6 +178,11 @@ class SchurComplement:
             lambda n: n * columns,
             remedy="let it be streamed (store=False), or allow fewer pivots",
         )
+
+
+def _prepared(kernel, X):
+    """Return the kernel's values at the rows of X, prepared; None where the kernel cannot."""
+    return kernel.prepare(X) if hasattr(kernel, "prepare") and X.shape[1] else None
 
 
 def _enlarged(array, shape: tuple[int, int], rows: int | None = None):

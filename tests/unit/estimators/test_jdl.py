@@ -89,6 +89,10 @@ def test_parts_of_an_expectation_are_shared_over_the_path(many):
         assert model.basis_x_ is first.basis_x_
         expected = model.conditional_expectation(moment_functions, X[:5])
         np.testing.assert_array_equal(model.expectation(projection, features), expected)
+    together = first._expectations_of([first, *rest], projection, features)
+    for model, found in zip([first, *rest], together, strict=True):
+        alone = model.expectation(projection, features)
+        np.testing.assert_allclose(found, alone, rtol=1e-10, atol=1e-13)
 
 
 @pytest.mark.parametrize("constrained", [False, True, "pointwise"])

@@ -5,7 +5,7 @@ from scipy import sparse
 from scipy.optimize import LinearConstraint, minimize
 
 from kcde.estimators._low_rank import constraints
-from kcde.estimators._low_rank.constraints import product_bounds, solve_two_multipliers
+from kcde.estimators._low_rank.constraints import _Dual, product_bounds, solve_two_multipliers
 
 
 def problem(m_y, m_x, scale, seed=0):
@@ -53,6 +53,15 @@ def clarabel_solution(curvature, linear, marginal, lower, upper):
     ).solve()
     x = np.array(solution.x)
     return (x[:n] - x[n:]).reshape(curvature.shape)
+
+
+@pytest.mark.parametrize("total", [0.0, 1.0])
+def test_the_slope_along_a_step_is_that_of_the_gradient(rng, total):
+    dual = _Dual(*problem(7, 9, 1.0), total, 0.5)
+    point, step = np.array([0.1, 0.2]), np.array([-0.3, 0.7])
+    slope_at = dual.slope_along(point, step)
+    for t in (0.0, 0.01, 0.5, 3.0):
+        assert slope_at(t) == pytest.approx(dual.at(point + t * step).gradient @ step, rel=1e-10)
 
 
 @pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])

@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 
 from kcde.estimators import CME, JDL
+from kcde.estimators._low_rank import smoothed as _smoothed
 from kcde.estimators._low_rank.smoothed import BANDWIDTH_FACTORS, REGULARIZATIONS, SMOOTHINGS
 from kcde.estimators.smoothed_cme import SmoothedCME
 from kcde.estimators.smoothed_jdl import SmoothedJDL
+from kcde.seeding import rng_of
 
 CASES = [(SmoothedJDL, JDL), (SmoothedCME, CME)]
 
@@ -45,6 +47,26 @@ def test_chooses_from_the_grid_what_is_not_given(rows, smoothed, plain):
     truth = -0.5 * np.log(2 * np.pi * np.e * 0.36)
     independence = -0.5 * np.log(2 * np.pi * np.e)
     assert model.score(x, y) > truth - 0.5 * (truth - independence)
+
+
+@pytest.mark.parametrize(("smoothed", "plain"), CASES)
+def test_scores_of_the_grid_equal_a_loop_over_candidates(rows, smoothed, plain, monkeypatch):
+    # Blocks of fewer rows than are held out.
+    blocks = _smoothed.row_blocks
+    monkeypatch.setattr(_smoothed, "row_blocks", lambda n, width, like: blocks(n, 2**15, like=like))
+    model = smoothed(random_state=3).fit(*rows)
+    found, X, Y = model.cv_results_, *rows
+    expected = 0.0
+    for held_out in model._kfold(np.arange(120), 5, rng_of("selection", 3)):
+        train = np.setdiff1d(np.arange(120), held_out)
+        fitted = plain(found["bandwidth_x"][1], found["bandwidth_y"][2], REGULARIZATIONS[4])
+        fitted.fit(X[train], Y[train])
+        weights = np.maximum(fitted.weights(X[held_out]), 0.0)
+        for row, w in zip(Y[held_out, 0], weights, strict=True):
+            standard = (row - fitted.support_[:, 0]) / SMOOTHINGS[3]
+            bumps = np.exp(-0.5 * standard**2) / (SMOOTHINGS[3] * np.sqrt(2 * np.pi))
+            expected += np.log(w @ bumps / w.sum())
+    assert found["score"][1, 2, 4, 3] == pytest.approx(expected, rel=1e-9)
 
 
 def test_bad_parameters_are_named(rows):

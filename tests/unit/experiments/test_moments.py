@@ -217,6 +217,26 @@ def test_the_published_tolerance_has_factors_of_its_own(tmp_path, monkeypatch):
     assert {tolerance for _, tolerance in made} == {1e-3}
 
 
+def test_other_tolerances_take_the_factors_of_a_selection_on_the_same_rows(tmp_path, monkeypatch):
+    made = []
+    plain = jdl_gaussian.pivoted_cholesky
+
+    def counted(kernel, points, tolerance, **options):
+        made.append(tolerance)
+        return plain(kernel, points, tolerance, **options)
+
+    monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
+    found = {}
+    for name, others in (("one", (1e-3,)), ("more", (1e-1, 1e-3, 1e-2))):
+        del made[:]
+        found[name] = launch(tmp_path / name, **JDL_JOB, repetitions=1, tolerances=others)
+        # Two bandwidths of each side are tried; of a published tolerance fits make their own.
+        assert (made.count(1e-3) == 4) == (name == "more")
+    place = {"tolerance": 1e-3, "constrained": False}
+    one, more = (values(found[name][0], names.SECOND_MOMENT_LOSS, **place) for name in found)
+    assert more == pytest.approx(one, rel=1e-8)
+
+
 def test_every_method_is_given_the_same():
     jobs = [Job(**JDL_JOB, test_rows=30), Job(**CME_JOB, test_rows=30)]
     first, second = (moments.repetition(job, 1) for job in jobs)

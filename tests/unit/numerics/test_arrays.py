@@ -234,3 +234,12 @@ def test_a_matrix_beyond_the_library_is_refused(stand_in, monkeypatch):
 
 def test_the_limit_of_the_library_is_that_of_its_integers():
     assert factors._MOST_ON_DEVICE**2 <= np.iinfo(np.int32).max < (factors._MOST_ON_DEVICE + 1) ** 2
+
+
+def test_about_the_largest_rows_of_many_hold_every_larger_value(rng):
+    values = rng.standard_normal(2**17)
+    rows, rest = arrays.about_largest_rows(values, 4000)
+    assert 2000 < len(rows) <= 8000
+    np.testing.assert_array_equal(rows, np.flatnonzero(values > rest))
+    # Where all are equal there is no threshold.
+    assert len(arrays.about_largest_rows(np.ones(2**17), 4000)[0]) == 4000

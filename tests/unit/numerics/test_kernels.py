@@ -36,6 +36,22 @@ def test_values_equal_a_naive_loop(xp, host, points):
     np.testing.assert_allclose(host(derivatives.value), expected, rtol=1e-13)
 
 
+@pytest.mark.parametrize("d", [1, 3])
+def test_prepared_rows_have_the_same_values(xp, host, rng, d):
+    kernel, X, points = GaussianKernel(0.7), rng.normal(100.0, 1.0, (50, d)), np.full((2, d), 99.0)
+    prepared = kernel.prepare(xp.asarray(X))
+    expected = kernel(points, X)
+    block, few = slice(10, 30), np.array([3, 3, 41])
+    found = host(prepared(xp.asarray(points), block))
+    np.testing.assert_allclose(found, expected[:, block], rtol=1e-11)
+    found = host(prepared.take(few)(xp.asarray(points)))
+    np.testing.assert_allclose(found, expected[:, few], rtol=1e-11)
+
+
+def test_rows_too_far_apart_are_not_prepared(rng):
+    assert GaussianKernel(1e-3).prepare(rng.standard_normal((20, 2))) is None
+
+
 def precise_log(A, B, bandwidth):
     """Differences first, in the longest floating-point numbers there are."""
     A, B = A.astype(np.longdouble), B.astype(np.longdouble)

@@ -230,9 +230,33 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         X = self._check_features(X)
         return self.basis_x_.features(X)
 
-    @abstractmethod
     def expectation(self, projection: Projection, features):
         """Return E[f(Y)|x], shape (n, q), from `project(f)` and `features(X)`."""
+        return self._expectations_of([self], projection, features)[0]
+
+    @staticmethod
+    def _expectations_of(models: Sequence["LowRankConditional"], projection: Projection, features):
+        """Return `expectation` of each of several models of one kind with the same bases, a list.
+
+        One product with all coefficients reads the features once.
+        """
+        xp = array_namespace(features)
+        directions = xp.concat([model._directions(projection) for model in models], axis=1)
+        # Transposed, what follows goes through a few long rows instead of many short ones.
+        products = directions.T @ features.T
+        width = products.shape[0] // len(models)
+        parts = (products[i * width : (i + 1) * width, :] for i in range(len(models)))
+        return [
+            model._expected(projection, part).T for model, part in zip(models, parts, strict=True)
+        ]
+
+    @abstractmethod
+    def _directions(self, projection: Projection):
+        """Return what the features are multiplied by for an expectation, shape (m_X, w)."""
+
+    @abstractmethod
+    def _expected(self, projection: Projection, products):
+        """Return E[f(Y)|x], shape (q, n), from the features times `_directions`, (w, n)."""
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], never renormalised.
@@ -280,9 +304,22 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         second = xp.reshape(moments[:, d:], (moments.shape[0], d, d))
         return moments[:, :d], second
 
-    @abstractmethod
     def weights(self, X):
         """Return the signed weights that E[·|x] puts on `support_`, shape (n, k), X (n, d_x)."""
+        return self._weights_of([self], self.features(X))[0]
+
+    @staticmethod
+    @abstractmethod
+    def _weights_of(models: Sequence["LowRankConditional"], features) -> list:
+        """Return `weights` of each of several models of one kind with the same bases.
+
+        Parameters
+        ----------
+        models
+            Fitted.
+        features
+            Result of `features(X)`.
+        """
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw rows of `support_` by their weights, negative ones taken as zero.

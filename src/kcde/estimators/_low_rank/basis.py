@@ -150,6 +150,13 @@ class KernelBasis(Basis):
             return self.factor.L[rows, :]
         return self.factor.factor_rows(self.points[rows, :])
 
+    def blocks(self, width=0):
+        """Return slices of the training rows, for temporaries of m + width numbers a row."""
+        if self.factor.L is not None:
+            return super().blocks(width)
+        # To recompute rows takes so many calls a block that larger blocks are faster.
+        return row_blocks(self.points.shape[0], self.rank + width, like=self.points)
+
     def bounds(self):
         """Return lower and upper bounds of each function at every point, shapes (m,).
 

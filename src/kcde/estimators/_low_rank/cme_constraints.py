@@ -130,7 +130,7 @@ class _ActiveSet:
         """Return the minimiser with Σ p = 1 on a support, numpy (k,)."""
         self.systems += 1
         rows = take_rows(self.K, support)
-        lower = cholesky(take_columns(rows, support))
+        lower = cholesky(take_columns(rows, support), overwrite=True)
         if lower is None:
             raise FloatingPointError(
                 "the active-set method for the simplex stopped early: status singular, residual "

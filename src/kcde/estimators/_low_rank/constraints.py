@@ -8,6 +8,7 @@ from kcde.arrays import array_namespace, to_numpy
 
 _ITERATIONS = 200
 _SEARCH = 80
+_NARROWED = 3
 _TOLERANCE = 1e-12
 # What rounding may leave where λ is so small that the coefficients are differences of large ones.
 _ROUNDING = 1e-8
@@ -158,6 +159,16 @@ class _Dual:
             np.array([size_e, size_s]) + np.array([abs(self.total), self.offset]),
         )
 
+    def slope_along(self, multipliers: np.ndarray, step: np.ndarray) -> "_Slope":
+        """Return the slope at multipliers + t × step as a function of t."""
+        (nu, kappa), (of_nu, of_kappa) = multipliers.tolist(), step.tolist()
+        u = self.c - nu * self.e
+        parts = []
+        for sign, bound in ((1.0, self.a), (-1.0, self.b)):
+            rate = of_kappa * bound - of_nu * self.e
+            parts.append((sign * (u + kappa * bound), sign * rate, sign * rate / self.d))
+        return _Slope(parts, -of_nu * self.total - of_kappa * self.offset)
+
     def residual(self, point: _Point) -> float:
         """Return the larger violation, each against the sizes of its terms.
 
@@ -165,6 +176,38 @@ class _Dual:
         """
         first, second = point.gradient / np.maximum(point.sizes, 1e-300)
         return float(max(abs(first), abs(second) if point.multipliers[1] > 0.0 else second))
+
+
+class _Slope:
+    """c - Σ (p + tq)₊ w, in fewer passes than the derivatives of the dual take.
+
+    Parameters
+    ----------
+    parts
+        p, q and w of some terms each, shapes (k,).
+    constant
+        c.
+    """
+
+    def __init__(self, parts: list[tuple], constant: float):
+        self._parts, self._constant, self._rate = parts, constant, 0.0
+        self._xp = array_namespace(parts[0][0])
+
+    def __call__(self, t: float) -> float:
+        """Return the slope at t."""
+        sums = [self._xp.clip(p + t * q, min=0.0) @ w for p, q, w in self._parts]
+        return self._constant + t * self._rate - float(sum(sums))
+
+    def narrow(self, low: float, high: float) -> None:
+        """Keep only what is needed between two numbers: terms without a kink there are summed."""
+        xp = self._xp
+        for i, (p, q, w) in enumerate(self._parts):
+            first, last = p + low * q > 0.0, p + high * q > 0.0
+            active = xp.astype(first & last, w.dtype) * w
+            self._constant -= float(p @ active)
+            self._rate -= float(q @ active)
+            kinked = xp.nonzero(first != last)[0]
+            self._parts[i] = tuple(xp.take(each, kinked) for each in (p, q, w))
 
 
 def _climb(dual: _Dual, point: _Point) -> tuple[_Point, bool]:
@@ -189,27 +232,24 @@ def _line_maximum(dual: _Dual, point: _Point, step: np.ndarray, far: float) -> _
     The slope is positive at 0, negative at `far`, piecewise linear and falling. Kinks may lie at
     any scale, so the bracket first shrinks by powers; then the Illinois rule closes in.
     """
-
-    def slope_at(t):
-        trial = dual.at(point.multipliers + t * step)
-        return trial, float(trial.gradient @ step)
-
+    slope_at = dual.slope_along(point.multipliers, step)
     low, high = 0.0, far
     start = at_low = float(point.gradient @ step)
-    _, at_high = slope_at(far)
-    trial = point
-    for _ in range(_SEARCH):
+    at_high, found = slope_at(far), 0.0
+    for iteration in range(_SEARCH):
+        if iteration % _NARROWED == 1:
+            slope_at.narrow(low, high)
         middle = low + (high - low) * at_low / (at_low - at_high) if low > 0.0 else high / 16.0
         if not low < middle < high:
             break
-        trial, slope = slope_at(middle)
+        found, slope = middle, slope_at(middle)
         if abs(slope) <= 0.1 * start:
             break
         if slope > 0.0:
             low, at_low, at_high = middle, slope, 0.5 * at_high
         else:
             high, at_high, at_low = middle, slope, 0.5 * at_low if low > 0.0 else at_low
-    return trial
+    return dual.at(point.multipliers + found * step) if found > 0.0 else point
 
 
 def _newton_step(point: _Point) -> np.ndarray:

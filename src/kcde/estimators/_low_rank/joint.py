@@ -61,12 +61,27 @@ class JointDistribution(LowRankConditional):
         x, which may come out as zero or negative outside the training rows of an unconstrained fit.
         """
         self._check_fitted()
-        xp = array_namespace(features)
         if self._clips:
             return self._clipped_expectation(projection, features)
+        return super().expectation(projection, features)
+
+    @staticmethod
+    def _expectations_of(models, projection, features):
+        """Return `expectation` of each of several models of one kind with the same bases, a list.
+
+        One product with all coefficients reads the features once, but for those that clip.
+        """
+        if any(model._clips for model in models):
+            return [model.expectation(projection, features) for model in models]
+        return LowRankConditional._expectations_of(models, projection, features)
+
+    def _directions(self, projection):
         of_one = self.basis_y_.mean[:, None]
-        moments = features @ (self.coef_.T @ xp.concat([projection.coefficients, of_one], axis=1))
-        return projection.mean + moments[:, :-1] / (1.0 + moments[:, -1:])
+        xp = array_namespace(of_one)
+        return self.coef_.T @ xp.concat([projection.coefficients, of_one], axis=1)
+
+    def _expected(self, projection, products):
+        return projection.mean[:, None] + products[:-1, :] / (1.0 + products[-1:, :])
 
     def _clipped_expectation(self, projection, features):
         """Return Σ_j f(y_j) w_j / Σ_j w_j with w_j = max(1 + h(x, y_j), 0), shape (n, q).
@@ -100,17 +115,24 @@ class JointDistribution(LowRankConditional):
 
     def weights(self, X):
         """Return (1 + h(x, y_j))/Σ_j (1 + h(x, y_j)), shape (n, n_train), for X (n, d_x)."""
-        forward = self.features(X) @ self.coef_.T
-        xp, basis = array_namespace(forward), self.basis_y_
-        count = basis.points.shape[0]
+        count = self._check_fitted().basis_y_.points.shape[0]
+        X = self._check_features(X)
         require_memory(X, f"weights on {count} rows for x", X.shape[0], lambda n: 3 * n * count)
-        h = [
-            (forward @ basis.rotation.T) @ basis.coordinates(rows).T
-            for rows in basis.blocks(forward.shape[0])
-        ]
-        density = 1.0 + xp.concat(h, axis=1)
-        if self._clips:
-            density = xp.clip(density, min=0.0)
-            return density / xp.sum(density, axis=1)[:, None]
-        marginal = 1.0 + forward @ basis.mean
-        return density / (basis.points.shape[0] * marginal[:, None])
+        return super().weights(X)
+
+    @staticmethod
+    def _weights_of(models, features):
+        """Return (1 + h(x, y_j))/Σ_j (1 + h(x, y_j)), shape (n, n_train), for each model."""
+        xp, basis = array_namespace(features), models[0].basis_y_
+        forward = xp.concat([features @ model.coef_.T for model in models])
+        count, n = basis.points.shape[0], forward.shape[0]
+        h = [(forward @ basis.rotation.T) @ basis.coordinates(rows).T for rows in basis.blocks(n)]
+        weights = xp.concat(h, axis=1) if len(h) > 1 else h[0]
+        weights += 1.0
+        if models[0]._clips:
+            weights = xp.clip(weights, min=0.0)
+            weights /= xp.sum(weights, axis=1)[:, None]
+        else:
+            weights /= count * (1.0 + forward @ basis.mean)[:, None]
+        each = features.shape[0]
+        return [weights[i * each : (i + 1) * each, :] for i in range(len(models))]

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from kcde.arrays import array_namespace
+from kcde.arrays import array_namespace, row_blocks
 from kcde.estimators._low_rank.basis import KernelBasis
 from kcde.linalg import solve_positive_definite
 
@@ -58,11 +58,12 @@ class LogisticLoss:
     def hessian(self, f):
         """Return Lᵀ diag(σ(1 - σ)) L, shape (m, m), without 2λ; n m² multiplications."""
         xp, m = self.xp, self.basis.rank
-        weight = 0.25 * (1.0 - xp.tanh(0.5 * f) ** 2)
+        # Of a matrix and itself numpy computes half the product.
+        root = 0.5 * xp.sqrt(xp.clip(1.0 - xp.tanh(0.5 * f) ** 2, min=0.0))
         hessian = xp.zeros((m, m), dtype=f.dtype)
-        for rows in self.basis.blocks():
-            L = self.basis.coordinates(rows)
-            hessian += L.T @ (weight[rows][:, None] * L)
+        for rows in row_blocks(f.shape[0], m, like=f):
+            weighted = root[rows][:, None] * self.basis.coordinates(rows)
+            hessian += weighted.T @ weighted
         return hessian
 
 

@@ -1,12 +1,11 @@
 """Conditional densities from the weights of low-rank estimators, through a smoothing kernel."""
 
 from abc import abstractmethod
-from itertools import product
 from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.base import LowRankConditional, check_positive
 from kcde.estimators._shared.mixture import GaussianMixture, log_gaussian_kernel, log_volume
 from kcde.estimators.base import Tags
@@ -86,14 +85,22 @@ class SmoothedWeights(GaussianMixture):
         bases_x = [self._model(sigma, 1.0).make_basis_x(train[0]) for sigma in of_x]
         bases_y = [self._model(1.0, sigma).make_basis_y(train[1]) for sigma in of_y]
         score = np.zeros((len(of_x), len(of_y), len(path), len(smoothings)))
-        for (i, basis_x), (j, basis_y) in product(enumerate(bases_x), enumerate(bases_y)):
-            model = self._model(of_x[i], of_y[j])
-            summary = model.summarise(*train, basis_x, basis_y)
-            for k, fitted in enumerate(model.fit_path(*train, path, summary)):
-                weights = _clipped(fitted.weights(test[0]))
-                for h, sigma in enumerate(smoothings):
-                    sigmas = as_bandwidths(sigma, test[1].shape[1], "smoothing")
-                    score[i, j, k, h] = _log_likelihood(weights, test[1], fitted.support_, sigmas)
+        sigmas = [as_bandwidths(sigma, test[1].shape[1], "smoothing") for sigma in smoothings]
+        for j, basis_y in enumerate(bases_y):
+            fits = []
+            for sigma, basis_x in zip(of_x, bases_x, strict=True):
+                model = self._model(sigma, of_y[j])
+                summary = model.summarise(*train, basis_x, basis_y)
+                fits.append(model.fit_path(*train, path, summary))
+            support = fits[0][0].support_
+            width = support.shape[0] * max(len(path), len(sigmas))
+            for rows in row_blocks(test[0].shape[0], width, like=support):
+                # The bumps depend on the basis of y alone.
+                bumps = _bumps(test[1][rows, :], support, sigmas)
+                for i, fitted in enumerate(fits):
+                    features = fitted[0].features(test[0][rows, :])
+                    weights = fitted[0]._weights_of(fitted, features)
+                    score[i, j, :, :] += _log_likelihoods(weights, bumps)
         return score
 
     def _log_weights(self, X):
@@ -124,9 +131,32 @@ def _clipped(weights):
         return positive / xp.sum(positive, axis=1, keepdims=True)
 
 
-def _log_likelihood(weights, Y, support, sigma) -> float:
-    """Return Σ_i log Σ_j w_ij N(y_i; s_j, diag σ²); not finite if a density underflows."""
-    xp = array_namespace(weights)
-    density = xp.exp(log_gaussian_kernel(Y, support, sigma) - log_volume(sigma))
+def _bumps(Y, support, sigmas):
+    """Return N(y_i; s_j, diag σ²) for each σ, shape (n, len sigmas, m)."""
+    xp = array_namespace(Y, support)
+    found = [xp.exp(log_gaussian_kernel(Y, support, sigma) - log_volume(sigma)) for sigma in sigmas]
+    return xp.stack(found, axis=1)
+
+
+def _log_likelihoods(weights: list, bumps) -> np.ndarray:
+    """Return Σ_i log Σ_j w_ij b_ij with the clipped weights w of each model and all bumps.
+
+    Not finite where a density underflows or no weight is positive.
+
+    Parameters
+    ----------
+    weights
+        Of each model, shape (n, m).
+    bumps
+        Result of `_bumps`.
+
+    Returns
+    -------
+    shape (len weights, len sigmas)
+    """
+    xp = array_namespace(bumps)
+    positive = xp.stack([xp.maximum(each, 0.0) for each in weights])
+    sums = positive @ xp.ones(positive.shape[2], dtype=positive.dtype)
+    density = xp.permute_dims(positive, (1, 0, 2)) @ xp.permute_dims(bumps, (0, 2, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(xp.sum(xp.log(xp.sum(weights * density, axis=1))))
+        return to_numpy(xp.sum(xp.log(density / sums.T[:, :, None]), axis=0))
