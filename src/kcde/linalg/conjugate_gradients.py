@@ -2,8 +2,6 @@
 
 from math import ceil, log, sqrt
 
-import numpy as np
-
 from kcde.arrays import array_namespace
 
 _ROUNDING = 1e-16
@@ -27,7 +25,8 @@ def few_steps(matrix, shift: float) -> int | None:
     if not shift > 0.0:
         return None
     largest = float(xp.max(matrix @ xp.ones(n, dtype=matrix.dtype)))
-    if not np.isfinite(largest):
+    # Otherwise more than n steps, or NaN; and the reduction could round to 1, whose logarithm is 0.
+    if not largest < n * n * shift:
         return None
     root = sqrt((largest + shift) / shift)
     reduction = (root - 1.0) / (root + 1.0)
