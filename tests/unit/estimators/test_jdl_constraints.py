@@ -64,6 +64,17 @@ def test_the_slope_along_a_step_is_that_of_the_gradient(rng, total):
         assert slope_at(t) == pytest.approx(dual.at(point + t * step).gradient @ step, rel=1e-10)
 
 
+def test_a_narrowed_slope_is_the_same_between_its_ends(rng):
+    dual = _Dual(*problem(7, 9, 1.0), 1.0, 0.5)
+    slope_at = dual.slope_along(np.array([0.1, 0.2]), np.array([-0.3, 0.7]))
+    places = (0.1, 0.5, 1.0, 3.0)
+    expected = list(map(slope_at, places))
+    slope_at.narrow(0.1, 3.0)
+    assert list(map(slope_at, places)) == pytest.approx(expected, rel=1e-10)
+    slope_at.narrow(0.5, 1.0)
+    assert list(map(slope_at, places[1:3])) == pytest.approx(expected[1:3], rel=1e-10)
+
+
 @pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
 @pytest.mark.parametrize("shape", [(5, 5), (12, 20)])
 def test_equals_clarabel(shape, scale):
@@ -223,8 +234,9 @@ def test_lemma_4_3_the_inequality_tightens_positivity(rng):
         assert 1.0 + (columns_y @ H @ columns_x.T).min() >= -1e-12
 
 
-def test_other_namespaces_give_the_same(other_xp, host):
-    arguments = problem(7, 9, 2.0)
+@pytest.mark.parametrize("scale", [2.0, 300.0], ids=["steps alone", "a search along a line"])
+def test_other_namespaces_give_the_same(other_xp, host, scale):
+    arguments = problem(7, 9, scale)
     expected = solve_two_multipliers(*arguments)
     found = solve_two_multipliers(*map(other_xp.asarray, arguments))
     np.testing.assert_allclose(host(found.coefficients), expected.coefficients, atol=1e-12)

@@ -217,7 +217,8 @@ def _climb(dual: _Dual, point: _Point) -> tuple[_Point, bool]:
     """
     step = _newton_step(point)
     start = float(point.gradient @ step)
-    longest = min(1.0, -point.multipliers[1] / step[1]) if step[1] < 0.0 else 1.0
+    # A plain number, which every namespace multiplies.
+    longest = min(1.0, float(-point.multipliers[1] / step[1])) if step[1] < 0.0 else 1.0
     if not start > 0.0 or not longest > 0.0:
         return point, False
     trial = dual.at(np.maximum(point.multipliers + longest * step, [-np.inf, 0.0]))
