@@ -111,7 +111,7 @@ class HeldOut:
         self.X, self.y, self.folds, self.weight, self.base = X, y, folds, weight, base
         self.kept = [complement(rows, X.shape[0]) for rows in folds]
         self.held = np.concatenate(folds)
-        self.finer: dict[float, int] = {}  # panels that the last candidate needed, by λ
+        self.finer: dict[float, int] = {}  # times as many panels as some candidate needed, by λ
         values = xp.asarray(y[:, 0])
         self.log_base, self.log_floor = (to_numpy(q.log_density(values)) for q in (base, floor))
         # Not bound to `self`: of a cycle the features would stay in memory for a while.
@@ -222,7 +222,8 @@ class _Problem:
             near = _with_mass(here.largest)
             theta = self._minimised(theta, regularization, here, grid.part(near))
             here = self._spread(theta)
-            if here.largest.sum() - here.largest[near].sum() - here.largest[-1] > _MISSED:
+            # Not as a difference of sums of all, whose rounding in float32 is as large.
+            if np.delete(here.largest[:-1], near).sum() > _MISSED:
                 theta = self._minimised(theta, regularization, here, grid)
             if self.finer == _FINEST or not self._needs_more_nodes(theta):
                 needed[regularization] = self.finer
