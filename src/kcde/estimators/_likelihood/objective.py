@@ -35,7 +35,7 @@ class Partial(NamedTuple):
 def partial(phi, theta: np.ndarray, grid: OutputGrid) -> Partial:
     """Return the sums over rows of the normalisers and of their gradients.
 
-    O(n K (r_x r_y + r_y q)) time, by blocks of rows in the type of `phi`, summed in float64.
+    O(n K (r_x r_y + r_y q)) time, in the type of `phi`; log Z is summed in float64.
 
     Parameters
     ----------
