@@ -32,7 +32,7 @@ class Hyperparameters(NamedTuple):
 def maximise_marginal_likelihood(
     X: np.ndarray, y: np.ndarray, given: Hyperparameters, kernel: str = "gaussian"
 ) -> tuple[Hyperparameters, list[str]]:
-    """Choose what is not given; O(n³) time and n² (d_x + 3) memory an iteration.
+    """Choose what is not given; O(n³) time and 6 n² numbers an iteration.
 
     One run of L-BFGS in the logarithms, from lengths of √d_x, a signal of 1 and a noise of 0.3
     standard deviations of the column, within factors of 100 to 1000 of it.
@@ -53,8 +53,8 @@ def maximise_marginal_likelihood(
     hyper-parameters : none of them None
     messages : of scikit-learn and of L-BFGS, where the optimum is at a bound or was not reached
     """
-    width = X.shape[1] + 3
-    require_memory(X, "the marginal likelihood", len(X), lambda n: n * n * width, remedy=_FEWER)
+    # The Matérn kernel and its slope, which are formed of three more, and what LAPACK works in.
+    require_memory(X, "the marginal likelihood", len(X), lambda n: 6 * n * n, remedy=_FEWER)
     scale_x, scale_y = _scale(X), _scale(y[:, None])[0]
     model = _regressor(given, scale_x, scale_y, kernel)
     # Without x all points coincide; the kernel is then the same constant for every length.
