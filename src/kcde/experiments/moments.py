@@ -199,8 +199,10 @@ def relative_errors(found, true):
 def _mean_relative_error(true) -> Callable:
     """Return the mean of `relative_errors` as a function of what was found, for many calls."""
     xp = array_namespace(true)
-    # A few long rows are faster than many short ones.
-    rows = xp.asarray(xp.reshape(true, (true.shape[0], -1)).T, copy=True)
+    true = xp.reshape(true, (true.shape[0], -1))
+    # A few long rows are faster than many short ones; a copy of the transpose has its short rows.
+    rows = xp.empty((true.shape[1], true.shape[0]), dtype=true.dtype)
+    rows[:, :] = true.T
     sizes = xp.sum(rows**2, axis=0)
 
     def mean_error(found):
@@ -277,7 +279,12 @@ def _outcomes(
 
 def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _FitResult]:
     """Choose parameters for estimators with the same bases, and fit and test them."""
-    started, made = time.perf_counter(), {}
+    parts = _split_by_timing(fittings)
+    # Seconds that are shown are those of fits that start from the rows.
+    timed = [any(map(_is_scheduled, part.values())) for part in parts]
+    # Bases of all candidates take memory: they are not collected where no fit takes them.
+    made = None if all(timed) else {}
+    started = time.perf_counter()
     trials = _select(fittings, given, made)
     seconds = (time.perf_counter() - started) / len(trials)
     for method, setting in fittings:
@@ -285,11 +292,9 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _
         free = setting._replace(constrained=False)
         trials.setdefault((method, setting), trials[method, free])
     outcomes = {}
-    for part in _split_by_timing(fittings):
+    for part, alone in zip(parts, timed, strict=True):
         models = {key: trials[key].shape(fitting.model) for key, fitting in part.items()}
-        # Seconds that are shown are those of fits that start from the rows.
-        timed = any(_is_scheduled(fitting) for fitting in part.values())
-        bases = _bases(given, models, {} if timed else made)
+        bases = _bases(given, models, None if alone else made)
         for key in bases.in_order(models):
             outcomes[key] = _outcome(part[key], given, trials[key], bases, seconds)
     if given.number < next(iter(fittings.values())).job.matched_repetitions:
@@ -356,10 +361,12 @@ def _split_by_timing(fittings: Mapping) -> list[dict]:
     return list(parts.values())
 
 
-def _select(fittings: Mapping, given: Repetition, made: dict) -> dict[tuple[str, Setting], Trials]:
+def _select(
+    fittings: Mapping, given: Repetition, made: dict | None
+) -> dict[tuple[str, Setting], Trials]:
     """Return the trials of those that choose for themselves; without constraints all do.
 
-    If all rows choose, what a fit can share is added to `made`.
+    If all rows choose, what a fit can share is added to `made`, where that is given.
     """
     own = {
         key: fitting
