@@ -9,14 +9,22 @@ from scipy.stats import norm, t
 
 from kcde.estimators import LikelihoodKCEF
 from kcde.estimators._likelihood.family import LowRankFamily
-from kcde.estimators._likelihood.features import KernelFeatures, output_grid, support
+from kcde.estimators._likelihood.features import (
+    KernelFeatures,
+    node_places,
+    output_grid,
+    support,
+)
 from kcde.estimators._likelihood.objective import Objective, Sums, mean_covariance, partial
 from kcde.estimators._likelihood.selection import (
     REGULARIZATIONS,
     WIDTHS_X,
     WIDTHS_Y,
+    HeldOut,
     Scored,
     Search,
+    Widths,
+    _Problem,
     _with_mass,
 )
 from kcde.estimators._likelihood.solver import Preconditioner, minimise
@@ -102,8 +110,29 @@ def test_sums_do_not_depend_on_the_last_theta(features, size):
 def test_nodes_without_mass_are_left_out_up_to_a_panel():
     share = np.full(81, 1e-12)
     share[30:45] = 0.1
-    assert _with_mass(share) == slice(20, 55)
-    assert _with_mass(np.zeros(81)) == slice(0, 80)
+    assert _with_mass(share, slice(35, 40)) == slice(20, 55)
+    assert _with_mass(share, slice(28, 50)) == slice(18, 60)
+    assert _with_mass(share, slice(5, 75)) == slice(0, 80)
+    assert _with_mass(np.zeros(81), slice(30, 45)) == slice(20, 55)
+
+
+def test_no_node_between_the_ends_of_y_is_left_out():
+    """A single y far from the others has no share of a density before the first fit."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 1)), rng.normal(size=(200, 1))
+    y[0] = 11.5
+    folds = [np.arange(50, 100)]
+    rows = HeldOut(X, y, folds, BASE, StudentT(0.0, 1.0, 2.0), 0.01)
+    problem = _Problem(rows, Widths(np.ones(1), 0.25), (20, 20), 0)
+    places = node_places(problem._y.features, problem._y._span)
+    occupied = problem._y.between_ends(1)
+    assert places[occupied.start - 1] < y.min() <= places[occupied.start]
+    assert places[occupied.stop - 1] < y.max() <= places[occupied.stop]
+    found = problem.held_out(problem.fit(np.zeros(problem.shape), 1e-6))
+    everywhere = _Problem(rows, Widths(np.ones(1), 0.25), (20, 20), 0)
+    everywhere._y.between_ends = lambda finer: slice(0, len(places))
+    expected = everywhere.held_out(everywhere.fit(np.zeros(problem.shape), 1e-6))
+    np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
 def test_a_part_of_the_nodes_keeps_what_is_beyond_them(features):

@@ -126,6 +126,15 @@ def support(low: float, high: float, bandwidth: float, scale: float) -> tuple[fl
     return low - margin, high + margin, min(_PANEL * bandwidth, scale)
 
 
+def node_places(features: KernelFeatures, span: tuple, finer: int = 1) -> np.ndarray:
+    """Return y at the nodes of `output_grid` but its last, increasing, shape (q - 1,)."""
+    return cover(span, _pieces(features, span), finer).nodes
+
+
+def _pieces(features: KernelFeatures, span: tuple):
+    return features.pieces(span[2]) if is_wide(span) else None
+
+
 def output_grid(
     features: KernelFeatures, base: LocationScale, span: tuple, like, finer: int = 1
 ) -> OutputGrid:
@@ -144,8 +153,7 @@ def output_grid(
     finer
         Times as many panels.
     """
-    xp = array_namespace(like)
-    pieces = features.pieces(span[2]) if is_wide(span) else None
+    xp, pieces = array_namespace(like), _pieces(features, span)
     panels, outside = cover(span, pieces, finer), base.outside(*span[:2])
     if pieces is not None:
         outside = mass_outside(pieces, base.outside)

@@ -12,6 +12,7 @@ from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood.features import (
     KernelFeatures,
     OutputGrid,
+    node_places,
     output_grid,
     support,
 )
@@ -169,10 +170,11 @@ class _Outputs:
 
     def __init__(self, y, base: LocationScale, width: float, rank: int, rng: np.random.Generator):
         ends = to_numpy(y)
+        self._ends = float(ends.min()), float(ends.max())
         self._base, self._like, self._grids = base, y, {}
         self.features = KernelFeatures.of_rows(y, width, rank, rng, constant=False)
         self.psi = self.features.by_blocks(y, _type_for(y))
-        self._span = support(float(ends.min()), float(ends.max()), width, base.scale)
+        self._span = support(*self._ends, width, base.scale)
 
     def grid(self, finer: int) -> OutputGrid:
         """Return the nodes of so many times the panels."""
@@ -180,6 +182,11 @@ class _Outputs:
             grid = output_grid(self.features, self._base, self._span, self._like, finer)
             self._grids[finer] = grid.astype(self.psi.dtype)
         return self._grids[finer]
+
+    def between_ends(self, finer: int) -> slice:
+        """Return the nodes from the smallest to the largest y."""
+        places = node_places(self.features, self._span, finer)
+        return slice(*np.searchsorted(places, self._ends).tolist())
 
 
 class _Problem:
@@ -211,15 +218,15 @@ class _Problem:
     def fit(self, theta: np.ndarray, regularization: float) -> np.ndarray:
         """Return Θ of each fold, shape (K, r_x, r_y), from a start.
 
-        There are as many nodes as the densities of the rows held out need. Nodes that have no
-        share in any density at the start take no part, unless Θ has moved mass there: then all
-        of them do, from that Θ on.
+        There are as many nodes as the densities of the rows held out need. Nodes beyond all y that
+        have no share in any density at the start take no part, unless Θ has moved mass there: then
+        all of them do, from that Θ on.
         """
         needed = self._rows.finer
         self._refine(needed.get(regularization, 1))
         while True:
             here, grid = self._spread(theta), self._y.grid(self.finer)
-            near = _with_mass(here.largest)
+            near = _with_mass(here.largest, self._y.between_ends(self.finer))
             theta = self._minimised(theta, regularization, here, grid.part(near))
             here = self._spread(theta)
             # Not as a difference of sums of all, whose rounding in float32 is as large.
@@ -301,13 +308,20 @@ class _ScoreProblem(_Problem):
         return np.stack([sums.solve(regularization) for sums in self._folds])
 
 
-def _with_mass(largest: np.ndarray) -> slice:
-    """Return the nodes from the first to the last with a share, and a panel on either side."""
-    found = np.flatnonzero(largest[:-1] > _NEGLIGIBLE)
-    if not len(found):
-        return slice(0, len(largest) - 1)
-    first, last = max(0, found[0] - NODES_PER_PANEL), found[-1] + 1 + NODES_PER_PANEL
-    return slice(int(first), int(min(last, len(largest) - 1)))
+def _with_mass(largest: np.ndarray, occupied: slice) -> slice:
+    """Return the nodes from the first to the last that count, and a panel on either side.
+
+    Parameters
+    ----------
+    largest
+        The largest share of a density that each node has, shape (q,), that beyond the nodes last.
+    occupied
+        Nodes between the ends of y, which count without a share: T rises where there is a y.
+    """
+    found = np.flatnonzero(largest[:-1] > _NEGLIGIBLE).tolist()
+    first = min([occupied.start, *found[:1]]) - NODES_PER_PANEL
+    last = max([occupied.stop, *(place + 1 for place in found[-1:])]) + NODES_PER_PANEL
+    return slice(max(0, first), min(last, len(largest) - 1))
 
 
 class Choice(NamedTuple):
