@@ -30,6 +30,19 @@ def test_papers_come_in_their_order_and_tables_first(config):
     assert order.first > ranks[0]
 
 
+def test_the_longest_jobs_of_a_table_come_first_but_not_before_an_earlier_table(config):
+    """Also longest jobs of a day, and jobs of which nothing is known."""
+    known = {"caution": 1.0, "geyser": 40.0, "heights": 200.0, "engel": 90_000.0, "topo": None}
+    order = Order(config, lambda experiment, names, methods: known.get(names.dataset))
+    ranks = [
+        priority(order, "r_benchmark", dataset, "KCEF")
+        for dataset in ("engel", "heights", "geyser", "caution", "topo")
+    ]
+    assert ranks == sorted(set(ranks), reverse=True)
+    assert order.first > ranks[0]
+    assert priority(order, "factors", "red-wine", "KCEF-F") < ranks[-1]
+
+
 def test_another_order_of_papers_is_another_order_of_work(config):
     order = Order(config | {"papers": ["jdl", "kcef"]})
     assert priority(order, "moments", "gaussian-1-1000", methods=("JDL", "CME")) > priority(

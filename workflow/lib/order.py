@@ -1,9 +1,12 @@
 """The order of work: paper by paper, tables before figures, so that first results come first.
 
-Without it Snakemake starts whatever is ready, and nothing is drawn before most of a run is done.
+Of one table or figure the longest jobs come first: one that came last would have a machine to
+itself. Without an order Snakemake starts whatever is ready, and nothing is drawn before most of a
+run is done.
 """
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kcde.artefacts.core import listing
@@ -13,6 +16,9 @@ from lib.jobs import LAPTOP, SECTIONS, is_single
 
 _SERVES = SECTIONS | {"samples": "similarity"}
 """An experiment to the one that artefacts show, where that has another name or reads its files."""
+
+_LENGTHS = 50
+"""Lengths of jobs that are told apart, ten for a factor of ten: the longest take a day."""
 
 
 class Order:
@@ -25,10 +31,17 @@ class Order:
     ----------
     config
         The configuration.
+    seconds
+        Maps experiment, wildcards and methods of a job to the seconds that it is to take, None
+        where that is not known. By default nothing is known.
     """
 
-    def __init__(self, config: Mapping[str, Any]):
-        self._config = config
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        seconds: Callable[[str, Any, tuple[str, ...]], float | None] = lambda *job: None,
+    ):
+        self._config, self._seconds = config, seconds
         self._known: dict[str, dict[tuple[str, ...], int]] = {}
         listed = listing.artefacts()
         self._artefacts = [
@@ -44,7 +57,7 @@ class Order:
     @property
     def first(self) -> int:
         """The highest priority: of raw data, and of drawing, which takes seconds."""
-        return len(self._artefacts) + 1
+        return _LENGTHS * (len(self._artefacts) + 1)
 
     def priority(self, experiment: str, methods: Iterable[str], wildcards: Any) -> int:
         """Return the priority of a job; 0 where no artefact of the chosen papers shows it.
@@ -58,6 +71,12 @@ class Order:
         wildcards
             Of the job.
         """
+        place = self._place(experiment, methods, wildcards)
+        seconds = self._seconds(experiment, wildcards, tuple(methods)) or 0.0
+        length = min(_LENGTHS - 1, round(10 * math.log10(1.0 + seconds)))
+        return _LENGTHS * place + length if place else 0
+
+    def _place(self, experiment: str, methods: Iterable[str], wildcards: Any) -> int:
         scale = LAPTOP if wildcards.scale == listing.READINGS else wildcards.scale
         known = self._of(scale)
         if is_single(experiment):

@@ -42,7 +42,7 @@ ENVIRONMENT = "../../envs/gpu.yaml" if config["backend"] == "cupy" else "../../e
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
 TABLE = resources.ResourceTable(config, ROOT, CATALOGUE, cluster=not LOCAL)
 DISPLAY.table, needs, group_of = TABLE, TABLE.resources, TABLE.group_of
-ORDER = Order(config)
+ORDER = Order(config, lambda *job: TABLE.seconds(TABLE.work(*job)))
 THREADS = config["blas_threads"]
 # JAX trains on the CPU, also on a machine with a GPU, unless the backend is `cupy`.
 JAX = "cuda" if config["backend"] == "cupy" else "cpu"
