@@ -8,12 +8,12 @@ TOLERANCE = 1e-9
 """Relative: of a number, and of the largest where numbers are sums of signed terms."""
 
 
-def assert_same(found, expected):
+def assert_same(found, expected, tolerance=TOLERANCE):
     """Compare an array of any namespace with numpy's."""
     found, expected = to_numpy(found), np.asarray(expected)
     finite = np.abs(expected[np.isfinite(expected)])
     scale = float(np.max(finite, initial=0.0))
-    np.testing.assert_allclose(found, expected, rtol=TOLERANCE, atol=TOLERANCE * scale)
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
 
 
 def moved(arrays, xp):

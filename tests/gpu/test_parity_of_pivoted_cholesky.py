@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from parity import assert_same
+from parity import TOLERANCE, assert_same
 
 from kcde.kernels import GaussianKernel
 from kcde.linalg import pivoted_cholesky
@@ -31,4 +31,5 @@ def test_factors(other_xp, rng, pivots, store):
     assert_same(found.factor_rows(other_xp.asarray(few)), expected.factor_rows(few))
     assert (found.L is None) == (expected.L is None)
     if expected.L is not None:
-        assert_same(found.L, expected.L)
+        # A random pivot may be nearly spanned by others, which magnifies rounding.
+        assert_same(found.L, expected.L, 1e-8 if pivots == "random" else TOLERANCE)

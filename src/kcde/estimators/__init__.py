@@ -31,6 +31,7 @@ def estimator_class(name: str) -> type:
     """
     found = _find(name)
     importlib.import_module(f"{__name__}._shared.scikit_learn").derive()
+    importlib.import_module("scipy.optimize")
     return found
 
 

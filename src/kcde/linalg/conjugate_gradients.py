@@ -20,6 +20,13 @@ def few_steps(matrix, shift: float) -> int | None:
         A, shape (n, n), symmetric positive semi-definite, without negative entries.
     shift
         Not negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.linalg import few_steps
+    >>> few_steps(np.eye(1500), 1e4), few_steps(np.eye(1500), 0.001)
+    (5, None)
     """
     xp, n = array_namespace(matrix), matrix.shape[0]
     if not shift > 0.0:
@@ -47,6 +54,15 @@ def conjugate_gradients(matrix, b, shift: float, steps: int):
         Positive.
     steps
         As `few_steps` returns them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.linalg import conjugate_gradients
+    >>> matrix = np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> conjugate_gradients(matrix, np.array([[4.0], [5.0]]), 1.0, steps=2).round(12)
+    array([[0.875],
+           [1.375]])
     """
     xp = array_namespace(matrix)
     x, residual = xp.zeros_like(b), b

@@ -95,9 +95,8 @@ def test_shards_add_up_to_the_gradient_of_all(table):
     theta = 0.3 * rng.standard_normal((1, x.rank, y.rank))
 
     def sums(part, block):
-        return FeatureRows(ArrayRows(X[part], Y[part], block), x, y, np.float64).partial(
-            theta, grid
-        )
+        rows = FeatureRows(ArrayRows(X[part], Y[part], block), x, y, np.float64)
+        return rows.sums(grid)(theta)
 
     whole = sums(slice(None), 1000)
     shards = [sums(part, 64) for part in (slice(0, 200), slice(200, 201), slice(201, 700))]
