@@ -308,7 +308,7 @@ class DDE(BatchFitted, ExponentialFamily):
         log_w = np.empty(drawn.shape[:2])
         for i, (x, Y) in enumerate(zip(X, drawn, strict=True)):
             repeated = np.repeat(x[None], n_samples, axis=0)
-            log_w[i] = self._T.at_point(x, Y) - self._nu(repeated, Y)
+            log_w[i] = self._T.at_pairs(repeated, Y) - self._nu(repeated, Y)
             # Draws beyond the bounds of a bounded p_0 have no density.
             log_w[i, np.isneginf(self._log_base(Y))] = -np.inf
         total = logsumexp(log_w, axis=1)

@@ -32,11 +32,7 @@ class Sampler(eqx.Module):
         if self.embedding is None:
             return perceptron(self.layers, noise)
         weight, bias = self.embedding
-        (first, first_bias), *others = self.layers
-        of_x, of_noise = first[:, : len(weight)], first[:, len(weight) :]
-        # Two linear maps of x in a row are one, of d_x columns in place of z.
-        merged = xp.concat([of_x @ weight, of_noise], axis=1), of_x @ bias + first_bias
-        return perceptron((merged, *others), xp.concat([X, noise]))
+        return perceptron(self.layers, xp.concat([weight @ X + bias, noise]))
 
 
 class Dual(eqx.Module):

@@ -40,10 +40,6 @@ class KernelSum:
         """Return f at the pairs X (n, d_x), Y (n, d_y), shape (n,)."""
         return _at_pairs(self, X, Y, len(self.weights))
 
-    def at_point(self, x, Y):
-        """Return f at one x (d_x,) and each Y (n, d_y), shape (n,)."""
-        return _at_point(self, x, Y, len(self.weights))
-
 
 @dataclass(frozen=True)
 class FeatureSum:
@@ -82,21 +78,10 @@ class FeatureSum:
         """Return f at the pairs X (n, d_x), Y (n, d_y), shape (n,)."""
         return _at_pairs(self, X, Y, 2 * len(self.phases))
 
-    def at_point(self, x, Y):
-        """Return f at one x (d_x,) and each Y (n, d_y), shape (n,)."""
-        return _at_point(self, x, Y, 2 * len(self.phases))
-
 
 def _at_pairs(potential, X, Y, width: int) -> np.ndarray:
     parts = [
         np.sum(potential.kernel_x(X[rows]).T * potential.potential(Y[rows]), axis=0)
         for rows in row_blocks(len(Y), width)
     ]
-    return np.concatenate([np.empty(0), *parts])
-
-
-def _at_point(potential, x, Y, width: int) -> np.ndarray:
-    # The kernel of x once, not for every y.
-    kernel = potential.kernel_x(x[None])[0]
-    parts = [kernel @ potential.potential(Y[rows]) for rows in row_blocks(len(Y), width)]
     return np.concatenate([np.empty(0), *parts])

@@ -6,7 +6,6 @@ f and g, RMSprop for ν, gradients of f and ν no longer than 5, as in the autho
 mapped over (`jax.vmap`).
 """
 
-from functools import cache
 from typing import NamedTuple
 
 import equinox as eqx
@@ -139,16 +138,10 @@ def _update_dual_and_sampler(state: State, key, problem: Problem, recipe: Recipe
     seen = slice(0, DUAL_UPDATES * size)
     # g does not change before its own update, so that one product serves all updates of ν.
     fakes = state.sampler(problem.X[:, rows[seen]], noise[:, seen])
-
-    def dual_step(state, number):
-        def batch(array):
-            return lax.dynamic_slice_in_dim(array, number * size, size, axis=-1)
-
-        pairs = batch(rows), batch(fakes), batch(priors)
-        return _update_dual(state, *pairs, problem, recipe), None
-
-    # A loop and not three copies: compiling takes longer than a short training.
-    state = lax.scan(dual_step, state, jnp.arange(DUAL_UPDATES))[0]
+    for number in range(DUAL_UPDATES):
+        columns = slice(number * size, (number + 1) * size)
+        pairs = rows[columns], fakes[:, columns], priors[:, columns]
+        state = _update_dual(state, *pairs, problem, recipe)
     last = slice(DUAL_UPDATES * size, None)
     return _update_sampler(state, _Batches(rows[last], noise[:, last]), problem, recipe)
 
@@ -239,12 +232,5 @@ def normal(key, shape: tuple[int, int]):
     size = shape[0] * shape[1]
     words = jax.random.bits(key, ((size + 1) // 2,), jnp.uint32)
     halves = jnp.concatenate([words & 0xFFFF, words >> 16])[:size]
-    return _normal_levels().at[halves].get(mode="promise_in_bounds").reshape(shape)
-
-
-@cache
-def _normal_levels():
-    """Return the quantiles of the 2¹⁶ levels: looking one up takes less time than computing it."""
-    with jax.ensure_compile_time_eval():
-        uniform = (jnp.arange(2**16, dtype=jnp.float32) + 0.5) * 2.0**-15 - 1.0
-        return jnp.sqrt(2.0) * lax.erf_inv(uniform)
+    uniform = (halves.astype(jnp.float32) + 0.5) * 2.0**-15 - 1.0
+    return jnp.sqrt(2.0) * lax.erf_inv(uniform).reshape(shape)
