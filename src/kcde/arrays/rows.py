@@ -49,6 +49,13 @@ def add_to_diagonal(matrix, values):
 def about_largest_rows(values, count: int) -> tuple[np.ndarray, float]:
     """Return about as many of the largest values as `largest_rows`, from a sample of many.
 
+    Parameters
+    ----------
+    values
+        Shape (n,).
+    count
+        About how many, at least 1.
+
     Returns
     -------
     rows : numpy integers, ascending, at most twice `count`; every largest value is among them

@@ -12,7 +12,9 @@ _ROWS_A_STEP = 250
 def few_steps(matrix, shift: float) -> int | None:
     """Return how many steps solve (A + shift I) x = b to rounding, None where they are no gain.
 
-    The largest row sum bounds the eigenvalues from above, the shift from below.
+    The largest row sum bounds the eigenvalues from above, the shift from below; with condition
+    number κ the error falls by (√κ - 1)/(√κ + 1) a step, twice that at the start (Golub and Van
+    Loan 2013, section 11.3). O(n²) time.
 
     Parameters
     ----------
@@ -43,6 +45,8 @@ def few_steps(matrix, shift: float) -> int | None:
 
 def conjugate_gradients(matrix, b, shift: float, steps: int):
     """Solve (A + shift I) x = b, shape (n, k), in some steps of n² k multiplications.
+
+    By Hestenes and Stiefel (1952), each column of b on its own.
 
     Parameters
     ----------

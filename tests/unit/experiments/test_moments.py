@@ -175,15 +175,20 @@ def test_methods_that_run_together_have_the_scores_of_each_alone(tmp_path, by_jd
                 np.testing.assert_array_equal(stored[name], values)
 
 
-def test_a_basis_serves_every_method(tmp_path, monkeypatch):
-    made = []
-    plain = jdl_gaussian.pivoted_cholesky
+@pytest.fixture
+def made(monkeypatch):
+    """Rows and tolerance of each factor that is made of Gaussian kernels."""
+    found, plain = [], jdl_gaussian.pivoted_cholesky
 
     def counted(kernel, points, tolerance, **options):
-        made.append(tolerance)
+        found.append((len(points), tolerance))
         return plain(kernel, points, tolerance, **options)
 
     monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
+    return found
+
+
+def test_a_basis_serves_every_method(tmp_path, made):
     jobs = [Job(**each, repetitions=1, test_rows=20, grid=GRID) for each in (JDL_JOB, CME_JOB)]
     run(jobs, [tmp_path / "JDL.csv", tmp_path / "CME.csv"])
     chosen = [
@@ -197,16 +202,8 @@ def test_a_basis_serves_every_method(tmp_path, monkeypatch):
     assert final < 8
 
 
-def test_the_published_tolerance_has_factors_of_its_own(tmp_path, monkeypatch):
+def test_the_published_tolerance_has_factors_of_its_own(tmp_path, made):
     """What it costs is measured; the others take the factors of the tightest."""
-    made = []
-    plain = jdl_gaussian.pivoted_cholesky
-
-    def counted(kernel, points, tolerance, **options):
-        made.append((len(points), tolerance))
-        return plain(kernel, points, tolerance, **options)
-
-    monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
     options = {"repetitions": 1, "tuning_rows": 100}
     launch(tmp_path, **JDL_JOB, **options, tolerances=(1e-1, 1e-3, 1e-2))
     # On 80 rows parameters are chosen, and fits are to 120.
@@ -217,24 +214,24 @@ def test_the_published_tolerance_has_factors_of_its_own(tmp_path, monkeypatch):
     assert {tolerance for _, tolerance in made} == {1e-3}
 
 
-def test_other_tolerances_take_the_factors_of_a_selection_on_the_same_rows(tmp_path, monkeypatch):
-    made = []
-    plain = jdl_gaussian.pivoted_cholesky
-
-    def counted(kernel, points, tolerance, **options):
-        made.append(tolerance)
-        return plain(kernel, points, tolerance, **options)
-
-    monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
+def test_other_tolerances_take_the_factors_of_a_selection_on_the_same_rows(tmp_path, made):
     found = {}
     for name, others in (("one", (1e-3,)), ("more", (1e-1, 1e-3, 1e-2))):
         del made[:]
         found[name] = launch(tmp_path / name, **JDL_JOB, repetitions=1, tolerances=others)
         # Two bandwidths of each side are tried; of a published tolerance fits make their own.
-        assert (made.count(1e-3) == 4) == (name == "more")
+        tightest = [tolerance for _, tolerance in made if tolerance == 1e-3]
+        assert (len(tightest) == 4) == (name == "more")
     place = {"tolerance": 1e-3, "constrained": False}
     one, more = (values(found[name][0], names.SECOND_MOMENT_LOSS, **place) for name in found)
     assert more == pytest.approx(one, rel=1e-8)
+
+
+def test_the_loss_of_a_selection_is_the_mean_of_relative_errors():
+    rng = np.random.default_rng(0)
+    true, found = rng.normal(size=(40, 2, 2)), rng.normal(size=(40, 5))
+    expected = np.mean(moments.relative_errors(found, true))
+    assert moments._mean_relative_error(true)(found) == pytest.approx(expected, rel=1e-14)
 
 
 def test_every_method_is_given_the_same():
@@ -366,14 +363,6 @@ def test_independence_and_the_size_of_the_choice_are_stated(by_jdl):
 
 
 def test_some_repetitions_also_time_one_bandwidth_for_all(tmp_path, monkeypatch):
-    made = []
-    plain = jdl_gaussian.pivoted_cholesky
-
-    def counted(kernel, points, tolerance, **options):
-        made.append((len(points), tolerance))
-        return plain(kernel, points, tolerance, **options)
-
-    monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
     options = {"tuning_rows": 50, "tolerances": (1e-2, 1e-1), "repetitions": 1}
     launch(tmp_path / "without", **JDL_JOB, **options)
     without = made.count((120, 1e-2))
