@@ -362,7 +362,7 @@ def test_independence_and_the_size_of_the_choice_are_stated(by_jdl):
         assert values(frame, names.TUNING_ROWS, **place).tolist() == [150, 150]
 
 
-def test_some_repetitions_also_time_one_bandwidth_for_all(tmp_path, monkeypatch):
+def test_some_repetitions_also_time_one_bandwidth_for_all(tmp_path, made):
     options = {"tuning_rows": 50, "tolerances": (1e-2, 1e-1), "repetitions": 1}
     launch(tmp_path / "without", **JDL_JOB, **options)
     without = made.count((120, 1e-2))
