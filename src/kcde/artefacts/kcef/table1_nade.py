@@ -21,8 +21,9 @@ _CAPTION = (
 
 _DETAILS = (
     "Splits and standardisation are those of table 1. Training amplifies rounding, so that single "
-    "splits of NADE may differ from those of another run, as table 1's. For claim K8 NADE-joint is compared with the "
-    "likelihood of y given x by KCEF plus that of x by NADE-joint."
+    "splits of NADE may differ from those of another run, as table 1's. For claim "
+    "K8 NADE-joint is compared with the likelihood of y given x by KCEF plus that of x by "
+    "NADE-joint."
 )
 
 _BOTH = "both readings of NADE"
