@@ -5,6 +5,7 @@ from scipy import sparse
 from scipy.optimize import linprog, minimize
 
 from kcde.estimators import CME
+from kcde.estimators._low_rank import cme_constraints
 from kcde.estimators._low_rank.cme_constraints import (
     _ActiveSet,
     certify_infeasibility,
@@ -47,6 +48,18 @@ def test_a_solution_nearby_is_a_shorter_way_to_the_same(seed, rng):
     # Far from it, it is a start like any other.
     far = project_on_simplex(K, target, np.eye(60)[7])
     np.testing.assert_allclose(far.point, cold.point, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("m", "bandwidth", "spread"), [(60, 0.5, 0.3), (300, 0.2, 0.003)])
+def test_entries_that_move_one_at_a_time_end_at_the_same(seed, m, bandwidth, spread, monkeypatch):
+    K, target = problem(m, seed, bandwidth, spread)
+    together = project_on_simplex(K, target)
+    monkeypatch.setattr(cme_constraints, "_PATIENCE", 0)
+    alone = project_on_simplex(K, target)
+    np.testing.assert_allclose(alone.point, together.point, atol=1e-8)
+    # Where hundreds are positive.
+    assert m < 300 or together.iterations < 0.5 * alone.iterations
 
 
 def test_equals_clarabel():

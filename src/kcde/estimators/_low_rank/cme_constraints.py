@@ -14,6 +14,8 @@ from kcde.arrays import (
 )
 
 _TOLERANCE = 1e-11
+# So often may the violations not become fewer before entries move one at a time.
+_PATIENCE = 3
 # What rounding may leave where the kernel matrix at the pivots is ill-conditioned.
 _ROUNDING = 1e-7
 
@@ -29,10 +31,10 @@ class SimplexSolution(NamedTuple):
 def project_on_simplex(K, target, near=None) -> SimplexSolution:
     """Minimise (p - p⁰)ᵀ K (p - p⁰) over p ≥ 0 with Σ p = 1.
 
-    A primal active-set method: it starts from the support that dropping negative entries in bulk
-    leaves, and then takes up or drops one entry at a time, which ends because the objective falls.
-    k³/3 multiplications a system for k positive entries; as a rule a few systems beyond those of
-    the start.
+    Block principal pivoting: all entries that violate p ≥ 0 or have a negative multiplier change
+    sides at once, which as a rule ends at the optimum after some five systems. Where it cycles, a
+    primal active-set method goes on, which takes up or drops one entry at a time and ends because
+    the objective falls. k³/3 multiplications a system for k positive entries.
 
     Parameters
     ----------
@@ -86,12 +88,22 @@ class _ActiveSet:
         self.size, self.systems = target.shape[0], 0
 
     def start(self, near):
-        """Return a support and its solution: where a vector is positive, shrunk until p > 0."""
+        """Return a support with its solution p > 0: where block principal pivoting ends."""
         near = to_numpy(near)
         support = np.flatnonzero(near > 0)
         if not len(support):
             support = np.array([int(np.argmax(near))])
-        p = self.solve(support)
+        fewest, left = self.size + 1, _PATIENCE
+        while True:
+            p = self.solve(support)
+            multipliers, scale = self.multipliers(self.scatter(p, support), support)
+            wrong = multipliers < -_TOLERANCE * scale
+            wrong[support] = p <= 0
+            violations = int(np.sum(wrong))
+            fewest, left = (violations, _PATIENCE) if violations < fewest else (fewest, left - 1)
+            if not violations or not left:
+                break
+            support = np.setxor1d(support, np.flatnonzero(wrong))
         while np.any(p <= 0):
             support = support[p > 0]
             p = self.solve(support)
@@ -112,14 +124,18 @@ class _ActiveSet:
             keep = np.arange(len(support)) != blocking
             support, here = support[keep], np.maximum(here[keep], 0.0)
 
+    def multipliers(self, p, support) -> tuple[np.ndarray, float]:
+        """Return the multipliers of p ≥ 0, shape (m,), and what they are large or small against."""
+        gradient = to_numpy(self.K @ p - self.pull)
+        scale = max(self.scale, float(np.max(np.abs(gradient))))
+        return gradient - np.mean(gradient[support]), scale
+
     def entering(self, p, support) -> tuple[np.ndarray, float]:
         """Return the entry with the most negative multiplier, and the relative residual.
 
         No entry where all of them are in the support.
         """
-        gradient = to_numpy(self.K @ p - self.pull)
-        multipliers = gradient - np.mean(gradient[support])
-        scale = max(self.scale, float(np.max(np.abs(gradient))))
+        multipliers, scale = self.multipliers(p, support)
         uneven = float(np.max(np.abs(multipliers[support])))
         outside = np.setdiff1d(np.arange(len(multipliers)), support)
         worst = outside[np.argmin(multipliers[outside])][None] if len(outside) else outside
