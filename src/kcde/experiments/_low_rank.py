@@ -10,6 +10,7 @@ device: losses alone come back.
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -185,7 +186,7 @@ def select(
     validation_rows: int | None = None,
     kept: dict | None = None,
     most_trace: float = 1.0,
-    finished: dict | None = None,
+    collected: dict | None = None,
 ) -> dict[Hashable, Trials]:
     """Try a grid with every model, fitted to the first four fifths of the rows.
 
@@ -208,8 +209,9 @@ def select(
         Bases of x that other fits to the same x made, to which those made here are added.
     most_trace
         A bandwidth of x is not tried if its factor leaves a larger share of the trace.
-    finished
-        Bases and cross moments of all candidates are added to it, without factors in memory.
+    collected
+        Bases and cross moments of all candidates are added to it; the factors of those that are
+        best stay in memory.
 
     Returns
     -------
@@ -250,8 +252,9 @@ def select(
                 shaped = {key: with_options(model, options) for key, model in part.items()}
                 for key, value, outcome in path(shaped):
                     trials[key].add(options | {"regularization": value}, outcome)
-        if finished is not None:
-            finished |= bases.finished()
+        if collected is not None:
+            best = (trials[key].shape(copy(model)) for key, model in models.items())
+            bases.add_to(collected, best)
     return trials
 
 

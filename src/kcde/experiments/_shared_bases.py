@@ -57,7 +57,7 @@ class Bases:
         Whether bases of y keep factors of more than `MOST_HELD` numbers. Without, the rows of these
         are recomputed in every pass over the rows, n m kernel values.
     made
-        Bases and cross moments of the same rows with their seconds, which other bases `finished`.
+        Bases and cross moments of the same rows with their seconds, which others `add_to`.
     """
 
     def __init__(
@@ -98,9 +98,19 @@ class Bases:
         made = self._once(tuple(_keys(model)), make)
         return made if tight is model else (made[0], self.summary(tight)[1])
 
-    def finished(self) -> dict[Hashable, tuple]:
-        """Return bases and cross moments with their seconds, without the factors in memory."""
-        return {key: (_slim(made), seconds) for key, (made, seconds) in self._made.items()}
+    def add_to(self, collected: dict[Hashable, tuple], models: Iterable) -> None:
+        """Add bases and cross moments with their seconds to those of other bases of the same rows.
+
+        Parameters
+        ----------
+        collected
+            Takes them by key.
+        models
+            Estimators whose factors are kept in memory; those of all others are not.
+        """
+        wanted = self._keys_of(models)
+        for key, (made, seconds) in {**collected, **self._made}.items():
+            collected[key] = (made if key in wanted else _slim(made)), seconds
 
     def forget_x(self) -> None:
         """Drop the bases of x and all cross moments, for memory."""
@@ -112,10 +122,9 @@ class Bases:
         Before each, what neither it nor a later one has is dropped: bases may be as large as
         memory.
         """
-        keys = {name: [*_keys(model), *_keys(self._tight(model))] for name, model in models.items()}
-        left = sorted(models, key=lambda name: [key[-1] for key in keys[name]])
+        left = sorted(models, key=lambda name: [key[-1] for key in _keys(models[name])])
         while left:
-            wanted = {key for name in left for key in keys[name]}
+            wanted = self._keys_of(models[name] for name in left)
             self._made = {key: made for key, made in self._made.items() if key in wanted}
             yield left.pop(0)
 
@@ -139,6 +148,11 @@ class Bases:
         started = time.perf_counter()
         (fitted,) = model.fit_path(self.X, labels, [model.regularization], basis)
         return Fit(fitted, factorise, 0.0, time.perf_counter() - started)
+
+    def _keys_of(self, models: Iterable) -> set[Hashable]:
+        """Return the keys of the bases and the cross moments that fits of some estimators take."""
+        each = [_keys(one) for model in models for one in (model, self._tight(model))]
+        return {key for keys in each for key in (*keys, tuple(keys))}
 
     def _tight(self, model):
         """Return the estimator with the tightest tolerance; itself if it has that or has none."""
@@ -215,11 +229,24 @@ def _key(model, side: str, but: Set[str] = frozenset()) -> Hashable:
     return side, getattr(type(model), f"make_basis_{side}"), repr(own)
 
 
+def with_factors(collected: Mapping[Hashable, tuple]) -> dict[Hashable, tuple]:
+    """Return those of collected bases and cross moments whose factors are in memory."""
+    return {key: each for key, each in collected.items() if not _is_streamed(each[0])}
+
+
 def _wait_for(made) -> None:
     """Wait until a device has computed a basis or a summary: its seconds are those of the work."""
     # A device works in order: where one number has come back, all before it is done.
     basis = getattr(made, "basis_x", made)
     to_numpy(basis.mean[:1])
+
+
+def _is_streamed(made) -> bool:
+    """Return whether a factor is not in memory, of a basis or of either of a summary."""
+    if hasattr(made, "basis_x"):
+        return _is_streamed(made.basis_x) or _is_streamed(made.basis_y)
+    factor = getattr(made, "factor", None)
+    return factor is not None and factor.L is None
 
 
 def _slim(made):

@@ -29,7 +29,7 @@ from kcde.datasets.names import DRAWN_LAW, GAUSSIAN
 from kcde.estimators import estimator_class
 from kcde.experiments import _low_rank, methods, runner
 from kcde.experiments._low_rank import Selection, Trials
-from kcde.experiments._shared_bases import Bases, group_by_basis, tightest
+from kcde.experiments._shared_bases import Bases, group_by_basis, tightest, with_factors
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.moments import Job
 from kcde.experiments.runner import attempt
@@ -280,10 +280,7 @@ def _outcomes(
 def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _FitResult]:
     """Choose parameters for estimators with the same bases, and fit and test them."""
     parts = _split_by_timing(fittings)
-    # Seconds that are shown are those of fits that start from the rows.
-    timed = [any(map(_is_scheduled, part.values())) for part in parts]
-    # Bases of all candidates take memory: they are not collected where no fit takes them.
-    made = None if all(timed) else {}
+    made: dict = {}
     started = time.perf_counter()
     trials = _select(fittings, given, made)
     seconds = (time.perf_counter() - started) / len(trials)
@@ -292,9 +289,12 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _
         free = setting._replace(constrained=False)
         trials.setdefault((method, setting), trials[method, free])
     outcomes = {}
-    for part, alone in zip(parts, timed, strict=True):
+    for alone, part in parts.items():
         models = {key: trials[key].shape(fitting.model) for key, fitting in part.items()}
-        bases = _bases(given, models, None if alone else made)
+        # Seconds that are shown are not those of fits that recompute their factors.
+        timed = any(map(_is_scheduled, part.values()))
+        shared = {} if alone else with_factors(made) if timed else made
+        bases = _bases(given, models, shared)
         for key in bases.in_order(models):
             outcomes[key] = _outcome(part[key], given, trials[key], bases, seconds)
     if given.number < next(iter(fittings.values())).job.matched_repetitions:
@@ -347,26 +347,25 @@ def _expected(model, X):
     return to_numpy(model.conditional_expectation(second_moments_and_one, X))
 
 
-def _split_by_timing(fittings: Mapping) -> list[dict]:
-    """Return those whose factors are made by themselves, and those that share the tightest.
+def _split_by_timing(fittings: Mapping) -> dict[bool, dict]:
+    """Return those whose factors are made by themselves (True), and those that share the tightest.
 
-    Fits with the first tolerance, the published one, have seconds of their own. The others may take
-    the bases of the selection, with the seconds that these took, where it was on the same rows.
+    The published tolerance, the first, has factors of its own where it is looser than others: its
+    seconds are to be those of such factors. Fits with the tightest may take the bases of the
+    selection, with the seconds that these took, where it was on the same rows.
     """
     parts: dict[bool, dict] = {}
     least = min(setting.tolerance for _, setting in fittings)
     for key, fitting in fittings.items():
-        first = fitting.setting.tolerance == fitting.job.tolerances[0] > least
-        parts.setdefault(first, {})[key] = fitting
-    return list(parts.values())
+        alone = fitting.setting.tolerance == fitting.job.tolerances[0] > least
+        parts.setdefault(alone, {})[key] = fitting
+    return parts
 
 
-def _select(
-    fittings: Mapping, given: Repetition, made: dict | None
-) -> dict[tuple[str, Setting], Trials]:
+def _select(fittings: Mapping, given: Repetition, made: dict) -> dict[tuple[str, Setting], Trials]:
     """Return the trials of those that choose for themselves; without constraints all do.
 
-    If all rows choose, what a fit can share is added to `made`, where that is given.
+    If all rows choose, what a fit can share is added to `made`.
     """
     own = {
         key: fitting
@@ -388,7 +387,7 @@ def _select(
         job.grid,
         job.validation_rows,
         given.kept,
-        finished=made if X.shape[0] == given.X.shape[0] else None,
+        collected=made if X.shape[0] == given.X.shape[0] else None,
     )
     for (method, setting), fitting in own.items():
         if setting.largest_factor is not None:

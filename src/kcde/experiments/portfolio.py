@@ -25,7 +25,7 @@ from kcde.datasets.names import PORTFOLIOS
 from kcde.estimators import estimator_class
 from kcde.experiments import _low_rank, methods, runner
 from kcde.experiments._low_rank import Selection, Trials
-from kcde.experiments._shared_bases import Bases, Fit, group_by_basis, is_classifier
+from kcde.experiments._shared_bases import Bases, Fit, group_by_basis, is_classifier, with_factors
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.portfolio import Job
 from kcde.experiments.runner import attempt
@@ -184,13 +184,15 @@ def _outcomes(jobs: Sequence[Job], given: Repetition) -> dict[tuple[str, bool], 
 
 def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], _Result]:
     """Choose parameters for estimators with the same bases, and fit and test them."""
+    made: dict = {}
     started = time.perf_counter()
-    trials = _select(fittings, given)
+    trials = _select(fittings, given, made)
     seconds = (time.perf_counter() - started) / len(trials)
     for method, constrained in fittings:
         # What does not choose for itself takes what is best without constraints.
         trials.setdefault((method, constrained), trials[method, False])
-    bases = _bases(given)
+    # Seconds that are shown are not those of fits that recompute their factors.
+    bases = _bases(given, with_factors(made))
     models = {key: trials[key].shape(fitting.model) for key, fitting in fittings.items()}
     outcomes = {
         key: _outcome(fittings[key], given, trials[key], bases, seconds)
@@ -201,9 +203,9 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], _Res
     return outcomes
 
 
-def _bases(given: Repetition) -> Bases:
+def _bases(given: Repetition, made: Mapping | None = None) -> Bases:
     train = _low_rank.training_rows(given.days.X.shape[0])
-    return Bases(given.days.X[:train, :], given.days.Y[:train, :])
+    return Bases(given.days.X[:train, :], given.days.Y[:train, :], made=made)
 
 
 def _add_matched(outcomes: dict, fittings: Mapping, given: Repetition) -> None:
@@ -227,8 +229,11 @@ def _add_matched(outcomes: dict, fittings: Mapping, given: Repetition) -> None:
             outcomes[key].rows.extend(row | _low_rank.cell(*each) for each in costs)
 
 
-def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], Trials]:
-    """Return the trials of those that choose for themselves; without constraints all do."""
+def _select(fittings: Mapping, given: Repetition, made: dict) -> dict[tuple[str, bool], Trials]:
+    """Return the trials of those that choose for themselves; without constraints all do.
+
+    If all rows choose, what a fit can share is added to `made`.
+    """
     job = next(iter(fittings.values())).job
     days = given.days
     X, Y = (_low_rank.first_rows(rows, job.tuning_rows) for rows in (days.X, days.Y))
@@ -242,7 +247,16 @@ def _select(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], Tria
         for key, fitting in fittings.items()
         if fitting.job.choice == "own" or not fitting.constrained
     }
-    return _low_rank.select(models, X, Y, given.event, loss, job.grid, most_trace=job.most_trace)
+    return _low_rank.select(
+        models,
+        X,
+        Y,
+        given.event,
+        loss,
+        job.grid,
+        most_trace=job.most_trace,
+        collected=made if X.shape[0] == days.X.shape[0] else None,
+    )
 
 
 def _outcome(fitting: _FitTask, given: Repetition, trials, bases, seconds: float) -> _Result:

@@ -107,6 +107,26 @@ def test_large_factors_of_y_are_not_held_while_parameters_are_chosen(cls, rows, 
         assert [factor is None for factor in factors] == [False, not hold]
 
 
+@pytest.mark.parametrize("cls", [JDL, CME])
+def test_of_collected_bases_those_of_the_best_keep_their_factors(cls, rows):
+    collected = {}
+    (trials,) = _low_rank.select(
+        {0: cls()}, *rows, square, lambda values: values.mean(), GRID, collected=collected
+    ).values()
+    train = [side[:48] for side in rows]
+    bases = Bases(*train, made=_shared_bases.with_factors(collected))
+    everything = Bases(*train, made=collected)
+    best = trials.shape(cls())
+    for ask in (Bases.x, Bases.y, Bases.summary):
+        # Made by the selection, not anew.
+        assert ask(bases, best)[0] is ask(everything, best)[0]
+    assert best.fit(*train).coef_.tolist() == bases.fit(best).model.coef_.tolist()
+    (other,) = {each["bandwidth_x"] for each, _ in trials._found} - {best.bandwidth_x}
+    other = clone(best).set_params(bandwidth_x=other)
+    assert everything.x(other)[0].factor.L is None
+    assert bases.x(other)[0].factor.L is not None
+
+
 def test_a_classifier_is_chosen_as_by_separate_fits(rows):
     X, Y = rows
     labels = (Y[:, 0] > 0).astype(int)

@@ -12,7 +12,7 @@ from kcde.datasets import names as names_of_data
 from kcde.estimators import CME, JDL, JPDL
 from kcde.estimators._low_rank import gaussian as jdl_gaussian
 from kcde.estimators._low_rank.constraints import ConstrainedSolution
-from kcde.experiments import moments
+from kcde.experiments import _shared_bases, moments
 from kcde.experiments._low_rank import Grid, bandwidths
 from kcde.experiments.moments import Job, Setting
 from kcde.experiments.runner import run
@@ -191,15 +191,20 @@ def made(monkeypatch):
 def test_a_basis_serves_every_method(tmp_path, made):
     jobs = [Job(**each, repetitions=1, test_rows=20, grid=GRID) for each in (JDL_JOB, CME_JOB)]
     run(jobs, [tmp_path / "JDL.csv", tmp_path / "CME.csv"])
-    chosen = [
-        each["chosen"]["options"]
-        for job in jobs
-        for each in json.loads((tmp_path / f"{job.method}.json").read_text())["chosen"]
-    ]
-    final = sum(len({each[name] for each in chosen}) for name in ("bandwidth_x", "bandwidth_y"))
-    # Two bandwidths of x and two of y are tried; of what four fits chose, each is made once.
-    assert len(made) == 4 + final
-    assert final < 8
+    # Two bandwidths of x and two of y are tried; four fits to the same rows take what they chose.
+    assert len(made) == 4
+    for job in jobs:
+        frame = scores.read([tmp_path / f"{job.method}.csv"])
+        assert (frame.loc[frame["metric"].eq("seconds_factorise"), "value"] > 0).all()
+
+
+def test_factors_that_were_not_held_are_made_anew_where_seconds_are_shown(
+    tmp_path, made, monkeypatch
+):
+    monkeypatch.setattr(_shared_bases, "MOST_HELD", 0)
+    launch(tmp_path, **JDL_JOB, repetitions=1, tolerances=(1e-3,))
+    # Of y, whose factors were recomputed in every pass of the selection.
+    assert len(made) > 4
 
 
 def test_the_published_tolerance_has_factors_of_its_own(tmp_path, made):
@@ -219,9 +224,9 @@ def test_other_tolerances_take_the_factors_of_a_selection_on_the_same_rows(tmp_p
     for name, others in (("one", (1e-3,)), ("more", (1e-1, 1e-3, 1e-2))):
         del made[:]
         found[name] = launch(tmp_path / name, **JDL_JOB, repetitions=1, tolerances=others)
-        # Two bandwidths of each side are tried; of a published tolerance fits make their own.
-        tightest = [tolerance for _, tolerance in made if tolerance == 1e-3]
-        assert (len(tightest) == 4) == (name == "more")
+        # Two bandwidths of each side are tried; a looser published tolerance has its own factors.
+        assert [tolerance for _, tolerance in made].count(1e-3) == 4
+        assert ((120, 1e-1) in made) == (name == "more")
     place = {"tolerance": 1e-3, "constrained": False}
     one, more = (values(found[name][0], names.SECOND_MOMENT_LOSS, **place) for name in found)
     assert more == pytest.approx(one, rel=1e-8)
@@ -328,7 +333,7 @@ def test_laws_of_one_job_have_the_scores_of_each_alone(tmp_path, monkeypatch):
     for law in LAWS:
         del made[:]
         alone, *_ = launch(tmp_path / law, **JDL_JOB | LINE, laws=(law,), repetitions=1)
-        assert made.count(of_x) >= 3
+        assert made.count(of_x) == 2
         rows = together[together["setting"].str.contains(f'"{law}"')].reset_index(drop=True)
         pd.testing.assert_frame_equal(without_costs(rows), without_costs(alone))
 
