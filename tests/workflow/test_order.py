@@ -43,6 +43,18 @@ def test_the_longest_jobs_of_a_table_come_first_but_not_before_an_earlier_table(
     assert priority(order, "factors", "red-wine", "KCEF-F") < ranks[-1]
 
 
+def test_of_the_readings_of_a_paper_the_longest_jobs_come_first(config):
+    """Of whichever artefact: one left to the end would be waited for."""
+    known = {"gaussian-3-100000-laws": 1500.0, "gaussian-3-10000-factors": 150.0}
+    order = Order(config, lambda experiment, names, methods: known.get(names.dataset, 1.0))
+    both = {"methods": ("JDL", "CME"), "scale": "readings"}
+    ranks = [
+        priority(order, "moments", dataset, **both)
+        for dataset in (*known, "gaussian-1-1000-laws", "gaussian-1-1000-factors")
+    ]
+    assert ranks[0] > ranks[1] > ranks[2] == ranks[3] > 0
+
+
 def test_another_order_of_papers_is_another_order_of_work(config):
     order = Order(config | {"papers": ["jdl", "kcef"]})
     assert priority(order, "moments", "gaussian-1-1000", methods=("JDL", "CME")) > priority(

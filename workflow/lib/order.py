@@ -1,8 +1,8 @@
 """The order of work: paper by paper, tables before figures, so that first results come first.
 
-Of one table or figure the longest jobs come first: one that came last would have a machine to
-itself. Without an order Snakemake starts whatever is ready, and nothing is drawn before most of a
-run is done.
+Of one table or figure the longest jobs come first, and of all readings of a paper: one that came
+last would have a machine to itself. Without an order Snakemake starts whatever is ready, and
+nothing is drawn before most of a run is done.
 """
 
 import math
@@ -44,20 +44,23 @@ class Order:
         self._config, self._seconds = config, seconds
         self._known: dict[str, dict[tuple[str, ...], int]] = {}
         listed = listing.artefacts()
-        self._artefacts = [
-            key
-            for stage in (listing.RUN, listing.READINGS)
+        # Artefacts that come together, in order.
+        self._groups: list[list[str]] = [
+            [key]
             for paper in config["papers"]
             for key in sorted(
-                selection.artefacts(config, [paper], [stage]),
+                selection.artefacts(config, [paper], [listing.RUN]),
                 key=lambda key: listed[key].kind != "table",
             )
+        ]
+        self._groups += [
+            selection.artefacts(config, [paper], [listing.READINGS]) for paper in config["papers"]
         ]
 
     @property
     def first(self) -> int:
         """The highest priority: of raw data, and of drawing, which takes seconds."""
-        return _LENGTHS * (len(self._artefacts) + 1)
+        return _LENGTHS * (len(self._groups) + 1)
 
     def priority(self, experiment: str, methods: Iterable[str], wildcards: Any) -> int:
         """Return the priority of a job; 0 where no artefact of the chosen papers shows it.
@@ -91,12 +94,13 @@ class Order:
         if scale in self._known:
             return self._known[scale]
         found: dict[tuple[str, ...], int] = {}
-        for place, key in enumerate(self._artefacts):
+        places = [(key, place) for place, group in enumerate(self._groups) for key in group]
+        for key, place in places:
             shown = listing.artefacts()[key].shows
             single = [(experiment,) for experiment in shown if is_single(experiment)]
             for each in [*single, *selection.selected(self._config, key, scale)]:
                 whole = each if len(each) < 3 else (*each[:2], fitted(each[2]))
                 for part in {whole, whole[:2]}:
-                    found.setdefault(part, len(self._artefacts) - place)
+                    found.setdefault(part, len(self._groups) - place)
         self._known[scale] = found
         return found
