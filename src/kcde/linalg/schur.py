@@ -17,7 +17,7 @@ _ROUNDING = 1e-14
 
 # For so many columns, and at most so many numbers, a factor on the host has room from the start: to
 # move it costs a pass.
-_FIRST_COLUMNS, _FIRST_NUMBERS = 2048, 2**28
+_FIRST_COLUMNS, _FIRST_NUMBERS = 512, 2**28
 
 
 class SchurComplement:
