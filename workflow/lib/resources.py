@@ -231,7 +231,7 @@ def _column(scale: str) -> str:
 def _moments_memory(dataset: str) -> int:
     """Return MiB of a job on Gaussian pairs: libraries, rows, and factors of them."""
     dim, rows = names.GAUSSIAN.sizes(dataset)
-    # Of a factor where the tolerance is not loosened; the largest measured process had 0.6 to 0.8
+    # Of a factor where the tolerance is not loosened; the largest measured process had 0.4 to 0.9
     # of what this says.
     columns = {1: 10, 2: 112}.get(dim, 384)
     # Fits of several methods and tolerances hold one factor of x, and of y up to four; one beyond
