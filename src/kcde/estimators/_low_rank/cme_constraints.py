@@ -14,7 +14,7 @@ from kcde.arrays import (
 )
 
 _TOLERANCE = 1e-11
-# So often may the violations not become fewer before entries move one at a time.
+# Rounds in which the violations may fail to become fewer, before entries move one at a time.
 _PATIENCE = 3
 # What rounding may leave where the kernel matrix at the pivots is ill-conditioned.
 _ROUNDING = 1e-7
