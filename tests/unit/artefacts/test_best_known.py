@@ -113,6 +113,9 @@ def test_page_and_picture_are_drawn_from_the_tracked_table(tmp_path):
     text = (tmp_path / "best_known.md").read_text()
     assert "| mine | N/A |" in text
     assert "| red-wine | 9.98 | NADE, kcef table2 | – | not chosen |" in text
+    # Nothing is chosen for joint densities, so that no rule of theirs is stated.
+    assert "- **KCEF**: " in text
+    assert "(joint)" not in text
     again = best_known.draw(ARTEFACT, building.read(tmp_path / "a.csv"), tmp_path / "again")
     for one, other in zip(sorted(drawn), sorted(again), strict=True):
         if one.suffix != ".md":

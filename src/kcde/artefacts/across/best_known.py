@@ -206,7 +206,7 @@ def page(artefact: Artefact, table: pd.DataFrame, stem: Path) -> Path:
         f"{artefact.caption}{_size(table[table['mean'].notna()])}",
         pipe_table(header, map(_line, table.to_dict("records"))),
         f"{_MISSING}: no paper prints a value; †k: k splits failed; ±: standard error.",
-        *details(artefact, (), table["method"].dropna()),
+        *details(artefact, (), table["method"].dropna(), ["r_benchmark"]),
     ]
     path = stem.with_suffix(".md")
     with atomic(path) as temporary:

@@ -75,7 +75,12 @@ def count_of(numbers: Iterable[int], noun: str) -> str:
     return f"{amount} {noun}{'' if known == [1] else 's'}"
 
 
-def details(artefact: Artefact, remarks: Iterable[str], methods: Iterable[str]) -> list[str]:
+def details(
+    artefact: Artefact,
+    remarks: Iterable[str],
+    methods: Iterable[str],
+    experiments: Sequence[str] | None = None,
+) -> list[str]:
     """Return the folded paragraphs below the caption of a page; nothing if there are none.
 
     Parameters
@@ -86,21 +91,24 @@ def details(artefact: Artefact, remarks: Iterable[str], methods: Iterable[str]) 
         Sentences that follow the details.
     methods
         The methods shown; how they chose their parameters follows.
+    experiments
+        The experiments in which they are fitted; None: all that the artefact reads.
     """
     said = " ".join(filter(None, [artefact.details, *remarks]))
-    parts = [*([said] if said else []), *selections(artefact, methods)]
+    read = artefact.experiments if experiments is None else experiments
+    parts = [*([said] if said else []), *_selections(read, methods)]
     return ["<details>\n<summary>Details</summary>", *parts, "</details>"] if parts else []
 
 
-def selections(artefact: Artefact, methods: Iterable[str]) -> list[str]:
-    """Return one paragraph: how the methods of an artefact chose their parameters, if known.
+def _selections(experiments: Sequence[str], methods: Iterable[str]) -> list[str]:
+    """Return one paragraph: how methods choose their parameters, if known.
 
-    Of an artefact that reads two experiments each rule says of which it is.
+    Of two experiments each rule says of which it is.
     """
-    names, several = dict.fromkeys(methods), len(artefact.experiments) > 1
+    names, several = dict.fromkeys(methods), len(experiments) > 1
     rules = [
         f"- **{display(name)}**{f' ({experiment})' if several else ''}: {rule}."
-        for experiment in artefact.experiments
+        for experiment in experiments
         for name in names
         if (rule := selection(name, experiment))
     ]
