@@ -62,6 +62,31 @@ def test_entries_that_move_one_at_a_time_end_at_the_same(seed, m, bandwidth, spr
     assert m < 300 or together.iterations < 0.5 * alone.iterations
 
 
+@pytest.mark.parametrize("seed", [1, 5, 6, 7])
+def test_a_singular_support_on_the_way_does_not_end_the_search(seed, monkeypatch):
+    # Entries of two equal points that enter together make a singular system.
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((30, 2))
+    points[1] = points[0]
+    K = GaussianKernel(0.5)(points, points) + np.diag(np.r_[0, 0, np.full(28, 1e-8)])
+    target = 1.0 / 30.0 + 0.3 * rng.standard_normal(30)
+    target[:2] = -1e-3
+    solve, singular = _ActiveSet.solve, []
+
+    def counted(search, support):
+        try:
+            return solve(search, support)
+        except FloatingPointError:
+            singular.append(support)
+            raise
+
+    monkeypatch.setattr(_ActiveSet, "solve", counted)
+    p = project_on_simplex(K, target).point
+    assert len(singular) == 1
+    slope = K @ (p - target)
+    assert np.all(slope - slope[p > 0].min() > -1e-8)
+
+
 def test_equals_clarabel():
     m = 60
     K, target = problem(m, 0)
