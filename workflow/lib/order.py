@@ -24,8 +24,8 @@ _LENGTHS = 50
 class Order:
     """Priorities of jobs: the earlier the first artefact that shows a job's scores, the higher.
 
-    Artefacts come in the order of `papers` in the configuration, those of `snakemake readings`
-    last, and within a paper tables first.
+    Artefacts come in the order of `papers` in the configuration, within a paper tables first; those
+    of `snakemake readings` come last, all of a paper together.
 
     Parameters
     ----------

@@ -234,8 +234,8 @@ def _moments_memory(dataset: str) -> int:
     # Of a factor where the tolerance is not loosened; the largest measured process had 0.4 to 0.9
     # of what this says.
     columns = {1: 10, 2: 112}.get(dim, 384)
-    # Fits of several methods and tolerances hold one factor of x, and of y up to four; one beyond
-    # 1.5 GiB is not kept.
+    # Fits of several methods and tolerances hold up to five factors, of x where methods choose
+    # different bandwidths, and of y; one beyond 1.5 GiB is not kept.
     return 700 + min(5 * 1536, rows * 8 * (4 * dim + 5 * columns) // _MIB)
 
 

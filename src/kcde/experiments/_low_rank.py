@@ -187,6 +187,7 @@ def select(
     kept: dict | None = None,
     most_trace: float = 1.0,
     collected: dict | None = None,
+    streamed: bool = True,
 ) -> dict[Hashable, Trials]:
     """Try a grid with every model, fitted to the first four fifths of the rows.
 
@@ -210,8 +211,10 @@ def select(
     most_trace
         A bandwidth of x is not tried if its factor leaves a larger share of the trace.
     collected
-        Bases and cross moments of all candidates are added to it; the factors of those that are
+        Bases and cross moments of the candidates are added to it; the factors of those that are
         best stay in memory.
+    streamed
+        Whether it takes those of all candidates, not only those whose factors stay.
 
     Returns
     -------
@@ -224,7 +227,7 @@ def select(
         If the rows are too few.
     """
     train = training_rows(X.shape[0])
-    # One basis of x is held at a time, but all of y.
+    # One basis of x is held at a time, beside those that are best, but all of y.
     bases = Bases(X[:train, :], Y[:train, :], tightest(models.values()), kept, hold_y=False)
     search = _Search(bases, held_out(X, validation_rows), f, loss, grid)
     trials = {key: Trials() for key in models}
@@ -254,7 +257,7 @@ def select(
                     trials[key].add(options | {"regularization": value}, outcome)
         if collected is not None:
             best = (trials[key].shape(copy(model)) for key, model in models.items())
-            bases.add_to(collected, best)
+            bases.add_to(collected, best, streamed)
     return trials
 
 
@@ -372,7 +375,7 @@ class _Search:
 
     def begin(self) -> None:
         """Go on to another bandwidth of x."""
-        # Of x one basis at a time: together they may be larger than memory.
+        # Of x one basis at a time, and those collected: together they may be larger than memory.
         self._bases.forget_x()
         self._features = _Memo()
 

@@ -13,7 +13,7 @@ _OF_THE_SOLUTION = {"regularization", "constrained"}
 """Hyper-parameters that leave bases as they are."""
 
 MOST_HELD = 2**26
-"""Numbers of a factor of y that are held in memory where several are: half a gibibyte."""
+"""Numbers of a factor that is held in memory where several are: half a gibibyte."""
 
 
 class Fit(NamedTuple):
@@ -57,7 +57,8 @@ class Bases:
         Whether bases of y keep factors of more than `MOST_HELD` numbers. Without, the rows of these
         are recomputed in every pass over the rows, n m kernel values.
     made
-        Bases and cross moments of the same rows with their seconds, which others `add_to`.
+        Bases and cross moments of the same rows with their seconds, which others `add_to`. It is
+        taken over: what is dropped here is dropped there.
     """
 
     def __init__(
@@ -67,10 +68,10 @@ class Bases:
         tightest: float | None = None,
         kept: dict | None = None,
         hold_y: bool = True,
-        made: Mapping[Hashable, tuple] | None = None,
+        made: dict[Hashable, tuple] | None = None,
     ):
         self.X, self.Y, self._tightest = X, Y, tightest
-        self._made: dict[Hashable, tuple] = dict(made or {})
+        self._made = {} if made is None else made
         self._kept, self._hold_y = kept, hold_y
 
     def x(self, model) -> tuple[object, float]:
@@ -98,7 +99,9 @@ class Bases:
         made = self._once(tuple(_keys(model)), make)
         return made if tight is model else (made[0], self.summary(tight)[1])
 
-    def add_to(self, collected: dict[Hashable, tuple], models: Iterable) -> None:
+    def add_to(
+        self, collected: dict[Hashable, tuple], models: Iterable, streamed: bool = True
+    ) -> None:
         """Add bases and cross moments with their seconds to those of other bases of the same rows.
 
         Parameters
@@ -107,17 +110,22 @@ class Bases:
             Takes them by key.
         models
             Estimators whose factors are kept in memory; those of all others are not.
+        streamed
+            Whether to keep what has no factor in memory.
         """
         wanted = self._keys_of(models)
         for key, (made, seconds) in {**collected, **self._made}.items():
-            collected[key] = (made if key in wanted else _slim(made)), seconds
+            kept = made if key in wanted else _slim(made)
+            collected[key] = kept, seconds
+            if not streamed and _is_streamed(kept):
+                del collected[key]
 
     def forget_x(self) -> None:
         """Drop the bases of x and all cross moments, for memory."""
-        self._made = {key: made for key, made in self._made.items() if key[0] == "y"}
+        self._keep(lambda key: key[0] == "y")
 
     def in_order(self, models: Mapping[Hashable, object]) -> Iterator[Hashable]:
-        """Yield the names of estimators so that few bases are held at once.
+        """Yield the names of estimators so that bases are dropped early.
 
         Before each, what neither it nor a later one has is dropped: bases may be as large as
         memory.
@@ -125,7 +133,7 @@ class Bases:
         left = sorted(models, key=lambda name: [key[-1] for key in _keys(models[name])])
         while left:
             wanted = self._keys_of(models[name] for name in left)
-            self._made = {key: made for key, made in self._made.items() if key in wanted}
+            self._keep(wanted.__contains__)
             yield left.pop(0)
 
     def fit(self, model) -> Fit:
@@ -148,6 +156,10 @@ class Bases:
         started = time.perf_counter()
         (fitted,) = model.fit_path(self.X, labels, [model.regularization], basis)
         return Fit(fitted, factorise, 0.0, time.perf_counter() - started)
+
+    def _keep(self, wanted: Callable[[Hashable], bool]) -> None:
+        for key in [key for key in self._made if not wanted(key)]:
+            del self._made[key]
 
     def _keys_of(self, models: Iterable) -> set[Hashable]:
         """Return the keys of the bases and the cross moments that fits of some estimators take."""
@@ -227,11 +239,6 @@ def _key(model, side: str, but: Set[str] = frozenset()) -> Hashable:
     names = _option_names(type(model)) - _OF_THE_SOLUTION - other - but
     own = {name: getattr(model, name) for name in sorted(names)}
     return side, getattr(type(model), f"make_basis_{side}"), repr(own)
-
-
-def with_factors(collected: Mapping[Hashable, tuple]) -> dict[Hashable, tuple]:
-    """Return those of collected bases and cross moments whose factors are in memory."""
-    return {key: each for key, each in collected.items() if not _is_streamed(each[0])}
 
 
 def _wait_for(made) -> None:

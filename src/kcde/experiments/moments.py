@@ -29,7 +29,7 @@ from kcde.datasets.names import DRAWN_LAW, GAUSSIAN
 from kcde.estimators import estimator_class
 from kcde.experiments import _low_rank, methods, runner
 from kcde.experiments._low_rank import Selection, Trials
-from kcde.experiments._shared_bases import Bases, group_by_basis, tightest, with_factors
+from kcde.experiments._shared_bases import Bases, group_by_basis, tightest
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.moments import Job
 from kcde.experiments.runner import attempt
@@ -272,8 +272,13 @@ def _outcomes(
         for setting in _wanted(job, given.number, law)
     }
     outcomes = {}
-    for part in group_by_basis({key: fitting.model for key, fitting in fittings.items()}):
-        outcomes |= _shared({key: fittings[key] for key in part}, given)
+    for keys in group_by_basis({key: fitting.model for key, fitting in fittings.items()}):
+        part = {key: fittings[key] for key in keys}
+        # The bases of the former are dropped before the latter makes its own.
+        found = _shared(part, given)
+        if given.number < next(iter(part.values())).job.matched_repetitions:
+            _add_matched(found, part, given)
+        outcomes |= found
     return outcomes
 
 
@@ -281,8 +286,10 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _
     """Choose parameters for estimators with the same bases, and fit and test them."""
     parts = _split_by_timing(fittings)
     made: dict = {}
+    # Seconds that are shown are not those of fits that recompute their factors.
+    timed = any(map(_is_scheduled, parts.get(False, {}).values()))
     started = time.perf_counter()
-    trials = _select(fittings, given, made)
+    trials = _select(fittings, given, made, not timed)
     seconds = (time.perf_counter() - started) / len(trials)
     for method, setting in fittings:
         # What does not choose for itself takes what is best without constraints.
@@ -291,18 +298,13 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _
     outcomes = {}
     for alone, part in parts.items():
         models = {key: trials[key].shape(fitting.model) for key, fitting in part.items()}
-        # Seconds that are shown are not those of fits that recompute their factors.
-        timed = any(map(_is_scheduled, part.values()))
-        shared = {} if alone else with_factors(made) if timed else made
-        bases = _bases(given, models, shared)
+        bases = _bases(given, models, {} if alone else made)
         for key in bases.in_order(models):
             outcomes[key] = _outcome(part[key], given, trials[key], bases, seconds)
-    if given.number < next(iter(fittings.values())).job.matched_repetitions:
-        _add_matched(outcomes, fittings, given)
     return outcomes
 
 
-def _bases(given: Repetition, models: Mapping, made: Mapping | None = None) -> Bases:
+def _bases(given: Repetition, models: Mapping, made: dict | None = None) -> Bases:
     train = _low_rank.training_rows(given.X.shape[0])
     X, Y = given.X[:train, :], given.Y[:train, :]
     return Bases(X, Y, tightest(models.values()), given.kept, made=made)
@@ -362,10 +364,13 @@ def _split_by_timing(fittings: Mapping) -> dict[bool, dict]:
     return parts
 
 
-def _select(fittings: Mapping, given: Repetition, made: dict) -> dict[tuple[str, Setting], Trials]:
+def _select(
+    fittings: Mapping, given: Repetition, made: dict, streamed: bool
+) -> dict[tuple[str, Setting], Trials]:
     """Return the trials of those that choose for themselves; without constraints all do.
 
-    If all rows choose, what a fit can share is added to `made`.
+    If all rows choose, what a fit can share is added to `made`; also bases whose factors are not in
+    memory if they may be `streamed`.
     """
     own = {
         key: fitting
@@ -388,6 +393,7 @@ def _select(fittings: Mapping, given: Repetition, made: dict) -> dict[tuple[str,
         job.validation_rows,
         given.kept,
         collected=made if X.shape[0] == given.X.shape[0] else None,
+        streamed=streamed,
     )
     for (method, setting), fitting in own.items():
         if setting.largest_factor is not None:

@@ -25,7 +25,14 @@ from kcde.datasets.names import PORTFOLIOS
 from kcde.estimators import estimator_class
 from kcde.experiments import _low_rank, methods, runner
 from kcde.experiments._low_rank import Selection, Trials
-from kcde.experiments._shared_bases import Bases, Fit, group_by_basis, is_classifier, with_factors
+from kcde.experiments._shared_bases import (
+    MOST_HELD,
+    Bases,
+    Fit,
+    group_by_basis,
+    is_classifier,
+    tightest,
+)
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.portfolio import Job
 from kcde.experiments.runner import attempt
@@ -177,8 +184,13 @@ def _outcomes(jobs: Sequence[Job], given: Repetition) -> dict[tuple[str, bool], 
         for constrained in constraints(job)
     }
     outcomes = {}
-    for part in group_by_basis({key: fitting.model for key, fitting in fittings.items()}):
-        outcomes |= _shared({key: fittings[key] for key in part}, given)
+    for keys in group_by_basis({key: fitting.model for key, fitting in fittings.items()}):
+        part = {key: fittings[key] for key in keys}
+        # The bases of the former are dropped before the latter makes its own.
+        found = _shared(part, given)
+        if given.number < next(iter(part.values())).job.matched_repetitions:
+            _add_matched(found, part, given)
+        outcomes |= found
     return outcomes
 
 
@@ -191,21 +203,17 @@ def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, bool], _Res
     for method, constrained in fittings:
         # What does not choose for itself takes what is best without constraints.
         trials.setdefault((method, constrained), trials[method, False])
-    # Seconds that are shown are not those of fits that recompute their factors.
-    bases = _bases(given, with_factors(made))
     models = {key: trials[key].shape(fitting.model) for key, fitting in fittings.items()}
-    outcomes = {
+    bases = _bases(given, tightest(models.values()), made)
+    return {
         key: _outcome(fittings[key], given, trials[key], bases, seconds)
         for key in bases.in_order(models)
     }
-    if given.number < next(iter(fittings.values())).job.matched_repetitions:
-        _add_matched(outcomes, fittings, given)
-    return outcomes
 
 
-def _bases(given: Repetition, made: Mapping | None = None) -> Bases:
+def _bases(given: Repetition, tightest: float | None = None, made: dict | None = None) -> Bases:
     train = _low_rank.training_rows(given.days.X.shape[0])
-    return Bases(given.days.X[:train, :], given.days.Y[:train, :], made=made)
+    return Bases(given.days.X[:train, :], given.days.Y[:train, :], tightest, made=made)
 
 
 def _add_matched(outcomes: dict, fittings: Mapping, given: Repetition) -> None:
@@ -232,10 +240,13 @@ def _add_matched(outcomes: dict, fittings: Mapping, given: Repetition) -> None:
 def _select(fittings: Mapping, given: Repetition, made: dict) -> dict[tuple[str, bool], Trials]:
     """Return the trials of those that choose for themselves; without constraints all do.
 
-    If all rows choose, what a fit can share is added to `made`.
+    If all rows choose, what a fit can share is added to `made`, unless factors are so large that
+    only one fits into memory.
     """
     job = next(iter(fittings.values())).job
     days = given.days
+    rows = days.X.shape[0]
+    small = rows * min(job.max_rank or rows, rows) <= MOST_HELD
     X, Y = (_low_rank.first_rows(rows, job.tuning_rows) for rows in (days.X, days.Y))
     held_out = given.event(Y)[_low_rank.training_rows(X.shape[0]) :, 0]
 
@@ -255,7 +266,9 @@ def _select(fittings: Mapping, given: Repetition, made: dict) -> dict[tuple[str,
         loss,
         job.grid,
         most_trace=job.most_trace,
-        collected=made if X.shape[0] == days.X.shape[0] else None,
+        collected=made if small and X.shape[0] == rows else None,
+        # Seconds that are shown are not those of fits that recompute their factors.
+        streamed=False,
     )
 
 

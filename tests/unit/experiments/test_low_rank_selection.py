@@ -107,24 +107,52 @@ def test_large_factors_of_y_are_not_held_while_parameters_are_chosen(cls, rows, 
         assert [factor is None for factor in factors] == [False, not hold]
 
 
+def collect(models, rows, **options):
+    """Return the trials of a selection, and the bases that it made."""
+    collected = {}
+    trials = _low_rank.select(
+        models, *rows, square, lambda values: values.mean(), GRID, collected=collected, **options
+    )
+    return trials, collected
+
+
 @pytest.mark.parametrize("cls", [JDL, CME])
 def test_of_collected_bases_those_of_the_best_keep_their_factors(cls, rows):
-    collected = {}
-    (trials,) = _low_rank.select(
-        {0: cls()}, *rows, square, lambda values: values.mean(), GRID, collected=collected
-    ).values()
+    trials, collected = collect({0: cls()}, rows)
     train = [side[:48] for side in rows]
-    bases = Bases(*train, made=_shared_bases.with_factors(collected))
     everything = Bases(*train, made=collected)
-    best = trials.shape(cls())
+    best = trials[0].shape(cls())
+    (other,) = {each["bandwidth_x"] for each, _ in trials[0]._found} - {best.bandwidth_x}
+    other = clone(best).set_params(bandwidth_x=other)
+    assert everything.x(best)[0].factor.L is not None
+    assert everything.x(other)[0].factor.L is None
+    _, collected = collect({0: cls()}, rows, streamed=False)
+    made = dict(collected)
+    bases = Bases(*train, made=collected)
     for ask in (Bases.x, Bases.y, Bases.summary):
         # Made by the selection, not anew.
-        assert ask(bases, best)[0] is ask(everything, best)[0]
+        assert any(ask(bases, best)[0] is each for each, _ in made.values())
     assert best.fit(*train).coef_.tolist() == bases.fit(best).model.coef_.tolist()
-    (other,) = {each["bandwidth_x"] for each, _ in trials._found} - {best.bandwidth_x}
-    other = clone(best).set_params(bandwidth_x=other)
-    assert everything.x(other)[0].factor.L is None
     assert bases.x(other)[0].factor.L is not None
+
+
+def test_what_is_dropped_is_dropped_from_what_was_collected(rows):
+    models = {"small": JDL(), "large": JDL(bandwidth_x=3.0)}
+    trials, collected = collect({"small": JDL()}, rows, streamed=False)
+    bases = Bases(*(side[:48] for side in rows), made=collected)
+    models["small"] = trials["small"].shape(models["small"])
+    models["large"] = trials["small"].shape(models["large"]).set_params(bandwidth_x=3.0)
+    keys = [set(collected) for name in bases.in_order(models)]
+    assert keys[1] < keys[0]
+
+
+def test_a_looser_tolerance_has_the_seconds_of_the_tightest_factor(rows):
+    models = {"tight": JDL(tolerance=1e-6), "loose": CME(tolerance=1e-1)}
+    trials, collected = collect(models, rows, streamed=False)
+    bases = Bases(*(side[:48] for side in rows), 1e-6, made=collected)
+    loose = trials["loose"].shape(models["loose"])
+    tight = clone(loose).set_params(tolerance=1e-6)
+    assert bases.fit(loose).factorise == bases.x(tight)[1] + bases.y(tight)[1]
 
 
 def test_a_classifier_is_chosen_as_by_separate_fits(rows):
