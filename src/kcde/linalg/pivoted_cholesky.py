@@ -15,6 +15,9 @@ log = logging.getLogger(__name__)
 _MAX_STORED = {True: np.inf, False: 0, "auto": 3 * 2**26}
 """Maximum number of entries of the factor that are kept, by `store`."""
 
+_AGREEMENT = 0.5
+"""Share of a diagonal entry by which another computation of it may differ, if it is no rounding."""
+
 
 class PivotedCholesky(NamedTuple):
     """Result of `pivoted_cholesky`: K ≈ L Lᵀ.
@@ -215,7 +218,12 @@ def _choose_block(schur, rule: PivotRule, candidates: np.ndarray, most: int):
         i = rule.choose(diagonal, schur.floor, len(positions))
         if i is None:
             break
-        column = held.eliminate(i, len(positions), diagonal[i])
+        entry = diagonal[i]
+        column = held.eliminate(i, len(positions), entry)
+        # Points far from 0 have kernel values with more rounding than the floor allows for.
+        if abs(column[i] * np.sqrt(entry) - entry) > _AGREEMENT * entry:
+            schur.floor = float(entry)
+            continue
         diagonal = np.maximum(diagonal - column**2, 0.0)
         diagonal[candidates == candidates[i]] = 0.0
         positions.append(i)

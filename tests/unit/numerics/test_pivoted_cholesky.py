@@ -101,6 +101,18 @@ def test_random_rows_that_are_nearly_spanned_do_no_harm(rng):
     assert np.linalg.eigvalsh(rest).min() > -1e-9
 
 
+@pytest.mark.parametrize(("pivots", "seed"), [("greedy", 3), ("rpcholesky", 0)])
+def test_rounding_of_kernel_values_is_no_pivot(pivots, seed):
+    # Points up to fifty bandwidths from 0: kernel values are exact to 1e-13 only.
+    X = np.random.default_rng(seed).uniform(-600.0, 1100.0, size=(3000, 1))
+    kernel = GaussianKernel(20.0)
+    options = {"relative": False, "max_rank": 1000, "pivots": pivots}
+    factor = pivoted_cholesky(kernel, X, 1e-13, rng=np.random.default_rng(0), **options)
+    assert np.abs(kernel(X, X) - factor.L @ factor.L.T).max() < 1e-10
+    assert factor.trace_error > 1e-13
+    assert len(factor.pivots) < 260
+
+
 @pytest.mark.parametrize("pivots", ["greedy", "random", "column", "rpcholesky"])
 def test_stops_at_the_rank_of_the_matrix(rng, pivots):
     X = rng.standard_normal((60, 4))
