@@ -34,8 +34,10 @@ def begin(workflow, config: Mapping, table: resources.ResourceTable, *, local: b
     """
     jobs = [job for job in workflow.dag.needrun_jobs() if job.rule.name != "help"]
     working = planning.working(jobs)
-    others = [job for job in working if job.rule.name != "publish"]
-    if others and len(others) < len(working):
+    copying = [job for job in working if job.rule.name == "publish"]
+    # What was made without optional data is finished.
+    others = set(working) - set(copying) - planning.retrying(workflow.dag) if copying else ()
+    if others:
         raise WorkflowError(
             f"kcde: publish copies what a finished run drew, and {len(others)} jobs of this scale "
             f"are not done: run `snakemake --config scale={config['scale']}` first"

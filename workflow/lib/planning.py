@@ -4,12 +4,14 @@ import csv
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from kcde.files import read_object
 from kcde.summary import counted
 from lib.resources import ResourceTable, Work
 
 UNKNOWN_SECONDS = 60.0
 """Of a rule that has not run here and has no row in the table of typical times."""
 
+_FOLLOWS = "input files updated by another job"  # as Snakemake names the reason
 _DRAWN = "drawn"  # row of the rules that have the name of the file they draw
 _SHRINKAGE = 30.0  # expected seconds of finished jobs that count as much as the expectation
 
@@ -53,6 +55,32 @@ def announcement(jobs: Iterable, cores: int, table: ResourceTable) -> str:
 def working(jobs: Iterable) -> list:
     """Return the jobs that run a command: not targets, which only need others."""
     return [job for job in jobs if (job.output or job.log) and job.rule.name != "help"]
+
+
+def retrying(dag) -> set:
+    """Return the jobs that run only because data that no source had are tried again.
+
+    Parameters
+    ----------
+    dag
+        Snakemake's, whose jobs to run are known.
+    """
+    jobs = list(dag.needrun_jobs())
+    found = {job for job in jobs if job.rule.name == "fetch" and _had_no_data(job)}
+    size = -1
+    while size != len(found):
+        size, updated = len(found), {str(path) for job in found for path in job.output}
+        for job in jobs:
+            reason = dag.reason(job)
+            follows = reason.updated_input_run and list(reason.get_names()) == [_FOLLOWS]
+            if follows and updated.issuperset(map(str, reason.updated_input_run)):
+                found.add(job)
+    return found
+
+
+def _had_no_data(job) -> bool:
+    said = read_object(job.output.record)
+    return said is not None and said["status"] != "available"
 
 
 def rule_of(job) -> str:
