@@ -7,7 +7,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import norm, t
 
-from kcde.estimators import LikelihoodKCEF
+from kcde.estimators import GaussianProcess, LikelihoodKCEF
+from kcde.estimators._likelihood import selection
 from kcde.estimators._likelihood.family import LowRankFamily
 from kcde.estimators._likelihood.features import (
     KernelFeatures,
@@ -255,6 +256,60 @@ def test_columns_that_say_nothing_fade():
     assert (found[1:] > 2 * found[0]).all()
 
 
+def graded(n):
+    """Return x of six columns, each of less influence on the mean of y than the one before."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(n, 6))
+    mean = np.sin(X * 2.0 / 2.0 ** np.arange(6)).sum(axis=1)
+    return X, mean[:, None] + 0.2 * rng.normal(size=(n, 1))
+
+
+def held_out(X, Y):
+    folds = np.array_split(np.arange(len(X)), 5)
+    return HeldOut(X, Y, folds, BASE, StudentT(0.0, 1.0, 2.0), 0.01)
+
+
+def test_relevance_is_that_of_a_gaussian_process():
+    X, Y = graded(300)
+    found = held_out(X, Y).relevance(0)
+    assert np.mean(found**-2.0) == pytest.approx(1.0)
+    expected = GaussianProcess().fit(X, Y).bandwidth_x_[0]
+    np.testing.assert_allclose(found / found[0], expected / expected[0], rtol=1e-3)
+    # Columns that say nothing are bounded.
+    found = held_out(X, np.sin(2.0 * X[:, :1])).relevance(0)
+    assert found.max() == pytest.approx(100.0 * found.min())
+
+
+def test_ratios_of_a_gaussian_process_are_followed_where_they_gain(monkeypatch):
+    X, Y = graded(300)
+    few = LikelihoodKCEF().fit(X, Y)
+    monkeypatch.setattr(selection, "_RELEVANCE_FROM", 300)
+    followed = LikelihoodKCEF().fit(X, Y)
+    assert (np.diff(followed.bandwidth_x_[:4]) > 0).all()
+    monkeypatch.setattr(HeldOut, "relevance", lambda rows, seed: np.ones(6))
+    alone = LikelihoodKCEF().fit(X, Y)
+    np.testing.assert_array_equal(few.bandwidth_x_, alone.bandwidth_x_)
+    assert followed.cv_results_["log_density"] > alone.cv_results_["log_density"] + 0.005
+    # Those of noise gain nothing.
+    noise = np.array([9.0, 0.5, 9.0, 9.0, 0.5, 9.0])
+    monkeypatch.setattr(HeldOut, "relevance", lambda rows, seed: noise)
+    np.testing.assert_array_equal(LikelihoodKCEF().fit(X, Y).bandwidth_x_, alone.bandwidth_x_)
+
+
+@pytest.mark.parametrize(
+    ("n", "options", "rank"),
+    [
+        (1000, {}, 800),
+        (20_000, {}, 400),
+        (1_000_000, {}, 200),
+        (1000, {"objective": "score"}, 200),
+        (1000, {"rank_x": 5}, 5),
+    ],
+)
+def test_the_rank_of_x_falls_as_rows_grow(n, options, rank):
+    assert LikelihoodKCEF(**options)._rank_x(n) == rank
+
+
 def test_a_gain_within_a_standard_error_is_none():
     noise = np.random.default_rng(6).normal(size=100)
     worse, better = Scored(noise, 0.1), Scored(noise + 0.1, 0.1)
@@ -266,7 +321,10 @@ def test_a_gain_within_a_standard_error_is_none():
 class _Rows:
     """Stands for `HeldOut`: a longer path of λ scores better, as an unfinished fit does."""
 
-    X = np.zeros((4, 2))
+    X, ranks = np.zeros((4, 2)), (100, 20)
+
+    def relevance(self, seed):
+        return np.ones(2)
 
     def path(self, widths, ranks, regularizations, rng):
         quality = 0.02 * (widths.x[0] > 2 * widths.x[1]) + 0.1 * len(regularizations)

@@ -15,9 +15,9 @@ from kcde.metrics.names import LOG_DENSITY_GAP
 _CAPTION = (
     "How far two ways to fit the same model stay below the true density of test rows: maximum "
     "likelihood (solid) and score matching (dashed), with the same penalty λ/2 ‖T‖², a panel for "
-    "each number n of training rows. Crosses: the best λ. Bandwidths and centres are those that "
-    "LikelihoodKCEF chose at that n. Where λ is small and n large, what is left is the bias of "
-    "the objective."
+    "each number n of training rows. Crosses: the best λ. Bandwidths are those that "
+    "LikelihoodKCEF chose at that n, centres the same for both. Where λ is small and n large, what "
+    "is left is the bias of the objective."
 )
 
 _DETAILS = (

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.estimators._gp.tuning import Hyperparameters, maximise_marginal_likelihood
 from kcde.estimators._likelihood.features import (
     KernelFeatures,
     OutputGrid,
@@ -27,7 +28,7 @@ from kcde.estimators._likelihood.score_matching import cell_width, score_moments
 from kcde.estimators._likelihood.solver import Preconditioner, minimise
 from kcde.estimators._shared.location_scale import LocationScale
 from kcde.panels import NODES_PER_PANEL
-from kcde.selection import complement
+from kcde.selection import complement, subsample
 
 WIDTHS_X = (0.4, 0.8, 1.6, 3.2, 6.4)
 """Candidates of σ_x, in √d standard deviations of x."""
@@ -38,6 +39,7 @@ WIDTHS_Y = (0.25, 0.5, 1.0, 2.0)
 REGULARIZATIONS = 10.0 ** -np.arange(9)
 """λ of a path, downwards: 1 to 1e-8."""
 
+_RELEVANCE_FROM, _RELEVANCE_ROWS, _MOST_RATIO = 1000, 800, 100.0
 _FADE, _SHARPEN, _STEPS = 2.2, 0.45, 3
 _NARROWEST, _WIDEST = 0.1, 60.0  # of a column, in its standard deviations
 _FINER, _ROUNDS = (0.7, 1.4), 5
@@ -46,7 +48,9 @@ _ABOVE = 200.0  # a path begins at the λ below so many times the best: two step
 _WORSE = 2  # values of λ in a row without a gain end a path
 _GAIN = 1e-3  # nats
 _ITERATIONS, _TOLERANCE = 15, 1e-5
-_RANKS = (100, 20)
+_FEWEST_X, _MOST_X, _RANK_Y = 100, 400, 20  # ranks
+_ROWS_A_RANK = 16
+_MOST_FEATURES = 4_000_000  # rows of all fits of a candidate, times the rank of x
 _SCORE_RANKS = (60, 15)  # whose product is the size of the system that each λ factorises
 _FLOAT32_FROM = 300
 _SPREAD_ROWS = 1000  # on which the curvature is measured, and which nodes have mass
@@ -112,6 +116,8 @@ class HeldOut:
         self.X, self.y, self.folds, self.weight, self.base = X, y, folds, weight, base
         self.kept = [complement(rows, X.shape[0]) for rows in folds]
         self.held = np.concatenate(folds)
+        most = min(X.shape[0] // _ROWS_A_RANK, _MOST_FEATURES // sum(map(len, self.kept)))
+        self.ranks = int(np.clip(most, _FEWEST_X, _MOST_X)), _RANK_Y
         self.finer: dict[float, int] = {}  # times as many panels as some candidate needed, by λ
         values = xp.asarray(y[:, 0])
         self.log_base, self.log_floor = (to_numpy(q.log_density(values)) for q in (base, floor))
@@ -121,6 +127,19 @@ class HeldOut:
     def inputs(self, widths: Widths, rank: int, seed: int) -> "_Inputs":
         """Return φ, which candidates with the same σ_x share."""
         return self._inputs(tuple(map(float, widths.x)), rank, seed)
+
+    def relevance(self, seed: int) -> np.ndarray:
+        """Return the ratios of the bandwidths of a Gaussian process with the same y, shape (d,).
+
+        They are those of the largest marginal likelihood of at most 800 rows (automatic relevance
+        determination), of one another at most a hundred times, scaled so that the mean of their
+        inverse squares is 1: the mean distance between standardised rows stays.
+        """
+        chosen = subsample(self.X.shape[0], _RELEVANCE_ROWS, np.random.default_rng(seed))
+        X, y = (to_numpy(take_rows(each, chosen)) for each in (self.X, self.y[:, 0]))
+        found, _ = maximise_marginal_likelihood(X, y - y.mean(), Hyperparameters(None, None, None))
+        lengths = np.minimum(found.bandwidth, _MOST_RATIO * found.bandwidth.min())
+        return lengths * sqrt(np.mean(lengths**-2.0))
 
     def path(self, widths: Widths, ranks, regularizations, seed: int) -> Scored:
         """Return the scores of the best λ of a decreasing sequence, each from the last Θ on.
@@ -341,12 +360,14 @@ class Search:
     """Coordinate search from the best isotropic candidate.
 
     σ_x and σ_y are first on a grid, the same σ_x for all standardised columns, on which the search
-    goes from the middle to the best neighbour until none is better; then each column's own σ is
-    widened or narrowed while that gains more than a standard error of the paired
-    difference, so that columns that say nothing fade and noise does not choose; then all σ_x and
-    σ_y are refined together, in rounds, until a round gains nothing. λ is found on a path for each
-    candidate: from 1 down for the first, from a hundred times the best so far down for the others
-    of the grid, and around the best for those that follow.
+    goes from the middle to the best neighbour until none is better; from 1000 rows on (of fewer the
+    ratios know too much of the rows held out) then on the same grid with the σ_x in the ratios of
+    `HeldOut.relevance`; then each column's own σ is widened or narrowed. The last two while they
+    gain more than a standard error of the paired difference, so that columns that say nothing fade
+    and noise does not choose. In the end all σ_x and σ_y are refined together, in rounds, until a
+    round gains nothing. λ is found on a path for each candidate: from
+    1 down for the first of a grid, from a hundred times the best so far down for the others of it,
+    and around the best for those that follow.
 
     Parameters
     ----------
@@ -372,6 +393,8 @@ class Search:
         self._climb(_isotropic(columns) if given_x is None else [given_x], given_y)
         self._best = self._again(self._rows, self._near())
         if given_x is None and columns > 1:
+            if self._rows.X.shape[0] >= _RELEVANCE_FROM:
+                self._follow_relevance(given_y)
             for column in range(columns):
                 self._fit_column(column)
         for _ in range(_ROUNDS):
@@ -395,6 +418,16 @@ class Search:
                 if self._attempt(self._grid_rows, widths, self._from_above()):
                     place = i, j
             untried -= around
+
+    def _follow_relevance(self, given_y) -> None:
+        """Go over the grid again with σ_x in the ratios of a Gaussian process."""
+        before = self._best, self._widths
+        shape = self._rows.relevance(self._seed)
+        self._best = self._widths = None
+        self._climb([widths * shape for widths in _isotropic(len(shape))], given_y)
+        self._best = self._again(self._rows, self._near())
+        if not self._best.gains(before[0]):
+            self._best, self._widths = before
 
     def _fit_column(self, column: int) -> None:
         for factor in (_FADE, _SHARPEN):
@@ -450,4 +483,4 @@ class Search:
     def _path(self, rows: HeldOut, widths: Widths, regularizations) -> Scored:
         self._count += 1
         values = regularizations if self._given is None else [self._given]
-        return rows.path(widths, _RANKS, values, self._seed)
+        return rows.path(widths, rows.ranks, values, self._seed)
