@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from kcde import split_scores
-from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core import drawing, registry, scales
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging import claims, readings
 from kcde.files import finished, locked, read_object, staged
@@ -14,7 +14,8 @@ from kcde.files import finished, locked, read_object, staged
 def publish(results: str | Path, into: str | Path) -> list[Path]:
     """Copy every regenerated artefact of a scale, with the claims and readings that it decides.
 
-    The scores of all splits are copied with them.
+    The scores of all splits are copied with them. `scales.csv` then names the scale of each, so
+    that no run of a smaller one replaces it.
 
     The files of an artefact change together: if one cannot be written, all stay unchanged.
 
@@ -42,19 +43,20 @@ def publish(results: str | Path, into: str | Path) -> list[Path]:
     made = [record for record in records if record["status"] == "regenerated"]
     if not made:
         raise ValueError(f"nothing in {results} is regenerated; run that scale first")
-    written = [path for record in made for path in _copy(record, Path(into))]
+    scale = Path(results).name
+    written = [path for record in made for path in _copy(record, Path(into), scale)]
     written += _copy_scores(Path(results) / "figures", Path(into))
     return list(dict.fromkeys(written))
 
 
-def _copy(record: dict, into: Path) -> list[Path]:
+def _copy(record: dict, into: Path, scale: str) -> list[Path]:
     artefact = registry.ARTEFACTS[f"{record['paper']}/{record['artefact']}"]
     sources = {_target(artefact, Path(name), into): Path(name) for name in record["files"]}
     new = {t: source for t, source in sources.items() if source.resolve() != t.resolve()}
-    shared = into / readings.NAME in new
     with ExitStack() as lock, staged(into) as stage:
-        for folder in drawing.folders_to_lock(artefact, into, with_readings=shared):
+        for folder in drawing.folders_to_lock(artefact, into, with_readings=True):
             lock.enter_context(locked(folder))
+        known = scales.write(into, stage, {artefact.key: scale})
         for target, source in new.items():
             copy = stage / target.relative_to(into)
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +68,7 @@ def _copy(record: dict, into: Path) -> list[Path]:
                 readings.write(into, stage, table[table["artefact"] == artefact.key])
             else:
                 shutil.copyfile(source, copy)
-    return list(new)
+    return [*new, *([into / scales.NAME] if known else [])]
 
 
 def _copy_scores(drawn: Path, into: Path) -> list[Path]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kcde.artefacts.core import registry, tolerances
+from kcde.artefacts.core import registry, scales, tolerances
 from kcde.artefacts.judging import checkout, claims, readings, scorecard
 from kcde.files import finished
 
@@ -84,9 +84,12 @@ class Rules:
         The largest tolerance of its rows; infinite also where it has measured ones.
     skipped
         Artefacts of another scale.
+    kept
+        Scales of the artefacts that runs of the usual one leave as they are.
     """
 
     declared: Mapping[str, float]
+    kept: Mapping[str, str] = field(default_factory=dict)
     loosest: dict[str, float] = field(default_factory=dict)
     skipped: set[str] = field(default_factory=set)
 
@@ -133,7 +136,8 @@ def verify(into: str | Path, against: str | Path | None = None, target: str = "a
     names = {name for name in (*tracked, *found) if name in places or _is_judged(name)}
     if target != "all":
         names &= {*selected, f"{target}/claims.csv"}
-    rules = Rules({each.key: each.tolerance for each in registry.ARTEFACTS.values()})
+    declared = {each.key: each.tolerance for each in registry.ARTEFACTS.values()}
+    rules = Rules(declared, scales.read(into) if against is None else {})
     # Artefacts before what is decided from them.
     ordered = sorted(names, key=lambda name: (name not in places, name))
     return [_drift(name, places.get(name), tracked, found, rules) for name in ordered]
@@ -166,7 +170,11 @@ def _drift(
             (_looseness(rules, artefact, row) for row in one), default=tolerances.EXACT
         )
     if tracked[name] == found[name]:
-        return Drift(name)
+        scale = rules.kept.get(artefact or "")
+        if scale is None:
+            return Drift(name)
+        note = f"of the scale {scale}, which no run of another replaces: give its own to --against"
+        return Drift(name, OTHER_SCALE, note=note)
     drift = Drift(name, WITHIN)
     _compare(drift, artefact, one, other, rules)
     if drift.note and not drift.compared:

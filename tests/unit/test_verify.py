@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kcde import cli, discovery, verify
-from kcde.artefacts.core import registry, tolerances
+from kcde.artefacts.core import registry, scales, tolerances
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, TABLE_COLUMNS
 from kcde.artefacts.judging import claims
 
@@ -266,6 +266,14 @@ def checkout(folders, tmp_path):
     git("add", ".")
     git("commit", "-m", "tables")
     return tmp_path / "made"
+
+
+def test_a_table_of_a_larger_scale_is_named_and_skipped(checkout, capsys):
+    scales.write(checkout, checkout, {"kcef/table1": "paper"})
+    code, said, _ = run(capsys, "--into", checkout)
+    assert code == 0
+    assert "kcef/table1.csv: of the scale paper, which no run of another replaces" in said
+    assert "1 byte for byte the same, 1 of another scale, skipped" in said
 
 
 def test_without_a_folder_the_last_commit_is_compared(checkout, capsys):

@@ -154,7 +154,8 @@ def test_publish_copies_the_readings_of_an_artefact_and_keeps_others(tmp_path):
     files = [str(drawn / "readings.csv")]
     record = {"paper": "kcef", "artefact": "fig3", "status": "regenerated", "files": files}
     put(tmp_path / "results/paper/artefacts/kcef/fig3.json", record)
-    assert publish(tmp_path / "results/paper", tracked) == [tracked / "readings.csv"]
+    written = [tracked / "readings.csv", tracked / "scales.csv"]
+    assert publish(tmp_path / "results/paper", tracked) == written
     found = (tracked / "readings.csv").read_text().splitlines()
     assert [row.split(",")[5:9] for row in found[1:]] == [new.split(","), old.split(",")]
     assert not (tracked / "kcef").exists() or not list((tracked / "kcef").iterdir())
@@ -182,7 +183,7 @@ def test_publish_changes_an_artefact_whole_or_not_at_all(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "copyfile", copyfile)
     found = {path.name: path.read_text() for path in (tracked / "kcef").iterdir()}
     assert found == {f"fig3.{suffix}": "old" for suffix in ("csv", "md", "png")}
-    assert len(publish(tmp_path / "results/paper", tracked)) == 3
+    assert len(publish(tmp_path / "results/paper", tracked)) == 4
     put(kept, '{"paper": "kc')
     with pytest.raises(ValueError, match=r"damaged records: .*fig3\.json; run that scale again"):
         publish(tmp_path / "results/paper", tracked)

@@ -19,11 +19,10 @@ from kcde.artefacts.core.listing import READINGS
 from kcde.datasets import names
 from kcde.experiments.job import SETTINGS
 from kcde.experiments.jobs import EXPERIMENTS, r_benchmark
-from kcde.names import AS_PUBLISHED, OURS, nearest
+from kcde.names import AS_PUBLISHED, OURS, SCALES, nearest
 from lib import division, jobs, own
 from lib.references import unresolved_names
 
-SCALES = ("smoke", "laptop", "paper")
 _SIZED = ("smoke", "laptop", READINGS, "paper")
 """Columns of the table of scales; `readings` has the value of laptop where it is not listed."""
 

@@ -8,8 +8,9 @@ from snakemake.exceptions import WorkflowError
 
 from kcde import summary
 from kcde.artefacts.core.listing import READINGS
+from kcde.names import SCALES
 from lib import planning, resources
-from lib.config import SCALES, figures_folder
+from lib.config import figures_folder
 from lib.display import Display
 
 

@@ -1,6 +1,7 @@
 """From scores to tracked files, and from tracked CSVs to pictures and pages."""
 
 import json
+import logging
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from kcde import scores as score_files
-from kcde.artefacts.core import listing
+from kcde.artefacts.core import listing, scales
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging import checkout, claims, readings
 from kcde.artefacts.plots import page
@@ -18,6 +19,8 @@ from kcde.files import atomic, locked, staged
 
 REGENERATED, NOT_REGENERATED = "regenerated", "not regenerated"
 
+log = logging.getLogger(__name__)
+
 
 def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> dict:
     """Make an artefact from scores: CSV, drawing, decided claims and readings.
@@ -25,7 +28,8 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
     Where a score says `not-run` (its data could not be had), nothing is written and the tracked
     files stay as they are, except for data sets that the catalogue marks as optional: the artefact
     is made of the others. Failed fits are results and are counted. All files change together, or
-    none if drawing is interrupted.
+    none if drawing is interrupted. Where the folder has the artefact of a larger scale, that stays,
+    and this one is drawn beside its scores.
 
     Parameters
     ----------
@@ -74,13 +78,17 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
         ) from None
     decisions = claims.decide(artefact, scores)
     scale = readings.scale_of(artefact, files)
+    if scales.is_kept(into, artefact.key, scale):
+        folder = scales.beside(files, scale)
+        log.info("%s has %s of a larger scale: drawn in %s", into, artefact.key, folder)
+        into = folder
     read = readings.decide(artefact, scores, scale, checkout.commit())
     # The lock is taken late, so that other drawings do not wait, and kept until all is written.
     with ExitStack() as lock, staged(into) as stage:
         path = _stem(artefact, stage).with_suffix(".csv")
         path.parent.mkdir(parents=True, exist_ok=True)
         frame.to_csv(path, index=False, float_format="%.6g")
-        written = [path, *_draw(artefact, path, stage)]
+        written = [path, *_draw(artefact, path, stage, scale)]
         for folder in folders_to_lock(artefact, into, with_readings=len(read) > 0):
             lock.enter_context(locked(folder))
         written += filter(None, [claims.write(Path(into), stage, artefact, decisions)])
@@ -146,17 +154,22 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
             f"{artefact.target}`, or with `python -m kcde draw {artefact.key} --scores FILE...`"
         )
     with staged(into) as stage:
-        drawn = _draw(artefact, path, stage)
+        drawn = _draw(artefact, path, stage, scales.read(into).get(artefact.key, ""))
         return [Path(into) / name.relative_to(stage) for name in drawn]
 
 
-def _draw(artefact: Artefact, path: Path, into: Path) -> list[Path]:
-    """Draw a CSV into a folder; return the files."""
+def _draw(artefact: Artefact, path: Path, into: Path, scale: str) -> list[Path]:
+    """Draw a CSV of a scale into a folder; return the files."""
     stem = _stem(artefact, into)
     if artefact.kind == "table":
-        return artefact.draw(artefact, building.read(path), stem)
-    frame = pd.read_csv(path)
-    return [*artefact.draw(artefact, frame, stem), *page.write(artefact, frame, stem)]
+        drawn = artefact.draw(artefact, building.read(path), stem)
+    else:
+        frame = pd.read_csv(path)
+        drawn = [*artefact.draw(artefact, frame, stem), *page.write(artefact, frame, stem)]
+    for each in drawn:
+        if each.suffix == ".md":
+            scales.sign(each, scale)
+    return drawn
 
 
 def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> Iterator[Path]:
