@@ -1,10 +1,7 @@
-"""Names of scales, of variants and endings of methods, and what to suggest for an unknown name."""
+"""Variants and endings of the names of methods, and what to suggest for an unknown name."""
 
 import difflib
 from collections.abc import Iterable
-
-SCALES = ("smoke", "laptop", "paper")
-"""From the smallest on."""
 
 AS_PUBLISHED = "as-published"
 """The variant that answers a published number."""

@@ -15,11 +15,11 @@ import jsonschema
 import yaml
 
 from kcde import methods
-from kcde.artefacts.core.listing import READINGS
+from kcde.artefacts.core.listing import READINGS, SCALES
 from kcde.datasets import names
 from kcde.experiments.job import SETTINGS
 from kcde.experiments.jobs import EXPERIMENTS, r_benchmark
-from kcde.names import AS_PUBLISHED, OURS, SCALES, nearest
+from kcde.names import AS_PUBLISHED, OURS, nearest
 from lib import division, jobs, own
 from lib.references import unresolved_names
 

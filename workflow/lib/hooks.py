@@ -7,8 +7,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from kcde import summary
-from kcde.artefacts.core.listing import READINGS
-from kcde.names import SCALES
+from kcde.artefacts.core.listing import READINGS, SCALES
 from lib import planning, resources
 from lib.config import figures_folder
 from lib.display import Display

@@ -18,7 +18,6 @@ from kcde import provenance
 from kcde.artefacts.core import listing
 from kcde.datasets import catalogue
 from kcde.memory import free_host_bytes
-from kcde.names import SCALES
 from kcde.report.papers import about
 from lib import config as configuration
 from lib import display, hooks, own, paths, records, references, resources, selection
@@ -81,7 +80,7 @@ if LOCAL:
 
 
 wildcard_constraints:
-    scale="|".join([*SCALES, listing.READINGS]),
+    scale="|".join([*listing.SCALES, listing.READINGS]),
     dataset="|".join(
         [references.any_of([*CATALOGUE, *selection.made_up(config)]), references.generated()]
     ),

@@ -22,6 +22,9 @@ _LITERALS = ("name", "kind", "title", "shows", "stage")
 _DECLARED, _CLASS = "ARTEFACT", "Artefact"
 _SHOWN = ("datasets", "methods", "but", "scale")
 
+SCALES = ("smoke", "laptop", "paper")
+"""From the smallest on."""
+
 RUN, READINGS = "run", "readings"
 """Stages: what `snakemake` makes by default, and what `snakemake readings` does. The second is also
 the scale of the scores that are made for it alone."""

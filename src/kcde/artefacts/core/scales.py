@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.artefacts.core.listing import SCALES
 from kcde.files import atomic
-from kcde.names import SCALES
 
 NAME = "scales.csv"
 _USUAL = "laptop"
