@@ -79,6 +79,9 @@ def test_scales_are_those_of_the_folders_of_the_experiments():
     assert readings.scale_of(TABLE1, [here, here]) == "laptop"
     assert readings.scale_of(TABLE1, [there, here]) == "laptop+readings"
     assert readings.scale_of(TABLE1, ["scores.csv"]) == readings.UNKNOWN_SCALE
+    # A data set, and a folder above, with the name of an experiment.
+    named = "/r_benchmark/results/paper/r_benchmark/r_benchmark/KCEF.csv"
+    assert readings.scale_of(TABLE1, [named]) == "paper"
 
 
 def test_choices_of_readers_are_declared():

@@ -50,6 +50,13 @@ def test_a_smaller_scale_is_drawn_beside_its_scores_where_a_larger_is_tracked(tm
     assert "At the scale" not in (tracked / "kcef/table1.md").read_text()
 
 
+def test_of_several_scales_the_largest_counts(tmp_path):
+    scales.write(tmp_path, tmp_path, {TABLE.key: "paper"})
+    assert scales.is_kept(tmp_path, TABLE.key, "laptop+readings")
+    assert not scales.is_kept(tmp_path, TABLE.key, "paper+readings")
+    assert not scales.is_kept(tmp_path, "kcef/table2", "unknown")
+
+
 def test_scores_of_no_known_scale_replace_nothing(tmp_path):
     scales.write(tmp_path, tmp_path, {TABLE.key: "paper"})
     files = made.files(tmp_path / "scores", {("geyser", "KCEF"): [1.0, 1.1]})

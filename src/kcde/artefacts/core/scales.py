@@ -69,8 +69,14 @@ def is_kept(into: str | Path, artefact: str, scale: str) -> bool:
     scale
         Of the scores; one that is unknown replaces nothing.
     """
-    kept = read(into).get(artefact)
-    return kept is not None and (scale not in SCALES or SCALES.index(scale) < SCALES.index(kept))
+    kept, here = read(into).get(artefact), largest(scale)
+    return kept is not None and (not here or SCALES.index(here) < SCALES.index(kept))
+
+
+def largest(scale: str) -> str:
+    """Return the largest of scales joined by `+`, "" where none is known."""
+    parts = scale.split("+")
+    return next((known for known in reversed(SCALES) if known in parts), "")
 
 
 def beside(files: Sequence[Path], scale: str) -> Path:
@@ -88,7 +94,8 @@ def beside(files: Sequence[Path], scale: str) -> Path:
     ValueError
         If the files are not in the folder of one scale.
     """
-    folders = [path for path in files[0].parents if path.name == scale]
+    parts = scale.split("+")
+    folders = [path for path in files[0].parents if path.name in parts]
     if not folders:
         raise ValueError(
             f"{files[0]} is of no known scale, and the tracked artefact is of a larger one: give "
@@ -99,7 +106,8 @@ def beside(files: Sequence[Path], scale: str) -> Path:
 
 def sign(page: Path, scale: str) -> None:
     """Say below the title of a page of which scale it is, unless it is laptop or unknown."""
-    if scale not in SCALES or scale == _USUAL:
+    scale = largest(scale)
+    if scale in ("", _USUAL):
         return
     title, rest = page.read_text(encoding="utf-8").split("\n", 1)
     page.write_text(f"{title}\n\n*At the scale `{scale}`.*\n{rest}", encoding="utf-8")
