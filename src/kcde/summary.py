@@ -80,7 +80,16 @@ def summarise(
     broken = _broken(unfinished, stale, failed)
     made = [name for name, record in artefacts.items() if _is_made(record)]
     lines = [f"kcde: closing summary of {results}"]
-    lines += _entry("regenerated", [f"{_by_paper(made)} (in {into}/)"] if made else [])
+    # Where a larger scale is tracked, this one is drawn beside its scores.
+    beside = [name for name in made if _is_beside(artefacts[name], results, Path(into))]
+    here = [name for name in made if name not in beside]
+    larger = f"{results}/figures/, as {into}/ has a larger scale"
+    shown = [
+        f"{_by_paper(names)} (in {folder})"
+        for names, folder in ((here, f"{into}/"), (beside, larger))
+        if names
+    ]
+    lines += _entry("regenerated", shown)
     lines += _entry("not regenerated", _not_made(artefacts, into))
     fetched = [out for out, _ in jobs if out.parent.name == "data" and out.is_file()]
     lines += _entry("data", [bundled_copies(_records(fetched))])
@@ -151,6 +160,12 @@ def _artefact(results: Path, name: str, stale: set[Path]) -> dict:
 
 def _is_made(record: dict) -> bool:
     return record["status"] == "regenerated"
+
+
+def _is_beside(record: dict, results: Path, into: Path) -> bool:
+    folder = results / "figures"
+    drawn = map(Path, record.get("files") or ())
+    return folder != into and any(path.is_relative_to(folder) for path in drawn)
 
 
 def _unavailable(results: Path, jobs: list[tuple[Path, Path]], artefacts: dict) -> dict[str, dict]:

@@ -119,6 +119,18 @@ def test_what_an_earlier_run_left_is_not_called_regenerated(results, tmp_path):
     assert closing.problems == ["1 artefact not regenerated"]
 
 
+def test_what_is_drawn_beside_its_scores_is_named_apart(tmp_path):
+    results = tmp_path / "results/laptop"
+    for name, folder in (("fig3", tmp_path / "figures"), ("table1", results / "figures")):
+        record = {"paper": "kcef", "artefact": name, "status": "regenerated"}
+        record["files"] = [str(folder / f"kcef/{name}.csv")]
+        put(results / f"artefacts/kcef/{name}.json", record)
+    said = summarise(results, tmp_path / "figures").text
+    assert f"kcef fig3 (in {tmp_path}/figures/)" in said
+    assert f"kcef table1 (in {results}/figures/, as {tmp_path}/figures/ has a larger scale)" in said
+    assert "has a larger scale" not in summarise(results, results / "figures").text
+
+
 def test_publish_copies_what_was_regenerated_and_keeps_other_claims(tmp_path):
     drawn, tracked = tmp_path / "results/paper/figures", tmp_path / "figures"
     put(drawn / "kcef/fig3.csv", "new")
