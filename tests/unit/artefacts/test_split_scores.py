@@ -128,6 +128,7 @@ def test_publishing_a_scale_copies_its_scores(files, tmp_path):
     (results / "artefacts/kcef").mkdir(parents=True)
     record = {"paper": "kcef", "artefact": "table1", "status": "regenerated", "files": []}
     (results / "artefacts/kcef/table1.json").write_text(json.dumps(record))
-    copies = publish(results, tracked)
-    assert copies == [tracked / name for name in ("scales.csv", *(path.name for path in written))]
+    scales, *copies = publish(results, tracked)
+    assert scales.name == "scales.csv"
+    assert copies == [tracked / path.name for path in written]
     assert [path.read_bytes() for path in copies] == [path.read_bytes() for path in written]
