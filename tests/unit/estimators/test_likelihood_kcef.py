@@ -301,13 +301,44 @@ def test_ratios_of_a_gaussian_process_are_followed_where_they_gain(monkeypatch):
     [
         (1000, {}, 800),
         (20_000, {}, 400),
-        (1_000_000, {}, 200),
+        (1_000_000, {}, 400),
         (1000, {"objective": "score"}, 200),
         (1000, {"rank_x": 5}, 5),
     ],
 )
 def test_the_rank_of_x_falls_as_rows_grow(n, options, rank):
     assert LikelihoodKCEF(**options)._rank_x(n) == rank
+
+
+@pytest.mark.parametrize(
+    ("options", "x_narrows", "y_narrows"),
+    [
+        ({}, True, True),
+        ({"bandwidth_x": [1.0, 2.0]}, False, True),
+        ({"bandwidth_y": 0.5}, True, False),
+        ({"objective": "score"}, False, False),
+    ],
+)
+def test_chosen_bandwidths_narrow_where_not_all_rows_take_part(
+    rng, monkeypatch, options, x_narrows, y_narrows
+):
+    X = rng.normal(size=(240, 2))
+    Y = np.sin(X[:, :1]) + 0.3 * rng.normal(size=(240, 1))
+    choices, run = [], selection.Search.run
+
+    def recorded(*given):
+        choices.append(run(*given))
+        return choices[0]
+
+    monkeypatch.setattr(selection.Search, "run", recorded)
+    model = LikelihoodKCEF(tuning_rows=60, **options).fit(X, Y)
+    narrower = 0.25 ** (1 / 7)
+    for found, chosen, scale, narrows in (
+        (model.bandwidth_x_, choices[0].widths.x, X.std(axis=0), x_narrows),
+        (model.bandwidth_y_, choices[0].widths.y, Y.std(axis=0), y_narrows),
+    ):
+        expected = chosen * scale * (narrower if narrows else 1.0)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_a_gain_within_a_standard_error_is_none():
