@@ -6,7 +6,7 @@ from math import log10
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._likelihood.features import (
     PIVOT_ROWS,
     KernelFeatures,
@@ -180,8 +180,10 @@ class LowRankFamily(ConditionalDensity):
         return float(abs(xp.mean(exact - xp.astype(single, xp.float64))))
 
     def _coefficients(self, X):
-        """Return φ(x)ᵀ Θ, shape (n, r_y)."""
-        return self._x(X) @ array_namespace(X).asarray(self.theta_)
+        """Return φ(x)ᵀ Θ, shape (n, r_y), by blocks of rows: φ of all would be the most memory."""
+        xp = array_namespace(X)
+        theta, blocks = xp.asarray(self.theta_), row_blocks(X.shape[0], 2 * self._x.rank, like=X)
+        return xp.concat([self._x(X[rows, :]) @ theta for rows in blocks])
 
     def _at(self, Y) -> Callable:
         """Return a function from coefficients to log q_0(Y) + T, shape (n, q)."""
