@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm, t
 
 from kcde.estimators import GaussianProcess, LikelihoodKCEF
-from kcde.estimators._likelihood import selection
+from kcde.estimators._likelihood import family, selection
 from kcde.estimators._likelihood.family import LowRankFamily
 from kcde.estimators._likelihood.features import (
     KernelFeatures,
@@ -308,6 +308,24 @@ def test_ratios_of_a_gaussian_process_are_followed_where_they_gain(monkeypatch):
 )
 def test_the_rank_of_x_falls_as_rows_grow(n, options, rank):
     assert LikelihoodKCEF(**options)._rank_x(n) == rank
+
+
+def test_rows_are_evaluated_by_blocks_as_one_by_one(rng, monkeypatch):
+    X = rng.normal(size=(60, 2))
+    Y = np.sin(X[:, :1]) + 0.3 * rng.normal(size=(60, 1))
+    model = LikelihoodKCEF(1.0, 1.0, 1e-3).fit(X, Y)
+    together = model.log_density(X, Y)
+    monkeypatch.setattr(
+        family, "row_blocks", lambda n, *_, **__: [slice(k, k + 1) for k in range(n)]
+    )
+    np.testing.assert_allclose(model.log_density(X, Y), together, rtol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value encountered")
+def test_no_rows_have_no_densities(rng):
+    X = rng.normal(size=(60, 2))
+    model = LikelihoodKCEF(1.0, 1.0, 1e-3).fit(X, X[:, :1])
+    assert model.log_density(X[:0], X[:0, :1]).shape == (0,)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from math import log10
 
 import numpy as np
@@ -37,6 +38,7 @@ _FIRST, _FIRST_ITERATIONS = 1e-2, 15  # λ of the path on few rows, and iteratio
 _ITERATIONS, _TOLERANCE = 60, 1e-7
 _CHECKED_ROWS, _REFINEMENTS = 2000, 4
 _MOVED, _ROUNDED = 1e-4, 1e-4  # nats, of the mean
+_NODES = 64  # numbers a row of blocks of the normaliser: some 10 MB with all nodes
 
 
 class LowRankFamily(ConditionalDensity):
@@ -182,7 +184,7 @@ class LowRankFamily(ConditionalDensity):
     def _coefficients(self, X):
         """Return φ(x)ᵀ Θ, shape (n, r_y), by blocks of rows: φ of all would be the most memory."""
         xp = array_namespace(X)
-        theta, blocks = xp.asarray(self.theta_), row_blocks(X.shape[0], 2 * self._x.rank, like=X)
+        theta, blocks = xp.asarray(self.theta_), _blocks(X, 2 * self._x.rank)
         return xp.concat([self._x(X[rows, :]) @ theta for rows in blocks])
 
     def _at(self, Y) -> Callable:
@@ -196,7 +198,11 @@ class LowRankFamily(ConditionalDensity):
         if is_wide(span):
             pieces = self._y.pieces(span[2])
             outside = mass_outside(pieces, self.base.outside)
-        return quadrature(self._at, coefficients, span, pieces=pieces, outside=outside).log_z
+        # By blocks that the memory allocator keeps: larger ones the system would zero each time.
+        blocks = _blocks(coefficients, _NODES)
+        of = partial(quadrature, self._at, support=span, pieces=pieces, outside=outside)
+        found = [of(coefficients[rows, :]).log_z for rows in blocks]
+        return array_namespace(coefficients).concat(found)
 
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,)."""
@@ -233,6 +239,11 @@ class LowRankFamily(ConditionalDensity):
 
     def _pieces(self):
         return filled(self._y.pieces(self._span[2]), *self._base_ends(), self.base.scale)
+
+
+def _blocks(array, row_size: int) -> list[slice]:
+    """Return slices of rows, at least one."""
+    return row_blocks(max(1, array.shape[0]), row_size, like=array)
 
 
 def _range(source: RowSource) -> tuple[float, float]:
