@@ -32,6 +32,7 @@ from kcde.estimators._likelihood.solver import Preconditioner, minimise
 from kcde.estimators._shared.location_scale import Normal, StudentT
 from kcde.joint import JointDensity
 from kcde.kernels import GaussianKernel
+from kcde.panels import QuadratureWarning, warn_of
 
 GIVEN = {"bandwidth_x": 1.0, "bandwidth_y": 0.8, "regularization": 1e-3}
 BASE = Normal(0.0, 2.0)
@@ -319,6 +320,21 @@ def test_rows_are_evaluated_by_blocks_as_one_by_one(rng, monkeypatch):
         family, "row_blocks", lambda n, *_, **__: [slice(k, k + 1) for k in range(n)]
     )
     np.testing.assert_allclose(model.log_density(X, Y), together, rtol=1e-10)
+
+
+def test_a_warning_names_the_row_whatever_its_block(rng, monkeypatch):
+    X = rng.normal(size=(60, 2))
+    model = LikelihoodKCEF(1.0, 1.0, 1e-3).fit(X, X[:, :1])
+    marked, exact = model.family_._coefficients(X[17:18]), family.quadrature
+
+    def doubtful(at, coefficients, **options):
+        warn_of(np.isclose(coefficients, marked).all(axis=1).astype(float))
+        return exact(at, coefficients, **options)
+
+    monkeypatch.setattr(family, "quadrature", doubtful)
+    monkeypatch.setattr(family, "_NODES", 1 << 16)  # four rows a block
+    with pytest.warns(QuadratureWarning, match="at row 17 of x"):
+        model.log_density(X, X[:, :1])
 
 
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value encountered")

@@ -22,7 +22,7 @@ from kcde.estimators._shared.location_scale import LocationScale
 from kcde.estimators._shared.tabulated import FINE, TabulatedCdf
 from kcde.estimators.base import ConditionalDensity
 from kcde.normalisers import quadrature
-from kcde.panels import filled, is_wide, mass_outside
+from kcde.panels import filled, is_wide, mass_outside, numbered
 from kcde.seeding import rng_of
 from kcde.selection import subsample
 
@@ -198,10 +198,12 @@ class LowRankFamily(ConditionalDensity):
         if is_wide(span):
             pieces = self._y.pieces(span[2])
             outside = mass_outside(pieces, self.base.outside)
-        # By blocks that the memory allocator keeps: larger ones the system would zero each time.
-        blocks = _blocks(coefficients, _NODES)
         of = partial(quadrature, self._at, support=span, pieces=pieces, outside=outside)
-        found = [of(coefficients[rows, :]).log_z for rows in blocks]
+        found = []
+        # By blocks that the memory allocator keeps: larger ones the system would zero each time.
+        for rows in _blocks(coefficients, _NODES):
+            with numbered(np.arange(rows.start, rows.stop)):
+                found.append(of(coefficients[rows, :]).log_z)
         return array_namespace(coefficients).concat(found)
 
     def log_density(self, X, Y):
@@ -243,7 +245,7 @@ class LowRankFamily(ConditionalDensity):
 
 def _blocks(array, row_size: int) -> list[slice]:
     """Return slices of rows, at least one."""
-    return row_blocks(max(1, array.shape[0]), row_size, like=array)
+    return row_blocks(array.shape[0], row_size, like=array) or [slice(0, 0)]
 
 
 def _range(source: RowSource) -> tuple[float, float]:
