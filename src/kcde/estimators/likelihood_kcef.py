@@ -27,6 +27,7 @@ _FEW_VALUES = 0.1  # of the rows
 _FEWEST_X, _MOST_X = 400, 800  # ranks of x
 _MOST_FEATURES = 8_000_000
 _SCORE_RANK = 200  # of x: the system of score matching has r_x r_y rows
+_NARROWER_FROM = 20_000  # rows
 _BASES = ("normal", "student")
 _DEGREES_OF_BASE, _DEGREES_OF_FLOOR = 5.0, 2.0
 
@@ -49,9 +50,10 @@ class LikelihoodKCEF(Floored):
     up to 1000 rows, 10/n from there. This rule is from the gap of a fixed ε to a known density of
     made-up data, 0.02 nats at n = 100,000, of which 0.01 were the floor's.
 
-    Where m of n rows take part in the selection, the bandwidths chosen are multiplied by
+    Where m of n > 20,000 rows take part in the selection, the bandwidths chosen are multiplied by
     (m/n)^(1/(d_x + 5)), the rate of a kernel density of all columns (Scott 1992, section 6.3), and
-    n λ stays: what is best for a part is too smooth for the whole.
+    n λ stays: what is best for a part is too smooth for the whole. Below 20,000, where this has not
+    been tried, m counts as 20,000.
 
     With `objective="score"` the same T is fitted by conditional score matching, as KCEF is: the
     two differ in the objective alone. λ and bandwidths are chosen by held-out likelihood as well.
@@ -118,7 +120,7 @@ class LikelihoodKCEF(Floored):
         "this search and of its solver were fixed, the whole grid left for speed, and the floor "
         "lowered above 1000 rows; then, judged by training rows of white wine, the ratios and "
         "higher ranks added; then, judged by a draw of made-up data of its own, σ_x and σ_y "
-        "narrowed by the rate of a kernel density where not all rows take part"
+        "narrowed by the rate of a kernel density from 20,000 rows on"
     )
 
     tags: ClassVar[Tags] = Tags(grouped=True)
@@ -211,7 +213,8 @@ class LikelihoodKCEF(Floored):
             (x, y), regularization = chosen.widths, chosen.regularization
             # The bias of score matching grows as λ and bandwidths fall: there they stay.
             if self.objective != SCORE:
-                narrower = (len(tuning) / len(source)) ** (1 / (X.shape[1] + 5))
+                share = min(1.0, max(len(tuning), _NARROWER_FROM) / len(source))
+                narrower = share ** (1 / (X.shape[1] + 5))
                 x = x * narrower if self.bandwidth_x is None else x
                 y = y * narrower if self.bandwidth_y is None else y
                 if self.regularization is None:

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import norm, t
 
-from kcde.estimators import GaussianProcess, LikelihoodKCEF
+from kcde.estimators import GaussianProcess, LikelihoodKCEF, likelihood_kcef
 from kcde.estimators._likelihood import family, selection
 from kcde.estimators._likelihood.family import LowRankFamily
 from kcde.estimators._likelihood.features import (
@@ -351,6 +351,8 @@ def test_no_rows_have_no_densities(rng):
         ({"bandwidth_x": [1.0, 2.0]}, False, True),
         ({"bandwidth_y": 0.5}, True, False),
         ({"objective": "score"}, False, False),
+        ({"tuning_rows": 30}, True, True),
+        ({"tuning_rows": None}, False, False),
     ],
 )
 def test_chosen_bandwidths_narrow_where_not_all_rows_take_part(
@@ -365,7 +367,8 @@ def test_chosen_bandwidths_narrow_where_not_all_rows_take_part(
         return choices[0]
 
     monkeypatch.setattr(selection.Search, "run", recorded)
-    model = LikelihoodKCEF(tuning_rows=60, **options).fit(X, Y)
+    monkeypatch.setattr(likelihood_kcef, "_NARROWER_FROM", 60)
+    model = LikelihoodKCEF(**{"tuning_rows": 60} | options).fit(X, Y)
     narrower = 0.25 ** (1 / 7)
     for found, chosen, scale, narrows in (
         (model.bandwidth_x_, choices[0].widths.x, X.std(axis=0), x_narrows),
