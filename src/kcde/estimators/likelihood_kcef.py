@@ -211,7 +211,7 @@ class LikelihoodKCEF(Floored):
         if x is None or y is None or regularization is None:
             chosen, rows = self._select(X, Y, tuning, (x, y, regularization), rng)
             (x, y), regularization = chosen.widths, chosen.regularization
-            # The bias of score matching grows as λ and bandwidths fall: there they stay.
+            # The bias of score matching grows as λ falls: there it stays, with the bandwidths.
             if self.objective != SCORE:
                 share = min(1.0, max(len(tuning), _NARROWER_FROM) / len(source))
                 narrower = share ** (1 / (X.shape[1] + 5))

@@ -30,10 +30,11 @@ _DETAILS = (
     "beyond the process with its data. A method ends where its next fit was not affordable: KCEF "
     "solves a system of n rows, LSCDE holds a kernel matrix for each candidate. The bandwidths of "
     "LikelihoodKCEF are chosen on at most 20,000 rows, and narrowed where there are more; of x it "
-    "has at most 800 centres, 400 from 20,000 rows on, so that its gap need not fall for ever. "
-    "Score matching does not see what mass a density has where there are no rows; what a row loses "
-    "by that, the floor alone bounds. NADE has the form of this density, a mixture of two normal "
-    "distributions."
+    "has at most 800 centres, 400 from 20,000 rows on, so that its gap need not fall for ever. The "
+    "narrowing and the 400 centres were judged by another draw of this law, which no other method "
+    "has seen. Score matching does not see what mass a density has where there are no rows; what a "
+    "row loses by that, the floor alone bounds. NADE has the form of this density, a mixture of "
+    "two normal distributions."
 )
 
 _PANELS = {"gap": LOG_DENSITY_GAP, "seconds": FIT_SECONDS, "memory": PEAK_MEMORY}
