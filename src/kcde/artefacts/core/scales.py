@@ -11,6 +11,7 @@ from kcde.files import atomic
 NAME = "scales.csv"
 _USUAL = "laptop"
 _COLUMNS = ["artefact", "scale"]
+_WHOLE = {"paper": " What the details call reduced at laptop is not reduced here."}
 
 
 def read(into: str | Path) -> dict[str, str]:
@@ -110,4 +111,5 @@ def sign(page: Path, scale: str) -> None:
     if scale in ("", _USUAL):
         return
     title, rest = page.read_text(encoding="utf-8").split("\n", 1)
-    page.write_text(f"{title}\n\n*At the scale `{scale}`.*\n{rest}", encoding="utf-8")
+    said = f"At the scale `{scale}`.{_WHOLE.get(scale, '')}"
+    page.write_text(f"{title}\n\n*{said}*\n{rest}", encoding="utf-8")
