@@ -11,7 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns
-from kcde.estimators._shared.rows import check_not_constant, check_rows
+from kcde.estimators._shared.rows import check_not_constant, check_rows, check_some
 from kcde.estimators.base import Tags
 from kcde.scikit_learn import BaseEstimator, NotFittedError, clone
 from kcde.seeding import seed_of
@@ -224,7 +224,7 @@ class JointDensity(BaseEstimator):
         shape (n, n_samples, d)
         """
         self._check_fitted()
-        rows = 1 if X is None else check_rows("X", X, 0).shape[0]
+        rows = 1 if X is None else check_some("X", check_rows("X", X, 0)).shape[0]
 
         def draw(column, given):
             return self.factors_[column].sample(given, 1, rng)[:, 0, 0]

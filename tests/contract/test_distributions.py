@@ -125,11 +125,25 @@ def test_mean_is_that_of_the_density(model):
     np.testing.assert_allclose(found[:, 0], density @ (weights * y), atol=atol)
 
 
-def test_rows_are_worked_in_blocks_and_none_is_none(model, pairs):
+def test_no_rows_are_refused(model, pairs):
     model, X = model
-    assert model.cdf(X[:0], pairs[1][:0]).shape == (0,)
-    assert model.crps(X[:0], pairs[1][:0]).shape == (0,)
-    assert model.quantile(X[:0], [0.1, 0.2]).shape == (0, 2)
+    none, y = X[:0], pairs[1][:0]
+    calls = [
+        lambda: model.log_density(none, y),
+        lambda: model.log_density_at(pairs[1][:2])(none),
+        lambda: model.cdf(none, y),
+        lambda: model.crps(none, y),
+        lambda: model.quantile(none, [0.1, 0.2]),
+        lambda: model.mean(none),
+        lambda: model.sample(none, 3, np.random.default_rng(0)),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"has no rows, shape .*; give at least one"):
+            call()
+
+
+def test_rows_are_worked_in_blocks(model):
+    model, X = model
     many = np.repeat(X[:2], 400, axis=0)
     np.testing.assert_allclose(
         model.quantile(many, 0.3), np.repeat(model.quantile(X[:2], 0.3), 400)

@@ -260,7 +260,7 @@ class NADE(BatchFitted, ConditionalDensity):
 
     def _log_density_on_line(self, X, Y) -> np.ndarray:
         """Return log p(Y|X), shape (n, q), where d_y = 1: one mixture for each row of X."""
-        parts = [np.empty((0, len(Y)))]
+        parts = []
         for rows in row_blocks(len(X), self.components_ * len(Y)):
             mixtures = self.network_.mixtures(X[rows].T)
             spread = [parameter[..., None] for parameter in mixtures]
@@ -294,25 +294,25 @@ class NADE(BatchFitted, ConditionalDensity):
 
     def _cdf(self, X, y):
         X, y = to_numpy(X), to_numpy(y)
-        parts = [np.empty(0)]
+        parts = []
         for rows in row_blocks(len(X), self._width()):
             parts.append(mixture_cdf(*self._mixtures_on_line(X[rows]), y[rows, None])[:, 0])
         return np.concatenate(parts)
 
     def _cdf_at(self, X, y):
-        X, parts = to_numpy(X), [np.empty((0, len(y)))]
+        X, parts = to_numpy(X), []
         for rows in row_blocks(len(X), max(self._width(), self.components_ * len(y))):
             parts.append(mixture_cdf(*self._mixtures_on_line(X[rows]), y[None, :]))
         return np.concatenate(parts)
 
     def _crps(self, X, y):
-        X, y, parts = to_numpy(X), to_numpy(y), [np.empty(0)]
+        X, y, parts = to_numpy(X), to_numpy(y), []
         for rows in row_blocks(len(X), max(self._width(), self.components_**2)):
             parts.append(mixture_crps(*self._mixtures_on_line(X[rows]), y[rows]))
         return np.concatenate(parts)
 
     def _quantile(self, X, p):
-        X, parts = to_numpy(X), [np.empty((0, len(p)))]
+        X, parts = to_numpy(X), []
         for rows in row_blocks(len(X), max(self._width(), self.components_ * len(p))):
             parts.append(mixture_quantile(*self._mixtures_on_line(X[rows]), p))
         return np.concatenate(parts)

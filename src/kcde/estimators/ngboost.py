@@ -149,10 +149,7 @@ class NGBoost(Pushforward):
         return lambda X: _log_normal(Y, *self._line(self._check_features(X)))
 
     def _line(self, X):
-        X = to_numpy(X)
-        if not len(X):
-            return np.empty((0, 1)), np.empty((0, 1))
-        found = self.boosting_.pred_dist(_inputs(X)).params
+        found = self.boosting_.pred_dist(_inputs(to_numpy(X))).params
         location = self._centre + self._scale * found["loc"]
         return location[:, None], self._scale * found["scale"][:, None]
 

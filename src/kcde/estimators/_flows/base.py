@@ -163,7 +163,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
             if Y.shape[1] == 1:
                 shift, scale = self._line(X)
                 return _log_normal(((Y[:, 0] - shift) / scale)[..., None]) - np.log(scale)
-            parts = [np.empty((0, len(Y)))]
+            parts = []
             for rows in row_blocks(len(X), Y.size):
                 x = np.repeat(X[rows], len(Y), axis=0)
                 y = np.tile(Y, (len(X[rows]), 1))
@@ -188,7 +188,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
         rng = rng_of("moments", self.random_state)
         blocks = row_blocks(len(X), self.moment_samples * self.n_outputs_)
         parts = [moment(self.sample(X[rows], self.moment_samples, rng), axis=1) for rows in blocks]
-        return np.concatenate([np.empty((0, self.n_outputs_)), *parts])
+        return np.concatenate(parts)
 
     def _push(self, X, Z):
         X, Z = to_numpy(X), to_numpy(Z)

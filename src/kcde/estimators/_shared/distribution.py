@@ -30,7 +30,7 @@ class Distribution:
         """
         X = self._check_features(X)
         xp = array_namespace(X)
-        parts = [xp.zeros((0, self.n_outputs_), dtype=X.dtype)]
+        parts = []
         for rows in row_blocks(X.shape[0], _ROWS_NUMBERS, like=X):
             with numbered(np.arange(rows.start, rows.stop)):
                 found = self.conditional_expectation(_one_and_y, X[rows, :])
@@ -217,7 +217,7 @@ class Distribution:
         if not X.shape[1]:
             table = self._tabulate_cdf(self._no_x, tolerance)
             return tuple(xp.asarray(function(table, values[None, :])[0]) for function in functions)
-        parts = [[np.empty(0)] for _ in functions]
+        parts = [[] for _ in functions]
         for rows, table in self._cdf_tables(X, tolerance):
             for part, function in zip(parts, functions, strict=True):
                 part.append(function(table, values[rows, None])[:, 0])
@@ -225,7 +225,7 @@ class Distribution:
 
     def _cdf_at(self, X, y: np.ndarray):
         """Return P(Y ≤ y|x), shape (n, q), for checked X (n, d_x) at shared y (q,), to 1e-6."""
-        parts = [np.empty((0, len(y)))]
+        parts = []
         for rows, table in self._cdf_tables(X, COARSE):
             shared = np.broadcast_to(y, (rows.stop - rows.start, len(y)))
             parts.append(table.cdf(shared))
@@ -255,7 +255,7 @@ class Distribution:
                 np.broadcast_to(self._tabulate_cdf(self._no_x).quantile(p), shape).copy()
             )
         parts = [table.quantile(p) for _, table in self._cdf_tables(X)]
-        return xp.asarray(np.concatenate([np.empty((0, len(p))), *parts]))
+        return xp.asarray(np.concatenate(parts))
 
     def _tabulate_cdf(self, X, tolerance: float = FINE) -> TabulatedCdf:
         return TabulatedCdf(self._log_relative_at, X, self._panels(), tolerance)

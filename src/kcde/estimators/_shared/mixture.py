@@ -87,7 +87,7 @@ class GaussianMixture(ConditionalDensity):
 
     def _cdf(self, X, y):
         xp, mixture = array_namespace(X), self._one_dimensional()
-        parts = [xp.zeros(0, dtype=X.dtype)]
+        parts = []
         for rows in row_blocks(X.shape[0], self._centres.shape[0], like=X):
             weights = self.weights_at(X[rows, :])
             parts.append(mixture_cdf(weights, *mixture, y[rows, None])[:, 0])
@@ -95,7 +95,7 @@ class GaussianMixture(ConditionalDensity):
 
     def _cdf_at(self, X, y):
         xp, below = array_namespace(X), self._components_below(y)
-        parts = [xp.zeros((0, len(y)), dtype=X.dtype)]
+        parts = []
         for rows in row_blocks(X.shape[0], self._centres.shape[0], like=X):
             parts.append(self.weights_at(X[rows, :]) @ below)
         return xp.concat(parts)
@@ -108,7 +108,7 @@ class GaussianMixture(ConditionalDensity):
     def _crps(self, X, y):
         xp, half_spread = array_namespace(X), self._half_spread()
         centres, sigma = self._one_dimensional()
-        parts = [xp.zeros(0, dtype=X.dtype)]
+        parts = []
         for rows in row_blocks(X.shape[0], self._centres.shape[0], like=X):
             weights = self.weights_at(X[rows, :])
             distance = mean_distance(y[rows, None] - centres, sigma)
@@ -133,7 +133,7 @@ class GaussianMixture(ConditionalDensity):
 
     def _quantile(self, X, p):
         xp, mixture = array_namespace(X), self._one_dimensional()
-        parts = [xp.zeros((0, len(p)), dtype=X.dtype)]
+        parts = []
         for rows in row_blocks(X.shape[0], self._centres.shape[0] * len(p), like=X):
             parts.append(mixture_quantile(self.weights_at(X[rows, :]), *mixture, p))
         return xp.concat(parts)

@@ -73,6 +73,19 @@ def check_rows(
     return array
 
 
+def check_some(name: str, array):
+    """Return an array, shape (n, d), that has a row.
+
+    Raises
+    ------
+    ValueError
+        If n = 0.
+    """
+    if not array.shape[0]:
+        raise ValueError(f"{name} has no rows, shape {tuple(array.shape)}; give at least one")
+    return array
+
+
 def _in_float64(name: str, array):
     """Return an array of any shape as float64, in its own namespace."""
     if hasattr(array, "tocsr"):
@@ -246,12 +259,13 @@ class RowChecks:
             from sklearn.utils.validation import validate_data
 
             validate_data(self, X, reset=False, skip_check_array=True)
-        return check_rows("X", X, columns, largest=self.largest_value)
+        return check_some("X", check_rows("X", X, columns, largest=self.largest_value))
 
     def _check_outputs(self, Y):
         """Return checked Y (n, d_y)."""
         columns = self._check_fitted().n_outputs_
-        return check_rows("Y", Y, columns, vector=True, largest=self.largest_value)
+        Y = check_rows("Y", Y, columns, vector=True, largest=self.largest_value)
+        return check_some("Y", Y)
 
     def _check_pair(self, X, Y):
         """Return checked X (n, d_x), or (n, 0) for None, and Y (n, d_y)."""
