@@ -205,6 +205,7 @@ def test_jobs_of_a_new_data_set_are_planned(plan, added):
     assert wanted | {"results/data/toy-rows.json"} <= outputs
 
 
+@pytest.mark.slow
 def test_the_contract_suite_takes_a_new_method_in(added, python):
     for part in ("conftest.py", "contracted.py", "devices.py", "naive.py"):
         shutil.copy(ROOT / "tests" / part, added / part)

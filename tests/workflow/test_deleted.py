@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
 FIG3 = "results/smoke/figures/kcef/fig3"
 RECORD = "results/smoke/artefacts/kcef/fig3.json"
@@ -25,11 +25,7 @@ def run(snakemake, project):
 
 @pytest.mark.parametrize(
     ("target", "lost"),
-    [
-        (f"{FIG3}.md", "md"),
-        pytest.param(f"{FIG3}.png", "csv", marks=pytest.mark.slow),
-        pytest.param(RECORD, "pdf", marks=pytest.mark.slow),
-    ],
+    [(f"{FIG3}.md", "md"), (f"{FIG3}.png", "csv"), (RECORD, "pdf")],
 )
 def test_a_deleted_file_is_drawn_again_from_the_same_scores(run, project, target, lost):
     path, scores = project / f"{FIG3}.{lost}", project / "results/smoke/failure_case.csv"
@@ -41,7 +37,6 @@ def test_a_deleted_file_is_drawn_again_from_the_same_scores(run, project, target
     assert scores.stat().st_mtime_ns == computed
 
 
-@pytest.mark.slow
 def test_a_damaged_record_is_made_again(run, project):
     path = project / RECORD
     before = json.loads(path.read_text())
@@ -54,7 +49,6 @@ def test_a_damaged_record_is_made_again(run, project):
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
-@pytest.mark.slow
 def test_a_damaged_record_of_data_is_made_again(snakemake, project):
     path = project / "results/smoke/data/smoke-mixed.json"
     command = (f"{path.relative_to(project)}", "--configfile", "chosen.yaml", "--cores", "1")

@@ -38,6 +38,7 @@ def run(folder, *command, **variables):
     )
 
 
+@pytest.mark.slow
 def test_it_is_made_once_and_used(made):
     folder, first = made
     assert first.returncode == 0, first.stderr

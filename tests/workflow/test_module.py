@@ -34,7 +34,9 @@ rule mine:
 
 
 @pytest.mark.workflow
-@pytest.mark.parametrize("snakefile", ["Snakefile", "workflow/Snakefile"])
+@pytest.mark.parametrize(
+    "snakefile", ["Snakefile", pytest.param("workflow/Snakefile", marks=pytest.mark.slow)]
+)
 def test_another_workflow_uses_this_one_as_a_module(snakemake, project, tmp_path, snakefile):
     (tmp_path / "Snakefile").write_text(OTHER.format(root=project, snakefile=snakefile))
     found = snakemake("--directory", tmp_path, "-s", tmp_path / "Snakefile", "mine.txt", "-c", "1")

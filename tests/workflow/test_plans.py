@@ -168,6 +168,7 @@ def test_the_command_line_knows_every_flag(laptop):
         ]
 
 
+@pytest.mark.slow
 def test_embeddings_are_told_what_their_commands_know(smoke, config):
     """One command a group of methods, for the scores of all of them, here asked for by name."""
     groups = {name: division.groups(config, name) for name in ("moments", "portfolio")}
@@ -219,6 +220,7 @@ def test_the_cross_table_is_asked_for_by_its_files(laptop, config):
     assert drawn == {"all_methods", "best_known", "calibration"}
 
 
+@pytest.mark.slow
 def test_nested_numbers_of_the_command_line_are_taken(few):
     (job,) = [job for job in few.runs if job.command[0] == "portfolio"]
     assert all(each["tolerance"] == 0.01 for each in json.loads(parameters(job)["job"]))
@@ -227,6 +229,7 @@ def test_nested_numbers_of_the_command_line_are_taken(few):
 # ---- in parts ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_experiment_is_sharded_and_collected(sharded):
     for experiment, (path, parts) in JOBS.items():
         whole = sharded.making(path)

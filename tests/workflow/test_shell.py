@@ -51,6 +51,7 @@ def test_a_name_that_would_stand_in_a_path_is_refused(config, name, key):
         configuration.check(config, ROOT, catalogue.by_any_name(catalogue.read()))
 
 
+@pytest.mark.slow
 @pytest.mark.workflow
 def test_a_run_with_such_values_starts_nothing_else(project, snakemake):
     mirror = project / HARM.replace("/", "")

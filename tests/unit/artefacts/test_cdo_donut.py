@@ -97,6 +97,7 @@ def test_redrawn_from_the_csv_alone_with_the_same_bytes(drawn, artefact):
     assert {end: stem.with_suffix(end).read_bytes() for end in before} == before
 
 
+@pytest.mark.slow
 def test_few_repetitions_and_a_method_that_failed_are_drawn(tmp_path):
     cells = made.DONUT | {"GP": ((None, None), (None, None))}
     paths = made.donut_files(tmp_path / "s", cells, repetitions=2)

@@ -85,6 +85,7 @@ def test_failed_fits_are_counted_once_in_every_definition(tmp_path):
             assert table.loc[("LSCDE", metric), "failed"] == 0
 
 
+@pytest.mark.slow
 def test_pages_are_redrawn_from_the_csv_alone_with_the_same_bytes(drawn):
     for artefact in (MIXED, ONE):
         stem = drawn / "cdo" / artefact.name
@@ -93,6 +94,7 @@ def test_pages_are_redrawn_from_the_csv_alone_with_the_same_bytes(drawn):
         assert {end: stem.with_suffix(end).read_bytes() for end in before} == before
 
 
+@pytest.mark.slow
 def test_smoke_draws_another_terrain(tmp_path):
     paths = made.terrain_files(tmp_path / "s", dataset="smoke-terrain", folds=1)
     for artefact in (MIXED, ONE):

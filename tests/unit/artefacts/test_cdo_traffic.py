@@ -141,6 +141,7 @@ def test_other_views_are_of_days_that_overlap_and_of_thinned_splits(tmp_path):
     drawing.make(FIG5, [path], tmp_path)
 
 
+@pytest.mark.slow
 def test_a_method_without_any_estimate_is_drawn_as_none(tmp_path):
     cells = made.TRAFFIC | {"CDO": (None, None)}
     paths = made.traffic_files(tmp_path / "s", cells)

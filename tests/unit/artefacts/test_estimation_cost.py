@@ -34,6 +34,7 @@ def exact_fit():
     return found
 
 
+@pytest.mark.slow
 def test_the_peak_of_an_exact_fit_is_that_of_its_matrices(exact_fit):
     system = estimation_cost.system_bytes(1000, 2) / 2**20
     assert system == pytest.approx(8 * 2000**2 / 2**20)

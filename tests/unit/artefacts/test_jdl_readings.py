@@ -82,6 +82,7 @@ def test_claims_are_decided_under_each_law():
     assert read["J6"]["uniform"].verdict == "undecided"
 
 
+@pytest.mark.slow
 def test_the_laws_are_rows_of_panels(tmp_path):
     artefact = registry.ARTEFACTS["jdl/laws"]
     drawn = laws.build(artefact, under_laws(), [])
@@ -172,6 +173,7 @@ def by_factors():
     return pd.concat([moments(), plain, *others], ignore_index=True)
 
 
+@pytest.mark.slow
 def test_smaller_grids_are_read_and_drawn(tmp_path):
     scores = by_factors()
     read = bandwidths.read(scores)

@@ -70,6 +70,7 @@ def test_every_figure_is_declared_with_its_claims():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_scores_become_csv_picture_page_and_claims(files, name, tmp_path):
     artefact = registry.ARTEFACTS[f"jdl/{name}"]

@@ -141,6 +141,7 @@ def test_weights_of_training_and_density(pairs):
     np.testing.assert_allclose(published.log_unnormalized(X, Y), base + f)
 
 
+@pytest.mark.slow
 def test_snapshots_are_of_their_iteration(pairs):
     X, Y = pairs
     fitted = DDE(**QUICK, snapshots=(0, 200)).fit(X, Y)

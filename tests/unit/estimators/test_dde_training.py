@@ -123,6 +123,7 @@ def test_the_objective_is_equation_18(pairs, rng):
     assert found.mean() == pytest.approx(sum(terms), abs=4.0 * error)
 
 
+@pytest.mark.slow
 def test_an_iteration_is_one_update_of_f_five_of_g_and_fifteen_of_nu(pairs, rng, monkeypatch):
     traced = []
 

@@ -37,6 +37,7 @@ def tuned(request):
     return request.param(candidates=CANDIDATES, steps=120).fit(X, Y), X, Y
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_flows_trained_on_the_other_rows(tuned):
     """By the training that holds nothing out, for as many steps as were best."""
     model, X, Y = tuned

@@ -249,6 +249,7 @@ def test_without_signal_it_is_near_the_marginal_density(base):
     assert -0.01 < gap < 0.05
 
 
+@pytest.mark.slow
 def test_columns_that_say_nothing_fade():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(600, 3))
@@ -281,6 +282,7 @@ def test_relevance_is_that_of_a_gaussian_process():
     assert found.max() == pytest.approx(100.0 * found.min())
 
 
+@pytest.mark.slow
 def test_ratios_of_a_gaussian_process_are_followed_where_they_gain(monkeypatch):
     X, Y = graded(300)
     few = LikelihoodKCEF().fit(X, Y)
@@ -335,13 +337,6 @@ def test_a_warning_names_the_row_whatever_its_block(rng, monkeypatch):
     monkeypatch.setattr(family, "_NODES", 1 << 16)  # four rows a block
     with pytest.warns(QuadratureWarning, match="at row 17 of x"):
         model.log_density(X, X[:, :1])
-
-
-@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value encountered")
-def test_no_rows_have_no_densities(rng):
-    X = rng.normal(size=(60, 2))
-    model = LikelihoodKCEF(1.0, 1.0, 1e-3).fit(X, X[:, :1])
-    assert model.log_density(X[:0], X[:0, :1]).shape == (0,)
 
 
 @pytest.mark.parametrize(
@@ -459,6 +454,7 @@ def test_joint_density_of_three_columns(pairs):
     assert np.isfinite(model.log_density(None, Z)).all()
 
 
+@pytest.mark.slow
 def test_ties_are_said_and_bounded(caplog):
     rng = np.random.default_rng(7)
     X = rng.normal(size=(200, 1))

@@ -348,6 +348,7 @@ def test_best_epoch_is_that_of_the_pooled_likelihood(rng):
     assert (hurried.epochs < result.epochs).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "batch_size"), [(8, 100), (8, 5)])
 def test_a_group_that_stops_makes_room_for_the_next(n, batch_size, rng):
     """Groups that stop at different epochs, two at a time, are as each alone."""
@@ -417,6 +418,7 @@ def test_all_units_and_components_are_compared(pairs):
     assert model.network_.weight.dtype == np.float64
 
 
+@pytest.mark.slow
 def test_with_several_y_all_units_and_components_are_compared_as_well(triples):
     _, Y = triples
     model = NADE(epochs=2).fit(None, Y)
@@ -439,6 +441,7 @@ def test_the_network_kept_is_the_best_for_the_rows_held_out(pairs):
     assert model.score(X[held_out], Y[held_out]) == pytest.approx(score, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_rows_held_out_choose_among_several_numbers_of_epochs(triples):
     """Each model against trainings of its own for every number; not all choose the same."""
     candidates, states = [4, 40], range(6)
@@ -462,6 +465,7 @@ def test_rows_held_out_choose_among_several_numbers_of_epochs(triples):
     assert set(chosen) == {0, 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "widths"), [(QUICK, (1, 3)), ({"hidden_units": 3, "epochs": 2}, (1, 1))]
 )

@@ -78,6 +78,7 @@ def test_only_one_method_has_a_path(tmp_path):
     assert set(frame["setting"]) == {"{}"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", REGRESSORS)
 def test_regressors_are_fitted_without_an_estimator(tmp_path, method):
     frame, arrays, _ = launch(tmp_path, method)

@@ -14,6 +14,8 @@ from kcde.experiments._planar_models import PlanarModel, box_quadrature
 from kcde.experiments.planar import Job
 from kcde.experiments.runner import run
 
+pytestmark = pytest.mark.slow
+
 KEF_OPTIONS = {"n_basis": 40, "bandwidth_y": 0.7, "regularization": 1e-3}
 DDE_OPTIONS = {
     "base": "uniform",

@@ -259,6 +259,7 @@ def test_rows_held_out_are_a_fifth_of_the_training_half():
     assert set(held) != set(inner_rows(job, data, 4)[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "options"),
     [("KCEF", QUICK), ("NADE", {"hidden_units": 4, "components": 2, "epochs": 4})],
