@@ -11,7 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns
-from kcde.estimators._shared.rows import check_not_constant, check_rows, check_some
+from kcde.estimators._shared.rows import check_not_constant, check_rows
 from kcde.estimators.base import Tags
 from kcde.scikit_learn import BaseEstimator, NotFittedError, clone
 from kcde.seeding import seed_of
@@ -222,9 +222,14 @@ class JointDensity(BaseEstimator):
         Returns
         -------
         shape (n, n_samples, d)
+
+        Raises
+        ------
+        ValueError
+            If X has columns or no rows.
         """
         self._check_fitted()
-        rows = 1 if X is None else check_some("X", check_rows("X", X, 0)).shape[0]
+        rows = 1 if X is None else check_rows("X", X, 0, some=True).shape[0]
 
         def draw(column, given):
             return self.factors_[column].sample(given, 1, rng)[:, 0, 0]
@@ -267,7 +272,8 @@ class JointDensity(BaseEstimator):
     def _check(self, X, Y, fitted: bool = False):
         if fitted:
             self._check_fitted()
-        Y = check_rows("Y", Y, self.n_outputs_ if fitted else None, vector=True)
+        columns = self.n_outputs_ if fitted else None
+        Y = check_rows("Y", Y, columns, vector=True, some=fitted)
         if X is not None and tuple(X.shape) != (Y.shape[0], 0):
             raise ValueError(
                 f"a joint density has no x: X must be None or have shape ({Y.shape[0]}, 0); "

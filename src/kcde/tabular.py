@@ -98,9 +98,11 @@ class Columns:
         ------
         ValueError
             Naming columns that are missing or new, values that are missing or no numbers, and
-            levels that were not seen.
+            levels that were not seen; if there are no rows.
         """
         _require_text_names(frame)
+        if not len(frame):
+            raise ValueError("the table has names of columns but no rows; give at least one row")
         names = [column.name for column in self.x]
         if missing := [name for name in names if name not in frame.columns]:
             raise ValueError(f"missing column(s) {_listed(missing)}; there are {_listed(frame)}")

@@ -174,6 +174,7 @@ def test_new_rows_must_have_the_same_columns():
     columns.encode(new.drop(columns="price"))
     for changed, message in [
         (new.drop(columns="area"), r"missing column\(s\) 'area'"),
+        (new[:0], "the table has names of columns but no rows; give at least one row"),
         (new.assign(more=1), r"column\(s\) 'more' were not in the training data"),
         (new.assign(town="Z"), "column 'town' has 'Z', which training did not have"),
         (new.assign(area="x"), "column 'area': 5 values are not numbers"),

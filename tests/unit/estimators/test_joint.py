@@ -211,3 +211,7 @@ def test_wrong_width_and_missing_fit_are_refused(rows):
     model.fit(None, rows)
     with pytest.raises(ValueError, match="Y must have 4 columns"):
         model.log_density(None, rows[:, :3])
+    with pytest.raises(ValueError, match="Y has no rows"):
+        model.log_density(None, rows[:0])
+    with pytest.raises(ValueError, match="X has no rows"):
+        model.sample(rows[:0, :0], 2, np.random.default_rng(0))

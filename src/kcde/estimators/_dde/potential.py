@@ -84,4 +84,4 @@ def _at_pairs(potential, X, Y, width: int) -> np.ndarray:
         np.sum(potential.kernel_x(X[rows]).T * potential.potential(Y[rows]), axis=0)
         for rows in row_blocks(len(Y), width)
     ]
-    return np.concatenate([np.empty(0), *parts])
+    return np.concatenate(parts)

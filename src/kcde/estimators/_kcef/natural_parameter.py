@@ -78,7 +78,7 @@ class NaturalParameter:
             xp.sum(self.kernel_x(X[rows, :]).T * self._potential(Y[rows, :]), axis=0)
             for rows in self._blocks(Y)
         ]
-        return xp.concat([xp.zeros(0, dtype=Y.dtype), *parts])
+        return xp.concat(parts)
 
     def value_and_gradient(self, X, Y):
         """Return T (n,) and ∂_y T (n, d_y) at the pairs, as matrix products.

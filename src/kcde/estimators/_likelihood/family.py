@@ -184,7 +184,8 @@ class LowRankFamily(ConditionalDensity):
     def _coefficients(self, X):
         """Return φ(x)ᵀ Θ, shape (n, r_y), by blocks of rows: φ of all would be the most memory."""
         xp = array_namespace(X)
-        theta, blocks = xp.asarray(self.theta_), _blocks(X, 2 * self._x.rank)
+        theta = xp.asarray(self.theta_)
+        blocks = row_blocks(X.shape[0], 2 * self._x.rank, like=X)
         return xp.concat([self._x(X[rows, :]) @ theta for rows in blocks])
 
     def _at(self, Y) -> Callable:
@@ -201,7 +202,7 @@ class LowRankFamily(ConditionalDensity):
         of = partial(quadrature, self._at, support=span, pieces=pieces, outside=outside)
         found = []
         # By blocks that the memory allocator keeps: larger ones the system would zero each time.
-        for rows in _blocks(coefficients, _NODES):
+        for rows in row_blocks(coefficients.shape[0], _NODES, like=coefficients):
             with numbered(np.arange(rows.start, rows.stop)):
                 found.append(of(coefficients[rows, :]).log_z)
         return array_namespace(coefficients).concat(found)
@@ -241,11 +242,6 @@ class LowRankFamily(ConditionalDensity):
 
     def _pieces(self):
         return filled(self._y.pieces(self._span[2]), *self._base_ends(), self.base.scale)
-
-
-def _blocks(array, row_size: int) -> list[slice]:
-    """Return slices of rows, at least one."""
-    return row_blocks(array.shape[0], row_size, like=array) or [slice(0, 0)]
 
 
 def _range(source: RowSource) -> tuple[float, float]:

@@ -24,6 +24,7 @@ def check_rows(
     columns: int | None = None,
     *,
     vector: bool = False,
+    some: bool = False,
     largest: float = LARGEST_VALUE,
 ):
     """Return a finite float64 array of two dimensions.
@@ -38,6 +39,8 @@ def check_rows(
         The d expected, if known.
     vector
         Whether shape (n,), also of a Series, stands for (n, 1).
+    some
+        Whether n must be at least 1.
     largest
         Size of the largest value that can be computed with.
 
@@ -59,6 +62,8 @@ def check_rows(
         )
     if columns is not None and shape[1] != columns:
         raise ValueError(f"{name} must have {columns} columns, as in fit; got shape {shape}")
+    if some and not shape[0]:
+        raise ValueError(f"{name} has no rows, shape {shape}; give at least one")
     xp = array_namespace(array)
     if not bool(xp.all(xp.abs(array) <= largest)):
         if not bool(xp.all(xp.isfinite(array))):
@@ -70,19 +75,6 @@ def check_rows(
             "computed of their squares; bring it to unit scale first, with Standardised or, beyond "
             f"{LARGEST_VALUE:g}, by a power of ten"
         )
-    return array
-
-
-def check_some(name: str, array):
-    """Return an array, shape (n, d), that has a row.
-
-    Raises
-    ------
-    ValueError
-        If n = 0.
-    """
-    if not array.shape[0]:
-        raise ValueError(f"{name} has no rows, shape {tuple(array.shape)}; give at least one")
     return array
 
 
@@ -259,13 +251,12 @@ class RowChecks:
             from sklearn.utils.validation import validate_data
 
             validate_data(self, X, reset=False, skip_check_array=True)
-        return check_some("X", check_rows("X", X, columns, largest=self.largest_value))
+        return check_rows("X", X, columns, some=True, largest=self.largest_value)
 
     def _check_outputs(self, Y):
         """Return checked Y (n, d_y)."""
         columns = self._check_fitted().n_outputs_
-        Y = check_rows("Y", Y, columns, vector=True, largest=self.largest_value)
-        return check_some("Y", Y)
+        return check_rows("Y", Y, columns, vector=True, some=True, largest=self.largest_value)
 
     def _check_pair(self, X, Y):
         """Return checked X (n, d_x), or (n, 0) for None, and Y (n, d_y)."""
