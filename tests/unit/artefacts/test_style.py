@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from kcde import published
 from kcde.artefacts.core import drawing, registry
@@ -185,3 +186,30 @@ def digests(stem):
         hashlib.sha256(stem.with_suffix(suffix).read_bytes()).hexdigest()
         for suffix in (".csv", ".png", ".pdf")
     ]
+
+
+def test_the_last_digit_of_the_solver_of_the_layout_moves_nothing(tmp_path, monkeypatch):
+    solved = ConstrainedLayoutEngine.execute
+
+    def drawn(name, error):
+        def execute(engine, figure):
+            found = solved(engine, figure)
+            for axes in figure.axes:
+                place = axes.get_position(original=True)
+                axes.set_position(place.translated(error, error), which="original")
+                axes.set_in_layout(True)
+            return found
+
+        monkeypatch.setattr(ConstrainedLayoutEngine, "execute", execute)
+        with style.figure(style.COLUMN, 2.0, columns=2) as (made, panels):
+            for axes in panels:
+                axes.plot([1.0, 2.0], [3.0, 1.0])
+            style.save(made, tmp_path / name)
+            places = [axes.get_position(original=True).bounds for axes in panels]
+        return (tmp_path / f"{name}.pdf").read_bytes(), places
+
+    exact, places = drawn("exact", 0.0)
+    assert drawn("near", 1e-10)[0] == exact
+    far, moved = drawn("far", 1e-3)
+    assert far != exact
+    np.testing.assert_allclose(np.subtract(moved, places)[:, :2], 1e-3, atol=1e-6)

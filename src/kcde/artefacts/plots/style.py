@@ -208,7 +208,7 @@ def page(width: float, height: float) -> Iterator["Figure"]:
     import matplotlib.pyplot as plt
 
     with plt.rc_context(_RC):
-        made = plt.figure(figsize=(width, height), layout="constrained")
+        made = plt.figure(figsize=(width, height), layout=_layout())
         try:
             yield made
         finally:
@@ -288,6 +288,27 @@ def key(label: str, **look) -> "Line2D":
     return Line2D([], [], label=label, **{"linewidth": 1.2, "markersize": 4, **look})
 
 
+def _layout():
+    """Return matplotlib's constrained layout, with the places of axes rounded.
+
+    Its solver visits variables in the order of their addresses, so that the last digit of a place
+    differs between runs now and then, and with it a coordinate in a PDF.
+    """
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+    from matplotlib.transforms import Bbox
+
+    class RoundedLayout(ConstrainedLayoutEngine):
+        def execute(self, fig):
+            found = super().execute(fig)
+            for axes in fig.axes:
+                place, kept = axes.get_position(original=True).get_points(), axes.get_in_layout()
+                axes.set_position(Bbox(place.round(_PLACES)), which="original")
+                axes.set_in_layout(kept)  # `set_position` takes them out
+            return found
+
+    return RoundedLayout()
+
+
 def save(made: "Figure", stem: Path) -> list[Path]:
     """Write `<stem>.png` and `<stem>.pdf`, the same bytes for the same figure.
 
@@ -312,6 +333,7 @@ def save(made: "Figure", stem: Path) -> list[Path]:
     return [png, pdf]
 
 
+_PLACES = 6  # of a share of the figure: a thousandth of a point
 _RC = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same on every machine
     "font.size": 8,
