@@ -6,6 +6,7 @@
 import re
 import warnings
 
+import jax
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
@@ -66,6 +67,15 @@ def everything():
     ]
 
 
+@pytest.fixture
+def quickly_compiled():
+    """XLA leaves out optimisations: every check has shapes of its own, and fits once or twice."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
+@pytest.mark.usefixtures("quickly_compiled")
 @pytest.mark.parametrize("estimator", everything())
 def test_checks_pass_but_for_declared_exceptions(estimator):
     known = EXCEPTIONS | OF_A_CLASS.get(type(estimator).__name__, {})

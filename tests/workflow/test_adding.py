@@ -185,6 +185,7 @@ def scores_drawn(plan, artefact):
     return found.split()
 
 
+@pytest.mark.slow
 def test_jobs_of_a_new_method_are_planned(plan, added):
     chosen = yaml.safe_load((added / "config.yaml").read_text())["experiments"]["r_benchmark"]
     outputs = set(re.findall(r"^    output: ([^,\n]+)", plan, re.MULTILINE))

@@ -24,6 +24,7 @@ def fetched(project, name):
     return json.loads((project / f"results/data/{name}.json").read_text())
 
 
+@pytest.mark.slow
 def test_a_run_takes_what_is_bundled_and_does_without_pems_sf(project, snakemake, offline):
     records = [f"results/data/{name}.json" for name in ASKED]
     done = snakemake(*records, **offline)

@@ -33,10 +33,9 @@ rule mine:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.workflow
-@pytest.mark.parametrize(
-    "snakefile", ["Snakefile", pytest.param("workflow/Snakefile", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("snakefile", ["Snakefile", "workflow/Snakefile"])
 def test_another_workflow_uses_this_one_as_a_module(snakemake, project, tmp_path, snakefile):
     (tmp_path / "Snakefile").write_text(OTHER.format(root=project, snakefile=snakefile))
     found = snakemake("--directory", tmp_path, "-s", tmp_path / "Snakefile", "mine.txt", "-c", "1")

@@ -145,6 +145,7 @@ def test_every_key_is_an_option_of_the_command(config, file):
     assert "--step must be plan or page" in str(done.exception)
 
 
+@pytest.mark.slow
 def test_steps_give_what_the_whole_gives(file, tmp_path):
     """A plan, each method's splits by themselves, and the page, in processes of a cluster."""
     frame = tabular.read(file)

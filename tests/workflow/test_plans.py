@@ -190,6 +190,7 @@ def test_embeddings_are_told_what_their_commands_know(smoke, config):
     assert set(asked_by_name(config, *groups)) <= set(told)
 
 
+@pytest.mark.slow
 def test_donut_and_terrain_are_told_what_their_commands_know(smoke, config):
     told = []
     for job in smoke.runs:
@@ -259,6 +260,7 @@ def test_one_shard_is_no_shard(smoke):
     assert not [job.command for job in smoke.runs if {"--shard", "--part"} & set(job.command)]
 
 
+@pytest.mark.slow
 def test_a_job_that_fits_in_one_batch_has_no_parts(sharded):
     for name in NETWORKS:
         job = sharded.making(f"results/smoke/r_benchmark/smoke-mixed/{name}.csv")
@@ -297,10 +299,12 @@ def test_jobs_ask_for_what_the_table_says(laptop, config):
     assert int(found["mem_mb"]) == asked.memory(job)
 
 
+@pytest.mark.slow
 def test_no_job_asks_for_more_than_there_is(few):
     assert few.making(EXPENSIVE).resources["mem_mb"] == "1000"
 
 
+@pytest.mark.slow
 def test_a_cluster_is_asked_for_all_that_a_job_needs(snakemake, config):
     """Where `jobs` is given beside `cores`, as by a cluster's profile, they run elsewhere."""
     plan = Plan.of(snakemake(EXPENSIVE, CHEAP, *LISTING, "--cores", "1", "--jobs", "5"))
@@ -309,6 +313,7 @@ def test_a_cluster_is_asked_for_all_that_a_job_needs(snakemake, config):
     assert int(plan.making(EXPENSIVE).resources["mem_mb"]) == there.memory(job)
 
 
+@pytest.mark.slow
 def test_all_of_the_papers_is_planned_for_a_gpu(paper):
     fits = {job.outputs[0]: job for job in paper.jobs if job.outputs}
     fits = {path: job for path, job in fits.items() if path.startswith("results/paper/")}

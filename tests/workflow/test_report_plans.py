@@ -19,6 +19,7 @@ def test_all_scores_fit_into_one_command(config, scale):
     assert len(" ".join(shown)) < 0.8 * LONGEST
 
 
+@pytest.mark.slow
 def test_the_report_needs_no_fit_and_is_made_again_when_a_picture_is_new(project, snakemake):
     plan = Plan.of(snakemake("report", *LISTING))
     names = ["report", *(f"report/{name}" for name in (*papers.papers(), "across"))]

@@ -223,6 +223,7 @@ def test_repetitions_are_those_of_the_experiment(config):
 # ---- with Snakemake ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.workflow
 def test_without_gpu_cupy_stops_before_any_job(snakemake, project):
     if resources.devices():

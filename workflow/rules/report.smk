@@ -29,7 +29,7 @@ rule judge:
     resources:
         **needs("judge"),
     params:
-        code=provenance.digest(
+        code=lambda w: provenance.digest(
             "kcde.artefacts.judging.scorecard", *[listed.module for listed in ARTEFACTS.values()]
         ),
         into=lambda w: figures_folder(w.scale),
@@ -62,7 +62,7 @@ rule split_scores:
     resources:
         **needs("split_scores"),
     params:
-        code=provenance.digest("kcde.split_scores"),
+        code=lambda w: provenance.digest("kcde.split_scores"),
         into=lambda w: figures_folder(w.scale),
         attempt=lambda w: records.attempt(f"results/{w.scale}/scores.json", records.is_drawn),
     shell:
@@ -93,7 +93,7 @@ rule page:
     resources:
         **needs("page"),
     params:
-        code=provenance.digest(
+        code=lambda w: provenance.digest(
             "kcde.report.content", *[listed.module for listed in ARTEFACTS.values()]
         ),
         figures=lambda w: figures_folder(w.scale),
@@ -122,7 +122,7 @@ rule paper_page:
     resources:
         **needs("paper_page"),
     params:
-        code=provenance.digest(
+        code=lambda w: provenance.digest(
             "kcde.report.content", *[listed.module for listed in ARTEFACTS.values()]
         ),
         figures=lambda w: figures_folder(w.scale),

@@ -45,6 +45,7 @@ def terrain(changes=None):
     return pd.DataFrame(rows, columns=scores.COLUMNS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("artefact", [FIG4, CORRECTED])
 def test_figure_has_boxes_of_every_method_at_both_inputs(drawn, artefact):
     frame = read(drawn, artefact)

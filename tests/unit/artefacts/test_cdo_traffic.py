@@ -66,6 +66,7 @@ def test_other_data_that_could_not_be_had_stop_the_figure(tmp_path):
     assert record["missing"] == [made.METRO]
 
 
+@pytest.mark.slow
 def test_with_pems_both_are_drawn_and_pems_comes_first(tmp_path):
     paths = made.traffic_files(tmp_path / "s", datasets=BOTH, absent=())
     drawing.make(FIG5, paths, tmp_path)

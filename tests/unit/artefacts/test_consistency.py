@@ -191,6 +191,7 @@ def test_k12_is_undecided_within_the_noise():
     assert "γ = 0.5" in decision.reason
 
 
+@pytest.mark.slow
 def test_the_figure_shows_means_fits_and_slopes(made, tmp_path):
     frame = scores.read([made])
     declared = registry.ARTEFACTS["kcef/consistency"]

@@ -69,6 +69,7 @@ def test_every_reading_of_jdl_is_read_by_an_artefact():
     assert {choice for each in drawn for choice in each.readers} == wanted
 
 
+@pytest.mark.slow
 def test_claims_are_decided_under_each_law():
     read = laws.read(under_laws())
     assert set(read) == {f"J{k}" for k in (*range(1, 10), *range(13, 17))}
@@ -122,6 +123,7 @@ def positivity():
     return pd.concat([moments(level, cells=cells), portfolio_scores.frame()], ignore_index=True)
 
 
+@pytest.mark.slow
 def test_positivity_is_read_in_the_place_of_the_single_inequality():
     scores = positivity()
     of_days = scores[scores["experiment"].eq("portfolio") & scores["method"].eq("JDL")]

@@ -79,6 +79,7 @@ def test_objectives_have_a_panel_for_each_n(made):
     assert larger.startswith("Best at n = 10000: maximum likelihood 0.005 nats")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("artefact", [LARGE, BIAS], ids=lambda each: each.name)
 def test_the_figures_are_drawn_with_the_same_bytes(made, artefact, tmp_path):
     table = artefact.build(artefact, made, [])

@@ -148,6 +148,7 @@ def test_remarks_say_how_far_and_what_failed(frames):
     assert "CME d=2 constrained at n = 10000: 1 of 5." in timed
 
 
+@pytest.mark.slow
 def test_the_smallest_tour_is_drawn_and_undecided(tmp_path):
     sizes = {1: (200,)}
     table = made.frame(METRICS, made.fits(sizes=sizes), repetitions=2)

@@ -76,6 +76,7 @@ def test_fig2_and_fig3_show_the_published_iterations(paths):
     np.testing.assert_array_equal(table, history)
 
 
+@pytest.mark.slow
 def test_a_variation_has_panels_of_its_own_and_no_say_in_the_claims(paths, tmp_path):
     narrow = made.files(tmp_path, {"DDE-narrow": (0.5, 0.02)}, ("ring",), noise=3.0)
     for artefact, kind in ((FIG1, "surface"), (FIG2, "curve")):

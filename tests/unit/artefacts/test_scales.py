@@ -25,6 +25,7 @@ def test_a_page_says_its_scale_below_its_title_unless_it_is_the_usual(tmp_path):
         assert line.startswith("*At the scale `paper`. What the details") == (scale == "paper")
 
 
+@pytest.mark.slow
 def test_a_smaller_scale_is_drawn_beside_its_scores_where_a_larger_is_tracked(tmp_path):
     tracked = tmp_path / "figures"
     _, record = drawn(tmp_path, "paper", 1.0, tmp_path / "results/paper/figures")

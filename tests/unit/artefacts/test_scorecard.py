@@ -446,6 +446,7 @@ def git(folder, *arguments):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
+@pytest.mark.slow
 def test_changes_since_a_commit_are_listed_with_the_commits_behind_them(figures):
     git(figures, "init", "-q")
     scorecard.write(scorecard.build(figures), figures)

@@ -47,6 +47,7 @@ def uci(better="KCEF-F"):
 SCORES = pd.concat([with_isotropic(made.grid(losses(), sizes=made.MORE_SIZES)), uci()])
 
 
+@pytest.mark.slow
 def test_the_drawn_reading_is_what_the_artefacts_decide():
     found = table2_readings.read(SCORES)
     assert set(found) == {"K1", "K2", "K3", "K4", "K5", "K6", "K9", "K13", "K14"}
@@ -62,6 +63,7 @@ def test_the_drawn_reading_is_what_the_artefacts_decide():
     assert found["K1"]["authors' code"].amended is not None
 
 
+@pytest.mark.slow
 def test_each_rule_is_decided_by_its_own_methods():
     found = table2_readings.read(SCORES)["K4"]
     assert list(NAMES) == list(found)
@@ -80,6 +82,7 @@ def test_each_rule_is_decided_by_its_own_methods():
     assert "NADE 10.00 < KCEF-M 12.00" in reasons["authors' code"].reason
 
 
+@pytest.mark.slow
 def test_k14_is_decided_on_what_is_drawn_of_each_rule(tmp_path):
     errors = {
         "KEF": 0.6,

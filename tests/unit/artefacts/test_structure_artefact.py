@@ -167,6 +167,7 @@ def test_the_figure_is_drawn_from_one_section_and_says_what_failed(tmp_path):
     assert structure.draw(None, days, tmp_path / "days")
 
 
+@pytest.mark.slow
 def test_scores_of_both_become_csv_picture_page_and_claims(tmp_path):
     paths = files(frame(), tmp_path)
     drawn = tmp_path / "figures"

@@ -120,6 +120,7 @@ def test_the_six_lines_run(found, tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_groups_stay_together_in_the_folds_as_in_the_splits(tmp_path):
     frame = pd.concat([table(12)] * 5, ignore_index=True).assign(person=[*"abcdefghijkl"] * 5)
     frame["price"] += 0.05 * np.random.default_rng(0).normal(size=len(frame))

@@ -280,6 +280,7 @@ def test_rates_follow_the_number_of_rows(fitted):
     assert model.learning_rate_ == pytest.approx(rate * np.sqrt(ROWS / 784))
 
 
+@pytest.mark.slow
 def test_half_of_y_is_seen_by_a_coupling_and_the_past_by_an_autoregression():
     """One layer: what ∂z_i/∂y_j may be other than 0."""
     for kind, lower in ((flow_model.COUPLING, 1), (flow_model.AUTOREGRESSIVE, 3)):

@@ -103,6 +103,7 @@ def f(a):
     }
 
 
+@pytest.mark.slow
 def test_the_package_uses_cupy():
     assert {"cupy.asarray"} <= set().union(*map(names_of_cupy, sources().values()))
 
