@@ -50,8 +50,8 @@ FEWER = {
     "JPDL": {"degree": 1},
     "NADE": {"epochs": 1},
 }
-SLOW = ("CDO", "ConditionalMAF", "ConditionalRealNVP", "DDE", "Defensive", "NADE")
-"""Many shapes to compile, or many fits."""
+SLOW = ("CDO", "Defensive", "NADE")
+"""Many shapes to compile, or many fits; others are slow in every file, see conftest.py."""
 
 
 def make(name):

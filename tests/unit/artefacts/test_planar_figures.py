@@ -215,6 +215,7 @@ def test_amended_d4_wants_half_the_weight_of_every_mode(right, verdict):
         assert f"(1, 1) {limits} against 0.250" in decision.reason
 
 
+@pytest.mark.slow
 def test_amended_d4_has_the_declared_level():
     """Where a mode receives exactly half its weight, it passes with a probability of 5%."""
     rng = np.random.default_rng(0)

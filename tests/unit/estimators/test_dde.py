@@ -131,6 +131,7 @@ def test_together_is_as_alone(pairs):
         np.testing.assert_allclose(one.log_density(X, Y), other.log_density(X, Y), atol=2e-3)
 
 
+@pytest.mark.slow
 def test_weights_of_training_and_density(pairs):
     X, Y = pairs
     model = DDE(**QUICK, dual_weight=0.5).fit(X, Y)
@@ -222,6 +223,7 @@ def test_a_diverged_training_is_reported_and_keeps_the_last_finite_state(pairs):
     assert isinstance(outcomes[0], FloatingPointError)
 
 
+@pytest.mark.slow
 def test_points_that_coincide_are_named(pairs):
     X, Y = pairs
     with pytest.raises(ValueError, match=r"all 60 points of X coincide in column\(s\) \[0\]"):

@@ -124,6 +124,7 @@ def test_the_nearest_optimum_is_the_likeliest_function_of_that_norm(rows, proble
     assert ends[0] < half_norm2(problem.evaluated(T, penalty)) < ends[1]
 
 
+@pytest.mark.slow
 def test_densities_of_the_plane_integrate_to_one_on_the_box(rng):
     Y = rng.standard_normal((40, 2))
     box = UniformBase(Y.min(axis=0), Y.max(axis=0))

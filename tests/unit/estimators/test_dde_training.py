@@ -89,6 +89,7 @@ def test_functional_gradients_are_those_of_algorithm_2(pairs, rng):
     np.testing.assert_allclose(expansion.nu(*scaled), expected_nu, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_held_out_loss_is_that_of_the_density(pairs):
     X, Y = pairs
     model = DDE(iterations=20, validation=0, density_weight=0.7).fit(X, Y)

@@ -116,6 +116,7 @@ def test_one_y_is_a_gaussian_given_x(fitted):
     np.testing.assert_allclose(model._push(X[:6], z), pushed, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_draws_have_the_moments_of_the_density(fitted, rng):
     model, X, _ = fitted[2]
     axis = np.linspace(-9, 9, 361)

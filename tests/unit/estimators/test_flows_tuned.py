@@ -50,6 +50,7 @@ def test_scores_are_those_of_flows_trained_on_the_other_rows(tuned):
     assert model.cv_results_["score"][best] == pytest.approx(score, abs=0.01)
 
 
+@pytest.mark.slow
 def test_no_other_number_of_steps_has_a_larger_held_out_likelihood(tuned):
     model, X, Y = tuned
     held = np.isin(np.arange(60), kfold(60, 5, rng_of("selection", 0))[0])
@@ -70,6 +71,7 @@ def test_no_other_number_of_steps_has_a_larger_held_out_likelihood(tuned):
             assert own < largest if shift else own == pytest.approx(largest, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_best_is_trained_on_all_rows_for_as_many_steps(tuned):
     model, X, Y = tuned
     best = int(np.argmax(model.cv_results_["score"]))
