@@ -142,7 +142,7 @@ def test_a_changed_option_runs_its_own_jobs_again(toured, snakemake, project):
 
 def test_missing_data_stop_nothing_else_and_are_tried_again(toured, snakemake, project):
     def again():
-        """Of one paper, as the others lose the same data sets."""
+        """Of one paper: the rules are those of all."""
         return run_quick(snakemake, "--config", "papers=[kcef]")
 
     drawn = project / "results/smoke/figures"
