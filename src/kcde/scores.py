@@ -1,6 +1,5 @@
 """The tidy table that every experiment writes and every artefact reads."""
 
-import gzip
 import hashlib
 import io
 import json
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from kcde import __version__
+from kcde.datasets import limits
 from kcde.files import atomic, read_object
 
 COLUMNS = [
@@ -133,8 +133,8 @@ def read(paths: Iterable[str | Path]) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If a file does not have the columns of a score table, has an unknown status, no rows,
-        fewer than the `.json` next to it states, or another content.
+        If a file is damaged, does not have the columns of a score table, has an unknown status, no
+        rows, fewer than the `.json` next to it states, or another content.
     """
     frames = [_read(Path(path)) for path in paths]
     if not frames:
@@ -144,9 +144,8 @@ def read(paths: Iterable[str | Path]) -> pd.DataFrame:
 
 def _read(path: Path) -> pd.DataFrame:
     """Return one score table, or raise `ValueError` naming it and what is wrong."""
-    content = path.read_bytes()
-    if path.suffix == ".gz":
-        content = gzip.decompress(content)
+    with limits.named(path, "score table", _AGAIN):
+        content = limits.unpacked(path)
     try:
         frame = pd.read_csv(io.BytesIO(content), dtype={"setting": str, "detail": str})
     except ValueError as error:
