@@ -291,6 +291,17 @@ _DEFINED = {
     "KCEF-F-converged-isotropic": Method(
         "KCEF", OURS, {"selection": "gradient", "isotropic": True}, graph="full"
     ),
+    # Readings of how many rows the tuning sees; elsewhere the scale says it.
+    "KCEF-F-500-rows": Method("KCEF", OURS, {**_EARLY_STOPPING, "tuning_rows": 500}, graph="full"),
+    "KCEF-M-500-rows": Method(
+        "KCEF", OURS, {**_EARLY_STOPPING, "tuning_rows": 500}, graph="markov"
+    ),
+    "KCEF-F-1000-rows": Method(
+        "KCEF", OURS, {**_EARLY_STOPPING, "tuning_rows": 1000}, graph="full"
+    ),
+    "KCEF-M-1000-rows": Method(
+        "KCEF", OURS, {**_EARLY_STOPPING, "tuning_rows": 1000}, graph="markov"
+    ),
     "LSCDE-F": Method("LSCDE", AS_PUBLISHED, {"density_floor": _EPSILON}, graph="full"),
     "LSCDE-M": Method("LSCDE", AS_PUBLISHED, {"density_floor": _EPSILON}, graph="markov"),
 }

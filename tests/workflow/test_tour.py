@@ -28,8 +28,8 @@ readings:
   samples: {methods: [LSCDE-M]}
   joint: {datasets: [red-wine, grid-2000], methods: [LSCDE-F, exact]}
 """
-"""Two papers: the whole tour, `snakemake smoke`, is a step of `.ci/run` of its own. No artefact shows
-samples of LSCDE-M, so that none are drawn."""
+"""Two papers, since the whole tour is a step of `.ci/run` of its own. No artefact shows samples of
+LSCDE-M, so that none are drawn."""
 
 OF_JDL = (
     "results/smoke/moments/gaussian-1-200/JPDL.csv",

@@ -152,7 +152,7 @@ def test_failed_seeds_are_counted(tmp_path):
 
 def test_other_splits_are_no_cause_for_a_p_value():
     cell = {"dataset": "red-wine", "method": table3.NADE, "verdict": "different"}
-    cell |= {"std": 0.4, "n": 10, "difference": -0.1, "mean": 0.02}
+    cell |= {"std": 0.4, "n": 10, "failed": 0, "difference": -0.1, "mean": 0.02}
     assert causes.explain("kcef", "table3", cell) != causes.OTHER_SPLITS
 
 

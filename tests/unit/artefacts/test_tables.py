@@ -387,17 +387,23 @@ def test_causes_most_specific_wins_and_stale_ones_never_show():
     assert causes.cause_of("cdo", "table3", "rough-terrain", "CDO", "better") == causes.UNKNOWN
 
 
-@pytest.mark.parametrize(("difference", "suffice"), [(0.37, True), (-0.37, True), (0.39, False)])
-def test_where_no_cause_is_known_other_splits_may_suffice(difference, suffice):
-    """With a deviation of 0.6 over 20 splits, two means differ by 2 · 0.6 · √(2/20) = 0.379."""
+@pytest.mark.parametrize(
+    ("difference", "failed", "suffice"),
+    [(0.37, 0, True), (-0.37, 1, True), (0.39, 0, False), (0.37, 2, False)],
+)
+def test_where_no_cause_is_known_other_splits_may_suffice(difference, failed, suffice):
+    """With a deviation of 0.6 over 20 splits, two means differ by 2 · 0.6 · √(2/20) = 0.379.
+
+    Two failed splits of 20 are more than 5%: their spread says nothing about other splits.
+    """
     cell = {"dataset": "geyser", "method": "NADE", "verdict": "worse", "std": 0.6, "n": 20}
-    found = causes.explain("kcef", "table1", cell | {"difference": difference})
+    found = causes.explain("kcef", "table1", cell | {"difference": difference, "failed": failed})
     assert found == (causes.OTHER_SPLITS if suffice else causes.UNKNOWN)
 
 
 def test_a_known_cause_comes_before_other_splits():
     cell = {"dataset": "mcycle", "method": "KCEF", "verdict": "worse", "std": 9.0, "n": 20}
-    found = causes.explain("kcef", "table1", cell | {"difference": 0.1})
+    found = causes.explain("kcef", "table1", cell | {"difference": 0.1, "failed": 0})
     assert "different bandwidths" in found
 
 

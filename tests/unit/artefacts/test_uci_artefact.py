@@ -1,16 +1,18 @@
-"""kcef table 2: columns left out stand in the caption, and claim K9 both ways."""
+"""kcef table 2: columns left out stand in the caption, claim K9 both ways and by rows of tuning."""
 
 import json
 
 import joint_scores as made
 import numpy as np
+import pandas as pd
 import pytest
 
+from kcde import published
 from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.kcef import table2
+from kcde.artefacts.kcef import table2, table2_rows
 from kcde.artefacts.tables import building
 
-TABLE2 = registry.ARTEFACTS["kcef/table2"]
+TABLE2, ROWS = registry.ARTEFACTS["kcef/table2"], registry.ARTEFACTS["kcef/table2-rows"]
 SETS = ("white-wine", "parkinsons", "red-wine")
 
 
@@ -91,3 +93,30 @@ def test_best_and_verdict_follow_the_common_rules():
     assert table.loc[("white-wine", "NADE"), "best"]
     assert np.isnan(table.loc[("white-wine", "NADE"), "std"]) is np.False_
     assert table["n"].eq(5).all()
+
+
+def by_rows(of_kcef):
+    """Return scores of the other methods, and of KCEF means by {(data set, rows): mean}."""
+    others = {key: mean for key, mean in means().items() if not key[1].startswith("KCEF")}
+    of_kcef = {
+        (name, f"KCEF-{graph}-{rows}-rows"): mean
+        for (name, rows), mean in of_kcef.items()
+        for graph in "FM"
+    }
+    return made.uci(others | of_kcef)
+
+
+def test_k9_by_the_rows_of_the_tuning(tmp_path):
+    """More rows let the density of one wine explode; runs of the scale's own KCEF are not used."""
+    few = {("parkinsons", 500): 9.0, ("white-wine", 500): 11.0, ("red-wine", 500): 11.0}
+    more = {("parkinsons", 1000): 9.0, ("white-wine", 1000): 11.0, ("red-wine", 1000): 5000.0}
+    found = table2_rows.read(by_rows(few | more))["K9"]
+    verdicts = {reading: each.verdict for reading, each in found.items()}
+    assert verdicts == {"500 rows": "holds", "1000 rows": "fails"}
+    assert "white-wine: NADE 10.00 < KCEF-F 11.00 < LSCDE-M" in found["500 rows"].reason
+    lacking = table2_rows.read(by_rows(few))["K9"]
+    assert lacking["1000 rows"].verdict == "undecided"
+    drawing.make(ROWS, made.files(tmp_path / "laptop" / "joint", by_rows(few | more)), tmp_path)
+    rows = pd.read_csv(tmp_path / "readings.csv")
+    assert set(rows["choice"]) == {"K-rows"} <= set(published.readings()["id"])
+    assert dict(rows[["reading", "verdict"]].to_numpy()) == verdicts

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 from kcde import published
-from kcde.artefacts.judging.verdicts import UNDECIDED
+from kcde.artefacts.judging.verdicts import UNDECIDED, too_many_failed
 
 UNKNOWN = "could not determine"
 """Stands where no cause is known."""
@@ -28,7 +28,7 @@ def explain(paper: str, artefact: str, cell: Mapping) -> str:
     paper, artefact
         Whose table it is.
     cell
-        A row of the tracked table: dataset, method, verdict, mean, std, n, difference.
+        A row of the tracked table: dataset, method, verdict, mean, std, n, failed, difference.
 
     Returns
     -------
@@ -45,6 +45,8 @@ def explain(paper: str, artefact: str, cell: Mapping) -> str:
 
 def _other_splits_suffice(cell: Mapping) -> bool:
     if cell["verdict"] in ("different", UNDECIDED):  # p-values, ratios of times: not of means
+        return False
+    if too_many_failed(int(cell["failed"]), int(cell["n"])):  # their spread would excuse anything
         return False
     return abs(cell["difference"]) <= 2.0 * cell["std"] * math.sqrt(2.0 / cell["n"])
 

@@ -11,7 +11,7 @@ from kcde.artefacts.core.cells import mean_and_stderr, variants
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
 from kcde.artefacts.kcef import _grid, _readings_picture, fig1, fig4, fig5, table2
 from kcde.artefacts.kcef._readings_picture import AGAINST_D, AGAINST_N, PUBLISHED
-from kcde.methods import METHODS
+from kcde.artefacts.kcef._renamed import renamed
 from kcde.metrics.names import NLL
 
 _CAPTION = (
@@ -144,23 +144,6 @@ def _published(scores: pd.DataFrame) -> list[dict]:
     ]
 
 
-def _under(scores: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
-    """Return the scores of other methods than KCEF, and of a rule's under the published names.
-
-    Parameters
-    ----------
-    scores
-        Of the experiments `joint` and `samples`.
-    names
-        Method of the rule to the name that the claims know.
-    """
-    of_rule = scores[scores["method"].isin(list(names))]
-    of_rule = of_rule.assign(method=of_rule["method"].map(names))
-    of_rule = of_rule.assign(variant=[METHODS[name].variant for name in of_rule["method"]])
-    others = scores[~scores["method"].str.startswith("KCEF")]
-    return pd.concat([others, of_rule], ignore_index=True)
-
-
 def read(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
     """Decide the claims of figures 1, 4 and 5 and of table 2 under each rule."""
     found: dict[str, dict[str, Decision]] = {}
@@ -175,7 +158,7 @@ def read(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
             (table, table2.ARTEFACT.deciders),
             (methods.drawn, fig4.ARTEFACT.deciders),
         ):
-            under = _under(scores, names)
+            under = renamed(scores, names)
             for claim, decider in deciders.items():
                 found.setdefault(claim, {})[rule] = decider(under)
     return found
