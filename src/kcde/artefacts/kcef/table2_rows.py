@@ -10,10 +10,10 @@ from kcde.metrics.names import NLL
 
 _CAPTION = (
     "Not in the paper, which does not say how many rows the tuning of table 2 sees: KCEF by the "
-    "published rule on at most 500 and 1000 training rows; the scale `paper` of `table2` has 2000. "
-    "Where values of a column recur (citric acid of the wines, UPDRS of parkinsons), more rows have "
-    "more copies, for which the score of a narrow kernel falls without bound: the rule then leaves "
-    "its start, and the density explodes. Claim K9 is decided for each."
+    "published rule on at most 500 and 1000 rows; `table2` at scale `paper` has 2000. Where "
+    "values of a column recur (citric acid of the wines, UPDRS of parkinsons), more rows have more "
+    "copies, for which the score of a narrow kernel falls without bound: the rule then leaves its "
+    "start, and densities explode. Claim K9 is decided for each."
 )
 
 READINGS = {

@@ -78,6 +78,8 @@ VARIATIONS: dict[str, str | tuple] = {
     "-penalised": "-.",
     "-unpenalised": "-.",
     "-converged": _LONG,
+    "-500-rows": ":",
+    "-1000-rows": "-.",
     "-narrow": "--",
     "-quadrature": ":",
     "-unreduced": "-.",
