@@ -176,6 +176,22 @@ def test_the_time_left_follows_what_was_measured():
     assert remaining.seconds(now + 100.0) == pytest.approx(150.0, rel=0.1)
 
 
+def test_time_in_a_queue_is_not_that_of_a_job():
+    """Of ten jobs of 60 seconds, all submitted at once, a cluster runs four at a time."""
+    jobs = range(10)
+    remaining = planning.Remaining(
+        dict.fromkeys(jobs, 60.0), dict.fromkeys(jobs, "a"), cores=2, queued=True
+    )
+    for job in jobs:
+        remaining.start(job, 0.0)
+    assert remaining.seconds(0.0) == pytest.approx(300.0)
+    for job in range(8):
+        now = 60.0 * (1 + job // 4)
+        assert remaining.finish(job, now, 60.0) == 60.0
+    assert remaining.seconds(120.0) == pytest.approx(60.0)
+    assert remaining.finish(8, 180.0) == 180.0  # a job without a benchmark
+
+
 def test_more_cores_than_jobs_do_not_shorten_the_longest():
     remaining = planning.Remaining({1: 60.0, 2: 600.0}, {1: "a", 2: "b"}, cores=16)
     assert remaining.seconds(0.0) == pytest.approx(600.0)
@@ -221,7 +237,7 @@ def terminal(tmp_path, needs):
         SimpleNamespace(name=name, output=[], has_wildcards=lambda: False)
         for name in ("kcef", "figures/kcef/table1.md")
     ]
-    workflow = SimpleNamespace(dag=Dag(jobs), cores=2, rules=rules)
+    workflow = SimpleNamespace(dag=Dag(jobs), cores=2, rules=rules, non_local_exec=False)
     shown = display.install(logger, workflow)
     shown.table = needs
 
@@ -245,6 +261,18 @@ def test_a_run_has_one_table_and_a_line_a_step(terminal):
     assert terminal.emit(None, LogEvent.PROGRESS, done=1, total=3) == ""
     # The last one, of a target that only asks for others, is no step.
     assert terminal.emit("Finished jobid: 9", LogEvent.JOB_FINISHED, job_id=9) == ""
+
+
+def test_on_a_cluster_a_job_takes_what_its_benchmark_says(terminal, tmp_path):
+    workflow = terminal.display._workflow
+    workflow.non_local_exec = True
+    (job, *_), benchmark = workflow.dag.jobs, tmp_path / "b.tsv"
+    job.benchmark = benchmark
+    terminal.emit("Job stats: ...", LogEvent.RUN_INFO, stats={})
+    terminal.emit("Execute 1 jobs...", LogEvent.JOB_STARTED, jobs=[0])
+    put(benchmark, "s\th:m:s\n42.0\t0:00:42\n")
+    line = terminal.emit("Finished jobid: 0", LogEvent.JOB_FINISHED, job_id=0)
+    assert line.startswith("1 of 3  fetch: geyser, 42 seconds; about ")
 
 
 def test_a_failure_is_one_line_with_reason_and_log(terminal):

@@ -95,6 +95,7 @@ class Display(logging.Formatter):
             {key: planning.seconds(job, self.table) for key, job in self._steps.items()},
             {key: planning.rule_of(job) for key, job in self._steps.items()},
             cores,
+            queued=self._workflow.non_local_exec,
         )
         return planning.announcement(jobs, cores, self.table)
 
@@ -107,7 +108,9 @@ class Display(logging.Formatter):
         step = (self._steps or {}).get(record.job_id)
         if step is None:
             return ""
-        took = self._remaining.finish(record.job_id, record.created)
+        # Elsewhere a job's time since its start has that in the queue.
+        alone = planning.measured(step.benchmark) if self._workflow.non_local_exec else None
+        took = self._remaining.finish(record.job_id, record.created, alone)
         self._finished += 1
         total = len(self._steps)
         line = f"{self._finished:>{len(str(total))}} of {total}  {planning.label(step)}"

@@ -1,6 +1,7 @@
 """Expected times of jobs: as measured in earlier runs, but no less than typical."""
 
 import csv
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -120,13 +121,13 @@ def seconds(job, table: ResourceTable) -> float:
         Has the typical times.
     """
     work = _work(job, table)
-    usual, measured = table.seconds(work), _measured(job.benchmark)
+    usual, before = table.seconds(work), measured(job.benchmark)
     if usual is None:
-        return UNKNOWN_SECONDS if measured is None else measured
-    if measured is None or work.collects:
+        return UNKNOWN_SECONDS if before is None else before
+    if before is None or work.collects:
         return usual
     # A job that found no data was quick; with data it takes longer.
-    return max(measured, usual)
+    return max(before, usual)
 
 
 class Remaining:
@@ -143,10 +144,21 @@ class Remaining:
         The rule of each job.
     cores
         How many run at once.
+    queued
+        Whether started jobs wait in the queue of a cluster. How many run at once is then what the
+        finished ones show: their seconds over those since the first was submitted.
     """
 
-    def __init__(self, expected: Mapping[int, float], rules: Mapping[int, str], cores: int):
+    def __init__(
+        self,
+        expected: Mapping[int, float],
+        rules: Mapping[int, str],
+        cores: int,
+        *,
+        queued: bool = False,
+    ):
         self._expected, self._rules, self._cores = dict(expected), rules, max(cores, 1)
+        self._queued, self._first = queued, math.inf
         self._begun: dict[int, float] = {}
         self._measured: dict[int, float] = {}
 
@@ -154,12 +166,17 @@ class Remaining:
         """Record that a job starts, at a time in seconds."""
         if job in self._expected:
             self._begun[job] = now
+            self._first = min(self._first, now)
 
-    def finish(self, job: int, now: float) -> float | None:
-        """Record that a job has finished; return its seconds, None if it never started."""
+    def finish(self, job: int, now: float, took: float | None = None) -> float | None:
+        """Record that a job has finished; return its seconds, None if it never started.
+
+        They are those since its start where `took`, without the time in a queue, is not known.
+        """
         if job not in self._begun:
             return None
-        self._measured[job] = now - self._begun.pop(job)
+        elapsed = now - self._begun.pop(job)
+        self._measured[job] = elapsed if took is None else took
         return self._measured[job]
 
     def drop(self, job: int) -> None:
@@ -174,12 +191,16 @@ class Remaining:
             rule: self._ratio([j for j in self._measured if self._rules[j] == rule], overall)
             for rule in set(self._rules.values())
         }
+        begun = {} if self._queued else self._begun
         left = [
-            max(seconds * by_rule[self._rules[job]] - (now - self._begun.get(job, now)), 1.0)
+            max(seconds * by_rule[self._rules[job]] - (now - begun.get(job, now)), 1.0)
             for job, seconds in self._expected.items()
             if job not in self._measured
         ]
-        return max([sum(left) / self._cores, *left], default=0.0)
+        at_once: float = self._cores
+        if self._queued and now > self._first:
+            at_once = sum(self._measured.values()) / (now - self._first) or self._cores
+        return max([sum(left) / at_once, *left], default=0.0)
 
     def _ratio(self, jobs: Iterable[int], prior: float) -> float:
         jobs = list(jobs)
@@ -227,8 +248,8 @@ def _work(job, table: ResourceTable) -> Work:
     return table.work(rule_of(job).removesuffix("_part"), job.wildcards, methods)
 
 
-def _measured(benchmark: str | None) -> float | None:
-    """Return the seconds of a benchmark file that an earlier run left."""
+def measured(benchmark: str | None) -> float | None:
+    """Return the seconds in the benchmark file of a job that has run, None where there is none."""
     if not benchmark or not Path(benchmark).is_file():
         return None
     with Path(benchmark).open(encoding="utf-8", newline="") as file:
