@@ -8,6 +8,7 @@ LIST` fails where one of such a list was written again.
 
 import argparse
 import csv
+import gzip
 import json
 import re
 import sys
@@ -22,6 +23,9 @@ MEASURED = re.compile(r"seconds|per_second|memory|MiB|(?<![a-z])time(?![a-z])", 
 
 RECORDS_OF_THE_RUN = {".attempt", ".log", ".tsv"}
 """Suffixes of files that say when and how a run was made."""
+
+SOURCES = ".sources.json"
+"""Says where each raw file came from, of those that a run needed."""
 
 PICTURES = {".png", ".pdf", ".md"}
 """Suffixes of files that show the table of the same name."""
@@ -56,7 +60,11 @@ def same(one: Path, other: Path, scale: str, part: bool) -> bool:
 
 def _results(tree: Path) -> set[Path]:
     files = (path for path in tree.rglob("*") if path.is_file())
-    return {path.relative_to(tree) for path in files if path.suffix not in RECORDS_OF_THE_RUN}
+    return {
+        path.relative_to(tree)
+        for path in files
+        if path.suffix not in RECORDS_OF_THE_RUN and path.name != SOURCES
+    }
 
 
 def _verdict(one: Path, other: Path, trees: list[Path]) -> str:
@@ -80,7 +88,8 @@ def _unmeasured_equal(one: Path, other: Path) -> bool:
 
 
 def _table(path: Path) -> list[list[str]]:
-    with path.open(newline="", encoding="utf-8") as stream:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", newline="", encoding="utf-8") as stream:
         header, *rows = csv.reader(stream)
     measured = [bool(MEASURED.search(name)) for name in header]
     return [
@@ -91,7 +100,10 @@ def _table(path: Path) -> list[list[str]]:
 
 
 def _document(path: Path) -> object:
-    return _unmeasured(json.loads(path.read_text(encoding="utf-8")))
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if path.name == "scores.json":  # of the table beside it, which has seconds
+        document = {key: document[key] for key in document.keys() - {"bytes", "sha256"}}
+    return _unmeasured(document)
 
 
 def _unmeasured(value: object) -> object:
@@ -111,7 +123,7 @@ def _arrays(path: Path) -> dict:
         }
 
 
-READERS = {".csv": _table, ".json": _document, ".npz": _arrays}
+READERS = {".csv": _table, ".gz": _table, ".json": _document, ".npz": _arrays}
 """How to read what a file says, without what is measured."""
 
 

@@ -221,7 +221,7 @@ in_the_end 60 queue_is_empty
 finished snakemake-killed
 run unlock cluster interrupted --unlock
 check "$part runs on after a killed controller" run resumed cluster interrupted "$part"
-grep -E '^(job|total) ' "$work/interrupted.log" "$work/resumed.log" | sed "s|^$work/||"
+grep -E '^kcde: [0-9]+ jobs' "$work/interrupted.log" "$work/resumed.log" | sed "s|^$work/||"
 check "what was finished when Snakemake was killed is not run again" kept snakemake-killed
 check "scores and artefacts are those of the local run" \
   compare same "$work/local" "$work/interrupted" --part
