@@ -192,6 +192,13 @@ def test_time_in_a_queue_is_not_that_of_a_job():
     assert remaining.finish(8, 180.0) == 180.0  # a job without a benchmark
 
 
+def test_a_job_of_a_group_has_no_start():
+    remaining = planning.Remaining({1: 60.0, 2: 60.0, 3: 60.0}, dict.fromkeys((1, 2, 3), "a"), 1)
+    assert remaining.finish(1, 5.0, 60.0) == 60.0
+    assert remaining.finish(2, 5.0) is None
+    assert remaining.seconds(5.0) == pytest.approx(60.0)
+
+
 def test_more_cores_than_jobs_do_not_shorten_the_longest():
     remaining = planning.Remaining({1: 60.0, 2: 600.0}, {1: "a", 2: "b"}, cores=16)
     assert remaining.seconds(0.0) == pytest.approx(600.0)

@@ -169,15 +169,19 @@ class Remaining:
             self._first = min(self._first, now)
 
     def finish(self, job: int, now: float, took: float | None = None) -> float | None:
-        """Record that a job has finished; return its seconds, None if it never started.
+        """Record that a job has finished; return its seconds, None if they are not known.
 
-        They are those since its start where `took`, without the time in a queue, is not known.
+        They are those since its start where `took`, without the time in a queue, is not given. Of
+        a job in a group no start is recorded.
         """
-        if job not in self._begun:
+        begun = self._begun.pop(job, None)
+        if took is None and begun is not None:
+            took = now - begun
+        if took is None or job not in self._expected:
+            self.drop(job)
             return None
-        elapsed = now - self._begun.pop(job)
-        self._measured[job] = elapsed if took is None else took
-        return self._measured[job]
+        self._measured[job] = took
+        return took
 
     def drop(self, job: int) -> None:
         """Record that a job will not finish; its time does not count as measured."""
