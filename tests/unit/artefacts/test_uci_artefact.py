@@ -120,3 +120,9 @@ def test_k9_by_the_rows_of_the_tuning(tmp_path):
     rows = pd.read_csv(tmp_path / "readings.csv")
     assert set(rows["choice"]) == {"K-rows"} <= set(published.readings()["id"])
     assert dict(rows[["reading", "verdict"]].to_numpy()) == verdicts
+    # Table 2 adds the number that it is drawn with, whatever that is, and keeps the others.
+    drawn = made.uci(means(NADE={"red-wine": 11.0}))
+    drawing.make(TABLE2, made.files(tmp_path / "paper" / "joint", drawn), tmp_path)
+    rows = pd.read_csv(tmp_path / "readings.csv")
+    assert dict(rows[["reading", "verdict"]].to_numpy()) == {"as drawn": "fails", **verdicts}
+    assert dict(rows[["reading", "scale"]].to_numpy())["as drawn"] == "paper"

@@ -1,4 +1,6 @@
 """What the details of several artefacts say."""
 
-TUNING = "hyper-parameters of KCEF tuned on 500 rows (paper scale: 2000)"
+TUNING = (
+    "hyper-parameters of KCEF tuned on 500 rows (paper scale: 2000; the paper states no number)"
+)
 """What the scale laptop reduces wherever the score chooses the parameters of KCEF."""

@@ -1,6 +1,7 @@
 """kcef table2-rules: the joint densities of table 2 under several rules of selection."""
 
 from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.kcef import table2
 from kcde.artefacts.tables import building, dot_plot
 from kcde.metrics.names import NLL
 
@@ -40,5 +41,5 @@ ARTEFACT = Artefact(
     metric=NLL,
     trial="run",
     axis=(0.0, 40.0),
-    axis_label="negative log-likelihood of a standardised row (nats); lower is better",
+    axis_label=table2.ARTEFACT.axis_label,
 )
