@@ -101,7 +101,14 @@ def complement(held_out: np.ndarray, n: int) -> np.ndarray:
 
 
 def subsample(n: int, most: int | None, rng: np.random.Generator) -> np.ndarray:
-    """Return at most `most` of range(n), sorted; all where `most` is None or not below n."""
+    """Return at most `most` of range(n), sorted; all where `most` is None or not below n.
+
+    Raises
+    ------
+    ValueError
+        If `most` is below 1.
+    """
+    _require_some(most)
     if most is None or most >= n:
         return np.arange(n)
     return np.sort(rng.choice(n, size=most, replace=False))
@@ -121,11 +128,25 @@ def tuning_rows(X: np.ndarray, most: int | None, rng: np.random.Generator) -> np
         None: all rows.
     rng
         Source of the rows or of the places of the blocks.
+
+    Raises
+    ------
+    ValueError
+        If `most` is below 1.
     """
+    _require_some(most)
     if most is None or most >= len(X):
         return np.arange(len(X))
     cells = _cells(X, most)
     return subsample(len(X), most, rng) if cells is None else _blocks(cells, most, rng)
+
+
+def _require_some(most: int | None) -> None:
+    if most is not None and most < 1:
+        raise ValueError(
+            f"at most {most} rows can choose nothing: set tuning_rows to a whole number from 1, or "
+            "None for all rows"
+        )
 
 
 def _cells(X: np.ndarray, most: int) -> np.ndarray | None:

@@ -82,6 +82,9 @@ def test_scales_are_those_of_the_folders_of_the_experiments():
     # A data set, and a folder above, with the name of an experiment.
     named = "/r_benchmark/results/paper/r_benchmark/r_benchmark/KCEF.csv"
     assert readings.scale_of(TABLE1, [named]) == "paper"
+    # Experiments without data sets and methods have a file in place of a folder.
+    alone = registry.ARTEFACTS["kcef/fig3"]
+    assert readings.scale_of(alone, ["results/laptop/failure_case.csv"]) == "laptop"
 
 
 def test_choices_of_readers_are_declared():

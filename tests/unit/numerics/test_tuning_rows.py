@@ -75,3 +75,11 @@ def test_a_smooth_surface_is_better_known_by_a_process_tuned_on_blocks():
     coarse = GaussianProcess(**fixed).fit(X[train], surface[train])
     worse = np.abs(coarse.mean(X[test]) - surface[test]).mean()
     assert np.abs(model.mean(X[test]) - surface[test]).mean() < worse
+
+
+@pytest.mark.parametrize("most", [0, -5])
+def test_fewer_than_one_row_are_refused(most):
+    with pytest.raises(ValueError, match=f"at most {most} rows .* set tuning_rows"):
+        drawn(grid(30, 21), most)
+    with pytest.raises(ValueError, match="set tuning_rows"):
+        subsample(100, most, np.random.default_rng(0))

@@ -222,12 +222,13 @@ def scale_of(artefact: Artefact, files: Iterable[str | Path]) -> str:
     artefact
         Gives the experiments.
     files
-        Score CSVs, `results/<scale>/<experiment>/…`.
+        Score CSVs, `results/<scale>/<experiment>/…` or `results/<scale>/<experiment>.csv`.
     """
     found = set()
     for path in map(Path, files):
+        parts = path.with_suffix("").parts
         # A data set may have the name of its experiment, and a folder above that of the scale, too.
-        places = [k for k, part in enumerate(path.parts) if part in artefact.experiments]
+        places = [k for k, part in enumerate(parts) if part in artefact.experiments]
         places = [k for k in places if k - 1 not in places]
-        found.add(path.parts[places[-1] - 1] if places and places[-1] else UNKNOWN_SCALE)
+        found.add(parts[places[-1] - 1] if places and places[-1] else UNKNOWN_SCALE)
     return "+".join(sorted(found)) or UNKNOWN_SCALE
