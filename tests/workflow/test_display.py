@@ -2,6 +2,7 @@
 
 import logging
 import re
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -176,6 +177,19 @@ def test_the_time_left_follows_what_was_measured():
     assert remaining.seconds(now + 100.0) == pytest.approx(150.0, rel=0.1)
 
 
+def test_one_job_does_not_decide_on_the_time_left():
+    """The first of twenty jobs takes a tenth of what was expected, the next fifty times as long."""
+    jobs = range(20)
+    remaining = planning.Remaining(dict.fromkeys(jobs, 600.0), dict.fromkeys(jobs, "a"), cores=1)
+    remaining.start(0, 0.0)
+    assert remaining.finish(0, 60.0) == 60.0
+    assert 0.5 < remaining.seconds(60.0) / (19 * 600.0) < 0.9
+    remaining.start(1, 60.0)
+    before = remaining.seconds(660.0)
+    assert remaining.running(660.0) == {1: 600.0}
+    assert remaining.seconds(30060.0) > 3 * before
+
+
 def test_time_in_a_queue_is_not_that_of_a_job():
     """Of ten jobs of 60 seconds, all submitted at once, a cluster runs four at a time."""
     jobs = range(10)
@@ -268,6 +282,31 @@ def test_a_run_has_one_table_and_a_line_a_step(terminal):
     assert terminal.emit(None, LogEvent.PROGRESS, done=1, total=3) == ""
     # The last one, of a target that only asks for others, is no step.
     assert terminal.emit("Finished jobid: 9", LogEvent.JOB_FINISHED, job_id=9) == ""
+
+
+def test_a_long_silence_is_ended_by_what_is_running(terminal, monkeypatch):
+    monkeypatch.setattr(display, "SILENCE", 0.05)
+    written, there = [], threading.Event()
+    stream = SimpleNamespace(write=lambda text: (written.append(text), there.set()))
+    terminal.emit("Job stats: ...", LogEvent.RUN_INFO, stats={})
+    terminal.handler.stream = stream
+    terminal.emit("Execute 2 jobs...", LogEvent.JOB_STARTED, jobs=[0, 1])
+    first, second = r"fetch: geyser \(.+?\)", r"r benchmark: KCEF on geyser \(\d+ seconds?\)"
+    for finished, expected in [
+        (None, f"0 of 3  running: {first}; {second}; about .+ left"),
+        (0, f"1 of 3  running: {second}; about .+ left"),
+    ]:
+        if finished is not None:
+            terminal.emit("Finished jobid: 0", LogEvent.JOB_FINISHED, job_id=finished)
+        del written[:]
+        there.clear()
+        assert there.wait(30)
+        assert re.fullmatch(expected, written[0].strip())
+    (passing,) = terminal.handler.filters
+    passing._usual.quiet = {Quietness.PROGRESS}
+    del written[:]
+    terminal.display._remind()
+    assert written == []
 
 
 def test_on_a_cluster_a_job_takes_what_its_benchmark_says(terminal, tmp_path):

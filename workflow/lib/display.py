@@ -7,6 +7,8 @@ show is left as it is.
 
 import logging
 import re
+import threading
+import time
 from collections.abc import Iterable
 
 from snakemake.logging import DefaultFilter, DefaultFormatter
@@ -40,6 +42,8 @@ _OF_SOURCE = re.compile(rf"{SourceError.__name__}(?: in file .*)?:\s+(.+)")
 _ALL_TARGETS = "`snakemake help` lists the targets"
 _INTERRUPTED = "Terminating processes on user request"
 _GOES_ON = "the same command goes on where it stopped"
+SILENCE = 600.0  # seconds without a line after which one says what is running
+_SHOWN = 4  # jobs that it names, at most
 _STREAM = "DefaultStreamHandler"  # Snakemake's name of the handler for the terminal
 
 
@@ -48,6 +52,8 @@ class Display(logging.Formatter):
 
     Parameters
     ----------
+    logger
+        Snakemake's, which takes a line of ours where jobs run for long.
     workflow
         Snakemake's; its jobs are read when they are known.
     usual
@@ -61,10 +67,12 @@ class Display(logging.Formatter):
         First outputs of the jobs that failed.
     """
 
-    def __init__(self, workflow, usual: logging.Formatter):
+    def __init__(self, logger: logging.Logger, workflow, usual: logging.Formatter):
         super().__init__()
-        self._workflow, self._usual = workflow, usual
+        self._logger, self._workflow, self._usual = logger, workflow, usual
         self._steps: dict[int, object] | None = None
+        self._lock = threading.RLock()  # of what the events change
+        self._timer: threading.Timer | None = None
         self._finished, self._interrupted = 0, False
         self.table: ResourceTable | None = None
         self.failed: set[str] = set()
@@ -82,7 +90,8 @@ class Display(logging.Formatter):
         if str(record.msg).startswith(_INTERRUPTED):
             self._interrupted = True
         own = self._formats.get(getattr(record, "event", None), self._usual.format)
-        return own(record)
+        with self._lock:
+            return own(record)
 
     def _announce(self, record) -> str:
         """Return the table of all jobs, the first time that Snakemake counts them."""
@@ -102,6 +111,8 @@ class Display(logging.Formatter):
     def _start(self, record) -> str:
         for key in record.jobs if self._steps else ():
             self._remaining.start(key, record.created)
+        if self._steps and self._timer is None:
+            self._wait()
         return ""
 
     def _finish(self, record) -> str:
@@ -112,14 +123,42 @@ class Display(logging.Formatter):
         alone = planning.measured(step.benchmark) if self._workflow.non_local_exec else None
         took = self._remaining.finish(record.job_id, record.created, alone)
         self._finished += 1
+        self._wait()
+        lasted = "" if took is None else f", {planning.duration(took)}"
+        return self._line(f"{planning.label(step)}{lasted}", record.created)
+
+    def _line(self, text: str, now: float) -> str:
+        """Return a line with the number of finished jobs before it and the time left after it."""
         total = len(self._steps)
-        line = f"{self._finished:>{len(str(total))}} of {total}  {planning.label(step)}"
-        if took is not None:
-            line += f", {planning.duration(took)}"
+        line = f"{self._finished:>{len(str(total))}} of {total}  {text}"
         if self._finished < total:
-            left = planning.duration(self._remaining.seconds(record.created))
-            line += f"; about {left} left"
+            line += f"; about {planning.duration(self._remaining.seconds(now))} left"
         return line
+
+    def _wait(self) -> None:
+        """Begin anew to wait for the next finished job."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(SILENCE, self._remind)
+        self._timer.daemon = True  # an end of the run does not wait for it
+        self._timer.start()
+
+    def _remind(self) -> None:
+        """Say what is running."""
+        now = time.time()
+        with self._lock:
+            self._wait()
+            running = self._remaining.running(now)
+            if not running:
+                return
+            jobs = [
+                f"{planning.label(self._steps[key])} ({planning.duration(seconds)})"
+                for key, seconds in list(running.items())[:_SHOWN]
+            ]
+            more = f" and {len(running) - _SHOWN} more" if len(running) > _SHOWN else ""
+            state = "waiting or running" if self._workflow.non_local_exec else "running"
+            line = self._line(f"{state}: {'; '.join(jobs)}{more}", now)
+        self._logger.info(line, extra={"quietness": Quietness.PROGRESS})
 
     def _fail(self, record) -> str:
         step = (self._steps or {}).get(record.jobid)
@@ -183,11 +222,11 @@ def install(logger: logging.Logger, workflow) -> Display:
     workflow
         As for `Display`.
     """
-    display = Display(workflow, DefaultFormatter())
+    display = Display(logger, workflow, DefaultFormatter())
     for handler in logger.handlers:
         if handler.name != _STREAM:
             continue
-        display = Display(workflow, handler.formatter)
+        display = Display(logger, workflow, handler.formatter)
         handler.setFormatter(display)
         for usual in [each for each in handler.filters if isinstance(each, DefaultFilter)]:
             handler.removeFilter(usual)

@@ -14,7 +14,7 @@ UNKNOWN_SECONDS = 60.0
 
 _FOLLOWS = "input files updated by another job"  # as Snakemake names the reason
 _DRAWN = "drawn"  # row of the rules that have the name of the file they draw
-_SHRINKAGE = 30.0  # expected seconds of finished jobs that count as much as the expectation
+_SHRINKAGE = 3  # finished jobs of usual length that count as much as the expectation
 
 
 def announcement(jobs: Iterable, cores: int, table: ResourceTable) -> str:
@@ -134,7 +134,8 @@ class Remaining:
     """The time that a run still takes, from the measured and expected times of finished jobs.
 
     The expected time of a job is multiplied by the ratio of measured to expected time of the jobs
-    of its rule, which is shrunk towards that of all jobs while few have finished.
+    of its rule, which is shrunk towards that of all jobs while few have finished. A job that runs
+    for longer than was expected counts as measured so far.
 
     Parameters
     ----------
@@ -161,6 +162,7 @@ class Remaining:
         self._queued, self._first = queued, math.inf
         self._begun: dict[int, float] = {}
         self._measured: dict[int, float] = {}
+        self._prior = _SHRINKAGE * sum(expected.values()) / max(len(expected), 1)
 
     def start(self, job: int, now: float) -> None:
         """Record that a job starts, at a time in seconds."""
@@ -188,16 +190,22 @@ class Remaining:
         self._begun.pop(job, None)
         self._expected.pop(job, None)
 
+    def running(self, now: float) -> dict[int, float]:
+        """Return the seconds since the start of each job that has not finished, longest first."""
+        return {job: now - begun for job, begun in self._begun.items()}
+
     def seconds(self, now: float) -> float:
         """Return the seconds that are left at a time."""
-        overall = self._ratio(self._measured, 1.0)
+        running = {} if self._queued else self.running(now)
+        late = {job: took for job, took in running.items() if took > self._expected[job]}
+        known = self._measured | late
+        overall = self._ratio(known, 1.0)
         by_rule = {
-            rule: self._ratio([j for j in self._measured if self._rules[j] == rule], overall)
+            rule: self._ratio({j: known[j] for j in known if self._rules[j] == rule}, overall)
             for rule in set(self._rules.values())
         }
-        begun = {} if self._queued else self._begun
         left = [
-            max(seconds * by_rule[self._rules[job]] - (now - begun.get(job, now)), 1.0)
+            max(seconds * by_rule[self._rules[job]] - running.get(job, 0.0), 1.0)
             for job, seconds in self._expected.items()
             if job not in self._measured
         ]
@@ -206,11 +214,9 @@ class Remaining:
             at_once = sum(self._measured.values()) / (now - self._first) or self._cores
         return max([sum(left) / at_once, *left], default=0.0)
 
-    def _ratio(self, jobs: Iterable[int], prior: float) -> float:
-        jobs = list(jobs)
-        measured = sum(self._measured[job] for job in jobs)
-        expected = sum(self._expected[job] for job in jobs)
-        return (measured + _SHRINKAGE * prior) / (expected + _SHRINKAGE)
+    def _ratio(self, took: Mapping[int, float], prior: float) -> float:
+        expected = sum(self._expected[job] for job in took)
+        return (sum(took.values()) + self._prior * prior) / (expected + self._prior)
 
 
 def duration(seconds: float) -> str:
