@@ -13,6 +13,7 @@ Examples
 """
 
 import logging
+import math
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -212,7 +213,8 @@ class TableModel:
         Parameters
         ----------
         frame
-            With the columns of the training data; log densities are added where it has y.
+            With the columns of the training data; log densities are added where it has y, NaN where
+            that is missing.
         quantiles
             Probabilities.
         interval
@@ -225,23 +227,32 @@ class TableModel:
         -------
         pandas.DataFrame
             Columns `mean`, `q0.05` …, `lower`, `upper`, `log_density`, `p(1.5)` ….
+
+        Raises
+        ------
+        ValueError
+            If a column cannot be used, or a quantile or y of a density stands twice.
         """
         found = {"mean": self.mean(frame)}
         each = self.quantile(frame, list(quantiles))
-        found |= {f"q{p:g}": each[:, place] for place, p in enumerate(quantiles)}
+        found |= {f"q{p}": each[:, place] for place, p in enumerate(_in_digits(quantiles))}
         if interval is not None:
             found["lower"], found["upper"] = self.interval(frame, interval).T
         if self.columns_.y in frame.columns:
-            found["log_density"] = self.log_density(frame)
+            observed = frame[self.columns_.y].notna().to_numpy()
+            if observed.any():
+                found["log_density"] = np.full(len(frame), np.nan)
+                found["log_density"][observed] = self.log_density(frame[observed])
         if density is not None:
             y = self._grid(frame) if isinstance(density, str) else np.asarray(density, dtype=float)
             values = self.density(frame, y)
-            found |= {f"p({at:.6g})": values[:, place] for place, at in enumerate(y)}
+            found |= {f"p({at})": values[:, place] for place, at in enumerate(_in_digits(y))}
         return pd.DataFrame(found)
 
     def _grid(self, frame: pd.DataFrame) -> np.ndarray:
         ends = self.quantile(frame, [0.001, 0.999])
-        return np.linspace(ends[:, 0].min(), ends[:, 1].max(), _GRID)
+        y, step = np.linspace(ends[:, 0].min(), ends[:, 1].max(), _GRID, retstep=True)
+        return np.round(y, 3 - math.floor(math.log10(step)))  # short names, as exact as needed
 
     def save(self, path: str | Path) -> None:
         """Write it to a file of arrays and JSON, which `load` reads.
@@ -277,6 +288,16 @@ class TableModel:
                 about["versions"]["kcde"],
             )
         return made
+
+
+def _in_digits(values: Sequence[float]) -> list[str]:
+    """Return different numbers in as few digits as give them back, six at least."""
+    if len(set(values)) < len(values):
+        raise ValueError(f"give each number once; got {', '.join(f'{each:g}' for each in values)}")
+    return [
+        next(text for digits in range(6, 18) if float(text := f"{value:.{digits}g}") == value)
+        for value in values
+    ]
 
 
 def require_savable(method: str) -> None:

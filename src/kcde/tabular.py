@@ -15,6 +15,7 @@ Examples
 
 import csv
 import hashlib
+import io
 import re
 import warnings
 from collections import Counter
@@ -44,7 +45,9 @@ REFUSE, DROP = "refuse", "drop"
 """What happens to rows with missing values."""
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_SPELT = {"\\t": "\t", "tab": "\t"}  # as a shell has it
 _DECIMAL_COMMA = r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+"
+_THOUSANDS_COMMA = r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"
 _ISO_DATE = r"\d{4}-\d{1,2}(-\d{1,2}([T ]\d{1,2}:\d{2}.*)?)?"
 _ANY_DATE = rf"({_ISO_DATE}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}.*)"
 _MOSTLY = 0.5  # share of numbers from which a text column is one of numbers with faults
@@ -85,6 +88,11 @@ class Columns:
     y: str
     x: tuple[Column, ...]
     ignored: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> list[str]:
+        """Names of the columns with levels, which `read` must leave as text."""
+        return [column.name for column in self.x if column.levels is not None]
 
     def encode(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return x as float64, text columns as one column of 0 and 1 for each level.
@@ -171,7 +179,13 @@ class Checked:
         return digester.hexdigest()
 
 
-def read(path: str | Path, delimiter: str | None = None, decimal: str = ".") -> pd.DataFrame:
+def read(
+    path: str | Path,
+    delimiter: str | None = None,
+    decimal: str = ".",
+    *,
+    text: Iterable[str] = (),
+) -> pd.DataFrame:
     """Read a table.
 
     Parameters
@@ -184,6 +198,9 @@ def read(path: str | Path, delimiter: str | None = None, decimal: str = ".") -> 
         most names.
     decimal
         The decimal mark of a CSV.
+    text
+        Columns of a CSV that stay text, as those with levels of a model: `Columns.text`. Else what
+        a column is follows from its values, so that 01 beside A is text, and alone a number.
 
     Raises
     ------
@@ -213,7 +230,7 @@ def read(path: str | Path, delimiter: str | None = None, decimal: str = ".") -> 
     if kind not in TEXT:
         raise ValueError(f"{path} is not .csv, .tsv, .txt, .parquet, .feather or .arrow")
     try:
-        return _read_csv(path, delimiter, decimal)
+        return _read_csv(path, delimiter, decimal, set(text))
     except UnicodeDecodeError:
         raise ValueError(
             f"{path} is not in UTF-8: save it as UTF-8, or convert it with "
@@ -239,8 +256,13 @@ def header(path: str | Path, delimiter: str | None = None) -> tuple[list[str], s
     path = Path(path)
     with path.open(encoding="utf-8-sig", newline="") as lines:
         head = next((line for line in lines if line.strip()), None)
+        while head and head.count('"') % 2 and (more := next(lines, "")):  # a name of two lines
+            head += more
     if head is None:
         raise ValueError(f"{path} is empty")
+    delimiter = _SPELT.get(delimiter, delimiter)
+    if delimiter is not None and len(delimiter) != 1:
+        raise ValueError(f"--delimiter must be one character, or tab; got {delimiter!r}")
     counts = {each: len(_fields(head, each)) for each in _DELIMITERS}
     likely = max(counts, key=counts.__getitem__)
     delimiter = delimiter or likely
@@ -259,8 +281,9 @@ def header(path: str | Path, delimiter: str | None = None) -> tuple[list[str], s
     return names, delimiter
 
 
-def _read_csv(path: Path, delimiter: str | None, decimal: str) -> pd.DataFrame:
+def _read_csv(path: Path, delimiter: str | None, decimal: str, text: set[str]) -> pd.DataFrame:
     names, delimiter = header(path, delimiter)
+    places = {place: str for place, name in enumerate(names) if name in text}
     try:
         with warnings.catch_warnings():
             # Rows longer than the header.
@@ -273,17 +296,37 @@ def _read_csv(path: Path, delimiter: str | None, decimal: str) -> pd.DataFrame:
                 index_col=False,
                 low_memory=False,
                 skipinitialspace=True,
+                dtype=places,
+                names=range(len(names)),
+                header=0,
             )
     except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError) as error:
         raise ValueError(
             f"{path}: {str(error).splitlines()[0]}; rows must have as many fields as the header, "
             f"divided by {_DELIMITERS.get(delimiter, delimiter)}"
         ) from None
-    return frame.set_axis(names, axis=1)
+    frame = frame.set_axis(names, axis=1)
+    if decimal != ".":
+        _require_no_points(path, frame, decimal)
+    return frame
+
+
+def _require_no_points(path: Path, frame: pd.DataFrame, decimal: str) -> None:
+    """Refuse numbers that have a point where it is not the decimal mark: 1.234 may be 1234."""
+    for name in frame.columns[frame.dtypes.map(lambda dtype: dtype.kind not in "biuf")]:
+        values = frame[name].dropna().astype(str).drop_duplicates()
+        points = values[values.str.contains(".", regex=False)]
+        points = points[pd.to_numeric(points, errors="coerce").notna()]
+        if len(points):
+            raise ValueError(
+                f"{path}: column {name!r} has points in numbers, such as {points.iloc[0]!r}, where "
+                f"the decimal mark is {decimal!r}: write them without thousands separators"
+            )
 
 
 def _fields(line: str, delimiter: str) -> list[str]:
-    return next(csv.reader([line], delimiter=delimiter), [])
+    lines = io.StringIO(line, newline="")
+    return next(csv.reader(lines, delimiter=delimiter, skipinitialspace=True), [])
 
 
 def _require_unique(names: Iterable, path: Path | None = None) -> None:
@@ -341,7 +384,8 @@ def check(
     wanted = _wanted(frame, y, x, drop, aside)
     frame, notes = _complete(frame, [*wanted, y, *aside], missing)
     if len(frame) < fewest:
-        raise ValueError(f"{len(frame)} rows are too few: at least {fewest} are needed")
+        after = f" ({' '.join(notes)})" if notes else ""
+        raise ValueError(f"{len(frame)} rows are too few{after}: at least {fewest} are needed")
     target = _target(frame, y)
     used, left_out = _used(frame, wanted, named=x is not None)
     if not used:
@@ -367,6 +411,8 @@ def _wanted(frame, y, x, drop, aside) -> list[str]:
                 f"there is no column {name!r}{nearest(name, frame.columns)}; there are "
                 f"{_listed(frame.columns)}"
             )
+    if y in (*drop, *aside):
+        raise ValueError(f"{y!r} is predicted, and cannot be dropped, a group or a time as well")
     others = [name for name in (x or frame.columns) if name not in (y, *drop, *aside)]
     if x is not None and (clash := [name for name in x if name not in others]):
         raise ValueError(f"{_listed(clash)} cannot be a column of x and have another part as well")
@@ -447,8 +493,16 @@ def _kind(series: pd.Series) -> tuple[str | None, str]:
         return DATE, ""
     if series.dtype.kind == "c":
         return None, "it has complex numbers: take real and imaginary part as two columns"
+    if not series.astype(object).map(pd.api.types.is_scalar).all():
+        return None, "it has lists or other objects: take what is in them as columns"
     text = series.astype(str)
     distinct = text.drop_duplicates()
+    commas = distinct[distinct.str.contains(",", regex=False)]
+    if len(commas) and commas.str.fullmatch(_THOUSANDS_COMMA).all():
+        return None, (
+            f"it has commas as in {commas.iloc[0]!r}: write numbers without thousands separators, "
+            "or, if they are decimal marks, give --decimal ,"
+        )
     if distinct.str.fullmatch(_DECIMAL_COMMA).any() and _are_numbers(
         distinct.str.replace(",", ".")
     ):
@@ -508,6 +562,11 @@ def _encoded(column: Column, series: pd.Series) -> dict[str, np.ndarray]:
     if series.isna().any():
         first = int(np.flatnonzero(series.isna().to_numpy())[0])
         raise ValueError(f"column {column.name!r} has a missing value in row {first + 1}")
+    if series.dtype.kind in "biuf":
+        raise ValueError(
+            f"column {column.name!r} was text in training, such as {column.levels[0]!r}, and has "
+            f"numbers here: leave it as text, with tabular.read(file, text=[{column.name!r}])"
+        )
     text = series.astype(str).to_numpy()
     if unseen := sorted(set(text) - set(column.levels)):
         raise ValueError(
@@ -595,7 +654,10 @@ def times(frame: pd.DataFrame, name: str) -> np.ndarray:
                 f"column {name!r} orders no rows: {wrong!r} is neither a number nor a date as "
                 "2024-12-31 or 2024-12-31 23:59"
             )
-        series = pd.to_datetime(text, format="ISO8601", utc=True)
+        series = pd.to_datetime(text, format="ISO8601", utc=True, errors="coerce")
+        if series.isna().any():
+            wrong = text[series.isna()].iloc[0]
+            raise ValueError(f"column {name!r} orders no rows: there is no date {wrong!r}")
     elif getattr(series.dtype, "tz", None) is not None:
         series = series.dt.tz_convert("UTC")
     return series.to_numpy(dtype="datetime64[ns]").astype(np.int64).astype(np.float64)

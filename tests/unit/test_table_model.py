@@ -42,14 +42,63 @@ def test_fit_and_predict_give_what_python_gives(data, capsys):
     made, frame = pd.read_csv(out), pd.read_csv(data / "data.csv")
     expected = TableModel("GP-ML", y="price").fit(frame)
     quantiles = expected.quantile(frame, [0.05, 0.5, 0.95])
-    np.testing.assert_allclose(made[["q0.05", "q0.5", "q0.95"]], quantiles, rtol=1e-5)
-    np.testing.assert_allclose(made["log_density"], expected.log_density(frame), rtol=1e-4)
-    np.testing.assert_allclose(made["mean"], expected.mean(frame), rtol=1e-4)
-    np.testing.assert_allclose(made[["lower", "upper"]], expected.interval(frame, 0.8), rtol=1e-5)
+    np.testing.assert_allclose(made[["q0.05", "q0.5", "q0.95"]], quantiles, rtol=1e-12)
+    np.testing.assert_allclose(made["log_density"], expected.log_density(frame), rtol=1e-9)
+    np.testing.assert_allclose(made["mean"], expected.mean(frame), rtol=1e-12)
+    np.testing.assert_allclose(made[["lower", "upper"]], expected.interval(frame, 0.8), rtol=1e-12)
     y = [float(name[2:-1]) for name in made if name.startswith("p(")]
     assert len(y) == 101
     density = made[[name for name in made if name.startswith("p(")]].to_numpy()
     np.testing.assert_allclose(np.trapezoid(density, y, axis=1), 1.0, atol=0.01)
+
+
+def test_numbers_with_a_large_offset_keep_their_digits():
+    frame = table().assign(price=lambda f: 1.7e9 + f["price"])
+    model = TableModel("LinearGaussian", y="price").fit(frame)
+    made = model.predictions(frame[:3], [0.5, 0.9999999, 0.99999999], density="grid")
+    assert [name for name in made if name.startswith("q")] == ["q0.5", "q0.9999999", "q0.99999999"]
+    y = np.array([float(name[2:-1]) for name in made if name.startswith("p(")])
+    np.testing.assert_array_equal(made.filter(like="p("), model.density(frame[:3], y))
+    assert np.ptp(np.diff(y)) < 0.01 * np.diff(y).mean()
+    with pytest.raises(ValueError, match=r"give each number once; got 0\.5, 0\.5"):
+        model.predictions(frame[:3], [0.5, 0.5])
+
+
+def test_rows_without_y_have_predictions_and_no_log_density():
+    model = TableModel("LinearGaussian", y="price").fit(table())
+    rows = table()[:3].assign(price=[0.0, np.nan, 1.0])
+    made = model.predictions(rows)
+    assert made["log_density"].isna().tolist() == [False, True, False]
+    assert made["mean"].notna().all()
+    assert "log_density" not in model.predictions(rows.assign(price=np.nan))
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_what_is_read_is_not_overwritten(data, capsys, command):
+    model, csv = data / "price.kcde", data / "data.csv"
+    asked = ("fit", csv, "--y", "price", "--method", "LinearGaussian", "--out")
+    assert call(capsys, *asked, model)[0] == 0
+    lost = [("predict", model, csv, "--out", path) for path in (csv, model)]
+    before = csv.read_bytes(), model.read_bytes()
+    for words in lost if command == "predict" else [(*asked, csv)]:
+        code, _, error = call(capsys, *words)
+        assert code == 2
+        assert "is a file that is read, and would be lost" in error
+    assert (csv.read_bytes(), model.read_bytes()) == before
+
+
+def test_levels_of_a_file_stay_text(data, capsys):
+    """As numbers alone, 01 would be 1, which is another level."""
+    model, new, out = data / "m.kcde", data / "new.csv", data / "p.csv"
+    frame = pd.DataFrame({"code": ["01", "1", "A", "B", "C"] * 8})
+    frame["y"] = 50.0 * (frame["code"] == "01") + np.arange(40) / 40
+    frame.to_csv(data / "codes.csv", index=False)
+    fit = ("fit", data / "codes.csv", "--y", "y", "--method", "LinearGaussian", "--out", model)
+    assert call(capsys, *fit)[0] == 0
+    new.write_text("code\n01\n1\n")
+    assert call(capsys, "predict", model, new, "--out", out)[0] == 0
+    first, second = pd.read_csv(out)["mean"]
+    assert first - second > 40
 
 
 def test_the_file_says_what_it_was_fitted_to(data, capsys):

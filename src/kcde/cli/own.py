@@ -23,7 +23,8 @@ Groups = Annotated[
 ]
 Missing = Annotated[str, typer.Option(help="Rows with missing values: refuse, or drop them.")]
 Delimiter = Annotated[
-    str | None, typer.Option(help="Of a CSV; by default that which fits its header.")
+    str | None,
+    typer.Option(help="Of a CSV, or `tab`; by default that which fits its header."),
 ]
 Decimal = Annotated[str, typer.Option(help="Decimal mark of a CSV, . or ,")]
 
@@ -99,6 +100,8 @@ def compare_command(
         "seed": seed,
         "say": lambda line: typer.echo(line, err=True),
     }
+    reading = {"delimiter": delimiter} if delimiter else {}
+    reading |= {"decimal": decimal} if decimal != "." else {}
     columns, wanted = names(x, "--x"), names(methods, "--methods")
     if step is not None:
         prepared = comparison.prepare(frame, y, columns, folder=folder, **asked)
@@ -107,12 +110,13 @@ def compare_command(
             return
         run = comparison.running.collected(prepared.plan, comparison.compared(wanted))
         found = comparison.finish(
-            prepared, run, missing=missing, source=data.name, say=asked["say"]
+            prepared, run, missing=missing, source=data.name, reading=reading, say=asked["say"]
         )
         found.write(folder)
     else:
         asked |= {"methods": wanted, "budget": duration(budget, "--budget")}
-        found = comparison.compare(frame, y, columns, out=folder, source=data.name, **asked)
+        asked |= {"out": folder, "source": data.name, "reading": reading}
+        found = comparison.compare(frame, y, columns, **asked)
     typer.echo(str(found))
     typer.echo(f"wrote {folder / comparison.PAGE}")
 
@@ -151,6 +155,7 @@ def fit_command(
     from kcde.table_model import TableModel, require_savable
 
     require_savable(method)
+    _require_apart(out, data)
     model = TableModel(
         method,
         y,
@@ -203,15 +208,16 @@ def predict_command(
     if wrong := [level for level in levels if not 0.0 < level < 1.0]:
         raise ValueError(f"--quantiles must be between 0 and 1; got {wrong[0]:g}")
     at = None if density in (None, "grid") else numbers(density, "--density")
+    _require_apart(out, data, model)
     fitted = TableModel.load(model)
     table = fitted.predictions(
-        tabular.read(data, delimiter, decimal),
+        tabular.read(data, delimiter, decimal, text=fitted.columns_.text),
         levels,
         interval=interval,
         density=at if density != "grid" else "grid",
     )
     with atomic(out) as temporary:
-        table.to_csv(temporary, index=False, float_format="%.6g", lineterminator="\n")
+        table.to_csv(temporary, index=False, lineterminator="\n")
     typer.echo(f"wrote {out}: {len(table)} rows")
 
 
@@ -236,6 +242,12 @@ def houses_command(
     with atomic(out) as temporary:
         made_up(rows).to_csv(temporary, index=False, lineterminator="\n")
     typer.echo(f"wrote {out}: {rows} rows")
+
+
+def _require_apart(out: Path, *read: Path) -> None:
+    """Raise `ValueError` if what is written would replace a file that is read."""
+    if out.resolve() in [path.resolve() for path in read]:
+        raise ValueError(f"--out {out} is a file that is read, and would be lost: name another")
 
 
 def names(text: str | None, option: str) -> list[str] | None:

@@ -16,9 +16,10 @@ Examples
 
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -82,6 +83,8 @@ class Comparison:
         What happened to rows with missing values: `refuse` or `drop`.
     source
         What the rows are called.
+    reading
+        Arguments of `kcde.tabular.read` that the file needs.
     """
 
     checked: tabular.Checked
@@ -95,6 +98,7 @@ class Comparison:
     model: TableModel | None
     missing: str
     source: str
+    reading: Mapping[str, str]
 
     def __str__(self) -> str:
         return page.terminal(self, self.source)
@@ -129,6 +133,7 @@ def compare(
     rows: int | None = TRAIN_ROWS,
     seed: int = 0,
     source: str = "data.csv",
+    reading: Mapping[str, str] = MappingProxyType({}),
     say: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
     """Compare conditional densities of a column given others on held-out rows, and advise one.
@@ -164,6 +169,8 @@ def compare(
         Of the splits.
     source
         What the rows are called on the page.
+    reading
+        Arguments of `kcde.tabular.read` that the file needs, for the Python lines on the page.
     say
         Is told of the progress, line by line.
 
@@ -194,7 +201,7 @@ def compare(
             say=say,
         )
         run = running.run(planned.plan, names, budget, say)
-        comparison = finish(planned, run, missing=missing, source=source, say=say)
+        comparison = finish(planned, run, missing=missing, source=source, reading=reading, say=say)
         if out is not None:
             comparison.write(folder)
         return comparison
@@ -255,6 +262,7 @@ def finish(
     *,
     missing: str = tabular.REFUSE,
     source: str = "data.csv",
+    reading: Mapping[str, str] = MappingProxyType({}),
     say: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
     """Rank and advise, and fit the advised method to all rows: the last step of `compare`.
@@ -265,11 +273,11 @@ def finish(
         What `prepare` returned.
     run
         Which methods have scores on which splits: of `kcde.comparison.running.run` or `collected`.
-    missing, source, say
+    missing, source, reading, say
         As of `compare`.
     """
     found = _found(prepared.checked, prepared.plan, run, prepared.warnings, say)
-    return Comparison(**found, missing=missing, source=source)
+    return Comparison(**found, missing=missing, source=source, reading=reading)
 
 
 def compared(names: Sequence[str] | None) -> list[str]:

@@ -5,14 +5,16 @@ The rule:
 1. Methods are ranked by mean held-out log density; where y has ties, by CRPS. The first is the best
    of those that failed on no split.
 2. If no method that failed on no split is better than the density that ignores x with p < 0.05 by
-   the corrected resampled t-test, x is said to be worth nothing that these rows can show, and that
-   density is advised. The 5% are of each method: of many, one may seem better by chance.
+   the corrected resampled t-test, x is said to be worth nothing that these rows can show, or,
+   with fewer than five splits, that so few can show, and that density is advised. The 5% are of
+   each method: of many, one may seem better by chance.
 3. Else a method can be advised if it failed on no split, is worse than the density that ignores x
    on at most a quarter of the splits, and is not significantly behind the first: p ≥ 0.05 by the
    same test, or it is the first itself.
 4. Of these the one with the least risk is advised: the lowest mean of -log p over the worst
    twentieth of the test rows. Risks within 0.05 nats of the lowest count as the same, and among
-   these the first by rank is taken. The sentence says its rank and its risk.
+   these the first by rank is taken. The sentence says its rank and its risk. Where y has ties, a
+   log density measures how narrow the bumps of a method are, and the first by rank is taken.
 5. A coverage of the 90% intervals that is off by more than 0.05 is said, with the remedy: intervals
    by split conformal prediction.
 
@@ -39,6 +41,9 @@ SAME_RISK = 0.05
 """Nats."""
 
 COVERAGE_OFF = 0.05
+
+FEW_SPLITS = 5
+"""Below so many, a t-test has too few degrees of freedom to show but large differences."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, overlap: float, rank_by: s
     if BASELINE in worse.index:
         tests = against(methods["method"], BASELINE)
         if not any(t.sign == better and t.p_value < SIGNIFICANCE for t in tests):
-            return _worthless(methods.iloc[0], tests[0], sound, rank_by)
+            return _worthless(methods.iloc[0], tests[0], sound, rank_by, len(wide))
         worse = (better * wide).lt(better * wide[BASELINE], axis=0).mean()
     first = sound.iloc[0]
     p_values = [test.p_value for test in against(methods["method"], first["method"])]
@@ -88,13 +93,15 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, overlap: float, rank_by: s
             f"significantly better than, are worse than {BASELINE}, which ignores x, on more than "
             f"{WORSE_SPLITS:.0%} of the splits.",
         )
-    taken = fit[fit[WORST_LOSS] <= fit[WORST_LOSS].min() + SAME_RISK].iloc[0]
+    low = fit[WORST_LOSS] <= fit[WORST_LOSS].min() + SAME_RISK
+    taken = fit[low | (rank_by == CRPS)].iloc[0]
     p_value = dict(zip(methods["method"], p_values, strict=True))[taken["method"]]
     if taken["method"] == first["method"]:
         why = _first(taken, equals, scored, rank_by)
     else:
         why = _other(taken, first, scored, rank_by, p_value, worse[first["method"]])
-    return Advice(taken["method"], _sentence(taken, why))
+    ignoring = sound[sound["method"] == BASELINE]
+    return Advice(taken["method"], _sentence(taken, why, ignoring, rank_by))
 
 
 def _tests(wide: pd.DataFrame, overlap: float, names, other: str) -> list[PairedTest]:
@@ -102,14 +109,17 @@ def _tests(wide: pd.DataFrame, overlap: float, names, other: str) -> list[Paired
     return [paired_t_test(wide[name], wide[other], overlap) for name in names]
 
 
-def _worthless(nearest, test, sound, rank_by) -> Advice:
+def _worthless(nearest, test, sound, rank_by, splits: int) -> Advice:
     """Return the advice where x is worth nothing that can be shown."""
     baseline = sound[sound["method"] == BASELINE].iloc[0]
+    shown = "these rows can show"
+    if splits < FEW_SPLITS:
+        shown = f"{splits} splits can show: more of them, or a larger budget, may decide it"
     return Advice(
         BASELINE,
         f"Take {BASELINE}, which ignores x: no method that did not fail is significantly better "
         f"(the nearest, {nearest['method']}, by {_difference(nearest, baseline, rank_by)}, "
-        f"p = {test.p_value:.2g}), so that x is worth nothing that these rows can show.",
+        f"p = {test.p_value:.2g}), so that x is worth nothing that {shown}.",
     )
 
 
@@ -119,9 +129,14 @@ def _difference(taken, other, rank_by) -> str:
     return f"{taken[LOG_DENSITY] - other[LOG_DENSITY]:.2f} nats"
 
 
-def _sentence(taken, why: str) -> str:
+def _sentence(taken, why: str, ignoring, rank_by) -> str:
     parts = [why]
-    if np.isfinite(taken["gain"]):
+    if rank_by == CRPS and len(ignoring):
+        parts.append(
+            f"x lowers the CRPS from {ignoring[CRPS].iloc[0]:.3g}, of the density that ignores it, "
+            f"to {taken[CRPS]:.3g}"
+        )
+    elif np.isfinite(taken["gain"]):
         parts.append(
             f"x is worth {taken['gain']:.2f} ± {taken['gain_stderr']:.2f} nats over the density "
             "that ignores it"
@@ -138,11 +153,12 @@ def _first(taken, equals, scored, rank_by) -> str:
     """Say of what the first by rank is the best, and from what it does not differ significantly."""
     risk = f"loses {taken[WORST_LOSS]:.2f} nats on the worst twentieth of the rows"
     if len(scored) == 1:
-        return f"no other method has scores; it {risk}"
+        return "no other method has scores" + (f"; it {risk}" if rank_by != CRPS else "")
     sound = "" if (scored["failed"] == 0).all() else " that failed on no split"
     others = [each for each in equals["method"] if each != taken["method"]]
     apart = f"not significantly different from {_listed(others)}" if others else "significantly so"
-    return f"it has the best {_NAMES[rank_by]} of the methods{sound}, {apart}, and {risk}"
+    best = f"it has the best {_NAMES[rank_by]} of the methods{sound}, {apart}"
+    return best if rank_by == CRPS else f"{best}, and {risk}"
 
 
 def _other(taken, first, scored, rank_by, p_value, worse) -> str:
@@ -152,7 +168,8 @@ def _other(taken, first, scored, rank_by, p_value, worse) -> str:
         "of the rows"
     )
     if worse > WORSE_SPLITS:
-        why = f"which is worse than {BASELINE} on {worse:.0%} of the splits; the risks are {risk}"
+        why = f"which is worse than {BASELINE} on {worse:.0%} of the splits"
+        why += "" if rank_by == CRPS else f"; the risks are {risk}"
     else:
         why = f"and it risks less: {risk}"
     behind = f"{_difference(first, taken, rank_by)}, p = {p_value:.2g}"

@@ -1,12 +1,13 @@
 """The page of a comparison: one HTML file that needs nothing else."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from kcde import webpage
+from kcde import tabular, webpage
 from kcde.comparison import figures, looking, scoring
 from kcde.comparison.plan import FORWARD, GROUPS, RANDOM
 from kcde.comparison.summary import CRPS, LOG_DENSITY
@@ -128,23 +129,27 @@ def _pits(found: "Comparison") -> list[figures.Picture]:
 
 def python_lines(found: "Comparison", source: str) -> str:
     """Return six lines of Python that fit the advised method again and predict with it."""
-    columns = found.checked.columns
-    names = [column.name for column in columns.x]
-    x = f", x={names!r}" if len(names) <= looking.MOST_COLUMNS else ""
-    missing = f", missing={found.missing!r}" if found.missing != "refuse" else ""
-    column = found.plan.group_column
-    groups = "" if column is None else f", groups={column!r}"
-    asked = f"{found.advice.method!r}, y={columns.y!r}{x}{groups}{missing}"
+    columns, column = found.checked.columns, found.plan.group_column
+    names = [each.name for each in columns.x]
+    unused = [name for name in columns.ignored if name != column]
+    chosen = {"x": names} if len(names) <= looking.MOST_COLUMNS else {"drop": unused}
+    chosen |= {} if column is None else {"groups": column}
+    chosen |= {} if found.missing == tabular.REFUSE else {"missing": found.missing}
+    asked = _arguments({"y": columns.y} | {name: each for name, each in chosen.items() if each})
     return "\n".join(
         [
             "from kcde import tabular",
             "from kcde.table_model import TableModel",
-            f"frame = tabular.read({source!r})",
-            f"model = TableModel({asked}).fit(frame)",
+            f"frame = tabular.read({source!r}{_arguments(found.reading)})",
+            f"model = TableModel({found.advice.method!r}{asked}).fit(frame)",
             "model.quantile(frame, [0.05, 0.5, 0.95])  # of any table with these columns",
             "model.density(frame, model.quantile(frame[:1], [0.05, 0.5, 0.95])[0])",
         ]
     )
+
+
+def _arguments(values: Mapping[str, object]) -> str:
+    return "".join(f", {name}={value!r}" for name, value in values.items())
 
 
 def _versions() -> str:

@@ -171,8 +171,9 @@ def _second_round(plan: Plan, done: Run, clock: Clock, say: Say) -> None:
         missing = _missing(plan, method, rest)
         if not missing:
             continue
-        _score(plan, method, missing, clock.left)
-        say(f"{method}: {len(rest)} further splits ({in_words(clock.left)} left)")
+        trouble = _score(plan, method, missing, clock.left)
+        lost = f"; {trouble}" if trouble else ""
+        say(f"{method}: {len(rest)} further splits ({in_words(clock.left)} left){lost}")
     common = [i for i in rest if not any(_missing(plan, name, [i]) for name in done.compared)]
     done.splits = [*done.splits, *common]
     if len(done.splits) < len(plan.splits) and done.compared:

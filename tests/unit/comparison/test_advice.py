@@ -112,6 +112,24 @@ def test_ties_are_ranked_by_crps(tmp_path):
     assert advice(plan, run, "crps").sentence.startswith("Take LSCDE: it has the best CRPS")
 
 
+def test_where_y_has_ties_no_log_density_is_an_argument(tmp_path):
+    scores = {**SCORES, "KCEF": list(np.array(SCORES["LSCDE"]) - 0.001 * WOBBLE**2)}
+    found = advice(*compared(tmp_path, scores, risks={"LSCDE": 9.0, "KCEF": 1.0}), "crps")
+    assert found.method == "LSCDE"
+    assert "nats" not in found.sentence
+    assert "x lowers the CRPS from 1.4, of the density that ignores it, to 0.5" in found.sentence
+
+
+def test_two_splits_do_not_decide_that_x_is_worth_nothing(tmp_path):
+    plan, run = compared(tmp_path, {"MarginalKDE": [-1.4, -1.2], "LSCDE": [-0.9, -0.6]})
+    run.splits = [0, 1]
+    found = advice(plan, run)
+    assert found.method == "MarginalKDE"
+    assert found.sentence.endswith(
+        "worth nothing that 2 splits can show: more of them, or a larger budget, may decide it."
+    )
+
+
 def test_wrong_coverage_is_said_with_the_remedy(tmp_path):
     found = advice(*compared(tmp_path, SCORES, covered={"LSCDE": 0.7}))
     assert "hold 70% of held-out rows, too narrow" in found.sentence

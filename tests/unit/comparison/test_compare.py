@@ -120,6 +120,25 @@ def test_the_six_lines_run(found, tmp_path, monkeypatch):
     )
 
 
+def test_the_lines_leave_out_what_the_comparison_left_out(tmp_path, monkeypatch):
+    """A leak and a time among more columns than are named one by one, in a German file."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 9)), columns=[*"abcdefghi"])
+    frame = frame.assign(price=frame["a"] + rng.normal(size=60), when=range(60))
+    frame["leak"] = frame["price"]
+    asked = {"methods": ["LinearGaussian"], "splits": 3, "drop": ["leak"], "time_column": "when"}
+    reading = {"delimiter": ";", "decimal": ","}
+    made = kcde.compare(frame, "price", source="data.csv", reading=reading, **asked)
+    lines = page.python_lines(made, "data.csv")
+    assert "tabular.read('data.csv', delimiter=';', decimal=',')" in lines
+    assert "y='price', drop=['when', 'leak']" in lines
+    frame.to_csv(tmp_path / "data.csv", sep=";", decimal=",", index=False)
+    monkeypatch.chdir(tmp_path)
+    place = {}
+    exec(lines, place)
+    assert place["model"].columns_.x == made.checked.columns.x
+
+
 @pytest.mark.slow
 def test_groups_stay_together_in_the_folds_as_in_the_splits(tmp_path):
     frame = pd.concat([table(12)] * 5, ignore_index=True).assign(person=[*"abcdefghijkl"] * 5)

@@ -79,6 +79,55 @@ def test_decimal_commas_are_refused_and_read_where_they_are_told(tmp_path):
     assert check(read(path, decimal=","), "y").frame["x"][1] == 1.5
 
 
+@pytest.mark.parametrize(
+    ("rows", "decimal", "message"),
+    [
+        (['"4,152",1', '"2,875",2', "683,3"], ".", "without thousands separators, or, if they are"),
+        (["0,126;4.152", "0,375;683"], ",", "'b' has points in numbers, such as '4.152'"),
+    ],
+)
+def test_thousands_separators_are_no_decimal_marks(tmp_path, rows, decimal, message):
+    head = "a;b" if decimal == "," else "a,b"
+    path = file(tmp_path, "\n".join([head, *rows * 10]))
+    with pytest.raises(ValueError, match=message):
+        check(read(path, decimal=decimal), "b" if decimal == "," else "a")
+
+
+def test_levels_stay_text_where_only_numbers_are_left(tmp_path):
+    frame = read(file(tmp_path, "\n".join(["c,y", *(f"{c},{i}" for i, c in enumerate(CODES))])))
+    columns = check(frame, "y").columns
+    assert columns.text == ["c"]
+    path = file(tmp_path, "c,y\n01,1\n1,2\n")
+    encoded = columns.encode(read(path, text=columns.text))
+    assert encoded.loc[0, "c=01"] == encoded.loc[1, "c=1"] == 1.0
+    with pytest.raises(ValueError, match=r"'c' was text in training.*text=\['c'\]"):
+        columns.encode(read(path))
+
+
+CODES = ["01", "1", "A", "B", "C"] * 6
+
+
+def test_names_of_columns_may_have_delimiters_spaces_and_lines(tmp_path):
+    for head in ('x, "area, m2", y', '"x","area,\nm2",y'):
+        frame = read(file(tmp_path, f"{head}\n1,2,3\n"))
+        assert [" ".join(name.split()) for name in frame] == ["x", "area, m2", "y"]
+        assert frame.iloc[0].tolist() == [1, 2, 3]
+
+
+def test_a_tab_can_be_spelt(tmp_path):
+    path = file(tmp_path, "a,b\tc\n1\t2\n")
+    for delimiter in ("\t", "\\t", "tab"):
+        assert read(path, delimiter).columns.tolist() == ["a,b", "c"]
+    with pytest.raises(ValueError, match="must be one character, or tab; got 'ab'"):
+        read(path, "ab")
+
+
+def test_what_is_predicted_has_no_other_part():
+    for part in ({"drop": ["price"]}, {"aside": ["price"]}):
+        with pytest.raises(ValueError, match="'price' is predicted, and cannot be dropped"):
+            check(table(), "price", **part)
+
+
 def test_text_has_a_column_a_level_and_two_levels_one():
     frame = table().assign(kind=["u", "v"] * 20)
     encoded = check(frame, "price").columns.encode(frame)
@@ -117,6 +166,7 @@ def test_what_cannot_be_used_is_left_out_and_said():
             lambda f: f.assign(area=f["area"].where(f.index > 1)),
             r"values in column\(s\) area \(2\)",
         ),
+        (lambda f: f.assign(area=[[1, 2]] * 40), "'area': it has lists or other objects"),
         (lambda f: f.set_axis([0, 1, 2, 3], axis=1), "column names must be text"),
         (lambda f: f[["price"]].assign(one=1), "no column is left"),
     ],
@@ -124,6 +174,11 @@ def test_what_cannot_be_used_is_left_out_and_said():
 def test_what_is_wrong_is_named(change, message):
     with pytest.raises(ValueError, match=message):
         check(change(table()), "price")
+
+
+def test_a_column_that_empties_the_table_is_named():
+    with pytest.raises(ValueError, match=r"0 rows are too few \(40 rows .* left out: area \(40"):
+        check(table().assign(area=np.nan), "price", missing="drop")
 
 
 def test_rows_with_missing_values_are_dropped_on_request():
@@ -204,6 +259,8 @@ def test_times_are_numbers_or_iso_dates():
     assert tabular.times(pd.DataFrame({"t": [3, 1]}), "t").tolist() == [3.0, 1.0]
     with pytest.raises(ValueError, match=r"'01\.02\.2024' is neither a number nor a date"):
         tabular.times(pd.DataFrame({"t": ["01.02.2024"]}), "t")
+    with pytest.raises(ValueError, match="column 't' orders no rows: there is no date '2024-02-30"):
+        tabular.times(pd.DataFrame({"t": ["2024-02-28", "2024-02-30"]}), "t")
 
 
 @pytest.mark.slow
