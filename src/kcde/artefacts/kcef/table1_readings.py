@@ -70,12 +70,12 @@ def _likelihoods(scores: pd.DataFrame, dataset: str) -> Iterator[dict]:
         at = known | {"series": name, "x": place, "n": cell.n}
         for stat, value in (("mean", cell.mean), ("median", cell.median), ("failed", cell.failed)):
             yield at | {"stat": stat, "y": value}
-    if (value := _published(dataset)) is not None:
+    if (value := published_value(dataset)) is not None:
         yield known | {"series": "published", "stat": "published", "y": value}
 
 
-def _published(dataset: str) -> float | None:
-    """Return the published value; dde repeats kcef's, and adds sets of its own."""
+def published_value(dataset: str) -> float | None:
+    """Return the published value of KCEF; dde repeats kcef's, and adds sets of its own."""
     values = published.values().dropna(subset="value")
     here = (values["dataset"] == dataset) & (values["method"] == "KCEF") & (values["metric"] == NLL)
     return next(iter(values.loc[here, "value"]), None)

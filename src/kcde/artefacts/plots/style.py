@@ -78,6 +78,7 @@ VARIATIONS: dict[str, str | tuple] = {
     "-penalised": "-.",
     "-unpenalised": "-.",
     "-converged": _LONG,
+    "-stopped": ":",
     "-500-rows": ":",
     "-1000-rows": "-.",
     "-narrow": "--",
