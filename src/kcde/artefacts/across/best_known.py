@@ -324,7 +324,7 @@ ARTEFACT = Artefact(
     title="the lowest published values, and ours by inner likelihood",
     # Conditional densities; of joint densities those of kcef, table 2.
     shows={
-        "r_benchmark": {"but": ["LSCDE", "NADE-joint"]},
+        "r_benchmark": {"but": "across/all_methods"},
         "joint": {
             "datasets": ["white-wine", "parkinsons", "red-wine"],
             "methods": "kcef/table2",

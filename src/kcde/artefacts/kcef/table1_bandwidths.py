@@ -66,7 +66,6 @@ ARTEFACT = Artefact(
     stage="readings",
     shows={
         "r_benchmark": {
-            "scale": "readings",
             "methods": [
                 "KCEF",
                 "KCEF-stopped",
