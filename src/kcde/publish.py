@@ -1,21 +1,29 @@
 """Publication: copies of the outputs of a scale in the tracked outputs."""
 
 import shutil
+from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 
 from kcde import split_scores
 from kcde.artefacts.core import drawing, registry, scales
 from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.core.listing import SCALES
 from kcde.artefacts.judging import claims, readings
 from kcde.files import finished, locked, read_object, staged
 
+MADE_UP = "smoke"
+"""The scale whose outputs say nothing of the papers."""
 
-def publish(results: str | Path, into: str | Path) -> list[Path]:
+
+def publish(
+    results: str | Path, into: str | Path, papers: Collection[str] | None = None
+) -> list[Path]:
     """Copy every regenerated artefact of a scale, with the claims and readings that it decides.
 
-    The scores of all splits are copied with them. `scales.csv` then names the scale of each, so
-    that no run of a smaller one replaces it.
+    The scores of all splits are copied with them, unless the tracked ones are of experiments that
+    these lack. `scales.csv` then names the scale of each, so that no run of a smaller one replaces
+    it; `laptop` in place of a larger one is published as any other.
 
     The files of an artefact change together: if one cannot be written, all stay unchanged.
 
@@ -25,6 +33,8 @@ def publish(results: str | Path, into: str | Path) -> list[Path]:
         Folder of a scale, `results/<scale>`.
     into
         Folder of the tracked outputs. Files that the scale itself drew there stay.
+    papers
+        Whose artefacts are copied, `across` for those of all methods; None: all.
 
     Returns
     -------
@@ -34,17 +44,29 @@ def publish(results: str | Path, into: str | Path) -> list[Path]:
     Raises
     ------
     ValueError
-        If the scale has regenerated nothing, or a record is damaged.
+        If the folder is of no scale or of made-up data, it has regenerated nothing, or a record is
+        damaged or of an artefact that does not exist.
     """
+    scale = Path(results).name
+    if scale not in SCALES or scale == MADE_UP:
+        known = " or ".join(f"results/{name}" for name in SCALES if name != MADE_UP)
+        raise ValueError(f"{results} cannot be published: give the folder of a scale, {known}")
     paths = finished(Path(results) / "artefacts", "*/*.json")
     records = [read_object(path) for path in paths]
     if damaged := [f"{path}" for path, said in zip(paths, records, strict=True) if said is None]:
         raise ValueError(f"damaged records: {', '.join(damaged)}; run that scale again")
-    made = [record for record in records if record["status"] == "regenerated"]
+    made = {
+        f"{record['paper']}/{record['artefact']}": record
+        for record in records
+        if record["status"] == "regenerated" and (papers is None or record["paper"] in papers)
+    }
+    if gone := sorted(set(made) - set(registry.ARTEFACTS)):
+        raise ValueError(
+            f"{results}/artefacts has {', '.join(gone)}, which no longer exist: delete them there"
+        )
     if not made:
         raise ValueError(f"nothing in {results} is regenerated; run that scale first")
-    scale = Path(results).name
-    written = [path for record in made for path in _copy(record, Path(into), scale)]
+    written = [path for record in made.values() for path in _copy(record, Path(into), scale)]
     written += _copy_scores(Path(results) / "figures", Path(into))
     return list(dict.fromkeys(written))
 
@@ -72,7 +94,13 @@ def _copy(record: dict, into: Path, scale: str) -> list[Path]:
 
 
 def _copy_scores(drawn: Path, into: Path) -> list[Path]:
-    """Copy the scores of all splits, where the scale has them in a folder of its own."""
+    """Copy the scores of all splits, where the scale has them in a folder of its own.
+
+    Those of fewer experiments, as of one paper, are no replacement.
+    """
+    new, tracked = (split_scores.about(folder) or {} for folder in (drawn, into))
+    if not set(tracked.get("experiments", ())) <= set(new.get("experiments", ())):
+        return []
     names = [name for name in split_scores.FILES if (drawn / name).exists()]
     with staged(into) as stage:
         for name in names:

@@ -1,7 +1,7 @@
 """The scores of all splits of a run as one tracked table, `scores.csv.gz`.
 
 With it a reviewer judges again without running: `read` gives the rows that the experiments wrote,
-and `kcde draw kcef/table1 --scores figures/scores.csv.gz --into FOLDER` makes a table of them,
+and `kcde draw dde/table2 --scores figures/scores.csv.gz --into FOLDER` makes a table of them,
 where it needs no arrays. Beside it stands `scores.json`, what is known of the run.
 """
 

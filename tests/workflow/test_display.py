@@ -334,6 +334,14 @@ def test_a_failure_is_one_line_with_reason_and_log(terminal):
     assert terminal.emit(over, LogEvent.ERROR, logging.ERROR, exception="WorkflowError") == ""
 
 
+def test_a_failed_job_without_files_does_not_go_on_where_it_stopped(terminal):
+    """As `verify`, whose finding is its failure."""
+    terminal.emit("Job stats: ...", LogEvent.RUN_INFO, stats={})
+    terminal.emit("Error in rule", LogEvent.JOB_ERROR, logging.ERROR, jobid=9, log=[])
+    over = "WorkflowError:\nAt least one job did not complete successfully."
+    assert terminal.emit(over, LogEvent.ERROR, logging.ERROR, exception="WorkflowError") == ""
+
+
 def test_what_is_stopped_on_request_has_not_failed(terminal):
     terminal.emit("Job stats: ...", LogEvent.RUN_INFO, stats={})
     assert terminal.emit("Terminating processes on user request, this might take some time.")

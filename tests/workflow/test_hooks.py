@@ -84,7 +84,10 @@ def test_only_what_follows_data_that_are_tried_again_does_not_count_as_unfinishe
 def test_what_was_made_without_optional_data_is_published(tmp_path):
     dag = Dag(tmp_path, "unavailable")
     asked = SimpleNamespace(dag=dag)
-    hooks.begin(asked, {"backend": "numpy", "scale": "paper"}, None, local=False)
+    config = {"backend": "numpy", "scale": "paper", "papers": ["cdo", "jdl"]}
+    hooks.begin(asked, config, None, local=False)
     dag["fit"].missing_output.add("fit.csv")
-    with pytest.raises(WorkflowError, match="and 2 jobs of this scale are not done"):
-        hooks.begin(asked, {"backend": "numpy", "scale": "paper"}, None, local=False)
+    with pytest.raises(
+        WorkflowError, match=r"2 jobs .* not done: .*paper papers=\[cdo,jdl\]` first"
+    ):
+        hooks.begin(asked, config, None, local=False)

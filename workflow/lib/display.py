@@ -73,7 +73,7 @@ class Display(logging.Formatter):
         self._steps: dict[int, object] | None = None
         self._lock = threading.RLock()  # of what the events change
         self._timer: threading.Timer | None = None
-        self._finished, self._interrupted = 0, False
+        self._finished, self._interrupted, self._said_why = 0, False, False
         self.table: ResourceTable | None = None
         self.failed: set[str] = set()
         self._formats = {
@@ -161,6 +161,7 @@ class Display(logging.Formatter):
         self._logger.info(line, extra={"quietness": Quietness.PROGRESS})
 
     def _fail(self, record) -> str:
+        self._said_why |= not self._interrupted
         step = (self._steps or {}).get(record.jobid)
         if step is None:
             return self._usual.format(record)
@@ -184,7 +185,7 @@ class Display(logging.Formatter):
         if "Target rules may not contain wildcards" in text:
             return f"kcde: a rule with wildcards is not a target; {_ALL_TARGETS}"
         if "At least one job did not complete" in text:
-            return "" if self.failed else f"kcde: stopped before the end; {_GOES_ON}"
+            return "" if self._said_why else f"kcde: stopped before the end; {_GOES_ON}"
         lines = [line.strip() for line in text.splitlines()]
         return "\n".join(line for line in lines if line.startswith(_OURS)) or text
 

@@ -38,9 +38,10 @@ def begin(workflow, config: Mapping, table: resources.ResourceTable, *, local: b
     # What was made without optional data is finished.
     others = set(working) - set(copying) - planning.retrying(workflow.dag) if copying else ()
     if others:
+        asked = f"scale={config['scale']} papers=[{','.join(config['papers'])}]"
         raise WorkflowError(
             f"kcde: publish copies what a finished run drew, and {len(others)} jobs of this scale "
-            f"are not done: run `snakemake --config scale={config['scale']}` first"
+            f"are not done: run `snakemake --config {asked}` first"
         )
     if not local or not jobs:
         return

@@ -174,19 +174,17 @@ def _refusal(own: str):
     return refuse
 
 
-def drawn_now(root: Path, folder: str) -> list[str]:
-    """Return the tables, pages and pictures that are drawn, where Snakemake is started.
+def drawn_now(folder: str) -> list[str]:
+    """Return the tables, pages and pictures that are drawn.
 
     Parameters
     ----------
-    root
-        Folder of the project.
     folder
-        Where the artefacts of a scale are drawn, below it.
+        Where the artefacts of a scale are drawn, from where Snakemake is started.
     """
     suffixes = (".csv", ".gz", ".json", ".md", ".png")
-    found = finished(root / folder, "**/*.*")
-    return [path.relative_to(root).as_posix() for path in found if path.suffix in suffixes]
+    found = finished(folder, "**/*.*")
+    return [path.as_posix() for path in found if path.suffix in suffixes]
 
 
 def published_scale(config: Mapping, root: Path) -> str:

@@ -74,7 +74,7 @@ rule split_scores:
 # so that Snakemake's own report cannot show them; it shows these pages, which hold them, by paper.
 rule page:
     input:
-        drawn=lambda w: paths.drawn_now(ROOT, figures_folder(w.scale)),
+        drawn=lambda w: paths.drawn_now(figures_folder(w.scale)),
         published=[*PUBLISHED, *PAGES],
     output:
         page=report(
@@ -103,7 +103,7 @@ rule page:
 
 rule paper_page:
     input:
-        drawn=lambda w: paths.drawn_now(ROOT, figures_folder(w.scale)),
+        drawn=lambda w: paths.drawn_now(figures_folder(w.scale)),
         published=[*PUBLISHED, *PAGES],
     output:
         page=report(
@@ -145,8 +145,10 @@ rule publish:
         **needs("publish"),
     params:
         results=lambda w: f"results/{config['scale']}",
+        papers=lambda w: [f"--papers {name}" for name in config["papers"]],
     shell:
-        "python -m kcde publish --results {params.results} --into figures 2>&1 | tee {log} && rm {log}"
+        "python -m kcde publish --results {params.results} --into figures {params.papers}"
+        " 2>&1 | tee {log} && rm {log}"
 
 
 # It compares what is there: after a run, not as a part of one.

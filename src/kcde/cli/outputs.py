@@ -98,7 +98,7 @@ def scores_command(
 
     \b
     python -m kcde scores results/laptop/r_benchmark/*/*.csv --into results/laptop/figures
-    python -m kcde draw kcef/table1 --scores figures/scores.csv.gz --into judged-again
+    python -m kcde draw dde/table2 --scores figures/scores.csv.gz --into judged-again
     """  # noqa: D301
     from kcde import split_scores
     from kcde.artefacts.core import drawing
@@ -161,16 +161,23 @@ def summary_command(
 
 
 @app.command("publish")
-def publish_command(results: Results = Path("results/paper"), into: Into = Path("figures")) -> None:
+def publish_command(
+    results: Results = Path("results/paper"),
+    into: Into = Path("figures"),
+    papers: Annotated[
+        list[str] | None, typer.Option(help="Only this paper, or `across`; repeatable.")
+    ] = None,
+) -> None:
     """Copy the outputs of another scale to the tracked ones, and update the scorecard.
 
     \b
     python -m kcde publish --results results/paper
+    python -m kcde publish --results results/paper --papers cdo
     """  # noqa: D301
     from kcde.artefacts.judging import scorecard
     from kcde.publish import publish
 
-    written = publish(results, into)
+    written = publish(results, into, papers)
     for path in [*written, *scorecard.write(scorecard.build(into, results / "artefacts"), into)]:
         typer.echo(f"wrote {path}")
 

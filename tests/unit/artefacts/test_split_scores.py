@@ -11,6 +11,7 @@ import pytest
 
 from kcde import scores, split_scores
 from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.judging import readings
 from kcde.artefacts.tables import building
 from kcde.publish import publish
 
@@ -84,6 +85,7 @@ def test_a_table_is_judged_again_from_the_tracked_scores(files, tmp_path, monkey
     drawing.make(artefact, wanted, tmp_path / "run")
     table, _ = split_scores.write(files, tmp_path / "figures", "laptop")
     drawing.make(artefact, [table], tmp_path / "again")
+    assert readings.scale_of(artefact, [table]) == "laptop"
     key = ["dataset", "method"]
     first, again = (
         building.read(tmp_path / name / "kcef/table1.csv").sort_values(key, ignore_index=True)
@@ -132,3 +134,28 @@ def test_publishing_a_scale_copies_its_scores(files, tmp_path):
     assert scales.name == "scales.csv"
     assert copies == [tracked / path.name for path in written]
     assert [path.read_bytes() for path in copies] == [path.read_bytes() for path in written]
+    # Those of one paper do not replace those of all.
+    about = tracked / split_scores.ABOUT
+    known = json.loads(about.read_text())
+    about.write_text(json.dumps(known | {"experiments": {**known["experiments"], "donut": {}}}))
+    assert publish(results, tracked) == []
+
+
+@pytest.mark.parametrize(
+    ("scale", "artefact", "papers", "message"),
+    [
+        ("smoke", "table1", None, "results/smoke cannot be published: give .* results/laptop or"),
+        ("paper-old", "table1", None, "paper-old cannot be published"),
+        ("paper", "gone", None, "has kcef/gone, which no longer exist"),
+        ("paper", "table1", ["cdo"], "nothing in .* is regenerated"),
+    ],
+)
+def test_what_cannot_be_published_changes_nothing(tmp_path, scale, artefact, papers, message):
+    results = tmp_path / "results" / scale
+    (results / "artefacts/kcef").mkdir(parents=True)
+    for name in ("table1", artefact):
+        record = {"paper": "kcef", "artefact": name, "status": "regenerated", "files": []}
+        (results / f"artefacts/kcef/{name}.json").write_text(json.dumps(record))
+    with pytest.raises(ValueError, match=message):
+        publish(results, tmp_path / "tracked", papers)
+    assert not (tmp_path / "tracked").exists()

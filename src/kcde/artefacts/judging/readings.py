@@ -8,7 +8,7 @@ import pandas as pd
 from kcde import published
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.judging import claims
-from kcde.files import atomic
+from kcde.files import atomic, read_object
 
 NAME = "readings.csv"
 
@@ -38,6 +38,8 @@ EVERY, SOME, NONE = "every", "some", "none"
 
 _NAMED = 4
 """Up to so many readings of a choice under which a claim does not hold are named."""
+
+_PACKED = ".csv.gz"
 
 UNKNOWN_SCALE = "unknown"
 """Stands for the scale of scores that do not lie in the folder of a scale."""
@@ -222,10 +224,15 @@ def scale_of(artefact: Artefact, files: Iterable[str | Path]) -> str:
     artefact
         Gives the experiments.
     files
-        Score CSVs, `results/<scale>/<experiment>/…` or `results/<scale>/<experiment>.csv`.
+        Score CSVs, `results/<scale>/<experiment>/…` or `results/<scale>/<experiment>.csv`, or the
+        packed table of all scores, which has its scale in the `.json` beside it.
     """
     found = set()
     for path in map(Path, files):
+        if path.name.endswith(_PACKED):
+            known = read_object(path.with_name(path.name.removesuffix(_PACKED) + ".json")) or {}
+            found.add(known.get("scale", UNKNOWN_SCALE))
+            continue
         parts = path.with_suffix("").parts
         # A data set may have the name of its experiment, and a folder above that of the scale, too.
         places = [k for k, part in enumerate(parts) if part in artefact.experiments]
