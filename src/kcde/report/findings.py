@@ -7,7 +7,6 @@ import pandas as pd
 
 from kcde import published
 from kcde.artefacts.core.listing import ACROSS
-from kcde.artefacts.judging import claims as decided_claims
 from kcde.artefacts.judging import readings, scorecard_page
 from kcde.artefacts.tables.methods import display
 from kcde.report.content import Tracked
@@ -86,7 +85,6 @@ def claims(tracked: Tracked, paper: str) -> list[dict]:
         return []
     stated = published.claims().set_index(["paper", "claim"])
     amended = published.amended().set_index(["paper", "claim"])
-    made = decided_claims.read(tracked.figures, paper).set_index("claim")
     own = tracked.card[(tracked.card["kind"] == _CLAIM) & (tracked.card["paper"] == paper)]
     found = []
     for row in own.to_dict("records"):
@@ -104,20 +102,12 @@ def claims(tracked: Tracked, paper: str) -> list[dict]:
                 "parts": [part for part in row["parts"].split("; ") if part],
                 "amended": amended.loc[(paper, name)].to_dict() if known else None,
                 "amended_verdict": row["amended"],
-                "amended_reason": _amended_reason(tracked.read, made, name),
+                "amended_reason": row["amended_reason"],
                 "under": under(tracked.read, name),
                 "readings": _readings(tracked.read, name),
             }
         )
     return found
-
-
-def _amended_reason(read: pd.DataFrame, made: pd.DataFrame, claim: str) -> str:
-    """Return the numbers of an amended test, those of the readings first: they have more scores."""
-    own = read[(read["claim"] == claim) & (read["choice"] == readings.AMENDED)]
-    if len(own):
-        return own["reason"].iloc[0]
-    return made.loc[claim, "amended_reason"] if claim in made.index else ""
 
 
 def _readings(read: pd.DataFrame, claim: str) -> list[dict]:

@@ -162,11 +162,12 @@ def test_claims_count_by_the_amended_test_and_by_their_readings(tmp_path):
     assert said["K7"] == [
         "fails",
         "holds",
-        "K-grid: holds 2, undecided 1 (grid 0); K-nade: holds 1",
+        "K-grid: holds 2, undecided 1 (grid 0); K-nade (by the first test): holds 1",
         "size: holds",
     ]
-    assert said["K8"] == ["fails", "undecided", "K-nade: fails 1 (joint)", ""]
+    assert said["K8"] == ["fails", "undecided", "K-nade (by the first test): fails 1 (joint)", ""]
     assert said["K9"] == ["not-run", "", "", ""]
+    assert decided["amended_reason"]["K7"] == "enough"
     counts = scorecard.totals(card, readings.read(tmp_path))["kcef"]
     assert counts["claim"] == {"holds": 1, "undecided": 1, "not-run": 12}
     assert counts["reading"] == {"some": 1, "none": 1}
@@ -175,6 +176,7 @@ def test_claims_count_by_the_amended_test_and_by_their_readings(tmp_path):
     assert "of 2 with several readings hold 0 under every, 1 under some, 1 under none" in page
     assert "are of commit 0123456789 (readings);" in page
     assert "| claim | artefact | statement | verdict | amended | readings | parts |" in page
+    assert "Amended test: enough. First test: a |" in page
 
 
 def test_a_paper_with_open_questions_has_a_page(tmp_path):
@@ -215,7 +217,7 @@ def test_many_readings_that_do_not_hold_are_counted_alone():
     table = pd.DataFrame(rows, columns=readings.COLUMNS, dtype=object).fillna("")
     table["verdict"] = ["holds"] * 27 + ["fails"] * 5
     own = readings.of_claim(table, "K7")
-    assert readings.counted(own) == "K-grid: holds 27, fails 5"
+    assert readings.counted(own) == "K-grid (by the first test): holds 27, fails 5"
     assert readings.share(own) == "some"
     assert readings.share(own.head(27)) == "every"
     assert readings.share(own.tail(5)) == "none"

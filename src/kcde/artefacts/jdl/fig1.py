@@ -133,7 +133,7 @@ def rises_when_loosened(scores: pd.DataFrame) -> Decision:
     reason = "mean loss at n = 1e7 over that at 1e5, without constraints: "
     reason += "; ".join(words for words, *_ in found)
     if not any(rises for *_, rises in found):
-        reason += "; CME's loss does not rise"
+        reason += "; CME's loss is lower at 1e7 than at 1e5"
     if absent:
         reason += f"; {len(absent)} of {len(DIMENSIONS)} dimensions do not reach these sizes"
     return Decision(verdict(all(held for _, held, _ in found)), reason)

@@ -75,7 +75,10 @@ def _sound(table: pd.DataFrame) -> bool:
     """Whether all of `SIZES` are there, and few enough fits failed."""
     if not set(SIZES) <= set(table.columns):
         return False
-    return not any(too_many_failed(table[n].isna().sum(), len(table)) for n in table.columns)
+    tried = table.attrs["tried"]
+    return not any(
+        too_many_failed(table.loc[sorted(tried[n]), n].isna().sum(), len(tried[n])) for n in table
+    )
 
 
 def _above(shares: pd.Series) -> str:

@@ -147,10 +147,14 @@ def _places(names: pd.Series, order: Iterable[str]) -> pd.Series:
 def of_claim(table: pd.DataFrame, claim: str) -> pd.DataFrame:
     """Return the readings of a claim, with the verdict that counts as `verdict`.
 
-    That is the amended one where there is one. The rows of `AMENDED` are no readings.
+    That is the amended one where all readings of the choice have one, so that the same test decides
+    each; the column `first` says where the first test counts of a claim that has an amended one.
+    The rows of `AMENDED` are no readings.
     """
     own = table[(table["claim"] == claim) & (table["choice"] != AMENDED)]
-    return own.assign(verdict=own["amended"].where(own["amended"] != "", own["verdict"]))
+    amended = (own["amended"] != "").groupby(own["choice"]).transform("all")
+    first = ~amended & (claim in set(published.amended()["claim"]))
+    return own.assign(verdict=own["amended"].where(amended, own["verdict"]), first=first)
 
 
 def counted(rows: pd.DataFrame) -> str:
@@ -165,7 +169,8 @@ def counted(rows: pd.DataFrame) -> str:
     -------
     str
         `K-grid: holds 30, fails 2 (a, b); K-nade: holds 2`: the readings under which it does not
-        hold are named where they are at most four of a choice. Empty where there are none.
+        hold are named where they are at most four of a choice, and the first test where it counts
+        and not the amended one. Empty where there are none.
     """
     parts = []
     for choice, own in rows.groupby("choice", sort=False):
@@ -175,7 +180,8 @@ def counted(rows: pd.DataFrame) -> str:
             names = own.loc[own["verdict"] == word, "reading"]
             listed = f" ({', '.join(names)})" if named and word != HOLDS else ""
             said += [f"{word} {len(names)}{listed}"] if len(names) else []
-        parts.append(f"{choice}: {', '.join(said)}")
+        test = " (by the first test)" if own["first"].any() else ""
+        parts.append(f"{choice}{test}: {', '.join(said)}")
     return "; ".join(parts)
 
 

@@ -43,6 +43,7 @@ COLUMNS = [
     "reason",
     "compatible",
     "amended",
+    "amended_reason",
     "readings",
     "parts",
 ]
@@ -104,7 +105,7 @@ def build(into: str | Path, records: str | Path | None = None) -> pd.DataFrame:
         entry = _claim(row, here, decided[row["paper"]], values)
         rows.append({"kind": "claim", **entry, **_read(row, entry, read)})
     frame = pd.DataFrame(rows, columns=COLUMNS)
-    words = ["compatible", "amended", "readings", "parts"]
+    words = ["compatible", "amended", "amended_reason", "readings", "parts"]
     return frame.assign(**{name: frame[name].astype(object).fillna("") for name in words})
 
 
@@ -312,24 +313,26 @@ def _claim(row: pd.Series, here: Tracked, decided: pd.DataFrame, values: pd.Data
         # The words for claims are fixed and have no "not regenerated".
         return {**entry, "verdict": NOT_RUN, "reason": f"not regenerated: {here.stale}"}
     if len(found):
-        return entry | found.iloc[0][["verdict", "reason", "amended", "parts"]].to_dict()
+        said = ["verdict", "reason", "amended", "amended_reason", "parts"]
+        return entry | found.iloc[0][said].to_dict()
     return {**entry, "verdict": NOT_RUN, "reason": _why_undecided(row, here, values)}
 
 
 def _read(row: pd.Series, entry: dict, read: pd.DataFrame) -> dict:
     """Return what the tracked readings say of a claim: `readings`, the `reason` that begins with
-    what it depends on, and `amended` where it is there.
+    what it depends on, and `amended` with its reason where they decide it: they have more scores.
 
     A claim that was not regenerated is not judged by them either.
     """
     if entry["verdict"] == NOT_RUN:
         return {}
     own = read[(read["claim"] == row["claim"]) & (read["choice"] == readings.AMENDED)]
-    amended = own["verdict"].to_list()
     under = readings.of_claim(read, row["claim"])
     reason = readings.first_clause(under) + entry["reason"]
     said = {"readings": readings.counted(under), "reason": reason}
-    return said | ({"amended": amended[0]} if amended else {})
+    if len(own):
+        said |= {"amended": own["verdict"].iloc[0], "amended_reason": own["reason"].iloc[0]}
+    return said
 
 
 def _why_undecided(row: pd.Series, here: Tracked, values: pd.DataFrame) -> str:

@@ -40,9 +40,9 @@ _COMPATIBLE = (
 _CLAIMS = (
     "Some claims have, beside the test that was fixed first, an *amended* one "
     "(`kcde/published/claims_amended.csv`, with the reason); the lines above count by it. *Parts* "
-    "are the clauses of a claim. *Readings* counts under how many readings of what its paper "
-    "leaves open (`kcde/published/readings.csv`) a claim holds, by the amended test where there "
-    "is one; that under which the artefacts are drawn is among them."
+    "are the clauses of a claim in the first test. *Readings* counts under how many readings of "
+    "what its paper leaves open (`kcde/published/readings.csv`) a claim holds, by the amended test "
+    "where all of them have one; that under which the artefacts are drawn is among them."
 )
 _SPOKEN = {"not-run": "not run", "published-na": "published N/A"}
 
@@ -191,6 +191,12 @@ def _some(count: int, which: str = "") -> str:
     return f"{count} {which}number{'' if count == 1 else 's'}"
 
 
+def _reason(row: dict) -> str:
+    if not row["amended"]:
+        return row["reason"]
+    return f"Amended test: {row['amended_reason']}. First test: {row['reason']}"
+
+
 def _claims(rows: pd.DataFrame) -> str:
     statements = published.claims().set_index(["paper", "claim"])["statement"]
     told = [each for each in _BESIDE if (rows[each] != "").any()]
@@ -202,7 +208,7 @@ def _claims(rows: pd.DataFrame) -> str:
             statements[row["paper"], row["metric"]],
             _SPOKEN.get(row["verdict"], row["verdict"]),
             *(row[each] for each in told),
-            row["reason"],
+            _reason(row),
         ]
         for row in rows.to_dict("records")
     ]

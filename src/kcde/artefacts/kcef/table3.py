@@ -36,17 +36,18 @@ _CAPTION = (
 
 _DETAILS = (
     "2000 samples of each model, fitted to the training rows of the first run, are compared with "
-    "1000 rows of the data; each seed redraws both. The kernel is Gaussian with the bandwidth "
-    "of the test's public code, and all columns are standardised. The rows of the data are drawn "
+    "1000 rows of the data; each seed redraws both. The kernel is Gaussian with the bandwidth of "
+    "the test's public code, and all columns are standardised. The rows of the data are drawn "
     "from all of them, training rows included; for each model two further columns (ours) use only "
-    "test rows, or only the two variables of figure 4. The paper prints one p-value for each test "
-    "and does not state the number of samples. The test assumes independent samples; those of "
-    "Hamiltonian Monte Carlo are not. In a further column (ours, better draws) those of the same "
-    "KCEF-F are drawn exactly, by inverting the distribution function of each column in turn, and "
-    "those of the same KEF by chains with a burn-in of 1000 transitions in which they adapt one "
-    "step size and a diagonal metric. Claim K10 as amended is decided by it where the published "
-    "chains have not converged. KEF-grouped (ours) is a KEF whose cross-validation has equal rows "
-    f"in one fold. Reduced at laptop: {_captions.TUNING}."
+    "test rows, or only the two variables of figure 4. The paper prints one p-value for each "
+    "test, and states 2000 samples of a model, not how many points they are compared with. The "
+    "test assumes independent samples; those of Hamiltonian Monte Carlo are not. In a further "
+    "column (ours, better draws) those of the same KCEF-F are drawn exactly, by inverting the "
+    "distribution function of each column in turn, and those of the same KEF by chains with a "
+    "burn-in of 1000 transitions in which they adapt one step size and a diagonal metric. Claim "
+    "K10 as amended is decided by it where the published chains have not converged. KEF-grouped "
+    "(ours) is a KEF whose cross-validation has equal rows in one fold. Reduced at laptop: "
+    f"{_captions.TUNING}."
 )
 
 KEF, NADE = "H0: KEF closer than KCEF", "H0: NADE closer than KCEF"
