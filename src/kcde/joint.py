@@ -11,7 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns
-from kcde.estimators._shared.rows import check_not_constant, check_rows
+from kcde.estimators._shared.rows import check_names, check_not_constant, check_rows
 from kcde.estimators.base import Tags
 from kcde.scikit_learn import BaseEstimator, NotFittedError, clone
 from kcde.seeding import seed_of
@@ -148,6 +148,7 @@ class JointDensity(BaseEstimator):
         numpy.linalg.LinAlgError
             If a factor's system is singular beyond repair.
         """
+        self._output_names = list(Y.columns) if hasattr(Y, "columns") else None
         Y = self._check(X, Y)
         check_not_constant(Y)
         chosen = self._parents(Y)
@@ -272,6 +273,7 @@ class JointDensity(BaseEstimator):
     def _check(self, X, Y, fitted: bool = False):
         if fitted:
             self._check_fitted()
+            check_names(Y, self._output_names)
         columns = self.n_outputs_ if fitted else None
         Y = check_rows("Y", Y, columns, vector=True, some=fitted)
         if X is not None and tuple(X.shape) != (Y.shape[0], 0):

@@ -127,7 +127,8 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         numpy.linalg.LinAlgError
             If the system to solve is singular beyond repair.
         """
-        given, (X, Y) = X, check_pairs(X, Y, self.largest_value)
+        given, outputs = X, Y
+        X, Y = check_pairs(X, Y, self.largest_value)
         if self.tags.unconditional and X.shape[1]:
             raise ValueError(
                 f"{type(self).__name__} is unconditional: X must be None or have no columns; "
@@ -136,7 +137,7 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         check_not_constant(Y)
         if grouping(self, groups):
             self._labels = group_labels(groups, Y.shape[0])
-        self._record_input(given, X, Y)
+        self._record_input(given, X, Y, outputs)
         try:
             with thread_limit(Y.shape[0]):
                 self._fit(X, Y)

@@ -10,6 +10,7 @@ from kcde.estimators._shared.location_scale import Normal
 from kcde.estimators._shared.rows import grouping
 from kcde.estimators.base import Tags
 from kcde.estimators.kcef import KCEF
+from kcde.estimators.standardised import Standardised
 
 _BASE_STD = 2.0
 _FEW_ROWS, _REPEATS = 60, 5
@@ -42,8 +43,8 @@ class Defensive(Floored):
     Parameters
     ----------
     estimator
-        An unfitted conditional density; a clone of it is fitted. None: KCEF with bandwidths and λ
-        by held-out likelihood.
+        An unfitted conditional density, other than `Standardised`; a clone is fitted. None: KCEF
+        with bandwidths and λ by held-out likelihood.
     weight
         ε, in (0, 1).
     base_std
@@ -110,6 +111,11 @@ class Defensive(Floored):
         if self.base_std is not None and not 0 < self.base_std < np.inf:
             raise ValueError(f"base_std must be a positive number; got {self.base_std!r}")
         inner = self._default() if self.estimator is None else clone(self.estimator)
+        if isinstance(inner, Standardised):
+            raise ValueError(
+                "q_0 is around 0 in the units of y: give Standardised(Defensive(estimator)) in "
+                "place of Defensive(Standardised(estimator))"
+            )
         few = Y.shape[0] < _FEW_ROWS
         repeats = (_REPEATS if few else 1) if self.repeats is None else self.repeats
         known, wanted = inner.get_params(), {"selection_floor": self.weight_, "repeats": repeats}

@@ -221,8 +221,7 @@ class NADE(BatchFitted, ConditionalDensity):
         shape (orders, n), nats
         """
         X, Y = (to_numpy(array).T for array in self._check_pair(X, Y))
-        columns = np.arange(self.n_outputs_)
-        chosen = [columns] + [rng.permutation(columns) for _ in range(orders - 1)]
+        chosen = self._orders(orders, rng)
         return np.stack([self._factors(X, Y, order).sum(axis=0) for order in chosen])
 
     def factor_log_density(self, X, Y) -> np.ndarray:
@@ -322,8 +321,16 @@ class NADE(BatchFitted, ConditionalDensity):
         logits, means, stds = (part[0].T for part in self.network_.mixtures(X.T))
         return np.exp(logits - logsumexp(logits, axis=1)[:, None]), means, stds
 
+    def _orders(self, count: int, rng) -> list[np.ndarray]:
+        """Return orders of y: that of the columns, then random ones."""
+        columns = np.arange(self.n_outputs_)
+        return [columns] + [rng.permutation(columns) for _ in range(count - 1)]
+
     def sample(self, X, n_samples: int, rng: np.random.Generator):
-        """Draw from p(y|x) exactly, one column of y after the other; shape (n, n_samples, d_y)."""
+        """Draw from p(y|x) exactly, one column of y after the other; shape (n, n_samples, d_y).
+
+        Of several `orders` each draw takes one at random, as the density is their mean.
+        """
         return self._sample_multivariate(self._check_features(X), n_samples, rng)
 
     def _sample_multivariate(self, X, n_samples, rng):
@@ -331,14 +338,27 @@ class NADE(BatchFitted, ConditionalDensity):
         draws = np.empty((len(X), n_samples, self.n_outputs_))
         for rows in row_blocks(len(X), n_samples * self._width()):
             repeated = np.repeat(X[rows], n_samples, axis=0).T
-            drawn = self._draw(repeated, rng).T
+            drawn = self._draw_by_orders(repeated, rng).T
             draws[rows] = drawn.reshape(-1, n_samples, self.n_outputs_)
         return draws
 
-    def _draw(self, X, rng) -> np.ndarray:
+    def _draw_by_orders(self, X, rng) -> np.ndarray:
         """Draw one y, shape (d_y, n), for each column of X (d_x, n)."""
+        orders = self._orders(self.orders, rng_of("orders", self.random_state))
+        if self.orders == 1 or self.n_outputs_ == 1:
+            return self._draw(X, orders[0], rng)
+        Y, taken = (
+            np.empty((self.n_outputs_, X.shape[1])),
+            rng.integers(len(orders), size=X.shape[1]),
+        )
+        for place, order in enumerate(orders):
+            Y[:, taken == place] = self._draw(X[:, taken == place], order, rng)
+        return Y
+
+    def _draw(self, X, order, rng) -> np.ndarray:
+        """Draw one y, shape (d_y, n), for each column of X (d_x, n), in an order of y."""
         Y, observed = np.zeros((self.n_outputs_, X.shape[1])), np.zeros((self.n_outputs_, 1))
-        for i in range(self.n_outputs_):
+        for i in order:
             mixtures = self.network_.mixtures(known(X, Y, observed), slice(i, i + 1))
             logits, means, stds = (part[0] for part in mixtures)
             # The largest of logits with Gumbel noise is at k with probability w_k.

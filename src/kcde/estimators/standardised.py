@@ -118,14 +118,15 @@ class Standardised(RowChecks, BaseEstimator):
 
     def _learn_scales(self, X, Y) -> tuple:
         """Set the means and standard deviations; return X and Y in standard units."""
-        given, (X, Y) = X, check_pairs(X, Y)
+        given, outputs = X, Y
+        X, Y = check_pairs(X, Y)
         check_not_constant(Y)
         self.mean_x_, self.std_x_ = _moments("X", X)
         self.mean_y_, self.std_y_ = _moments("Y", Y)
         self.dropped_ = np.flatnonzero(self.std_x_ == 0).tolist()
         self._kept = np.flatnonzero(self.std_x_ > 0)
         self.log_scale_ = float(np.sum(np.log(self.std_y_)))
-        self._record_input(given, X, Y)
+        self._record_input(given, X, Y, outputs)
         return self.transform_x(X), self.transform_y(Y)
 
     def transform_x(self, X):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from kcde.estimators import KCEF, KEF, LSCDE, NADE, Defensive, GaussianProcess
+from kcde.estimators import KCEF, KEF, LSCDE, NADE, Defensive, GaussianProcess, Standardised
 from kcde.estimators._kcef.normaliser_rules import CheckedRule, _interpolated
 from kcde.estimators._kcef.selection import _LikelihoodSearch
 from kcde.experiments import methods
@@ -173,3 +173,10 @@ def test_signed_weights_inside_have_no_distribution_function(pairs):
     model = Defensive(LSCDE(**GIVEN, weights="signed")).fit(X, Y)
     with pytest.raises(ValueError, match="signed weights make no distribution function"):
         model.cdf(X, Y)
+
+
+def test_standardised_is_to_be_outside(pairs):
+    X, Y = pairs
+    with pytest.raises(ValueError, match=r"give Standardised\(Defensive\(estimator\)\) in place"):
+        Defensive(Standardised(LSCDE(0.5, 0.3, 0.1))).fit(X, Y)
+    assert Standardised(Defensive(LSCDE(0.5, 0.3, 0.1))).fit(X, Y).crps(X, Y).shape == (len(X),)

@@ -236,3 +236,23 @@ def test_one_matrix_is_formed_and_no_second(rng):
 def test_bad_parameters_are_named(pairs, options, message):
     with pytest.raises(ValueError, match=message):
         GaussianProcess(**options).fit(*pairs)
+
+
+@pytest.mark.parametrize("shift", [2.0**20, 2.0**27])
+def test_the_choice_is_the_same_far_from_zero(rng, shift):
+    X = np.round(rng.normal(size=(60, 2)), 3)
+    Y = np.sin(X[:, :1]) + 0.3 * rng.normal(size=(60, 1))
+    near, far = (GaussianProcess().fit(Z, Y) for Z in (X, X + shift))
+    np.testing.assert_allclose(far.bandwidth_x_, near.bandwidth_x_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("constant", [3.0, 0.1, 1e6 + 0.1])
+def test_a_constant_column_has_no_part(rng, constant):
+    """The standard deviation of a column of 0.1 is not 0 by rounding."""
+    X = np.column_stack([rng.normal(size=60), np.full(60, constant)])
+    Y = np.sin(X[:, :1]) + 0.3 * rng.normal(size=(60, 1))
+    model = GaussianProcess().fit(X, Y)
+    new = X[:5] * np.array([1.0, 1.001])
+    if constant < 1e3:
+        np.testing.assert_allclose(model.mean(new), model.mean(X[:5]), atol=1e-3)
+    assert model.bandwidth_x_[0, 1] > 0.1

@@ -1,11 +1,12 @@
 import array_api_strict
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from kcde.estimators import KCEF, LSCDE
+from kcde.estimators import KCEF, LSCDE, ResidualKDE, Standardised
 from kcde.estimators.base import ConditionalDensity
 from kcde.joint import JointDensity, parents, topological_order
 
@@ -215,3 +216,20 @@ def test_wrong_width_and_missing_fit_are_refused(rows):
         model.log_density(None, rows[:0])
     with pytest.raises(ValueError, match="X has no rows"):
         model.sample(rows[:0, :0], 2, np.random.default_rng(0))
+
+
+def test_a_frame_with_columns_in_another_order_is_refused(rows):
+    frame = pd.DataFrame(rows[:, :2], columns=["a", "b"])
+    for model in (
+        JointDensity(LSCDE(1.0, 1.0, 0.1)),
+        ResidualKDE(),
+        Standardised(LSCDE(1.0, 1.0, 0.1)),
+    ):
+        X = None if isinstance(model, JointDensity) else rows[:, 2:]
+        fitted = model.fit(X, frame)
+        assert np.isfinite(fitted.log_density(X, frame)).all()
+        np.testing.assert_array_equal(
+            fitted.log_density(X, frame.to_numpy()), fitted.log_density(X, frame)
+        )
+        with pytest.raises(ValueError, match=r"Y has columns \['b', 'a'\], and had \['a', 'b'\]"):
+            fitted.log_density(X, frame[["b", "a"]])

@@ -500,3 +500,20 @@ def test_location_scale_densities_equal_those_of_scipy(density):
     assert density.outside(-2.0, 3.0) == pytest.approx(other.cdf(-2.0) + other.sf(3.0))
     nodes, weights = density.nodes()
     assert weights @ np.tanh(nodes) == pytest.approx(other.expect(np.tanh), abs=1e-7)
+
+
+def test_quantiles_are_equivariant_to_small_units(rng):
+    X = rng.normal(size=(60, 1))
+    y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=60)
+    p = np.array([0.001, 0.05, 0.5, 0.999])
+    found = [
+        LikelihoodKCEF(1.0, s * y.std(), 1e-3).fit(X, s * y).quantile(X[:3], p) / s
+        for s in (1.0, 1e-12)
+    ]
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+
+
+def test_a_constant_column_that_rounding_spreads_has_no_bandwidth_near_zero(rng):
+    X = np.column_stack([rng.normal(size=60), np.full(60, 0.1)])
+    model = LikelihoodKCEF(None, None, 1e-3).fit(X, np.sin(X[:, 0]) + 0.3 * rng.normal(size=60))
+    assert model.bandwidth_x_[1] > 1e-3

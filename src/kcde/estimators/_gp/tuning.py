@@ -57,8 +57,9 @@ def maximise_marginal_likelihood(
     require_memory(X, "the marginal likelihood", len(X), lambda n: 6 * n * n, remedy=_FEWER)
     scale_x, scale_y = _scale(X), _scale(y[:, None])[0]
     model = _regressor(given, scale_x, scale_y, kernel)
-    # Without x all points coincide; the kernel is then the same constant for every length.
-    points = X / scale_x if X.shape[1] else np.zeros((len(X), 1))
+    # Without x all points coincide; the kernel is then the same constant for every length. Far from
+    # 0 the gradient, which has differences of squares, would cancel.
+    points = (X - X.mean(axis=0)) / scale_x if X.shape[1] else np.zeros((len(X), 1))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         model.fit(points, y / scale_y)
@@ -117,8 +118,9 @@ def _variance(given: float | None, scale: float, start_and_bounds: tuple) -> tup
 
 
 def _scale(values: np.ndarray) -> np.ndarray:
+    """Return standard deviations, 1 where a column is constant: by rounding, not always 0."""
     std = values.std(axis=0)
-    return np.where(std > 0, std, 1.0)
+    return np.where((np.ptp(values, axis=0) > 0) & (std > 0), std, 1.0)
 
 
 def _completed(given: Hyperparameters, *found) -> Hyperparameters:

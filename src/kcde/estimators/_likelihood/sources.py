@@ -95,15 +95,17 @@ class Scales(NamedTuple):
 
 def scales(source: RowSource) -> Scales:
     """Return the scales of all rows, in one pass (Chan, Golub and LeVeque 1983)."""
-    count, mean, squares = 0, 0.0, 0.0
+    count, mean, squares, low, high = 0, 0.0, 0.0, np.inf, -np.inf
     for X, Y in source.blocks():
         block = np.hstack([to_numpy(X), to_numpy(Y)])
+        low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))
         here, rows = block.mean(axis=0), len(block)
         shift = here - mean
         total = count + rows
         squares = squares + ((block - here) ** 2).sum(axis=0) + shift**2 * count * rows / total
         mean, count = mean + shift * rows / total, total
-    std = np.sqrt(squares / count)
+    # The deviation of a constant column such as 0.1 is not 0 by rounding.
+    std = np.where(high > low, np.sqrt(squares / count), 0.0)
     return Scales(np.where(std[:-1] > 0, std[:-1], 1.0), float(mean[-1]), float(std[-1]))
 
 

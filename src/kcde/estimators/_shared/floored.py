@@ -160,4 +160,4 @@ class Floored(ConditionalDensity):
             slope = xp.exp(self.log_density(X, y[:, None]))
             return (1.0 - self.weight_) * cdf(y) + self.weight_ * floor.cdf(y) - p, slope
 
-        return increasing_root(excess, lower, upper, start, 1e-12)
+        return increasing_root(excess, lower, upper, start, 1e-12 * floor.scale)

@@ -135,6 +135,16 @@ def check_pairs(X, Y, largest: float = LARGEST_VALUE):
     return X, Y
 
 
+def check_names(Y, fitted: list | None) -> None:
+    """Raise `ValueError` where a data frame has other columns than in `fit`, or in another order.
+
+    `fitted` is None where there was no data frame.
+    """
+    if fitted is None or not hasattr(Y, "columns") or list(Y.columns) == fitted:
+        return
+    raise ValueError(f"Y has columns {list(Y.columns)}, and had {fitted} in fit: give it the same")
+
+
 def check_same_length(X, Y) -> None:
     """Raise `ValueError` unless there are as many rows of X as of Y."""
     if X.shape[0] != Y.shape[0]:
@@ -212,9 +222,13 @@ class RowChecks:
     largest_value: ClassVar[float] = LARGEST_VALUE
     """Size of the largest value of X and Y that the estimator takes."""
 
-    def _record_input(self, given, X, Y=None) -> None:
-        """Keep the widths of checked X and Y, and the names of the X that was given."""
+    _output_names: list | None = None
+    """Names of the columns of a data frame Y, None where it was none."""
+
+    def _record_input(self, given, X, Y=None, outputs=None) -> None:
+        """Keep the widths of checked X and Y, and the names of the X and Y that were given."""
         self._record_feature_names(given)
+        self._output_names = list(outputs.columns) if hasattr(outputs, "columns") else None
         self.n_features_in_, self._n_fitted = X.shape[1], X.shape[0]
         self._no_x = array_namespace(X).zeros((1, 0), dtype=X.dtype)
         if Y is not None:
@@ -256,6 +270,7 @@ class RowChecks:
     def _check_outputs(self, Y):
         """Return checked Y (n, d_y)."""
         columns = self._check_fitted().n_outputs_
+        check_names(Y, self._output_names)
         return check_rows("Y", Y, columns, vector=True, some=True, largest=self.largest_value)
 
     def _check_pair(self, X, Y):
