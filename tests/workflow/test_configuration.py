@@ -225,6 +225,21 @@ def test_the_default_is_right(config):
             {"experiments": {"traffic": {"optional": ["pems-sf"]}}},
             ["unknown key `experiments.traffic.optional`", "datasets"],
         ),
+        (
+            {
+                "readings": {
+                    "portfolio": {
+                        "files": {"portfolios": "nope", "risk_free": "fama-french-factors-daily"}
+                    }
+                }
+            },
+            ["`readings.portfolio.files` names 'nope'"],
+        ),
+        ({"readings": {"joint": {"dims": [50]}}}, ["`readings.joint.dims`", "50", "max_dim"]),
+        (
+            {"experiments": {"larger_sets": {"most_rows": {"KCFE": 100}}}},
+            ["`experiments.larger_sets.most_rows` names 'KCFE'", "`KCEF`?"],
+        ),
         ({"experiments": {"own": None}}, ["`experiments.own` is None", "or {}"]),
         ({"experiments": {"grid": {}}}, ["unknown key `experiments.grid`", "failure_case"]),
     ],

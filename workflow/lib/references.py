@@ -88,15 +88,27 @@ def unresolved_names(config: Mapping, known: Iterable[str]) -> Iterable[str]:
             yield from _options(key, method)
     for key, experiment, choice in _uses(config):
         yield from _in_choice(config, data, key, experiment, choice)
-    yield from _dimensions(config["experiments"].get("joint", {}))
+    for part in ("experiments", "readings"):
+        yield from _sections(config, data, part)
+
+
+def _sections(config: Mapping, data: "_Data", part: str) -> Iterable[str]:
+    """Yield a sentence for each unresolved name in keys that single experiments have."""
+    sections, methods = config[part], config["methods"]
+    joint = sections.get("joint", {})
+    if {"dims", "max_dim"} & set(joint):
+        yield from _dimensions(f"{part}.joint", {**config["experiments"].get("joint", {}), **joint})
     for name in (*_SIZED, "samples"):
-        yield from _together(config, name)
-    moments = config["experiments"].get("moments", {})
-    for key in ("shared_choice", "slow_constrained"):
-        where = f"experiments.moments.{key}"
-        yield from unknown(where, moments.get(key, ()), config["methods"], "the methods")
-    files = config["experiments"].get("portfolio", {}).get("files", {})
-    yield from data.unknown("experiments.portfolio.files", files.values(), "r_benchmark")
+        yield from _together(f"{part}.{name}", sections.get(name, {}), methods)
+    for name, key in (
+        ("moments", "shared_choice"),
+        ("moments", "slow_constrained"),
+        ("larger_sets", "most_rows"),
+    ):
+        named = sections.get(name, {}).get(key, ())
+        yield from unknown(f"{part}.{name}.{key}", named, methods, "the methods")
+    files = sections.get("portfolio", {}).get("files", {})
+    yield from data.unknown(f"{part}.portfolio.files", files.values(), "r_benchmark")
 
 
 def _uses(config: Mapping) -> Iterable[tuple[str, str, Mapping]]:
@@ -125,11 +137,10 @@ def _in_choice(
         yield from data.unknown(f"{key}.only.{method}", datasets, experiment)
 
 
-def _together(config: Mapping, experiment: str) -> Iterable[str]:
-    lists = config["experiments"].get(experiment, {}).get("together", ())
-    together = [method for each in lists for method in each]
-    where = f"experiments.{experiment}.together"
-    yield from unknown(where, together, config["methods"], "the methods")
+def _together(key: str, section: Mapping, methods: Mapping) -> Iterable[str]:
+    together = [method for each in section.get("together", ()) for method in each]
+    where = f"{key}.together"
+    yield from unknown(where, together, methods, "the methods")
     twice = sorted({method for method in together if together.count(method) > 1})
     if twice:
         yield f"`{where}` names {', '.join(twice)} more than once; a job each is enough"
@@ -210,12 +221,12 @@ def _methods(key: str, experiment: str, names: Iterable[str], methods: Mapping) 
             )
 
 
-def _dimensions(joint: Mapping) -> Iterable[str]:
+def _dimensions(key: str, joint: Mapping) -> Iterable[str]:
     beyond = [d for d in joint.get("dims", ()) if d > joint["max_dim"]]
     if beyond:
         yield (
-            f"`experiments.joint.dims` has {', '.join(map(str, beyond))}; allowed: at most "
-            f"`experiments.joint.max_dim`, which is {joint['max_dim']}"
+            f"`{key}.dims` has {', '.join(map(str, beyond))}; allowed: at most "
+            f"`{key}.max_dim`, which is {joint['max_dim']}"
         )
 
 
