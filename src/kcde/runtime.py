@@ -20,6 +20,7 @@ COLUMNS = ["rule", "method", "jobs", "seconds", "memory_mib"]
 
 _DRAWN, _OWN = "artefacts", "own"
 _SHOWN = 25  # bars of the figure
+_WHOLE = 0.8  # of the jobs of the run before: methods come and go
 
 
 def read(benchmarks: str | Path) -> pd.DataFrame:
@@ -84,11 +85,17 @@ def write(frame: pd.DataFrame, machine: str, into: str | Path) -> list[Path]:
     -------
     list of pathlib.Path
         The files.
+
+    Raises
+    ------
+    ValueError
+        If the folder has the times of a run of many more jobs, as of the whole and not of a part.
     """
     from kcde.artefacts.plots import style
 
     stem = Path(into) / "runtime"
     table, page = stem.with_suffix(".csv"), stem.with_suffix(".md")
+    _require_whole(table, int(frame["jobs"].sum()))
     with atomic(table) as temporary:
         frame.to_csv(temporary, index=False)
     with atomic(page) as temporary:
@@ -96,6 +103,15 @@ def write(frame: pd.DataFrame, machine: str, into: str | Path) -> list[Path]:
     with style.figure(style.PAGE, 0.15 * min(_SHOWN, len(frame)) + 0.6) as (made, axes):
         _draw(frame.head(_SHOWN), axes)
         return [table, page, *style.save(made, stem)]
+
+
+def _require_whole(table: Path, jobs: int) -> None:
+    before = int(pd.read_csv(table)["jobs"].sum()) if table.exists() else 0
+    if jobs < _WHOLE * before:
+        raise ValueError(
+            f"{table} is of a run of {before} jobs, and here are the times of {jobs}: run all of "
+            "`snakemake` first, or give another folder to `python -m kcde runtime --into`"
+        )
 
 
 def summary(figures: str | Path) -> str | None:

@@ -59,6 +59,14 @@ def test_files_say_the_sum_and_the_machine(benchmarks, tmp_path):
     assert "| factors | KCEF-F | 2 | 1.5 | 900 |" in page
 
 
+def test_a_part_of_a_run_does_not_replace_the_whole(benchmarks, tmp_path):
+    found, into = runtime.read(benchmarks), tmp_path / "figures"
+    before = [path.read_bytes() for path in runtime.write(found, "m", into)]
+    with pytest.raises(ValueError, match=r"is of a run of 8 jobs, and here are the times of 2:"):
+        runtime.write(found.head(1), "m", into)
+    assert [path.read_bytes() for path in runtime.write(found, "m", into)] == before
+
+
 def test_without_benchmarks_it_says_what_to_run(tmp_path):
     with pytest.raises(ValueError, match="run snakemake first"):
         runtime.read(tmp_path)
