@@ -76,7 +76,8 @@ class LikelihoodKCEF(Floored):
         ε, in (0, 1). None: the smaller of 0.01 and 10/n.
     base
         q_0 around the mean of the training y: "normal", with `base_std` times their standard
-        deviation; "student", with five degrees of freedom and their standard deviation as scale.
+        deviation; "student", with five degrees of freedom and their standard deviation as scale,
+        whose mass beyond 8 scales, 5e-4, is in the density and not in `cdf` and what follows of it.
     base_std
         Of "normal".
     folds

@@ -118,7 +118,9 @@ class Distribution:
         It is proper, small where F is narrow around y, and |y - m| for a point mass at m (Gneiting
         and Raftery, JASA 2007, section 4.2). In closed form for normal densities and mixtures of
         few of them; for the other mixtures as `kcde.estimators._shared.mixture` states; else by
-        ten-point Gauss-Legendre quadrature of F, to about 1e-6, for less than the cost of `cdf`.
+        ten-point Gauss-Legendre quadrature of F, to about 1e-6, for less than the cost of `cdf`; of
+        `Defensive`, where the density inside is far narrower than the floor, to about 1e-5 of the
+        latter's scale.
 
         Parameters
         ----------
