@@ -32,8 +32,8 @@ class QuantileForest(GaussianMixture):
     often tree t has row i in its bootstrap sample, and b_t(x), the size of its leaf; a Gaussian
     makes them a density. The forest is that of the library quantile-forest (`pip install
     'kcde[compare]'`). The fewest rows of a leaf and h have the largest out-of-bag likelihood: the
-    weights at a training row are those of the trees that have not seen it. One y. Trees take x and y
-    in float32: bring columns that are far from 0 for their spread to unit scale, with
+    weights at a training row are those of the trees that have not seen it. One y. Trees take x and
+    y in float32: bring columns that are far from 0 for their spread to unit scale, with
     `Standardised`.
 
     Cost: a forest for each of four sizes of a leaf, O(T n d_x log² n), and O(33 n²) exponentials
