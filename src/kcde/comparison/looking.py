@@ -133,7 +133,10 @@ def _table(checked: Checked, rows: pd.DataFrame, labels: list[str], more: dict) 
 def _text(value) -> str:
     if isinstance(value, bool | np.bool_ | str):
         return str(value)
-    return f"{float(value):.4g}" if isinstance(value, int | float | np.number) else str(value)
+    if not isinstance(value, int | float | np.number):
+        return str(value)
+    # Whole numbers with all their digits: a price, a year, a time in seconds.
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{float(value):.4g}"
 
 
 def _some(n: int, most: int) -> np.ndarray:

@@ -12,7 +12,7 @@ import scoringrules
 
 import kcde
 from kcde.cli.own import duration, names
-from kcde.comparison import costs, page, plan, running, scoring
+from kcde.comparison import costs, looking, page, plan, running, scoring
 from kcde.methods import METHODS
 from kcde.seeding import seed_of
 from kcde.table_model import TableModel, unfitted
@@ -300,3 +300,8 @@ def test_the_density_that_ignores_x_is_not_stopped(tmp_path, monkeypatch):
     # Twice what is expected is 24 s, half of what is left 45 s, and three splits take 60 s.
     run = running.run(made_plan(tmp_path), list(seconds), 100.0, lambda line: None)
     assert run.compared == ["MarginalKDE", "GP-ML"]
+
+
+def test_numbers_of_rows_keep_the_digits_that_tell_them_apart():
+    shown = [looking._text(value) for value in (1.7e9 + 3, 412345.6, np.int64(2024), 0.123456, "a")]
+    assert shown == ["1700000003", "412346", "2024", "0.1235", "a"]
