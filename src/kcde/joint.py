@@ -11,7 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns
-from kcde.estimators._shared.rows import check_names, check_not_constant, check_rows
+from kcde.estimators._shared.rows import check_names, check_not_constant, check_rows, names_of
 from kcde.estimators.base import Tags
 from kcde.scikit_learn import BaseEstimator, NotFittedError, clone
 from kcde.seeding import seed_of
@@ -120,6 +120,8 @@ class JointDensity(BaseEstimator):
     (1, 5, 3)
     """
 
+    _output_names: list[str] | None = None
+
     def __init__(self, estimator, graph: Graph = "full"):
         self.estimator = estimator
         self.graph = graph
@@ -148,7 +150,7 @@ class JointDensity(BaseEstimator):
         numpy.linalg.LinAlgError
             If a factor's system is singular beyond repair.
         """
-        self._output_names = list(Y.columns) if hasattr(Y, "columns") else None
+        self._output_names = names_of(Y)
         Y = self._check(X, Y)
         check_not_constant(Y)
         chosen = self._parents(Y)

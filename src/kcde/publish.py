@@ -21,9 +21,9 @@ def publish(
 ) -> list[Path]:
     """Copy every regenerated artefact of a scale, with the claims and readings that it decides.
 
-    The scores of all splits are copied with them, unless the tracked ones are of experiments that
-    these lack. `scales.csv` then names the scale of each, so that no run of a smaller one replaces
-    it; `laptop` in place of a larger one is published as any other.
+    The scores of all splits are copied with those of all papers, unless the tracked ones are of
+    experiments that these lack. `scales.csv` then names the scale of each, so that no run of a
+    smaller one replaces it; `laptop` in place of a larger one is published as any other.
 
     The files of an artefact change together: if one cannot be written, all stay unchanged.
 
@@ -67,7 +67,8 @@ def publish(
     if not made:
         raise ValueError(f"nothing in {results} is regenerated; run that scale first")
     written = [path for record in made.values() for path in _copy(record, Path(into), scale)]
-    written += _copy_scores(Path(results) / "figures", Path(into))
+    if papers is None or {each.paper for each in registry.ARTEFACTS.values()} <= set(papers):
+        written += _copy_scores(Path(results) / "figures", Path(into))
     return list(dict.fromkeys(written))
 
 

@@ -15,7 +15,6 @@ Examples
 
 import csv
 import hashlib
-import io
 import re
 import warnings
 from collections import Counter
@@ -47,6 +46,7 @@ REFUSE, DROP = "refuse", "drop"
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SPELT = {"\\t": "\t", "tab": "\t"}  # as a shell has it
 _DECIMAL_COMMA = r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+"
+_THOUSANDS_POINT = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"
 _THOUSANDS_COMMA = r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"
 _ISO_DATE = r"\d{4}-\d{1,2}(-\d{1,2}([T ]\d{1,2}:\d{2}.*)?)?"
 _ANY_DATE = rf"({_ISO_DATE}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}.*)"
@@ -239,7 +239,7 @@ def read(
 
 
 def header(path: str | Path, delimiter: str | None = None) -> tuple[list[str], str]:
-    """Return the names of the columns of a CSV and its delimiter, from its first line alone.
+    """Return the names of the columns of a CSV and its delimiter, from its first record alone.
 
     Parameters
     ----------
@@ -254,24 +254,21 @@ def header(path: str | Path, delimiter: str | None = None) -> tuple[list[str], s
         If the file is empty, another delimiter fits, or names are missing or not unique.
     """
     path = Path(path)
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        head = next((line for line in lines if line.strip()), None)
-        while head and head.count('"') % 2 and (more := next(lines, "")):  # a name of two lines
-            head += more
-    if head is None:
-        raise ValueError(f"{path} is empty")
     delimiter = _SPELT.get(delimiter, delimiter)
     if delimiter is not None and len(delimiter) != 1:
         raise ValueError(f"--delimiter must be one character, or tab; got {delimiter!r}")
-    counts = {each: len(_fields(head, each)) for each in _DELIMITERS}
+    heads = {each: _head(path, each) for each in {**_DELIMITERS, delimiter or ",": ""}}
+    if not any(heads.values()):
+        raise ValueError(f"{path} is empty")
+    counts = {each: len(heads[each]) for each in _DELIMITERS}
     likely = max(counts, key=counts.__getitem__)
     delimiter = delimiter or likely
-    if len(_fields(head, delimiter)) == 1 < counts[likely]:
+    if len(heads[delimiter]) == 1 < counts[likely]:
         raise ValueError(
             f"{path} has one column where the delimiter is {delimiter!r}; its header looks divided "
             f"by a {_DELIMITERS[likely]}: --delimiter {likely!r}"
         )
-    names = [name.strip() for name in _fields(head, delimiter)]
+    names = [name.strip() for name in heads[delimiter]]
     if nameless := [place for place, name in enumerate(names, 1) if not name]:
         raise ValueError(
             f"{path}: column(s) {_listed(nameless)} of the header have no name: name them, or "
@@ -312,21 +309,26 @@ def _read_csv(path: Path, delimiter: str | None, decimal: str, text: set[str]) -
 
 
 def _require_no_points(path: Path, frame: pd.DataFrame, decimal: str) -> None:
-    """Refuse numbers that have a point where it is not the decimal mark: 1.234 may be 1234."""
+    """Refuse columns of numbers with points in thousands, which would be taken for decimal ones."""
     for name in frame.columns[frame.dtypes.map(lambda dtype: dtype.kind not in "biuf")]:
         values = frame[name].dropna().astype(str).drop_duplicates()
         points = values[values.str.contains(".", regex=False)]
-        points = points[pd.to_numeric(points, errors="coerce").notna()]
-        if len(points):
+        if len(points) and _are_numbers(values) and points.str.fullmatch(_THOUSANDS_POINT).all():
             raise ValueError(
                 f"{path}: column {name!r} has points in numbers, such as {points.iloc[0]!r}, where "
                 f"the decimal mark is {decimal!r}: write them without thousands separators"
             )
 
 
-def _fields(line: str, delimiter: str) -> list[str]:
-    lines = io.StringIO(line, newline="")
-    return next(csv.reader(lines, delimiter=delimiter, skipinitialspace=True), [])
+def _head(path: Path, delimiter: str) -> list[str]:
+    """Return the fields of the first line that is not blank; a quoted field may have several."""
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        records = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+        named = (each for each in records if len(each) > 1 or (each and each[0].strip()))
+        try:
+            return next(named, [])
+        except csv.Error:  # a quote that nothing closes
+            return []
 
 
 def _require_unique(names: Iterable, path: Path | None = None) -> None:
@@ -432,7 +434,8 @@ def _complete(frame, names, missing) -> tuple[pd.DataFrame, list[str]]:
             f"missing values in column(s) {shown}: fill them, leave out these columns with --drop, "
             f"or these rows with --missing drop ({int(empty.any(axis=1).sum())} of {len(frame)})"
         )
-    kept = frame[~empty.any(axis=1)]
+    # What is left of true, false and missing values is of one type.
+    kept = frame[~empty.any(axis=1)].infer_objects()
     return kept, [f"{len(frame) - len(kept)} rows with missing values left out: {shown}."]
 
 
@@ -562,7 +565,7 @@ def _encoded(column: Column, series: pd.Series) -> dict[str, np.ndarray]:
     if series.isna().any():
         first = int(np.flatnonzero(series.isna().to_numpy())[0])
         raise ValueError(f"column {column.name!r} has a missing value in row {first + 1}")
-    if series.dtype.kind in "biuf":
+    if series.dtype.kind in "iuf":
         raise ValueError(
             f"column {column.name!r} was text in training, such as {column.levels[0]!r}, and has "
             f"numbers here: leave it as text, with tabular.read(file, text=[{column.name!r}])"

@@ -122,9 +122,14 @@ def _readings(read: pd.DataFrame, claim: str) -> list[dict]:
                 "choice": choice,
                 "words": words.loc[choice, "choice"] if known else "",
                 "drawn": words.loc[choice, "drawn"] if known else "",
-                "counted": readings.counted(rows).partition(": ")[2],
+                "counted": readings.counted(rows).removeprefix(choice).lstrip(": "),
                 "rows": [
-                    (row.reading, row.verdict, row.amended_reason or row.reason, row.scale)
+                    (
+                        row.reading,
+                        row.verdict,
+                        row.reason if row.first or not row.amended else row.amended_reason,
+                        row.scale,
+                    )
                     for row in rows.itertuples()
                 ],
             }

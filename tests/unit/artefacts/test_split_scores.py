@@ -134,6 +134,7 @@ def test_publishing_a_scale_copies_its_scores(files, tmp_path):
     assert scales.name == "scales.csv"
     assert copies == [tracked / path.name for path in written]
     assert [path.read_bytes() for path in copies] == [path.read_bytes() for path in written]
+    assert publish(results, tracked, ["kcef"]) == []
     # Those of one paper do not replace those of all.
     about = tracked / split_scores.ABOUT
     known = json.loads(about.read_text())

@@ -114,6 +114,28 @@ def test_names_of_columns_may_have_delimiters_spaces_and_lines(tmp_path):
         assert frame.iloc[0].tolist() == [1, 2, 3]
 
 
+def test_a_quote_that_nothing_closes_is_part_of_a_name(tmp_path):
+    frame = read(file(tmp_path, 'screen 5",b\n' + "1,2\n" * 30_000))
+    assert frame.shape == (30_000, 2)
+    assert frame.columns[0] == 'screen 5"'
+
+
+@pytest.mark.parametrize("values", [["1.2", "1.10", "2.0.1"], ["12.30", "9.15", "0.05"]])
+def test_points_that_are_no_thousands_are_read_with_decimal_commas(tmp_path, values):
+    rows = "".join(f"{value};{k},5\n" for k, value in enumerate(values))
+    frame = read(file(tmp_path, f"v;y\n{rows}"), decimal=",")
+    assert frame["y"].tolist() == [0.5, 1.5, 2.5]
+    assert frame["v"].astype(str).tolist() == values
+
+
+def test_true_and_false_beside_missing_values_are_one_column(tmp_path):
+    lines = ["new,y", *(f"{('TRUE', 'FALSE', '')[k % 3]},{k}" for k in range(60))]
+    checked = check(read(file(tmp_path, "\n".join(lines))), "y", missing="drop")
+    assert checked.columns.text == []
+    later = read(file(tmp_path, "new,y\nTRUE,1\nFALSE,2\n"), text=checked.columns.text)
+    assert checked.columns.encode(later)["new"].tolist() == [1.0, 0.0]
+
+
 def test_a_tab_can_be_spelt(tmp_path):
     path = file(tmp_path, "a,b\tc\n1\t2\n")
     for delimiter in ("\t", "\\t", "tab"):

@@ -233,3 +233,11 @@ def test_a_frame_with_columns_in_another_order_is_refused(rows):
         )
         with pytest.raises(ValueError, match=r"Y has columns \['b', 'a'\], and had \['a', 'b'\]"):
             fitted.log_density(X, frame[["b", "a"]])
+
+
+def test_a_single_column_of_y_may_have_any_name(rows):
+    fitted = LSCDE(1.0, 1.0, 0.1).fit(rows[:, 1:], pd.DataFrame({"price": rows[:, 0]}))
+    other = pd.DataFrame({"other": rows[:5, 0]})
+    np.testing.assert_array_equal(
+        fitted.log_density(rows[:5, 1:], other), fitted.log_density(rows[:5, 1:], rows[:5, :1])
+    )

@@ -333,9 +333,9 @@ def faster_sampling(scores: pd.DataFrame) -> Decision:
     """Decide claim D2: drawing from DDE takes at most a hundredth of KEF's time with HMC.
 
     By the ratio of the medians over the seeds, on each of the three sets. Measured times do not
-    repeat, and only their order of magnitude is stated. The claim is undecided where a ratio on
-    which it depends is within a factor of 1.5 of a hundred, since another run decides otherwise,
-    and where a method has no times on a data set.
+    repeat, and only their order of magnitude is stated. The claim is undecided where a method has
+    no times on a data set. By the amended test it is, too, where no ratio is lower by more than a
+    factor of 1.5 and one is within that factor: between runs ratios differ by as much.
     """
     ratios, parts = [], []
     for dataset in _DATASETS:
@@ -351,18 +351,15 @@ def faster_sampling(scores: pd.DataFrame) -> Decision:
             words += f" ({_order(rates['DDE'] / rates['KEF'])} by effective samples a second)"
         parts.append(words)
     near = sum(_RATIO / _NEAR < ratio < _RATIO * _NEAR for ratio in ratios)
-    verdict = "fails" if min(ratios) <= _RATIO / _NEAR else "undecided" if near else "holds"
     reason = (
         f"time of KEF with HMC over time of DDE for as many samples, wanted {_RATIO:.0f}, to the "
         f"order of magnitude: {', '.join(parts)}; above {_RATIO:.0f} on "
         f"{sum(ratio >= _RATIO for ratio in ratios)} of {len(ratios)} sets; HMC: {_HMC}"
     )
-    if near:
-        reason = (
-            f"depends on the run, since {near} of {len(ratios)} ratios are within a factor of "
-            f"{_NEAR:g} of the threshold; {reason}"
-        )
-    return Decision(verdict, reason)
+    said = f"{near} of {len(ratios)} ratios are within a factor of {_NEAR:g} of the threshold"
+    verdict = "fails" if min(ratios) <= _RATIO / _NEAR else "undecided" if near else "holds"
+    first = "holds" if min(ratios) >= _RATIO else "fails"
+    return Decision(first, reason, amended=Decision(verdict, said))
 
 
 def _order(ratio: float) -> str:

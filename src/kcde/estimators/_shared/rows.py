@@ -135,10 +135,16 @@ def check_pairs(X, Y, largest: float = LARGEST_VALUE):
     return X, Y
 
 
+def names_of(Y) -> list[str] | None:
+    """Return the names of the columns of a data frame, None where there are not several in text."""
+    names = list(getattr(Y, "columns", ()))
+    return names if len(names) > 1 and all(isinstance(name, str) for name in names) else None
+
+
 def check_names(Y, fitted: list | None) -> None:
     """Raise `ValueError` where a data frame has other columns than in `fit`, or in another order.
 
-    `fitted` is None where there was no data frame.
+    `fitted` is None where there was no data frame of several columns.
     """
     if fitted is None or not hasattr(Y, "columns") or list(Y.columns) == fitted:
         return
@@ -223,12 +229,12 @@ class RowChecks:
     """Size of the largest value of X and Y that the estimator takes."""
 
     _output_names: list | None = None
-    """Names of the columns of a data frame Y, None where it was none."""
+    """Names of the columns of a data frame Y, as `names_of` returns them."""
 
     def _record_input(self, given, X, Y=None, outputs=None) -> None:
         """Keep the widths of checked X and Y, and the names of the X and Y that were given."""
         self._record_feature_names(given)
-        self._output_names = list(outputs.columns) if hasattr(outputs, "columns") else None
+        self._output_names = names_of(outputs)
         self.n_features_in_, self._n_fitted = X.shape[1], X.shape[0]
         self._no_x = array_namespace(X).zeros((1, 0), dtype=X.dtype)
         if Y is not None:
