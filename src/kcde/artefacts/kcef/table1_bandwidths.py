@@ -43,7 +43,8 @@ _DECIDERS = {
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the table of KCEF under each reading; the first has the published mean."""
     own = scores[scores["method"].isin(list(READINGS.values()))]
-    table = building.build(artefact, own, files)
+    # Where a configuration selects none of them, the other methods are shown.
+    table = building.build(artefact, own if len(own) else scores, files)
     first = (table["method"] == "KCEF") & (table["metric"] == NLL)
     table["published_mean"] = table["dataset"].map(published_value).where(first)
     return table
@@ -53,6 +54,8 @@ def remarks(table: pd.DataFrame) -> list[str]:
     """Say which reading is nearest to the published means."""
     own = table[table["metric"] == NLL]
     published = own.set_index("dataset")["published_mean"].dropna()
+    if not len(published):
+        return []
     medians = own.pivot(index="dataset", columns="method", values="median").loc[published.index]
     gaps = medians.sub(published, axis=0).abs()
     counts = gaps.idxmin(axis=1).value_counts()

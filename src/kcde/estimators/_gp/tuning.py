@@ -18,6 +18,7 @@ _SIGNAL = (1.0, 1e-2, 1e2)
 _NOISE = (0.3, 1e-3, 1e1)
 _ITERATIONS = 100
 _GAIN = 1e-7
+_FAR = 1e3  # standard deviations of a mean from 0, from which a column is centred
 _FEWER = "let fewer rows take part in it (tuning_rows), or give all hyper-parameters"
 
 
@@ -57,9 +58,8 @@ def maximise_marginal_likelihood(
     require_memory(X, "the marginal likelihood", len(X), lambda n: 6 * n * n, remedy=_FEWER)
     scale_x, scale_y = _scale(X), _scale(y[:, None])[0]
     model = _regressor(given, scale_x, scale_y, kernel)
-    # Without x all points coincide; the kernel is then the same constant for every length. Far from
-    # 0 the gradient, which has differences of squares, would cancel.
-    points = (X - X.mean(axis=0)) / scale_x if X.shape[1] else np.zeros((len(X), 1))
+    # Without x all points coincide; the kernel is then the same constant for every length.
+    points = _near_zero(X, scale_x) / scale_x if X.shape[1] else np.zeros((len(X), 1))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         model.fit(points, y / scale_y)
@@ -115,6 +115,12 @@ def _variance(given: float | None, scale: float, start_and_bounds: tuple) -> tup
         return (given / scale) ** 2, "fixed"
     start, lowest, highest = np.square(start_and_bounds)
     return start, (lowest, highest)
+
+
+def _near_zero(X: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return X with columns far from 0 centred: there the gradient, of squares, would cancel."""
+    mean = X.mean(axis=0)
+    return X - np.where(np.abs(mean) > _FAR * scale, mean, 0.0)
 
 
 def _scale(values: np.ndarray) -> np.ndarray:
