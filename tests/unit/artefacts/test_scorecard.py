@@ -449,6 +449,13 @@ def git(folder, *arguments):
 
 
 @pytest.mark.slow
+def test_a_claim_of_a_panel_has_the_commits_of_its_figure(figures):
+    before = scorecard.build(figures)
+    after = before.assign(verdict=before["verdict"].mask(before["metric"] == "K1", "holds"))
+    page = changes.text(before, after, "x", lambda paper, artefact: [f"of {paper} {artefact}"])
+    assert "| claim K1 (kcef) | not-run | holds | of kcef fig1 |" in page
+
+
 def test_changes_since_a_commit_are_listed_with_the_commits_behind_them(figures):
     git(figures, "init", "-q")
     scorecard.write(scorecard.build(figures), figures)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from kcde.artefacts.judging import checkout
+from kcde.artefacts.judging.scorecard import deciding
 from kcde.artefacts.tables.markdown import number, pipe_table
 from kcde.artefacts.tables.methods import display
 
@@ -118,4 +119,7 @@ def _what(row: dict) -> str:
 
 
 def _by(row: dict, commits: Commits) -> str:
-    return ", ".join(commits(row["paper"], row["artefact"])) or "of the rule alone"
+    artefact = row["artefact"]
+    if row["kind"] == "claim":
+        artefact = deciding(row["paper"], row["metric"], artefact)
+    return ", ".join(commits(row["paper"], artefact)) or "of the rule alone"

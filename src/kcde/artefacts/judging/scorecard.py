@@ -100,7 +100,7 @@ def build(into: str | Path, records: str | Path | None = None) -> pd.DataFrame:
     decided = {paper: claims.read(into, paper) for paper in dict.fromkeys(statements["paper"])}
     read = readings.read(into)
     for _, row in statements.iterrows():
-        name = _deciding(row)
+        name = deciding(row["paper"], row["claim"], row["artefact"])
         here = _tracked(row["paper"], name, into, records)
         entry = _claim(row, here, decided[row["paper"]], values)
         rows.append({"kind": "claim", **entry, **_read(row, entry, read)})
@@ -217,13 +217,21 @@ def _copies(values: pd.DataFrame) -> set[int]:
     return set(known.index[earlier & (first_paper != known["paper"])])
 
 
-def _deciding(row: pd.Series) -> str:
-    """Return the artefact that decides a claim; claims name panels and lists (`fig1-left`)."""
+def deciding(paper: str, claim: str, stated: str) -> str:
+    """Return the name of the artefact that decides a claim.
+
+    Parameters
+    ----------
+    paper, claim
+        Of the claim.
+    stated
+        Where the paper makes it; panels and lists count (`fig1-left`).
+    """
     for artefact in ARTEFACTS.values():
-        if artefact.paper == row["paper"] and row["claim"] in artefact.deciders:
+        if artefact.paper == paper and claim in artefact.deciders:
             return artefact.name
-    named = re.match(r"(fig|table)\d+", row["artefact"])
-    return named.group() if named else row["artefact"]
+    named = re.match(r"(fig|table)\d+", stated)
+    return named.group() if named else stated
 
 
 def _tracked(paper: str, name: str, into: Path, records: str | Path | None) -> Tracked:
