@@ -299,6 +299,9 @@ _DEFINED = {
     "KCEF-M-500-rows": Method(
         "KCEF", OURS, {**_EARLY_STOPPING, "tuning_rows": 500}, graph="markov"
     ),
+    "KCEF-F-anisotropic-500-rows": Method(
+        "KCEF", OURS, {**_EARLY_STOPPING, "isotropic": False, "tuning_rows": 500}, graph="full"
+    ),
     "KCEF-F-1000-rows": Method(
         "KCEF", OURS, {**_EARLY_STOPPING, "tuning_rows": 1000}, graph="full"
     ),

@@ -97,6 +97,7 @@ def test_figures_are_drawn_with_a_page(tmp_path):
         "fig1.pdf",
         "fig1.md",
         "claims.csv",
+        "readings.csv",
     }
     page = (tmp_path / "kcef" / "fig1.md").read_text()
     assert "![log-likelihood on the grid data](fig1.png)" in page

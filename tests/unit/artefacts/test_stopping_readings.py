@@ -1,4 +1,4 @@
-"""kcef table2-readings and fig5-readings: claims under each stopping rule and each frequency."""
+"""kcef table2-readings, fig5-readings, fig1-rows: claims by stopping rule, frequency and rows."""
 
 import joint_scores as made
 import pandas as pd
@@ -7,7 +7,16 @@ import pytest
 from kcde import scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.kcef import _grid, fig1, fig4, fig5, fig5_readings, table2, table2_readings
+from kcde.artefacts.kcef import (
+    _grid,
+    fig1,
+    fig1_rows,
+    fig4,
+    fig5,
+    fig5_readings,
+    table2,
+    table2_readings,
+)
 from kcde.methods import METHODS
 
 RULES, FREQUENCIES = (
@@ -189,3 +198,29 @@ def test_a_panel_for_each_frequency(tmp_path):
     drawing.make(FREQUENCIES, made.files(tmp_path / "laptop" / "joint", table), tmp_path)
     page = (tmp_path / "kcef" / "fig5-readings.md").read_text()
     assert "0.143 nats a conditional" in page
+
+
+def test_the_rows_of_the_tuning_are_a_reading_of_figures_1_and_5(tmp_path):
+    """With other rows than those drawn KCEF is worse by a nat a dimension, and K4 fails."""
+    drawn = {name: made.LOSSES[name] for name in ("LSCDE-F", "LSCDE-M", "NADE", *NAMED.values())}
+    other = drawn | {name: (2.0 + loss, more) for name, (loss, more) in drawn.items()}
+    few = {name: other[like] for name, like in NAMED.items()}
+    rivals = {name: loss for name, loss in drawn.items() if name not in NAMED.values()}
+    table = made.grid(few | rivals, sizes=made.MORE_SIZES)
+    found = fig1_rows.read(table)
+    expected = table.assign(method=table["method"].replace(NAMED))
+    for claim, decide in {**fig1.ARTEFACT.deciders, **fig5.ARTEFACT.deciders}.items():
+        assert found[claim]["500 rows"] == decide(expected), claim
+    assert found["K4"]["500 rows"].verdict == "fails"
+    asked = registry.ARTEFACTS["kcef/fig1-rows"]
+    frame = fig1_rows.build(asked, made.grid(few | rivals), [])
+    panels = frame[frame["method"] == "KCEF-F-500-rows"]["panel"]
+    assert set(panels.str[0]) == {"n"}
+    path = tmp_path / "fig1-rows"
+    assert all(each.exists() for each in asked.draw(asked, frame, path))
+    # What is drawn is a reading beside it.
+    own = fig1.ARTEFACT.readers["K-rows"](made.grid(drawn, sizes=made.MORE_SIZES))
+    assert own["K4"]["as drawn"].verdict == "holds"
+
+
+NAMED = fig1_rows.METHODS

@@ -1,12 +1,12 @@
 """A claim that lacks the scores it needs is undecided, not failed."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 
 import pandas as pd
 
 from kcde.artefacts.core.cells import values
-from kcde.artefacts.core.declaration import Decision
+from kcde.artefacts.core.declaration import Decider, Decision, Reader
 from kcde.artefacts.judging.verdicts import too_many_failed
 from kcde.artefacts.tables.methods import display
 
@@ -84,3 +84,14 @@ def completed(
                 f"too many fits of {display(name)} failed on {place}: {failed} of {len(each)}"
             )
     return found
+
+
+def as_drawn(deciders: Mapping[str, Decider]) -> Reader:
+    """Return the reader that decides claims on what is drawn, as one reading of a choice.
+
+    Parameters
+    ----------
+    deciders
+        Claim to its decider.
+    """
+    return lambda scores: {claim: {"as drawn": of(scores)} for claim, of in deciders.items()}

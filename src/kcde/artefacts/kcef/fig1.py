@@ -10,7 +10,7 @@ import pandas as pd
 
 from kcde.artefacts.core.cells import mean_and_stderr
 from kcde.artefacts.core.declaration import Artefact, Decision
-from kcde.artefacts.judging.deciding import Missing, decider
+from kcde.artefacts.judging.deciding import Missing, as_drawn, decider
 from kcde.artefacts.kcef import _grid, _grid_picture
 from kcde.artefacts.kcef._grid import FULL, against_d, against_n, against_published_n
 from kcde.seeding import rng_of
@@ -280,6 +280,15 @@ def full_like_markov(scores: pd.DataFrame) -> Decision:
     return Decision("holds" if (fraction.mean() < 0.25).all() else "fails", reason)
 
 
+_DECIDERS = {
+    "K1": kcef_converges_faster,
+    "K2": markov_beats_full,
+    "K3": nade_needs_data,
+    "K4": full_kcef_like_lscde,
+    "K5": nade_like_full,
+    "K13": full_like_markov,
+}
+
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
@@ -303,14 +312,8 @@ ARTEFACT = Artefact(
     details=_grid.DETAILS,
     build=build,
     draw=_grid_picture.draw,
-    deciders={
-        "K1": kcef_converges_faster,
-        "K2": markov_beats_full,
-        "K3": nade_needs_data,
-        "K4": full_kcef_like_lscde,
-        "K5": nade_like_full,
-        "K13": full_like_markov,
-    },
+    deciders=_DECIDERS,
+    readers={"K-rows": as_drawn(_DECIDERS)},  # other numbers of rows: fig1-rows
     trial="run",
     remarks=_grid.remarks,
 )

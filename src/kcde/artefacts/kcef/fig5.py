@@ -4,7 +4,7 @@ import pandas as pd
 
 from kcde.artefacts.core.cells import mean_and_stderr
 from kcde.artefacts.core.declaration import Artefact, Decision
-from kcde.artefacts.judging.deciding import decider
+from kcde.artefacts.judging.deciding import as_drawn, decider
 from kcde.artefacts.kcef import _grid, _grid_picture
 
 _CAPTION = (
@@ -37,6 +37,8 @@ def isotropic_drops(scores: pd.DataFrame) -> Decision:
     return Decision("holds" if held else "fails", reason)
 
 
+_DECIDERS = {"K6": isotropic_drops}
+
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
@@ -59,7 +61,8 @@ ARTEFACT = Artefact(
     details=_grid.DETAILS,
     build=build,
     draw=_grid_picture.draw,
-    deciders={"K6": isotropic_drops},
+    deciders=_DECIDERS,
+    readers={"K-rows": as_drawn(_DECIDERS)},  # other numbers of rows: fig1-rows
     trial="run",
     remarks=_grid.remarks,
 )

@@ -9,6 +9,7 @@ import pandas as pd
 from kcde import published
 from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import Artefact, Decision
+from kcde.artefacts.judging.deciding import as_drawn
 from kcde.artefacts.judging.paired import by_split
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.kcef import _captions
@@ -117,10 +118,7 @@ def _better_graph(
     return best, known[best]
 
 
-def read(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
-    """Decide claim K9 with as many rows as are drawn, beside the numbers of `table2-rows`."""
-    return {"K9": {"as drawn": decide(scores)}}
-
+_DECIDERS = {"K9": decide}
 
 ARTEFACT = Artefact(
     __name__,
@@ -144,8 +142,8 @@ ARTEFACT = Artefact(
     details=_DETAILS,
     build=build,
     draw=dot_plot.write,
-    deciders={"K9": decide},
-    readers={"K-rows": read},
+    deciders=_DECIDERS,
+    readers={"K-rows": as_drawn(_DECIDERS)},  # other numbers of rows: table2-rows
     metric=NLL,
     published_trials=5,
     trial="run",

@@ -107,6 +107,7 @@ _JOINT: dict[str, str] = {
     "KCEF-F-anisotropic-unpenalised": f"as KCEF-F-unpenalised, but {_EACH_PARENT}",
     "KCEF-F-500-rows": f"as KCEF-F, tuned on at most 500 rows at every scale; {_FULL}",
     "KCEF-M-500-rows": f"as KCEF-F-500-rows; {_MARKOV}",
+    "KCEF-F-anisotropic-500-rows": f"as KCEF-F-500-rows, but {_EACH_PARENT}",
     "KCEF-F-1000-rows": f"as KCEF-F, tuned on at most 1000 rows; {_FULL}",
     "KCEF-M-1000-rows": f"as KCEF-F-1000-rows; {_MARKOV}",
     "KCEF-F-converged": f"{_CONVERGED}; {_FULL}",
