@@ -17,10 +17,10 @@ from kcde.seeding import rng_of
 
 _CAPTION = (
     "Mean log-likelihood of test points under densities fitted to made-up data: (a) against the "
-    "number n of training points, three dimensions; (b) per dimension against d, at n = 2000. "
-    "Black: the exact bound, and the best without dependence. The paper concludes that KCEF "
-    "converges faster, the Markov graph (M) improves on the full one (F), NADE drops at small n "
-    "(K1 to K3); K4, K5, K13 compare methods. Unstated rows of tuning, and runs, turn K2 and K4."
+    "number n of training points, three dimensions; (b) per dimension against the dimension d, at "
+    "n = 2000. Black: the exact bound, and the best without dependence. The paper concludes that "
+    "KCEF converges faster, the Markov graph (M) improves on the full one (F), NADE drops at small "
+    "n (K1 to K3); K4, K5, K13 compare methods. How many rows tune turns K4 (`fig1-rows`)."
 )
 
 _ALL = (FULL, "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE")

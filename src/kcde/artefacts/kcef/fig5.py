@@ -12,8 +12,8 @@ _CAPTION = (
     "KCEF-F, whose parents share one bandwidth (isotropic), where those of KCEF-F-anisotropic have "
     "one each. Black: the exact entropy bound and the best without dependence. The paper concludes "
     "that KCEF-F can drop drastically with an isotropic kernel as d grows; claim K6 tests this by "
-    "the log-likelihood lost to the shared bandwidth; how many rows tune KCEF, which is not "
-    "stated, turns it."
+    "the log-likelihood lost to the shared bandwidth. How many rows tune KCEF, which it does "
+    "not state, turns K6 (`fig1-rows`)."
 )
 
 
