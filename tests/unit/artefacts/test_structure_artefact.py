@@ -9,7 +9,7 @@ import pytest
 from kcde import published, scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.jdl import structure
+from kcde.artefacts.jdl import laws, structure
 from kcde.artefacts.judging import claims
 
 LARGE = {d: sizes[:3] for d, sizes in embedding_scores.SIZES.items()}
@@ -109,6 +109,16 @@ def test_one_feasible_fit_refutes_j14(feasible, words):
         "fails" if feasible[0][1:3] == (1000, 1e-3) and len(feasible) > 1 else "holds"
     )
     assert "smallest share of a data set" in decided.amended.reason
+
+
+def test_under_each_law_j14_counts_one_tolerance():
+    """Two of 20 fits, which two further tolerances without any would make two of 60."""
+    feasible = [(1, 100_000, 1e-3, 4), (1, 100_000, 1e-3, 7)]
+    table = frame(feasible=feasible)
+    assert structure.never_feasible(table).amended.verdict == "holds"
+    under = laws.read(table)["J14"]["s = 0.2"]
+    assert "feasible: 2 of 20 at 5.1, d = 1, n = 100000" in under.reason
+    assert under.amended.verdict == "fails"
 
 
 def test_a_claim_needs_every_d_of_both_sections():
