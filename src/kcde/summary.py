@@ -4,7 +4,9 @@ It depends on files alone, so that it can be made at any time. This module impor
 because the workflow imports it.
 """
 
+import csv
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +99,7 @@ def summarise(
     lines += _entry("remedy", _remedies(data, artefacts))
     lines += _entry("optional data", _done_without(optional))
     lines += _entry("failed jobs", _failures(log for _, log in broken))
+    lines += _entry("all fits failed", _without_fits(out for out, _ in jobs if out not in stale))
     lines += _entry("not finished", _waiting(len(unfinished) - len(broken), bool(broken)))
     lines += _entry("scorecard", _scorecard(results, Path(into), stale))
     counts = [
@@ -261,6 +264,23 @@ def _failures(logs: Iterable[Path]) -> list[str]:
         f"{counted(len(names), 'job')}: {cause} ({_some(names, 2)})"
         for cause, names in causes.items()
     ]
+
+
+def _without_fits(outputs: Iterable[Path]) -> list[str]:
+    """Return the methods without one fit on a data set, by what most of their rows say.
+
+    Nothing is wrong with such jobs, but an option of the configuration may be.
+    """
+    causes: dict[str, list[str]] = {}
+    for path in outputs:
+        if path.suffix != ".csv" or not path.is_file():
+            continue
+        with path.open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+        if rows and all(row.get("status") == "failed" for row in rows):
+            detail = Counter(row.get("detail", "") for row in rows).most_common(1)[0][0]
+            causes.setdefault(detail, []).append(f"{rows[0]['method']} on {rows[0]['dataset']}")
+    return [f"{_some(names)}: {detail}" for detail, names in causes.items()]
 
 
 def last_line(log: str | Path) -> str:

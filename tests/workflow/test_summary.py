@@ -67,6 +67,24 @@ def test_all_is_well(results, tmp_path):
     assert "not" not in closing.text.split("scorecard")[0].replace(str(tmp_path), "")
 
 
+def test_a_method_that_never_fitted_is_named_with_the_reason(results, tmp_path):
+    """As where an option of the configuration is out of range."""
+    header, jobs = "dataset,method,status,detail\n", []
+    refused, other = "n_centres must be at least 1; got -5", "singular"
+    for dataset, statuses in {
+        "geyser": [("failed", refused), ("failed", refused), ("failed", other)],
+        "engel": [("failed", refused)],
+        "crabs": [("failed", refused), ("ok", "")],
+    }.items():
+        out = results / f"r_benchmark/{dataset}/LSCDE.csv"
+        put(out, header + "".join(f"{dataset},LSCDE,{s},{why}\n" for s, why in statuses))
+        jobs.append((f"{out}", f"{out}.log"))
+    told = summarise(results, tmp_path / "figures", [], jobs=jobs)
+    assert f"all fits failed  LSCDE on geyser, LSCDE on engel: {refused}\n" in told.text
+    assert "crabs" not in told.text
+    assert told.problems == []
+
+
 def test_jobs_that_wait_are_counted(results, tmp_path):
     waiting = [(str(results / f"r_benchmark/{k}.csv"), str(tmp_path / f"{k}.log")) for k in "ab"]
     closing = summarise(results, tmp_path / "figures", [], jobs=waiting)
