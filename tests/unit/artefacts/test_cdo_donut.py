@@ -156,6 +156,19 @@ def test_c6_holds_where_the_error_falls_by_more_than_half_everywhere():
         ({"LSCDE-package-constrained": 0.44, "LSCDE-package-projected": 0.45}, None, "fails"),
         (None, {"LSCDE-package-signed": ((0.06, 0.06), (0.03, 0.04))}, "fails"),
         ({"LSCDE-package-signed": [None] * 10}, None, "undecided"),
+        ({"LSCDE": [None] * 10}, None, "undecided"),
+        # Whatever the failed fits would give, another place or remedy decides.
+        (
+            {"LSCDE-package-signed": [None] * 10},
+            {"LSCDE-package-signed": ((0.06, 0.06), (0.03, 0.04))},
+            "fails",
+        ),
+        ({"LSCDE-package-constrained": [None] * 10}, None, "holds"),
+        (
+            {"LSCDE-package-constrained": [None] * 10, "LSCDE-package-projected": 0.45},
+            None,
+            "undecided",
+        ),
         ({"LSCDE-signed": 0.80}, None, "holds"),  # of Sugiyama's
     ],
 )
@@ -172,5 +185,7 @@ def test_c6_is_about_the_paper_s_terrain():
 
 
 def test_c6_needs_terrain_and_donut():
-    for alone in (terrain(), donut()):
-        assert clipping.clipping_is_the_cause(alone).verdict == "undecided"
+    for alone, lacks in ((terrain(), "donut, x = 0"), (donut(), "rough terrain")):
+        decision = clipping.clipping_is_the_cause(alone)
+        assert decision.verdict == "undecided"
+        assert f"no scores of {lacks}" in decision.reason
