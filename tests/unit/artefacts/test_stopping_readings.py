@@ -216,6 +216,7 @@ def test_the_rows_of_the_tuning_are_a_reading_of_figures_1_and_5(tmp_path):
     frame = fig1_rows.build(asked, made.grid(few | rivals), [])
     panels = frame[frame["method"] == "KCEF-F-500-rows"]["panel"]
     assert set(panels.str[0]) == {"n"}
+    assert list(dict.fromkeys(frame["panel"].str[0])) == ["d", "n"]
     path = tmp_path / "fig1-rows"
     assert all(each.exists() for each in asked.draw(asked, frame, path))
     # What is drawn is a reading beside it.
