@@ -46,7 +46,7 @@ OF_A_CLASS = {
 FEWER = {
     "ConditionalMAF": {"steps": 2},
     "ConditionalRealNVP": {"steps": 2},
-    "DDE": {"iterations": 2},
+    "DDE": {"iterations": 2, "refit": False},
     "JPDL": {"degree": 1},
     "NADE": {"epochs": 1},
 }
