@@ -1,4 +1,4 @@
-"""kcef table2-readings, fig5-readings, fig1-rows: claims by stopping rule, frequency and rows."""
+"""kcef's readings of tables 2 and figures 1 and 5: stopping rule, frequency, rows, LSCDE."""
 
 import joint_scores as made
 import pandas as pd
@@ -10,6 +10,7 @@ from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.kcef import (
     _grid,
     fig1,
+    fig1_lscde,
     fig1_rows,
     fig4,
     fig5,
@@ -222,6 +223,25 @@ def test_the_rows_of_the_tuning_are_a_reading_of_figures_1_and_5(tmp_path):
     # What is drawn is a reading beside it.
     own = fig1.ARTEFACT.readers["K-rows"](made.grid(drawn, sizes=made.MORE_SIZES))
     assert own["K4"]["as drawn"].verdict == "holds"
+
+
+def test_a_bandwidth_for_each_column_of_lscde_is_a_reading_of_figure_1(tmp_path):
+    """It makes LSCDE as good as KCEF in few dimensions, so that K4 fails."""
+    both = {name: made.LOSSES[name] for name in (*fig1._ALL,)}
+    both["LSCDE-F-anisotropic"] = made.LOSSES[_grid.FULL]
+    table = made.grid(both, sizes=made.MORE_SIZES)
+    found = fig1_lscde.read(table)
+    own = table[table["method"] != "LSCDE-F-anisotropic"]
+    for claim in ("K1", "K2", "K3", "K4"):
+        assert found[claim]["one σ"] == fig1.ARTEFACT.deciders[claim](own)
+    assert {reading: one.verdict for reading, one in found["K4"].items()} == {
+        "one σ": "holds",
+        "one for each column": "fails",
+    }
+    asked = registry.ARTEFACTS["kcef/fig1-lscde"]
+    frame = asked.build(asked, made.grid(both), [])
+    assert {"LSCDE-F", "LSCDE-F-anisotropic"} <= set(frame["method"])
+    assert all(path.exists() for path in asked.draw(asked, frame, tmp_path / "fig1-lscde"))
 
 
 NAMED = fig1_rows.METHODS

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from kcde.estimators import LSCDE
+from kcde.estimators.lscde import BANDWIDTHS
 from kcde.selection import complement
 from naive import lscde_density, lscde_weights
 
@@ -51,6 +52,33 @@ def test_selection_equals_refitting_every_fold(pairs, selection):
             np.flatnonzero(model.cv_results_["regularization"] == model.regularization_)[0],
         ]
     )
+
+
+def test_no_other_bandwidth_of_one_column_is_better(rng):
+    """Each alone is the best of its values, by fits with given bandwidths; they begin at one σ."""
+    X = rng.normal(size=(60, 2))
+    Y = 2.0 * np.sin(2.0 * X[:, :1]) + 0.3 * rng.normal(size=(60, 1))  # x_2 tells nothing
+    model = LSCDE(n_centres=15, isotropic=False).fit(X, Y)
+
+    def best(x, y):
+        return LSCDE(x, y, n_centres=15).fit(X, Y).cv_results_["score"].max()
+
+    chosen = best(model.bandwidth_x_, model.bandwidth_y_)
+    for column in range(3):
+        for sigma in BANDWIDTHS:
+            both = np.append(model.bandwidth_x_, model.bandwidth_y_)
+            both[column] = sigma
+            assert best(both[:2], both[2:]) <= chosen
+    one = LSCDE(n_centres=15).fit(X, Y)
+    assert one.bandwidth_x_[0] == one.bandwidth_x_[1] == one.bandwidth_y_[0]
+    assert chosen > np.nanmax(one.cv_results_["score"]) + 5.0
+    assert model.bandwidth_x_[1] > 5.0 * model.bandwidth_x_[0]
+
+
+def test_a_given_bandwidth_is_not_chosen_again(pairs):
+    model = LSCDE(bandwidth_x=0.7, n_centres=10, isotropic=False).fit(*pairs)
+    assert set(model.bandwidth_x_) == {0.7}
+    assert model.bandwidth_y_[0] in BANDWIDTHS
 
 
 def _folds(model, n):
@@ -154,6 +182,7 @@ def test_weights_that_are_all_negative_are_an_error(rng, monkeypatch):
         ({"n_centres": 0}, "n_centres must be at least 1"),
         ({"density_floor": 0.0}, "density_floor must be a positive number"),
         ({"selection": "luck"}, "selection must be one of"),
+        ({"isotropic": False, "implementation": "cde"}, "one bandwidth for all columns"),
     ],
 )
 def test_bad_hyperparameters_are_named(pairs, options, message):

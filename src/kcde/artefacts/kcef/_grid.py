@@ -27,7 +27,7 @@ DETAILS = (
     "paper does not print the frequencies. As its section 4 says, the full graph of KCEF has a "
     "bandwidth for each parent in figure 1 (KCEF-F-anisotropic) and one for all in figure 5 "
     "(KCEF-F); it gives LSCDE on the full graph one for each as well, where ours has one σ, as its "
-    "authors', which can favour KCEF in claim K4. All columns are standardised by the training "
+    "authors' (fig1-lscde has both). All columns are standardised by the training "
     "rows, and densities are evaluated on 2000 test points; KCEF's normaliser is computed by "
     "quadrature. The entropy bound is the mean log-likelihood of the known density, which no other "
     "exceeds. Arrow heads at the edge mark means beyond it; the lowest is printed. Reduced at "

@@ -251,11 +251,9 @@ def nade_needs_data(scores: pd.DataFrame) -> Decision:
 def full_kcef_like_lscde(scores: pd.DataFrame) -> Decision:
     """Decide claim K4: KCEF-F minus LSCDE-F is positive for d <= 5, not below -25% beyond.
 
-    As a fraction of the attainable dependence. The paper gives both a bandwidth for each parent;
-    LSCDE has one σ here.
+    As a fraction of the attainable dependence.
     """
     fraction, reason = _grid.difference_in_dependence(scores, FULL, "LSCDE-F")
-    reason += "; LSCDE has one σ here, where the paper gives both a bandwidth for each parent"
     fraction = fraction.mean()
     small, large = fraction[fraction.index <= 5], fraction[fraction.index > 5]
     return Decision("holds" if (small > 0).all() and (large >= -0.25).all() else "fails", reason)

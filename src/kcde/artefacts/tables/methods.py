@@ -117,6 +117,10 @@ _JOINT: dict[str, str] = {
     "LikelihoodKCEF-F": f"ours: as LikelihoodKCEF of table 1, a factor at a time; {_FULL}",
     "LSCDE-F": f"{_JOINT_LSCDE}; {_FULL}",
     "LSCDE-M": f"as LSCDE-F; {_MARKOV}",
+    "LSCDE-F-anisotropic": (
+        "as LSCDE-F, but from its σ on each column has its own, the best of the same values while "
+        "the others stay, until none changes or after five rounds"
+    ),
     "NADE": (
         "as published: one network with two hidden layers of 100 units and 10 Gaussian components, "
         "trained on random orders of the columns and kept from the update with the largest "
