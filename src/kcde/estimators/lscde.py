@@ -41,7 +41,7 @@ class LSCDE(SignedMixture):
     the training pairs; H = ∫ (1/n) Σ_i φ(x_i, y) φ(x_i, y)ᵀ dy and h = (1/n) Σ_i φ(x_i, y_i).
 
     Fitting costs O(n b² + b³) for b centres; selection that, for each σ and fold, and b³ for each
-    λ of the path; without `isotropic` as much again for each column and sweep.
+    λ of the path; without `isotropic` that for each column and sweep again, with one λ.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ class LSCDE(SignedMixture):
         Number of folds of the cross-validation.
     isotropic
         Whether one σ is chosen for all columns without a bandwidth. False: from that σ on, each
-        column has its own, the best of the same values while the others stay, x before y, until
-        none changes or after 5 sweeps. The text of kcef (section 4) has one per dimension in figure
-        1 and does not say how they are tuned.
+        column has its own, the best of the same values while all else stays; x, y and then λ are
+        chosen anew until none changes, at most 5 times. The text of kcef (section 4) has one per
+        dimension in figure 1 and does not say how they are tuned.
     random_state
         Seeds the centres and the shuffle of the folds.
 
@@ -228,8 +228,8 @@ class LSCDE(SignedMixture):
         path = REGULARIZATIONS if self.regularization is None else np.array([self.regularization])
         criterion = _CRITERIA[self.selection]
 
-        def held_out_scores() -> np.ndarray:
-            """Return the score of the present bandwidths, one for each λ."""
+        def held_out_scores(path: np.ndarray) -> np.ndarray:
+            """Return the score of the present bandwidths, one for each λ of a path."""
             basis, total = self._basis(X, Y), np.zeros(len(path))
             for held_out, moments in zip(folds, basis.moments_without(folds), strict=True):
                 alpha = basis.weight_path(moments, path)
@@ -239,7 +239,7 @@ class LSCDE(SignedMixture):
         score = np.zeros((len(sigmas), len(path)))
         for i, sigma in enumerate(sigmas):
             self._set_bandwidths(sigma)
-            score[i] = held_out_scores()
+            score[i] = held_out_scores(path)
         i, j = best_index(score)
         self._set_bandwidths(sigmas[i])
         self.regularization_ = float(path[j])
@@ -247,8 +247,10 @@ class LSCDE(SignedMixture):
         if not self.isotropic:
             self._select_each(held_out_scores, path)
 
-    def _select_each(self, held_out_scores: Callable[[], np.ndarray], path: np.ndarray) -> None:
-        """Choose the bandwidth of each column that has none, in turn, with λ."""
+    def _select_each(
+        self, held_out_scores: Callable[[np.ndarray], np.ndarray], path: np.ndarray
+    ) -> None:
+        """Choose the bandwidth of each column that has none, in turn, and λ after them."""
         sides = [(self.bandwidth_x, self.bandwidth_x_), (self.bandwidth_y, self.bandwidth_y_)]
         columns = [
             (chosen, column)
@@ -257,16 +259,15 @@ class LSCDE(SignedMixture):
             for column in range(len(chosen))
         ]
         for _ in range(_SWEEPS):
-            changed = False
+            before = [chosen[column] for chosen, column in columns], self.regularization_
             for chosen, column in columns:
-                before, score = chosen[column], np.zeros((len(BANDWIDTHS), len(path)))
+                score = np.zeros(len(BANDWIDTHS))
                 for i, sigma in enumerate(BANDWIDTHS):
                     chosen[column] = sigma
-                    score[i] = held_out_scores()
-                i, j = best_index(score)
-                chosen[column], self.regularization_ = BANDWIDTHS[i], float(path[j])
-                changed |= chosen[column] != before
-            if not changed:
+                    score[i] = held_out_scores(np.array([self.regularization_]))[0]
+                chosen[column] = BANDWIDTHS[best_index(score)]
+            self.regularization_ = float(path[best_index(held_out_scores(path))])
+            if before == ([chosen[column] for chosen, column in columns], self.regularization_):
                 return
 
     @limit_threads

@@ -55,23 +55,28 @@ def test_selection_equals_refitting_every_fold(pairs, selection):
 
 
 def test_no_other_bandwidth_of_one_column_is_better(rng):
-    """Each alone is the best of its values, by fits with given bandwidths; they begin at one σ."""
+    """Nor another λ, by fits with given bandwidths; and together they are better than one σ."""
     X = rng.normal(size=(60, 2))
     Y = 2.0 * np.sin(2.0 * X[:, :1]) + 0.3 * rng.normal(size=(60, 1))  # x_2 tells nothing
     model = LSCDE(n_centres=15, isotropic=False).fit(X, Y)
 
-    def best(x, y):
-        return LSCDE(x, y, n_centres=15).fit(X, Y).cv_results_["score"].max()
+    def scores(bandwidths):
+        """Return λ to its score."""
+        found = LSCDE(bandwidths[:2], bandwidths[2:], n_centres=15).fit(X, Y).cv_results_
+        return dict(zip(found["regularization"], found["score"][0], strict=True))
 
-    chosen = best(model.bandwidth_x_, model.bandwidth_y_)
+    own = np.append(model.bandwidth_x_, model.bandwidth_y_)
+    chosen = scores(own)
+    assert max(chosen, key=chosen.get) == model.regularization_
     for column in range(3):
         for sigma in BANDWIDTHS:
-            both = np.append(model.bandwidth_x_, model.bandwidth_y_)
-            both[column] = sigma
-            assert best(both[:2], both[2:]) <= chosen
+            other = own.copy()
+            other[column] = sigma
+            at = model.regularization_
+            assert not scores(other)[at] > chosen[at]
     one = LSCDE(n_centres=15).fit(X, Y)
     assert one.bandwidth_x_[0] == one.bandwidth_x_[1] == one.bandwidth_y_[0]
-    assert chosen > np.nanmax(one.cv_results_["score"]) + 5.0
+    assert max(chosen.values()) > np.nanmax(one.cv_results_["score"]) + 5.0
     assert model.bandwidth_x_[1] > 5.0 * model.bandwidth_x_[0]
 
 
