@@ -10,6 +10,7 @@ from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.kcef import (
     _grid,
     fig1,
+    fig1_converged,
     fig1_lscde,
     fig1_rows,
     fig4,
@@ -242,6 +243,24 @@ def test_a_bandwidth_for_each_column_of_lscde_is_a_reading_of_figure_1(tmp_path)
     frame = asked.build(asked, made.grid(both), [])
     assert {"LSCDE-F", "LSCDE-F-anisotropic"} <= set(frame["method"])
     assert all(path.exists() for path in asked.draw(asked, frame, tmp_path / "fig1-lscde"))
+
+
+def test_figure_1_as_its_text_has_it_is_a_reading(tmp_path):
+    """KCEF to convergence takes the place of KCEF, and LSCDE's own bandwidths that of its one."""
+    drawn = {name: made.LOSSES[name] for name in fig1._ALL}
+    swapped = {like: name for name, like in fig1_converged.METHODS.items()}
+    swapped["LSCDE-F"] = "LSCDE-F-anisotropic"
+    text = {swapped.get(name, name): loss for name, loss in drawn.items()}
+    table = made.grid(text, sizes=made.MORE_SIZES)
+    back = {name: like for like, name in swapped.items()}
+    expected = table.assign(method=table["method"].replace(back))
+    found = fig1_converged.read(table)
+    for claim, decide in fig1.ARTEFACT.deciders.items():
+        (one,) = found[claim].values()
+        assert one == decide(expected), claim
+    asked = registry.ARTEFACTS["kcef/fig1-converged"]
+    frame = asked.build(asked, made.grid(text), [])
+    assert all(path.exists() for path in asked.draw(asked, frame, tmp_path / "fig1-converged"))
 
 
 NAMED = fig1_rows.METHODS
