@@ -26,7 +26,7 @@ def read(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
     under = renamed(scores, METHODS)
     under = under.assign(method=under["method"].replace(_LSCDE))
     return {
-        claim: {"one for each column, KCEF to convergence": decide(under)}
+        claim: {"one for each column with KCEF to convergence": decide(under)}
         for claim, decide in fig1.ARTEFACT.deciders.items()
     }
 
