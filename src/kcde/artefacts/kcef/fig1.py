@@ -20,7 +20,8 @@ _CAPTION = (
     "number n of training points, three dimensions; (b) per dimension against the dimension d, at "
     "n = 2000. Black: the exact bound, and the best without dependence. The paper concludes that "
     "KCEF converges faster, the Markov graph (M) improves on the full one (F), NADE drops at small "
-    "n (K1 to K3); K4, K5, K13 compare methods. `fig1-rows`, `fig1-lscde`, `fig1-converged`: what turns them."
+    "n (K1 to K3); K4, K5, K13 compare methods. What turns them: `fig1-rows`, `fig1-lscde`, "
+    "`fig1-converged`."
 )
 
 _ALL = (FULL, "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE")
