@@ -119,7 +119,7 @@ _JOINT: dict[str, str] = {
     "LSCDE-M": f"as LSCDE-F; {_MARKOV}",
     "LSCDE-F-anisotropic": (
         "as LSCDE-F, but from its σ on each column has its own, the best of the same values while "
-        "the others stay, until none changes or after five rounds"
+        "all else stays, and then λ, until none changes or after five rounds"
     ),
     "NADE": (
         "as published: one network with two hidden layers of 100 units and 10 Gaussian components, "
