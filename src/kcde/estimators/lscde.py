@@ -193,7 +193,7 @@ class LSCDE(SignedMixture):
                 )
         if not self.isotropic and self.implementation == "cde":
             raise ValueError(
-                "implementation='cde' has one bandwidth for all columns: isotropic=True"
+                "implementation='cde' has one bandwidth for all columns; set isotropic=True with it"
             )
         if self.weights == "signed" and self.density_floor is not None:
             raise ValueError(
