@@ -9,8 +9,8 @@ _CAPTION = (
     "Mean log-likelihood of test points under densities fitted to made-up data, as in figure 1, "
     "with LSCDE that has a bandwidth for each column (LSCDE-F-anisotropic) beside one for all "
     "(LSCDE-F). The text has the first, its authors' code the second; how to tune is not stated: "
-    "here each in turn, by the cross-validation that chooses the one. Claims K1, K3 and K4 are "
-    "decided with either. LSCDE-M has one for x and y, so that K2 would not compare the graphs."
+    "here each in turn, by cross-validation. Claims K1, K3 and K4 are decided with either. LSCDE-M "
+    "has one for x and y, so that K2 would not compare the graphs."
 )
 
 _ONE, _EACH = "LSCDE-F", "LSCDE-F-anisotropic"

@@ -11,10 +11,9 @@ from kcde.artefacts.kcef._renamed import renamed
 _CAPTION = (
     "Mean log-likelihood of test points under densities fitted to made-up data, as in figures 1 "
     "and 5, with KCEF tuned on at most 500 rows, where the scale `paper` has 2000; the paper does "
-    "not say how many. The more rows, the more "
-    "often the rule stops at its start, with narrow kernels; with fewer it often leaves for "
-    "kernels so wide that parents are ignored, which loses less in many dimensions. The claims of "
-    "both figures are decided for it."
+    "not say how many. The more rows, the more often the rule stops at its start, with narrow "
+    "kernels; with fewer it often leaves for kernels so wide that parents are ignored, which loses "
+    "less in many dimensions. The claims are decided for it."
 )
 
 _ISOTROPIC = f"{_grid.ISOTROPIC}-500-rows"
