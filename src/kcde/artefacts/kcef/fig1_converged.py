@@ -5,30 +5,27 @@ from pathlib import Path
 import pandas as pd
 
 from kcde.artefacts.core.declaration import Artefact, Decision
-from kcde.artefacts.kcef import _grid, _grid_picture, fig1
+from kcde.artefacts.kcef import _grid, _grid_picture, fig1, fig1_lscde
 from kcde.artefacts.kcef._renamed import renamed
-from kcde.artefacts.kcef.fig1_lscde import DECIDED
 
 _CAPTION = (
     "Mean log-likelihood of test points under densities fitted to made-up data, as in figure 1, "
     "tuned as the paper's text says: on the full graph (F) a bandwidth for each column, in KCEF by "
     "gradient descent to convergence, in LSCDE each in turn by cross-validation. Figure 1 itself "
-    "has KCEF's early stopping, as the authors' code, and one bandwidth in LSCDE. Claims K1, K3 "
-    "and K4 are decided for both together."
+    "has KCEF's early stopping, as the authors' code, and one bandwidth in LSCDE. Claims K1 to "
+    "K4 are decided for both together."
 )
 
 METHODS = {"KCEF-F-converged": _grid.FULL, "KCEF-M-converged": "KCEF-M"}
 """KCEF to convergence, with its names in the claims."""
 
-_LSCDE = {"LSCDE-F-anisotropic": "LSCDE-F"}
-
 
 def read(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
-    """Decide `DECIDED` for both methods as the text has them."""
+    """Decide the claims of fig1-lscde for both methods as the text has them."""
     under = renamed(scores, METHODS)
-    under = under.assign(method=under["method"].replace(_LSCDE))
+    under = under.assign(method=under["method"].replace(fig1_lscde.METHODS))
     reading = "one for each column with KCEF to convergence"
-    return {claim: {reading: fig1.ARTEFACT.deciders[claim](under)} for claim in DECIDED}
+    return {claim: {reading: fig1.ARTEFACT.deciders[claim](under)} for claim in fig1_lscde.DECIDED}
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
@@ -49,7 +46,7 @@ ARTEFACT = Artefact(
                 "KCEF-F-converged",
                 "KCEF-M-converged",
                 "LSCDE-F-anisotropic",
-                "LSCDE-M",
+                "LSCDE-M-anisotropic",
                 "NADE",
                 "exact",
             ],

@@ -74,6 +74,7 @@ VARIATIONS: dict[str, str | tuple] = {
     "-M": "--",
     "-constrained": "--",
     "-isotropic": ":",
+    "-M-anisotropic": "-.",
     "-anisotropic": ":",
     "-penalised": "-.",
     "-unpenalised": "-.",

@@ -121,6 +121,7 @@ _JOINT: dict[str, str] = {
         "as LSCDE-F, but from its σ on each column has its own, the best of the same values while "
         "all else stays, and then λ, until none changes or after five rounds"
     ),
+    "LSCDE-M-anisotropic": f"as LSCDE-F-anisotropic; {_MARKOV}",
     "NADE": (
         "as published: one network with two hidden layers of 100 units and 10 Gaussian components, "
         "trained on random orders of the columns and kept from the update with the largest "
