@@ -196,6 +196,28 @@ def test_pooling_gives_every_size_the_same_weight(rng):
     assert not _paired.pooled(table(noise), table(second)).lower
 
 
+def test_arithmetic_means_and_maxima_are_pooled_as_ratios_over_the_sizes():
+    second = np.linspace(1.0, 2.0, 20)[:, None] * [1.0, 1e-6]
+    first = second * [1.1, 0.5]
+    assert _paired.pooled(table(first), table(second), _paired.ARITHMETIC).lower
+    first[-1, 1] = 4.0 * second[-1, 1]  # of the largest, at the smaller values alone
+    mean = _paired.pooled(table(first), table(second), _paired.ARITHMETIC)
+    late = first[:, 1].mean() / second[:, 1].mean()
+    assert mean.ratio == pytest.approx(np.sqrt(1.1 * late))
+    most = _paired.pooled(table(first), table(second), _paired.MAXIMUM)
+    assert most.ratio == pytest.approx(np.sqrt(1.1 * 4.0))
+    assert not most.lower
+    assert f"{most}" == "2.1 (1.1 at 1e3, 4 at 1e4; 20 matrices)"
+    assert _paired.pooled(table(second), table(first), _paired.MAXIMUM).lower
+
+
+def test_every_size_may_count_on_the_repetitions_that_reach_it():
+    whole = table(np.ones((20, 2)))
+    whole.attrs["tried"] = {1000: frozenset(range(20)), 10_000: frozenset(range(5))}
+    assert _paired.complete({"a": whole}, (1000,))["a"].shape == (20, 1)
+    assert _paired.complete({"a": whole}, (1000,), every=True)["a"].shape == (5, 2)
+
+
 def draw_and_measure(frame, spec, tmp_path, monkeypatch):
     """Draw, and return the axes' y limits, their texts' boxes, and line colours, panel by panel."""
     seen = []

@@ -9,8 +9,10 @@ import pytest
 from kcde import published
 from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.jdl import bandwidths, dependence, laws, rise
-from kcde.artefacts.jdl._curves import tidy, varied
+from kcde.artefacts.jdl import bandwidths, dependence, fig1, fig9, laws, rise
+from kcde.artefacts.jdl._curves import TIMINGS, tidy, varied
+from kcde.artefacts.jdl._moments import REACHES
+from kcde.artefacts.jdl._paired import STATISTICS
 
 SIZES = dict.fromkeys((1, 2, 3), (1000, 10_000, 100_000))
 LAWS = ("normal-0.1", "uniform-1")
@@ -67,6 +69,21 @@ def test_every_reading_of_jdl_is_read_by_an_artefact():
     wanted = set(declared.loc[declared["paper"] == "jdl", "id"])
     drawn = [each for each in registry.ARTEFACTS.values() if each.paper == "jdl"]
     assert {choice for each in drawn for choice in each.readers} == wanted
+
+
+def test_the_row_of_j_time_names_the_readings_that_are_run():
+    row = published.readings().set_index("id").loc["J-time"]
+    both, _, alone = row["readings"].partition("; for J12 alone: ")
+    assert both.split("; ") == list(TIMINGS)
+    assert alone.split("; ") == list(fig9.READ)[len(TIMINGS) :]
+    assert row["drawn"] == next(iter(TIMINGS))
+
+
+def test_the_rows_of_sizes_and_losses_name_the_readings_that_are_run():
+    rows = published.readings().set_index("id")
+    assert rows.loc["J-sizes", "readings"].split("; ") == list(REACHES)
+    assert rows.loc["J-losses", "readings"].split("; ") == list(fig1.LOSSES)
+    assert rows.loc["J-statistic", "readings"].startswith("; ".join(STATISTICS))
 
 
 @pytest.mark.slow

@@ -70,9 +70,58 @@ def test_j1_fails_where_one_order_is_turned_or_not_significant():
 def test_j1_says_each_n_and_its_direction():
     reason = fig1.ordered(PLAIN).reason
     assert (
-        "d = 1 unconstrained: JPDL/JDL 0.5 (p < 1e−6; by n 0.5*, 0.5*, 0.5*, 0.5*, 0.5*)" in reason
+        "d = 1 unconstrained: JPDL/JDL 0.5 (p < 1e−6; 0.5* at 1e3, 0.5* at 1e4, 0.5* at 1e5, "
+        "0.5* at 1e6, 0.5* at 1e7; 20 matrices)" in reason
     )
     assert reason.count("JDL/CME") == reason.count("JPDL/JDL") == 6
+
+
+def five_beyond_1e5(method, d, n, *rest):
+    """Fewer matrices at large n, as at laptop."""
+    return made.REPETITIONS if n <= 10**5 else 5
+
+
+def test_j1_is_read_at_the_n_that_all_matrices_reach_and_at_every_n():
+    def turned(method, d, n, t, constrained, split):
+        # JPDL is below JDL up to n = 1e5, and far above it beyond.
+        return 1e3 * made.spread(split) if method == "JPDL" and n > 10**5 else None
+
+    read = fig1.by_sizes(losses(turned, repetitions=five_beyond_1e5))["J1"]
+    drawn, every = read.values()
+    assert (drawn.verdict, every.verdict) == ("holds", "fails")
+    assert "an n that fewer matrices reach does not count" in drawn.reason
+    assert "0.5* at 1e5; 20 matrices)" in drawn.reason
+    assert every.parts["d = 3 unconstrained"] == "holds"  # which ends at n = 1e5
+    assert every.parts["d = 1 unconstrained"] == "fails"
+    assert "; every n counts: " in every.reason
+    assert "at 1e7; 5 matrices)" in every.reason
+    small = losses(cells=made.fits(sizes={1: (200,)}), repetitions=2)
+    assert {one.verdict for one in fig1.by_sizes(small)["J1"].values()} == {"undecided"}
+
+
+def test_j1_is_read_by_either_mean_over_the_matrices():
+    def heavy(method, d, n, t, constrained, split):
+        # Lower in most matrices, and far higher in a few.
+        if method == "JPDL":
+            return LEVELS["JDL"] * (1000 / n) ** 0.5 * (0.1 if split < 16 else 20.0)
+        return None
+
+    read = fig1.by_statistic(losses(heavy))["J1"]
+    assert list(read) == ["geometric mean", "arithmetic mean"]
+    assert "by the geometric mean over matrices" in read["geometric mean"].reason
+    one, other = (each.reason.partition("JPDL/JDL ")[2][:4] for each in read.values())
+    assert float(one.split()[0]) < 1 < float(other.split()[0])
+    assert {each.verdict for each in fig1.by_statistic(PLAIN)["J1"].values()} == {"holds"}
+
+
+def test_j1_weighs_every_n_alike_under_arithmetic_means():
+    def late(method, d, n, t, constrained, split):
+        # Losses at n = 1000 are thirty times those at 1e6, where alone the order is turned.
+        if method == "JPDL" and n == 10**3:
+            return 1.9 * LEVELS["JDL"] * made.spread(split)
+        return None
+
+    assert fig1.by_statistic(losses(late))["J1"]["arithmetic mean"].verdict == "holds"
 
 
 def test_j1_leaves_out_a_failed_fit_but_not_many():
@@ -153,6 +202,24 @@ def test_j4_is_about_d_at_1e5():
         return 1e-3 if (method, d, n) == ("CME", 3, 10**5) else None
 
     assert fig1.worse_in_higher_dimensions(losses(better)).verdict == "fails"
+
+
+def test_j4_is_read_by_the_loss_itself_and_by_what_is_lost_beside_jdl():
+    def growing(method, d, n, t, constrained, split):
+        # Both grow with d, JDL faster.
+        return {"JDL": 1.0 * d**2, "CME": 2.0 * d**2 - d + 1.0}.get(method)
+
+    read = fig1.by_losses(losses(growing))["J4"]
+    assert {name: one.verdict for name, one in read.items()} == {
+        "mean loss of CME over that of JDL": "fails",
+        "mean loss of CME less that of JDL": "holds",
+        "mean loss of CME": "holds",
+    }
+    assert "mean loss of CME less that of JDL at n = 1e5, without constraints: 1 at d = 1" in (
+        read["mean loss of CME less that of JDL"].reason
+    )
+    shrinking = losses(lambda method, d, *rest: 1.0 / d if method == "CME" else 0.1)
+    assert {one.verdict for one in fig1.by_losses(shrinking)["J4"].values()} == {"fails"}
 
 
 def error(method, d, n, tolerance, constrained, split):
@@ -277,6 +344,64 @@ def test_j6_counts_the_largest_over_repetitions():
     assert "5 at 1e6" in decision.reason
 
 
+def test_j6_and_j15_are_read_by_each_statistic_over_the_matrices():
+    assert {
+        one.verdict for read in fig4.by_statistic(ERRORS).values() for one in read.values()
+    } == {"holds"}
+
+    def one_bad_matrix(method, d, n, tolerance, constrained, split):
+        # Lifts the maximum at n = 1e6 and hardly the means.
+        if (method, d, n, tolerance, split) == ("CME", 1, 10**6, 1e-3, 7):
+            return 1.5 * max(error(method, d, 10**5, tolerance, False, k) for k in range(20))
+        return None
+
+    read = fig4.by_statistic(errors(one_bad_matrix))["J6"]
+    assert {name: one.verdict for name, one in read.items()} == {
+        "geometric mean": "holds",
+        "arithmetic mean": "holds",
+        "maximum": "fails",
+    }
+    assert read["maximum"].reason == fig4.falls_at_the_tightest(errors(one_bad_matrix)).reason
+    assert read["arithmetic mean"].reason.startswith("arithmetic mean over 20 matrices of the")
+
+    def early(method, d, n, tolerance, constrained, split):
+        # Nearly all matrices, but not the worst, have their lowest error at n = 1e4.
+        usual = error(method, d, n, tolerance, constrained, split)
+        worst = max(range(20), key=made.spread)
+        return 1e-3 * usual if (method, n) == ("CME", 10**4) and split != worst else None
+
+    read = fig4.by_statistic(errors(early))["J15"]
+    assert read["maximum"].verdict == "holds"
+    assert read["arithmetic mean"].verdict == read["geometric mean"].verdict == "fails"
+    assert read["arithmetic mean"].reason == fig4.lowest_in_the_middle(errors(early)).reason
+
+
+def test_j7_is_read_by_each_statistic_and_at_every_n():
+    def alike(method, d, n, tolerance, constrained, split):
+        # Constraints help in the worst matrix only.
+        if (method, d, constrained) == ("CME", 3, True):
+            worst = max(range(20), key=made.spread)
+            free = error(method, d, n, tolerance, False, split)
+            return 0.9 * free if split == worst else free * (1.001 if split % 2 else 0.999)
+        return None
+
+    read = fig3.by_statistic(errors(alike))["J7"]
+    assert {name: one.verdict for name, one in read.items()} == {
+        "geometric mean": "fails",
+        "arithmetic mean": "fails",
+        "maximum": "holds",
+    }
+    assert "geometric mean over n, without a test;" in read["maximum"].reason
+    assert read["geometric mean"].reason == fig3.mitigated_by_constraints(errors(alike)).reason
+
+    def late(method, d, n, tolerance, constrained, split):
+        return 1e3 if (method, n, constrained) == ("CME", 10**7, True) else None
+
+    drawn, every = fig3.by_sizes(errors(late, repetitions=five_beyond_1e5))["J7"].values()
+    assert (drawn.verdict, every.verdict) == ("holds", "fails")
+    assert every.parts == {"d = 1": "fails", "d = 2": "holds", "d = 3": "holds"}
+
+
 def test_j7_needs_significance_in_every_dimension():
     def alike(method, d, n, tolerance, constrained, split):
         if (method, d, constrained) == ("CME", 3, True):
@@ -285,7 +410,7 @@ def test_j7_needs_significance_in_every_dimension():
 
     decision = fig3.mitigated_by_constraints(errors(alike))
     assert decision.verdict == "fails"
-    assert "d = 1: 0.5 (p < 1e−6; by n 0.5*" in decision.reason
+    assert "d = 1: 0.5 (p < 1e−6; 0.5* at 1e3" in decision.reason
 
 
 def share(method, d, n, tolerance, constrained, split):

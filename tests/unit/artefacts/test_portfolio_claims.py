@@ -136,8 +136,24 @@ def test_j12_as_amended_counts_factors_and_the_mean_of_klr():
     usual, fast = ((solve * middle + 0.01 + 0.1) / jdl for solve in (0.06, 0.001))
     assert float(stated.group(1)) == pytest.approx((usual**15 * fast) ** (1 / 16), abs=0.03)
     read = by_timing(made.frame())["J12"]
-    assert [one.verdict for one in read.values()] == ["holds"] * 4
-    assert all(one.amended.verdict == "holds" for one in read.values())
+    *timed, _, _ = read.values()
+    assert [one.verdict for one in timed] == ["holds"] * 4
+    assert all(one.amended.verdict == "holds" for one in timed)
+
+
+@pytest.mark.parametrize("prefix", ["", "matched_"])
+def test_j12_is_read_by_the_expectations_alone(prefix):
+    """As the caption of figure 9 says: there KLR takes as long as JDL, or longer where it does."""
+    name = f"expectations alone at {'matched' if prefix else 'own'} bandwidths"
+    scores = made.frame()
+    assert by_timing(scores)["J12"][name].verdict == "fails"
+    slower = scores["method"].eq("KLR") & scores["metric"].eq(f"{prefix}seconds_evaluate")
+    scores.loc[slower, "value"] *= 1.5
+    read = by_timing(scores)["J12"]
+    assert read[name].verdict == "holds"
+    assert f"median seconds ({name}): " in read[name].reason
+    others = {other for other in read if other.startswith("expectations") and other != name}
+    assert {read[other].verdict for other in others} == {"fails"}
 
 
 def test_j10_as_amended_is_one_sided():

@@ -8,8 +8,22 @@ import pandas as pd
 
 from kcde.artefacts.judging.deciding import Missing
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE, too_many_failed
-from kcde.artefacts.tables.markdown import probability
+from kcde.artefacts.tables.markdown import magnitude, probability
 from kcde.metrics.paired import paired_t_test
+
+GEOMETRIC, ARITHMETIC, MAXIMUM = "geometric mean", "arithmetic mean", "maximum"
+STATISTICS: Mapping[str, Callable[[pd.DataFrame], pd.Series]] = {
+    GEOMETRIC: lambda table: np.exp(np.log(table).mean()),
+    ARITHMETIC: lambda table: table.mean(),
+    MAXIMUM: lambda table: table.max(),
+}
+"""Readings of the statistic over repetitions that a claim is about, to what takes it at each n."""
+
+_TESTS = {
+    GEOMETRIC: "the paired t-test of the logarithms averaged over n",
+    ARITHMETIC: "the paired t-test of the values over the mean of both at their n, averaged over n",
+}
+"""Statistic to its test; a maximum has none."""
 
 
 class Pooled(NamedTuple):
@@ -18,11 +32,11 @@ class Pooled(NamedTuple):
     Attributes
     ----------
     ratio
-        Of the first to the second, geometric mean over n and repetitions.
+        Of the first to the second, by a statistic over repetitions; geometric mean over n.
     lower
-        Whether the first is significantly lower.
+        Whether the first is significantly lower, or has the lower maximum.
     p_value
-        Of the paired t-test of the logarithms, averaged over n.
+        Of the test; NaN where there is none.
     each
         n to the ratio there, and whether it differs significantly from 1.
     count
@@ -37,13 +51,18 @@ class Pooled(NamedTuple):
 
     def __str__(self) -> str:
         by_n = ", ".join(
-            f"{ratio:.2g}{'*' if significant else ''}" for ratio, significant in self.each.values()
+            f"{ratio:.2g}{'*' if significant else ''} at {magnitude(n)}"
+            for n, (ratio, significant) in self.each.items()
         )
-        return f"{self.ratio:.2g} (p {probability(self.p_value)}; by n {by_n})"
+        tested = "" if np.isnan(self.p_value) else f"p {probability(self.p_value)}; "
+        return f"{self.ratio:.2g} ({tested}{by_n}; {self.count} matrices)"
 
 
 def complete(
-    tables: Mapping[str, pd.DataFrame], sizes: Sequence[int], further: bool = True
+    tables: Mapping[str, pd.DataFrame],
+    sizes: Sequence[int],
+    further: bool = True,
+    every: bool = False,
 ) -> dict[str, pd.DataFrame]:
     """Return tables at their common n, on the repetitions that all completed at each of them.
 
@@ -58,6 +77,8 @@ def complete(
         n that every table must have.
     further
         Whether to include the other common n at which as many repetitions were fitted.
+    every
+        Whether to include every common n, on the repetitions that were fitted at all of them.
 
     Returns
     -------
@@ -74,7 +95,7 @@ def complete(
         wanted = " and ".join(f"{n:g}" for n in sizes)
         raise Missing(f"no scores of {', '.join(absent)} at n = {wanted}")
     common = set.intersection(*(set(table.columns) for table in tables.values()))
-    needed = _fitted(tables, sizes)
+    needed = _fitted(tables, sorted(common) if every else sizes)
     taken = sorted({n for n in common if further and needed <= _fitted(tables, [n])} | {*sizes})
     joined = pd.concat({name: table[taken] for name, table in tables.items()}, axis=1)
     joined = joined.loc[joined.index.isin(needed)]
@@ -99,29 +120,57 @@ def _fitted(tables: Mapping[str, pd.DataFrame], sizes: Sequence[int]) -> frozens
     return frozenset.intersection(*each)
 
 
-def pooled(first: pd.DataFrame, second: pd.DataFrame) -> Pooled:
-    """Compare two complete tables of positive values by their logarithms.
+def pooled(first: pd.DataFrame, second: pd.DataFrame, statistic: str = GEOMETRIC) -> Pooled:
+    """Compare two complete tables of positive values by a statistic over repetitions.
 
-    Losses and errors fall by orders of magnitude with n: without logarithms the smallest n alone
-    would decide.
+    Losses and errors fall by orders of magnitude with n: without logarithms, or a division by the
+    mean of both at each n, the smallest n alone would decide. Maxima are not tested: the first is
+    lower where the geometric mean over n of their ratios is below 1.
 
     Parameters
     ----------
     first, second
         Repetitions x n, of the same shape.
+    statistic
+        One of `STATISTICS`.
     """
-    logs = np.log(first.to_numpy()), np.log(second.to_numpy())
-    whole = paired_t_test(*(values.mean(axis=1) for values in logs))
-    by_n = {
+    of = STATISTICS[statistic]
+    ratios = of(first) / of(second)
+    ratio = float(np.exp(np.log(ratios).mean()))
+    if statistic == MAXIMUM:
+        each = {int(n): (float(value), False) for n, value in ratios.items()}
+        return Pooled(ratio, ratio < 1.0, np.nan, each, len(first))
+    if statistic == GEOMETRIC:
+        tested = np.log(first), np.log(second)
+    else:
+        middle = (first.mean() + second.mean()) / 2.0
+        tested = first / middle, second / middle
+    whole = paired_t_test(*(values.mean(axis=1).to_numpy() for values in tested))
+    each = {
         int(n): (
-            float(np.exp(logs[0][:, k].mean() - logs[1][:, k].mean())),
-            paired_t_test(logs[0][:, k], logs[1][:, k]).p_value < SIGNIFICANCE,
+            float(value),
+            paired_t_test(*(values[n].to_numpy() for values in tested)).p_value < SIGNIFICANCE,
         )
-        for k, n in enumerate(first.columns)
+        for n, value in ratios.items()
     }
     lower = whole.sign < 0 and whole.p_value < SIGNIFICANCE
-    ratio = float(np.exp(logs[0].mean() - logs[1].mean()))
-    return Pooled(ratio, lower, whole.p_value, by_n, len(first))
+    return Pooled(ratio, lower, whole.p_value, each, len(first))
+
+
+def meaning(statistic: str, every: bool) -> str:
+    """Return what the numbers of `Pooled` are, for the reasons of claims.
+
+    Parameters
+    ----------
+    statistic
+        One of `STATISTICS`.
+    every
+        As for `complete`.
+    """
+    test = _TESTS.get(statistic)
+    tested = f"p-value of {test} (* differs at that n)" if test else "without a test"
+    counted = "every n counts" if every else "an n that fewer matrices reach does not count"
+    return f"by the {statistic} over matrices, geometric mean over n, {tested}; {counted}"
 
 
 def each_or_missing(test: Callable, places: Sequence) -> tuple[list, list[str]]:

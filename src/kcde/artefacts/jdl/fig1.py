@@ -1,6 +1,6 @@
 """jdl figure 1: second-moment loss against n; claims J1, J2 and J4."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -22,12 +22,20 @@ from kcde.artefacts.jdl._curves import (
 )
 from kcde.artefacts.jdl._moments import (
     DIMENSIONS,
+    REACHES,
     SIZES,
     chosen_on_all,
     named,
     verdict,
 )
-from kcde.artefacts.jdl._paired import complete, each_or_missing, pooled
+from kcde.artefacts.jdl._paired import (
+    ARITHMETIC,
+    GEOMETRIC,
+    complete,
+    each_or_missing,
+    meaning,
+    pooled,
+)
 from kcde.artefacts.judging.deciding import Missing, all_of, decider
 from kcde.artefacts.judging.verdicts import UNDECIDED
 from kcde.artefacts.tables.markdown import magnitude
@@ -48,10 +56,13 @@ DETAILS = (
 
 _ORDER = (("JPDL", "JDL"), ("JDL", "CME"))
 _RISE = (100_000, 10_000_000)
-_MEANING = (
-    "ratios of losses, geometric means over n and matrices, with the p-value of the paired t-test "
-    "of their logarithms averaged over n (* differs at that n)"
-)
+LOSSES: Mapping[str, Callable[[float, float], float]] = {
+    "mean loss of CME over that of JDL": lambda cme, jdl: cme / jdl,
+    "mean loss of CME less that of JDL": lambda cme, jdl: cme - jdl,
+    "mean loss of CME": lambda cme, jdl: cme,
+}
+"""Readings of what grows with d in J4, the drawn one first, to the function of both losses."""
+_RATIO = next(iter(LOSSES))
 
 draw = drawer(PlotSpec(_moments.LOSS_LABEL))
 
@@ -64,14 +75,19 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
 
 
 @decider
-def ordered(scores: pd.DataFrame, sizes: Sequence[int] = SIZES) -> Decision:
+def ordered(
+    scores: pd.DataFrame,
+    sizes: Sequence[int] = SIZES,
+    statistic: str = GEOMETRIC,
+    every: bool = False,
+) -> Decision:
     """Decide claim J1: JPDL has lower losses than JDL, and JDL than CME.
 
     Paired t-tests over the correlation matrices of the logarithm of the loss, averaged over n, for
     each d, without and with constraints. It holds if all are significant in that order, and fails
     if one is not; where scores are missing it can only fail or be undecided. The reason has the
-    ratio at each n, with a star where it differs significantly from 1; each d is a part, without
-    and with constraints.
+    ratio at each n that counts, with a star where it differs significantly from 1; each d is a
+    part, without and with constraints.
 
     Parameters
     ----------
@@ -79,6 +95,8 @@ def ordered(scores: pd.DataFrame, sizes: Sequence[int] = SIZES) -> Decision:
         Of the experiment `moments`.
     sizes
         n that there must be.
+    statistic, every
+        As for `pooled` and `complete`.
     """
     tidied = tidy(scores)
 
@@ -88,7 +106,7 @@ def ordered(scores: pd.DataFrame, sizes: Sequence[int] = SIZES) -> Decision:
             named(method, d, limits): by_repetition(tidied, SECOND_MOMENT_LOSS, method, d, limits)
             for method in pair
         }
-        found = pooled(*complete(tables, sizes).values())
+        found = pooled(*complete(tables, sizes, every=every).values(), statistic)
         part = f"d = {d} {LIMITS[limits]}"
         return part, f"{part}: {'/'.join(pair)} {found}", found.lower
 
@@ -101,9 +119,8 @@ def ordered(scores: pd.DataFrame, sizes: Sequence[int] = SIZES) -> Decision:
         own = [lower for name, _, lower in found if name == part]
         if len(own) == len(_ORDER) or not all(own):
             parts[part] = verdict(all(own))
-    reason = "; ".join(
-        [f"{_MEANING}: {found[0][1]}", *(words for _, words, _ in found[1:]), *absent]
-    )
+    first = f"ratios of losses, {meaning(statistic, every)}: {found[0][1]}"
+    reason = "; ".join([first, *(words for _, words, _ in found[1:]), *absent])
     return Decision(all_of(parts.values()), reason, parts)
 
 
@@ -140,10 +157,12 @@ def rises_when_loosened(scores: pd.DataFrame) -> Decision:
 
 
 @decider
-def worse_in_higher_dimensions(scores: pd.DataFrame, size: int = SIZES[-1]) -> Decision:
+def worse_in_higher_dimensions(
+    scores: pd.DataFrame, size: int = SIZES[-1], losses: str = _RATIO
+) -> Decision:
     """Decide claim J4: at n = 1e5 the ratio of CME's loss to JDL's grows from d = 1 to d = 3.
 
-    Ratios of mean losses where both have the same tolerance: those without constraints decide,
+    Mean losses where both have the same tolerance: those without constraints decide,
     those with constraints are a part.
 
     Parameters
@@ -152,24 +171,41 @@ def worse_in_higher_dimensions(scores: pd.DataFrame, size: int = SIZES[-1]) -> D
         Of the experiment `moments`.
     size
         n.
+    losses
+        One of `LOSSES`.
     """
     tidied = tidy(scores)
 
-    def ratio(d: int, constrained: bool) -> float:
+    def compared(d: int, constrained: bool) -> float:
         means = _means(tidied, d, ("CME", "JDL"), (size,), constrained)
-        return float(means["CME"].iloc[0] / means["JDL"].iloc[0])
+        return float(LOSSES[losses](means["CME"].iloc[0], means["JDL"].iloc[0]))
 
-    ratios = [ratio(d, False) for d in DIMENSIONS]
-    found = f"mean loss of CME over that of JDL at n = {magnitude(size)}, without constraints: "
-    reason = found + ", ".join(
-        f"{value:.3g} at d = {d}" for value, d in zip(ratios, DIMENSIONS, strict=True)
+    free = [compared(d, False) for d in DIMENSIONS]
+    reason = f"{losses} at n = {magnitude(size)}, without constraints: " + ", ".join(
+        f"{value:.3g} at d = {d}" for value, d in zip(free, DIMENSIONS, strict=True)
     )
-    parts = {UNCONSTRAINED: verdict(ratios[-1] > ratios[0])}
-    beside, absent = each_or_missing(lambda d: ratio(d, True), DIMENSIONS)
+    parts = {UNCONSTRAINED: verdict(free[-1] > free[0])}
+    beside, absent = each_or_missing(lambda d: compared(d, True), DIMENSIONS)
     if not absent:
         reason += "; with constraints " + ", ".join(f"{value:.3g}" for value in beside)
         parts[CONSTRAINED] = verdict(beside[-1] > beside[0])
     return Decision(parts[UNCONSTRAINED], reason, parts)
+
+
+def by_statistic(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
+    """Decide J1 by either mean over the matrices: figure 1 has no maximum."""
+    return {"J1": {name: ordered(scores, SIZES, name) for name in (GEOMETRIC, ARITHMETIC)}}
+
+
+def by_sizes(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
+    """Decide J1 at the n that all matrices reach, and at every n."""
+    found = {name: ordered(scores, SIZES, GEOMETRIC, every) for name, every in REACHES.items()}
+    return {"J1": found}
+
+
+def by_losses(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
+    """Decide J4 by each of `LOSSES`."""
+    return {"J4": {name: worse_in_higher_dimensions(scores, SIZES[-1], name) for name in LOSSES}}
 
 
 def _means(
@@ -210,6 +246,7 @@ ARTEFACT = Artefact(
         "J2": rises_when_loosened,
         "J4": worse_in_higher_dimensions,
     },
+    readers={"J-statistic": by_statistic, "J-sizes": by_sizes, "J-losses": by_losses},
     trial="matrix",
     remarks=_moments.remarks,
 )

@@ -20,13 +20,21 @@ from kcde.artefacts.jdl._curves import (
 )
 from kcde.artefacts.jdl._moments import (
     DIMENSIONS,
+    REACHES,
     SIZES,
     by_size,
     errors_of_normalisation,
     named,
     verdict,
 )
-from kcde.artefacts.jdl._paired import complete, each_or_missing, pooled
+from kcde.artefacts.jdl._paired import (
+    GEOMETRIC,
+    STATISTICS,
+    complete,
+    each_or_missing,
+    meaning,
+    pooled,
+)
 from kcde.artefacts.judging.deciding import Missing, all_of, decider
 from kcde.artefacts.judging.verdicts import UNDECIDED, too_many_failed
 from kcde.artefacts.tables.markdown import magnitude
@@ -91,12 +99,21 @@ def inverse_to_sample_size(scores: pd.DataFrame) -> Decision:
 
 
 @decider
-def mitigated_by_constraints(scores: pd.DataFrame) -> Decision:
+def mitigated_by_constraints(
+    scores: pd.DataFrame, statistic: str = GEOMETRIC, every: bool = False
+) -> Decision:
     """Decide claim J7: constraints make CME's normalisation error smaller.
 
     Paired t-tests over the repetitions of the logarithm of the largest error of each, averaged over
     n, with the tolerances of the paper. It holds if the error is significantly smaller with
     constraints at each d, and fails if it is not at one; a missing d leaves it undecided.
+
+    Parameters
+    ----------
+    scores
+        Of the experiment `moments`.
+    statistic, every
+        As for `pooled` and `complete`.
     """
     tidied = tidy(scores)
 
@@ -105,20 +122,32 @@ def mitigated_by_constraints(scores: pd.DataFrame) -> Decision:
             named("CME", d, held): by_repetition(tidied, NORMALISATION_ERROR, "CME", d, held)
             for held in (True, False)
         }
-        found = pooled(*complete(tables, SIZES).values())
+        found = pooled(*complete(tables, SIZES, every=every).values(), statistic)
         return f"d = {d}: {found}", d, found.lower
 
     found, absent = each_or_missing(test, DIMENSIONS)
     if not found:
         raise Missing(absent[0])
     reason = (
-        "error of CME with constraints over that without, geometric mean over n and matrices, "
-        "p-value of the paired t-test of their logarithms averaged over n (* differs at that n): "
+        f"error of CME with constraints over that without, {meaning(statistic, every)}: "
         + "; ".join([words for words, *_ in found] + absent)
     )
     decided = {d: verdict(lower) for _, d, lower in found}
     parts = {f"d = {d}": decided.get(d, UNDECIDED) for d in DIMENSIONS}
     return Decision(all_of(parts.values()), reason, parts)
+
+
+def by_statistic(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
+    """Decide J7 by each statistic over the matrices."""
+    return {"J7": {name: mitigated_by_constraints(scores, name) for name in STATISTICS}}
+
+
+def by_sizes(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
+    """Decide J7 at the n that all matrices reach, and at every n."""
+    found = {
+        name: mitigated_by_constraints(scores, GEOMETRIC, every) for name, every in REACHES.items()
+    }
+    return {"J7": found}
 
 
 def _largest(tidied: pd.DataFrame, method: str, d: int) -> float:
@@ -161,6 +190,7 @@ ARTEFACT = Artefact(
         "J5": inverse_to_sample_size,
         "J7": mitigated_by_constraints,
     },
+    readers={"J-statistic": by_statistic, "J-sizes": by_sizes},
     trial="matrix",
     remarks=_moments.remarks,
 )
