@@ -103,6 +103,7 @@ def test_one_feasible_fit_refutes_j14(feasible, words):
     decided = structure.never_feasible(frame(feasible=feasible))
     assert decided.verdict == "fails"
     assert decided.reason.startswith("nearly: (33) proven infeasible")
+    assert "fits of CME, each at its chosen bandwidths alone" in decided.reason
     assert decided.reason.endswith(words)
     # As amended: at least 95% of the fits of each data set.
     assert decided.amended.verdict == (
