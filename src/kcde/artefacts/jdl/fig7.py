@@ -88,14 +88,19 @@ def jdl_like_klr(scores: pd.DataFrame) -> Decision:
 
 
 def _lower(compared: dict[Size, pd.DataFrame]) -> tuple[bool, str]:
-    held, parts = [], []
+    held, below, parts = [], 0, []
     for (d, _), values in compared.items():
         test = paired_wilcoxon(values[JDL].to_numpy(), values[CME].to_numpy())
         held.append(test.sign < 0 and test.p_value < SIGNIFICANCE)
+        below += int(values[JDL].mean() < values[CME].mean())
         means = f"{values[JDL].mean():.3g} and {values[CME].mean():.3g}"
         parts.append(f"{means} at d = {d} (p = {test.p_value:.2g})")
-    count = f"significantly lower at {sum(held)} of {len(held)} d"
-    return all(held), f"loss of JDL and CME at n = {_SMALL}: {count}: {', '.join(parts)}"
+    most = max(map(len, compared.values()))
+    count = f"significantly lower at {sum(held)} of {len(held)} d, in the mean at {below}"
+    return all(held), (
+        f"mean loss of JDL and CME at n = {_SMALL} over {most} subsamples: {count}: "
+        f"{', '.join(parts)}"
+    )
 
 
 def _on_par(compared: dict[Size, pd.DataFrame], least: float) -> tuple[bool, str]:
