@@ -434,12 +434,18 @@ def test_j8_exempts_cme_in_three_dimensions_alone():
     decision = fig5.semidefinite(shares(early))
     assert decision.verdict == "fails"
     assert "JPDL at d = 2 unconstrained 0.15% at 1e3;" in decision.reason
+    below = "CME at d = 3, the paper's exception, is below it as well"
+    assert below not in decision.reason
+    alike = shares(lambda method, *rest: 0.0 if method == "CME" else None)
+    assert fig5.semidefinite(alike).reason.endswith(f"or more: none; {below}")
 
 
 def test_j8_needs_every_cell_but_the_exempt_one():
     scores = shares()
     exempt = (scores["method"] == "CME") & (scores["dim"] == 3)
-    assert fig5.semidefinite(scores[~exempt]).verdict == "holds"
+    missing = fig5.semidefinite(scores[~exempt])
+    assert missing.verdict == "holds"
+    assert "exception" not in missing.reason
     without = scores[scores["method"] != "JPDL"]
     assert "JPDL at d = 1 unc" in fig5.semidefinite(without).reason
     assert fig5.semidefinite(without).verdict == "undecided"

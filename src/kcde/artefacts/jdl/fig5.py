@@ -26,7 +26,7 @@ DETAILS = (
 )
 
 _METHODS = ("JDL", "JPDL", "CME")
-_LIMIT = 1e-3
+_LIMIT = 1e-3  # of ours: the paper says that all others perform well
 _EXEMPT = ("CME", 3)
 _HOLDS = "holds"
 
@@ -49,7 +49,7 @@ def semidefinite(scores: pd.DataFrame) -> Decision:
     A share that is not below fails the claim, even where other scores are missing.
     """
     tidied = tidy(scores)
-    parts, listed, absent = {}, [], []
+    parts, listed, absent, exempt_below = {}, [], [], True
     for constrained, words in LIMITS.items():
         for d in DIMENSIONS:
             part = f"d = {d} {words}"
@@ -59,6 +59,8 @@ def semidefinite(scores: pd.DataFrame) -> Decision:
                 table = table.loc[:, table.columns >= SIZES[0]]
                 shares, exempt = table.mean().dropna(), (method, d) == _EXEMPT
                 name, above = named(method, d, constrained), bool((shares >= _LIMIT).any())
+                if exempt:
+                    exempt_below &= not above and bool(len(shares))
                 if above:
                     listed.append(f"{name}{' (exempt)' if exempt else ''} {_above(shares)}")
                 if not exempt and not _sound(table):
@@ -66,6 +68,8 @@ def semidefinite(scores: pd.DataFrame) -> Decision:
                 found = "fails" if above else _HOLDS if _sound(table) else UNDECIDED
                 parts[part] = all_of([parts[part], _HOLDS if exempt else found])
     reason = f"mean share of {100 * _LIMIT:g}% or more: {'; '.join(listed) or 'none'}"
+    if exempt_below:
+        reason += f"; {_EXEMPT[0]} at d = {_EXEMPT[1]}, the paper's exception, is below it as well"
     if absent:
         reason = f"missing or failed: {', '.join(absent)}; {reason}"
     return Decision(all_of(parts.values()), NO_EVIDENCE + reason, parts)
