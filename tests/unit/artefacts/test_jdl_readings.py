@@ -211,6 +211,11 @@ def test_smaller_grids_are_read_and_drawn(tmp_path):
     assert curves["d=1 n = 1000", "CME", "as published", 1.0] == pytest.approx(0.7 * mean)
     assert curves["d=1 n = 1000", "CME", "as published", 4.0] == pytest.approx(2.0 * mean)
     assert bandwidths.draw(artefact, drawn, tmp_path / "bandwidths")
+    narrower = drawn["x"].eq(0.5) & drawn["method"].eq("CME") & drawn["series"].eq("constrained")
+    drawn.loc[narrower, "y"] *= 3.0
+    said = bandwidths.remarks(drawn)[0]
+    assert "with factors up to 0.5 over that up to 4: JDL unconstrained 1 (d=1 n = 1000), " in said
+    assert "; CME constrained 3 (d=1 n = 1000), " in said
 
 
 def test_the_rise_is_named_by_what_was_changed(tmp_path):
