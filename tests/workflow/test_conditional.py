@@ -51,6 +51,61 @@ def test_the_narrow_bandwidth_is_three_steps_of_the_reference(config):
     assert options["bandwidth_y"] == pytest.approx(3 * (ticks[1] - ticks[0]), rel=1e-12)
 
 
+def test_the_quarter_is_of_the_median_distance_of_the_grid(config):
+    shape = (120, 117)
+    apart = [np.arange(n) for n in shape]
+    # Pairs of points of a grid of 8 m by how many steps they are apart in each direction.
+    pairs = np.outer(
+        *((n - lag) * np.where(lag, 2, 1) for n, lag in zip(shape, apart, strict=True))
+    )
+    lengths = 8.0 * np.hypot(*np.meshgrid(*apart, indexing="ij"))
+    order = np.argsort(lengths.ravel())[1:]  # without a point and itself
+    below = np.cumsum(pairs.ravel()[order])
+    median = lengths.ravel()[order][np.searchsorted(below, below[-1] / 2)]
+    said = jobs.job(config, "laptop", "terrain", "rough-terrain", "CDO-quarter")
+    assert said["options"] == {"bandwidth_x": pytest.approx(np.sqrt(median) / 4, rel=1e-5)}
+    assert said["settings"] == "authors"
+    # As of traffic, where the training points give the median.
+    X = np.random.default_rng(0).uniform(0, 8, (40, 1))
+    (theirs,) = _cdo_settings.authors("traffic", "CDO", X, X)["bandwidth_x"]
+    assert theirs == pytest.approx(_cdo_settings.authors("terrain", "CDO", X, X)["bandwidth_x"] / 2)
+
+
+def test_lscde_has_the_other_choices_that_notebooks_print(config):
+    rows = np.random.default_rng(0).uniform(0, 8, (40, 2))
+
+    def options(method):
+        said = jobs.job(config, "laptop", "terrain", "rough-terrain", method)
+        assert (said["settings"], said["variant"]) == ("authors", "ours")
+        return _cdo_settings.complete_options(
+            said["options"], "authors", "terrain", "LSCDE", rows, rows[:, :1]
+        )
+
+    assert options("LSCDE-package-traffic") == _cdo_settings.authors(
+        "traffic", "LSCDE", rows, rows[:, :1]
+    )
+    first = _cdo_settings.authors("donut", "LSCDE", rows, rows[:, :1])
+    second = options("LSCDE-package-second")
+    changed = {name: value for name, value in second.items() if value != first[name]}
+    assert changed == {"bandwidth_x": 0.7, "bandwidth_y": 0.7, "regularization": 8.0}
+    for weights in ("signed", "constrained", "projected"):
+        assert options(f"LSCDE-package-second-{weights}") == second | {"weights": weights}
+
+
+def test_methods_of_other_choices_are_fitted_for_the_readings_alone(config):
+    new = {"donut": "CDO-corrected", "terrain": "CDO-quarter"}
+    for experiment, method in new.items():
+        assert method not in config["experiments"][experiment]["methods"]
+        listed = config["readings"][experiment]["methods"]
+        assert method in listed
+        assert set(config["experiments"][experiment]["methods"]) <= set(listed)
+
+
+def test_the_corrected_formula_alone_is_changed_on_the_donut(config):
+    said = jobs.job(config, "laptop", "donut", "donut", "CDO-corrected")
+    assert (said["options"], said["settings"]) == ({"scaling": "corrected"}, "authors")
+
+
 def test_flags_of_the_terrain(config):
     flow = jobs.job(config, "laptop", "terrain", "rough-terrain", "CondMAF")
     assert (flow["folds"], flow["splits"], flow["settings"]) == (3, 3, "authors")

@@ -152,6 +152,9 @@ def test_variations_of_a_method_in_a_figure_differ_in_line_and_marker():
     families = (
         ["CDO", "CDO-clipped", "CDO-projected", "CDO-narrow", "CDO-chosen", "CDO-LL"],
         ["LSCDE", "LSCDE-signed", "LSCDE-constrained", "LSCDE-projected"],
+        ["LSCDE", "LSCDE-package-second", "LSCDE-package-traffic"],
+        ["CDO", "CDO-quarter", "CDO-chosen"],
+        ["CDO", "CDO-corrected", "CDO-narrow"],
         ["GP", "GP-ML"],
     )
     for family in families:
