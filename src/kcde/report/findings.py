@@ -26,6 +26,7 @@ _UNDER = {
     readings.EVERY: "every reading",
     readings.SOME: "some readings",
     readings.NONE: "no reading",
+    readings.NOT_RUN: "not run",
 }
 
 

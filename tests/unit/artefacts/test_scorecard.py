@@ -223,6 +223,37 @@ def test_many_readings_that_do_not_hold_are_counted_alone():
     assert readings.share(own.tail(5)) == "none"
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "share"),
+    [
+        (["not-run", "not-run"], "not-run"),
+        (["not-run", "fails"], "none"),
+        (["not-run", "undecided"], "none"),
+        (["not-run", "holds"], "every"),
+        (["not-run", "holds", "fails"], "some"),
+    ],
+)
+def test_readings_that_were_not_run_do_not_count(tmp_path, verdicts, share):
+    fig5 = registry.ARTEFACTS["cdo/fig5"]
+    claims.write(tmp_path, tmp_path, fig5, {"C5": Decision("fails", "a")})
+    rows = [
+        {"claim": "C5", "choice": "C-split", "reading": f"{k}", "verdict": verdict}
+        for k, verdict in enumerate(verdicts)
+    ]
+    read = pd.DataFrame(rows, columns=readings.COLUMNS, dtype=object).fillna("")
+    readings.write(tmp_path, tmp_path, read.assign(paper="cdo", artefact="cdo/table3-readings"))
+    assert readings.share(readings.of_claim(readings.read(tmp_path), "C5")) == share
+    card = scorecard.build(tmp_path)
+    counts = scorecard.totals(card, readings.read(tmp_path))["cdo"]["reading"]
+    assert counts == ({} if share == "not-run" else {share: 1})
+    scorecard.write(card, tmp_path)
+    (line,) = [
+        line for line in (tmp_path / "cdo/README.md").read_text().split("\n") if "| C5 |" in line
+    ]
+    words = {"not-run": "not run", "none": "under no reading", "every": "under every reading"}
+    assert f"| fails | {words.get(share, 'under some readings')} |" in line
+
+
 def test_compatible_stands_beside_the_verdict(figures):
     card = scorecard.build(figures)
     said = card.loc[card["kind"] != "claim"].groupby("verdict")["compatible"].unique()

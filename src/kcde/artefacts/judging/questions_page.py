@@ -10,7 +10,8 @@ NAME = "README.md"
 
 _ABOUT = (
     "Each claim with its verdict here, by the amended test where there is one, and under how many "
-    "readings of what the paper leaves open it holds. Numbers and parts are in "
+    "readings of what the paper leaves open it holds; those that were not run do not count. "
+    "Numbers and parts are in "
     "[claims.csv](claims.csv), single readings in [readings.csv](../readings.csv), what is open in "
     "`kcde/published/readings.csv`. Written by `python -m kcde scorecard`."
 )
@@ -18,6 +19,7 @@ _UNDER = {
     readings.EVERY: "under every reading",
     readings.SOME: "under some readings",
     readings.NONE: "under no reading",
+    readings.NOT_RUN: "not run",
 }
 
 

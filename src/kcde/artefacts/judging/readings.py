@@ -33,8 +33,11 @@ AMENDED = "amended"
 
 HOLDS, FAILS = "holds", "fails"
 
+NOT_RUN = "not-run"
+"""Verdict under a reading that was not run, and the share of a claim under none that was."""
+
 EVERY, SOME, NONE = "every", "some", "none"
-"""Under which of its readings a claim holds."""
+"""Under which of the readings that were run a claim holds."""
 
 _NAMED = 4
 """Up to so many readings of a choice under which a claim does not hold are named."""
@@ -211,14 +214,19 @@ def first_clause(rows: pd.DataFrame) -> str:
 
 
 def share(rows: pd.DataFrame) -> str:
-    """Return under which of its readings a claim holds: `every`, `some` or `none`.
+    """Return under which of the readings that were run a claim holds: `every`, `some` or `none`.
+
+    It is `not-run` where none of them was.
 
     Parameters
     ----------
     rows
         As `of_claim` returns them, not empty.
     """
-    holds = rows["verdict"] == HOLDS
+    run = rows[rows["verdict"] != NOT_RUN]
+    if not len(run):
+        return NOT_RUN
+    holds = run["verdict"] == HOLDS
     return EVERY if holds.all() else SOME if holds.any() else NONE
 
 

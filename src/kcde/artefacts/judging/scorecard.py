@@ -186,7 +186,7 @@ def totals(frame: pd.DataFrame, read: pd.DataFrame | None = None) -> dict[str, d
     dict
         Paper to `{"number": Counter, "claim": Counter, "compatible": Counter, "reading": Counter}`:
         verdicts of numbers and of claims, what is compatible, and how many claims hold under
-        `every`, `some` or `none` of their readings.
+        `every`, `some` or `none` of their readings that were run.
     """
     kinds = ("number", "claim", "compatible", "reading")
     counts = {paper: {kind: Counter() for kind in kinds} for paper in _papers(frame)}
@@ -199,8 +199,9 @@ def totals(frame: pd.DataFrame, read: pd.DataFrame | None = None) -> dict[str, d
         if row.compatible:
             counts[row.paper]["compatible"][row.compatible] += 1
         if row.readings and read is not None:
-            own = readings.of_claim(read, row.metric)
-            counts[row.paper]["reading"][readings.share(own)] += 1
+            under = readings.share(readings.of_claim(read, row.metric))
+            if under != readings.NOT_RUN:
+                counts[row.paper]["reading"][under] += 1
     return counts
 
 
