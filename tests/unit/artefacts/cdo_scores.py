@@ -28,6 +28,11 @@ DONUT = {
     "LSCDE-constrained": ((0.058, 0.053), (0.034, 0.033)),
     "LSCDE-projected": ((0.059, 0.054), (0.036, 0.034)),
 }
+# Those that the readings have beside these.
+DONUT_READINGS = {
+    "CDO-corrected": ((0.058, 0.040), (0.050, 0.051)),
+    "GP-spread": ((0.047, 0.080), (0.063, 0.120)),
+}
 # Method to smae_centred.
 TERRAIN = {
     "CDO": 0.040,
@@ -52,6 +57,17 @@ TERRAIN = {
     "four-neighbours": 0.028,
     "Nadaraya-Watson": 0.030,
     "Nadaraya-Watson-CDO": 0.041,
+}
+TERRAIN_READINGS = {
+    "CDO-quarter": 0.0275,
+    "LSCDE-package-second": 0.720,
+    "LSCDE-package-second-signed": 0.200,
+    "LSCDE-package-second-constrained": 0.210,
+    "LSCDE-package-second-projected": 0.220,
+    "LSCDE-package-traffic": 0.082,
+    "LSCDE-package-traffic-signed": 0.081,
+    "LSCDE-package-traffic-constrained": 0.080,
+    "LSCDE-package-traffic-projected": 0.211,
 }
 # Method to the median errors of mean and standard deviation.
 TRAFFIC = {

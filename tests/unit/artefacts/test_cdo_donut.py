@@ -127,14 +127,40 @@ def test_c3_fails_where_one_rival_is_better_at_one_input(rival, place):
     assert fig4.competitive(changed).verdict == "fails"
 
 
+@pytest.mark.parametrize(
+    ("flows", "amended"),
+    [
+        ({}, "holds"),
+        ({"CondMAF": ((0.026, 0.0425), (0.03, 0.041))}, "holds"),  # 1.08 times
+        ({"CondMAF": ((0.026, 0.0400), (0.03, 0.041))}, "fails"),  # 1.12
+        ({"CondRealNVP": ((0.001, 0.060), (0.04, 0.05))}, "fails"),  # the better one counts
+    ],
+)
+def test_c3_as_amended_is_competitive_with_the_better_flow(flows, amended):
+    decision = fig4.competitive(donut(flows))
+    assert (decision.verdict, decision.amended.verdict) == ("holds", amended)
+    assert "the better flow, wanted at most 1.1" in decision.amended.reason
+
+
+def test_c3_as_amended_wants_the_first_test_as_well():
+    decision = fig4.competitive(donut({"GP": ((0.03, 0.07), (0.09, 0.085))}))
+    assert (decision.verdict, decision.amended.verdict) == ("fails", "fails")
+    conditional = fig4.competitive_against_conditional(donut())
+    assert "mean error against the conditional density over both x: CDO 0.067" in (
+        conditional.amended.reason
+    )
+    assert conditional.amended.verdict == "fails"
+
+
 def test_c3_is_undecided_where_fits_failed_or_lack():
     failed = donut({"GP": ((None, None), (None, None))})
     assert fig4.competitive(failed).verdict == "undecided"
     whole = donut()
     assert fig4.competitive(whole[whole["method"] != "CDO"]).verdict == "undecided"
-    # The flows do not decide.
+    # The flows decide the amended test alone.
     flows = whole["method"].isin(["CondRealNVP", "CondMAF"])
-    assert fig4.competitive(whole[~flows]).verdict == "holds"
+    decision = fig4.competitive(whole[~flows])
+    assert (decision.verdict, decision.amended) == ("holds", None)
 
 
 def c6(changed_terrain=None, changed_donut=None):

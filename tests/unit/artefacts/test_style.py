@@ -136,6 +136,7 @@ def test_a_method_of_which_nothing_special_is_said_has_the_rule_of_its_class():
         ("KCEF", "moments"),
         ("KCEF", "estimation_cost"),
         ("mine", "r_benchmark"),
+        ("CDO-quarter", "donut"),  # fixed where it is fitted, and not fitted here
     ):
         assert methods.selection(name, experiment) == ""
 

@@ -43,6 +43,9 @@ DEFINITIONS = {
 }
 """Metric to its formula: e = ŷ − y on the test rows, ȳ is the mean of the training rows."""
 
+OWN = {"GP": PREDICTED} | dict.fromkeys(FLOWS, POINTWISE)
+"""Method to the metric of its published number, where that is not `CENTRED`."""
+
 FOLDS, RANDOM = "folds", "random"
 """Values of `protocol` in the settings."""
 

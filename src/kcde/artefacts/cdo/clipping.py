@@ -38,6 +38,8 @@ FAMILIES = {"LSCDE": "LSCDE-package-", "LSCDE-exact": "LSCDE-"}
 """LSCDE with clipped weights, of the package and Sugiyama's, and the beginning of the others."""
 
 _SIGNED, _REMEDIES = "signed", ("constrained", "projected")
+OTHER_WEIGHTS = (_SIGNED, *_REMEDIES)
+"""Endings of the names of LSCDE with other weights than clipped ones."""
 
 _HALF = 0.5
 _HEAD = 1.25  # inches besides the rows
@@ -148,7 +150,7 @@ def _is_the_cause(scores: pd.DataFrame, name: str) -> Decision:
             said.append(f"{missing}")
             continue
         shares, lacking = {}, []
-        for weights in (_SIGNED, *_REMEDIES):
+        for weights in OTHER_WEIGHTS:
             try:
                 shares[weights] = _mean(here, FAMILIES[name] + weights, metric, panel) / clipped
             except Missing as missing:

@@ -486,9 +486,10 @@ def selection(method: str, experiment: str) -> str:
 
 def _of_class(method: str, experiment: str) -> str:
     """Return the rule of a method's class, said to be as published or ours."""
-    if method not in METHODS:
+    defined = METHODS.get(method)
+    # What has the settings of cdo's authors chooses nothing; where it is fitted stands above.
+    if defined is None or defined.settings is not None:
         return ""
-    defined = METHODS[method]
     rule = discovery.attribute(defined.estimator, discovery.SELECTION_RULE)
     defaults = discovery.parameters(defined.estimator)
     options = defined.options_for(experiment).items()
