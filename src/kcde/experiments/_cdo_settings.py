@@ -1,9 +1,10 @@
 """Hyper-parameters as the authors of cdo fixed them, as functions of the training data.
 
 The paper states none of them; these are read from the authors' public code, its notebooks of the
-donut, the terrain and traffic: distances are not squared, coordinates are those of the file, and
-the noise of a Gaussian process is a variance. Bandwidths are standard deviations of Gaussian
-kernels and scales of Laplace kernels, exp(-|a - b|/s).
+donut and traffic, and of the terrain a notebook for the flows and a script for the rest: distances
+are not squared, coordinates are those of the file, and the noise of a Gaussian process is a
+variance. Bandwidths are standard deviations of Gaussian kernels and scales of Laplace kernels,
+exp(-|a - b|/s).
 
 What differs from that code: its kernels of x are normalised densities, which scales α by a constant
 where weights are then divided by their sum. It begins a search for the Gaussian processes' length
@@ -14,9 +15,10 @@ flow to unscaled or otherwise scaled data, and reads the samples of the other fr
 is taken from it but the parameters of CDO and LSCDE.
 
 LSCDE is that of the Python package `cde`, which standardises x and y itself. The notebook of the
-donut prints what the package's cross-validation chose: 100 centres, a bandwidth of 1.0 (or 0.7),
-the largest of the package's grid, and λ = 1 (or 8); the first of each stands here, and on the
-terrain, for which nothing is printed, as well. That of traffic gives 1000 centres, 0.1 and 0.1.
+donut prints what the package's cross-validation chose: 100 centres, and in eight repetitions of ten
+a bandwidth of 1.0, the largest of the package's grid, and λ = 1, in one each 0.7 and 8, and 1.0 and
+0.5. The first stands here, and on the terrain, for which nothing is printed, as well. That of
+traffic gives 1000 centres, 0.1 and 0.1.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -67,6 +68,23 @@ def test_folds_are_a_partition_and_splits_a_fifth():
     fewer = terrain.parts("some", 57, 2, 1)
     for part, same in zip(fewer, [*folds[:2], random[0]], strict=True):
         np.testing.assert_array_equal(part.test, same.test)
+
+
+def test_most_test_points_of_the_terrain_lie_between_training_points():
+    shape = (120, 117)  # of rough-terrain, one column of the grid after the other in the file
+    between = []
+    for part in terrain.parts("rough-terrain", shape[0] * shape[1], 10, 0):
+        trains = np.zeros(np.add(shape, 2), dtype=bool)
+        trains[1:-1, 1:-1].T.flat[part.train] = True
+        column, row = (1 + each for each in np.divmod(part.test, shape[0]))
+        sides = [
+            trains[row - down, column - right] & trains[row + down, column + right]
+            for down, right in ((1, 0), (0, 1))
+        ]
+        between.append(np.logical_or(*sides))
+    share = np.concatenate(between).mean()
+    page = Path(__file__).parents[3] / "docs/papers/cdo.md"
+    assert f"Of the test points {share:.1%} lie between" in page.read_text(encoding="utf-8")
 
 
 def test_scores_are_those_of_a_fit_by_hand(launch, data):

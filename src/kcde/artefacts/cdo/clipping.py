@@ -26,7 +26,9 @@ CAPTION = (
 DETAILS = (
     "Constrained: the objective of LSCDE is minimised over non-negative weights. Projected: the "
     "non-negative mixture nearest to the solution in L2. Signed: the weights as they are, divided "
-    "by their sum. The published weights of CDO are signed. (a) Σ|e| / Σ|y − ȳ| over the folds of "
+    "by their sum. Where parameters are chosen (LSCDE-exact and its family) they are those that "
+    "suit clipped weights, so that weights alone differ. The published weights of CDO are signed. "
+    "The paper says that it suspects the clipping. (a) Σ|e| / Σ|y − ȳ| over the folds of "
     "`table3_one_definition`. (b, c) The error of `fig4_corrected` over its repetitions.\n\n"
     f"{box_plots.EXPLANATION}"
 )

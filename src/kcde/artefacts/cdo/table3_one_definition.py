@@ -41,10 +41,10 @@ CAPTION = (
 )
 DETAILS = (
     f"{_terrain.SETTING}\n\nInterpolation, neighbours and smoothing stand beside the methods of "
-    "the paper, because every test point lies among training points at a grid's step. A tenth of "
-    "the points tests; folds are shuffled. Folds share training points, so that the p-values of "
-    "the paired tests behind bold are too small; claim C1 uses a test that is corrected for the "
-    f"overlap.\n\n{_terrain.REDUCED}."
+    "the paper, because nearly every test point lies between two training points, each a grid's "
+    "step away. A tenth of the points tests; folds are shuffled. Folds share training points, so "
+    "that the p-values of the paired tests behind bold are too small; claim C1 uses a test that is "
+    f"corrected for the overlap.\n\n{_terrain.REDUCED}."
 )
 
 FURTHER = {

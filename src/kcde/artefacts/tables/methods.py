@@ -224,7 +224,8 @@ _STAGED_FLOWS = {
         "as published: conditional Real NVP, 10 blocks of networks with 100 hidden units and batch "
         "normalisation, on all training rows at once 100 steps of Adam with learning rate 0.01, "
         "100 with 0.001, 300 with 0.0001; columns standardised; moments by 1000 draws per point; "
-        "the authors' code is given y twice, as it refuses a single column"
+        "of one y it is a Gaussian whose mean and standard deviation are networks of x, where the "
+        "authors' code is given y twice, as it refuses a single column"
     ),
     "CondMAF": "as published: conditional MAF, trained as Cond. Real NVP",
 }
@@ -264,7 +265,7 @@ _ALIKE = {
     ),
     "LSCDE": (
         f"as published: {_PACKAGE}: 100 centres, bandwidth 1 and λ = 1, which the authors' "
-        "notebook of the donut prints (beside 0.7 and 8); negative weights clipped"
+        "notebook of the donut prints for eight repetitions of ten; negative weights clipped"
     ),
     "LSCDE-package-signed": "ours: as LSCDE, weights as they are over their sum",
     "LSCDE-package-constrained": (
@@ -272,9 +273,13 @@ _ALIKE = {
     ),
     "LSCDE-package-projected": "ours: as LSCDE, the nearest non-negative mixture in L2",
     "LSCDE-exact": f"ours: Sugiyama's, {_LSCDE}; negative weights clipped",
-    "LSCDE-signed": "ours: as LSCDE-exact, weights as they are over their sum",
+    "LSCDE-signed": (
+        "ours: as LSCDE-exact, weights as they are over their sum; σ and λ are chosen for clipped "
+        "weights"
+    ),
     "LSCDE-constrained": (
-        "ours: the minimum of LSCDE's objective over non-negative weights; the same grid"
+        "ours: the minimum of LSCDE's objective over non-negative weights; σ and λ are chosen "
+        "for clipped weights"
     ),
     "LSCDE-projected": "ours: the nearest non-negative mixture to LSCDE-exact's signed one in L2",
 }
@@ -305,8 +310,9 @@ _DONUT: dict[str, str] = {
     "GP": (
         "as published: an independent Gaussian process for each of the two columns of y, noise of "
         "variance 0.1; Gaussian kernel with bandwidth and variance 1, the defaults of the library, "
-        "where the authors' code begins a search for the bandwidth; the density is that of a "
-        "Gaussian around its mean with a standard deviation of 1, as the authors' code has it"
+        "where the authors' code begins a search for the bandwidth, which is not run here; the "
+        "density is that of a Gaussian around its mean with a standard deviation of 1, as the "
+        "authors' code has it"
     ),
     "GP-spread": "ours: as GP, with its own predictive variance",
     **_ALIKE,
@@ -341,7 +347,7 @@ _TERRAIN: dict[str, str] = {
     "GP": (
         "as published: Gaussian kernel of variance 1 with bandwidths 2 · 5.358² and 2 · 3.567², "
         "noise of variance 0.1; the authors' code begins a search for the bandwidths there, by "
-        "marginal likelihood on all rows"
+        "marginal likelihood on all rows, which is not run here"
     ),
     **_ALIKE,
     "CDO-chosen": f"{_ALIKE['CDO-chosen']}; on {_BLOCKS}",
