@@ -1,5 +1,8 @@
 """cdo figure 4, as published and corrected, claim C3, and what clipping does: claim C6."""
 
+import math
+from pathlib import Path
+
 import cdo_scores as made
 import numpy as np
 import pandas as pd
@@ -11,6 +14,7 @@ from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.plots import box_statistics
 
+ROOT = Path(__file__).parents[3]
 FIG4, CORRECTED, CLIPPING = (
     registry.ARTEFACTS[f"cdo/{name}"] for name in ("fig4", "fig4_corrected", "clipping")
 )
@@ -150,6 +154,25 @@ def test_c3_as_amended_wants_the_first_test_as_well():
         conditional.amended.reason
     )
     assert conditional.amended.verdict == "fails"
+
+
+@pytest.mark.parametrize(
+    ("figure", "stated", "limits"),
+    [
+        ("fig4", "the joint density any from 1.04 on", (1.0, 1.04)),
+        ("fig4_corrected", "the conditional one any up to 3,", (3.0, math.inf)),
+    ],
+)
+def test_factors_between_which_c3_keeps_its_verdict_are_those_of_the_figures(
+    figure, stated, limits
+):
+    frame = pd.read_csv(ROOT / f"figures/cdo/{figure}.csv")
+    means = frame[frame["stat"] == box_statistics.MEAN].groupby("method")["y"].mean()
+    ratio = means["CDO"] / means[["CondRealNVP", "CondMAF"]].min()
+    assert limits[0] < ratio < limits[1]
+    tests = published.amended().set_index("claim")
+    assert stated in tests.loc["C3", "why"]
+    assert f"at most {fig4._FACTOR:g} times that of the better flow" in tests.loc["C3", "test"]
 
 
 def test_c3_is_undecided_where_fits_failed_or_lack():

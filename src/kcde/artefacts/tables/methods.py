@@ -224,7 +224,7 @@ _STAGED_FLOWS = {
         "as published: conditional Real NVP, 10 blocks of networks with 100 hidden units and batch "
         "normalisation, on all training rows at once 100 steps of Adam with learning rate 0.01, "
         "100 with 0.001, 300 with 0.0001; columns standardised; moments by 1000 draws per point; "
-        "of one y it is a Gaussian whose mean and standard deviation are networks of x, where the "
+        "with one y it is a Gaussian whose mean and standard deviation are networks of x; the "
         "authors' code is given y twice, as it refuses a single column"
     ),
     "CondMAF": "as published: conditional MAF, trained as Cond. Real NVP",
