@@ -352,7 +352,10 @@ def _evidence(metro: pd.DataFrame, medians: Mapping[str, str]) -> str:
     except Missing:
         return ""
     verb = "is" if held else "is not"
-    return f"; evidence from {METRO}, where CDO {verb} the closest throughout: {words}"
+    return (
+        f"; evidence from {METRO}, where CDO {verb} the closest throughout of the published "
+        f"figure's methods: {words}"
+    )
 
 
 def _order(value: float) -> str:
