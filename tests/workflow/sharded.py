@@ -23,7 +23,7 @@ JOBS = {
     "table1_readings": ("results/smoke/table1_readings/smoke-mixed/KCEF.csv", 3),
     "factors": ("results/smoke/factors/grid-60/LSCDE-F/01-03.csv", 2),
     "samples": ("results/smoke/samples/smoke-joint/KEF.csv", 2),
-    "planar": ("results/smoke/planar/ring-code/KEF.csv", 2),
+    "planar": ("results/smoke/planar/ring/KEF.csv", 2),
     "consistency": ("results/smoke/consistency.csv", 3),
     "moments": ("results/smoke/moments/gaussian-1-200/JDL.csv", 2),
     "portfolio": ("results/smoke/portfolio/portfolios-2-300/JDL.csv", 2),

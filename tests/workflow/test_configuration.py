@@ -334,8 +334,8 @@ def test_readings_are_made_where_their_parameters_differ(config, of_readings):
     assert jobs.job(longer, "laptop", "planar", "ring", "DDE")["iterations"] != 7
     smoke = paths.scores_of(longer, "smoke", of_readings.key)
     assert smoke == [
-        "results/smoke/planar/ring-code/DDE.csv",
-        "results/smoke/planar/ring-code/KEF.csv",
+        "results/smoke/planar/ring/DDE.csv",
+        "results/smoke/planar/ring/KEF.csv",
     ]
     for scale in ("smoke", "paper"):
         assert all(scale in path for path in paths.scores_of(longer, scale, of_readings.key))
@@ -380,11 +380,11 @@ def test_a_method_under_only_is_fitted_on_those_data_sets_alone(config):
     assert set(of_dde) == set(listing.artefacts()["dde/table2"].shows["r_benchmark"]["datasets"])
     assert len(of_dde) == 16
     assert len([1 for _, method in r_benchmark if method == "LSCDE"]) == 20
-    chosen = {"datasets": ["ring", "ring-code"], "only": {"KEF": ["ring"]}}
+    chosen = {"datasets": ["two-moons", "two-moons-code"], "only": {"KEF": ["two-moons"]}}
     mine = merged(config, {"experiments": {"planar": chosen}})
     shown = selection.selected(mine, "dde/table1", "laptop")
-    assert {"DDE", "KEF"} <= {method for _, dataset, method in shown if dataset == "ring"}
-    assert {method for _, dataset, method in shown if dataset == "ring-code"} == {"DDE"}
+    assert {"DDE", "KEF"} <= {method for _, dataset, method in shown if dataset == "two-moons"}
+    assert {method for _, dataset, method in shown if dataset == "two-moons-code"} == {"DDE"}
     # What stands for all data sets at the small scale stands for these as well.
     smoke = selection.pairs(less, "r_benchmark", "smoke")
     assert {m for _, m in smoke} == set(config["experiments"]["r_benchmark"]["methods"])

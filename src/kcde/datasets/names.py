@@ -25,7 +25,7 @@ DONUT_MEANS = 50
 
 SIMULATED_TRAFFIC = "simulated-traffic"
 
-PLANAR = ("two-moons", "ring", "grid", "two-moons-code", "ring-code")
+PLANAR = ("two-moons", "ring", "grid", "two-moons-code")
 
 GRID_ROWS = 2000
 """Training rows of the grid data whose first 2, 3, ... columns are data of their own."""

@@ -1,11 +1,12 @@
 """Two-dimensional data with known densities: two moons, ring and grid (dde, section 6).
 
-As the text of the paper defines them, and under a name that ends in `-code` what the authors'
-public code does instead: radii of the ring in proportion to their length, not a third each, and
-1000 training points of two moons, not 500.
+As the text of the paper defines them. Points of the ring are "uniformly sampled along three
+circles": a circle has points in proportion to its length, as in the codes of dde and of Sutherland
+et al. (AISTATS 2018), where the data come from. `two-moons-code` has the 1000 training points of
+the authors' code, not 500.
 
-The text puts the centres of the grid "on one dimension in the d-dimension hypercube"; the authors'
-file has (0, 1) and (1, 1) with equal weights for d = 2, and these are taken.
+The text puts each centre of the grid "on one dimension in the d-dimension hypercube", as (1, 0) and
+(0, 1) for d = 2; the authors' file has (0, 1) and (1, 1) with equal weights, and these are taken.
 """
 
 from collections.abc import Callable
@@ -22,6 +23,8 @@ NOISE = 0.1
 """Standard deviation of the grid's components, and of the ring's radii."""
 
 RADII = np.array([1.0, 3.0, 5.0])
+RADIUS_WEIGHTS = RADII / RADII.sum()
+
 CENTRES = np.array([[0.0, 1.0], [1.0, 1.0]])
 
 _WIDTH = 0.4  # of the moons' common circle of radius _RADIUS
@@ -91,7 +94,7 @@ def draw(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
         return CENTRES[rng.integers(len(CENTRES), size=n)] + NOISE * rng.standard_normal((n, 2))
     if _kind(name) == "two-moons":
         return _draw_moons(n, rng)
-    radius = rng.choice(RADII, size=n, p=_ring_weights(name)) + NOISE * rng.standard_normal(n)
+    radius = rng.choice(RADII, size=n, p=RADIUS_WEIGHTS) + NOISE * rng.standard_normal(n)
     return _at_angle(radius, rng)
 
 
@@ -114,7 +117,7 @@ def log_density(name: str, Y: np.ndarray) -> np.ndarray:
         squared = np.sum((Y[:, None, :] - CENTRES) ** 2, axis=2)
         components = -0.5 * squared / NOISE**2 - 2.0 * np.log(NOISE) - _LOG_2PI
         return logsumexp(components, axis=1) - np.log(len(CENTRES))
-    return _log_ring(np.hypot(*Y.T), _ring_weights(name))
+    return _log_ring(np.hypot(*Y.T))
 
 
 def modes(name: str) -> Modes:
@@ -143,8 +146,11 @@ def modes(name: str) -> Modes:
         labels = tuple(f"({a:g}, {b:g})" for a, b in CENTRES)
         return Modes(labels, halves, lambda Y: _nearest(Y[:, None, :] - CENTRES))
     labels = tuple(f"radius {radius:g}" for radius in RADII)
-    weights = _ring_weights(name)
-    return Modes(labels, weights, lambda Y: _nearest((np.hypot(*Y.T)[:, None] - RADII)[..., None]))
+    return Modes(
+        labels,
+        RADIUS_WEIGHTS,
+        lambda Y: _nearest((np.hypot(*Y.T)[:, None] - RADII)[..., None]),
+    )
 
 
 def _checked(name: str) -> str:
@@ -161,24 +167,19 @@ def _nearest(difference: np.ndarray) -> np.ndarray:
     return np.argmin(np.sum(difference**2, axis=2), axis=1)
 
 
-def _ring_weights(name: str) -> np.ndarray:
-    weights = RADII if name.endswith("-code") else np.ones(len(RADII))
-    return weights / weights.sum()
-
-
 def _at_angle(radius: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     angle = rng.uniform(0.0, 2.0 * np.pi, len(radius))
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
 
 
-def _log_ring(radius: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _log_ring(radius: np.ndarray) -> np.ndarray:
     """Return the log of Σ_k w_k [N(r; r_k, NOISE²) + N(-r; r_k, NOISE²)] / 2πr.
 
     The second term is noise that takes a point across the origin.
     """
     signed = np.stack([radius, -radius], axis=1)[:, :, None]
     normal = -0.5 * ((signed - RADII) / NOISE) ** 2 - np.log(NOISE) - 0.5 * _LOG_2PI
-    along = logsumexp((normal + np.log(weights)).reshape(len(radius), -1), axis=1)
+    along = logsumexp((normal + np.log(RADIUS_WEIGHTS)).reshape(len(radius), -1), axis=1)
     with np.errstate(divide="ignore"):
         return along - np.log(radius) - _LOG_2PI
 

@@ -60,7 +60,7 @@ def points(dataset: str, seed: int) -> Points:
 
 def snapshots(dataset: str, iterations: int) -> tuple[int, ...]:
     """Return the iterations of figure 2 (ring) or 3 that are reached, and the last."""
-    wanted = _RING_SNAPSHOTS if dataset.startswith("ring") else _SNAPSHOTS
+    wanted = _RING_SNAPSHOTS if dataset == "ring" else _SNAPSHOTS
     return (*(number for number in wanted if number < iterations), iterations)
 
 

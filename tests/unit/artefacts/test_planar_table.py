@@ -19,7 +19,7 @@ TABLE1 = registry.ARTEFACTS["dde/table1"]
 def drawn(tmp_path_factory):
     folder = tmp_path_factory.mktemp("table1")
     paths = made.files(folder / "scores", changes={("grid", "DDE"): [0.5, 0.6, None, 0.4, 0.5]})
-    paths += made.files(folder / "scores", {"DDE": (0.9, 0.02)}, ("two-moons-code", "ring-code"))
+    paths += made.files(folder / "scores", {"DDE": (0.9, 0.02)}, ("two-moons-code",))
     drawing.make(TABLE1, paths, folder)
     return folder
 
@@ -47,7 +47,7 @@ def test_every_published_number_is_judged(table):
 
 def test_authors_sets_stand_under_the_same_name_and_share_no_test(table):
     code = table[table["variant"] == "code"]
-    assert set(code["dataset"]) == {"two-moons", "ring"}
+    assert set(code["dataset"]) == {"two-moons"}
     assert not table["dataset"].str.endswith("-code").any()
     assert code["p_value"].isna().all()
     assert not code["best"].any()

@@ -203,7 +203,7 @@ def test_the_frame_has_y_first(dde):
 
 def test_snapshots_are_those_of_the_figures(by_dde):
     assert planar.snapshots("ring", 20_000) == (0, 500, 2500, 5000, 10_000, 20_000)
-    assert planar.snapshots("ring-code", 600) == (0, 500, 600)
+    assert planar.snapshots("ring", 600) == (0, 500, 600)
     assert planar.snapshots("grid", 20_000) == (0, 500, 1000, 2000, 20_000)
     assert by_dde[1]["snapshot_iterations"].tolist() == [0, 100]
     assert by_dde[1]["snapshots"].shape == (2, 1000, 2)

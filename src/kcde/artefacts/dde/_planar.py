@@ -13,10 +13,9 @@ POINTS = (
 )
 
 CODE_SETS = (
-    "Where text and code differ, the text is followed: the ring's radii 1, 3, 5 have a third of "
-    "the points each (code: in proportion to the radius), and two moons has 500 training points "
-    "(code: 1000). The text does not specify the grid; its centres (0, 1) and (1, 1) are the "
-    "code's."
+    "The ring's radii 1, 3, 5 have points in proportion to their length. Two moons has 500 "
+    "training points as in the text (code: 1000). In the text each centre of the grid lies on one "
+    "dimension; (0, 1) and (1, 1) here are those of the array in the code."
 )
 
 REDUCED = (

@@ -19,9 +19,7 @@ class Job(ArrayJob):
     experiment: ClassVar[str] = "planar"
     repeated: ClassVar[tuple[str, ...]] = ("seeds",)
 
-    dataset: str = parameter(
-        help="two-moons, ring, grid; two-moons-code, ring-code.", kw_only=False
-    )
+    dataset: str = parameter(help="two-moons, ring, grid; two-moons-code.", kw_only=False)
     seeds: int = parameter(10, "How often points are drawn and fitted.", at_least=1)
     iterations: int = parameter(
         20_000, "Iterations of estimators that are trained by iterations.", at_least=1
