@@ -353,6 +353,7 @@ _SAMPLED = {
         ("KCEF-F-unpenalised", "-inverse"),
         ("KCEF-F-converged", "-inverse"),
         ("KEF", "-adapted"),
+        ("KEF", "-100-steps"),
     )
 }
 """The same fits, sampled in another way: `kcde.names.SAMPLED_BY`."""

@@ -380,7 +380,8 @@ def test_a_method_under_only_is_fitted_on_those_data_sets_alone(config):
     assert set(of_dde) == set(listing.artefacts()["dde/table2"].shows["r_benchmark"]["datasets"])
     assert len(of_dde) == 16
     assert len([1 for _, method in r_benchmark if method == "LSCDE"]) == 20
-    chosen = {"datasets": ["two-moons", "two-moons-code"], "only": {"KEF": ["two-moons"]}}
+    chosen = {"datasets": ["two-moons", "two-moons-code"], "methods": ["DDE", "KEF"]}
+    chosen["only"] = {"KEF": ["two-moons"]}
     mine = merged(config, {"experiments": {"planar": chosen}})
     shown = selection.selected(mine, "dde/table1", "laptop")
     assert {"DDE", "KEF"} <= {method for _, dataset, method in shown if dataset == "two-moons"}

@@ -19,7 +19,7 @@ def row(dataset, method, seed, metric, value, unit=""):
         "dataset": dataset,
         "setting": "{}",
         "method": method,
-        "variant": "ours" if method.startswith("DDE-") else "as-published",
+        "variant": "as-published" if method in ("DDE", "KEF") else "ours",
         "split": seed,
         "n_train": planar.sizes(dataset)[0],
         "n_test": planar.sizes(dataset)[1],
@@ -42,9 +42,9 @@ def measured(dataset, method, seed, distance, seconds):
         row(*same, "mmd_train", 0.8 * distance * wave, "1e-3"),
         row(*same, "sampling_time", seconds * wave, "s"),
     ]
-    size = 5000 if method != "KEF" else 400
+    size = 400 if method.startswith("KEF") else 5000
     rows.append(row(*same, "effective_samples_per_second", size / seconds, "samples/s"))
-    if method == "KEF":
+    if method.startswith("KEF"):
         chains = {"acceptance_rate": 0.9, "r_hat": 1.01, "divergences": 0.0}
         chains["effective_sample_size"] = 400.0
         rows += [row(*same, name, value) for name, value in chains.items()]
@@ -106,7 +106,7 @@ def files(folder, cells=LIKE_THE_PAPER, datasets=TEXT, seeds=SEEDS, changes=None
                 for entry in measured(dataset, method, seed, value, seconds)
             ]
             rng = np.random.default_rng(len(dataset))
-            stored = {} if method == "KEF" else arrays(dataset, len(given), rng, **how)
+            stored = {} if method.startswith("KEF") else arrays(dataset, len(given), rng, **how)
             for seed, value in enumerate(given):
                 if value is None:
                     stored["samples_all"][seed] = np.nan

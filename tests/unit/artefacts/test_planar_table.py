@@ -194,6 +194,25 @@ def test_d2_wants_a_ratio_of_100_on_every_set(seconds, verdict, amended, tmp_pat
     assert decision.amended.reason.startswith(f"{near} of 3 ratios are within a factor of 1.5")
 
 
+def test_d2_is_decided_with_either_number_of_leapfrog_steps(tmp_path):
+    cells = {"DDE": (0.5, 0.1), "KEF": (5.0, 6.0), "KEF-100-steps": (5.0, 60.0)}
+    drawing.make(TABLE1, made.files(tmp_path / "scores", cells), tmp_path)
+    found = pd.read_csv(tmp_path / "readings.csv").set_index("reading")
+    assert set(found["claim"]) == {"D2"}
+    assert set(found["choice"]) == {"D-leapfrog"}
+    for column in ("verdict", "amended"):
+        assert found[column].to_dict() == {"10 steps": "fails", "100 steps": "holds"}
+    reason = found.loc["100 steps", "reason"]
+    assert reason.endswith("thinned by 10, 100 leapfrog steps")
+    assert "ring 1e3 (1e4 by effective samples a second)" in reason
+    page = (tmp_path / "dde" / "table1.md").read_text()
+    assert "Chains of KEF, mean" in page
+    assert "Chains of KEF-100-steps, mean" in page
+    none = table1.read_leapfrog(scores.read(made.files(tmp_path / "other", {"DDE": (0.5, 0.1)})))
+    assert none["D2"]["100 steps"].verdict == "undecided"
+    assert "KEF-100-steps on two-moons" in none["D2"]["100 steps"].reason
+
+
 def test_claims_are_undecided_without_kef(tmp_path):
     table = scores.read(made.files(tmp_path, {"DDE": (0.5, 0.02)}))
     assert table1.smaller_discrepancy(table).verdict == "undecided"

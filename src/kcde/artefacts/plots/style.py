@@ -106,6 +106,7 @@ VARIATIONS: dict[str, str | tuple] = {
     "-grown": "-",
     "-inverse": ":",
     "-adapted": "--",
+    "-100-steps": "--",
     "-grouped": "-.",
     "-tuned": _LONG,
 }
