@@ -1,5 +1,7 @@
 """dde optimum: gaps of the loss and gains on test rows, by split."""
 
+from pathlib import Path
+
 import artefact_scores as made
 import numpy as np
 import pandas as pd
@@ -8,9 +10,11 @@ import pytest
 from kcde import scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.dde import optimum
+from kcde.artefacts.judging import causes
 from kcde.metrics.names import of_optimum
 
 ARTEFACT = registry.ARTEFACTS["dde/optimum"]
+FIGURES = Path(__file__).parents[3] / "figures"
 TRAINED = {"penalised_loss": 1.5, "negative_log_likelihood_trained": 1.2}
 OPTIMA = {
     "optimum": {"penalised_loss": 1.1, "negative_log_likelihood_trained": 1.0},
@@ -83,3 +87,28 @@ def test_it_draws_from_files(tmp_path):
     scores.write(path, cell("geyser", "DDE"), {})
     drawing.make(ARTEFACT, [path], tmp_path / "figures")
     assert (tmp_path / "figures/dde/optimum.md").exists()
+
+
+def test_causes_of_dde_say_what_the_tracked_tables_have():
+    def means(artefact, metric):
+        table = pd.read_csv(FIGURES / f"{artefact}.csv")
+        return table[table["metric"] == metric].set_index(["dataset", "method"])["mean"]
+
+    def states(dataset, method, verdict, *numbers):
+        cause = causes.cause_of("dde", "table2", dataset, method, verdict)
+        assert all(f"{number:.2f}" in cause for number in numbers), cause
+
+    trained, optimum, chosen = (
+        means("dde/optimum", f"{name}_negative_log_likelihood_trained")
+        for name in ("trained", "optimum", "stopped")
+    )
+    states("geyser", "DDE", "worse", optimum["geyser", "DDE"], trained["geyser", "DDE"])
+    of_gilgais = [each["gilgais", "DDE"] for each in (trained, optimum, chosen)]
+    states("gilgais", "DDE", "worse", *of_gilgais)
+    bandwidths = means("kcef/table1-bandwidths", "negative_log_likelihood")
+    of_kcef = [bandwidths["gilgais", name] for name in ("KCEF-stopped", "KCEF")]
+    states("gilgais", "KCEF", "better", *of_kcef)
+    narrow = means("dde/table1", "negative_log_likelihood_inside")["ring", "DDE-narrow"]
+    assert chosen["ring", "DDE"] < min(narrow, trained["ring", "DDE"], optimum["ring", "DDE"])
+    # A norm as small as that of DDE's f, and not the kernel, is what f lacks the rings for.
+    assert optimum["ring", "DDE"] > narrow
