@@ -125,6 +125,10 @@ def test_d1_holds_where_all_six_tests_are_significant(tmp_path):
     assert decision.amended.verdict == "undecided"
     assert decision.reason.startswith("5 of 10 seeds")
     assert decision.reason.count("p = ") == 6
+    assert decision.reason.count(", signed-rank 0.062)") == 6  # the least of five seeds, 2/32
+    assert decision.reason.endswith(
+        "R-hat of KEF's chains, mean over the seeds: two-moons 1.01, ring 1.01, grid 1.01"
+    )
     assert "ring, training set 0.403 and 4.03" in decision.reason
 
 
@@ -144,7 +148,15 @@ def test_d1_on_one_data_set(ring, seeds, verdict, tmp_path):
     assert decision.verdict == verdict
     assert decision.amended.verdict == (verdict if seeds == 10 else "undecided")
     if ring.count(None) == 1:
-        assert "1 seeds left out" in decision.reason
+        assert decision.reason.startswith("4 of 10 seeds")
+        assert "1 of 5 seeds failed" in decision.reason
+
+
+def test_amended_d1_does_not_count_a_seed_that_failed(tmp_path):
+    decision = d1(tmp_path, changes={("ring", "DDE"): [None] + [0.5] * 9}, seeds=10)
+    assert decision.verdict == "holds"
+    assert decision.amended.verdict == "undecided"
+    assert decision.amended.reason.startswith("9 of 10 seeds")
 
 
 @pytest.mark.parametrize(("seeds", "d1", "d4"), [(10, "holds", "holds"), (2, *["undecided"] * 2)])
