@@ -18,6 +18,7 @@ import numpy as np
 from kcde.datasets.names import PLANAR
 from kcde.normalisers import logsumexp
 from kcde.panels import panel_nodes
+from kcde.seeding import rng_of
 
 NOISE = 0.1
 """Standard deviation of the grid's components, and of the ring's radii."""
@@ -96,6 +97,50 @@ def draw(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
         return _draw_moons(n, rng)
     radius = rng.choice(RADII, size=n, p=RADIUS_WEIGHTS) + NOISE * rng.standard_normal(n)
     return _at_angle(radius, rng)
+
+
+def of_seed(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the training and the test points of a seed, shapes (n, 2), the same for every method.
+
+    Raises
+    ------
+    ValueError
+        If there is no such data set.
+    """
+    rng = rng_of("planar", name, seed)
+    train, test = (draw(name, n, rng) for n in sizes(name))
+    return train, test
+
+
+def noise(name: str) -> float:
+    """Return the standard deviation of a data set across its support.
+
+    Raises
+    ------
+    ValueError
+        If there is no such data set.
+    """
+    return _WIDTH if _kind(name) == "two-moons" else NOISE
+
+
+def deviations(name: str, Y: np.ndarray) -> np.ndarray:
+    """Return how far points (n, 2) are from the support, in standard deviations, shape (n,).
+
+    The support is the centres of the grid or the circles of the ring. The two moons lie on a
+    circle, at either end of the first coordinate: theirs is the larger of both deviations.
+
+    Raises
+    ------
+    ValueError
+        If there is no such data set.
+    """
+    radius = np.hypot(*Y.T)
+    if _kind(name) == "two-moons":
+        along = np.abs(np.abs(Y[:, 0]) - _RADIUS) / _SPREAD
+        return np.maximum(np.abs(radius - _RADIUS) / _WIDTH, along)
+    if _kind(name) == "grid":
+        return np.sqrt(np.min(np.sum((Y[:, None, :] - CENTRES) ** 2, axis=2), axis=1)) / NOISE
+    return np.min(np.abs(radius[:, None] - RADII), axis=1) / NOISE
 
 
 def log_density(name: str, Y: np.ndarray) -> np.ndarray:

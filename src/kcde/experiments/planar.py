@@ -53,8 +53,7 @@ def points(dataset: str, seed: int) -> Points:
     ValueError
         If there is no such data set.
     """
-    rng = rng_of(Job.experiment, dataset, seed)
-    train, test = (data.draw(dataset, n, rng) for n in data.sizes(dataset))
+    train, test = data.of_seed(dataset, seed)
     return Points(train, test, median_trick(train, BANDWIDTH_SCALE))
 
 

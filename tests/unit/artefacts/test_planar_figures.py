@@ -186,8 +186,51 @@ def test_d4_and_d5_are_undecided_without_a_data_set(paths):
         assert "grid" in decision.amended.reason
 
 
+@pytest.mark.parametrize("name", ["ring", "grid", "two-moons"])
+def test_draws_of_the_data_are_near_the_support_and_cover_it(name, rng):
+    found = fig1._coverage(name, 0, planar.draw(name, planar.sizes(name)[1], rng))
+    assert min(found.values()) > 0.98
+    for label in (fig1._SUPPORT, fig1._TRAINING):
+        fresh = found[f"{fig1.FRESH}:{label}"]
+        assert found[f"{fig1.COVERAGE}:{label}"] == pytest.approx(fresh, abs=0.02)
+
+
+def far_out(name, n, rng):
+    """Draws with the modes of the data, of which two of three are far from any of it."""
+    points = planar.draw(name, n, rng)
+    if name != "grid":
+        return points
+    return points + [0.0, 1.0] * (rng.random((n, 1)) < 2 / 3)
+
+
+def fifth_of_circles(name, n, rng):
+    """Draws with the radii of the data, on a fifth of each circle."""
+    points = planar.draw(name, n, rng)
+    if name != "ring":
+        return points
+    radius, angle = np.hypot(*points.T), np.arctan2(points[:, 1], points[:, 0]) / 5
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+
+
+@pytest.mark.parametrize(
+    ("draw", "said"),
+    [
+        (far_out, "samples near the support 0.3"),
+        (fifth_of_circles, "training points near a sample 0.2"),
+    ],
+)
+def test_amended_d4_fails_where_the_modes_are_reached_and_the_data_not_covered(
+    draw, said, tmp_path
+):
+    paths = made.files(tmp_path, DDE, draw=draw)
+    amended = fig1.decide(measured(FIG1, paths)).amended
+    assert amended.verdict == "fails"
+    assert said in amended.reason
+    assert "against 0.5" in amended.reason.split(said)[1].split(";")[0]
+
+
 def shares(right):
-    """Return measured scores whose shares are those of the modes, but on the grid by seed."""
+    """Return measured scores whose shares are those of the data, but for modes of the grid."""
     rows = []
     for dataset in made.TEXT:
         modes = planar.modes(dataset)
@@ -197,6 +240,11 @@ def shares(right):
             rows += [
                 made.row(dataset, "DDE", seed, f"mode_share:{label}", value)
                 for label, value in zip(modes.labels, each, strict=True)
+            ]
+            rows += [
+                made.row(dataset, "DDE", seed, f"{metric}:{label}", 0.99)
+                for metric in (fig1.COVERAGE, fig1.FRESH)
+                for label in (fig1._SUPPORT, fig1._TRAINING)
             ]
     return pd.DataFrame(rows)
 

@@ -102,6 +102,24 @@ def test_what_the_code_does_differs_where_the_protocol_says():
     assert planar.log_density("two-moons", same) == planar.log_density("two-moons-code", same)
 
 
+def test_points_of_a_seed_are_its_own():
+    train, test = planar.of_seed("grid", 3)
+    assert (train.shape, test.shape) == ((500, 2), (1500, 2))
+    np.testing.assert_array_equal(planar.of_seed("grid", 3)[0], train)
+    assert not np.array_equal(planar.of_seed("grid", 4)[0], train)
+
+
+def test_deviations_are_those_from_the_support():
+    on = {"ring": [[0, -3], [4, 3]], "grid": [[0, 1], [1, 1]], "two-moons": [[2, 0], [-2, 0]]}
+    for name, points in on.items():
+        np.testing.assert_allclose(planar.deviations(name, np.array(points, float)), 0.0)
+    assert planar.deviations("ring", np.array([[0.0, 1.2]])) == pytest.approx(2.0)
+    assert planar.deviations("grid", np.array([[0.3, 0.6]])) == pytest.approx(5.0)
+    # By the radius on the axis; beside it by the first coordinate.
+    assert planar.deviations("two-moons", np.array([[2.8, 0.0]])) == pytest.approx(2.0)
+    assert planar.deviations("two-moons", np.array([[0.2, 1.99]])) == pytest.approx(3.0)
+
+
 def test_mistakes_are_named(rng):
     for ask in (planar.sizes, planar.modes, lambda name: planar.draw(name, 2, rng)):
         with pytest.raises(ValueError, match="no planar data 'rings'; known: two-moons, ring"):

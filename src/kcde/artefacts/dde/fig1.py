@@ -19,6 +19,7 @@ from kcde.artefacts.plots.scatter import DATA
 from kcde.datasets import planar
 from kcde.datasets.names import PLANAR
 from kcde.metrics.names import MMD
+from kcde.seeding import rng_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +29,8 @@ _CAPTION = (
     "(black), of the first seed. Below: the learned f in the same frame; the density is "
     "proportional to exp(f) on the bounding box of the training points. The paper concludes that "
     "the samples cover the training data. DDE-narrow (ours) has a narrower kernel. Claim D4 tests "
-    "whether every mode receives samples in proportion to its weight; as amended, at least half "
-    "its weight."
+    "whether every mode receives samples in proportion to its weight; as amended, at least half, "
+    "and whether samples and training points are near each other."
 )
 
 _DETAILS = (
@@ -42,7 +43,14 @@ CHI_SQUARED = "modes_chi_squared"
 SHARE = "mode_share"
 """Metric of the share of samples nearest to a mode; its name follows after a colon."""
 
-_LEAST = 0.5  # share of its weight that a mode is to receive, and seeds that tell it
+COVERAGE, FRESH = "coverage", "coverage_of_a_fresh_draw"
+"""Metrics of the shares that are near, of the samples and of as many fresh draws of the data; what
+is near follows after a colon."""
+
+_SUPPORT, _TRAINING = "samples near the support", "training points near a sample"
+_NEAR = 3.0  # standard deviations of the noise
+
+_LEAST = 0.5  # of its weight, or of the fresh draw's share, and seeds that tell it
 _FEWEST = 3
 
 _SURFACE = "surface"  # kind of the rows of f: its value at (x, y) stands in `y_high`
@@ -55,15 +63,19 @@ _MARGIN = 0.1  # around the data, as a fraction of their range: the frame of the
 
 
 def measure(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the scores with the shares of the modes and their chi-squared statistic, by seed.
+    """Return the scores with shares of the modes, their chi-squared statistic and the coverage.
 
     A sampler cannot know the weights w of the modes better than its n training points do, so that
     the counts of m samples have the covariance m(1 + m/n)(diag w - w wᵀ), not that of m draws:
     Pearson's statistic is divided by 1 + m/n. It is chi-squared with one degree of freedom less
     than there are modes where the sampler has the proportions of its training points.
 
-    Added are rows of the metrics `modes_chi_squared` and `mode_share:<mode>`, from `samples_all`,
-    shape (seeds, m, 2), in the `.npz` beside each file.
+    Modes may all be reached in proportion far from the data, or at single points. So there is the
+    share of the samples within three standard deviations of the support, and of the training points
+    with a sample that near.
+
+    Added are rows of the metrics `modes_chi_squared`, `mode_share:<mode>`, `COVERAGE` and `FRESH`,
+    from `samples_all`, shape (seeds, m, 2), in the `.npz` beside each file.
     """
     added = [row for path in files for row in _measured(scores, path)]
     return pd.concat([scores, pd.DataFrame(added)], ignore_index=True) if added else scores
@@ -88,9 +100,24 @@ def _measured(scores: pd.DataFrame, path: Path) -> Iterator[dict]:
         pearson = np.sum((counts - m * modes.weights) ** 2 / (m * modes.weights))
         values = {CHI_SQUARED: pearson / (1.0 + m / first["n_train"])}
         values |= {f"{SHARE}:{k}": c / m for k, c in zip(modes.labels, counts, strict=True)}
+        values |= _coverage(dataset, split, points)
         for metric, value in values.items():
             row = {"split": split, "metric": metric, "value": value, "unit": "", "status": "ok"}
             yield {**common, **row}
+
+
+def _coverage(dataset: str, split: int, samples: np.ndarray) -> dict[str, float]:
+    """Return the shares that are near, of the samples and of a fresh draw, by metric."""
+    from scipy.spatial import KDTree
+
+    train, _ = planar.of_seed(dataset, split)
+    fresh = planar.draw(dataset, len(samples), rng_of("coverage", dataset, split))
+    found = {}
+    for metric, points in ((COVERAGE, samples), (FRESH, fresh)):
+        found[f"{metric}:{_SUPPORT}"] = np.mean(planar.deviations(dataset, points) <= _NEAR)
+        distance, _ = KDTree(points).query(train)
+        found[f"{metric}:{_TRAINING}"] = np.mean(distance <= _NEAR * planar.noise(dataset))
+    return {metric: float(share) for metric, share in found.items()}
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -224,7 +251,7 @@ def _in_proportion(scores: pd.DataFrame) -> Decision:
         freedom = len(values) * (len(modes.weights) - 1)
         p_value = float(stats.chi2.sf(values.sum(), freedom))
         held.append(p_value >= SIGNIFICANCE)
-        shares = [_shares(scores, dataset, label) for label in modes.labels]
+        shares = [_by_seed(scores, dataset, f"{SHARE}:{label}") for label in modes.labels]
         said = ", ".join(
             f"{label} {share.mean():.3f} ({share.min():.3f} to {share.max():.3f}) of {weight:.3f}"
             for label, share, weight in zip(modes.labels, shares, modes.weights, strict=True)
@@ -239,18 +266,21 @@ def _in_proportion(scores: pd.DataFrame) -> Decision:
 
 @decider
 def at_least_half(scores: pd.DataFrame) -> Decision:
-    """Decide claim D4 as amended: every mode receives at least half its weight.
+    """Decide claim D4 as amended: every mode receives half its weight, and the data are covered.
 
     On ring, grid and two moons, each mode has two one-sided limits of 95% for the mean share of
-    samples that it receives, mean ± t(0.95, n - 1) s/√n over n seeds. The claim holds if every
-    lower limit is at least half the weight of its mode, fails if an upper limit is below that, and
-    is undecided otherwise. It is undecided, too, with fewer than three seeds of a data set, or
-    where more than 5% of its seeds have no samples because the training failed.
+    samples that it receives, mean ± t(0.95, n - 1) s/√n over n seeds; and so have the two shares
+    that are near (`COVERAGE`). The claim holds if every lower limit is at least half the weight of
+    its mode, or half the share of a fresh draw of the data; it fails if an upper limit is below
+    that, and is undecided otherwise. It is undecided, too, with fewer than three seeds of a data
+    set, or where more than 5% of its seeds have no samples because the training failed.
     """
     limits = {dataset: _limits(scores, dataset) for dataset in _planar.DATASETS}
     reason = (
-        "share of the samples nearest to each mode, mean over the seeds, and its lower and upper "
-        "one-sided 95% limits, wanted at least half the weight: "
+        "share of the samples nearest to each mode, share of the samples within "
+        f"{_NEAR:g} standard deviations of the support and of the training points with a sample "
+        "that near, mean over the seeds, and lower and upper one-sided 95% limits, wanted at least "
+        "half the weight, and half the share of a fresh draw: "
         + "; ".join(
             f"{dataset}, {each[0].n} seeds: {', '.join(map(str, each))}"
             for dataset, each in limits.items()
@@ -264,7 +294,7 @@ def at_least_half(scores: pd.DataFrame) -> Decision:
 
 
 class _Share(NamedTuple):
-    """The mean share of a mode over n seeds, its limits, and what the amended claim wants of it."""
+    """A mean share over n seeds, its limits, and what the amended claim wants of it."""
 
     label: str
     mean: float
@@ -279,7 +309,7 @@ class _Share(NamedTuple):
 
 
 def _limits(scores: pd.DataFrame, dataset: str) -> list[_Share]:
-    """Return the share of each mode of a data set.
+    """Return the share of each mode of a data set, and those that are near.
 
     Raises
     ------
@@ -291,8 +321,15 @@ def _limits(scores: pd.DataFrame, dataset: str) -> list[_Share]:
     modes, found = planar.modes(dataset), []
     # A seed that failed has a row of the primary metric alone.
     tried = len(splits(scores, dataset, _planar.METHOD, metric=MMD))
-    for label, weight in zip(modes.labels, modes.weights, strict=True):
-        share = _shares(scores, dataset, label).to_numpy(float)
+    metrics = {
+        label: (f"{SHARE}:{label}", float(weight))
+        for label, weight in zip(modes.labels, modes.weights, strict=True)
+    }
+    for label in (_SUPPORT, _TRAINING):
+        of_data = _by_seed(scores, dataset, f"{FRESH}:{label}").mean()
+        metrics[label] = (f"{COVERAGE}:{label}", float(of_data))
+    for label, (metric, whole) in metrics.items():
+        share = _by_seed(scores, dataset, metric).to_numpy(float)
         n = len(share)
         if n < _FEWEST:
             raise Missing(f"{n} seeds of {dataset} with samples; wanted {_FEWEST}")
@@ -300,12 +337,12 @@ def _limits(scores: pd.DataFrame, dataset: str) -> list[_Share]:
             raise Missing(f"{tried - n} of {tried} seeds of {dataset} have no samples")
         half = stats.t.ppf(1.0 - SIGNIFICANCE, n - 1) * share.std(ddof=1) / np.sqrt(n)
         mean = float(share.mean())
-        found.append(_Share(label, mean, mean - half, mean + half, _LEAST * float(weight), n))
+        found.append(_Share(label, mean, mean - half, mean + half, _LEAST * whole, n))
     return found
 
 
-def _shares(scores: pd.DataFrame, dataset: str, label: str) -> pd.Series:
-    return splits(scores, dataset, _planar.METHOD, metric=f"{SHARE}:{label}").dropna()
+def _by_seed(scores: pd.DataFrame, dataset: str, metric: str) -> pd.Series:
+    return splits(scores, dataset, _planar.METHOD, metric=metric).dropna()
 
 
 ARTEFACT = Artefact(
