@@ -29,8 +29,8 @@ _CAPTION = (
     "(black), of the first seed. Below: the learned f in the same frame; the density is "
     "proportional to exp(f) on the bounding box of the training points. The paper concludes that "
     "the samples cover the training data. DDE-narrow (ours) has a narrower kernel. Claim D4 tests "
-    "whether every mode receives samples in proportion to its weight; as amended, at least half, "
-    "and whether samples and training points are near each other."
+    "whether modes receive samples in proportion to their weights; as amended, at least half of "
+    "it, near the data."
 )
 
 _DETAILS = (
