@@ -12,7 +12,7 @@ OURS = "ours"
 EXACT_DRAWS = "exact-draws"
 """A comparison as published, but of samples of the same densities drawn exactly, or else better."""
 
-SAMPLED_BY = {"-inverse": "direct", "-adapted": "adapted", "-100-steps": "long"}
+SAMPLED_BY = {"-inverse": "direct", "-adapted": "adapted"}
 """Ending of the name of a method to how it is sampled; without it, the name is that of the method
 that is fitted."""
 

@@ -4,8 +4,7 @@ A product of conditionals is sampled a column after its parents. As published (k
 draws come from Hamiltonian Monte Carlo: for a column without parents 20 chains of 1000 transitions
 after 100 of burn-in, thinned by 10; given parents, a chain for each row of them. The convergence
 of these is checked once per model, at a few training rows with 20 chains each. Adapted (ours), the
-chains of one model of all columns share step size and metric, and have a burn-in of 1000; long
-(ours), they have 100 leapfrog steps a transition in place of 10.
+chains of one model of all columns share step size and metric, and have a burn-in of 1000.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,13 +25,6 @@ ADAPTED = {"burn_in": 1000, "windows": True}
 """How adapted chains differ from the published ones: declared before any sample was compared."""
 
 
-LONG = {"leapfrog_steps": 100}
-"""The number that the code cited by dde for KEF prints "as in the paper", there with steps of 0.1;
-here their size follows the acceptance, as with fewer steps."""
-
-_OF_ONE_MODEL = {"adapted": ADAPTED, "long": LONG}
-
-
 class Draws(NamedTuple):
     """Samples, shape (n, d), on the host; what Hamiltonian Monte Carlo says of them, or {}."""
 
@@ -41,7 +33,7 @@ class Draws(NamedTuple):
 
 
 def sampler_kind(estimator, method: str, wanted: str = "auto", *, of_graph=False) -> str:
-    """Return "hmc", "adapted", "long" or "direct".
+    """Return "hmc", "adapted" or "direct".
 
     Parameters
     ----------
@@ -50,9 +42,9 @@ def sampler_kind(estimator, method: str, wanted: str = "auto", *, of_graph=False
     method
         Name of the method in the scores.
     wanted
-        "hmc"; "adapted": with a longer burn-in; "long": with more leapfrog steps; these two not for
-        the conditionals of a graph; "direct"; or "auto": what the ending of the method's name says
-        (`kcde.names.SAMPLED_BY`), else "hmc" where the estimator offers it, else "direct".
+        "hmc"; "adapted": with a longer burn-in, and not for the conditionals of a graph; "direct";
+        or "auto": what the ending of the method's name says (`kcde.names.SAMPLED_BY`), else "hmc"
+        where the estimator offers it, else "direct".
     of_graph
         Whether the estimator is that of the conditionals of a graph.
 
@@ -60,7 +52,7 @@ def sampler_kind(estimator, method: str, wanted: str = "auto", *, of_graph=False
     ------
     ValueError
         If the sampler is unknown, or the estimator has no Hamiltonian Monte Carlo and it is wanted,
-        or adapted or long chains are of a graph.
+        or adapted chains are of a graph.
     """
     if wanted not in SAMPLERS:
         raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}; got {wanted!r}")
@@ -71,10 +63,10 @@ def sampler_kind(estimator, method: str, wanted: str = "auto", *, of_graph=False
     if wanted != "direct" and not offered:
         name = type(estimator).__name__
         raise ValueError(f"{name} has no Hamiltonian Monte Carlo; use the sampler direct")
-    if wanted in _OF_ONE_MODEL and of_graph:
+    if wanted == "adapted" and of_graph:
         raise ValueError(
-            f"{method}: {wanted} chains sample one model of all columns; those of a graph are as "
-            "many as rows of parents: use the sampler hmc or direct"
+            f"{method}: adapted chains share a step size, so that they sample one density; those "
+            "of a graph are as many as rows of parents: use the sampler hmc or direct"
         )
     return wanted
 
@@ -98,7 +90,7 @@ def sampler_of(model, kind: str, train, n: int) -> Callable[[int, np.random.Gene
         no_x = train[:1, :0]
         return lambda n, rng: Draws(to_numpy(model.sample(no_x, n, rng))[0], {})
     if not isinstance(model, JointDensity):
-        how = _OF_ONE_MODEL.get(kind, {})
+        how = ADAPTED if kind == "adapted" else {}
         return lambda n, rng: _joint_hmc(model, n, rng, how)
     checks = check_conditionals(model, train[: min(_CHECKED_ROWS, train.shape[0]), :], n)
     return lambda n, rng: ancestral_hmc(model, n, rng, checks)

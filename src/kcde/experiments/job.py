@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from kcde.names import AS_PUBLISHED
 
 SETTINGS = ("authors", "chosen")
-SAMPLERS = ("auto", "hmc", "adapted", "long", "direct")
+SAMPLERS = ("auto", "hmc", "adapted", "direct")
 MOST_GRID_COLUMNS = 20
 
 METHOD_FIELDS = ("method", "estimator", "variant", "options")

@@ -10,6 +10,7 @@ from kcde.cli import main
 from kcde.datasets import planar as data
 from kcde.estimators import DDE, KEF
 from kcde.experiments import _planar_models, _planar_pictures, planar
+from kcde.experiments._long_trajectories import LongTrajectories
 from kcde.experiments._planar_models import PlanarModel, box_quadrature
 from kcde.experiments.planar import Job
 from kcde.experiments.runner import run
@@ -199,6 +200,29 @@ def test_the_frame_has_y_first(dde):
     assert shown["surface_log_density"][20, 70] == pytest.approx(dde.log_density(point)[0])
     width = np.ptp(dde.train[:, 0])
     assert np.ptp(shown["surface_x"]) == pytest.approx(1.2 * width)
+
+
+def test_long_trajectories_are_the_chains_of_kef_with_more_leapfrog_steps():
+    train = planar.points("grid", 0).train
+    model = _planar_models.fit(KEF(0.7, 1e-3, n_basis=40), train)
+    same = LongTrajectories(model.estimator, 10).sample_hmc(None, 390, np.random.default_rng(3))
+    wanted = model.estimator.sample_hmc(None, 390, np.random.default_rng(3))
+    for found, expected in zip(same, wanted, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    calls = []
+    target = model.estimator._hmc_target
+
+    def counted(X, rows):
+        at = target(X, rows)
+        return lambda states: calls.append(1) or at(states)
+
+    model.estimator._hmc_target = counted
+    model.draw(20, np.random.default_rng(0), "KEF")
+    ten = len(calls)
+    draws = model.draw(20, np.random.default_rng(0), "KEF-100-steps")
+    # Besides a first evaluation of each start.
+    assert len(calls) - ten - 1 == 10 * (ten - 1)
+    assert draws.samples.shape == (20, 2)
 
 
 def test_snapshots_are_those_of_the_figures(by_dde):

@@ -87,17 +87,14 @@ def test_which_sampler_is_taken():
     assert sampler_kind(LSCDE(), "LSCDE-F") == "direct"
     assert sampler_kind(KCEF(), "KCEF-F-inverse", "hmc") == "hmc"
     assert sampler_kind(KEF(), "KEF-adapted") == "adapted"
-    assert sampler_kind(KEF(), "KEF-100-steps") == "long"
-    with pytest.raises(ValueError, match="KCEF-F: long chains sample one model"):
-        sampler_kind(KCEF(), "KCEF-F", "long", of_graph=True)
-    with pytest.raises(ValueError, match="KCEF-F: adapted chains sample one model"):
+    with pytest.raises(ValueError, match="KCEF-F: adapted chains share a step size"):
         sampler_kind(KCEF(), "KCEF-F", "adapted", of_graph=True)
     with pytest.raises(ValueError, match="LSCDE has no Hamiltonian Monte Carlo"):
         sampler_kind(LSCDE(), "LSCDE", "adapted")
     assert sampler_kind(KCEF(), "KCEF-F", "direct") == "direct"
     with pytest.raises(ValueError, match="LSCDE has no Hamiltonian Monte Carlo"):
         sampler_kind(LSCDE(), "LSCDE-F", "hmc")
-    with pytest.raises(ValueError, match="one of auto, hmc, adapted, long, direct; got 'gibbs'"):
+    with pytest.raises(ValueError, match="one of auto, hmc, adapted, direct; got 'gibbs'"):
         sampler_kind(KCEF(), "KCEF-F", "gibbs")
 
 
@@ -106,27 +103,6 @@ def test_one_model_of_all_columns_is_sampled_as_well(curve, rng):
     draws = sampler_of(model, "hmc", curve, 100)(100, rng)
     assert draws.samples.shape == (100, 3)
     assert np.isfinite(list(draws.diagnostics.values())).all()
-
-
-def test_long_trajectories_have_ten_times_the_leapfrog_steps(curve):
-    model, calls = KEF(1.0, 0.1).fit(None, curve[:40]), {}
-    target = model._hmc_target
-    for kind in ("hmc", "long"):
-        calls[kind] = 0
-
-        def counted(X, rows, kind=kind):
-            at = target(X, rows)
-
-            def count(states):
-                calls[kind] += 1
-                return at(states)
-
-            return count
-
-        model._hmc_target = counted
-        sampler_of(model, kind, curve, 20)(20, np.random.default_rng(0))
-    # Besides a first evaluation of each start.
-    assert calls["long"] - 1 == 10 * (calls["hmc"] - 1)
 
 
 @pytest.mark.slow

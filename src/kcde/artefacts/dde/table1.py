@@ -18,6 +18,7 @@ from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.plots import style
 from kcde.artefacts.tables import building, page
 from kcde.artefacts.tables.methods import display
+from kcde.experiments.jobs.planar import LEAPFROG_STEPS
 from kcde.metrics.names import MMD, NLL, R_HAT
 from kcde.metrics.paired import paired_t_test, paired_wilcoxon
 from kcde.names import OURS
@@ -54,7 +55,7 @@ _RATE = "effective_samples_per_second"
 _OUTSIDE = "points_without_density"
 
 _HMC = "20 chains, burn-in 100, thinned by 10"
-_LEAPFROG = {"KEF": 10, "KEF-100-steps": 100}  # steps of a transition
+_LEAPFROG = {"KEF": 10} | LEAPFROG_STEPS  # steps of a transition
 
 FURTHER = {
     _TIME: (

@@ -5,6 +5,9 @@ from typing import ClassVar
 
 from kcde.experiments.job import ArrayJob, parameter
 
+LEAPFROG_STEPS = {"KEF-100-steps": 100}
+"""Method to the leapfrog steps of a transition of its chains; of others 10, as published (kcef)."""
+
 
 @dataclass(frozen=True)
 class Job(ArrayJob):

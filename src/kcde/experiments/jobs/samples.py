@@ -29,7 +29,7 @@ class Job(ArrayJob):
     seeds: int = parameter(10, "How often samples are drawn.", at_least=1)
     sampler: str = parameter(
         "auto",
-        "hmc, adapted, long, direct; auto: as the end of METHOD says, else hmc where there is one.",
+        "hmc, adapted, direct, or auto: as the end of METHOD says, else hmc where there is one.",
         choices=SAMPLERS,
     )
     samples: int = parameter(2000, "Samples of each seed.", at_least=2)
