@@ -4,6 +4,7 @@ import copy
 import json
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from kcde.experiments._problems import open_problem
 from kcde.experiments.job import METHOD_FIELDS
 from kcde.experiments.jobs import job_class
 from lib import config as configuration
-from lib import division, jobs, own, paths, selection
+from lib import division, jobs, own, paths, selection, steps
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = tables.by_any_name(tables.read())
@@ -643,6 +644,30 @@ def test_a_network_has_its_joint_options_where_it_has_all_columns(config):
     assert jobs.job(config, "paper", "consistency") == streams
     cost = {"rows": 500, "dims": 2, "iterations": 20}
     assert jobs.job(config, "smoke", "estimation_cost") == cost
+
+
+def test_models_of_the_pair_take_no_factors_and_are_compared_with_each_other(config):
+    of = {each.name: each for each in steps.steps(config, CATALOGUE)}
+
+    def asked(method):
+        return SimpleNamespace(scale="paper", dataset="red-wine", method=method)
+
+    for method in ("KCEF-F-pair", "KCEF-F-pair-inverse", "KEF-pair", "NADE-pair"):
+        assert of["samples"].inputs()["factors"](asked(method)) == []
+        assert jobs.job(config, "paper", "samples", "red-wine", method)["columns"] == "shown-pair"
+    assert of["samples"].inputs()["factors"](asked("KCEF-F-unpenalised-inverse"))
+    assert "columns" not in jobs.job(config, "paper", "samples", "red-wine", "KCEF-F")
+    for ours, rival, better in (
+        ("KCEF-F", "KEF", "KEF-adapted"),
+        ("KCEF-F-pair", "KEF-pair", "KEF-pair-adapted"),
+        ("KCEF-F-pair", "NADE-pair", "NADE-pair"),
+    ):
+        given = of["similarity"].inputs()
+        read = [
+            given[name](asked(rival)) for name in ("ours", "rival", "ours_exact", "rival_exact")
+        ]
+        wanted = [ours, rival, f"{ours}-inverse", better]
+        assert read == [f"results/paper/samples/red-wine/{name}.npz" for name in wanted]
 
 
 def test_what_large_n_is_told(config):

@@ -18,7 +18,7 @@ from kcde import methods
 from kcde.artefacts.core.listing import READINGS, SCALES
 from kcde.datasets import names
 from kcde.experiments.job import SETTINGS
-from kcde.experiments.jobs import EXPERIMENTS, r_benchmark
+from kcde.experiments.jobs import EXPERIMENTS, r_benchmark, samples
 from kcde.names import AS_PUBLISHED, OURS, nearest
 from lib import division, jobs, own
 from lib.references import unresolved_names
@@ -94,6 +94,7 @@ def schema(root: Path) -> dict:
         "evaluation": _one_of(r_benchmark.EVALUATIONS),
         "settings": _one_of(SETTINGS),
         "target": _one_of(r_benchmark.TARGETS),
+        "columns": _one_of(samples.COLUMNS),
     }
     parts["methods"]["description"] = f"name to {{{', '.join(of_method)}}}"
     of_file = parts["experiments"]["properties"]

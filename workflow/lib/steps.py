@@ -10,15 +10,19 @@ from kcde import provenance
 from kcde.datasets import names
 from kcde.datasets.catalogue import Entry
 from kcde.experiments.jobs import EXPERIMENTS, estimation_cost, job_class
+from kcde.experiments.jobs.samples import SHOWN_PAIR
 from lib import division, jobs, paths, references
 
+_OURS = {"KEF-pair": "KCEF-F-pair", "NADE-pair": "KCEF-F-pair"}
+_BETTER = {"KEF": "KEF-adapted", "KEF-pair": "KEF-pair-adapted"}
 _COMPARED: dict[str, Callable[[str], str]] = {
-    "ours": lambda rival: "KCEF-F",
+    "ours": lambda rival: _OURS.get(rival, "KCEF-F"),
     "rival": lambda rival: rival,
-    "ours_exact": lambda rival: "KCEF-F-inverse",
-    "rival_exact": lambda rival: {"KEF": "KEF-adapted"}.get(rival, rival),
+    "ours_exact": lambda rival: f"{_OURS.get(rival, 'KCEF-F')}-inverse",
+    "rival_exact": lambda rival: _BETTER.get(rival, rival),
 }
-"""What is compared with a rival: KCEF-F with it, and both sampled exactly or better."""
+"""What is compared with a rival: KCEF-F with it, of the same columns, and both sampled exactly or
+better."""
 
 _ENVIRONMENTS = dict.fromkeys(("estimation_cost", "large_n"), "JAX_PLATFORMS=cpu")
 """Fits whose cost is measured run on the CPU, each in a process of its own with one thread."""
@@ -196,9 +200,14 @@ class Step:
         return [paths.data_record(self.catalogue, wildcards.scale, name) for name in read]
 
     def _factors(self, wildcards: Any) -> list[str]:
-        """Return the score tables of all factors; none of a method that models all columns."""
+        """Return the score tables of all factors.
+
+        There are none of one model of all columns, nor of the shown pair, whose own factors are
+        not those of all columns.
+        """
         method = self.methods[0] if self.methods else wildcards.method
-        if "graph" not in self.config["methods"][method]:
+        defined = self.config["methods"][method]
+        if "graph" not in defined or defined.get("columns") == SHOWN_PAIR:
             return []
         return paths.factors(self.config, self.catalogue, wildcards, method)
 

@@ -6,6 +6,7 @@ several ways; each seed gives 2000 samples.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from kcde.experiments._problems import Problem, open_problem
 from kcde.experiments._samplers import sampler_kind, sampler_of
 from kcde.experiments.factors import estimator_of, graph_label
 from kcde.experiments.job import Outcome
-from kcde.experiments.jobs.samples import Job
+from kcde.experiments.jobs.samples import SHOWN_PAIR, Job
 from kcde.experiments.runner import attempt
 from kcde.joint import JointDensity, parents
 from kcde.metrics import conditional_spread
@@ -29,6 +30,41 @@ REFERENCE = 1000
 """Data points that the samples of each seed are compared with (kcef, figure 4)."""
 
 RUN = 0
+
+
+@dataclass(frozen=True)
+class _Pair(Problem):
+    """The two shown columns of a problem: its rows, runs and seeds, and no other column."""
+
+    whole: Problem = field(kw_only=True)
+
+    def rows(self, run: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return training and test rows in original units."""
+        columns = _columns(self.whole.shown_pair)
+        train, test = self.whole.rows(run)
+        return train[:, columns], test[:, columns]
+
+    def description(self) -> dict:
+        """Return the description of the data, with the places of the pair among all columns."""
+        return super().description() | {"places": list(self.whole.shown_pair)}
+
+
+def _pair_of(whole: Problem) -> _Pair:
+    shown = [whole.columns[column] for column in _columns(whole.shown_pair)]
+    others = {name: "not of the shown pair" for name in whole.columns if name not in shown}
+    return _Pair(
+        whole.name,
+        tuple(shown),
+        removed=whole.removed | others,
+        sha256=whole.sha256,
+        identity=whole.identity,
+        whole=whole,
+    )
+
+
+def _columns(nodes: Sequence[int]) -> list[int]:
+    """Return columns counted from 0."""
+    return [node - 1 for node in nodes]
 
 
 class _Data(NamedTuple):
@@ -46,13 +82,20 @@ class Experiment(runner.Experiment[Job]):
     batch_fits = False
 
     def check(self, job: Job) -> None:
-        """Raise `ValueError` for unknown options and for a sampler that the estimator lacks."""
+        """Raise `ValueError` for unknown options, samplers and factors that a job cannot use."""
         _kind(job)
+        if job.factors and job.columns == SHOWN_PAIR:
+            raise ValueError(
+                "the factors of --factors are of all columns: a model of the shown pair selects "
+                "its own hyper-parameters; leave --factors out"
+            )
 
     def open(self) -> _Data:
         """Return the problem, and what factors chose where some are given."""
         job, places = self.job, self.places
         problem = open_problem(job.dataset, places.data_dir, places.catalogue, job.max_dim)
+        if job.columns == SHOWN_PAIR:
+            problem = _pair_of(problem)
         if job.graph is not None:
             parents(job.graph, problem.dim)
         return _Data(problem, _chosen_by(job, job.factors) if job.factors else None)
@@ -171,7 +214,7 @@ def fit(job: Job, problem: Problem, train, known: Sequence[Mapping] | None = Non
 
 
 def _spread(samples: np.ndarray, reference: np.ndarray, pair: tuple[int, int]) -> dict[str, float]:
-    columns = [node - 1 for node in pair]
+    columns = _columns(pair)
     return conditional_spread(samples[:, columns], reference[:, columns]).in_median_bin()
 
 

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,14 +9,16 @@ from kcde import scores
 from kcde.cli import main
 from kcde.datasets import fetch
 from kcde.estimators import KCEF, KEF, LSCDE
-from kcde.experiments import factors, similarity
+from kcde.experiments import factors, samples, similarity
 from kcde.experiments._problems import open_problem
 from kcde.experiments._samplers import ancestral_hmc, check_conditionals, sampler_kind, sampler_of
 from kcde.experiments.runner import run
 from kcde.experiments.samples import Job
 from kcde.joint import JointDensity
 from kcde.metrics import median_bandwidth, relative_similarity_test
+from kcde.seeding import rng_of
 
+BUNDLED = Path("resources/data")
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}
 KCEF_F = {"method": "KCEF-F", "estimator": "KCEF", "options": QUICK, "graph": "full"}
 LSCDE_F = {"method": "LSCDE-F", "estimator": "LSCDE", "options": QUICK, "graph": "full"}
@@ -164,6 +167,39 @@ def test_what_a_job_writes(launch, smoke):
     assert json.loads(out.with_suffix(".json").read_text())["shown_pair"] == [2, 3]
 
 
+def test_models_of_the_shown_pair_see_its_columns_and_the_rows_of_all(launch, smoke):
+    whole, pair = launch(**KCEF_F), launch("pair", **KCEF_F, columns="shown-pair")
+    every, shown = (np.load(path.with_suffix(".npz")) for path in (whole, pair))
+    for name in ("reference", "reference_test"):
+        np.testing.assert_allclose(shown[name], every[name][..., 1:], rtol=1e-12)
+    assert shown["samples"].shape == (2, 120, 2)
+    split = open_problem("smoke-joint", *smoke).split(0)
+    model = JointDensity(KCEF(**QUICK)).fit(None, split.train[:, 1:])
+    rng = rng_of("samples", "smoke-joint", "KCEF-F-pair-inverse", 0)
+    expected = model.sample(None, 120, rng)[0]
+    named = KCEF_F | {"method": "KCEF-F-pair-inverse"}
+    drawn = np.load(launch(**named, columns="shown-pair").with_suffix(".npz"))
+    np.testing.assert_allclose(drawn["samples"][0], expected)
+    info = json.loads(pair.with_suffix(".json").read_text())
+    assert (info["columns"], info["shown_pair"], info["places"]) == (
+        ["damp", "wind"],
+        [1, 2],
+        [2, 3],
+    )
+    assert {"column": "warmth", "reason": "not of the shown pair"} in info["removed"]
+    assert {"conditional_std_error", "r_hat"} <= set(scores.read([pair])["metric"])
+
+
+def test_the_pair_is_the_one_of_figure_4():
+    red = open_problem("red-wine", BUNDLED)
+    pair = samples._pair_of(red)
+    assert pair.columns == ("free sulfur dioxide", "total sulfur dioxide")
+    for own, every in zip(pair.rows(0), red.rows(0), strict=True):
+        np.testing.assert_array_equal(own, every[:, [5, 6]])
+    assert (pair.seed(0), pair.sha256) == (red.seed(0), red.sha256)
+    assert pair.removed["quality"] == red.removed["quality"]
+
+
 def test_same_job_same_samples_and_the_same_reference_for_each_method(launch):
     paths = [launch(**LSCDE_F), launch("again", **LSCDE_F), launch(**KCEF_F)]
     first, again, other = (np.load(path.with_suffix(".npz")) for path in paths)
@@ -188,6 +224,8 @@ def test_hyperparameters_come_from_the_factors(launch, smoke, tmp_path, monkeypa
     )
     with pytest.raises(ValueError, match="are of graph 'full', not 'markov'"):
         launch(files=[path], **axes, graph="markov")
+    with pytest.raises(ValueError, match="a model of the shown pair selects its own"):
+        launch(files=[path], **axes, graph="full", columns="shown-pair")
 
 
 def test_a_model_that_cannot_be_fitted_is_a_row_for_each_seed(launch, monkeypatch, tmp_path):
@@ -229,6 +267,7 @@ def test_unavailable_data_are_not_run_from_samples_to_similarity(smoke, tmp_path
         ({"options": {"sigma": 1}}, "KCEF has no option sigma"),
         ({"sampler": "gibbs"}, "sampler must be one of"),
         ({"graph": "tree"}, "one of full, markov"),
+        ({"columns": "last"}, "columns must be one of all, shown-pair"),
     ],
 )
 def test_wrong_settings_stop_the_job_before_it_starts(launch, tmp_path, change, message):

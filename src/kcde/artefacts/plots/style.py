@@ -108,6 +108,7 @@ VARIATIONS: dict[str, str | tuple] = {
     "-adapted": "--",
     "-100-steps": "--",
     "-grouped": "-.",
+    "-pair": "--",
     "-tuned": _LONG,
 }
 """Ending that names a variation of a method to its line: the colour is that of the method."""

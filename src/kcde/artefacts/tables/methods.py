@@ -152,6 +152,14 @@ _SAMPLED: dict[str, str] = {
         "chains of Hamiltonian Monte Carlo as for a first column of KCEF-F"
     ),
     "NADE": "the network of table 2, sampled column by column",
+    "KCEF-F-pair": (
+        "ours: as KCEF-F, of the two shown columns alone, with parameters chosen on them by the "
+        "rule of table 2"
+    ),
+    "KCEF-F-pair-inverse": "ours: KCEF-F-pair, drawn as KCEF-F-inverse",
+    "KEF-pair": "ours: as KEF, of the two shown columns alone",
+    "KEF-pair-adapted": "ours: KEF-pair, with chains as those of KEF-adapted",
+    "NADE-pair": "ours: as NADE, of the two shown columns alone",
 }
 
 _PLANAR: dict[str, str] = {
@@ -459,6 +467,8 @@ _DISPLAY: dict[str, str] = {
     "H0: KEF closer than KCEF": "KEF closer than KCEF",
     "H0: NADE closer than KCEF": "NADE closer than KCEF",
     "H0: KEF-grouped closer than KCEF": "KEF-grouped closer than KCEF",
+    "H0: KEF-pair closer than KCEF": "KEF-pair closer than KCEF-pair",
+    "H0: NADE-pair closer than KCEF": "NADE-pair closer than KCEF-pair",
 }
 """Method to the name that readers see, where it differs."""
 

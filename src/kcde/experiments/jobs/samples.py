@@ -6,6 +6,9 @@ from typing import ClassVar
 
 from kcde.experiments.job import MOST_GRID_COLUMNS, SAMPLERS, ArrayJob, parameter
 
+SHOWN_PAIR = "shown-pair"
+COLUMNS = ("all", SHOWN_PAIR)
+
 
 @dataclass(frozen=True)
 class Job(ArrayJob):
@@ -25,6 +28,11 @@ class Job(ArrayJob):
 
     graph: str | list | None = parameter(
         None, "full, markov, or JSON parents from 0; one model of all by default."
+    )
+    columns: str = parameter(
+        "all",
+        "all, or shown-pair: fit to the two columns that the figures show, and sample these.",
+        choices=COLUMNS,
     )
     seeds: int = parameter(10, "How often samples are drawn.", at_least=1)
     sampler: str = parameter(
