@@ -27,7 +27,7 @@ LOSSES = {
 def variant_of(method):
     if method == "exact":
         return "exact"
-    ours = "-LL" in method or method.endswith(("-inverse", "-adapted"))
+    ours = "-LL" in method or method.endswith(("-inverse", "-adapted", "-pair"))
     return "ours" if ours else "as-published"
 
 

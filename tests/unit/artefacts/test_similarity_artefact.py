@@ -7,7 +7,7 @@ import pytest
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.judging import causes, scorecard
 from kcde.artefacts.judging.verdicts import representative, summarise
-from kcde.artefacts.kcef import table3
+from kcde.artefacts.kcef import table3, table3_pair
 from kcde.artefacts.tables import building, markdown
 
 TABLE3 = registry.ARTEFACTS["kcef/table3"]
@@ -162,3 +162,42 @@ def test_other_splits_are_no_cause_for_a_p_value():
 )
 def test_p_values_are_short(value, text):
     assert markdown.probability(value) == text
+
+
+def of_pair(changes=None, variant="as-published"):
+    return {
+        (dataset, f"{rival}-pair", name): values
+        for (dataset, rival, name), values in p_values(changes, variant).items()
+    }
+
+
+@pytest.mark.parametrize(("ours", "pair"), [(0.9, 0.011), (0.011, 0.9)])
+def test_k10_is_decided_with_models_of_all_columns_and_of_the_pair(ours, pair):
+    key = ("parkinsons", "NADE")
+    table = made.similarity(p_values({key: ours}) | of_pair({key: pair}))
+    found = table3_pair.read(table)["K10"]
+    assert {reading: each.verdict for reading, each in found.items()} == {
+        "all columns": "holds" if ours < 0.05 else "fails",
+        "the shown pair alone": "holds" if pair < 0.05 else "fails",
+    }
+    assert found["all columns"] == table3.decide(made.similarity(p_values({key: ours})))
+
+
+def test_k10_of_the_pair_as_amended_takes_its_own_better_draws():
+    exact, bad = of_pair(variant="exact-draws"), {("red-wine", "KEF-pair", "as-published"): (7, 0)}
+    found = table3_pair.read(made.similarity(p_values() | of_pair() | exact, bad))["K10"]
+    assert found["the shown pair alone"].amended.verdict == "holds"
+    assert "better draws" not in found["all columns"].amended.reason
+    assert "at most .05; 3 of 3 seeds at most .05), better draws" in (
+        found["the shown pair alone"].amended.reason
+    )
+
+
+def test_the_table_of_the_pair_has_it_beside_all_columns_and_no_column_twice(tmp_path):
+    artefact = registry.ARTEFACTS["kcef/table3-pair"]
+    cells = p_values() | p_values(variant="slice") | of_pair() | of_pair(variant="slice")
+    drawing.make(artefact, made.files(tmp_path / "s", made.similarity(cells)), tmp_path)
+    page = (tmp_path / "kcef" / "table3-pair.md").read_text()
+    assert "KEF closer than KCEF (shown pair only)" in page
+    assert "KEF-pair closer than KCEF-pair |" in page
+    assert "KEF-pair closer than KCEF-pair (shown pair only)" not in page

@@ -6,7 +6,7 @@ import pytest
 
 from kcde import scores
 from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.kcef import fig4
+from kcde.artefacts.kcef import fig4, fig4_pair
 from kcde.artefacts.plots import scatter_panel
 
 FIG2, FIG4 = registry.ARTEFACTS["kcef/fig2"], registry.ARTEFACTS["kcef/fig4"]
@@ -141,3 +141,59 @@ def test_panels_of_chains_that_have_not_converged_are_named(tmp_path):
 def test_k14_is_undecided_without_kef(paths):
     table = scores.read(paths)
     assert fig4.decide(table[table["method"] != "KEF"]).verdict == "undecided"
+
+
+PAIR = registry.ARTEFACTS["kcef/fig4-pair"]
+BOTH = [*fig4_pair.METHODS, *fig4_pair.METHODS.values()]
+
+
+def both(folder, better, r_hats=None):
+    """Samples of all methods of the reading; KCEF's errors are small where `better` has it."""
+    errors = {
+        (dataset, name): ((0.1 if name in better else 0.6),) * 3
+        for dataset in ("red-wine", "parkinsons")
+        for name in dict.fromkeys(BOTH)
+    }
+    return made.samples(folder, dict.fromkeys(errors, 1.0), errors=errors, r_hats=r_hats)
+
+
+@pytest.mark.parametrize(
+    ("better", "expected"),
+    [
+        (("KCEF-F-pair", "KCEF-F-pair-inverse"), {"all columns": "fails"}),
+        (("KCEF-F", "KCEF-F-inverse"), {"the shown pair alone": "fails"}),
+    ],
+)
+def test_k14_is_decided_with_models_of_all_columns_and_of_the_pair(better, expected, tmp_path):
+    table = scores.read(both(tmp_path, better))
+    found = fig4_pair.read(table)["K14"]
+    verdicts = dict.fromkeys((fig4_pair.ALL, fig4_pair.PAIR), "holds") | expected
+    assert {reading: each.verdict for reading, each in found.items()} == verdicts
+    own = table[~table["method"].isin(list(fig4_pair.METHODS))]
+    assert found[fig4_pair.ALL] == fig4.decide(own)
+    # As amended, exact draws of the pair stand for its chains where these have not converged.
+    hats = {("red-wine", name): 1.8 for name in ("KCEF-F-pair", "KEF-pair")}
+    found = fig4_pair.read(scores.read(both(tmp_path / "r", better, hats)))["K14"]
+    amended = found[fig4_pair.PAIR].amended
+    assert amended.verdict == verdicts[fig4_pair.PAIR]
+    assert "KCEF-F: R-hat 1.82" in amended.reason
+    assert "KCEF-F-inverse: standard deviation" in amended.reason
+    assert "R-hat" not in found[fig4_pair.ALL].amended.reason
+
+
+def test_figure_4_of_the_pair_shows_its_models_alone_at_the_places_of_the_columns(tmp_path):
+    paths = both(tmp_path, ("KCEF-F-pair",))
+    for path in paths:
+        info = path.with_suffix(".json")
+        info.write_text(info.read_text().replace('"shown_pair"', '"places": [6, 7], "shown_pair"'))
+    frame = PAIR.build(PAIR, scores.read(paths), paths)
+    assert list(dict.fromkeys(frame["method"])) == ["data", *fig4_pair.METHODS]
+    label = frame[frame["stat"] == "x_label"]["series"].iloc[0]
+    assert label == "free sulfur dioxide, $x_{6}$"
+    assert all(path.exists() for path in PAIR.draw(PAIR, frame, tmp_path / "fig4-pair"))
+
+
+def test_k14_of_the_pair_is_undecided_without_its_models(paths):
+    found = fig4_pair.read(scores.read(paths))["K14"]
+    assert found[fig4_pair.PAIR].verdict == "undecided"
+    assert found[fig4_pair.ALL].verdict != "undecided"

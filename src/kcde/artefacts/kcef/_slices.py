@@ -76,8 +76,9 @@ def _data(dataset: str, path: Path) -> list[dict]:
     info = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     pair = info["shown_pair"]
     rows = []
-    for axis, place in zip("xy", pair, strict=True):
-        label = f"{info['columns'][place - 1]}, $x_{{{place}}}$"
+    # Where only the pair is modelled, its places among all columns are stated apart.
+    for axis, place, known in zip("xy", pair, info.get("places", pair), strict=True):
+        label = f"{info['columns'][place - 1]}, $x_{{{known}}}$"
         rows.append(scatter.row(dataset, DATA, series=label, stat=f"{axis}_label"))
     with np.load(path.with_suffix(".npz")) as arrays:
         points = arrays["reference"][0][:, [place - 1 for place in pair]]

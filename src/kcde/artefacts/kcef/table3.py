@@ -133,7 +133,7 @@ def _places(primary: pd.DataFrame) -> tuple[list[float], list[tuple[float, str]]
 
 
 def _draw_row(axes: "Axes", place: float, row: dict, ranges: dict) -> None:
-    rival = next((name for name in ("NADE", "KEF") if f" {name} " in row["method"]), "KCEF")
+    rival = row["method"].removeprefix("H0: ").partition(" ")[0]
     colour = style.line(rival)["color"]
     ends = ranges.get((row["dataset"], row["method"], row["variant"]), (row["mean"],) * 2)
     axes.hlines(place, *np.maximum(ends, _LEAST), colors=colour, linewidth=2.4, alpha=0.5)
