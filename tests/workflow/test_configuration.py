@@ -103,6 +103,10 @@ def test_the_default_is_right(config):
             ["`experiments.planar.methods` names 'KCEF-F'", "has a `graph`"],
         ),
         (
+            {"experiments": {"joint": {"methods": ["KCEF-F-pair"]}}},
+            ["`experiments.joint.methods` names 'KCEF-F-pair'", "`columns` are the shown pair"],
+        ),
+        (
             {"experiments": {"large_n": {"methods": ["bosting"]}}},
             ["`experiments.large_n.methods` names 'bosting'", "`boosting`?"],
         ),

@@ -9,6 +9,7 @@ from kcde.artefacts.core import listing
 from kcde.datasets import names as data_sets
 from kcde.experiments.jobs._conditional import SMOOTHERS
 from kcde.experiments.jobs.large_n import REGRESSORS
+from kcde.experiments.jobs.samples import SHOWN_PAIR
 from kcde.names import nearest
 from lib.jobs import DIMS, EXACT
 
@@ -20,6 +21,9 @@ _OPTIONS, _BY_DATASET = ("options", "joint_options", "r_benchmark_options"), "da
 
 _JOINT = ("joint", "samples", "similarity")
 """Experiments with joint densities, of which a method may have a graph."""
+
+_OF_SAMPLES = ("samples", "similarity")
+"""Those of which a method may model the shown pair of columns alone."""
 
 _OF_CATALOGUE = ("larger_sets", "r_benchmark", "table1_readings", "terrain")
 """Experiments whose data sets are all in the catalogue."""
@@ -213,6 +217,8 @@ def _methods(key: str, experiment: str, names: Iterable[str], methods: Mapping) 
             continue
         if experiment not in _JOINT and "graph" in method:
             yield f"`{key}` names {name!r}, which has a `graph`: it is a joint density"
+        if experiment not in _OF_SAMPLES and method.get("columns") == SHOWN_PAIR:
+            yield f"`{key}` names {name!r}, whose `columns` are the shown pair: it is only sampled"
         needs_graph = experiment == "joint" and method["estimator"] in of_one_column
         if needs_graph and "graph" not in method:
             yield (

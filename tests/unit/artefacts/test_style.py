@@ -157,6 +157,7 @@ def test_variations_of_a_method_in_a_figure_differ_in_line_and_marker():
         ["CDO", "CDO-quarter", "CDO-chosen"],
         ["CDO", "CDO-corrected", "CDO-narrow"],
         ["GP", "GP-ML"],
+        ["KEF", "KEF-pair", "KEF-grouped"],
     )
     for family in families:
         assert {style.line(name)["color"] for name in family} == {style.COLOURS[family[0]]}
