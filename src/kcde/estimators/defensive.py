@@ -37,8 +37,9 @@ class Defensive(Floored):
     With fewer than 60 rows the held-out likelihood is averaged over five shuffles of the folds,
     if the estimator has the parameter `repeats`: one division of few rows decides by chance.
 
-    ε and the two numbers were fixed before any test score was seen. Defensive mixtures are those
-    of importance sampling (Hesterberg, Technometrics 1995).
+    ε and the two numbers were fixed before any test score of this mixture was seen; those of KCEF
+    by likelihood had been. Defensive mixtures are those of importance sampling (Hesterberg,
+    Technometrics 1995).
 
     Parameters
     ----------

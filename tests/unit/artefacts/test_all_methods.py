@@ -279,10 +279,18 @@ def test_without_the_marginal_density_there_is_no_comparison_with_it(table):
 def test_how_often_a_method_is_first_when_sets_are_drawn_anew():
     """Exactly: of four draws two or more, a tie included, are sets on which the first is lower."""
     ranks = pd.DataFrame({"one": [1.0, 1.0, 1.0, 2.0], "other": [2.0, 2.0, 2.0, 1.0]})
-    found = _all_methods_risk.first_shares(ranks)
+    equal = ranks * 0.0
+    losses = equal + {"one": 0.4, "other": 0.5}
+    found = _all_methods_risk.first_shares(ranks, losses)
     assert found["one"] == pytest.approx(stats.binom.sf(1, 4, 0.75), abs=0.02)
     assert found.sum() == 1.0
-    pd.testing.assert_series_equal(found, _all_methods_risk.first_shares(ranks))
+    # Where the other has the lower loss, a tie makes it the first.
+    turned = _all_methods_risk.first_shares(ranks, equal + {"one": 0.5, "other": 0.4})
+    assert turned["one"] == pytest.approx(stats.binom.sf(2, 4, 0.75), abs=0.02)
+    for table in (losses, equal):
+        found = _all_methods_risk.first_shares(ranks, table)
+        again = _all_methods_risk.first_shares(ranks.iloc[::-1, ::-1], table)
+        pd.testing.assert_series_equal(found, again[found.index])
 
 
 def with_crps(cells, crps, coverage):
@@ -346,7 +354,33 @@ def test_a_lower_mean_loss_is_named_beside_the_first():
     cells["h", "NADE"] = [9.0] * 20
     said = answered(cells)
     assert said.startswith("**Take NADE**: mean rank 1.1, mean loss 1.21 nats, at worst 9.00 on h")
-    assert "; the lowest mean loss has GP-ML (0.20 nats, mean rank 1.9)." in said
+    assert "; GP-ML has the lowest mean loss (0.20 nats, mean rank 1.9)." in said
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_lower_mean_loss_decides_between_equal_mean_ranks(reverse):
+    """GP-ML and NADE share ranks 1 and 2 on eight sets; GP-ML is worse where it is second."""
+    cells = level(NADE=0.3, GP_ML=0.2, LSCDE_exact=0.9)
+    for dataset in "efgh":
+        cells[dataset, "GP-ML"] = [0.6] * 20
+    cells = dict(reversed(cells.items())) if reverse else cells
+    assert list(of_methods(table_of(cells, rows=ROWS))["method"])[:2] == ["NADE", "GP-ML"]
+    said = answered(cells)
+    assert said.startswith(
+        "**Take NADE**, tied by mean rank with GP-ML (mean loss 0.40), the mean loss of which is "
+        "not lower: mean rank 1.5, mean loss 0.30 nats"
+    )
+    assert "Of the 2 rivals of NADE, the first by mean rank" in said
+    assert "the first is GP-ML (1.0), on the larger ones NADE (1.0)" in said
+    assert "tied" not in answered(level(NADE=0.1, GP_ML=0.5))
+
+
+def test_the_first_of_a_set_is_by_the_lower_median_where_ranks_are_equal():
+    """Each is lower on two of four splits; the first has no signed-rank test against itself."""
+    cells = {("a", "NADE"): [1.0, 1.0, 4.0, 4.0], ("a", "GP-ML"): [2.0, 2.0, 2.1, 2.1]}
+    found = of_sets(table_of(cells)).set_index("method")
+    assert found["rank"].to_dict() == {"NADE": 1.5, "GP-ML": 1.5}
+    assert found["p_value"].to_dict() == {"NADE": pytest.approx(0.5), "GP-ML": 1.0}
 
 
 def test_what_failed_on_a_set_is_never_recommended():

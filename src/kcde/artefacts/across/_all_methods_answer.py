@@ -6,7 +6,13 @@ from collections.abc import Iterable
 import pandas as pd
 
 from kcde.artefacts.across._all_methods_risk import MARGINAL, OUTLYING, RESAMPLES
-from kcde.artefacts.across._all_methods_rows import GIVEN, of_methods, of_sets
+from kcde.artefacts.across._all_methods_rows import (
+    GIVEN,
+    TIED,
+    in_order,
+    of_methods,
+    of_sets,
+)
 from kcde.artefacts.tables.markdown import number
 from kcde.artefacts.tables.methods import display
 
@@ -32,7 +38,8 @@ def sentences(table: pd.DataFrame) -> list[str]:
     -------
     list of str
         Which method to take, in one sentence with its rank and its risk: the first by mean rank
-        that failed on no split of any set; which is the first of all, if that is another; which
+        that failed on no split of any set, and those with the same mean rank, which have no lower
+        mean loss; which is the first of all, if that is another; which
         others are not significantly different from the first, how often it is first when sets are
         redrawn, and whether two sets or the size of a set matter. None of `GIVEN` is
         recommended.
@@ -47,7 +54,7 @@ def sentences(table: pd.DataFrame) -> list[str]:
         *_choice(choosing),
         _rivals(methods),
         *_chance(methods),
-        *_without_outlying(methods),
+        *_without_outlying(methods, of_sets(table)),
         *_by_size(of_sets(table), choosing),
     ]
 
@@ -58,13 +65,27 @@ def _choice(choosing: pd.DataFrame) -> list[str]:
     if not len(sound):
         return ["Every method failed on some set, so that none is recommended."]
     taken = sound.iloc[0]
-    said = [f"**Take {display(taken['method'])}**: {_merits(taken)}{_safest(sound, taken)}."]
+    said = [
+        f"**Take {display(taken['method'])}**{_ties(sound, taken)}: {_merits(taken)}"
+        f"{_safest(sound, taken)}."
+    ]
     if taken["method"] != first["method"]:
         said.append(
             f"{display(first['method'])}, the first by mean rank ({first['rank']:.1f}), failed on "
             f"{first['failed']:.0f} of {first['n']:.0f} sets."
         )
     return said
+
+
+def _ties(sound: pd.DataFrame, taken: pd.Series) -> str:
+    """Name the methods that have exactly the mean rank of the one taken."""
+    same = sound[(sound["rank"].round(TIED) == round(taken["rank"], TIED))].iloc[1:]
+    if not len(same):
+        return ""
+    named = " and ".join(
+        f"{display(row.method)} (mean loss {number(row.capped)})" for row in same.itertuples()
+    )
+    return f", tied by mean rank with {named}, the mean loss of which is not lower"
 
 
 def _merits(row: pd.Series) -> str:
@@ -88,7 +109,7 @@ def _safest(sound: pd.DataFrame, taken: pd.Series) -> str:
     if lowest["method"] == taken["method"] or not lowest["capped"] < taken["capped"]:
         return ""
     return (
-        f"; the lowest mean loss has {display(lowest['method'])} ({number(lowest['capped'])} "
+        f"; {display(lowest['method'])} has the lowest mean loss ({number(lowest['capped'])} "
         f"nats, mean rank {lowest['rank']:.1f})"
     )
 
@@ -115,30 +136,39 @@ def _chance(methods: pd.DataFrame) -> list[str]:
     return [f"First in {RESAMPLES} resamples of sets: {', '.join(often[:3])}."]
 
 
-def _without_outlying(methods: pd.DataFrame) -> list[str]:
-    if methods["rank_without"].isna().all():
+def _without_outlying(methods: pd.DataFrame, cells: pd.DataFrame) -> list[str]:
+    ranks = methods.set_index("method")["rank_without"]
+    if ranks.isna().all():
         return []
-    first = methods.loc[methods["rank_without"].idxmin()]
+    losses = cells[~cells["dataset"].isin(list(OUTLYING))].groupby("method")["capped"].mean()
+    first = in_order(ranks, losses)[0]
     return [
-        f"Without {' and '.join(OUTLYING)} the first is {display(first['method'])} (mean rank "
-        f"{first['rank_without']:.1f})."
+        f"Without {' and '.join(OUTLYING)} the first is {display(first)} (mean rank "
+        f"{ranks[first]:.1f})."
     ]
 
 
 def _by_size(cells: pd.DataFrame, choosing: pd.DataFrame) -> list[str]:
     """Name the first method on the sets with few rows, and on those with many."""
-    wide = cells.pivot(index="dataset", columns="method", values="rank")
-    wide = wide[list(choosing["method"])].dropna()
+    wide, losses = (
+        cells.pivot(index="dataset", columns="method", values=value)[list(choosing["method"])]
+        for value in ("rank", "capped")
+    )
+    wide = wide.dropna()
     rows = cells.groupby("dataset")["n_train"].first()[wide.index].sort_values(kind="stable")
     half = len(rows) // 2
     if len(rows) < _FEWEST or not rows.iloc[half - 1] < rows.iloc[half]:
         return []
     parts = (rows.iloc[:half], rows.iloc[half:])
-    few, many = (wide.loc[part.index].mean() for part in parts)
+    ranks = [wide.loc[part.index].mean() for part in parts]
+    few, many = (
+        in_order(each, losses.loc[part.index].mean())[0]
+        for each, part in zip(ranks, parts, strict=True)
+    )
     return [
         f"On the {half} sets with at most {rows.iloc[half - 1]:.0f} training rows the first is "
-        f"{display(few.idxmin())} ({few.min():.1f}), on the larger ones {display(many.idxmin())} "
-        f"({many.min():.1f})."
+        f"{display(few)} ({ranks[0][few]:.1f}), on the larger ones {display(many)} "
+        f"({ranks[1][many]:.1f})."
     ]
 
 

@@ -3,20 +3,25 @@
 import numpy as np
 import pandas as pd
 
-from kcde.artefacts.across._all_methods_rows import ranked
+from kcde.artefacts.across._all_methods_rows import TIED, ranked
 from kcde.metrics.names import COVERAGES, CRPS
 from kcde.seeding import rng_of
 
 MARGINAL = "MarginalKDE"
 """The density without x: a method that is worse than it has made something of nothing."""
 
-OUTLYING = ("crabs", "cpus")
-"""Sets without which ranks are shown, too: y is binary; one column of x is almost y."""
+OUTLYING = {"crabs": "whose y is binary", "cpus": "where a column of x is almost y"}
+"""Sets without which ranks are shown, too, to what is special to them."""
 
 RESAMPLES = 2000
 """How often sets are redrawn, by the stream of `rng_of("all_methods", "sets")`."""
 
 _CELL = ["dataset", "method"]
+
+
+def outlying() -> str:
+    """Return `OUTLYING` in words."""
+    return " and ".join(f"{name}, {special}" for name, special in OUTLYING.items())
 
 
 def beyond_likelihood(scores: pd.DataFrame) -> pd.DataFrame:
@@ -68,7 +73,7 @@ def of_method(own: pd.DataFrame) -> dict:
         means of `crps`, `crps_rank` and coverages.
     """
     largest = own.loc[own["capped"].idxmax()]
-    over, outlying = own["over_marginal"].dropna(), own["dataset"].isin(OUTLYING)
+    over, outlying = own["over_marginal"].dropna(), own["dataset"].isin(list(OUTLYING))
     means = own[["capped", "crps", "crps_rank", *COVERAGES]].mean().to_dict()
     return means | {
         "worst": largest["dataset"],
@@ -79,12 +84,15 @@ def of_method(own: pd.DataFrame) -> dict:
     }
 
 
-def first_shares(ranks: pd.DataFrame) -> pd.Series:
-    """Return in which share of resamples of sets each method has the lowest mean rank.
+def first_shares(ranks: pd.DataFrame, losses: pd.DataFrame) -> pd.Series:
+    """Return in which share of resamples of sets each method is the first.
+
+    That is the one of `in_order` over the sets of the resample; it depends on the order neither of
+    the sets nor of the methods.
 
     Parameters
     ----------
-    ranks
+    ranks, losses
         A row a set, a column a method.
 
     Returns
@@ -93,7 +101,13 @@ def first_shares(ranks: pd.DataFrame) -> pd.Series:
         By method; they sum to one. Sets are drawn with replacement, as many as there are.
     """
     rng, n = rng_of("all_methods", "sets"), len(ranks)
+    sets, names = sorted(ranks.index), sorted(ranks.columns)
     drawn = rng.multinomial(n, np.full(n, 1.0 / n), size=RESAMPLES)
-    first = np.argmin(drawn @ ranks.to_numpy(float), axis=1)
-    counts = np.bincount(first, minlength=ranks.shape[1])
-    return pd.Series(counts / RESAMPLES, index=ranks.columns)
+    mean_ranks, mean_losses = (
+        np.round(drawn @ wide.loc[sets, names].to_numpy(float) / n, TIED)
+        for wide in (ranks, losses)
+    )
+    tied = mean_ranks == mean_ranks.min(axis=1, keepdims=True)
+    first = np.argmin(np.where(tied, mean_losses, np.inf), axis=1)
+    counts = np.bincount(first, minlength=len(names))
+    return pd.Series(counts / RESAMPLES, index=names)[list(ranks)]
