@@ -66,9 +66,9 @@ DETAILS = (
     "that of the marginal density without x. Mean ranks stand beside those without "
     f"{_all_methods_risk.outlying()}. CRPS: that of standardised y, the mean over sets of the "
     "median over splits, and the mean rank by it; of coverages the means over splits and sets. "
-    "Splits without a fit have the last rank and are left out of medians and means.\n\nSeconds: selection, fit and scoring of a "
-    "split on one thread, the median over splits, rounded to 0.1, 0.3, 1, 3 and so on; methods "
-    "that are trained on all splits at once count with their share. Seconds are measured, so that "
+    "Splits without a fit have the last rank and are left out of medians and means.\n\n"
+    "Seconds: selection, fit and scoring of a split on one thread, the median over splits, rounded "
+    "to 0.1, 0.3, 1, 3 and so on; methods that are trained on all splits at once count with their share. Seconds are measured, so that "
     "a second run may give the next lower or higher value."
 )
 
