@@ -99,10 +99,37 @@ def test_answer_counts_sets_below_and_above():
     test = {("geyser", "KCEF"): [0.1, 0.2, 0.15, 0.1], ("caution", "KCEF"): [3.0, 3.1, 3.2, 3.1]}
     said = " ".join(best_known.sentences(table_of(test=test, inner=inner)))
     assert (
-        "below the lowest published value on 1 of 2 sets, and more than two above it on 1" in said
+        "below the lowest published value on 1 of 2 sets and above it on 1; by more than two "
+        "corrected standard errors it is below on 1 and above on 1." in said
     )
+    assert "On 2 of them the published value is that of DDE, whose evaluation used" in said
     assert "Chosen: KCEF (2)." in said
-    assert "In the median it is 0.00 nats above" in said
+    assert "is 0.00 nats above the lowest in hindsight in the median over sets, 0.00 in" in said
+
+
+def test_shared_rows_widen_the_standard_error_of_the_counts():
+    """0.05 below with a standard deviation of 0.05: √20 times the usual error, less of theirs."""
+    lowest = best_known.lowest_published().loc["geyser", "value"]
+    values = list(lowest - 0.05 + 0.05 * np.tile([-1.0, 1.0], 10))
+    table = table_of(
+        test={("geyser", "KCEF"): values}, inner={("geyser", "KCEF"): [-1.0] * len(values)}
+    )
+    row = table.set_index("dataset").loc["geyser"]
+    assert row["difference"] < -2.0 * row["stderr"]
+    said = best_known.sentences(table)[0]
+    assert "on 1 of 1 sets and above it on 0; by more than two" in said
+    assert said.endswith("it is below on 0 and above on 0.")
+
+
+def test_distance_from_hindsight_is_told_in_the_median_the_mean_and_at_most():
+    """Of three sets the choice is the lowest on one, 0.3 above it and 0.9 above it."""
+    test = {(name, "KCEF"): [1.0, 1.0] for name in ("geyser", "caution", "topo")}
+    lower = {"geyser": 1.5, "caution": 0.7, "topo": 0.1}
+    test |= {(name, "LSCDE-exact"): [value, value] for name, value in lower.items()}
+    inner = {key: [-1.0 if key[1] == "KCEF" else -2.0] * 2 for key in test}
+    said = " ".join(best_known.sentences(table_of(test=test, inner=inner)))
+    assert "is 0.30 nats above" in said
+    assert "median over sets, 0.40 in the mean and at most 0.90 (topo)." in said
 
 
 def test_page_and_picture_are_drawn_from_the_tracked_table(tmp_path):

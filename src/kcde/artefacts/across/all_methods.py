@@ -68,8 +68,8 @@ DETAILS = (
     "median over splits, and the mean rank by it; of coverages the means over splits and sets. "
     "Splits without a fit have the last rank and are left out of medians and means.\n\n"
     "Seconds: selection, fit and scoring of a split on one thread, the median over splits, rounded "
-    "to 0.1, 0.3, 1, 3 and so on; methods that are trained on all splits at once count with their share. Seconds are measured, so that "
-    "a second run may give the next lower or higher value."
+    "to 0.1, 0.3, 1, 3 and so on; methods that are trained on all splits at once count with their "
+    "share. Seconds are measured, so that a second run may give the next lower or higher value."
 )
 
 QUADRATURE = f"{NLL}_quadrature"
