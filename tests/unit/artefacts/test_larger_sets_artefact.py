@@ -7,6 +7,7 @@ import pytest
 
 from kcde.artefacts.across import larger_sets
 from kcde.artefacts.core import drawing, registry
+from kcde.estimators import LikelihoodKCEF
 from kcde.metrics.names import CRPS, NLL
 
 ARTEFACT = registry.ARTEFACTS["across/larger_sets"]
@@ -50,8 +51,40 @@ def test_files_and_page(scores, tmp_path):
     assert record["status"] == drawing.REGENERATED
     page = (tmp_path / "figures/larger_sets.md").read_text()
     assert "| NADE | 7.40 | 0.400 | 45% | – | 3 |" in page
-    assert "| KCEF | – | – | – | – | not fitted: about 2 h |" in page
+    assert "| KCEF | – | – | – | – | not fitted: planned at 2 h |" in page
     assert (tmp_path / "figures/larger_sets.png").exists()
+
+
+def test_a_method_that_was_not_fitted_on_all_sets_comes_after_those_that_were():
+    """GP-ML is first on one set, NADE mostly behind KCEF, and LSCDE was fitted nowhere."""
+    cells = {
+        ("red-wine", "GP-ML"): [0.1],
+        ("red-wine", "NADE"): [0.9],
+        ("red-wine", "KCEF"): [0.5],
+        ("parkinsons", "NADE"): [0.9],
+        ("parkinsons", "KCEF"): [0.5],
+        ("parkinsons-people", "NADE"): [0.1],
+        ("parkinsons-people", "GP-ML"): [0.2],
+    }
+    planned = {("parkinsons", "GP-ML"): [80.0], ("parkinsons", "LSCDE"): [90.0]}
+    frames = [made.frame(cells), made.frame(planned, metric="needed_seconds", unit="s")]
+    scores = pd.concat(frames, ignore_index=True).assign(n_train=1000, seconds=2.0)
+    found = larger_sets.build(ARTEFACT, scores, [])
+    assert larger_sets.in_order(found) == ["KCEF", "NADE", "GP-ML", "LSCDE"]
+
+
+def test_the_page_says_how_methods_choose_and_what_came_after_scores(scores, tmp_path):
+    path = tmp_path / "scores.csv"
+    likelihood = made.frame({("wine", "LikelihoodKCEF"): [0.7] * 3, ("wine", "KCEF-LL"): [0.9] * 3})
+    more = likelihood.assign(n_train=1000, seconds=2.0, experiment="larger_sets")
+    pd.concat([scores, more]).to_csv(path, index=False)
+    drawing.make(ARTEFACT, [path], tmp_path / "figures")
+    page = (tmp_path / "figures/larger_sets.md").read_text()
+    rules = page[page.index("Selection:") :]
+    assert "- **KCEF-LL**: ours: σ_x, σ_y and λ of KCEF by 5-fold held-out likelihood" in rules
+    assert "(500 at laptop)" in rules
+    (line,) = (line for line in rules.splitlines() if line.startswith("- **LikelihoodKCEF**"))
+    assert f"{LikelihoodKCEF.selection_rule}. After test scores had been seen" in line
 
 
 def test_the_caption_has_at_most_80_words():
@@ -62,4 +95,4 @@ def test_the_caption_has_at_most_80_words():
     ("seconds", "said"), [(75.0, "1 min"), (59.0, "60 s"), (86400.0, "20 h"), (600.0, "10 min")]
 )
 def test_times_are_to_one_digit(seconds, said):
-    assert larger_sets._about(np.float64(seconds)) == f"about {said}"
+    assert larger_sets._planned(np.float64(seconds)) == f"planned at {said}"

@@ -39,7 +39,7 @@ CAPTION = (
     "of the method of ours which gives held-out training rows the largest likelihood. The test "
     "rows have no part in that choice, and published values none either. The tick is the lowest "
     "value of all our methods on the test rows: what a choice in hindsight gives. Where the dot "
-    "lies left of the circle, the mean over our splits is lower than the published one."
+    "lies left of the circle, our mean over splits is lower than the published one."
 )
 DETAILS = (
     "Inner log likelihood: a fifth of the training half is held out, drawn alike for every method; "

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.tables.methods import display, selection
+from kcde.artefacts.tables.methods import after_scores, display, selection
 
 _SMALLEST = 1e-6
 """A p-value below this is given as a bound: the normal approximation is not accurate enough."""
@@ -103,13 +103,19 @@ def details(
 def _selections(experiments: Sequence[str], methods: Iterable[str]) -> list[str]:
     """Return one paragraph: how methods choose their parameters, if known.
 
-    Of two experiments each rule says of which it is.
+    Of two experiments each rule says of which it is. What was changed after scores had been seen
+    follows the rules of a method.
     """
     names, several = dict.fromkeys(methods), len(experiments) > 1
     rules = [
-        f"- **{display(name)}**{f' ({experiment})' if several else ''}: {rule}."
+        f"- **{display(name)}**{f' ({experiment})' if several else ''}: {rule}.{_history(name)}"
         for experiment in experiments
         for name in names
         if (rule := selection(name, experiment))
     ]
     return ["Selection:\n\n" + "\n".join(rules)] if rules else []
+
+
+def _history(method: str) -> str:
+    said = after_scores(method)
+    return f" {said}." if said else ""
