@@ -19,8 +19,8 @@ _CAPTION = (
     "lowest and the highest (lines; numbers: beyond the edge): alcohol of wines given their other "
     "measurements, a score of Parkinson's disease given the voice (-people: chosen by folds that "
     "keep a person's rows together), traffic given hour and weather. People, and hours to come, "
-    "are apart from the training rows. Crosses: more than a minute planned. Methods fitted everywhere "
-    "come first, by mean rank."
+    "are apart from the training rows. Crosses: more than a minute planned. Methods fitted "
+    "everywhere come first, by mean rank."
 )
 _DETAILS = (
     "Wines are split at random into halves, patients into halves of people; of traffic, "
