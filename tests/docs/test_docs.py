@@ -159,6 +159,24 @@ def test_commands_of_a_page_are_there(page):
         assert all((ROOT / name).is_file() for name in named)
 
 
+@pytest.mark.parametrize("page", [DOCS / "howto/own-data.md", README], ids=name_of)
+def test_commands_on_a_table_run_as_they_are_printed(page):
+    """`kcde` is on no PATH but that of envs/run, and files are written before they are read."""
+    written = set()
+    for line in "\n".join(fences(page, "sh")).splitlines():
+        if "kcde " not in line:
+            continue
+        start, name, *words = line.partition("#")[0].replace("envs/run ", "envs/run|", 1).split()
+        assert start == "envs/run|kcde", line
+        out = {words[words.index("--out") + 1]} if "--out" in words else set()
+        files = {word for word in words if word.endswith((".csv", ".kcde"))}
+        if name == "houses":
+            out = files
+        assert files - out <= written, line
+        written |= out
+    assert {"houses.csv", "price.kcde", "predictions.csv"} <= written
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_and_files_of_a_page_are_there(page):
     text = page.read_text(encoding="utf-8")
