@@ -83,6 +83,21 @@ def test_it_says_which_densities_are_too_narrow_or_too_wide(frame):
     assert said[3].startswith("Too wide, with more than it: GP-ML (")
 
 
+def test_it_says_which_methods_were_fitted_on_fewer_sets(files):
+    """DDE, whose density is that by quadrature and named so, on one set of two."""
+    files = [path for path in files if (path.stem, path.parent.name) != ("GP-ML", "b")]
+    for path in [path for path in files if path.stem == "GP-ML"]:
+        own = scores.read([path]).assign(method="DDE")
+        files.append(path.with_name("DDE.csv"))
+        with np.load(path.with_suffix(".npz")) as arrays:
+            scores.write(files[-1], own.to_dict("records"), {}, dict(arrays))
+    found = calibration.build(ARTEFACT, scores.read(files), files)
+    assert set(found["method"]) == {"NADE", "LSCDE-exact", "GP-ML", "DDE-quadrature"}
+    bars = found[(found["method"] == "DDE-quadrature") & (found["panel"] == "histogram")]
+    assert len(bars) == 20
+    assert calibration.remarks(found)[0] == "Over 2 sets; DDE-quadrature 1, GP-ML 1."
+
+
 @pytest.mark.parametrize(
     ("coverage", "expected"),
     [((0.5, 0.9), True), ((0.54, 0.86), True), ((0.56, 0.9), False), ((0.5, 0.84), False)],

@@ -8,6 +8,12 @@ from kcde import discovery
 from kcde.methods import METHODS
 from kcde.names import EXACT_DRAWS
 
+_DDE = (
+    "as published: the authors' λ, bandwidth scale, standard deviation of the base density and "
+    "batch size for each set for which they ship them (else λ = 1, half the median squared "
+    "distance, 1 and 100), η = 0, no stopping rule"
+)
+
 _R_BENCHMARK: dict[str, str] = {
     "KCEF-LL": (
         "ours: the model of KCEF with σ_x, σ_y and λ by 5-fold cross-validated log-likelihood, "
@@ -39,12 +45,10 @@ _R_BENCHMARK: dict[str, str] = {
         "in the order that the density is stated in, and training is on random orders"
     ),
     "DDE": (
-        "as published: the authors' λ, bandwidth scale, standard deviation of the base density and "
-        "batch size for each set for which they ship them (else λ = 1, half the median squared "
-        "distance, 1 and 100), η = 0, no stopping rule; log Z by 1000 draws from a Gaussian with "
-        "mean and standard deviation of the test half"
+        f"{_DDE}; log Z by 1000 draws from a Gaussian with mean and standard deviation of the test "
+        "half"
     ),
-    "DDE-quadrature": "the same fits as DDE, log Z by quadrature",
+    "DDE-quadrature": f"{_DDE}; log Z by quadrature, of the same fits as DDE's",
     "DDE-penalised": (
         "ours: as DDE, but η = 1/n and the weight λ of the training in the density as well; "
         "stopped where the likelihood of a fifth of the training rows, on which f is not trained, "
