@@ -102,7 +102,7 @@ def test_answer_counts_sets_below_and_above():
         "below the lowest published value on 1 of 2 sets and above it on 1; by more than two "
         "corrected standard errors it is below on 1 and above on 1." in said
     )
-    assert "On 2 of them the published value is that of DDE, whose evaluation used" in said
+    assert "On 2 of the 2 sets the published value is that of DDE, whose evaluation used" in said
     assert "Chosen: KCEF (2)." in said
     assert "is 0.00 nats above the lowest in hindsight in the median over sets, 0.00 in" in said
 

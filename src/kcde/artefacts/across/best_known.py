@@ -188,8 +188,8 @@ def sentences(table: pd.DataFrame) -> list[str]:
     of_dde = (known["published_method"] == "DDE").sum()
     if of_dde:
         said.append(
-            f"On {of_dde} of them the published value is that of DDE, whose evaluation used the "
-            "test labels."
+            f"On {of_dde} of the {len(known)} sets the published value is that of DDE, whose "
+            "evaluation used the test labels."
         )
     counts = made["method"].value_counts()
     named = ", ".join(f"{display(name)} ({count})" for name, count in counts.items())
