@@ -265,8 +265,44 @@ def test_figure_1_as_its_text_has_it_is_a_reading(tmp_path):
         (one,) = found[claim].values()
         assert one == fig1.ARTEFACT.deciders[claim](expected), claim
     asked = registry.ARTEFACTS["kcef/fig1-converged"]
-    frame = asked.build(asked, made.grid(text), [])
+    table = made.grid({**text, _grid.ISOTROPIC: made.LOSSES[_grid.ISOTROPIC]})
+    frame = asked.build(asked, table, [])
+    assert _grid.ISOTROPIC not in set(frame["method"])
     assert all(path.exists() for path in asked.draw(asked, frame, tmp_path / "fig1-converged"))
+
+
+@pytest.mark.parametrize(("more", "expected"), [(0.008, "holds"), (0.0, "fails")])
+def test_figure_5_may_stop_earlier_than_figure_1(more, expected):
+    loss = {"KCEF-F-converged": (0.03, 0.0), _grid.ISOTROPIC: (0.03, more)}
+    table = made.grid(loss, sizes=(made.EVERY_DIMENSION,))
+    found = fig1_converged.read_both_rules(table)["K6"]["converged against authors' code"]
+    assert found.verdict == expected
+    assert "(KCEF-F-converged - KCEF-F) / attainable" in found.reason
+
+
+def test_the_methods_on_the_full_graph_are_a_reading():
+    """LSCDE with one σ falls with d, and with a bandwidth for each column does not."""
+    both = {name: made.LOSSES[name] for name in fig1._ALL}
+    both["LSCDE-F"] = (0.045, 0.008)
+    both |= {f"LSCDE-{graph}-anisotropic": (0.030, 0.0015) for graph in "FM"}
+    found = fig1_lscde.read_methods(made.grid(both))
+    assert {reading: one.verdict for reading, one in found["K5"].items()} == {
+        "KCEF": "holds",
+        "LSCDE with one σ": "fails",
+        "LSCDE with one for each column": "holds",
+    }
+    assert {reading: one.verdict for reading, one in found["K13"].items()} == {
+        "KCEF": "holds",
+        "LSCDE with one σ": "fails",
+        "LSCDE with one for each column": "holds",
+    }
+    assert found["K6"]["LSCDE"].verdict == "holds"
+    assert "(LSCDE-F-anisotropic - LSCDE-F) / attainable" in found["K6"]["LSCDE"].reason
+    assert found["K5"]["KCEF"] == fig1.nade_like_full(made.grid(both))
+    level = fig1_lscde.read_methods(made.grid({**both, "LSCDE-F": (0.045, 0.0)}))
+    assert level["K6"]["LSCDE"].verdict == "fails"
+    with_kcef = fig5.ARTEFACT.readers["K-methods"](made.grid())
+    assert with_kcef["K6"]["as drawn"].verdict == "holds"
 
 
 NAMED = fig1_rows.METHODS
