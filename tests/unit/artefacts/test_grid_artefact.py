@@ -178,6 +178,41 @@ def test_k1_reads_the_points_off_the_mean_curve():
     assert fig1._points_to(curve, sizes, 0.0) == np.inf
 
 
+def test_k1_by_speed_asks_how_fast_the_gap_shrinks():
+    """The gap of NADE shrinks as 1/n, that of the others as 1/√n: by 10 and by √10."""
+    both = fig1.ARTEFACT.readers["K-speed"](made.grid(sizes=made.MORE_SIZES, noise=1e-4))["K1"]
+    found = both["shrinkage of the gap"]
+    assert (found.verdict, found.amended.verdict) == ("fails", "fails")
+    assert "n = 200 over that at n = 2000" in found.reason
+    assert "NADE 10.0" in found.reason
+    assert "KCEF-M/NADE 0.3" in found.reason
+    assert "n = 8000" in found.amended.reason
+    assert both["points to a level"] == fig1.kcef_converges_faster(
+        made.grid(sizes=made.MORE_SIZES, noise=1e-4)
+    )
+
+
+def test_k1_by_speed_holds_where_every_interval_is_above_one():
+    def with_faster_kcef(noise):
+        """The loss of KCEF at n = 2000 is a tenth of what it would be."""
+        table = made.grid(dict.fromkeys(fig1._ALL, (0.03, 0.0)), noise=noise)
+        late = table["method"].str.startswith("KCEF") & (table["dataset"] == "grid-2000")
+        table.loc[late, "value"] -= 0.9 * 0.03 * table.loc[late, "dim"]
+        return fig1.gap_shrinks_faster(table)
+
+    sure = with_faster_kcef(1e-5)
+    assert sure.verdict == "holds"
+    assert sure.amended.verdict == "undecided"  # no n up to 8000
+    assert with_faster_kcef(0.03).verdict != "holds"
+
+
+def test_a_closed_gap_is_infinitely_smaller():
+    closed = fig1._factor(np.array([1.0, 1.0]), np.array([0.5, -0.1]))
+    assert closed.tolist() == [2.0, np.inf]
+    tied = fig1._factors_ratio(("a", "b"), {"a": closed[[1, 1]], "b": closed[[1, 1]]})
+    assert (tied.value, tied.low, tied.high) == (1.0, 1.0, 1.0)
+
+
 def test_k2_needs_both_methods():
     assert decided(fig1.markov_beats_full, SCORES) == "holds"
     worse = changed("LSCDE-M", lambda row: 1.0)

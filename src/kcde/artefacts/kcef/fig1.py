@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -40,8 +40,8 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list) -> pd.DataFrame
 
 
 @dataclass(frozen=True)
-class _PointsRatio:
-    """Training points that a method needs over those that a rival needs.
+class _Ratio:
+    """A number of a method over that of a rival.
 
     Attributes
     ----------
@@ -50,14 +50,14 @@ class _PointsRatio:
     value, low, high
         On the mean over the runs, and the ends of its bootstrap interval.
     tie
-        Whether neither reaches the level.
+        Whether neither method reaches the level of claim K1.
     """
 
     names: tuple[str, str]
     value: float
     low: float
     high: float
-    tie: bool
+    tie: bool = False
 
     def __str__(self) -> str:
         ours, theirs = self.names
@@ -80,7 +80,7 @@ class _Race(NamedTuple):
     """
 
     curves: dict[str, pd.DataFrame]
-    ratios: list[_PointsRatio]
+    ratios: list[_Ratio]
     reason: str
 
 
@@ -123,7 +123,7 @@ def _race(scores: pd.DataFrame, view: Callable, sizes: tuple[int, int]) -> _Race
     return _Race(curves, ratios, reason)
 
 
-def _outcome(ratio: _PointsRatio) -> int:
+def _outcome(ratio: _Ratio) -> int:
     """Return 1 where KCEF needs fewer points, -1 where the rival does, 0 where it is open."""
     if ratio.tie:
         return 0
@@ -171,13 +171,17 @@ def _points_needed(
     curves: dict[str, pd.DataFrame], sizes: np.ndarray, level: float
 ) -> dict[str, np.ndarray]:
     """Return the points that each method needs: on all runs first, then on resampled ones."""
-    runs = len(curves["NADE"])
-    resampled = rng_of("bootstrap", "kcef", "K1").integers(runs, size=(_RESAMPLES, runs))
-    draws = [np.arange(runs), *resampled]
+    draws = _draws(len(curves["NADE"]))
     return {
         name: np.array([_points_to(curve.to_numpy()[d].mean(axis=0), sizes, level) for d in draws])
         for name, curve in curves.items()
     }
+
+
+def _draws(runs: int) -> np.ndarray:
+    """Return the runs of each mean, a row each: all of them first, then resampled ones."""
+    resampled = rng_of("bootstrap", "kcef", "K1").integers(runs, size=(_RESAMPLES, runs))
+    return np.vstack([np.arange(runs), resampled])
 
 
 def _points_to(curve: np.ndarray, sizes: np.ndarray, level: float) -> float:
@@ -192,19 +196,83 @@ def _points_to(curve: np.ndarray, sizes: np.ndarray, level: float) -> float:
     return float(np.exp((1 - part) * np.log(sizes[k - 1]) + part * np.log(sizes[k])))
 
 
-def _ratio(names: tuple[str, str], needed: dict[str, np.ndarray]) -> _PointsRatio:
+def _ratio(names: tuple[str, str], needed: dict[str, np.ndarray]) -> _Ratio:
     ours, theirs = (needed[name] for name in names)
     neither = np.isinf(ours) & np.isinf(theirs)
     # Where neither reaches the level, the ratio is 1: it favours neither method.
-    ratios = np.where(neither, 1.0, np.where(neither, 1.0, ours) / np.where(neither, 1.0, theirs))
+    ratios = np.where(neither, 1.0, ours) / np.where(neither, 1.0, theirs)
+    return _ratio_of(names, ratios, tie=bool(neither[0]))
+
+
+def _ratio_of(names: tuple[str, str], ratios: np.ndarray, tie: bool = False) -> _Ratio:
+    """Return the first ratio with the interval of the resampled others."""
     low, high = np.quantile(ratios[1:], _INTERVAL, method="inverted_cdf")  # may be infinite
-    return _PointsRatio(names, float(ratios[0]), float(low), float(high), bool(neither[0]))
+    return _Ratio(names, float(ratios[0]), float(low), float(high), tie)
 
 
 def _in_words(points: float, sizes: np.ndarray) -> str:
     if math.isinf(points):
         return f"more than {sizes[-1]}"
     return f"at most {sizes[0]}" if points <= sizes[0] else f"{points:.0f}"
+
+
+def read_speed(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
+    """Decide claim K1 by the points to a level, and by how much the gap to the bound shrinks."""
+    return {
+        "K1": {
+            "points to a level": kcef_converges_faster(scores),
+            "shrinkage of the gap": gap_shrinks_faster(scores),
+        }
+    }
+
+
+@decider
+def gap_shrinks_faster(scores: pd.DataFrame) -> Decision:
+    """Decide claim K1 by speed alone: KCEF's gap to the entropy bound shrinks by a larger factor.
+
+    The factor is the mean gap at n = 200 over that at n = 2000, infinite where the latter is not
+    positive. Each graph is compared with its counterpart and with NADE. The claim holds if the 95%
+    bootstrap interval over runs of every ratio of two factors lies above 1, fails if a ratio is at
+    most 1, and is undecided otherwise. The amended test has n = 8000 in place of 2000.
+    """
+    return replace(
+        _shrinkage(scores, against_published_n, _SIZES),
+        amended=decider(_shrinkage)(scores, against_n, _MORE_SIZES),
+    )
+
+
+def _shrinkage(scores: pd.DataFrame, view: Callable, sizes: tuple[int, int]) -> Decision:
+    curves = _grid.completed(scores, view, _ALL, sizes, at_least=2)
+    bound = view(scores, _grid.EXACT, "entropy").reindex(columns=list(sizes)).mean()
+    if bound.isna().any():
+        raise Missing("no exact entropy of the grid data at d = 3")
+    draws = _draws(len(curves["NADE"]))
+    factors = {
+        name: _factor(*((bound[n] - curve[n]).to_numpy()[draws].mean(axis=1) for n in sizes))
+        for name, curve in curves.items()
+    }
+    ratios = [_factors_ratio(names, factors) for names in _PAIRS]
+    outcomes = [1 if each.low > 1 else -int(each.value <= 1) for each in ratios]
+    reason = (
+        f"gap to the bound at n = {sizes[0]} over that at n = {sizes[1]}: "
+        + ", ".join(f"{name} {found[0]:.1f}" for name, found in factors.items())
+        + f"; ratios with 95% bootstrap intervals: {', '.join(map(str, ratios))}"
+        + _grid.left_out(scores, view, _ALL, len(curves["NADE"]))
+    )
+    return Decision(_verdict(outcomes), reason)
+
+
+def _factor(first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Return by what factors mean gaps shrink."""
+    closed = last <= 0
+    return np.where(closed, math.inf, first / np.where(closed, 1.0, last))
+
+
+def _factors_ratio(names: tuple[str, str], factors: dict[str, np.ndarray]) -> _Ratio:
+    ours, theirs = (factors[name] for name in names)
+    both = np.isinf(ours) & np.isinf(theirs)
+    # Where both gaps are closed, the ratio is 1: it favours neither method.
+    return _ratio_of(names, np.where(both, 1.0, ours) / np.where(both, 1.0, theirs))
 
 
 @decider
@@ -315,7 +383,8 @@ ARTEFACT = Artefact(
     build=build,
     draw=_grid_picture.draw,
     deciders=_DECIDERS,
-    readers={"K-rows": as_drawn(_DECIDERS)},  # other numbers of rows: fig1-rows
+    # Other numbers of rows: fig1-rows.
+    readers={"K-rows": as_drawn(_DECIDERS), "K-speed": read_speed},
     trial="run",
     remarks=_grid.remarks,
 )
