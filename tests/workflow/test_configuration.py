@@ -416,7 +416,7 @@ def test_dde_has_published_parameters_in_the_run_and_its_defaults_in_the_reading
     assert {path.split("/")[1] for path in shown} == {"readings"}
 
 
-IN_READINGS = ("NADE-joint", "KCEF-stopped", "KCEF-converged")
+IN_READINGS = ("NADE-joint", "KCEF-stopped", "KCEF-converged", "KCEF-LL-shared")
 """Methods on the R sets that `snakemake readings` alone fits."""
 
 

@@ -91,7 +91,8 @@ class KCEF(ExponentialFamily):
         joint densities; with `isotropic`, `penalty=0.1` and `folds=10` exactly as there; for
         d_y = 1. "gradient": the same to convergence, within wider bounds and without a penalty, for
         d_y = 1. "likelihood": σ_x, σ_y and λ by held-out log likelihood on a coarse and then a
-        finer grid, for d_y = 1.
+        finer grid, for d_y = 1. "shared-likelihood": one σ for x and y and λ on the grid of "score"
+        by held-out log likelihood, for d_y = 1.
     folds
         Number of folds of the cross-validation. They are shuffled, but for "early-stopping", where
         they are runs of neighbouring rows.
@@ -140,7 +141,11 @@ class KCEF(ExponentialFamily):
 
     tags: ClassVar[Tags] = Tags(grouped=True)
 
-    _grids: ClassVar[dict] = {"score": rules.SCORE_GRIDS, "likelihood": rules.LIKELIHOOD_GRIDS}
+    _grids: ClassVar[dict] = {
+        "score": rules.SCORE_GRIDS,
+        "likelihood": rules.LIKELIHOOD_GRIDS,
+        "shared-likelihood": rules.SCORE_GRIDS,
+    }
 
     def __init__(
         self,

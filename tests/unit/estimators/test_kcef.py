@@ -53,6 +53,30 @@ def test_one_dimensional_closed_form(pairs):
     np.testing.assert_allclose(second, expected, rtol=1e-7)
 
 
+def test_one_bandwidth_by_held_out_likelihood(pairs, monkeypatch):
+    """Of the grid of the score, the pair of σ and λ whose densities give held-out y the most."""
+    X, Y = pairs
+    sigmas, path = np.array([0.9, 2.0, 4.0]), np.array([1e-2, 1e-1])
+    monkeypatch.setitem(KCEF._grids, "shared-likelihood", (sigmas, path))
+    model = KCEF(selection="shared-likelihood").fit(X, Y)
+    _, folds = model._rows_and_folds(Y, 5)
+    expected = np.empty((len(sigmas), len(path)))
+    for i, sigma in enumerate(sigmas):
+        for j, regularization in enumerate(path):
+            total = 0.0
+            for held in folds:
+                kept = complement(held, len(X))
+                fold = KCEF(sigma, sigma, regularization).fit(X[kept], Y[kept])
+                total += fold.log_density(X[held], Y[held]).sum()
+            expected[i, j] = total / len(X)
+    np.testing.assert_allclose(model.cv_results_["log_likelihood"], expected, rtol=1e-4)
+    i, j = np.unravel_index(expected.argmax(), expected.shape)
+    assert set(model.bandwidth_x_) == set(model.bandwidth_y_) == {sigmas[i]}
+    assert model.regularization_ == path[j]
+    with pytest.raises(ValueError, match="needs one-dimensional y"):
+        KCEF(selection="shared-likelihood").fit(X, np.hstack([Y, Y]))
+
+
 def test_solution_minimises_the_penalised_score(plane):
     """J(T) + λ/2 ‖T‖² over the span of ξ̂ and the Γ_x ∂_i k, as a generic quadratic program."""
     X, Y = plane

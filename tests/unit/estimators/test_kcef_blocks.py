@@ -105,11 +105,15 @@ def test_tuning_by_score_holds_what_is_planned(rng, monkeypatch, d, n):
     assert 0.8 * plans[0] < peak < plans[0]
 
 
-def test_tuning_by_likelihood_holds_what_is_planned(rng, monkeypatch):
+@pytest.mark.parametrize(
+    ("select", "sigma_x"),
+    [(rules.select_by_likelihood, None), (rules.select_by_shared_likelihood, 1.0)],
+)
+def test_tuning_by_likelihood_holds_what_is_planned(rng, monkeypatch, select, sigma_x):
     plans, (X, Y) = planned(monkeypatch, rules), sample(rng, 300)
-    given = rules.Hyperparameters(None, 1.0, 1e-2)
+    given = rules.Hyperparameters(sigma_x, 1.0, 1e-2)
     arguments = (X, Y, np.arange(300), kfold(300, 5, rng), given, 2.0)
-    peak = peak_of(rules.select_by_likelihood, *arguments)
+    peak = peak_of(select, *arguments)
     assert 0.5 * plans[0] < peak < plans[0]
 
 

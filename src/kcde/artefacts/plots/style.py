@@ -94,6 +94,7 @@ VARIATIONS: dict[str, str | tuple] = {
     "-chosen": _LONG,
     "-LL": _MIXED,
     "-defensive": ":",
+    "-shared": "--",
     "-ML": "--",
     "-Matern": _LONG,
     "-package": "-",

@@ -40,6 +40,10 @@ _R_BENCHMARK: dict[str, str] = {
         "densities: L-BFGS on the 10-fold score plus 0.1 Σθ², θ = (1/2σ², λ), from 1 and 1e-4 "
         "within 1e-10…10, until an iteration gains less than 1e-4"
     ),
+    "KCEF-LL-shared": (
+        "ours: as KCEF, one σ for x and y and λ on the same 20 × 20 grid, by 5-fold held-out "
+        "log-likelihood, the criterion of LSCDE, in place of the score"
+    ),
     "NADE-joint": (
         "ours: as NADE, chosen in the same way, for x and y together; the columns are x, then y, "
         "in the order that the density is stated in, and training is on random orders"

@@ -76,10 +76,8 @@ def select_by_score(X, Y, rows, folds, given: Hyperparameters, base_std: float, 
         If the matrices do not fit.
     """
     X, Y = take_rows(X, rows), take_rows(Y, rows)
-    fixed = given.bandwidth_x is not None and given.bandwidth_y is not None
-    sigmas = np.ones(1) if fixed else grids[0]
+    sigmas, pairs = _shared(given, grids[0])
     path = np.asarray(_candidates(given.regularization, grids[1]))
-    pairs = [_fill(given, sigma, sigma) for sigma in sigmas]
     score = _score_tables(X, Y, [folds], pairs, path, base_std)[0]
     i, j = best_index(-score)
     chosen = pairs[i]._replace(regularization=path[j])
@@ -190,8 +188,7 @@ def select_by_likelihood(
     InsufficientMemory
         If the matrices do not fit.
     """
-    if Y.shape[1] != 1:
-        raise ValueError(f"selection 'likelihood' needs one-dimensional y; got d_y = {Y.shape[1]}")
+    _check_one_column(Y)
     limits = grids[0][0], grids[0][-1]
     parts = take_rows(X, rows), take_rows(Y, rows), folds, base_std
     search = _LikelihoodSearch(*parts, limits, floor)
@@ -216,6 +213,33 @@ def select_by_likelihood(
     results = {"bandwidth_x": np.asarray(sigmas_x), "bandwidth_y": np.asarray(sigmas_y)}
     results |= {"regularization": path, "log_likelihood": coarse, "best_log_likelihood": value}
     return best, results
+
+
+def select_by_shared_likelihood(
+    X, Y, rows, folds, given: Hyperparameters, base_std: float, grids=SCORE_GRIDS
+):
+    """Choose one σ for x and y, and λ, by held-out log likelihood on the grid of the score.
+
+    Parameters are as in `select_by_score`. `cv_results` holds "bandwidth" (a,), "regularization"
+    (b,) and "log_likelihood" (a, b).
+
+    Raises
+    ------
+    ValueError
+        If y is not one-dimensional: its normaliser is computed by quadrature.
+    InsufficientMemory
+        If the matrices do not fit.
+    """
+    _check_one_column(Y)
+    require_memory(Y, "tuning KCEF by likelihood", len(rows), lambda n: 19 * n * n, remedy=_FEWER)
+    search = _LikelihoodSearch(take_rows(X, rows), take_rows(Y, rows), folds, base_std)
+    sigmas, pairs = _shared(given, grids[0])
+    path = np.asarray(_candidates(given.regularization, grids[1]))
+    found = [search.over([pair.bandwidth_x], [pair.bandwidth_y], path)[0, 0] for pair in pairs]
+    likelihood = np.stack(found)
+    i, j = best_index(likelihood)
+    chosen = pairs[i]._replace(regularization=path[j])
+    return chosen, {"bandwidth": sigmas, "regularization": path, "log_likelihood": likelihood}
 
 
 def select_by_gradient(
@@ -264,11 +288,17 @@ def _held_out_score(X, Y, rows, folds, base_std: float) -> Callable:
     return gradient_score(take_rows(X, rows), take_rows(Y, rows), folds, base_std)
 
 
+def _check_one_column(Y) -> None:
+    if Y.shape[1] != 1:
+        raise ValueError(f"selection 'likelihood' needs one-dimensional y; got d_y = {Y.shape[1]}")
+
+
 RULES = {
     "score": select_by_score,
     "gradient": select_by_gradient,
     EARLY_STOPPING: select_by_early_stopping,
     "likelihood": select_by_likelihood,
+    "shared-likelihood": select_by_shared_likelihood,
 }
 
 
@@ -380,6 +410,13 @@ def _block(matrix, rows, columns):
 def _candidates(value, grid: np.ndarray) -> Sequence:
     """Return the grid where the value is to be chosen, else the value alone."""
     return grid if value is None else [value]
+
+
+def _shared(given: Hyperparameters, grid: np.ndarray) -> tuple[np.ndarray, list[Hyperparameters]]:
+    """Return candidates of one σ for x and y, 1 alone where both are given, and the pairs."""
+    fixed = given.bandwidth_x is not None and given.bandwidth_y is not None
+    sigmas = np.ones(1) if fixed else grid
+    return sigmas, [_fill(given, sigma, sigma) for sigma in sigmas]
 
 
 def _around(value, grid):
