@@ -426,6 +426,22 @@ def test_amended_k7_takes_the_corrected_test(sure, unsure, expected):
     assert f"{sure} significant wins" in decision.amended.reason
 
 
+@pytest.mark.parametrize(("spread", "margin"), [(0.001, 10), (0.1, 5), (10.0, 0)])
+def test_amended_k7_says_what_the_published_means_would_reach(spread, margin):
+    """Without spread KCEF is better on 12 sets and worse on 2, whatever ours are."""
+    names = published.datasets("kcef", "table1")
+    scatter = spread * np.tile([-1.0, 1.0], 10)
+    cells = {(name, "LSCDE"): [0.0] * 20 for name in names}
+    cells |= {(name, "KCEF"): list(5.0 + scatter) for name in names}
+    said = kcef_table1.kcef_beats_lscde(made.frame(cells)).amended
+    assert said.reason.endswith(f"with the spreads of these differences: margin {margin}")
+    assert said.verdict == "fails"
+    cells |= {(name, "KCEF-LL"): list(10.0 * np.tile([-1.0, 1.0], 10)) for name in names}
+    cells["geyser", "KCEF"] = [None] * 20
+    said = kcef_table1.kcef_beats_lscde(made.frame(cells)).amended
+    assert said.reason.endswith(", with those of KCEF-LL 0")
+
+
 def nades(worse):
     """NADE worse than KCEF on so many sets."""
     cells = {}

@@ -3,13 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from kcde import published
+from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import Artefact, Decision
-from kcde.artefacts.judging.paired import amended_verdict, better, compare, worse
+from kcde.artefacts.judging.paired import (
+    HALVES,
+    amended_verdict,
+    better,
+    by_split,
+    compare,
+    worse,
+)
+from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.tables import building, dot_plot, normalisers
 from kcde.metrics.names import NLL
+from kcde.metrics.paired import paired_t_test
 
 _CAPTION = (
     "Negative log-likelihood of y given x, ours beside the published values. The paper concludes "
@@ -37,8 +48,10 @@ def kcef_beats_lscde(scores: pd.DataFrame) -> Decision:
     """Decide claim K7: significant wins minus losses of KCEF against LSCDE are at least 8 of 14.
 
     The amended test counts by the corrected resampled t-test, and is undecided where only the
-    signed-rank test gives 8. Both are undecided where a published data set has no splits of both
-    methods.
+    signed-rank test gives 8. With n_test/n_train = 1 and 20 splits a difference is significant from
+    2.14 standard deviations of the paired differences on; the reason says what margin the published
+    means would reach with the spreads of ours, which decides nothing. Both tests are undecided
+    where a published data set has no splits of both methods.
     """
     datasets = published.datasets("kcef", "table1")
     found = compare(scores, datasets, _KCEF, _LSCDE)
@@ -63,8 +76,11 @@ def kcef_beats_lscde(scores: pd.DataFrame) -> Decision:
     verdict = amended_verdict(corrected=margin >= _WANTED_MARGIN, uncorrected=holds)
     said = (
         f"{_CORRECTED}: {_listed(wins, 'significant wins')}, {_listed(losses, 'losses')}, margin "
-        f"{margin} (wanted {_WANTED_MARGIN})"
+        f"{margin} (wanted {_WANTED_MARGIN}); the published means with the spreads of these "
+        f"differences: margin {_published_margin(scores, datasets, _KCEF)}"
     )
+    if not ours.absent:
+        said += f", with those of KCEF-LL {_published_margin(scores, datasets, _KCEF_LL)}"
     return Decision("holds" if holds else "fails", reason, amended=Decision(verdict, said))
 
 
@@ -98,6 +114,27 @@ def nade_loses_to_kcef(scores: pd.DataFrame) -> Decision:
         f"{_listed(wins, 'better')}"
     )
     return Decision("holds" if holds else "fails", reason, amended=Decision(verdict, said))
+
+
+def _published_margin(scores: pd.DataFrame, datasets: Sequence[str], ours: tuple[str, ...]) -> int:
+    """Return wins minus losses by the corrected test if our means differed as the published ones.
+
+    Our paired differences are shifted to the published difference of KCEF and LSCDE.
+    """
+    values = published.values()
+    values = values[(values["paper"] == "kcef") & (values["artefact"] == "table1")]
+    means = values.pivot(index="dataset", columns="method", values="value")
+    margin = 0
+    for dataset in datasets:
+        first, second = by_split(*(splits(scores, dataset, *one) for one in (ours, _LSCDE)))
+        difference = first - second
+        if not (finite := np.isfinite(difference)).any():
+            continue
+        shift = means.loc[dataset, "KCEF"] - means.loc[dataset, "LSCDE"]
+        shift -= difference[finite].mean()
+        test = paired_t_test(first + shift, second, HALVES)
+        margin -= test.sign if test.p_value < SIGNIFICANCE else 0
+    return margin
 
 
 def _undecided(both: str, absent: Sequence[str]) -> Decision:
