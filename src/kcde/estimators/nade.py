@@ -8,7 +8,13 @@ import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
 from kcde.estimators._nade.network import known, log_mixture
-from kcde.estimators._nade.selection import FitResult, Problem, fit_chosen, fit_given
+from kcde.estimators._nade.selection import (
+    FitResult,
+    Problem,
+    fit_all_updates,
+    fit_chosen,
+    fit_given,
+)
 from kcde.estimators._nade.training import Recipe
 from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.gaussian_mixtures import mixture_cdf, mixture_crps, mixture_quantile
@@ -71,6 +77,9 @@ class NADE(BatchFitted, ConditionalDensity):
         Rows an update; all of them where there are no more.
     learning_rate
         Learning rate of the first update.
+    early_stopping
+        False, where `hidden_units`, `components` and one number of `epochs` are given: no row is
+        held out, and the network is kept as it is after the last update.
     random_state
         Seeds the folds, initial weights, batches and random orders.
 
@@ -116,6 +125,7 @@ class NADE(BatchFitted, ConditionalDensity):
         patience=20,
         batch_size=100,
         learning_rate=0.02,
+        early_stopping=True,
         random_state=0,
     ):
         self.hidden_units = hidden_units
@@ -126,6 +136,7 @@ class NADE(BatchFitted, ConditionalDensity):
         self.patience = patience
         self.batch_size = batch_size
         self.learning_rate = learning_rate
+        self.early_stopping = early_stopping
         self.random_state = random_state
 
     def fit(self, X, Y) -> "NADE":
@@ -156,6 +167,11 @@ class NADE(BatchFitted, ConditionalDensity):
             raise ValueError(
                 f"several epochs to choose from ({self.epochs!r}) need hidden_units and "
                 "components: their cross-validation has one maximum"
+            )
+        if not self.early_stopping and (len(self._epochs) > 1 or None in sizes):
+            raise ValueError(
+                "without early_stopping nothing is chosen: give hidden_units, components and one "
+                "number of epochs"
             )
         if not 0 < self.learning_rate < np.inf:
             raise ValueError(f"learning_rate must be a positive number; got {self.learning_rate!r}")
@@ -378,6 +394,8 @@ def _fit_batch(estimators: Sequence[NADE]) -> list[FitResult | Exception]:
     first = estimators[0]
     problems = [estimator._problem for estimator in estimators]
     recipe = Recipe(first._epochs[0], first.patience, first.batch_size, first.learning_rate)
+    if not first.early_stopping:
+        return fit_all_updates(problems, first.hidden_units, first.components, recipe)
     if first.hidden_units is not None and first.components is not None:
         return fit_given(problems, first.hidden_units, first.components, recipe, first._epochs)
     choices = (

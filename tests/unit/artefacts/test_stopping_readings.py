@@ -12,6 +12,7 @@ from kcde.artefacts.kcef import (
     fig1,
     fig1_converged,
     fig1_lscde,
+    fig1_nade,
     fig1_rows,
     fig4,
     fig5,
@@ -303,6 +304,27 @@ def test_the_methods_on_the_full_graph_are_a_reading():
     assert level["K6"]["LSCDE"].verdict == "fails"
     with_kcef = fig5.ARTEFACT.readers["K-methods"](made.grid())
     assert with_kcef["K6"]["as drawn"].verdict == "holds"
+
+
+def test_when_nade_stops_is_a_reading_of_figure_1(tmp_path):
+    """K3 holds where NADE loses much at small n, and K5 where it is slightly worse."""
+    both = {name: made.LOSSES[name] for name in fig1._ALL}
+    table = made.grid({**both, fig1_nade.UNSTOPPED: (0.005, 0.0)}, sizes=made.MORE_SIZES)
+    found = fig1_nade.read(table)
+    own = table[table["method"] != fig1_nade.UNSTOPPED]
+    whole = table[table["method"] != "NADE"].replace({"method": {fig1_nade.UNSTOPPED: "NADE"}})
+    assert set(found) == {"K1", "K3", "K5"}
+    for claim in found:
+        decide = fig1.ARTEFACT.deciders[claim]
+        assert found[claim]["stopped by held-out rows"] == decide(own)
+        assert found[claim]["all updates"] == decide(whole)
+    for claim in ("K3", "K5"):
+        verdicts = {reading: one.verdict for reading, one in found[claim].items()}
+        assert verdicts == {"stopped by held-out rows": "holds", "all updates": "fails"}
+    asked = registry.ARTEFACTS["kcef/fig1-nade"]
+    frame = asked.build(asked, table, [])
+    assert {"NADE", fig1_nade.UNSTOPPED} <= set(frame["method"])
+    assert all(path.exists() for path in asked.draw(asked, frame, tmp_path / "fig1-nade"))
 
 
 NAMED = fig1_rows.METHODS

@@ -440,6 +440,24 @@ def test_the_network_kept_is_the_best_for_the_rows_held_out(pairs):
     assert model.score(X[held_out], Y[held_out]) == pytest.approx(score, rel=1e-5)
 
 
+def test_without_early_stopping_all_rows_and_updates_count(triples):
+    """Each of the first rows has changed the network, which a tenth held out would not."""
+    X, Y = triples[0], triples[1]
+    options = {"hidden_units": 3, "components": 2, "early_stopping": False, "random_state": 4}
+    model = NADE(**options, epochs=3, batch_size=len(Y)).fit(X, Y)
+    assert model.epochs_ == 3
+    assert np.isnan(model.cv_results_["score"]).all()
+    expected = model.log_density(X, Y)
+    for row in range(20):
+        moved = Y.copy()
+        moved[row] += 3.0
+        other = NADE(**options, epochs=3, batch_size=len(Y)).fit(X, moved)
+        assert not np.allclose(other.log_density(X, Y), expected), row
+    for wrong in ({"epochs": [1, 2]}, {"hidden_units": None}, {"components": None}):
+        with pytest.raises(ValueError, match="without early_stopping nothing is chosen"):
+            NADE(**(options | wrong)).fit(X, Y)
+
+
 @pytest.mark.slow
 def test_rows_held_out_choose_among_several_numbers_of_epochs(triples):
     """Each model against trainings of its own for every number; not all choose the same."""

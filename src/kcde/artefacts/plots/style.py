@@ -105,6 +105,7 @@ VARIATIONS: dict[str, str | tuple] = {
     "-signed": ":",
     "-score": "--",
     "-grown": "-",
+    "-unstopped": "--",
     "-inverse": ":",
     "-adapted": "--",
     "-100-steps": "--",

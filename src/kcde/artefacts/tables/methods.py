@@ -122,6 +122,10 @@ _JOINT: dict[str, str] = {
     "KCEF-M-converged": f"as KCEF-F-converged; {_MARKOV}",
     "KCEF-F-converged-isotropic": "as KCEF-F-converged, but all parents share one bandwidth",
     "KCEF-LL-F": f"{_LIKELIHOOD}; {_FULL}",
+    "NADE-unstopped": (
+        "ours: as NADE, 2500 updates on all training rows, kept as it is after the last: nothing "
+        "is chosen and no row held out"
+    ),
     "LikelihoodKCEF-F": f"ours: as LikelihoodKCEF of table 1, a factor at a time; {_FULL}",
     "LSCDE-F": f"{_JOINT_LSCDE}; {_FULL}",
     "LSCDE-M": f"as LSCDE-F; {_MARKOV}",

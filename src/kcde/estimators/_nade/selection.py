@@ -172,6 +172,23 @@ def fit_given(
     return [_best_given(task, trained, i, score[i]) for i, task in enumerate(tasks)]
 
 
+def fit_all_updates(
+    problems: Sequence[Problem], units: int, components: int, recipe: Recipe
+) -> list[FitResult | Exception]:
+    """Train networks of one shape on all rows for all epochs, and keep each as it then is.
+
+    Parameters are those of `fit_given`; nothing is chosen, so that there is no score: it is NaN.
+    """
+    rows = np.arange(problems[0].Y.shape[1])
+    # The held-out rows are not used: any will do.
+    tasks = [
+        _Task(problem, units, components, "all", rows, rows[:1], recipe.epochs)
+        for problem in problems
+    ]
+    trained = _train(tasks, 1, recipe, (units, components), len(tasks))
+    return [_fitted(task, trained, i, [[np.nan]]) for i, task in enumerate(tasks)]
+
+
 def _best_given(
     task: _Task, trained: Sequence[TrainingResult], index: int, score: np.ndarray
 ) -> FitResult | Exception:
