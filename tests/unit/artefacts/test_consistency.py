@@ -12,6 +12,7 @@ from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.kcef import consistency as artefact
 from kcde.cli import main
 from kcde.experiments import consistency
+from kcde.experiments.jobs.consistency import CONSTANTS, Constant
 from kcde.experiments.runner import run
 from kcde.metrics.names import REGULARIZATION_ERROR
 
@@ -27,18 +28,21 @@ def made(tmp_path_factory):
     return path
 
 
-def powers(slope_of, noise=0.0):
+MULTIPLES = [constant for constant in CONSTANTS if not constant.absolute]
+
+
+def powers(slope_of, noise=0.0, constants=MULTIPLES):
     """Scores whose errors are exact powers of n but for noise between repetitions."""
     rng = np.random.default_rng(0)
     rows = []
     for gamma in consistency.EXPONENTS:
-        for constant in consistency.CONSTANTS:
+        for constant in constants:
             for metric in (consistency.NORM_ERROR, consistency.KL, REGULARIZATION_ERROR):
                 for split in range(1 if metric == REGULARIZATION_ERROR else 5):
-                    slope = slope_of(gamma, constant, metric) + noise * rng.standard_normal()
+                    slope = slope_of(gamma, constant.value, metric) + noise * rng.standard_normal()
                     rows += [
                         {
-                            "setting": scores.setting(gamma=gamma, constant=constant),
+                            "setting": scores.setting(**constant.axes(gamma)),
                             "metric": metric,
                             "split": split,
                             "n_train": n,
@@ -64,8 +68,8 @@ def test_rates_are_those_of_the_theorem():
 def test_scores_are_complete_and_reproducible(made, tmp_path, monkeypatch):
     frame = scores.read([made])
     fits = frame[frame["metric"] != REGULARIZATION_ERROR]
-    assert len(fits) == 2 * 3 * 3 * 2 * 2  # exponents, constants, repetitions, n, metrics
-    assert len(frame) - len(fits) == 2 * 3 * 2
+    assert len(fits) == 2 * 4 * 3 * 2 * 2  # exponents, constants, repetitions, n, metrics
+    assert len(frame) - len(fits) == 2 * 4 * 2
     assert set(frame["status"]) == {"ok"}
     assert (frame["value"] > 0).all()
     monkeypatch.setattr(consistency, "EXPONENTS", (1.0,))
@@ -96,7 +100,7 @@ def test_samples_of_a_repetition_are_nested(monkeypatch):
     small, *_, large = (x for x, _ in seen)
     assert np.array_equal(small, large[:100])
     assert len(large) == 200
-    ratio = seen[0][1] / seen[len(consistency.CONSTANTS)][1]
+    ratio = seen[0][1] / seen[len(CONSTANTS)][1]
     assert ratio == pytest.approx(2**0.25)
 
 
@@ -126,7 +130,7 @@ def test_too_little_for_a_slope_is_refused(tmp_path, arguments, words):
 def test_slopes_of_exact_powers_are_found():
     fitted = artefact.slopes(powers(lambda gamma, constant, metric: -0.4 - gamma * constant))
     for slope in fitted:
-        assert slope.value == pytest.approx(-0.4 - slope.gamma * slope.constant)
+        assert slope.value == pytest.approx(-0.4 - slope.gamma * slope.constant.value)
         assert slope.high - slope.low == pytest.approx(0, abs=1e-9)
         assert slope.bound == pytest.approx(bound(slope.gamma, slope.metric))
         assert slope.repetitions == 5
@@ -136,7 +140,7 @@ def test_slopes_of_exact_powers_are_found():
 def test_intervals_are_students_over_repetitions():
     frame = powers(lambda *_: -0.5, 0.1)
     for slope in artefact.slopes(frame):
-        here = scores.setting(gamma=slope.gamma, constant=slope.constant)
+        here = scores.setting(**slope.constant.axes(slope.gamma))
         series = frame[(frame["metric"] == slope.metric) & (frame["setting"] == here)]
         ends = series.pivot(index="split", columns="n_train", values="value")
         each = np.log(ends[400] / ends[100]) / np.log(4)
@@ -173,6 +177,38 @@ def test_k12_can_come_out_every_way(slope_of, verdict, amended):
     assert "c = ‖C‖" not in decision.amended.reason
 
 
+@pytest.mark.parametrize(
+    ("factor", "expected"), [(1.1, "holds"), (0.5, "undecided"), (None, "fails")]
+)
+def test_k12_is_read_with_the_constant_of_the_theorem_as_well(factor, expected):
+    """The series of c = 1 decides alone, and has no part in the drawn tests."""
+
+    def slope_of(gamma, c, metric):
+        if factor is None:
+            return bound(gamma, metric) + 0.05 * (metric == "kl")
+        return bound(gamma, metric) * factor
+
+    drawn = powers(lambda gamma, c, metric: bound(gamma, metric) - 0.05)
+    table = pd.concat([drawn, powers(slope_of, constants=[Constant(True, 1.0)])])
+    found = artefact.ARTEFACT.readers["K-constant"](table)["K12"]
+    assert found["multiples of ‖C‖"] == artefact.decide(table) == artefact.decide(drawn)
+    assert found["c = 1"].verdict == found["c = 1"].amended.verdict == expected
+    assert ", c = 1" in found["c = 1"].reason
+    names = set(artefact.build(None, table, [])["series"])
+    assert {"gamma=0.5 c=1", "gamma=0.5 c=1 absolute"} <= names
+    assert [artefact._series_name(*artefact._parts(name)) for name in names] == list(names)
+    without = artefact.ARTEFACT.readers["K-constant"](drawn)["K12"]["c = 1"]
+    assert without.verdict == "undecided"
+
+
+def test_c_is_one_or_a_multiple_of_the_norm():
+    class Target:
+        gamma, operator_norm = 1.0, 0.1
+
+    values = [consistency._regularization(Target, each, 16) for each in CONSTANTS]
+    assert values == pytest.approx([0.0015, 0.005, 0.05, 0.5])
+
+
 def test_k12_needs_every_series_of_its_test():
     frame = powers(lambda gamma, c, metric: bound(gamma, metric) - 0.05)
     decision = artefact.decide(frame[~frame["setting"].str.contains('"constant":0.03')])
@@ -198,7 +234,7 @@ def test_the_figure_shows_means_fits_and_slopes(made, tmp_path):
     table = artefact.build(declared, frame, [made])
     assert list(table.columns) == FIGURE_COLUMNS
     means = table[(table["panel"] == "KL") & (table["stat"] == "mean")]
-    assert len(means) == 2 * 3 * 2
+    assert len(means) == 2 * 4 * 2
     assert (means["n"] == 3).all()
     kl = frame[(frame["metric"] == "kl") & (frame["n_train"] == 100)]
     one = kl[kl["setting"] == scores.setting(gamma=1.0, constant=1.0)]["value"]

@@ -1,13 +1,42 @@
 """Jobs of convergence where the theory holds (kcef, theorem 2)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from kcde.experiments import job
 from kcde.experiments.job import parameter
 
 SMALLEST = 100
 """Training pairs; n doubles from here."""
+
+
+class Constant(NamedTuple):
+    """The c of λ = c n^-α.
+
+    Attributes
+    ----------
+    absolute
+        Whether `value` is c itself.
+    value
+        Else c as a multiple of ‖C‖.
+    """
+
+    absolute: bool
+    value: float
+
+    def axes(self, gamma: float) -> dict[str, float | bool]:
+        """Return the axes of the setting of a series."""
+        known = {"gamma": gamma, "constant": self.value}
+        return known | {"absolute": True} if self.absolute else known
+
+
+CONSTANTS = (
+    Constant(False, 0.03),
+    Constant(False, 0.1),
+    Constant(False, 1.0),
+    Constant(True, 1.0),  # as the theorem is printed
+)
+"""Those that are run."""
 
 
 @dataclass(frozen=True)
