@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from kcde import published
-from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core import drawing, registry, scales
 from kcde.artefacts.core.declaration import Decision
 from kcde.artefacts.judging import changes, claims, r_sets, readings, scorecard
 from kcde.artefacts.kcef import table1 as kcef_table1
@@ -221,6 +221,36 @@ def test_many_readings_that_do_not_hold_are_counted_alone():
     assert readings.share(own) == "some"
     assert readings.share(own.head(27)) == "every"
     assert readings.share(own.tail(5)) == "none"
+
+
+def test_readings_of_another_scale_are_counted_apart_and_say_so(tmp_path):
+    fig1 = registry.ARTEFACTS["kcef/fig1"]
+    claims.write(tmp_path, tmp_path, fig1, {"K2": Decision("fails", "a")})
+    verdicts = {"own": ("holds", "laptop"), "more": ("holds", "laptop+readings")}
+    verdicts |= {"large": ("fails", "paper"), "old": ("fails", "unknown")}
+    rows = [
+        {"claim": "K2", "choice": "K-lscde", "reading": name, "verdict": verdict, "scale": scale}
+        for name, (verdict, scale) in verdicts.items()
+    ]
+    read = pd.DataFrame(rows, columns=readings.COLUMNS, dtype=object).fillna("")
+    readings.write(tmp_path, tmp_path, read.assign(paper="kcef", artefact="kcef/fig1-lscde"))
+
+    def said():
+        card = scorecard.build(tmp_path)
+        return card[card["kind"] == "claim"].set_index("metric")["readings"]["K2"]
+
+    apart = "K-lscde: holds 2, fails 1 (old); K-lscde (at paper): fails 1 (large)"
+    assert said() == apart
+    scales.write(tmp_path, tmp_path, {"kcef/fig1": "paper"})
+    assert said() == (
+        "K-lscde (at laptop): holds 1; K-lscde (at laptop+readings): holds 1; "
+        "K-lscde: fails 2 (large, old)"
+    )
+    assert readings.counted(readings.of_claim(read, "K2")) == (
+        "K-lscde: holds 2, fails 2 (large, old)"
+    )
+    first = readings.of_claim(read.assign(claim="K7", scale="laptop"), "K7")
+    assert readings.counted(first, "paper").startswith("K-lscde (by the first test, at laptop):")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from kcde.artefacts.core.listing import SCALES
 from kcde.files import atomic
 
 NAME = "scales.csv"
-_USUAL = "laptop"
+USUAL = "laptop"
+"""Of artefacts that the file does not name."""
+
 _COLUMNS = ["artefact", "scale"]
 _WHOLE = {"paper": " What the details call reduced at laptop is not reduced here."}
 
@@ -49,7 +51,7 @@ def write(tracked: str | Path, into: str | Path, drawn: Mapping[str, str]) -> Pa
         The file, None where nothing changes.
     """
     before = read(tracked)
-    merged = {key: scale for key, scale in (before | drawn).items() if scale != _USUAL}
+    merged = {key: scale for key, scale in (before | drawn).items() if scale != USUAL}
     if merged == before:
         return None
     path = Path(into) / NAME
@@ -108,7 +110,7 @@ def beside(files: Sequence[Path], scale: str) -> Path:
 def sign(page: Path, scale: str) -> None:
     """Say below the title of a page of which scale it is, unless it is laptop or unknown."""
     scale = largest(scale)
-    if scale in ("", _USUAL):
+    if scale in ("", USUAL):
         return
     title, rest = page.read_text(encoding="utf-8").split("\n", 1)
     said = f"At the scale `{scale}`.{_WHOLE.get(scale, '')}"

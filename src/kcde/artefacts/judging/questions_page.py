@@ -10,7 +10,8 @@ NAME = "README.md"
 
 _ABOUT = (
     "Each claim with its verdict here, by the amended test where there is one, and under how many "
-    "readings of what the paper leaves open it holds; those that were not run do not count. "
+    "readings of what the paper leaves open it holds; those that were not run do not count, and "
+    "those of another scale than the verdict say of which. "
     "Numbers and parts are in "
     "[claims.csv](claims.csv), single readings in [readings.csv](../readings.csv), what is open in "
     "`kcde/published/readings.csv`. Written by `python -m kcde scorecard`."

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from kcde import published
+from kcde.artefacts.core import scales
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.judging import claims
 from kcde.files import atomic, read_object
@@ -160,32 +161,44 @@ def of_claim(table: pd.DataFrame, claim: str) -> pd.DataFrame:
     return own.assign(verdict=own["amended"].where(amended, own["verdict"]), first=first)
 
 
-def counted(rows: pd.DataFrame) -> str:
+def counted(rows: pd.DataFrame, drawn: str = "") -> str:
     """Return under how many readings a claim holds, fails or is undecided.
 
     Parameters
     ----------
     rows
         As `of_claim` returns them.
+    drawn
+        Scale of the artefact that decides the claim: readings of another known scale are counted
+        apart and say so. "": scales are left out.
 
     Returns
     -------
     str
         `K-grid: holds 30, fails 2 (a, b); K-nade: holds 2`: the readings under which it does not
         hold are named where they are at most four of a choice, and the first test where it counts
-        and not the amended one. Empty where there are none.
+        and not the amended one: `K-stop (at laptop): holds 1`. Empty where there are none.
     """
     parts = []
-    for choice, own in rows.groupby("choice", sort=False):
+    elsewhere = rows["scale"].map(lambda scale: _other_than(drawn, scale))
+    for (choice, scale), own in rows.groupby(["choice", elsewhere], sort=False):
         named = int((own["verdict"] != HOLDS).sum()) <= _NAMED
         said = []
         for word in (HOLDS, *sorted(set(own["verdict"]) - {HOLDS})):
             names = own.loc[own["verdict"] == word, "reading"]
             listed = f" ({', '.join(names)})" if named and word != HOLDS else ""
             said += [f"{word} {len(names)}{listed}"] if len(names) else []
-        test = " (by the first test)" if own["first"].any() else ""
-        parts.append(f"{choice}{test}: {', '.join(said)}")
+        how = ["by the first test"] if own["first"].any() else []
+        how += [f"at {scale}"] if scale else []
+        place = f" ({', '.join(how)})" if how else ""
+        parts.append(f"{choice}{place}: {', '.join(said)}")
     return "; ".join(parts)
+
+
+def _other_than(drawn: str, scale: str) -> str:
+    """Return a scale where it is known, and another than that of what is drawn, else ""."""
+    known = scales.largest(scale)
+    return scale if drawn and known and known != drawn else ""
 
 
 def first_clause(rows: pd.DataFrame) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from kcde import published
+from kcde.artefacts.core import scales
 from kcde.artefacts.core.cells import AS_PUBLISHED
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.core.drawing import NOT_REGENERATED
@@ -98,12 +99,13 @@ def build(into: str | Path, records: str | Path | None = None) -> pd.DataFrame:
         kind = "copy" if index in copies else "number"
         rows.append({"kind": kind, **_number(row, tracked[row["paper"], row["artefact"]])})
     decided = {paper: claims.read(into, paper) for paper in dict.fromkeys(statements["paper"])}
-    read = readings.read(into)
+    read, drawn = readings.read(into), scales.read(into)
     for _, row in statements.iterrows():
         name = deciding(row["paper"], row["claim"], row["artefact"])
         here = _tracked(row["paper"], name, into, records)
         entry = _claim(row, here, decided[row["paper"]], values)
-        rows.append({"kind": "claim", **entry, **_read(row, entry, read)})
+        scale = drawn.get(f"{row['paper']}/{name}", scales.USUAL)
+        rows.append({"kind": "claim", **entry, **_read(row, entry, read, scale)})
     frame = pd.DataFrame(rows, columns=COLUMNS)
     words = ["compatible", "amended", "amended_reason", "readings", "parts"]
     return frame.assign(**{name: frame[name].astype(object).fillna("") for name in words})
@@ -327,18 +329,19 @@ def _claim(row: pd.Series, here: Tracked, decided: pd.DataFrame, values: pd.Data
     return {**entry, "verdict": NOT_RUN, "reason": _why_undecided(row, here, values)}
 
 
-def _read(row: pd.Series, entry: dict, read: pd.DataFrame) -> dict:
+def _read(row: pd.Series, entry: dict, read: pd.DataFrame, scale: str) -> dict:
     """Return what the tracked readings say of a claim: `readings`, the `reason` that begins with
     what it depends on, and `amended` with its reason where they decide it: they have more scores.
 
-    A claim that was not regenerated is not judged by them either.
+    A claim that was not regenerated is not judged by them either. `scale` is that of the artefact
+    that decides it.
     """
     if entry["verdict"] == NOT_RUN:
         return {}
     own = read[(read["claim"] == row["claim"]) & (read["choice"] == readings.AMENDED)]
     under = readings.of_claim(read, row["claim"])
     reason = readings.first_clause(under) + entry["reason"]
-    said = {"readings": readings.counted(under), "reason": reason}
+    said = {"readings": readings.counted(under, scale), "reason": reason}
     if len(own):
         said |= {"amended": own["verdict"].iloc[0], "amended_reason": own["reason"].iloc[0]}
     return said

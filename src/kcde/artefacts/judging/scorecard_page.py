@@ -42,7 +42,8 @@ _CLAIMS = (
     "(`kcde/published/claims_amended.csv`, with the reason); the lines above count by it. *Parts* "
     "are the clauses of a claim in the first test. *Readings* counts under how many readings of "
     "what its paper leaves open (`kcde/published/readings.csv`) a claim holds, by the amended test "
-    "where all of them have one; that under which the artefacts are drawn is among them."
+    "where all of them have one; that under which the artefacts are drawn is among them, and those "
+    "of another scale say of which."
 )
 _SPOKEN = {"not-run": "not run", "published-na": "published N/A"}
 
