@@ -145,6 +145,19 @@ def test_amended_k8_takes_both_nades(conditional, joint, amended):
     )
 
 
+@pytest.mark.parametrize("joint", [10, 3])
+def test_k8_says_how_the_columns_compare_as_they_stand(joint):
+    """The part of x counts for NADE alone: it has the higher median on every set but one."""
+    given = nades(2, joint)
+    cell = (given["dataset"] == NAMES[0]) & (given["method"] == "NADE-joint")
+    given.loc[cell & (given["metric"] == made.METRIC), "value"] -= 9.0
+    said = table1_nade.read_nade(given)["K8"]
+    assert said["joint"].reason.endswith(
+        "NADE of x and y beside KCEF of y given x: higher median on 13 of 14 sets"
+    )
+    assert "higher median on 13" not in said["conditional"].reason
+
+
 def test_amended_k8_is_undecided_without_the_joint_nade():
     given = nades(10, 10)
     decision = table1_nade.loses_in_both(given[given["method"] != "NADE-joint"])
