@@ -242,7 +242,7 @@ def _times(constant: Constant) -> str:
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw both errors against n, and the fitted slopes beside their bounds."""
-    with style.figure(style.PAGE, 3.1, columns=3, width_ratios=[1, 1, 1.1]) as (made, axes):
+    with style.figure(style.PAGE, 3.6, columns=3, width_ratios=[1, 1, 1.1]) as (made, axes):
         _draw_errors(axes[0], frame[frame["panel"] == "norm"])
         axes[0].set_ylabel("norm of the error, $\\|T-T_0\\|$")
         style.panel_title(axes[0], "a", "error in norm")
@@ -251,15 +251,17 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         style.panel_title(axes[1], "b", "divergence")
         _draw_slopes(axes[2], frame[frame["panel"] == "slopes"])
         style.panel_title(axes[2], "c", "fitted slopes")
-        style.legend_above(made, _keys(), columns=4)
+        style.legend_above(made, _keys(frame), columns=4)
         return style.save(made, stem)
 
 
-def _keys() -> list:
+def _keys(frame: pd.DataFrame) -> list:
     """Return what colours, dashes and bars stand for, for the legend of all panels."""
+    shown = {_parts(name)[1] for name in frame["series"].unique()}
     constants = [
         style.key(_constant(constant), color=style.GREY, linestyle=dashes)
         for constant, dashes in _DASHES.items()
+        if constant in shown
     ]
     exponents = [style.key(_exponent(gamma), color=colour) for gamma, colour in _COLOURS.items()]
     quiet = style.key("(a) without noise", color=style.GREY, linestyle=":", linewidth=0.8)
