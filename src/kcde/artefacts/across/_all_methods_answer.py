@@ -85,7 +85,7 @@ def _ties(sound: pd.DataFrame, taken: pd.Series) -> str:
     named = " and ".join(
         f"{display(row.method)} (mean loss {number(row.capped)})" for row in same.itertuples()
     )
-    return f", tied by mean rank with {named} but with no higher mean loss"
+    return f", tied by mean rank with {named}"
 
 
 def _merits(row: pd.Series) -> str:
