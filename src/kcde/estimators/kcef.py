@@ -337,6 +337,7 @@ class KCEF(ExponentialFamily):
         chains=20,
         burn_in=100,
         thin=10,
+        leapfrog_steps=10,
         windows=False,
     ) -> HMCResult:
         """Draw from p(y|x) by Hamiltonian Monte Carlo, as published (kcef, section 4).
@@ -357,6 +358,8 @@ class KCEF(ExponentialFamily):
             For each row, but no more than draws.
         burn_in, thin
             Transitions before the first draw is made, and for each draw.
+        leapfrog_steps
+            Steps of a transition.
         windows
             Whether the burn-in adapts one step size and a diagonal metric of all chains, as
             `kcde.sampling.hmc` does; for a single row of X.
@@ -372,6 +375,7 @@ class KCEF(ExponentialFamily):
         start = take_rows(self.Y_, rng.integers(self.Y_.shape[0], size=len(rows)))
         target = self._hmc_target(X, rows)
         lengths = {"burn_in": burn_in, "iterations": kept * thin, "thin": thin}
+        lengths["leapfrog_steps"] = leapfrog_steps
         run = hmc(target, start, rng, **lengths, windows=windows)
         parts = to_numpy(run.draws).reshape(X.shape[0], chains, kept, self.n_outputs_)
         draws = parts.reshape(X.shape[0], -1, self.n_outputs_)[:, :n_samples]

@@ -13,7 +13,6 @@ import numpy as np
 
 from kcde.arrays import asarray, to_numpy
 from kcde.estimators import Standardised
-from kcde.experiments._long_trajectories import LongTrajectories
 from kcde.experiments._samplers import Draws, sampler_kind, sampler_of
 from kcde.experiments.jobs.planar import LEAPFROG_STEPS
 from kcde.normalisers import logsumexp
@@ -71,10 +70,9 @@ class PlanarModel:
             Name in the scores, which may ask for a sampler (`samplers.sampler_kind`), and for
             longer trajectories (`jobs.planar.LEAPFROG_STEPS`).
         """
-        kind, sampled = sampler_kind(self.estimator, method), self.estimator
-        if method in LEAPFROG_STEPS:
-            sampled = LongTrajectories(sampled, LEAPFROG_STEPS[method])
-        draws = sampler_of(sampled, kind, self._scaled(self.train), n)(n, rng)
+        kind = sampler_kind(self.estimator, method)
+        more = {"leapfrog_steps": LEAPFROG_STEPS[method]} if method in LEAPFROG_STEPS else {}
+        draws = sampler_of(self.estimator, kind, self._scaled(self.train), n, **more)(n, rng)
         return draws._replace(samples=self.mean + self.std * draws.samples)
 
     def log_density(self, Y: np.ndarray) -> np.ndarray:

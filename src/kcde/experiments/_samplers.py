@@ -71,7 +71,9 @@ def sampler_kind(estimator, method: str, wanted: str = "auto", *, of_graph=False
     return wanted
 
 
-def sampler_of(model, kind: str, train, n: int) -> Callable[[int, np.random.Generator], Draws]:
+def sampler_of(
+    model, kind: str, train, n: int, **options
+) -> Callable[[int, np.random.Generator], Draws]:
     """Return the function of (n, rng) that draws from a fitted model.
 
     Parameters
@@ -85,12 +87,14 @@ def sampler_of(model, kind: str, train, n: int) -> Callable[[int, np.random.Gene
         checked.
     n
         Number of draws of a check.
+    **options
+        For `sample_hmc` of an estimator without x.
     """
     if kind == "direct":
         no_x = train[:1, :0]
         return lambda n, rng: Draws(to_numpy(model.sample(no_x, n, rng))[0], {})
     if not isinstance(model, JointDensity):
-        how = ADAPTED if kind == "adapted" else {}
+        how = {**(ADAPTED if kind == "adapted" else {}), **options}
         return lambda n, rng: _joint_hmc(model, n, rng, how)
     checks = check_conditionals(model, train[: min(_CHECKED_ROWS, train.shape[0]), :], n)
     return lambda n, rng: ancestral_hmc(model, n, rng, checks)

@@ -188,7 +188,7 @@ def select_by_likelihood(
     InsufficientMemory
         If the matrices do not fit.
     """
-    _check_one_column(Y)
+    _check_one_column(Y, "likelihood")
     limits = grids[0][0], grids[0][-1]
     parts = take_rows(X, rows), take_rows(Y, rows), folds, base_std
     search = _LikelihoodSearch(*parts, limits, floor)
@@ -230,7 +230,7 @@ def select_by_shared_likelihood(
     InsufficientMemory
         If the matrices do not fit.
     """
-    _check_one_column(Y)
+    _check_one_column(Y, "shared-likelihood")
     require_memory(Y, "tuning KCEF by likelihood", len(rows), lambda n: 19 * n * n, remedy=_FEWER)
     search = _LikelihoodSearch(take_rows(X, rows), take_rows(Y, rows), folds, base_std)
     sigmas, pairs = _shared(given, grids[0])
@@ -288,9 +288,9 @@ def _held_out_score(X, Y, rows, folds, base_std: float) -> Callable:
     return gradient_score(take_rows(X, rows), take_rows(Y, rows), folds, base_std)
 
 
-def _check_one_column(Y) -> None:
+def _check_one_column(Y, selection: str) -> None:
     if Y.shape[1] != 1:
-        raise ValueError(f"selection 'likelihood' needs one-dimensional y; got d_y = {Y.shape[1]}")
+        raise ValueError(f"selection {selection!r} needs one-dimensional y; got d_y = {Y.shape[1]}")
 
 
 RULES = {
