@@ -9,6 +9,7 @@ import pandas as pd
 from kcde.artefacts.cdo import _terrain, clipping, fig4, fig5, table3, table3_one_definition
 from kcde.artefacts.cdo._terrain import CENTRED
 from kcde.artefacts.core.declaration import Artefact, Decision
+from kcde.artefacts.judging.deciding import under_each
 from kcde.artefacts.tables import building
 from kcde.methods import METHODS
 from kcde.metrics.names import SMAE
@@ -80,10 +81,7 @@ def read_lscde(scores: pd.DataFrame) -> dict[str, Mapping[str, Decision]]:
     """Decide claims C2, C3 and C6 under both implementations of LSCDE."""
     other = in_place_of(scores, {"LSCDE-exact": "LSCDE"})
     deciders = {"C2": table3.lscde_far_worse, "C3": fig4.competitive}
-    found = {
-        claim: {PACKAGE: decide(scores), SUGIYAMA: decide(other)}
-        for claim, decide in deciders.items()
-    }
+    found = under_each(deciders, {PACKAGE: scores, SUGIYAMA: other})
     return found | {
         "C6": {
             PACKAGE: clipping.clipping_is_the_cause(scores),
@@ -123,19 +121,14 @@ def read_lscde_terrain(scores: pd.DataFrame) -> dict[str, Mapping[str, Decision]
         other = {f"{name}-{weights}": package + weights for weights in clipping.OTHER_WEIGHTS}
         under[reading] = in_place_of(scores, {name: "LSCDE", **other}, ["terrain"])
     deciders = {"C2": table3.lscde_far_worse, "C6": clipping.clipping_is_the_cause}
-    return {
-        claim: {reading: decide(here) for reading, here in under.items()}
-        for claim, decide in deciders.items()
-    }
+    return under_each(deciders, under)
 
 
 def read_terrain(scores: pd.DataFrame) -> dict[str, Mapping[str, Decision]]:
     """Decide claims C1 and C2 with either bandwidth of CDO on the terrain."""
     other = in_place_of(scores, {"CDO-quarter": "CDO"}, ["terrain"])
     deciders = {"C1": table3_one_definition.smallest, "C2": table3.lscde_far_worse}
-    return {
-        claim: {HALF: decide(scores), QUARTER: decide(other)} for claim, decide in deciders.items()
-    }
+    return under_each(deciders, {HALF: scores, QUARTER: other})
 
 
 def read_smae(scores: pd.DataFrame) -> dict[str, Mapping[str, Decision]]:

@@ -94,4 +94,22 @@ def as_drawn(deciders: Mapping[str, Decider]) -> Reader:
     deciders
         Claim to its decider.
     """
-    return lambda scores: {claim: {"as drawn": of(scores)} for claim, of in deciders.items()}
+    return lambda scores: under_each(deciders, {"as drawn": scores})
+
+
+def under_each(
+    deciders: Mapping[str, Decider], readings: Mapping[str, pd.DataFrame]
+) -> dict[str, dict[str, Decision]]:
+    """Return the decisions of claims under each reading of a choice.
+
+    Parameters
+    ----------
+    deciders
+        Claim to its decider.
+    readings
+        Reading to the scores that hold under it.
+    """
+    return {
+        claim: {reading: decide(scores) for reading, scores in readings.items()}
+        for claim, decide in deciders.items()
+    }

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from kcde.artefacts.core.declaration import Artefact, Decision
+from kcde.artefacts.judging.deciding import under_each
 from kcde.artefacts.kcef import _grid, _grid_picture, fig1, fig5
 
 _CAPTION = (
@@ -24,11 +25,8 @@ def read(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
     """Decide `DECIDED` with either kernel."""
     each = scores[~scores["method"].isin(list(METHODS.values()))]
     each = each.assign(method=each["method"].replace(METHODS))
-    under = {"one σ": scores, "one for each column": each}
-    return {
-        claim: {reading: fig1.ARTEFACT.deciders[claim](here) for reading, here in under.items()}
-        for claim in DECIDED
-    }
+    deciders = {claim: fig1.ARTEFACT.deciders[claim] for claim in DECIDED}
+    return under_each(deciders, {"one σ": scores, "one for each column": each})
 
 
 def read_methods(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:

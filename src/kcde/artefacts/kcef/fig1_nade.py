@@ -3,6 +3,7 @@
 import pandas as pd
 
 from kcde.artefacts.core.declaration import Artefact, Decision
+from kcde.artefacts.judging.deciding import under_each
 from kcde.artefacts.kcef import _grid, _grid_picture, fig1
 
 _CAPTION = (
@@ -23,11 +24,8 @@ DECIDED = ("K1", "K3", "K5")
 def read(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
     """Decide `DECIDED` with either NADE."""
     whole = scores[scores["method"] != "NADE"].replace({"method": {UNSTOPPED: "NADE"}})
-    under = {"stopped by held-out rows": scores, "all updates": whole}
-    return {
-        claim: {reading: fig1.ARTEFACT.deciders[claim](here) for reading, here in under.items()}
-        for claim in DECIDED
-    }
+    deciders = {claim: fig1.ARTEFACT.deciders[claim] for claim in DECIDED}
+    return under_each(deciders, {"stopped by held-out rows": scores, "all updates": whole})
 
 
 ARTEFACT = Artefact(

@@ -6,6 +6,7 @@ import pandas as pd
 
 from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.declaration import Artefact, Decision
+from kcde.artefacts.judging.deciding import under_each
 from kcde.artefacts.kcef import _slices, fig4
 from kcde.artefacts.kcef._renamed import renamed
 
@@ -38,11 +39,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
 def read(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
     """Decide claim K14 with models of all columns and with those of the pair alone."""
     own = renamed(scores[scores["method"].isin(list(METHODS))], METHODS)
-    under = {ALL: scores, PAIR: own}
-    return {
-        claim: {reading: decide(here) for reading, here in under.items()}
-        for claim, decide in fig4.ARTEFACT.deciders.items()
-    }
+    return under_each(fig4.ARTEFACT.deciders, {ALL: scores, PAIR: own})
 
 
 ARTEFACT = Artefact(

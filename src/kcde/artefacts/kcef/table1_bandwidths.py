@@ -7,6 +7,7 @@ import pandas as pd
 
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.judging import r_sets
+from kcde.artefacts.judging.deciding import under_each
 from kcde.artefacts.kcef import table1
 from kcde.artefacts.kcef._renamed import renamed
 from kcde.artefacts.kcef.table1_readings import published_value
@@ -86,10 +87,7 @@ def read(scores: pd.DataFrame, choice: str) -> dict[str, dict[str, Decision]]:
     """Decide the claims with KCEF's scores under each reading of a choice, a key of `_CHOICES`."""
     named = _CHOICES[choice]
     under = {words: renamed(scores, {name: "KCEF"}) for words, name in named.items()}
-    return {
-        claim: {words: decide(known) for words, known in under.items()}
-        for claim, decide in _DECIDERS.items()
-    }
+    return under_each(_DECIDERS, under)
 
 
 ARTEFACT = Artefact(
