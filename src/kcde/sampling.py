@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from math import sqrt
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -139,10 +140,13 @@ def hmc(
     Raises
     ------
     ValueError
-        If a chain starts where the log density is not finite, or `iterations` is below `thin`.
+        If a chain starts where the log density is not finite, `iterations` is below `thin`, or
+        `leapfrog_steps` is not a positive integer.
     """
     if not 1 <= thin <= iterations:
         raise ValueError(f"thin must lie between 1 and iterations, {iterations}; got {thin}")
+    if not isinstance(leapfrog_steps, Integral) or leapfrog_steps < 1:
+        raise ValueError(f"leapfrog_steps must be a positive integer; got {leapfrog_steps!r}")
     chain = _Chains(value_and_gradient, start, leapfrog_steps, step_size)
     scheme = _Windows if windows else _OwnSteps
     adaptation = scheme(chain, target_acceptance, burn_in)

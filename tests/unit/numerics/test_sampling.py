@@ -80,6 +80,9 @@ def test_a_chain_that_starts_nowhere_is_refused(rng):
         hmc(nowhere, np.ones((5, 1)), rng)
     with pytest.raises(ValueError, match="thin must lie between 1 and iterations, 5"):
         hmc(gaussian, np.ones((5, 2)), rng, iterations=5)
+    for steps in (0, 2.5):
+        with pytest.raises(ValueError, match=f"positive integer; got {steps}"):
+            hmc(gaussian, np.ones((5, 2)), rng, leapfrog_steps=steps)
 
 
 @pytest.mark.parametrize("width", [0.05, 0.7, 3.0])
