@@ -12,7 +12,7 @@ from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.jdl import bandwidths, dependence, fig1, fig9, laws, rise
 from kcde.artefacts.jdl._curves import TIMINGS, tidy, varied
 from kcde.artefacts.jdl._moments import REACHES
-from kcde.artefacts.jdl._paired import STATISTICS
+from kcde.artefacts.jdl._paired import STATISTICS, TESTS
 
 SIZES = dict.fromkeys((1, 2, 3), (1000, 10_000, 100_000))
 LAWS = ("normal-0.1", "uniform-1")
@@ -82,6 +82,7 @@ def test_the_row_of_j_time_names_the_readings_that_are_run():
 def test_the_rows_of_sizes_and_losses_name_the_readings_that_are_run():
     rows = published.readings().set_index("id")
     assert rows.loc["J-sizes", "readings"].split("; ") == list(REACHES)
+    assert rows.loc["J-test", "readings"].split("; ") == list(TESTS)
     assert rows.loc["J-losses", "readings"].split("; ") == list(fig1.LOSSES)
     assert rows.loc["J-statistic", "readings"].startswith("; ".join(STATISTICS))
 

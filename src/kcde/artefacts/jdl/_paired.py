@@ -9,7 +9,7 @@ import pandas as pd
 from kcde.artefacts.judging.deciding import Missing
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE, too_many_failed
 from kcde.artefacts.tables.markdown import magnitude, probability
-from kcde.metrics.paired import paired_t_test
+from kcde.metrics.paired import PairedTest, paired_t_test, paired_wilcoxon
 
 GEOMETRIC, ARITHMETIC, MAXIMUM = "geometric mean", "arithmetic mean", "maximum"
 STATISTICS: Mapping[str, Callable[[pd.DataFrame], pd.Series]] = {
@@ -19,11 +19,18 @@ STATISTICS: Mapping[str, Callable[[pd.DataFrame], pd.Series]] = {
 }
 """Readings of the statistic over repetitions that a claim is about, to what takes it at each n."""
 
-_TESTS = {
-    GEOMETRIC: "the paired t-test of the logarithms averaged over n",
-    ARITHMETIC: "the paired t-test of the values over the mean of both at their n, averaged over n",
+T_TEST, SIGNED_RANKS = "paired t-test", "signed-rank test"
+TESTS: Mapping[str, Callable[[np.ndarray, np.ndarray], PairedTest]] = {
+    T_TEST: paired_t_test,
+    SIGNED_RANKS: paired_wilcoxon,
 }
-"""Statistic to its test; a maximum has none."""
+"""Readings of the test over repetitions that a claim's "significant" is about."""
+
+_TESTED = {
+    GEOMETRIC: "the logarithms averaged over n",
+    ARITHMETIC: "the values over the mean of both at their n, averaged over n",
+}
+"""Statistic to what is tested; a maximum has no test."""
 
 
 class Pooled(NamedTuple):
@@ -120,7 +127,9 @@ def _fitted(tables: Mapping[str, pd.DataFrame], sizes: Sequence[int]) -> frozens
     return frozenset.intersection(*each)
 
 
-def pooled(first: pd.DataFrame, second: pd.DataFrame, statistic: str = GEOMETRIC) -> Pooled:
+def pooled(
+    first: pd.DataFrame, second: pd.DataFrame, statistic: str = GEOMETRIC, test: str = T_TEST
+) -> Pooled:
     """Compare two complete tables of positive values by a statistic over repetitions.
 
     Losses and errors fall by orders of magnitude with n: without logarithms, or a division by the
@@ -133,8 +142,10 @@ def pooled(first: pd.DataFrame, second: pd.DataFrame, statistic: str = GEOMETRIC
         Repetitions x n, of the same shape.
     statistic
         One of `STATISTICS`.
+    test
+        One of `TESTS`.
     """
-    of = STATISTICS[statistic]
+    of, compare = STATISTICS[statistic], TESTS[test]
     ratios = of(first) / of(second)
     ratio = float(np.exp(np.log(ratios).mean()))
     if statistic == MAXIMUM:
@@ -145,11 +156,11 @@ def pooled(first: pd.DataFrame, second: pd.DataFrame, statistic: str = GEOMETRIC
     else:
         middle = (first.mean() + second.mean()) / 2.0
         tested = first / middle, second / middle
-    whole = paired_t_test(*(values.mean(axis=1).to_numpy() for values in tested))
+    whole = compare(*(values.mean(axis=1).to_numpy() for values in tested))
     each = {
         int(n): (
             float(value),
-            paired_t_test(*(values[n].to_numpy() for values in tested)).p_value < SIGNIFICANCE,
+            compare(*(values[n].to_numpy() for values in tested)).p_value < SIGNIFICANCE,
         )
         for n, value in ratios.items()
     }
@@ -157,18 +168,19 @@ def pooled(first: pd.DataFrame, second: pd.DataFrame, statistic: str = GEOMETRIC
     return Pooled(ratio, lower, whole.p_value, each, len(first))
 
 
-def meaning(statistic: str, every: bool) -> str:
+def meaning(statistic: str, every: bool, test: str = T_TEST) -> str:
     """Return what the numbers of `Pooled` are, for the reasons of claims.
 
     Parameters
     ----------
-    statistic
-        One of `STATISTICS`.
+    statistic, test
+        As for `pooled`.
     every
         As for `complete`.
     """
-    test = _TESTS.get(statistic)
-    tested = f"p-value of {test} (* differs at that n)" if test else "without a test"
+    values = _TESTED.get(statistic)
+    of_what = f"p-value of the {test} of {values} (* differs at that n)"
+    tested = of_what if values else "without a test"
     counted = "every n counts" if every else "an n that fewer matrices reach does not count"
     return f"by the {statistic} over matrices, geometric mean over n, {tested}; {counted}"
 

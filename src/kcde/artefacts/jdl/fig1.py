@@ -31,6 +31,8 @@ from kcde.artefacts.jdl._moments import (
 from kcde.artefacts.jdl._paired import (
     ARITHMETIC,
     GEOMETRIC,
+    T_TEST,
+    TESTS,
     complete,
     each_or_missing,
     meaning,
@@ -80,10 +82,11 @@ def ordered(
     sizes: Sequence[int] = SIZES,
     statistic: str = GEOMETRIC,
     every: bool = False,
+    by: str = T_TEST,
 ) -> Decision:
     """Decide claim J1: JPDL has lower losses than JDL, and JDL than CME.
 
-    Paired t-tests over the correlation matrices of the logarithm of the loss, averaged over n, for
+    Paired tests over the correlation matrices of the logarithm of the loss, averaged over n, for
     each d, without and with constraints. It holds if all are significant in that order, and fails
     if one is not; where scores are missing it can only fail or be undecided. The reason has the
     ratio at each n that counts, with a star where it differs significantly from 1; each d is a
@@ -95,8 +98,8 @@ def ordered(
         Of the experiment `moments`.
     sizes
         n that there must be.
-    statistic, every
-        As for `pooled` and `complete`.
+    statistic, every, by
+        As `statistic` and `test` for `pooled`, and as for `complete`.
     """
     tidied = tidy(scores)
 
@@ -106,7 +109,7 @@ def ordered(
             named(method, d, limits): by_repetition(tidied, SECOND_MOMENT_LOSS, method, d, limits)
             for method in pair
         }
-        found = pooled(*complete(tables, sizes, every=every).values(), statistic)
+        found = pooled(*complete(tables, sizes, every=every).values(), statistic, by)
         part = f"d = {d} {LIMITS[limits]}"
         return part, f"{part}: {'/'.join(pair)} {found}", found.lower
 
@@ -119,7 +122,7 @@ def ordered(
         own = [lower for name, _, lower in found if name == part]
         if len(own) == len(_ORDER) or not all(own):
             parts[part] = verdict(all(own))
-    first = f"ratios of losses, {meaning(statistic, every)}: {found[0][1]}"
+    first = f"ratios of losses, {meaning(statistic, every, by)}: {found[0][1]}"
     reason = "; ".join([first, *(words for _, words, _ in found[1:]), *absent])
     return Decision(all_of(parts.values()), reason, parts)
 
@@ -203,6 +206,11 @@ def by_sizes(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
     return {"J1": found}
 
 
+def by_test(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
+    """Decide J1 by each test over the matrices."""
+    return {"J1": {name: ordered(scores, by=name) for name in TESTS}}
+
+
 def by_losses(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
     """Decide J4 by each of `LOSSES`."""
     return {"J4": {name: worse_in_higher_dimensions(scores, SIZES[-1], name) for name in LOSSES}}
@@ -246,7 +254,12 @@ ARTEFACT = Artefact(
         "J2": rises_when_loosened,
         "J4": worse_in_higher_dimensions,
     },
-    readers={"J-statistic": by_statistic, "J-sizes": by_sizes, "J-losses": by_losses},
+    readers={
+        "J-statistic": by_statistic,
+        "J-test": by_test,
+        "J-sizes": by_sizes,
+        "J-losses": by_losses,
+    },
     trial="matrix",
     remarks=_moments.remarks,
 )

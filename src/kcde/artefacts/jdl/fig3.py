@@ -30,6 +30,8 @@ from kcde.artefacts.jdl._moments import (
 from kcde.artefacts.jdl._paired import (
     GEOMETRIC,
     STATISTICS,
+    T_TEST,
+    TESTS,
     complete,
     each_or_missing,
     meaning,
@@ -100,11 +102,11 @@ def inverse_to_sample_size(scores: pd.DataFrame) -> Decision:
 
 @decider
 def mitigated_by_constraints(
-    scores: pd.DataFrame, statistic: str = GEOMETRIC, every: bool = False
+    scores: pd.DataFrame, statistic: str = GEOMETRIC, every: bool = False, by: str = T_TEST
 ) -> Decision:
     """Decide claim J7: constraints make CME's normalisation error smaller.
 
-    Paired t-tests over the repetitions of the logarithm of the largest error of each, averaged over
+    Paired tests over the repetitions of the logarithm of the largest error of each, averaged over
     n, with the tolerances of the paper. It holds if the error is significantly smaller with
     constraints at each d, and fails if it is not at one; a missing d leaves it undecided.
 
@@ -112,8 +114,8 @@ def mitigated_by_constraints(
     ----------
     scores
         Of the experiment `moments`.
-    statistic, every
-        As for `pooled` and `complete`.
+    statistic, every, by
+        As `statistic` and `test` for `pooled`, and as for `complete`.
     """
     tidied = tidy(scores)
 
@@ -122,14 +124,14 @@ def mitigated_by_constraints(
             named("CME", d, held): by_repetition(tidied, NORMALISATION_ERROR, "CME", d, held)
             for held in (True, False)
         }
-        found = pooled(*complete(tables, SIZES, every=every).values(), statistic)
+        found = pooled(*complete(tables, SIZES, every=every).values(), statistic, by)
         return f"d = {d}: {found}", d, found.lower
 
     found, absent = each_or_missing(test, DIMENSIONS)
     if not found:
         raise Missing(absent[0])
     reason = (
-        f"error of CME with constraints over that without, {meaning(statistic, every)}: "
+        f"error of CME with constraints over that without, {meaning(statistic, every, by)}: "
         + "; ".join([words for words, *_ in found] + absent)
     )
     decided = {d: verdict(lower) for _, d, lower in found}
@@ -140,6 +142,11 @@ def mitigated_by_constraints(
 def by_statistic(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
     """Decide J7 by each statistic over the matrices."""
     return {"J7": {name: mitigated_by_constraints(scores, name) for name in STATISTICS}}
+
+
+def by_test(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
+    """Decide J7 by each test over the matrices."""
+    return {"J7": {name: mitigated_by_constraints(scores, by=name) for name in TESTS}}
 
 
 def by_sizes(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
@@ -190,7 +197,7 @@ ARTEFACT = Artefact(
         "J5": inverse_to_sample_size,
         "J7": mitigated_by_constraints,
     },
-    readers={"J-statistic": by_statistic, "J-sizes": by_sizes},
+    readers={"J-statistic": by_statistic, "J-test": by_test, "J-sizes": by_sizes},
     trial="matrix",
     remarks=_moments.remarks,
 )

@@ -31,9 +31,9 @@ def decider(test: Callable[..., Decision]) -> Callable[..., Decision]:
     """
 
     @wraps(test)
-    def decide(scores: pd.DataFrame, *more: object) -> Decision:
+    def decide(scores: pd.DataFrame, *more: object, **named: object) -> Decision:
         try:
-            return test(scores, *more)
+            return test(scores, *more, **named)
         except Missing as missing:
             return Decision("undecided", f"{missing}")
 
