@@ -6,8 +6,9 @@ exploding split rules a mean, the same count by medians is stated beside it, and
 That the joint density meets a published value is judged by the rule of all verdicts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -22,6 +23,7 @@ from kcde.names import AS_PUBLISHED
 CONDITIONAL, JOINT = "NADE", "NADE-joint"
 
 CONDITIONAL_READING, JOINT_READING = "conditional", "joint"
+PRINTED_READING = "joint beside conditional"
 """Readings of what the column measures (`readings.csv`, K-nade)."""
 
 _TITLE = "## Which of the two is nearer"
@@ -54,12 +56,33 @@ def against_joint(scores: pd.DataFrame) -> pd.DataFrame:
     added = of_x.reindex(pd.MultiIndex.from_frame(others.loc[likelihoods, key])).to_numpy()
     others = others.copy()
     others.loc[likelihoods, "value"] += added
-    renamed = scores[joint].assign(method=CONDITIONAL, variant=AS_PUBLISHED)
+    return _with_joint_column(others, scores)
+
+
+def as_printed(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return scores with the joint NADE in the column NADE, beside all others of y given x.
+
+    Another quantity than in the other columns: how table 1 compares if its column is joint.
+
+    Parameters
+    ----------
+    scores
+        As for `against_joint`.
+    """
+    return _with_joint_column(scores[~scores["method"].isin([CONDITIONAL, JOINT])], scores)
+
+
+def _with_joint_column(others: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+    renamed = scores[scores["method"] == JOINT].assign(method=CONDITIONAL, variant=AS_PUBLISHED)
     return pd.concat([others, renamed], ignore_index=True)
 
 
 def by_target(
-    scores: pd.DataFrame, decide: Callable[[pd.DataFrame], Decision]
+    scores: pd.DataFrame,
+    decide: Callable[[pd.DataFrame], Decision],
+    joint: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = MappingProxyType(
+        {JOINT_READING: against_joint}
+    ),
 ) -> dict[str, Decision]:
     """Return what a test of the column NADE decides for either density.
 
@@ -69,17 +92,19 @@ def by_target(
         As `kcde.scores.read` returns them.
     decide
         The test, of scores in which NADE is the column.
+    joint
+        Readings of a joint column to what makes scores of them.
 
     Returns
     -------
     dict
-        `conditional` and `joint` to the decisions.
+        `conditional` and the readings of `joint` to the decisions.
     """
     found = {CONDITIONAL_READING: decide(scores)}
     if (scores["method"] == JOINT).any():
-        return found | {JOINT_READING: decide(compact(against_joint(scores)))}
+        return found | {name: decide(compact(of(scores))) for name, of in joint.items()}
     missing = Decision("undecided", f"no splits of {JOINT}")
-    return found | {JOINT_READING: replace(missing, amended=missing)}
+    return found | dict.fromkeys(joint, replace(missing, amended=missing))
 
 
 def section(table: pd.DataFrame) -> list[str]:
