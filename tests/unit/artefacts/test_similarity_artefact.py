@@ -106,6 +106,26 @@ def test_a_cell_of_chains_that_have_not_converged_is_undecided_and_marked(tmp_pa
     assert "1 undecided" in scorecard.write(card, tmp_path)[1].read_text()
 
 
+def test_a_p_value_of_chains_that_have_not_converged_is_drawn_as_a_marked_diamond(
+    tmp_path, monkeypatch
+):
+    wrong = {("red-wine", "KEF", "as-published"): (7.94, 0.0)}
+    table = table3.build(TABLE3, made.similarity(p_values(), wrong), [])
+    table["verdict"] = table["verdict"].fillna("")
+    said, shapes = [], []
+
+    def save(picture, stem):
+        (axes,) = picture.axes
+        said.extend(text.get_text() for text in axes.texts if "e−4" in text.get_text())
+        shapes.extend(line.get_marker() for line in axes.get_lines())
+        return [stem]
+
+    monkeypatch.setattr(table3.style, "save", save)
+    TABLE3.draw(TABLE3, table, tmp_path / "table3")
+    assert said == ["8e−4 ‡"]
+    assert shapes.count("D") == 1
+
+
 def test_the_median_stands_for_the_cell():
     values = np.array([0.001, 0.04, 0.9])
     summary = representative(summarise(values, ""), "p_value")

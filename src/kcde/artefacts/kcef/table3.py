@@ -25,6 +25,7 @@ from kcde.names import EXACT_DRAWS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _CAPTION = (
     "p-values of the hypothesis that the samples of another model are at least as close to the "
@@ -104,8 +105,9 @@ def draw(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     ranges = page.ranges(table)
     places, names = _places(primary)
     with style.figure(style.PAGE, _HEAD + _ROW * (max(places) + 1)) as (made, axes):
-        for place, row in zip(places, primary.to_dict("records"), strict=True):
-            _draw_row(axes, place, row, ranges)
+        marks = [page.unconverged(table, row) for _, row in primary.iterrows()]
+        for place, row, mark in zip(places, primary.to_dict("records"), marks, strict=True):
+            _draw_row(axes, place, row, ranges, mark)
         for start, dataset in names:
             axes.annotate(
                 dataset,
@@ -117,6 +119,7 @@ def draw(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
                 va="center",
             )
         _label(axes, places, primary)
+        _explain(made, published=primary["published_mean"].notna().any(), marked=any(marks))
         return [*pages, *style.save(made, stem)]
 
 
@@ -132,21 +135,23 @@ def _places(primary: pd.DataFrame) -> tuple[list[float], list[tuple[float, str]]
     return places, names
 
 
-def _draw_row(axes: "Axes", place: float, row: dict, ranges: dict) -> None:
+def _draw_row(axes: "Axes", place: float, row: dict, ranges: dict, mark: str) -> None:
+    """Draw a p-value; one with the mark of chains that have not converged is not filled."""
     rival = row["method"].removeprefix("H0: ").partition(" ")[0]
     colour = style.line(rival)["color"]
     ends = ranges.get((row["dataset"], row["method"], row["variant"]), (row["mean"],) * 2)
     axes.hlines(place, *np.maximum(ends, _LEAST), colors=colour, linewidth=2.4, alpha=0.5)
     ours = max(row["mean"], _LEAST)
-    axes.plot(ours, place, "o", color=colour, markersize=4, clip_on=False, zorder=3)
+    open_mark = {"markersize": 4.4, "markerfacecolor": "white", "color": colour, "mew": 1.0}
+    look = open_mark if mark else {"markersize": 4, "color": colour}
+    axes.plot(ours, place, "D" if mark else "o", clip_on=False, zorder=3, **look)
     if row["variant"] == AS_PUBLISHED and np.isfinite(row["published_mean"]):
-        open_mark = {"markersize": 5, "markerfacecolor": "white", "color": colour, "mew": 1.0}
         axes.plot(max(row["published_mean"], _LEAST), place, "o", zorder=4, **open_mark)
     axes.annotate(
-        probability(row["mean"]),
+        f"{probability(row['mean'])}{mark}",
         (1.0, place),
         xycoords=axes.get_yaxis_transform(),
-        xytext=(4, 0),
+        xytext=(6, 0),
         textcoords="offset points",
         color=colour,
         fontsize=7,
@@ -175,18 +180,18 @@ def _label(axes: "Axes", places: list[float], primary: pd.DataFrame) -> None:
         column_title(*pair) for pair in zip(primary["method"], primary["variant"], strict=True)
     ]
     axes.set_yticks(places, titles)
-    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="y", length=0, pad=6)
     axes.set_xlabel("p-value of the null hypothesis named; small: KCEF's samples are closer")
-    said = "●  our median, from the lowest to the highest over the seeds"
-    if primary["published_mean"].notna().any():
-        said += "   ○  published"
-    axes.set_title(
-        said,
-        loc="left",
-        color=style.GREY,
-        fontsize=7,
-        pad=12,
-    )
+
+
+def _explain(made: "Figure", *, published: bool, marked: bool) -> None:
+    """Say above the axes what the marks are."""
+    from matplotlib.offsetbox import TextArea
+
+    said = ["●  our median, from the lowest to the highest over the seeds"]
+    said += ["○  published"] if published else []
+    said += [f"◇ {page.NO_CHAINS}  chains not converged: decides nothing"] if marked else []
+    style.above(made, TextArea("     ".join(said), textprops={"color": style.GREY, "size": 7}))
 
 
 def decide(scores: pd.DataFrame) -> Decision:

@@ -34,7 +34,8 @@ MARKS = {
 }
 """Verdict to the sign that follows the published value."""
 
-_NO_CHAINS = "‡"
+NO_CHAINS = "‡"
+"""The sign of a p-value that rests on chains that have not converged."""
 
 COMPATIBLE = {
     verdicts.COMPATIBLE: ("≈", "compatible"),
@@ -120,7 +121,7 @@ def _grid(artefact: Artefact, table: pd.DataFrame, metric: str) -> str:
         row = [dataset]
         for column in columns:
             cell = cells.get((dataset, *column))
-            mark = "" if cell is None else _unconverged(table, cell)
+            mark = "" if cell is None else unconverged(table, cell)
             row.append("" if cell is None else _ours(cell, ends.get((dataset, *column))) + mark)
             if column in answered:
                 row.append("" if cell is None else _theirs(artefact, cell))
@@ -128,10 +129,10 @@ def _grid(artefact: Artefact, table: pd.DataFrame, metric: str) -> str:
     return pipe_table(header, rows)
 
 
-def _unconverged(table: pd.DataFrame, cell: pd.Series) -> str:
-    """Return a mark for a p-value that rests on chains that have not converged."""
+def unconverged(table: pd.DataFrame, cell: pd.Series) -> str:
+    """Return what follows a p-value that rests on chains that have not converged, else ""."""
     bad = _by_side(cell["metric"]) and chains.obstacle_in(table, cell)
-    return f" {_NO_CHAINS}" if bad else ""
+    return f" {NO_CHAINS}" if bad else ""
 
 
 def _chains(table: pd.DataFrame, primary: pd.DataFrame) -> list[str]:
@@ -139,12 +140,12 @@ def _chains(table: pd.DataFrame, primary: pd.DataFrame) -> list[str]:
     wrong = [
         f"{column_title(row['method'], row['variant'])} on {row['dataset']} ({said})"
         for _, row in primary.iterrows()
-        if _unconverged(table, row) and (said := chains.obstacle_in(table, row))
+        if unconverged(table, row) and (said := chains.obstacle_in(table, row))
     ]
     if not wrong:
         return []
     return [
-        f"{_NO_CHAINS}: samples of Markov chains that have not converged, that is, {chains.RULE}; "
+        f"{NO_CHAINS}: samples of Markov chains that have not converged, that is, {chains.RULE}; "
         f"such a p-value decides nothing: {'; '.join(wrong)}."
     ]
 
