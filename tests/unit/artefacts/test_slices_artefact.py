@@ -193,6 +193,29 @@ def test_figure_4_of_the_pair_shows_its_models_alone_at_the_places_of_the_column
     assert all(path.exists() for path in PAIR.draw(PAIR, frame, tmp_path / "fig4-pair"))
 
 
+def test_data_are_drawn_once_and_axes_are_labelled_where_no_panel_stands_below(
+    tmp_path, monkeypatch
+):
+    paths = both(tmp_path, ("KCEF-F-pair",), {("red-wine", "KCEF-F-pair"): 1.8})
+    frame = PAIR.build(PAIR, scores.read(sorted(paths)), sorted(paths))
+    headings, labelled, notes = [], [], []
+
+    def save(picture, stem):
+        for axes in filter(lambda axes: axes.axison, picture.axes):
+            headings.append(axes.get_title(loc="left"))
+            labelled.append((axes.get_xlabel() != "", axes.get_ylabel() != ""))
+            notes.append(axes.get_title(loc="right"))
+        return [stem]
+
+    monkeypatch.setattr(fig4_pair._slices.style, "save", save)
+    PAIR.draw(PAIR, frame, tmp_path / "fig4-pair")
+    data = [heading.split("  ")[1] for heading in headings if heading.endswith("data")]
+    assert data == ["red-wine: data", "parkinsons: data"]
+    of_set = [(False, True), (False, False), (True, False), (True, False)]
+    assert labelled == [*of_set, (True, True), (True, False)] * 2
+    assert [note.startswith("not converged") for note in notes].index(True) == 2
+
+
 def test_k14_of_the_pair_is_undecided_without_its_models(paths):
     found = fig4_pair.read(scores.read(paths))["K14"]
     assert found[fig4_pair.PAIR].verdict == "undecided"

@@ -30,6 +30,9 @@ DETAILS = (
     f"{_captions.TUNING}."
 )
 
+DATASETS = ("red-wine", "parkinsons")
+"""Data sets of claim K14, in the order in which they are drawn."""
+
 ERRORS = {
     "conditional_std_error": "standard deviation",
     "conditional_q01_error": "1% quantile",
@@ -47,9 +50,8 @@ _DIAGNOSTICS = {
 """Metric of a Markov chain sampler to its summary over the seeds: the worst value, or all."""
 
 _SHOWN = 1000  # points of each kind in a panel, as published
-_SIDE = 1.75  # inches of a panel
-_LABELS = 0.3  # inches for the labels below
-_ACROSS = 3  # samplers in a row, beside the data
+_HEIGHT = 1.95  # inches of a row, with heading and labels
+_ACROSS = 4  # panels in a row
 _MARGIN = 0.06  # around the data, as a fraction of their range
 
 
@@ -135,26 +137,30 @@ def remarks(frame: pd.DataFrame) -> list[str]:
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the data and beside them each sampler's points; several make rows for each set."""
-    datasets = list(dict.fromkeys(frame["panel"]))
+    """Draw the data of each set, and beside and below them each sampler's points."""
+    datasets = sorted(dict.fromkeys(frame["panel"]), key=_place)
     methods = [name for name in dict.fromkeys(frame["method"]) if name != DATA]
-    lines = [methods[k : k + _ACROSS] for k in range(0, len(methods), _ACROSS)]
-    grid = [[(dataset, name) for name in [DATA, *line]] for dataset in datasets for line in lines]
+    every = [[(dataset, name) for name in [DATA, *methods]] for dataset in datasets]
+    grid = [shown[k : k + _ACROSS] for shown in every for k in range(0, len(shown), _ACROSS)]
     if len(methods) == 1:
-        grid = [[pair for line in grid for pair in line]]
-    rows, columns = len(grid), max(map(len, grid))
+        grid = [[pair for row in grid for pair in row]]
+    size = max(map(len, grid)), len(grid)
     letters = iter(ascii_lowercase)
-    height = rows * _SIDE + _LABELS
-    with style.figure(style.PAGE, height, columns, rows, squeeze=False) as (made, axes):
-        for line, shown in zip(axes, grid, strict=True):
-            for one, (dataset, method) in zip(line, shown, strict=False):
-                own = frame[frame["panel"] == dataset]
+    with style.figure(style.PAGE, len(grid) * _HEIGHT, *size, squeeze=False) as (made, axes):
+        for row, (line, shown) in enumerate(zip(axes, grid, strict=True)):
+            beneath = grid[row + 1] if row + 1 < len(grid) else []
+            for column, (dataset, method) in enumerate(shown):
+                own, one = frame[frame["panel"] == dataset], line[column]
                 _draw_panel(one, own, dataset, method, next(letters))
-                below = shown is grid[-1] or grid[grid.index(shown) + 1][0][0] != dataset
-                _label_axes(one, own, dataset, left=method == DATA, below=below)
+                shared = column < len(beneath) and beneath[column][0] == dataset
+                _label_axes(one, own, left=column == 0 or method == DATA, below=not shared)
             for one in line[len(shown) :]:
                 one.set_axis_off()
         return style.save(made, stem)
+
+
+def _place(dataset: str) -> int:
+    return DATASETS.index(dataset) if dataset in DATASETS else len(DATASETS)
 
 
 def _draw_panel(axes: "Axes", frame: pd.DataFrame, dataset: str, method: str, letter: str) -> None:
@@ -165,14 +171,13 @@ def _draw_panel(axes: "Axes", frame: pd.DataFrame, dataset: str, method: str, le
         scatter_panel.heading(axes, letter, f"{dataset}: data", style.BLACK)
         return
     outside = scatter_panel.draw(axes, data, samples, method, _MARGIN, scatter_panel.PALE)
-    notes = [f"{outside} out"] if outside else []
-    notes += ["not converged"] if _unconverged(frame, dataset, method) else []
+    notes = [f"{outside} out" if outside else ""]
+    if _unconverged(frame, dataset, method):
+        notes = ["not converged", *notes]
     scatter_panel.heading(axes, letter, display(method), style.line(method)["color"], notes)
 
 
-def _label_axes(
-    axes: "Axes", frame: pd.DataFrame, dataset: str, *, left: bool, below: bool
-) -> None:
+def _label_axes(axes: "Axes", frame: pd.DataFrame, *, left: bool, below: bool) -> None:
     """Label the axes that a panel does not share with the one at its left or below."""
     axes.tick_params(labelleft=left, labelbottom=below)
     for name, set_label, wanted in (("x", axes.set_xlabel, below), ("y", axes.set_ylabel, left)):

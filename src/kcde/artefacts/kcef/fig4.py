@@ -24,7 +24,6 @@ _CAPTION = (
     "with those of the data."
 )
 
-_DATASETS = ("red-wine", "parkinsons")
 _LIMIT = 0.25  # of the relative errors
 _KCEF, _KEF = "KCEF-F", "KEF"
 _INSTEAD = {"KCEF-F": "KCEF-F-inverse", "KEF": "KEF-adapted"}
@@ -44,11 +43,11 @@ def decide(scores: pd.DataFrame) -> Decision:
     stands in `_INSTEAD`. An error of KCEF of 25% or more fails whatever KEF's is; a smaller one is
     undecided where no chains of KEF have converged.
     """
-    for dataset, method in product(_DATASETS, (_KCEF, _KEF)):
+    for dataset, method in product(_slices.DATASETS, (_KCEF, _KEF)):
         if not _errors(scores, dataset, method):
             return Decision("undecided", f"no samples of both KCEF-F and KEF on {dataset}")
-    published = {dataset: _test(scores, dataset, _KCEF, _KEF) for dataset in _DATASETS}
-    amended = {dataset: _amended(scores, dataset) for dataset in _DATASETS}
+    published = {dataset: _test(scores, dataset, _KCEF, _KEF) for dataset in _slices.DATASETS}
+    amended = {dataset: _amended(scores, dataset) for dataset in _slices.DATASETS}
     return replace(_together(published), amended=_together(amended))
 
 

@@ -103,20 +103,16 @@ def count_outside(axes: "Axes", outside: int, method: str) -> None:
 
 
 def heading(axes: "Axes", letter: str, text: str, colour: str, notes: Sequence[str] = ()) -> None:
-    """Name above a panel, in their colour, whose points are shown, and remark on them within.
+    """Name above a panel, in their colour, whose points are shown, and remark on them.
 
     Parameters
     ----------
     axes
-        The heading stands above its left edge, the remarks in its upper right corner.
+        The heading stands above its left edge, the remarks above its right one.
     letter, text, colour
         Of the panel and of its points.
     notes
-        A line each.
+        A line each; the last stands beside the heading.
     """
     axes.set_title(f"$\\bf{{{letter}}}$  {text}", loc="left", color=colour, fontsize=7)
-    if notes:
-        place = {"xycoords": "axes fraction", "ha": "right", "va": "top", "zorder": 5}
-        frame = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.9}
-        said = "\n".join(notes)
-        axes.annotate(said, (1.0, 1.0), color=style.GREY, fontsize=6, bbox=frame, **place)
+    axes.set_title("\n".join(notes), loc="right", color=style.GREY, fontsize=6)
