@@ -45,3 +45,13 @@ def test_drawn_labels_neither_overlap_nor_leave_the_axes():
     assert all(upper[0] >= lower[1] - 1 for lower, upper in itertools.pairwise(heights))
     for low, high in heights:
         assert frame.y0 <= (low + high) / 2 <= frame.y1
+
+
+@pytest.mark.parametrize(("dashes", "points"), [("--", 14.0), ("-.", 22.0)])
+@pytest.mark.parametrize("width", [style.COLUMN, style.PAGE])
+def test_strokes_show_their_pattern_whatever_the_width(width, dashes, points):
+    with style.figure(width, 2.0) as (made, axes):
+        labels.beside(axes, [labels.Label(0.5, "method", "#000000", dashes)], 1.5)
+        made.canvas.draw()
+        stroke = axes.get_lines()[-1].get_window_extent()
+    assert stroke.width / made.dpi * 72 == pytest.approx(points)

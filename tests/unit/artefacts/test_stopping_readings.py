@@ -195,13 +195,28 @@ def test_k6_is_decided_under_each_frequency():
     assert fig5_readings.read(first)["K6"]["frequency 2"].verdict == "undecided"
 
 
-def test_a_panel_for_each_frequency(tmp_path):
+def test_a_panel_for_each_frequency(tmp_path, monkeypatch):
     table = frequencies(a3=0.01)
     frame = FREQUENCIES.build(FREQUENCIES, table, [])
     assert list(dict.fromkeys(frame["panel"])) == [f"n=2000,a={k}" for k in (1, 2, 3)]
     drawing.make(FREQUENCIES, made.files(tmp_path / "laptop" / "joint", table), tmp_path)
     page = (tmp_path / "kcef" / "fig5-readings.md").read_text()
     assert "0.143 nats a conditional" in page
+    seen = []
+
+    def save(picture, stem):
+        seen.extend((axes.get_title(loc="left"), axes.get_ylim()) for axes in picture.axes)
+        return [stem]
+
+    monkeypatch.setattr(style, "save", save)
+    FREQUENCIES.draw(FREQUENCIES, frame, tmp_path / "f")
+    titles, limits = zip(*seen, strict=True)
+    assert [title.partition("  ")[2].partition(",")[0] for title in titles] == [
+        "1 wave",
+        "2 waves",
+        "3 waves",
+    ]
+    assert len(set(limits)) == 1
 
 
 def test_the_rows_of_the_tuning_are_a_reading_of_figures_1_and_5(tmp_path):

@@ -18,7 +18,7 @@ _HEIGHT = 2.9
 _AXES_HEIGHT = 2.3
 
 # Axis labels by the quantity that is fixed in a panel, the first letter of its name.
-_X = {"d": "training points $n$", "n": "dimension $d$"}
+_X = {"d": "training points $n$ (log scale)", "n": "dimension $d$"}
 _Y = {"d": "log-likelihood (nats)", "n": "log-likelihood per dimension (nats)"}
 
 _BOUNDS = {
@@ -26,7 +26,8 @@ _BOUNDS = {
     "independence": ("no dependence", (0, (1, 1.5))),
 }
 
-_MANY, _CLOSE = 8, 0.13  # ticks before they are thinned; least distance, as a fraction of the axis
+_MANY = 8  # ticks of dimensions before they are thinned
+_CLOSE, _CLOSE_COUNTS = 0.13, 0.2  # least distance of dimensions and of n, as a part of the axis
 
 _REACH = 8.0
 """Points farther below the bound than this many times the median distance are arrows at the edge,
@@ -34,21 +35,60 @@ so that an outlier does not flatten the other curves."""
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the panels of the CSV, with the curves named at their right ends."""
+    """Draw the panels of the CSV.
+
+    Curves are named at their right ends; above the panels where these are alike, which share the
+    vertical axis.
+    """
     frame = frame[frame["stat"] == "mean"]
     panels = list(dict.fromkeys(frame["panel"]))
     width = style.PAGE if len(panels) > 1 else style.COLUMN
-    with style.figure(width, _HEIGHT, columns=len(panels), squeeze=False) as (made, axes):
-        for letter, name, one in zip("abc", panels, axes[0], strict=False):
-            _draw_panel(one, frame[frame["panel"] == name], name[0])
-            style.panel_title(one, letter if len(panels) > 1 else "", f"${name}$")
+    alike = len(panels) > 1 and len({name[0] for name in panels}) == 1
+    with style.figure(width, _HEIGHT, columns=len(panels), squeeze=False, sharey=alike) as (
+        made,
+        grid,
+    ):
+        for letter, name, axes in zip("abc", panels, grid[0], strict=False):
+            own = frame[frame["panel"] == name]
+            _limit(axes, frame if alike else own)
+            named = _draw_panel(axes, own, name[0])
+            style.panel_title(axes, letter if len(panels) > 1 else "", _title(name))
+            if not alike:
+                labels.beside(axes, named, _AXES_HEIGHT)
+                axes.set_ylabel(_Y[name[0]])
+        if alike:
+            grid[0, 0].set_ylabel(_Y[panels[0][0]])
+            style.legend_above(made, _keys(frame))
         return style.save(made, stem)
 
 
-def _draw_panel(axes: "Axes", frame: pd.DataFrame, fixed: str) -> None:
+def _title(panel: str) -> str:
+    """Return what is fixed in a panel, and the number of waves where panels differ in it."""
+    fixed, _, frequency = panel.partition(",a=")
+    waves = f"{frequency} wave{'' if frequency == '1' else 's'}, " if frequency else ""
+    return f"{waves}${fixed}$"
+
+
+def _keys(frame: pd.DataFrame) -> list:
+    """Return what the curves of all panels are, for a legend."""
+    methods = [name for name in dict.fromkeys(frame["method"]) if name != EXACT]
+    found = [
+        style.key(display(name), **style.line(name), marker=style.marker(name)) for name in methods
+    ]
+    bounds = [
+        style.key(text, color=style.EXACT, linestyle=dashes) for text, dashes in _BOUNDS.values()
+    ]
+    return found + bounds
+
+
+def _limit(axes: "Axes", frame: pd.DataFrame) -> None:
+    exact = frame["method"] == EXACT
+    axes.set_ylim(*_limits(frame[~exact], frame[exact]))
+
+
+def _draw_panel(axes: "Axes", frame: pd.DataFrame, fixed: str) -> list[labels.Label]:
+    """Draw the curves of a panel and return their names at the right ends."""
     exact, found = frame[frame["method"] == EXACT], frame[frame["method"] != EXACT]
-    low, high = _limits(found, exact)
-    axes.set_ylim(low, high)
     if fixed == "d":
         axis_of_counts(axes, frame["x"])
     else:
@@ -57,9 +97,8 @@ def _draw_panel(axes: "Axes", frame: pd.DataFrame, fixed: str) -> None:
     named = [_bound(axes, exact[exact["series"] == series], series) for series in _BOUNDS]
     for method in dict.fromkeys(found["method"]):
         named.append(_curve(axes, found[found["method"] == method].sort_values("x"), method))
-    labels.beside(axes, [label for label in named if label is not None], _AXES_HEIGHT)
     axes.set_xlabel(_X[fixed])
-    axes.set_ylabel(_Y[fixed])
+    return [label for label in named if label is not None]
 
 
 def axis_of_counts(axes: "Axes", n: pd.Series) -> None:
@@ -68,7 +107,8 @@ def axis_of_counts(axes: "Axes", n: pd.Series) -> None:
 
     axes.set_xscale("log")
     axes.set_xlim(*np.exp(_span(np.log(n))))
-    ticks = np.exp(_apart(sorted(set(np.log(n)))))
+    # From the largest down, which names the n = 2000 of the other panel rather than 1400.
+    ticks = np.exp(-np.array(_apart(sorted(set(-np.log(n))), _CLOSE_COUNTS)))[::-1]
     axes.set_xticks(ticks, [f"{tick:.0f}" for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
 
@@ -141,13 +181,13 @@ def _ticks(places: list[float]) -> list[float]:
     """Return the dimensions of a curve as ticks: all, or if they are many the multiples of 5."""
     if len(places) > _MANY:
         places = [x for x in places if x == places[0] or x % 5 == 0]
-    return _apart(places)
+    return _apart(places, _CLOSE)
 
 
-def _apart(places: list[float]) -> list[float]:
+def _apart(places: list[float], least: float) -> list[float]:
     """Return the first place, and every further one whose label would overlap no earlier one."""
     kept = places[:1]
     for x in places[1:]:
-        if x - kept[-1] >= _CLOSE * (places[-1] - places[0]):
+        if x - kept[-1] >= least * (places[-1] - places[0]):
             kept.append(x)
     return kept

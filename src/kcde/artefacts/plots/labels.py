@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 _GAP = 0.03  # of the axes' width, between the curve's end and a label that had to move
 _POINTS = 9.0  # height of a line of text
+# Points of a stroke: a mixed pattern needs the long one, any other leaves room for the panel.
+_SHORT, _LONG = 14.0, 22.0
+_SIMPLE = ("", "-", "--", ":")
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,11 @@ def beside(axes: "Axes", labels: Sequence[Label], height: float) -> None:
     height
         Approximate height of the axes, in inches.
     """
+    from matplotlib.transforms import ScaledTranslation
+
     if not labels:
         return
+    stroke = _SHORT if all(label.linestyle in _SIMPLE for label in labels) else _LONG
     low, high = axes.get_ylim()
     ends = np.clip([(label.y - low) / (high - low) for label in labels], 0.0, 1.0)
     places = apart(ends, _POINTS / 72.0 / height)
@@ -91,21 +97,22 @@ def beside(axes: "Axes", labels: Sequence[Label], height: float) -> None:
         )
         start = 1.0 + _GAP
         if label.linestyle:
+            # From there on in inches: on narrow axes a share of them would be too short.
+            here = ScaledTranslation(start, place, axes.transAxes)
             axes.plot(
-                [start, start + 2.4 * _GAP],
-                [place, place],
-                transform=axes.transAxes,
+                [0.0, stroke / 72.0],
+                [0.0, 0.0],
+                transform=axes.figure.dpi_scale_trans + here,
                 color=label.colour,
                 linestyle=label.linestyle,
                 linewidth=1.3,
                 clip_on=False,
             )
-            start += 2.4 * _GAP
         axes.annotate(
             label.text,
             (start, place),
             xycoords="axes fraction",
-            xytext=(3, 0),
+            xytext=(3.0 + (stroke if label.linestyle else 0.0), 0),
             textcoords="offset points",
             color=label.colour,
             fontsize=7,
