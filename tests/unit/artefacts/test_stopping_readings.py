@@ -1,6 +1,7 @@
 """kcef's readings of tables 2 and figures 1 and 5: stopping rule, frequency, rows, LSCDE."""
 
 import joint_scores as made
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -9,6 +10,7 @@ from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.kcef import (
     _grid,
+    _readings_picture,
     fig1,
     fig1_converged,
     fig1_lscde,
@@ -169,6 +171,15 @@ def test_an_explosion_and_one_kind_of_data_can_be_drawn(tmp_path):
     for artefact in (RULES, FREQUENCIES):
         shown = small[small["method"].isin([*artefact.methods, "exact"])]
         drawing.make(artefact, made.files(tmp_path / artefact.name, shown), tmp_path)
+
+
+def test_far_means_do_not_flatten_the_others():
+    """Published are 13 and 14; with the lowest value of 12.5, what is above 17 is far out."""
+    rows = {"y": [12.5, 16.9, 17.1, 7e4], "y_low": [12.4, 16.0, np.nan, 0.0]}
+    found = pd.DataFrame(rows).assign(y_high=[12.6, 17.8, np.nan, 1e5])
+    low, high = _readings_picture._limits(found, pd.DataFrame({"y": [13.0, 14.0]}))
+    assert (low, high) == pytest.approx((12.4 - 0.06 * 5.4, 17.8 + 0.06 * 5.4))
+    assert _readings_picture._limits(found, found.iloc[:0])[1] > 7e4
 
 
 def frequencies(**drops):

@@ -92,8 +92,7 @@ def _draw_panel(axes: "Axes", frame: pd.DataFrame, fixed: str) -> list[labels.La
     if fixed == "d":
         axis_of_counts(axes, frame["x"])
     else:
-        axes.set_xlim(*_span(frame["x"]))
-        axes.set_xticks(_ticks(sorted(set(frame["x"]))))
+        axis_of_dimensions(axes, frame["x"])
     named = [_bound(axes, exact[exact["series"] == series], series) for series in _BOUNDS]
     for method in dict.fromkeys(found["method"]):
         named.append(_curve(axes, found[found["method"] == method].sort_values("x"), method))
@@ -111,6 +110,12 @@ def axis_of_counts(axes: "Axes", n: pd.Series) -> None:
     ticks = np.exp(-np.array(_apart(sorted(set(-np.log(n))), _CLOSE_COUNTS)))[::-1]
     axes.set_xticks(ticks, [f"{tick:.0f}" for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
+
+
+def axis_of_dimensions(axes: "Axes", d: pd.Series) -> None:
+    """Let the x-axis reach from the smallest to the largest d, with ticks at some d."""
+    axes.set_xlim(*_span(d))
+    axes.set_xticks(_ticks(sorted(set(d))))
 
 
 def _bound(axes: "Axes", curve: pd.DataFrame, series: str) -> labels.Label | None:

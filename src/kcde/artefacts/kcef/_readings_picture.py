@@ -9,6 +9,7 @@ import pandas as pd
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.kcef import _grid_picture
 from kcde.artefacts.plots import style
+from kcde.artefacts.tables import dot_plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,8 +23,12 @@ PUBLISHED = "published"
 _HEIGHT = 4.6
 _GRAPHS = {"full graph": "F", "Markov graph": "M"}
 _X = {AGAINST_N: "training points $n$", AGAINST_D: "dimension $d$"}
-_FACTOR = 30.0  # of the smallest gap, or published value, within which points are shown
+_FACTOR = 30.0  # of the smallest gap, within which gaps are shown
 _LOWEST_GAP = 1e-3  # nats
+# A mean is far out where it exceeds the largest published value by more than so many times the
+# distance from there to the lowest value of all.
+_REACH = 2.0
+_MARGIN = 0.06  # of the axis of likelihoods, at both ends
 _MARKERS = ("o", "s", "D")
 _LINES = ("-", "-.", "--")
 
@@ -51,22 +56,21 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
                 style.panel_title(one, next(letters), panel)
             axes[0].set_yticks(range(len(rules)), rules)
             axes[0].invert_yaxis()
-            axes[0].legend(handles=_marks(), frameon=False, fontsize=6, loc="center right")
+            below.supxlabel("negative log-likelihood (nats); lower is better", fontsize=8)
+            style.legend_above(below, _marks())
         return style.save(made, stem)
 
 
 def _marks() -> list:
     """Return what the symbols of the lower panels stand for, for a legend."""
-    from matplotlib.lines import Line2D
-
-    handles = []
+    marks = []
     for graph, fill, dashes in (("full graph", "full", "-"), ("Markov graph", "none", "--")):
-        look = {"color": style.EXACT, "markersize": 4, "fillstyle": fill}
-        handles += [
-            Line2D([], [], marker="o", linestyle="none", label=graph, **look),
-            Line2D([], [], linestyle=dashes, linewidth=0.8, label=f"{graph}, published", **look),
+        look = {"color": style.EXACT, "fillstyle": fill}
+        marks += [
+            style.key(graph, marker="o", linestyle="none", **look),
+            style.key(f"{graph}, published", linestyle=dashes, linewidth=0.8, **look),
         ]
-    return handles
+    return marks
 
 
 def _graph(method: str) -> str:
@@ -80,35 +84,60 @@ def _gaps(axes: "Axes", frame: pd.DataFrame, rules: list[str], panel: str, graph
     colours = style.RESERVE
     for k, rule in enumerate(rules):
         curve = own[own["series"] == rule].sort_values("x")
-        y = np.clip(curve["y"], _LOWEST_GAP, top)
-        look = {"color": colours[k], "linestyle": _LINES[k]}
+        out = (curve["y"] > top).to_numpy()
+        # A curve ends where it leaves the axis: arrow heads of all further points would merge.
+        left = out & ~np.append(False, out[:-1])
+        y = np.where(out & ~left, np.nan, np.clip(curve["y"], _LOWEST_GAP, top))
+        look = {"color": colours[k], "linestyle": _LINES[k], "markevery": list(~out)}
         axes.plot(curve["x"], y, **look, marker=_MARKERS[k], markersize=2.8, label=rule)
         axes.vlines(
-            curve["x"],
-            np.clip(curve["y_low"], _LOWEST_GAP, top),
-            np.clip(curve["y_high"], _LOWEST_GAP, top),
+            curve["x"][~out],
+            np.clip(curve["y_low"][~out], _LOWEST_GAP, top),
+            np.clip(curve["y_high"][~out], _LOWEST_GAP, top),
             color=look["color"],
             linewidth=1.0,
         )
-        out = curve[curve["y"] > top]
-        axes.plot(out["x"], [top] * len(out), "^", color=look["color"], markersize=5)
+        if left.any():  # an empty line without clipping breaks the layout of a logarithmic axis
+            edge = {"color": look["color"], "markersize": 5, "clip_on": False}
+            axes.plot(curve["x"][left], y[left], "^", **edge)
     axes.set_yscale("log")
     if panel == AGAINST_N:
         _grid_picture.axis_of_counts(axes, frame["x"])
+    else:
+        _grid_picture.axis_of_dimensions(axes, frame["x"])
     axes.set_xlabel(_X[panel])
 
 
 def _likelihoods(axes: "Axes", frame: pd.DataFrame, rules: list[str]) -> None:
     found = frame[frame["series"] != PUBLISHED]
     known = frame[frame["series"] == PUBLISHED]
-    right = _FACTOR / 10 * (known["y"].max() if len(known) else found["y"].min())
     for row in known.itertuples():
         dashes = "-" if _graph(row.method) == "F" else "--"
         axes.axvline(row.y, color=style.EXACT, linestyle=dashes, linewidth=0.8, zorder=1)
+    axes.set_xlim(*_limits(found, known))
+    right = axes.get_xlim()[1]
     for row in found.itertuples():
         k, graph = rules.index(row.series), _graph(row.method)
         y = k + (-0.15 if graph == "F" else 0.15)
         look = {"color": style.RESERVE[k], "fillstyle": "full" if graph == "F" else "none"}
-        axes.plot(min(row.y, right), y, ">" if row.y > right else "o", markersize=4, **look)
-        axes.hlines(y, min(row.y_low, right), min(row.y_high, right), color=look["color"], lw=1)
-    axes.set_xlabel("negative log-likelihood (nats)")
+        if row.y > right:
+            axes.plot(right, y, ">", markersize=4, clip_on=False, **look)
+            dot_plot.name_edge(axes, y, right, True, dot_plot.short(row.y), look["color"])
+        else:
+            axes.plot(row.y, y, "o", markersize=4, **look)
+            axes.hlines(y, row.y_low, row.y_high, color=look["color"], lw=1)
+
+
+def _limits(found: pd.DataFrame, known: pd.DataFrame) -> tuple[float, float]:
+    """Return limits that hold the published values and every mean with its bar but those far out.
+
+    Without published values, all means.
+    """
+    values = found["y"][np.isfinite(found["y"])]
+    largest = (known["y"] if len(known) else values).max()
+    lowest = min([*values, *known["y"]])
+    near = found[found["y"] <= largest + _REACH * (largest - lowest)]
+    ends = [*near["y_low"], *near["y_high"], lowest, largest]  # a single run has no bar
+    low, high = np.nanmin(ends), np.nanmax(ends)
+    margin = _MARGIN * (high - low) or 1.0
+    return low - margin, high + margin

@@ -27,8 +27,8 @@ _DETAILS = (
     "paper describes its figure 1; the UCI data have one for all parents under the two rules of "
     "the authors' code. For claim K6 each rule has a kernel with one bandwidth as well; claim K14 "
     "is decided on exact draws of the densities of the two rules that are not drawn elsewhere, and "
-    "K10, whose similarity tests have the drawn rule alone, is not decided under these. Points "
-    "beyond the axis are arrow heads at its edge. " + _grid.DETAILS
+    "K10, whose similarity tests have the drawn rule alone, is not decided under these. A "
+    "curve that leaves the axis ends in an arrow head at its edge. " + _grid.DETAILS
 )
 
 

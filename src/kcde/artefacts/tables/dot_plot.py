@@ -161,19 +161,20 @@ def _mark_beyond(axes: "Axes", row: float, values: tuple[float, float], colour: 
             clip_on=False,
             zorder=5,
         )
-        said = [_short(values[0])] if out[0] else []
-        said += [f"({_short(values[1])})"] if out[1] else []
-        _name_edge(axes, row, edge, right, " ".join(said), colour)
+        said = [short(values[0])] if out[0] else []
+        said += [f"({short(values[1])})"] if out[1] else []
+        name_edge(axes, row, edge, right, " ".join(said), colour)
     return marked
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     """Return a number in at most six letters."""
     digits = 2 if abs(value) >= 1000 else 3
     return f"{value:.{digits}g}".replace("e+0", "e").replace("-", "−")
 
 
-def _name_edge(axes: "Axes", row: float, edge: float, right: bool, text: str, colour: str) -> None:
+def name_edge(axes: "Axes", row: float, edge: float, right: bool, text: str, colour: str) -> None:
+    """Print what lies beyond the right or left edge of the axis, beside the arrow head there."""
     axes.annotate(
         text,
         (edge, row),
