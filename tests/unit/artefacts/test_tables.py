@@ -1,5 +1,6 @@
 """Tables: the verdict rule on both sides of every limit, best method, page, causes."""
 
+import itertools
 import math
 from pathlib import Path
 
@@ -354,13 +355,40 @@ def test_published_values_beyond_the_axis_are_named_at_its_edge(tmp_path):
 
     cells = {("BigMac2003", "NADE"): made.around(1.5), ("geyser", "KCEF"): [300.0] * 3}
     table = building.build(TABLE1, made.frame(cells), []).fillna({"verdict": ""})
-    said = []
+    said, beyond = [], []
     for name, method in cells:
         row = table[table["dataset"] == name].set_index("method").loc[[method]]
         with style.figure(style.PAGE, 2.0) as (_, axes):
-            assert dot_plot._draw_panel(axes, row, (0.0, 4.5))
+            beyond.append(dot_plot._draw_panel(axes, row, (0.0, 4.5)).tolist())
             said += [text.get_text() for text in axes.texts]
     assert said == ["(13.8)", "300"]
+    assert beyond == [[False, True], [True, False]]  # a mean, a published value
+
+
+def test_a_row_of_a_method_that_was_not_run_says_so():
+    from kcde.artefacts.plots import style
+    from kcde.artefacts.tables import dot_plot
+
+    cells = {("geyser", "KCEF"): made.around(1.2), ("geyser", "LSCDE"): [None] * 20}
+    table = building.build(TABLE1, made.frame(cells), []).set_index("method")
+    with style.figure(style.PAGE, 2.0) as (_, axes):
+        dot_plot._draw_panel(axes, table.reindex(["KCEF", "NADE", "LSCDE"]), (0.0, 4.5))
+        assert [(text.get_text(), text.xy[1]) for text in axes.texts] == [("not run", 1)]
+
+
+@pytest.mark.parametrize("low", [-1.88, 0.2, 13.0])
+def test_ticks_of_a_narrow_panel_do_not_touch(low):
+    from kcde.artefacts.plots import style
+    from kcde.artefacts.tables import dot_plot
+
+    table = building.build(TABLE1, made.frame({("geyser", "KCEF"): made.around(1.2)}), [])
+    for width in (0.0501, 0.0999, 0.1001, 0.3, 1.0, 7.0):
+        with style.figure(style.PAGE, 2.0, columns=4) as (figure, grid):
+            dot_plot._draw_panel(grid[0], table.set_index("method"), (low, low + width))
+            figure.canvas.draw()
+            inside = [label for label in grid[0].get_xticklabels() if label.get_text()]
+            boxes = [label.get_window_extent() for label in inside]
+        assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
 
 
 def test_a_panel_includes_short_bars_and_no_median_of_a_mean_beyond_it():

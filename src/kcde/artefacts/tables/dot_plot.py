@@ -22,6 +22,7 @@ _HEAD = 0.4  # inches for the legend and the label of the axes
 _MARGIN = 0.06  # of the range of the means and published values, at both sides of a panel
 _REACH = 0.4  # of that range, by which bars may widen a panel
 _LEAST = 0.05  # nats, least range of a panel
+_NARROW = 0.1  # nats, range with long numbers
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
@@ -64,7 +65,7 @@ def picture(
         style.PAGE, height, columns, rows, squeeze=False, sharey=True, sharex=one_axis
     ) as (made, grid):
         panels = grid.ravel()
-        beyond = False
+        beyond = np.zeros(2, dtype=bool)
         for axes, dataset in zip(panels, datasets, strict=False):
             cells = primary[primary["dataset"] == dataset].set_index("method").reindex(methods)
             limits = _limits(primary if one_axis else cells, artefact.axis)
@@ -74,8 +75,7 @@ def picture(
             axes.set_axis_off()
         _label_rows(grid[:, 0], methods)
         made.supxlabel(artefact.axis_label, fontsize=8)
-        published = bool(primary["published_mean"].notna().any())
-        _explain(made, published=published, beyond=beyond)
+        _explain(made, bool(primary["published_mean"].notna().any()), *beyond)
         return style.save(made, stem)
 
 
@@ -105,15 +105,15 @@ def _limits(cells: pd.DataFrame, widest: tuple[float, float]) -> tuple[float, fl
     return max(low, widest[0]), min(high, widest[1])
 
 
-def _draw_panel(axes: "Axes", cells: pd.DataFrame, limits: tuple[float, float]) -> bool:
-    """Draw a row for each method and return whether a value lies beyond the axis.
+def _draw_panel(axes: "Axes", cells: pd.DataFrame, limits: tuple[float, float]) -> np.ndarray:
+    """Draw a row for each method and return whether a mean and a published value lie beyond.
 
     Parameters
     ----------
     axes
         Of the panel.
     cells
-        Of one data set, a row per method; the k-th lies at the height k.
+        Of one data set, a row per method; the k-th lies at the height k. One not run has no n.
     limits
         Of the horizontal axis.
     """
@@ -121,12 +121,16 @@ def _draw_panel(axes: "Axes", cells: pd.DataFrame, limits: tuple[float, float]) 
 
     axes.set_xlim(*limits)
     axes.set_ylim(len(cells) - 0.4, -0.6)
-    axes.xaxis.set_major_locator(MaxNLocator(4))
-    axes.tick_params(axis="y", length=0)
     low, high = limits
-    beyond = False
+    # Numbers of a narrow range have so many digits that four or five would touch.
+    axes.xaxis.set_major_locator(MaxNLocator(3 if high - low < _NARROW else 4))
+    axes.tick_params(axis="y", length=0)
+    beyond = np.zeros(2, dtype=bool)
     for row, (cell, reach) in enumerate(zip(cells.itertuples(), _reach(cells), strict=True)):
         axes.axhline(row, color="#E8E8E8", linewidth=0.5, zorder=0)
+        if np.isnan(cell.n):
+            _say_not_run(axes, row)
+            continue
         colour, mean, published = style.line(cell.Index)["color"], cell.mean, cell.published_mean
         axes.plot(np.clip([mean, published], low, high), [row] * 2, color=colour, linewidth=0.8)
         if low <= mean <= high:
@@ -141,16 +145,33 @@ def _draw_panel(axes: "Axes", cells: pd.DataFrame, limits: tuple[float, float]) 
     return beyond
 
 
-def _mark_beyond(axes: "Axes", row: float, values: tuple[float, float], colour: str) -> bool:
-    """Mark a mean (full) or a published value (open) outside the axis by an arrow at its edge."""
+def _say_not_run(axes: "Axes", row: float) -> None:
+    axes.annotate(
+        "not run",
+        (0.0, row),
+        xycoords=axes.get_yaxis_transform(),
+        xytext=(3, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=6,
+        color=style.GREY,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
+    )
+
+
+def _mark_beyond(axes: "Axes", row: float, values: tuple[float, float], colour: str) -> np.ndarray:
+    """Mark a mean (full) or a published value (open) outside the axis by an arrow at its edge.
+
+    Returns which of the two lies outside.
+    """
     limits = axes.get_xlim()
-    marked = False
+    marked = np.zeros(2, dtype=bool)
     for right in (False, True):
         edge = limits[1] if right else limits[0]
         out = [np.isfinite(v) and (v > edge if right else v < edge) for v in values]
         if not any(out):
             continue
-        marked = True
+        marked |= out
         axes.plot(
             edge,
             row,
@@ -197,12 +218,12 @@ def _label_rows(leftmost: Sequence["Axes"], methods: Sequence[str]) -> None:
             label.set_color(style.line(method)["color"])
 
 
-def _explain(made: "Figure", *, published: bool, beyond: bool) -> None:
-    """Say above the panels what the marks are."""
+def _explain(made: "Figure", published: bool, beyond: bool, published_beyond: bool) -> None:
+    """Say above the panels what the marks are that occur."""
     from matplotlib.offsetbox import TextArea
 
     said = ["●  our mean, bar ± 2 standard errors (cut at the axis)", "|  our median"]
     said += ["○  published"] if published else []
     said += ["▶  mean beyond the axis"] if beyond else []
-    said += ["▷  (published) beyond it"] if beyond and published else []
+    said += ["▷  (published) beyond it"] if published_beyond else []
     style.above(made, TextArea("     ".join(said), textprops={"color": style.GREY, "size": 7}))
