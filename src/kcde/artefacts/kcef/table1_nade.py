@@ -9,7 +9,7 @@ import pandas as pd
 from kcde import published
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.kcef import _nade_target, table1
-from kcde.artefacts.tables import building, dot_plot
+from kcde.artefacts.tables import building, dot_plot, page
 from kcde.metrics.names import NLL
 
 _CAPTION = (
@@ -42,6 +42,12 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     ordered = table["dataset"].map(lambda name: place.get(name, len(place)))
     first = table["metric"] != NLL
     return table.iloc[np.lexsort((ordered, first))].reset_index(drop=True)
+
+
+def draw(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the page, and a picture in which both rows show how far they are from the published."""
+    pages = page.write(artefact, table, stem)
+    return [*pages, *dot_plot.picture(artefact, table, stem, through=True)]
 
 
 def read_nade(scores: pd.DataFrame) -> dict[str, Mapping[str, Decision]]:
@@ -85,12 +91,12 @@ ARTEFACT = Artefact(
     caption=_CAPTION,
     details=_DETAILS,
     build=build,
-    draw=dot_plot.write,
+    draw=draw,
     readers={"K-nade": read_nade, "amended": amended},
     metric=NLL,
     columns=("NADE", "NADE-joint"),
     axis=(-4.0, 80.0),
-    axis_label="negative log-likelihood of standardised rows (nats)",
+    axis_label="negative log-likelihood of standardised rows (nats); lower is better",
     below=_nade_target.section,
     apart=("NADE", "NADE-joint"),
 )

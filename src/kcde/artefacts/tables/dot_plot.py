@@ -31,7 +31,12 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
 
 
 def picture(
-    artefact: Artefact, table: pd.DataFrame, stem: Path, *, one_axis: bool = False
+    artefact: Artefact,
+    table: pd.DataFrame,
+    stem: Path,
+    *,
+    one_axis: bool = False,
+    through: bool = False,
 ) -> list[Path]:
     """Draw the primary metric of a table: a panel for each data set, a row for each method.
 
@@ -47,6 +52,8 @@ def picture(
         Path without suffix.
     one_axis
         Whether all panels show the same range, as for differences.
+    through
+        Whether published values are dashed through all rows, as they may belong to any.
 
     Returns
     -------
@@ -70,12 +77,16 @@ def picture(
             cells = primary[primary["dataset"] == dataset].set_index("method").reindex(methods)
             limits = _limits(primary if one_axis else cells, artefact.axis)
             beyond |= _draw_panel(axes, cells, limits)
+            for value in cells["published_mean"].dropna() if through else ():
+                axes.axvline(value, color=style.GREY, linestyle="--", linewidth=0.8, zorder=1)
             style.panel_title(axes, "", dataset)
         for axes in panels[len(datasets) :]:
             axes.set_axis_off()
         _label_rows(grid[:, 0], methods)
         made.supxlabel(artefact.axis_label, fontsize=8)
-        _explain(made, bool(primary["published_mean"].notna().any()), *beyond)
+        published = "○ ¦  published" if through else "○  published"
+        known = bool(primary["published_mean"].notna().any())
+        _explain(made, published if known else "", *beyond)
         return style.save(made, stem)
 
 
@@ -218,12 +229,12 @@ def _label_rows(leftmost: Sequence["Axes"], methods: Sequence[str]) -> None:
             label.set_color(style.line(method)["color"])
 
 
-def _explain(made: "Figure", published: bool, beyond: bool, published_beyond: bool) -> None:
+def _explain(made: "Figure", published: str, beyond: bool, published_beyond: bool) -> None:
     """Say above the panels what the marks are that occur."""
     from matplotlib.offsetbox import TextArea
 
     said = ["●  our mean, bar ± 2 standard errors (cut at the axis)", "|  our median"]
-    said += ["○  published"] if published else []
+    said += [published] if published else []
     said += ["▶  mean beyond the axis"] if beyond else []
     said += ["▷  (published) beyond it"] if published_beyond else []
     style.above(made, TextArea("     ".join(said), textprops={"color": style.GREY, "size": 7}))
