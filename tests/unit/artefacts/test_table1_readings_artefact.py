@@ -10,6 +10,7 @@ from kcde.artefacts.core import drawing, listing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.judging import claims, r_sets, readings
 from kcde.artefacts.kcef import _nade_target, table1, table1_readings
+from kcde.artefacts.kcef import _table1_readings_page as page
 from kcde.artefacts.kcef import _table1_readings_picture as picture
 from kcde.artefacts.kcef._grid_readings import reading_of
 from kcde.experiments.jobs.table1_readings import DRAWN, READINGS
@@ -144,6 +145,9 @@ def test_rows_sort_readings_by_their_mean_and_count_failures(tmp_path):
     verdicts = table[table["kind"] == "claim"]
     assert set(verdicts["stat"]) == {"undecided"}
     assert len(verdicts) == 5 * len(few)
+    said = page.section(table)
+    assert said[-1] == "The share is the same with every range and number of folds."
+    assert sum("| claim |" in part for part in said) == 1
     drawn = []
     for name in ("a", "b"):
         pictures = picture.draw(ARTEFACT, table, tmp_path / name)
@@ -171,12 +175,12 @@ def test_the_page_counts_readings_and_says_what_separates_them(whole, tmp_path):
         scores.write(paths[-1], known, {})
     record = drawing.make(ARTEFACT, paths, tmp_path / "figures")
     assert record["status"] == drawing.REGENERATED
-    page = (tmp_path / "figures/kcef/table1-readings.md").read_text()
-    assert "| K7 | fails | 4 of 8 | 0 | range of σ (σ 1-10: 4 of 4, σ 0.2-8: 0 of 4) |" in page
-    assert "| K8, joint NADE | holds | 8 of 8 | 0 | – |" in page
-    assert "| D6 | fails | 4 of 8 | 0 | range of λ (λ 1e-6-1: 4 of 4, λ 1e-5-1: 0 of 4) |" in page
-    assert "| claim | σ 0.2-8 | σ 1-10 | λ 1e-6-1 | λ 1e-5-1 | 5 folds | 10 folds |" in page
-    assert "| K7 | 0 of 4 | 4 of 4 | 2 of 4 | 2 of 4 | 2 of 4 | 2 of 4 |" in page
+    text = (tmp_path / "figures/kcef/table1-readings.md").read_text()
+    assert "| K7 | fails | 4 of 8 | 0 | range of σ (σ 1-10: 4 of 4, σ 0.2-8: 0 of 4) |" in text
+    assert "| K8, joint NADE | holds | 8 of 8 | 0 | – |" in text
+    assert "| D6 | fails | 4 of 8 | 0 | range of λ (λ 1e-6-1: 4 of 4, λ 1e-5-1: 0 of 4) |" in text
+    assert "| claim | σ 0.2-8 | σ 1-10 | λ 1e-6-1 | λ 1e-5-1 | 5 folds | 10 folds |" in text
+    assert "| K7 | 0 of 4 | 4 of 4 | 2 of 4 | 2 of 4 | 2 of 4 | 2 of 4 |" in text
     table = readings.read(tmp_path / "figures")
     assert table.groupby(["claim", "choice"]).size().to_dict() == (
         {("K7", "K-grid"): 8, ("K8", "K-grid"): 16} | {("D3", "K-grid"): 8, ("D6", "K-grid"): 8}

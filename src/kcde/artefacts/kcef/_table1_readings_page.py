@@ -16,6 +16,8 @@ _AXES: dict[str, Callable[[Reading], str]] = {
 }
 """What readings differ in, to the words for a reading's own."""
 
+_NOTHING = "–"  # separates a claim's readings
+
 _BY_NAME = {f"{reading}": reading for reading in READINGS}
 
 
@@ -30,20 +32,31 @@ def section(frame: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        Heading, explanation, a table of all readings, and one of each range and number of folds.
+        Heading, explanation, a table of all readings, and one of each range and number of folds
+        where these differ.
     """
     verdicts = frame[frame["kind"] == "claim"]
     claims = {
         name: rows.set_index("series")["stat"]
         for name, rows in verdicts.groupby("panel", sort=False)
     }
-    levels = [level for axis in _AXES for level in _levels(axis, dict.fromkeys(verdicts["series"]))]
     header = ["claim", "as drawn", "holds under", "undecided", "depends most on"]
     return [
         _TITLE,
         f"As drawn: {DRAWN}. A claim depends most on what its share of readings differs most by; "
         "the levels with the largest and the smallest share follow.",
         pipe_table(header, [_whole(name, each) for name, each in claims.items()]),
+        *_by_level(claims),
+    ]
+
+
+def _by_level(claims: dict[str, pd.Series]) -> list[str]:
+    """Return the table of each range and number of folds, or that all have the same shares."""
+    if all(_separating(verdicts) == _NOTHING for verdicts in claims.values()):
+        return ["The share is the same with every range and number of folds."]
+    names = dict.fromkeys(name for verdicts in claims.values() for name in verdicts.index)
+    levels = [level for axis in _AXES for level in _levels(axis, names)]
+    return [
         "The same, of the readings with one range or number of folds:",
         pipe_table(
             ["claim", *levels],
@@ -81,7 +94,7 @@ def _share(verdicts: pd.Series) -> str:
 
 def _separating(verdicts: pd.Series) -> str:
     """Return the axis whose levels differ most in their share, with the largest and smallest."""
-    widest, words = 0.0, "–"
+    widest, words = 0.0, _NOTHING
     for axis in _AXES:
         levels = _levels(axis, verdicts.index)
         shares = {level: (_with(verdicts, level) == "holds").mean() for level in levels}

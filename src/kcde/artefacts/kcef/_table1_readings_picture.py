@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _COLUMNS = 5
-_PANEL, _HEAD = 1.35, 0.55  # inches
+_PANEL, _HEAD = 1.4, 0.75  # inches
+_PAD = 5.5  # points below a title, so that marks at the upper edge do not reach it
 _RANGE = 2.5  # nats that a panel shows above its lowest value, at most
 _SMALL, _LARGE = 3.2, 6.0  # of markers; the large one is the reading that is drawn elsewhere
 _EDGE = "#08306B"
@@ -60,6 +61,8 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
             axes.set_visible(False)
         for axes, (name, cells) in zip(grid.flat, panels, strict=False):
             _panel(axes, name, cells)
+        of_data = shown.loc[shown["stat"] == "mean", "series"].nunique()
+        made.supxlabel(f"{of_data} readings, sorted by mean", fontsize=8)
         made.supylabel("negative log-likelihood (nats); lower is better", fontsize=8)
         style.above(made, _legend())
         return style.save(made, stem)
@@ -84,7 +87,7 @@ def _panel(axes: "Axes", name: str, cells: pd.DataFrame) -> None:
     axes.set_ylim(low, high)
     axes.set_xticks([])
     axes.locator_params(axis="y", nbins=4)
-    axes.set_title(name, loc="left", fontsize=7, weight="bold", pad=4)
+    axes.set_title(name, loc="left", fontsize=7, weight="bold", pad=_PAD)
     _say_what_is_above(axes, values["mean"].to_numpy(float), high)
 
 
@@ -123,17 +126,9 @@ def _say_what_is_above(axes: "Axes", means: np.ndarray, high: float) -> None:
     if not len(above):
         return
     finite = above[np.isfinite(above)]
-    upto = f"up to {_size(finite.max())}" if len(finite) else "not finite"
-    axes.text(
-        0.03,
-        0.9,
-        f"{len(above)} above,\n{upto}",
-        transform=axes.transAxes,
-        fontsize=6,
-        color=style.GREY,
-        va="top",
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
-    )
+    upto = f"≤ {_size(finite.max())}" if len(finite) else "not finite"
+    said = f"{len(above)} above,\n{upto}"
+    axes.set_title(said, loc="right", fontsize=6, color=style.GREY, pad=_PAD)
 
 
 def _size(value: float) -> str:
