@@ -15,19 +15,19 @@ from kcde.experiments.jobs.consistency import CONSTANTS, Constant
 from kcde.metrics.names import REGULARIZATION_ERROR
 
 _CAPTION = (
-    "Error of KCEF against the number n of training pairs, drawn from a density that the model "
-    "contains: (a) in the norm of the function space, (b) in Kullback-Leibler divergence. (c) "
-    "Fitted slopes with 95% intervals; bars mark the bounds of theorem 2, which limit them from "
-    "above as n grows, so that a slope at or below its bar agrees with the theorem. Claim K12 "
-    "tests this. A figure of ours: the paper proves the rates and shows none."
+    "Error of KCEF against the number n of training pairs, drawn from a density of the model "
+    "whose T_0 has smoothness γ, with λ = c n^-α: (a) in the norm of the function space, (b) in "
+    "Kullback-Leibler divergence. (c) Fitted slopes with 95% intervals; bars: the upper bounds of "
+    "theorem 2 as n grows. A slope at or below its bar agrees; claim K12 tests this. A figure of "
+    "ours: the paper proves the rates and shows none."
 )
 
 _DETAILS = (
     "T_0 lies in R(C^γ) by construction, where C is the covariance operator of p_0; x is uniform "
-    "on (-1, 1), q_0 = N(0, 2²), both kernels are Gaussian; λ = c n^-α with α = max(1/(2(γ+1)), "
-    "1/4). T_0 has norm 3; dotted in (a): ‖T_λ - T_0‖, the error without noise. The divergence is "
-    "computed by quadrature. Points are geometric means over repetitions with 95% intervals, "
-    "lines are least-squares fits; in (c) circles stand for the norm and squares for the "
+    "on (-1, 1), q_0 = N(0, 2²), both kernels are Gaussian; α = max(1/(2(γ+1)), 1/4). T_0 has norm "
+    "3; thin in (a): ‖T_λ - T_0‖, the error without noise. The divergence is computed by "
+    "quadrature. Points are geometric means over repetitions with 95% intervals, lines are "
+    "least-squares fits; in (c) circles stand for the norm and squares for the "
     "divergence. The bounds are α - 1/2 and 2α - 1, which over all γ range from -1/4 to 0 and "
     "from -1/2 to 0; the theorem is stated for c = 1, and they hold for every c."
 )
@@ -52,6 +52,8 @@ _PRINTED = (Constant(True, 1.0),)
 
 _COLOURS = {0.5: style.BLUE, 1.0: style.VERMILLION}  # by γ
 _DASHES = dict(zip(CONSTANTS, ("-.", "-", "--", (0, (5, 1, 1, 1, 1, 1))), strict=True))  # by c
+
+_THIN = 0.7  # width of lines
 
 
 class Slope(NamedTuple):
@@ -264,7 +266,7 @@ def _keys(frame: pd.DataFrame) -> list:
         if constant in shown
     ]
     exponents = [style.key(_exponent(gamma), color=colour) for gamma, colour in _COLOURS.items()]
-    quiet = style.key("(a) without noise", color=style.GREY, linestyle=":", linewidth=0.8)
+    quiet = style.key("(a) thin: without noise", color=style.GREY, linewidth=_THIN)
     bound = style.key(
         "(c) bound of theorem 2", color=style.BLACK, marker="|", linestyle="none", mew=1.5
     )
@@ -293,7 +295,7 @@ def _draw_errors(axes, frame: pd.DataFrame) -> None:
             color=line["color"],
         )
         quiet = series[series["stat"] == "without noise"].sort_values("x")
-        axes.plot(quiet["x"], quiet["y"], linewidth=0.6, linestyle=":", color=line["color"])
+        axes.plot(quiet["x"], quiet["y"], linewidth=_THIN, **line)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("training pairs $n$")
@@ -326,7 +328,7 @@ def _draw_slopes(axes, frame: pd.DataFrame) -> None:
                     (fitted["y"], shift),
                     xytext=(0, 4),
                     textcoords="offset points",
-                    color=_line_style(name)["color"],
+                    color=style.BLACK,
                     ha="center",
                 )
     axes.set_yticks(range(len(names)), [_label(name) for name in names])
