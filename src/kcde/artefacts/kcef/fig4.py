@@ -17,11 +17,11 @@ from kcde.methods import METHODS
 
 _CAPTION = (
     "Two columns of samples (in colour) beside the same columns of the UCI data (black): as "
-    "published, of the unconditional KEF, KCEF-F and NADE; below, ours: of the same KCEF-F drawn "
-    "exactly (inverse), and of KCEF-F selected by held-out likelihood (LL). The paper concludes "
-    "that KCEF captures heteroscedasticity and sharp thresholds, and generally outperforms KEF "
-    "where densities change abruptly; claim K14 compares their conditional spread and quantiles "
-    "with those of the data."
+    "published, of the unconditional KEF, KCEF-F and NADE; below, ours: of the same KEF by adapted "
+    "chains, and, drawn exactly (inverse), of the same KCEF-F and of one selected by held-out "
+    "likelihood (LL). The paper concludes that KCEF captures heteroscedasticity and sharp "
+    "thresholds, and generally outperforms KEF where densities change abruptly; claim K14 compares "
+    "conditional spread and quantiles with those of the data."
 )
 
 _LIMIT = 0.25  # of the relative errors
