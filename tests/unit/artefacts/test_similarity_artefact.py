@@ -93,6 +93,7 @@ def test_a_cell_of_chains_that_have_not_converged_is_undecided_and_marked(tmp_pa
     drawing.make(TABLE3, made.files(tmp_path / "s", made.similarity(cells, wrong)), tmp_path)
     page = (tmp_path / "kcef" / "table3.md").read_text()
     assert "| 8e−4 (4e−4 … 0.0012) ‡ | 8e−4 |" in page
+    assert "≠" not in page  # no cell has it
     assert "KEF closer than KCEF on red-wine (R-hat 7.94, 2.0% of transitions diverge)" in page
     assert "KEF closer than KCEF (better draws)" in page
     table = building.read(tmp_path / "kcef" / "table3.csv")
@@ -150,6 +151,7 @@ def test_page_and_scorecard(tmp_path):
     assert "KEF closer than KCEF (shown pair only)" in page
     assert "| 0.52 (0.26 … 0.78) | 0.52 ✓ |" in page
     assert "| 0.03 (0.015 … 0.045) | 0.33 ≠ |" in page
+    assert "Published: ✓ our median is on the same side of 5%; ≠ our median is on the" in page
     assert "median p-value over 3 seeds" in page
     assert "**Bold**" not in page
     card = scorecard.build(tmp_path)

@@ -212,9 +212,13 @@ def _legend(artefact: Artefact, primary: pd.DataFrame) -> list[str]:
     if _by_side(artefact.metric):
         if primary["failed"].any():
             notes.append(f"†k: k {trial}s failed and are omitted.")
-        if answered:
-            notes.append("Published: ✓ our median is on the same side of 5%; ≠ on the other side.")
-        return notes
+        sides = {"reproduced": "same", "different": "other"}
+        said = [
+            f"{MARKS[verdict]} our median is on the {side} side of 5%"
+            for verdict, side in sides.items()
+            if (primary["verdict"] == verdict).any()
+        ]
+        return notes + ([f"Published: {'; '.join(said)}."] if said else [])
     if primary["best"].any():
         notes += _bold_legend(artefact)
     nats = set(primary["unit"]) == {"nats"}
