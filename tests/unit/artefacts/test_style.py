@@ -152,7 +152,8 @@ def test_no_special_rule_repeats_that_of_the_class(monkeypatch):
 def test_variations_of_a_method_in_a_figure_differ_in_line_and_marker():
     families = (
         ["CDO", "CDO-clipped", "CDO-projected", "CDO-narrow", "CDO-chosen", "CDO-LL"],
-        ["LSCDE", "LSCDE-signed", "LSCDE-constrained", "LSCDE-projected"],
+        ["LSCDE-exact", "LSCDE-signed", "LSCDE-constrained", "LSCDE-projected"],
+        ["LSCDE", *(f"LSCDE-package-{name}" for name in ("signed", "constrained", "projected"))],
         ["LSCDE", "LSCDE-package-second", "LSCDE-package-traffic"],
         ["CDO", "CDO-quarter", "CDO-chosen"],
         ["CDO", "CDO-corrected", "CDO-narrow"],

@@ -115,6 +115,11 @@ VARIATIONS: dict[str, str | tuple] = {
 }
 """Ending that names a variation of a method to its line: the colour is that of the method."""
 
+# `LSCDE` is in cdo's experiments that of a package; these have Sugiyama's parameters.
+_OF_ANOTHER = {
+    f"LSCDE{weights}": "LSCDE-exact" for weights in ("-signed", "-constrained", "-projected")
+}
+
 _MARKERS = {"-": "o", "--": "s", ":": "^", "-.": "D", _LONG: "v", _MIXED: "*"}
 
 EXACT = BLACK
@@ -159,7 +164,7 @@ def _without_variations(method: str) -> tuple[str, str | tuple]:
         base = method.removesuffix(suffix)
         varied = base in COLOURS or base in METHODS or any(map(base.endswith, VARIATIONS))
         if base != method and varied:
-            return _without_variations(base)[0], dashes
+            return _without_variations(_OF_ANOTHER.get(method, base))[0], dashes
     others = [name for name, each in METHODS.items() if method == each.estimator != name]
     looks = [look for look in map(_without_variations, others) if look[0] in COLOURS]
     return looks[0] if looks else (method, "-")
