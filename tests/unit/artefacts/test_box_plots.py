@@ -64,3 +64,15 @@ def test_one_huge_value_lies_beyond_the_axis_and_is_named():
         box_plots.draw_boxes(axes, rows, ["CDO"], {"CDO"})
         assert [text.get_text() for text in axes.texts] == ["50"]
         assert [line.get_marker() for line in axes.lines] == [">"]
+
+
+def test_a_reference_line_ends_at_its_label():
+    with style.figure(style.COLUMN, 1.0) as (_, axes):
+        box_plots.label_rows(axes, ["CDO"], {"CDO"}, lines=2)
+        for place in (0, 1):
+            line = box_plots.ReferenceLine(str(place), style.EXACT, "-")
+            box_plots.draw_reference_line(axes, 0.5, line, place)
+        lower, upper = (line.get_ydata()[1] for line in axes.lines[-2:])  # shares of the height
+        foot, head = axes.get_ylim()
+        label = (foot - axes.texts[1].xy[1]) / (foot - head)
+    assert lower < label < upper == pytest.approx(1.0)

@@ -200,9 +200,13 @@ def _draw_panel(
 ) -> None:
     lines = panel[panel["stat"] == LINE]
     box_plots.label_rows(axes, methods, as_published, lines=len(lines))
-    for place, row in enumerate(lines.sort_values("y").itertuples()):
-        least = 0.35 if place < len(lines) - 1 else 0.65  # two labels stand on two sides
-        left = row.y < least * axes.get_xlim()[1]
+    end = axes.get_xlim()[1]
+    last_fits = lines["y"].max() < 0.65 * end
+    # The label on top may lie over the other line: that of the left line, or, where there is no
+    # room at the right, that of the right line.
+    ordered = lines.sort_values("y", ascending=not last_fits)
+    for place, row in enumerate(ordered.itertuples()):
+        left = last_fits or row.y < 0.35 * end
         line = box_plots.ReferenceLine(row.series, style.EXACT, _DASHES[row.series], left)
         box_plots.draw_reference_line(axes, row.y, line, place)
     box_plots.draw_boxes(axes, panel, methods, as_published)

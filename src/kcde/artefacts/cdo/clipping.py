@@ -118,7 +118,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
 def _draw_half(axes, here: pd.DataFrame) -> None:
     """Draw half the mean errors of clipped weights, the thresholds of claim C6."""
     clipped = here[here["method"].isin(FAMILIES) & (here["stat"] == MEAN)]
-    for place, row in enumerate(clipped.itertuples()):
+    for place, row in enumerate(clipped.sort_values("y", ascending=False).itertuples()):
         colour = style.line(row.method)["color"]
         line = box_plots.ReferenceLine(f"half of {row.method}'s mean", colour, ":")
         box_plots.draw_reference_line(axes, _HALF * row.y, line, place)

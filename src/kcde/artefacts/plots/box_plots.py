@@ -102,7 +102,9 @@ def separate_families(axes: "Axes", methods: Sequence[str]) -> None:
 
 
 def draw_reference_line(axes: "Axes", x: float, line: ReferenceLine, place: int = 0) -> None:
-    """Draw a line through all rows, with its label in the room above them.
+    """Draw a line through all rows up to its label in the room above them.
+
+    A label at a higher place may lie over the lines of lower ones, which end below it.
 
     Parameters
     ----------
@@ -115,7 +117,10 @@ def draw_reference_line(axes: "Axes", x: float, line: ReferenceLine, place: int 
     place
         Position of the label, counted from the first row upwards.
     """
-    axes.axvline(x, color=line.colour, linestyle=line.dashes, linewidth=0.8, zorder=1)
+    foot, head = axes.get_ylim()
+    end = (foot + 0.6 + _LABEL * (place + 1)) / (foot - head)
+    look = {"color": line.colour, "linestyle": line.dashes, "linewidth": 0.8, "zorder": 1}
+    axes.axvline(x, ymax=end, **look)
     axes.annotate(
         line.text,
         (x, -0.6 - _LABEL * (place + 0.5)),
