@@ -62,6 +62,19 @@ def test_no_cell_of_the_mix_is_the_best(drawn):
     assert "Cond. MAF 0.038" in page
 
 
+def test_the_picture_of_the_mix_has_a_group_for_each_definition():
+    groups = _terrain._by_definition(MIXED.methods)
+    centred, predicted, pointwise = groups.values()
+    assert set(groups) == {
+        _terrain.DEFINITIONS[_terrain.CENTRED],
+        _terrain.DEFINITIONS[_terrain.PREDICTED],
+        f"{_terrain.DEFINITIONS[_terrain.POINTWISE]}, random splits",
+    }
+    assert predicted == ["GP", "GP-ML", "GP-Matern"]
+    assert pointwise == ["CondRealNVP", "CondMAF"]
+    assert {"CDO", "LSCDE", "four-neighbours"} <= set(centred)
+
+
 def test_one_definition_has_no_published_number_and_a_best(drawn):
     table = read(drawn, ONE)
     assert table["published_mean"].isna().all()

@@ -13,6 +13,8 @@ from kcde.artefacts.plots import box_plots, style
 from kcde.artefacts.tables import page
 from kcde.artefacts.tables.markdown import significant
 from kcde.artefacts.tables.methods import display
+from kcde.methods import METHODS
+from kcde.metrics.names import SMAE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +66,7 @@ REDUCED = (
     "`table3-readings` has them all"
 )
 
-_HEAD = 0.85  # inches of a panel besides its rows
+_HEAD, _HEADING = 0.85, 0.5  # inches of a panel besides its rows, and of a further one below it
 _ROOM = 1.25  # between the outermost values and the ends of the axis, as a factor
 
 
@@ -149,7 +151,11 @@ def _unequal(table: pd.DataFrame) -> list[str]:
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the page, and a picture with a row per method and a panel per definition."""
+    """Draw the page, and a picture with a row per method and a column per definition.
+
+    Where the metric is that of each method's published number, methods of one definition stand
+    together under it.
+    """
     pages = page.write(artefact, table, stem)
     primary = table[(table["metric"] == artefact.metric) & table["mean"].notna()]
     datasets = list(dict.fromkeys(primary["dataset"]))
@@ -158,23 +164,38 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     colours = [style.line(method)["color"] for method in methods]
     methods.sort(key=lambda method: colours.index(style.line(method)["color"]))
     metrics = [artefact.metric, *(name for name in artefact.further if name in DEFINITIONS)]
-    rows = max(len(datasets), 1)
-    height = rows * (_HEAD + box_plots.ROW_HEIGHT * len(methods))
+    groups = _by_definition(methods) if artefact.metric == SMAE else {"": methods}
+    lines = [(dataset, heading) for dataset in datasets or [""] for heading in groups]
+    counts = [max(len(groups[heading]), 1) for _, heading in lines]
+    height = _HEAD + _HEADING * (len(lines) - 1) + box_plots.ROW_HEIGHT * sum(counts)
     width = style.PAGE if len(metrics) > 1 else style.COLUMN
-    with style.figure(width, height, len(metrics), rows, squeeze=False) as (made, axes):
-        for line, dataset in zip(axes, datasets, strict=False):
+    size = {"columns": len(metrics), "rows": len(lines), "squeeze": False}
+    with style.figure(width, height, **size, height_ratios=counts) as (made, axes):
+        for line, (dataset, heading) in zip(axes, lines, strict=True):
             here = table[(table["dataset"] == dataset) & table["mean"].notna()]
             for one, metric in zip(line, metrics, strict=True):
-                _draw_panel(one, here[here["metric"] == metric], methods)
-                if len(metrics) > 1:
-                    one.set_title(DEFINITIONS[metric], loc="left", fontsize=7)
+                _draw_panel(one, here[here["metric"] == metric], groups[heading])
+                one.set_title(heading or DEFINITIONS[metric], loc="left", fontsize=7)
                 if one is not line[0]:  # the rows are those of the panel at the left
                     one.set_yticklabels([])
             if len(datasets) > 1:
                 line[0].set_ylabel(dataset)
-        made.supxlabel("scaled absolute error (no unit); lower is better", fontsize=8)
+        unit, where = (" (no unit)", "") if len(groups) == 1 else ("", " within a panel")
+        made.supxlabel(f"scaled absolute error{unit}; lower is better{where}", fontsize=8)
         style.above(made, _legend(primary))
         return [*pages, *style.save(made, stem)]
+
+
+def _by_definition(methods: Sequence[str]) -> dict[str, list[str]]:
+    """Return the methods by the heading of the definition in which each is computed."""
+    own = {METHODS[name].estimator: metric for name, metric in OWN.items()}
+    found: dict[str, list[str]] = {}
+    for method in methods:
+        estimator = METHODS[method].estimator if method in METHODS else method
+        metric = own.get(estimator, CENTRED)
+        splits = ", random splits" if method in FLOWS else ""
+        found.setdefault(f"{DEFINITIONS[metric]}{splits}", []).append(method)
+    return found
 
 
 def _draw_panel(axes: "Axes", cells: pd.DataFrame, methods: Sequence[str]) -> None:

@@ -28,7 +28,8 @@ CAPTION = (
     "Scaled absolute error of elevation on rough terrain, ours beside the published value. The "
     "published column mixes definitions and splits; each method stands here in those of its "
     "authors' code, so that a value can be compared with its published one but not with that of "
-    "another method. `table3_one_definition` compares the methods with each other."
+    "another method. Each panel has one definition, with e = ŷ − y on the test points and ȳ the "
+    "mean of the training points. `table3_one_definition` compares the methods with each other."
 )
 DETAILS = (
     f"{_terrain.SETTING}\n\nCDO and LSCDE: Σ|e| / Σ|y − ȳ| on folds, with a tenth of the points to "
