@@ -17,9 +17,9 @@ from kcde.metrics.names import COVERAGES, CRPS, NEEDED_SECONDS, NLL, NLL_QUADRAT
 _CAPTION = (
     "Negative log-likelihood of standardised y on test rows, the mean over splits (dots) with the "
     "lowest and the highest (lines; numbers: beyond the edge): alcohol of wines given their other "
-    "measurements, a score of Parkinson's disease given the voice (-people: chosen by folds that "
-    "keep a person's rows together), traffic given hour and weather. People, and hours to come, "
-    "are apart from the training rows. Crosses: more than a minute planned. Methods fitted "
+    "measurements, a score of Parkinson's disease given the voice (by person: folds keep the "
+    "rows of one together), traffic given hour and weather. People, and hours to come, "
+    "are apart from the training rows. Not fitted: more than a minute planned. Methods fitted "
     "everywhere come first, by mean rank."
 )
 _DETAILS = (
@@ -41,10 +41,19 @@ _DETAILS = (
 )
 
 _SAME_TEST_ROWS = {"parkinsons-people": "parkinsons"}
-_TITLES = {"parkinsons-people": "-people", "metro-traffic-substitute": "traffic"}
+_TITLES = {
+    "parkinsons-people": "parkinsons, folds by person",
+    "metro-traffic-substitute": "traffic",
+}
+_LEGEND = (
+    "●  mean, line: lowest to highest split",
+    "▸  beyond the axis",
+    "not fitted: over a minute planned",
+)
+_BLANK = "blank: no folds by person"
 _METRICS = (NLL, CRPS, *COVERAGES)
 _SECONDS, _SKIPPED = "seconds", "skipped"
-_ROW, _MARGINS = 0.19, 0.95  # inches of a method, and of titles and axis
+_ROW, _MARGINS = 0.19, 1.2  # inches of a method, and of titles, legend and axis
 _BEYOND = 0.3  # nats above the density that ignores x: larger losses are numbers at the edge
 
 
@@ -116,7 +125,7 @@ def below(frame: pd.DataFrame) -> list[str]:
             ]
             for row in skipped.itertuples()
         ]
-        n = f"{dataset}, at most {here['x'].max():.0f} training rows"
+        n = f"{_TITLES.get(dataset, dataset)}, at most {here['x'].max():.0f} training rows"
         coverages = [f"coverage of {100 * level:.0f}%" for level in COVERAGES.values()]
         said.append(pipe_table([n, "nats", "CRPS", *coverages, "seconds"], rows))
     return said
@@ -139,13 +148,15 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     with style.figure(style.PAGE, height, **options) as (made, ((*axes,),)):
         for letter, place, dataset in zip("abcdefgh", axes, datasets, strict=False):
             _draw_panel(place, frame[frame["panel"] == dataset], names)
-            style.panel_title(place, letter, _TITLES.get(dataset, dataset))
+            style.panel_title(place, letter, _TITLES.get(dataset, dataset).replace(", ", ",\n"))
         for dataset, like in _SAME_TEST_ROWS.items():
             if {dataset, like} <= set(datasets):
                 axes[datasets.index(dataset)].sharex(axes[datasets.index(like)])
         axes[0].set_yticks(range(len(names)), map(display, names))
         axes[0].set_ylim(len(names) - 0.5, -0.5)
         made.supxlabel("negative log-likelihood of standardised y (nats); lower is better", size=8)
+        blank = [_BLANK] * (not set(datasets).isdisjoint(_SAME_TEST_ROWS))
+        style.words_above(made, [*_LEGEND, *blank])
         return style.save(made, stem)
 
 
@@ -172,12 +183,14 @@ def _draw_panel(axes, here: pd.DataFrame, names: list[str]) -> None:
             ends = [row.y_low, min(row.y_high, most)]
             axes.plot(ends, [place, place], color=colour, linewidth=1.0)
             axes.plot(row.y, place, "o", color=colour, markersize=4)
+            if row.y_high > most:
+                axes.plot(most, place, ">", color=colour, markersize=3)
         else:
             at = {"xy": (1.0, place), "xycoords": axes.get_yaxis_transform(), "va": "center"}
             axes.annotate(f"{number(row.y)} ▸", ha="right", color=colour, size=7, **at)
     for row in here[here["stat"] == _SKIPPED].itertuples():
-        at = {"transform": axes.get_yaxis_transform(), "clip_on": False}
-        axes.plot(0.04, names.index(row.method), "x", color=style.GREY, markersize=4, **at)
+        at = {"transform": axes.get_yaxis_transform(), "va": "center", "size": 6}
+        axes.text(0.04, names.index(row.method), "not fitted", color=style.GREY, **at)
     axes.grid(axis="y", color="#E5E5E5", linewidth=0.5)
     axes.set_axisbelow(True)
     axes.tick_params(axis="y", length=0)

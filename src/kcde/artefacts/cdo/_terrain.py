@@ -182,7 +182,8 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
                 line[0].set_ylabel(dataset)
         unit, where = (" (no unit)", "") if len(groups) == 1 else ("", " within a panel")
         made.supxlabel(f"scaled absolute error{unit}; lower is better{where}", fontsize=8)
-        style.above(made, _legend(primary))
+        published = ["○  published"] * bool(primary["published_mean"].notna().any())
+        style.words_above(made, ["●  ours ± 2 standard errors", *published])
         return [*pages, *style.save(made, stem)]
 
 
@@ -234,13 +235,3 @@ def _draw_cell(axes: "Axes", place: int, row: Mapping) -> None:
     axes.plot(mean, place, "o", color=colour, markersize=3.8, zorder=3)
     ring = {"markersize": 5, "markerfacecolor": "white", "markeredgewidth": 1.0, "zorder": 4}
     axes.plot(published, place, "o", color=colour, **ring)
-
-
-def _legend(primary: pd.DataFrame):
-    """Return a matplotlib box that explains the marks."""
-    from matplotlib.offsetbox import TextArea
-
-    said = "●  ours ± 2 standard errors"
-    if primary["published_mean"].notna().any():
-        said += "   ○  published"
-    return TextArea(said, textprops={"color": style.GREY, "fontsize": 7})

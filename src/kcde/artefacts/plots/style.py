@@ -264,6 +264,13 @@ def above(made: "Figure", box) -> None:
     made.get_layout_engine().set(rect=(0.0, 0.0, 1.0, below))
 
 
+def words_above(made: "Figure", said: Sequence[str]) -> None:
+    """Write what marks mean in one grey line above the panels, see `above`."""
+    from matplotlib.offsetbox import TextArea
+
+    above(made, TextArea("     ".join(said), textprops={"color": GREY, "size": 7}))
+
+
 def legend_above(made: "Figure", handles: Sequence, columns: int = 0) -> None:
     """Explain marks and lines that all panels share, above them and never wider than the figure.
 
