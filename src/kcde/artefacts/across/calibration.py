@@ -38,7 +38,7 @@ _DETAILS = (
     "are not: see their range. LSCDE is shown without its floor (LSCDE-exact), and DDE by "
     "quadrature (DDE-quadrature), on the sets for which its authors ship parameters. A method is "
     "called calibrated where both mean coverages are within 0.05 of the nominal ones. Bars higher "
-    "than 3 are cut at the edge of their panel."
+    "than 3 are cut at the edge of their panel; the number is their height."
 )
 
 _BINARY = ("crabs",)
@@ -50,8 +50,10 @@ _RENAMED = {method: name for name, (method, _) in all_methods.ARTEFACT.shown_as.
 _BINS = 20
 _NEAR = 0.05
 _COLUMNS, _SIDE = 5, 0.92  # histograms side by side, and their height in inches
+_UPPER = 0.2  # inches of the label below them
 _HIGHEST = 3.0  # of a histogram: higher bars are cut
-_LOWER, _LINE = 0.55, 0.19  # inches of the axis of the coverages, and of a method
+_LOWER, _LINE = 0.75, 0.19  # inches of the axis and legend of the coverages, and of a method
+_BAND = "#E5E5E5"
 
 HISTOGRAM, COVERAGE = "histogram", "coverage"
 """The two panels."""
@@ -180,7 +182,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the histograms of all methods, and below them their coverages."""
     names = list(dict.fromkeys(frame["method"]))
     lines = -(-len(names) // _COLUMNS)
-    heights = [_SIDE * lines, _LOWER + _LINE * len(names)]
+    heights = [_UPPER + _SIDE * lines, _LOWER + _LINE * len(names)]
     with style.page(style.PAGE, sum(heights)) as made:
         upper, lower = made.subfigures(2, 1, height_ratios=heights)
         grid = upper.subplots(lines, _COLUMNS, sharex=True, sharey=True, squeeze=False)
@@ -191,6 +193,8 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         grid[0, 0].set_ylim(0.0, min(1.05 * bins["y"].max(), _HIGHEST))
         for axes in grid.flat[len(names) :]:
             axes.set_visible(False)
+        upper.supxlabel("$F(y|x)$ at test rows", fontsize=8)
+        upper.supylabel("density", fontsize=8)
         _coverages(lower, frame[frame["panel"] == COVERAGE], names)
         return style.save(made, stem)
 
@@ -199,17 +203,28 @@ def _histogram(axes: "Axes", rows: pd.DataFrame, name: str) -> None:
     if len(rows):
         edges = [*rows["x"], rows["x_right"].iloc[-1]]
         axes.stairs(rows["y"], edges, fill=True, color=style.line(name)["color"], alpha=0.85)
+        for row in rows[rows["y"] > _HIGHEST].itertuples():
+            _write_height(axes, row)
     axes.axhline(1.0, color=style.BLACK, linewidth=0.6, linestyle=":")
     axes.set_title(display(name), fontsize=7, pad=2)
     axes.set_xlim(0.0, 1.0)
     axes.set_xticks([0.0, 0.5, 1.0])
 
 
+def _write_height(axes: "Axes", row) -> None:
+    """Write how high a bar is that is cut, beside its top."""
+    left = row.x < 0.5
+    place = {"ha": "left" if left else "right", "va": "top", "fontsize": 6, "color": style.GREY}
+    edge = row.x_right + 0.02 if left else row.x - 0.02
+    axes.annotate(f"{row.y:.1f}", (edge, _HIGHEST), **place)
+
+
 def _coverages(figure, rows: pd.DataFrame, names: list[str]) -> None:
+    style.legend_above(figure, _keys())
     panels = figure.subplots(1, len(COVERAGES), sharey=True)
     titles = zip("bc", panels, COVERAGES.items(), strict=False)
     for letter, axes, (metric, wanted) in titles:
-        axes.axvspan(wanted - _NEAR, wanted + _NEAR, color="#E5E5E5", linewidth=0.0, zorder=0)
+        axes.axvspan(wanted - _NEAR, wanted + _NEAR, color=_BAND, linewidth=0.0, zorder=0)
         axes.axvline(wanted, color=style.BLACK, linewidth=0.6, linestyle=":", zorder=1)
         own = rows[rows["series"] == metric].set_index(["method", "stat"])
         for place, name in enumerate(names):
@@ -219,6 +234,18 @@ def _coverages(figure, rows: pd.DataFrame, names: list[str]) -> None:
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel("share of the test rows")
         style.panel_title(axes, letter, f"coverage of the central {wanted:.0%} interval")
+
+
+def _keys() -> list:
+    from matplotlib.patches import Patch
+
+    grey = {"color": style.GREY}
+    return [
+        style.key("mean over sets", marker="o", linestyle="none", **grey),
+        style.key("quartiles of sets", linewidth=2.4, **grey),
+        style.key("lowest to highest set", linewidth=0.7, **grey),
+        Patch(label=f"within {_NEAR:g} of nominal", facecolor=_BAND, linewidth=0.0),
+    ]
 
 
 def _line(axes: "Axes", place: int, stats: pd.DataFrame, colour: str) -> None:
