@@ -140,6 +140,8 @@ def test_page_and_picture_are_drawn_from_the_tracked_table(tmp_path):
     text = (tmp_path / "best_known.md").read_text()
     assert "| mine | N/A |" in text
     assert "| red-wine | 9.98 | NADE, kcef table2 | – | not chosen |" in text
+    assert "| LSCDE-exact | 0.80 |" in text  # the inner value, as a negative log-likelihood
+    assert "N/A: no paper prints a value; ±" in text
     # Nothing is chosen for joint densities, so that no rule of theirs is stated.
     assert "- **KCEF**: " in text
     assert "(joint)" not in text

@@ -36,25 +36,26 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Per data set the lowest negative log-likelihood that any of the papers printed, beside that "
-    "of the method of ours which gives held-out training rows the largest likelihood. The test "
-    "rows have no part in that choice, and published values none either. The tick is the lowest "
-    "value of all our methods on the test rows: what a choice in hindsight gives. Where the dot "
-    "lies left of the circle, our mean over splits is lower than the published one."
+    "of the method of ours which gives held-out training rows the largest likelihood. Neither "
+    "test rows nor published values have a part in that choice. The tick is the lowest value of "
+    "all our methods on the test rows at this scale: what a choice in hindsight gives. Where the "
+    "dot lies left of the circle, our mean over splits is the lower one."
 )
 DETAILS = (
-    "Inner log likelihood: a fifth of the training half is held out, drawn alike for every method; "
-    "the method is fitted by its whole rule to the other rows, and its mean log density of those "
-    "held out is averaged over the first splits, a value below −20 nats as −20. Values of ours are "
+    "Inner NLL: a fifth of the training half is held out, drawn alike for every method; the method "
+    "is fitted by its whole rule to the other rows, and its mean negative log density of those "
+    "held out is averaged over the first splits, a value above 20 nats as 20. Values of ours are "
     "means over all splits of the test half; log Z is by quadrature. The standard errors in the "
     "picture and the table are of a robust spread and take splits for independent; splits share "
     "rows, so that these are too small. The sentence above counts by the standard deviation over "
     "splits, corrected for the rows that they share (Nadeau and Bengio 2003), which was "
     "decided after the scores had been seen. The evaluation of DDE by its authors takes draws from "
     "a Gaussian that is fitted to the test labels. A published spread is not used: "
-    "the printed ones are below what splits give. Joint densities (UCI) have no inner likelihood, "
-    "so that none is chosen for them. "
+    "the printed ones are below what splits give. Values of joint densities (UCI) are sums over "
+    "the columns. They have no inner likelihood, so that none is chosen for them. "
     "The y of crabs is binary, and a density of it may be as high as one likes. Reduced at laptop: "
-    "joint densities are tuned on 500 rows (paper scale, of which table 2 of kcef may be: 2000)."
+    "joint densities are tuned on 500 rows. At the paper scale it is 2000: `kcef/table2`, which "
+    "may be of that scale, can then have lower values than the lowest here."
 )
 
 COLUMNS = [
@@ -69,12 +70,14 @@ COLUMNS = [
 ]
 """One row per data set: of the method chosen, empty where none is, and of the lowest published."""
 
-_ROW, _EDGES = 0.19, 0.9  # inches of a data set, and of the axis and the legend
+_ROW, _EDGES = 0.19, 1.0  # inches of a data set, and of the axis and the legend
 _NAMES = 0.02  # of the width, between the dots and their names
-_PUBLISHED = 1.25  # of the width, where the published ones begin
+_PUBLISHED = 1.27  # of the width, where the published ones begin
 _RIGHT = 0.95  # of the width: the layout does not know how long the last names are
 _MARGIN = 0.08  # of the axis, where a value lies beyond it
+_LEAST = 0.0  # nats: lower values, as of a binary y, would leave no room for the others
 _MISSING = "N/A"
+_SUMS = "joint densities: sum over the columns"
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -214,7 +217,7 @@ def page(artefact: Artefact, table: pd.DataFrame, stem: Path) -> Path:
         "by",
         "ours",
         "chosen by inner likelihood",
-        "inner",
+        "inner NLL",
         "difference",
         "lowest in hindsight",
     ]
@@ -224,13 +227,23 @@ def page(artefact: Artefact, table: pd.DataFrame, stem: Path) -> Path:
         f"![{artefact.title}]({stem.name}.png)",
         f"{artefact.caption}{_size(table[table['mean'].notna()])}",
         pipe_table(header, map(_line, table.to_dict("records"))),
-        f"{_MISSING}: no paper prints a value; †k: k splits failed; ±: standard error.",
+        _key(table),
         *details(artefact, (), table["method"].dropna(), ["r_benchmark"]),
     ]
     path = stem.with_suffix(".md")
     with atomic(path) as temporary:
         temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return path
+
+
+def _key(table: pd.DataFrame) -> str:
+    """Explain the signs that the table has."""
+    signs = {
+        f"{_MISSING}: no paper prints a value": table["published_mean"].isna().any(),
+        "†k: k splits failed": table["failed"].gt(0).any(),
+        "±: standard error": True,
+    }
+    return "; ".join(sign for sign, shown in signs.items() if shown) + "."
 
 
 def _size(made: pd.DataFrame) -> str:
@@ -251,7 +264,7 @@ def _line(row: dict) -> list[str]:
         else f"{display(row['published_method'])}, {row['published_in']}",
         (ours if not np.isnan(row["mean"]) else "–") + (f" †{row['failed']}" * bool(row["failed"])),
         "not chosen" if pd.isna(row["method"]) else display(row["method"]),
-        number(row["inner"]),
+        number(-row["inner"]),
         number(row["difference"]),
         "–"
         if pd.isna(row["lowest_method"])
@@ -268,6 +281,8 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     with style.figure(style.PAGE, height, rows=len(groups), **options) as (made, axes):
         for panel, group in zip(axes[:, 0], groups, strict=True):
             _panel(panel, group)
+            if panel is not axes[0, 0]:
+                panel.set_title(_SUMS, loc="left", fontsize=7)
         _legend(axes[0, 0])
         made.get_layout_engine().set(rect=(0.0, 0.0, _RIGHT, 1.0))
         axes[-1, 0].set_xlabel("negative log-likelihood (nats); lower is better")
@@ -275,13 +290,27 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
 
 
 def _groups(frame: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return the sets with a chosen method, and those without, whose values are sums over x."""
+    """Return the sets with a chosen method, and those without: the joint densities."""
     return [frame[frame["method"].notna()], frame[frame["method"].isna()]]
 
 
 def _panel(axes: "Axes", rows: pd.DataFrame) -> None:
     rows = rows.sort_values("difference", kind="stable", na_position="last")
-    place = np.arange(len(rows))
+    low = rows["mean"] < _LEAST
+    names, every = rows["dataset"], rows.to_dict("records")
+    _marks(axes, rows[~low], np.flatnonzero(~low))
+    for place in np.flatnonzero(low):
+        _mark_below_axis(axes, place, every[place])
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_yticks(range(len(rows)), names)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", color="#E5E5E5", linewidth=0.5)
+    axes.set_axisbelow(True)
+    _name(axes, every)
+
+
+def _marks(axes: "Axes", rows: pd.DataFrame, place: np.ndarray) -> None:
+    """Draw the marks of the rows at these places."""
     low, high = (rows[["published_mean", "mean"]].agg(f, axis=1) for f in ("min", "max"))
     far = (rows["mean"] > verdicts.LIMIT_NATS).to_numpy()
     if far.any():
@@ -296,20 +325,24 @@ def _panel(axes: "Axes", rows: pd.DataFrame) -> None:
     axes.plot(
         published_by, place, "o", markerfacecolor="white", color=style.BLACK, zorder=3, ms=4.5
     )
-    for k, row in enumerate(rows.itertuples()):
+    for k, beyond, row in zip(place, far, rows.itertuples(), strict=True):
         if not pd.isna(row.method):
             colour = style.line(row.method)["color"]
-            if far[k]:
+            if beyond:
                 mark_beyond_axis(axes, k, row.mean, colour)
                 continue
             bar = {"elinewidth": 1.6, "markersize": 4.5, "color": colour, "zorder": 4}
             axes.errorbar(row.mean, k, xerr=2.0 * row.stderr, fmt="o", **bar)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_yticks(place, rows["dataset"])
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="x", color="#E5E5E5", linewidth=0.5)
-    axes.set_axisbelow(True)
-    _name(axes, rows.to_dict("records"))
+
+
+def _mark_below_axis(axes: "Axes", place: int, row: dict) -> None:
+    """Mark values left of the axis by an arrow at its edge, with the marks and their numbers."""
+    colour = style.line(row["method"])["color"]
+    given = {"transform": axes.get_yaxis_transform()}
+    axes.plot(0.01, place, "<", color=colour, markersize=4, zorder=5, **given)
+    published = "" if np.isnan(row["published_mean"]) else f"   ○ {number(row['published_mean'])}"
+    text = f"● {number(row['mean'])}   | {number(row['lowest_mean'])}{published}"
+    axes.text(0.025, place, text, color=colour, fontsize=6.5, va="center", **given)
 
 
 def _name(axes: "Axes", rows: Sequence[dict]) -> None:
@@ -333,7 +366,7 @@ def _legend(axes: "Axes") -> None:
     given = {"xycoords": "axes fraction", "va": "bottom", "fontsize": 7}
     text = "●  ours ± 2 standard errors     |  lowest of ours in hindsight     ○  lowest published"
     axes.annotate(text, (0.0, 1.01), color=style.GREY, **given)
-    for x, title in ((1.0, "ours"), (_PUBLISHED, "published")):
+    for x, title in ((1.0, "ours"), (_PUBLISHED, "published\n(method, paper)")):
         axes.annotate(title, (x + _NAMES, 1.01), fontweight="bold", **given)
 
 
