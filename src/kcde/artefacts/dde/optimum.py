@@ -81,7 +81,7 @@ _HEADER = [
 ]
 _KEY = ["experiment", "dataset", "method", "variant"]
 
-_ROW, _HEAD = 0.15, 0.9  # inches
+_ROW, _HEAD = 0.15, 1.1  # inches
 _LINEAR = 0.1  # nats, within which the axes are linear
 _FURTHEST = 30.0
 _PLACES = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -154,6 +154,7 @@ def draw(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
         f"# {artefact.key}: {artefact.title}",
         f"{artefact.caption} Medians over {count_of(primary['n'], artefact.trial)}, in nats.",
         _grid(table),
+        "Gaps are medians of the differences over splits, not differences of the medians.",
         *details(artefact, artefact.remarks(table), ()),
     ]
     path = stem.with_suffix(".md")
@@ -187,18 +188,29 @@ def _picture(table: pd.DataFrame, stem: Path) -> list[Path]:
     with style.figure(style.PAGE, height, columns=2, sharey=True) as (made, axes):
         _draw_panel(axes[0], table, lines, [GAP])
         _draw_panel(axes[1], table, lines, [GAIN, CHOSEN_GAIN])
-        for panel, letter, title in zip(
-            axes, "ab", ("What the training leaves", "What the optimum gains"), strict=True
-        ):
-            style.panel_title(panel, letter, title)
-        axes[0].set_xlabel("loss of DDE less the smallest (nats)")
-        axes[1].set_xlabel("test −log p of DDE less that of the optimum (nats)")
+        style.legend_above(made, _keys(table), columns=2)
+        style.panel_title(axes[0], "a", "Training loss above the optimum")
+        style.panel_title(axes[1], "b", "Test NLL: DDE minus optimum")
+        made.supxlabel(f"nats (linear to ±{_LINEAR:g}, then log)", fontsize=8)
         axes[0].set_ylim(len(lines) - 0.4, -0.6)
         names = [d if m == "DDE" else f"{d} (penalised)" for d, m in lines]
         axes[0].set_yticks(range(len(lines)), names)
         for panel in axes:
             panel.tick_params(axis="y", length=0)
         return style.save(made, stem)
+
+
+def _keys(table: pd.DataFrame) -> list:
+    """Return what marks and bars are; a mark's shape is that of the method."""
+    look = {"linestyle": "none", "color": style.GREY, "markersize": 4.5}
+    full = {"DDE": "DDE; optimum with the same norm of f"}
+    full["DDE-penalised"] = "DDE-penalised; optimum under its penalty"
+    drawn = {name: words for name, words in full.items() if name in set(table["method"])}
+    return [
+        *(style.key(words, marker=style.marker(name), **look) for name, words in drawn.items()),
+        style.key("optimum under a held-out penalty", marker="o", markerfacecolor="white", **look),
+        style.key("± 2 standard errors", color=style.GREY, alpha=0.6),
+    ]
 
 
 def _draw_panel(
