@@ -16,7 +16,10 @@ METHOD, TEST = "CDO", "test"
 TEST_MEAN, BAND = "test mean", "mean ± 2 sd"
 """Series of the curves."""
 
-DAYS = 3
+DAYS_SHOWN = ("Monday", "Tuesday", "Wednesday")
+"""The first days of the week, of which the panel is."""
+
+DAYS = len(DAYS_SHOWN)
 _HOURS = 24.0
 _BANDS = 2.0  # standard deviations
 _EDGE = 0.04  # of the shown range, around it
@@ -108,7 +111,7 @@ def draw(axes: "Axes", days: pd.DataFrame) -> None:
     axes.plot(ours["x"], ours["y"], color=colour, linewidth=1.2)
     axes.plot(test["x"], test["y"], color=style.EXACT, linewidth=0.9, linestyle=(0, (2, 1)))
     axes.set_xlim(0.0, 24.0 * DAYS)
-    axes.set_xticks(np.arange(0, 24 * DAYS + 1, 12), _hour_labels(DAYS))
+    axes.set_xticks(np.arange(0, 24 * DAYS + 1, 12), _hour_labels())
     axes.set_xlabel("hour of the day")
     seen = days[["y_low", "y_high"]].to_numpy(float)
     low, high = np.nanmin(seen), np.nanmax(seen)
@@ -140,5 +143,5 @@ def _draw_histogram(axes: "Axes", bins: pd.DataFrame) -> None:
     axes.pcolormesh(sides, edges, grid, cmap="Greys", vmin=0.0, vmax=1.2 * top, rasterized=True)
 
 
-def _hour_labels(days: int) -> list[str]:
-    return [*(["0", "12"] * days), "24"]
+def _hour_labels() -> list[str]:
+    return [*(label for name in DAYS_SHOWN for label in ("0", f"12\n{name}")), "24"]

@@ -43,8 +43,8 @@ DETAILS = (
     "cannot be had, the figure shows only the hourly Metro Interstate Traffic volume, with 168 "
     "inputs and unequal numbers of outputs; it does not replace PEMS-SF, and C5 is then not "
     "decided. C4, on what a fit costs, is decided on simulated pairs in the shape of PEMS-SF, "
-    "which the figure does not show. Axes of errors are linear up to the first number after 0, "
-    f"logarithmic beyond.\n\n{box_plots.EXPLANATION}"
+    "which the figure does not show."
+    f"\n\n{box_plots.EXPLANATION}"
 )
 
 PEMS, METRO = "pems-sf", "metro-traffic-substitute"
@@ -67,7 +67,7 @@ HONEST, NOTEBOOK, THINNED = "", ", overlapping", ", thinned"
 VIEWS = {
     HONEST: "test days are not training days",
     NOTEBOOK: "training days among test days",
-    THINNED: "32 training days a weekday, no holidays",
+    THINNED: "32 days a weekday, no holidays",
 }
 """Ending of a panel's name to what it shows."""
 
@@ -208,10 +208,9 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
                 panel = frame[frame["panel"] == f"{dataset} {quantity}{view}"]
                 _draw_errors(axes, panel, scales[quantity], named=column == 0)
                 last = (dataset, view) == lines[-1] or lines[place + 1][0] != dataset
-                axes.set_xlabel(f"error of the {quantity}, |estimate/test − 1|" if last else "")
-                style.panel_title(
-                    axes, next(letters), VIEWS[view] if column == 0 else "the same days"
-                )
+                axes.set_xlabel(_label(quantity, scales[quantity]) if last else "")
+                title = f"mean: {VIEWS[view]}" if column == 0 else "standard deviation, as at left"
+                style.panel_title(axes, next(letters), title)
         style.legend_above(made, box_plots.keys())
         return style.save(made, stem)
 
@@ -220,6 +219,12 @@ def _draw_days(axes: "Axes", frame: pd.DataFrame, dataset: str, letter: str) -> 
     _traffic_days.draw(axes, frame[frame["panel"] == f"{dataset} days"])
     style.panel_title(axes, letter, f"{_NAMES.get(dataset, dataset)}: {DAYS} days")
     axes.set_ylabel(_QUANTITIES.get(dataset, "y"))
+
+
+def _label(quantity: str, scale: tuple[float, float]) -> str:
+    linear = f"$10^{{{round(math.log10(scale[0]))}}}$"
+    name = {"sd": "standard deviation"}.get(quantity, quantity)
+    return f"error of the {name}, |estimate/test − 1|\n(linear below {linear}, then log)"
 
 
 def _scale(frame: pd.DataFrame, quantity: str) -> tuple[float, float]:
