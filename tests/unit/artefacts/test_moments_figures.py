@@ -177,8 +177,8 @@ def test_details_say_what_the_laptop_scale_reduces():
     assert moments["law"] == names.DRAWN_LAW
     kind, size = names.parsed_law(moments["law"])
     for artefact in DECLARED:
-        first_sentence = artefact.caption.partition(". ")[0]
-        assert f"elements from N(0, {size:g}²), the largest declared law" in first_sentence
+        last_sentence = artefact.caption.rpartition(". ")[2]
+        assert f"elements from N(0, {size:g}²), the largest declared law" in last_sentence
     assert kind == "normal"
     assert moments["bandwidth_factors"] == [0.5, 1, 2, 4]
     assert [moments["regularizations"][k] for k in (0, 1, -1)] == [1e-14, 1e-13, 10.0]

@@ -190,7 +190,7 @@ def test_scores_of_both_become_csv_picture_page_and_claims(tmp_path):
         "J14": "holds",
     }
     page = (drawn / "jdl/structure.md").read_text()
-    for rule in ("**JDL** (moments)", "**JPDL** (moments)", "**JDL** (portfolio)", "loss (41)"):
+    for rule in ("**JDL** (moments)", "**JPDL** (moments)", "**JDL** (portfolio)", "equation (41)"):
         assert rule in page
     assert "**JPDL** (portfolio)" not in page
 

@@ -22,7 +22,7 @@ LAW = (
     "The paper states no law of its correlations C; log C here has elements from N(0, 0.2²), the "
     "largest declared law where claim J8 holds from n = 1e4 on."
 )
-"""The first sentence of the captions of figures 1 to 6."""
+"""The last sentence of the captions of figures 1 to 6."""
 
 DATA = (
     "The data are Gaussian pairs with d coordinates of x and d of y, and one random correlation "
@@ -35,9 +35,9 @@ CHOICE = (
     "Bandwidths of x and of y are ½, 1, 2 or 4 times the median distance between points over √2; "
     "λ is one of 1e-14, 1e-13, …, 10. The paper states no grid; with a grid that ended at 1e-8, as "
     "for figure 7, 19 of 20 JDL at d = 3, n = 1e5 chose its end. Each combination of tolerance and "
-    "constraints chooses its own parameters, by the loss (40) at the validation points, which "
-    "takes the true conditional moments there: an oracle, as in the paper; at most 100000 of them "
-    "count. But JPDL with constraints at d = 3 takes the λ that is best without."
+    "constraints chooses its own parameters, by the loss of equation (40) at the validation "
+    "points, which takes the true conditional moments there: an oracle, as in the paper; at most "
+    "100000 of them count. But JPDL with constraints at d = 3 takes the λ that is best without."
 )
 SCHEDULE = (
     "The factors have the relative tolerance 1e-3, from n = 1e6 on 1e-2, and at n = 1e7 1e-1, as "
@@ -48,9 +48,18 @@ THROUGHOUT = (
     "constraints only, at d = 1 up to n = 1e7. This is not fitted at d = 2, n = 1e6 at laptop (the "
     "paper scale has it), nor at any scale at d = 2, n = 1e7 and at d = 3 from n = 1e6 on."
 )
+JDL_CONSTRAINTS = (
+    "JDL estimates 1 + h, the density of (x, y) relative to the product of the marginals. It is "
+    "constrained by equation (23) of the paper, that h has mean 0 over all pairs of a training x "
+    "and a training y, and by (33), one inequality that implies 1 + h ≥ 0 at these pairs"
+)
+CME_CONSTRAINTS = (
+    "CME is constrained in the mean over x only: its weights sum to 1, (53), and none is negative, "
+    "(54)"
+)
 CONSTRAINTS = (
-    "Constraints are (23) and (33) for JDL and (23) and (39) for JPDL; CME has only (53) and (54), "
-    "for the mean over x."
+    f"{JDL_CONSTRAINTS}; JPDL by (23) and by (39), that 1 + h is a sum of squares. "
+    f"{CME_CONSTRAINTS}."
 )
 BAND = (
     "Lines are means over the correlation matrices; bands reach from their 5% to their 95% "

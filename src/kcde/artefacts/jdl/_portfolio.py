@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from kcde.artefacts.jdl import _moments
 from kcde.artefacts.jdl._curves import (
     by_repetition,
     failures,
@@ -27,13 +28,13 @@ DAYS = (
 )
 CHOICE = (
     "Bandwidths of x and of the sum are ½, 1, 2 or 4 times the median distance between points over "
-    "√2; λ is one of 1e-8, 1e-7, …, 10 (the paper states no grid). All are chosen by the loss "
-    "(41) on the validation days, separately without and with constraints. The factors have the "
-    "relative tolerance 1e-3 (the paper states none here)."
+    "√2; λ is one of 1e-8, 1e-7, …, 10 (the paper states no grid). All are chosen by the loss of "
+    "equation (41) on the validation days, separately without and with constraints. The factors "
+    "have the relative tolerance 1e-3 (the paper states none here)."
 )
 METHODS = (
-    "Constraints are (23) and (33) for JDL, and (53) and (54), for the mean over x, for CME. "
-    "Kernel logistic regression (KLR) always gives probabilities and stands in both rows."
+    f"{_moments.JDL_CONSTRAINTS}. {_moments.CME_CONSTRAINTS}. Kernel logistic regression (KLR) "
+    "always gives probabilities and stands in both rows."
 )
 BAND = (
     "Lines are means over the subsamples; bands reach from their 5% to their 95% quantile where at "
@@ -53,6 +54,9 @@ DIMENSIONS, SIZES = (1, 5, 10, 25), (1000, 5000, 10000, 20000)
 JDL, CME, KLR = ("JDL", False), ("CME", False), ("KLR", False)
 JDL_HELD, CME_HELD = ("JDL", True), ("CME", True)
 """Method, and whether with constraints."""
+
+ALONG = "days $n$"
+"""Label of the horizontal axes."""
 
 TRACE = "trace"
 """Stat: percent of the trace of the kernel matrix of x that its factor leaves."""

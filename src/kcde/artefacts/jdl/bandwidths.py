@@ -21,7 +21,7 @@ from kcde.experiments.jobs._embedding import BANDWIDTH_FACTORS
 from kcde.metrics.names import SECOND_MOMENT_LOSS
 
 CAPTION = (
-    "Not in the paper, which states no grid: the relative squared error (40) of figure 1 at n = "
+    "Not in the paper, which states no grid: the relative squared error of figure 1 at n = "
     "1000 and 1e4 against the largest bandwidth that may be chosen, over the median distance/√2, "
     "without constraints (solid) and with them (dashed). Wide kernels lower the loss of CME "
     "most, and at n = 1e4 that of JDL without constraints; that of CME still falls at the widest. "

@@ -44,10 +44,10 @@ from kcde.artefacts.tables.markdown import magnitude
 from kcde.metrics.names import INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 
 CAPTION = (
-    f"{_moments.LAW} Shown: relative squared error (40) of E[y yᵀ|x] against n; dashed: "
-    "ignoring x. In the paper JPDL is below JDL below CME (J1), which loses most at loose "
-    "tolerances (J2) and large d (J4). At n = 1e7 tolerance 1e-1 lets CME rise; dotted, "
-    "at 1e-3, it falls."
+    "Relative squared error, equation (40) of the paper, of E[y yᵀ|x] against n; dashed: ignoring "
+    "x. In the paper JPDL is below JDL below CME (J1), worst at loose tolerances (J2) "
+    "and large d (J4). At n = 1e7 tolerance 1e-1 lets CME rise; dotted, at 1e-3, it falls. "
+    f"{_moments.LAW}"
 )
 DETAILS = (
     "The loss is the squared error of E[y yᵀ|x] over its squared norm, a mean over test points. "

@@ -14,9 +14,9 @@ from kcde.artefacts.judging.deciding import all_of, decider
 from kcde.metrics.names import INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 
 CAPTION = (
-    f"{_moments.LAW} Shown is the relative squared error (40) of JDL and CME at d = 1, against n, "
-    "with one line for each relative tolerance of the factors; dashed: ignoring x. In the paper "
-    "JDL is robust to the tolerance, and CME is not (claim J3)."
+    "Relative squared error, equation (40) of the paper, of JDL and CME at d = 1, against n, with "
+    "one line for each relative tolerance of the factors; dashed: ignoring x. In the paper JDL is "
+    f"robust to the tolerance, and CME is not (claim J3). {_moments.LAW}"
 )
 DETAILS = f"{_moments.COMMON} {_moments.BAND}\n\n{_moments.REDUCED}"
 

@@ -43,10 +43,9 @@ from kcde.artefacts.tables.markdown import magnitude
 from kcde.metrics.names import NORMALISATION_ERROR
 
 CAPTION = (
-    f"{_moments.LAW} Shown is the largest |E[1|x] − 1| over test points and correlation matrices "
-    "against n, by dimension d. JDL and JPDL, like what ignores x, have rounding errors only. In "
-    "the paper that of CME is sizeable, falls with n (claim J5), and is smaller with "
-    "constraints (J7)."
+    "The largest |E[1|x] − 1| over test points and correlation matrices against n, by dimension "
+    "d. JDL and JPDL, like what ignores x, have rounding errors only. In the paper that of CME is "
+    f"sizeable, falls with n (claim J5), and is smaller with constraints (J7). {_moments.LAW}"
 )
 DETAILS = (
     "As in the paper the error is a maximum, which grows with the number of correlation matrices. "

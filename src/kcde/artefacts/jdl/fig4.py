@@ -21,9 +21,9 @@ from kcde.artefacts.plots import style
 from kcde.metrics.names import NORMALISATION_ERROR
 
 CAPTION = (
-    f"{_moments.LAW} Shown is the largest |E[1|x] − 1| of CME at d = 1, over points and matrices, "
-    "a line for each tolerance; what ignores x has none. In the paper it falls with n at "
-    "the tightest (J6); at looser ones it is lowest in the middle (J15)."
+    "The largest |E[1|x] − 1| of CME at d = 1, over points and matrices, a line for each "
+    "tolerance; what ignores x has none. In the paper it falls with n at the tightest (J6); at "
+    f"looser ones it is lowest in the middle (J15). {_moments.LAW}"
 )
 DETAILS = (
     "The CSV also has the mean over matrices of the largest error of each.\n\n"

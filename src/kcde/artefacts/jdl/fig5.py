@@ -15,9 +15,9 @@ from kcde.artefacts.tables.markdown import magnitude
 from kcde.metrics.names import PSD_VIOLATION_RATE
 
 CAPTION = (
-    f"{_moments.LAW} Shown is the share of test points at which the estimated E[y yᵀ|x] is not "
-    "positive semi-definite, against n, by dimension d; the true moment always is. In the paper it "
-    "is negligible for every method but CME in three dimensions (J8), which is no evidence here."
+    "Share of test points at which the estimated E[y yᵀ|x] is not positive semi-definite, against "
+    "n, by dimension d; the true moment always is. In the paper it is negligible for every method "
+    f"but CME in three dimensions (J8), which is no evidence here. {_moments.LAW}"
 )
 DETAILS = (
     "A moment counts if it has an eigenvalue below −1e-12 times the largest absolute one. The "

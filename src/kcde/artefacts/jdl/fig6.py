@@ -36,10 +36,10 @@ from kcde.artefacts.judging.verdicts import UNDECIDED
 from kcde.metrics.names import MATCHED
 
 CAPTION = (
-    f"{_moments.LAW} Shown are the seconds of factors, solution and conditional expectations "
-    "against n, by dimension d, with one bandwidth for all methods, as the authors' library times "
-    "them; below, without factors. In the paper JDL and CME cost the same, JPDL far less "
-    "(claim J9), and constraints little (J16)."
+    "Seconds of factors, solution and conditional expectations against n, by dimension d, with "
+    "one bandwidth for all methods, as the authors' library times them; below, without factors. In "
+    "the paper JDL and CME cost the same, JPDL far less (claim J9), and constraints little (J16). "
+    f"{_moments.LAW}"
 )
 DETAILS = (
     "Wall-clock seconds on one thread, with as many jobs at once as the machine was given cores "

@@ -27,11 +27,11 @@ from kcde.metrics.names import BASE_RATE_LOSS, LOGISTIC_LOSS
 from kcde.metrics.paired import paired_wilcoxon
 
 CAPTION = (
-    "Logistic loss (41) of the probability that portfolios lose much on the next day, against the "
-    "number n of days, for each number d of portfolios, without and with constraints; dashed: the "
-    "base rate, which ignores x. In the paper JDL is below CME at small n, constrained JDL is on "
-    "par with kernel logistic regression (KLR) except at small n in high dimension, and "
-    "constraints raise the loss of CME (claim J10)."
+    "Logistic loss, equation (41) of the paper, of the probability that portfolios lose much on "
+    "the next day, against the number n of days, for each number d of portfolios, without and with "
+    "constraints; dashed: the base rate, which ignores x. In the paper JDL is below CME at small "
+    "n, constrained JDL is on par with kernel logistic regression (KLR) except at small n in high "
+    "dimension, and constraints raise the loss of CME (claim J10)."
 )
 DETAILS = (
     "Probabilities are clipped to [1e-12, 1], as in the paper. The base rate is the share of "
@@ -51,7 +51,7 @@ _OVERLAP = (
     "too small"
 )
 
-draw = drawer(PlotSpec("logistic loss (41), nats", baseline="base rate"))
+draw = drawer(PlotSpec("logistic loss, nats", baseline="base rate", along=_portfolio.ALONG))
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:

@@ -32,7 +32,7 @@ DETAILS = f"The vertical axis is linear below 0.01%.\n\n{_portfolio.COMMON}\n\n{
 
 _FEWER = (2.0, 5.0)
 
-draw = drawer(PlotSpec("negative probabilities (%)", linear_below=0.01))
+draw = drawer(PlotSpec("negative probabilities (%)", linear_below=0.01, along=_portfolio.ALONG))
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:

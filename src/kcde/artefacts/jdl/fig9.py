@@ -43,7 +43,7 @@ READ = TIMINGS | {
 """Readings of what figure 9 times, the drawn one first: its caption names the expectations alone,
 unlike that of figure 6."""
 
-draw = drawer(PlotSpec("wall-clock seconds"))
+draw = drawer(PlotSpec("wall-clock seconds", along=_portfolio.ALONG))
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:

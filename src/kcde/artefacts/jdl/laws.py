@@ -22,7 +22,7 @@ from kcde.metrics.names import INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 
 CAPTION = (
     "Not in the paper, which does not state the law of its random correlations: the relative "
-    "squared error (40) of figure 1 under five laws of the elements of log C, N(0, s²) and uniform "
+    "squared error of figure 1 under five laws of the elements of log C, N(0, s²) and uniform "
     "on (−1, 1), without constraints (solid) and with them (dashed); grey: ignoring x. The order "
     "of the methods, and what the constraints cost, depend on the law; claims are decided under "
     "each."

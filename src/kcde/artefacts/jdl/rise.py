@@ -13,7 +13,7 @@ from kcde.datasets.names import FEWER
 from kcde.metrics.names import SECOND_MOMENT_LOSS
 
 CAPTION = (
-    "Not in the paper: the relative squared error (40) of JDL and CME at d = 1 without "
+    "Not in the paper: the relative squared error of figure 1 of JDL and CME at d = 1 without "
     "constraints, against n, one line for each tolerance of the factors, with parameters chosen on "
     "all points and on at most 1e5 of them. One thing changes at a time: what makes the loss rise "
     "in figure 1 where the tolerance is loosened at n = 1e6 and 1e7."

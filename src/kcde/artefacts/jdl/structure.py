@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from kcde.artefacts.core.declaration import Artefact, Decision
+from kcde.artefacts.jdl import _moments
 from kcde.artefacts.jdl._curve_plots import PlotSpec, drawer
 from kcde.artefacts.jdl._curves import (
     LIMITS,
@@ -30,19 +31,18 @@ CAPTION = (
     "What the positivity constraints achieve. Upper two rows: share of test pairs (x, y) at which "
     "the estimated density 1 + h is negative, without and with constraints; the paper finds very "
     "few with constraints (claim J13). Bottom row: share of fits of CME for which some "
-    "coefficients satisfy a tightened positivity constraint like (33); the paper finds none (J14). "
-    "Left: the Gaussian pairs of section 5.1. Right: the portfolios of section 5.2. A figure of "
-    "ours."
+    "coefficients satisfy a tightened positivity constraint like equation (33) of the paper, which "
+    "finds none (J14). Left: the Gaussian pairs of section 5.1. Right: the portfolios of section "
+    "5.2. A figure of ours."
 )
 DETAILS = (
-    "1 + h is the density of (x, y) relative to the product of the marginals. (33) is one "
-    "inequality for all training pairs. In the bottom row the fits of CME are those without "
-    "constraints, and the coefficients must satisfy (53) and such an inequality; for every fit "
-    "that is not counted it is proven that no such coefficients exist. The vertical axis is "
-    "linear below 0.001%. A fit stands for the bandwidths that it chose, where the paper speaks of "
-    "all parameterizations. The tolerances of section 5.1 are those of figure 1; claim J14 counts "
-    "the other tolerances as well. Lines are means over repetitions. Reduced at laptop as figures "
-    "1 and 7."
+    f"{_moments.CONSTRAINTS} In the bottom row the fits of CME are those without constraints, and "
+    "the coefficients must satisfy (53) and an inequality like (33); for every fit that is not "
+    "counted it is proven that no such coefficients exist. The vertical axis is linear below "
+    "0.001%. A fit stands for the bandwidths that it chose, where the paper speaks of all "
+    "parameterizations. The tolerances of section 5.1 are those of figure 1; claim J14 counts the "
+    "other tolerances as well. Lines are means over repetitions. Reduced at laptop as figures 1 "
+    "and 7."
 )
 
 VIOLATIONS, INFEASIBLE = "density_violation_rate", "tightening_infeasible"

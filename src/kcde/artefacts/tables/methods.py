@@ -196,14 +196,14 @@ _PLANAR: dict[str, str] = {
 }
 
 _GAUSSIAN_GRID = (
-    "both bandwidths and λ on a 4 × 4 × 16 grid by the loss (40) on the validation fifth; the true "
-    "moments that it takes are an oracle, as published, the grid is ours"
+    "both bandwidths and λ on a 4 × 4 × 16 grid by the loss of equation (40) on the validation "
+    "fifth; the true moments that it takes are an oracle, as published, the grid is ours"
 )
 
 _OTHER_POSITIVITY = {
     "JDL-sub-grid": (
-        "ours: as JDL without constraints, then (23) and 1 + h ≥ 0 at 30 training values of x and "
-        "of y"
+        "ours: as JDL without constraints, then equation (23) and 1 + h ≥ 0 at 30 training values "
+        "of x and of y"
     ),
     "JDL-clipped": "ours: as JDL without constraints, negative values of 1 + h taken as 0",
 }
@@ -211,8 +211,9 @@ _OTHER_POSITIVITY = {
 _MOMENTS: dict[str, str] = {
     "JDL": f"Gaussian kernels; {_GAUSSIAN_GRID}",
     "JPDL": (
-        "polynomials of degree 4 as published; λ among 16 by the loss (40) on the validation "
-        "fifth, an oracle as for JDL; with constraints at d = 3 the λ that is best without"
+        "polynomials of degree 4 as published; λ among 16 by the loss of equation (40) on the "
+        "validation fifth, an oracle as for JDL; with constraints at d = 3 the λ that is best "
+        "without"
     ),
     "JPDL-unreduced": (
         "as JPDL, with the λ that is best without constraints; the semidefinite program with all "
@@ -222,15 +223,17 @@ _MOMENTS: dict[str, str] = {
     **_OTHER_POSITIVITY,
 }
 
-_DAYS_GRID = "on a 4 × 4 × 10 grid by the loss (41) on the validation fifth; the grid is ours"
+_DAYS_GRID = (
+    "on a 4 × 4 × 10 grid by the loss of equation (41) on the validation fifth; the grid is ours"
+)
 
 _PORTFOLIO: dict[str, str] = {
     "JDL": f"Gaussian kernels; both bandwidths and λ {_DAYS_GRID}",
     "CME": f"Gaussian kernels, of low rank in x and y; both bandwidths and λ {_DAYS_GRID}",
     "KLR": (
         "Gaussian kernel of low rank in x, no intercept, loss summed over days plus λ‖c‖²; "
-        "bandwidth and λ on a 4 × 10 grid by the loss (41) on the validation fifth; the grid is "
-        "ours; λ grows in proportion where fewer days choose it than are fitted"
+        "bandwidth and λ on a 4 × 10 grid by the loss of equation (41) on the validation fifth; "
+        "the grid is ours; λ grows in proportion where fewer days choose it than are fitted"
     ),
     **_OTHER_POSITIVITY,
 }
