@@ -113,6 +113,9 @@ def test_failed_fits_are_in_no_curve_and_said():
         "Here 20 repetitions. Where fewer: JDL d=2 constrained 19. Fewer than 20 have no "
         "quantiles and no band."
     )
+    frame.loc[frame["x"] >= 10_000, "n"] = 5
+    frame.loc[frame["x"] < 10_000, "n"] = 20
+    assert curves.repetitions(frame)[0] == "Here 20 repetitions, 5 from n = 1e4 on."
     whole = curves.repetitions(drawn(scores=made.frame(METRICS)))
     assert whole == ["Here 20 repetitions."]
     assert curves.failures(drawn(scores=made.frame(METRICS))) == []

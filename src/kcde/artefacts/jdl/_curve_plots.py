@@ -219,10 +219,12 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
             axes.annotate(
                 name, start, color=colour, fontsize=7, textcoords="offset points", **place
             )
-    if len(shown) and not spec.named and (shown["y"] == 0.0).all():
+    if not len(shown):
+        return
+    _number_sizes(axes, sorted(set(shown["x"])))
+    if (shown["y"] == 0.0).all():
         axes.annotate(_ZERO, (0.5, 0.5), xycoords="axes fraction", ha="center", color=style.GREY)
-    if len(shown):
-        _number_sizes(axes, sorted(set(shown["x"])))
+    else:
         _name_lines(axes, ends)
 
 

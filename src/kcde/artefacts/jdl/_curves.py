@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
+from kcde.artefacts.tables.markdown import magnitude
 from kcde.datasets.names import VARIATIONS
 from kcde.metrics.names import MATCHED
 
@@ -331,7 +332,7 @@ def failures(drawn: pd.DataFrame) -> list[str]:
     """State which fits gave no value, for the details of a page."""
     lost = drawn[(drawn["stat"] == FAILED) & (drawn["series"] != THROUGHOUT)]
     said = [
-        f"{row.method} {row.panel} at n = {row.x:g}: {row.y:.0f} of {row.n:.0f}"
+        f"{_named(row.method, row.panel)} at n = {row.x:g}: {row.y:.0f} of {row.n:.0f}"
         for row in lost.itertuples()
     ]
     return [f"Fits that failed and are in no curve: {'; '.join(said)}."] if said else []
@@ -343,14 +344,23 @@ def repetitions(drawn: pd.DataFrame) -> list[str]:
     if not len(curves):
         return []
     usual = curves["n"].max()
-    said = [f"Here {usual:.0f} repetitions."]
-    few = curves[curves["n"] < usual].groupby(["method", "panel"], sort=False)["n"].min()
-    if len(few):
-        each = "; ".join(f"{method} {panel} {count:.0f}" for (method, panel), count in few.items())
-        said.append(f"Where fewer: {each}.")
+    few = curves[curves["n"] < usual]
+    fewer, start = few["n"].min(), few["x"].min()
+    if len(few) and (curves.loc[curves["x"] >= start, "n"] == fewer).all():
+        said = [f"Here {usual:.0f} repetitions, {fewer:.0f} from n = {magnitude(start)} on."]
+    else:
+        said = [f"Here {usual:.0f} repetitions."]
+        least = few.groupby(["method", "panel"], sort=False)["n"].min()
+        each = [f"{_named(*curve)} {count:.0f}" for curve, count in least.items()]
+        said += [f"Where fewer: {'; '.join(each)}."] if each else []
     if (curves["n"] < ENOUGH).any():
         said.append(f"Fewer than {ENOUGH} have no quantiles and no band.")
     return said
+
+
+def _named(method: str, panel: str) -> str:
+    """Return a curve in words: some panels are named by their method, some have formulas."""
+    return method if panel == method else f"{method} {panel.replace('$', '')}"
 
 
 def placed_by(arrange: Callable[[pd.DataFrame], pd.DataFrame], scores: pd.DataFrame, *dropped):
