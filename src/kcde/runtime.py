@@ -20,6 +20,7 @@ COLUMNS = ["rule", "method", "jobs", "seconds", "memory_mib"]
 
 _DRAWN, _OWN = "artefacts", "own"
 _SHOWN = 25  # bars of the figure
+_SHORT = 3.0  # seconds: less is 0.0 of the page's minutes
 _WHOLE = 0.8  # of the jobs of the run before: methods come and go
 
 
@@ -69,13 +70,15 @@ def _row(name: Path, path: Path) -> tuple:
     return rule, method, float(last["s"]), float(last["max_rss"])
 
 
-def write(frame: pd.DataFrame, machine: str, into: str | Path) -> list[Path]:
+def write(frame: pd.DataFrame, scale: str, machine: str, into: str | Path) -> list[Path]:
     """Write `runtime.csv`, `.md`, `.png` and `.pdf`.
 
     Parameters
     ----------
     frame
         Of `read`.
+    scale
+        Of the run.
     machine
         What it ran on, in words.
     into
@@ -99,7 +102,7 @@ def write(frame: pd.DataFrame, machine: str, into: str | Path) -> list[Path]:
     with atomic(table) as temporary:
         frame.to_csv(temporary, index=False)
     with atomic(page) as temporary:
-        temporary.write_text(_page(frame, machine), encoding="utf-8")
+        temporary.write_text(_page(frame, scale, machine), encoding="utf-8")
     with style.figure(style.PAGE, 0.15 * min(_SHOWN, len(frame)) + 0.6) as (made, axes):
         _draw(frame.head(_SHOWN), axes)
         return [table, page, *style.save(made, stem)]
@@ -120,8 +123,8 @@ def summary(figures: str | Path) -> str | None:
     return page.read_text(encoding="utf-8").split("\n\n")[1] if page.exists() else None
 
 
-def _page(frame: pd.DataFrame, machine: str) -> str:
-    seconds = frame["seconds"].sum()
+def _page(frame: pd.DataFrame, scale: str, machine: str) -> str:
+    seconds, long = frame["seconds"].sum(), frame["seconds"] >= _SHORT
     by_rule = frame.groupby("rule", sort=False).agg(
         jobs=("jobs", "sum"),
         seconds=("seconds", "sum"),
@@ -130,10 +133,10 @@ def _page(frame: pd.DataFrame, machine: str) -> str:
     by_rule = by_rule.sort_values("seconds", ascending=False, kind="stable")
     parts = [
         "# What a run took",
-        f"{frame['jobs'].sum()} jobs, {_minutes(seconds)} minutes summed over jobs: two at once "
-        f"about {_minutes(seconds / 2)} minutes, as each has one thread. {machine}. Beside other "
-        "work a job takes longer. Memory is the largest of samples, half a minute apart in long "
-        "jobs.",
+        f"Scale {scale}: {frame['jobs'].sum()} jobs, {_minutes(seconds)} minutes summed over jobs: "
+        f"two at once about {_minutes(seconds / 2)} minutes, as each has one thread. {machine}. "
+        "Beside other work a job takes longer. Memory is the largest of samples, half a minute "
+        "apart in long jobs. Rules are those of the workflow.",
         "![Time of the costliest rules and methods](runtime.png)",
         "## By rule",
         pipe_table(
@@ -143,9 +146,10 @@ def _page(frame: pd.DataFrame, machine: str) -> str:
         "## By rule and method",
         pipe_table(
             ["rule", "method", "jobs", "minutes", "most memory, MiB"],
-            (_cells([row["rule"], row["method"]], row) for _, row in frame.iterrows()),
+            (_cells([row["rule"], row["method"]], row) for _, row in frame[long].iterrows()),
             left=2,
         ),
+        *([] if long.all() else [f"The others take less than {_SHORT:g} seconds each."]),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -163,7 +167,7 @@ def _minutes(seconds: float) -> str:
 def _draw(frame: pd.DataFrame, axes) -> None:
     from kcde.artefacts.plots import style
 
-    names = [f"{row.rule} {row.method}".strip() for row in frame.itertuples()]
+    names = [f"{row.method} ({row.rule})" if row.method else row.rule for row in frame.itertuples()]
     minutes = frame["seconds"] / 60
     axes.barh(range(len(names)), minutes, color=style.BLUE, height=0.7)
     for place, value in enumerate(minutes):
@@ -171,4 +175,4 @@ def _draw(frame: pd.DataFrame, axes) -> None:
     axes.set_yticks(range(len(names)), names, fontsize=6.5)
     axes.invert_yaxis()
     axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set_xlabel("minutes, summed over jobs of one thread")
+    axes.set_xlabel("minutes of a method (rule of the workflow), summed over jobs of one thread")

@@ -44,27 +44,29 @@ def test_a_job_too_short_to_be_measured_counts_its_time(benchmarks):
     (benchmarks / "consistency.tsv").write_text(HEADER + row)
     found = runtime.read(benchmarks).set_index("rule")
     assert found.loc["consistency", "seconds"] == 0.4
-    page = runtime.write(runtime.read(benchmarks), "m", benchmarks / "figures")[1].read_text()
-    assert "| consistency |  | 1 | 0.0 | – |" in page
+    page = runtime.write(found.reset_index(), "s", "m", benchmarks / "figures")[1].read_text()
+    assert "| consistency | 1 | 0.0 | – |" in page
+    assert "| consistency |  |" not in page
+    assert "The others take less than 3 seconds each." in page
 
 
 def test_files_say_the_sum_and_the_machine(benchmarks, tmp_path):
-    written = runtime.write(runtime.read(benchmarks), "Two cores", tmp_path / "figures")
+    written = runtime.write(runtime.read(benchmarks), "laptop", "Two cores", tmp_path / "figures")
     assert {path.name for path in written} == {
         f"runtime.{end}" for end in ("csv", "md", "png", "pdf")
     }
     page = (tmp_path / "figures/runtime.md").read_text()
-    assert "8 jobs, 2 minutes summed over jobs: two at once about" in page
+    assert "Scale laptop: 8 jobs, 2 minutes summed over jobs: two at once about" in page
     assert "Two cores" in page
     assert "| factors | KCEF-F | 2 | 1.5 | 900 |" in page
 
 
 def test_a_part_of_a_run_does_not_replace_the_whole(benchmarks, tmp_path):
     found, into = runtime.read(benchmarks), tmp_path / "figures"
-    before = [path.read_bytes() for path in runtime.write(found, "m", into)]
+    before = [path.read_bytes() for path in runtime.write(found, "s", "m", into)]
     with pytest.raises(ValueError, match=r"is of a run of 8 jobs, and here are the times of 2:"):
-        runtime.write(found.head(1), "m", into)
-    assert [path.read_bytes() for path in runtime.write(found, "m", into)] == before
+        runtime.write(found.head(1), "s", "m", into)
+    assert [path.read_bytes() for path in runtime.write(found, "s", "m", into)] == before
 
 
 def test_without_benchmarks_it_says_what_to_run(tmp_path):

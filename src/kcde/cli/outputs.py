@@ -233,5 +233,5 @@ def runtime_command(
     from kcde.doctor import machine
 
     found = runtime.read(benchmarks)
-    for path in runtime.write(found, machine.processor().value, into):
+    for path in runtime.write(found, benchmarks.name, machine.processor().value, into):
         typer.echo(f"wrote {path}")
