@@ -95,10 +95,17 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     with style.figure(style.PAGE, _HEIGHT, len(names), sharey=True, squeeze=False) as (made, axes):
         for letter, place, name in zip("abcdefgh", axes[0], names, strict=False):
             _draw_panel(place, frame[(frame["panel"] == name) & (frame["stat"] != _FAILED)])
-            style.panel_title(place, letter, f"$n$ = {magnitude(_size(name))}")
+            style.panel_title(place, letter, f"$n={_power(_size(name))}$")
         axes[0, 0].set_ylabel("nats below the true density")
         axes[0, 0].legend(frameon=False, fontsize="small", handlelength=2.5)
         return style.save(made, stem)
+
+
+def _power(n: int) -> str:
+    """Return a size as the ticks of the axes have it, in mathtext."""
+    digit, _, exponent = magnitude(n).partition("e")
+    power = f"10^{{{exponent}}}"
+    return power if digit == "1" else rf"{digit} \times {power}"
 
 
 def _draw_panel(axes, panel: pd.DataFrame) -> None:

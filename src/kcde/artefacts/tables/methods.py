@@ -59,8 +59,8 @@ _R_BENCHMARK: dict[str, str] = {
         "is largest; log Z by quadrature, and nothing from the test half"
     ),
     "LSCDE-exact": (
-        "ours: LSCDE without that floor, so that the density integrates to 1 at every x, in the "
-        "selection as well"
+        "ours: LSCDE without the constant 2.2e-16 added to its density, so that it integrates to 1 "
+        "at every x, in the selection as well"
     ),
     "CDO-chosen": (
         "ours: both bandwidths, α and α′ by 5-fold held-out squared error of the signed estimate; "
