@@ -13,7 +13,7 @@ from kcde import published
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.plots import style
 from kcde.artefacts.tables import methods
-from kcde.estimators import KCEF
+from kcde.estimators import CDO, KCEF
 from kcde.experiments import failure_case
 from kcde.experiments.runner import run
 from kcde.methods import METHODS, Method
@@ -127,8 +127,15 @@ def test_every_method_of_an_artefact_has_a_look_and_a_rule():
 def test_a_method_of_which_nothing_special_is_said_has_the_rule_of_its_class():
     rule = KCEF.selection_rule
     assert methods.selection("KCEF", "r_benchmark") == f"as published: {rule}"
-    expected = f"ours: {rule}; here selection = likelihood"
-    assert methods.selection("KCEF-LL", "donut") == expected
+    # The rule of the class is that of its default selection.
+    assert methods.selection("KCEF-LL", "donut") == "ours: by the rule `likelihood` of KCEF"
+    weights = methods.selection("CDO-chosen", "large_n")
+    assert weights == f"ours: {CDO.selection_rule}, with weights signed"
+    assert methods.selection("KCEF-LL-defensive", "donut").endswith(
+        ", on at most 500 training rows"
+    )
+    # What is sampled is tuned as the joint densities are.
+    assert methods.selection("KCEF-M", "samples") == methods.selection("KCEF-M", "joint")
     weights = methods.selection("CDO-chosen", "r_benchmark")
     assert weights == methods._R_BENCHMARK["CDO-chosen"]
     # All are tuned by one loss, nothing is chosen, or a configuration alone has the method.

@@ -346,9 +346,14 @@ class Artefact:
     @property
     def methods(self) -> tuple[str, ...]:
         """The columns of a table, or the methods shown, in their order."""
-        shows = listing.resolved(self.key, self.shows, listing.artefacts())
-        shown = [name for wanted in shows.values() for name in wanted.get("methods", ())]
+        shown = [name for names in self.listed.values() for name in names]
         return self.columns or tuple(dict.fromkeys(shown))
+
+    @property
+    def listed(self) -> dict[str, list[str]]:
+        """The methods of each experiment of which it lists those that it shows."""
+        shows = listing.resolved(self.key, self.shows, listing.artefacts())
+        return {name: wanted["methods"] for name, wanted in shows.items() if "methods" in wanted}
 
     @property
     def suffixes(self) -> tuple[str, ...]:

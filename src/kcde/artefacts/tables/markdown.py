@@ -96,21 +96,25 @@ def details(
     """
     said = " ".join(filter(None, [artefact.details, *remarks]))
     read = artefact.experiments if experiments is None else experiments
-    parts = [*([said] if said else []), *_selections(read, methods)]
+    parts = [*([said] if said else []), *_selections(artefact, read, methods)]
     return ["<details>\n<summary>Details</summary>", *parts, "</details>"] if parts else []
 
 
-def _selections(experiments: Sequence[str], methods: Iterable[str]) -> list[str]:
+def _selections(
+    artefact: Artefact, experiments: Sequence[str], methods: Iterable[str]
+) -> list[str]:
     """Return one paragraph: how methods choose their parameters, if known.
 
-    Of two experiments each rule says of which it is. What was changed after scores had been seen
-    follows the rules of a method.
+    Of two experiments each rule says of which it is; a method that is listed in others alone has
+    none there. What was changed after scores had been seen follows the rules of a method.
     """
     names, several = dict.fromkeys(methods), len(experiments) > 1
+    anywhere = {name for listed in artefact.listed.values() for name in listed}
     rules = [
         f"- **{display(name)}**{f' ({experiment})' if several else ''}: {rule}.{_history(name)}"
         for experiment in experiments
         for name in names
+        if name not in anywhere or name in artefact.listed.get(experiment, anywhere)
         if (rule := selection(name, experiment))
     ]
     return ["Selection:\n\n" + "\n".join(rules)] if rules else []

@@ -4,6 +4,8 @@ What stands here is special to an experiment. Otherwise the rule is that of the 
 (`ConditionalDensity.selection_rule`).
 """
 
+import itertools
+
 from kcde import discovery
 from kcde.methods import METHODS
 from kcde.names import EXACT_DRAWS
@@ -156,6 +158,8 @@ _SAMPLED: dict[str, str] = {
     ),
     "KCEF-F-inverse": "ours: KCEF-F, every column drawn by inverting its distribution function",
     "KCEF-LL-F-inverse": "ours: as KCEF-F-inverse, with the parameters of KCEF-LL-F in table 2",
+    "KCEF-F-unpenalised-inverse": "ours: KCEF-F-unpenalised, drawn as KCEF-F-inverse",
+    "KCEF-F-converged-inverse": "ours: KCEF-F-converged, drawn as KCEF-F-inverse",
     "KEF-grouped": "ours: as KEF, but copies of a row are in one fold of the cross-validation",
     "KEF": (
         "one unconditional kernel exponential family of all columns, one bandwidth (0.2…5) and λ "
@@ -450,7 +454,7 @@ _LARGER_SETS: dict[str, str] = {
 _BY_EXPERIMENT = {
     "r_benchmark": _R_BENCHMARK,
     "joint": _JOINT,
-    "samples": _SAMPLED,
+    "samples": _JOINT | _SAMPLED,
     "planar": _PLANAR,
     "moments": _MOMENTS,
     "portfolio": _PORTFOLIO,
@@ -460,6 +464,9 @@ _BY_EXPERIMENT = {
     "larger_sets": _LARGER_SETS,
     "large_n": _LARGE_N,
 }
+
+_SELECTION = "selection"
+"""The option of an estimator that names another rule."""
 
 _BY_OWN_RULE = (
     "r_benchmark",
@@ -536,8 +543,9 @@ def selection(method: str, experiment: str) -> str:
     -------
     str
         Without a full stop: what is declared here of the method in that experiment, else, where
-        methods choose by their own rule, that of its class with the options that differ from its
-        defaults. Nothing is known of methods that a configuration alone defines.
+        methods choose by their own rule, that of its class, or the selection in its place, with
+        the other options that differ from the defaults. Nothing is known of methods that a
+        configuration alone defines.
     """
     special = _BY_EXPERIMENT.get(experiment, {})
     if method in special or experiment not in _BY_OWN_RULE:
@@ -558,10 +566,20 @@ def _of_class(method: str, experiment: str) -> str:
         return ""
     rule = discovery.attribute(defined.estimator, discovery.SELECTION_RULE)
     defaults = discovery.parameters(defined.estimator)
-    options = defined.options_for(experiment).items()
-    other = [f"{name} = {value}" for name, value in options if value != defaults[name]]
-    said = f"{rule}; here {', '.join(other)}" if rule and other else rule
+    options = defined.options_for(experiment)
+    other = {name: value for name, value in options.items() if value != defaults[name]}
+    # The rule of a class is that of its default selection.
+    if _SELECTION in other:
+        rule = f"by the rule `{other.pop(_SELECTION)}` of {defined.estimator}"
+    said = ", ".join(filter(None, [rule, *itertools.starmap(_in_words, other.items())]))
     return f"{defined.variant.replace('-', ' ')}: {said}" if said else ""
+
+
+def _in_words(option: str, value: object) -> str:
+    """Return an option of an estimator in words."""
+    if option == "tuning_rows":
+        return f"on at most {value} training rows"
+    return f"with {option.replace('_', ' ')} {value}"
 
 
 def display(method: str) -> str:
