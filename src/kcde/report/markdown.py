@@ -10,11 +10,12 @@ from markupsafe import Markup
 
 _FOLD = re.compile(r"</?details>|<summary>.*</summary>")
 _PICTURE = re.compile(r"!\[[^]]*\]\([^)]*\)")
+_SCALE = re.compile(r"\*At the scale .*\*")
 _LARGEST = 5  # headings of a page stand below that of its artefact, an h4
 
 
 class Page(NamedTuple):
-    """A tracked page: its title, and as HTML its first paragraph and all that follows."""
+    """A tracked page: its title, and as HTML its scale with the caption and all that follows."""
 
     title: str
     caption: Markup
@@ -27,8 +28,8 @@ def parse(text: str) -> Page:
     Parameters
     ----------
     text
-        Markdown as `kcde draw` writes it: a heading `key: title`, a picture, the caption, tables,
-        and folded details. Pictures are left out, what is folded is not folded.
+        Markdown as `kcde draw` writes it: a heading `key: title`, the scale, a picture, the
+        caption, tables, and folded details. Pictures are left out, what is folded is not folded.
     """
     blocks = [each for each in text.strip().split("\n\n") if not _PICTURE.fullmatch(each.strip())]
     heading, *paragraphs = blocks
@@ -38,8 +39,8 @@ def parse(text: str) -> Page:
         for each in paragraphs
     ]
     kept = [each for each in kept if each.strip()]
-    caption = kept[0] if kept else ""
-    return Page(title, html(caption), html("\n\n".join(kept[1:])))
+    top = 2 if kept and _SCALE.fullmatch(kept[0]) else 1
+    return Page(title, html("\n\n".join(kept[:top])), html("\n\n".join(kept[top:])))
 
 
 def html(text: str) -> Markup:

@@ -14,6 +14,8 @@ PIXEL = base64.b64decode(
 )
 PAGE = f"""# {{key}}: a title with {NASTY}
 
+*At the scale `laptop`.*
+
 ![a picture](fig.png)
 
 A caption with |x|, *words*, {NASTY}, a [file](claims.csv) and a [trap](javascript:alert(1)).

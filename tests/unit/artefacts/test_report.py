@@ -234,6 +234,7 @@ def test_a_page_in_markdown_loses_links_to_files_and_its_fold():
     assert page.title == f"a title with {report_figures.NASTY}"
     assert "a file and a [trap](javascript:alert(1))" in page.caption
     assert "<em>words</em>" in page.caption
+    assert "At the scale" in page.caption
     assert "Details" not in page.rest
     assert "<h5>Against the published numbers</h5>" in page.rest
     assert 'aria-label="Table"><table>' in page.rest

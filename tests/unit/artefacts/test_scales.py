@@ -1,5 +1,7 @@
 """Artefacts of a scale larger than that of the usual run, among the tracked ones."""
 
+from dataclasses import replace
+
 import artefact_scores as made
 import pytest
 
@@ -9,20 +11,32 @@ from kcde.publish import publish
 TABLE = registry.ARTEFACTS["kcef/table1"]
 
 
-def drawn(tmp_path, scale, level, into):
+def drawn(tmp_path, scale, level, into, artefact=TABLE):
     files = made.files(tmp_path / f"results/{scale}/r_benchmark", {("geyser", "KCEF"): [level] * 4})
-    record = drawing.make(TABLE, files, into)
+    record = drawing.make(artefact, files, into)
     return files, record
 
 
-def test_a_page_says_its_scale_below_its_title_unless_it_is_the_usual(tmp_path):
+def test_a_page_says_its_scale_below_its_title_and_what_that_reduces(tmp_path):
     for scale in ("laptop", "paper"):
         into = tmp_path / scale
-        drawn(tmp_path, scale, 1.0, into)
-        title, empty, line, *_ = (into / "kcef/table1.md").read_text().splitlines()
+        drawn(tmp_path, scale, 1.0, into, replace(TABLE, reduced="Reduced at laptop: all."))
+        page = (into / "kcef/table1.md").read_text()
+        title, empty, line, *_ = page.splitlines()
         assert title.startswith("# kcef/table1")
         assert empty == ""
-        assert line.startswith("*At the scale `paper`. What the details") == (scale == "paper")
+        assert line == f"*At the scale `{scale}`.*"
+        assert ("Reduced at laptop: all." in page) == (scale == "laptop")
+
+
+def test_a_page_that_is_drawn_again_says_a_scale_only_where_the_folder_knows_it(tmp_path):
+    drawn(tmp_path, "laptop", 1.0, tmp_path)
+    page = tmp_path / "kcef/table1.md"
+    drawing.redraw(TABLE, tmp_path)
+    assert "At the scale" not in page.read_text()
+    scales.write(tmp_path, tmp_path, {"kcef/table2": "paper"})
+    drawing.redraw(TABLE, tmp_path)
+    assert "*At the scale `laptop`.*" in page.read_text()
 
 
 @pytest.mark.slow
@@ -48,7 +62,7 @@ def test_a_smaller_scale_is_drawn_beside_its_scores_where_a_larger_is_tracked(tm
     drawing.write_record(record, laptop / "artefacts/kcef/table1.json")
     publish(laptop, tracked)
     assert scales.read(tracked) == {}
-    assert "At the scale" not in (tracked / "kcef/table1.md").read_text()
+    assert "*At the scale `laptop`.*" in (tracked / "kcef/table1.md").read_text()
 
 
 def test_of_several_scales_the_largest_counts(tmp_path):

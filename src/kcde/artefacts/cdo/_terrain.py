@@ -63,7 +63,7 @@ SETTING = (
 
 REDUCED = (
     "Reduced at laptop: of ten folds and ten random splits the flows have the first three; "
-    "`table3-readings` has them all"
+    "`table3-readings` has them all."
 )
 
 _HEAD, _HEADING = 0.85, 0.5  # inches of a panel besides its rows, and of a further one below it

@@ -44,7 +44,7 @@ DETAILS = (
     "the paper, because nearly every test point lies between two training points, each a grid's "
     "step away. A tenth of the points tests; folds are shuffled. Folds share training points, so "
     "that the p-values of the paired tests behind bold are too small; claim C1 uses a test that is "
-    f"corrected for the overlap.\n\n{_terrain.REDUCED}."
+    f"corrected for the overlap."
 )
 
 FURTHER = {
@@ -193,6 +193,7 @@ ARTEFACT = Artefact(
     },
     caption=CAPTION,
     details=DETAILS,
+    reduced=_terrain.REDUCED,
     build=build,
     draw=_terrain.write,
     deciders={"C1": smallest},

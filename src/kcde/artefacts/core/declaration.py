@@ -236,8 +236,11 @@ class Artefact:
     caption
         In at most 80 words: what is shown and what it means. No numbers that may change.
     details
-        What folds below the caption on its page: how it was made and what was reduced against the
-        paper, in words that hold at every scale; counts come from the tracked CSV.
+        What folds below the caption on its page: how it was made, in words that hold at every
+        scale; counts come from the tracked CSV.
+    reduced
+        A paragraph below the details: what the scale laptop reduces against the paper, and what
+        follows from that. Pages of the scale paper leave it out.
     shows
         Experiment to `datasets` and `methods`: which scores of that experiment it shows, with the
         methods in the order of the columns. `"scale": "readings"`: as the configuration selects and
@@ -302,6 +305,7 @@ class Artefact:
     name: str = ""
     stage: str = listing.RUN
     details: str = ""
+    reduced: str = ""
     metric: str = ""
     columns: tuple[str, ...] = ()
     spread_over_splits: bool = False

@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -154,13 +155,15 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
             f"{artefact.target}`, or with `python -m kcde draw {artefact.key} --scores FILE...`"
         )
     with staged(into) as stage:
-        drawn = _draw(artefact, path, stage, scales.read(into).get(artefact.key, ""))
+        drawn = _draw(artefact, path, stage, scales.tracked(into, artefact.key))
         return [Path(into) / name.relative_to(stage) for name in drawn]
 
 
 def _draw(artefact: Artefact, path: Path, into: Path, scale: str) -> list[Path]:
     """Draw a CSV of a scale into a folder; return the files."""
     stem = _stem(artefact, into)
+    if scales.largest(scale) == listing.SCALES[-1]:
+        artefact = replace(artefact, reduced="")
     if artefact.kind == "table":
         drawn = artefact.draw(artefact, building.read(path), stem)
     else:

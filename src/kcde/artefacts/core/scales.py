@@ -13,7 +13,6 @@ USUAL = "laptop"
 """Of artefacts that the file does not name."""
 
 _COLUMNS = ["artefact", "scale"]
-_WHOLE = {"paper": " What the details call reduced at laptop is not reduced here."}
 
 
 def read(into: str | Path) -> dict[str, str]:
@@ -29,6 +28,20 @@ def read(into: str | Path) -> dict[str, str]:
         return {}
     table = pd.read_csv(path)
     return dict(zip(table["artefact"], table["scale"], strict=True))
+
+
+def tracked(into: str | Path, artefact: str) -> str:
+    """Return the scale of an artefact in a folder, "" where the folder does not say.
+
+    Parameters
+    ----------
+    into
+        The folder of the outputs.
+    artefact
+        As `paper/name`.
+    """
+    known = read(into)
+    return known.get(artefact, USUAL if known else "")
 
 
 def write(tracked: str | Path, into: str | Path, drawn: Mapping[str, str]) -> Path | None:
@@ -108,10 +121,7 @@ def beside(files: Sequence[Path], scale: str) -> Path:
 
 
 def sign(page: Path, scale: str) -> None:
-    """Say below the title of a page of which scale it is, unless it is laptop or unknown."""
-    scale = largest(scale)
-    if scale in ("", USUAL):
-        return
-    title, rest = page.read_text(encoding="utf-8").split("\n", 1)
-    said = f"At the scale `{scale}`.{_WHOLE.get(scale, '')}"
-    page.write_text(f"{title}\n\n*{said}*\n{rest}", encoding="utf-8")
+    """Say below the title of a page of which scale it is, unless that is unknown."""
+    if known := largest(scale):
+        title, rest = page.read_text(encoding="utf-8").split("\n", 1)
+        page.write_text(f"{title}\n\n*At the scale `{known}`.*\n{rest}", encoding="utf-8")

@@ -18,13 +18,14 @@ CODE_SETS = (
     "dimension; (0, 1) and (1, 1) here are those of the array in the code."
 )
 
-REDUCED = (
-    "Reduced at laptop: 2 seeds (paper scale: 10; the paper does not mention repetitions). DDE is "
-    "trained for 20000 iterations on every set, as in figure 2. The authors' code counts epochs "
-    "of 5 such iterations, or 10 with its 1000 points of two moons, and stops after 9000 (grid) "
-    "and 11000 (two moons), so that the published samples may come from a longer training than "
-    "the paper says."
+TRAINING = (
+    "The paper does not mention repetitions. DDE is trained for 20000 iterations on every set, as "
+    "in figure 2. The authors' code counts epochs of 5 such iterations, or 10 with its 1000 points "
+    "of two moons, and stops after 9000 (grid) and 11000 (two moons), so that the published "
+    "samples may come from a longer training than the paper says."
 )
+
+REDUCED = "Reduced at laptop: 2 seeds (paper scale: 10)."
 
 
 def panel(dataset: str, method: str) -> str:

@@ -27,7 +27,7 @@ DETAILS = (
     "500 samples are shown; triangles mark the iterations of the panels. MMD² has the kernel of "
     "f. An iteration is one update of f, five of the sampler and fifteen of ν. The frame is that "
     "of the training points with a tenth of their range added on each side; the number of samples "
-    f"outside it is given (out). {_planar.REDUCED}"
+    f"outside it is given (out). {_planar.TRAINING}"
 )
 
 _SHOWN = 500  # samples in a panel

@@ -36,7 +36,7 @@ _CAPTION = (
 _DETAILS = (
     "1000 samples are shown. The frame is that of the training points with a tenth of their range "
     f"added on each side; the number of samples outside it is given (out). {_planar.POINTS} "
-    f"{_planar.CODE_SETS} {_planar.REDUCED}"
+    f"{_planar.CODE_SETS} {_planar.TRAINING}"
 )
 
 CHI_SQUARED = "modes_chi_squared"
@@ -352,6 +352,7 @@ ARTEFACT = Artefact(
     shows={"planar": {"datasets": ["ring", "grid", "two-moons"], "methods": ["DDE", "DDE-narrow"]}},
     caption=_CAPTION,
     details=_DETAILS,
+    reduced=_planar.REDUCED,
     tolerance=tolerances.VERDICTS,
     build=build,
     draw=draw,

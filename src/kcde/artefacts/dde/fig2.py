@@ -144,6 +144,7 @@ ARTEFACT = Artefact(
     shows={"planar": {"datasets": ["ring", "grid", "two-moons"], "methods": ["DDE", "DDE-narrow"]}},
     caption=_planar_iterations.CAPTION,
     details=_planar_iterations.DETAILS,
+    reduced=_planar.REDUCED,
     tolerance=tolerances.VERDICTS,
     build=build,
     draw=_planar_iterations.draw,

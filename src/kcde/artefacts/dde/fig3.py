@@ -6,7 +6,7 @@ import pandas as pd
 
 from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.dde import _planar_iterations
+from kcde.artefacts.dde import _planar, _planar_iterations
 
 _SHOWN, _ITERATIONS = ("grid", "two-moons"), (0, 500, 1000, 2000)  # as published
 
@@ -23,6 +23,7 @@ ARTEFACT = Artefact(
     shows={"planar": {"datasets": ["grid", "two-moons"], "methods": ["DDE"]}},
     caption=_planar_iterations.CAPTION,
     details=_planar_iterations.DETAILS,
+    reduced=_planar.REDUCED,
     tolerance=tolerances.VERDICTS,
     build=build,
     draw=_planar_iterations.draw,

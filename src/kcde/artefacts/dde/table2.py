@@ -72,6 +72,7 @@ ARTEFACT = Artefact(
     },
     caption=_CAPTION,
     details=_DETAILS,
+    reduced=_likelihoods.REDUCED,
     build=building.build,
     draw=dot_plot.write,
     deciders={"D3": r_sets.best_on_six, "D6": r_sets.kcef_unstable},

@@ -182,6 +182,7 @@ ARTEFACT = Artefact(
     shows={"r_benchmark": {"datasets": "dde/table2", "methods": ["DDE", "DDE-penalised"]}},
     caption=_CAPTION,
     details=_DETAILS,
+    reduced=_likelihoods.REDUCED,
     build=build,
     draw=draw,
     metric=NLL,

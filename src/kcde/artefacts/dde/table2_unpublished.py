@@ -34,6 +34,7 @@ ARTEFACT = Artefact(
     },
     caption=_CAPTION,
     details=_DETAILS,
+    reduced=_likelihoods.REDUCED,
     build=building.build,
     draw=dot_plot.write,
     metric=NLL,

@@ -53,7 +53,7 @@ DETAILS = (
     "The loss is the squared error of E[y yᵀ|x] over its squared norm, a mean over test points. "
     "What ignores x is the mean of y yᵀ over the training points.\n\n"
     f"{_moments.COMMON} {_moments.SCHEDULE} {_moments.THROUGHOUT} {_moments.CONSTRAINTS} "
-    f"{_moments.BAND}\n\n{_moments.REDUCED}"
+    f"{_moments.BAND}"
 )
 
 _ORDER = (("JPDL", "JDL"), ("JDL", "CME"))
@@ -247,6 +247,7 @@ ARTEFACT = Artefact(
     shows={"moments": {"methods": ["JDL", "JPDL", "CME"]}},
     caption=CAPTION,
     details=DETAILS,
+    reduced=_moments.REDUCED,
     build=build,
     draw=draw,
     deciders={

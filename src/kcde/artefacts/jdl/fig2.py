@@ -18,7 +18,7 @@ CAPTION = (
     "one line for each relative tolerance of the factors; dashed: ignoring x. In the paper JDL is "
     f"robust to the tolerance, and CME is not (claim J3). {_moments.LAW}"
 )
-DETAILS = f"{_moments.COMMON} {_moments.BAND}\n\n{_moments.REDUCED}"
+DETAILS = f"{_moments.COMMON} {_moments.BAND}"
 
 _TOLERANCES = (1e-3, 1e-2, 1e-1)
 _SIZE, _ROBUST = 1_000_000, 1.5
@@ -82,6 +82,7 @@ ARTEFACT = Artefact(
     },
     caption=CAPTION,
     details=DETAILS,
+    reduced=_moments.REDUCED,
     build=build,
     draw=draw,
     deciders={"J3": robust_to_tolerance},

@@ -22,7 +22,7 @@ CAPTION = (
 DETAILS = (
     "A moment counts if it has an eigenvalue below −1e-12 times the largest absolute one. The "
     f"vertical axis is linear below 0.01%.\n\n{_moments.COMMON} {_moments.SCHEDULE} "
-    f"{_moments.THROUGHOUT} {_moments.CONSTRAINTS} {_moments.BAND}\n\n{_moments.REDUCED}"
+    f"{_moments.THROUGHOUT} {_moments.CONSTRAINTS} {_moments.BAND}"
 )
 
 _METHODS = ("JDL", "JPDL", "CME")
@@ -97,6 +97,7 @@ ARTEFACT = Artefact(
     shows={"moments": {"methods": ["JDL", "JPDL", "CME"]}},
     caption=CAPTION,
     details=DETAILS,
+    reduced=_moments.REDUCED,
     build=build,
     draw=draw,
     deciders={"J8": semidefinite},

@@ -54,8 +54,7 @@ DETAILS = (
     "the λ that is best without constraints. That program is fitted only at d = 1 and, for n = "
     "1000, at d = 2. It is not run at d = 3, where its Gram matrix is 210 × 210 with 22155 entries "
     "in the cone, far beyond a laptop and our paper scale.\n\n"
-    f"{_moments.COMMON} {_moments.SCHEDULE} {_moments.CONSTRAINTS} {_moments.BAND}\n\n"
-    f"{_moments.REDUCED}"
+    f"{_moments.COMMON} {_moments.SCHEDULE} {_moments.CONSTRAINTS} {_moments.BAND}"
 )
 
 _METHODS = ("JDL", "JPDL", "CME")
@@ -254,6 +253,7 @@ ARTEFACT = Artefact(
     shows={"moments": {"methods": ["JDL", "JPDL", "JPDL-unreduced", "CME"]}},
     caption=CAPTION,
     details=DETAILS,
+    reduced=_moments.REDUCED,
     build=build,
     draw=draw,
     deciders={

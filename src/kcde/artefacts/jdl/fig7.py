@@ -37,8 +37,7 @@ DETAILS = (
     "Probabilities are clipped to [1e-12, 1], as in the paper. The base rate is the share of "
     "events in the n days. On par: a loss at most 5% above that of KLR, a margin of ours.\n\n"
     f"{_portfolio.COMMON} Subsamples overlap (at n = 20000 each has 25000 of 25248 pairs of days), "
-    "so that the p-values of claim J10, which takes them as independent, are too small.\n\n"
-    f"{_portfolio.REDUCED}"
+    "so that the p-values of claim J10, which takes them as independent, are too small."
 )
 
 _SMALL, _HIGH = 1000, (10, 25)
@@ -136,6 +135,7 @@ ARTEFACT = Artefact(
     shows={"portfolio": {"methods": ["JDL", "CME", "KLR"]}},
     caption=CAPTION,
     details=DETAILS,
+    reduced=_portfolio.REDUCED,
     build=build,
     draw=draw,
     deciders={"J10": jdl_like_klr},

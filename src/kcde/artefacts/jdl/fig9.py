@@ -31,7 +31,7 @@ DETAILS = (
     "median distance over √2; λ is what each fit chose. The first 3 subsamples are timed so. Fits "
     "share factors and cross moments, and thus their seconds. The caption of the paper names the "
     "probabilities alone; J12 is decided by them as well, under J-time.\n\n"
-    f"{_portfolio.COMMON}\n\n{_portfolio.REDUCED}"
+    f"{_portfolio.COMMON}"
 )
 
 _COMPARABLE = (0.5, 2.0)
@@ -113,6 +113,7 @@ ARTEFACT = Artefact(
     shows={"portfolio": {"methods": ["JDL", "CME", "KLR"]}},
     caption=CAPTION,
     details=DETAILS,
+    reduced=_portfolio.REDUCED,
     build=build,
     draw=draw,
     deciders={"J12": comparable_seconds},

@@ -11,7 +11,6 @@ import pandas as pd
 from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.artefacts.judging import chains
-from kcde.artefacts.kcef import _captions
 from kcde.artefacts.plots import scatter, scatter_panel, style
 from kcde.artefacts.plots.scatter import DATA
 from kcde.artefacts.tables.methods import display
@@ -26,8 +25,7 @@ DETAILS = (
     "centred and scaled by their standard deviation (sd) over the training rows. The paper names "
     "(x_15, x_16) on parkinsons; its rule leaves 15 columns, so the last two are shown. The frame "
     "is that of the data, which are grey behind the samples; the number of samples outside it is "
-    "given (out). Reduced at laptop: "
-    f"{_captions.TUNING}."
+    "given (out)."
 )
 
 DATASETS = ("red-wine", "parkinsons")

@@ -380,6 +380,7 @@ ARTEFACT = Artefact(
     },
     caption=_CAPTION,
     details=_grid.DETAILS,
+    reduced=_grid.REDUCED,
     build=build,
     draw=_grid_picture.draw,
     deciders=_DECIDERS,

@@ -70,6 +70,7 @@ ARTEFACT = Artefact(
     },
     caption=_CAPTION,
     details=_grid.DETAILS,
+    reduced=_grid.REDUCED,
     build=fig1.build,
     draw=_grid_picture.draw,
     readers={"K-lscde": read, "K-methods": read_methods},

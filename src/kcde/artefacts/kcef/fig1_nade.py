@@ -51,6 +51,7 @@ ARTEFACT = Artefact(
     },
     caption=_CAPTION,
     details=_grid.DETAILS,
+    reduced=_grid.REDUCED,
     build=fig1.build,
     draw=_grid_picture.draw,
     readers={"K-nade-stopping": read},

@@ -67,6 +67,7 @@ ARTEFACT = Artefact(
     },
     caption=_CAPTION,
     details=_grid.DETAILS,
+    reduced=_grid.REDUCED,
     build=build,
     draw=draw,
     readers={"K-rows": read},

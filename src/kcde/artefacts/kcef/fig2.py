@@ -2,7 +2,7 @@
 
 from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.kcef import _slices
+from kcde.artefacts.kcef import _captions, _slices
 
 _CAPTION = (
     "Two columns of samples of KCEF-F (in colour) beside the same columns of the UCI data (black). "
@@ -18,6 +18,7 @@ ARTEFACT = Artefact(
     shows={"samples": {"methods": ["KCEF-F"]}},
     caption=_CAPTION,
     details=_slices.DETAILS,
+    reduced=_captions.REDUCED,
     tolerance=tolerances.VERDICTS,
     build=_slices.build,
     draw=_slices.draw,

@@ -12,7 +12,7 @@ from kcde.artefacts.core.cells import splits
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.judging import chains
 from kcde.artefacts.judging.deciding import all_of
-from kcde.artefacts.kcef import _slices
+from kcde.artefacts.kcef import _captions, _slices
 from kcde.methods import METHODS
 
 _CAPTION = (
@@ -134,6 +134,7 @@ ARTEFACT = Artefact(
     },
     caption=_CAPTION,
     details=_slices.DETAILS,
+    reduced=_captions.REDUCED,
     tolerance=tolerances.VERDICTS,
     build=_slices.build,
     draw=_slices.draw,

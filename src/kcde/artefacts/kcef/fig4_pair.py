@@ -7,7 +7,7 @@ import pandas as pd
 from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.judging.deciding import under_each
-from kcde.artefacts.kcef import _slices, fig4
+from kcde.artefacts.kcef import _captions, _slices, fig4
 from kcde.artefacts.kcef._renamed import renamed
 
 _CAPTION = (
@@ -66,6 +66,7 @@ ARTEFACT = Artefact(
     },
     caption=_CAPTION,
     details=_slices.DETAILS,
+    reduced=_captions.REDUCED,
     tolerance=tolerances.VERDICTS,
     build=build,
     draw=_slices.draw,

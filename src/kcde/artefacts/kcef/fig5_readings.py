@@ -57,6 +57,7 @@ ARTEFACT = Artefact(
     },
     caption=_CAPTION,
     details=_grid.DETAILS,
+    reduced=_grid.REDUCED,
     build=build,
     draw=_grid_picture.draw,
     readers={"K-frequency": read},

@@ -31,9 +31,7 @@ _DETAILS = (
     "of a standardised row is averaged over the test rows. Discrete columns are left out, and the "
     "first of every pair with an absolute correlation above 0.98. The factors of KCEF and LSCDE "
     "follow the order of the columns. All parents of a factor of KCEF share one bandwidth, as in "
-    "the authors' code, where the text has one for each; its normaliser is computed by quadrature. "
-    "Reduced at "
-    f"laptop: {_captions.TUNING}."
+    "the authors' code, where the text has one for each; its normaliser is computed by quadrature."
 )
 
 REMOVED = "removed_column"
@@ -140,6 +138,7 @@ ARTEFACT = Artefact(
     },
     caption=_CAPTION,
     details=_DETAILS,
+    reduced=_captions.REDUCED,
     build=build,
     draw=dot_plot.write,
     deciders=_DECIDERS,

@@ -216,6 +216,7 @@ ARTEFACT = Artefact(
     },
     caption=_CAPTION,
     details=_DETAILS,
+    reduced=_grid.REDUCED,
     build=build,
     draw=_readings_picture.draw,
     readers={"K-stop": read},

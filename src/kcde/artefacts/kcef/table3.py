@@ -47,8 +47,7 @@ _DETAILS = (
     "distribution function of each column in turn, and those of the same KEF by chains with a "
     "burn-in of 1000 transitions in which they adapt one step size and a diagonal metric. Claim "
     "K10 as amended is decided by it where the published chains have not converged. KEF-grouped "
-    "(ours) is a KEF whose cross-validation has equal rows in one fold. Reduced at laptop: "
-    f"{_captions.TUNING}."
+    "(ours) is a KEF whose cross-validation has equal rows in one fold."
 )
 
 KEF, NADE = "H0: KEF closer than KCEF", "H0: NADE closer than KCEF"
@@ -258,6 +257,7 @@ ARTEFACT = Artefact(
     shows={"similarity": {"methods": ["KEF", "NADE", "KEF-grouped"]}},
     caption=_CAPTION,
     details=_DETAILS,
+    reduced=_captions.REDUCED,
     tolerance=tolerances.VERDICTS,
     build=build,
     draw=draw,

@@ -86,7 +86,7 @@ def details(
     Parameters
     ----------
     artefact
-        Gives the details.
+        Gives the details, and what is reduced.
     remarks
         Sentences that follow the details.
     methods
@@ -96,7 +96,7 @@ def details(
     """
     said = " ".join(filter(None, [artefact.details, *remarks]))
     read = artefact.experiments if experiments is None else experiments
-    parts = [*([said] if said else []), *_selections(artefact, read, methods)]
+    parts = [*filter(None, [said, artefact.reduced]), *_selections(artefact, read, methods)]
     return ["<details>\n<summary>Details</summary>", *parts, "</details>"] if parts else []
 
 

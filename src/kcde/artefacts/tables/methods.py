@@ -94,7 +94,8 @@ _EARLY_STOPPING = (
     "as published: each factor has its own σ_y, λ and one σ_x for all parents, by the rule of the "
     "authors' code: L-BFGS on the 10-fold cross-validated score plus 0.1 Σθ², θ = (1/2σ_x², "
     "1/2σ_y², λ), from 1, 1 and 1e-4 within 1e-10…10 until an iteration gains less than 1e-4, on "
-    "at most `tuning_rows` training rows (500 at laptop, 2000 at paper); then solved on all rows"
+    "at most `tuning_rows` training rows (500 at laptop, 2000 at paper; the paper states no "
+    "number); then solved on all rows"
 )
 _UNPENALISED = "ours: as KCEF-F, without the penalty, which no paper mentions"
 _CONVERGED = (
