@@ -122,6 +122,7 @@ def draw(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     primary = table[table["metric"] == artefact.metric]
     parts = [
         f"# {artefact.key}: {artefact.title}",
+        f"![{artefact.title}]({stem.name}.png)",
         f"{artefact.caption} Means over {count_of(primary['n'], artefact.trial)}, in nats.",
         _grid(table),
         *details(artefact, artefact.remarks(table), primary["method"]),

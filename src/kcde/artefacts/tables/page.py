@@ -1,4 +1,4 @@
-"""The page of a table: caption, table, verdicts and their causes."""
+"""The page of a table: picture, caption, table, verdicts and their causes."""
 
 import math
 from collections import Counter
@@ -53,10 +53,13 @@ _MEDIAN_SHOWN = 0.1
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the page of a table: caption, table, legend, details, and the published numbers."""
+    """Draw the page of a table: picture (`<stem>.png`), caption, table, legend, details, and the
+    published numbers.
+    """
     primary = table[table["metric"] == artefact.metric]
     parts = [
         f"# {artefact.key}: {artefact.title}",
+        f"![{artefact.title}]({stem.name}.png)",
         f"{artefact.caption} {_shown(artefact, primary)}",
         _grid(artefact, table, artefact.metric),
         " ".join([*_legend(artefact, primary), *_chains(table, primary)]),
