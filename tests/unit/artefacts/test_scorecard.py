@@ -174,7 +174,8 @@ def test_claims_count_by_the_amended_test_and_by_their_readings(tmp_path):
     scorecard.write(card, tmp_path)
     page = (tmp_path / "scorecard.md").read_text()
     assert "of 2 with several readings hold 0 under every, 1 under some, 1 under none" in page
-    assert "are of commit 0123456789 (readings);" in page
+    assert "each with its scale and the commit that made it" in page
+    assert "0123456789" not in page
     assert "| claim | artefact | statement | verdict | amended | readings | parts |" in page
     assert "Amended test: enough. First test: a |" in page
 
@@ -198,9 +199,11 @@ def test_a_paper_with_open_questions_has_a_page(tmp_path):
     assert tmp_path / "jdl/README.md" in written
     page = (tmp_path / "jdl/README.md").read_text()
     statement = published.claims().set_index("claim").loc["J1", "statement"]
-    held = "J-law: holds 1, fails 1 (uniform)"
+    held = "J-law: holds 1, fails 1"
     assert f"| J1 | {statement} | fails | under some readings | {held} |" in page
     assert "| holds | not read |" in page
+    affected = published.readings().set_index("id").loc["J-law", "affects"]
+    assert f"- **J-law**: {choice}. It bears on {affected}." in page
     asked = published.questions()
     assert set(asked["paper"]) == set(published.claims()["paper"])
     assert set(asked["choice"]) <= {"", *published.readings()["id"]}
@@ -549,8 +552,8 @@ def test_changes_since_a_commit_are_listed_with_the_commits_behind_them(figures)
     what = "kcef table1, geyser KCEF, negative log likelihood"
     assert f"| {what} | reproduced; yes | worse; no | {after} |" in page
     assert "LSCDE" not in page
-    assert "moved by more than 0.005, the largest by 3.00" in page
-    assert page.count("table1, ") == 14
+    assert "moved by more than 0.005, the largest by 3.00 nats (kcef table1, " in page
+    assert page.count("| kcef table1, ") == 14
     # What is judged alike is not listed, and rows stand in the order of the scorecard.
     assert page.index("caution KCEF") < page.index("geyser KCEF")
     git(figures, "rm", "-q", "--cached", "scorecard.csv")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde import published
 from kcde.artefacts.judging import checkout
 from kcde.artefacts.judging.scorecard import deciding
 from kcde.artefacts.tables.markdown import number, pipe_table
@@ -85,8 +86,8 @@ def text(before: pd.DataFrame, after: pd.DataFrame, since: str, commits: Commits
         f"# What changed in the scorecard since {since}",
         f"Of {len(both)} numbers and claims {len(rows)} are judged otherwise than in the scorecard "
         f"of {since}; of {both[_VALUE].notna().sum()} values {int((moved > _SEEN).sum())} moved by "
-        f"more than {_SEEN}, the largest by {number(moved.max())}. A judgement is the verdict, "
-        "then whether the number is compatible, the amended verdict and the readings of a claim. "
+        f"more than {_SEEN}{_largest(both, moved)}. A judgement is the verdict, then whether the "
+        "number is compatible, the amended verdict and the readings of a claim. "
         "The commits are those that changed the table of the artefact. Written by "
         "`python -m kcde scorecard --since`.",
     ]
@@ -100,6 +101,17 @@ def _words(frame: pd.DataFrame) -> pd.DataFrame:
     words = frame.reindex(columns=[*_KEY, *_JUDGED]).astype(object)
     words = words.where(words.notna(), "").astype(str)
     return words.assign(**{_VALUE: pd.to_numeric(frame[_VALUE])}).set_index(_KEY)
+
+
+def _largest(rows: pd.DataFrame, moved: pd.Series) -> str:
+    """Return by how much a value moved at most, in its unit, and which; "" where none has two."""
+    if moved.isna().all():
+        return ""
+    row, cell = rows.loc[moved.idxmax()].to_dict(), _KEY[1:]
+    units = published.values().drop_duplicates(cell).set_index(cell)["unit"]
+    unit = units.get(tuple(row[name] for name in cell), "")
+    amount = f"{number(moved.max())} {unit}".strip()
+    return f", the largest by {amount} ({_what(row)})"
 
 
 def _judgement(row: dict) -> tuple[str, str]:

@@ -1,5 +1,7 @@
 """A page for each paper that has open questions: what it says, what holds, what would settle it."""
 
+from collections.abc import Collection, Mapping
+
 import pandas as pd
 
 from kcde import published
@@ -11,11 +13,11 @@ NAME = "README.md"
 _ABOUT = (
     "Each claim with its verdict here, by the amended test where there is one, and under how many "
     "readings of what the paper leaves open it holds; those that were not run do not count, and "
-    "those of another scale than the verdict say of which. "
-    "Numbers and parts are in "
-    "[claims.csv](claims.csv), single readings in [readings.csv](../readings.csv), what is open in "
-    "`kcde/published/readings.csv`. Written by `python -m kcde scorecard`."
+    "those of another scale than the verdict, or by the first test, say so. Numbers and parts are "
+    "in [claims.csv](claims.csv), single readings in [readings.csv](../readings.csv). Written by "
+    "`python -m kcde scorecard`."
 )
+_OPEN = "What the codes of the readings stand for (readings in `kcde/published/readings.csv`):"
 _UNDER = {
     readings.EVERY: "under every reading",
     readings.SOME: "under some readings",
@@ -29,7 +31,7 @@ def papers() -> list[str]:
     return list(dict.fromkeys(published.questions()["paper"]))
 
 
-def text(paper: str, frame: pd.DataFrame, read: pd.DataFrame) -> str:
+def text(paper: str, frame: pd.DataFrame, read: pd.DataFrame, at: Mapping[str, str]) -> str:
     """Return the page of a paper.
 
     Parameters
@@ -40,6 +42,8 @@ def text(paper: str, frame: pd.DataFrame, read: pd.DataFrame) -> str:
         As `kcde.artefacts.judging.scorecard.build` returns it.
     read
         As `kcde.artefacts.judging.readings.read` returns them.
+    at
+        Claim to the scale of the artefact that decides it.
 
     Returns
     -------
@@ -56,20 +60,34 @@ def text(paper: str, frame: pd.DataFrame, read: pd.DataFrame) -> str:
     ]
     table = pipe_table(
         ["claim", "the paper says", "here", "holds", "readings"],
-        [_cells(row, stated[paper, row["metric"]], read) for row in claims.to_dict("records")],
+        [_cells(row, stated[paper, row["metric"]], read, at) for row in claims.to_dict("records")],
         left=5,
     )
     title = f"# {paper}: what the paper says, what holds, and what would settle the rest"
-    parts = [title, _ABOUT, table, "## Questions to the authors", "\n".join(numbered)]
+    own = read.loc[read["claim"].isin(claims["metric"]), "choice"]
+    codes = _codes({*own, *asked["choice"]})
+    parts = [title, _ABOUT, table, *codes, "## Questions to the authors", "\n".join(numbered)]
     return "\n\n".join(parts) + "\n"
+
+
+def _codes(choices: Collection[str]) -> list[str]:
+    """Return what choices are about, a line each; nothing where there are none."""
+    open_ones = published.readings()
+    lines = [
+        f"- **{row.id}**: {row.choice}. It bears on {row.affects}."
+        for row in open_ones[open_ones["id"].isin(choices)].itertuples()
+    ]
+    return [_OPEN, "\n".join(lines)] if lines else []
 
 
 def _of(choice: str) -> str:
     return f" ({choice})" if choice else ""
 
 
-def _cells(row: dict, statement: str, read: pd.DataFrame) -> list[str]:
+def _cells(row: dict, statement: str, read: pd.DataFrame, at: Mapping[str, str]) -> list[str]:
     own = readings.of_claim(read, row["metric"])
     under = _UNDER[readings.share(own)] if len(own) else "not read"
     verdict = row["amended"] or row["verdict"]
-    return [row["metric"], statement, verdict, under, row["readings"]]
+    # Names of readings would make the cells long.
+    counted = readings.counted(own, at[row["metric"]], named=0) if row["readings"] else ""
+    return [row["metric"], statement, verdict, under, counted]

@@ -41,7 +41,7 @@ EVERY, SOME, NONE = "every", "some", "none"
 """Under which of the readings that were run a claim holds."""
 
 _NAMED = 4
-"""Up to so many readings of a choice under which a claim does not hold are named."""
+"""How many readings of a choice are named, where a claim holds under none of these."""
 
 _PACKED = ".csv.gz"
 
@@ -161,7 +161,7 @@ def of_claim(table: pd.DataFrame, claim: str) -> pd.DataFrame:
     return own.assign(verdict=own["amended"].where(amended, own["verdict"]), first=first)
 
 
-def counted(rows: pd.DataFrame, drawn: str = "") -> str:
+def counted(rows: pd.DataFrame, drawn: str = "", *, named: int = _NAMED) -> str:
     """Return under how many readings a claim holds, fails or is undecided.
 
     Parameters
@@ -171,22 +171,23 @@ def counted(rows: pd.DataFrame, drawn: str = "") -> str:
     drawn
         Scale of the artefact that decides the claim: readings of another known scale are counted
         apart and say so. "": scales are left out.
+    named
+        Up to so many readings of a choice under which it does not hold are named.
 
     Returns
     -------
     str
-        `K-grid: holds 30, fails 2 (a, b); K-nade: holds 2`: the readings under which it does not
-        hold are named where they are at most four of a choice, and the first test where it counts
+        `K-grid: holds 30, fails 2 (a, b); K-nade: holds 2`, and the first test where it counts
         and not the amended one: `K-stop (at laptop): holds 1`. Empty where there are none.
     """
     parts = []
     elsewhere = rows["scale"].map(lambda scale: _other_than(drawn, scale))
     for (choice, scale), own in rows.groupby(["choice", elsewhere], sort=False):
-        named = int((own["verdict"] != HOLDS).sum()) <= _NAMED
+        few = int((own["verdict"] != HOLDS).sum()) <= named
         said = []
         for word in (HOLDS, *sorted(set(own["verdict"]) - {HOLDS})):
             names = own.loc[own["verdict"] == word, "reading"]
-            listed = f" ({', '.join(names)})" if named and word != HOLDS else ""
+            listed = f" ({', '.join(names)})" if few and word != HOLDS else ""
             said += [f"{word} {len(names)}{listed}"] if len(names) else []
         how = ["by the first test"] if own["first"].any() else []
         how += [f"at {scale}"] if scale else []

@@ -9,6 +9,7 @@ name. `compatible` is of numbers; `amended`, `readings` and `parts` are of claim
 import math
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,11 +102,10 @@ def build(into: str | Path, records: str | Path | None = None) -> pd.DataFrame:
     decided = {paper: claims.read(into, paper) for paper in dict.fromkeys(statements["paper"])}
     read, drawn = readings.read(into), scales.read(into)
     for _, row in statements.iterrows():
-        name = deciding(row["paper"], row["claim"], row["artefact"])
-        here = _tracked(row["paper"], name, into, records)
+        key = (row["paper"], row["claim"], row["artefact"])
+        here = _tracked(row["paper"], deciding(*key), into, records)
         entry = _claim(row, here, decided[row["paper"]], values)
-        scale = drawn.get(f"{row['paper']}/{name}", scales.USUAL)
-        rows.append({"kind": "claim", **entry, **_read(row, entry, read, scale)})
+        rows.append({"kind": "claim", **entry, **_read(row, entry, read, _scale(drawn, *key))})
     frame = pd.DataFrame(rows, columns=COLUMNS)
     words = ["compatible", "amended", "amended_reason", "readings", "parts"]
     return frame.assign(**{name: frame[name].astype(object).fillna("") for name in words})
@@ -129,6 +129,11 @@ def write(frame: pd.DataFrame, into: str | Path) -> list[Path]:
     page = "scorecard.md"
     asked = {paper: f"{paper}/{questions_page.NAME}" for paper in questions_page.papers()}
     whole = frame.astype({"n": "Int64", "failed": "Int64"})
+    drawn, decided = scales.read(into), frame[frame["kind"] == "claim"]
+    at = {
+        row.metric: _scale(drawn, row.paper, row.metric, row.artefact)
+        for row in decided.itertuples()
+    }
     with staged(into) as stage:
         whole.to_csv(stage / TABLE, index=False, float_format="%.6g")
         read = readings.read(into)
@@ -136,7 +141,7 @@ def write(frame: pd.DataFrame, into: str | Path) -> list[Path]:
         (stage / page).write_text(text, encoding="utf-8")
         for paper, place in asked.items():
             (stage / place).parent.mkdir(exist_ok=True)
-            text = questions_page.text(paper, frame, read)
+            text = questions_page.text(paper, frame, read, at)
             (stage / place).write_text(text, encoding="utf-8")
     return [Path(into) / name for name in (TABLE, page, *asked.values())]
 
@@ -235,6 +240,11 @@ def deciding(paper: str, claim: str, stated: str) -> str:
             return artefact.name
     named = re.match(r"(fig|table)\d+", stated)
     return named.group() if named else stated
+
+
+def _scale(drawn: Mapping[str, str], paper: str, claim: str, stated: str) -> str:
+    """Return the scale of the artefact that decides a claim, of the scales of a folder."""
+    return drawn.get(f"{paper}/{deciding(paper, claim, stated)}", scales.USUAL)
 
 
 def _tracked(paper: str, name: str, into: Path, records: str | Path | None) -> Tracked:

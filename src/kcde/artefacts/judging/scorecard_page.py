@@ -114,14 +114,13 @@ def _stable(read: Counter) -> str:
 
 
 def _source(read: pd.DataFrame) -> str:
-    """Say of which commits and scales the tracked readings are."""
+    """Say where the tracked readings are, and how they are made."""
     if not len(read):
         return "No readings are tracked: `snakemake readings` makes them."
-    made = dict.fromkeys(zip(read["commit"], read["scale"], strict=True))
-    each = ", ".join(f"{commit} ({scale})" for commit, scale in made)
     return (
-        f"The tracked readings ([readings.csv](readings.csv), made by `snakemake readings`) are "
-        f"of commit {each}; `+` stands for changes beside the commit."
+        "The tracked readings stand in [readings.csv](readings.csv), each with its scale and the "
+        "commit that made it (`+`: with changes beside the commit); `snakemake readings` makes "
+        "them."
     )
 
 
