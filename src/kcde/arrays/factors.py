@@ -24,8 +24,8 @@ if (column == row) a[i] = diagonal[row]
 def cholesky(matrix, shift: float = 0.0, *, overwrite: bool = False):
     """Return the lower Cholesky factor of A + shift I, or None where rounding leaves none.
 
-    On numpy and cupy the library works in one copy of the matrix; nothing else of its size is
-    formed. On cupy the host waits for one number, whether it succeeded.
+    On numpy and cupy the library works in one float64 copy of the matrix; nothing else of its size
+    is formed. On cupy the host waits for one number, whether it succeeded.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def cholesky(matrix, shift: float = 0.0, *, overwrite: bool = False):
     shift
         Added to the diagonal.
     overwrite
-        Whether a matrix of numpy or cupy in C order may be lost: the factor takes its lower
+        Whether a float64 matrix of numpy or cupy in C order may be lost: the factor takes its lower
         triangle and leaves A above the diagonal, from where A is put back where the factorisation
         fails, so that it has to be symmetric in full to be used again.
 
@@ -49,7 +49,8 @@ def cholesky(matrix, shift: float = 0.0, *, overwrite: bool = False):
     """
     if is_numpy_array(matrix) or is_cupy_array(matrix):
         factorise = _lapack if is_numpy_array(matrix) else _cusolver
-        if not (overwrite and matrix.flags.c_contiguous):
+        # f2py hands LAPACK a copy of any other type, and the factor is lost with it.
+        if not (overwrite and matrix.flags.c_contiguous and matrix.dtype == np.float64):
             return factorise(_copy(matrix), shift, clean=True)
         diagonal = matrix.diagonal().copy()
         lower = factorise(matrix, shift, clean=False)
@@ -65,7 +66,9 @@ def cholesky(matrix, shift: float = 0.0, *, overwrite: bool = False):
 
 
 def _copy(matrix):
-    return np.array(matrix, order="C") if is_numpy_array(matrix) else matrix.copy(order="C")
+    if is_numpy_array(matrix):
+        return np.array(matrix, dtype=np.float64, order="C")
+    return matrix.astype(np.float64, order="C")
 
 
 def _lapack(matrix: np.ndarray, shift: float, clean: bool) -> np.ndarray | None:

@@ -56,8 +56,8 @@ def factor_positive_definite(
     shift
         Added to the diagonal; not negative.
     overwrite
-        Whether the matrix may be overwritten: a numpy or cupy matrix in C order is factorised in
-        place. It must then be fully symmetric, or `refill` must be given.
+        Whether the matrix may be overwritten: a float64 matrix of numpy or cupy in C order is
+        factorised in place. It must then be fully symmetric, or `refill` must be given.
     refill
         Called with the matrix if a factorisation fails, to write A into it again; this is cheaper
         than keeping a second triangle for that case.

@@ -3,6 +3,7 @@ import logging
 import numpy as np
 import pytest
 
+from devices import ON_GPU
 from kcde.arrays import cholesky
 from kcde.linalg import factor_positive_definite, solve_positive_definite, symmetric_spectrum
 
@@ -13,6 +14,17 @@ def test_solution_satisfies_the_system(xp, host, rng):
     solution = solve_positive_definite(xp.asarray(A), xp.asarray(b), shift=0.5)
     np.testing.assert_allclose((A + 0.5 * np.eye(6)) @ host(solution.x), b, atol=1e-10)
     assert solution.jitter == 0.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("namespace", ["numpy", pytest.param("cupy", marks=ON_GPU)])
+def test_numbers_of_any_type_are_factorised_in_float64(host, namespace, dtype, overwrite):
+    xp = pytest.importorskip(namespace)
+    A, b = xp.asarray([[2, 1], [1, 3]], dtype=dtype), xp.asarray([1, 2], dtype=dtype)
+    solution = solve_positive_definite(A, b, overwrite=overwrite)
+    np.testing.assert_allclose(host(solution.x), [0.2, 0.6], atol=1e-15)
+    np.testing.assert_array_equal(host(A), [[2, 1], [1, 3]])
 
 
 def test_inverse_of_a_factor(xp, host, rng):
