@@ -8,6 +8,7 @@ from array_api_compat import array_namespace
 
 from kcde.arrays.backends import (
     BACKENDS,
+    as_floating,
     asarray,
     device_description,
     free_device_bytes,
@@ -33,6 +34,7 @@ __all__ = [
     "about_largest_rows",
     "add_to_diagonal",
     "array_namespace",
+    "as_floating",
     "asarray",
     "block_size",
     "cholesky",

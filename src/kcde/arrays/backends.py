@@ -1,10 +1,10 @@
-"""The backends numpy and cupy, and transfers between host and device."""
+"""The backends numpy and cupy, transfers between host and device, and the type of numbers."""
 
 import importlib.util
 import logging
 
 import numpy as np
-from array_api_compat import is_cupy_array
+from array_api_compat import array_namespace, is_cupy_array
 
 BACKENDS = ("auto", "numpy", "cupy")
 
@@ -56,6 +56,12 @@ def asarray(values, backend: str = "numpy"):
     import cupy
 
     return cupy.asarray(values, dtype=cupy.float64)
+
+
+def as_floating(array):
+    """Return an array of floating-point numbers as it is, one of other numbers in float64."""
+    xp = array_namespace(array)
+    return array if xp.isdtype(array.dtype, "real floating") else xp.astype(array, xp.float64)
 
 
 def to_numpy(array) -> np.ndarray:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kcde.arrays import array_namespace, exp_of_negative, take_columns
+from kcde.arrays import array_namespace, as_floating, exp_of_negative, take_columns
 
 SMALLEST_BANDWIDTH, LARGEST_BANDWIDTH = 1e-50, 1e75
 """Fourth powers, which score matching takes, stay within the range of float64 below and above."""
@@ -150,6 +150,7 @@ class GaussianKernel:
 
     def _exponents(self, A, B):
         """Return -Σ_i (a_i - b_i)²/2σ_i², shape (a, b), which rounding may leave just above 0."""
+        A, B = as_floating(A), as_floating(B)
         xp = array_namespace(A, B)
         if 0 in (A.shape[0], *B.shape):
             return xp.zeros((A.shape[0], B.shape[0]), dtype=A.dtype)
@@ -168,16 +169,17 @@ class GaussianKernel:
         None where rows are so far from their mean, in bandwidths, that from there the differences
         of squares cancel.
         """
-        prepared = PreparedRows(self, X)
+        prepared = PreparedRows(self, as_floating(X))
         return prepared if prepared.largest <= _LARGEST_SQUARE else None
 
     def diagonal(self, A):
         """Return k(a, a) for each row of A: ones, shape (a,)."""
         xp = array_namespace(A)
-        return xp.ones(A.shape[0], dtype=A.dtype)
+        return xp.ones(A.shape[0], dtype=as_floating(A).dtype)
 
     def derivatives(self, A, B) -> "KernelDerivatives":
         """Return the kernel between A (a, d) and B (b, d) with its derivatives in A."""
+        A, B = as_floating(A), as_floating(B)
         xp = array_namespace(A, B)
         return KernelDerivatives(A[:, None, :] - B[None, :, :], self._sigma(A, xp))
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kcde.arrays import array_namespace, exp_of_negative
+from kcde.arrays import array_namespace, as_floating, exp_of_negative
 from kcde.kernels.gaussian import as_bandwidths
 
 
@@ -33,6 +33,7 @@ class LaplaceKernel:
 
     def log(self, A, B):
         """Return log k, shape (a, b); it does not underflow."""
+        A, B = as_floating(A), as_floating(B)
         xp = array_namespace(A, B)
         scales = as_bandwidths(self.bandwidth, A.shape[1])
         total = xp.zeros((A.shape[0], B.shape[0]), dtype=A.dtype)
@@ -44,4 +45,4 @@ class LaplaceKernel:
     def diagonal(self, A):
         """Return k(a, a) for each row of A: ones, shape (a,)."""
         xp = array_namespace(A)
-        return xp.ones(A.shape[0], dtype=A.dtype)
+        return xp.ones(A.shape[0], dtype=as_floating(A).dtype)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import sqrt
 
-from kcde.arrays import array_namespace, exp_of_negative, row_blocks
+from kcde.arrays import array_namespace, as_floating, exp_of_negative, row_blocks
 from kcde.kernels.gaussian import GaussianKernel
 
 
@@ -35,6 +35,7 @@ class MaternKernel:
 
         As many multiplications as the Gaussian kernel has, and no other memory of that size.
         """
+        A, B = as_floating(A), as_floating(B)
         xp = array_namespace(A, B)
         matrix = xp.empty((A.shape[0], B.shape[0]), dtype=A.dtype)
         for rows in row_blocks(A.shape[0], B.shape[0], like=A):
@@ -55,4 +56,4 @@ class MaternKernel:
     def diagonal(self, A):
         """Return k(a, a) for each row of A: ones, shape (a,)."""
         xp = array_namespace(A)
-        return xp.ones(A.shape[0], dtype=A.dtype)
+        return xp.ones(A.shape[0], dtype=as_floating(A).dtype)

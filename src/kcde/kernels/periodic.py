@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kcde.arrays import array_namespace, exp_of_negative
+from kcde.arrays import array_namespace, as_floating, exp_of_negative
 from kcde.kernels.gaussian import as_bandwidths
 
 SHAPES = ("gaussian", "laplace")
@@ -73,6 +73,7 @@ class PeriodicKernel:
                 "a periodic kernel takes one column; got shapes "
                 f"{tuple(A.shape)} and {tuple(B.shape)}: use ProductKernel for more"
             )
+        A, B = as_floating(A), as_floating(B)
         xp = array_namespace(A, B)
         way = xp.remainder(xp.abs(A - B.T), self.period)
         return xp.minimum(way, self.period - way)
@@ -80,4 +81,4 @@ class PeriodicKernel:
     def diagonal(self, A):
         """Return k(a, a) for each row of A: ones, shape (a,)."""
         xp = array_namespace(A)
-        return xp.ones(A.shape[0], dtype=A.dtype)
+        return xp.ones(A.shape[0], dtype=as_floating(A).dtype)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kcde.arrays import array_namespace, exp_of_negative
+from kcde.arrays import array_namespace, as_floating, exp_of_negative
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class ProductKernel:
                 f"a product of {len(self.kernels)} kernels takes as many columns; got shapes "
                 f"{tuple(A.shape)} and {tuple(B.shape)}"
             )
+        A, B = as_floating(A), as_floating(B)
         xp = array_namespace(A, B)
         total = xp.zeros((A.shape[0], B.shape[0]), dtype=A.dtype)
         for i, kernel in enumerate(self.kernels):
@@ -52,7 +53,7 @@ class ProductKernel:
     def diagonal(self, A):
         """Return k(a, a) for each row of A, shape (a,)."""
         xp = array_namespace(A)
-        value = xp.ones(A.shape[0], dtype=A.dtype)
+        value = xp.ones(A.shape[0], dtype=as_floating(A).dtype)
         for i, kernel in enumerate(self.kernels):
             value = value * kernel.diagonal(A[:, i : i + 1])
         return value

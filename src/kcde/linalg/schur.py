@@ -4,6 +4,7 @@ import numpy as np
 
 from kcde.arrays import (
     array_namespace,
+    as_floating,
     on_device,
     row_blocks,
     solve_triangular,
@@ -51,6 +52,7 @@ class SchurComplement:
     """
 
     def __init__(self, kernel, X, *, most: int, max_stored: float):
+        X = as_floating(X)
         self.kernel, self.X, self.most, self._max_stored = kernel, X, most, max_stored
         self.xp = xp = array_namespace(X)
         self.residual = xp.asarray(kernel.diagonal(X), copy=True)

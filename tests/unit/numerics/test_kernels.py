@@ -3,7 +3,14 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from kcde.kernels import GaussianKernel, as_bandwidths
+from kcde.kernels import (
+    GaussianKernel,
+    LaplaceKernel,
+    MaternKernel,
+    PeriodicKernel,
+    ProductKernel,
+    as_bandwidths,
+)
 
 SIGMA = np.array([0.7, 1.3])
 
@@ -164,6 +171,32 @@ def test_without_columns_it_is_the_constant_kernel(xp, host):
     nothing = xp.asarray(np.empty((3, 0)))
     np.testing.assert_array_equal(host(GaussianKernel(1.0)(nothing, nothing)), np.ones((3, 3)))
     np.testing.assert_array_equal(host(GaussianKernel(1.0).diagonal(nothing)), np.ones(3))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        GaussianKernel(0.7),
+        LaplaceKernel(0.7),
+        MaternKernel(0.7),
+        PeriodicKernel(0.7, 6.5),
+        ProductKernel((LaplaceKernel(0.7),)),
+    ],
+)
+def test_whole_numbers_are_points_like_any_other(xp, host, kernel):
+    A, B = np.arange(4)[:, None], np.arange(5)[:, None]
+    for function in (kernel, kernel.log):
+        expected = function(A.astype(float), B.astype(float))
+        found = host(function(xp.asarray(A), xp.asarray(B)))
+        np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-15)
+    assert kernel.diagonal(xp.asarray(A)).dtype == xp.float64
+
+
+def test_derivatives_at_whole_numbers(xp, host):
+    kernel, A = GaussianKernel(0.7), np.arange(4)[:, None]
+    found = kernel.derivatives(xp.asarray(A), xp.asarray(A)).bilaplacian
+    expected = kernel.derivatives(A.astype(float), A.astype(float)).bilaplacian
+    np.testing.assert_allclose(host(found), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, [1.0, 0.0]])

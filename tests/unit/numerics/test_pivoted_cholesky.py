@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from kcde.kernels import GaussianKernel
+from kcde.kernels import GaussianKernel, LaplaceKernel
 from kcde.linalg import pivoted_cholesky
 from low_rank import greedy_cholesky
 
@@ -289,3 +289,15 @@ def test_points_that_are_not_finite_or_not_there_are_refused(points):
     broken[3] = np.nan
     with pytest.raises(ValueError, match="trace of the kernel matrix is nan"):
         pivoted_cholesky(LinearKernel(), broken, 1e-3)
+
+
+@pytest.mark.parametrize("kernel", [GaussianKernel(2.5), LaplaceKernel(2.5)])
+@pytest.mark.parametrize("store", [True, False])
+def test_whole_numbers_are_points_like_any_other(kernel, store):
+    X = np.random.default_rng(0).permutation(40)[:, None]
+    found = pivoted_cholesky(kernel, X, 1e-3, store=store)
+    expected = pivoted_cholesky(kernel, X.astype(float), 1e-3, store=store)
+    np.testing.assert_array_equal(found.pivots, expected.pivots)
+    np.testing.assert_array_equal(found.factor_rows(X), expected.factor_rows(X.astype(float)))
+    if store:
+        np.testing.assert_array_equal(found.L, expected.L)
