@@ -39,6 +39,15 @@ BEFORE_FITTING = {
 FEWER = {"DDE": {"iterations": 5}, "NADE": {"epochs": 1}}
 
 
+ONE_Y = {"LikelihoodKCEF", "QuantileForest", "ResidualKDE"}
+
+
+def bandwidths(name):
+    """Names of the parameters that are a standard deviation for each column."""
+    known = inspect.signature(estimator_class(name)).parameters
+    return [each for each in ("bandwidth_x", "bandwidth_y", "smoothing") if each in known]
+
+
 def make(name):
     return estimator_class(name)(**QUICK.get(name, {}) | FEWER.get(name, {}))
 
@@ -212,3 +221,18 @@ def test_points_far_away_give_finite_densities_or_an_error(name, pairs):
 def test_bandwidths_whose_powers_are_no_numbers_are_refused(value, pairs):
     with pytest.raises(ValueError, match="bandwidth_y must lie between 1e-50 and 1e\\+75"):
         estimator_class("LSCDE")(1.0, value, 0.1).fit(*pairs)
+
+
+@pytest.mark.parametrize("name", [name for name in CONTINUOUS if bandwidths(name)])
+def test_a_bandwidth_may_be_an_array_while_others_are_chosen(name, pairs):
+    X, Y = pairs
+    X = x_for(estimator_class(name), X)
+    Y = Y if name in ONE_Y else np.hstack([Y, X[:, :1] + Y**2 if X.shape[1] else Y**2])
+    columns = {"bandwidth_x": X.shape[1], "bandwidth_y": Y.shape[1], "smoothing": Y.shape[1]}
+    found = []
+    for whole in (False, True):
+        given = {each: np.full(columns[each], 0.8) if whole else 0.8 for each in bandwidths(name)}
+        # Where it need not be given, it is left to be chosen.
+        left = dict.fromkeys({"regularization"} & QUICK.get(name, {}).keys())
+        found.append(answer(make(name).set_params(**left, **given).fit(X, Y), X, Y))
+    np.testing.assert_array_equal(*found)

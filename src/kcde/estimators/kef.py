@@ -116,7 +116,8 @@ class KEF(KCEF):
     def _given(self) -> Hyperparameters:
         # The constant kernel has no bandwidth: where the others are given, nothing is to be chosen.
         given = super()._given()
-        return given if None in given[1:] else given._replace(bandwidth_x=1.0)
+        filled = given._replace(bandwidth_x=1.0)
+        return filled if filled.complete else given
 
     def _basis_size(self, n: int, d: int) -> int | None:
         """Return m, or None for the exact system."""

@@ -57,11 +57,8 @@ class SmoothedWeights(GaussianMixture):
         """Return the candidate with the largest held-out log likelihood."""
         rng = rng_of("selection", self.random_state)
         folds = self._kfold(np.arange(Y.shape[0]), self.folds, rng)
-        given = ([x] for x in (self.bandwidth_x, self.bandwidth_y))
-        rules = (_bandwidths(Z, name) for Z, name in ((X, "X"), (Y, "Y")))
-        of_x, of_y = (
-            rule if known == [None] else known for known, rule in zip(given, rules, strict=True)
-        )
+        of_x = _bandwidths(X, "X") if self.bandwidth_x is None else [self.bandwidth_x]
+        of_y = _bandwidths(Y, "Y") if self.bandwidth_y is None else [self.bandwidth_y]
         path = REGULARIZATIONS if self.regularization is None else [self.regularization]
         smoothings = SMOOTHINGS if self.smoothing is None else [self.smoothing]
         score = np.zeros((len(of_x), len(of_y), len(path), len(smoothings)))
