@@ -68,7 +68,8 @@ def answer(estimator, X, Y):
     """What a fitted estimator says of some pairs."""
     if estimator.tags.density:
         return to_numpy(estimator.log_density(X, Y))
-    return to_numpy(estimator.mean(X))
+    ask = estimator.predict_proba if estimator.tags.target == "binary" else estimator.mean
+    return to_numpy(ask(X))
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
@@ -144,6 +145,18 @@ def test_a_fit_that_failed_leaves_nothing_behind(estimator, pairs):
     with pytest.raises(NotFittedError):
         estimator._check_fitted()
     assert estimator.fit(x, target) is estimator
+
+
+@pytest.mark.parametrize("estimator", everything())
+def test_a_model_is_its_own_whatever_becomes_of_the_arrays(estimator, pairs):
+    X, Y = x_for(estimator, pairs[0]), pairs[1][:, 0]
+    Y = (Y > 0.0) * 1.0 if estimator.tags.target == "binary" else Y
+    given = X.copy(), Y.copy()
+    model = clone(estimator).fit(*given)
+    expected = answer(model, X, Y)
+    for array in given:
+        array *= -3.0
+    np.testing.assert_array_equal(answer(model, X, Y), expected)
 
 
 @pytest.mark.parametrize("estimator", everything())

@@ -128,7 +128,7 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
             If the system to solve is singular beyond repair.
         """
         given, outputs = X, Y
-        X, Y = check_pairs(X, Y, self.largest_value)
+        X, Y = check_pairs(X, Y, self.largest_value, copy=True)
         if self.tags.unconditional and X.shape[1]:
             raise ValueError(
                 f"{type(self).__name__} is unconditional: X must be None or have no columns; "

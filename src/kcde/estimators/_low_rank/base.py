@@ -145,7 +145,7 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
             model._check_parameters()
         given = X
         if summary is None:
-            X, Y = check_pairs(X, Y)
+            X, Y = check_pairs(X, Y, copy=True)
             check_not_constant(Y)
         with thread_limit((Y if summary is None else summary.basis_y.points).shape[0]):
             summary = self.summarise(X, Y) if summary is None else summary

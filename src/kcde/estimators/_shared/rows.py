@@ -115,10 +115,11 @@ def _of_pandas(name: str, table) -> np.ndarray:
     return np.ascontiguousarray(table.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def check_pairs(X, Y, largest: float = LARGEST_VALUE):
+def check_pairs(X, Y, largest: float = LARGEST_VALUE, *, copy: bool = False):
     """Return checked X (n, d_x), or (n, 0) for None, and Y (n, d_y) of training pairs.
 
-    `largest` is as in `check_rows`.
+    `largest` is as in `check_rows`. A model that keeps the pairs asks for a `copy`, which what the
+    caller later does to its arrays does not reach.
 
     Raises
     ------
@@ -132,6 +133,9 @@ def check_pairs(X, Y, largest: float = LARGEST_VALUE):
         raise ValueError(f"fitting needs at least 2 rows; got {Y.shape[0]} samples")
     if Y.shape[1] == 0:
         raise ValueError("Y must have at least one column; got shape (n, 0)")
+    if copy:
+        xp = array_namespace(X, Y)
+        X, Y = xp.asarray(X, copy=True), xp.asarray(Y, copy=True)
     return X, Y
 
 
