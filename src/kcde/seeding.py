@@ -11,13 +11,21 @@ def seed_of(*names: object) -> int:
     Parameters
     ----------
     *names
-        What the stream belongs to, e.g. `"split", "geyser", 3`. Their `str` counts.
+        What the stream belongs to, e.g. `"split", "geyser", 3`: texts, numbers, None, and tuples of
+        these. Their `str` counts.
 
     Returns
     -------
     int
         In [0, 2**64).
+
+    Raises
+    ------
+    ValueError
+        If a name is of another type.
     """
+    for name in names:
+        _check(name)
     text = "\x1f".join(str(name) for name in names)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
@@ -25,6 +33,17 @@ def seed_of(*names: object) -> int:
 def split_seed(dataset: str, split: int) -> int:
     """Return a seed of (data set, split) alone, small enough to survive any CSV reader."""
     return seed_of("split", dataset, split) % 2**32
+
+
+def _check(name: object) -> None:
+    """Refuse what has a state, or an address, in the place of a text of its own."""
+    if isinstance(name, tuple):
+        for part in name:
+            _check(part)
+    elif not (name is None or isinstance(name, (str, int, float, np.generic))):
+        raise ValueError(
+            f"seeds are made of texts and numbers; got {name!r}: give random_state a whole number"
+        )
 
 
 def rng_of(*names: object) -> np.random.Generator:

@@ -174,6 +174,15 @@ def test_seeds_depend_on_names_alone():
     np.testing.assert_array_equal(rng_of("x").random(3), rng_of("x").random(3))
 
 
+@pytest.mark.parametrize(
+    "state", [np.random.default_rng(0), np.random.RandomState(0), np.arange(2), (1, [2])]
+)
+def test_what_is_no_name_makes_no_seed(state):
+    with pytest.raises(ValueError, match="give random_state a whole number"):
+        seed_of("selection", state)
+    assert seed_of("a", np.int64(3), (None, 0.5, True)) == seed_of("a", 3, (None, 0.5, True))
+
+
 def test_scores_refuse_what_their_columns_do_not_know(tmp_path):
     with pytest.raises(ValueError, match=r"unknown columns \['colour'\]"):
         scores.write(tmp_path / "a.csv", [{"status": "ok", "colour": 1}], {})
