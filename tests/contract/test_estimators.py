@@ -139,6 +139,7 @@ def test_samples_have_the_moments_of_the_density(estimator, data):
     estimator.fit(*data)
     draws = estimator.sample(X[:3], 4000, np.random.default_rng(1))
     assert draws.shape == (3, 4000, 1)
+    assert estimator.sample(X[:3], 0, np.random.default_rng(1)).shape == (3, 0, 1)
     # Bounded, because a density may have a mean and no variance.
     sine = np.sin(draws)
     mean, square = estimator.conditional_expectation(
@@ -248,6 +249,7 @@ def test_two_dimensional_y_integrates_to_one(name, rng):
     # Exponential families are normalised by importance sampling for d_y > 1.
     np.testing.assert_allclose(density, 1.0, atol=0.05 if name in ("KCEF", "DDE") else 1e-3)
     assert model.sample(X[:2], 4, rng).shape == (2, 4, 2)
+    assert model.sample(X[:2], 0, rng).shape == (2, 0, 2)
     moments = model.conditional_expectation(lambda y: np.hstack([y**0, y]), X[:2])
     cell = (axis[1] - axis[0]) ** 2
     expected = np.exp(model.log_density_at(grid)(X[:2])) @ np.hstack([grid**0, grid]) * cell

@@ -368,7 +368,7 @@ class DDE(BatchFitted, ExponentialFamily):
         for rows in row_blocks(len(X), n_samples * max(self.hidden_units, 2 * self.latent)):
             repeated = np.repeat(X[rows], n_samples, axis=0)
             drawn = sampler(repeated.T, rng.standard_normal((self.latent, len(repeated))))
-            draws[rows] = drawn.T.reshape(-1, n_samples, self.n_outputs_)
+            draws[rows] = drawn.T.reshape(draws[rows].shape)
         return draws
 
     def _log_base(self, Y):

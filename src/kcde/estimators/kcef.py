@@ -43,7 +43,7 @@ class HMCResult(NamedTuple):
     draws
         Numpy array, shape (n, n_samples, d_y).
     acceptance
-        Mean acceptance probability after the burn-in.
+        Mean acceptance probability after the burn-in; NaN where nothing was drawn.
     divergences
         Transitions after the burn-in that diverged, over all chains.
     transitions
@@ -177,10 +177,12 @@ class KCEF(ExponentialFamily):
         self.selection_floor = selection_floor
 
     def _fit(self, X, Y):
-        if not self.base_std > 0:
-            raise ValueError(f"base_std must be positive; got {self.base_std}")
-        if self.regularization is not None and not self.regularization > 0:
-            raise ValueError(f"regularization must be positive; got {self.regularization}")
+        if not 0 < self.base_std < np.inf:
+            raise ValueError(f"base_std must be positive and finite; got {self.base_std}")
+        if self.regularization is not None and not 0 < self.regularization < np.inf:
+            raise ValueError(
+                f"regularization must be positive and finite; got {self.regularization}"
+            )
         if not (isinstance(self.repeats, Integral) and self.repeats >= 1):
             raise ValueError(f"repeats must be a positive whole number; got {self.repeats!r}")
         if not 0 <= self.selection_floor < 1:
@@ -367,8 +369,21 @@ class KCEF(ExponentialFamily):
         Returns
         -------
         HMCResult
+
+        Raises
+        ------
+        ValueError
+            If `windows` is wanted for several rows of X.
         """
         X = self._check_features(X)
+        if windows and X.shape[0] > 1:
+            raise ValueError(
+                "windows adapts one metric, which chains of one density can share: give a single "
+                f"row of X, or windows=False; got {X.shape[0]} rows"
+            )
+        if not n_samples:
+            draws = np.empty((X.shape[0], 0, self.n_outputs_))
+            return HMCResult(draws, np.nan, 0, 0, np.nan, np.nan)
         chains = min(chains, n_samples)
         kept = -(-n_samples // chains)
         rows = np.repeat(np.arange(X.shape[0]), chains)

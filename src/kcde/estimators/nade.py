@@ -355,7 +355,7 @@ class NADE(BatchFitted, ConditionalDensity):
         for rows in row_blocks(len(X), n_samples * self._width()):
             repeated = np.repeat(X[rows], n_samples, axis=0).T
             drawn = self._draw_by_orders(repeated, rng).T
-            draws[rows] = drawn.reshape(-1, n_samples, self.n_outputs_)
+            draws[rows] = drawn.reshape(draws[rows].shape)
         return draws
 
     def _draw_by_orders(self, X, rng) -> np.ndarray:

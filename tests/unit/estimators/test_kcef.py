@@ -289,7 +289,9 @@ def test_sampling_two_dimensional_y_has_the_moments_of_the_density(rng):
         ({"bandwidth_x": -1.0}, "bandwidth_x must be positive"),
         ({"bandwidth_y": [1.0, 1.0]}, r"bandwidth_y must be .* shape \(1,\)"),
         ({"regularization": 0.0}, "regularization must be positive"),
+        ({"regularization": np.inf}, "regularization must be positive and finite"),
         ({"base_std": 0.0}, "base_std must be positive"),
+        ({"base_std": np.inf}, "base_std must be positive and finite"),
         ({"penalty": -0.1}, "penalty must not be negative; got -0.1"),
         (
             {"selection": "luck"},

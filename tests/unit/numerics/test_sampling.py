@@ -155,6 +155,18 @@ def test_one_draw_a_row_needs_no_convergence(model, rng):
     assert np.isnan(sample.r_hat)
 
 
+def test_no_draws_are_an_empty_array(model, rng):
+    sample = model.sample_hmc(np.zeros((3, 1)), 0, rng)
+    assert sample.draws.shape == (3, 0, 1)
+    assert sample.transitions == 0
+
+
+def test_windows_are_for_one_row_of_x(model, rng):
+    with pytest.raises(ValueError, match=r"windows adapts one metric.*got 2 rows"):
+        model.sample_hmc(np.zeros((2, 1)), 4, rng, windows=True)
+    assert model.sample_hmc(np.zeros((1, 1)), 4, rng, windows=True).draws.shape == (1, 4, 1)
+
+
 def test_draws_do_not_depend_on_how_many_are_made_at_once(monkeypatch):
     """What a transition draws comes from the stream of one transition at a time."""
     samples = []

@@ -197,7 +197,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
             return shift[..., None] + scale[..., None] * Z
         Z = np.broadcast_to(Z, (len(X), *Z.shape[1:]))
         x = np.repeat(_conditions(X), Z.shape[1], axis=0)
-        return self.flow_.push(x, Z.reshape(len(x), -1)).reshape(Z.shape)
+        return self.flow_.push(x, Z.reshape(len(x), self.n_outputs_)).reshape(Z.shape)
 
     def _cdf(self, X, y):
         return super()._cdf(to_numpy(X), to_numpy(y))
