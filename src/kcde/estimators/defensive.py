@@ -1,6 +1,5 @@
 """Any conditional density with a share of a broad one, so that no point has almost no density."""
 
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +20,7 @@ class _TagsOfInner:
 
     def __get__(self, instance, owner=None) -> Tags:
         inner = None if instance is None else instance.estimator
-        return replace(inner.tags if inner is not None else KCEF.tags, exact_sampler=True)
+        return KCEF.tags if inner is None else inner.tags
 
 
 class Defensive(Floored):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from kcde.estimators import KCEF, KEF, LSCDE, NADE, Defensive, GaussianProcess, Standardised
+from kcde.estimators import DDE, KCEF, KEF, LSCDE, NADE, Defensive, GaussianProcess, Standardised
 from kcde.estimators._kcef.normaliser_rules import CheckedRule, _interpolated
 from kcde.estimators._kcef.selection import _LikelihoodSearch
 from kcde.experiments import methods
@@ -144,6 +144,7 @@ def test_tags_are_those_of_the_estimator_inside():
     assert Defensive.tags.array_api
     assert not Defensive(NADE()).tags.array_api
     assert Defensive(KEF()).tags.unconditional
+    assert not Defensive(DDE()).tags.exact_sampler
     assert methods.backend_of(Defensive(NADE()), "numpy") == "numpy"
 
 
