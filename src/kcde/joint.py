@@ -150,12 +150,11 @@ class JointDensity(BaseEstimator):
         numpy.linalg.LinAlgError
             If a factor's system is singular beyond repair.
         """
-        self._output_names = names_of(Y)
-        Y = self._check(X, Y)
+        names, Y = names_of(Y), self._check(X, Y)
         check_not_constant(Y)
         chosen = self._parents(Y)
         self.factors_ = [self.fit_factor(column, Y) for column in range(Y.shape[1])]
-        self.parents_ = chosen
+        self.parents_, self._output_names = chosen, names
         self.n_features_in_, self.n_outputs_, self._no_x = 0, Y.shape[1], Y[:1, :0]
         return self
 
@@ -179,13 +178,15 @@ class JointDensity(BaseEstimator):
         return self.factor_estimator(column).fit(_columns(Y, chosen), _columns(Y, (column,)))
 
     def factor_estimator(self, column: int):
-        """Return the unfitted estimator of one column, with a random state of its own."""
+        """Return the unfitted estimator of one column, with random states of its own."""
         single = self.estimator
         factor = clone(single[column] if isinstance(single, Sequence) else single)
-        if "random_state" in factor.get_params(deep=False):
-            state = seed_of("factor", factor.random_state, column) % 2**32
-            factor.set_params(random_state=state)
-        return factor
+        states = {
+            name: seed_of("factor", state, column) % 2**32
+            for name, state in factor.get_params().items()
+            if name.split("__")[-1] == "random_state"
+        }
+        return factor.set_params(**states)
 
     def factor_log_density(self, Y):
         """Return log p(y_i | y_π(i)), nats, shape (n, d)."""

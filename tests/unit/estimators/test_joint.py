@@ -137,6 +137,14 @@ def test_each_factor_has_a_random_state_of_its_own(rows):
     np.testing.assert_array_equal(again.log_density(None, rows), model.log_density(None, rows))
 
 
+def test_an_estimator_inside_another_has_a_random_state_of_its_own():
+    single, nested = (JointDensity(each) for each in (LSCDE(), Standardised(LSCDE())))
+    for column in range(3):
+        state = single.factor_estimator(column).random_state
+        assert nested.factor_estimator(column).estimator.random_state == state
+    assert nested.estimator.estimator.random_state == 0
+
+
 def test_a_list_gives_each_column_its_estimator(rows):
     estimators = [LSCDE(s, s, 0.1) for s in (0.5, 1.0, 2.0, 4.0)]
     model = JointDensity(estimators).fit(None, rows)
@@ -233,6 +241,15 @@ def test_a_frame_with_columns_in_another_order_is_refused(rows):
         )
         with pytest.raises(ValueError, match=r"Y has columns \['b', 'a'\], and had \['a', 'b'\]"):
             fitted.log_density(X, frame[["b", "a"]])
+
+
+def test_a_refused_fit_leaves_the_model_before_it_as_it_was(rows):
+    frame = pd.DataFrame(rows[:, :2], columns=["a", "b"])
+    model = JointDensity(LSCDE(1.0, 1.0, 0.1)).fit(None, frame)
+    expected = model.log_density(None, frame)
+    with pytest.raises(ValueError, match="Y is constant"):
+        model.fit(None, pd.DataFrame({"c": rows[:, 0], "d": 0.0}))
+    np.testing.assert_array_equal(model.log_density(None, frame), expected)
 
 
 def test_a_single_column_of_y_may_have_any_name(rows):
