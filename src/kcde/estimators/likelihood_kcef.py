@@ -189,6 +189,7 @@ class LikelihoodKCEF(Floored):
         self._reset()
         self._fit_source(rows)
         self._record_input(None, *rows.take(np.arange(1)))
+        self._n_fitted = len(rows)
         return self
 
     def _fit(self, X, Y):

@@ -43,6 +43,7 @@ def test_blocks_give_the_fit_of_all_rows(table):
     found = LikelihoodKCEF(**GIVEN).fit_rows(ArrayRows(X, Y[:, 0], block=64))
     np.testing.assert_allclose(found.log_density(X, Y), whole.log_density(X, Y), atol=1e-5)
     assert found.n_features_in_ == 2
+    assert found._n_fitted == whole._n_fitted == 700
 
 
 def test_selection_is_that_of_the_same_rows(table):
