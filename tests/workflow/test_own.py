@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from plans import LISTING, Plan
 from snakemake.exceptions import WorkflowError
 from typer.testing import CliRunner
 
@@ -205,3 +206,6 @@ def test_the_target_gives_the_scores_of_the_command(snakemake, project, tmp_path
     assert (made / "comparison.png").read_bytes() == (tmp_path / "comparison.png").read_bytes()
     again = snakemake("own", "--configfile", "mine.yaml", "--cores", "1")
     assert "Nothing to be done" in again.stderr
+    (project / "src/kcde/comparison/page.html.j2").touch()
+    edited = Plan.of(snakemake("own", "--configfile", "mine.yaml", *LISTING))
+    assert edited.outputs == ["results/laptop/own/comparison.html"]

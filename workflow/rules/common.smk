@@ -55,6 +55,11 @@ PAGES = sorted(
     for folder in ("report/*.[cj]*", "webpage/*.css", "estimators/[!_]*.py")
     for path in ROOT.glob(f"src/kcde/{folder}")
 )
+# The same of the page on a table of one's own.
+OWN_PAGE = sorted(
+    os.path.relpath(ROOT / "src/kcde" / file)
+    for file in ("comparison/costs.csv", "comparison/page.html.j2", "webpage/base.css")
+)
 PUBLISHED = sorted(os.path.relpath(path) for path in ROOT.glob("src/kcde/published/*.csv"))
 
 # Jobs use the Python that runs Snakemake, unless in a conda environment, and this checkout.

@@ -63,6 +63,7 @@ rule own_page:
         table=lambda w: own.table(config),
         plan=rules.own_plan.output,
         scored=own.scored(config),
+        pages=OWN_PAGE,
     output:
         page=f"{own.FOLDER}/comparison.html",
         table=f"{own.FOLDER}/comparison.csv",
