@@ -1002,7 +1002,6 @@ def test_the_score_schema_holds_rows_to_their_status(changes, valid):
 
 
 def test_simulated_traffic_is_fitted_by_one_method_at_every_scale(config):
-    assert SIMULATED_TRAFFIC == SIMULATED_TRAFFIC
     for scale, files in (("laptop", 2), ("smoke", 1)):
         pairs = selection.pairs(config, "traffic", scale)
         assert [m for d, m in pairs if d == SIMULATED_TRAFFIC] == ["CDO"]

@@ -105,7 +105,6 @@ def test_new_methods_have_looks_of_their_own(new_methods):
 
 def test_a_method_of_a_configuration_alone_has_a_look():
     assert style.line("mine")["color"] in style.RESERVE
-    assert style.line("mine") == style.line("mine")
     assert style.line("KCEF-wide")["color"] in style.RESERVE
 
 
