@@ -113,11 +113,11 @@ def test_too_many_failed_splits_count_as_failed(figures, tmp_path):
 def test_page_starts_with_a_line_a_paper(figures):
     scorecard.write(scorecard.build(figures), figures)
     lines = (figures / "scorecard.md").read_text().splitlines()
-    assert lines[2].startswith(
+    assert lines[4].startswith(
         "- **kcef**: of 28 informative numbers 28 are compatible; 61 numbers: 28 reproduced, "
         "0 better, 0 worse, 0 failed, 33 not run; "
     )
-    assert [line.split("**")[1] for line in lines[2:6]] == ["kcef", "dde", "cdo", "jdl"]
+    assert [line.split("**")[1] for line in lines[4:8]] == ["kcef", "dde", "cdo", "jdl"]
     text = "\n".join(lines)
     assert all(f"| {claim} |" in text for claim in published.claims()["claim"])
 
@@ -174,6 +174,8 @@ def test_claims_count_by_the_amended_test_and_by_their_readings(tmp_path):
     scorecard.write(card, tmp_path)
     page = (tmp_path / "scorecard.md").read_text()
     assert "of 2 with several readings hold 0 under every, 1 under some, 1 under none" in page
+    said = "Of the 2 claims that depend on a choice which the paper leaves open, 0 hold under every"
+    assert said in page.split("\n\n")[1]
     assert "each with its scale and the commit that made it" in page
     assert "0123456789" not in page
     assert "| claim | artefact | statement | verdict | amended | readings | parts |" in page

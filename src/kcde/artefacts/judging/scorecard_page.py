@@ -49,7 +49,7 @@ _SPOKEN = {"not-run": "not run", "published-na": "published N/A"}
 
 
 def text(frame: pd.DataFrame, counts: dict[str, dict[str, Counter]], read: pd.DataFrame) -> str:
-    """Return the page: a summary line per paper, then tables per paper.
+    """Return the page: the summary, a line of it per paper, then tables per paper.
 
     Parameters
     ----------
@@ -68,6 +68,7 @@ def text(frame: pd.DataFrame, counts: dict[str, dict[str, Counter]], read: pd.Da
     copies = int((frame["kind"] == "copy").sum())
     parts = [
         "# Scorecard",
+        summary(counts),
         "\n".join(f"- **{paper}**: {_line(counts[paper])}" for paper in counts),
         "Every published number and claim compared with ours; the rule was fixed before results "
         "were seen. A number is *reproduced* if our mean over splits lies within max(0.05 nats, "
@@ -85,6 +86,33 @@ def text(frame: pd.DataFrame, counts: dict[str, dict[str, Counter]], read: pd.Da
     for paper in counts:
         parts += [f"## {paper}", *_paper(frame[frame["paper"] == paper])]
     return "\n\n".join(parts) + "\n"
+
+
+def summary(counts: dict[str, dict[str, Counter]]) -> str:
+    """Return what holds of all papers together, in two sentences, as the README has it.
+
+    Parameters
+    ----------
+    counts
+        As `kcde.artefacts.judging.scorecard.totals` returns them.
+    """
+    kinds = ("compatible", "claim", "reading")
+    compatible, claims, read = (
+        sum((own[kind] for own in counts.values()), Counter()) for kind in kinds
+    )
+    said = (
+        f"Of {compatible[COMPATIBLE] + compatible[INCOMPATIBLE]} published numbers that our runs "
+        f"can decide, {compatible[COMPATIBLE]} are compatible with ours; of {claims.total()} "
+        f"claims {claims['holds']} hold, {claims['fails']} fail, {claims['undecided']} are "
+        f"undecided and {claims['not-run']} could not be run."
+    )
+    if not read:
+        return said
+    return (
+        f"{said} Of the {read.total()} claims that depend on a choice which the paper leaves open, "
+        f"{read[EVERY]} hold under every choice tried, {read[SOME]} under some and {read[NONE]} "
+        "under none."
+    )
 
 
 def _line(counts: dict[str, Counter]) -> str:
