@@ -7,6 +7,7 @@ import pytest
 
 from kcde.artefacts.across import larger_sets
 from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.tables.markdown import details
 from kcde.estimators import LikelihoodKCEF
 from kcde.metrics.names import CRPS, NLL
 
@@ -73,7 +74,7 @@ def test_a_method_that_was_not_fitted_on_all_sets_comes_after_those_that_were():
     assert larger_sets.in_order(found) == ["KCEF", "NADE", "GP-ML", "LSCDE"]
 
 
-def test_the_page_says_how_methods_choose_and_what_came_after_scores(scores, tmp_path):
+def test_the_page_says_how_methods_choose(scores, tmp_path):
     path = tmp_path / "scores.csv"
     likelihood = made.frame({("wine", "LikelihoodKCEF"): [0.7] * 3, ("wine", "KCEF-LL"): [0.9] * 3})
     more = likelihood.assign(n_train=1000, seconds=2.0, experiment="larger_sets")
@@ -84,7 +85,17 @@ def test_the_page_says_how_methods_choose_and_what_came_after_scores(scores, tmp
     assert "- **KCEF-LL**: ours: σ_x, σ_y and λ of KCEF by 5-fold held-out likelihood" in rules
     assert "(500 at laptop)" in rules
     (line,) = (line for line in rules.splitlines() if line.startswith("- **LikelihoodKCEF**"))
-    assert f"{LikelihoodKCEF.selection_rule}. After test scores had been seen" in line
+    assert "is scored. [The whole rule](all_methods.md) also says what was changed" in line
+
+
+def test_a_long_rule_stands_whole_on_one_page_and_others_link_it():
+    whole, beside = (
+        "".join(details(registry.ARTEFACTS[key], (), ["LikelihoodKCEF"]))
+        for key in ("across/all_methods", "kcef/table1")
+    )
+    assert f"{LikelihoodKCEF.selection_rule}. After test scores had been seen" in whole
+    assert "[The whole rule](../all_methods.md)" in beside
+    assert LikelihoodKCEF.selection_rule not in beside
 
 
 def test_the_caption_has_at_most_80_words():

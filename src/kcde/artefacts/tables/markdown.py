@@ -3,8 +3,12 @@
 import math
 from collections.abc import Iterable, Sequence
 
+from kcde.artefacts.core import listing
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.tables.methods import after_scores, display, selection
+from kcde.artefacts.tables.methods import after_scores, brief, display, selection
+
+_WHOLE = listing.place(listing.ACROSS, "all_methods")
+"""The place of the artefact whose page has long rules whole."""
 
 _SMALLEST = 1e-6
 """A p-value below this is given as a bound: the normal approximation is not accurate enough."""
@@ -106,12 +110,13 @@ def _selections(
     """Return one paragraph: how methods choose their parameters, if known.
 
     Of two experiments each rule says of which it is; a method that is listed in others alone has
-    none there. What was changed after scores had been seen follows the rules of a method.
+    none there.
     """
     names, several = dict.fromkeys(methods), len(experiments) > 1
     anywhere = {name for listed in artefact.listed.values() for name in listed}
     rules = [
-        f"- **{display(name)}**{f' ({experiment})' if several else ''}: {rule}.{_history(name)}"
+        f"- **{display(name)}**{f' ({experiment})' if several else ''}: "
+        f"{_rule(artefact, name, rule)}"
         for experiment in experiments
         for name in names
         if name not in anywhere or name in artefact.listed.get(experiment, anywhere)
@@ -120,6 +125,12 @@ def _selections(
     return ["Selection:\n\n" + "\n".join(rules)] if rules else []
 
 
-def _history(method: str) -> str:
-    said = after_scores(method)
-    return f" {said}." if said else ""
+def _rule(artefact: Artefact, method: str, rule: str) -> str:
+    """Return a rule as sentences, with what was changed after scores had been seen; of a long one
+    that stands whole on another page, the gist and a link.
+    """
+    if artefact.place != _WHOLE and (gist := brief(method)):
+        page = "../" * artefact.place.count("/") + f"{_WHOLE}.md"
+        return f"{gist}. [The whole rule]({page}) also says what was changed after test scores."
+    history = after_scores(method)
+    return f"{rule}. {history}." if history else f"{rule}."

@@ -521,6 +521,14 @@ _AFTER_SCORES: dict[str, str] = {
 }
 """Method to what of it was changed after test scores had been seen."""
 
+_BRIEF: dict[str, str] = {
+    "LikelihoodKCEF": (
+        "ours: a σ for each column of x, σ_y and λ by the held-out likelihood of the mixture that "
+        "is scored"
+    ),
+}
+"""Method to its rule in brief, where that of its class is long."""
+
 _VARIANTS: dict[str, str] = {
     "test-rows": "test rows only",
     "slice": "shown pair only",
@@ -557,6 +565,11 @@ def selection(method: str, experiment: str) -> str:
 def after_scores(method: str) -> str:
     """Return what of a method was changed after test scores had been seen, without a full stop."""
     return _AFTER_SCORES.get(method, "")
+
+
+def brief(method: str) -> str:
+    """Return the rule of a method in brief, without a full stop; "" where its rule is short."""
+    return _BRIEF.get(method, "")
 
 
 def _of_class(method: str, experiment: str) -> str:
