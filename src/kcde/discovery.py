@@ -212,17 +212,15 @@ def attribute(estimator: str, name: str, root: Path = ROOT) -> object:
     raise LookupError(f"{source(classes(root)[estimator], root)}: {estimator} has no {name}")
 
 
-def docstrings(estimator: str, root: Path = ROOT) -> tuple[str, str]:
+def docstrings(estimator: str) -> tuple[str, str]:
     """Return what the docstrings of an estimator's module and of its class say.
 
     Parameters
     ----------
     estimator
         A key of `classes`.
-    root
-        Folder of the package.
     """
-    path, node = next(_with_bases(estimator, root))
+    path, node = next(_with_bases(estimator, ROOT))
     return ast.get_docstring(_kept(path)) or "", ast.get_docstring(node) or ""
 
 

@@ -53,7 +53,6 @@ class ParquetRows:
 
     def __init__(self, path: str | Path, x: Sequence[str], y: str, block: int = BLOCK):
         self._names, self._block, self._path = [*x, y], block, Path(path)
-        self.columns = len(self._names) - 1
         self._data = self._opened()
         self._rows = self._data.count_rows()
         if not self._rows:

@@ -77,7 +77,7 @@ class EpsilonKDE(GaussianMixture):
                 f"min_neighbours must be between 1 and the {Y.shape[0]} training rows; "
                 f"got {self.min_neighbours}"
             )
-        self.X_, self.Y_ = X, Y
+        self.X_ = X
         self.radius_, self.cv_results_ = self.radius, {}
         if self.bandwidth_y is not None:
             self.bandwidth_y_ = as_bandwidths(self.bandwidth_y, Y.shape[1], "bandwidth_y")

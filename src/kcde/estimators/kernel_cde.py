@@ -108,7 +108,7 @@ class KernelCDE(GaussianMixture):
         if any(value is None for value in given):
             given = self._choose(to_numpy(X), to_numpy(Y), given, most)
         self.bandwidth_x_, self.bandwidth_y_ = given
-        self.X_, self.Y_ = X, Y
+        self.X_ = X
         self._centres, self._sigma = Y, self.bandwidth_y_
 
     def _choose(self, X: np.ndarray, Y: np.ndarray, given: list, most: int) -> list:

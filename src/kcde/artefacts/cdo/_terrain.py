@@ -22,13 +22,6 @@ if TYPE_CHECKING:
 DATASET = "rough-terrain"
 METHOD, RIVALS = "CDO", ("GP", "CondRealNVP", "CondMAF", "LSCDE")
 TUNED = ("GP-ML", "GP-Matern")
-BASELINES = (
-    "linear-interpolation",
-    "Clough-Tocher",
-    "four-neighbours",
-    "Nadaraya-Watson",
-    "Nadaraya-Watson-CDO",
-)
 FLOWS = ("CondRealNVP", "CondMAF")
 """The methods that the authors fit to random splits; all others are fitted to folds."""
 

@@ -57,16 +57,6 @@ class NaturalParameter:
         parts = [self._potential(Y[rows, :]) for rows in self._blocks(Y)]
         return xp.concat(parts, axis=1)
 
-    def potential_slope(self, Y):
-        """Return ∂F/∂y (m, q) of `potential`, for d_y = 1."""
-        xp = array_namespace(Y)
-        parts = []
-        for rows in self._blocks(Y):
-            derivatives = GaussianKernel(self.bandwidth_y).derivatives(self.Y, Y[rows, :])
-            bend = self.c * derivatives.second[..., 0, 0]
-            parts.append(self.smooth * derivatives.laplacian_gradient[..., 0] - bend)
-        return xp.concat(parts, axis=1)
-
     def kernel_x(self, X):
         """Return k_X(X, X_b), shape (n, m)."""
         return GaussianKernel(self.bandwidth_x)(X, self.X)

@@ -271,7 +271,7 @@ class _Problem:
         objective = Objective(Sums(self._kept, grid), self._cross, counts)
         options = {"iterations": _ITERATIONS, "tolerance": _TOLERANCE}
         preconditioner = self._preconditioner.at(here.covariance)
-        return minimise(objective, theta, preconditioner, regularization, **options)[0]
+        return minimise(objective, theta, preconditioner, regularization, **options).theta
 
     def _spread(self, theta: np.ndarray) -> Spread:
         """Return the spread over y at Θ; that of the last Θ is kept, where the next fit starts."""

@@ -57,12 +57,10 @@ class Preconditioner(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """A minimiser: Θ (K, r_x, r_y), the values (K,), iterations, and whether they sufficed."""
+    """A minimiser: Θ (K, r_x, r_y), and iterations."""
 
     theta: np.ndarray
-    values: np.ndarray
     iterations: int
-    converged: bool
 
 
 def minimise(
@@ -88,16 +86,14 @@ def minimise(
     from scipy.optimize import minimize
 
     scale = preconditioner.scale(regularization)
-    last = {}
 
     def value_and_gradient(u):
         theta = preconditioner.backward(u.reshape(start.shape) / scale)
         values, gradient = objective(theta, regularization)
-        last["values"] = values
         return float(values.sum()), (preconditioner.forward(gradient) / scale).ravel()
 
     first = (preconditioner.forward(start) * scale).ravel()
     options = {"maxiter": iterations, "maxcor": 15, "ftol": tolerance, "gtol": 1e-9}
     found = minimize(value_and_gradient, first, jac=True, method="L-BFGS-B", options=options)
     theta = preconditioner.backward(found.x.reshape(start.shape) / scale)
-    return Solution(theta, last["values"], int(found.nit), bool(found.success))
+    return Solution(theta, int(found.nit))

@@ -28,8 +28,6 @@ _USUAL_PASSES = 40
 class RowSource(Protocol):
     """Pairs that may not fit into memory; every pass gives the same blocks in the same order."""
 
-    columns: int
-
     def __len__(self) -> int:
         """Return the number of rows."""
 
@@ -60,7 +58,6 @@ class ArrayRows:
         if X.shape[0] != Y.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows and Y {Y.shape[0]}; they must be pairs")
         self._X, self._Y, self._block = X, Y, block
-        self.columns = X.shape[1]
 
     def __len__(self) -> int:
         return self._X.shape[0]

@@ -107,7 +107,6 @@ class _Point(NamedTuple):
     """The dual at (ν, κ); `sizes` are what the constraints are sums of, without signs."""
 
     multipliers: np.ndarray
-    value: float
     gradient: np.ndarray
     hessian: np.ndarray
     sizes: np.ndarray
@@ -137,7 +136,7 @@ class _Dual:
         return xp.reshape((above + below) / self.d, self.shape)
 
     def at(self, multipliers: np.ndarray) -> _Point:
-        """Return value, gradient and negated Hessian."""
+        """Return gradient and negated Hessian."""
         xp, (nu, kappa) = self.xp, multipliers.tolist()
         u = self.c - nu * self.e
         above = xp.nonzero(u > -kappa * self.a)[0]
@@ -148,12 +147,11 @@ class _Dual:
         h = (xp.take(u, active) + kappa * slope) / d
         e_d, eh, sh = e / d, e * h, slope * h
         sums = [xp.sum(eh), xp.sum(sh), xp.sum(xp.abs(eh)), xp.sum(xp.abs(sh))]
-        products = [h @ (d * h), e_d @ e, e_d @ slope, slope @ (slope / d)]
+        products = [e_d @ e, e_d @ slope, slope @ (slope / d)]
         # All in one piece: on a device each number alone would be waited for.
-        of_e, of_s, size_e, size_s, squares, ee, es, ss = to_numpy(xp.stack(sums + products))
+        of_e, of_s, size_e, size_s, ee, es, ss = to_numpy(xp.stack(sums + products))
         return _Point(
             multipliers,
-            -nu * self.total - kappa * self.offset - 0.5 * float(squares),
             np.array([of_e - self.total, -self.offset - of_s]),
             np.array([[ee, -es], [-es, ss]]),
             np.array([size_e, size_s]) + np.array([abs(self.total), self.offset]),
