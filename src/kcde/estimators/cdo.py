@@ -16,7 +16,7 @@ from kcde.estimators._shared.signed_mixture import (
     SignedMixture,
     check_sums,
     divided_by_sums,
-    log_of_weights,
+    log_where_positive,
 )
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
@@ -343,4 +343,4 @@ class CDO(SignedMixture):
         xp = array_namespace(weights)
         if self.weights == "projected":
             weights = xp.asarray(self._nearest(to_numpy(weights)))
-        return log_of_weights(divided_by_sums(xp.maximum(weights, 0.0), _REMEDY))
+        return log_where_positive(divided_by_sums(xp.maximum(weights, 0.0), _REMEDY))

@@ -10,7 +10,11 @@ import numpy as np
 from kcde.arrays import array_namespace, solve_triangular, take_rows, to_numpy
 from kcde.estimators._lscde.package import FEWEST_CENTRES, PackageGram, centres
 from kcde.estimators._shared.mixture import log_gaussian_kernel, log_volume
-from kcde.estimators._shared.signed_mixture import SignedMixture, divided_by_sums
+from kcde.estimators._shared.signed_mixture import (
+    SignedMixture,
+    divided_by_sums,
+    log_where_positive,
+)
 from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
@@ -296,12 +300,8 @@ class LSCDE(SignedMixture):
         return at
 
     def _log_weights(self, X):
-        xp = array_namespace(X)
         log_phi = log_gaussian_kernel(X, self.centres_x_, self.bandwidth_x_)
-        positive = self.weights_ > 0
-        safe = xp.where(positive, self.weights_, xp.ones_like(self.weights_))
-        nothing = xp.full_like(safe, -xp.inf)
-        log_terms = log_phi + xp.where(positive, xp.log(safe), nothing)
+        log_terms = log_phi + log_where_positive(self.weights_)
         return log_terms - logsumexp(log_terms, axis=1)[:, None]
 
     def _signed_weights(self, X):

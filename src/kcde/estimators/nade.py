@@ -18,14 +18,13 @@ from kcde.estimators._nade.selection import (
 from kcde.estimators._nade.training import Recipe
 from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.gaussian_mixtures import mixture_cdf, mixture_crps, mixture_quantile
+from kcde.estimators._shared.pushforward import DRAWS, normal_nodes
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 
 HIDDEN_UNITS = (2, 10, 100)
 COMPONENTS = (1, 2, 5, 10)
-_HERMITE_NODES = 64
-_DRAWS = 20_000
 
 
 class NADE(BatchFitted, ConditionalDensity):
@@ -298,12 +297,12 @@ class NADE(BatchFitted, ConditionalDensity):
         X = to_numpy(self._check_features(X))
         if self.n_outputs_ > 1:
             rng = rng_of("expectation")
-            return np.stack([f(self.sample(x[None], _DRAWS, rng)[0]).mean(axis=0) for x in X])
-        nodes, weights = np.polynomial.hermite_e.hermegauss(_HERMITE_NODES)
+            return np.stack([f(self.sample(x[None], DRAWS, rng)[0]).mean(axis=0) for x in X])
+        nodes, weights = normal_nodes(1)
         logits, means, stds = (part[0] for part in self.network_.mixtures(X.T))
         share = np.exp(logits - logsumexp(logits, axis=0))[..., None]
-        weights = share * weights / np.sqrt(2.0 * np.pi)
-        points = means[..., None] + stds[..., None] * nodes
+        weights = share * weights
+        points = means[..., None] + stds[..., None] * nodes[:, 0]
         values = f(points.reshape(-1, 1)).reshape(*points.shape, -1)
         return np.einsum("knj,knjq->nq", weights, values)
 

@@ -9,7 +9,7 @@ import numpy as np
 from kcde.arrays import to_numpy
 from kcde.estimators._shared.libraries import from_library
 from kcde.estimators._shared.pushforward import Pushforward
-from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, some_columns
 from kcde.estimators._shared.spread import column_std
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
@@ -88,7 +88,7 @@ class NGBoost(Pushforward):
         self._check_parameters(Y)
         std = as_bandwidths(column_std(Y), 1, "the standard deviation of y")
         self._centre, self._scale = float(Y.mean()), float(std[0])
-        X, z = _inputs(X), (Y[:, 0] - self._centre) / self._scale
+        X, z = some_columns(X), (Y[:, 0] - self._centre) / self._scale
         self.cv_results_ = {}
         self.stages_ = self._choose(X, z) if self.stages is None else self.stages
         self.boosting_ = self._regressor(self.stages_).fit(X, z)
@@ -150,7 +150,7 @@ class NGBoost(Pushforward):
         return lambda X: _log_normal(Y, *self._line(self._check_features(X)))
 
     def _line(self, X):
-        found = self.boosting_.pred_dist(_inputs(to_numpy(X))).params
+        found = self.boosting_.pred_dist(some_columns(to_numpy(X))).params
         location = self._centre + self._scale * found["loc"]
         return location[:, None], self._scale * found["scale"][:, None]
 
@@ -161,8 +161,3 @@ class NGBoost(Pushforward):
 
 def _log_normal(Y, location, scale) -> np.ndarray:
     return -0.5 * ((Y - location) / scale) ** 2 - np.log(scale) - 0.5 * np.log(2.0 * np.pi)
-
-
-def _inputs(X: np.ndarray) -> np.ndarray:
-    """Return x, or a column of zeros where there is none: trees need an input."""
-    return X if X.shape[1] else np.zeros((len(X), 1))

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from kcde.arrays import to_numpy
 from kcde.estimators._shared.libraries import from_library
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume
-from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, some_columns
 from kcde.estimators._shared.spread import column_std
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
@@ -96,7 +96,7 @@ class QuantileForest(GaussianMixture):
         widths = [as_bandwidths(width, 1, "bandwidth_y") for width in widths]
         # Of leaves of half of the rows or more there are no two.
         sizes = [size for size in sizes if 2 * size <= len(Y)] or [min(sizes)]
-        forests = [_Forest(self._grown(X, Y, size), _inputs(X)) for size in sizes]
+        forests = [_Forest(self._grown(X, Y, size), some_columns(X)) for size in sizes]
         best = (0, 0)
         self.cv_results_ = {}
         if len(forests) * len(widths) > 1:
@@ -128,12 +128,12 @@ class QuantileForest(GaussianMixture):
             max_samples_leaf=None,
             random_state=seed_of("forest", self.random_state) % 2**32,
         )
-        return model.fit(_inputs(X), Y[:, 0])
+        return model.fit(some_columns(X), Y[:, 0])
 
     def _log_weights(self, X):
         X, n = to_numpy(X), len(self._centres)
         require_memory(X, f"weights of {n} rows at x", len(X), lambda rows: 3 * rows * n)
-        return _log(self._forest.weights(_inputs(X)))
+        return _log(self._forest.weights(some_columns(X)))
 
 
 class _Forest:
@@ -186,11 +186,6 @@ def _out_of_bag(forest: _Forest, Y: np.ndarray, widths: list[np.ndarray]) -> np.
     log_weights = _log(weights)
     terms = (log_weights - 0.5 * squares / width**2 - log_volume(width) for width in widths)
     return np.array([np.mean(logsumexp(each, axis=1)) for each in terms])
-
-
-def _inputs(X: np.ndarray) -> np.ndarray:
-    """Return x, or a column of zeros where there is none: trees need an input."""
-    return X if X.shape[1] else np.zeros((len(X), 1))
 
 
 def _log(weights: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from kcde.estimators._flows.selection import Candidate, check_candidates, choose
 from kcde.estimators._flows.training import train
 from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.pushforward import Pushforward
+from kcde.estimators._shared.rows import some_columns
 from kcde.estimators.base import Tags
 from kcde.seeding import rng_of, seed_of
 
@@ -76,7 +77,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
         self._plan = tuple((count, rates[k] or rule) for k, count in enumerate(counts))
         used = [rate for _, rate in self._plan]
         self.learning_rate_ = used[0] if np.ndim(self.steps) == 0 else used
-        self._problem = _conditions(to_numpy(X)), to_numpy(Y)
+        self._problem = some_columns(to_numpy(X)), to_numpy(Y)
 
     def _batch_key(self) -> tuple:
         """Return the values that estimators of one batch must share."""
@@ -151,7 +152,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
         X, Y = (to_numpy(array) for array in self._check_pair(X, Y))
-        z, log_slope = self.flow_.inverse(_conditions(X), Y)
+        z, log_slope = self.flow_.inverse(some_columns(X), Y)
         return _log_normal(z) + log_slope
 
     def log_density_at(self, Y) -> Callable:
@@ -196,7 +197,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
             shift, scale = self._line(X)
             return shift[..., None] + scale[..., None] * Z
         Z = np.broadcast_to(Z, (len(X), *Z.shape[1:]))
-        x = np.repeat(_conditions(X), Z.shape[1], axis=0)
+        x = np.repeat(some_columns(X), Z.shape[1], axis=0)
         return self.flow_.push(x, Z.reshape(len(x), self.n_outputs_)).reshape(Z.shape)
 
     def _cdf(self, X, y):
@@ -212,7 +213,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
         return super()._quantile(to_numpy(X), p)
 
     def _line(self, X):
-        z, log_slope = self.flow_.inverse(_conditions(X), np.zeros((len(X), 1)))
+        z, log_slope = self.flow_.inverse(some_columns(X), np.zeros((len(X), 1)))
         scale = np.exp(-log_slope[:, None])
         return -z * scale, scale
 
@@ -235,11 +236,6 @@ def _stages(steps, rate) -> tuple[list, list]:
         if value is not None and not 0 < value < np.inf:
             raise ValueError(f"learning_rate must be a positive number or None; got {value!r}")
     return counts, rates
-
-
-def _conditions(X: np.ndarray) -> np.ndarray:
-    """Return x, or a column of zeros where there is none: networks need an input."""
-    return X if X.shape[1] else np.zeros((len(X), 1))
 
 
 def _log_normal(z: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.base import LowRankConditional, check_positive
 from kcde.estimators._shared.mixture import GaussianMixture, log_gaussian_kernel, log_volume
+from kcde.estimators._shared.signed_mixture import log_where_positive
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths, median_trick
 from kcde.seeding import rng_of
@@ -108,9 +109,7 @@ class SmoothedWeights(GaussianMixture):
                 "no weight is positive at some x, so that there is no density; raise the "
                 "regularization"
             )
-        positive = weights > 0
-        safe = xp.where(positive, weights, xp.ones_like(weights))
-        return xp.where(positive, xp.log(safe), xp.full_like(weights, -xp.inf))
+        return log_where_positive(weights)
 
 
 def _bandwidths(points, name: str) -> list:

@@ -12,7 +12,8 @@ from kcde.estimators.base import ConditionalDensity
 from kcde.seeding import rng_of
 
 _HERMITE_NODES = 64
-_DRAWS = 20_000
+DRAWS = 20_000
+"""Stand for the normal of several dimensions."""
 
 
 class Pushforward(ConditionalDensity):
@@ -80,5 +81,5 @@ def normal_nodes(dimension: int) -> tuple[np.ndarray, np.ndarray]:
     if dimension == 1:
         nodes, weights = np.polynomial.hermite_e.hermegauss(_HERMITE_NODES)
         return nodes[:, None], weights / np.sqrt(2.0 * np.pi)
-    half = rng_of("expectation").standard_normal((_DRAWS // 2, dimension))
-    return np.concatenate([half, -half]), np.full(_DRAWS, 1.0 / _DRAWS)
+    half = rng_of("expectation").standard_normal((DRAWS // 2, dimension))
+    return np.concatenate([half, -half]), np.full(DRAWS, 1.0 / DRAWS)

@@ -115,6 +115,11 @@ def _of_pandas(name: str, table) -> np.ndarray:
     return np.ascontiguousarray(table.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
+def some_columns(X: np.ndarray) -> np.ndarray:
+    """Return x, or a column of zeros where it has none: trees and networks need an input."""
+    return X if X.shape[1] else np.zeros((len(X), 1))
+
+
 def check_pairs(X, Y, largest: float = LARGEST_VALUE, *, copy: bool = False):
     """Return checked X (n, d_x), or (n, 0) for None, and Y (n, d_y) of training pairs.
 

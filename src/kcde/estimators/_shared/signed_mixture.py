@@ -53,14 +53,14 @@ class SignedMixture(GaussianMixture):
         """Return log p(y|x), nats, shape (n,), for pairs; -inf where p is not positive."""
         if self.weights != "signed":
             return super().log_density(X, Y)
-        return _log_where_positive(self._pair_density(X, Y))
+        return log_where_positive(self._pair_density(X, Y))
 
     def log_density_at(self, Y) -> Callable:
         """Return a function X -> log p(Y|X), shape (n, q); -inf where p is not positive."""
         if self.weights != "signed":
             return super().log_density_at(Y)
         at = self.density_at(Y)
-        return lambda X: _log_where_positive(at(X))
+        return lambda X: log_where_positive(at(X))
 
     def _require_distribution(self):
         super()._require_distribution()
@@ -152,12 +152,8 @@ def check_sums(total, remedy: str, *, negative: bool = False) -> None:
         )
 
 
-def log_of_weights(weights):
-    """Return the logarithms of weights that are not negative, -inf where they are 0."""
-    return _log_where_positive(weights)
-
-
-def _log_where_positive(values):
+def log_where_positive(values):
+    """Return the logarithms, -inf where a value is not positive."""
     xp = array_namespace(values)
     positive = values > 0.0
     safe = xp.where(positive, values, xp.ones_like(values))
