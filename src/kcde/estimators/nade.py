@@ -296,8 +296,9 @@ class NADE(BatchFitted, ConditionalDensity):
         """
         X = to_numpy(self._check_features(X))
         if self.n_outputs_ > 1:
-            rng = rng_of("expectation")
-            return np.stack([f(self.sample(x[None], DRAWS, rng)[0]).mean(axis=0) for x in X])
+            # A stream for each x: what is said of it does not depend on the other rows.
+            draws = (self.sample(x[None], DRAWS, rng_of("expectation"))[0] for x in X)
+            return np.stack([f(each).mean(axis=0) for each in draws])
         nodes, weights = normal_nodes(1)
         logits, means, stds = (part[0] for part in self.network_.mixtures(X.T))
         share = np.exp(logits - logsumexp(logits, axis=0))[..., None]

@@ -159,6 +159,11 @@ def test_far_away_the_density_is_finite_and_normalised(fitted, pairs):
     assert np.isfinite(fitted.log_density(np.array([[1e5]]), np.full((1, 3), -1e5))).all()
 
 
+def test_what_is_expected_at_x_does_not_depend_on_other_rows(curved):
+    model, X = curved[0], np.array([[0.3], [-1.0], [0.8]])
+    np.testing.assert_array_equal(model.mean(X)[1:], model.mean(X[1:]))
+
+
 def test_samples_have_the_moments_of_the_density(curved, rng):
     model, x, grid, cell = curved
     # A mean over two orders, which differ.

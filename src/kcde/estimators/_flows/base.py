@@ -176,7 +176,8 @@ class ConditionalFlow(BatchFitted, Pushforward):
     def mean(self, X):
         """Return the mean of `moment_samples` draws at each row of X (n, d_x), shape (n, d_y).
 
-        The seed is fixed: `mean` and `variance` use the same draws.
+        The seed is fixed: `mean` and `variance` use the same draws. Those of a row follow on those
+        of the rows before it, so that they depend on its place in X.
         """
         return self._moment(X, np.mean)
 
