@@ -6,11 +6,12 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, to_numpy
-from kcde.estimators._shared.mixture import GaussianMixture, log_gaussian_kernel
+from kcde.estimators._shared.mixture import GaussianMixture
 from kcde.estimators._shared.product_kernels import LeaveOneOut
 from kcde.estimators._shared.spread import column_std
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
+from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of

@@ -9,7 +9,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, solve_triangular, take_rows, to_numpy
 from kcde.estimators._lscde.package import FEWEST_CENTRES, PackageGram, centres
-from kcde.estimators._shared.mixture import log_gaussian_kernel, log_volume
+from kcde.estimators._shared.mixture import log_volume
 from kcde.estimators._shared.signed_mixture import (
     SignedMixture,
     divided_by_sums,
@@ -18,6 +18,7 @@ from kcde.estimators._shared.signed_mixture import (
 from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
+from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.linalg import (
     factor_positive_definite,
     nonnegative_least_squares,

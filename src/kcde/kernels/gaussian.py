@@ -6,12 +6,19 @@ from functools import cached_property
 
 import numpy as np
 
-from kcde.arrays import array_namespace, as_floating, exp_of_negative, take_columns
+from kcde.arrays import (
+    array_namespace,
+    as_floating,
+    exp_of_negative,
+    row_blocks,
+    take_columns,
+)
 
 SMALLEST_BANDWIDTH, LARGEST_BANDWIDTH = 1e-50, 1e75
 """Fourth powers, which score matching takes, stay within the range of float64 below and above."""
 
 _LARGEST_SQUARE = 1e5
+_LARGEST_DIFFERENCED = 1e8  # half a square, of which rounding takes 2e-8
 
 
 def as_bandwidths(bandwidth, dimension: int, name: str = "bandwidth") -> np.ndarray:
@@ -140,7 +147,8 @@ class GaussianKernel:
         Returns
         -------
         shape (a, b), at least exp(-200) = 1e-87; a b (d + 2) multiplications, as one matrix
-        product, and no other memory of that size on numpy and cupy
+        product, and no other memory of that size on numpy and cupy; where points are more than some
+        14,000 bandwidths from their mean, from differences, a column at a time
         """
         return exp_of_negative(self._exponents(A, B))
 
@@ -158,9 +166,12 @@ class GaussianKernel:
         centre = xp.mean(A if A.shape[0] < B.shape[0] else B, axis=0)
         sigma = self._sigma(A, xp)
         a, b = (_standardised(points, centre, sigma, xp) for points in (A, B))
+        half_a, half_b = (-0.5 * xp.sum(each * each, axis=0, keepdims=True) for each in (a, b))
+        if float(xp.minimum(xp.min(half_a), xp.min(half_b))) < -_LARGEST_DIFFERENCED:
+            return log_gaussian_kernel(A, B, as_bandwidths(self.bandwidth, A.shape[1]))
         # -|a - b|²/2 = a·b - |a|²/2 - |b|²/2 is one product of vectors with two entries more.
-        a = xp.concat([a, -0.5 * xp.sum(a * a, axis=0, keepdims=True), xp.ones_like(a[:1, :])])
-        b = xp.concat([b, xp.ones_like(b[:1, :]), -0.5 * xp.sum(b * b, axis=0, keepdims=True)])
+        a = xp.concat([a, half_a, xp.ones_like(half_a)])
+        b = xp.concat([b, xp.ones_like(half_b), half_b])
         return a.T @ b
 
     def prepare(self, X) -> "PreparedRows | None":
@@ -185,6 +196,22 @@ class GaussianKernel:
 
     def _sigma(self, A, xp):
         return xp.asarray(as_bandwidths(self.bandwidth, A.shape[1]), dtype=A.dtype)
+
+
+def log_gaussian_kernel(Y, centres, sigma: np.ndarray):
+    """Return -Σ_i (y_i - v_i)²/2σ_i², shape (n, m), at Y (n, d) for centres v (m, d), σ (d,)."""
+    xp = array_namespace(Y, centres)
+    found = xp.zeros((Y.shape[0], centres.shape[0]), dtype=Y.dtype)
+    scale = xp.asarray(sigma, dtype=Y.dtype)
+    for rows in row_blocks(Y.shape[0], 2 * centres.shape[0], cached=True, like=Y):
+        block = found[rows, :]
+        # A column at a time: sums over a last axis of few numbers are slow.
+        for i in range(Y.shape[1]):
+            difference = (Y[rows, i : i + 1] - centres[None, :, i]) / scale[i]
+            difference *= difference
+            block += difference
+        block *= -0.5
+    return found
 
 
 class PreparedRows:

@@ -79,6 +79,14 @@ def test_values_are_as_precise_as_their_exponents_allow(rng, d, offset, bandwidt
     assert np.abs(values / exact - 1.0).max(initial=0.0) < allowed
 
 
+@pytest.mark.parametrize("kernel", [GaussianKernel(1.0), MaternKernel(1.0)])
+def test_neighbours_among_points_spread_over_many_bandwidths(xp, host, rng, kernel):
+    A = 1e8 * rng.standard_normal((20, 2))
+    B = A + np.array([0.3, -0.2])
+    found = np.diagonal(host(kernel(xp.asarray(A), xp.asarray(B))))
+    np.testing.assert_allclose(found, np.diagonal(kernel(A * 0, A * 0 + [0.3, -0.2])), rtol=1e-6)
+
+
 def test_the_matrix_is_the_only_memory_of_its_size(rng):
     A = rng.standard_normal((2000, 2))
     tracemalloc.start()

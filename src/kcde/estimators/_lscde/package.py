@@ -14,7 +14,7 @@ from math import pi, sqrt
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows
-from kcde.estimators._shared.mixture import log_gaussian_kernel
+from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.scikit_learn import ConvergenceWarning
 
 FEWEST_CENTRES = 3

@@ -3,8 +3,9 @@
 import numpy as np
 
 from kcde.arrays import row_blocks
-from kcde.estimators._shared.mixture import log_gaussian_kernel, log_volume
+from kcde.estimators._shared.mixture import log_volume
 from kcde.kernels import as_bandwidths
+from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.normalisers import logsumexp
 from kcde.selection import best_index, log_grid, subsample
 

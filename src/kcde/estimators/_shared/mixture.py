@@ -20,6 +20,7 @@ from kcde.estimators._shared.gaussian_mixtures import (
 )
 from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import ConditionalDensity
+from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.normalisers import GaussianProposal, logsumexp
 from kcde.panels import equal, is_wide, neighbourhoods
 
@@ -29,22 +30,6 @@ _REACH = 10.0  # standard deviations of a component
 def log_volume(sigma: np.ndarray) -> float:
     """Return log ∫ exp(-Σ_i y_i²/2σ_i²) dy for bandwidths σ of shape (d,)."""
     return float(np.sum(np.log(np.sqrt(2.0 * np.pi) * sigma)))
-
-
-def log_gaussian_kernel(Y, centres, sigma: np.ndarray):
-    """Return -Σ_i (y_i - v_i)²/2σ_i², shape (n, m), at Y (n, d) for centres v (m, d), σ (d,)."""
-    xp = array_namespace(Y, centres)
-    found = xp.zeros((Y.shape[0], centres.shape[0]), dtype=Y.dtype)
-    scale = xp.asarray(sigma, dtype=Y.dtype)
-    for rows in row_blocks(Y.shape[0], 2 * centres.shape[0], cached=True, like=Y):
-        block = found[rows, :]
-        # A column at a time: sums over a last axis of few numbers are slow.
-        for i in range(Y.shape[1]):
-            difference = (Y[rows, i : i + 1] - centres[None, :, i]) / scale[i]
-            difference *= difference
-            block += difference
-        block *= -0.5
-    return found
 
 
 class GaussianMixture(ConditionalDensity):
