@@ -206,6 +206,7 @@ def test_the_target_gives_the_scores_of_the_command(snakemake, project, tmp_path
     assert (made / "comparison.png").read_bytes() == (tmp_path / "comparison.png").read_bytes()
     again = snakemake("own", "--configfile", "mine.yaml", "--cores", "1")
     assert "Nothing to be done" in again.stderr
-    (project / "src/kcde/comparison/page.html.j2").touch()
+    template = project / "src/kcde/comparison/page.html.j2"
+    template.write_text(template.read_text() + "\n")
     edited = Plan.of(snakemake("own", "--configfile", "mine.yaml", *LISTING))
     assert edited.outputs == ["results/laptop/own/comparison.html"]
