@@ -226,7 +226,8 @@ class TableModel:
         Returns
         -------
         pandas.DataFrame
-            Columns `mean`, `q0.05` …, `lower`, `upper`, `log_density`, `p(1.5)` ….
+            Columns `mean`, `q0.05` …, `lower`, `upper`, `log_density`, `p(1.5)` …; the index is
+            that of `frame`.
 
         Raises
         ------
@@ -247,7 +248,7 @@ class TableModel:
             y = self._grid(frame) if isinstance(density, str) else np.asarray(density, dtype=float)
             values = self.density(frame, y)
             found |= {f"p({at})": values[:, place] for place, at in enumerate(_in_digits(y))}
-        return pd.DataFrame(found)
+        return pd.DataFrame(found, index=frame.index)
 
     def _grid(self, frame: pd.DataFrame) -> np.ndarray:
         ends = self.quantile(frame, [0.001, 0.999])

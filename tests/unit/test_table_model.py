@@ -73,6 +73,13 @@ def test_rows_without_y_have_predictions_and_no_log_density():
     assert "log_density" not in model.predictions(rows.assign(price=np.nan))
 
 
+def test_predictions_join_the_rows_that_they_are_of():
+    model = TableModel("LinearGaussian", y="price").fit(table())
+    rows = table().sample(10, random_state=0)
+    joined = rows.join(model.predictions(rows))
+    np.testing.assert_array_equal(joined["mean"], model.mean(rows))
+
+
 @pytest.mark.parametrize("command", ["fit", "predict"])
 def test_what_is_read_is_not_overwritten(data, capsys, command):
     model, csv = data / "price.kcde", data / "data.csv"
