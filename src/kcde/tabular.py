@@ -105,8 +105,8 @@ class Columns:
         Raises
         ------
         ValueError
-            Naming columns that are missing or new, values that are missing or no numbers, and
-            levels that were not seen; if there are no rows.
+            Naming columns that are missing or new, values that are missing or no numbers, levels
+            that were not seen, and columns whose encoded names are the same; if there are no rows.
         """
         _require_text_names(frame)
         if not len(frame):
@@ -120,7 +120,15 @@ class Columns:
                 f"column(s) {_listed(new)} were not in the training data: leave them out"
             )
         found: dict[str, np.ndarray] = {}
+        owners: dict[str, str] = {}
         for column in self.x:
+            for name in column.encoded():
+                if name in owners:
+                    raise ValueError(
+                        f"columns {owners[name]!r} and {column.name!r} would both be encoded as "
+                        f"{name!r}: rename one of them"
+                    )
+                owners[name] = column.name
             found |= _encoded(column, frame[column.name])
         return pd.DataFrame(found, index=frame.index)
 

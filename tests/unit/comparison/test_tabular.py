@@ -158,6 +158,17 @@ def test_text_has_a_column_a_level_and_two_levels_one():
     np.testing.assert_array_equal(encoded["new"], frame["new"])
 
 
+def test_a_name_that_a_level_would_have_as_well_is_refused():
+    frame = table().rename(columns={"area": "town=B"})
+    said = "columns 'town=B' and 'town' would both be encoded as 'town=B': rename one of them"
+    with pytest.raises(ValueError, match=said):
+        check(frame, "price")
+    assert len(check(frame, "price", drop=["town"]).columns.x) == 2
+    twice = Columns("y", (tabular.Column("town", ("A", "B", "C")), tabular.Column("town=B")))
+    with pytest.raises(ValueError, match="columns 'town' and 'town=B' would both"):
+        twice.encode(frame.drop(columns=["new", "price"]))
+
+
 def test_what_cannot_be_used_is_left_out_and_said():
     frame = table()
     frame["one"] = 3.0
