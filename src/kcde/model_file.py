@@ -32,7 +32,12 @@ class UnsavableError(ValueError):
     """A model has a part that is neither array, number, text nor an object of the package."""
 
 
-def write(path: str | Path, model: Any, about: Mapping[str, Any]) -> None:
+def write(
+    path: str | Path,
+    model: Any,
+    about: Mapping[str, Any],
+    arguments: Mapping[str, Any] | None = None,
+) -> None:
     """Write a fitted model.
 
     Parameters
@@ -43,14 +48,18 @@ def write(path: str | Path, model: Any, about: Mapping[str, Any]) -> None:
         An estimator of the package.
     about
         What else is to be known of it, as JSON has it.
+    arguments
+        With which it is fitted again, of the same parts as a model.
 
     Raises
     ------
     UnsavableError
-        If the model has a part that cannot be written.
+        If the model or an argument has a part that cannot be written.
     """
     writer = _Writer()
     content = {"format": FORMAT, "about": dict(about), "model": writer.encode(model, "model")}
+    if arguments is not None:
+        content["arguments"] = writer.encode(dict(arguments), "arguments")
     with atomic(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr(zipfile.ZipInfo(_JSON, _EPOCH), json.dumps(content, ensure_ascii=False))
         for place, array in enumerate(writer.arrays):
@@ -59,8 +68,10 @@ def write(path: str | Path, model: Any, about: Mapping[str, Any]) -> None:
             file.writestr(zipfile.ZipInfo(f"{place}.npy", _EPOCH), buffer.getvalue())
 
 
-def read(path: str | Path) -> tuple[Any, dict[str, Any]]:
-    """Return the model of a file, and what else is to be known of it.
+def read(path: str | Path) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
+    """Return the model of a file, what else is to be known of it, and the arguments of its fit.
+
+    A file without arguments has None.
 
     Raises
     ------
@@ -77,7 +88,9 @@ def read(path: str | Path) -> tuple[Any, dict[str, Any]]:
             content = json.loads(file.read(_JSON))
             if content.get("format") != FORMAT:
                 raise ValueError(f"it is of format {content.get('format')}, not {FORMAT}")
-            return _Reader(file).decode(content["model"]), content["about"]
+            reader = _Reader(file)
+            model = reader.decode(content["model"])
+            return model, content["about"], reader.decode(content.get("arguments"))
     except (zipfile.BadZipFile, KeyError, AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is no model that can be read: {error}") from None
 

@@ -131,6 +131,7 @@ class TableModel:
     ):
         self.method, self.y, self.x, self.drop, self.groups = method, y, x, drop, groups
         self.missing, self.conformal, self.options, self.seed = missing, conformal, options, seed
+        self._can_refit = True
 
     def __repr__(self) -> str:
         return f"TableModel({self.method!r}, y={self.y!r})"
@@ -141,9 +142,10 @@ class TableModel:
         Raises
         ------
         ValueError
-            If the method or a column cannot be used; see `kcde.tabular.check`.
+            If the method or a column cannot be used, see `kcde.tabular.check`; if the model comes
+            from a file without the arguments of its fit.
         """
-        estimator = unfitted(self.method, seed_of("own", "fit", self.seed) % _SEEDS, self.options)
+        estimator = self._unfitted()
         aside = () if self.groups is None else (self.groups,)
         checked = tabular.check(
             frame, self.y, self.x, drop=self.drop, aside=aside, missing=self.missing
@@ -152,8 +154,27 @@ class TableModel:
 
     def fit_checked(self, checked: tabular.Checked) -> "TableModel":
         """Fit to a table that has been checked."""
-        seed = seed_of("own", "fit", self.seed) % _SEEDS
-        return self._fit(unfitted(self.method, seed, self.options), checked)
+        return self._fit(self._unfitted(), checked)
+
+    def _unfitted(self) -> Standardised:
+        if not self._can_refit:
+            raise ValueError(
+                "the file of this model is of an older version and lacks the arguments of its fit "
+                "(columns, options, seed): make a new TableModel with them and fit that"
+            )
+        return unfitted(self.method, seed_of("own", "fit", self.seed) % _SEEDS, self.options)
+
+    def _arguments(self) -> dict[str, Any]:
+        """Return what the constructor takes beside the method and y."""
+        return {
+            "x": None if self.x is None else list(self.x),
+            "drop": list(self.drop),
+            "groups": self.groups,
+            "missing": self.missing,
+            "conformal": self.conformal,
+            "options": None if self.options is None else dict(self.options),
+            "seed": self.seed,
+        }
 
     def _fit(self, estimator, checked: tabular.Checked) -> "TableModel":
         groups = None
@@ -263,11 +284,15 @@ class TableModel:
         kcde.model_file.UnsavableError
             If the estimator learns what is neither.
         """
-        model_file.write(path, self.model_, self.about_)
+        arguments = self._arguments() if self._can_refit else None
+        model_file.write(path, self.model_, self.about_, arguments)
 
     @classmethod
     def load(cls, path: str | Path) -> "TableModel":
         """Return the model of a file; a warning is logged where another code has written it.
+
+        It has the arguments of its fit, so that `fit` fits the same model to other rows. Files of
+        older versions lack them, and `fit` is refused.
 
         Raises
         ------
@@ -276,9 +301,10 @@ class TableModel:
         ValueError
             If it is no model.
         """
-        model, about = model_file.read(path)
+        model, about, arguments = model_file.read(path)
         columns = tabular.Columns.of_plain(about["columns"])
-        made = cls(about["method"], y=columns.y)
+        made = cls(about["method"], columns.y, **(arguments or {}))
+        made._can_refit = arguments is not None
         made.model_, made.about_, made.columns_ = model, about, columns
         made.notes_ = ()
         if about["code"] != _code(made.method):

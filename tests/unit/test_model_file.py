@@ -44,8 +44,9 @@ def test_every_density_comes_back_bit_by_bit_or_says_that_it_cannot(name, pairs,
         assert not path.exists()
         return
     model_file.write(path, model, {"columns": ["größe"]})
-    read, about = model_file.read(path)
+    read, about, arguments = model_file.read(path)
     assert about == {"columns": ["größe"]}
+    assert arguments is None
     assert type(read.estimator_) is type(model.estimator_)
     for method in ("log_density", "cdf"):
         np.testing.assert_array_equal(getattr(read, method)(X, Y), getattr(model, method)(X, Y))
@@ -57,7 +58,7 @@ def test_every_density_comes_back_bit_by_bit_or_says_that_it_cannot(name, pairs,
 def test_a_calibrated_model_comes_back(pairs, tmp_path):
     model = Conformal(Standardised(estimator_class("LSCDE")(**QUICK["LSCDE"]))).fit(*pairs)
     model_file.write(tmp_path / "m", model, {})
-    read, _ = model_file.read(tmp_path / "m")
+    read, *_ = model_file.read(tmp_path / "m")
     np.testing.assert_array_equal(read.interval(pairs[0], 0.5), model.interval(pairs[0], 0.5))
 
 
@@ -137,7 +138,7 @@ def test_what_stands_in_a_model_twice_stands_in_it_twice_again(pairs, tmp_path):
     model, *_ = fitted("LSCDE", pairs)
     model.shared_ = [model.estimator_, model.mean_x_, (1, "a", None, {"k": np.float64(2.0)})]
     model_file.write(tmp_path / "m", model, {})
-    read, _ = model_file.read(tmp_path / "m")
+    read, *_ = model_file.read(tmp_path / "m")
     assert read.shared_[0] is read.estimator_
     assert read.shared_[1] is read.mean_x_
     assert read.shared_[2] == (1, "a", None, {"k": 2.0})

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kcde import cli, methods
+from kcde import cli, methods, model_file
 from kcde.table_model import TableModel, savable
 
 
@@ -119,6 +119,32 @@ def test_the_file_says_what_it_was_fitted_to(data, capsys):
     # What was there and not used may be there or not.
     assert len(model.predictions(table()[["area"]])) == 60
     assert len(model.predictions(table())) == 60
+
+
+def test_a_loaded_model_is_fitted_again_with_the_same_arguments(data):
+    options = {"bandwidth_x": np.array([0.7]), "bandwidth_y": 0.3, "regularization": 0.1}
+    asked = {"drop": ("town",), "groups": "group", "conformal": 0.3, "missing": "drop"}
+    frame = table().assign(group=np.arange(60) // 2, hole=[np.nan, *range(59)])
+    model = TableModel(
+        "LSCDE-exact", "price", ["area"], **asked, options=options, seed=np.int64(5)
+    ).fit(frame)
+    model.save(data / "m.kcde")
+    again = TableModel.load(data / "m.kcde").fit(frame)
+    assert again.columns_ == model.columns_
+    np.testing.assert_array_equal(again.interval(frame, 0.8), model.interval(frame, 0.8))
+    again.save(data / "again.kcde")
+    assert (data / "again.kcde").read_bytes() == (data / "m.kcde").read_bytes()
+
+
+def test_a_file_without_arguments_predicts_and_is_not_fitted_again(data):
+    model = TableModel("LinearGaussian", "price", ["area"]).fit(table())
+    model_file.write(data / "m.kcde", model.model_, model.about_)
+    loaded = TableModel.load(data / "m.kcde")
+    np.testing.assert_array_equal(loaded.mean(table()), model.mean(table()))
+    loaded.save(data / "again.kcde")
+    for each in (loaded, TableModel.load(data / "again.kcde")):
+        with pytest.raises(ValueError, match="lacks the arguments of its fit"):
+            each.fit(table())
 
 
 @pytest.mark.parametrize(

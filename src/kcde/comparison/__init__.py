@@ -316,7 +316,8 @@ def _found(checked, plan, run, warnings, say) -> dict:
     model = None
     if advice.method is not None:
         say(f"{advice.method}: fit to all rows")
-        model = TableModel(advice.method, y=checked.columns.y, groups=plan.group_column)
+        names = [column.name for column in checked.columns.x]
+        model = TableModel(advice.method, checked.columns.y, names, groups=plan.group_column)
         model.fit_checked(_some_rows(checked, TRAIN_ROWS))
     return {
         "checked": checked,
