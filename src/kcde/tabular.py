@@ -15,6 +15,7 @@ Examples
 
 import csv
 import hashlib
+import math
 import re
 import warnings
 from collections import Counter
@@ -53,6 +54,7 @@ _ANY_DATE = rf"({_ISO_DATE}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}.*)"
 _MOSTLY = 0.5  # share of numbers from which a text column is one of numbers with faults
 _FEW_VALUES = 0.1  # of the rows
 _FREQUENT, _FAR_MORE = 0.1, 3.0  # of the rows, and times the next, for one value of y
+_BY_CHANCE = 1e-6  # probability from which a column that sorts y may do so by chance
 _SHOWN = 5  # names in a message
 
 
@@ -621,12 +623,14 @@ def _of_target(y: str, target: np.ndarray) -> list[str]:
 
 
 def _copies(X: pd.DataFrame, y: str, target: np.ndarray) -> list[str]:
-    """Name columns of x that order the rows as y does."""
-    if len(np.unique(target)) == 2:
-        same = [name for name in X if _is_rule_of(X[name].to_numpy(), target)]
-    else:
-        ranks = _centred(pd.Series(target).rank().to_numpy())
-        same = [name for name in X if abs(ranks @ _centred(X[name].rank().to_numpy())) > 1.0 - 1e-9]
+    """Name columns of x that order the rows as y does, or more finely where y has ties."""
+    ranks = _centred(pd.Series(target).rank().to_numpy())
+    same = [
+        name
+        for name in X
+        if abs(ranks @ _centred(X[name].rank().to_numpy())) > 1.0 - 1e-9
+        or _sorts(X[name].to_numpy(), target, X.shape[1])
+    ]
     if not same:
         return []
     return [
@@ -635,8 +639,25 @@ def _copies(X: pd.DataFrame, y: str, target: np.ndarray) -> list[str]:
     ]
 
 
-def _is_rule_of(values: np.ndarray, target: np.ndarray) -> bool:
-    return len(np.unique(values)) == 2 and len(np.unique(np.stack([values, target]), axis=1).T) == 2
+def _sorts(values: np.ndarray, target: np.ndarray, columns: int) -> bool:
+    """Return whether y never falls or never rises with a column, and none of many does by chance.
+
+    The row number does in a file that is sorted by y.
+    """
+    # Some rows are quickly sorted, and show it of most columns that do not.
+    if not (_is_monotone(values[:1000], target[:1000]) and _is_monotone(values, target)):
+        return False
+    # Of n! orders of the rows, as many as leave equal y in their places, forwards and backwards.
+    counts = np.unique(target, return_counts=True)[1]
+    log_orders = math.lgamma(len(target) + 1) - sum(math.lgamma(count + 1) for count in counts)
+    return log_orders > math.log(2 * columns / _BY_CHANCE)
+
+
+def _is_monotone(values: np.ndarray, target: np.ndarray) -> bool:
+    """Return whether y is a function of a column that never falls or never rises."""
+    order = np.lexsort((target, values))
+    rises, steps = np.diff(values[order]) > 0.0, np.diff(target[order])
+    return not steps[~rises].any() and bool((steps >= 0.0).all() or (steps <= 0.0).all())
 
 
 def _centred(ranks: np.ndarray) -> np.ndarray:

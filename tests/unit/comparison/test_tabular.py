@@ -256,6 +256,33 @@ def test_a_copy_of_y_is_suspicious(copy):
     assert said.startswith("Suspiciously perfect: 'leak' says 'price' exactly")
 
 
+def row_numbers(n):
+    return np.arange(1, n + 1)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("number", [row_numbers, lambda n: np.sqrt(row_numbers(n) // 2)])
+def test_what_sorts_a_y_with_ties_is_suspicious(order, number):
+    frame = table(300).assign(price=lambda f: f["price"].round(1) // 0.2)
+    frame = frame.sort_values("price")[::order].assign(leak=number(300))
+    frame["price"] = frame.groupby("leak")["price"].transform("first")
+    *_, said = check(frame.sample(frac=1, random_state=0), "price").warnings
+    assert said.startswith("Suspiciously perfect: 'leak' says 'price' exactly")
+    frame.iloc[0, frame.columns.get_loc("price")] = frame["price"].iloc[150]
+    assert not any("Suspiciously" in said for said in check(frame, "price").warnings)
+
+
+def test_the_row_number_says_a_binary_y_by_which_the_file_is_sorted():
+    frame = table().assign(price=np.arange(40) >= 15, id=row_numbers(40))
+    assert "'id' says 'price' exactly" in check(frame, "price").warnings[-1]
+
+
+def test_what_sorts_a_y_of_few_different_values_may_do_so_by_chance():
+    """One row has another y, and one of 40 columns has its largest value there."""
+    frame = table().assign(price=lambda f: f["area"] >= f["area"].max())
+    assert not any("Suspiciously" in said for said in check(frame, "price").warnings)
+
+
 def test_new_rows_must_have_the_same_columns():
     columns = check(table(), "price").columns
     new = table(5)
