@@ -90,6 +90,26 @@ def test_y_of_one_dimension_series_and_data_frames_are_the_same(name, pairs):
         assert model.mean(frame).shape == (30, 1)
 
 
+def test_values_behind_a_mask_are_missing(pairs):
+    X, Y = pairs
+    expected = answer(make("LinearGaussian").fit(X, Y), X, Y)
+    for dtype in (float, int, np.float32):
+        hidden = np.ma.masked_array((10 * X).astype(dtype), mask=np.zeros(X.shape, dtype=bool))
+        shown = hidden.data
+        found = make("LinearGaussian").fit(hidden, np.ma.masked_array(Y)).log_density(hidden, Y)
+        model = make("LinearGaussian").fit(shown, Y)
+        np.testing.assert_array_equal(found, model.log_density(shown, Y))
+        hidden[0, 0] = np.ma.masked
+        for refused in (make("LinearGaussian").fit, model.log_density):
+            with pytest.raises(
+                ValueError, match=r"X, shape \(30, 2\), has NaN.*drop or fill those"
+            ):
+                refused(hidden, Y)
+    unmasked = np.ma.masked_array(X)  # without a mask of its own
+    model = make("LinearGaussian").fit(unmasked, Y)
+    np.testing.assert_array_equal(answer(model, unmasked, Y), expected)
+
+
 @pytest.mark.parametrize("estimator", everything())
 def test_names_of_columns_are_kept_and_others_refused(estimator, pairs):
     X, Y = pairs

@@ -84,6 +84,9 @@ def _in_float64(name: str, array):
         raise ValueError(f"{name} is sparse, which is not supported: give {name}.toarray()")
     if hasattr(array, "iloc"):
         return _of_pandas(name, array)
+    if isinstance(array, np.ma.MaskedArray):
+        # What lies behind the mask is no value.
+        array = np.where(np.ma.getmaskarray(array), np.nan, array.data)
     if not (hasattr(array, "dtype") and hasattr(array, "ndim")):
         array = _converted(name, lambda: np.asarray(array, dtype=np.float64))
     xp = array_namespace(array)
