@@ -90,6 +90,19 @@ def test_y_of_one_dimension_series_and_data_frames_are_the_same(name, pairs):
         assert model.mean(frame).shape == (30, 1)
 
 
+def test_one_dimension_is_refused_with_what_it_may_stand_for(pairs):
+    X, Y = pairs
+    model = make("LinearGaussian").fit(X, Y)
+    frame = pd.DataFrame(X, columns=["warmth", "damp"])
+    for row, remedy in ((X[0], r"X\[None, :\]"), (frame.iloc[0], r"X\.to_frame\(\)\.T")):
+        with pytest.raises(ValueError, match=rf"shape \(n, 2\); got .*; use {remedy} for one row"):
+            model.mean(row)
+    with pytest.raises(ValueError, match=r"shape \(n, 2\); got shape \(30,\)$"):
+        model.mean(X[:, 0])
+    with pytest.raises(ValueError, match=r"use X\[:, None\] for one column"):
+        make("LinearGaussian").fit(X[:, :1], Y).mean(X[:, 0])
+
+
 def test_values_behind_a_mask_are_missing(pairs):
     X, Y = pairs
     expected = answer(make("LinearGaussian").fit(X, Y), X, Y)

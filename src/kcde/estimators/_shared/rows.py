@@ -55,10 +55,15 @@ def check_rows(
         array = array[:, None]
     shape = tuple(array.shape)
     if array.ndim != 2:
-        hint = f"{name}.to_frame()" if series else f"{name}[:, None]"
+        expected = f"(n, {'d' if columns is None else columns})"
+        hint = ""
+        if array.ndim == 1 and columns in (None, 1):
+            hint = f"; use {name + '.to_frame()' if series else name + '[:, None]'} for one column"
+        elif shape == (columns,):
+            hint = f"; use {name + '.to_frame().T' if series else name + '[None, :]'} for one row"
         raise ValueError(
-            f"{name} must have shape {'(n,) or ' if vector else ''}(n, d); got shape {shape}"
-            + (f"; use {hint} for a single column" if array.ndim == 1 else "")
+            f"{name} must have shape {'(n,) or ' if vector else ''}{expected}; got shape {shape}"
+            + hint
         )
     if columns is not None and shape[1] != columns:
         raise ValueError(f"{name} must have {columns} columns, as in fit; got shape {shape}")
