@@ -30,7 +30,7 @@ import pandas as pd
 from kcde.names import nearest
 
 MOST_LEVELS = 20
-"""Of a text column, which has one column of 0 and 1 a level."""
+"""Of a column of text or categories, which has one column of 0 and 1 a level."""
 
 FEWEST_ROWS = 20
 """Below, a held-out part has too few rows to compare anything on."""
@@ -60,7 +60,7 @@ _SHOWN = 5  # names in a message
 
 @dataclass(frozen=True)
 class Column:
-    """A column of x: its name, and the levels of a text column, in order."""
+    """A column of x: its name, and the levels of one of text or categories, in order."""
 
     name: str
     levels: tuple[str, ...] | None = None
@@ -97,7 +97,7 @@ class Columns:
         return [column.name for column in self.x if column.levels is not None]
 
     def encode(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return x as float64, text columns as one column of 0 and 1 for each level.
+        """Return x as float64, text and categories as one column of 0 and 1 for each level.
 
         Parameters
         ----------
@@ -209,8 +209,9 @@ def read(
     decimal
         The decimal mark of a CSV.
     text
-        Columns of a CSV that stay text, as those with levels of a model: `Columns.text`. Else what
-        a column is follows from its values, so that 01 beside A is text, and alone a number.
+        Columns that stay text, as those with levels of a model: `Columns.text`. Else what a column
+        of a CSV is follows from its values, so that 01 beside A is text, and alone a number; of
+        other files, whole numbers become text.
 
     Raises
     ------
@@ -236,7 +237,9 @@ def read(
         except (ValueError, OSError) as error:
             raise ValueError(f"{path} cannot be read as {kind[1:]}: {error}") from None
         _require_unique(frame.columns, path)
-        return frame
+        # Parquet has no categories of numbers.
+        whole = [name for name in text if name in frame and frame[name].dtype.kind in "iu"]
+        return frame.astype(dict.fromkeys(whole, str))
     if kind not in TEXT:
         raise ValueError(f"{path} is not .csv, .tsv, .txt, .parquet, .feather or .arrow")
     try:
@@ -452,7 +455,8 @@ def _complete(frame, names, missing) -> tuple[pd.DataFrame, list[str]]:
 def _target(frame: pd.DataFrame, y: str) -> np.ndarray:
     kind, fault = _kind(frame[y])
     if kind is not NUMBER:
-        what = fault or ("it has dates" if kind is DATE else "it has text, and no numbers")
+        text = "it has categories" if _is_category(frame[y]) else "it has text, and no numbers"
+        what = fault or ("it has dates" if kind is DATE else text)
         raise ValueError(f"column {y!r} cannot be y: {what}")
     target = _numbers(y, frame[y])
     if np.ptp(target) == 0:
@@ -475,13 +479,15 @@ def _used(frame, wanted, *, named) -> tuple[list[Column], list[str]]:
         elif frame[name].nunique() == 1:
             notes.append(f"Column {name!r} left out: it is constant.")
         else:
-            values = frame[name] if kind is LEVELS else _numbers(name, frame[name])
+            # Categories of numbers are no copy of these numbers.
+            text = kind is LEVELS
+            values = frame[name].astype(str) if text else _numbers(name, frame[name])
             mark = hashlib.blake2b(pd.util.hash_array(np.asarray(values)).tobytes()).digest()
             if mark in seen:
                 notes.append(f"Column {name!r} left out: it is a copy of {seen[mark]!r}.")
                 continue
             seen[mark] = name
-            used.append(Column(name, _levels(frame[name]) if kind is LEVELS else None))
+            used.append(Column(name, _levels(frame[name]) if text else None))
     if faults:
         more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         raise ValueError("; ".join(faults[:_SHOWN]) + more)
@@ -510,6 +516,24 @@ def _kind(series: pd.Series) -> tuple[str | None, str]:
         return None, "it has lists or other objects: take what is in them as columns"
     text = series.astype(str)
     distinct = text.drop_duplicates()
+    if not _is_category(series) and (found := _kind_of_numbers(text, distinct)):
+        return found
+    if distinct.str.fullmatch(_ANY_DATE).all():
+        return DATE, ""
+    if len(distinct) > MOST_LEVELS:
+        return LEVELS, (
+            f"it is text with {len(distinct)} different values, more than {MOST_LEVELS}: leave it "
+            "out with --drop, or turn it into numbers or fewer levels"
+        )
+    return LEVELS, ""
+
+
+def _is_category(series: pd.Series) -> bool:
+    return isinstance(series.dtype, pd.CategoricalDtype)
+
+
+def _kind_of_numbers(text: pd.Series, distinct: pd.Series) -> tuple[str | None, str] | None:
+    """Return what `_kind` does of text that is numbers or is meant to be, None of other text."""
     commas = distinct[distinct.str.contains(",", regex=False)]
     if len(commas) and commas.str.fullmatch(_THOUSANDS_COMMA).all():
         return None, (
@@ -525,14 +549,7 @@ def _kind(series: pd.Series) -> tuple[str | None, str]:
         return NUMBER, ""
     if numbers.mean() >= _MOSTLY:
         return NUMBER, _not_numbers(text, numbers)
-    if distinct.str.fullmatch(_ANY_DATE).all():
-        return DATE, ""
-    if len(distinct) > MOST_LEVELS:
-        return LEVELS, (
-            f"it is text with {len(distinct)} different values, more than {MOST_LEVELS}: leave it "
-            "out with --drop, or turn it into numbers or fewer levels"
-        )
-    return LEVELS, ""
+    return None
 
 
 def _are_numbers(text: pd.Series) -> bool:
@@ -577,8 +594,9 @@ def _encoded(column: Column, series: pd.Series) -> dict[str, np.ndarray]:
         raise ValueError(f"column {column.name!r} has a missing value in row {first + 1}")
     if series.dtype.kind in "iuf":
         raise ValueError(
-            f"column {column.name!r} was text in training, such as {column.levels[0]!r}, and has "
-            f"numbers here: leave it as text, with tabular.read(file, text=[{column.name!r}])"
+            f"column {column.name!r} was text or categories in training, such as "
+            f"{column.levels[0]!r}, and has numbers here: make it so again, with "
+            f"tabular.read(file, text=[{column.name!r}]) or frame[{column.name!r}].astype(str)"
         )
     text = series.astype(str).to_numpy()
     if unseen := sorted(set(text) - set(column.levels)):

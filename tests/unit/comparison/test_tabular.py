@@ -100,7 +100,7 @@ def test_levels_stay_text_where_only_numbers_are_left(tmp_path):
     path = file(tmp_path, "c,y\n01,1\n1,2\n")
     encoded = columns.encode(read(path, text=columns.text))
     assert encoded.loc[0, "c=01"] == encoded.loc[1, "c=1"] == 1.0
-    with pytest.raises(ValueError, match=r"'c' was text in training.*text=\['c'\]"):
+    with pytest.raises(ValueError, match=r"'c' was text or categories in training.*text=\['c'\]"):
         columns.encode(read(path))
 
 
@@ -156,6 +156,31 @@ def test_text_has_a_column_a_level_and_two_levels_one():
     assert list(encoded) == ["area", "town=A", "town=B", "town=C", "new", "kind=v"]
     np.testing.assert_array_equal(encoded["town=B"], frame["town"] == "B")
     np.testing.assert_array_equal(encoded["new"], frame["new"])
+
+
+def test_categories_of_numbers_are_levels(tmp_path):
+    codes = np.repeat([20095, 10115, 80331, 60311], 10)
+    frame = table().assign(code=pd.Categorical(codes, [*np.unique(codes), 0]), number=codes)
+    columns = check(frame, "price").columns
+    assert [column.name for column in columns.x] == ["area", "town", "new", "code", "number"]
+    assert columns.x[3].levels == ("10115", "20095", "60311", "80331")
+    np.testing.assert_array_equal(columns.encode(frame)["code=20095"], codes == 20095)
+    frame.to_csv(tmp_path / "later.csv", index=False)
+    frame.to_parquet(tmp_path / "later.parquet")
+    for later in ("later.csv", "later.parquet"):
+        found = columns.encode(read(tmp_path / later, text=columns.text))
+        np.testing.assert_array_equal(found, columns.encode(frame))
+    with pytest.raises(
+        ValueError, match=r"'code' was text or categories.*\['code'\]\.astype\(str\)"
+    ):
+        columns.encode(frame.assign(code=codes))
+    with pytest.raises(ValueError, match="'code' cannot be y: it has categories"):
+        check(frame, "code")
+    with pytest.raises(ValueError, match="'area': it is text with 40 different values"):
+        check(frame.assign(area=frame["area"].astype("category")), "price")
+    days = pd.date_range("2024-01-01", periods=40).strftime("%Y-%m-%d")
+    (said,) = check(frame.assign(day=pd.Categorical(days)), "price").notes
+    assert "'day' left out: it has dates" in said
 
 
 def test_a_name_that_a_level_would_have_as_well_is_refused():
