@@ -557,11 +557,25 @@ def _are_numbers(text: pd.Series) -> bool:
 
 
 def _not_numbers(text: pd.Series, numbers: pd.Series) -> str:
-    first = int(np.flatnonzero(~numbers.to_numpy())[0])
+    wrong = text[~numbers]
     return (
-        f"{int((~numbers).sum())} values are not numbers, such as {text.iloc[first]!r} in row "
-        f"{first + 1}: correct them, or leave them empty"
+        f"{len(wrong)} values are not numbers, such as {wrong.iloc[0]!r} in row "
+        f"{row_number(wrong.index[0])}: correct them, or leave them empty"
     )
+
+
+def row_number(label: Any) -> str:
+    """Return how a row with a label of the index is named: from 1, as in the file.
+
+    The index still counts the rows of the file where some of them were left out.
+    """
+    return str(label + 1 if isinstance(label, int | np.integer) else label)
+
+
+def _require_complete(name: str, series: pd.Series) -> None:
+    missing = series.index[series.isna()]
+    if len(missing):
+        raise ValueError(f"column {name!r} has a missing value in row {row_number(missing[0])}")
 
 
 def _levels(series: pd.Series) -> tuple[str, ...]:
@@ -570,9 +584,7 @@ def _levels(series: pd.Series) -> tuple[str, ...]:
 
 def _numbers(name: str, series: pd.Series) -> np.ndarray:
     """Return a column of numbers as float64, shape (n,), or raise `ValueError`."""
-    if series.isna().any():
-        first = int(np.flatnonzero(series.isna().to_numpy())[0])
-        raise ValueError(f"column {name!r} has a missing value in row {first + 1}")
+    _require_complete(name, series)
     if series.dtype.kind not in "biuf":
         numbers = pd.to_numeric(series.astype(str), errors="coerce")
         if numbers.isna().any():
@@ -589,9 +601,7 @@ def _numbers(name: str, series: pd.Series) -> np.ndarray:
 def _encoded(column: Column, series: pd.Series) -> dict[str, np.ndarray]:
     if column.levels is None:
         return {column.name: _numbers(column.name, series)}
-    if series.isna().any():
-        first = int(np.flatnonzero(series.isna().to_numpy())[0])
-        raise ValueError(f"column {column.name!r} has a missing value in row {first + 1}")
+    _require_complete(column.name, series)
     if series.dtype.kind in "iuf":
         raise ValueError(
             f"column {column.name!r} was text or categories in training, such as "

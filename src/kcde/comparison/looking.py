@@ -11,7 +11,7 @@ from kcde.comparison.plan import Plan
 from kcde.comparison.running import Run
 from kcde.seeding import rng_of
 from kcde.table_model import TableModel
-from kcde.tabular import Checked
+from kcde.tabular import Checked, row_number
 
 MOST_FANS = 12
 """Columns with a fan plot: those whose ranks go most with those of y."""
@@ -124,7 +124,7 @@ def _table(checked: Checked, rows: pd.DataFrame, labels: list[str], more: dict) 
     cells = []
     for place, (index, row) in enumerate(rows.iterrows()):
         own = [labels[place]] if any(labels) else []
-        own += [str(index + 1 if isinstance(index, int) else index), _text(row[checked.columns.y])]
+        own += [row_number(index), _text(row[checked.columns.y])]
         own += [_text(values[place]) for values in more.values()]
         cells.append([*own, *(_text(row[name]) for name in names)])
     return Rows(header, cells)

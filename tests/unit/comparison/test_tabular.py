@@ -247,6 +247,21 @@ def test_rows_with_missing_values_are_dropped_on_request():
     assert "5 rows with missing values left out: area (5)" in checked.notes[0]
 
 
+def test_rows_are_counted_as_in_the_file_where_some_are_left_out(tmp_path):
+    lines = [f"{i},{i % 7 + 0.5 * i}" for i in range(40)]
+    lines[3], lines[10] = "3,", "x,5.0"
+    frame = read(file(tmp_path, "\n".join(["a,y", *lines])))
+    with pytest.raises(ValueError, match="'a': 1 values are not numbers, such as 'x' in row 11:"):
+        check(frame, "y", missing="drop")
+    columns = check(table(), "price").columns
+    for hidden in ("area", "town"):
+        new = table().assign(**{hidden: lambda f, name=hidden: f[name].where(f.index != 7)})[5:]
+        with pytest.raises(ValueError, match=f"column '{hidden}' has a missing value in row 8"):
+            columns.encode(new)
+        with pytest.raises(ValueError, match=f"'{hidden}' has a missing value in row day 7"):
+            columns.encode(new.set_index("day " + new.index.astype(str)))
+
+
 def test_a_column_not_used_may_have_anything():
     frame = table().assign(id=[f"n{i}" for i in range(40)], hole=np.nan)
     assert len(check(frame, "price", drop=["id", "hole"]).columns.x) == 3
