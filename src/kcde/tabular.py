@@ -13,6 +13,7 @@ Examples
 ['area', 'town=B']
 """
 
+import codecs
 import csv
 import hashlib
 import math
@@ -264,9 +265,11 @@ def header(path: str | Path, delimiter: str | None = None) -> tuple[list[str], s
     Raises
     ------
     ValueError
-        If the file is empty, another delimiter fits, or names are missing or not unique.
+        If the file is empty or in UTF-16, another delimiter fits, or names are missing or not
+        unique.
     """
     path = Path(path)
+    _require_no_utf16(path)
     delimiter = _SPELT.get(delimiter, delimiter)
     if delimiter is not None and len(delimiter) != 1:
         raise ValueError(f"--delimiter must be one character, or tab; got {delimiter!r}")
@@ -289,6 +292,20 @@ def header(path: str | Path, delimiter: str | None = None) -> tuple[list[str], s
         )
     _require_unique(names, path)
     return names, delimiter
+
+
+def _require_no_utf16(path: Path) -> None:
+    """Refuse UTF-16, of which letters without accents pass for UTF-8 with a NUL beside each."""
+    with path.open("rb") as file:
+        line = file.readline(4096)
+    even, odd = line[::2].count(0), line[1::2].count(0)
+    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        kind = "UTF-16"
+    elif 4 * max(even, odd) > len(line):
+        kind = "UTF-16BE" if even > odd else "UTF-16LE"
+    else:
+        return
+    raise ValueError(f"{path} is in {kind}: convert it with iconv -f {kind} -t UTF-8")
 
 
 def _read_csv(path: Path, delimiter: str | None, decimal: str, text: set[str]) -> pd.DataFrame:

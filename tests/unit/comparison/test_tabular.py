@@ -72,6 +72,18 @@ def test_a_wrong_delimiter_encoding_or_kind_is_refused_with_the_remedy(tmp_path)
         read(tmp_path / "none.csv")
 
 
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", "größe,имя\n1,2\n"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_refused_with_the_encoding_to_convert_from(tmp_path, text, encoding):
+    path = file(tmp_path, text, encoding=encoding)
+    name = encoding.upper().replace("-LE", "LE").replace("-BE", "BE")
+    for refused in (read, tabular.header):
+        with pytest.raises(ValueError, match=rf"is in {name}: .*iconv -f {name} -t UTF-8$"):
+            refused(path)
+    path.write_text(path.read_bytes().decode(name), encoding="utf-8")
+    assert read(path).iloc[0].tolist() == [1, 2]
+
+
 def test_decimal_commas_are_refused_and_read_where_they_are_told(tmp_path):
     path = file(tmp_path, "x;y\n" + "".join(f"{i},5;{i * i % 7}\n" for i in range(30)))
     with pytest.raises(ValueError, match="column 'x': it has decimal commas: --decimal ,"):
