@@ -206,7 +206,7 @@ def read(
         `.feather` and `.arrow`.
     delimiter
         Of a CSV; by default that of comma, semicolon, tab and bar which divides the header into
-        most names.
+        most names, of a `.tsv` the tab if it does.
     decimal
         The decimal mark of a CSV.
     text
@@ -277,7 +277,8 @@ def header(path: str | Path, delimiter: str | None = None) -> tuple[list[str], s
     if not any(heads.values()):
         raise ValueError(f"{path} is empty")
     counts = {each: len(heads[each]) for each in _DELIMITERS}
-    likely = max(counts, key=counts.__getitem__)
+    tabs = path.suffix.lower() == ".tsv" and counts["\t"] > 1
+    likely = "\t" if tabs else max(counts, key=counts.__getitem__)
     delimiter = delimiter or likely
     if len(heads[delimiter]) == 1 < counts[likely]:
         raise ValueError(

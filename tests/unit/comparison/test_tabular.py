@@ -156,6 +156,12 @@ def test_a_tab_can_be_spelt(tmp_path):
         read(path, "ab")
 
 
+def test_a_tsv_is_divided_by_tabs_where_it_has_some(tmp_path):
+    text = "size, m2, inside\tprice\n1\t2\n"
+    assert read(file(tmp_path, text, "a.tsv")).columns.tolist() == ["size, m2, inside", "price"]
+    assert read(file(tmp_path, "a;b\n1;2\n", "b.tsv")).columns.tolist() == ["a", "b"]
+
+
 def test_what_is_predicted_has_no_other_part():
     for part in ({"drop": ["price"]}, {"aside": ["price"]}):
         with pytest.raises(ValueError, match="'price' is predicted, and cannot be dropped"):
