@@ -57,6 +57,7 @@ _FEW_VALUES = 0.1  # of the rows
 _FREQUENT, _FAR_MORE = 0.1, 3.0  # of the rows, and times the next, for one value of y
 _BY_CHANCE = 1e-6  # probability from which a column that sorts y may do so by chance
 _SHOWN = 5  # names in a message
+_WORDS = "words taken for missing values"  # in `DataFrame.attrs`, by column
 
 
 @dataclass(frozen=True)
@@ -199,6 +200,9 @@ def read(
 ) -> pd.DataFrame:
     """Read a table.
 
+    Of a CSV, empty fields are missing values, and so are words that pandas takes for one, such as
+    NA, NULL and None.
+
     Parameters
     ----------
     path
@@ -312,31 +316,44 @@ def _require_no_utf16(path: Path) -> None:
 def _read_csv(path: Path, delimiter: str | None, decimal: str, text: set[str]) -> pd.DataFrame:
     names, delimiter = header(path, delimiter)
     places = {place: str for place, name in enumerate(names) if name in text}
+    asked = {
+        "sep": delimiter,
+        "decimal": decimal,
+        "encoding": "utf-8-sig",
+        "index_col": False,
+        "low_memory": False,
+        "skipinitialspace": True,
+        "names": range(len(names)),
+        "header": 0,
+    }
     try:
         with warnings.catch_warnings():
             # Rows longer than the header.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                path,
-                sep=delimiter,
-                decimal=decimal,
-                encoding="utf-8-sig",
-                index_col=False,
-                low_memory=False,
-                skipinitialspace=True,
-                dtype=places,
-                names=range(len(names)),
-                header=0,
-            )
+            frame = pd.read_csv(path, dtype=places, **asked)
     except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError) as error:
         raise ValueError(
             f"{path}: {str(error).splitlines()[0]}; rows must have as many fields as the header, "
             f"divided by {_DELIMITERS.get(delimiter, delimiter)}"
         ) from None
+    words = _missing_words(path, frame, asked)
     frame = frame.set_axis(names, axis=1)
+    if words:
+        frame.attrs[_WORDS] = {names[place]: each for place, each in words.items()}
     if decimal != ".":
         _require_no_points(path, frame, decimal)
     return frame
+
+
+def _missing_words(path: Path, frame: pd.DataFrame, asked: dict) -> dict[int, list[str]]:
+    """Return the words in columns of text that were taken for missing values: maybe levels."""
+    kinds = frame.dtypes.map(lambda dtype: dtype.kind not in "biuf")
+    places = frame.columns[kinds & frame.isna().any()].tolist()
+    if not places:
+        return {}
+    raw = pd.read_csv(path, dtype=str, na_filter=False, usecols=places, **asked)
+    found = {place: sorted(raw[place][frame[place].isna()].unique()) for place in places}
+    return {place: words for place, words in found.items() if any(words)}
 
 
 def _require_no_points(path: Path, frame: pd.DataFrame, decimal: str) -> None:
@@ -459,11 +476,16 @@ def _complete(frame, names, missing) -> tuple[pd.DataFrame, list[str]]:
     counts = counts[counts > 0]
     if not len(counts):
         return frame, []
-    shown = _listed([f"{name} ({count})" for name, count in counts.items()], quoted=False)
+    words = {name: each for name, each in frame.attrs.get(_WORDS, {}).items() if name in counts}
+    said = {name: f", as {' or '.join(map(repr, each))}" for name, each in words.items()}
+    shown = _listed(
+        [f"{name} ({n}{said.get(name, '')})" for name, n in counts.items()], quoted=False
+    )
     if missing == REFUSE:
         raise ValueError(
             f"missing values in column(s) {shown}: fill them, leave out these columns with --drop, "
             f"or these rows with --missing drop ({int(empty.any(axis=1).sum())} of {len(frame)})"
+            + ("; a level with such a name must be renamed" if words else "")
         )
     # What is left of true, false and missing values is of one type.
     kept = frame[~empty.any(axis=1)].infer_objects()

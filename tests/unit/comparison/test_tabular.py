@@ -280,6 +280,18 @@ def test_rows_are_counted_as_in_the_file_where_some_are_left_out(tmp_path):
             columns.encode(new.set_index("day " + new.index.astype(str)))
 
 
+def test_words_that_are_taken_for_missing_values_are_named(tmp_path):
+    rows = [f"{i},{('A', 'NA', 'None', '')[i % 4]},{('A', '')[i % 2]},{i * i}" for i in range(60)]
+    frame = read(file(tmp_path, "\n".join(["a,b,c,y", *rows])))
+    said = r"column\(s\) b \(45, as '' or 'NA' or 'None'\), c \(30\): fill .* must be renamed$"
+    with pytest.raises(ValueError, match=said):
+        check(frame, "y")
+    with pytest.raises(ValueError, match=r"column\(s\) c \(30\): fill .* \(30 of 60\)$"):
+        check(frame, "y", drop=["b"])
+    notes = check(frame, "y", missing="drop", fewest=15).notes
+    assert notes[0].startswith("45 rows with missing values left out: b (45, as '' or 'NA' or")
+
+
 def test_a_column_not_used_may_have_anything():
     frame = table().assign(id=[f"n{i}" for i in range(40)], hole=np.nan)
     assert len(check(frame, "price", drop=["id", "hole"]).columns.x) == 3
