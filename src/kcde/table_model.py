@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 _SEEDS = 2**32
 _GRID = 101
+_LOWEST = 1e-50
+"""Of probabilities of quantiles: of heavy tails, lower ones are too large to compute with."""
 
 
 def usable(name: str) -> str:
@@ -201,7 +203,15 @@ class TableModel:
         return X[:, :0] if unconditional else X
 
     def quantile(self, frame: pd.DataFrame, p) -> np.ndarray:
-        """Return the p-quantiles of y, shape (n,), or (n, k) for k of them."""
+        """Return the p-quantiles of y, shape (n,), or (n, k) for k of them.
+
+        Raises
+        ------
+        ValueError
+            If p is not in (0, 1), or so close to 0 that its y cannot be computed with.
+        """
+        if low := [each for each in np.ravel(p) if 0.0 < each < _LOWEST]:
+            raise ValueError(f"the quantile {low[0]:g} is too close to 0: give {_LOWEST:g} or more")
         return np.asarray(self.model_.quantile(self._x_of(frame), p))
 
     def interval(self, frame: pd.DataFrame, level: float) -> np.ndarray:

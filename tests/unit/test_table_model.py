@@ -64,6 +64,13 @@ def test_numbers_with_a_large_offset_keep_their_digits():
         model.predictions(frame[:3], [0.5, 0.5])
 
 
+def test_a_quantile_too_close_to_0_is_named():
+    model = TableModel("LikelihoodKCEF", y="price").fit(table())
+    with pytest.raises(ValueError, match="the quantile 1e-300 is too close to 0: give 1e-50 or"):
+        model.predictions(table()[:2], [1e-300, 0.5])
+    assert np.isfinite(model.predictions(table()[:2], [1e-50, 0.5])).all(axis=None)
+
+
 def test_rows_without_y_have_predictions_and_no_log_density():
     model = TableModel("LinearGaussian", y="price").fit(table())
     rows = table()[:3].assign(price=[0.0, np.nan, 1.0])
