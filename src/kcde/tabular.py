@@ -439,7 +439,12 @@ def check(
     target = _target(frame, y)
     used, left_out = _used(frame, wanted, named=x is not None)
     if not used:
-        raise ValueError(f"no column is left to predict {y!r} from: {'; '.join(left_out)}")
+        others = [name for name in frame.columns if name != y]
+        if not others:
+            why = "the table has no other column"
+        else:
+            why = "; ".join(left_out) or f"{_listed(others)} are dropped, groups or times"
+        raise ValueError(f"no column is left to predict {y!r} from: {why}")
     names = {column.name for column in used}
     ignored = tuple(name for name in frame.columns if name not in names and name != y)
     columns = Columns(y, tuple(used), ignored)

@@ -244,12 +244,21 @@ def test_what_cannot_be_used_is_left_out_and_said():
         ),
         (lambda f: f.assign(area=[[1, 2]] * 40), "'area': it has lists or other objects"),
         (lambda f: f.set_axis([0, 1, 2, 3], axis=1), "column names must be text"),
-        (lambda f: f[["price"]].assign(one=1), "no column is left"),
+        (
+            lambda f: f[["price"]].assign(one=1),
+            "no column is left to predict 'price' from: Column 'one' left out",
+        ),
+        (lambda f: f[["price"]], "no column is left .* from: the table has no other column"),
     ],
 )
 def test_what_is_wrong_is_named(change, message):
     with pytest.raises(ValueError, match=message):
         check(change(table()), "price")
+
+
+def test_columns_that_have_another_part_are_named_where_none_is_left():
+    with pytest.raises(ValueError, match=r"no column is left .* from: 'area', 'town' are dropped"):
+        check(table()[["area", "town", "price"]], "price", drop=["area"], aside=["town"])
 
 
 def test_a_column_that_empties_the_table_is_named():
