@@ -1,12 +1,14 @@
 """Running the methods within a budget of time, quick ones first.
 
-Two rounds over the methods in the order of their cost. In the first each does three splits, unless
-these would take longer than what is left: then it is skipped, with the number of rows that it could
-do in that time. One that takes more than twice what was expected, and more than its share of what
-is left for all that wait, is stopped; the density that ignores x is not, as all are compared with
-it. In the second all that are left do further splits, as many as there is time for with all of
-them, so that every method has the same splits. Costs are those declared until a method is measured,
-times what this machine took of them so far.
+Two rounds over the methods in the order of their cost. In the first each does three splits. Where
+these would take longer than what is left, as far as costs are declared, one split is tried within
+the share of the method, what is left over the number of methods that wait, and the measured time
+decides; a method is skipped untried only where a split would take many times that share. One that
+takes more than twice what was expected, and more than its share, is stopped; the density that
+ignores x may take half of what is left, as all are compared with it. In the second round all that
+have scores do further splits, as many as there is time for with all of them, so that every method
+has the same splits. Costs are those declared until a method is measured, times what this machine
+took of them, once several methods show it.
 """
 
 import os
@@ -30,6 +32,21 @@ _SAFETY = 1.2
 _MOST = 2.0
 """Times the expected seconds, or else its share of what is left, may a method take of the first
 round: one that is slower than was declared leaves time for the others."""
+
+_HOPELESS = 4.0
+"""Times its share of what is left: a method whose split is declared to take more is not tried."""
+
+_BASELINE_SHARE = 0.5
+"""Of what is left, for the density that ignores x."""
+
+_MEASURED = 3
+"""Methods from which the machine is known: their median leaves out one that is far off."""
+
+_STEEP = 0.5
+"""Exponent of the growth with the rows from which fewer rows are said that would fit."""
+
+REMEDY = "a larger --budget, or fewer --rows"
+"""How a method that was too slow can be compared."""
 
 Say = Callable[[str], None]
 
@@ -136,23 +153,25 @@ def _first_round(plan, method, first, clock, share, done) -> str:
     """Score the first splits; return why the method is skipped, "" if it is not."""
     if not (missing := _missing(plan, method, first)):
         return _refused(plan, method)
-    one = _expected(plan, method, done)
-    needed = one * len(missing) + costs.start_seconds()
-    if needed > clock.left:
-        return _too_slow(plan, method, len(missing), clock.left, needed)
-    most = clock.left if method == BASELINE else min(clock.left, max(_MOST * needed, share))
-    trouble = _score(plan, method, missing, most)
+    if method == BASELINE:
+        share = max(share, _BASELINE_SHARE * clock.left)
+    if _needed(plan, method, missing, done) > clock.left and not _done(plan, method):
+        if _expected(plan, method, done) > _HOPELESS * share:
+            return _too_slow(plan, method, missing, clock.left, done)
+        most = min(clock.left, share + costs.start_seconds())
+        trouble = _score(plan, method, missing[:1], most)
+        if not _done(plan, method):
+            return trouble or _stopped(plan, method, first, most)
+        missing = _missing(plan, method, first)
+    needed = _needed(plan, method, missing, done)
+    if missing and needed > clock.left:
+        return _too_slow(plan, method, missing, clock.left, done)
+    most = min(clock.left, share if method == BASELINE else max(_MOST * needed, share))
+    trouble = _score(plan, method, missing, most) if missing else ""
     if reason := _refused(plan, method):
         return reason
-    if missing := _missing(plan, method, first):
-        if trouble:
-            return trouble
-        done_splits, rows = len(first) - len(missing), plan.train_rows
-        kept = ", which are kept" if done_splits else ""
-        return (
-            f"stopped after {in_words(most)} with {done_splits} of {len(first)} splits of {rows} "
-            f"training rows{kept}: a larger --budget"
-        )
+    if _missing(plan, method, first):
+        return trouble or _stopped(plan, method, first, most)
     return ""
 
 
@@ -218,16 +237,35 @@ def _expected(plan: Plan, method: str, done: Run) -> float:
         for name in done.methods
         if name not in done.skipped and _done(plan, name) and costs.cost(name).at(rows) > 1.0
     ]
-    return costs.cost(method).at(rows) * (float(np.median(ratios)) if ratios else 1.0)
+    machine = float(np.median(ratios)) if len(ratios) >= _MEASURED else 1.0
+    return costs.cost(method).at(rows) * machine
 
 
-def _too_slow(plan: Plan, method: str, splits: int, left: float, needed: float) -> str:
+def _needed(plan: Plan, method: str, missing: Sequence[int], done: Run) -> float:
+    """Return the seconds that some splits of a method are expected to take."""
+    return _expected(plan, method, done) * len(missing) + costs.start_seconds()
+
+
+def _too_slow(plan: Plan, method: str, missing: Sequence[int], left: float, done: Run) -> str:
     cost, rows = costs.cost(method), plan.train_rows
-    said = f"{splits} splits of {rows} training rows take about {in_words(needed)}, "
-    if left < 2.0 * costs.start_seconds():
-        return f"{said}and the budget is spent: a larger --budget"
-    possible = cost.rows_within(left - costs.start_seconds(), rows, needed)
-    return f"{said}{in_words(left)} are left, enough for about {_rounded(possible)} rows"
+    needed = _needed(plan, method, missing, done)
+    said = f"{len(missing)} splits of {rows} training rows take about {in_words(needed)}, "
+    room = left - costs.start_seconds()
+    if room < costs.start_seconds():
+        return f"{said}and the budget is spent: {REMEDY}"
+    enough = ""
+    if cost.exponent >= _STEEP:
+        enough = f", enough for about {_rounded(cost.rows_within(room, rows, needed))} rows"
+    return f"{said}{in_words(left)} are left{enough}: {REMEDY}"
+
+
+def _stopped(plan: Plan, method: str, first: Sequence[int], seconds: float) -> str:
+    scored = len(first) - len(_missing(plan, method, first))
+    kept = ", which are kept" if scored else ""
+    return (
+        f"stopped after {in_words(seconds)} with {scored} of {len(first)} splits of "
+        f"{plan.train_rows} training rows{kept}: {REMEDY}"
+    )
 
 
 def _rounded(count: int) -> int:

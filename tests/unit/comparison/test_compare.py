@@ -209,7 +209,8 @@ def test_quick_methods_come_first_and_slow_ones_are_skipped_with_the_size(tmp_pa
     run = running.run(made_plan(tmp_path), list(seconds), 100.0, said.append)
     assert run.methods == ["GP-ML", "LSCDE-exact", "KCEF-LL"]
     assert list(run.skipped) == ["KCEF-LL"]
-    assert re.search(r"are left, enough for about \d+ rows", run.skipped["KCEF-LL"])
+    remedy = r"are left, enough for about \d+ rows: a larger --budget, or fewer --rows$"
+    assert re.search(remedy, run.skipped["KCEF-LL"])
     assert run.skipped["KCEF-LL"].startswith("3 splits of ")
     assert run.splits == [0, 1, 2, 3, 4]
 
@@ -290,16 +291,47 @@ def test_a_method_that_is_slower_than_declared_leaves_time_for_others(tmp_path, 
     assert run.compared == ["LSCDE-exact"]
     # Half of the 90 s that two methods share.
     said = run.skipped["GP-ML"]
-    assert said == "stopped after 45s with 0 of 3 splits of 48 training rows: a larger --budget"
+    assert said == f"stopped after 45s with 0 of 3 splits of 48 training rows: {running.REMEDY}"
 
 
-def test_the_density_that_ignores_x_is_not_stopped(tmp_path, monkeypatch):
-    seconds = {"MarginalKDE": 20.0, "GP-ML": 1.0}
+@pytest.mark.parametrize(("each", "compared"), [(14.0, True), (16.0, False)])
+def test_the_density_that_ignores_x_may_take_half_of_the_time(
+    each, compared, tmp_path, monkeypatch
+):
+    seconds = {"MarginalKDE": each, "LSCDE-exact": 1.0, "GP-ML": 1.0}
     monkeypatch.setattr(costs, "cost", lambda name: costs.Cost(1.0, 1.0))
     fake(seconds, monkeypatch, [0.0])
-    # Twice what is expected is 24 s, half of what is left 45 s, and three splits take 60 s.
+    # A third of the 90 s is the share of each.
     run = running.run(made_plan(tmp_path), list(seconds), 100.0, lambda line: None)
-    assert run.compared == ["MarginalKDE", "GP-ML"]
+    assert run.compared == ["MarginalKDE"] * compared + ["LSCDE-exact", "GP-ML"]
+
+
+def test_a_method_that_is_quicker_than_declared_is_tried_and_scored(tmp_path, monkeypatch):
+    # 40 s a split of 48 rows, so that three do not fit into the 90 s.
+    declared = {"LSCDE-exact": costs.Cost(1.0, 1.0), "GP-ML": costs.Cost(40.0, 0.0)}
+    monkeypatch.setattr(costs, "cost", declared.__getitem__)
+    fake({"LSCDE-exact": 1.0, "GP-ML": 1.0}, monkeypatch, [0.0])
+    run = running.run(made_plan(tmp_path), list(declared), 100.0, lambda line: None)
+    assert run.compared == ["LSCDE-exact", "GP-ML"]
+
+
+def test_what_one_split_took_decides_and_a_flat_cost_names_no_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(costs, "cost", lambda name: costs.Cost(40.0, 0.3))
+    monkeypatch.setattr(costs.Cost, "at", lambda self, rows: self.seconds)
+    fake({"GP-ML": 35.0}, monkeypatch, [0.0])
+    run = running.run(made_plan(tmp_path), ["GP-ML"], 100.0, lambda line: None)
+    said = "2 splits of 48 training rows take about 1m 14s, 55s are left: "
+    assert run.skipped["GP-ML"] == said + running.REMEDY
+
+
+def test_one_slow_method_does_not_make_others_count_as_slow(tmp_path, monkeypatch):
+    seconds = {"MarginalKDE": 14.0, "LSCDE-exact": 2.0}
+    declared = {"MarginalKDE": costs.Cost(1.1, 0.0), "LSCDE-exact": costs.Cost(12.0, 0.0)}
+    monkeypatch.setattr(costs, "cost", declared.__getitem__)
+    fake(seconds, monkeypatch, [0.0])
+    # Times 14/1.1 a split would take 153 s, of which the 48 s left are the fourth part at most.
+    run = running.run(made_plan(tmp_path), list(seconds), 100.0, lambda line: None)
+    assert run.compared == ["MarginalKDE", "LSCDE-exact"]
 
 
 def test_numbers_of_rows_keep_the_digits_that_tell_them_apart():
