@@ -1,9 +1,10 @@
 """Which methods are compared on a table, in which order, and what a split of each costs.
 
-`costs.csv` has them, quick ones first: `seconds` of one split with 1000 training rows on one core,
-fit and scores, and the `exponent` of its growth with the number of rows, both rounded. They order
-the methods and decide which are not begun; from the second split on what was measured decides. A
-class in `estimators/` that no method there uses takes part as well, after those.
+`costs.csv` has them, quick ones first: processor `seconds` of one split with 1000 training rows and
+a quarter as many test rows, fit and scores, and the `exponent` of its growth with the number of
+rows, both rounded. They order the methods and decide which are not tried; from the second split on
+what was measured decides. A class in `estimators/` that no method there uses takes part as well,
+after those.
 """
 
 from dataclasses import dataclass
