@@ -78,7 +78,7 @@ def compare_command(
 
     \b
     kcde compare houses.csv --y price
-    kcde compare houses.csv --y price --x income,age,rooms --methods KCEF-LL,GP-ML --budget 2m
+    kcde compare houses.csv --y price --x income,age,rooms --methods LSCDE-exact,NGBoost --budget 2m
     kcde compare visits.parquet --y cost --groups patient
     kcde compare load.csv --y megawatts --time-column date
     """  # noqa: D301
@@ -149,7 +149,7 @@ def fit_command(
 
     \b
     kcde fit houses.csv --y price --method LikelihoodKCEF --out price.kcde
-    kcde fit houses.csv --y price --method GP-ML --conformal 0.25 --out price.kcde
+    kcde fit houses.csv --y price --method LSCDE-exact --conformal 0.25 --out price.kcde
     """  # noqa: D301
     from kcde import tabular
     from kcde.table_model import TableModel, require_savable
