@@ -17,6 +17,7 @@ The rule:
    log density measures how narrow the bumps of a method are, and the first by rank is taken.
 5. A coverage of the 90% intervals that is off by more than 0.05 is said, with the remedy: intervals
    by split conformal prediction.
+6. Of a method that no model file can hold this is said, with the first by rank that one can.
 
 So what is advised is never significantly behind the first of the methods without a failure.
 """
@@ -27,9 +28,11 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from kcde.comparison.running import REMEDY
 from kcde.comparison.summary import CRPS, LOG_DENSITY, WORST_LOSS
 from kcde.methods import BASELINE
 from kcde.metrics.paired import PairedTest, paired_t_test
+from kcde.table_model import savable
 
 _NAMES = {LOG_DENSITY: "held-out log density", CRPS: "CRPS"}
 
@@ -72,7 +75,9 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, overlap: float, rank_by: s
     sound = scored[scored["failed"] == 0]
     methods = sound[sound["method"] != BASELINE]
     if not len(methods):
-        return Advice(None, "No method can be advised: none has scores on every split.")
+        too_slow = table["reason"].str.endswith(REMEDY, na=False).any()
+        remedy = f": {REMEDY}, lets more be scored" if too_slow else ""
+        return Advice(None, f"No method can be advised: none has scores on every split{remedy}.")
     wide = splits.pivot(index="split", columns="method", values=rank_by)
     better = 1 if rank_by == LOG_DENSITY else -1
     against = partial(_tests, wide, overlap)
@@ -101,7 +106,7 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, overlap: float, rank_by: s
     else:
         why = _other(taken, first, scored, rank_by, p_value, worse[first["method"]])
     ignoring = sound[sound["method"] == BASELINE]
-    return Advice(taken["method"], _sentence(taken, why, ignoring, rank_by))
+    return Advice(taken["method"], _sentence(taken, why, ignoring, sound, rank_by))
 
 
 def _tests(wide: pd.DataFrame, overlap: float, names, other: str) -> list[PairedTest]:
@@ -129,7 +134,7 @@ def _difference(taken, other, rank_by) -> str:
     return f"{taken[LOG_DENSITY] - other[LOG_DENSITY]:.2f} nats"
 
 
-def _sentence(taken, why: str, ignoring, rank_by) -> str:
+def _sentence(taken, why: str, ignoring, sound, rank_by) -> str:
     parts = [why]
     if rank_by == CRPS and len(ignoring):
         parts.append(
@@ -145,7 +150,10 @@ def _sentence(taken, why: str, ignoring, rank_by) -> str:
         parts.append(
             f"what x is worth is not known, as {BASELINE}, which ignores it, has no scores"
         )
-    parts.append(_coverage(taken))
+    saved = sound["method"].isin(savable())
+    parts.append(_coverage(taken, saved[taken.name]))
+    if not saved[taken.name]:
+        parts.append(_unsaved(sound["method"][saved]))
     return f"Take {taken['method']}: {'; '.join(parts)}."
 
 
@@ -179,14 +187,21 @@ def _other(taken, first, scored, rank_by, p_value, worse) -> str:
     )
 
 
-def _coverage(taken) -> str:
+def _unsaved(others) -> str:
+    """Say of a method that no model file can hold how it is fitted, and which other is saved."""
+    first = f"; the first that can be saved is {others.iloc[0]}" if len(others) else ""
+    return f"it cannot be saved to a file: fit it in Python, as the page shows{first}"
+
+
+def _coverage(taken, saved: bool) -> str:
     held = taken["coverage_90"]
     if abs(held - 0.9) <= COVERAGE_OFF:
         return f"its 90% intervals hold {held:.0%} of held-out rows"
     kind = "too narrow" if held < 0.9 else "too wide"
+    how = "kcde fit --conformal 0.25" if saved else "TableModel(..., conformal=0.25)"
     return (
         f"but its 90% intervals hold {held:.0%} of held-out rows, {kind}: take intervals by "
-        "conformal prediction (kcde fit --conformal 0.25)"
+        f"conformal prediction ({how})"
     )
 
 

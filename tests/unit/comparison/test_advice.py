@@ -11,7 +11,7 @@ from scipy import stats
 from kcde.comparison import scoring, summary
 from kcde.comparison.advice import advise
 from kcde.comparison.plan import Plan
-from kcde.comparison.running import Run
+from kcde.comparison.running import REMEDY, Run
 from kcde.comparison.splits import random_splits
 from kcde.metrics.paired import paired_t_test
 
@@ -136,10 +136,27 @@ def test_wrong_coverage_is_said_with_the_remedy(tmp_path):
     assert "--conformal" in found.sentence
 
 
+def test_a_method_that_no_file_can_hold_is_not_said_to_be_one_for_kcde_fit(tmp_path):
+    scores = {"MarginalKDE": SCORES["MarginalKDE"], "KCEF": SCORES["KCEF"]}
+    scores["NGBoost"] = SCORES["LSCDE"]
+    found = advice(*compared(tmp_path, scores, covered={"NGBoost": 0.7}))
+    assert found.method == "NGBoost"
+    assert "it cannot be saved to a file: fit it in Python" in found.sentence
+    assert found.sentence.endswith("the first that can be saved is KCEF.")
+    assert "TableModel(..., conformal=0.25)" in found.sentence
+    assert "kcde fit" not in found.sentence
+    saved = advice(*compared(tmp_path, SCORES))
+    assert "saved" not in saved.sentence
+
+
 def test_without_a_sound_method_none_is_advised(tmp_path):
     scores = {"LSCDE": SCORES["LSCDE"]}
-    found = advice(*compared(tmp_path, scores, failed={("LSCDE", 0)}))
+    plan, run = compared(tmp_path, scores, failed={("LSCDE", 0)})
+    found = advice(plan, run)
     assert found.method is None
+    assert found.sentence.endswith("none has scores on every split.")
+    run.skipped["Slow"] = f"3 splits take a day: {REMEDY}"
+    assert "a larger --budget, or fewer --rows, lets more" in advice(plan, run).sentence
 
 
 def test_a_method_that_is_often_worse_than_the_density_without_x_is_not_advised(tmp_path):
@@ -187,7 +204,7 @@ def made_up(rng):
     failed = np.isnan(values).sum(axis=1)
     means = np.array([np.nanmean(each) if np.isfinite(each).any() else np.nan for each in values])
     table = pd.DataFrame({"method": names, "failed": failed, "splits": float(count)})
-    table = table.assign(log_density=means, crps=-means, gain=0.1, gain_stderr=0.0)
+    table = table.assign(reason="", log_density=means, crps=-means, gain=0.1, gain_stderr=0.0)
     table = table.assign(worst_loss=rng.gamma(2.0, size=len(names)), coverage_90=0.9)
     order = np.lexsort([-means, failed])
     table = table.iloc[order].reset_index(drop=True)
