@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -76,15 +77,22 @@ class Run:
 
 
 class Clock:
-    """The time that is left of a budget in seconds."""
+    """The time that is left of a budget in seconds, and what each process takes of it."""
 
-    def __init__(self, budget: float):
-        self._end = time.monotonic() + budget * (1.0 - _RESERVE)
+    def __init__(self, budget: float, plan: Plan):
+        self._end, self._plan = time.monotonic() + budget * (1.0 - _RESERVE), plan
 
     @property
     def left(self) -> float:
         """Seconds, not below 0."""
         return max(0.0, self._end - time.monotonic())
+
+    @cached_property
+    def start(self) -> float:
+        """Seconds of a process before its first fit: more than declared on a busy machine."""
+        before = self.left
+        _score(self._plan, BASELINE, [], before)
+        return max(costs.start_seconds(), before - self.left)
 
 
 def run(plan: Plan, methods: Sequence[str], budget: float, say: Say) -> Run:
@@ -101,7 +109,7 @@ def run(plan: Plan, methods: Sequence[str], budget: float, say: Say) -> Run:
     say
         Is told what is done and how long the rest will take.
     """
-    clock = Clock(budget)
+    clock = Clock(budget, plan)
     done = Run(costs.by_cost(list(methods), plan.train_rows))
     first = list(range(min(FIRST_ROUND, len(plan.splits))))
     for place, method in enumerate(done.methods, 1):
@@ -155,17 +163,17 @@ def _first_round(plan, method, first, clock, share, done) -> str:
         return _refused(plan, method)
     if method == BASELINE:
         share = max(share, _BASELINE_SHARE * clock.left)
-    if _needed(plan, method, missing, done) > clock.left and not _done(plan, method):
+    if _needed(plan, method, missing, clock, done) > clock.left and not _done(plan, method):
         if _expected(plan, method, done) > _HOPELESS * share:
-            return _too_slow(plan, method, missing, clock.left, done)
-        most = min(clock.left, share + costs.start_seconds())
+            return _too_slow(plan, method, missing, clock, done)
+        most = min(clock.left, share + clock.start)
         trouble = _score(plan, method, missing[:1], most)
         if not _done(plan, method):
             return trouble or _stopped(plan, method, first, most)
         missing = _missing(plan, method, first)
-    needed = _needed(plan, method, missing, done)
+    needed = _needed(plan, method, missing, clock, done)
     if missing and needed > clock.left:
-        return _too_slow(plan, method, missing, clock.left, done)
+        return _too_slow(plan, method, missing, clock, done)
     most = min(clock.left, share if method == BASELINE else max(_MOST * needed, share))
     trouble = _score(plan, method, missing, most) if missing else ""
     if reason := _refused(plan, method):
@@ -180,10 +188,9 @@ def _second_round(plan: Plan, done: Run, clock: Clock, say: Say) -> None:
     rest = list(range(len(done.splits), len(plan.splits)))
     paces = {name: _seconds(plan, name) for name in done.compared}
     each = sum(paces.values()) * _SAFETY
-    started = costs.start_seconds() * len(paces)
     while rest:
         needed = sum(paces[name] * len(_missing(plan, name, rest)) for name in paces) * _SAFETY
-        if needed == 0 or needed + started <= clock.left:
+        if needed == 0 or needed + clock.start * len(paces) <= clock.left:
             break
         rest = rest[:-1]
     for method in done.compared:
@@ -241,22 +248,22 @@ def _expected(plan: Plan, method: str, done: Run) -> float:
     return costs.cost(method).at(rows) * machine
 
 
-def _needed(plan: Plan, method: str, missing: Sequence[int], done: Run) -> float:
+def _needed(plan, method, missing: Sequence[int], clock: Clock, done: Run) -> float:
     """Return the seconds that some splits of a method are expected to take."""
-    return _expected(plan, method, done) * len(missing) + costs.start_seconds()
+    return _expected(plan, method, done) * len(missing) + clock.start
 
 
-def _too_slow(plan: Plan, method: str, missing: Sequence[int], left: float, done: Run) -> str:
+def _too_slow(plan, method, missing: Sequence[int], clock: Clock, done: Run) -> str:
     cost, rows = costs.cost(method), plan.train_rows
-    needed = _needed(plan, method, missing, done)
+    needed = _needed(plan, method, missing, clock, done)
     said = f"{len(missing)} splits of {rows} training rows take about {in_words(needed)}, "
-    room = left - costs.start_seconds()
-    if room < costs.start_seconds():
+    room = clock.left - clock.start
+    if room < clock.start:
         return f"{said}and the budget is spent: {REMEDY}"
     enough = ""
     if cost.exponent >= _STEEP:
         enough = f", enough for about {_rounded(cost.rows_within(room, rows, needed))} rows"
-    return f"{said}{in_words(left)} are left{enough}: {REMEDY}"
+    return f"{said}{in_words(clock.left)} are left{enough}: {REMEDY}"
 
 
 def _stopped(plan: Plan, method: str, first: Sequence[int], seconds: float) -> str:

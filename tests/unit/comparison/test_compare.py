@@ -324,6 +324,22 @@ def test_what_one_split_took_decides_and_a_flat_cost_names_no_rows(tmp_path, mon
     assert run.skipped["GP-ML"] == said + running.REMEDY
 
 
+def test_a_slow_start_of_processes_stops_no_method(tmp_path, monkeypatch):
+    clock = [0.0]
+    fake({"GP-ML": 1.0, "LSCDE-exact": 1.0}, monkeypatch, clock)
+    score = running._score
+
+    def late(planned, method, numbers, left):
+        clock[0] += min(20.0, left)
+        return score(planned, method, numbers, left - 20.0)
+
+    monkeypatch.setattr(running, "_score", late)
+    monkeypatch.setattr(costs, "cost", lambda name: costs.Cost(1.0, 1.0))
+    run = running.run(made_plan(tmp_path), ["GP-ML", "LSCDE-exact"], 100.0, lambda line: None)
+    assert run.compared == ["GP-ML", "LSCDE-exact"]
+    assert run.splits == [0, 1, 2]
+
+
 def test_one_slow_method_does_not_make_others_count_as_slow(tmp_path, monkeypatch):
     seconds = {"MarginalKDE": 14.0, "LSCDE-exact": 2.0}
     declared = {"MarginalKDE": costs.Cost(1.1, 0.0), "LSCDE-exact": costs.Cost(12.0, 0.0)}
