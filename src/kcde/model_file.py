@@ -8,6 +8,7 @@ is imported but modules of estimators and what they are made of.
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +23,9 @@ FORMAT = 1
 
 _ROOMS = ("estimators", "kernels", "linalg", "normalisers")
 """Parts of the package whose classes a file may name."""
+
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
+"""What `zipfile` raises for a damaged file."""
 
 _JSON = "model.json"
 _PLAIN = (type(None), bool, int, float, str)
@@ -89,9 +93,11 @@ def read(path: str | Path) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
             if content.get("format") != FORMAT:
                 raise ValueError(f"it is of format {content.get('format')}, not {FORMAT}")
             reader = _Reader(file)
-            model = reader.decode(content["model"])
-            return model, content["about"], reader.decode(content.get("arguments"))
-    except (zipfile.BadZipFile, KeyError, AttributeError, TypeError, ValueError) as error:
+            model, about = reader.decode(content["model"]), content["about"]
+            if not (hasattr(model, "log_density") and isinstance(about, dict)):
+                raise ValueError("it has no estimator, or nothing is said of it")
+            return model, about, reader.decode(content.get("arguments"))
+    except (KeyError, AttributeError, TypeError, ValueError, *_DAMAGED) as error:
         raise ValueError(f"{path} is no model that can be read: {error}") from None
 
 

@@ -312,17 +312,23 @@ class TableModel:
             If it is no model.
         """
         model, about, arguments = model_file.read(path)
-        columns = tabular.Columns.of_plain(about["columns"])
-        made = cls(about["method"], columns.y, **(arguments or {}))
+        try:
+            columns = tabular.Columns.of_plain(about["columns"])
+            code, writer = about["code"], about["versions"]["kcde"]
+            made = cls(str(about["method"]), columns.y, **(arguments or {}))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"{path} is no model of a table: what it says of it lacks a part ({error})"
+            ) from None
         made._can_refit = arguments is not None
         made.model_, made.about_, made.columns_ = model, about, columns
         made.notes_ = ()
-        if about["code"] != _code(made.method):
+        if code != _code(made.method):
             log.warning(
                 "%s was written by another version of %s (kcde %s): fit again if in doubt",
                 path,
                 made.method,
-                about["versions"]["kcde"],
+                writer,
             )
         return made
 

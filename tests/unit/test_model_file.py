@@ -4,6 +4,7 @@ import io
 import json
 import pickle
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -127,11 +128,27 @@ def test_other_formats_and_damaged_files_are_refused(path, tmp_path):
     changed(path, lambda content: content | {"format": 99})
     with pytest.raises(ValueError, match="it is of format 99, not 1"):
         model_file.read(path)
+    path.write_bytes(data)
+    for content in ({"about": None}, {"model": None}, {"model": {"list": []}}):
+        path.write_bytes(data)
+        changed(path, lambda whole, content=content: whole | content)
+        with pytest.raises(ValueError, match="is no model that can be read"):
+            model_file.read(path)
     path.write_bytes(data[: len(data) // 2])
     with pytest.raises(ValueError, match="is no model that can be read"):
         model_file.read(path)
     with pytest.raises(FileNotFoundError, match="there is no model"):
         model_file.read(tmp_path / "none")
+
+
+@pytest.mark.parametrize("error", [EOFError("the end"), zlib.error("-3"), NotImplementedError("9")])
+def test_what_zipfile_raises_for_a_damaged_file_is_one_line(path, monkeypatch, error):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(zipfile.ZipFile, "read", fail)
+    with pytest.raises(ValueError, match="is no model that can be read"):
+        model_file.read(path)
 
 
 def test_what_stands_in_a_model_twice_stands_in_it_twice_again(pairs, tmp_path):

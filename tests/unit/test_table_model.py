@@ -186,6 +186,50 @@ def test_what_cannot_be_saved_is_refused_before_it_is_fitted(data, capsys):
     assert "there is no method 'KCEF-l' (did you mean `KCEF" in error
 
 
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("LinearGaussian", '{"regularization": "x"}', "regularization must be a number"),
+        ("KCEF-LL", '{"folds": "x"}', "folds must be a whole number"),
+        ("LikelihoodKCEF", '{"folds": 2.5}', "folds must be a whole number"),
+        ("LikelihoodKCEF", '{"random_state": "a"}', "random_state must be a whole number"),
+        ("KCEF-LL", '{"isotropic": 1}', "isotropic must be true or false"),
+        ("KCEF-LL", '{"bandwidth_x": [1, "a"]}', "bandwidth_x must be a number"),
+        ("GP-ML", '{"kernel": "none"}', "kernel must be one of"),
+        ("GP-ML", '{"none": 1}', "has no option none"),
+    ],
+)
+def test_options_of_another_kind_are_one_line(data, capsys, method, options, message):
+    fit = ("fit", data / "data.csv", "--y", "price", "--method", method, "--options", options)
+    code, _, error = call(capsys, *fit, "--out", data / "m")
+    assert code == 2
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_options_of_the_kind_that_is_known_are_taken(data, capsys):
+    fit = ("fit", data / "data.csv", "--y", "price", "--method", "LSCDE-exact", "--out", data / "m")
+    options = '{"bandwidth_x": [1, 2], "regularization": 1, "bandwidth_y": null, "folds": 3}'
+    assert call(capsys, *fit, "--options", options)[0] == 0
+    assert TableModel.load(data / "m").model_.estimator_.folds == 3
+
+
+def test_a_line_break_in_names_is_one_line(data, capsys):
+    fit = ("fit", data / "data.csv", "--y", "price", "--method", "LinearGaussian")
+    code, _, error = call(capsys, *fit, "--x", "a\nb", "--out", data / "m")
+    assert code == 2
+    assert "--x must list names" in error
+
+
+@pytest.mark.parametrize("part", ["method", "columns", "code", "versions"])
+def test_a_model_that_does_not_say_what_it_is_of_is_refused(data, part):
+    path, model = data / "m.kcde", TableModel("LinearGaussian", y="price").fit(table())
+    del model.about_[part]
+    model.save(path)
+    with pytest.raises(ValueError, match=f"is no model of a table.*{part}"):
+        TableModel.load(path)
+
+
 def test_savable_methods_are_methods_with_a_density():
     assert {"KCEF-LL", "LikelihoodKCEF", "NADE"} <= set(savable()) <= set(methods.METHODS)
     assert not {"DDE", "CDO-LL", "KCEF-F", "NADE-joint", "KLR"} & set(savable())

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kcde.cli.options import constructor_arguments, numbers
+from kcde.cli.options import constructor_arguments, numbers, require_kinds
 
 app = typer.Typer()
 
@@ -151,11 +151,13 @@ def fit_command(
     kcde fit houses.csv --y price --method LikelihoodKCEF --out price.kcde
     kcde fit houses.csv --y price --method LSCDE-exact --conformal 0.25 --out price.kcde
     """  # noqa: D301
-    from kcde import tabular
+    from kcde import methods, tabular
     from kcde.table_model import TableModel, require_savable
 
     require_savable(method)
     _require_apart(out, data)
+    arguments = constructor_arguments(options) if options else {}
+    require_kinds(arguments, methods.make(method).get_params(deep=False))
     model = TableModel(
         method,
         y,
@@ -164,7 +166,7 @@ def fit_command(
         groups=groups,
         missing=missing,
         conformal=conformal,
-        options=constructor_arguments(options) if options else None,
+        options=arguments,
         seed=seed,
     ).fit(tabular.read(data, delimiter, decimal))
     for line in model.notes_:
@@ -262,7 +264,10 @@ def names(text: str | None, option: str) -> list[str] | None:
 
     if text is None:
         return None
-    found = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    try:
+        found = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    except csv.Error:  # as of a line break outside quotes
+        found = []
     if not all(found) or len(set(found)) < len(found) or not found:
         raise ValueError(f"{option} must list names, each once, as a,b,c; got {text!r}")
     return found
