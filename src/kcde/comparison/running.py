@@ -1,11 +1,11 @@
 """Running the methods within a budget of time, quick ones first.
 
 Two rounds over the methods in the order of their cost. In the first each does three splits. Where
-these would take longer than what is left, as far as costs are declared, one split is tried within
-the share of the method, what is left over the number of methods that wait, and the measured time
-decides; a method is skipped untried only where a split would take many times that share. One that
-takes more than twice what was expected, and more than its share, is stopped; the density that
-ignores x may take half of what is left, as all are compared with it. In the second round all that
+these would take longer than what is left, as far as costs are declared, it is tried for its share,
+what is left over the number of methods that wait, and the measured time decides; a method is
+skipped untried only where a split would take many times that share. One that takes more than twice
+what was expected, and more than its share, is stopped; the density that ignores x may take half of
+what is left, and in the end the rest, as all are compared with it. In the second round all that
 have scores do further splits, as many as there is time for with all of them, so that every method
 has the same splits. Costs are those declared until a method is measured, times what this machine
 took of them, once several methods show it.
@@ -122,6 +122,11 @@ def run(plan: Plan, methods: Sequence[str], budget: float, say: Say) -> Run:
                 f"{method}: {len(first)} of {len(plan.splits)} splits, {_pace(plan, method)} "
                 f"({place} of {len(done.methods)} methods, {in_words(clock.left)} left)"
             )
+    if BASELINE in done.skipped and not _first_round(
+        plan, BASELINE, first, clock, clock.left, done
+    ):
+        del done.skipped[BASELINE]
+        say(f"{BASELINE}: {len(first)} splits after all ({in_words(clock.left)} left)")
     done.splits = first if done.compared else []
     _second_round(plan, done, clock, say)
     return done
@@ -167,7 +172,7 @@ def _first_round(plan, method, first, clock, share, done) -> str:
         if _expected(plan, method, done) > _HOPELESS * share:
             return _too_slow(plan, method, missing, clock, done)
         most = min(clock.left, share + clock.start)
-        trouble = _score(plan, method, missing[:1], most)
+        trouble = _score(plan, method, missing, most)
         if not _done(plan, method):
             return trouble or _stopped(plan, method, first, most)
         missing = _missing(plan, method, first)
@@ -256,7 +261,9 @@ def _needed(plan, method, missing: Sequence[int], clock: Clock, done: Run) -> fl
 def _too_slow(plan, method, missing: Sequence[int], clock: Clock, done: Run) -> str:
     cost, rows = costs.cost(method), plan.train_rows
     needed = _needed(plan, method, missing, clock, done)
-    said = f"{len(missing)} splits of {rows} training rows take about {in_words(needed)}, "
+    splits = "1 split" if len(missing) == 1 else f"{len(missing)} splits"
+    take = "takes" if len(missing) == 1 else "take"
+    said = f"{splits} of {rows} training rows {take} about {in_words(needed)}, "
     room = clock.left - clock.start
     if room < clock.start:
         return f"{said}and the budget is spent: {REMEDY}"
