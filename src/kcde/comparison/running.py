@@ -167,11 +167,12 @@ def _first_round(plan, method, first, clock, share, done) -> str:
     if not (missing := _missing(plan, method, first)):
         return _refused(plan, method)
     if method == BASELINE:
-        share = max(share, _BASELINE_SHARE * clock.left)
+        share = max(share, _BASELINE_SHARE * clock.left - clock.start)
+    limit = share + clock.start
     if _needed(plan, method, missing, clock, done) > clock.left and not _done(plan, method):
         if _expected(plan, method, done) > _HOPELESS * share:
             return _too_slow(plan, method, missing, clock, done)
-        most = min(clock.left, share + clock.start)
+        most = min(clock.left, limit)
         trouble = _score(plan, method, missing, most)
         if not _done(plan, method):
             return trouble or _stopped(plan, method, first, most)
@@ -179,7 +180,7 @@ def _first_round(plan, method, first, clock, share, done) -> str:
     needed = _needed(plan, method, missing, clock, done)
     if missing and needed > clock.left:
         return _too_slow(plan, method, missing, clock, done)
-    most = min(clock.left, share if method == BASELINE else max(_MOST * needed, share))
+    most = min(clock.left, limit if method == BASELINE else max(_MOST * needed, limit))
     trouble = _score(plan, method, missing, most) if missing else ""
     if reason := _refused(plan, method):
         return reason

@@ -289,9 +289,9 @@ def test_a_method_that_is_slower_than_declared_leaves_time_for_others(tmp_path, 
     fake(seconds, monkeypatch, [0.0])
     run = running.run(made_plan(tmp_path), list(seconds), 100.0, lambda line: None)
     assert run.compared == ["LSCDE-exact"]
-    # Half of the 90 s that two methods share.
+    # Half of the 90 s that two methods share, and the start.
     said = run.skipped["GP-ML"]
-    assert said == f"stopped after 45s with 0 of 3 splits of 48 training rows: {running.REMEDY}"
+    assert said == f"stopped after 49s with 0 of 3 splits of 48 training rows: {running.REMEDY}"
 
 
 @pytest.mark.parametrize(("each", "compared"), [(14.0, True), (46.0, False)])
