@@ -49,3 +49,9 @@ def _check(name: object) -> None:
 def rng_of(*names: object) -> np.random.Generator:
     """Return a generator seeded by `seed_of(*names)`."""
     return np.random.default_rng(seed_of(*names))
+
+
+def require_generator(rng: object) -> None:
+    """Raise `ValueError` unless the source of draws is a numpy Generator."""
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(f"rng must be a numpy Generator, as np.random.default_rng(0); got {rng!r}")

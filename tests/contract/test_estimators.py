@@ -149,6 +149,12 @@ def test_samples_have_the_moments_of_the_density(estimator, data):
     assert (np.abs(sine.mean(axis=1)[:, 0] - mean) < error).all()
 
 
+def test_draws_need_a_generator(estimator, data):
+    estimator.fit(*data)
+    with pytest.raises(ValueError, match="rng must be a numpy Generator"):
+        estimator.sample(data[0][:2], 3, 0)
+
+
 def test_same_seed_same_bits(estimator, data):
     X, Y = data
     name = type(estimator).__name__

@@ -31,7 +31,7 @@ from kcde.panels import (
     warn_of,
 )
 from kcde.sampling import inverse_cdf, unresolved_rows
-from kcde.seeding import rng_of
+from kcde.seeding import require_generator, rng_of
 from kcde.selection import grouped_kfold, kfold
 
 _SAMPLING_NODES_PER_WIDTH = 50
@@ -282,7 +282,13 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
         Returns
         -------
         shape (n, n_samples, d_y)
+
+        Raises
+        ------
+        ValueError
+            If rng is no Generator.
         """
+        require_generator(rng)
         X = self._check_features(X)
         xp = array_namespace(X)
         if self.n_outputs_ > 1:

@@ -1,5 +1,7 @@
 """Intervals with a guaranteed share of new y, around any conditional density."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from kcde.arrays import take_rows, to_numpy
@@ -19,7 +21,8 @@ class Conformal(RowChecks, BaseEstimator):
     conformal prediction, algorithm 1): with scores |F(y|x) - 1/2| of m calibration rows and q their
     ⌈(m + 1) level⌉-th smallest, the interval runs from the quantile of 1/2 - q to that of 1/2 + q.
     If the rows are exchangeable, it holds a new y with a probability of at least `level`, whatever
-    the density, over all x together. All else is that of the density, which saw the other rows.
+    the density, over all x together. All other methods are those of the density, which saw the
+    other rows.
 
     Parameters
     ----------
@@ -151,9 +154,25 @@ class Conformal(RowChecks, BaseEstimator):
         """Return E[Y|x] of the density, shape (n, 1)."""
         return self._check_fitted().estimator_.mean(X)
 
+    def variance(self, X):
+        """Return the variance of y given x, shape (n, 1), where the density has it."""
+        return self._check_fitted().estimator_.variance(X)
+
+    def conditional_expectation(self, f: Callable, X):
+        """Return E[f(Y)|x] of the density, shape (n, q)."""
+        return self._check_fitted().estimator_.conditional_expectation(f, X)
+
     def cdf(self, X, Y):
         """Return P(Y ≤ y|x) of the density, shape (n,)."""
         return self._check_fitted().estimator_.cdf(X, Y)
+
+    def crps(self, X, Y):
+        """Return the CRPS of the density, shape (n,)."""
+        return self._check_fitted().estimator_.crps(X, Y)
+
+    def cdf_and_crps(self, X, Y) -> tuple:
+        """Return `cdf` and `crps` of the density, for about the cost of one."""
+        return self._check_fitted().estimator_.cdf_and_crps(X, Y)
 
     def quantile(self, X, p):
         """Return quantiles of the density: (n,), or (n, k) for k of them."""

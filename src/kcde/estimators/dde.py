@@ -17,7 +17,7 @@ from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators.base import Tags
 from kcde.normalisers import Normaliser, logsumexp
-from kcde.seeding import rng_of, seed_of
+from kcde.seeding import require_generator, rng_of, seed_of
 
 _SAMPLER_DRAWS = 1000
 _COUNTS = (
@@ -363,6 +363,7 @@ class DDE(BatchFitted, ExponentialFamily):
         return self._draw(self._snapshots[iteration], X, n_samples, rng)
 
     def _draw(self, sampler, X, n_samples: int, rng) -> np.ndarray:
+        require_generator(rng)
         X = to_numpy(self._check_features(X))
         draws = np.empty((len(X), n_samples, self.n_outputs_))
         for rows in row_blocks(len(X), n_samples * max(self.hidden_units, 2 * self.latent)):

@@ -21,7 +21,7 @@ from kcde.estimators._shared.gaussian_mixtures import mixture_cdf, mixture_crps,
 from kcde.estimators._shared.pushforward import DRAWS, normal_nodes
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.normalisers import logsumexp
-from kcde.seeding import rng_of
+from kcde.seeding import require_generator, rng_of
 
 HIDDEN_UNITS = (2, 10, 100)
 COMPONENTS = (1, 2, 5, 10)
@@ -347,6 +347,7 @@ class NADE(BatchFitted, ConditionalDensity):
 
         Of several `orders` each draw takes one at random, as the density is their mean.
         """
+        require_generator(rng)
         return self._sample_multivariate(self._check_features(X), n_samples, rng)
 
     def _sample_multivariate(self, X, n_samples, rng):

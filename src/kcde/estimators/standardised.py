@@ -176,6 +176,12 @@ class Standardised(RowChecks, BaseEstimator):
         found = self.estimator_.crps(self.transform_x(X), self.transform_y(Y))
         return found * float(self.std_y_[0])
 
+    def cdf_and_crps(self, X, Y) -> tuple:
+        """Return `cdf` and `crps`, shape (n,) each, for about the cost of one."""
+        X, Y = self._check_pair(X, Y)
+        cdf, crps = self.estimator_.cdf_and_crps(self.transform_x(X), self.transform_y(Y))
+        return cdf, crps * float(self.std_y_[0])
+
     def quantile(self, X, p):
         """Return the p-quantiles of y given x in original units: (n,), or (n, k) for k of them."""
         X = self.transform_x(X)

@@ -62,8 +62,17 @@ def test_all_else_is_that_of_the_density(pairs, rng):
     np.testing.assert_array_equal(model.cdf(X, Y), inner.cdf(X, Y))
     np.testing.assert_array_equal(model.log_density_at(Y)(X), inner.log_density_at(Y)(X))
     np.testing.assert_array_equal(model.mode(X), inner.mode(X))
+    np.testing.assert_array_equal(model.crps(X, Y), inner.crps(X, Y))
+    np.testing.assert_array_equal(model.cdf_and_crps(X, Y), inner.cdf_and_crps(X, Y))
+    squares = [each.conditional_expectation(np.square, X) for each in (model, inner)]
+    np.testing.assert_array_equal(*squares)
     assert model.sample(X, 2, rng).shape == (30, 2, 1)
     assert list(model.feature_names_in_) == list(inner.feature_names_in_) == ["a", "b"]
+
+
+def test_variance_is_that_of_the_density(pairs):
+    model = Conformal(Standardised(estimator_class("LSCDE")(**QUICK["LSCDE"]))).fit(*pairs)
+    np.testing.assert_array_equal(model.variance(pairs[0]), model.estimator_.variance(pairs[0]))
 
 
 def test_mode_of_a_normal_is_its_mean(pairs):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from kcde.estimators import KCEF, NADE, Standardised
+from kcde.estimators import KCEF, NADE, LinearGaussian, Standardised
 
 
 @pytest.fixture
@@ -30,6 +30,15 @@ def test_expectation_and_samples_are_in_original_units(pairs, model, rng):
     mean = model.conditional_expectation(lambda y: y, X[:2])
     draws = model.sample(X[:2], 4000, rng)
     np.testing.assert_allclose(draws.mean(axis=1), mean, atol=6)
+
+
+@pytest.mark.parametrize("inside", [KCEF(1.0, 1.0, 0.01), LinearGaussian()])
+def test_distribution_and_score_together_are_those_alone(pairs, inside):
+    X, Y = pairs
+    model = Standardised(inside).fit(X, 100 * Y + 50)
+    cdf, crps = model.cdf_and_crps(X, 100 * Y + 50)
+    np.testing.assert_allclose(cdf, model.cdf(X, 100 * Y + 50), atol=1e-5)
+    np.testing.assert_allclose(crps, model.crps(X, 100 * Y + 50), rtol=1e-4)
 
 
 def test_constant_x_column_is_dropped_and_recorded(pairs, model):

@@ -15,6 +15,7 @@ from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pa
 from kcde.estimators._shared.threads import thread_limit
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.scikit_learn import BaseEstimator, clone
+from kcde.seeding import require_generator
 
 
 class Summary(NamedTuple):
@@ -342,6 +343,7 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         FloatingPointError
             If no weight is positive at some x.
         """
+        require_generator(rng)
         X = self._check_features(X)
         support = self.support_
         draws = [

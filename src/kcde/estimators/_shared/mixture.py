@@ -23,6 +23,7 @@ from kcde.estimators.base import ConditionalDensity
 from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.normalisers import GaussianProposal, logsumexp
 from kcde.panels import equal, is_wide, neighbourhoods
+from kcde.seeding import require_generator
 
 _REACH = 10.0  # standard deviations of a component
 
@@ -153,6 +154,7 @@ class GaussianMixture(ConditionalDensity):
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw from p(y|x) exactly: a component, then a Gaussian; shape (n, n_samples, d_y)."""
+        require_generator(rng)
         X = self._check_features(X)
         return array_namespace(X).asarray(self._sample_multivariate(X, n_samples, rng))
 

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 from kcde.arrays import array_namespace, normal_cdf, row_blocks
 from kcde.estimators._shared.gaussian_mixtures import normal_crps
 from kcde.estimators.base import ConditionalDensity
-from kcde.seeding import rng_of
+from kcde.seeding import require_generator, rng_of
 
 _HERMITE_NODES = 64
 DRAWS = 20_000
@@ -70,6 +70,7 @@ class Pushforward(ConditionalDensity):
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw from p(y|x) exactly, as T_x of normal draws; shape (n, n_samples, d_y)."""
+        require_generator(rng)
         X = self._check_features(X)
         xp = array_namespace(X)
         draws = rng.standard_normal((X.shape[0], n_samples, self.n_outputs_))
