@@ -106,6 +106,8 @@ def test_the_python_of_a_page_runs(page, elsewhere):
     namespace = {"__name__": page.stem}
     for block in fences(page, "python"):
         run(block, namespace, name_of(page))
+    if page.name == "own-data.md":
+        assert namespace["found"].advice.method in ("LinearGaussian", "LSCDE-exact")
     if page.name == "tutorial.md":
         assert (elsewhere / "geyser.png").stat().st_size > 10_000
         first, middle, last = namespace["chance"]
