@@ -15,7 +15,7 @@ Examples
 import logging
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,17 @@ def savable() -> list[str]:
         for name, method in methods.METHODS.items()
         if not usable(name) and estimator_class(method.estimator).tags.saved
     ]
+
+
+def regardless_of_groups(names: Iterable[str]) -> str:
+    """Return a sentence that names the methods which do not choose by folds, "" for none."""
+    without = [
+        name for name in names if not estimator_class(methods.find(name).estimator).tags.grouped
+    ]
+    if not without:
+        return ""
+    chooses = "chooses" if len(without) == 1 else "choose"
+    return f"{', '.join(without)} {chooses} without regard to groups."
 
 
 def unfitted(method: str, seed: int, options: Mapping[str, Any] | None = None) -> Standardised:
@@ -95,7 +106,8 @@ class TableModel:
         Columns that are not used.
     groups
         A column that is no part of x: rows of one value belong together, so that a method that
-        chooses by folds, and the rows that calibrate, keep them together.
+        chooses by folds, and the rows that calibrate, keep them together; `notes_` say it of one
+        that does not choose by folds.
     missing
         `refuse`, or `drop`: rows with missing values are left out of the fit.
     conformal
@@ -179,12 +191,14 @@ class TableModel:
         }
 
     def _fit(self, estimator, checked: tabular.Checked) -> "TableModel":
-        groups = None
+        groups, said = None, (*checked.notes, *checked.warnings)
+        if self.groups is not None and not estimator.tags.grouped:
+            said = (*said, regardless_of_groups([self.method]))
         if self.groups is not None and (estimator.tags.grouped or self.conformal is not None):
             groups = checked.frame[self.groups].to_numpy()
         if self.conformal is not None:
             estimator = Conformal(estimator, share=self.conformal, random_state=self.seed)
-        self.columns_, self.notes_ = checked.columns, (*checked.notes, *checked.warnings)
+        self.columns_, self.notes_ = checked.columns, said
         X = self._x_of(checked.frame)
         self.model_ = estimator.fit(X, checked.columns.target(checked.frame), groups)
         self.about_ = {

@@ -250,6 +250,13 @@ def test_a_density_without_x_is_fitted_to_y_alone():
     assert np.ptp(quantiles, axis=0) == pytest.approx([0.0, 0.0])
 
 
+@pytest.mark.parametrize(("method", "said"), [("KernelCDE", True), ("LSCDE-exact", False)])
+def test_groups_that_a_method_has_no_regard_to_are_said(method, said):
+    frame = table().assign(person=np.arange(60) // 4)
+    model = TableModel(method, y="price", groups="person").fit(frame)
+    assert (f"{method} chooses without regard to groups." in model.notes_) is said
+
+
 def test_calibrated_intervals_hold_their_share(data, capsys):
     """A density that is far too narrow: the calibration makes up for it."""
     rng = np.random.default_rng(0)

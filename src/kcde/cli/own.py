@@ -19,7 +19,10 @@ X = Annotated[
 Drop = Annotated[str | None, typer.Option(help="Columns that are not used, a,b,c.")]
 Groups = Annotated[
     str | None,
-    typer.Option(help="Column whose rows of one value stay together, in splits and in folds."),
+    typer.Option(
+        help="Column whose rows of one value stay together, in splits, and in folds where a method "
+        "chooses by them."
+    ),
 ]
 Missing = Annotated[str, typer.Option(help="Rows with missing values: refuse, or drop them.")]
 Delimiter = Annotated[

@@ -36,7 +36,7 @@ from kcde.comparison.running import Run
 from kcde.files import atomic
 from kcde.methods import BASELINE
 from kcde.seeding import rng_of
-from kcde.table_model import TableModel, usable
+from kcde.table_model import TableModel, regardless_of_groups, usable
 
 PAGE, TABLE, BY_SPLIT, PICTURE = (
     "comparison.html",
@@ -200,6 +200,8 @@ def compare(
             seed=seed,
             say=say,
         )
+        if groups is not None and (regardless := regardless_of_groups(names)):
+            say(regardless)
         run = running.run(planned.plan, names, budget, say)
         comparison = finish(planned, run, missing=missing, source=source, reading=reading, say=say)
         if out is not None:

@@ -12,6 +12,7 @@ from kcde.comparison import figures, looking, scoring
 from kcde.comparison.plan import FORWARD, GROUPS, RANDOM
 from kcde.comparison.summary import CRPS, LOG_DENSITY
 from kcde.methods import BASELINE
+from kcde.table_model import regardless_of_groups
 
 if TYPE_CHECKING:
     from kcde.comparison import Comparison
@@ -46,6 +47,9 @@ def render(found: "Comparison", source: str) -> str:
 
 def _content(found: "Comparison", source: str) -> dict:
     skipped = found.table[found.table["splits"].isna()]
+    grouped = found.plan.group_column is not None
+    regardless = regardless_of_groups(_scored(found)["method"]) if grouped else ""
+    notes = [*found.checked.notes, regardless, f"Data SHA-256 {found.checked.digest}.", _versions()]
     content = {
         "y": found.checked.columns.y,
         "facts": facts(found, source),
@@ -58,9 +62,7 @@ def _content(found: "Comparison", source: str) -> dict:
         "legend": _LEGEND.format(rank="CRPS" if found.rank_by == CRPS else "log density"),
         "pits": _pits(found),
         "method": found.advice.method if found.model is not None else None,
-        "notes": " ".join(
-            [*found.checked.notes, f"Data SHA-256 {found.checked.digest}.", _versions()]
-        ),
+        "notes": " ".join(filter(None, notes)),
     }
     return content | (_of_model(found, source) if found.model is not None else {})
 

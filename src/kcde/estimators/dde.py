@@ -182,18 +182,18 @@ class DDE(BatchFitted, ExponentialFamily):
         self.snapshots = snapshots
         self.random_state = random_state
 
-    def fit(self, X, Y) -> "DDE":
+    def fit(self, X, Y, groups=None) -> "DDE":
         """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).
 
         Raises
         ------
         ValueError
             If a shape or parameter is wrong, a value is not finite, all points coincide, or the
-            arrays would not fit into memory.
+            arrays would not fit into memory; or for groups, as it does not choose by folds.
         FloatingPointError
             If the training diverges; the last finite f and g are kept.
         """
-        return self.fit_many([self], [X], [Y])[0]
+        return self.fit_many([self], [X], [Y], [groups])[0]
 
     def _fit(self, X, Y):
         """Check the parameters and resolve all that is not trained; `fit_many` trains."""

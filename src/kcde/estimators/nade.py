@@ -111,7 +111,7 @@ class NADE(BatchFitted, ConditionalDensity):
         "5-fold held-out likelihood with early stopping, at most 2500 updates"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False)
+    tags: ClassVar[Tags] = Tags(array_api=False, grouped=True)
 
     def __init__(
         self,
@@ -138,8 +138,10 @@ class NADE(BatchFitted, ConditionalDensity):
         self.early_stopping = early_stopping
         self.random_state = random_state
 
-    def fit(self, X, Y) -> "NADE":
+    def fit(self, X, Y, groups=None) -> "NADE":
         """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).
+
+        Of groups (n,), labels of rows, those of one label are held out together.
 
         Raises
         ------
@@ -148,7 +150,7 @@ class NADE(BatchFitted, ConditionalDensity):
         FloatingPointError
             If the training diverges.
         """
-        return self.fit_many([self], [X], [Y])[0]
+        return self.fit_many([self], [X], [Y], [groups])[0]
 
     def _fit(self, X, Y):
         """Check the parameters and keep the data; `fit_many` trains."""
@@ -174,13 +176,19 @@ class NADE(BatchFitted, ConditionalDensity):
             )
         if not 0 < self.learning_rate < np.inf:
             raise ValueError(f"learning_rate must be a positive number; got {self.learning_rate!r}")
-        self._problem = Problem(to_numpy(X).T, to_numpy(Y).T, self.random_state)
+        self._problem = Problem(to_numpy(X).T, to_numpy(Y).T, self.random_state, self._labels)
 
     def _batch_key(self) -> tuple:
         """Return the values that estimators of one batch must share."""
         parameters = self.get_params() | {"random_state": None, "orders": None}
-        parameters["epochs"] = self._epochs
+        parameters |= {"epochs": self._epochs, "folds": self._folds}
         return (*parameters.values(), *self._problem.Y.shape)
+
+    @property
+    def _folds(self) -> int:
+        """At most as many as there are groups."""
+        labels = self._problem.labels
+        return self.folds if labels is None else min(self.folds, int(labels.max()) + 1)
 
     @property
     def _epochs(self) -> tuple:
@@ -404,7 +412,7 @@ def _fit_batch(estimators: Sequence[NADE]) -> list[FitResult | Exception]:
         _choices(first.components, COMPONENTS),
     )
     try:
-        return fit_chosen(problems, *choices, first.folds, recipe)
+        return fit_chosen(problems, *choices, first._folds, recipe)
     except ValueError as error:
         return [error] * len(problems)
 

@@ -160,6 +160,7 @@ def test_groups_stay_together_in_the_folds_as_in_the_splits(tmp_path):
     again = TableModel(advised, y="price", groups="person").fit(frame)
     np.testing.assert_array_equal(again.quantile(frame, 0.9), made.model.quantile(frame, 0.9))
     assert "groups='person'" in page.python_lines(made, "visits.csv")
+    assert " choose without regard to groups." in page.render(made, "visits.csv")
 
 
 def test_a_stopped_comparison_goes_on(found, monkeypatch):

@@ -51,17 +51,18 @@ class ConditionalFlow(BatchFitted, Pushforward):
         self.moment_samples = moment_samples
         self.random_state = random_state
 
-    def fit(self, X, Y) -> "ConditionalFlow":
+    def fit(self, X, Y, groups=None) -> "ConditionalFlow":
         """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).
 
         Raises
         ------
         ValueError
-            If a shape or a parameter is wrong, or a value is not finite.
+            If a shape or a parameter is wrong, or a value is not finite; or for groups, as it does
+            not choose by folds.
         FloatingPointError
             If the training diverges.
         """
-        return self.fit_many([self], [X], [Y])[0]
+        return self.fit_many([self], [X], [Y], [groups])[0]
 
     def _fit(self, X, Y):
         """Check the parameters and keep the data; `fit_many` trains."""

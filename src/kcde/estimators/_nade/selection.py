@@ -17,7 +17,7 @@ from kcde.estimators._nade.training import (
     unstack,
 )
 from kcde.seeding import rng_of, seed_of
-from kcde.selection import best_index, complement, kfold
+from kcde.selection import best_index, complement, grouped_kfold, kfold
 
 _FEW_UNITS, _FEW_COMPONENTS = 10, 2
 _GROUPS_AT_ONCE = 2  # of small networks with one y: alone, an update is mostly its start
@@ -36,11 +36,15 @@ class Problem:
         Shapes (d_x, n), (d_y, n).
     random_state
         Seeds the folds, the initial weights and the batches.
+    labels
+        The group of each row, whole numbers from 0, shape (n,): rows of one are held out together.
+        None: each row by itself.
     """
 
     X: np.ndarray
     Y: np.ndarray
     random_state: object
+    labels: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -109,10 +113,10 @@ def fit_chosen(
     Raises
     ------
     ValueError
-        If there are fewer rows than folds.
+        If there are fewer rows, or groups, than folds.
     """
     n = problems[0].Y.shape[1]
-    held_out = [kfold(n, folds, rng_of("selection", p.random_state)) for p in problems]
+    held_out = [_folds(problem, folds) for problem in problems]
     shape = (len(problems), len(units), len(components))
     scores, epochs = np.empty(shape), np.empty(shape, dtype=int)
     several = problems[0].Y.shape[0] > 1
@@ -141,9 +145,9 @@ def fit_given(
 ) -> list[FitResult | Exception]:
     """Train networks of one shape, and keep each at its largest held-out likelihood.
 
-    A tenth of the rows is held out. All epochs are run, as in the code of Uria et al.: the gain
-    from the decreasing learning rate comes at the end. Several numbers of epochs are each trained
-    in full, from the same network and with the same rows held out.
+    A tenth of the rows, or groups, is held out. All epochs are run, as in the code of Uria et al.:
+    the gain from the decreasing learning rate comes at the end. Several numbers of epochs are each
+    trained in full, from the same network and with the same rows held out.
 
     Parameters
     ----------
@@ -162,14 +166,26 @@ def fit_given(
     n = problems[0].Y.shape[1]
     tasks = []
     for problem in problems:
-        order = rng_of("selection", problem.random_state).permutation(n)
-        held_out = np.sort(order[: max(1, n // _HELD_OUT_SHARE)])
+        labels = np.arange(n) if problem.labels is None else problem.labels
+        count = int(labels.max()) + 1
+        order = rng_of("selection", problem.random_state).permutation(count)
+        held_out = np.flatnonzero(np.isin(labels, order[: max(1, count // _HELD_OUT_SHARE)]))
         rows = complement(held_out, n)
         tasks.append(_Task(problem, units, components, "given", rows, held_out))
     recipes = [replace(recipe, epochs=each, patience=each) for each in epochs]
     trained = [_train(tasks, 1, each, (units, components), len(tasks)) for each in recipes]
-    score = np.stack([each.score for each in trained], axis=-1) / len(tasks[0].held_out)
-    return [_best_given(task, trained, i, score[i]) for i, task in enumerate(tasks)]
+    score = np.stack([each.score for each in trained], axis=-1)
+    return [
+        _best_given(task, trained, i, score[i] / len(task.held_out)) for i, task in enumerate(tasks)
+    ]
+
+
+def _folds(problem: Problem, folds: int) -> list[np.ndarray]:
+    """Return the rows that each fold holds out."""
+    rng = rng_of("selection", problem.random_state)
+    if problem.labels is None:
+        return kfold(problem.Y.shape[1], folds, rng)
+    return grouped_kfold(problem.labels, folds, rng)
 
 
 def fit_all_updates(

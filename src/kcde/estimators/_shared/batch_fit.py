@@ -19,7 +19,13 @@ class BatchFitted:
 
     @classmethod
     def fit_many(
-        cls, estimators: Sequence, Xs: Sequence, Ys: Sequence, *, return_errors=False
+        cls,
+        estimators: Sequence,
+        Xs: Sequence,
+        Ys: Sequence,
+        groups: Sequence | None = None,
+        *,
+        return_errors=False,
     ) -> list:
         """Fit each estimator to its own data; those with equal keys are trained as one batch.
 
@@ -29,8 +35,8 @@ class BatchFitted:
         ----------
         estimators
             Each is fitted in place.
-        Xs, Ys
-            For each estimator, as in `fit`.
+        Xs, Ys, groups
+            For each estimator, as in `fit`; None: no groups.
         return_errors
             Whether to return the error of a failed fit in its place instead of raising it.
 
@@ -41,9 +47,10 @@ class BatchFitted:
         """
         outcomes: list = list(estimators)
         batches: dict[tuple, list[int]] = {}
-        for i, (estimator, X, Y) in enumerate(zip(estimators, Xs, Ys, strict=True)):
+        groups = [None] * len(outcomes) if groups is None else groups
+        for i, (estimator, *given) in enumerate(zip(estimators, Xs, Ys, groups, strict=True)):
             try:
-                super(BatchFitted, estimator).fit(X, Y)
+                super(BatchFitted, estimator).fit(*given)
                 batches.setdefault(estimator._batch_key(), []).append(i)
             except ValueError as error:
                 outcomes[i] = error

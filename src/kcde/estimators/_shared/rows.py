@@ -229,8 +229,8 @@ def grouping(estimator, groups) -> dict:
         return {}
     if not estimator.tags.grouped:
         raise ValueError(
-            f"{type(estimator).__name__} does not choose by folds of rows, so that groups would "
-            "change nothing: leave them out"
+            f"{type(estimator).__name__} does not choose by folds of rows, which groups are for: "
+            "leave them out"
         )
     return {"groups": groups}
 
