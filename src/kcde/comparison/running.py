@@ -216,7 +216,7 @@ def _second_round(plan: Plan, done: Run, clock: Clock, say: Say) -> None:
 
 
 def _missing(plan: Plan, method: str, numbers: Sequence[int]) -> list[int]:
-    return [i for i in numbers if scoring.read(plan.folder, method, i) is None]
+    return [i for i in numbers if not scoring.is_done(plan.folder, method, i)]
 
 
 def _done(plan: Plan, method: str) -> list[dict]:

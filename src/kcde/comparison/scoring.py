@@ -2,6 +2,8 @@
 
 import json
 import time
+import zipfile
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,6 +104,17 @@ def write(folder: Path, method: str, split: int, scored: Scored) -> None:
 def read(folder: Path, method: str, split: int) -> dict | None:
     """Return what a split gave, None where it is not done."""
     return read_object(paths(folder, method, split)[0])
+
+
+def is_done(folder: Path, method: str, split: int) -> bool:
+    """Return whether a split has been scored, with files that can be read."""
+    if read(folder, method, split) is None:
+        return False
+    try:
+        arrays(folder, method, split)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error):
+        return False
+    return True
 
 
 def arrays(folder: Path, method: str, split: int) -> dict[str, np.ndarray]:

@@ -29,7 +29,7 @@ def work(folder: Path, method: str, numbers: list[int], *, again: bool = False) 
     planned = plan.load(folder)
     scored = None
     for number in numbers:
-        if again or scoring.read(folder, method, number) is None:
+        if again or not scoring.is_done(folder, method, number):
             if scored is None or scored.said["status"] != scoring.TOO_LARGE:
                 scored = scoring.score(method, planned, number)
             scoring.write(folder, method, number, scored)

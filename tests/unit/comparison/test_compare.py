@@ -1,6 +1,5 @@
 """A comparison from table to page, with quick methods."""
 
-import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -191,9 +190,8 @@ def fake(seconds, monkeypatch, clock):
                 return ""
             left -= seconds[method]
             clock[0] += seconds[method]
-            path = scoring.paths(planned.folder, method, number)[0]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps({"status": "ok", "seconds": seconds[method]}))
+            scored = scoring.Scored({"status": "ok", "seconds": seconds[method]}, {})
+            scoring.write(planned.folder, method, number, scored)
         return ""
 
     monkeypatch.setattr(running, "_score", score)
@@ -248,6 +246,17 @@ def test_what_fails_or_does_not_fit_is_a_result(found, monkeypatch):
     assert refuse(InsufficientMemory("the largest n that fits is 7"))["status"] == "too large"
     said = refuse(np.linalg.LinAlgError("singular"))
     assert (said["status"], said["detail"]) == ("failed", "LinAlgError: singular")
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("damage", [b"", b"half", None])
+def test_a_split_with_a_damaged_or_missing_file_is_scored_again(place, damage, tmp_path):
+    made = made_plan(tmp_path)
+    scoring.write(tmp_path, "GP-ML", 0, scoring.Scored({"status": "ok"}, {"pit": np.zeros(3)}))
+    assert running._missing(made, "GP-ML", [0, 1]) == [1]
+    path = scoring.paths(tmp_path, "GP-ML", 0)[place]
+    path.unlink() if damage is None else path.write_bytes(damage)
+    assert running._missing(made, "GP-ML", [0, 1]) == [0, 1]
 
 
 def test_a_worker_that_fails_is_named(tmp_path):
