@@ -16,6 +16,7 @@ Examples
 
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -204,12 +205,16 @@ def compare(
             say(regardless)
         run = running.run(planned.plan, names, budget, say)
         comparison = finish(planned, run, missing=missing, source=source, reading=reading, say=say)
-        if out is not None:
-            comparison.write(folder)
-        return comparison
-    finally:
+    except BaseException:
         if out is None:
             shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if out is None:
+        # `Comparison.write` reads the scores of the splits.
+        weakref.finalize(comparison, shutil.rmtree, folder, ignore_errors=True)
+    else:
+        comparison.write(folder)
+    return comparison
 
 
 def prepare(

@@ -1,5 +1,6 @@
 """A comparison from table to page, with quick methods."""
 
+import gc
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -136,6 +137,13 @@ def test_the_lines_leave_out_what_the_comparison_left_out(tmp_path, monkeypatch)
     place = {}
     exec(lines, place)
     assert place["model"].columns_.x == made.checked.columns.x
+    # Without `out` the scores of the splits are kept as long as the comparison.
+    assert all(path.exists() for path in made.write(tmp_path / "found"))
+    folder = made.plan.folder
+    assert folder.exists()
+    del made
+    gc.collect()
+    assert not folder.exists()
 
 
 @pytest.mark.slow
