@@ -153,7 +153,7 @@ def test_steps_give_what_the_whole_gives(file, tmp_path):
     folder, say = tmp_path / "steps", lambda line: None
     prepared = comparison.prepare(frame, "price", folder=folder, splits=3)
     methods = comparison.compared(["LinearGaussian"])
-    with pytest.raises(ValueError, match="MarginalKDE has no result of the splits 0, 1, 2"):
+    with pytest.raises(ValueError, match="LinearGaussian has no result of the splits 0, 1, 2"):
         comparison.running.collected(prepared.plan, methods)
     for method in methods:
         worker.work(folder, method, [2, 0])

@@ -152,6 +152,7 @@ def draw(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     primary = table[table["metric"] == GAP]
     parts = [
         f"# {artefact.key}: {artefact.title}",
+        f"![{artefact.title}]({stem.name}.png)",
         f"{artefact.caption} Medians over {count_of(primary['n'], artefact.trial)}, in nats.",
         _grid(table),
         "Gaps are medians of the differences over splits, not differences of the medians.",
