@@ -171,11 +171,11 @@ def test_k1_reads_the_points_off_the_mean_curve():
     """Losses fall as 1/√n: the level is reached where the mean loss is a tenth of the start's."""
     sizes = np.array([200, 800, 2000])
     curve = np.array([-3.0, -1.0, -0.5])
-    assert fig1._points_to(curve, sizes, -1.0) == pytest.approx(800)
+    assert fig1._points_to(curve[None], sizes, -1.0) == pytest.approx(800)
     halfway = np.exp((np.log(200) + np.log(800)) / 2)
-    assert fig1._points_to(curve, sizes, -2.0) == pytest.approx(halfway)
-    assert fig1._points_to(curve, sizes, -4.0) == 200
-    assert fig1._points_to(curve, sizes, 0.0) == np.inf
+    assert fig1._points_to(curve[None], sizes, -2.0) == pytest.approx(halfway)
+    assert fig1._points_to(curve[None], sizes, -4.0) == 200
+    assert fig1._points_to(curve[None], sizes, 0.0) == np.inf
 
 
 def test_k1_by_speed_asks_how_fast_the_gap_shrinks():

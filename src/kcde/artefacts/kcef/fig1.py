@@ -173,7 +173,7 @@ def _points_needed(
     """Return the points that each method needs: on all runs first, then on resampled ones."""
     draws = _draws(len(curves["NADE"]))
     return {
-        name: np.array([_points_to(curve.to_numpy()[d].mean(axis=0), sizes, level) for d in draws])
+        name: _points_to(curve.to_numpy()[draws].mean(axis=1), sizes, level)
         for name, curve in curves.items()
     }
 
@@ -184,16 +184,16 @@ def _draws(runs: int) -> np.ndarray:
     return np.vstack([np.arange(runs), resampled])
 
 
-def _points_to(curve: np.ndarray, sizes: np.ndarray, level: float) -> float:
-    """Return where a mean curve first reaches a level, infinite where it does not."""
-    above = np.flatnonzero(curve >= level)
-    if not len(above):
-        return math.inf
-    k = above[0]
-    if k == 0:
-        return float(sizes[0])
-    part = (level - curve[k - 1]) / (curve[k] - curve[k - 1])
-    return float(np.exp((1 - part) * np.log(sizes[k - 1]) + part * np.log(sizes[k])))
+def _points_to(curves: np.ndarray, sizes: np.ndarray, level: float) -> np.ndarray:
+    """Return where each row first reaches a level, infinite where it does not."""
+    above = curves >= level
+    at = np.argmax(above, axis=1)
+    before = np.maximum(at - 1, 0)
+    low, high = (np.take_along_axis(curves, k[:, None], axis=1)[:, 0] for k in (before, at))
+    # Where the first size reaches the level, there is no part to go from it.
+    part = np.divide(level - low, high - low, out=np.zeros(len(at)), where=at > 0)
+    points = np.exp((1 - part) * np.log(sizes)[before] + part * np.log(sizes)[at])
+    return np.where(above.any(axis=1), np.where(at > 0, points, sizes[0]), math.inf)
 
 
 def _ratio(names: tuple[str, str], needed: dict[str, np.ndarray]) -> _Ratio:
