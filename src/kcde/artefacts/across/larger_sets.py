@@ -26,7 +26,7 @@ _DETAILS = (
     "Wines are split at random into halves, patients into halves of people; of traffic, "
     "10,000 hours in six blocks, the first k train and the next one tests. All methods have "
     "the same splits. Folds of people were added after the scores with folds of rows had been "
-    "seen, for the methods that can have them; they have the test rows of the voices, and no part "
+    "seen, for the methods that could have them when these were run; they have the test rows of the voices, and no part "
     "in the order of the methods. LikelihoodKCEF was behind the quantile forest on white wine at "
     "first. It was then changed, judged by training rows of white wine, which are test rows of "
     "other splits, so that its place there is no independent evidence. x and y are standardised "

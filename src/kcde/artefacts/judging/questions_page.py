@@ -14,8 +14,9 @@ _ABOUT = (
     "Each claim with its verdict here, by the amended test where there is one, and under how many "
     "readings of what the paper leaves open it holds; those that were not run do not count, and "
     "those of another scale than the verdict, or by the first test, say so. Numbers and parts are "
-    "in [claims.csv](claims.csv), single readings in [readings.csv](../readings.csv). Written by "
-    "`python -m kcde scorecard`."
+    "in [claims.csv](claims.csv), single readings in [readings.csv](../readings.csv), there also "
+    "(choice `amended`) amended tests that need more scores than the claim's table or figure has. "
+    "Written by `python -m kcde scorecard`."
 )
 _OPEN = "What the codes of the readings stand for (readings in `kcde/published/readings.csv`):"
 _UNDER = {
