@@ -147,8 +147,8 @@ def _source(read: pd.DataFrame) -> str:
         return "No readings are tracked: `snakemake readings` makes them."
     return (
         "The tracked readings stand in [readings.csv](readings.csv), each with its scale and the "
-        "commit that made it (`+`: with changes beside the commit; a commit that was rebased before "
-        "it landed is not in the history); `snakemake readings` makes them."
+        "commit that made it (`+`: with changes beside the commit; a commit that was rebased "
+        "before it landed is not in the history); `snakemake readings` makes them."
     )
 
 
