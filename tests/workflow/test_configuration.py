@@ -67,6 +67,15 @@ def test_the_default_is_right(config):
         ),
         ({"scales": {"tuning_rows": {"smoke": None}}}, ["is None", "a whole number from 1"]),
         ({"data_mirror": 3}, ["`data_mirror` is 3", "null, or the path or URL of a folder"]),
+        ({"data_mirror": "nowhere"}, ["`data_mirror` is 'nowhere'; there is no such folder"]),
+        ({"readings": {"joint": {"max_dim": 10}}}, ["`readings.joint.max_dim`"]),
+        ({"readings": {"moments": {"together": []}}}, ["`readings.moments.together`"]),
+        (
+            {"smoke_datasets": {"moments": ["gaussian-4-200"]}},
+            ["`smoke_datasets.moments` names 'gaussian-4-200'; allowed: gaussian-<d>-<n>"],
+        ),
+        ({"smoke_datasets": {"planar": ["foo"]}}, ["`smoke_datasets.planar` names 'foo'"]),
+        ({"smoke_datasets": {"r_benchmark": ["geyser"]}}, ["names 'geyser'; known", "smoke-mixed"]),
         (
             {"methods": {"NADE": {"estimator": "NADA", "variant": "ours"}}},
             ["`methods.NADE.estimator` names 'NADA'", "`NADE`?", "DDE, Defensive, EpsilonKDE"],

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 import kcde
 from kcde import cli, comparison, tabular
+from kcde.comparison import costs, scoring, worker
 from kcde.comparison import plan as plans
-from kcde.comparison import scoring, worker
 from kcde.datasets import catalogue as tables
 from lib import config as configuration
-from lib import own
+from lib import own, resources
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = tables.by_any_name(tables.read())
@@ -70,6 +70,11 @@ def test_a_wrong_block_is_refused(config, keys, words):
         ({"groups": "a", "time_column": "b"}, ["has both `groups` and `time_column`"]),
         ({"methods": ["LSCDE-exat"]}, ["names 'LSCDE-exat' (did you mean `LSCDE-exact`?)"]),
         ({"methods": ["KCEF-F"]}, ["names 'KCEF-F', which has a `graph`"]),
+        ({"methods": ["JDL"]}, ["names JDL, which cannot be compared: it has no density"]),
+        (
+            {"methods": ["NADE-joint"]},
+            ["names NADE-joint, which cannot be compared: it is a joint"],
+        ),
     ],
 )
 def test_a_whole_block_with_a_mistake_is_refused(config, keys, words):
@@ -106,6 +111,26 @@ def test_the_file_and_its_columns_are_looked_at_when_the_target_is_asked_for(con
         configuration.check(changed, ROOT, CATALOGUE)
         with pytest.raises(WorkflowError, match=said):
             own.page(changed)
+
+
+def test_the_time_of_a_method_follows_from_its_cost_and_the_rows(config, file):
+    table = resources.ResourceTable(whole(config, splits=5), ROOT, CATALOGUE)
+    seconds = costs.start_seconds() + 5 * costs.cost("KCEF-LL").at(0.8 * 60)
+    job = resources.Work("own_score", "laptop", methods=("KCEF-LL",))
+    assert table.seconds(job) == pytest.approx(seconds)
+    houses(20_640).to_csv("large.csv", index=False)
+    large = resources.ResourceTable(whole(config, splits=5, file="large.csv"), ROOT, CATALOGUE)
+    assert large.seconds(job) > 100 * table.seconds(job)
+    few = whole(config, splits=5, file="large.csv", rows=48)
+    few = resources.ResourceTable(few, ROOT, CATALOGUE)
+    assert few.seconds(job) == pytest.approx(seconds)
+    assert resources.ResourceTable(config, ROOT, CATALOGUE).seconds(job) == 300
+
+
+def test_text_of_a_table_that_looks_like_a_number_stays_text():
+    given = {"experiments": {"own": {"file": "a.csv", "y": "2", "x": ["1", "nan"], "splits": "5"}}}
+    own_part = configuration.typed(given)["experiments"]["own"]
+    assert own_part == {"file": "a.csv", "y": "2", "x": ["1", "nan"], "splits": 5}
 
 
 def test_without_a_table_the_target_says_what_to_write(config):

@@ -49,6 +49,17 @@ def test_rows_are_of_methods_and_data_that_are_configured(config):
             assert dataset in CATALOGUE or dataset in known, (rule, dataset)
 
 
+def test_a_row_for_data_is_for_a_method_whatever_the_order_of_those_that_one_job_fits(config):
+    assert not [key for key in resources.table(ROOT) if key[2] and not key[1]]
+    asked = needs(config)
+    names = {"scale": "paper", "dataset": "gaussian-3-10000000"}
+    both = [
+        asked.seconds(work(asked, "moments", pair, **names))
+        for pair in (("JDL", "CME"), ("CME", "JDL"))
+    ]
+    assert both[0] == both[1] > asked.seconds(work(asked, "moments", ("JPDL",), **names))
+
+
 def test_the_numbers_of_a_row_are_numbers():
     for key, row in resources.table(ROOT).items():
         assert row["gpu"] in ("0", "1"), key

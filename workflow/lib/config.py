@@ -68,9 +68,16 @@ def check(config: Mapping, root: Path, known: Iterable[str]) -> None:
     # One value can break two rules of the schema that have the same description.
     mistakes = list(dict.fromkeys(map(_in_words, ordered)))
     if not mistakes:
-        mistakes = [*unresolved_names(config, known), *own.mistakes(config)]
+        mistakes = [*unresolved_names(config, known), *own.mistakes(config), *_mirror(config)]
     if mistakes:
         raise ConfigurationError("\n".join(f"configuration: {mistake}" for mistake in mistakes))
+
+
+def _mirror(config: Mapping) -> Iterable[str]:
+    """Yield a sentence where the mirror is a folder that is not there."""
+    named = config["data_mirror"]
+    if named and "://" not in named and not Path(named).expanduser().is_dir():
+        yield f"`data_mirror` is {named!r}; there is no such folder (in {Path.cwd()})"
 
 
 def schema(root: Path) -> dict:
@@ -104,8 +111,7 @@ def schema(root: Path) -> dict:
         for name in sections
     }
     parts["readings"]["properties"] = {
-        name: {**deepcopy(each), "optional": list(each["properties"])}
-        for name, each in parts["experiments"]["properties"].items()
+        name: _of_readings(each) for name, each in parts["experiments"]["properties"].items()
     }
     parts["experiments"]["properties"][own.NAME] = of_file[own.NAME]
     with_data = [name for name in sections if not jobs.is_single(name)]
@@ -123,6 +129,13 @@ def _section(of_file: Mapping, crossed: Mapping) -> dict:
     """Return the schema of an experiment, with keys of its own after those of all."""
     properties = {**crossed, **of_file.get("properties", {})}
     return {"type": "object", "optional": ["only"], "properties": properties}
+
+
+def _of_readings(section: Mapping) -> dict:
+    """Return the schema of an experiment under `readings`: what it has is in place of the other."""
+    properties = deepcopy(section["properties"])
+    kept = {key: each for key, each in properties.items() if key not in division.OF_ALL_SCALES}
+    return {**section, "properties": kept, "optional": list(kept)}
 
 
 def _sizes(parameters: Sequence[Field]) -> dict:
@@ -165,10 +178,11 @@ def _close(node: object) -> None:
 def typed(value: object) -> object:
     """Return a value of `--config` in which text such as `20` or `true` has the type it looks like.
 
-    Snakemake reads nested values, as in `--config 'shards={moments: 20}'`, as text.
+    Snakemake reads nested values, as in `--config 'shards={moments: 20}'`, as text. What is text of
+    one's own table, as names of columns, stays so.
     """
     if isinstance(value, Mapping):
-        return {key: typed(each) for key, each in value.items()}
+        return {key: each if key in own.TEXTS else typed(each) for key, each in value.items()}
     if isinstance(value, list):
         return [typed(each) for each in value]
     if not isinstance(value, str):

@@ -9,6 +9,9 @@ from kcde.datasets.catalogue import Entry
 from kcde.experiments.jobs import EXPERIMENTS, job_class
 from lib.jobs import Asked, value_of
 
+OF_ALL_SCALES = ("together", "nodes_per_job", "max_dim")
+"""Keys of an experiment that make rules and names of files, and so are the same at every scale."""
+
 SHARDABLE = tuple(name for name in EXPERIMENTS if job_class(name).repeated)
 """The experiments whose repetitions several jobs can share."""
 

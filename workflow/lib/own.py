@@ -8,6 +8,7 @@ import csv
 import io
 import shlex
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -25,6 +26,10 @@ FOLDER = f"results/{{scale}}/{NAME}"
 
 _NEEDED = ("file", "y", "methods")
 _COLUMNS = ("y", "x", "groups", "time_column", "drop")
+TEXTS = ("file", *_COLUMNS, "missing", "delimiter", "decimal")
+"""Keys whose values are text, also where it looks like a number."""
+
+_TRAINING_SHARE = 0.8
 _NOTHING = (
     f"kcde: `experiments.{NAME}` names no table: write `{NAME}: {{file: houses.csv, y: price, "
     "methods: [LinearGaussian, LSCDE-exact, KCEF-LL]}` under `experiments:` in config.yaml, or in "
@@ -58,6 +63,19 @@ def mistakes(config: Mapping) -> Iterable[str]:
             f"`experiments.{NAME}.methods` names {', '.join(changed)}, which `methods` defines or "
             "changes: a table is compared by the methods of src/kcde/methods.py as they are there"
         )
+    yield from _unusable(own.get("methods", ()))
+
+
+def _unusable(names: Iterable[str]) -> Iterable[str]:
+    """Yield a sentence for each method that has no density of one y given x."""
+    known = [name for name in names if name in METHODS]
+    if not known:
+        return
+    from kcde.table_model import usable
+
+    for name in known:
+        if why := usable(name):
+            yield f"`experiments.{NAME}.methods` names {name}, which cannot be compared: {why}"
 
 
 def merged_otherwise(config: Mapping, names: Iterable[str]) -> list[str]:
@@ -141,6 +159,43 @@ def shards(config: Mapping) -> int:
 
 def _splits(config: Mapping) -> int:
     return section(config).get("splits", SPLITS)
+
+
+def seconds(config: Mapping, method: str) -> float | None:
+    """Return what the splits of a method may take together, by its declared cost.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    method
+        Its name.
+
+    Returns
+    -------
+    float or None
+        None where the configuration names no table, or one that is not there.
+    """
+    own = section(config)
+    if not own or not Path(own["file"]).is_file():
+        return None
+    from kcde.comparison import costs
+    from kcde.comparison.plan import TRAIN_ROWS
+
+    rows = int(_TRAINING_SHARE * _rows(own["file"]))
+    train = min(rows, own.get("rows", TRAIN_ROWS) or rows)
+    return costs.start_seconds() + _splits(config) * costs.cost(method).at(train)
+
+
+@cache
+def _rows(file: str) -> int:
+    """Return the rows of a table; those of text are its lines, less the header."""
+    from kcde import tabular
+
+    if Path(file).suffix.lower() not in tabular.TEXT:
+        return len(tabular.read(file))
+    with Path(file).open("rb") as lines:
+        return max(1, sum(block.count(b"\n") for block in iter(lambda: lines.read(2**20), b"")) - 1)
 
 
 def scored(config: Mapping) -> list[str]:

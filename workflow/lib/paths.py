@@ -154,7 +154,9 @@ def drawn_files(config: Mapping, root: Path) -> list[SimpleNamespace]:
             path=f"{folder}/{listing.place(listed.paper, listed.name)}.{suffix}",
             artefact=artefact,
             folder=folder,
-            record=record(config["scale"], artefact) if folder == own else _refusal(own),
+            record=record(config["scale"], artefact)
+            if folder == own
+            else _refusal(own, config["scale"]),
         )
         for folder in dict.fromkeys([own, "figures"])
         for artefact, listed in listing.artefacts().items()
@@ -162,13 +164,17 @@ def drawn_files(config: Mapping, root: Path) -> list[SimpleNamespace]:
     ]
 
 
-def _refusal(own: str):
+def _refusal(own: str, scale: str):
     """Return an input function for files that this configuration does not write."""
+    copied = (
+        ""
+        if scale == listing.SCALES[0]
+        else ("; `snakemake publish` copies what it drew into figures/")
+    )
 
     def refuse(wildcards):
         raise WorkflowError(
-            f"kcde: this configuration draws into {own}/: ask for the file there; "
-            "`snakemake publish` copies what it drew into figures/"
+            f"kcde: this configuration draws into {own}/: ask for the file there{copied}"
         )
 
     return refuse

@@ -94,6 +94,9 @@ def unresolved_names(config: Mapping, known: Iterable[str]) -> Iterable[str]:
         yield from _in_choice(config, data, key, experiment, choice)
     for part in ("experiments", "readings"):
         yield from _sections(config, data, part)
+    made_up = _Data(list(data_sets.MADE_UP))
+    for experiment, chosen in config["smoke_datasets"].items():
+        yield from made_up.unknown(f"smoke_datasets.{experiment}", chosen, experiment)
 
 
 def _sections(config: Mapping, data: "_Data", part: str) -> Iterable[str]:

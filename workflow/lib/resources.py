@@ -1,7 +1,7 @@
 """What each job needs: memory, time and a GPU, from the table `workflow/resources.csv`.
 
 A row is for a rule, for one of its methods, or for a method on a data set; the most specific row is
-used.
+used. Methods that one job fits are joined by +.
 
 `memory_*`   MiB of the process at its largest, with a margin: the largest `max_rss` that Snakemake
              measured over all data sets of the last run at that scale (its `benchmark:` files),
@@ -11,7 +11,8 @@ used.
              run at `paper`: that of `laptop`, scaled by the repetitions and the exponents of the
              fits. A cluster is asked for `MARGIN` times that, at least `FEWEST_MINUTES`: the
              slowest data set of a method took up to three times the mean. `seconds_readings`
-             is that of `laptop` where it is empty.
+             is that of `laptop` where it is empty. A method on a table of one's own takes what
+             its size and the method's cost say (`lib.own.seconds`).
 `gpu`        whether jobs of the rule can compute on a GPU.
 `group`      small jobs of a group are submitted to a cluster many at a time.
 """
@@ -28,7 +29,7 @@ from kcde.artefacts.core.listing import READINGS
 from kcde.datasets import names
 from kcde.datasets.catalogue import Entry
 from kcde.experiments.jobs.terrain import FLOWS, FOLD_COUNT
-from lib import division
+from lib import division, own
 from lib.jobs import LAPTOP, at_scale
 
 MARGIN = 4
@@ -49,6 +50,7 @@ NO_GPU = (
 _START = 4  # seconds until a job has imported what it needs
 _COLLECT = 5  # seconds to write scores from parts
 _BY_SIZES = "sizes"
+_OWN = "own_score"
 
 _MIB = 2**20
 _LIBRARIES, _NETWORKS = 300, 900  # MiB
@@ -89,7 +91,10 @@ class ResourceTable:
         self, config: Mapping, root: Path, catalogue: Mapping[str, Entry], *, cluster: bool = False
     ):
         self._config, self._catalogue, self._cluster = config, catalogue, cluster
-        self._rows = table(root)
+        self._rows = {
+            (rule, _joined(methods.split("+")), dataset): row
+            for (rule, methods, dataset), row in table(root).items()
+        }
         self._device = config["backend"] == "cupy" or finds_gpu(config["backend"])
 
     def resources(self, rule: str, methods: Sequence[str] = ()) -> dict[str, Callable]:
@@ -142,8 +147,8 @@ class ResourceTable:
     def memory(self, work: Work) -> int:
         """Return MiB to ask for at a first attempt."""
         stated = self._row(work)[f"memory_{_column(work.scale)}"]
-        own = self._memory_by_sizes(work) if stated == _BY_SIZES else int(stated)
-        return own + GPU_MEMORY * self.gpu(work) + CLUSTER_MEMORY * self._cluster
+        needed = self._memory_by_sizes(work) if stated == _BY_SIZES else int(stated)
+        return needed + GPU_MEMORY * self.gpu(work) + CLUSTER_MEMORY * self._cluster
 
     def seconds(self, work: Work) -> float | None:
         """Return the typical wall time in seconds; None for a rule without a row."""
@@ -152,8 +157,10 @@ class ResourceTable:
             return None
         if work.collects:
             return float(_COLLECT)
-        own = row.get(f"seconds_{work.scale}")
-        whole = float(own or row[f"seconds_{_column(work.scale)}"])
+        stated = row.get(f"seconds_{work.scale}") or row[f"seconds_{_column(work.scale)}"]
+        on_table = work.rule == _OWN and work.methods
+        computed = own.seconds(self._config, work.methods[0]) if on_table else None
+        whole = float(stated) if computed is None else computed
         return whole if work.of == 1 else _START + max(whole - _START, 0.0) / work.of
 
     def minutes(self, work: Work) -> int:
@@ -179,7 +186,7 @@ class ResourceTable:
 
     def find(self, work: Work) -> Mapping[str, str] | None:
         """Return the row of a job, None if there is none."""
-        method = "+".join(work.methods)
+        method = _joined(work.methods)
         keys = ((work.rule, method, work.dataset), (work.rule, method, ""), (work.rule, "", ""))
         return next((self._rows[key] for key in keys if key in self._rows), None)
 
@@ -244,6 +251,11 @@ def table(root: Path) -> dict[tuple[str, str, str], Mapping[str, str]]:
     with (root / "workflow/resources.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return {(row["rule"], row["method"], row["dataset"]): row for row in rows}
+
+
+def _joined(methods: Sequence[str]) -> str:
+    """Return the methods that one job fits as one name, whatever their order."""
+    return "+".join(sorted(methods))
 
 
 def finds_gpu(backend: str) -> bool:

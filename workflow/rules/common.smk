@@ -25,7 +25,9 @@ from lib.order import Order
 from lib.steps import out_flags, place_flags, shard_flags, steps
 
 DISPLAY = display.install(logger, workflow)
-update_config(config, configuration.typed(workflow.config_settings.config or {}))
+# As a module it leaves out what `--config` says to the workflow that uses it.
+told = {key: each for key, each in (workflow.config_settings.config or {}).items() if key in config}
+update_config(config, configuration.typed(told))
 config.update(configuration.complete(config))
 CATALOGUE = catalogue.by_any_name(catalogue.read())
 try:

@@ -132,7 +132,7 @@ rule paper_page:
         " --out {output.page} > {log} 2>&1"
 
 
-# As for `figures`, an existing log or benchmark would count as made.
+# As for `figures`, an existing benchmark would count as made.
 rule publish:
     input:
         lambda w: artefact_records(paths.published_scale(config, ROOT), config["papers"]),
@@ -148,7 +148,7 @@ rule publish:
         papers=lambda w: [f"--papers {name}" for name in config["papers"]],
     shell:
         "python -m kcde publish --results {params.results} --into figures {params.papers}"
-        " 2>&1 | tee {log} && rm {log}"
+        " 2>&1 | tee {log}"
 
 
 # It compares what is there: after a run, not as a part of one.
@@ -163,7 +163,7 @@ rule verify:
     params:
         into="figures",
     shell:
-        "python -m kcde verify --into {params.into} 2>&1 | tee {log} && rm {log}"
+        "python -m kcde verify --into {params.into} 2>&1 | tee {log}"
 
 
 # Of the jobs that were run here, so that it stands apart from what repeats.
@@ -180,7 +180,7 @@ rule runtime:
         into=figures_folder(config["scale"]),
     shell:
         "python -m kcde runtime --benchmarks {params.benchmarks} --into {params.into} 2>&1"
-        " | tee {log} && rm {log}"
+        " | tee {log}"
 
 
 rule help:
@@ -194,4 +194,4 @@ rule help:
     resources:
         **needs("help"),
     shell:
-        "cat {input.text:q} 2> {log} && rm {log}"
+        "cat {input.text:q} 2> {log}"

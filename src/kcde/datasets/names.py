@@ -38,6 +38,17 @@ GRID_COLUMNS = 3
 
 GRID_PATTERN = r"grid-[0-9]+(?:-frequency-[2-9])?"
 
+MADE_UP = (
+    "smoke-linear",
+    "smoke-mixed",
+    "smoke-joint",
+    "smoke-portfolios",
+    "smoke-risk-free",
+    "smoke-terrain",
+    "smoke-traffic",
+)
+"""Made-up data sets that are read from files, as `kcde.datasets.synthetic` writes them."""
+
 MADE_UP_JOINT = "smoke-joint"
 MADE_UP_COLUMNS = ("warmth", "damp", "wind")
 """The made-up data of joint densities, and their columns."""

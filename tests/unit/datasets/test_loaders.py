@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import rdata
 
-from kcde.datasets import catalogue, loaders, preprocessing, synthetic
+from kcde.datasets import catalogue, loaders, names, preprocessing, synthetic
 from kcde.datasets.loaders import load
 
 # Rows and columns of the arrays that the dde authors released (y last): MANIFEST.csv.
@@ -183,7 +183,8 @@ def test_mat_matrices_become_columns(toy, tmp_path):
 
 
 def test_smoke_data_have_the_same_bytes_on_every_run(tmp_path, monkeypatch):
-    synthetic.write_smoke_data(tmp_path / "a")
+    written = synthetic.write_smoke_data(tmp_path / "a")
+    assert set(catalogue.read(written)) == set(names.MADE_UP)
     monkeypatch.setattr("time.time", lambda: 2_000_000_000.0)
     synthetic.write_smoke_data(tmp_path / "b")
     files = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*.*"))

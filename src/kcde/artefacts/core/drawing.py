@@ -150,9 +150,17 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
     """
     path = _stem(artefact, into).with_suffix(".csv")
     if not path.exists():
+        made = scales.tracked(into, artefact.key)
+        remedy = (
+            f"make it with `snakemake {artefact.target}`"
+            if scales.largest(made) in ("", scales.USUAL)
+            else f"it is of the scale {made}, which a run at another one does not replace; take it "
+            f"from the history (`git checkout {path}`), or make it with "
+            f"`snakemake publish --config scale={made}`"
+        )
         raise FileNotFoundError(
-            f"{artefact.key} has no data at {path}: make it with `snakemake "
-            f"{artefact.target}`, or with `python -m kcde draw {artefact.key} --scores FILE...`"
+            f"{artefact.key} has no data at {path}: {remedy}, or with `python -m kcde draw "
+            f"{artefact.key} --scores FILE...`"
         )
     with staged(into) as stage:
         drawn = _draw(artefact, path, stage, scales.tracked(into, artefact.key))
