@@ -501,7 +501,7 @@ def _target(frame: pd.DataFrame, y: str) -> np.ndarray:
     kind, fault = _kind(frame[y])
     if kind is not NUMBER:
         text = "it has categories" if _is_category(frame[y]) else "it has text, and no numbers"
-        what = fault or ("it has dates" if kind is DATE else text)
+        what = {DATE: "it has dates", LEVELS: text}.get(kind, fault)
         raise ValueError(f"column {y!r} cannot be y: {what}")
     target = _numbers(y, frame[y])
     if np.ptp(target) == 0:
@@ -620,7 +620,10 @@ def row_number(label: Any) -> str:
 def _require_complete(name: str, series: pd.Series) -> None:
     missing = series.index[series.isna()]
     if len(missing):
-        raise ValueError(f"column {name!r} has a missing value in row {row_number(missing[0])}")
+        raise ValueError(
+            f"column {name!r} has a missing value in row {row_number(missing[0])}: fill it in, or "
+            "leave the row out"
+        )
 
 
 def _levels(series: pd.Series) -> tuple[str, ...]:

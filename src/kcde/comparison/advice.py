@@ -85,7 +85,7 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, overlap: float, rank_by: s
     if BASELINE in worse.index:
         tests = against(methods["method"], BASELINE)
         if not any(t.sign == better and t.p_value < SIGNIFICANCE for t in tests):
-            return _worthless(methods.iloc[0], tests[0], sound, rank_by, len(wide))
+            return _worthless(methods.iloc[0], tests[0], scored, rank_by, len(wide))
         worse = (better * wide).lt(better * wide[BASELINE], axis=0).mean()
     first = sound.iloc[0]
     p_values = [test.p_value for test in against(methods["method"], first["method"])]
@@ -114,18 +114,33 @@ def _tests(wide: pd.DataFrame, overlap: float, names, other: str) -> list[Paired
     return [paired_t_test(wide[name], wide[other], overlap) for name in names]
 
 
-def _worthless(nearest, test, sound, rank_by, splits: int) -> Advice:
+def _worthless(nearest, test, scored, rank_by, splits: int) -> Advice:
     """Return the advice where x is worth nothing that can be shown."""
-    baseline = sound[sound["method"] == BASELINE].iloc[0]
+    baseline = scored[scored["method"] == BASELINE].iloc[0]
     shown = "these rows can show"
     if splits < FEW_SPLITS:
         shown = f"{splits} splits can show: more of them, or a larger budget, may decide it"
+    risk = (
+        f"on the worst twentieth of the rows it loses {baseline[WORST_LOSS]:.2f} nats, "
+        f"{nearest['method']} {nearest[WORST_LOSS]:.2f}; "
+    )
     return Advice(
         BASELINE,
         f"Take {BASELINE}, which ignores x: no method that did not fail is significantly better "
-        f"(the nearest, {nearest['method']}, by {_difference(nearest, baseline, rank_by)}, "
-        f"p = {test.p_value:.2g}), so that x is worth nothing that {shown}.",
+        f"(the first of them, {nearest['method']}, is {_better(nearest, baseline, rank_by)}, "
+        f"p = {test.p_value:.2g}), so that x is worth nothing that {shown}. By "
+        f"{_NAMES[rank_by]} it is number {baseline['rank']:.0f} of {len(scored)}; "
+        f"{'' if rank_by == CRPS else risk}{_coverage(baseline, BASELINE in savable())}.",
     )
+
+
+def _better(taken, other, rank_by) -> str:
+    """Say by how much one method is better than another, or worse."""
+    ahead = taken[LOG_DENSITY] >= other[LOG_DENSITY]
+    if rank_by == CRPS:
+        ahead = taken[CRPS] <= other[CRPS]
+    pair = (taken, other) if ahead else (other, taken)
+    return f"{'better' if ahead else 'worse'} by {_difference(*pair, rank_by)}"
 
 
 def _difference(taken, other, rank_by) -> str:

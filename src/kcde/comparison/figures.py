@@ -88,13 +88,15 @@ def pit(method: str, values: np.ndarray) -> Picture:
         axes.set_xticks([0.0, 0.5, 1.0])
         axes.set_ylim(0.0, min(max(1.5, 1.05 * heights.max()), _HIGHEST))
         uri = _uri(made)
+    highest = heights.max()
+    cut = f" (cut at {_HIGHEST:g}; the highest bar is {highest:.1f})" if highest > _HIGHEST else ""
     ends = 0.5 * (heights[0] + heights[-1])
     middle = heights[_BINS // 2 - 2 : _BINS // 2 + 2].mean()
     return Picture(
         uri,
         f"Histogram of F(y|x) of {method}: {ends:.2f} at the ends and {middle:.2f} in the middle, "
         "where 1 is calibrated.",
-        method,
+        f"{method}{cut}",
     )
 
 

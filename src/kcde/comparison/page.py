@@ -24,7 +24,10 @@ _KINDS = {
 }
 
 _LEGEND = (
-    "Means over the splits ± corrected standard errors; 50% and 90%: share of held-out rows in "
+    "Means over the splits ± corrected standard errors. Log density of held-out y in its units, "
+    "higher is better; above {baseline}: by how much it exceeds that of the density that ignores "
+    "the other columns; CRPS: continuous ranked probability score, in the units of y, lower is "
+    "better; failed: splits without scores; 50% and 90%: share of held-out rows in "
     "the central intervals of that probability; worst 5%: mean of -log p over the twentieth of "
     "them with the lowest density, nats; seconds: median of a split; p: corrected resampled "
     "t-test (Nadeau and Bengio 2003) against the first, by {rank}."
@@ -59,7 +62,9 @@ def _content(found: "Comparison", source: str) -> dict:
         "ranking": figures.ranking(found.table, found.rank_by),
         "rows": [_row(row, found.advice.method) for _, row in _scored(found).iterrows()],
         "skipped": list(zip(skipped["method"], skipped["reason"], strict=True)),
-        "legend": _LEGEND.format(rank="CRPS" if found.rank_by == CRPS else "log density"),
+        "legend": _LEGEND.format(
+            baseline=BASELINE, rank="CRPS" if found.rank_by == CRPS else "log density"
+        ),
         "pits": _pits(found),
         "method": found.advice.method if found.model is not None else None,
         "notes": " ".join(filter(None, notes)),
@@ -95,7 +100,8 @@ def facts(found: "Comparison", source: str) -> str:
     return (
         f"{source}: {len(found.checked.frame)} rows, {columns.y} given {len(columns.x)} columns. "
         f"{len(_scored(found))} methods over {len(done)} {_KINDS[plan.kind]}, up to {train} rows "
-        f"to train and {test} to test on, standardised by the training rows."
+        f"to train and {test} to test on; methods see columns standardised by the training rows, "
+        f"scores are in the units of {columns.y}."
     )
 
 
@@ -130,19 +136,24 @@ def _pits(found: "Comparison") -> list[figures.Picture]:
 
 
 def python_lines(found: "Comparison", source: str) -> str:
-    """Return six lines of Python that fit the advised method again and predict with it."""
+    """Return lines of Python that fit the advised method again and predict with it."""
     columns, column = found.checked.columns, found.plan.group_column
     names = [each.name for each in columns.x]
     unused = [name for name in columns.ignored if name != column]
+    dropped = f".drop(columns={unused!r})" if unused else ""
     chosen = {"x": names} if len(names) <= looking.MOST_COLUMNS else {"drop": unused}
     chosen |= {} if column is None else {"groups": column}
     chosen |= {} if found.missing == tabular.REFUSE else {"missing": found.missing}
+    read = [f"frame = tabular.read({source!r}{_arguments(found.reading)})"]
+    if found.missing != tabular.REFUSE:
+        read.append(f"frame = frame{dropped}.dropna()  # rows to predict need all columns, too")
+        chosen.pop("drop", None)
     asked = _arguments({"y": columns.y} | {name: each for name, each in chosen.items() if each})
     return "\n".join(
         [
             "from kcde import tabular",
             "from kcde.table_model import TableModel",
-            f"frame = tabular.read({source!r}{_arguments(found.reading)})",
+            *read,
             f"model = TableModel({found.advice.method!r}{asked}).fit(frame)",
             "model.quantile(frame, [0.05, 0.5, 0.95])  # of any table with these columns",
             "model.density(frame, model.quantile(frame[:1], [0.05, 0.5, 0.95])[0])",

@@ -211,7 +211,8 @@ def _second_round(plan: Plan, done: Run, clock: Clock, say: Say) -> None:
     if len(done.splits) < len(plan.splits) and done.compared:
         say(
             f"{len(done.splits)} of {len(plan.splits)} splits within the budget; one more of all "
-            f"methods takes about {in_words(each)}"
+            f"methods takes about {in_words(each + clock.start * len(paces))}, with the start of "
+            "their processes"
         )
 
 

@@ -7,9 +7,11 @@ calendar day. Training and test days are different.
 =====================  =============================================================================
 PEMS-SF                one sensor's occupancy every ten minutes, 7 x 144 inputs; the file's own
                        folds train and test. As the paper has 32 outputs an input: those of the
-                       first 32 training days of each weekday, in the order of the file
+                       first 32 training days of each weekday, in the order of the file, which
+                       is random
 a table of hours       volumes an hour, 7 x 24 inputs, as many outputs as the days that reported the
-                       hour; four fifths of the days, at random, train
+                       hour; four fifths of the days, at random, train, or 32 of each weekday among
+                       them, at random
 `simulated-traffic`    synthetic, of the shape of PEMS-SF, 1008 inputs with 32 outputs each, to
                        measure the cost of a fit, not the error of a method
 =====================  =============================================================================
@@ -110,8 +112,8 @@ class Traffic:
         number
             Which split.
         thinned
-            Leave out holidays, and train on the first 32 training days of each weekday alone, as
-            on PEMS-SF.
+            Leave out holidays, and train on 32 training days of each weekday alone, as on
+            PEMS-SF.
 
         Raises
         ------
@@ -128,7 +130,7 @@ class Traffic:
         if thinned and self.holidays is not None:
             train, testing = (rows & ~self.holidays for rows in (train, testing))
         if thinned or self.testing is not None:
-            train = train & self._first_of_weekday(train)
+            train = train & self._some_of_weekday(train, number)
         return Split(self.X[train], self.Y[train], self.X[testing], self.Y[testing])
 
     def _drawn(self, number: int) -> np.ndarray:
@@ -142,13 +144,20 @@ class Traffic:
         order = rng_of("split", self.name, number).permutation(len(days))
         return np.isin(self.days, days[order[train:]])
 
-    def _first_of_weekday(self, among: np.ndarray) -> np.ndarray:
-        """Return the rows of the first days of each weekday among some rows, in days' order."""
-        first = np.zeros(len(self.days), dtype=bool)
+    def _some_of_weekday(self, among: np.ndarray, number: int) -> np.ndarray:
+        """Return the rows of some days of each weekday among some rows.
+
+        Random ones, unless the data define the split: days in the order of a calendar would be of
+        the first year, and the same in all splits.
+        """
+        rng = rng_of("thinned", self.name, number)
+        some = np.zeros(len(self.days), dtype=bool)
         for weekday in np.unique(self.X[:, 0]):
-            of_weekday = among & (self.X[:, 0] == weekday)
-            first |= np.isin(self.days, np.unique(self.days[of_weekday])[:DAYS_A_WEEKDAY])
-        return first
+            days = np.unique(self.days[among & (self.X[:, 0] == weekday)])
+            if self.testing is None:
+                days = rng.permutation(days)
+            some |= np.isin(self.days, days[:DAYS_A_WEEKDAY])
+        return some
 
 
 def open_traffic(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -> Traffic:

@@ -17,7 +17,7 @@ FILTERS = ("kind", "paper", "method", "verdict", "compatible", "readings")
 _CLAIM = "claim"
 _METRICS = {
     "negative_log_likelihood": "NLL",
-    "mmd": "MMD",
+    "mmd": "MMD² × 1000",
     "smae": "SMAE",
     "p_value": "p-value",
     "sampling_time": "seconds",
@@ -56,8 +56,15 @@ def _row(row: dict, tracked: Tracked) -> dict:
         "compatible": row["compatible"],
         "readings": under(tracked.read, row["metric"]) if is_claim and row["readings"] else "",
         "statement": _statements()[row["metric"]] if is_claim else "",
-        "reason": row["reason"],
+        "reason": _why(row),
     }
+
+
+def _why(row: dict) -> str:
+    """Return why a row has its verdict; the amended test, which decides, comes first."""
+    if not row["amended"]:
+        return row["reason"]
+    return f"Amended test: {row['amended_reason']} First test ({row['verdict']}): {row['reason']}"
 
 
 @cache

@@ -146,6 +146,18 @@ def test_the_lines_leave_out_what_the_comparison_left_out(tmp_path, monkeypatch)
     assert not folder.exists()
 
 
+def test_the_lines_predict_where_rows_with_missing_values_were_left_out(tmp_path, monkeypatch):
+    frame = table(60).assign(empty=np.nan)
+    frame.loc[3, frame.columns[0]] = np.nan
+    asked = {"methods": ["LinearGaussian"], "splits": 3, "missing": "drop", "drop": ["empty"]}
+    made = kcde.compare(frame, "price", source="data.csv", **asked)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    place = {}
+    exec(page.python_lines(made, "data.csv"), place)
+    assert len(place["frame"]) == 59
+
+
 @pytest.mark.slow
 def test_groups_stay_together_in_the_folds_as_in_the_splits(tmp_path):
     frame = pd.concat([table(12)] * 5, ignore_index=True).assign(person=[*"abcdefghijkl"] * 5)

@@ -16,7 +16,7 @@ OTHER_SPLITS = (
     "other random splits suffice for a cell taken alone: the difference is within two standard "
     "errors of that between two means over as many splits each, with our spread for both (the rule "
     "grants the paper only a spread that is printed and over splits); a shift of the whole column "
-    "is tested below the table of the scorecard"
+    "is tested in figures/scorecard.md, below its table"
 )
 """Stands where no cause is known and none is needed."""
 
