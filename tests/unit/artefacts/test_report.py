@@ -10,7 +10,7 @@ import report_figures
 from kcde import discovery, published
 from kcde.artefacts.core import listing
 from kcde.cli import main
-from kcde.report import markdown, papers, write
+from kcde.report import findings, markdown, papers, write
 
 VOID = {"meta", "link", "img", "input", "br", "hr"}
 
@@ -55,6 +55,13 @@ def text(figures):
 @pytest.fixture(scope="module")
 def tags(text):
     return Tags(text)
+
+
+def test_the_test_that_decides_comes_first_in_the_reason():
+    row = {"verdict": "holds", "reason": "a < b", "amended": "", "amended_reason": ""}
+    assert findings._why(row) == "a < b"
+    amended = row | {"amended": "fails", "amended_reason": "p = 0.2."}
+    assert findings._why(amended) == "Amended test: p = 0.2. First test (holds): a < b"
 
 
 def test_the_same_folder_gives_the_same_bytes(figures, text, tmp_path):

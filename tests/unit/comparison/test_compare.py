@@ -12,7 +12,7 @@ import scoringrules
 
 import kcde
 from kcde.cli.own import duration, names
-from kcde.comparison import costs, looking, page, plan, running, scoring
+from kcde.comparison import costs, figures, looking, page, plan, running, scoring
 from kcde.methods import METHODS
 from kcde.seeding import seed_of
 from kcde.table_model import TableModel, unfitted
@@ -156,6 +156,11 @@ def test_the_lines_predict_where_rows_with_missing_values_were_left_out(tmp_path
     place = {}
     exec(page.python_lines(made, "data.csv"), place)
     assert len(place["frame"]) == 59
+
+
+def test_a_histogram_that_is_cut_says_how_high_it_is():
+    assert figures.pit("KCEF", np.linspace(0, 1, 200)).caption == "KCEF"
+    assert figures.pit("KCEF", np.zeros(50)).caption == "KCEF (cut at 3; the highest bar is 20.0)"
 
 
 @pytest.mark.slow
