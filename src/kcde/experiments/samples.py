@@ -125,7 +125,7 @@ class Experiment(runner.Experiment[Job]):
         """Return the samples of a job under a seed, with what is measured of them."""
         problem = self.data.problem
         sizes = {"n_train": len(split.train), "n_test": len(split.test), "dim": problem.dim}
-        row = _row(job, seed, self._backend(job)) | sizes
+        row = _row(job, problem.identity, seed, self._backend(job)) | sizes
         found, _ = attempt(_drawn, job, problem, draw, reference, seed)
         if isinstance(found, Exception):
             return Outcome([row | scores.failed(METRIC, found)])
@@ -135,7 +135,7 @@ class Experiment(runner.Experiment[Job]):
 
     def not_run(self, job: Job, unit: int) -> list[dict]:
         """Return the row of a seed."""
-        return [_row(job, unit, self._backend(job)) | {"metric": METRIC}]
+        return [_row(job, job.dataset, unit, self._backend(job)) | {"metric": METRIC}]
 
     def info(self, job: Job) -> dict:
         """Return the information on a job that is known before it runs."""
@@ -241,6 +241,7 @@ def _chosen_by(job: Job, files: Sequence[Path]) -> list[dict]:
     return sorted(chosen, key=lambda each: each["node"])
 
 
-def _row(job: Job, seed: int, backend: str) -> dict:
-    number = seed_of("samples", job.dataset, job.method, seed) % 2**32
+def _row(job: Job, identity: str, seed: int, backend: str) -> dict:
+    """Return a row with the seed of the samples, which is that of the data set, not of an alias."""
+    number = seed_of("samples", identity, job.method, seed) % 2**32
     return job.row(seed, backend=backend, seed=number)

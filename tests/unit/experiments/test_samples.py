@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from kcde.experiments.runner import run
 from kcde.experiments.samples import Job
 from kcde.joint import JointDensity
 from kcde.metrics import median_bandwidth, relative_similarity_test
-from kcde.seeding import rng_of
+from kcde.seeding import rng_of, seed_of
 
 BUNDLED = Path("resources/data")
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}
@@ -198,6 +199,18 @@ def test_the_pair_is_the_one_of_figure_4():
         np.testing.assert_array_equal(own, every[:, [5, 6]])
     assert (pair.seed(0), pair.sha256) == (red.seed(0), red.sha256)
     assert pair.removed["quality"] == red.removed["quality"]
+
+
+def test_the_seed_of_a_row_is_that_of_the_samples_whatever_the_data_are_called(launch, monkeypatch):
+    monkeypatch.setattr(
+        samples, "open_problem", lambda *known: replace(open_problem(*known), identity="first")
+    )
+    asked = []
+    monkeypatch.setattr(samples, "rng_of", lambda *key: asked.append(key) or rng_of(*key))
+    rows = scores.read([launch(**LSCDE_F)])
+    drawn = [key for key in asked if key[0] == "samples"]
+    assert [key[1] for key in drawn] == ["first"] * 2
+    assert set(rows["seed"]) == {seed_of(*key) % 2**32 for key in drawn}
 
 
 def test_same_job_same_samples_and_the_same_reference_for_each_method(launch):
