@@ -3,12 +3,12 @@
 import json
 import shutil
 import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from conftest import ROOT
-
+ROOT = Path(__file__).parents[2]
 HARM = 'a\' b "c" `touch one` $(touch two); touch three & touch four | x > five \\ {six} %s *'
 
 
