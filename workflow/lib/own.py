@@ -28,8 +28,6 @@ _NEEDED = ("file", "y", "methods")
 _COLUMNS = ("y", "x", "groups", "time_column", "drop")
 TEXTS = ("file", *_COLUMNS, "missing", "delimiter", "decimal")
 """Keys whose values are text, also where it looks like a number."""
-
-_TRAINING_SHARE = 0.8
 _NOTHING = (
     f"kcde: `experiments.{NAME}` names no table: write `{NAME}: {{file: houses.csv, y: price, "
     "methods: [LinearGaussian, LSCDE-exact, KCEF-LL]}` under `experiments:` in config.yaml, or in "
@@ -181,8 +179,9 @@ def seconds(config: Mapping, method: str) -> float | None:
         return None
     from kcde.comparison import costs
     from kcde.comparison.plan import TRAIN_ROWS
+    from kcde.comparison.splits import TEST_SHARE
 
-    rows = int(_TRAINING_SHARE * _rows(own["file"]))
+    rows = int((1.0 - TEST_SHARE) * _rows(own["file"]))
     train = min(rows, own.get("rows", TRAIN_ROWS) or rows)
     return costs.start_seconds() + _splits(config) * costs.cost(method).at(train)
 

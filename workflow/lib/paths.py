@@ -166,11 +166,8 @@ def drawn_files(config: Mapping, root: Path) -> list[SimpleNamespace]:
 
 def _refusal(own: str, scale: str):
     """Return an input function for files that this configuration does not write."""
-    copied = (
-        ""
-        if scale == listing.SCALES[0]
-        else ("; `snakemake publish` copies what it drew into figures/")
-    )
+    made_up = scale == listing.SCALES[0]
+    copied = "" if made_up else "; `snakemake publish` copies what it drew into figures/"
 
     def refuse(wildcards):
         raise WorkflowError(
