@@ -8,6 +8,7 @@ from against_n import clock
 from against_n.ceilings import Ceilings
 from against_n.operations import SOLVE, Contender, Problem
 from against_n.table import MEASURED, NOT_RUN, Row, Table, versions
+from kcde.arrays.factors import MOST_ON_DEVICE
 
 _OVER_CEILING = 3.0
 """A first guess at how much longer something takes than it could; its first point corrects it."""
@@ -109,6 +110,8 @@ class Course:
 
     def _obstacle(self, contender: Contender, n: int) -> str:
         """Return what is known beforehand to stand against a point."""
+        if self.backend == "cupy" and contender.operation.factorised(n) > MOST_ON_DEVICE:
+            return f"cupy's interface factorises up to {MOST_ON_DEVICE} rows"
         needed = 8 * contender.operation.held(n)
         if needed > self.free:
             return f"holds {needed / 1e9:.1f} GB and more; {self.free / 1e9:.1f} GB may be taken"

@@ -94,6 +94,8 @@ class Operation(NamedTuple):
         Numbers in memory at the end; an implementation may need more on the way.
     fitted
         Whether it begins from a fitted model, which costs a solve.
+    factorised
+        Rows of the largest matrix that is factorised, 0 where none is.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Operation(NamedTuple):
     bytes: Callable[[float], float]
     held: Callable[[float], float]
     fitted: bool = False
+    factorised: Callable[[float], float] = lambda n: n
 
 
 OPERATIONS = (
@@ -113,6 +116,7 @@ OPERATIONS = (
         flops=lambda n: 2 * DIMENSION * n**2,
         bytes=lambda n: 8 * n**2,
         held=lambda n: n**2,
+        factorised=lambda n: 0,
     ),
     Operation(
         name="cholesky",
@@ -137,6 +141,7 @@ OPERATIONS = (
         flops=lambda n: FOLDS * kept(n) ** 3 / 3,
         bytes=lambda n: FOLDS * 16 * kept(n) ** 2,
         held=lambda n: 2 * n**2,
+        factorised=lambda n: kept(n),
     ),
     Operation(
         name="likelihood",
@@ -154,6 +159,7 @@ OPERATIONS = (
         flops=lambda n: RANK**2 * n,
         bytes=lambda n: 8 * RANK * n,
         held=lambda n: RANK * n,
+        factorised=lambda n: 0,
     ),
 )
 """In the order of the panels."""

@@ -10,8 +10,9 @@ import numpy as np
 import scipy.linalg
 from array_api_compat import array_namespace, is_cupy_array, is_numpy_array
 
-# cupy wraps cuSOLVER's dpotrf with 32-bit integers, not the 64-bit Xpotrf: a cautious limit.
-_MOST_ON_DEVICE = int((2**31 - 1) ** 0.5)
+MOST_ON_DEVICE = int((2**31 - 1) ** 0.5)
+"""Rows of a matrix that can be factorised on a device: cupy wraps cuSOLVER's dpotrf with 32-bit
+integers, not the 64-bit Xpotrf."""
 
 _CLEAN = "if (i % width > i / width) a = 0.0"
 _PUT_BACK = """
@@ -85,9 +86,9 @@ def _cusolver(matrix, shift: float, clean: bool):
     from cupy_backends.cuda.libs import cublas, cusolver
 
     n = len(matrix)
-    if n > _MOST_ON_DEVICE:
+    if n > MOST_ON_DEVICE:
         raise ValueError(
-            f"on the GPU a matrix to factorise has at most {_MOST_ON_DEVICE} rows, whose entries "
+            f"on the GPU a matrix to factorise has at most {MOST_ON_DEVICE} rows, whose entries "
             f"the 32-bit integers of cuSOLVER's interface can count; got {n}: take fewer rows, a "
             "low-rank or Nyström estimate, or backend numpy"
         )

@@ -227,13 +227,13 @@ def test_on_a_device_what_is_not_a_number_leaves_no_factor(stand_in):
 
 
 def test_a_matrix_beyond_the_library_is_refused(stand_in, monkeypatch):
-    monkeypatch.setattr(factors, "_MOST_ON_DEVICE", 4)
+    monkeypatch.setattr(factors, "MOST_ON_DEVICE", 4)
     with pytest.raises(ValueError, match=r"at most 4 rows.*32-bit.*got 5: take fewer rows"):
         arrays.cholesky(stand_in.asarray(np.eye(5)))
 
 
 def test_the_limit_of_the_library_is_that_of_its_integers():
-    assert factors._MOST_ON_DEVICE**2 <= np.iinfo(np.int32).max < (factors._MOST_ON_DEVICE + 1) ** 2
+    assert factors.MOST_ON_DEVICE**2 <= np.iinfo(np.int32).max < (factors.MOST_ON_DEVICE + 1) ** 2
 
 
 def test_about_the_largest_rows_of_many_hold_every_larger_value(rng):
