@@ -24,13 +24,8 @@ _COMPARED: dict[str, Callable[[str], str]] = {
 """What is compared with a rival: KCEF-F with it, of the same columns, and both sampled exactly or
 better."""
 
-_ENVIRONMENTS = dict.fromkeys(("estimation_cost", "large_n"), "JAX_PLATFORMS=cpu")
-"""Fits whose cost is measured run on the CPU, each in a process of its own with one thread."""
-
 # On made-up data XLA would compile the networks for longer than they are trained.
-_LIGHT_COMPILATION = (
-    "XLA_FLAGS='--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false'"
-)
+_LIGHT_COMPILATION = "XLA_FLAGS='--xla_backend_optimization_level=1'"
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +171,7 @@ class Step:
 
     def environment(self, wildcards: Any) -> str:
         """Return the environment variables of a job, in addition to those of all jobs."""
-        compiling = _LIGHT_COMPILATION if wildcards.scale == "smoke" else ""
-        return " ".join(filter(None, [_ENVIRONMENTS.get(self.experiment, ""), compiling]))
+        return _LIGHT_COMPILATION if wildcards.scale == "smoke" else ""
 
     def _part(self, **root: str) -> str:
         return paths.part(self.experiment, *self.methods[:1], **root)
