@@ -44,6 +44,7 @@ def test_the_default_is_right(config):
     [
         ({"bakend": "numpy"}, ["unknown key `bakend`", "did you mean `backend`", "known: scale"]),
         ({"scale": "laptpo"}, ["`scale` is 'laptpo'", "`laptop`?", "smoke, laptop or paper"]),
+        ({"gpu_jobs": 0}, ["`gpu_jobs` is 0", "a whole number from 1"]),
         ({"blas_threads": 0}, ["`blas_threads` is 0", "a whole number from 1"]),
         ({"blas_threads": "two"}, ["`blas_threads` is 'two'", "a whole number from 1"]),
         ({"shards": {"planar": 0}}, ["`shards.planar` is 0", "a whole number from 1"]),
@@ -514,7 +515,8 @@ def test_made_up_data_stand_for_their_like(config):
     ("changes", "folder"),
     [
         ({}, "figures"),
-        ({"data_mirror": "elsewhere", "backend": "numpy", "blas_threads": 2}, "figures"),
+        ({"data_mirror": "elsewhere", "blas_threads": 2}, "figures"),
+        ({"backend": "numpy", "gpu_jobs": 2}, "figures"),
         ({"shards": {"r_benchmark": 5}}, "figures"),
         ({"papers": ["kcef"]}, "results/laptop/figures"),
         ({"methods": {"KCEF": {"options": {"selection": "score"}}}}, "figures"),

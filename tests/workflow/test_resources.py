@@ -1,6 +1,7 @@
 """What jobs ask for: the table, memory by sizes, GPUs, groups, and what Snakemake makes of it."""
 
 import re
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -123,15 +124,10 @@ def test_a_second_attempt_gets_twice_the_memory_and_time(config):
 
 
 @pytest.mark.parametrize(
-    ("backend", "found", "kernel", "network", "sums"),
-    [
-        ("numpy", True, 0, 0, 0),
-        ("auto", False, 0, 0, 0),
-        ("auto", True, 1, 0, 0),
-        ("cupy", False, 1, 1, 0),
-    ],
+    ("backend", "found", "kernel"),
+    [("numpy", True, 0), ("auto", False, 0), ("auto", True, 1), ("cupy", False, 1)],
 )
-def test_who_asks_for_a_gpu(config, monkeypatch, backend, found, kernel, network, sums):
+def test_who_asks_for_a_gpu(config, monkeypatch, backend, found, kernel):
     monkeypatch.setattr(resources, "devices", lambda: int(found))
     monkeypatch.setattr(resources.importlib.util, "find_spec", lambda name: name)
     asked = needs(config | {"backend": backend})
@@ -140,15 +136,15 @@ def test_who_asks_for_a_gpu(config, monkeypatch, backend, found, kernel, network
         "r_benchmark": kernel,
         "samples": kernel,
         "moments": kernel,
-        "joint": sums,
-        "estimation_cost": sums,
-        "artefact": sums,
+        "joint": 0,
+        "estimation_cost": 0,
+        "artefact": 0,
     }
     for rule, gpus in expected.items():
         assert asked.gpu(work(asked, rule, ("KCEF",), **names)) == gpus
     for method in ("NADE", "DDE-penalised", "CondMAF"):
-        assert asked.gpu(work(asked, "r_benchmark", **names, method=method)) == network
-    assert asked.gpu(work(asked, "joint_network", **names, method="NADE")) == network
+        assert asked.gpu(work(asked, "r_benchmark", **names, method=method)) == 0
+    assert asked.gpu(work(asked, "joint_network", **names, method="NADE")) == 0
 
 
 def test_cuda_takes_memory_of_the_host(config):
@@ -265,13 +261,16 @@ rule one:
 
 @pytest.mark.slow
 @pytest.mark.workflow
-@pytest.mark.parametrize("profile", [(), ("--workflow-profile", "none")])
-def test_two_jobs_never_share_a_gpu(snakemake, project, profile):
+@pytest.mark.parametrize(
+    ("given", "shared"),
+    [((), False), (("--workflow-profile", "none"), False), (("--config", "gpu_jobs=2"), True)],
+)
+def test_two_jobs_share_a_gpu_only_if_told_so(snakemake, project, given, shared):
     """Also where nobody says `gpu: 1`: without the profile, or with more GPUs than one."""
     (project / "sharing").write_text('configfile: "config.yaml"\n' + SHARING)
     for name in "ab":
         (project / name).unlink(missing_ok=True)
-    done = snakemake("-s", "sharing", "--cores", "2", "--resources", "gpu=2", *profile)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (project / "a").exists()
-    assert (project / "b").exists()
+    shutil.rmtree(project / "held", ignore_errors=True)
+    done = snakemake("-s", "sharing", "--cores", "2", "--resources", "gpu=2", *given)
+    assert done.returncode == int(shared), done.stdout + done.stderr
+    assert ((project / "a").exists() and (project / "b").exists()) is not shared

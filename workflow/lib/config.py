@@ -26,7 +26,7 @@ from lib.references import unresolved_names
 _SIZED = ("smoke", "laptop", READINGS, "paper")
 """Columns of the table of scales; `readings` has the value of laptop where it is not listed."""
 
-_SAME_RESULT = ("data_mirror", "backend", "blas_threads", "shards")
+_SAME_RESULT = ("data_mirror", "backend", "gpu_jobs", "blas_threads", "shards")
 _MOVED = {
     "artefacts": "what a table or figure shows is `shows` in src/kcde/artefacts/<paper>/<name>.py"
 }

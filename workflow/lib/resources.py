@@ -171,13 +171,12 @@ class ResourceTable:
     def gpu(self, work: Work) -> int:
         """Return how many GPUs a job claims, 0 or 1.
 
-        Estimators that JAX trains stay on the CPU unless the backend is `cupy`. A job that collects
-        parts claims none.
+        Estimators that JAX trains stay on the CPU, and a job that collects parts needs none.
         """
         if work.collects or not self._device or self._row(work)["gpu"] == "0":
             return 0
         by_jax = any(self._estimator(name) in division.batch_fitted() for name in work.methods)
-        return int(self._config["backend"] == "cupy" or not by_jax)
+        return int(not by_jax)
 
     def group(self, work: Work) -> str | None:
         """Return the group of a small job on a cluster; None for a sharded job."""

@@ -46,8 +46,6 @@ TABLE = resources.ResourceTable(config, ROOT, CATALOGUE, cluster=not LOCAL)
 DISPLAY.table, needs, group_of = TABLE, TABLE.resources, TABLE.group_of
 ORDER = Order(config, lambda *job: TABLE.seconds(TABLE.work(*job)))
 THREADS = config["blas_threads"]
-# JAX trains on the CPU, also on a machine with a GPU, unless the backend is `cupy`.
-JAX = "cuda" if config["backend"] == "cupy" else "cpu"
 # glibc returns large temporaries to the kernel and faults the next ones in again, which takes a
 # tenth of the time; it keeps those below this many bytes.
 MALLOC = 2**30
@@ -73,14 +71,14 @@ if config["data_mirror"]:
     os.environ.update(KCDE_DATA_MIRROR=config["data_mirror"])
 shell.prefix(
     f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(ROOT / 'src'))} PYTHONHASHSEED=0"
-    f" JAX_PLATFORMS={JAX}"
+    " JAX_PLATFORMS=cpu"
     f" OMP_NUM_THREADS={THREADS} OPENBLAS_NUM_THREADS={THREADS} MKL_NUM_THREADS={THREADS}"
     f" MALLOC_MMAP_THRESHOLD_={MALLOC} MALLOC_TRIM_THRESHOLD_={MALLOC}; "
 )
 
 if LOCAL:
     # Each job takes the first GPU that it finds, so there is one to share out.
-    workflow.register_resource("gpu", 1)
+    workflow.register_resource("gpu", config["gpu_jobs"])
     # A job that asks for more than there is asks for all of it, and so runs alone.
     if "mem_mb" not in workflow.global_resources:
         workflow.register_resource("mem_mb", free_host_bytes() // 2**20)

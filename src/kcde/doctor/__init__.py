@@ -45,7 +45,7 @@ def examine(
     wanted = backend or chosen.backend
     used = [
         devices.backend(wanted, said["cupy"], bool(cards)),
-        devices.jax_platform(wanted, said["jax"]),
+        devices.jax_platform(said["jax"]),
         _threads(chosen),
         data.source(data_dir, mirror, copies),
     ]

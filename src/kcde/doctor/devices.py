@@ -170,30 +170,20 @@ def backend(wanted: str, said: Mapping, any_card: bool) -> Finding:
     return Finding("backend", f"numpy, because {obstacle}", OK, facts=facts)
 
 
-def jax_platform(
-    wanted: str, said: Mapping, environment: Mapping[str, str] = os.environ
-) -> Finding:
+def jax_platform(said: Mapping, environment: Mapping[str, str] = os.environ) -> Finding:
     """Return where NADE, DDE and the flows will train.
 
-    The workflow trains on the GPU with `backend: cupy` only, and ignores JAX_PLATFORMS. Commands
-    run by hand use JAX_PLATFORMS, and train on the CPU if it is not set.
+    The workflow trains on the CPU and ignores JAX_PLATFORMS. Commands run by hand use it, and train
+    on the CPU if it is not set.
 
     Parameters
     ----------
-    wanted
-        "auto", "numpy" or "cupy".
     said
         The answer of `probe.about_jax`.
     environment
         Environment variables, among which JAX_PLATFORMS may be.
     """
     has_gpu = bool({"gpu", "cuda"} & set(said.get("platforms", ())))
-    if wanted == "cupy":
-        facts = {"platform": "cuda"}
-        if has_gpu:
-            return Finding("JAX", "cuda, as backend cupy asks for", facts=facts)
-        value = "cuda, as backend cupy asks for, but JAX finds no GPU"
-        return Finding("JAX", value, PROBLEM, f"{GPU_FILES}; or set backend: auto", facts)
     chosen = environment.get("JAX_PLATFORMS")
     value, facts = "cpu", {"platform": "cpu", "by_hand": chosen or "cpu"}
     if not chosen:
