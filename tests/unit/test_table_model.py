@@ -101,6 +101,17 @@ def test_what_is_read_is_not_overwritten(data, capsys, command):
     assert (csv.read_bytes(), model.read_bytes()) == before
 
 
+@pytest.mark.parametrize(("option", "number"), [("--interval", "90"), ("--quantiles", "5,95")])
+def test_percentages_are_refused(data, capsys, option, number):
+    fit = ("fit", data / "data.csv", "--y", "price", "--method", "LinearGaussian", "--out")
+    assert call(capsys, *fit, data / "m.kcde")[0] == 0
+    asked = ("predict", data / "m.kcde", data / "data.csv", "--out", data / "p.csv")
+    code, _, error = call(capsys, *asked, option, number)
+    assert code == 2
+    assert f"{option} must be between 0 and 1" in error
+    assert not (data / "p.csv").exists()
+
+
 def test_levels_of_a_file_stay_text(data, capsys):
     """As numbers alone, 01 would be 1, which is another level."""
     model, new, out = data / "m.kcde", data / "new.csv", data / "p.csv"

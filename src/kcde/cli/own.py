@@ -212,6 +212,8 @@ def predict_command(
     levels = numbers(quantiles, "--quantiles")
     if wrong := [level for level in levels if not 0.0 < level < 1.0]:
         raise ValueError(f"--quantiles must be between 0 and 1; got {wrong[0]:g}")
+    if interval is not None and not 0.0 < interval < 1.0:
+        raise ValueError(f"--interval must be between 0 and 1, as 0.9; got {interval:g}")
     at = None if density in (None, "grid") else numbers(density, "--density")
     _require_apart(out, data, model)
     fitted = TableModel.load(model)
