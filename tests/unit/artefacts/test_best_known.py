@@ -67,8 +67,8 @@ def test_every_published_likelihood_of_an_r_set_or_uci_set_takes_part():
 def test_failed_inner_fits_count_as_twenty_nats():
     inner = INNER | {("mine", "GP-ML"): [-1.0, -40.0], ("mine", "NADE"): [-9.0, -9.0]}
     test = TEST | {("mine", "GP-ML"): [1.0, 1.0], ("mine", "NADE"): [2.0, 2.0]}
-    values = best_known.choose(scores_of(test=test, inner=inner).query("dataset == 'mine'"))
-    assert values.to_dict() == {"KCEF": -10.5, "GP-ML": -10.5, "NADE": -9.0}
+    values = best_known.inner_values(scores_of(test=test, inner=inner).query("dataset == 'mine'"))
+    assert values.mean().to_dict() == {"KCEF": -10.5, "GP-ML": -10.5, "NADE": -9.0}
     row = table_of(test=test, inner=inner).set_index("dataset").loc["mine"]
     assert row["method"] == "NADE"
     assert np.isnan(row["published_mean"])
@@ -130,6 +130,18 @@ def test_distance_from_hindsight_is_told_in_the_median_the_mean_and_at_most():
     said = " ".join(best_known.sentences(table_of(test=test, inner=inner)))
     assert "is 0.30 nats above" in said
     assert "median over sets, 0.40 in the mean and at most 0.90 (topo)." in said
+
+
+def test_a_choice_in_each_split_by_its_own_rows_stands_beside_the_one_over_all():
+    """LSCDE-exact over both splits; KCEF in the second, where its test value is 0.9 lower."""
+    inner = {("geyser", "KCEF"): [-3.0, -1.0], ("geyser", "LSCDE-exact"): [-1.0, -1.5]}
+    test = {("geyser", "KCEF"): [9.0, 1.0, 1.0], ("geyser", "LSCDE-exact"): [0.5, 1.9, 7.0]}
+    table = table_of(test=test, inner=inner)
+    row = table.set_index("dataset").loc["geyser"]
+    assert row["method"] == "LSCDE-exact"
+    assert row["anew_mean"] == pytest.approx(0.75)
+    assert row["same_mean"] == pytest.approx(1.2)
+    assert "is −0.45 nats above the one chosen" in " ".join(best_known.sentences(table))
 
 
 def test_page_and_picture_are_drawn_from_the_tracked_table(tmp_path):
