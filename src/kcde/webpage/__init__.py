@@ -5,8 +5,11 @@ pages share, and has its pictures as data URIs.
 """
 
 import base64
+import re
 from collections.abc import Mapping
 from pathlib import Path
+
+from markupsafe import Markup, escape
 
 _HERE = Path(__file__).parent
 
@@ -19,7 +22,8 @@ def render(template: Path, content: Mapping[str, object]) -> str:
     template
         A Jinja template. It may include files that lie beside it, and `base.css`.
     content
-        Its values. They are escaped, unless they are `markupsafe.Markup`.
+        Its values. They are escaped, unless they are `markupsafe.Markup`; the filter `code` makes
+        code of what stands in backticks.
 
     Raises
     ------
@@ -33,7 +37,12 @@ def render(template: Path, content: Mapping[str, object]) -> str:
         autoescape=True,
         undefined=StrictUndefined,
     )
+    environment.filters["code"] = _code
     return environment.get_template(template.name).render(content)
+
+
+def _code(text: str) -> Markup:
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def uri(content: bytes, media_type: str) -> str:

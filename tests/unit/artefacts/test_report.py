@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 import report_figures
 
-from kcde import discovery, published
+from kcde import discovery, published, webpage
 from kcde.artefacts.core import listing
 from kcde.cli import main
 from kcde.report import findings, markdown, papers, write
@@ -80,6 +80,12 @@ def test_words_of_the_folder_are_words_on_the_page(text, tags):
         f"K1 {report_figures.NASTY}": 2,
     }
     assert {words: said.count(words) for words in places} == places
+
+
+def test_backticks_are_code_and_the_rest_is_escaped(tmp_path):
+    (tmp_path / "page.j2").write_text("<p>{{ reason | code }}</p>")
+    made = webpage.render(tmp_path / "page.j2", {"reason": "y is `perf` <b>, not `a<b`"})
+    assert made == "<p>y is <code>perf</code> &lt;b&gt;, not <code>a&lt;b</code></p>"
 
 
 def test_nothing_is_fetched(text, tags):
