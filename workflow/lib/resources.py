@@ -36,8 +36,9 @@ MARGIN = 4
 FEWEST_MINUTES = 15
 """Asked of a cluster for the shortest jobs: nodes and their file systems are sometimes slow."""
 
-GPU_MEMORY = 1500
-"""MiB on the host for the libraries of CUDA (an estimate, not measured)."""
+GPU_MEMORY = 500
+"""MiB on the host for the libraries of CUDA: 280 on an H200 (a job of kcef's table 2 with small
+matrices), times 1.5, rounded up."""
 
 CLUSTER_MEMORY = 600
 """MiB of the Snakemake processes that start a job on a cluster, inside its allocation."""
