@@ -132,9 +132,9 @@ def jax(said: Mapping) -> Finding:
         The answer of `probe.about_jax`.
     """
     if "error" in said:
-        remedy = "NADE, DDE and the flows need JAX: envs/run COMMAND has it; with a GPU, "
+        remedy = "NADE, DDE and the flows need JAX: envs/run COMMAND has it"
         value = f"cannot be used ({said['error']})"
-        return Finding("JAX", value, PROBLEM, remedy + GPU_FILES, dict(said))
+        return Finding("JAX", value, PROBLEM, remedy, dict(said))
     devices = ", ".join(dict.fromkeys(said["devices"]))
     return Finding("JAX", f"{said['version']}; devices {devices}", facts=dict(said))
 
