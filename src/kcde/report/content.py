@@ -71,6 +71,7 @@ def content(figures: Path, paper: str | None = None) -> dict:
     return {
         "only": paper,
         "sections": sections,
+        "key": findings.key(),
         "scorecard": rows,
         "options": findings.options(rows),
         "anchors": {each["anchor"] for section in sections for each in section["artefacts"]},

@@ -4,17 +4,24 @@ from collections.abc import Iterable
 from functools import cache
 
 import pandas as pd
+from markupsafe import Markup
 
 from kcde import published
 from kcde.artefacts.core.listing import ACROSS
 from kcde.artefacts.judging import readings, scorecard_page
 from kcde.artefacts.tables.methods import display
+from kcde.report import markdown
 from kcde.report.content import Tracked
 
 FILTERS = ("kind", "paper", "method", "verdict", "compatible", "readings")
 """Columns of the scorecard by which its rows are filtered."""
 
 _CLAIM = "claim"
+_KEY = (
+    "In the sentences above, *failed* counts the numbers of which more of the splits failed than "
+    "that. A claim *holds* or *fails* by its test, the amended one where there is one. *Readings* "
+    "are the ways to read what a paper leaves open."
+)
 _METRICS = {
     "negative_log_likelihood": "NLL",
     "mmd": "MMD² × 1000",
@@ -28,6 +35,11 @@ _UNDER = {
     readings.NONE: "no reading",
     readings.NOT_RUN: "not run",
 }
+
+
+def key() -> Markup:
+    """Return what the words of the summary and the scorecard mean."""
+    return markdown.html(f"{scorecard_page.ON_VERDICTS} {scorecard_page.ON_INTERVALS} {_KEY}")
 
 
 def scorecard_rows(tracked: Tracked) -> list[dict]:

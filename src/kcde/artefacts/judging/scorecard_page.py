@@ -27,15 +27,29 @@ _NUMBER_WORDS = (
 _CLAIM_WORDS = ("holds", "fails", "undecided", "not-run")
 _BESIDE = ("amended", "readings", "parts")
 _ALWAYS_SAID = ("reproduced", "better", "worse", "failed", "not-run")
-_COMPATIBLE = (
+ON_VERDICTS = (
+    "A number is *reproduced* if our mean over splits lies within max(0.05 nats, two standard "
+    "errors) of it (SMAE, MMD: 10% instead of 0.05) and at most 5% of the splits failed; else "
+    "*better* or *worse*. A p-value is *reproduced* if the median over our seeds lies on the same "
+    "side of 5%, else *different*, and *undecided* where the Markov chains that it rests on have "
+    "not converged; a time, if its ratio to that of another method is the published one within a "
+    "factor of two, or farther in its direction."
+)
+"""What the verdicts on numbers mean, in Markdown, for every page that has them."""
+
+ON_INTERVALS = (
     "Beside the verdict, a number is *compatible* if it lies in the 95% prediction interval of a "
-    "mean over as many splits, runs or folds as the paper's: |ours − published| ≤ t(.975, n − 1) s "
-    "√(1/n + 1/n_pub), with s our standard deviation over splits, not capped (Patil, Peng and Leek "
-    "2016). It is *uninformative* where the interval reaches farther than 0.5 nats (SMAE, MMD: "
-    "half the published value), and says nothing then, whatever the verdict; p-values and times "
-    "have no interval. The tests below the tables are of whole columns: ours − published over the "
-    "data sets, by Wilcoxon's signed-rank test, two-sided, since single verdicts hide a common "
-    "shift."
+    "mean over as many splits, runs or folds as the paper's. It is *uninformative* where that "
+    "interval reaches farther than 0.5 nats (SMAE, MMD: half the published value), and says "
+    "nothing then, whatever the verdict; p-values and times have no interval."
+)
+"""What is compatible, for the same pages."""
+
+_INTERVAL = (
+    "The interval: |ours − published| ≤ t(.975, n − 1) s √(1/n + 1/n_pub), with s our standard "
+    "deviation over splits, not capped (Patil, Peng and Leek 2016). The tests below the tables are "
+    "of whole columns: ours − published over the data sets, by Wilcoxon's signed-rank test, "
+    "two-sided, since single verdicts hide a common shift."
 )
 _CLAIMS = (
     "Some claims have, beside the test that was fixed first, an *amended* one "
@@ -71,16 +85,12 @@ def text(frame: pd.DataFrame, counts: dict[str, dict[str, Counter]], read: pd.Da
         summary(counts),
         "\n".join(f"- **{paper}**: {_line(counts[paper])}" for paper in counts),
         "Every published number and claim compared with ours; the rule was fixed before results "
-        "were seen. A number is *reproduced* if our mean over splits lies within max(0.05 nats, "
-        "two standard errors) of it (SMAE, MMD: 10% instead of 0.05) and at most 5% of the splits "
-        "failed; else *better* or *worse*. A p-value is *reproduced* if the median over our seeds "
-        "lies on the same side of 5%, else *different*, and *undecided* where the Markov chains "
-        "that it rests on have not converged. In the lines above, *failed* counts the "
-        f"cells with more failed splits than that, and {copies} dde cells that repeat kcef table 1 "
-        "are counted once. The standard error has its spread capped at 1.4826 times the median "
-        "absolute deviation, so that one exploding split cannot widen its own tolerance. The full "
-        "table, with the reason of each verdict: [scorecard.csv](scorecard.csv).",
-        _COMPATIBLE,
+        f"were seen. {ON_VERDICTS} In the lines above, *failed* counts the cells with more failed "
+        f"splits than that, and {copies} dde cells that repeat kcef table 1 are counted once. The "
+        "standard error has its spread capped at 1.4826 times the median absolute deviation, so "
+        "that one exploding split cannot widen its own tolerance. The full table, with the reason "
+        "of each verdict: [scorecard.csv](scorecard.csv).",
+        f"{ON_INTERVALS} {_INTERVAL}",
         f"{_CLAIMS} {_source(read)}",
     ]
     for paper in counts:
