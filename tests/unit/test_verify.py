@@ -235,6 +235,18 @@ def test_reasons_of_claims_have_the_tolerance_of_their_artefact(folders, rows, r
     assert drift.verdict == "beyond"
 
 
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [(KCEF, "beyond"), (NADE, "beyond"), (KCEF | {"metric": "fit_seconds"}, "within")],
+)
+def test_clauses_of_what_times_decide_are_not_compared(folders, row, verdict):
+    claim = {"claim": "K1", "artefact": "table1", "verdict": "fails", "parts": "d = 1: holds"}
+    folders(TABLE_COLUMNS, kcef__table1=([row], [row]))
+    changed = claim | {"parts": "d = 1: fails"}
+    _, drift = verify.verify(*folders(CLAIM_COLUMNS, kcef__claims=([claim], [changed])))
+    assert drift.verdict == verdict
+
+
 def test_networks_are_known_by_what_trains_them():
     single = {name for name in discovery.estimators() if tolerances.is_single(name)}
     assert single == {"NADE", "DDE", "ConditionalMAF", "ConditionalRealNVP"}
