@@ -142,6 +142,9 @@ def test_a_choice_in_each_split_by_its_own_rows_stands_beside_the_one_over_all()
     assert row["anew_mean"] == pytest.approx(0.75)
     assert row["same_mean"] == pytest.approx(1.2)
     assert "is −0.45 nats above the one chosen" in " ".join(best_known.sentences(table))
+    test["geyser", "KCEF"] = [9.0, None, 1.0]  # the fit that is chosen anew failed
+    row = table_of(test=test, inner=inner).set_index("dataset").loc["geyser"]
+    assert row["anew_mean"] == pytest.approx((0.5 + 20.0) / 2)
 
 
 def test_page_and_picture_are_drawn_from_the_tracked_table(tmp_path):

@@ -5,7 +5,7 @@ the one with the largest inner log likelihood: the mean over the first splits of
 a fifth of the training rows under a fit to the others, capped at -20 nats, which also stand for a
 fit that failed. It is computed from training rows of these splits alone; as splits are random
 halves, they are test rows of others, so that the test value of the method that it names is somewhat
-optimistic. By how much at most is said beside it: what a choice in each split by its own held-out
+optimistic. An upper estimate is said beside it, what a choice in each split by its own held-out
 rows alone gives, which was added after the scores had been seen. LSCDE with its floor is no density
 and NADE-joint one of x and y; DDE has the parameters of its authors: they do not take part.
 DDE-penalised, with the same parameters, but for the penalty and when it stops, does on its five
@@ -81,7 +81,8 @@ COLUMNS = [
 """One row per data set: of the method chosen, empty where none is, and of the lowest published.
 
 `anew_mean` is over the splits with an inner likelihood, each with the method that its own held-out
-rows choose; `same_mean` is over the same splits with the one method.
+rows choose; `same_mean` is over the same splits with the one method. In both a fit that failed
+counts as 20 nats.
 """
 
 _ROW, _EDGES = 0.19, 1.0  # inches of a data set, and of the axis and the legend
@@ -164,7 +165,9 @@ def _chosen(here: pd.DataFrame, inner: pd.DataFrame, summaries: dict) -> dict:
     name = values.idxmax()
     own, summary = here[here["method"] == name], summaries[name]
     numbers = ("mean", "median", "std", "stderr", "n", "failed")
-    tested = {method: _test_values(here, method) for method in inner.columns}
+    tested = {
+        method: _test_values(here, method).fillna(verdicts.LIMIT_NATS) for method in inner.columns
+    }
     return {
         "method": name,
         "variant": own["variant"].iloc[0],
@@ -233,7 +236,7 @@ def sentences(table: pd.DataFrame) -> list[str]:
         f"test row there, is {number(worse.median())} nats above the one chosen, on the same test "
         "rows, in the median over sets"
         + (f", and more than a nat on {far}" if far else "")
-        + ": that bounds the optimism of the choice above, loosely, as fewer rows also tell less."
+        + ": more than the optimism of the choice above, on average, as fewer rows also tell less."
     )
     if made["failed"].any():
         where = ", ".join(made.loc[made["failed"] > 0, "dataset"])
