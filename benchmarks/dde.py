@@ -24,8 +24,8 @@ import timing
 
 import numpy as np
 
-from kcde.datasets import planar
-from kcde.datasets.loaders import load
+from kcde.data import planar
+from kcde.data.loaders import load
 from kcde.estimators import DDE
 from kcde.experiments.r_benchmark import half_split
 from kcde.seeding import rng_of

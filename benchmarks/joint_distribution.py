@@ -24,7 +24,7 @@ import timing
 
 import numpy as np
 
-from kcde.datasets.gaussian import random_pairs
+from kcde.data.gaussian import random_pairs
 from kcde.estimators import JDL
 from kcde.estimators._low_rank.constraints import product_bounds, solve_two_multipliers
 from kcde.experiments._measured_fit import peak_memory

@@ -21,8 +21,8 @@ import timing
 import numpy as np
 import pandas as pd
 
-from kcde.datasets import bimodal, catalogue
-from kcde.datasets.loaders import load, raw_file
+from kcde.data import bimodal, catalogue
+from kcde.data.loaders import load, raw_file
 from kcde.estimators import LikelihoodKCEF, Standardised
 from kcde.experiments._regressors import BoostedResiduals
 from kcde.seeding import rng_of

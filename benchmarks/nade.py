@@ -12,7 +12,7 @@ from pathlib import Path
 
 import timing
 
-from kcde.datasets.loaders import load
+from kcde.data.loaders import load
 from kcde.estimators import NADE, Standardised
 from kcde.experiments.r_benchmark import half_split
 from kcde.seeding import rng_of

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from kcde import LikelihoodKCEF, LinearGaussian
-from kcde.datasets import bundled, loaders
+from kcde.data import bundled, loaders
 
 with bundled.raw_files("geyser") as raw:
     geyser = loaders.load("geyser", raw)

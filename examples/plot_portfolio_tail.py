@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from kcde import JDL
-from kcde.datasets import bundled, fama_french
+from kcde.data import bundled, fama_french
 
 NAMES = "fama-french-25-daily", "fama-french-factors-daily"
 DAYS = 20

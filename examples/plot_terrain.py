@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from kcde import GaussianProcess
-from kcde.datasets import bundled, loaders
+from kcde.data import bundled, loaders
 
 NAME = "rough-terrain-mt-st-helens"
 with bundled.raw_files(NAME) as raw:

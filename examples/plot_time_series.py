@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from kcde import Conformal, KernelCDE
-from kcde.datasets import bundled, catalogue
+from kcde.data import bundled, catalogue
 
 NAME = "metro-traffic-substitute"
 with bundled.raw_files(NAME) as raw:

@@ -11,7 +11,7 @@ import threadpoolctl
 from contracted import some_pairs
 from devices import ON_GPU
 from kcde.arrays import to_numpy
-from kcde.datasets import bundled, catalogue
+from kcde.data import bundled, catalogue
 
 _GPU = pytest.param("cupy", marks=ON_GPU)
 

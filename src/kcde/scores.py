@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from kcde import __version__
-from kcde.datasets import limits
+from kcde.data import limits
 from kcde.files import atomic, read_object
 
 COLUMNS = [

@@ -16,7 +16,7 @@ import pandas as pd
 
 from kcde import scores
 from kcde.artefacts.judging import checkout
-from kcde.datasets import catalogue
+from kcde.data import catalogue
 from kcde.files import read_object, staged
 
 TABLE, ABOUT = FILES = "scores.csv.gz", "scores.json"

@@ -132,7 +132,7 @@ def bundled_copies(records: Iterable[dict]) -> str:
     Parameters
     ----------
     records
-        What `kcde.datasets.fetch.fetch` returned for each data set.
+        What `kcde.data.fetch.fetch` returned for each data set.
     """
     taken = [record for record in records if record.get("origin") == "bundled"]
     if not taken:

@@ -21,7 +21,7 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 USE = """
 import kcde
 from kcde import KCEF, LSCDE, Standardised, published
-from kcde.datasets import catalogue
+from kcde.data import catalogue
 import numpy as np
 
 rng = np.random.default_rng(0)

@@ -15,7 +15,7 @@ import pytest
 import kcde.doctor
 from kcde import arrays
 from kcde.cli import main
-from kcde.datasets import bundled, catalogue
+from kcde.data import bundled, catalogue
 from kcde.doctor import data, devices, machine, probe, settings, software, text
 from kcde.doctor.findings import HINT, OK, PROBLEM, Finding, Report
 

@@ -17,7 +17,7 @@ from kcde import (
     table_model,
     tabular,
 )
-from kcde.datasets import bundled
+from kcde.data import bundled
 
 ESTIMATORS = [getattr(kcde, name) for name in dir(kcde) if name[0].isupper()]
 FUNCTIONS = [

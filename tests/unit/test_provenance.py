@@ -55,7 +55,7 @@ def changed(before, after):
         ("estimators/kcef.py", {"KCEF"}),
         ("estimators/base.py", set(CLASSES)),
         ("estimators/standardised.py", set(CLASSES)),
-        ("datasets/loaders.py", set(CLASSES)),
+        ("data/loaders.py", set(CLASSES)),
         ("experiments/r_benchmark.py", set(CLASSES)),
         ("artefacts/plots/style.py", set()),
         ("cli/run.py", set()),

@@ -137,7 +137,7 @@ def added(project):
     paper.mkdir()
     (paper / "__init__.py").write_text('"""Toys, which no paper has."""')
     (paper / "table1.py").write_text(TABLE)
-    catalogue = project / "src/kcde/datasets/catalogue.csv"
+    catalogue = project / "src/kcde/data/catalogue.csv"
     with catalogue.open(encoding="utf-8", newline="") as file:
         columns = next(csv.reader(file))
     with catalogue.open("a", encoding="utf-8", newline="") as file:

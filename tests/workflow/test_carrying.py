@@ -9,7 +9,7 @@ import time
 import pytest
 
 from kcde.carrying import archive
-from kcde.datasets import fetch
+from kcde.data import fetch
 
 pytestmark = [pytest.mark.slow, pytest.mark.workflow]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kcde.datasets import catalogue as tables
-from kcde.datasets import donut as data
+from kcde.data import catalogue as tables
+from kcde.data import donut as data
 from kcde.estimators import estimator_class
 from kcde.experiments import _cdo_settings, donut, terrain, traffic
 from kcde.experiments.jobs._conditional import SMOOTHERS

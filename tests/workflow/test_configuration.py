@@ -12,9 +12,9 @@ import yaml
 
 from kcde import methods, published, scores
 from kcde.artefacts.core import listing, registry
-from kcde.datasets import catalogue as tables
-from kcde.datasets import synthetic
-from kcde.datasets.names import GAUSSIAN, PLANAR, SIMULATED_TRAFFIC
+from kcde.data import catalogue as tables
+from kcde.data import synthetic
+from kcde.data.names import GAUSSIAN, PLANAR, SIMULATED_TRAFFIC
 from kcde.estimators import DDE, estimator_class
 from kcde.experiments._problems import open_problem
 from kcde.experiments.job import METHOD_FIELDS

@@ -12,7 +12,7 @@ from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultForma
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from kcde.datasets import catalogue as tables
+from kcde.data import catalogue as tables
 from lib import display, planning, resources
 
 ROOT = Path(__file__).parents[2]

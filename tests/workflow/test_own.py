@@ -16,7 +16,7 @@ import kcde
 from kcde import cli, comparison, tabular
 from kcde.comparison import costs, scoring, worker
 from kcde.comparison import plan as plans
-from kcde.datasets import catalogue as tables
+from kcde.data import catalogue as tables
 from lib import config as configuration
 from lib import own, resources
 

@@ -12,7 +12,7 @@ from plans import LISTING, Plan, parameters
 from sharded import JOBS, SHARDS
 
 from kcde import names
-from kcde.datasets import catalogue
+from kcde.data import catalogue
 from kcde.experiments.jobs import EXPERIMENTS
 from kcde.experiments.shards import Shard
 from lib import config as configuration

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kcde.datasets import catalogue as tables
+from kcde.data import catalogue as tables
 from kcde.experiments import r_benchmark
 from kcde.experiments.jobs import EXPERIMENTS
 from lib import config as configuration

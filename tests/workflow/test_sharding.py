@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sharded import JOBS, SHARDS
 
-from kcde.datasets import catalogue as tables
+from kcde.data import catalogue as tables
 from kcde.estimators import estimator_class
 from kcde.experiments.jobs import job_class
 from lib import config as configuration

@@ -15,7 +15,7 @@ HARM = 'a\' b "c" `touch one` $(touch two); touch three & touch four | x > five 
 @pytest.fixture
 def steps(config):
     """Return the rules of a configuration whose values mean harm."""
-    from kcde.datasets import catalogue
+    from kcde.data import catalogue
     from lib import steps
 
     config["methods"]["KCEF"]["options"] = {"selection": HARM, HARM: [HARM]}
@@ -38,7 +38,7 @@ def test_the_parameters_of_a_job_reach_it_as_they_are(steps, tmp_path):
 @pytest.mark.parametrize("name", ["a b", "a;b", "$(touch a)", "a'b", 'a"b', "a\nb", "a\n", "`a`"])
 @pytest.mark.parametrize("key", ["methods", "papers", "datasets", "scale"])
 def test_a_name_that_would_stand_in_a_path_is_refused(config, name, key):
-    from kcde.datasets import catalogue
+    from kcde.data import catalogue
     from lib import config as configuration
 
     if key == "methods":

@@ -16,7 +16,7 @@ import yaml
 
 from kcde import methods
 from kcde.artefacts.core.listing import READINGS, SCALES
-from kcde.datasets import names
+from kcde.data import names
 from kcde.experiments.job import SETTINGS
 from kcde.experiments.jobs import EXPERIMENTS, r_benchmark, samples
 from kcde.names import AS_PUBLISHED, OURS, nearest

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from kcde import discovery
-from kcde.datasets import names
-from kcde.datasets.catalogue import Entry
+from kcde.data import names
+from kcde.data.catalogue import Entry
 from kcde.experiments.jobs import EXPERIMENTS, job_class
 from lib.jobs import Asked, value_of
 

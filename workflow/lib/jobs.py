@@ -13,7 +13,7 @@ from dataclasses import MISSING, Field
 from typing import Any, NamedTuple
 
 from kcde.artefacts.core.listing import READINGS
-from kcde.datasets import names
+from kcde.data import names
 from kcde.experiments.jobs import EXPERIMENTS, exact, job_class, terrain
 from kcde.methods import Method
 

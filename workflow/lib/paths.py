@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from snakemake.exceptions import WorkflowError
 
 from kcde.artefacts.core import listing
-from kcde.datasets.catalogue import Entry
+from kcde.data.catalogue import Entry
 from kcde.files import finished
 from kcde.names import fitted
 from lib import division, jobs, selection

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kcde import discovery
 from kcde.artefacts.core import listing
-from kcde.datasets import names as data_sets
+from kcde.data import names as data_sets
 from kcde.experiments.jobs._conditional import SMOOTHERS
 from kcde.experiments.jobs.large_n import REGRESSORS
 from kcde.experiments.jobs.samples import SHOWN_PAIR

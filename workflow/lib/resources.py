@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kcde.artefacts.core.listing import READINGS
-from kcde.datasets import names
-from kcde.datasets.catalogue import Entry
+from kcde.data import names
+from kcde.data.catalogue import Entry
 from kcde.experiments.jobs.terrain import FLOWS, FOLD_COUNT
 from lib import division, own
 from lib.jobs import LAPTOP, at_scale

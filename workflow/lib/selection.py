@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from kcde.artefacts.core import listing
-from kcde.datasets import names
+from kcde.data import names
 from lib.jobs import LAPTOP, at_scale, chosen, differs_in_readings, is_single
 
 

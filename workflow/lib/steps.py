@@ -7,8 +7,8 @@ from functools import cache, partial
 from typing import Any
 
 from kcde import provenance
-from kcde.datasets import names
-from kcde.datasets.catalogue import Entry
+from kcde.data import names
+from kcde.data.catalogue import Entry
 from kcde.experiments.jobs import EXPERIMENTS, estimation_cost, job_class
 from kcde.experiments.jobs.samples import SHOWN_PAIR
 from lib import division, jobs, paths, references
@@ -164,9 +164,9 @@ class Step:
         read = self._raw_data(wildcards)
         if not read:
             generator = "grid" if names.is_grid(wildcards.dataset) else "traffic"
-            return provenance.digest(f"kcde.datasets.{generator}")
+            return provenance.digest(f"kcde.data.{generator}")
         if wildcards.scale == "smoke":
-            return provenance.digest("kcde.datasets.synthetic")
+            return provenance.digest("kcde.data.synthetic")
         return [self.catalogue[name].load_digest() for name in read]
 
     def environment(self, wildcards: Any) -> str:

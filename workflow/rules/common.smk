@@ -16,7 +16,7 @@ sys.path[:0] = [f"{ROOT / 'src'}", f"{ROOT / 'workflow'}"]
 
 from kcde import provenance
 from kcde.artefacts.core import listing
-from kcde.datasets import catalogue
+from kcde.data import catalogue
 from kcde.memory import free_host_bytes
 from kcde.report.papers import about
 from lib import config as configuration

@@ -44,9 +44,9 @@ def fetch_command(
     python -m kcde fetch geyser
     python -m kcde fetch all --mirror /path/to/copies
     """  # noqa: D301
-    from kcde.datasets import addresses, hosts, overview
-    from kcde.datasets import catalogue as catalogues
-    from kcde.datasets import fetch as fetching
+    from kcde.data import addresses, hosts, overview
+    from kcde.data import catalogue as catalogues
+    from kcde.data import fetch as fetching
 
     if list_:
         typer.echo(overview.overview(data_dir, catalogue))
@@ -86,6 +86,6 @@ def smoke_data_command(
     python -m kcde smoke-data mirror
     python -m kcde fetch smoke-linear --catalogue mirror/catalogue.csv --mirror mirror
     """  # noqa: D301
-    from kcde.datasets.synthetic import write_smoke_data
+    from kcde.data.synthetic import write_smoke_data
 
     typer.echo(write_smoke_data(folder))

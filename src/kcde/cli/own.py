@@ -241,7 +241,7 @@ def houses_command(
     kcde houses houses.csv
     kcde compare houses.csv --y price --budget 5m
     """  # noqa: D301
-    from kcde.datasets.houses import made_up
+    from kcde.data.houses import made_up
     from kcde.files import atomic
 
     if rows < 1:

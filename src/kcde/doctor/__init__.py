@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kcde import __version__
-from kcde.datasets import bundled
+from kcde.data import bundled
 from kcde.doctor import data, devices, machine, probe, settings, software
 from kcde.doctor.findings import Finding, Report
 

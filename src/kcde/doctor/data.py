@@ -4,9 +4,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from kcde.datasets import bundled as copies
-from kcde.datasets import catalogue
-from kcde.datasets.catalogue import Entry
+from kcde.data import bundled as copies
+from kcde.data import catalogue
+from kcde.data.catalogue import Entry
 from kcde.doctor.findings import HINT, OK, Finding
 
 _NAMED = 3

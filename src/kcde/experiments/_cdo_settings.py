@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from kcde.datasets.donut import BOX
+from kcde.data.donut import BOX
 from kcde.experiments.job import SETTINGS
 
 AUTHORS, CHOSEN = SETTINGS

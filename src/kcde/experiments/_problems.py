@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kcde.datasets import grid, names
-from kcde.datasets.loaders import load
-from kcde.datasets.preprocessing import removed_from
+from kcde.data import grid, names
+from kcde.data.loaders import load
+from kcde.data.preprocessing import removed_from
 from kcde.experiments.job import MOST_GRID_COLUMNS
 from kcde.seeding import rng_of, seed_of
 

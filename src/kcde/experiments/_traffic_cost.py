@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from kcde.datasets import traffic
-from kcde.datasets.names import SIMULATED_TRAFFIC
-from kcde.datasets.traffic import Traffic
+from kcde.data import traffic
+from kcde.data.names import SIMULATED_TRAFFIC
+from kcde.data.traffic import Traffic
 from kcde.estimators import estimator_class
 from kcde.experiments import _cdo_settings, _measured_fit
 from kcde.experiments._measured_fit import FitError, peak_memory

@@ -13,7 +13,7 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import array_namespace, to_numpy
-from kcde.datasets import donut as data
+from kcde.data import donut as data
 from kcde.estimators import CDO
 from kcde.experiments import _conditional_models, runner
 from kcde.experiments._conditional_models import Training

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from kcde import scores
-from kcde.datasets import grid
-from kcde.datasets.names import is_grid
+from kcde.data import grid
+from kcde.data.names import is_grid
 from kcde.experiments import joint, runner
 from kcde.experiments._problems import GridProblem, Problem, open_problem
 from kcde.experiments.job import Outcome

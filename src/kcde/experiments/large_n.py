@@ -16,7 +16,7 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import to_numpy
-from kcde.datasets import bimodal, names
+from kcde.data import bimodal, names
 from kcde.estimators import Standardised, estimator_class
 from kcde.estimators._likelihood.family import LIKELIHOOD, OBJECTIVES
 from kcde.experiments import _measured_fit, methods, runner

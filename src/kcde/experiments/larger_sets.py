@@ -1,6 +1,6 @@
 """Conditional densities on sets of 1,000 to 10,000 rows, as `kcde.experiments.r_benchmark`.
 
-Splits are those of the data set (`kcde.datasets.larger`), each fitted by itself. A method that
+Splits are those of the data set (`kcde.data.larger`), each fitted by itself. A method that
 states up to how many rows a fit takes at most a minute is not fitted where a split has more: in the
 place of scores there is `needed_seconds` of each split, from that number by the cube of the rows,
 the cost of a factorisation.
@@ -9,8 +9,8 @@ the cost of a factorisation.
 from collections.abc import Callable, Sequence
 
 from kcde import scores
-from kcde.datasets.larger import open_larger
-from kcde.datasets.loaders import Dataset
+from kcde.data.larger import open_larger
+from kcde.data.loaders import Dataset
 from kcde.experiments import r_benchmark
 from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.larger_sets import MOST_SECONDS, Job

@@ -23,9 +23,9 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
-from kcde.datasets import gaussian
-from kcde.datasets.gaussian import GaussianPairs
-from kcde.datasets.names import DRAWN_LAW, GAUSSIAN
+from kcde.data import gaussian
+from kcde.data.gaussian import GaussianPairs
+from kcde.data.names import DRAWN_LAW, GAUSSIAN
 from kcde.estimators import estimator_class
 from kcde.experiments import _low_rank, methods, runner
 from kcde.experiments._low_rank import Selection, Trials

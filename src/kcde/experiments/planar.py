@@ -15,7 +15,7 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import asarray, resolve_backend
-from kcde.datasets import planar as data
+from kcde.data import planar as data
 from kcde.estimators import estimator_class
 from kcde.experiments import _dde_optimum, _planar_models, _planar_pictures, methods, runner
 from kcde.experiments._planar_models import PlanarModel

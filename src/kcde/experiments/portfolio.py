@@ -19,9 +19,9 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
-from kcde.datasets import fama_french
-from kcde.datasets.fama_french import ExcessReturns, Subsample, excess_returns
-from kcde.datasets.names import PORTFOLIOS
+from kcde.data import fama_french
+from kcde.data.fama_french import ExcessReturns, Subsample, excess_returns
+from kcde.data.names import PORTFOLIOS
 from kcde.estimators import estimator_class
 from kcde.experiments import _low_rank, methods, runner
 from kcde.experiments._low_rank import Selection, Trials

@@ -25,7 +25,7 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import array_namespace, asarray, take_columns, take_rows, to_numpy
-from kcde.datasets.loaders import Dataset, load
+from kcde.data.loaders import Dataset, load
 from kcde.estimators import Standardised, estimator_class
 from kcde.experiments import _dde_optimum, methods, runner
 from kcde.experiments.job import Outcome

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from kcde import scores
 from kcde.arrays import asarray
-from kcde.datasets.loaders import Dataset
+from kcde.data.loaders import Dataset
 from kcde.estimators import KCEF, Standardised
 from kcde.estimators.kcef import Hyperparameters, ScoreGrid, choose_from_grids
 from kcde.experiments import r_benchmark

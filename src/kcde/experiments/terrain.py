@@ -14,7 +14,7 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import to_numpy
-from kcde.datasets.loaders import Dataset, load
+from kcde.data.loaders import Dataset, load
 from kcde.experiments import _conditional_models, runner
 from kcde.experiments._conditional_models import Training
 from kcde.experiments.job import Outcome

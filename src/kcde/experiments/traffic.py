@@ -28,9 +28,9 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import asarray, to_numpy
-from kcde.datasets import traffic as data_sets
-from kcde.datasets.names import SIMULATED_TRAFFIC
-from kcde.datasets.traffic import Split, Traffic, open_traffic
+from kcde.data import traffic as data_sets
+from kcde.data.names import SIMULATED_TRAFFIC
+from kcde.data.traffic import Split, Traffic, open_traffic
 from kcde.estimators import Standardised, estimator_class
 from kcde.experiments import _cdo_settings, _smoothers, _traffic_cost, methods, runner
 from kcde.experiments.job import Outcome

@@ -5,7 +5,7 @@ from hashlib import sha256
 import kcde
 from kcde import runtime, split_scores
 from kcde.artefacts.judging import checkout
-from kcde.datasets import catalogue
+from kcde.data import catalogue
 from kcde.files import finished
 from kcde.report.content import Tracked
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kcde import scores
-from kcde.datasets import planar
+from kcde.data import planar
 
 SEEDS = 5
 TEXT = ("two-moons", "ring", "grid")

@@ -14,7 +14,7 @@ from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.judging import claims
 from kcde.artefacts.tables import methods
-from kcde.datasets import names
+from kcde.data import names
 
 FIGURES = tuple(f"fig{number}" for number in range(1, 7))
 DECLARED = [registry.ARTEFACTS[f"jdl/{name}"] for name in FIGURES]

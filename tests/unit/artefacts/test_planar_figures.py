@@ -9,7 +9,7 @@ from scipy import stats
 from kcde import scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.dde import fig1, fig2
-from kcde.datasets import planar
+from kcde.data import planar
 
 FIG1, FIG2, FIG3 = (registry.ARTEFACTS[f"dde/fig{k}"] for k in (1, 2, 3))
 DDE = {"DDE": (0.5, 0.02)}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcde.datasets.synthetic import write_smoke_data
+from kcde.data.synthetic import write_smoke_data
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from kcde.datasets import donut
+from kcde.data import donut
 from kcde.experiments import _cdo_settings
 from kcde.seeding import rng_of
 

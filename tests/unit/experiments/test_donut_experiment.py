@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from kcde import scores
 from kcde.cli import main
-from kcde.datasets import donut as data
+from kcde.data import donut as data
 from kcde.estimators import CDO, LSCDE, GaussianProcess, Standardised
 from kcde.experiments import _cdo_settings, _conditional_models, donut
 from kcde.experiments.donut import Job

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kcde import scores
-from kcde.datasets import fetch, grid
+from kcde.data import fetch, grid
 from kcde.estimators import KCEF, LSCDE
 from kcde.experiments import exact, factors, joint
 from kcde.experiments._problems import open_problem

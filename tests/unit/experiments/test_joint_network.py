@@ -6,7 +6,7 @@ from scipy.stats import multivariate_normal
 from sklearn.base import BaseEstimator
 
 from kcde import scores
-from kcde.datasets import fetch
+from kcde.data import fetch
 from kcde.experiments import joint_network
 from kcde.experiments._problems import open_problem
 from kcde.experiments.joint_network import Job, metrics

@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from kcde import scores
 from kcde.cli import main
-from kcde.datasets import bimodal
+from kcde.data import bimodal
 from kcde.estimators import LikelihoodKCEF, Standardised
 from kcde.experiments import _regressors, large_n
 from kcde.experiments._regressors import BoostedResiduals, LinearGaussian

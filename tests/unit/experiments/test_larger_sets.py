@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from kcde import scores
-from kcde.datasets.larger import forward
-from kcde.datasets.loaders import load
+from kcde.data.larger import forward
+from kcde.data.loaders import load
 from kcde.estimators import LSCDE, Standardised
 from kcde.experiments import larger_sets
 from kcde.experiments.jobs.larger_sets import Job

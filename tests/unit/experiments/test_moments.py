@@ -7,8 +7,8 @@ import pytest
 
 from kcde import scores
 from kcde.cli import main
-from kcde.datasets import gaussian
-from kcde.datasets import names as names_of_data
+from kcde.data import gaussian
+from kcde.data import names as names_of_data
 from kcde.estimators import CME, JDL, JPDL
 from kcde.estimators._low_rank import gaussian as jdl_gaussian
 from kcde.estimators._low_rank.constraints import ConstrainedSolution

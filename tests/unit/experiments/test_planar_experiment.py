@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from kcde import scores
 from kcde.cli import main
-from kcde.datasets import planar as data
+from kcde.data import planar as data
 from kcde.estimators import DDE, KEF
 from kcde.experiments import _planar_models, _planar_pictures, planar
 from kcde.experiments._planar_models import PlanarModel, box_quadrature

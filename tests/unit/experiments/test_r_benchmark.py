@@ -7,8 +7,8 @@ import pytest
 import scoringrules
 
 from kcde import scores
-from kcde.datasets import fetch
-from kcde.datasets.loaders import Dataset, load
+from kcde.data import fetch
+from kcde.data.loaders import Dataset, load
 from kcde.estimators import KCEF, LSCDE, NADE, Standardised
 from kcde.experiments import runner
 from kcde.experiments.r_benchmark import Job, half_split, halves, inner_rows, make_estimator

@@ -8,7 +8,7 @@ from scipy.stats import ks_2samp
 
 from kcde import scores
 from kcde.cli import main
-from kcde.datasets import fetch
+from kcde.data import fetch
 from kcde.estimators import KCEF, KEF, LSCDE
 from kcde.experiments import factors, samples, similarity
 from kcde.experiments._problems import open_problem

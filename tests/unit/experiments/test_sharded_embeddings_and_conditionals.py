@@ -9,8 +9,8 @@ import pytest
 
 from kcde import scores
 from kcde.cli import main
-from kcde.datasets import synthetic
-from kcde.datasets.names import SIMULATED_TRAFFIC
+from kcde.data import synthetic
+from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.estimators import JDL, LSCDE
 from kcde.experiments import _measured_fit, methods, moments, portfolio
 

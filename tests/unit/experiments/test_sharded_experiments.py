@@ -10,7 +10,7 @@ import pytest
 
 from kcde import scores
 from kcde.cli import main
-from kcde.datasets import fetch
+from kcde.data import fetch
 from kcde.estimators import KEF, LSCDE
 from kcde.experiments import _well_specified, methods, planar, r_benchmark, runner
 from kcde.experiments.runner import run

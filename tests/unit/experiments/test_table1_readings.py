@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kcde import published, scores
-from kcde.datasets.loaders import load
+from kcde.data.loaders import load
 from kcde.estimators import KCEF, Standardised
 from kcde.experiments import r_benchmark, table1_readings
 from kcde.experiments.jobs.table1_readings import DRAWN, READINGS, Job, Reading

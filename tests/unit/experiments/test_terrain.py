@@ -6,7 +6,7 @@ import pytest
 
 from kcde import scores
 from kcde.cli import main
-from kcde.datasets import fetch, loaders
+from kcde.data import fetch, loaders
 from kcde.estimators import CDO, LSCDE, Standardised
 from kcde.experiments import _cdo_settings, terrain
 from kcde.experiments.jobs._conditional import SMOOTHERS

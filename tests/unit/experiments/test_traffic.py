@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kcde import scores
-from kcde.datasets import traffic
-from kcde.datasets.traffic import Traffic
+from kcde.data import traffic
+from kcde.data.traffic import Traffic
 from kcde.estimators import CDO, LSCDE, Standardised
 from kcde.experiments import _cdo_settings, _measured_fit, _traffic_cost
 from kcde.experiments import traffic as experiment

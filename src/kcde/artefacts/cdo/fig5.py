@@ -16,7 +16,7 @@ from kcde.artefacts.judging.deciding import Missing, completed, decider
 from kcde.artefacts.plots import box_plots, box_statistics, style
 from kcde.artefacts.tables.markdown import count_of, significant
 from kcde.artefacts.tables.methods import display
-from kcde.datasets.names import SIMULATED_TRAFFIC
+from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.names import OURS
 
 if TYPE_CHECKING:

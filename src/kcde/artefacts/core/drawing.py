@@ -15,7 +15,7 @@ from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging import checkout, claims, readings
 from kcde.artefacts.plots import page
 from kcde.artefacts.tables import building
-from kcde.datasets import catalogue
+from kcde.data import catalogue
 from kcde.files import atomic, locked, staged
 
 REGENERATED, NOT_REGENERATED = "regenerated", "not regenerated"

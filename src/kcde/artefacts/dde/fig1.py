@@ -16,8 +16,8 @@ from kcde.artefacts.judging.deciding import Missing, decider
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE, too_many_failed
 from kcde.artefacts.plots import scatter, scatter_panel, style
 from kcde.artefacts.plots.scatter import DATA
-from kcde.datasets import planar
-from kcde.datasets.names import PLANAR
+from kcde.data import planar
+from kcde.data.names import PLANAR
 from kcde.metrics.names import MMD
 from kcde.seeding import rng_of
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.tables.markdown import magnitude
-from kcde.datasets.names import VARIATIONS
+from kcde.data.names import VARIATIONS
 from kcde.metrics.names import MATCHED
 
 SCHEDULED, THROUGHOUT = "as published", "same tolerance"
@@ -97,7 +97,7 @@ def varied(scores: pd.DataFrame, variation: str, **setting: object) -> pd.DataFr
     scores
         As read.
     variation
-        One of `kcde.datasets.names.VARIATIONS`.
+        One of `kcde.data.names.VARIATIONS`.
     **setting
         Axes of the settings that count, e.g. `law`; a setting that lacks one has None there.
 

@@ -16,7 +16,7 @@ from kcde.artefacts.jdl._curves import (
     tidy,
     varied,
 )
-from kcde.datasets.names import FACTORS
+from kcde.data.names import FACTORS
 from kcde.experiments.jobs._embedding import BANDWIDTH_FACTORS
 from kcde.metrics.names import SECOND_MOMENT_LOSS
 

@@ -17,7 +17,7 @@ from kcde.artefacts.jdl._curves import (
     tidy,
     varied,
 )
-from kcde.datasets.names import DRAWN_LAW, LAWS, NORMAL, parsed_law
+from kcde.data.names import DRAWN_LAW, LAWS, NORMAL, parsed_law
 from kcde.metrics.names import INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 
 CAPTION = (

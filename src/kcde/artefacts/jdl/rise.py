@@ -9,7 +9,7 @@ from kcde.artefacts.jdl import _moments
 from kcde.artefacts.jdl._curve_plots import PlotSpec, drawer
 from kcde.artefacts.jdl._curves import BY_TOLERANCE, by_tolerance, frame, rows, tidy, varied
 from kcde.artefacts.tables.markdown import magnitude
-from kcde.datasets.names import FEWER
+from kcde.data.names import FEWER
 from kcde.metrics.names import SECOND_MOMENT_LOSS
 
 CAPTION = (

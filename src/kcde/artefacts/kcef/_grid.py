@@ -19,7 +19,7 @@ from kcde.artefacts.core.cells import mean_and_stderr
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.artefacts.judging.deciding import Missing
 from kcde.artefacts.kcef import _captions
-from kcde.datasets import names
+from kcde.data import names
 from kcde.metrics.names import NLL
 
 DETAILS = (

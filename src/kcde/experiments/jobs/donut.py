@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kcde.datasets.names import DONUT
+from kcde.data.names import DONUT
 from kcde.experiments.job import parameter
 from kcde.experiments.jobs._conditional import ConditionalJob
 

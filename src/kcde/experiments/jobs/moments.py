@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kcde.datasets.names import DRAWN_LAW, parsed_law
+from kcde.data.names import DRAWN_LAW, parsed_law
 from kcde.experiments.job import parameter
 from kcde.experiments.jobs._embedding import REGULARIZATIONS, EmbeddingJob, Grid
 

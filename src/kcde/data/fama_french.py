@@ -1,0 +1,193 @@
+"""Daily excess returns of portfolios, and what is predicted from them (jdl, section 5.2).
+
+x is the excess returns of the first d portfolios on a day, y the sum of those on the next trading
+day, everything in percent as in the files. Excess returns are returns less the risk-free return of
+the day, which stands in a file of its own. "First" is in the order of the file's columns.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kcde.data.loaders import load
+from kcde.seeding import rng_of
+
+YEARS = (1927, 2022)
+"""First and last, as in the paper."""
+
+MISSING = (-99.99, -999.0)
+"""Codes of missing returns in these files."""
+
+TEST_ROWS = 5000
+
+
+@dataclass(frozen=True)
+class ExcessReturns:
+    """Excess returns of consecutive trading days.
+
+    Attributes
+    ----------
+    dates
+        Shape (t,), YYYYMMDD, ascending.
+    returns
+        Shape (t, p), in percent; NaN on days on which a return of any portfolio is missing.
+    missing
+        Number of those days.
+    sha256
+        Checksums of the files of returns and of risk-free returns.
+    """
+
+    dates: np.ndarray
+    returns: np.ndarray
+    missing: int
+    sha256: tuple[str, str]
+
+    def pairs(self, dim: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the inputs of each day and the output of the next.
+
+        A pair of days of which either misses a return is left out, so that x is always that of the
+        trading day before y.
+
+        Parameters
+        ----------
+        dim
+            d, how many portfolios.
+
+        Returns
+        -------
+        numpy.ndarray, numpy.ndarray
+            x, shape (m, d), and y, shape (m, 1), the sum of the d excess returns a day later.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer portfolios.
+        """
+        if not 1 <= dim <= self.returns.shape[1]:
+            raise ValueError(
+                f"there are {self.returns.shape[1]} portfolios; got d = {dim}: give 1 to "
+                f"{self.returns.shape[1]}"
+            )
+        chosen = self.returns[:, :dim]
+        known = ~np.isnan(self.returns).any(axis=1)
+        both = known[:-1] & known[1:]
+        return chosen[:-1][both], chosen[1:][both].sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class Subsample:
+    """Days drawn without replacement: n to train and validate, and others to test.
+
+    Attributes
+    ----------
+    X, Y
+        Shapes (n, d) and (n, 1).
+    X_test, Y_test
+        Shapes (m, d) and (m, 1).
+    """
+
+    X: np.ndarray
+    Y: np.ndarray
+    X_test: np.ndarray
+    Y_test: np.ndarray
+
+
+def excess_returns(
+    portfolios: str,
+    risk_free: str,
+    data_dir: str | Path,
+    catalogue: str | Path | None = None,
+    years: tuple[int, int] = YEARS,
+) -> ExcessReturns:
+    """Read the portfolios and subtract the risk-free return of each day.
+
+    Parameters
+    ----------
+    portfolios
+        A data set of the catalogue whose x is the date and whose y are returns.
+    risk_free
+        A data set whose x is the date and whose y is the risk-free return.
+    data_dir, catalogue
+        Where the raw data are, and a catalogue other than the project's own.
+    years
+        First and last.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file is not there.
+    ValueError
+        If a file differs from the catalogue, lacks the columns, its dates are not ascending,
+        a day has no risk-free return, or no day lies in the years.
+    """
+    data, free = (load(name, data_dir, catalogue) for name in (portfolios, risk_free))
+    dates, rate_dates = (_dates(each.name, each.X) for each in (data, free))
+    inside = (dates // 10_000 >= years[0]) & (dates // 10_000 <= years[1])
+    if not inside.any():
+        raise ValueError(
+            f"data set {data.name} has no day in {years[0]} to {years[1]}: it has "
+            f"{dates[0]} to {dates[-1]}"
+        )
+    dates, returns = dates[inside], _known(data.Y[inside])
+    place = np.searchsorted(rate_dates, dates)
+    without = np.append(rate_dates, -1)[place] != dates
+    if without.any():
+        raise ValueError(
+            f"data set {free.name} has no risk-free return of {without.sum()} days of "
+            f"{data.name} (first: {dates[without][0]}); take vintages that cover the same days"
+        )
+    excess = returns - _known(free.Y)[place, :1]
+    missing = int(np.isnan(excess).any(axis=1).sum())
+    return ExcessReturns(dates, excess, missing, (data.sha256, free.sha256))
+
+
+def subsample(
+    pairs: tuple[np.ndarray, np.ndarray], n: int, number: int, test_rows: int = TEST_ROWS
+) -> Subsample:
+    """Return the number-th subsample.
+
+    The days depend on (n, number) alone, not on the number of portfolios.
+
+    Parameters
+    ----------
+    pairs
+        x (m, d) and y (m, 1), as `ExcessReturns.pairs` returns them.
+    n
+        Days to train and validate.
+    number
+        From 0.
+    test_rows
+        Days to test, of those that are left.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer days than asked for.
+    """
+    X, Y = pairs
+    if n + test_rows > len(Y):
+        raise ValueError(
+            f"there are {len(Y)} pairs of days; {n} to train and {test_rows} to test are more: "
+            "ask for fewer"
+        )
+    order = rng_of("portfolio-subsample", n, number).permutation(len(Y))[: n + test_rows]
+    train, test = order[:n], order[n:]
+    return Subsample(X[train], Y[train], X[test], Y[test])
+
+
+def _dates(name: str, X: np.ndarray) -> np.ndarray:
+    if X.shape[1] != 1:
+        raise ValueError(
+            f"data set {name} must have the date as its only x; it has {X.shape[1]} columns: "
+            "correct x in the catalogue"
+        )
+    dates = X[:, 0].astype(np.int64)
+    if np.any(np.diff(dates) <= 0):
+        raise ValueError(f"data set {name}: its dates are not ascending; sort the file by date")
+    return dates
+
+
+def _known(values: np.ndarray) -> np.ndarray:
+    """Return the values with NaN where the file has a code for a missing one."""
+    return np.where(np.isin(values, MISSING), np.nan, values)

@@ -1,0 +1,193 @@
+"""Names of generated data and the sizes that they state, without numerics.
+
+Generators and loaders read names here, and so does what plans jobs without importing them.
+
+=======================  ===========================================================================
+`grid-<n>`               n training rows of the grid distribution (`kcde.data.grid`)
+`grid-<n>-frequency-<k>` the same with k waves over [0, 1] in place of one, k = 2…9
+`gaussian-<d>-<n>`       Gaussian pairs: d columns of x and of y each, n rows to train and validate
+`gaussian-<d>-<n>-<v>`   the same pairs, fitted under a variation v of `VARIATIONS`
+`bimodal-<d>-<n>`        n training rows, three columns of x and d that y does not depend on
+`portfolios-<d>-<n>`     the first d portfolios, n days to train and validate
+`donut`                  the Gaussian donut
+`simulated-traffic`      traffic in the shape of PEMS-SF
+`PLANAR`                 points of the plane with known densities
+=======================  ===========================================================================
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+DONUT = "donut"
+DONUT_MEANS = 50
+"""Means of the donut, around each of which the same number of points is drawn."""
+
+SIMULATED_TRAFFIC = "simulated-traffic"
+
+PLANAR = ("two-moons", "ring", "grid", "two-moons-code")
+
+GRID_ROWS = 2000
+"""Training rows of the grid data whose first 2, 3, ... columns are data of their own."""
+
+MOST_GRID_ROWS = 8000
+"""Most training rows of the grid data."""
+
+GRID_COLUMNS = 3
+"""Columns of the grid data with another number of training rows."""
+
+GRID_PATTERN = r"grid-[0-9]+(?:-frequency-[2-9])?"
+
+MADE_UP = (
+    "smoke-linear",
+    "smoke-mixed",
+    "smoke-joint",
+    "smoke-portfolios",
+    "smoke-risk-free",
+    "smoke-terrain",
+    "smoke-traffic",
+)
+"""Made-up data sets that are read from files, as `kcde.data.synthetic` writes them."""
+
+MADE_UP_JOINT = "smoke-joint"
+MADE_UP_COLUMNS = ("warmth", "damp", "wind")
+"""The made-up data of joint densities, and their columns."""
+
+MADE_UP_RETURNS = {"portfolios": "smoke-portfolios", "risk_free": "smoke-risk-free"}
+"""The made-up returns of portfolios, and the risk-free ones of the same days."""
+
+
+@dataclass(frozen=True)
+class SizedNames:
+    """Names of the form `<kind>-<d>-<n>`: a dimension, then rows to train and validate.
+
+    Attributes
+    ----------
+    kind
+        The first part.
+    title
+        What such data are called in errors.
+    variations
+        What may follow the rows: how an experiment varies from that on the plain name.
+    """
+
+    kind: str
+    title: str
+    variations: tuple[str, ...] = ()
+
+    @property
+    def pattern(self) -> str:
+        """The regular expression that all names match, and no other text."""
+        return rf"{self.kind}-[1-9][0-9]*-[1-9][0-9]*{self._ending}"
+
+    def pattern_of(self, dims: Iterable[int]) -> str:
+        """Return the regular expression of the names with certain dimensions."""
+        return rf"{self.kind}-(?:{'|'.join(map(str, dims))})-[1-9][0-9]*{self._ending}"
+
+    @property
+    def _ending(self) -> str:
+        return f"(?:-(?:{'|'.join(self.variations)}))?" if self.variations else ""
+
+    def has(self, name: str) -> bool:
+        """Return whether a name is of this form."""
+        return re.fullmatch(self.pattern, name) is not None
+
+    def sizes(self, name: str) -> tuple[int, int]:
+        """Return d and n.
+
+        Raises
+        ------
+        ValueError
+            If the name is not of this form.
+        """
+        if not self.has(name):
+            raise ValueError(
+                f"there are no {self.title} data {name!r}: give {self.kind}-<d>-<n>, "
+                f"as {self.kind}-2-1000"
+            )
+        _, dim, rows, *_ = name.split("-")
+        return int(dim), int(rows)
+
+    def variation(self, name: str) -> str:
+        """Return what follows the rows in a name of this form, "" where nothing does."""
+        return "-".join(name.split("-")[3:])
+
+
+LAWS, FACTORS, FEWER = "laws", "factors", "fewer"
+VARIATIONS = (LAWS, FACTORS, FEWER)
+"""Variations of the experiment on Gaussian pairs: further laws of the correlations, grids with
+smaller largest bandwidths, and parameters chosen on fewer rows."""
+
+GAUSSIAN = SizedNames("gaussian", "Gaussian", VARIATIONS)
+PORTFOLIOS = SizedNames("portfolios", "portfolio")
+BIMODAL = SizedNames("bimodal", "bimodal")
+
+
+NORMAL, UNIFORM = "normal", "uniform"
+LAW_PATTERN = rf"(?:{NORMAL}|{UNIFORM})-[0-9]*\.?[0-9]+"
+
+DRAWN_LAW = "normal-0.2"
+"""The law of the elements below the diagonal of log C that the figures of Gaussian pairs show."""
+
+
+def parsed_law(name: str) -> tuple[str, float]:
+    """Return what the name of a law of the elements of log C states.
+
+    Parameters
+    ----------
+    name
+        `normal-<s>`: N(0, s²); `uniform-<a>`: uniform on (-a, a).
+
+    Returns
+    -------
+    tuple
+        `NORMAL` or `UNIFORM`, and s or a.
+
+    Raises
+    ------
+    ValueError
+        If there is no such law.
+    """
+    kind, _, size = name.partition("-")
+    if re.fullmatch(LAW_PATTERN, name) is None or not float(size) > 0.0:
+        raise ValueError(
+            f"there is no law {name!r}: give {NORMAL}-<standard deviation>, as {DRAWN_LAW}, or "
+            f"{UNIFORM}-<half width>"
+        )
+    return kind, float(size)
+
+
+def is_grid(name: str) -> bool:
+    """Return whether a name is that of grid data."""
+    return re.fullmatch(GRID_PATTERN, name) is not None
+
+
+@dataclass(frozen=True)
+class GridName:
+    """What a name of grid data states.
+
+    Attributes
+    ----------
+    rows
+        Training rows.
+    frequency
+        Waves over [0, 1].
+    """
+
+    rows: int
+    frequency: int
+
+    @property
+    def every_dimension(self) -> bool:
+        """Whether the first 2, 3, ... columns are data of their own."""
+        return self.rows == GRID_ROWS
+
+    def columns(self, most: int) -> int:
+        """Return the number of columns; `most` where every dimension is data of its own."""
+        return most if self.every_dimension else GRID_COLUMNS
+
+
+def grid_name(name: str) -> GridName:
+    """Return what a name states for which `is_grid` holds."""
+    rows, _, frequency = name.removeprefix("grid-").partition("-frequency-")
+    return GridName(int(rows), int(frequency or 1))

@@ -1,0 +1,342 @@
+"""Traffic at one place by day of the week and time of day (cdo, figure 5).
+
+An input is (day of the week, 0 for Monday; second of the day), in the paper's units, in which the
+authors' rule for bandwidths is stated. There are few distinct ones, each with many outputs, one a
+calendar day. Training and test days are different.
+
+=====================  =============================================================================
+PEMS-SF                one sensor's occupancy every ten minutes, 7 x 144 inputs; the file's own
+                       folds train and test. As the paper has 32 outputs an input: those of the
+                       first 32 training days of each weekday, in the order of the file, which
+                       is random
+a table of hours       volumes an hour, 7 x 24 inputs, as many outputs as the days that reported the
+                       hour; four fifths of the days, at random, train, or 32 of each weekday among
+                       them, at random
+`simulated-traffic`    synthetic, of the shape of PEMS-SF, 1008 inputs with 32 outputs each, to
+                       measure the cost of a fit, not the error of a method
+=====================  =============================================================================
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kcde.data import catalogue as tables
+from kcde.data import pems
+from kcde.data.catalogue import Entry
+from kcde.data.loaders import READERS, load, raw_file
+from kcde.data.names import SIMULATED_TRAFFIC
+from kcde.seeding import rng_of
+
+SENSOR = 2
+"""Column of the authors' code, from 0."""
+
+DAYS_A_WEEKDAY = 32
+TRAINING_SHARE = 0.8
+
+_SECONDS_A_SLOT = 600
+_SECONDS_AN_HOUR = 3600
+_TIME_STEP = "weekday-hour:"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Outputs of days to train, and of others to test.
+
+    Attributes
+    ----------
+    X, Y
+        Shapes (n, 2) and (n, 1).
+    X_test, Y_test
+        Shapes (m, 2) and (m, 1).
+    """
+
+    X: np.ndarray
+    Y: np.ndarray
+    X_test: np.ndarray
+    Y_test: np.ndarray
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Outputs with their inputs and calendar days.
+
+    Attributes
+    ----------
+    name
+        Name in the catalogue, so that an alias has the same splits.
+    X
+        Shape (n, 2): day of the week, 0 for Monday, and second of the day.
+    Y
+        Shape (n, 1).
+    days
+        Shape (n,): which calendar day, any numbering.
+    unit
+        Unit of y.
+    testing
+        Shape (n,): test rows as the data define them; None if they do not.
+    sha256
+        Checksum of the raw file; None for synthetic data.
+    repeats
+        Rows of the file that were left out because they repeat an hour.
+    holidays
+        Shape (n,): rows of days that the file names as holidays; None if it names none.
+    """
+
+    name: str
+    X: np.ndarray
+    Y: np.ndarray
+    days: np.ndarray
+    unit: str
+    testing: np.ndarray | None = None
+    sha256: str | None = None
+    repeats: int = 0
+    holidays: np.ndarray | None = None
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """The distinct inputs in ascending order, shape (q, 2)."""
+        return np.unique(self.X, axis=0)
+
+    @property
+    def splits(self) -> int | None:
+        """Number of splits; None: any number."""
+        return None if self.testing is None else 1
+
+    def split(self, number: int, *, thinned: bool = False) -> Split:
+        """Return the number-th split by days, from 0; it depends on (data set, number) alone.
+
+        Parameters
+        ----------
+        number
+            Which split.
+        thinned
+            Leave out holidays, and train on 32 training days of each weekday alone, as on
+            PEMS-SF.
+
+        Raises
+        ------
+        ValueError
+            If there is no such split, or there are too few days.
+        """
+        if self.splits is not None and number >= self.splits:
+            raise ValueError(
+                f"{self.name} has its own training and test days, one split: ask for split 0; "
+                f"got {number}"
+            )
+        testing = self._drawn(number) if self.testing is None else self.testing
+        train = ~testing
+        if thinned and self.holidays is not None:
+            train, testing = (rows & ~self.holidays for rows in (train, testing))
+        if thinned or self.testing is not None:
+            train = train & self._some_of_weekday(train, number)
+        return Split(self.X[train], self.Y[train], self.X[testing], self.Y[testing])
+
+    def _drawn(self, number: int) -> np.ndarray:
+        days = np.unique(self.days)
+        train = round(TRAINING_SHARE * len(days))
+        if train in (0, len(days)):
+            raise ValueError(
+                f"{self.name} has {len(days)} days, too few to train on some and test on "
+                "others: take a longer table"
+            )
+        order = rng_of("split", self.name, number).permutation(len(days))
+        return np.isin(self.days, days[order[train:]])
+
+    def _some_of_weekday(self, among: np.ndarray, number: int) -> np.ndarray:
+        """Return the rows of some days of each weekday among some rows.
+
+        Random ones, unless the data define the split: days in the order of a calendar would be of
+        the first year, and the same in all splits.
+        """
+        rng = rng_of("thinned", self.name, number)
+        some = np.zeros(len(self.days), dtype=bool)
+        for weekday in np.unique(self.X[:, 0]):
+            days = np.unique(self.days[among & (self.X[:, 0] == weekday)])
+            if self.testing is None:
+                days = rng.permutation(days)
+            some |= np.isin(self.days, days[:DAYS_A_WEEKDAY])
+        return some
+
+
+def open_traffic(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -> Traffic:
+    """Return traffic by the name of its data set.
+
+    Parameters
+    ----------
+    name
+        `simulated-traffic`, or a data set of the catalogue: PEMS-SF, or a table whose
+        preprocessing has the step `weekday-hour`.
+    data_dir, catalogue
+        Where the raw data are, and a catalogue other than the project's own.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the raw file is not there.
+    ValueError
+        If the data set is unknown, has no times, its file is not as its catalogue or format says,
+        or two rows of the same hour have different volumes.
+    """
+    if name == SIMULATED_TRAFFIC:
+        return simulated()
+    entry = tables.find(tables.read(catalogue), name)
+    if entry.format == "zip-pems":
+        return _pems(entry, raw_file(entry, data_dir))
+    steps = [step for step in entry.preprocessing if step.startswith(_TIME_STEP)]
+    if not steps:
+        raise ValueError(
+            f"data set {entry.name} has no times: its preprocessing lacks {_TIME_STEP}COLUMN; "
+            f"take PEMS-SF, {SIMULATED_TRAFFIC} or a table of hours"
+        )
+    return _hourly(entry, steps[0].removeprefix(_TIME_STEP), data_dir, catalogue)
+
+
+def moments(X: np.ndarray, Y: np.ndarray, inputs: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return count, mean and standard deviation (divisor: the count) of the outputs of each input.
+
+    Parameters
+    ----------
+    X, Y
+        Shapes (n, 2) and (n, 1).
+    inputs
+        Distinct, shape (q, 2), at least all rows of X.
+
+    Returns
+    -------
+    three of shape (q,)
+        Mean and standard deviation are NaN where an input has no output.
+    """
+    place = _places(X, inputs)
+    count = np.bincount(place, minlength=len(inputs)).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(place, Y[:, 0], minlength=len(inputs)) / count
+        spread = (Y[:, 0] - mean[place]) ** 2
+        std = np.sqrt(np.bincount(place, spread, minlength=len(inputs)) / count)
+    return count, mean, std
+
+
+def counts_in_bins(
+    X: np.ndarray, Y: np.ndarray, inputs: np.ndarray, edges: np.ndarray
+) -> np.ndarray:
+    """Return how many outputs of each input lie in each bin.
+
+    Parameters
+    ----------
+    X, Y, inputs
+        As for `moments`.
+    edges
+        Shape (b + 1,), ascending; the first and last within which all y lie.
+
+    Returns
+    -------
+    shape (q, b)
+    """
+    place = _places(X, inputs)
+    bins = np.clip(np.searchsorted(edges, Y[:, 0], side="right") - 1, 0, len(edges) - 2)
+    counts = np.zeros((len(inputs), len(edges) - 1), dtype=np.int64)
+    np.add.at(counts, (place, bins), 1)
+    return counts
+
+
+def simulated(weeks: int = DAYS_A_WEEKDAY, slots: int = pems.SLOTS) -> Traffic:
+    """Return synthetic occupancies in [0, 1] of the shape of PEMS-SF, the same at every call.
+
+    A smooth profile of the day, with two rush hours from Monday to Friday and one hump at weekends,
+    times a factor of the day, with noise that grows with the level.
+
+    Parameters
+    ----------
+    weeks
+        Outputs of each input.
+    slots
+        Slots of a day, of ten minutes if there are 144.
+    """
+    rng = rng_of("simulated-traffic", weeks, slots)
+    hours = 24.0 * np.arange(slots) / slots
+    rush = 0.02 + 0.10 * _bump(hours, 7.8, 1.2) + 0.08 * _bump(hours, 17.2, 1.8)
+    rest = 0.02 + 0.06 * _bump(hours, 14.0, 3.5)
+    profile = np.array([rush] * 5 + [rest] * 2)
+    factor = np.exp(0.1 * rng.standard_normal((weeks, 7, 1)))
+    noise = (0.003 + 0.15 * profile) * rng.standard_normal((weeks, 7, slots))
+    occupancy = np.clip(profile * factor + noise, 0.0, 1.0)
+    weekdays = np.tile(np.arange(7), weeks)
+    return _of_matrix(SIMULATED_TRAFFIC, weekdays, occupancy.reshape(-1, slots))
+
+
+def _pems(entry: Entry, path: Path) -> Traffic:
+    folds = pems.read(path, SENSOR)
+    train, test = (folds[fold] for fold in pems.FOLDS)
+    both = _of_matrix(
+        entry.name,
+        np.concatenate([train.weekdays, test.weekdays]),
+        np.concatenate([train.occupancy, test.occupancy]),
+    )
+    testing = both.days >= len(train.weekdays)
+    return Traffic(
+        both.name, both.X, both.Y, both.days, both.unit, testing=testing, sha256=entry.sha256
+    )
+
+
+def _of_matrix(name: str, weekdays: np.ndarray, occupancy: np.ndarray) -> Traffic:
+    """Return occupancies (days, slots) of ten minutes as rows."""
+    days, slots = occupancy.shape
+    seconds = np.tile(_SECONDS_A_SLOT * np.arange(slots), days)
+    X = np.column_stack([np.repeat(weekdays, slots), seconds]).astype(np.float64)
+    return Traffic(name, X, occupancy.reshape(-1, 1), np.repeat(np.arange(days), slots), "")
+
+
+def _hourly(entry: Entry, column: str, data_dir: str | Path, catalogue) -> Traffic:
+    """Return a table of hours, of rows that repeat an hour the first alone."""
+    import pandas as pd
+
+    data = load(entry.name, data_dir, catalogue)
+    table = READERS[entry.format](Path(data_dir) / entry.file)
+    time = pd.to_datetime(table[column])
+    if len(time) != len(data.Y):
+        raise ValueError(
+            f"data set {entry.name}: {len(data.Y)} of the {len(time)} rows of its file are left by "
+            "the catalogue's preprocessing; hours need them all"
+        )
+    hour = time.dt.floor("h")
+    repeated = hour.duplicated().to_numpy()
+    volumes = pd.Series(data.Y[:, 0]).groupby(hour.to_numpy()).nunique()
+    if (volumes > 1).any():
+        raise ValueError(
+            f"data set {entry.name}: {(volumes > 1).sum()} hours have several volumes (first: "
+            f"{volumes.index[volumes > 1][0]}); rows may repeat an hour, but with the same volume"
+        )
+    days = hour.to_numpy().astype("datetime64[D]").astype(np.int64)
+    kept = ~repeated
+    return Traffic(
+        entry.name,
+        data.X[kept] * [1.0, _SECONDS_AN_HOUR],
+        data.Y[kept],
+        days[kept],
+        "vehicles/h",
+        sha256=entry.sha256,
+        repeats=int(repeated.sum()),
+        holidays=_of_holidays(table, days)[kept],
+    )
+
+
+def _of_holidays(table, days: np.ndarray) -> np.ndarray:
+    """Return the rows of days of which any row of a table names a holiday, shape (n,)."""
+    if "holiday" not in table.columns:
+        return np.zeros(len(days), dtype=bool)
+    named = table["holiday"].notna() & (table["holiday"] != "None")
+    return np.isin(days, days[named.to_numpy()])
+
+
+def _places(X: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+    """Return which of the inputs each row of X is, shape (n,)."""
+    found = {tuple(row): place for place, row in enumerate(inputs.tolist())}
+    distinct, inverse = np.unique(X, axis=0, return_inverse=True)
+    return np.array([found[tuple(row)] for row in distinct.tolist()], dtype=np.int64)[
+        inverse.reshape(-1)
+    ]
+
+
+def _bump(hours: np.ndarray, centre: float, width: float) -> np.ndarray:
+    return np.exp(-0.5 * ((hours - centre) / width) ** 2)
