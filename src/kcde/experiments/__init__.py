@@ -1,1 +1,36 @@
-"""Experiments: which methods are fitted to which data, and how they are scored."""
+"""The experiments: a file each, found by their classes."""
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from kcde.experiments.base import Experiment
+from kcde.names import nearest
+
+
+@cache
+def experiments() -> dict[str, type[Experiment]]:
+    """Return the classes of all experiments, by name."""
+    found = {}
+    for path in sorted(Path(__file__).parent.glob("[!_]*.py")):
+        module = import_module(f"{__name__}.{path.stem}")
+        for each in vars(module).values():
+            if isinstance(each, type) and issubclass(each, Experiment) and "name" in vars(each):
+                found[each.name] = each
+    return dict(sorted(found.items()))
+
+
+def experiment(name: str) -> type[Experiment]:
+    """Return the class of an experiment.
+
+    Raises
+    ------
+    ValueError
+        If there is no such experiment; the message suggests the nearest name and lists all.
+    """
+    known = experiments()
+    if name not in known:
+        raise ValueError(
+            f"there is no experiment {name!r}{nearest(name, known)}; known: {', '.join(known)}"
+        )
+    return known[name]

@@ -1,184 +1,52 @@
-"""Running jobs: their repetitions, shards, failures, progress and files, once for all experiments.
-
-An experiment is a module with a class `Experiment` that extends the one here: it opens its data,
-makes what repeats, and says which rows and arrays a repetition gives. Its parameters are in the
-module of the same name in `kcde.experiments.jobs`.
-"""
+"""Running jobs: repetitions, shards, failures, progress and files, once for all experiments."""
 
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from importlib import import_module
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
 from kcde import scores
-from kcde.estimators import estimator_class
-from kcde.experiments.job import METHOD_FIELDS, Job, MethodJob, Outcome
+from kcde.experiments.base import Experiment, MethodExperiment, Outcome, is_batch_fitted
 from kcde.experiments.methods import FAILURES
-from kcde.experiments.shards import UNSHARDED, Sharding, collect_parts, write_part
-from kcde.provenance import digest, estimator_module
+from kcde.files import atomic
 
 log = logging.getLogger(__name__)
 
-J = TypeVar("J", bound=Job)
-Work = Callable[[int], Outcome | list[Outcome]]
+METHOD_FIELDS = ("method", "estimator", "variant", "options")
+"""Fields in which jobs may differ that run together to share bases."""
 
-
-@dataclass(frozen=True)
-class Places:
-    """Locations of the raw data.
-
-    Attributes
-    ----------
-    data_dir, catalogue
-        Data folder, and a catalogue other than the project's own.
-    records
-        Records that `fetch` wrote of each data set.
-    """
-
-    data_dir: Path = Path("data")
-    catalogue: Path | None = None
-    records: tuple[Path, ...] = ()
-
-    def missing(self, names: Iterable[str]) -> str:
-        """Return why data sets, one for each record, are unavailable; "" where they are not.
-
-        Raises
-        ------
-        ValueError
-            If there are more records than data sets.
-        """
-        reasons, names = [], list(names)
-        if len(self.records) > len(names):
-            raise ValueError(f"there are {len(self.records)} records for {len(names)} data sets")
-        for name, record in zip(names, self.records, strict=False):
-            said = json.loads(record.read_text(encoding="utf-8"))
-            if said["status"] != "available":
-                remedy = said.get("remedy") or ""
-                reasons.append(f"data set {name} is unavailable; {remedy}".rstrip("; "))
-        return "; ".join(reasons)
-
-
-class Experiment(Generic[J]):
-    """Jobs of one experiment that run together, most often one.
-
-    Parameters
-    ----------
-    jobs
-        They differ in nothing but the method.
-    places
-        Where the raw data are.
-
-    Attributes
-    ----------
-    job
-        The first job.
-    reason
-        Why the data are unavailable, "" where they are not.
-    data
-        Result of `open`; None if the data are unavailable.
-    """
-
-    batch_fits = True
-    """Whether an estimator that can be batch-fitted trains all repetitions as one batch."""
-
-    def __init__(self, jobs: Sequence[J], places: Places = Places()):
-        self.jobs, self.job, self.places = list(jobs), jobs[0], places
-        for job in jobs:
-            self.check(job)
-        self.reason = places.missing(self.files())
-        self.data: Any = None if self.reason else self.open()
-
-    def check(self, job: J) -> None:
-        """Raise `ValueError` for what cannot be checked on the parameters alone."""
-
-    @classmethod
-    def check_sharding(cls, jobs: Sequence[J]) -> None:
-        """Raise `ValueError` for jobs that are not shardable."""
-        if cls.batch_fits:
-            check_shardable(jobs)
-
-    def files(self) -> list[str]:
-        """Return the data sets that are read, in the order of the records."""
-        return [self.job.dataset] if self.job.reads_files else []
-
-    def open(self) -> Any:
-        """Return the data; not called where they are unavailable."""
-        return None
-
-    def count(self) -> int:
-        """Return the number of repetitions."""
-        return sum(getattr(self.job, name) for name in self.job.repeated) or 1
-
-    def begin(self, units: Sequence[int]) -> Work:
-        """Do the common work, and return a function from a unit to its outcome, or one per job."""
-        raise NotImplementedError
-
-    def not_run(self, job: J, unit: int) -> list[dict]:
-        """Return the rows of a repetition whose data are unavailable, without the reason."""
-        raise NotImplementedError
-
-    def info(self, job: J) -> dict:
-        """Return the information on a job that is known before it runs."""
-        return {"job": job.identity(), "code": self.code(job)}
-
-    def code(self, job: J) -> str:
-        """Return a digest of the experiment and of the job's estimator."""
-        own = [estimator_module(job.estimator)] if isinstance(job, MethodJob) else []
-        return digest(type(self).__module__, *own)
-
-    def results(self, job: J, outcomes: Sequence[Outcome]) -> dict:
-        """Return the information that all outcomes give."""
-        return {"chosen": [chosen for outcome in outcomes for chosen in outcome.chosen]}
-
-    def rows(self, job: J, outcomes: Sequence[Outcome]) -> list[dict]:
-        """Return the rows of the score table."""
-        return [row for outcome in outcomes for row in outcome.rows]
-
-    def arrays(self, job: J, outcomes: Sequence[Outcome]) -> Mapping[str, np.ndarray]:
-        """Return the arrays of the `.npz`; not called if the data are unavailable."""
-        return stacked(outcomes)
-
-    def identity(self) -> dict:
-        """Return the information that the parts of the same jobs share."""
-        told = [(job.identity(), self.info(job)) for job in self.jobs]
-        return {"experiment": self.job.experiment, "unavailable": self.reason, "jobs": told}
+_JSON_MEMBER = "json"
+"""The member of a part that holds everything but arrays, as JSON."""
 
 
 def run(
-    jobs: Job | Sequence[Job],
-    outs: Path | Sequence[Path],
-    data_dir: str | Path = "data",
+    jobs: Experiment | Sequence[Experiment],
+    outs: str | Path | Sequence[str | Path],
     *,
-    catalogue: Path | None = None,
-    record: Path | Sequence[Path] | None = None,
-    sharding: Sharding = UNSHARDED,
+    shard: tuple[int, int] | None = None,
+    parts: Sequence[Path] = (),
 ) -> None:
     """Run a job, or several that differ in nothing but the method, and write the scores.
 
-    Parts that several methods share are computed once; the scores of each method are those of a
-    separate run.
+    Methods that share bases compute these once; the scores of each are those of a run of its own.
 
     Parameters
     ----------
     jobs
         Job or jobs to run.
     outs
-        The score CSV of each job; `.json` and `.npz` are written next to it. Of a shard one file,
-        for what all jobs found in its repetitions.
-    data_dir, catalogue
-        Where the raw data are, and a catalogue other than the project's own.
-    record
-        What `fetch` wrote of the data; where it says that they are unavailable, every repetition
-        is `not-run` rows.
-    sharding
-        Which repetitions this process computes.
+        The score CSV of each job; `.json` and `.npz` are written next to it. Of a shard one
+        `.npz`, its part: what all jobs found in its repetitions.
+    shard
+        (i, k): compute every k-th repetition from the i-th on, counted from 1.
+    parts
+        The parts of all shards, to write the scores from.
 
     Raises
     ------
@@ -189,71 +57,42 @@ def run(
     RuntimeError
         If the backend is "cupy" and there is no GPU.
     """
-    jobs = [jobs] if isinstance(jobs, Job) else list(jobs)
+    jobs = [jobs] if isinstance(jobs, Experiment) else list(jobs)
     outs = [Path(out) for out in ([outs] if isinstance(outs, str | Path) else outs)]
-    records = [record] if isinstance(record, str | Path) else record or ()
-    check_compatible(jobs, outs, sharding)
-    cls = import_module(f"kcde.experiments.{jobs[0].experiment}").Experiment
-    if sharding != UNSHARDED:
-        cls.check_sharding(jobs)
-    places = Places(Path(data_dir), catalogue, tuple(Path(each) for each in records))
-    experiment = cls(jobs, places)
-    found = outcomes(experiment, outs[0], sharding)
-    for place, (job, out) in enumerate(zip(jobs, outs, strict=True) if found is not None else ()):
+    check_compatible(jobs)
+    if len(outs) != (1 if shard else len(jobs)):
+        raise ValueError(
+            f"give a file for each of {len(jobs)} methods, of a shard one; got {len(outs)}"
+        )
+    for job in jobs:
+        job.check()
+        if (shard or parts) and job.batch_fits and _is_batch(job):
+            raise ValueError(
+                f"{job.estimator} trains all repetitions as one batch, and the results depend on "
+                "the batch: run the whole job, without --shard and --part"
+            )
+    units = range(jobs[0].count())
+    if shard:
+        index, count = shard
+        if not 1 <= index <= count:
+            raise ValueError(f"a shard is i/k with 1 ≤ i ≤ k, as 2/4; got {index}/{count}")
+        write_part(outs[0], jobs, list(units[index - 1 :: count]))
+        return
+    found = collect_parts(parts, jobs, units) if parts else computed(jobs, units)
+    for place, (job, out) in enumerate(zip(jobs, outs, strict=True)):
         own = [each[place] for each in found]
-        info = experiment.info(job) | experiment.results(job, own)
-        arrays = {} if experiment.reason else experiment.arrays(job, own)
-        scores.write(out, experiment.rows(job, own), info, arrays)
+        scores.write(out, job.rows(own), job.info() | job.results(own), job.arrays(own))
 
 
-def outcomes(
-    experiment: Experiment, out: Path, sharding: Sharding = UNSHARDED
-) -> list[list[Outcome]] | None:
-    """Return the outcomes of every repetition, one per job; None after a shard wrote its part.
-
-    Parameters
-    ----------
-    experiment
-        Experiment to run.
-    out
-        File for the outcomes of a shard.
-    sharding
-        Which repetitions this process computes.
-
-    Raises
-    ------
-    ValueError
-        As `Sharding.check` and `collect_parts`.
-    """
-    sharding.check(out)
-    units = range(experiment.count())
-    if sharding.shard is not None:
-        compute = partial(computed, experiment)
-        write_part(out, experiment.identity(), sharding.shard.of(units), compute)
-        return None
-    if sharding.parts:
-        return collect_parts(sharding.parts, experiment.identity(), units)
-    return computed(experiment, units)
-
-
-def computed(experiment: Experiment, units: Sequence[int]) -> list[list[Outcome]]:
+def computed(jobs: Sequence[Experiment], units: Sequence[int]) -> list[list[Outcome]]:
     """Return the outcomes of some repetitions, one per job, and log the progress."""
-    if experiment.reason:
-        missing = {"status": "not-run", "detail": experiment.reason}
-        return [
-            [Outcome([r | missing for r in experiment.not_run(j, unit)]) for j in experiment.jobs]
-            for unit in units
-        ]
     if not units:
         return []
-    title = experiment.job.title
-    if experiment.job.shares:
-        title = ", ".join([title, *(job.method for job in experiment.jobs[1:])])
+    title = ", ".join([jobs[0].title, *(job.method for job in jobs[1:])])
     found, started = [], time.perf_counter()
-    work = experiment.begin(units)
+    work = type(jobs[0]).begin_together(jobs, units)
     for done, unit in enumerate(units, 1):
-        outcome = work(unit)
-        found.append(outcome if isinstance(outcome, list) else [outcome])
+        found.append(work(unit))
         left = (time.perf_counter() - started) / done * (len(units) - done)
         log.info("%s: %d/%d, about %.0f s left", title, done, len(units), left)
     return found
@@ -282,17 +121,8 @@ def fits(
 ) -> Callable[[int], tuple[Any, float]]:
     """Return a function from a unit to its fitted model, or an error, and its seconds.
 
-    Parameters
-    ----------
-    estimator
-        Class name.
-    units
-        Numbers of repetitions.
-    fit_one
-        Fits the model of a unit. It is called on request, so that one model is held at a time.
-    fit_batch
-        Fits the models of all units as one batch, if the estimator does so; the seconds of each
-        are its share.
+    One model is held at a time, but all of an estimator that trains all units as one batch; the
+    seconds of each are then its share.
     """
     if not is_batch_fitted(estimator):
         return lambda unit: attempt(fit_one, unit)
@@ -303,54 +133,16 @@ def fits(
     return lambda unit: (models[unit], share)
 
 
-def is_batch_fitted(estimator: str) -> bool:
-    """Return whether an estimator trains all repetitions as one batch."""
-    return hasattr(estimator_class(estimator), "fit_many")
-
-
-def check_shardable(jobs: Sequence[Job]) -> None:
-    """Raise `ValueError` for jobs whose repetitions are trained as one batch.
-
-    Raises
-    ------
-    ValueError
-        If the estimator of one is such.
-    """
-    for job in jobs:
-        if isinstance(job, MethodJob) and is_batch_fitted(job.estimator):
-            raise ValueError(
-                f"{job.estimator} trains all repetitions as one batch, and the results depend on "
-                "the batch: run the whole job, without --shard and --part"
-            )
-
-
-def check_compatible(jobs: Sequence[Job], outs: Sequence[Path], sharding: Sharding) -> None:
-    """Raise `ValueError` for jobs that cannot run together, and for equal file names.
-
-    Raises
-    ------
-    ValueError
-        If there is no job, a name stands twice, or the jobs differ in more than the method.
-    """
-    if sharding.shard is not None and len(outs) != 1:
-        raise ValueError(
-            f"a shard leaves one part for all of its methods: give --out once; got {len(outs)}"
-        )
-    if not jobs or (sharding.shard is None and len(outs) != len(jobs)):
-        raise ValueError(
-            f"name a file (--out) for each method (--method); got {len(outs)} for {len(jobs)}"
-        )
+def check_compatible(jobs: Sequence[Experiment]) -> None:
+    """Raise `ValueError` for jobs that cannot run together."""
     first, *others = jobs
-    if others and not (first.shares and all(type(each) is type(first) for each in others)):
-        raise ValueError(f"jobs of {first.experiment} run one at a time; got {len(jobs)}")
-    named = [("file", list(map(str, outs)))]
-    named += [("method", [job.method for job in jobs])] if others else []
-    for what, names in named:
-        if len(set(names)) < len(names):
-            raise ValueError(f"name each {what} once; got {', '.join(names)}")
+    if others and not first.together:
+        raise ValueError(f"jobs of {first.name} run one at a time; got {len(jobs)}")
+    names = [job.method for job in jobs] if others else []
+    if len(set(names)) < len(names):
+        raise ValueError(f"name each method once; got {', '.join(names)}")
     for other in others:
-        own = {name: getattr(first, name) for name in METHOD_FIELDS}
-        theirs = replace(other, **own).identity()
+        theirs = replace(other, **{name: getattr(first, name) for name in METHOD_FIELDS}).identity()
         for name, value in first.identity().items():
             if theirs[name] != value:
                 raise ValueError(
@@ -359,19 +151,80 @@ def check_compatible(jobs: Sequence[Job], outs: Sequence[Path], sharding: Shardi
                 )
 
 
-def stacked(outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
-    """Return arrays by name, a row a repetition; NaN, or -1 of row numbers, where it has none."""
-    names = dict.fromkeys(name for each in outcomes for name in each.arrays)
-    return {name: _rows_of([each.arrays.get(name) for each in outcomes]) for name in names}
+def _is_batch(job: Experiment) -> bool:
+    known = isinstance(job, MethodExperiment) and job.method not in job.beside
+    return known and is_batch_fitted(job.estimator)
 
 
-def _rows_of(arrays: Sequence[np.ndarray | None]) -> np.ndarray:
-    """Return one array, a row each, filled up to the longest."""
-    known = [array for array in arrays if array is not None]
-    longest = np.max([array.shape for array in known], axis=0).astype(int)
-    empty = -1 if known[0].dtype.kind == "i" else np.nan
-    found = np.full((len(arrays), *longest), empty, dtype=known[0].dtype)
-    for row, array in enumerate(arrays):
-        if array is not None:
-            found[row, *map(slice, array.shape)] = array
-    return found
+# A repetition depends on its number alone, so that scores other than seconds are the same for any
+# number of shards. A part is one `.npz` of arrays and JSON, which is read without running code.
+
+
+def write_part(path: Path, jobs: Sequence[Experiment], units: Sequence[int]) -> None:
+    """Compute some repetitions and write their part; a folder that is none is found before."""
+    if path.suffix != ".npz":
+        raise ValueError(f"a shard keeps no scores: name its file {path.with_suffix('.part.npz')}")
+    arrays: dict[str, np.ndarray] = {}
+    told = []
+    with atomic(path) as temporary:
+        for unit, outcomes in zip(units, computed(jobs, units), strict=True):
+            for place, outcome in enumerate(outcomes):
+                arrays |= {f"{unit}/{place}/{n}": each for n, each in outcome.arrays.items()}
+            told.append((unit, [(one.rows, one.chosen, list(one.arrays)) for one in outcomes]))
+        text = _json({"identity": _identity(jobs), "outcomes": told})
+        arrays[_JSON_MEMBER] = np.frombuffer(text.encode(), dtype=np.uint8)
+        with temporary.open("wb") as file:
+            np.savez_compressed(file, **arrays)
+
+
+def collect_parts(
+    paths: Sequence[Path], jobs: Sequence[Experiment], units: Sequence[int]
+) -> list[list[Outcome]]:
+    """Return the outcomes of every repetition from the parts of all shards.
+
+    Raises
+    ------
+    ValueError
+        If a file is no part, or one of other jobs, or the parts together are not the units, each
+        once.
+    """
+    identity = json.loads(_json(_identity(jobs)))
+    found: dict[int, list[Outcome]] = {}
+    for path in paths:
+        theirs, outcomes = _read_part(path)
+        if theirs != identity:
+            raise ValueError(f"{path} is a part of another job: delete it and run its shard again")
+        if twice := sorted(found.keys() & outcomes.keys()):
+            raise ValueError(f"{path} repeats the repetitions {twice}: give each part once")
+        found |= outcomes
+    if missing := sorted(set(units) - found.keys()):
+        raise ValueError(f"no part has the repetitions {missing}: give the parts of all shards")
+    return [found[unit] for unit in units]
+
+
+def _identity(jobs: Sequence[Experiment]) -> list[Mapping]:
+    return [job.info() | {"experiment": job.name} for job in jobs]
+
+
+def _read_part(path: Path) -> tuple[Any, dict[int, list[Outcome]]]:
+    """Return the identity and the outcomes that a part holds."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            told = json.loads(stored[_JSON_MEMBER].tobytes())
+            outcomes = {
+                unit: [
+                    Outcome(rows, chosen, {name: stored[f"{unit}/{i}/{name}"] for name in names})
+                    for i, (rows, chosen, names) in enumerate(each)
+                ]
+                for unit, each in told["outcomes"]
+            }
+    except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path} is no part that a shard left ({error}): delete it and run its shard again"
+        ) from None
+    return told["identity"], outcomes
+
+
+def _json(value: object) -> str:
+    """Return JSON, with numbers of numpy as those of Python."""
+    return json.dumps(value, default=lambda each: each.item())

@@ -1,0 +1,348 @@
+"""What an experiment is: one dataclass with its sizes at every scale, and what it computes.
+
+An experiment is a file with a class that extends `Experiment` or `MethodExperiment`. It says its
+`name`, its data sets and methods, its parameters with their sizes, and in `begin` what a repetition
+gives. An instance is a job: a data set with a method, all repetitions.
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from kcde.estimators import estimator_class
+from kcde.methods import METHODS, Method
+from kcde.names import AS_PUBLISHED, nearest
+from kcde.provenance import digest, estimator_module
+
+SCALES = SMOKE, LAPTOP, PAPER = ("smoke", "laptop", "paper")
+"""From the smallest on."""
+
+SETTINGS = ("authors", "chosen")
+SAMPLERS = ("auto", "hmc", "adapted", "direct")
+MOST_GRID_COLUMNS = 20
+
+
+def parameter(default: Any = MISSING, help: str = "", **more: Any) -> Any:
+    """Return a field of an experiment.
+
+    `more`: `at_least`, `at_most` and `choices`, which every job checks; `is_file=True` where it
+    names files and is no part of what the job is; `kw_only=False` where it may be given by place.
+    """
+    kw_only = more.pop("kw_only", True)
+    given = {"default_factory": default} if callable(default) else {"default": default}
+    return field(metadata={"help": help, **more}, kw_only=kw_only, **given)
+
+
+def sized(smoke: Any, laptop: Any, paper: Any, help: str = "", **more: Any) -> Any:
+    """Return a field with a value at each scale; that of laptop is its default."""
+    sizes = dict(zip(SCALES, (smoke, laptop, paper), strict=True))
+    return parameter(laptop, help, sizes=sizes, **more)
+
+
+@dataclass
+class Outcome:
+    """What a repetition of a job gives, on the host: score rows, choices for JSON, and arrays."""
+
+    rows: list[dict]
+    chosen: list[dict] = field(default_factory=list)
+    arrays: dict[str, Any] = field(default_factory=dict)
+
+
+Work = Callable[[int], Outcome]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A job of an experiment; its parameters are checked when it is made.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is beyond its limits.
+    """
+
+    name: ClassVar[str]
+    """As in the scores, and on the command line. A class without one is no experiment."""
+
+    datasets: ClassVar[Sequence[str]] = ()
+    methods: ClassVar[Sequence[str]] = ()
+    """What an artefact shows that lists none of its own; one without data sets is a single job."""
+
+    only: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Method to the data sets that it is fitted on, where these are not all."""
+
+    smoke: ClassVar[Sequence[str]] = ()
+    """Made-up data sets that stand for `datasets` at the scale smoke."""
+
+    beside: ClassVar[Sequence[str]] = ()
+    """Methods that are of this experiment alone and no estimators."""
+
+    together: ClassVar[Sequence[Sequence[str]]] = ()
+    """Methods that one job fits, because they share bases."""
+
+    repeated: ClassVar[tuple[str, ...]] = ()
+    """The parameters that state the number of repetitions, which shards divide."""
+
+    reads_files: ClassVar[bool] = False
+
+    batch_fits: ClassVar[bool] = True
+    """Whether an estimator that can be batch-fitted trains all repetitions as one batch."""
+
+    data_dir: Path = parameter(Path("data"), "Folder of the raw data.", is_file=True)
+    catalogue: Path | None = parameter(None, "Another catalogue.", is_file=True)
+    files: tuple[Path, ...] = parameter((), "Score CSVs of the jobs in `needs`.", is_file=True)
+
+    def __post_init__(self):
+        for each in dataclasses.fields(self):
+            _check(each.name, getattr(self, each.name), each.metadata)
+
+    @classmethod
+    def parameters(cls) -> dict[str, dataclasses.Field]:
+        """Return the fields by name."""
+        return {each.name: each for each in dataclasses.fields(cls)}
+
+    @classmethod
+    def at(cls, scale: str, dataset: str = "", method: str = "", **changes: Any) -> Self:
+        """Return the job of a data set and a method at a scale, with some parameters changed."""
+        sizes = {
+            name: each.metadata["sizes"][scale]
+            for name, each in cls.parameters().items()
+            if "sizes" in each.metadata
+        }
+        named = cls.named(dataset, method)
+        return cls.make({**sizes, **named, **cls.sizes_of(scale, dataset, method), **changes})
+
+    @classmethod
+    def named(cls, dataset: str, method: str) -> dict[str, Any]:
+        """Return the parameters that data set and method state."""
+        return {"dataset": dataset} if "dataset" in cls.parameters() else {}
+
+    @classmethod
+    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:
+        """Return the sizes that depend on the data set or the method."""
+        return {}
+
+    @classmethod
+    def make(cls, given: Mapping[str, Any]) -> Self:
+        """Return the job with some parameters, as JSON has them: lists stand for tuples.
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown, a value is of another kind, or one without default is missing.
+        """
+        known = cls.parameters()
+        for name in given:
+            if name not in known:
+                guess = nearest(name, known)
+                raise ValueError(
+                    f"{cls.name} has no parameter {name!r}{guess}; it has {', '.join(known)}"
+                )
+        lacking = [
+            name for name, each in known.items() if name not in given and not _optional(each)
+        ]
+        if lacking:
+            raise ValueError(f"{cls.name} needs {', '.join(lacking)}")
+        return cls(**{name: _as_declared(name, known[name].type, v) for name, v in given.items()})
+
+    def identity(self) -> dict:
+        """Return what identifies it among jobs: all parameters except files, ready for JSON."""
+        own = self.parameters().items()
+        return {name: getattr(self, name) for name, each in own if not each.metadata.get("is_file")}
+
+    @property
+    def title(self) -> str:
+        """Name of the job in progress messages."""
+        return " ".join([self.name, *(getattr(self, each, "") for each in ("dataset", "method"))])
+
+    def raw_data(self) -> list[str]:
+        """Return the data sets of the catalogue that it reads."""
+        return [self.dataset] if self.reads_files else []
+
+    @classmethod
+    def needs(cls, dataset: str, method: str) -> list[tuple[str, str, str]]:
+        """Return the (experiment, data set, method) of the jobs whose files it reads, in order."""
+        return []
+
+    def check(self) -> None:
+        """Raise `ValueError` for what cannot be checked without making estimators."""
+
+    @cached_property
+    def data(self) -> Any:
+        """What `open` returns, once."""
+        return self.open()
+
+    def open(self) -> Any:
+        """Return the data."""
+        return None
+
+    def count(self) -> int:
+        """Return the number of repetitions."""
+        return sum(getattr(self, name) for name in self.repeated) or 1
+
+    def begin(self, units: Sequence[int]) -> Work:
+        """Do the common work, and return a function from a unit to its outcome."""
+        raise NotImplementedError
+
+    @classmethod
+    def begin_together(cls, jobs: Sequence[Self], units: Sequence[int]) -> Callable[[int], list]:
+        """Do as `begin` for jobs that differ in the method alone: an outcome for each."""
+        work = jobs[0].begin(units)
+        return lambda unit: [work(unit)]
+
+    def row(self, split: int, **more: Any) -> dict:
+        """Return the columns that all score rows of a repetition share."""
+        row = {"experiment": self.name, "setting": "{}", "split": split}
+        return row | {"status": "ok", "detail": "", "dtype": "float64"} | more
+
+    def info(self) -> dict:
+        """Return the information on the job that is known before it runs."""
+        return {"job": self.identity(), "code": self.code()}
+
+    @classmethod
+    def estimators(cls, method: str) -> list[str]:
+        """Return the estimators whose code a job of a method runs."""
+        return []
+
+    def code(self) -> str:
+        """Return a digest of the code of the experiment and of its estimators."""
+        own = self.estimators(getattr(self, "method", ""))
+        return digest(type(self).__module__, *map(estimator_module, own))
+
+    def results(self, outcomes: Sequence[Outcome]) -> dict:
+        """Return the information that all outcomes give."""
+        return {"chosen": [chosen for outcome in outcomes for chosen in outcome.chosen]}
+
+    def rows(self, outcomes: Sequence[Outcome]) -> list[dict]:
+        """Return the rows of the score table."""
+        return [row for outcome in outcomes for row in outcome.rows]
+
+    def arrays(self, outcomes: Sequence[Outcome]) -> Mapping[str, np.ndarray]:
+        """Return the arrays of the `.npz`."""
+        return stacked(outcomes)
+
+
+@dataclass(frozen=True)
+class MethodExperiment(Experiment):
+    """One method on one data set."""
+
+    options_key: ClassVar[str] = ""
+    """`joint` or `r_benchmark`: whose options of a method are added, see `Method.options_for`."""
+
+    dataset: str = parameter(help="A data set of the catalogue.", kw_only=False)
+    method: str = parameter(help="What the method is called in the scores.", kw_only=False)
+    estimator: str | None = parameter(
+        None, "Its class; the method's name by default.", kw_only=False
+    )
+    variant: str = parameter(AS_PUBLISHED, "as-published, or ours.")
+    options: Mapping[str, Any] = parameter(dict, "Constructor arguments.")
+
+    def __post_init__(self):
+        if self.estimator is None:
+            object.__setattr__(self, "estimator", self.method)
+        super().__post_init__()
+
+    @classmethod
+    def named(cls, dataset: str, method: str) -> dict[str, Any]:
+        """Return the parameters that data set and method state."""
+        named: dict[str, Any] = {"dataset": dataset, "method": method}
+        if method in cls.beside:
+            return named
+        if method not in METHODS:
+            known = [*METHODS, *cls.beside]
+            raise ValueError(
+                f"there is no method {method!r}{nearest(method, known)}; `kcde run {cls.name}` "
+                "lists those of this experiment"
+            )
+        defined = METHODS[method]
+        said = {name: value for name, value in defined.plain().items() if name in cls.parameters()}
+        return named | said | {"options": cls.options_of(defined, dataset)}
+
+    @classmethod
+    def options_of(cls, method: Method, dataset: str) -> dict[str, Any]:
+        """Return the constructor arguments of a method on a data set."""
+        return method.options_for(cls.options_key, dataset)
+
+    @classmethod
+    def estimators(cls, method: str) -> list[str]:
+        """Return the estimators whose code a job of a method runs."""
+        return [] if method in cls.beside else [METHODS[method].estimator]
+
+    def code(self) -> str:
+        """Return a digest of the code of the experiment and of its estimator."""
+        own = [] if self.method in self.beside else [estimator_module(self.estimator)]
+        return digest(type(self).__module__, *own)
+
+    def row(self, split: int, **more: Any) -> dict:
+        """Return the columns that all score rows of a repetition share."""
+        named = {"dataset": self.dataset, "method": self.method, "variant": self.variant}
+        return super().row(split) | named | more
+
+
+@dataclass(frozen=True)
+class ArrayExperiment(MethodExperiment):
+    """One method on one data set, with arrays on the host or on a device."""
+
+    backend: str = parameter("auto", "auto, numpy or cupy.")
+
+
+def is_batch_fitted(estimator: str) -> bool:
+    """Return whether an estimator trains all repetitions as one batch, by JAX."""
+    return hasattr(estimator_class(estimator), "fit_many")
+
+
+def stacked(outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    """Return arrays by name, a row a repetition; NaN, or -1 of row numbers, where it has none."""
+    names = dict.fromkeys(name for each in outcomes for name in each.arrays)
+    return {name: _rows_of([each.arrays.get(name) for each in outcomes]) for name in names}
+
+
+def _rows_of(arrays: Sequence[np.ndarray | None]) -> np.ndarray:
+    """Return one array, a row each, filled up to the longest."""
+    known = [array for array in arrays if array is not None]
+    longest = np.max([array.shape for array in known], axis=0).astype(int)
+    empty = -1 if known[0].dtype.kind == "i" else np.nan
+    found = np.full((len(arrays), *longest), empty, dtype=known[0].dtype)
+    for row, array in enumerate(arrays):
+        if array is not None:
+            found[row, *map(slice, array.shape)] = array
+    return found
+
+
+def _check(name: str, value: Any, limits: Mapping[str, Any]) -> None:
+    """Raise `ValueError` if a value is beyond its limits; None is within."""
+    if value is None:
+        return
+    if value < limits.get("at_least", value):
+        raise ValueError(f"{name} must be at least {limits['at_least']}; got {value}")
+    if value > limits.get("at_most", value):
+        raise ValueError(f"{name} must be at most {limits['at_most']}; got {value}")
+    if value not in limits.get("choices", (value,)):
+        known = ", ".join(limits["choices"])
+        raise ValueError(f"{name} must be one of {known}; got {value!r}")
+
+
+def _as_declared(name: str, kind: Any, value: Any) -> Any:
+    """Return a plain value as a field has it: a list as a tuple, a text as a path."""
+    if typing.get_origin(kind) is tuple and isinstance(value, list):
+        return tuple(_as_declared(name, typing.get_args(kind)[0], one) for one in value)
+    kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    plain = tuple(typing.get_origin(each) or each for each in kinds)
+    if isinstance(value, plain) and (type(value) is not bool or bool in plain):
+        return value
+    for made, other in ((float, int), (Path, str)):
+        if made in plain and type(value) is other:
+            return made(value)
+    names = " or ".join(each.__name__ for each in plain)
+    raise ValueError(f"{name} must be of the kind {names}; got {value!r}")
+
+
+def _optional(each: dataclasses.Field) -> bool:
+    return each.default is not MISSING or each.default_factory is not MISSING
