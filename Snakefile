@@ -8,66 +8,48 @@ min_version("9.0")
 configfile: "config.yaml"
 
 
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/fit.smk"
-include: "workflow/rules/artefacts.smk"
-include: "workflow/rules/report.smk"
-include: "workflow/rules/own.smk"
-
-
-report: "workflow/report/workflow.rst"
+include: "workflow/rules/draw.smk"
+include: "workflow/rules/judge.smk"
 
 
 rule all:
     input:
-        all_scores(config["scale"]),
-        artefact_records(config["scale"], config["papers"]),
-        f"results/{config['scale']}/scorecard.txt",
-        f"results/{config['scale']}/scores.json",
+        done(config["papers"], [RUN]),
+        scorecard(config["scale"]),
 
 
-rule smoke:
+rule across:
     input:
-        all_scores("smoke", STAGES),
-        artefact_records("smoke", config["papers"], STAGES),
-        "results/smoke/scorecard.txt",
-        "results/smoke/scores.json",
+        done([plan.ACROSS], [RUN]),
 
 
 rule readings:
     input:
-        artefact_records(config["scale"], config["papers"], [listing.READINGS]),
+        done(config["papers"], [READINGS]),
+        scorecard(config["scale"]),
 
 
-rule scorecard:
+rule everything:
     input:
-        f"results/{config['scale']}/scorecard.txt",
+        done([*config["papers"], plan.ACROSS], [RUN, READINGS]),
+        scorecard(config["scale"]),
 
 
-rule report:
+rule smoke:
     input:
-        f"results/{config['scale']}/report.html",
-        [f"results/{config['scale']}/report/{paper}.html" for paper in PAPERS],
+        drawn("smoke", [*config["papers"], plan.ACROSS], [RUN, READINGS]),
+        "results/smoke/figures/scorecard.md",
+        "results/smoke/figures/scores.csv.gz",
 
 
-for paper in PAPERS:
+for paper in config["papers"]:
 
     rule:
         name:
             paper
         input:
-            artefact_records(config["scale"], [paper]),
-
-
-onstart:
-    hooks.begin(workflow, config, TABLE, local=LOCAL)
-
-
-onsuccess:
-    if problems := hooks.end(workflow, config, ROOT, DISPLAY):
-        raise WorkflowError(f"kcde: not everything was regenerated: {'; '.join(problems)}")
-
-
-onerror:
-    hooks.end(workflow, config, ROOT, DISPLAY)
+            done([paper], [RUN]),

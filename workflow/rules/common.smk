@@ -1,112 +1,148 @@
 # Shared by all rules: the configuration, the environment of jobs and the constraints of wildcards.
+import json
 import os
 import re
 import shlex
 import sys
-from functools import partial
 from pathlib import Path
 
+import yaml
 from snakemake.exceptions import WorkflowError
-from snakemake.logging import logger
-from snakemake.utils import update_config
+from snakemake.utils import validate
 
 # Of this project, also where another workflow uses it as a module.
 ROOT = Path(workflow.current_basedir).parents[1]
-sys.path[:0] = [f"{ROOT / 'src'}", f"{ROOT / 'workflow'}"]
+sys.path.insert(0, str(ROOT / "src"))
 
-from kcde import provenance
-from kcde.artefacts.core import listing
+from kcde import plan, provenance
+from kcde.arrays import resolve_backend
+from kcde.artefacts.core.declaration import READINGS, RUN
+from kcde.artefacts.core.registry import ARTEFACTS
 from kcde.data import catalogue
+from kcde.experiments import experiment, experiments
+from kcde.experiments.base import LAPTOP, SCALES, SMOKE
 from kcde.memory import free_host_bytes
-from kcde.report.papers import about
-from lib import config as configuration
-from lib import display, hooks, own, paths, records, references, resources, selection
-from lib.order import Order
-from lib.steps import out_flags, place_flags, shard_flags, steps
+from kcde.methods import define
 
-DISPLAY = display.install(logger, workflow)
-# As a module it leaves out what `--config` says to the workflow that uses it.
-told = {key: each for key, each in (workflow.config_settings.config or {}).items() if key in config}
-update_config(config, configuration.typed(told))
-config.update(configuration.complete(config))
-CATALOGUE = catalogue.by_any_name(catalogue.read())
-try:
-    configuration.check(config, ROOT, CATALOGUE)
-except configuration.ConfigurationError as error:
-    raise WorkflowError(str(error)) from None
 
-ARTEFACTS = listing.artefacts()
-PAPERS = list(dict.fromkeys(listed.paper for listed in ARTEFACTS.values()))
-STAGES = [listing.RUN, listing.READINGS]
-READ = {key for key, listed in ARTEFACTS.items() if listed.stage == listing.READINGS}
-ENVIRONMENT = "../../envs/gpu.yaml" if config["backend"] == "cupy" else "../../envs/cpu.yaml"
-# Jobs run on this machine, not on nodes that a cluster gives.
+def typed(value):
+    """Return a value of `--config`, in whose dictionaries Snakemake reads numbers as text."""
+    if isinstance(value, dict):
+        return {key: typed(each) for key, each in value.items()}
+    return yaml.safe_load(value) if isinstance(value, str) else value
+
+
+for key in ("shards", "set"):
+    config[key] = typed(config[key])
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
-TABLE = resources.ResourceTable(config, ROOT, CATALOGUE, cluster=not LOCAL)
-DISPLAY.table, needs, group_of = TABLE, TABLE.resources, TABLE.group_of
-ORDER = Order(config, lambda *job: TABLE.seconds(TABLE.work(*job)))
+try:
+    validate(config, f"{ROOT}/workflow/schemas/config.schema.yaml", set_default=False)
+    define(config["methods"])
+    for name, changes in config["set"].items():
+        experiment(name).check_names(changes)
+    for name in config["shards"]:
+        experiment(name)
+    # The host that submits jobs to a cluster may be without the GPU that its nodes have.
+    asks = config["backend"] == "cupy" and not LOCAL
+    HAS_GPU = asks or resolve_backend(config["backend"]) == "cupy"
+except (ValueError, RuntimeError, WorkflowError) as error:
+    said = re.search(r"ValidationError: (.*)", str(error))
+    raise WorkflowError(f"config: {said[1] if said else error}") from None
+
+CATALOGUE = catalogue.by_any_name(catalogue.read())
+RESOURCES = plan.resource_table(ROOT / "resources.csv")
+CONDA = "../../envs/gpu.yaml" if config["backend"] == "cupy" else "../../envs/cpu.yaml"
 THREADS = config["blas_threads"]
-# glibc returns large temporaries to the kernel and faults the next ones in again, which takes a
-# tenth of the time; it keeps those below this many bytes.
-MALLOC = 2**30
-# What the report is made of beside code: templates, and docstrings, which digests leave out.
-PAGES = sorted(
-    os.path.relpath(path)
-    for folder in ("report/*.[cj]*", "webpage/*.css", "estimators/[!_]*.py")
-    for path in ROOT.glob(f"src/kcde/{folder}")
+SMOKE_RAW = "results/smoke/raw"
+PUBLISHED = [os.path.relpath(path) for path in sorted(ROOT.glob("src/kcde/published/*.csv"))]
+JUDGED = ["README.md", "claims.csv"]  # beside the artefacts of each paper
+# figures/ holds the scale laptop as config.yaml has it; other choices stay in results/<scale>/.
+TRACKED = config["scale"] == LAPTOP and not config["set"] and not config["methods"]
+FIGURES = "figures" if TRACKED else f"results/{config['scale']}/figures"
+AT_PAPER_SCALE = "figures/at-paper-scale"
+# Each file is copied beside its marker, then renamed, so that a reader never finds half of one.
+PUT = (
+    "for file in {input}; do to={params.into}/${{file#results/*/figures/}}; mkdir -p ${{to%/*}};"
+    " cp $file $file.copy && mv $file.copy $to; done; touch {output}"
 )
-# The same of the page on a table of one's own.
-OWN_PAGE = sorted(
-    os.path.relpath(ROOT / "src/kcde" / file)
-    for file in ("comparison/costs.csv", "comparison/page.html.j2", "webpage/base.css")
-)
-PUBLISHED = sorted(os.path.relpath(path) for path in ROOT.glob("src/kcde/published/*.csv"))
 
 # Jobs use the Python that runs Snakemake, unless in a conda environment, and this checkout.
 # Snakemake sets thread variables from `threads`, which --cores caps; results must not depend on it.
-os.environ.update(
-    PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-)
+# glibc returns large temporaries to the kernel and faults the next ones in again, which takes a
+# tenth of the time; it keeps those below 1 GiB.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 if config["data_mirror"]:
-    os.environ.update(KCDE_DATA_MIRROR=config["data_mirror"])
+    os.environ["KCDE_DATA_MIRROR"] = config["data_mirror"]
 shell.prefix(
     f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(ROOT / 'src'))} PYTHONHASHSEED=0"
     " JAX_PLATFORMS=cpu"
     f" OMP_NUM_THREADS={THREADS} OPENBLAS_NUM_THREADS={THREADS} MKL_NUM_THREADS={THREADS}"
-    f" MALLOC_MMAP_THRESHOLD_={MALLOC} MALLOC_TRIM_THRESHOLD_={MALLOC}; "
+    " MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824; "
 )
 
 if LOCAL:
-    # Each job takes the first GPU that it finds, so there is one to share out.
+    # Each job takes the first GPU that it finds, so there is one to share out. A job that asks for
+    # more memory than there is asks for all of it, and so runs alone.
     workflow.register_resource("gpu", config["gpu_jobs"])
-    # A job that asks for more than there is asks for all of it, and so runs alone.
     if "mem_mb" not in workflow.global_resources:
         workflow.register_resource("mem_mb", free_host_bytes() // 2**20)
 
 
+def any_of(names):
+    return "|".join(map(re.escape, names))
+
+
 wildcard_constraints:
-    scale="|".join([*listing.SCALES, listing.READINGS]),
-    dataset="|".join(
-        [references.any_of([*CATALOGUE, *selection.made_up(config)]), references.generated()]
-    ),
-    method=references.any_of(config["methods"]),
-    nodes="[0-9]+-[0-9]+",
+    scale=any_of(SCALES),
+    dataset="[A-Za-z0-9-]+",
+    job=f"(?:{any_of(experiments())})(?:/[A-Za-z0-9-]+){{0,3}}",
+    paper=any_of([*plan.PAPERS, plan.ACROSS]),
+    artefact=any_of(key.partition("/")[2] for key in ARTEFACTS),
     shard="[0-9]+",
     shards="[0-9]+",
-    paper=references.any_of(PAPERS),
-    artefact="[A-Za-z0-9_-]+",
 
 
-def all_scores(scale, stages=(listing.RUN,)):
-    """Every score table that a run at a scale makes."""
-    return paths.all_scores(config, scale, stages)
+def drawn(scale, papers, stages):
+    """Return what is drawn of the artefacts of papers."""
+    return [f"results/{scale}/figures/{each.key}.png" for each in plan.artefacts(papers, stages)]
 
 
-def artefact_records(scale, papers, stages=(listing.RUN,)):
-    """The records of the artefacts of some papers."""
-    return paths.records(config, scale, papers, stages)
+def done(papers, stages):
+    """Return the last files of the artefacts of papers: copies in figures/ where these are made."""
+    if not TRACKED:
+        return drawn(config["scale"], papers, stages)
+    return [f"results/{LAPTOP}/copied/{each.key}" for each in plan.artefacts(papers, stages)]
 
 
-def figures_folder(scale):
-    """Where the artefacts of a scale are drawn."""
-    return configuration.figures_folder(config, ROOT, scale)
+def scorecard(scale):
+    """Return the last file of the scorecard, which is of all papers."""
+    if set(config["papers"]) != set(plan.PAPERS):
+        return []
+    copied = TRACKED and scale == LAPTOP
+    return f"results/{scale}/copied/scorecard" if copied else f"results/{scale}/figures/scorecard.md"
+
+
+def judged(scale):
+    """Return what the artefacts of all papers decide, readings where they are made or were."""
+    asked = {"readings", "everything", "smoke"} & set(workflow.dag_settings.targets or ())
+    run, read = (
+        [f"results/{scale}/judged/{each.key}.csv" for each in plan.artefacts(plan.PAPERS, [stage])]
+        for stage in (RUN, READINGS)
+    )
+    return run + [path for path in read if asked or Path(path).exists()]
+
+
+def not_tracked(w):
+    """Refuse a file in figures/ of a configuration that does not draw there."""
+    raise WorkflowError(
+        f"kcde: this configuration draws into {FIGURES}/: ask for the file there; figures/ holds the "
+        "scale laptop with the sizes and methods of the project"
+    )
+
+
+def publishable(w):
+    """Return what `publish` copies: what another scale has drawn."""
+    if config["scale"] in (SMOKE, LAPTOP):
+        raise WorkflowError("kcde: publish copies what the scale paper drew: add --config scale=paper")
+    made = drawn(config["scale"], config["papers"], [RUN])
+    return [path.removesuffix("png") + each for path in made for each in ("csv", "md", "png", "pdf")]

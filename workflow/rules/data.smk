@@ -1,78 +1,41 @@
-# Raw data. Unavailable data are recorded and tried again at every run; available ones stay.
+# Raw data: one file a data set, which says where it is and came from.
 localrules:
     fetch,
     smoke_data,
-    smoke_fetch,
 
 
 rule fetch:
     output:
-        record="results/data/{dataset}.json",
-        attempt="results/data/{dataset}.attempt",
+        "results/data/{dataset}.txt",
     log:
         "results/logs/data/{dataset}.log",
-    benchmark:
-        "results/benchmarks/data/{dataset}.tsv"
+    message:
+        "raw data of {wildcards.dataset}"
     wildcard_constraints:
-        dataset=references.any_of(entry.name for entry in CATALOGUE.values()),
-    priority: ORDER.first
+        dataset=any_of(CATALOGUE),
+    priority: 1000
     conda:
-        ENVIRONMENT
+        CONDA
     threads: 1
     resources:
-        **needs("fetch"),
         network=1,
     params:
         entry=lambda w: CATALOGUE[w.dataset].fetch_digest(),
-        attempt=lambda w: records.attempt(
-            paths.data_record(CATALOGUE, "laptop", w.dataset), records.is_available
-        ),
     shell:
-        "python -m kcde fetch {wildcards.dataset} --data-dir data --record {output.record}"
-        " > {log} 2>&1 && echo {params.attempt} > {output.attempt}"
+        "python -m kcde fetch {wildcards.dataset} --data-dir data > {output} 2> {log}"
 
 
 rule smoke_data:
     output:
-        catalogue=f"{paths.SMOKE_MIRROR}/catalogue.csv",
+        f"{SMOKE_RAW}/catalogue.csv",
     log:
-        f"results/logs/{paths.SMOKE_MIRROR.removeprefix('results/')}/catalogue.log",
-    benchmark:
-        "results/benchmarks/smoke/mirror.tsv"
+        "results/logs/smoke/data.log",
+    message:
+        "made-up data for the scale smoke"
     conda:
-        ENVIRONMENT
+        CONDA
     threads: 1
-    resources:
-        **needs("smoke_data"),
     params:
-        code=lambda w: provenance.digest("kcde.data.synthetic"),
-        folder=lambda w, output: Path(output.catalogue).parent.as_posix(),
+        code=provenance.digest("kcde.data.synthetic"),
     shell:
-        "python -m kcde smoke-data {params.folder} > {log} 2>&1"
-
-
-rule smoke_fetch:
-    input:
-        catalogue=rules.smoke_data.output.catalogue,
-    output:
-        record="results/smoke/data/{dataset}.json",
-        attempt="results/smoke/data/{dataset}.attempt",
-    log:
-        "results/logs/smoke/data/{dataset}.log",
-    benchmark:
-        "results/benchmarks/smoke/data/{dataset}.tsv"
-    priority: ORDER.first
-    conda:
-        ENVIRONMENT
-    threads: 1
-    resources:
-        **needs("smoke_fetch"),
-    params:
-        attempt=lambda w: records.attempt(
-            paths.data_record(CATALOGUE, "smoke", w.dataset), records.is_available
-        ),
-        mirror=lambda w, input: Path(input.catalogue).parent.as_posix(),
-    shell:
-        "python -m kcde fetch {wildcards.dataset} --data-dir results/smoke/raw --mirror {params.mirror}"
-        " --catalogue {input.catalogue} --record {output.record}"
-        " > {log} 2>&1 && echo {params.attempt} > {output.attempt}"
+        f"python -m kcde smoke-data {SMOKE_RAW} > {{log}} 2>&1"

@@ -8,7 +8,7 @@ gives. An instance is a job: a data set with a method, all repetitions.
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -120,6 +120,11 @@ class Experiment:
         return cls.make({**sizes, **named, **cls.sizes_of(scale, dataset, method), **changes})
 
     @classmethod
+    def within(cls, scale: str, dataset: str) -> bool:
+        """Return whether a data set is not too large for a scale."""
+        return True
+
+    @classmethod
     def named(cls, dataset: str, method: str) -> dict[str, Any]:
         """Return the parameters that data set and method state."""
         return {"dataset": dataset} if "dataset" in cls.parameters() else {}
@@ -138,19 +143,25 @@ class Experiment:
         ValueError
             If a name is unknown, a value is of another kind, or one without default is missing.
         """
+        cls.check_names(given)
         known = cls.parameters()
-        for name in given:
-            if name not in known:
-                guess = nearest(name, known)
-                raise ValueError(
-                    f"{cls.name} has no parameter {name!r}{guess}; it has {', '.join(known)}"
-                )
         lacking = [
             name for name, each in known.items() if name not in given and not _optional(each)
         ]
         if lacking:
             raise ValueError(f"{cls.name} needs {', '.join(lacking)}")
         return cls(**{name: _as_declared(name, known[name].type, v) for name, v in given.items()})
+
+    @classmethod
+    def check_names(cls, given: Iterable[str]) -> None:
+        """Raise `ValueError` for the name of a parameter that there is not."""
+        known = cls.parameters()
+        for name in given:
+            if name not in known:
+                raise ValueError(
+                    f"{cls.name} has no parameter {name!r}{nearest(name, known)}; it has "
+                    f"{', '.join(known)}"
+                )
 
     def identity(self) -> dict:
         """Return what identifies it among jobs: all parameters except files, ready for JSON."""

@@ -180,7 +180,8 @@ def write_part(path: Path, jobs: Sequence[Experiment], units: Sequence[int]) -> 
 def collect_parts(
     paths: Sequence[Path], jobs: Sequence[Experiment], units: Sequence[int]
 ) -> list[list[Outcome]]:
-    """Return the outcomes of every repetition from the parts of all shards.
+    """Return the outcomes of every repetition from the parts of all shards, which may be of more
+    methods.
 
     Raises
     ------
@@ -188,15 +189,16 @@ def collect_parts(
         If a file is no part, or one of other jobs, or the parts together are not the units, each
         once.
     """
-    identity = json.loads(_json(_identity(jobs)))
+    wanted = json.loads(_json(_identity(jobs)))
     found: dict[int, list[Outcome]] = {}
     for path in paths:
         theirs, outcomes = _read_part(path)
-        if theirs != identity:
+        if not all(each in theirs for each in wanted):
             raise ValueError(f"{path} is a part of another job: delete it and run its shard again")
         if twice := sorted(found.keys() & outcomes.keys()):
             raise ValueError(f"{path} repeats the repetitions {twice}: give each part once")
-        found |= outcomes
+        places = [theirs.index(each) for each in wanted]
+        found |= {unit: [each[place] for place in places] for unit, each in outcomes.items()}
     if missing := sorted(set(units) - found.keys()):
         raise ValueError(f"no part has the repetitions {missing}: give the parts of all shards")
     return [found[unit] for unit in units]

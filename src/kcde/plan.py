@@ -1,0 +1,199 @@
+"""From artefacts to jobs: what is fitted, which files it needs, and what it costs.
+
+A job is an experiment with a data set and a method at a scale. Its scores are
+`results/<scale>/scores/<experiment>/<data set>/<method>.csv`, those of an experiment without data
+sets `results/<scale>/scores/<experiment>.csv`; `.json` and `.npz` lie beside them.
+"""
+
+import csv
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+from kcde.artefacts.core.declaration import READINGS, RUN, Artefact
+from kcde.artefacts.core.registry import ARTEFACTS
+from kcde.data import names
+from kcde.experiments import experiment
+from kcde.experiments.base import LAPTOP, SMOKE, is_batch_fitted
+from kcde.methods import METHODS
+from kcde.names import fitted
+from kcde.provenance import digest, estimator_module
+
+PAPERS = ("kcef", "dde", "jdl", "cdo")
+ACROSS = "across"
+LARGEST_OPTIONAL = "pems-sf"
+"""A download of 250 MB, which a run asks for with `pems: true` alone."""
+
+Job = tuple[str, str, str]
+"""Experiment, data set and method; the latter two are "" where an experiment has none."""
+
+
+def artefacts(papers: Iterable[str], stages: Iterable[str]) -> list[Artefact]:
+    """Return the artefacts of papers in the order of work: tables first, readings last."""
+    papers = list(papers)
+    found = [a for a in ARTEFACTS.values() if a.paper in papers and a.stage in stages]
+    return sorted(
+        found, key=lambda a: (a.stage == READINGS, papers.index(a.paper), a.kind != "table")
+    )
+
+
+def jobs(artefact: Artefact, scale: str, *, pems: bool = False) -> list[Job]:
+    """Return the jobs that an artefact shows, in its order.
+
+    At smoke made-up data sets stand for the others of their kind, with every method that is fitted
+    on any of them.
+    """
+    return [
+        (name, *pair)
+        for name, wanted in artefact.shows.items()
+        for pair in _pairs(artefact.key, name, wanted, scale, pems)
+    ]
+
+
+def _pairs(key: str, name: str, wanted: Mapping, scale: str, pems: bool) -> list[tuple[str, str]]:
+    cls = experiment(name)
+    if not cls.datasets:
+        return [("", "")]
+    only = {**cls.only, **wanted.get("only", {})}
+    added = [method for method, defined in METHODS.items() if key in defined.shown]
+    listed = [*wanted.get("methods", cls.methods), *added]
+    methods = [method for method in listed if method not in wanted.get("but", ())]
+    datasets = wanted.get("datasets", cls.datasets)
+    fitted = [(d, m) for d in datasets for m in methods if d in only.get(m, [d])]
+    if scale != SMOKE:
+        return [
+            (d, m) for d, m in fitted if cls.within(scale, d) and (pems or d != LARGEST_OPTIONAL)
+        ]
+    kinds = {_kind(dataset) for dataset in datasets}
+    made_up = [dataset for dataset in cls.smoke if _kind(dataset) in kinds]
+    # Data that are drawn at every scale have at every scale the methods that are fitted on them.
+    drawn = [dataset for dataset in made_up if dataset in cls.datasets]
+    return [
+        (d, m)
+        for d in made_up
+        for m in dict.fromkeys(m for real, m in fitted if _kind(real) == _kind(d))
+        if d not in drawn or d in only.get(m, drawn)
+    ]
+
+
+def _kind(dataset: str) -> tuple[bool, str]:
+    """Return what made-up data must have in common with those that they stand for."""
+    is_sized = names.GAUSSIAN.has(dataset)
+    return names.is_grid(dataset), names.GAUSSIAN.variation(dataset) if is_sized else ""
+
+
+def path(scale: str, job: Job) -> str:
+    """Return the score CSV of a job."""
+    return f"results/{scale}/scores/{'/'.join(filter(None, job))}.csv"
+
+
+def scores(artefact: Artefact, scale: str, *, pems: bool = False) -> list[str]:
+    """Return the score CSVs that an artefact shows.
+
+    One that shows an experiment at the scale paper takes at laptop the scores of paper where the
+    parameters differ.
+    """
+    return [
+        path(_scale_of(artefact.shows[job[0]], scale, job), job)
+        for job in jobs(artefact, scale, pems=pems)
+    ]
+
+
+def _scale_of(wanted: Mapping, scale: str, job: Job) -> str:
+    other = wanted.get("scale", scale) if scale == LAPTOP else scale
+    return other if parameters(other, job) != parameters(scale, job) else scale
+
+
+@cache
+def parameters(scale: str, job: Job, changes: str = "{}") -> str:
+    """Return the parameters of a job as JSON, with changes as JSON."""
+    name, dataset, method = job
+    made = experiment(name).at(scale, dataset, method, **json.loads(changes))
+    return json.dumps(made.identity(), sort_keys=True)
+
+
+def needs(scale: str, job: Job) -> list[str]:
+    """Return the score CSVs of other jobs that a job reads."""
+    name, dataset, method = job
+    return [path(scale, each) for each in experiment(name).needs(dataset, method)]
+
+
+def together(job: Job) -> list[str]:
+    """Return the methods that one job fits, the first names it; one alone is itself."""
+    name, _, method = job
+    return next((list(each) for each in experiment(name).together if method in each), [method])
+
+
+def raw_data(scale: str, job: Job) -> list[str]:
+    """Return the data sets that a job reads from files."""
+    name, dataset, method = job
+    return experiment(name).at(scale, dataset, method).raw_data()
+
+
+def shards(scale: str, job: Job, wanted: int) -> int:
+    """Return into how many shards a job is divided, at most one a repetition."""
+    name, dataset, method = job
+    cls = experiment(name)
+    batch = cls.batch_fits and any(map(is_batch_fitted, cls.estimators(method)))
+    if wanted == 1 or not cls.repeated or batch:
+        return 1
+    made = cls.at(scale, dataset, method)
+    return min(wanted, sum(getattr(made, name) for name in cls.repeated))
+
+
+def code(job: Job) -> str:
+    """Return a digest of the code that a job runs, of all methods that share its bases."""
+    cls = experiment(job[0])
+    used = {each for method in together(job) for each in cls.estimators(method)}
+    return digest(cls.__module__, *map(estimator_module, sorted(used)))
+
+
+@cache
+def _order(papers: tuple[str, ...]) -> dict[Job, int]:
+    """Return the place of each job of the scale laptop: of the first artefact that shows it."""
+    found: dict[Job, int] = {}
+    shown = artefacts([*papers, ACROSS], [RUN, READINGS])
+    for place, artefact in enumerate(shown):
+        for job in jobs(artefact, LAPTOP):
+            found.setdefault(job, len(shown) - place)
+    return found
+
+
+def priority(papers: Iterable[str], job: Job) -> int:
+    """Return the priority of a job: the earlier the first artefact that shows it, the higher."""
+    name, dataset, method = job
+    # Factors and samples serve what artefacts show.
+    shown = {"factors": "joint", "samples": "similarity"}.get(name, name)
+    known, wanted = _order(tuple(papers)), fitted(method.partition("/")[0])
+    return max(known.get((name, dataset, method), 0), known.get((shown, dataset, wanted), 0))
+
+
+def on_gpu(job: Job) -> bool:
+    """Return whether a job can compute on a GPU; what JAX trains stays on the CPU."""
+    name, _, method = job
+    cls = experiment(name)
+    by_jax = any(map(is_batch_fitted, cls.estimators(method)))
+    return "backend" in cls.parameters() and not by_jax
+
+
+def resources(table: list[dict], scale: str, job: Job) -> tuple[int, int]:
+    """Return MiB and minutes to ask for, by the most specific row of `resources.csv`."""
+    fits = [
+        row
+        for row in table
+        if all(row[key] in ("", value) for key, value in zip(_KEYS, job, strict=True))
+    ]
+    row = max(fits, key=lambda row: sum(row[key] != "" for key in _KEYS))
+    if scale == SMOKE:
+        return 1500, 15
+    return int(row[f"mem_mb_{scale}"]), int(row[f"minutes_{scale}"])
+
+
+_KEYS = ("experiment", "dataset", "method")
+
+
+def resource_table(file: str | Path) -> list[dict]:
+    """Return the rows of `resources.csv`."""
+    with Path(file).open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))

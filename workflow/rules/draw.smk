@@ -1,0 +1,99 @@
+# Tables and figures: drawn from scores into results/<scale>/figures/, then copied to figures/, where a
+# person finds them, file by file, each whole.
+localrules:
+    draw,
+    copy,
+    figures,
+
+
+# What an artefact decides of its paper's claims is an output as its picture is.
+rule draw:
+    input:
+        scores=lambda w: plan.scores(ARTEFACTS[f"{w.paper}/{w.artefact}"], w.scale, pems=config["pems"]),
+        published=PUBLISHED,
+    output:
+        csv="results/{scale}/figures/{paper}/{artefact}.csv",
+        page="results/{scale}/figures/{paper}/{artefact}.md",
+        picture=report(
+            "results/{scale}/figures/{paper}/{artefact}.png",
+            category="{paper}",
+            labels={"artefact": "{artefact}", "scale": "{scale}"},
+        ),
+        pdf="results/{scale}/figures/{paper}/{artefact}.pdf",
+        judged="results/{scale}/judged/{paper}/{artefact}.csv",
+    log:
+        "results/logs/{scale}/figures/{paper}/{artefact}.log",
+    message:
+        "draw {wildcards.artefact} of {wildcards.paper}, {wildcards.scale}"
+    priority: 1000
+    conda:
+        CONDA
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        code=lambda w: provenance.digest(
+            ARTEFACTS[f"{w.paper}/{w.artefact}"].module, "kcde.artefacts.core.drawing"
+        ),
+        into=lambda w, output: Path(output.csv).parents[1],
+    shell:
+        "python -m kcde draw {wildcards.paper}/{wildcards.artefact} --scale {wildcards.scale}"
+        " --into {params.into} --judged {output.judged} --scores {input.scores} > {log} 2>&1"
+
+
+# The marker is under results/, so that a fresh clone, which has figures/, really runs.
+rule copy:
+    input:
+        multiext(f"results/{LAPTOP}/figures/{{paper}}/{{artefact}}", ".csv", ".md", ".png", ".pdf"),
+    output:
+        f"results/{LAPTOP}/copied/{{paper}}/{{artefact}}",
+    log:
+        f"results/logs/{LAPTOP}/copied/{{paper}}/{{artefact}}.log",
+    message:
+        "copy {wildcards.artefact} of {wildcards.paper} to figures/"
+    priority: 1000
+    conda:
+        CONDA
+    threads: 1
+    params:
+        into="figures",
+    shell:
+        PUT
+
+
+# Each file is a target of its name: it prints where it lies.
+for key in ARTEFACTS:
+    for suffix in ("csv", "md", "png", "pdf"):
+
+        rule:
+            name:
+                f"figures/{key}.{suffix}"
+            input:
+                f"results/{LAPTOP}/copied/{key}" if TRACKED else not_tracked,
+            log:
+                f"results/logs/{LAPTOP}/targets/{key}.{suffix}.log",
+            message:
+                f"figures/{key}.{suffix}"
+            localrule: True
+            conda:
+                CONDA
+            threads: 1
+            params:
+                path=f"figures/{key}.{suffix}",
+            shell:
+                "echo drawn: {params.path} | tee {log}"
+
+
+rule figures:
+    log:
+        "results/logs/figures.log",
+    message:
+        "redraw all tables and figures from their tracked CSV"
+    conda:
+        CONDA
+    threads: 1
+    params:
+        folders=[path for path in ("figures", AT_PAPER_SCALE) if Path(path).is_dir()],
+    shell:
+        "for folder in {params.folders}; do python -m kcde draw all --into $folder; done 2>&1"
+        " | tee {log}"

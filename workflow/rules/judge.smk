@@ -1,0 +1,181 @@
+# What was found: the scorecard, the scores of all splits, the report, the comparison with what is
+# tracked, copies of another scale, and the list of targets.
+localrules:
+    judge,
+    split_scores,
+    copy_scorecard,
+    report,
+    publish,
+    verify,
+    help,
+
+
+# Readings are judged where they were made here; else those that are tracked count.
+rule judge:
+    input:
+        drawn=lambda w: drawn(w.scale, plan.PAPERS, [RUN]),
+        judged=lambda w: judged(w.scale),
+        published=PUBLISHED,
+    output:
+        multiext("results/{scale}/figures/scorecard", ".csv", ".md"),
+        "results/{scale}/figures/readings.csv",
+        expand("results/{{scale}}/figures/{paper}/{file}", paper=plan.PAPERS, file=JUDGED),
+    log:
+        "results/logs/{scale}/scorecard.log",
+    message:
+        "judge every published number and claim, {wildcards.scale}"
+    conda:
+        CONDA
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        code=provenance.digest("kcde.artefacts.judging.scorecard"),
+        into=lambda w, output: Path(output[0]).parent,
+        tracked=lambda w: "" if w.scale == SMOKE else "--tracked figures",
+    shell:
+        "python -m kcde scorecard --into {params.into} --scale {wildcards.scale} {params.tracked}"
+        " --judged {input.judged} > {log} 2>&1"
+
+
+rule split_scores:
+    input:
+        lambda w: sorted(
+            {
+                path
+                for each in plan.artefacts(plan.PAPERS, [RUN])
+                for path in plan.scores(each, w.scale, pems=config["pems"])
+            }
+        ),
+    output:
+        multiext("results/{scale}/figures/scores", ".csv.gz", ".json"),
+    log:
+        "results/logs/{scale}/scores.log",
+    message:
+        "pack the scores of all splits, {wildcards.scale}"
+    conda:
+        CONDA
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        code=provenance.digest("kcde.split_scores"),
+        into=lambda w, output: Path(output[0]).parent,
+    shell:
+        "python -m kcde scores {input} --into {params.into} --scale {wildcards.scale} > {log} 2>&1"
+
+
+rule copy_scorecard:
+    input:
+        multiext(f"results/{LAPTOP}/figures/scorecard", ".csv", ".md"),
+        multiext(f"results/{LAPTOP}/figures/scores", ".csv.gz", ".json"),
+        f"results/{LAPTOP}/figures/readings.csv",
+        expand(f"results/{LAPTOP}/figures/{{paper}}/{{file}}", paper=plan.PAPERS, file=JUDGED),
+    output:
+        f"results/{LAPTOP}/copied/scorecard",
+    log:
+        f"results/logs/{LAPTOP}/copied/scorecard.log",
+    message:
+        "copy the scorecard to figures/"
+    conda:
+        CONDA
+    threads: 1
+    params:
+        into="figures",
+    shell:
+        PUT
+
+
+rule scorecard:
+    input:
+        scorecard(config["scale"]),
+    log:
+        "results/logs/scorecard.log",
+    localrule: True
+    conda:
+        CONDA
+    threads: 1
+    params:
+        page=f"{FIGURES}/scorecard.md",
+    shell:
+        "echo drawn: {params.page} | tee {log}"
+
+
+# Pages of what is drawn now, on any clone: they ask for no fits.
+rule page:
+    input:
+        [path for path in sorted(Path(FIGURES).rglob("*.*")) if path.suffix in (".csv", ".md", ".png")],
+        PUBLISHED,
+    output:
+        "results/{scale}/report.html",
+    log:
+        "results/logs/{scale}/report.log",
+    message:
+        "one page of all that is drawn, {wildcards.scale}"
+    localrule: True
+    conda:
+        CONDA
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        code=provenance.digest("kcde.report.content"),
+        figures=FIGURES,
+    shell:
+        "python -m kcde report --figures {params.figures} --out {output} > {log} 2>&1"
+
+
+rule report:
+    input:
+        f"results/{config['scale']}/report.html",
+    log:
+        "results/logs/report.log",
+    conda:
+        CONDA
+    threads: 1
+    shell:
+        "echo written: {input} | tee {log}"
+
+
+rule publish:
+    input:
+        publishable,
+    log:
+        "results/logs/publish.log",
+    message:
+        "copy what was drawn to figures/at-paper-scale/"
+    conda:
+        CONDA
+    threads: 1
+    params:
+        into=AT_PAPER_SCALE,
+    shell:
+        f"({PUT.partition('; touch')[0]}; ls -d {{params.into}}/*/) 2>&1 | tee {{log}}"
+
+
+# It compares what is there: after a run, not as a part of one.
+rule verify:
+    log:
+        "results/logs/verify.log",
+    message:
+        "compare what was computed here with what is tracked"
+    conda:
+        CONDA
+    threads: 1
+    params:
+        computed=f"results/{config['scale']}/figures",
+        tracked="figures" if config["scale"] == LAPTOP else AT_PAPER_SCALE,
+    shell:
+        "python -m kcde verify {params.computed} --tracked {params.tracked} 2>&1 | tee {log}"
+
+
+rule help:
+    input:
+        f"{ROOT}/workflow/help.txt",
+    log:
+        "results/logs/help.log",
+    conda:
+        CONDA
+    threads: 1
+    shell:
+        "cat {input:q} 2> {log}"
