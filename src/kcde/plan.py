@@ -179,10 +179,12 @@ def on_gpu(job: Job) -> bool:
 
 def resources(table: list[dict], scale: str, job: Job) -> tuple[int, int]:
     """Return MiB and minutes to ask for, by the most specific row of `resources.csv`."""
+    name, dataset, method = job
+    known = (name, dataset, method.partition("/")[0])
     fits = [
         row
         for row in table
-        if all(row[key] in ("", value) for key, value in zip(_KEYS, job, strict=True))
+        if all(row[key] in ("", value) for key, value in zip(_KEYS, known, strict=True))
     ]
     row = max(fits, key=lambda row: sum(row[key] != "" for key in _KEYS))
     if scale == SMOKE:
