@@ -16,7 +16,6 @@ import pandas as pd
 
 from kcde import scores
 from kcde.artefacts.judging import checkout
-from kcde.data import catalogue
 from kcde.files import read_object, staged
 
 TABLE, ABOUT = FILES = "scores.csv.gz", "scores.json"
@@ -45,8 +44,7 @@ def write(files: Iterable[str | Path], into: str | Path, scale: str) -> list[Pat
     Returns
     -------
     list of pathlib.Path
-        The table and `scores.json`; nothing where data could not be had, other than those that the
-        catalogue marks as optional: then the tracked table stays as it is.
+        The table and `scores.json`.
 
     Raises
     ------
@@ -57,8 +55,6 @@ def write(files: Iterable[str | Path], into: str | Path, scale: str) -> list[Pat
     if not files:
         raise ValueError("there are no score files: run `snakemake` first")
     frame = _plain(scores.read(files))
-    if lacking(frame):
-        return []
     # Without a time in its head the same rows give the same bytes.
     packed = gzip.compress(frame.to_csv(index=False, float_format="%.6g").encode(), mtime=0)
     if len(packed) > LARGEST:
@@ -75,12 +71,6 @@ def write(files: Iterable[str | Path], into: str | Path, scale: str) -> list[Pat
         (stage / TABLE).write_bytes(packed)
         (stage / ABOUT).write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
     return [Path(into) / name for name in (TABLE, ABOUT)]
-
-
-def lacking(frame: pd.DataFrame) -> list[str]:
-    """Return the data sets that are not optional and could not be had."""
-    absent = set(frame.loc[frame["status"] == "not-run", "dataset"])
-    return sorted(absent - catalogue.optional(catalogue.read()))
 
 
 def read(path: str | Path) -> pd.DataFrame:

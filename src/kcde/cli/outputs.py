@@ -1,4 +1,4 @@
-"""Commands that turn scores into outputs: `draw`, `scorecard`, `publish`, and what a run was."""
+"""Commands that turn scores into outputs: `draw`, `scorecard`, `scores`, `report`, `verify`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +8,7 @@ import typer
 app = typer.Typer()
 
 Into = Annotated[Path, typer.Option(help="Folder of the outputs.")]
-Results = Annotated[Path, typer.Option(help="Folder of a scale.")]
+Scale = Annotated[str, typer.Option(help="That of the outputs.")]
 
 
 @app.command("draw", context_settings={"allow_extra_args": True})
@@ -19,65 +19,60 @@ def draw_command(
         list[Path] | None, typer.Option(help="Score CSVs; several may follow one --scores.")
     ] = None,
     into: Into = Path("figures"),
-    record: Annotated[
-        Path | None, typer.Option(help="Write as JSON whether it was regenerated.")
-    ] = None,
+    scale: Annotated[str | None, typer.Option(help="By default that of the scores.")] = None,
+    judged: Annotated[Path | None, typer.Option(help="The CSV for what it decides.")] = None,
 ) -> None:
-    """Draw tables and figures: from their tracked CSV, or with --scores from an experiment.
-
-    With --scores the CSV is made first and the claims are decided. Scores with the status `not-run`
-    leave all files unchanged; --record then has the reason and the remedy (exit code 0).
+    """Draw tables and figures: from their CSV, or with --scores from an experiment.
 
     \b
     python -m kcde draw all
-    python -m kcde draw kcef/fig3 --scores results/failure_case.csv
+    python -m kcde draw kcef/fig3 --scores results/laptop/scores/failure_case.csv --into mine
+    python -m kcde draw dde/table2 --scores figures/scores.csv.gz --into judged-again
     """  # noqa: D301
     from kcde.artefacts.core import drawing, registry
 
     selected = registry.select(target)
     if scores is None:
-        if context.args or record is not None:
-            raise ValueError("draw: --record and score files need --scores FILE...")
-        for path in drawing.redraw_all(selected, into):
-            typer.echo(f"drew {path}")
-        return
-    if len(selected) > 1:
-        raise ValueError(f"--scores belong to one artefact, {target!r} names {len(selected)}")
-    result = drawing.make(selected[0], [*scores, *map(Path, context.args)], into)
-    if record is not None:
-        drawing.write_record(result, record)
-    for path in result["files"]:
+        if context.args or judged:
+            raise ValueError("draw: --judged and score files need --scores FILE...")
+        paths = drawing.redraw_all(selected, into)
+    else:
+        if len(selected) > 1:
+            raise ValueError(f"--scores belong to one artefact, {target!r} names {len(selected)}")
+        files = [*scores, *map(Path, context.args)]
+        paths = drawing.make(selected[0], files, into, scale, judged)
+    for path in paths:
         typer.echo(f"drew {path}")
-    if result["status"] != drawing.REGENERATED:
-        typer.echo(f"{target} not regenerated: {result['reason']}; {result['remedy']}", err=True)
 
 
-@app.command("scorecard")
+@app.command("scorecard", context_settings={"allow_extra_args": True})
 def scorecard_command(
+    context: typer.Context,
     into: Into = Path("figures"),
-    records: Annotated[
-        Path | None,
-        typer.Option(help="Artefact records of a run, results/<scale>/artefacts."),
+    scale: Scale = "laptop",
+    judged: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="What artefacts decided, as `draw --judged` wrote it; several may follow."
+        ),
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(help="A commit: write what is judged otherwise than there, as a page."),
+    tracked: Annotated[
+        Path | None,
+        typer.Option(help="Outputs whose readings stand for those that were not made."),
     ] = None,
 ) -> None:
-    """Compare every published number and claim with the tracked outputs.
+    """Compare every published number and claim with the outputs in a folder.
 
     \b
     python -m kcde scorecard
-    python -m kcde scorecard --records results/laptop/artefacts
-    python -m kcde scorecard --since v0.1.0
+    python -m kcde scorecard --into results/laptop/figures --judged results/laptop/judged/*/*.csv
     """  # noqa: D301
-    from kcde.artefacts.judging import changes, scorecard
+    from kcde.artefacts.judging import scorecard
 
-    card = scorecard.build(into, records)
-    written = scorecard.write(card, into)
-    if since is not None:
-        written.append(changes.write(card, since, into, scorecard.TABLE))
-    for path in written:
+    written = []
+    if judged:
+        written = scorecard.collect([*judged, *map(Path, context.args)], into, tracked)
+    for path in [*written, *scorecard.write(scorecard.build(into, scale), into, scale)]:
         typer.echo(f"wrote {path}")
 
 
@@ -85,31 +80,20 @@ def scorecard_command(
 def scores_command(
     scores: Annotated[list[Path], typer.Argument(help="Score CSVs of a finished run.")],
     into: Into = Path("figures"),
-    scale: Annotated[str, typer.Option(help="Of the run.")] = "laptop",
-    record: Annotated[
-        Path | None, typer.Option(help="Write as JSON which files were written.")
-    ] = None,
+    scale: Scale = "laptop",
 ) -> None:
     """Write the scores of every split as one compressed table, with which others judge again.
 
     Beside scores.csv.gz it writes scores.json: versions, checksums of the data, and how long the
-    fits took. The table must not be larger than 5 MB. Where data could not be had, both stay as
-    they are.
+    fits took. The table must not be larger than 5 MB.
 
     \b
-    python -m kcde scores results/laptop/r_benchmark/*/*.csv --into results/laptop/figures
-    python -m kcde draw dde/table2 --scores figures/scores.csv.gz --into judged-again
+    python -m kcde scores results/laptop/scores/r_benchmark/*/*.csv --into mine
     """  # noqa: D301
     from kcde import split_scores
-    from kcde.artefacts.core import drawing
 
-    written = split_scores.write(scores, into, scale)
-    for path in written:
+    for path in split_scores.write(scores, into, scale):
         typer.echo(f"wrote {path}")
-    if record is not None:
-        drawing.write_record({"files": [f"{path}" for path in written]}, record)
-    if not written:
-        typer.echo(f"{into / split_scores.TABLE} stays as it is: some data could not be had")
 
 
 @app.command("report")
@@ -135,103 +119,41 @@ def report_command(
     typer.echo(f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB")
 
 
-@app.command("summary")
-def summary_command(
-    results: Results = Path("results/laptop"),
-    into: Into = Path("figures"),
-    expected: Annotated[
-        list[str] | None, typer.Option(help="An artefact that should be there; repeatable.")
-    ] = None,
-    strict: Annotated[bool, typer.Option(help="Exit with code 1 if anything is missing.")] = False,
-) -> None:
-    """Summarise what the last run regenerated, what it did not, why, and the remedy.
-
-    \b
-    python -m kcde summary
-    python -m kcde summary --results results/smoke --into results/smoke/figures
-    python -m kcde summary --expected kcef/table1 --strict
-    """  # noqa: D301
-    from kcde.summary import summarise
-
-    # For given artefacts, jobs that none of them needs do not count.
-    closing = summarise(results, into, expected or None, jobs=[] if expected else None)
-    typer.echo(closing.text)
-    if strict and closing.problems:
-        raise typer.Exit(1)
-
-
-@app.command("publish")
-def publish_command(
-    results: Results = Path("results/paper"),
-    into: Into = Path("figures"),
-    papers: Annotated[
-        list[str] | None, typer.Option(help="Only this paper, or `across`; repeatable.")
-    ] = None,
-) -> None:
-    """Copy the outputs of another scale to the tracked ones, and update the scorecard.
-
-    \b
-    python -m kcde publish --results results/paper
-    python -m kcde publish --results results/paper --papers cdo
-    """  # noqa: D301
-    from kcde.artefacts.judging import scorecard
-    from kcde.publish import publish
-
-    written = publish(results, into, papers)
-    for path in [*written, *scorecard.write(scorecard.build(into, results / "artefacts"), into)]:
-        typer.echo(f"wrote {path}")
-
-
 @app.command("verify")
 def verify_command(
+    computed: Annotated[Path, typer.Argument(help="What this checkout computed.")] = Path(
+        "results/laptop/figures"
+    ),
     target: Annotated[str, typer.Argument(help="`all`, a paper (kcef) or one artefact.")] = "all",
-    into: Into = Path("figures"),
-    against: Annotated[
-        Path | None,
-        typer.Option(help="A folder like it; without, the last commit (git's HEAD)."),
-    ] = None,
+    tracked: Annotated[
+        Path,
+        typer.Option(
+            help="Its last commit is compared with; of a folder that git does not track, its files."
+        ),
+    ] = Path("figures"),
 ) -> None:
-    """Compare the tables that a run made with those that are tracked, number by number.
-
-    Run it after `snakemake --cores all`, which writes into figures/. Of each table that differs
-    it prints how many cells are beyond their tolerance, the largest difference and where it is.
-    Exit code 1: a cell is beyond, or a tracked table is missing.
+    """Compare the tables that were computed here with those that are tracked, number by number.
 
     Numbers may differ by 1e-6 of the largest of their row (table) or curve (figure), and by one
     in the sixth digit, the last that is printed. Where a method is trained in float32 (NADE, DDE,
     the flows) they may by 5%, and ranks and p-values among methods are not compared: its digits
-    repeat on one kind of machine alone. Of samples of Markov chains and of what is trained long
-    only the verdicts of claims are compared, and seconds and memory never. Tables of another scale
-    (other repetitions) are named and skipped.
+    repeat on one kind of machine alone. Of samples of Markov chains, of what is trained long and
+    of claims only the verdicts are compared, and seconds and memory never.
+
+    Exit code 1: a cell is beyond its tolerance; 2: nothing was computed here.
 
     \b
     python -m kcde verify
-    python -m kcde verify kcef/table1
-    python -m kcde verify --against ../another-machine/figures
+    python -m kcde verify results/laptop/figures kcef/table1
+    python -m kcde verify results/laptop/figures --tracked ../another-machine/figures
     """  # noqa: D301
-    from kcde.verify import BEYOND, MISSING, report, verify
+    from kcde.verify import BEYOND, SAME, verify
 
-    found = verify(into, against, target)
-    typer.echo(report(found))
-    if any(each.verdict in (BEYOND, MISSING) for each in found):
+    found = verify(computed, tracked, target)
+    for each in found:
+        if each.verdict != SAME:
+            typer.echo(str(each))
+    same = sum(each.verdict == SAME for each in found)
+    typer.echo(f"{len(found)} tables were computed here; {same} are byte for byte as tracked")
+    if any(each.verdict == BEYOND for each in found):
         raise typer.Exit(1)
-
-
-@app.command("runtime")
-def runtime_command(
-    benchmarks: Annotated[
-        Path, typer.Option(help="What Snakemake measured of the jobs of a scale.")
-    ] = Path("results/benchmarks/laptop"),
-    into: Into = Path("figures"),
-) -> None:
-    """Write what the last run took, by rule and method: figures/runtime.*.
-
-    \b
-    python -m kcde runtime
-    """  # noqa: D301
-    from kcde import runtime
-    from kcde.doctor import machine
-
-    found = runtime.read(benchmarks)
-    for path in runtime.write(found, benchmarks.name, machine.processor().value, into):
-        typer.echo(f"wrote {path}")

@@ -1,15 +1,15 @@
 """Claims under each reading of what their paper leaves open, tracked in `figures/readings.csv`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
 
 from kcde import published
-from kcde.artefacts.core import scales
-from kcde.artefacts.core.declaration import Artefact, Decision
-from kcde.artefacts.judging import claims
-from kcde.files import atomic, read_object
+from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.judging import checkout, claims
+from kcde.files import read_object
 
 NAME = "readings.csv"
 
@@ -69,22 +69,10 @@ def read(into: str | Path) -> pd.DataFrame:
     return table.reindex(columns=COLUMNS, fill_value="")
 
 
-def decide(artefact: Artefact, scores: pd.DataFrame, scale: str, commit: str) -> pd.DataFrame:
-    """Return what the readers of an artefact decide on these scores.
+def decide(artefact: Artefact, scores: pd.DataFrame, scale: str) -> pd.DataFrame:
+    """Return what an artefact decides on these scores, with `COLUMNS`.
 
-    Parameters
-    ----------
-    artefact
-        Whose `readers` decide.
-    scores
-        As a `Reader` gets them.
-    scale, commit
-        Of the scores and of the code; `scale_of` and `kcde.artefacts.judging.checkout.commit`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With `COLUMNS`.
+    The rows without a choice are its claims as drawn; the others are claims under readings.
 
     Raises
     ------
@@ -92,54 +80,44 @@ def decide(artefact: Artefact, scores: pd.DataFrame, scale: str, commit: str) ->
         If a reader decides a claim that no paper makes.
     """
     papers = published.claims().set_index("claim")["paper"]
+    commit = checkout.commit()
+    drawn = {claim: {"": decider(scores)} for claim, decider in artefact.deciders.items()}
+    each = {"": drawn} | {choice: reader(scores) for choice, reader in artefact.readers.items()}
     rows = []
-    for choice, reader in artefact.readers.items():
-        for claim, found in reader(scores).items():
+    for choice, found in each.items():
+        for claim, decisions in found.items():
             if claim not in papers:
                 raise ValueError(f"{artefact.key} reads the claim {claim!r}, which no paper makes")
             known = {"paper": papers[claim], "claim": claim, "choice": choice}
             known |= {"artefact": artefact.key, "scale": scale, "commit": commit}
-            rows += [known | row for row in _rows(found)]
+            rows += [
+                known | {"reading": name, **claims.cells(decision)}
+                for name, decision in decisions.items()
+            ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _rows(found: Mapping[str, Decision]) -> list[dict]:
-    return [{"reading": name, **claims.cells(decision)} for name, decision in found.items()]
-
-
-def write(tracked: str | Path, into: str | Path, rows: pd.DataFrame) -> Path | None:
-    """Write the tracked readings with new ones, in place of the same artefact's of a choice.
-
-    Two jobs may draw at once, so that the caller must hold the lock of the folder.
+def collect(files: Iterable[str | Path], tracked: str | Path | None = None) -> pd.DataFrame:
+    """Return what artefacts decided, in the order of claims and choices.
 
     Parameters
     ----------
+    files
+        A CSV an artefact, as `decide` has it.
     tracked
-        The folder with the readings so far.
-    into
-        The folder to write to.
-    rows
-        As `decide` returns them.
-
-    Returns
-    -------
-    pathlib.Path or None
-        The file, None where there are no rows.
+        A folder of outputs, whose readings stand for those of other artefacts.
     """
-    if not len(rows):
-        return None
-    source, kept = ["artefact", "choice"], read(tracked)
-    new = pd.MultiIndex.from_frame(rows[source])
-    kept = kept[~pd.MultiIndex.from_frame(kept[source]).isin(new)]
-    merged = pd.concat([kept, rows], ignore_index=True)
-    order = merged.assign(
-        claim=_places(merged["claim"], published.claims()["claim"]),
-        choice=_places(merged["choice"], published.readings()["id"]),
+    found = [pd.read_csv(path, dtype=str, keep_default_na=False) for path in files]
+    table = pd.concat([pd.DataFrame(columns=COLUMNS), *found], ignore_index=True)
+    if tracked is not None:
+        kept = read(tracked)
+        made = {f"{Path(path).parent.name}/{Path(path).stem}" for path in files}
+        table = pd.concat([kept[~kept["artefact"].isin(made)], table], ignore_index=True)
+    order = table.assign(
+        claim=_places(table["claim"], published.claims()["claim"]),
+        choice=_places(table["choice"], published.readings()["id"]),
     ).sort_values(["claim", "choice", "artefact"], kind="stable")
-    path = Path(into) / NAME
-    with atomic(path) as temporary:
-        merged.loc[order.index].to_csv(temporary, index=False)
-    return path
+    return table.loc[order.index].reset_index(drop=True)
 
 
 def _places(names: pd.Series, order: Iterable[str]) -> pd.Series:
@@ -198,8 +176,7 @@ def counted(rows: pd.DataFrame, drawn: str = "", *, named: int = _NAMED) -> str:
 
 def _other_than(drawn: str, scale: str) -> str:
     """Return a scale where it is known, and another than that of what is drawn, else ""."""
-    known = scales.largest(scale)
-    return scale if drawn and known and known != drawn else ""
+    return scale if drawn and scale not in (drawn, UNKNOWN_SCALE) else ""
 
 
 def first_clause(rows: pd.DataFrame) -> str:
@@ -244,16 +221,11 @@ def share(rows: pd.DataFrame) -> str:
     return EVERY if holds.all() else SOME if holds.any() else NONE
 
 
-def scale_of(artefact: Artefact, files: Iterable[str | Path]) -> str:
+def scale_of(files: Iterable[str | Path]) -> str:
     """Return the scale of score files, several joined by `+`.
 
-    Parameters
-    ----------
-    artefact
-        Gives the experiments.
-    files
-        Score CSVs, `results/<scale>/<experiment>/…` or `results/<scale>/<experiment>.csv`, or the
-        packed table of all scores, which has its scale in the `.json` beside it.
+    That is the folder below `results` of a score CSV, and stands in the `.json` beside the packed
+    table of all scores.
     """
     found = set()
     for path in map(Path, files):
@@ -261,9 +233,6 @@ def scale_of(artefact: Artefact, files: Iterable[str | Path]) -> str:
             known = read_object(path.with_name(path.name.removesuffix(_PACKED) + ".json")) or {}
             found.add(known.get("scale", UNKNOWN_SCALE))
             continue
-        parts = path.with_suffix("").parts
-        # A data set may have the name of its experiment, and a folder above that of the scale, too.
-        places = [k for k, part in enumerate(parts) if part in artefact.experiments]
-        places = [k for k in places if k - 1 not in places]
-        found.add(parts[places[-1] - 1] if places and places[-1] else UNKNOWN_SCALE)
+        above = [each for each, below in pairwise(path.parts) if below == "scores"]
+        found.add(above[-1] if above else UNKNOWN_SCALE)
     return "+".join(sorted(found)) or UNKNOWN_SCALE

@@ -9,23 +9,20 @@ name. `compatible` is of numbers; `amended`, `readings` and `parts` are of claim
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
 from kcde import published
-from kcde.artefacts.core import scales
 from kcde.artefacts.core.cells import AS_PUBLISHED
 from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.core.drawing import NOT_REGENERATED
 from kcde.artefacts.core.registry import ARTEFACTS
 from kcde.artefacts.judging import chains, claims, questions_page, readings, scorecard_page
 from kcde.artefacts.judging.causes import explain
 from kcde.artefacts.judging.verdicts import RULES, UNDECIDED, too_many_failed
 from kcde.artefacts.tables import building
-from kcde.files import read_object, staged
+from kcde.files import staged
 
 TABLE = "scorecard.csv"
 
@@ -55,35 +52,42 @@ _NUMBERS = ("published", "ours", "stderr", "n", "failed")
 NOT_RUN = "not-run"
 
 
-@dataclass(frozen=True)
-class Tracked:
-    """What stands in the output folder for one artefact.
+def collect(
+    judged: Iterable[str | Path], into: str | Path, tracked: str | Path | None = None
+) -> list[Path]:
+    """Write what artefacts decided: `readings.csv`, and `claims.csv` in the folder of each paper.
 
-    Attributes
+    Parameters
     ----------
-    declared
-        Its declaration, None if there is none.
-    table
-        Its tracked CSV, None if there is none.
-    stale
-        Why this run did not regenerate it, "" if it did or if there is no record.
+    judged
+        A CSV an artefact, as `kcde.artefacts.core.drawing.make` writes them.
+    into
+        The folder of the outputs.
+    tracked
+        A folder of outputs, whose readings stand for those that were not decided here.
     """
+    table = readings.collect(judged, tracked)
+    decided = table[table["choice"] == ""]
+    with staged(into) as stage:
+        table[table["choice"] != ""].to_csv(stage / readings.NAME, index=False)
+        for paper in dict.fromkeys(published.claims()["paper"]):
+            own = decided[decided["paper"] == paper]
+            own = own.assign(artefact=own["artefact"].str.partition("/")[2])
+            (stage / paper).mkdir()
+            own[claims.COLUMNS].to_csv(stage / paper / claims.NAME, index=False)
+        names = sorted(path.relative_to(stage) for path in stage.rglob("*.csv"))
+    return [Path(into) / name for name in names]
 
-    declared: Artefact | None
-    table: pd.DataFrame | None
-    stale: str
 
-
-def build(into: str | Path, records: str | Path | None = None) -> pd.DataFrame:
+def build(into: str | Path, scale: str) -> pd.DataFrame:
     """Return the scorecard.
 
     Parameters
     ----------
     into
-        The folder of the outputs, `figures`.
-    records
-        Folder of artefact records (`results/<scale>/artefacts`). Numbers and claims of an artefact
-        whose record says `not regenerated` say so.
+        The folder of the outputs, with what `collect` writes.
+    scale
+        Of the outputs.
 
     Returns
     -------
@@ -93,25 +97,25 @@ def build(into: str | Path, records: str | Path | None = None) -> pd.DataFrame:
     into = Path(into)
     values, statements = published.values(), published.claims()
     names = set(zip(values["paper"], values["artefact"], strict=True))
-    tracked = {name: _tracked(*name, into, records) for name in names}
+    tables = {name: _table(*name, into) for name in names}
     copies = _copies(values)
     rows = []
     for index, row in values.iterrows():
         kind = "copy" if index in copies else "number"
-        rows.append({"kind": kind, **_number(row, tracked[row["paper"], row["artefact"]])})
+        rows.append({"kind": kind, **_number(row, tables[row["paper"], row["artefact"]])})
     decided = {paper: claims.read(into, paper) for paper in dict.fromkeys(statements["paper"])}
-    read, drawn = readings.read(into), scales.read(into)
+    read = readings.read(into)
     for _, row in statements.iterrows():
         key = (row["paper"], row["claim"], row["artefact"])
-        here = _tracked(row["paper"], deciding(*key), into, records)
-        entry = _claim(row, here, decided[row["paper"]], values)
-        rows.append({"kind": "claim", **entry, **_read(row, entry, read, _scale(drawn, *key))})
+        table = _table(row["paper"], deciding(*key), into)
+        entry = _claim(row, deciding(*key), table, decided[row["paper"]], values)
+        rows.append({"kind": "claim", **entry, **_read(row, entry, read, scale)})
     frame = pd.DataFrame(rows, columns=COLUMNS)
     words = ["compatible", "amended", "amended_reason", "readings", "parts"]
     return frame.assign(**{name: frame[name].astype(object).fillna("") for name in words})
 
 
-def write(frame: pd.DataFrame, into: str | Path) -> list[Path]:
+def write(frame: pd.DataFrame, into: str | Path, scale: str) -> list[Path]:
     """Write `scorecard.csv`, `scorecard.md`, and the page of each paper with open questions.
 
     Parameters
@@ -129,11 +133,7 @@ def write(frame: pd.DataFrame, into: str | Path) -> list[Path]:
     page = "scorecard.md"
     asked = {paper: f"{paper}/{questions_page.NAME}" for paper in questions_page.papers()}
     whole = frame.astype({"n": "Int64", "failed": "Int64"})
-    drawn, decided = scales.read(into), frame[frame["kind"] == "claim"]
-    at = {
-        row.metric: _scale(drawn, row.paper, row.metric, row.artefact)
-        for row in decided.itertuples()
-    }
+    at = dict.fromkeys(published.claims()["claim"], scale)
     with staged(into) as stage:
         whole.to_csv(stage / TABLE, index=False, float_format="%.6g")
         read = readings.read(into)
@@ -242,47 +242,30 @@ def deciding(paper: str, claim: str, stated: str) -> str:
     return named.group() if named else stated
 
 
-def _scale(drawn: Mapping[str, str], paper: str, claim: str, stated: str) -> str:
-    """Return the scale of the artefact that decides a claim, of the scales of a folder."""
-    return drawn.get(f"{paper}/{deciding(paper, claim, stated)}", scales.USUAL)
+def _table(paper: str, name: str, into: Path) -> pd.DataFrame | None:
+    """Return the CSV of a table in the folder of the outputs, None where there is none."""
+    declared, path = ARTEFACTS.get(f"{paper}/{name}"), into / paper / f"{name}.csv"
+    drawn = declared is not None and declared.kind == "table" and path.exists()
+    return building.read(path) if drawn else None
 
 
-def _tracked(paper: str, name: str, into: Path, records: str | Path | None) -> Tracked:
-    declared = ARTEFACTS.get(f"{paper}/{name}")
-    path = into / paper / f"{name}.csv"
-    table = None
-    if declared is not None and declared.kind == "table" and path.exists():
-        table = building.read(path)
-    stale = ""
-    record = Path(records) / paper / f"{name}.json" if records is not None else None
-    if record is not None and record.exists():
-        said = read_object(record)
-        if said is None:
-            stale = f"its record {record} is damaged"
-        elif said["status"] == NOT_REGENERATED:
-            stale = said["reason"]
-    return Tracked(declared, table, stale)
-
-
-def _number(row: pd.Series, here: Tracked) -> dict:
+def _number(row: pd.Series, table: pd.DataFrame | None) -> dict:
     """Return the scorecard row of a published number."""
     entry = {name: row[name] for name in ("paper", "artefact", "dataset", "method", "metric")}
     entry |= {"published": row["value"], "ours": math.nan, "stderr": math.nan}
-    ours = _ours(row, here.table)
+    ours = _ours(row, table)
     if ours is None:
-        verdict, reason = NOT_RUN, _why_absent(row, here)
-        return {**entry, "verdict": NOT_REGENERATED if here.stale else verdict, "reason": reason}
+        return {**entry, "verdict": NOT_RUN, "reason": _why_absent(row, table)}
+    declared = ARTEFACTS[f"{row['paper']}/{row['artefact']}"]
     entry |= {"ours": ours["mean"], "stderr": ours["stderr"]}
     entry |= {"n": int(ours["n"]), "failed": int(ours["failed"])}
-    targets = building.published_cells(here.declared)[row["dataset"], row["metric"]]
-    verdict = building.verdict(here.table, targets, ours)
-    reason = _why(row, ours, verdict, here)
+    targets = building.published_cells(declared)[row["dataset"], row["metric"]]
+    verdict = building.verdict(table, targets, ours)
+    reason = _why(row, ours, verdict, declared, table)
     if RULES[row["metric"]].kind == "ratio" and ours["mean"] > 0:
         # Measured seconds do not repeat; their order of magnitude does.
         entry |= {"ours": 10.0 ** round(math.log10(ours["mean"])), "stderr": math.nan}
-    if here.stale:
-        return {**entry, "verdict": NOT_REGENERATED, "reason": here.stale}
-    compatible = building.compatible(here.declared, ours)
+    compatible = building.compatible(declared, ours)
     return {**entry, "verdict": verdict, "reason": reason, "compatible": compatible}
 
 
@@ -299,27 +282,27 @@ def _ours(row: pd.Series, table: pd.DataFrame | None) -> pd.Series | None:
     return answers.iloc[0] if len(answers) else None
 
 
-def _why_absent(row: pd.Series, here: Tracked) -> str:
+def _why_absent(row: pd.Series, table: pd.DataFrame | None) -> str:
     key = f"{row['paper']}/{row['artefact']}"
-    if here.stale:
-        return here.stale
-    if here.declared is None:
+    if key not in ARTEFACTS:
         return f"{key} is not built yet"
-    if here.table is None:
-        return f"{key} has not been drawn: snakemake {here.declared.target}"
-    if row["method"] not in set(here.table["method"]):
+    if table is None:
+        return f"{key} has not been drawn: snakemake {ARTEFACTS[key].target}"
+    if row["method"] not in set(table["method"]):
         return f"no scores of {row['method']} in {key}: not built yet, or not selected"
     return f"no scores of {row['method']} on {row['dataset']} in {key}"
 
 
-def _why(row: pd.Series, ours: pd.Series, verdict: str, here: Tracked) -> str:
+def _why(
+    row: pd.Series, ours: pd.Series, verdict: str, declared: Artefact, table: pd.DataFrame
+) -> str:
     """Return the reason beside a verdict: failed trials, then the cause as far as found."""
     parts = []
     if ours["failed"]:
-        trials = f"{here.declared.trial}s"
+        trials = f"{declared.trial}s"
         parts.append(f"{int(ours['failed'])} of {int(ours['n'])} {trials} failed")
     if verdict == UNDECIDED:
-        parts.append(f"chains have not converged: {chains.obstacle_in(here.table, ours)}")
+        parts.append(f"chains have not converged: {chains.obstacle_in(table, ours)}")
     if verdict in ("better", "worse", "different", UNDECIDED):
         parts.append(explain(row["paper"], row["artefact"], {**ours, "verdict": verdict}))
     if verdict == "published-na" and row["note"]:
@@ -327,24 +310,27 @@ def _why(row: pd.Series, ours: pd.Series, verdict: str, here: Tracked) -> str:
     return "; ".join(parts)
 
 
-def _claim(row: pd.Series, here: Tracked, decided: pd.DataFrame, values: pd.DataFrame) -> dict:
+def _claim(
+    row: pd.Series,
+    name: str,
+    table: pd.DataFrame | None,
+    decided: pd.DataFrame,
+    values: pd.DataFrame,
+) -> dict:
     entry = {"paper": row["paper"], "artefact": row["artefact"], "metric": row["claim"]}
     found = decided[decided["claim"] == row["claim"]]
-    if here.stale:
-        # The words for claims are fixed and have no "not regenerated".
-        return {**entry, "verdict": NOT_RUN, "reason": f"not regenerated: {here.stale}"}
     if len(found):
         said = ["verdict", "reason", "amended", "amended_reason", "parts"]
         return entry | found.iloc[0][said].to_dict()
-    return {**entry, "verdict": NOT_RUN, "reason": _why_undecided(row, here, values)}
+    why = _why_undecided(row, f"{row['paper']}/{name}", table, values)
+    return {**entry, "verdict": NOT_RUN, "reason": why}
 
 
 def _read(row: pd.Series, entry: dict, read: pd.DataFrame, scale: str) -> dict:
     """Return what the tracked readings say of a claim: `readings`, the `reason` that begins with
     what it depends on, and `amended` with its reason where they decide it: they have more scores.
 
-    A claim that was not regenerated is not judged by them either. `scale` is that of the artefact
-    that decides it.
+    A claim that was not decided is not judged by them either.
     """
     if entry["verdict"] == NOT_RUN:
         return {}
@@ -357,16 +343,17 @@ def _read(row: pd.Series, entry: dict, read: pd.DataFrame, scale: str) -> dict:
     return said
 
 
-def _why_undecided(row: pd.Series, here: Tracked, values: pd.DataFrame) -> str:
-    if here.declared is None:
+def _why_undecided(
+    row: pd.Series, key: str, table: pd.DataFrame | None, values: pd.DataFrame
+) -> str:
+    if key not in ARTEFACTS:
         return f"{row['artefact']} is not built yet"
-    key = here.declared.key
-    if row["claim"] in here.declared.deciders:
-        return f"{key} has not been drawn: snakemake {here.declared.target}"
-    if here.table is None:
+    if row["claim"] in ARTEFACTS[key].deciders:
+        return f"{key} has not been drawn: snakemake {ARTEFACTS[key].target}"
+    if table is None:
         return f"{key} does not decide it yet"
     cells = values[(values["paper"] == row["paper"]) & (values["artefact"] == row["artefact"])]
-    absent = sorted(set(cells["method"]) - set(here.table["method"]))
+    absent = sorted(set(cells["method"]) - set(table["method"]))
     return f"{key} does not decide it yet" + (
         f": no scores of {', '.join(absent)}" if absent else ""
     )
