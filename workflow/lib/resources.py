@@ -44,7 +44,7 @@ CLUSTER_MEMORY = 600
 """MiB of the Snakemake processes that start a job on a cluster, inside its allocation."""
 
 NO_GPU = (
-    "backend: cupy was asked for, but the driver shows no CUDA device: `python -m kcde doctor` "
+    "backend: cupy was asked for, but the driver shows no CUDA device: `python -m kcde info` "
     "says what was found and what is missing; `--config backend=numpy` runs without a GPU"
 )
 

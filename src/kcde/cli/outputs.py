@@ -215,23 +215,3 @@ def verify_command(
     typer.echo(report(found))
     if any(each.verdict in (BEYOND, MISSING) for each in found):
         raise typer.Exit(1)
-
-
-@app.command("runtime")
-def runtime_command(
-    benchmarks: Annotated[
-        Path, typer.Option(help="What Snakemake measured of the jobs of a scale.")
-    ] = Path("results/benchmarks/laptop"),
-    into: Into = Path("figures"),
-) -> None:
-    """Write what the last run took, by rule and method: figures/runtime.*.
-
-    \b
-    python -m kcde runtime
-    """  # noqa: D301
-    from kcde import runtime
-    from kcde.doctor import machine
-
-    found = runtime.read(benchmarks)
-    for path in runtime.write(found, benchmarks.name, machine.processor().value, into):
-        typer.echo(f"wrote {path}")
