@@ -30,7 +30,7 @@ FLOORS = [
     {"experiments"},
     {"artefacts"},
     {"split_scores"},
-    {"publish", "summary", "verify", "runtime", "comparison", "report"},
+    {"publish", "verify", "comparison", "report"},
     {"cli"},
 ]
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}

@@ -1,4 +1,4 @@
-"""Commands that turn scores into outputs: `draw`, `scorecard`, `publish`, and what a run was."""
+"""Commands that turn scores into outputs: `draw`, `scorecard`, `publish`, `verify` and others."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +8,6 @@ import typer
 app = typer.Typer()
 
 Into = Annotated[Path, typer.Option(help="Folder of the outputs.")]
-Results = Annotated[Path, typer.Option(help="Folder of a scale.")]
 
 
 @app.command("draw", context_settings={"allow_extra_args": True})
@@ -135,34 +134,9 @@ def report_command(
     typer.echo(f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB")
 
 
-@app.command("summary")
-def summary_command(
-    results: Results = Path("results/laptop"),
-    into: Into = Path("figures"),
-    expected: Annotated[
-        list[str] | None, typer.Option(help="An artefact that should be there; repeatable.")
-    ] = None,
-    strict: Annotated[bool, typer.Option(help="Exit with code 1 if anything is missing.")] = False,
-) -> None:
-    """Summarise what the last run regenerated, what it did not, why, and the remedy.
-
-    \b
-    python -m kcde summary
-    python -m kcde summary --results results/smoke --into results/smoke/figures
-    python -m kcde summary --expected kcef/table1 --strict
-    """  # noqa: D301
-    from kcde.summary import summarise
-
-    # For given artefacts, jobs that none of them needs do not count.
-    closing = summarise(results, into, expected or None, jobs=[] if expected else None)
-    typer.echo(closing.text)
-    if strict and closing.problems:
-        raise typer.Exit(1)
-
-
 @app.command("publish")
 def publish_command(
-    results: Results = Path("results/paper"),
+    results: Annotated[Path, typer.Option(help="Folder of a scale.")] = Path("results/paper"),
     into: Into = Path("figures"),
     papers: Annotated[
         list[str] | None, typer.Option(help="Only this paper, or `across`; repeatable.")
