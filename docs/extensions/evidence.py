@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from kcde import discovery, published
+from kcde import published
 from kcde.artefacts.tables.markdown import pipe_table
+from kcde.names import ESTIMATORS
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -122,7 +123,7 @@ PARTS: dict[str, Callable[[str], str]] = {
 
 def estimators() -> str:
     """Return the page that lists every estimator."""
-    names = "\n".join(f"   {name}" for name in sorted(discovery.classes()))
+    names = "\n".join(f"   {name}" for name in sorted(ESTIMATORS))
     return (
         "# Every estimator\n\n"
         "```{eval-rst}\n"

@@ -9,11 +9,12 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
 
 from kcde.arrays import array_namespace, take_columns
 from kcde.estimators._shared.rows import check_names, check_not_constant, check_rows, names_of
 from kcde.estimators.base import Tags
-from kcde.scikit_learn import BaseEstimator, NotFittedError, clone
 from kcde.seeding import seed_of
 
 Graph = str | Sequence[Sequence[int]]

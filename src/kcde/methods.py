@@ -1,6 +1,6 @@
 """The methods: estimators with options, under the names that scores and tables have.
 
-A class in `estimators/` is by itself a method of its own name, with its defaults. `METHODS` has
+An estimator is by itself a method of its own name, with its defaults. `METHODS` has
 these, and those that are defined here: `KCEF-LL` is `KCEF` with another selection. The workflow
 merges the section `methods` of its configuration over them; nothing here imports numerics.
 
@@ -18,7 +18,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from kcde import discovery
+from kcde.estimators import configured, estimator_names
 from kcde.names import AS_PUBLISHED, OURS, nearest
 
 Options = Mapping[str, Any]
@@ -387,7 +387,7 @@ _OTHER_CHOICES = {
 }
 
 METHODS: dict[str, Method] = (
-    {name: Method(name) for name in discovery.estimators() if name not in _DEFINED}
+    {name: Method(name) for name in estimator_names() if name not in _DEFINED}
     | _DEFINED
     | _OTHER_CHOICES
     | _SAMPLED
@@ -434,8 +434,6 @@ def make(name: str, /, where: str = "", dataset: str = "", **options):
     ValueError
         If there is no such method, or its estimator does not know one of the options.
     """
-    from kcde.estimators import configured
-
     method = find(name)
     made = configured(method.estimator, {**method.options_for(where, dataset), **options})
     if method.graph is None:

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from kcde import discovery
 from kcde.files import atomic
+from kcde.provenance import source
 
 FORMAT = 1
 
@@ -214,16 +214,18 @@ def _named(cls: type) -> str:
 
 
 def _is_ours(cls: type) -> bool:
-    package, _, rest = cls.__module__.partition(".")
-    return package == discovery.PACKAGE and rest.split(".")[0] in _ROOMS
+    return _is_in_a_room(cls.__module__)
+
+
+def _is_in_a_room(module: str) -> bool:
+    package, _, rest = f"{module}.".partition(".")
+    return package == "kcde" and rest.partition(".")[0] in _ROOMS
 
 
 def _class(name: str) -> type:
     """Return a class of the package by its full name, or raise `ValueError`."""
     module, _, qualname = name.rpartition(".")
-    package, _, rest = module.partition(".")
-    known = package == discovery.PACKAGE and rest.split(".")[0] in _ROOMS
-    if known and discovery.source(module) is not None:
+    if _is_in_a_room(module) and source(module) is not None:
         cls = getattr(import_module(module), qualname, None)
         if isinstance(cls, type) and cls.__module__ == module:
             return cls

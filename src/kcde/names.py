@@ -1,7 +1,12 @@
-"""Variants and endings of the names of methods, and what to suggest for an unknown name."""
+"""Names of estimators, variants and endings of methods, and what to suggest for an unknown one."""
 
 import difflib
 from collections.abc import Iterable
+
+from kcde import LAZY
+
+ESTIMATORS = {name: place for name, place in LAZY.items() if place.startswith("kcde.estimators.")}
+"""Class to module of every estimator, with those that wrap another one."""
 
 AS_PUBLISHED = "as-published"
 """The variant that answers a published number."""
@@ -37,3 +42,19 @@ def nearest(name: object, known: Iterable[str]) -> str:
     lower = {str(candidate).lower(): candidate for candidate in known}
     close = difflib.get_close_matches(str(name).lower(), lower, n=1)
     return f" (did you mean `{lower[close[0]]}`?)" if close else ""
+
+
+def estimator_module(estimator: str) -> str:
+    """Return the module of an estimator class.
+
+    Raises
+    ------
+    ValueError
+        If there is no such class; the message suggests the nearest name and lists all.
+    """
+    if estimator not in ESTIMATORS:
+        raise ValueError(
+            f"there is no estimator {estimator!r}{nearest(estimator, ESTIMATORS)}; known: "
+            f"{', '.join(sorted(ESTIMATORS))}"
+        )
+    return ESTIMATORS[estimator]

@@ -5,11 +5,24 @@ They are computed from sources, so that planning a workflow imports no numerics.
 
 import ast
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from kcde.discovery import ROOT, SELECTION_RULE, assigned, home, module_of, origin, parsed, source
+from kcde.names import ESTIMATORS, estimator_module
+
+__all__ = ["closure", "digest", "estimator_module"]
+
+PACKAGE = "kcde"
+ROOT = Path(__file__).parent
+"""Folder of the package, the default of every `root`."""
+
+SELECTION_RULE = "selection_rule"
+"""The class attribute that says in words how an estimator chooses its hyper-parameters."""
+
+
+class SourceError(ValueError):
+    """A mistake in a source of the package; the message, one line, names the file."""
 
 
 @cache
@@ -40,7 +53,8 @@ def digest(*modules: str, root: Path = ROOT) -> str:
         If a module has no source file in the package.
     """
     digester = hashlib.sha256()
-    for name in sorted(closure(*modules, root=root)):
+    # The package itself only lists names: a new estimator changes no other's digest.
+    for name in sorted(closure(*modules, root=root) - {PACKAGE}):
         digester.update(f"{name}\0{_read(source(name, root))[0]}\0".encode())
     return digester.hexdigest()[:12]
 
@@ -72,9 +86,48 @@ def closure(*modules: str, root: Path = ROOT) -> set[str]:
     return found
 
 
-def estimator_module(estimator: str, root: Path = ROOT) -> str:
-    """Return the module of an estimator class, for `digest`; as `kcde.discovery.module_of`."""
-    return module_of(estimator, root)
+@cache
+def source(module: str, root: Path = ROOT) -> Path | None:
+    """Return the file of a module of the package, None where there is none."""
+    package, *parts = module.split(".")
+    if package != PACKAGE:
+        return None
+    path = root.joinpath(*parts)
+    candidates = (path / "__init__.py", path.with_suffix(".py") if parts else path)
+    return next((file for file in candidates if file.is_file()), None)
+
+
+def parsed(path: Path) -> ast.Module:
+    """Return the tree of a source file."""
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    except SyntaxError as error:
+        raise SourceError(f"{path}, line {error.lineno}: {error.msg}") from None
+
+
+def assigned(body: Iterable[ast.stmt], name: str) -> Iterator[ast.expr]:
+    """Yield what statements assign to a name."""
+    for line in body:
+        if isinstance(line, ast.Assign | ast.AnnAssign) and line.value is not None:
+            targets = line.targets if isinstance(line, ast.Assign) else [line.target]
+            if any(isinstance(each, ast.Name) and each.id == name for each in targets):
+                yield line.value
+
+
+def _origin(line: ast.ImportFrom, module: str, root: Path) -> str:
+    """Return the full name of what a module imports from, also where it counts dots."""
+    if not line.level:
+        return line.module
+    is_package = source(module, root).name == "__init__.py"
+    package = module if is_package else module.rpartition(".")[0]
+    base = package.rsplit(".", line.level - 1)[0]
+    return ".".join(filter(None, [base, line.module]))
+
+
+def _home(name: str) -> str | None:
+    """Return the module of a class that is imported from the package or from `estimators`."""
+    place, _, cls = name.rpartition(".")
+    return ESTIMATORS.get(cls) if place in (PACKAGE, f"{PACKAGE}.estimators") else None
 
 
 @cache
@@ -84,13 +137,13 @@ def _needs(name: str, root: Path) -> set[str]:
         if isinstance(line, ast.Import):
             needed.update(alias.name for alias in line.names)
         else:
-            module = origin(line, name, root)
+            module = _origin(line, name, root)
             # `from kcde import published` names a module, `from kcde.files import atomic` a
             # function: what has no source file is the latter.
             needed.update([module, *(f"{module}.{alias.name}" for alias in line.names)])
-    # `from kcde.estimators import LSCDE` finds lscde.py by its name at run time; other names are
-    # defined in the package itself.
-    found = (each if source(each, root) else home(each, root) for each in needed)
+    # `from kcde.estimators import LSCDE` imports lscde.py at run time; other names are defined in
+    # the package itself.
+    found = (each if source(each, root) else _home(each) for each in needed)
     return set(filter(None, found))
 
 

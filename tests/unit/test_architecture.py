@@ -9,9 +9,9 @@ from kcde.artefacts.core import listing
 ROOT = Path(kcde.__file__).parent
 
 FLOORS = [
-    {"files", "later", "names", "seeding", "discovery", "published", "webpage"},
+    {"files", "names", "seeding", "published", "webpage"},
     {"provenance"},
-    {"arrays", "scikit_learn"},
+    {"arrays"},
     {"memory"},
     {"linalg"},
     {"kernels"},
@@ -24,13 +24,13 @@ FLOORS = [
     {"methods"},
     {"tabular", "model_file"},
     {"table_model"},
-    {"datasets"},
+    {"data"},
     {"metrics"},
     {"scores"},
     {"experiments"},
     {"artefacts"},
     {"split_scores"},
-    {"publish", "summary", "verify", "runtime", "doctor", "carrying", "comparison", "report"},
+    {"publish", "verify", "comparison", "report"},
     {"cli"},
 ]
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
@@ -51,7 +51,7 @@ def imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         found |= {name for name in names if name.startswith("kcde.")}
-    return found - {"kcde.__version__"}
+    return found - {"kcde.__version__", "kcde.LAZY"}
 
 
 def imported_rooms(path: Path) -> set[str]:

@@ -239,7 +239,7 @@ def test_without_gpu_cupy_stops_before_any_job(snakemake, project):
     done = snakemake(target, "--config", "backend=cupy")
     said = done.stdout + done.stderr
     assert done.returncode == 1
-    assert "python -m kcde doctor" in said
+    assert "python -m kcde info" in said
     assert "Traceback" not in said
     assert not (project / target).exists()
     assert not (project / "results/logs/smoke/consistency.log").exists()

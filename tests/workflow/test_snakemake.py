@@ -52,7 +52,6 @@ def test_help_lists_targets_and_scales_whenever_asked(snakemake, project):
         assert done.returncode == 0, done.stderr
         for word in ("smoke", "laptop", "paper", "figures", "publish", "scorecard", "kcef"):
             assert word in done.stdout
-        assert "closing summary" not in done.stderr
 
 
 def test_no_source_is_read_before_a_job_is_planned(project):

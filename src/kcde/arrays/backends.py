@@ -36,13 +36,13 @@ def resolve_backend(name: str = "auto") -> str:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}; got {name!r}")
     if name == "numpy":
         return name
-    obstacle = _cupy_obstacle()
+    obstacle = cupy_obstacle()
     if name == "cupy":
         if obstacle:
             raise RuntimeError(
                 f"backend 'cupy' was asked for, but {obstacle}; on a machine with an NVIDIA GPU "
                 "run it with `KCDE_ENV=gpu envs/run` (CUDA 12; gpu-cuda13 for 13), and `python -m "
-                "kcde doctor` says what is missing; or set backend: numpy"
+                "kcde info` says what is installed; or set backend: numpy"
             )
         return name
     log.info("backend auto: %s", f"numpy, because {obstacle}" if obstacle else "cupy")
@@ -80,6 +80,15 @@ def device_description(backend: str) -> str:
     return cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode()
 
 
+def devices() -> list[str]:
+    """Return the names of the CUDA devices that cupy sees."""
+    import cupy
+
+    runtime = cupy.cuda.runtime
+    numbers = range(runtime.getDeviceCount())
+    return [runtime.getDeviceProperties(number)["name"].decode() for number in numbers]
+
+
 def on_device(array) -> bool:
     """Return whether an array is on a device: each number that the host reads is waited for."""
     return is_cupy_array(array)
@@ -98,7 +107,7 @@ def free_device_bytes() -> int:
     return min(free, limit - pool.used_bytes()) if limit else free
 
 
-def _cupy_obstacle() -> str | None:
+def cupy_obstacle() -> str | None:
     """Return why cupy cannot be used, or None where it can."""
     if importlib.util.find_spec("cupy") is None:
         return "cupy is not installed"

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from kcde import __version__
-from kcde.cli import data, doctor, outputs, own, results, run
+from kcde.cli import data, info, outputs, own, run
 
 app = typer.Typer(
     name="kcde",
@@ -67,5 +67,5 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(2) from None
 
 
-for family in (own, data, run, outputs, results, doctor):
+for family in (own, data, run, outputs, info):
     app.add_typer(family.app)

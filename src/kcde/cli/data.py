@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from kcde.cli.options import Catalogue, DataDir
-from kcde.summary import bundled_copies
 
 app = typer.Typer()
 
@@ -70,8 +69,6 @@ def fetch_command(
         without = name in catalogues.optional(catalogues.read(catalogue))
         fetching.write_record(records[0] | {"optional": without}, record)
         return
-    if line := bundled_copies(records):
-        typer.echo(line)
     if any(each["status"] != "available" for each in records):
         raise typer.Exit(1)
 

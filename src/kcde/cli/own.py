@@ -31,9 +31,6 @@ Delimiter = Annotated[
 ]
 Decimal = Annotated[str, typer.Option(help="Decimal mark of a CSV, . or ,")]
 
-STEPS = PLAN, PAGE = ("plan", "page")
-"""Steps of a comparison before and after the methods are scored."""
-
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -63,13 +60,9 @@ def compare_command(
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     seed: Annotated[int, typer.Option(help="Of the splits.")] = 0,
-    step: Annotated[
-        str | None,
-        typer.Option(
-            help="One step alone, as `snakemake own` runs them: plan, which checks the file and "
-            "splits it; page, of methods that have been scored on every split."
-        ),
-    ] = None,
+    jobs: Annotated[
+        int, typer.Option(help="Processes that score splits at once; scores do not change.")
+    ] = 1,
 ) -> None:
     """Say which conditional density of a column to use: one page, a table, and advice.
 
@@ -89,37 +82,31 @@ def compare_command(
 
     if rows < 0:
         raise ValueError(f"--rows must be at least 0; got {rows}")
-    if step not in (None, *STEPS):
-        raise ValueError(f"--step must be {' or '.join(STEPS)}; got {step!r}")
+    if jobs < 1:
+        raise ValueError(f"--jobs must be at least 1; got {jobs}")
     frame = tabular.read(data, delimiter, decimal)
     folder = out or data.with_name(f"{data.stem}-comparison")
-    asked = {
-        "splits": splits,
-        "groups": groups,
-        "time_column": time_column,
-        "drop": names(drop, "--drop") or (),
-        "missing": missing,
-        "rows": rows or None,
-        "seed": seed,
-        "say": lambda line: typer.echo(line, err=True),
-    }
     reading = {"delimiter": delimiter} if delimiter else {}
     reading |= {"decimal": decimal} if decimal != "." else {}
-    columns, wanted = names(x, "--x"), names(methods, "--methods")
-    if step is not None:
-        prepared = comparison.prepare(frame, y, columns, folder=folder, **asked)
-        if step == PLAN:
-            typer.echo(f"wrote {folder}: {len(prepared.plan.splits)} splits")
-            return
-        run = comparison.running.collected(prepared.plan, comparison.compared(wanted))
-        found = comparison.finish(
-            prepared, run, missing=missing, source=data.name, reading=reading, say=asked["say"]
-        )
-        found.write(folder)
-    else:
-        asked |= {"methods": wanted, "budget": duration(budget, "--budget")}
-        asked |= {"out": folder, "source": data.name, "reading": reading}
-        found = comparison.compare(frame, y, columns, **asked)
+    found = comparison.compare(
+        frame,
+        y,
+        names(x, "--x"),
+        methods=names(methods, "--methods"),
+        splits=splits,
+        groups=groups,
+        time_column=time_column,
+        budget=duration(budget, "--budget"),
+        jobs=jobs,
+        out=folder,
+        drop=names(drop, "--drop") or (),
+        missing=missing,
+        rows=rows or None,
+        seed=seed,
+        source=data.name,
+        reading=reading,
+        say=lambda line: typer.echo(line, err=True),
+    )
     typer.echo(str(found))
     typer.echo(f"wrote {folder / comparison.PAGE}")
 

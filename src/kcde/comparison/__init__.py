@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -48,14 +47,6 @@ PAGE, TABLE, BY_SPLIT, PICTURE = (
 """Files in the folder of a comparison."""
 
 __all__ = ["Comparison", "compare"]
-
-
-class Prepared(NamedTuple):
-    """A table that can be compared on: checked, split, with what is to be known of it."""
-
-    checked: tabular.Checked
-    plan: Plan
-    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -128,6 +119,7 @@ def compare(
     groups: str | None = None,
     time_column: str | None = None,
     budget: float = 600.0,
+    jobs: int = 1,
     out: str | Path | None = None,
     drop: Sequence[str] = (),
     missing: str = tabular.REFUSE,
@@ -157,6 +149,8 @@ def compare(
         Column that orders the rows in time: training rows are earlier than test rows.
     budget
         Seconds.
+    jobs
+        Processes that score splits at once; no score depends on their number.
     out
         Folder for page, tables, picture, and the scores of each split, from which a stopped
         comparison goes on; None: nothing is kept.
@@ -184,27 +178,30 @@ def compare(
     ValueError
         If a column or method cannot be used, naming it, the reason and the remedy.
     """
-    names = compared(methods)
+    if jobs < 1:
+        raise ValueError(f"jobs must be at least 1; got {jobs}")
+    names = _compared(methods)
     folder = Path(tempfile.mkdtemp(prefix="kcde-")) if out is None else Path(out)
     try:
-        planned = prepare(
-            frame,
-            y,
-            x,
-            folder=folder,
-            splits=splits,
+        aside = [name for name in (groups, time_column) if name is not None]
+        checked = tabular.check(frame, y, x, drop=drop, aside=aside, missing=missing)
+        plan = plans.make(
+            checked,
+            folder,
+            count=splits,
             groups=groups,
             time_column=time_column,
-            drop=drop,
-            missing=missing,
             rows=rows,
             seed=seed,
-            say=say,
         )
+        warnings = _warnings(checked, plan)
+        for line in (*checked.notes, *warnings):
+            say(line)
         if groups is not None and (regardless := regardless_of_groups(names)):
             say(regardless)
-        run = running.run(planned.plan, names, budget, say)
-        comparison = finish(planned, run, missing=missing, source=source, reading=reading, say=say)
+        run = running.run(plan, names, budget, say, jobs)
+        found = _found(checked, plan, run, warnings, say)
+        comparison = Comparison(**found, missing=missing, source=source, reading=reading)
     except BaseException:
         if out is None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -217,89 +214,8 @@ def compare(
     return comparison
 
 
-def prepare(
-    frame: pd.DataFrame,
-    y: str,
-    x: Sequence[str] | None = None,
-    *,
-    folder: Path,
-    splits: int = SPLITS,
-    groups: str | None = None,
-    time_column: str | None = None,
-    drop: Sequence[str] = (),
-    missing: str = tabular.REFUSE,
-    rows: int | None = TRAIN_ROWS,
-    seed: int = 0,
-    say: Callable[[str], None] = lambda line: None,
-) -> Prepared:
-    """Check a table, split it, and keep the plan in a folder: the first step of `compare`.
-
-    Parameters
-    ----------
-    frame, y, x, splits, groups, time_column, drop, missing, rows, seed, say
-        As of `compare`.
-    folder
-        Where the plan is kept; another plan there is refused.
-
-    Raises
-    ------
-    ValueError
-        If a column cannot be used, or the folder has another plan.
-    """
-    aside = [name for name in (groups, time_column) if name is not None]
-    checked = tabular.check(frame, y, x, drop=drop, aside=aside, missing=missing)
-    plan = plans.make(
-        checked,
-        folder,
-        count=splits,
-        groups=groups,
-        time_column=time_column,
-        rows=rows,
-        seed=seed,
-    )
-    said = _warnings(checked, plan)
-    for line in (*checked.notes, *said):
-        say(line)
-    return Prepared(checked, plan, said)
-
-
-def finish(
-    prepared: Prepared,
-    run: Run,
-    *,
-    missing: str = tabular.REFUSE,
-    source: str = "data.csv",
-    reading: Mapping[str, str] = MappingProxyType({}),
-    say: Callable[[str], None] = lambda line: None,
-) -> Comparison:
-    """Rank and advise, and fit the advised method to all rows: the last step of `compare`.
-
-    Parameters
-    ----------
-    prepared
-        What `prepare` returned.
-    run
-        Which methods have scores on which splits: of `kcde.comparison.running.run` or `collected`.
-    missing, source, reading, say
-        As of `compare`.
-    """
-    found = _found(prepared.checked, prepared.plan, run, prepared.warnings, say)
-    return Comparison(**found, missing=missing, source=source, reading=reading)
-
-
-def compared(names: Sequence[str] | None) -> list[str]:
-    """Return the methods that are compared where some are named: these and the baseline.
-
-    Parameters
-    ----------
-    names
-        Keys of `kcde.methods.METHODS`; None: those of `kcde.comparison.costs`.
-
-    Raises
-    ------
-    ValueError
-        If one has no density of one continuous y.
-    """
+def _compared(names: Sequence[str] | None) -> list[str]:
+    """Return the methods that are compared where some are named: these and the baseline."""
     if names is None:
         return costs.default_methods()
     wrong = {name: why for name in names if (why := usable(name))}

@@ -14,8 +14,8 @@ from importlib import resources
 import numpy as np
 import pandas as pd
 
-from kcde import discovery, methods
-from kcde.estimators import estimator_class
+from kcde import methods
+from kcde.estimators import estimator_class, estimator_names
 from kcde.methods import BASELINE
 from kcde.table_model import usable
 
@@ -62,7 +62,7 @@ def default_methods() -> list[str]:
     """Return the methods that are compared unless some are named."""
     known = [name for name in declared() if name in methods.METHODS]
     covered = {methods.METHODS[name].estimator for name in known}
-    new = [name for name in discovery.estimators() if name not in covered and _compared(name)]
+    new = [name for name in estimator_names() if name not in covered and _compared(name)]
     return [*known, *new]
 
 

@@ -11,6 +11,7 @@ has the same splits. Costs are those declared until a method is measured, times 
 took of them, once several methods show it.
 """
 
+import math
 import os
 import subprocess
 import sys
@@ -79,8 +80,13 @@ class Run:
 class Clock:
     """The time that is left of a budget in seconds, and what each process takes of it."""
 
-    def __init__(self, budget: float, plan: Plan):
+    def __init__(self, budget: float, plan: Plan, jobs: int):
         self._end, self._plan = time.monotonic() + budget * (1.0 - _RESERVE), plan
+        self.jobs = jobs
+
+    def rounds(self, splits: Sequence[int]) -> int:
+        """Return how many of some splits one process scores, of those that score at once."""
+        return math.ceil(len(splits) / self.jobs)
 
     @property
     def left(self) -> float:
@@ -95,7 +101,7 @@ class Clock:
         return max(costs.start_seconds(), before - self.left)
 
 
-def run(plan: Plan, methods: Sequence[str], budget: float, say: Say) -> Run:
+def run(plan: Plan, methods: Sequence[str], budget: float, say: Say, jobs: int = 1) -> Run:
     """Score the methods on the splits of a plan, and go on where an earlier run stopped.
 
     Parameters
@@ -108,8 +114,10 @@ def run(plan: Plan, methods: Sequence[str], budget: float, say: Say) -> Run:
         Seconds.
     say
         Is told what is done and how long the rest will take.
+    jobs
+        Processes that score splits of a method at once.
     """
-    clock = Clock(budget, plan)
+    clock = Clock(budget, plan, jobs)
     done = Run(costs.by_cost(list(methods), plan.train_rows))
     first = list(range(min(FIRST_ROUND, len(plan.splits))))
     for place, method in enumerate(done.methods, 1):
@@ -132,36 +140,6 @@ def run(plan: Plan, methods: Sequence[str], budget: float, say: Say) -> Run:
     return done
 
 
-def collected(plan: Plan, methods: Sequence[str]) -> Run:
-    """Return what there is of methods that other processes have scored on every split of a plan.
-
-    Parameters
-    ----------
-    plan
-        What is compared.
-    methods
-        Keys of `kcde.methods.METHODS`.
-
-    Raises
-    ------
-    ValueError
-        If a split of a method has no result.
-    """
-    done = Run(costs.by_cost(list(methods), plan.train_rows))
-    every = list(range(len(plan.splits)))
-    for method in done.methods:
-        if missing := _missing(plan, method, every):
-            folder = scoring.paths(plan.folder, method, 0)[0].parent
-            raise ValueError(
-                f"{method} has no result of the splits {', '.join(map(str, missing))} (from 0): "
-                f"delete {folder} and score it again"
-            )
-        if reason := _refused(plan, method):
-            done.skipped[method] = reason
-    done.splits = every if done.compared else []
-    return done
-
-
 def _first_round(plan, method, first, clock, share, done) -> str:
     """Score the first splits; return why the method is skipped, "" if it is not."""
     if not (missing := _missing(plan, method, first)):
@@ -173,7 +151,7 @@ def _first_round(plan, method, first, clock, share, done) -> str:
         if _expected(plan, method, done) > _HOPELESS * share:
             return _too_slow(plan, method, missing, clock, done)
         most = min(clock.left, limit)
-        trouble = _score(plan, method, missing, most)
+        trouble = _score(plan, method, missing, most, clock.jobs)
         if not _done(plan, method):
             return trouble or _stopped(plan, method, first, most)
         missing = _missing(plan, method, first)
@@ -181,7 +159,7 @@ def _first_round(plan, method, first, clock, share, done) -> str:
     if missing and needed > clock.left:
         return _too_slow(plan, method, missing, clock, done)
     most = min(clock.left, limit if method == BASELINE else max(_MOST * needed, limit))
-    trouble = _score(plan, method, missing, most) if missing else ""
+    trouble = _score(plan, method, missing, most, clock.jobs) if missing else ""
     if reason := _refused(plan, method):
         return reason
     if _missing(plan, method, first):
@@ -195,7 +173,8 @@ def _second_round(plan: Plan, done: Run, clock: Clock, say: Say) -> None:
     paces = {name: _seconds(plan, name) for name in done.compared}
     each = sum(paces.values()) * _SAFETY
     while rest:
-        needed = sum(paces[name] * len(_missing(plan, name, rest)) for name in paces) * _SAFETY
+        rounds = {name: clock.rounds(_missing(plan, name, rest)) for name in paces}
+        needed = sum(paces[name] * rounds[name] for name in paces) * _SAFETY
         if needed == 0 or needed + clock.start * len(paces) <= clock.left:
             break
         rest = rest[:-1]
@@ -203,7 +182,7 @@ def _second_round(plan: Plan, done: Run, clock: Clock, say: Say) -> None:
         missing = _missing(plan, method, rest)
         if not missing:
             continue
-        trouble = _score(plan, method, missing, clock.left)
+        trouble = _score(plan, method, missing, clock.left, clock.jobs)
         lost = f"; {trouble}" if trouble else ""
         say(f"{method}: {len(rest)} further splits ({in_words(clock.left)} left){lost}")
     common = [i for i in rest if not any(_missing(plan, name, [i]) for name in done.compared)]
@@ -257,7 +236,7 @@ def _expected(plan: Plan, method: str, done: Run) -> float:
 
 def _needed(plan, method, missing: Sequence[int], clock: Clock, done: Run) -> float:
     """Return the seconds that some splits of a method are expected to take."""
-    return _expected(plan, method, done) * len(missing) + clock.start
+    return _expected(plan, method, done) * clock.rounds(missing) + clock.start
 
 
 def _too_slow(plan, method, missing: Sequence[int], clock: Clock, done: Run) -> str:
@@ -290,28 +269,35 @@ def _rounded(count: int) -> int:
     return count // 10**digits * 10**digits
 
 
-def _score(plan: Plan, method: str, numbers: Sequence[int], seconds: float) -> str:
-    """Score splits in a process of its own; return what went wrong with it, "" if nothing."""
+def _score(plan: Plan, method: str, numbers: Sequence[int], seconds: float, jobs: int = 1) -> str:
+    """Score splits in processes of their own; return what went wrong with one, "" if nothing."""
+    end = time.monotonic() + seconds
     command = [sys.executable, "-m", "kcde.comparison.worker", str(plan.folder), method]
     log = plan.folder / "splits" / f"{method}.log"
     log.parent.mkdir(exist_ok=True)
     with log.open("w", encoding="utf-8") as said:
-        process = subprocess.Popen(
-            [*command, *map(str, numbers)], stdout=said, stderr=said, env=_environment()
-        )
+        shares = [numbers[k::jobs] for k in range(max(1, min(jobs, len(numbers))))]
+        processes = [
+            subprocess.Popen(
+                [*command, *map(str, share)], stdout=said, stderr=said, env=_environment()
+            )
+            for share in shares
+        ]
         try:
-            process.wait(timeout=seconds)
+            for process in processes:
+                process.wait(timeout=max(0.0, end - time.monotonic()))
         except subprocess.TimeoutExpired:
             return ""
         finally:
-            if process.poll() is None:
+            for process in processes:
                 process.kill()
                 process.wait()
-    if process.returncode < 0:
-        return f"its process was ended by signal {-process.returncode}, as for want of memory"
-    if process.returncode:
+    codes = [process.returncode for process in processes]
+    if min(codes) < 0:
+        return f"its process was ended by signal {-min(codes)}, as for want of memory"
+    if max(codes):
         last = log.read_text(encoding="utf-8").strip().splitlines()
-        return f"it stopped: {last[-1] if last else f'exit code {process.returncode}'}"
+        return f"it stopped: {last[-1] if last else f'exit code {max(codes)}'}"
     return ""
 
 

@@ -15,7 +15,6 @@ from kcde.data import catalogue as tables
 from kcde.data import limits, matlab
 from kcde.data.catalogue import Entry
 from kcde.data.fetch import check_sha256
-from kcde.later import later
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -241,10 +240,7 @@ def _weekday_hour(table: "pd.DataFrame", column: str) -> "pd.DataFrame":
 def _read_rda(path: Path) -> "pd.DataFrame":
     """Read an R workspace that holds one data frame."""
     import pandas as pd
-
-    # Only arrays of several dimensions need xarray, which takes as long to import as the rest.
-    with later("xarray"):
-        import rdata
+    import rdata
 
     with warnings.catch_warnings():
         # Both are harmless: old files mark neither the encoding of their ASCII names nor use the

@@ -1,19 +1,17 @@
-"""The estimators, one file each, found by file name.
+"""The estimators, a file each; `kcde.LAZY` lists them."""
 
-The class `Name` lies in the module whose name without underscores is `name`: `KCEF` in
-`kcef.py`, `EpsilonKDE` in `epsilon_kde.py`. A new file is a new estimator; nothing is registered.
-"""
-
-import importlib
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
-from kcde import discovery
+from kcde.names import ESTIMATORS, estimator_module
+
+_WRAPPERS = ("Conformal", "Standardised")
 
 
 def estimator_names() -> list[str]:
-    """Return the names of all estimators."""
-    return sorted(discovery.estimators())
+    """Return the names of all estimators, without those that wrap another one."""
+    return [name for name in ESTIMATORS if name not in _WRAPPERS]
 
 
 def estimator_class(name: str) -> type:
@@ -27,11 +25,11 @@ def estimator_class(name: str) -> type:
     Raises
     ------
     ValueError
-        If there is no such estimator; the message lists those there are.
+        If there is no such estimator; the message suggests the nearest name and lists all.
     """
-    found = _find(name)
-    importlib.import_module(f"{__name__}._shared.scikit_learn").derive()
-    importlib.import_module("scipy.optimize")
+    found = getattr(import_module(estimator_module(name)), name)
+    if trainer := getattr(found, "_trainer", ""):
+        import_module(trainer)
     return found
 
 
@@ -57,17 +55,13 @@ def configured(name: str, options: Mapping[str, Any]):
     return cls(**options)
 
 
-def _find(name: str) -> type:
-    return getattr(importlib.import_module(discovery.module_of(name)), name)
-
-
 def __getattr__(name: str):
-    try:
-        return _find(name)
-    except ValueError as error:
-        raise AttributeError(str(error)) from None
+    """Import an estimator."""
+    if name not in ESTIMATORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(ESTIMATORS[name]), name)
 
 
 def __dir__() -> list[str]:
-    """Return what can be imported from here; the classes are read from the sources."""
-    return sorted([*discovery.classes(), "configured", "estimator_class", "estimator_names"])
+    """Return what can be imported from here, also what is not imported yet."""
+    return sorted([*ESTIMATORS, "configured", "estimator_class", "estimator_names"])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._shared.distribution import Distribution
@@ -16,7 +17,6 @@ from kcde.estimators._shared.rows import (
     group_labels,
     grouping,
 )
-from kcde.estimators._shared.scikit_learn import Estimator
 from kcde.estimators._shared.threads import thread_limit
 from kcde.normalisers import GaussianProposal
 from kcde.panels import (
@@ -76,7 +76,7 @@ class Tags:
     grouped: bool = False
 
 
-class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
+class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
     """Base class of estimators of p(y|x), with scikit-learn's conventions.
 
     A subclass gives the abstract methods; constructor arguments are hyper-parameters only, and
@@ -95,8 +95,11 @@ class ConditionalDensity(RowChecks, Distribution, Estimator, ABC):
     selection_rule: ClassVar[str] = ""
     """How it chooses what is left open, in one sentence without a full stop, as tables print it.
 
-    A literal, because it is read from the source; each estimator states its own.
+    Each estimator states its own.
     """
+
+    _trainer: ClassVar[str] = ""
+    """Module that `fit` imports; `estimator_class` imports it before, as fits may be timed."""
 
     _labels: np.ndarray | None = None
     """While a fit lasts: the group of each row, whole numbers from 0, shape (n,)."""

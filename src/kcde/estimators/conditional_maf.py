@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 from kcde.estimators._flows.base import ConditionalFlow
-from kcde.estimators._flows.model import AUTOREGRESSIVE
 
 
 class ConditionalMAF(ConditionalFlow):
@@ -78,5 +77,5 @@ class ConditionalMAF(ConditionalFlow):
         "learning rate 0.005 √n/28; nothing is chosen or stopped early"
     )
 
-    kind: ClassVar[str] = AUTOREGRESSIVE
+    kind: ClassVar[str] = "autoregressive"
     rate: ClassVar[float] = 0.005

@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 from kcde.estimators._flows.base import ConditionalFlow
-from kcde.estimators._flows.model import COUPLING
 
 
 class ConditionalRealNVP(ConditionalFlow):
@@ -79,7 +78,7 @@ class ConditionalRealNVP(ConditionalFlow):
         "learning rate 0.002 √n/28; nothing is chosen or stopped early"
     )
 
-    kind: ClassVar[str] = COUPLING
+    kind: ClassVar[str] = "coupling"
     rate: ClassVar[float] = 0.002
 
     def _layers(self, blocks: int) -> int:

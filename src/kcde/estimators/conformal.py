@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 import numpy as np
+from sklearn.base import BaseEstimator, clone
 
 from kcde.arrays import take_rows, to_numpy
 from kcde.estimators._shared import shape
 from kcde.estimators._shared.distribution import tails
 from kcde.estimators._shared.rows import RowChecks, check_pairs, group_labels, grouping
-from kcde.scikit_learn import BaseEstimator, clone
 from kcde.seeding import rng_of
 
 _ROUNDING = 1e-9  # of numbers that are whole but for the last bits

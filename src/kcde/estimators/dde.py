@@ -8,11 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
-from kcde.estimators._dde import model as models
-from kcde.estimators._dde.fit import Task, TrainingResult, train
 from kcde.estimators._dde.optimum import Likelihood
-from kcde.estimators._dde.potential import KernelSum
-from kcde.estimators._dde.problem import FEATURES, FUNCTIONAL
+from kcde.estimators._dde.potential import FEATURES, FUNCTIONAL, KernelSum
 from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators.base import Tags
@@ -124,6 +121,8 @@ class DDE(BatchFitted, ExponentialFamily):
     (2, 5, 1)
     """
 
+    _trainer: ClassVar[str] = "kcde.estimators._dde.fit"
+
     selection_rule: ClassVar[str] = (
         "bandwidths by the median trick and η = 1/n, nothing is searched; trained for as many "
         "iterations as give a held-out fifth of the rows the largest likelihood"
@@ -197,6 +196,8 @@ class DDE(BatchFitted, ExponentialFamily):
 
     def _fit(self, X, Y):
         """Check the parameters and resolve all that is not trained; `fit_many` trains."""
+        from kcde.estimators._dde import model as models
+
         self._check_parameters()
         X, Y = to_numpy(X), to_numpy(Y)
         self._held = 0
@@ -214,6 +215,8 @@ class DDE(BatchFitted, ExponentialFamily):
         self.regularization_ = self.model_.penalty
 
     def _check_parameters(self):
+        from kcde.estimators._dde.model import CHOICES
+
         for name in _COUNTS:
             value = getattr(self, name)
             if not (isinstance(value, Integral) and value >= 1):
@@ -227,7 +230,7 @@ class DDE(BatchFitted, ExponentialFamily):
             raise ValueError(f"regularization must not be negative; got {self.regularization!r}")
         if not 0 <= self.validation < 1:
             raise ValueError(f"validation must lie in [0, 1); got {self.validation!r}")
-        for name, allowed in models.CHOICES.items():
+        for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {allowed}; got {getattr(self, name)!r}")
         if self.basis == FUNCTIONAL and (self.dual != "kernel" or self.validation):
@@ -243,15 +246,17 @@ class DDE(BatchFitted, ExponentialFamily):
     @staticmethod
     def _train(estimators: Sequence["DDE"]) -> list[ValueError | FloatingPointError | None]:
         """Train estimators of one shape; return the error of each, or None."""
+        from kcde.estimators._dde.model import check_memory
+
         try:
-            models.check_memory(estimators[0], estimators[0].Y_.shape, len(estimators))
+            check_memory(estimators[0], estimators[0].Y_.shape, len(estimators))
         except ValueError as error:
             for estimator in estimators:
                 estimator._reset()
             return [error] * len(estimators)
         return _fit_batch(estimators)
 
-    def _take(self, trained: TrainingResult):
+    def _take(self, trained):
         model, state = self.model_, trained.state
         self.potential_ = model.potential(state)
         self.coef_ = self.potential_.weights
@@ -394,7 +399,7 @@ class DDE(BatchFitted, ExponentialFamily):
         return self.model_.support
 
 
-def _history(trained: TrainingResult) -> dict[str, np.ndarray]:
+def _history(trained) -> dict[str, np.ndarray]:
     iteration, objective, mmd2, held_out = np.array(trained.history).reshape(-1, 4).T
     return {
         "iteration": iteration.astype(int),
@@ -426,7 +431,9 @@ def _fit_batch(estimators: Sequence[DDE]) -> list[FloatingPointError | None]:
     return errors
 
 
-def _task(estimator: DDE, seed: int, target: int, *, hold: bool) -> Task:
+def _task(estimator: DDE, seed: int, target: int, *, hold: bool):
+    from kcde.estimators._dde.fit import Task
+
     order = np.arange(len(estimator.Y_))
     if hold:
         order = rng_of("validation", estimator.random_state).permutation(order)
@@ -440,8 +447,10 @@ def _task(estimator: DDE, seed: int, target: int, *, hold: bool) -> Task:
     return Task(problem, state, seed, target, held_out)
 
 
-def _trained(tasks: list[Task], first: DDE, snapshots, errors: list) -> list[TrainingResult]:
+def _trained(tasks: list, first: DDE, snapshots, errors: list) -> list:
     """Train tasks and note those that diverge."""
+    from kcde.estimators._dde.fit import train
+
     recipe = first.model_.recipe
     outcomes = train(tasks, recipe, first.patience, tuple(snapshots))
     for i, outcome in enumerate(outcomes):

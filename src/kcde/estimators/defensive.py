@@ -105,7 +105,7 @@ class Defensive(Floored):
         self.random_state = random_state
 
     def _fit(self, X, Y):
-        from kcde.scikit_learn import clone
+        from sklearn.base import clone
 
         self._set_weight(self.weight)
         if self.base_std is not None and not 0 < self.base_std < np.inf:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators._low_rank.base import check_positive, with_regularizations
@@ -13,7 +14,6 @@ from kcde.estimators._low_rank.logistic import LogisticLoss, newton
 from kcde.estimators._shared.rows import RowChecks, check_rows
 from kcde.estimators._shared.threads import thread_limit
 from kcde.estimators.base import Tags
-from kcde.scikit_learn import BaseEstimator, ClassifierMixin
 
 
 class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEstimator):

@@ -7,15 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
-from kcde.estimators._nade.network import known, log_mixture
-from kcde.estimators._nade.selection import (
-    FitResult,
-    Problem,
-    fit_all_updates,
-    fit_chosen,
-    fit_given,
-)
-from kcde.estimators._nade.training import Recipe
 from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.gaussian_mixtures import mixture_cdf, mixture_crps, mixture_quantile
 from kcde.estimators._shared.pushforward import DRAWS, normal_nodes
@@ -106,6 +97,8 @@ class NADE(BatchFitted, ConditionalDensity):
     (2,)
     """
 
+    _trainer: ClassVar[str] = "kcde.estimators._nade.selection"
+
     selection_rule: ClassVar[str] = (
         "two hidden layers of {2, 10, 100} units and {1, 2, 5, 10} Gaussian components, "
         "5-fold held-out likelihood with early stopping, at most 2500 updates"
@@ -176,6 +169,8 @@ class NADE(BatchFitted, ConditionalDensity):
             )
         if not 0 < self.learning_rate < np.inf:
             raise ValueError(f"learning_rate must be a positive number; got {self.learning_rate!r}")
+        from kcde.estimators._nade.selection import Problem
+
         self._problem = Problem(to_numpy(X).T, to_numpy(Y).T, self.random_state, self._labels)
 
     def _batch_key(self) -> tuple:
@@ -209,7 +204,7 @@ class NADE(BatchFitted, ConditionalDensity):
                 estimator._take(fitted)
         return errors
 
-    def _take(self, fitted: FitResult):
+    def _take(self, fitted):
         self.network_, self.epochs_ = fitted.network, fitted.epochs
         self.hidden_units_, self.components_ = fitted.units, fitted.components
         self.cv_results_ = {
@@ -257,6 +252,8 @@ class NADE(BatchFitted, ConditionalDensity):
 
     def _factors(self, X, Y, order) -> np.ndarray:
         """Return log p(y_o_i | x, y_o_<i) at o_i, shape (d_y, n); points are columns."""
+        from kcde.estimators._nade.network import known, log_mixture
+
         terms = np.empty(Y.shape)
         for rows in row_blocks(Y.shape[1], self._width()):
             observed = np.zeros((len(Y), 1))
@@ -282,6 +279,8 @@ class NADE(BatchFitted, ConditionalDensity):
 
     def _log_density_on_line(self, X, Y) -> np.ndarray:
         """Return log p(Y|X), shape (n, q), where d_y = 1: one mixture for each row of X."""
+        from kcde.estimators._nade.network import log_mixture
+
         parts = []
         for rows in row_blocks(len(X), self.components_ * len(Y)):
             mixtures = self.network_.mixtures(X[rows].T)
@@ -382,6 +381,8 @@ class NADE(BatchFitted, ConditionalDensity):
 
     def _draw(self, X, order, rng) -> np.ndarray:
         """Draw one y, shape (d_y, n), for each column of X (d_x, n), in an order of y."""
+        from kcde.estimators._nade.network import known
+
         Y, observed = np.zeros((self.n_outputs_, X.shape[1])), np.zeros((self.n_outputs_, 1))
         for i in order:
             mixtures = self.network_.mixtures(known(X, Y, observed), slice(i, i + 1))
@@ -398,8 +399,11 @@ class NADE(BatchFitted, ConditionalDensity):
         return max(self.hidden_units_, self.n_features_in_ + 2 * self.n_outputs_)
 
 
-def _fit_batch(estimators: Sequence[NADE]) -> list[FitResult | Exception]:
-    """Fit estimators of one shape to the data that they keep."""
+def _fit_batch(estimators: Sequence[NADE]) -> list:
+    """Return for each estimator of one shape the fit to the data that it keeps, or its error."""
+    from kcde.estimators._nade.selection import fit_all_updates, fit_chosen, fit_given
+    from kcde.estimators._nade.training import Recipe
+
     first = estimators[0]
     problems = [estimator._problem for estimator in estimators]
     recipe = Recipe(first._epochs[0], first.patience, first.batch_size, first.learning_rate)

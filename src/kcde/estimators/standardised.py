@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from sklearn.base import BaseEstimator, clone
 
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators._shared import shape
@@ -13,7 +14,6 @@ from kcde.estimators._shared.rows import (
     check_pairs,
     grouping,
 )
-from kcde.scikit_learn import BaseEstimator, clone
 
 
 class Standardised(RowChecks, BaseEstimator):

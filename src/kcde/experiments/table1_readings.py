@@ -9,6 +9,8 @@ and the fit of each pair that any reading chooses.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from sklearn.base import BaseEstimator
+
 from kcde import scores
 from kcde.arrays import asarray
 from kcde.data.loaders import Dataset
@@ -19,7 +21,6 @@ from kcde.experiments.job import Outcome
 from kcde.experiments.jobs.table1_readings import READINGS, Job, Reading
 from kcde.experiments.runner import attempt
 from kcde.metrics.names import NLL, NLL_QUADRATURE
-from kcde.scikit_learn import BaseEstimator
 from kcde.selection import log_grid
 
 METRICS = (NLL, NLL_QUADRATURE)

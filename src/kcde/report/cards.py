@@ -1,13 +1,15 @@
 """A card for each estimator: formula, cost, source, how it chooses, where it stands."""
 
+import inspect
 import re
+import sys
 from collections import defaultdict
 from functools import cache
 
 import pandas as pd
 from markupsafe import Markup, escape
 
-from kcde import discovery
+from kcde import estimators
 from kcde.artefacts.core import listing
 from kcde.artefacts.core.registry import ARTEFACTS
 from kcde.artefacts.tables.markdown import number, probability, significant
@@ -24,12 +26,13 @@ _EVERY = "all"  # data sets of a row of all_methods.csv
 def cards(tracked: Tracked) -> list[dict]:
     """Return the cards, in the order of the mean rank of the best method of each estimator."""
     standing, calibrated = _standing(tracked), _calibrated(tracked)
-    made = [_card(name, standing, calibrated) for name in discovery.estimators()]
+    made = [_card(name, standing, calibrated) for name in estimators.estimator_names()]
     return sorted(made, key=lambda card: (card["rank"], card["name"].lower()))
 
 
 def _card(estimator: str, standing: dict, calibrated: dict) -> dict:
-    source, text = discovery.docstrings(estimator)
+    cls = getattr(estimators, estimator)
+    source, text = inspect.getdoc(sys.modules[cls.__module__]), inspect.getdoc(cls)
     formula, *rest = text.partition("\nParameters\n")[0].strip().split("\n\n")
     costs = [each for each in rest if _COSTS.search(each)]
     methods = [name for name, method in METHODS.items() if method.estimator == estimator]
@@ -41,7 +44,7 @@ def _card(estimator: str, standing: dict, calibrated: dict) -> dict:
         "formula": _words(formula),
         "how": [_words(each) for each in rest if each not in costs],
         "costs": [_words(each) for each in costs],
-        "rule": _rule(estimator),
+        "rule": cls.selection_rule,
         "methods": [(display(name), METHODS[name].variant, _rules(name)) for name in methods],
         "standing": [
             {"name": display(name), **standing.get(name, {}), **calibrated.get(name, {})}
@@ -55,13 +58,6 @@ def _words(text: str) -> Markup:
     """Return a docstring's paragraph with code in it marked as such."""
     plain = str(escape(" ".join(text.split())))
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", plain))
-
-
-def _rule(estimator: str) -> str:
-    try:
-        return str(discovery.attribute(estimator, discovery.SELECTION_RULE))
-    except LookupError:
-        return ""
 
 
 def _rules(method: str) -> list[tuple[str, str]]:

@@ -3,13 +3,13 @@
 from hashlib import sha256
 
 import kcde
-from kcde import runtime, split_scores
+from kcde import split_scores
 from kcde.artefacts.judging import checkout
 from kcde.data import catalogue
 from kcde.files import finished
 from kcde.report.content import Tracked
 
-_NOT_RECORDED = (
+_NO_MACHINE = (
     "Processor, memory and operating system of the runs: scores name the array library and the "
     "type of numbers, no machine."
 )
@@ -23,14 +23,12 @@ _NO_SCORES = (
 def provenance(tracked: Tracked) -> dict:
     """Return what is recorded of the tracked outputs, and what is not."""
     scored = split_scores.about(tracked.figures)
-    took = runtime.summary(tracked.figures)
-    lacking = [*([] if took else [_NOT_RECORDED]), *([] if scored else [_NO_SCORES])]
+    lacking = [_NO_MACHINE, *([] if scored else [_NO_SCORES])]
     commits = dict.fromkeys(zip(tracked.read["commit"], tracked.read["scale"], strict=True))
     return {
         "package": f"kcde {kcde.__version__}, commit {checkout.commit()}",
         "readings": [f"{commit} ({scale})" for commit, scale in commits],
         "scored": scored,
-        "took": took,
         "data": [
             (entry.name, entry.sha256, entry.licence)
             for entry in catalogue.read().values()

@@ -10,7 +10,7 @@ import pytest
 from kcde.artefacts.core import listing, registry
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.tables import building
-from kcde.discovery import SourceError
+from kcde.provenance import SourceError
 
 FIGURES = Path(__file__).parents[3] / "figures"
 

@@ -209,7 +209,7 @@ def made_plan(tmp_path, n=60):
 def fake(seconds, monkeypatch, clock):
     """Let each method take so many seconds a split, of a clock that is made up."""
 
-    def score(planned, method, numbers, left):
+    def score(planned, method, numbers, left, jobs=1):
         for number in numbers:
             if seconds[method] > left:
                 return ""
@@ -287,6 +287,13 @@ def test_a_split_with_a_damaged_or_missing_file_is_scored_again(place, damage, t
 def test_a_worker_that_fails_is_named(tmp_path):
     made = made_plan(tmp_path)
     assert "there is no method 'None'" in running._score(made, "None", [0], 60.0)
+
+
+def test_scores_do_not_depend_on_the_number_of_processes(found, tmp_path):
+    options = {"methods": ["GP-ML", "LSCDE-exact"], "splits": 3, "budget": 300}
+    at_once = kcde.compare(table(), "price", jobs=3, out=tmp_path, **options)
+    columns = [name for name in found[0].by_split if "seconds" not in name]
+    pd.testing.assert_frame_equal(at_once.by_split[columns], found[0].by_split[columns])
 
 
 def test_every_method_is_listed_once_and_can_be_compared():
@@ -380,7 +387,7 @@ def test_a_slow_start_of_processes_stops_no_method(tmp_path, monkeypatch):
     fake({"GP-ML": 1.0, "LSCDE-exact": 1.0}, monkeypatch, clock)
     score = running._score
 
-    def late(planned, method, numbers, left):
+    def late(planned, method, numbers, left, jobs=1):
         clock[0] += min(20.0, left)
         return score(planned, method, numbers, left - 20.0)
 

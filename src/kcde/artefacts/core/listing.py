@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from kcde.discovery import SourceError, assigned, parsed
 from kcde.names import nearest
+from kcde.provenance import SourceError, assigned, parsed
 
 ACROSS = "across"
 """Stands for a paper where an artefact belongs to none; it is drawn above the papers' folders."""

@@ -13,7 +13,7 @@ import math
 import re
 from functools import cache
 
-from kcde import discovery, methods, provenance
+from kcde import methods, provenance
 
 EXACT = 1e-6
 """Of what is computed in float64 alone, in the order that its code says."""
@@ -63,5 +63,5 @@ def is_single(estimator: str) -> bool:
     in float64.
     """
     modules = provenance.closure(provenance.estimator_module(estimator))
-    sources = (discovery.source(module) for module in modules)
+    sources = (provenance.source(module) for module in modules)
     return any(_TRAINS.search(path.read_text("utf-8")) for path in sources if path is not None)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from kcde import discovery
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
 from kcde.artefacts.plots import labels, style
 from kcde.artefacts.tables.rounding import round_to_half_decade
+from kcde.estimators import DDE
 from kcde.experiments.jobs.estimation_cost import ITERATIONS
 from kcde.metrics.names import SYSTEM_MEMORY
 
@@ -301,7 +301,7 @@ def _scan(scores: pd.DataFrame, axis: str) -> pd.Series:
     """Return how many iterations take every point once, by size."""
     cells, column = _sweep(scores, axis)
     n = cells.groupby(column)["n_train"].first()
-    return n / discovery.parameters("DDE")["batch_size"]
+    return n / DDE().batch_size
 
 
 def _crossing(ratios: pd.Series) -> tuple[int | None, int] | None:

@@ -6,7 +6,7 @@ What stands here is special to an experiment. Otherwise the rule is that of the 
 
 import itertools
 
-from kcde import discovery
+from kcde import estimators
 from kcde.methods import METHODS
 from kcde.names import EXACT_DRAWS
 
@@ -578,8 +578,8 @@ def _of_class(method: str, experiment: str) -> str:
     # What has the settings of cdo's authors chooses nothing; where it is fitted stands above.
     if defined is None or defined.settings is not None:
         return ""
-    rule = discovery.attribute(defined.estimator, discovery.SELECTION_RULE)
-    defaults = discovery.parameters(defined.estimator)
+    estimator = getattr(estimators, defined.estimator)
+    rule, defaults = estimator.selection_rule, estimator().get_params()
     options = defined.options_for(experiment)
     other = {name: value for name, value in options.items() if value != defaults[name]}
     # The rule of a class is that of its default selection.

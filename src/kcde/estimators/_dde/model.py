@@ -9,8 +9,8 @@ from kcde.estimators._dde import networks
 from kcde.estimators._dde.base import GaussianBase, UniformBase
 from kcde.estimators._dde.functional import Expansion
 from kcde.estimators._dde.held_out import HeldOut, nodes_of
-from kcde.estimators._dde.potential import FeatureSum, KernelSum
-from kcde.estimators._dde.problem import FEATURES, FUNCTIONAL, POINTS, Problem, Recipe
+from kcde.estimators._dde.potential import FEATURES, FUNCTIONAL, POINTS, FeatureSum, KernelSum
+from kcde.estimators._dde.problem import Problem, Recipe
 from kcde.estimators._dde.training import State, start
 from kcde.kernels import GaussianKernel, as_bandwidths, median_trick
 from kcde.memory import free_host_bytes

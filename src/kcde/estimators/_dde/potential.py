@@ -7,6 +7,9 @@ import numpy as np
 from kcde.arrays import row_blocks
 from kcde.kernels import GaussianKernel
 
+POINTS, FEATURES, FUNCTIONAL = "points", "features", "functional"
+"""Representations of f: kernels at the training rows, random features, functional gradients."""
+
 
 @dataclass(frozen=True)
 class KernelSum:

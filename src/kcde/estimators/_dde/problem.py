@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import equinox as eqx
 import jax.numpy as jnp
 
-POINTS, FEATURES, FUNCTIONAL = "points", "features", "functional"
-"""Representations of f: kernels at the training rows, random features, functional gradients."""
+from kcde.estimators._dde.potential import FEATURES
 
 
 @dataclass(frozen=True)
@@ -16,7 +15,7 @@ class Recipe:
     Attributes
     ----------
     basis
-        One of the three above.
+        One of the three of `potential`.
     dual
         "mlp" or "kernel".
     uniform

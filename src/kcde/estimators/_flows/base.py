@@ -7,9 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
-from kcde.estimators._flows.model import Architecture, Flow
-from kcde.estimators._flows.selection import Candidate, check_candidates, choose
-from kcde.estimators._flows.training import train
 from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.pushforward import Pushforward
 from kcde.estimators._shared.rows import some_columns
@@ -27,6 +24,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
     """
 
     tags: ClassVar[Tags] = Tags(array_api=False)
+    _trainer: ClassVar[str] = "kcde.estimators._flows.selection"
     kind: ClassVar[str]
     rate: ClassVar[float]
 
@@ -73,6 +71,8 @@ class ConditionalFlow(BatchFitted, Pushforward):
         self.cv_results_ = {}
         counts, rates = _stages(self.steps, self.learning_rate)
         if self.candidates is not None:
+            from kcde.estimators._flows.selection import check_candidates
+
             self._candidates = check_candidates(self.candidates, counts, Y.shape[0])
         rule = self.rate * np.sqrt(Y.shape[0]) / 28.0
         self._plan = tuple((count, rates[k] or rule) for k, count in enumerate(counts))
@@ -86,7 +86,9 @@ class ConditionalFlow(BatchFitted, Pushforward):
         tried = None if self.candidates is None else tuple(self._candidates)
         return (self._architecture(), self._plan, tried, X.shape, Y.shape)
 
-    def _architecture(self, hidden_units=None, blocks=None) -> Architecture:
+    def _architecture(self, hidden_units=None, blocks=None):
+        from kcde.estimators._flows.model import Architecture
+
         blocks = blocks or self.blocks
         return Architecture(
             self.kind,
@@ -103,6 +105,8 @@ class ConditionalFlow(BatchFitted, Pushforward):
     @staticmethod
     def _train(estimators: Sequence["ConditionalFlow"]) -> list[FloatingPointError | None]:
         """Train estimators of one shape; return the error of each, or None."""
+        from kcde.estimators._flows.training import train
+
         first = estimators[0]
         seeds = [seed_of("flow", estimator.random_state) % 2**32 for estimator in estimators]
         X, Y = (np.stack(part) for part in zip(*[e._problem for e in estimators], strict=True))
@@ -116,13 +120,15 @@ class ConditionalFlow(BatchFitted, Pushforward):
     @staticmethod
     def _tune(estimators: Sequence["ConditionalFlow"], seeds, X, Y) -> list:
         """Choose among the candidates for each estimator, and train it with its choice."""
+        from kcde.estimators._flows.selection import choose
+
         first = estimators[0]
         states = [estimator.random_state for estimator in estimators]
         tried = [(first._architecture(c.hidden_units, c.blocks), c) for c in first._candidates]
         chosen = choose(tried, seeds, X, Y, states, first._plan[0][0])
         return [e._take_chosen(*outcome) for e, outcome in zip(estimators, chosen, strict=True)]
 
-    def _take_chosen(self, candidate: Candidate, flow: Flow, history, cv_results: dict):
+    def _take_chosen(self, candidate, flow, history, cv_results: dict):
         """Take a flow that was chosen; return the error, or None."""
         if not np.isfinite(cv_results["score"]).any():
             del self._problem
@@ -136,7 +142,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
         self._plan, self.cv_results_ = ((len(history), candidate.learning_rate),), cv_results
         return self._take(flow, history)
 
-    def _take(self, flow: Flow, history: np.ndarray) -> FloatingPointError | None:
+    def _take(self, flow, history: np.ndarray) -> FloatingPointError | None:
         del self._problem
         finite = np.isfinite(history)
         if not (finite.all() and flow.is_finite()):

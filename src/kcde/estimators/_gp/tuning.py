@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from kcde.memory import require_memory
-from kcde.scikit_learn import ConvergenceWarning
 
 log = logging.getLogger(__name__)
 

@@ -7,6 +7,7 @@ from numbers import Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator, clone
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.basis import Basis
@@ -14,7 +15,6 @@ from kcde.estimators._low_rank.functions import Projection, moment_functions
 from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs
 from kcde.estimators._shared.threads import thread_limit
 from kcde.estimators.base import ConditionalDensity, Tags
-from kcde.scikit_learn import BaseEstimator, clone
 from kcde.seeding import require_generator
 
 

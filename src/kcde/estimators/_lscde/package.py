@@ -12,10 +12,10 @@ import warnings
 from math import pi, sqrt
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from kcde.arrays import array_namespace, take_rows
 from kcde.kernels.gaussian import log_gaussian_kernel
-from kcde.scikit_learn import ConvergenceWarning
 
 FEWEST_CENTRES = 3
 """The two pairs, and a cluster."""

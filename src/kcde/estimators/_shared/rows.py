@@ -274,7 +274,7 @@ class RowChecks:
     def _check_fitted(self):
         """Return the estimator, or raise scikit-learn's `NotFittedError`."""
         if not self.__sklearn_is_fitted__():
-            from kcde.scikit_learn import NotFittedError
+            from sklearn.exceptions import NotFittedError
 
             raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit first")
         return self
