@@ -12,7 +12,6 @@ from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.dde import table2_likelihood as likelihood
 from kcde.artefacts.judging import r_sets
 from kcde.artefacts.tables import building
-from kcde.methods import METHODS
 
 TABLE2, LIKELIHOOD = (registry.ARTEFACTS[f"dde/{name}"] for name in ("table2", "table2-likelihood"))
 QUADRATURE = f"{made.METRIC}_quadrature"
