@@ -59,25 +59,16 @@ def scorecard_command(
         Path | None,
         typer.Option(help="Artefact records of a run, results/<scale>/artefacts."),
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(help="A commit: write what is judged otherwise than there, as a page."),
-    ] = None,
 ) -> None:
     """Compare every published number and claim with the tracked outputs.
 
     \b
     python -m kcde scorecard
     python -m kcde scorecard --records results/laptop/artefacts
-    python -m kcde scorecard --since v0.1.0
     """  # noqa: D301
-    from kcde.artefacts.judging import changes, scorecard
+    from kcde.artefacts.judging import scorecard
 
-    card = scorecard.build(into, records)
-    written = scorecard.write(card, into)
-    if since is not None:
-        written.append(changes.write(card, since, into, scorecard.TABLE))
-    for path in written:
+    for path in scorecard.write(scorecard.build(into, records), into):
         typer.echo(f"wrote {path}")
 
 
