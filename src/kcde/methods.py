@@ -48,9 +48,6 @@ class Method:
     evaluation
         `test-half` draws for the normaliser from a Gaussian with mean and spread of the test y, as
         the authors of dde did; `training-half`, the default, from one of the training y.
-    inner_splits
-        Number of splits of the R sets with an inner log likelihood, in place of that of the
-        scale; 0 where the parameters are given, so that there is nothing to choose a method by.
     settings
         In the experiments donut, terrain and traffic, what the options leave open is as the authors
         of cdo fixed it (`authors`, see `kcde.experiments._cdo_settings`), or chosen by the class
@@ -73,7 +70,6 @@ class Method:
     r_benchmark_options: Options = field(default_factory=dict)
     dataset_options: Mapping[str, Options] = field(default_factory=dict)
     evaluation: str | None = None
-    inner_splits: int | None = None
     settings: str | None = None
     target: str | None = None
     graph: str | Sequence[Sequence[int]] | None = None
@@ -201,11 +197,11 @@ _NYSTROM = {name: {"n_basis": 300} for name in ("two-moons", "ring", "grid")}
 _DEFINED = {
     "KCEF": Method("KCEF", AS_PUBLISHED, {"selection": "score"}),
     # Readings of table 1 with a bandwidth for each dimension, as the text has it elsewhere.
-    "KCEF-converged": Method("KCEF", OURS, {"selection": "gradient"}, inner_splits=0),
-    "KCEF-stopped": Method("KCEF", OURS, {**_EARLY_STOPPING, "isotropic": False}, inner_splits=0),
+    "KCEF-converged": Method("KCEF", OURS, {"selection": "gradient"}),
+    "KCEF-stopped": Method("KCEF", OURS, {**_EARLY_STOPPING, "isotropic": False}),
     "KCEF-LL": Method("KCEF", OURS, {"selection": "likelihood"}),
     # A reading of table 1: as KCEF, on the same grid, by the criterion of LSCDE.
-    "KCEF-LL-shared": Method("KCEF", OURS, {"selection": "shared-likelihood"}, inner_splits=0),
+    "KCEF-LL-shared": Method("KCEF", OURS, {"selection": "shared-likelihood"}),
     "KCEF-LL-defensive": Method("Defensive", OURS, {"tuning_rows": 500}),
     # In cdo's experiments that of the package which its authors call; elsewhere Sugiyama's.
     "LSCDE": Method(
@@ -218,7 +214,7 @@ _DEFINED = {
     "epsilon-KDE": Method("EpsilonKDE", AS_PUBLISHED),
     "NADE": Method("NADE", AS_PUBLISHED, joint_options=_NADE_JOINT),
     # The other reading of the column NADE of kcef, table 1.
-    "NADE-joint": Method("NADE", OURS, target="joint", inner_splits=0),
+    "NADE-joint": Method("NADE", OURS, target="joint"),
     # A reading of figure 1: the reference's 2500 updates for red wine, without selection.
     "NADE-unstopped": Method(
         "NADE", OURS, joint_options={**_NADE_JOINT, "epochs": 100, "early_stopping": False}
@@ -242,7 +238,6 @@ _DEFINED = {
         joint_options=_DDE_JOINT,
         dataset_options=_DDE_DATASETS,
         evaluation="test-half",
-        inner_splits=0,
     ),
     # With the paper's penalty, 1/n, the density it trains, and early stopping.
     "DDE-penalised": Method(

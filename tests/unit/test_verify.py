@@ -43,7 +43,7 @@ def folders(tmp_path):
     return write
 
 
-def compared(folders, one, other, name="kcef__table2-rules", columns=TABLE_COLUMNS):
+def compared(folders, one, other, name="kcef__table2-rows", columns=TABLE_COLUMNS):
     """Return the difference of two tables."""
     (drift,) = verify.verify(*folders(columns, **{name: (one, other)}))
     return drift
@@ -176,7 +176,7 @@ def test_the_largest_difference_is_named_with_its_place(folders):
     assert drift.where == where
     assert drift.largest == pytest.approx((4.60463 - 4.56227) / 4.60463)
     first, second, last = verify.report([drift]).splitlines()
-    assert first.startswith("kcef/table2-rules.csv: 1 beyond, of ")
+    assert first.startswith("kcef/table2-rows.csv: 1 beyond, of ")
     assert first.endswith(f"largest difference 0.0092 ({where})")
     assert second == "  caution KCEF negative_log_likelihood nats, mean: 1.0814, tracked 1.08133"
     assert last == "1 table: 1 beyond"

@@ -8,9 +8,6 @@ NLL_QUADRATURE = f"{NLL}_quadrature"
 NLL_X, NLL_CONDITIONAL = f"{NLL}_x", f"{NLL}_conditional"
 """The parts of the joint one of x and y: of x alone, and of y given x."""
 
-INNER_LOG_LIKELIHOOD = "inner_log_likelihood"
-"""Mean log density in nats of training rows that were held out of a fit by the whole rule."""
-
 COVERAGES = {"coverage_50": 0.5, "coverage_90": 0.9}
 """Share of the test rows within the central interval, by metric the probability of that."""
 

@@ -7,12 +7,12 @@ import pytest
 from scipy import stats
 
 from kcde import published, scores
-from kcde.artefacts.cdo import _terrain, table3, table3_one_definition
+from kcde.artefacts.cdo import _one_definition, _terrain, table3
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.judging import scorecard
 from kcde.artefacts.tables import building
 
-MIXED, ONE = (registry.ARTEFACTS[f"cdo/{name}"] for name in ("table3", "table3_one_definition"))
+MIXED, ONE = (registry.ARTEFACTS[f"cdo/{name}"] for name in ("table3", "table3-readings"))
 PUBLISHED = {name: made.TERRAIN[name] for name in ("CDO", "GP", "CondRealNVP", "CondMAF", "LSCDE")}
 
 
@@ -83,7 +83,7 @@ def test_one_definition_has_no_published_number_and_a_best(drawn):
     assert list(primary.index[primary["best"]]) == ["CDO-chosen"]
     assert primary.loc["CondMAF", "mean"] == pytest.approx(0.16, rel=0.01)
     assert set(primary["n"]) == {made.FOLDS}
-    page = (drawn / "cdo" / "table3_one_definition.md").read_text()
+    page = (drawn / "cdo" / "table3-readings.md").read_text()
     for words in ONE.further.values():
         assert words in page
     assert "Against the published numbers" not in page
@@ -115,7 +115,7 @@ def test_smoke_draws_another_terrain(tmp_path):
 
 
 def test_c1_holds_where_cdo_beats_every_competitor():
-    decision = table3_one_definition.smallest(frame())
+    decision = _one_definition.smallest(frame())
     assert decision.verdict == "holds"
     assert "10 of 10 folds: CDO 0.04" in decision.reason
     assert decision.reason.count("p = ") == 4
@@ -123,8 +123,8 @@ def test_c1_holds_where_cdo_beats_every_competitor():
     assert "table 3: CDO 0.04, GP 0.0465, Cond. Real NVP 0.035" in decision.reason
     assert decision.amended is None
     flows = frame({"CondRealNVP": [0.19, 0.2, 0.18], "CondMAF": [0.16, 0.17, 0.15]})
-    assert table3_one_definition.smallest(flows).verdict == "holds"
-    assert table3_one_definition.smallest(flows).reason.count(", 3 folds)") == 2
+    assert _one_definition.smallest(flows).verdict == "holds"
+    assert _one_definition.smallest(flows).reason.count(", 3 folds)") == 2
 
 
 CLOSE = [0.041, 0.039, 0.042, 0.038, 0.0415]
@@ -147,7 +147,7 @@ CLOSE = [0.041, 0.039, 0.042, 0.038, 0.0415]
     ],
 )
 def test_c1_can_come_out_every_way(changes, folds, verdict):
-    assert table3_one_definition.smallest(frame(changes, folds=folds)).verdict == verdict
+    assert _one_definition.smallest(frame(changes, folds=folds)).verdict == verdict
 
 
 def test_c1_corrects_for_folds_that_share_rows():
@@ -160,17 +160,16 @@ def test_c1_corrects_for_folds_that_share_rows():
     expected = 2 * stats.t.sf(abs(t), 8)
     assert stats.ttest_1samp(gap, 0).pvalue < 0.7 * expected
     assert (
-        f"GP {folds['GP'].mean():.3g} (p = {expected:.2g})"
-        in table3_one_definition.smallest(both).reason
+        f"GP {folds['GP'].mean():.3g} (p = {expected:.2g})" in _one_definition.smallest(both).reason
     )
 
 
 def test_c1_needs_every_competitor_and_the_real_terrain():
     table = frame()
-    decision = table3_one_definition.smallest(table[table["method"] != "CondMAF"])
+    decision = _one_definition.smallest(table[table["method"] != "CondMAF"])
     assert decision.verdict == "undecided"
     assert "Cond. MAF" in decision.reason
-    smoke = table3_one_definition.smallest(table.assign(dataset="smoke-terrain"))
+    smoke = _one_definition.smallest(table.assign(dataset="smoke-terrain"))
     assert smoke.verdict == "undecided"
 
 
@@ -202,7 +201,7 @@ FURTHER = {"GP-ML": 0.05, "GP-Matern": 0.05, "linear-interpolation": 0.05, "Nada
     ],
 )
 def test_c1_as_amended_wants_tuned_processes_and_the_simplest(changes, folds, verdict):
-    decision = table3_one_definition.smallest(frame(changes, folds=folds))
+    decision = _one_definition.smallest(frame(changes, folds=folds))
     assert decision.amended.verdict == verdict
     assert "linear interpolation 0.0" in decision.amended.reason
 

@@ -12,7 +12,6 @@ from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.dde import table2_likelihood as likelihood
 from kcde.artefacts.judging import r_sets
 from kcde.artefacts.tables import building
-from kcde.methods import METHODS
 
 TABLE2, LIKELIHOOD = (registry.ARTEFACTS[f"dde/{name}"] for name in ("table2", "table2-likelihood"))
 QUADRATURE = f"{made.METRIC}_quadrature"
@@ -239,23 +238,6 @@ def test_d3_counts_a_showcase_on_the_sets_that_it_has():
     assert said.startswith("(fitted on 5 sets): best on 0, worse on 5 (")
     assert "crabs" not in said.split(";")[0]
     assert "early stopping" not in r_sets.best_on_six(contest()).reason
-
-
-def test_sets_without_published_parameters_are_a_table_of_the_readings(tmp_path):
-    declared = registry.ARTEFACTS["dde/table2-unpublished"]
-    assert declared.stage == "readings"
-    shown = declared.shows["r_benchmark"]
-    assert not set(shown["datasets"]) & set(METHODS["DDE"].dataset_options)
-    values = made.around(1.0)
-    rows = cell("engel", "DDE", values, values) + made.rows_of("engel", "KCEF", made.around(0.6))
-    table = building.build(declared, frame(rows), [])
-    primary = table[table["metric"] == made.METRIC]
-    assert primary["method"].tolist() == ["DDE", "DDE-quadrature", "KCEF"]
-    assert primary["published_mean"].isna().all()
-    table.to_csv(tmp_path / "table2-unpublished.csv", index=False)
-    read = building.read(tmp_path / "table2-unpublished.csv")
-    drawn = declared.draw(declared, read, tmp_path / "table2-unpublished")
-    assert "λ = 1, half the median squared distance" in drawn[0].read_text()
 
 
 def test_d3_is_undecided_without_a_rival():

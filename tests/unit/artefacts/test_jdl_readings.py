@@ -1,4 +1,4 @@
-"""jdl under each reading of what it leaves open: laws, positivity, bandwidths, and the rise."""
+"""jdl under each reading of what it leaves open: laws, positivity and bandwidths."""
 
 import embedding_scores as made
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 from kcde import published
 from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.jdl import bandwidths, dependence, fig1, fig9, laws, rise
+from kcde.artefacts.jdl import bandwidths, dependence, fig1, fig9, laws
 from kcde.artefacts.jdl._curves import TIMINGS, tidy, varied
 from kcde.artefacts.jdl._moments import REACHES
 from kcde.artefacts.jdl._paired import STATISTICS, TESTS
@@ -217,32 +217,3 @@ def test_smaller_grids_are_read_and_drawn(tmp_path):
     said = bandwidths.remarks(drawn)[0]
     assert "with factors up to 0.5 over that up to 4: JDL unconstrained 1 (d=1 n = 1000), " in said
     assert "; CME constrained 3 (d=1 n = 1000), " in said
-
-
-def test_the_rise_is_named_by_what_was_changed(tmp_path):
-    large = {1: (100_000, 10**6, 10**7)}
-
-    def loosened(method, d, n, tolerance, constrained, split):
-        return (100.0 if tolerance == 0.1 else 1.0) * made.spread(split)
-
-    def fewer(*cell):
-        return 3.0 * loosened(*cell)
-
-    def scores(loss, sizes, count):
-        cells = [cell for cell in made.fits(("JDL", "CME"), sizes) if not cell[4]]
-        return made.frame({"second_moment_loss": loss}, cells, repetitions=count)
-
-    few = scores(fewer, {1: large[1][1:]}, 5)
-    plain = scores(loosened, large, lambda method, d, n, *rest: 20 if n == 100_000 else 5)
-    table = pd.concat([plain, few.assign(dataset=few["dataset"] + "-fewer")], ignore_index=True)
-    artefact = registry.ARTEFACTS["jdl/rise"]
-    drawn = rise.build(artefact, table, [])
-    assert set(drawn["panel"]) == {
-        f"{method} {words}" for method in ("JDL", "CME") for words in (rise.ALL, rise.FEW)
-    }
-    # Every size has the matrices that the largest has.
-    assert set(drawn.loc[drawn["kind"] == "curve", "n"]) == {5}
-    said = rise.remarks(drawn)[0]
-    assert "the tolerance 0.001 divides the loss by 1e+02" in said
-    assert "a choice on all points in place of 1e5 by 3." in said
-    assert rise.draw(artefact, drawn, tmp_path / "rise")

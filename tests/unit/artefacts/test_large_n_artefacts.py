@@ -1,4 +1,4 @@
-"""The figures of large_n: gap and cost along n, and both objectives along λ."""
+"""The figure of large_n: gap and cost along n."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from kcde import scores
 from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 
-LARGE, BIAS = (registry.ARTEFACTS[key] for key in ("across/large_n", "across/score_matching_bias"))
+LARGE = registry.ARTEFACTS["across/large_n"]
 METHODS = ("LikelihoodKCEF", "LikelihoodKCEF-score", "NADE-grown", "boosting", "linear")
 COST = {"fit_seconds": "s", "peak_memory": "MiB"}
 
@@ -29,15 +29,6 @@ def made():
             gap = np.inf if (method, n) == ("linear", 10_000) else (1 + place) / np.sqrt(n)
             rows.append(row(method, n, "log_density_gap", gap, 0.001))
             rows += [row(method, n, metric, n / 50, unit=unit) for metric, unit in COST.items()]
-    for n in (1000, 10_000):
-        for objective, factor in (("likelihood", 1.0), ("score", 3.0)):
-            for value in (1e-1, 1e-3, 1e-5):
-                setting = scores.setting(objective=objective, regularization=value)
-                gap = factor * (abs(np.log10(value) + 3) + 0.5) / np.sqrt(n)
-                gap = np.inf if (objective, value, n) == ("score", 1e-5, 1000) else gap
-                rows.append(
-                    row("LikelihoodKCEF", n, "log_density_gap", gap, 0.001, setting=setting)
-                )
     return pd.DataFrame(rows)
 
 
@@ -65,29 +56,12 @@ def test_a_failed_fit_is_said_and_left_out_of_the_tables(made):
     assert "n = 1e4" in seconds
 
 
-def test_objectives_have_a_panel_for_each_n(made):
-    table = BIAS.build(BIAS, made, [])
-    assert list(dict.fromkeys(table["panel"])) == ["n=1000", "n=10000"]
-    assert set(table["series"]) == {"likelihood", "score"}
-    assert len(table) == 12
-    best, failed, larger = BIAS.remarks(table)
-    assert best == (
-        "Best at n = 1000: maximum likelihood 0.016 nats (λ = 1e-03), "
-        "score matching 0.047 nats (λ = 1e-03)."
-    )
-    assert failed == "The fit by score matching to 1000 rows at λ = 1e-05 failed."
-    assert larger.startswith("Best at n = 10000: maximum likelihood 0.005 nats")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("artefact", [LARGE, BIAS], ids=lambda each: each.name)
-def test_the_figures_are_drawn_with_the_same_bytes(made, artefact, tmp_path):
-    table = artefact.build(artefact, made, [])
+def test_the_figure_is_drawn_with_the_same_bytes(made, tmp_path):
+    table = LARGE.build(LARGE, made, [])
     stored = tmp_path / "table.csv"
     table.to_csv(stored, index=False)
-    drawn = [
-        artefact.draw(artefact, pd.read_csv(stored), tmp_path / name) for name in ("one", "two")
-    ]
+    drawn = [LARGE.draw(LARGE, pd.read_csv(stored), tmp_path / name) for name in ("one", "two")]
     for first, second in zip(*drawn, strict=True):
         assert first.read_bytes() == second.read_bytes()
     assert {path.suffix for path in drawn[0]} == {".png", ".pdf"}
@@ -96,7 +70,3 @@ def test_the_figures_are_drawn_with_the_same_bytes(made, artefact, tmp_path):
 def test_methods_of_the_figure_look_different():
     looks = [tuple(LARGE.build.__globals__["look"](name).values()) for name in METHODS]
     assert len(set(looks)) == len(METHODS)
-
-
-def test_a_million_rows_are_for_the_readings():
-    assert {LARGE.stage, BIAS.stage} == {"readings"}

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from scipy import stats
 from kcde import published
 from kcde.artefacts.core import drawing, registry, scales
 from kcde.artefacts.core.declaration import Decision
-from kcde.artefacts.judging import changes, claims, r_sets, readings, scorecard
+from kcde.artefacts.judging import claims, r_sets, readings, scorecard
 from kcde.artefacts.kcef import table1 as kcef_table1
 from kcde.artefacts.tables import building
 from kcde.cli import main
@@ -522,44 +521,3 @@ def main_ok(arguments):
     with pytest.raises(SystemExit) as finished:
         main([str(argument) for argument in arguments])
     assert finished.value.code == 0
-
-
-def git(folder, *arguments):
-    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    command = ["git", "-C", folder, *who, *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-
-@pytest.mark.slow
-def test_a_claim_of_a_panel_has_the_commits_of_its_figure(figures):
-    before = scorecard.build(figures)
-    after = before.assign(verdict=before["verdict"].mask(before["metric"] == "K1", "holds"))
-    page = changes.text(before, after, "x", lambda paper, artefact: [f"of {paper} {artefact}"])
-    assert "| claim K1 (kcef) | not-run | holds | of kcef fig1 |" in page
-
-
-def test_changes_since_a_commit_are_listed_with_the_commits_behind_them(figures):
-    git(figures, "init", "-q")
-    scorecard.write(scorecard.build(figures), figures)
-    git(figures, "add", ".")
-    git(figures, "commit", "-qm", "before")
-    before = git(figures, "rev-parse", "--short", "HEAD")
-    cells = published_scores("kcef", "table1", ["LSCDE"])
-    cells |= published_scores("kcef", "table1", ["KCEF"], shift=3.0)
-    drawing.make(TABLE1, made.files(figures.parent / "more", cells), figures)
-    git(figures, "commit", "-qam", "after")
-    after = git(figures, "rev-parse", "--short", "HEAD")
-    card = scorecard.build(figures)
-    page = changes.write(card, before, figures, scorecard.TABLE).read_text()
-    what = "kcef table1, geyser KCEF, negative log likelihood"
-    assert f"| {what} | reproduced; yes | worse; no | {after} |" in page
-    assert "LSCDE" not in page
-    assert "moved by more than 0.005, the largest by 3.00 nats (kcef table1, " in page
-    assert page.count("| kcef table1, ") == 14
-    # What is judged alike is not listed, and rows stand in the order of the scorecard.
-    assert page.index("caution KCEF") < page.index("geyser KCEF")
-    git(figures, "rm", "-q", "--cached", "scorecard.csv")
-    scorecard.write(card, figures)
-    git(figures, "commit", "-qm", "without")
-    with pytest.raises(ValueError, match="tracks no scorecard"):
-        changes.write(card, "HEAD", figures, scorecard.TABLE)

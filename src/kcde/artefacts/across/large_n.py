@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.artefacts.across import _gap_curves
 from kcde.artefacts.core import tolerances
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.artefacts.plots import style
@@ -131,7 +130,16 @@ def look(method: str) -> dict:
 def _draw_panel(axes, panel: pd.DataFrame) -> None:
     for method, rows in panel.groupby("method", sort=False):
         label = rows["series"].iloc[0]
-        _gap_curves.plot(axes, rows, label, "training rows $n$", **look(method))
+        rows = rows.sort_values("x")
+        spread = np.array([rows["y"] - rows["y_low"], rows["y_high"] - rows["y"]])
+        # What reaches below 0 has no place on a logarithmic axis.
+        spread[0] = np.minimum(spread[0], 0.95 * rows["y"])
+        bars = {"yerr": spread, "elinewidth": 0.8} if np.isfinite(spread).all() else {}
+        common = {"marker": "o", "markersize": 2.5, "linewidth": 1.2}
+        axes.errorbar(rows["x"], rows["y"], **bars, **common, **look(method), label=label)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("training rows $n$")
 
 
 ARTEFACT = Artefact(

@@ -1,4 +1,4 @@
-"""Errors on rough terrain: what cdo tables 3, 3_one_definition and figure clipping share."""
+"""Errors on rough terrain: what cdo table 3, its readings and figure clipping share."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

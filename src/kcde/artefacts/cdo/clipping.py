@@ -29,7 +29,7 @@ DETAILS = (
     "by their sum. Where parameters are chosen (LSCDE-exact and its family) they are those that "
     "suit clipped weights, so that weights alone differ. The published weights of CDO are signed. "
     "The paper says that it suspects the clipping. (a) Σ|e| / Σ|y − ȳ| over the folds of "
-    "`table3_one_definition`. (b, c) The error of `fig4_corrected` over its repetitions.\n\n"
+    "`table3-readings`. (b, c) The error of `fig4_corrected` over its repetitions.\n\n"
     f"{box_plots.EXPLANATION}"
 )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.artefacts.cdo import _terrain, clipping, fig4, fig5, table3, table3_one_definition
+from kcde.artefacts.cdo import _one_definition, _terrain, clipping, fig4, fig5, table3
 from kcde.artefacts.cdo._terrain import CENTRED
 from kcde.artefacts.core.declaration import Artefact, Decision
 from kcde.artefacts.judging.deciding import under_each
@@ -59,9 +59,7 @@ _SEARCH = Decision(
 
 
 _COLUMNS = tuple(
-    column
-    for name in table3_one_definition.ARTEFACT.methods
-    for column in (name, *_BESIDE.get(name, ()))
+    column for name in _one_definition.METHODS for column in (name, *_BESIDE.get(name, ()))
 )
 
 
@@ -69,7 +67,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     """Return the rows of table 3 in one definition, and those in the published mix."""
     shown = scores["method"].isin(artefact.methods)
     terrain = scores[(scores["experiment"] == "terrain") & shown]
-    one = table3_one_definition.build(artefact, terrain, files)
+    one = _one_definition.build(artefact, terrain, files)
     mixed = table3.of_protocol(terrain)
     # The cells of the published mix cannot be ranked.
     plain = building.build(replace(artefact, metric=SMAE), mixed[mixed["metric"] == SMAE], files)
@@ -127,7 +125,7 @@ def read_lscde_terrain(scores: pd.DataFrame) -> dict[str, Mapping[str, Decision]
 def read_terrain(scores: pd.DataFrame) -> dict[str, Mapping[str, Decision]]:
     """Decide claims C1 and C2 with either bandwidth of CDO on the terrain."""
     other = in_place_of(scores, {"CDO-quarter": "CDO"}, ["terrain"])
-    deciders = {"C1": table3_one_definition.smallest, "C2": table3.lscde_far_worse}
+    deciders = {"C1": _one_definition.smallest, "C2": table3.lscde_far_worse}
     return under_each(deciders, {HALF: scores, QUARTER: other})
 
 
@@ -136,8 +134,8 @@ def read_smae(scores: pd.DataFrame) -> dict[str, Mapping[str, Decision]]:
 
     The amended test has rivals without a published number, which have no definition of their own.
     """
-    one = table3_one_definition.smallest_against("GP")(scores)
-    return {"C1": {ONE: one, OWN: table3_one_definition.smallest_in_own_definitions(scores)}}
+    one = _one_definition.smallest_against("GP")(scores)
+    return {"C1": {ONE: one, OWN: _one_definition.smallest_in_own_definitions(scores)}}
 
 
 def read_formula(scores: pd.DataFrame) -> dict[str, Mapping[str, Decision]]:
@@ -152,7 +150,7 @@ def read_formula(scores: pd.DataFrame) -> dict[str, Mapping[str, Decision]]:
 
 def read_gp(scores: pd.DataFrame) -> dict[str, Mapping[str, Decision]]:
     """Decide claim C1 against either Gaussian process; that of the authors' search is not run."""
-    against = table3_one_definition.smallest_against
+    against = _one_definition.smallest_against
     run = {START: against("GP")(scores), TUNED: against(_terrain.TUNED[0])(scores)}
     return {"C1": {**run, FOUND: _SEARCH}}
 
@@ -247,7 +245,7 @@ ARTEFACT = Artefact(
     },
     metric=CENTRED,
     columns=_COLUMNS,
-    further={**table3_one_definition.FURTHER, SMAE: "Each as published, on its splits"},
+    further={**_one_definition.FURTHER, SMAE: "Each as published, on its splits"},
     trial="fold",
     remarks=_terrain.remarks,
 )

@@ -260,7 +260,7 @@ class Artefact:
     metric
         The primary metric of a table.
     name
-        Only where it differs from that of the file (`table2-rules`).
+        Only where it differs from that of the file (`table2-rows`).
     stage
         `run`: made by default; `readings`: made by `snakemake readings`, and tracked otherwise.
     columns

@@ -5,11 +5,11 @@ from kcde.metrics.names import NLL
 QUADRATURE = f"{NLL}_quadrature"
 """Metric of the negative log-likelihood with log Z by quadrature."""
 
-BY_QUADRATURE = {"DDE-quadrature": ("DDE", QUADRATURE)}
-"""Column of all tables to the method and metric that it shows (`Artefact.shown_as`)."""
-
-SHOWN_AS = BY_QUADRATURE | {"DDE-penalised": ("DDE-penalised", QUADRATURE)}
-"""The same, with DDE-penalised."""
+SHOWN_AS = {
+    "DDE-quadrature": ("DDE", QUADRATURE),
+    "DDE-penalised": ("DDE-penalised", QUADRATURE),
+}
+"""Column to the method and metric that it shows (`Artefact.shown_as`)."""
 
 CONFLICTS = (
     "Text and code of the paper conflict; for DDE the code is followed: the base density is a "

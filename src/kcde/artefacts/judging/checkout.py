@@ -1,7 +1,6 @@
 """What git knows: the commit of the code that decides claims, and the tracked outputs."""
 
 import subprocess
-from collections.abc import Sequence
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
@@ -37,8 +36,8 @@ def commit(package: Path = Path(kcde.__file__).parent) -> str:
     return head if same is not None else f"{head}+"
 
 
-def tracked(folder: Path, pattern: str, revision: str = "HEAD") -> dict[str, bytes]:
-    """Return the files of a commit below a folder.
+def tracked(folder: Path, pattern: str) -> dict[str, bytes]:
+    """Return the files of the last commit below a folder.
 
     Parameters
     ----------
@@ -46,8 +45,6 @@ def tracked(folder: Path, pattern: str, revision: str = "HEAD") -> dict[str, byt
         In a checkout.
     pattern
         Of the names of files, as `fnmatch` has it.
-    revision
-        The commit, the last by default.
 
     Returns
     -------
@@ -59,31 +56,12 @@ def tracked(folder: Path, pattern: str, revision: str = "HEAD") -> dict[str, byt
     ValueError
         If git is not there, or tracks no such file below the folder.
     """
-    listed = _git(folder, "ls-tree", "-r", "-z", "--name-only", revision, ".") or ""
+    listed = _git(folder, "ls-tree", "-r", "-z", "--name-only", "HEAD", ".") or ""
     names = [name for name in listed.split("\0") if fnmatch(name, pattern)]
     if not names:
-        where = f"in {folder} at {revision}"
-        raise ValueError(f"git tracks no {pattern} {where}: name another folder or commit")
-    found = {name: _output(folder, "show", f"{revision}:./{name}") for name in names}
+        raise ValueError(f"git tracks no {pattern} in {folder}: name another folder or commit")
+    found = {name: _output(folder, "show", f"HEAD:./{name}") for name in names}
     return {name: content for name, content in found.items() if content is not None}
-
-
-def commits(folder: Path, names: Sequence[str], since: str) -> list[str]:
-    """Return the commits after another that changed files, newest first, as short hashes.
-
-    Parameters
-    ----------
-    folder
-        In a checkout.
-    names
-        Of the files, below the folder; none: no commit.
-    since
-        The other commit.
-    """
-    if not names:
-        return []
-    listed = _git(folder, "log", "--format=%h", f"{since}..HEAD", "--", *names)
-    return (listed or "").split()
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

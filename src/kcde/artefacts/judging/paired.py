@@ -14,21 +14,6 @@ HALVES = 1.0
 """Test rows over training rows of random halves of the same rows, as of the R benchmark data."""
 
 
-def stderr_over_halves(std, n):
-    """Return the standard error of a mean over random halves, corrected for the rows they share.
-
-    Nadeau and Bengio (2003), as `kcde.metrics.paired_t_test` has it for differences.
-
-    Parameters
-    ----------
-    std
-        Standard deviation over the splits.
-    n
-        Their number.
-    """
-    return np.sqrt(1.0 / n + HALVES) * std
-
-
 @dataclass(frozen=True)
 class PairedComparison:
     """Significant differences between a method and a rival; lower values are better.

@@ -22,7 +22,8 @@ _CAPTION = (
     "products of conditionals over the full (F) or the Markov graph (M), and NADE. The paper "
     "places KCEF-F in the best group on parkinsons and second after NADE on both wines, which "
     "claim K9 tests. KCEF is tuned as by the authors' code, which stops early and has a penalty; "
-    "`table2-rules` and `table2-rows` show it under other rules and on fewer rows, which decide K9."
+    "`table2-readings` and `table2-rows` show it under other rules and on fewer rows, which decide "
+    "K9."
 )
 
 _DETAILS = (

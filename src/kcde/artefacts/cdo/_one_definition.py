@@ -1,4 +1,4 @@
-"""cdo table 3_one_definition: scaled absolute errors on rough terrain, comparable; claim C1."""
+"""Scaled absolute errors on rough terrain in one definition, comparable; claim C1 of cdo."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,20 +32,23 @@ from kcde.metrics.names import SMAE
 from kcde.metrics.paired import PairedTest, paired_t_test
 from kcde.names import OURS
 
-CAPTION = (
-    "Scaled absolute error of elevation on rough terrain, in one definition and on the same folds "
-    "for all methods; not in the paper, whose table 3 mixes definitions and splits. Here methods "
-    "can be compared with each other. The first table has Σ|e| / Σ|y − ȳ|, which is 1 for a "
-    "method that predicts the mean of the training points; the tables below have the other "
-    "definitions."
+METHODS = (
+    "CDO",
+    "CDO-chosen",
+    "GP",
+    "GP-ML",
+    "GP-Matern",
+    "CondRealNVP",
+    "CondMAF",
+    "LSCDE",
+    "LSCDE-exact",
+    "linear-interpolation",
+    "Clough-Tocher",
+    "four-neighbours",
+    "Nadaraya-Watson",
+    "Nadaraya-Watson-CDO",
 )
-DETAILS = (
-    f"{_terrain.SETTING}\n\nInterpolation, neighbours and smoothing stand beside the methods of "
-    "the paper, because nearly every test point lies between two training points, each a grid's "
-    "step away. A tenth of the points tests; folds are shuffled. Folds share training points, so "
-    "that the p-values of the paired tests behind bold are too small; claim C1 uses a test that is "
-    f"corrected for the overlap."
-)
+"""In the order of the columns."""
 
 FURTHER = {
     PREDICTED: "Σ|e| / Σ|ŷ − ȳ|, as GP is published",
@@ -165,40 +168,3 @@ def _as_in_table3(scores: pd.DataFrame) -> str:
             parts.append(f"{display(name)} {found.mean():.3g}")
     words = "; each in the definition and on the splits of table 3: "
     return words + ", ".join(parts) if parts else ""
-
-
-ARTEFACT = Artefact(
-    __name__,
-    kind="table",
-    title="scaled absolute errors on rough terrain in one definition",
-    shows={
-        "terrain": {
-            "methods": [
-                "CDO",
-                "CDO-chosen",
-                "GP",
-                "GP-ML",
-                "GP-Matern",
-                "CondRealNVP",
-                "CondMAF",
-                "LSCDE",
-                "LSCDE-exact",
-                "linear-interpolation",
-                "Clough-Tocher",
-                "four-neighbours",
-                "Nadaraya-Watson",
-                "Nadaraya-Watson-CDO",
-            ]
-        }
-    },
-    caption=CAPTION,
-    details=DETAILS,
-    reduced=_terrain.REDUCED,
-    build=build,
-    draw=_terrain.write,
-    deciders={"C1": smallest},
-    metric=CENTRED,
-    further=FURTHER,
-    trial="fold",
-    remarks=_terrain.remarks,
-)
