@@ -93,8 +93,6 @@ def summarise(
     ]
     lines += _entry("regenerated", shown)
     lines += _entry("not regenerated", _not_made(artefacts, into))
-    fetched = [out for out, _ in jobs if out.parent.name == "data" and out.is_file()]
-    lines += _entry("data", [bundled_copies(_records(fetched))])
     lines += _entry("missing data", _absent(data))
     lines += _entry("remedy", _remedies(data, artefacts))
     lines += _entry("optional data", _done_without(optional))
@@ -124,26 +122,6 @@ def unavailable(results: str | Path) -> dict[str, dict]:
     folder = own if own.is_dir() else results.parent / "data"
     records = _records(finished(folder, "*.json"))
     return {r["dataset"]: r for r in records if r["status"] != "available"}
-
-
-def bundled_copies(records: Iterable[dict]) -> str:
-    """Return how many data sets came from bundled copies, and why; "" if none did.
-
-    Parameters
-    ----------
-    records
-        What `kcde.data.fetch.fetch` returned for each data set.
-    """
-    taken = [record for record in records if record.get("origin") == "bundled"]
-    if not taken:
-        return ""
-    copies = f"{counted(len(taken), 'data set')} from the bundled copies"
-    if all(record["offline"] for record in taken):
-        return f"{copies}: no network"
-    urls = {attempt["url"] for record in taken for attempt in record["tried"]}
-    failed = sum(url.startswith(("https://", "http://")) for url in urls)
-    addresses = "address" if failed == 1 else "addresses"
-    return f"{copies}: {failed} {addresses} did not answer as expected"
 
 
 def _records(paths: Iterable[Path]) -> list[dict]:

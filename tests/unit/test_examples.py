@@ -17,7 +17,7 @@ from kcde import (
     table_model,
     tabular,
 )
-from kcde.data import bundled
+from kcde.data import fetch
 
 ESTIMATORS = [getattr(kcde, name) for name in dir(kcde) if name[0].isupper()]
 FUNCTIONS = [
@@ -34,7 +34,7 @@ SHOWN = [
     for each in [
         *ESTIMATORS,
         kcde.joint.JointDensity,
-        bundled.raw_files,
+        fetch.bundled_files,
         *FUNCTIONS,
         *KERNELS,
         *MODULES,

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from kcde.publish import publish
-from kcde.summary import bundled_copies, last_line, summarise
+from kcde.summary import last_line, summarise
 from lib import records
 
 REMEDY = "name a folder in KCDE_DATA_MIRROR"
@@ -260,31 +260,6 @@ def test_optional_data_are_named_but_are_no_problem(results, tmp_path):
     put(tmp_path / "results/data/pems-sf.json", lost)
     needed = summarise(results, tmp_path / "figures", ["cdo/fig5"], jobs=[])
     assert needed.problems == ["1 data set not available"]
-
-
-def copied(name, offline=True, url="https://a.example/toy"):
-    tried = [{"url": url, "error": "e"}, {"url": "/mirror/toy", "error": "no such file"}]
-    had = {"dataset": name, "status": "available", "origin": "bundled", "tried": tried}
-    return had | {"offline": offline}
-
-
-def test_bundled_copies_are_told_of_in_one_line(results, tmp_path):
-    elsewhere = {"dataset": "engel", "status": "available", "origin": "original", "offline": False}
-    assert bundled_copies([]) == bundled_copies([elsewhere]) == ""
-    one, two = copied("geyser"), copied("topo", url="https://b.example/toy")
-    assert bundled_copies([one, elsewhere]) == "1 data set from the bundled copies: no network"
-    assert bundled_copies([one, two]) == "2 data sets from the bundled copies: no network"
-    mixed = [one, two | {"offline": False}, copied("mcycle")]
-    told = "3 data sets from the bundled copies: 2 addresses did not answer as expected"
-    assert bundled_copies(mixed) == told
-    # Only what the run asked for counts, and a record of an earlier version has no origin.
-    for name in ("geyser", "topo"):
-        put(tmp_path / f"results/data/{name}.json", copied(name))
-    fetched = [(f"{tmp_path}/results/data/{name}.json", "l") for name in ("geyser", "engel")]
-    closing = summarise(results, tmp_path / "figures", [], jobs=fetched)
-    lines = [" ".join(line.split()) for line in closing.text.splitlines()]
-    assert lines.count("data 1 data set from the bundled copies: no network") == 1
-    assert closing.problems == []
 
 
 def test_only_readings_that_the_default_run_does_not_make_are_watched(tmp_path):
