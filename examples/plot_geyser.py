@@ -17,9 +17,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from kcde import LikelihoodKCEF, LinearGaussian
-from kcde.data import bundled, loaders
+from kcde.data import fetch, loaders
 
-with bundled.raw_files("geyser") as raw:
+with fetch.bundled_files("geyser") as raw:
     geyser = loaders.load("geyser", raw)
 past, future = slice(0, 200), slice(200, None)
 X, Y = geyser.X[past], geyser.Y[past]

@@ -18,11 +18,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from kcde import JDL
-from kcde.data import bundled, fama_french
+from kcde.data import fama_french, fetch
 
 NAMES = "fama-french-25-daily", "fama-french-factors-daily"
 DAYS = 20
-with bundled.raw_files(*NAMES) as raw:
+with fetch.bundled_files(*NAMES) as raw:
     data = fama_french.excess_returns(*NAMES, raw)
 returns = data.returns[:, :5].mean(axis=1)
 recent = np.lib.stride_tricks.sliding_window_view(returns[:-1] ** 2, DAYS)

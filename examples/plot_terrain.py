@@ -16,10 +16,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from kcde import GaussianProcess
-from kcde.data import bundled, loaders
+from kcde.data import fetch, loaders
 
 NAME = "rough-terrain-mt-st-helens"
-with bundled.raw_files(NAME) as raw:
+with fetch.bundled_files(NAME) as raw:
     terrain = loaders.load(NAME, raw)
 order = np.random.default_rng(0).permutation(len(terrain.X))
 train, test = order[:600], order[600:]

@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 
 from kcde import Conformal, KernelCDE
-from kcde.data import bundled, catalogue
+from kcde.data import catalogue, fetch
 
 NAME = "metro-traffic-substitute"
-with bundled.raw_files(NAME) as raw:
+with fetch.bundled_files(NAME) as raw:
     table = pd.read_csv(raw / catalogue.read()[NAME].file, parse_dates=["date_time"])
 # An hour is repeated where two kinds of weather are noted; hours that were not counted stay empty.
 volume = table.drop_duplicates("date_time").set_index("date_time")["traffic_volume"].asfreq("h")

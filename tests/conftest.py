@@ -11,7 +11,7 @@ import threadpoolctl
 from contracted import some_pairs
 from devices import ON_GPU
 from kcde.arrays import to_numpy
-from kcde.data import bundled, catalogue
+from kcde.data import catalogue, fetch
 
 _GPU = pytest.param("cupy", marks=ON_GPU)
 
@@ -74,14 +74,11 @@ def host():
 
 
 @pytest.fixture(scope="session")
-def raw_data(tmp_path_factory):
+def raw_data():
     """A folder with the real raw data but PEMS-SF, from the bundled copies: no network is asked."""
-    folder = tmp_path_factory.mktemp("raw")
-    for entry in catalogue.read().values():
-        if entry.bundled:
-            (folder / entry.file).parent.mkdir(exist_ok=True)
-            bundled.unpack(entry, bundled.folder(), folder / entry.file)
-    return folder
+    bundled = [entry.name for entry in catalogue.read().values() if entry.bundled]
+    with fetch.bundled_files(*bundled) as folder:
+        yield folder
 
 
 @pytest.fixture

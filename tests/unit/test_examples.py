@@ -17,7 +17,7 @@ from kcde import (
     table_model,
     tabular,
 )
-from kcde.data import bundled
+from kcde.data import fetch
 
 CLASSES = [getattr(kcde, name) for name in kcde.LAZY if name[0].isupper()]
 FUNCTIONS = [
@@ -33,7 +33,7 @@ SHOWN = [
     pytest.param(each, marks=pytest.mark.slow) if each.__name__ in SLOW else each
     for each in [
         *CLASSES,
-        bundled.raw_files,
+        fetch.bundled_files,
         *FUNCTIONS,
         *KERNELS,
         *MODULES,

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -16,60 +17,50 @@ def fetch_command(
     list_: Annotated[
         bool, typer.Option("--list", help="Show the data sets with their licences and stop.")
     ] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Check whether the original addresses answer.")
-    ] = False,
     data_dir: DataDir = Path("data"),
     mirror: Annotated[
         str | None,
         typer.Option(envvar="KCDE_DATA_MIRROR", help="Folder or URL that is tried first."),
     ] = None,
     catalogue: Catalogue = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(help="Write the result as JSON; unavailable data are then not an error."),
-    ] = None,
 ) -> None:
     """Fetch the raw data of one data set, or of all, into --data-dir and check them.
 
     A file that is already there with the right checksum is not downloaded again. Others are looked
     for at the mirror, the original addresses, and in the copies that come with the repository. The
-    exit code is 1 if a data set is unavailable, or with --check if none of its addresses answers;
-    with --record the result is written to the record instead (exit code 0).
+    exit code is 1 if a data set is unavailable.
 
     \b
     python -m kcde fetch --list
-    python -m kcde fetch --check
     python -m kcde fetch geyser
     python -m kcde fetch all --mirror /path/to/copies
     """  # noqa: D301
-    from kcde.data import addresses, hosts, overview
     from kcde.data import catalogue as catalogues
-    from kcde.data import fetch as fetching
+    from kcde.data.fetch import UnavailableError, fetch
 
+    entries = catalogues.read(catalogue)
     if list_:
-        typer.echo(overview.overview(data_dir, catalogue))
+        for each in entries.values():
+            origin = urlsplit(each.urls[0].url).netloc if each.urls else "-"
+            typer.echo(f"{each.name:<30}{each.rows or '-':>6}  {each.licence}; {origin}")
         return
-    if check:
-        report, well = addresses.check(None if name == "all" else name, catalogue, progress=True)
-        typer.echo(report)
-        raise typer.Exit(0 if well else 1)
     if name is None:
         raise ValueError("fetch needs the name of a data set, or `all`; --list shows the names")
-    if name == "all" and record is not None:
-        raise ValueError("--record belongs to one data set: name it instead of `all`")
-    if record is None:
-        # The user may have connected the machine a moment ago.
-        hosts.forget(data_dir)
-    records = []
-    for each in fetching.pinned(catalogue) if name == "all" else [name]:
-        records.append(fetching.fetch(each, data_dir, mirror, catalogue, progress=True))
-        typer.echo(fetching.describe(records[-1]), err=records[-1]["status"] != "available")
-    if record is not None:
-        without = name in catalogues.optional(catalogues.read(catalogue))
-        fetching.write_record(records[0] | {"optional": without}, record)
-        return
-    if any(each["status"] != "available" for each in records):
+    pinned = [each.name for each in entries.values() if each.sha256]
+    unavailable, copies = [], []
+    for each in pinned if name == "all" else [name]:
+        try:
+            found = fetch(each, data_dir, mirror, catalogue)
+        except UnavailableError as error:
+            unavailable.append(each)
+            typer.echo(f"kcde: {error}", err=True)
+            continue
+        typer.echo(found)
+        copies += [found] * (found.origin == "bundled")
+    if copies and copies[0].failed:
+        why = "; ".join(copies[0].failed)
+        typer.echo(f"kcde: {len(copies)} from bundled copies, since no other came: {why}", err=True)
+    if unavailable:
         raise typer.Exit(1)
 
 
@@ -79,10 +70,11 @@ def smoke_data_command(
 ) -> None:
     """Generate small made-up data sets in the real file formats, with their own catalogue.
 
+    The folder is a raw data folder: nothing of it has to be fetched.
+
     \b
-    python -m kcde smoke-data mirror
-    python -m kcde fetch smoke-linear --catalogue mirror/catalogue.csv --mirror mirror
+    python -m kcde smoke-data raw
     """  # noqa: D301
-    from kcde.data.synthetic import write_smoke_data
+    from kcde.data.smoke import write_smoke_data
 
     typer.echo(write_smoke_data(folder))

@@ -13,15 +13,13 @@ metro-traffic-substitute    volume given the hour and the weather, of 10,000 hou
 Any other data set of the catalogue is as declared there, in random halves.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kcde.data import catalogue as tables
-from kcde.data.loaders import READERS, Dataset, Rows, load, raw_file
+from kcde.data.loaders import Dataset, Rows, load, raw_file, read_table
 from kcde.seeding import rng_of
 
 if TYPE_CHECKING:
@@ -32,71 +30,39 @@ FORWARD_SPLITS = 5
 
 _MOST_ROWS = 10_000
 _MOST_RAIN = 1000.0  # mm in an hour: the file has one row with ten times that
-_WEATHER = ("temp", "rain_1h", "snow_1h", "clouds_all")
-
-
-@dataclass(frozen=True)
-class _Question:
-    """What is asked of a table: y, x (all other columns where empty), rows, and how they split.
-
-    Rows with one value of `group`, which is not of x, are of one person or thing.
-    """
-
-    y: str
-    x: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
-    group: str = ""
-    prepared: Callable[["pd.DataFrame", str], "pd.DataFrame"] = lambda table, name: table
-    split: Callable[["pd.DataFrame", str], Rows] = lambda table, name: None
+_WEATHER = ("hour", "temp", "rain_1h", "snow_1h", "clouds_all")
+_NO_VOICE = ("subject#", "age", "sex", "test_time", "motor_UPDRS", "total_UPDRS")
+_WINES = ("winequality-red", "winequality-white")
+_SPEECH, _TRAFFIC = "parkinsons-telemonitoring", "metro-traffic-substitute"
+_KEPT_TOGETHER = "parkinsons-people"
+"""The name under which folds keep the rows of a person together."""
 
 
 def open_larger(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -> Dataset:
-    """Return a data set with the y, x and splits of this module.
-
-    Parameters
-    ----------
-    name
-        Name or alias in the catalogue.
-    data_dir, catalogue
-        As for `kcde.data.loaders.load`.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file is not there.
-    ValueError
-        If the data set is unknown, its checksum is wrong, or it is refused by
-        `kcde.data.loaders.load`.
-    """
+    """Return a data set, by name or alias, with the y, x and splits of this module."""
     entry = tables.find(tables.read(catalogue), name)
-    if entry.name not in _QUESTIONS:
+    if entry.name not in (*_WINES, _SPEECH, _TRAFFIC):
         return load(name, data_dir, catalogue)
-    asked = _QUESTIONS[entry.name]
-    table = READERS[entry.format](raw_file(entry, data_dir))
-    table = asked.prepared(table, entry.name).reset_index(drop=True)
-    left_out = (asked.y, asked.group, *asked.without)
-    x = asked.x or tuple(name for name in table.columns if name not in left_out)
-    return Dataset(
-        entry.name,
-        table[list(x)].to_numpy(np.float64),
-        table[[asked.y]].to_numpy(np.float64),
-        x,
-        (asked.y,),
-        entry.sha256,
-        asked.split(table, entry.name),
-        table[asked.group].to_numpy() if name in _KEPT_TOGETHER else None,
-    )
+    table = read_table(entry, raw_file(entry, data_dir))
+    rows = groups = None
+    if entry.name in _WINES:
+        y, x = "alcohol", [each for each in table.columns if each not in ("alcohol", "quality")]
+    elif entry.name == _SPEECH:
+        y, x = "total_UPDRS", [each for each in table.columns if each not in _NO_VOICE]
+        people = table["subject#"].to_numpy()
+        rows, groups = by_group(people, entry.name), people if name == _KEPT_TOGETHER else None
+    else:
+        table = _hours(table, entry.name)
+        y, x = "traffic_volume", list(_WEATHER)
+        rows = forward(len(table))
+    X, Y = table[x].to_numpy(np.float64), table[[y]].to_numpy(np.float64)
+    return Dataset(entry.name, X, Y, tuple(x), (y,), entry.sha256, rows, groups)
 
 
 def by_group(groups: np.ndarray, name: str) -> Rows:
-    """Return the splits that train on half of the groups, at random, and test on the others.
+    """Return the splits that train on half of the groups (n,), at random, and test on the others.
 
-    Parameters
-    ----------
-    groups
-        Shape (n,): which group a row is of.
-    name
-        Of the data set: with the split's number it determines the draw.
+    The name of the data set and the number of the split determine the draw.
     """
     distinct = np.unique(groups)
 
@@ -139,30 +105,3 @@ def _hours(table: "pd.DataFrame", name: str) -> "pd.DataFrame":
         drawn = rng_of("rows", name).choice(len(table), _MOST_ROWS, replace=False)
         table = table.iloc[np.sort(drawn)]
     return table
-
-
-def _voice(table: "pd.DataFrame", name: str) -> "pd.DataFrame":
-    """Return the columns of people and voices: all but age, sex, time and the other score."""
-    return table.drop(columns=["age", "sex", "test_time", "motor_UPDRS"])
-
-
-_KEPT_TOGETHER = ("parkinsons-people",)
-"""Names under which folds keep groups together."""
-
-_WINE = _Question("alcohol", without=("quality",))
-_QUESTIONS = {
-    "winequality-red": _WINE,
-    "winequality-white": _WINE,
-    "parkinsons-telemonitoring": _Question(
-        "total_UPDRS",
-        group="subject#",
-        prepared=_voice,
-        split=lambda table, name: by_group(table["subject#"].to_numpy(), name),
-    ),
-    "metro-traffic-substitute": _Question(
-        "traffic_volume",
-        x=("hour", *_WEATHER),
-        prepared=_hours,
-        split=lambda table, name: forward(len(table)),
-    ),
-}

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kcde.data import catalogue as tables
-from kcde.data import limits, matlab
 from kcde.data.catalogue import Entry
-from kcde.data.fetch import check_sha256
+from kcde.data.fetch import UNPACKED, check_sha256, unpacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,80 +82,44 @@ def load(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -
         the catalogue's.
     """
     entry = tables.find(tables.read(catalogue), name)
-    if entry.format not in READERS:
-        raise ValueError(
-            f"data set {entry.name}: no loader for the format {entry.format}; "
-            f"load reads {', '.join(READERS)}"
-        )
-    return read(entry, raw_file(entry, data_dir))
-
-
-def read(entry: Entry, path: Path) -> Dataset:
-    """Read the file of a data set, whose checksum is not asked.
-
-    Parameters
-    ----------
-    entry
-        A row of the catalogue whose format is one of `READERS`.
-    path
-        The file.
-
-    Returns
-    -------
-    Dataset
-        As `load` returns it.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged, or is not as the catalogue says; the message names it.
-    """
-    remedy = f"delete it and run python -m kcde fetch {entry.name}"
-    named = limits.named(path, f"{entry.format} file", remedy)
-    with named, warnings.catch_warnings(record=True) as said:
-        data = _dataset(entry, _prepared(READERS[entry.format](path), entry))
-    # Only where the file is read: of one that is refused the error says enough.
-    for each in said:
-        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return data
+    try:
+        return _dataset(entry, _prepared(read_table(entry, raw_file(entry, data_dir)), entry))
+    except ValueError as error:
+        raise ValueError(f"data set {entry.name}: {error}") from error
 
 
 def raw_file(entry: Entry, data_dir: str | Path) -> Path:
-    """Return where the file of a data set lies, once its checksum was found right.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file is not there.
-    ValueError
-        If the checksum is wrong, or the catalogue has none.
-    """
+    """Return where the file of a data set lies, once its checksum was found right."""
+    path, again = Path(data_dir) / entry.file, f"run python -m kcde fetch {entry.name}"
     if not entry.sha256:
-        raise ValueError(f"data set {entry.name}: the catalogue has no checksum; {entry.notes}")
-    path = Path(data_dir) / entry.file
+        raise ValueError(f"the catalogue has no checksum; {entry.notes}")
     if not path.is_file():
-        raise FileNotFoundError(
-            f"data set {entry.name}: no file {path}; run python -m kcde fetch {entry.name}"
-        )
+        raise FileNotFoundError(f"data set {entry.name}: no file {path}; {again}")
     try:
         check_sha256(path, entry.sha256)
     except ValueError as error:
-        raise ValueError(
-            f"data set {entry.name}: {path} has the {error}; delete it and run "
-            f"python -m kcde fetch {entry.name}"
-        ) from None
+        raise ValueError(f"{path} has the {error}; delete it and {again}") from None
     return path
+
+
+def read_table(entry: Entry, path: Path) -> "pd.DataFrame":
+    """Return the table that the file of a data set holds."""
+    if entry.format not in _READERS:
+        raise ValueError(f"no loader for the format {entry.format}; known: {', '.join(_READERS)}")
+    try:
+        return _READERS[entry.format](path)
+    except OSError:
+        raise
+    except Exception as error:  # the libraries raise whatever a file leads them to
+        raise ValueError(f"{path} cannot be read as {entry.format}: {error}") from error
 
 
 def _dataset(entry: Entry, table: "pd.DataFrame") -> Dataset:
     """Take X and Y out of the prepared table and check them."""
-    values = {column: _numbers(table, column, entry) for column in (*entry.x, *entry.y)}
+    values = {column: _numbers(table, column) for column in (*entry.x, *entry.y)}
     rows = len(table)
     if entry.rows is not None and rows != entry.rows:
-        raise ValueError(
-            f"data set {entry.name}: {rows} rows after preprocessing, where the catalogue says "
-            f"{entry.rows}; correct `rows` or `preprocessing` there"
-        )
+        raise ValueError(f"{rows} rows after preprocessing; the catalogue says {entry.rows}")
 
     def columns(names: tuple[str, ...]) -> np.ndarray:
         return np.array([values[name] for name in names]).reshape(len(names), rows).T.copy()
@@ -164,32 +127,27 @@ def _dataset(entry: Entry, table: "pd.DataFrame") -> Dataset:
     return Dataset(entry.name, columns(entry.x), columns(entry.y), entry.x, entry.y, entry.sha256)
 
 
-def _numbers(table: "pd.DataFrame", column: str, entry: Entry) -> np.ndarray:
+def _numbers(table: "pd.DataFrame", column: str) -> np.ndarray:
     """Return a column as finite float64, shape (n,)."""
     from pandas.api.types import is_numeric_dtype
 
-    _require(table, column, entry)
-    if not is_numeric_dtype(table[column]):
+    if not is_numeric_dtype(_column(table, column)):
         raise ValueError(
-            f"data set {entry.name}: column {column!r} is not numeric; declare a coding, "
-            f"`factor:{column}=A B C`, in the catalogue's preprocessing"
+            f"column {column!r} is not numeric; declare `factor:{column}=A B C` as preprocessing"
         )
     values = table[column].to_numpy(dtype=np.float64, na_value=np.nan)
     if bad := np.flatnonzero(~np.isfinite(values)).tolist():
         raise ValueError(
-            f"data set {entry.name}: column {column!r} is missing or infinite in {len(bad)} of "
-            f"{len(values)} rows (first: row {bad[0]}); `drop-missing-rows` in the catalogue's "
-            "preprocessing leaves such rows out"
+            f"column {column!r} is missing or infinite in {len(bad)} rows (first: row {bad[0]}); "
+            "`drop-missing-rows` as preprocessing omits them"
         )
     return values
 
 
-def _require(table: "pd.DataFrame", column: str, entry: Entry) -> None:
+def _column(table: "pd.DataFrame", column: str) -> "pd.Series":
     if column not in table.columns:
-        raise ValueError(
-            f"data set {entry.name}: no column {column!r} in {entry.file}; "
-            f"it has {', '.join(map(str, table.columns))}"
-        )
+        raise ValueError(f"no column {column!r}; there are {', '.join(map(str, table.columns))}")
+    return table[column]
 
 
 # ---- preprocessing -------------------------------------------------------------------------------
@@ -197,6 +155,8 @@ def _require(table: "pd.DataFrame", column: str, entry: Entry) -> None:
 
 def _prepared(table: "pd.DataFrame", entry: Entry) -> "pd.DataFrame":
     """Apply the catalogue's steps in order."""
+    import pandas as pd
+
     for step in entry.preprocessing:
         kind, _, rest = step.partition(":")
         column, _, levels = rest.partition("=")
@@ -204,34 +164,24 @@ def _prepared(table: "pd.DataFrame", entry: Entry) -> "pd.DataFrame":
             # A row counts by the columns in use: gaps elsewhere in the file do no harm.
             used = [name for name in table.columns if name in {*entry.x, *entry.y}]
             table = table.dropna(subset=used)
-            continue
-        _require(table, column, entry)
-        if kind == "factor":
-            table = table.assign(**{column: _coded(table[column], levels.split(), entry)})
+        elif kind == "factor":
+            table = table.assign(**{column: _coded(_column(table, column), levels.split())})
         else:
-            table = _weekday_hour(table, column)
+            time = pd.to_datetime(_column(table, column))
+            table = table.assign(weekday=time.dt.day_of_week, hour=time.dt.hour)
     return table
 
 
-def _coded(column: "pd.Series", levels: list[str], entry: Entry) -> "pd.Series":
+def _coded(column: "pd.Series", levels: list[str]) -> "pd.Series":
     """Replace each level by its place in `levels`; missing values stay missing."""
     found = column.astype("object")
     text = found.where(found.isna(), found.astype(str))
     if unexpected := sorted(set(text.dropna()) - set(levels)):
         raise ValueError(
-            f"data set {entry.name}: column {column.name!r} has the levels {', '.join(unexpected)}"
-            f" beside the declared {', '.join(levels)}; declare all of them in the catalogue"
+            f"column {column.name!r} has the levels {', '.join(unexpected)} beside the declared"
         )
     codes = {level: float(code) for code, level in enumerate(levels)}
     return text.map(codes).astype(np.float64)
-
-
-def _weekday_hour(table: "pd.DataFrame", column: str) -> "pd.DataFrame":
-    """Add the columns `weekday` (Monday 0) and `hour` of a time."""
-    import pandas as pd
-
-    time = pd.to_datetime(table[column])
-    return table.assign(weekday=time.dt.day_of_week, hour=time.dt.hour)
 
 
 # ---- formats -------------------------------------------------------------------------------------
@@ -247,57 +197,28 @@ def _read_rda(path: Path) -> "pd.DataFrame":
         # pairlist tags of single values. Anything else rdata warns about is shown.
         for message in ("Unknown encoding. Assumed ASCII.", "Tag not implemented for type"):
             warnings.filterwarnings("ignore", message=re.escape(message), category=UserWarning)
-        content = io.BytesIO(limits.unpacked(path))
-        objects = rdata.read_rda(content, altrep_constructor_dict=_compact_vectors())
+        objects = rdata.read_rda(io.BytesIO(unpacked(path)))
     frames = {key: value for key, value in objects.items() if isinstance(value, pd.DataFrame)}
     if len(frames) != 1:
-        raise ValueError(f"{path} holds {len(frames)} data frames, {sorted(objects)}; expected one")
+        raise ValueError(f"it holds {len(frames)} data frames, {sorted(objects)}; expected one")
     (table,) = frames.values()
     return table.rename(columns=str).reset_index(drop=True)
 
 
-def _compact_vectors() -> dict[bytes, Callable]:
-    """Return how rdata reads R's compact vectors, with a limit on sequences.
-
-    They stand in a file as length, start and step, so that a few bytes may declare any length.
-    """
-    from rdata.parser import DEFAULT_ALTREP_MAP
-
-    lengths = []
-
-    def limited(read: Callable) -> Callable:
-        def sequence(state):
-            lengths.append(int(state.value[0]))
-            if 8 * sum(lengths) > limits.UNPACKED or lengths[-1] < 0:
-                raise limits.too_large(limits.UNPACKED)
-            return read(state)
-
-        return sequence
-
-    names = (b"compact_intseq", b"compact_realseq")
-    return {**DEFAULT_ALTREP_MAP, **{name: limited(DEFAULT_ALTREP_MAP[name]) for name in names}}
-
-
-def _read_csv(path: Path) -> "pd.DataFrame":
+def _read_csv(path: Path, separator: str = ",") -> "pd.DataFrame":
     import pandas as pd
 
-    return pd.read_csv(io.BytesIO(limits.unpacked(path)))
-
-
-def _read_csv_semicolon(path: Path) -> "pd.DataFrame":
-    import pandas as pd
-
-    return pd.read_csv(io.BytesIO(limits.unpacked(path)), sep=";")
+    return pd.read_csv(path, sep=separator)
 
 
 def _read_mat(path: Path) -> "pd.DataFrame":
     """Read the longest matrices of a MATLAB file; several columns are called `name[0]`, ..."""
     import pandas as pd
+    from scipy.io import loadmat
 
-    arrays = matlab.read(path)
-    if not arrays:
-        raise ValueError(f"{path} holds no matrix of real numbers")
-    rows = max(len(value) for value in arrays.values())
+    # SciPy's reader trusts the sizes that a file states: its checksum was asked before.
+    arrays = {key: value for key, value in loadmat(path).items() if isinstance(value, np.ndarray)}
+    rows = max(map(len, arrays.values()))
     columns = {}
     for key, value in arrays.items():
         if len(value) == rows:
@@ -315,24 +236,73 @@ def _read_zip_french(path: Path) -> "pd.DataFrame":
     import pandas as pd
 
     with zipfile.ZipFile(path) as archive:
-        if len(archive.namelist()) != 1:
-            raise ValueError(f"{path} holds {archive.namelist()}; expected one file")
-        with archive.open(archive.namelist()[0]) as content:
-            lines = limits.read(content).decode("latin-1").splitlines()
-    header = next((i for i, line in enumerate(lines) if line.startswith(",")), None)
-    if header is None:
-        raise ValueError(
-            f"{path}: no header that begins with a comma, as those of Kenneth French's tables do"
-        )
+        (member,) = archive.infolist()
+        if member.file_size > UNPACKED:
+            raise ValueError(f"it unpacks to more than {UNPACKED} bytes")
+        lines = archive.read(member).decode("latin-1").splitlines()
+    header = next(i for i, line in enumerate(lines) if line.startswith(","))
     stop = next((i for i in range(header, len(lines)) if not lines[i].strip()), len(lines))
     table = pd.read_csv(io.StringIO("\n".join(["date" + lines[header], *lines[header + 1 : stop]])))
     return table.rename(columns=str.strip)
 
 
-READERS: dict[str, Callable[[Path], "pd.DataFrame"]] = {
+_READERS: dict[str, Callable[[Path], "pd.DataFrame"]] = {
     "rda": _read_rda,
     "csv": _read_csv,
-    "csv-semicolon": _read_csv_semicolon,
+    "csv-semicolon": lambda path: _read_csv(path, ";"),
     "mat": _read_mat,
     "zip-french": _read_zip_french,
 }
+
+
+# ---- joint densities -----------------------------------------------------------------------------
+
+THRESHOLD = 0.98
+
+
+def removed_columns(table: "pd.DataFrame", threshold: float = THRESHOLD) -> dict[str, str]:
+    """Return the columns that kcef's rule removes for a joint density, with the reason, in order.
+
+    "All discrete-valued variables were eliminated as well as one variable from every pair of
+    variables that are highly correlated (Pearson correlation greater than 0.98)." (Section 4.)
+    Discrete is here: no number, or whole numbers only; of a pair the first goes, and the
+    correlation counts in absolute value.
+    """
+    discrete = {name for name in table.columns if _is_discrete(table[name])}
+    others = [name for name in table.columns if name not in discrete]
+    correlation = np.atleast_2d(np.corrcoef(table[others].to_numpy().T))
+    reasons = dict.fromkeys(discrete, "discrete")
+    for i, name in enumerate(others):
+        for j in range(i + 1, len(others)):
+            if abs(correlation[i, j]) > threshold and name not in reasons:
+                reasons[name] = f"|r| = {abs(correlation[i, j]):.3f} with {others[j]}"
+    return {name: reasons[name] for name in table.columns if name in reasons}
+
+
+def removed_from(data: Dataset, data_dir: str | Path, catalogue: str | Path | None = None) -> dict:
+    """Return the columns that the rule removes from a loaded data set, with the reason.
+
+    Raises
+    ------
+    ValueError
+        If what is left are not the columns that the catalogue declares as y.
+    """
+    entry = tables.find(tables.read(catalogue), data.name)
+    table = read_table(entry, raw_file(entry, data_dir))
+    removed = removed_columns(table)
+    left = tuple(name for name in table.columns if name not in removed)
+    if left != data.y_columns:
+        raise ValueError(
+            f"data set {data.name}: the rule leaves {', '.join(left)}, but the catalogue's y is "
+            f"{', '.join(data.y_columns)}; correct y"
+        )
+    return removed
+
+
+def _is_discrete(column: "pd.Series") -> bool:
+    from pandas.api.types import is_numeric_dtype
+
+    if not is_numeric_dtype(column):
+        return True
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return bool(np.all(values == np.round(values)))

@@ -61,14 +61,8 @@ MADE_UP_RETURNS = {"portfolios": "smoke-portfolios", "risk_free": "smoke-risk-fr
 class SizedNames:
     """Names of the form `<kind>-<d>-<n>`: a dimension, then rows to train and validate.
 
-    Attributes
-    ----------
-    kind
-        The first part.
-    title
-        What such data are called in errors.
-    variations
-        What may follow the rows: how an experiment varies from that on the plain name.
+    Errors call such data by `title`; one of `variations` may follow the rows: how an experiment
+    varies from that on the plain name.
     """
 
     kind: str
@@ -93,13 +87,7 @@ class SizedNames:
         return re.fullmatch(self.pattern, name) is not None
 
     def sizes(self, name: str) -> tuple[int, int]:
-        """Return d and n.
-
-        Raises
-        ------
-        ValueError
-            If the name is not of this form.
-        """
+        """Return d and n, or raise `ValueError` if the name is not of this form."""
         if not self.has(name):
             raise ValueError(
                 f"there are no {self.title} data {name!r}: give {self.kind}-<d>-<n>, "
@@ -131,22 +119,9 @@ DRAWN_LAW = "normal-0.2"
 
 
 def parsed_law(name: str) -> tuple[str, float]:
-    """Return what the name of a law of the elements of log C states.
+    """Return the kind and the size that the name of a law of the elements of log C states.
 
-    Parameters
-    ----------
-    name
-        `normal-<s>`: N(0, s²); `uniform-<a>`: uniform on (-a, a).
-
-    Returns
-    -------
-    tuple
-        `NORMAL` or `UNIFORM`, and s or a.
-
-    Raises
-    ------
-    ValueError
-        If there is no such law.
+    `normal-<s>` is N(0, s²), `uniform-<a>` uniform on (-a, a); others raise `ValueError`.
     """
     kind, _, size = name.partition("-")
     if re.fullmatch(LAW_PATTERN, name) is None or not float(size) > 0.0:
@@ -164,15 +139,7 @@ def is_grid(name: str) -> bool:
 
 @dataclass(frozen=True)
 class GridName:
-    """What a name of grid data states.
-
-    Attributes
-    ----------
-    rows
-        Training rows.
-    frequency
-        Waves over [0, 1].
-    """
+    """What a name of grid data states: training rows, and waves over [0, 1]."""
 
     rows: int
     frequency: int

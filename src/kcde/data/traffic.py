@@ -17,23 +17,30 @@ a table of hours       volumes an hour, 7 x 24 inputs, as many outputs as the da
 =====================  =============================================================================
 """
 
-from dataclasses import dataclass
+import zipfile
+import zlib
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from kcde.data import catalogue as tables
-from kcde.data import pems
 from kcde.data.catalogue import Entry
-from kcde.data.loaders import READERS, load, raw_file
+from kcde.data.loaders import load, raw_file, read_table
 from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.seeding import rng_of
 
 SENSOR = 2
 """Column of the authors' code, from 0."""
 
+SENSORS, SLOTS = 963, 144
+"""Rows and columns of the matrix of a day of PEMS-SF."""
+
 DAYS_A_WEEKDAY = 32
 TRAINING_SHARE = 0.8
+
+_LONGEST = 2**24
+"""Bytes of a line of PEMS-SF that are read at most; that of a day has a million."""
 
 _SECONDS_A_SLOT = 600
 _SECONDS_AN_HOUR = 3600
@@ -42,15 +49,7 @@ _TIME_STEP = "weekday-hour:"
 
 @dataclass(frozen=True)
 class Split:
-    """Outputs of days to train, and of others to test.
-
-    Attributes
-    ----------
-    X, Y
-        Shapes (n, 2) and (n, 1).
-    X_test, Y_test
-        Shapes (m, 2) and (m, 1).
-    """
+    """Outputs of days to train, X (n, 2) and Y (n, 1), and of others to test."""
 
     X: np.ndarray
     Y: np.ndarray
@@ -107,24 +106,11 @@ class Traffic:
     def split(self, number: int, *, thinned: bool = False) -> Split:
         """Return the number-th split by days, from 0; it depends on (data set, number) alone.
 
-        Parameters
-        ----------
-        number
-            Which split.
-        thinned
-            Leave out holidays, and train on 32 training days of each weekday alone, as on
-            PEMS-SF.
-
-        Raises
-        ------
-        ValueError
-            If there is no such split, or there are too few days.
+        A thinned one leaves out holidays, and trains on 32 training days of each weekday alone, as
+        on PEMS-SF. `ValueError` if there is no such split, or there are too few days.
         """
         if self.splits is not None and number >= self.splits:
-            raise ValueError(
-                f"{self.name} has its own training and test days, one split: ask for split 0; "
-                f"got {number}"
-            )
+            raise ValueError(f"{self.name} has one split of its own, split 0; got {number}")
         testing = self._drawn(number) if self.testing is None else self.testing
         train = ~testing
         if thinned and self.holidays is not None:
@@ -137,10 +123,7 @@ class Traffic:
         days = np.unique(self.days)
         train = round(TRAINING_SHARE * len(days))
         if train in (0, len(days)):
-            raise ValueError(
-                f"{self.name} has {len(days)} days, too few to train on some and test on "
-                "others: take a longer table"
-            )
+            raise ValueError(f"{self.name} has {len(days)} days, too few to train and to test")
         order = rng_of("split", self.name, number).permutation(len(days))
         return np.isin(self.days, days[order[train:]])
 
@@ -163,21 +146,9 @@ class Traffic:
 def open_traffic(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -> Traffic:
     """Return traffic by the name of its data set.
 
-    Parameters
-    ----------
-    name
-        `simulated-traffic`, or a data set of the catalogue: PEMS-SF, or a table whose
-        preprocessing has the step `weekday-hour`.
-    data_dir, catalogue
-        Where the raw data are, and a catalogue other than the project's own.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the raw file is not there.
-    ValueError
-        If the data set is unknown, has no times, its file is not as its catalogue or format says,
-        or two rows of the same hour have different volumes.
+    That is `simulated-traffic`, or a data set of the catalogue: PEMS-SF, or a table whose
+    preprocessing has the step `weekday-hour`. `ValueError` if it is neither, its file is not as its
+    catalogue or format says, or two rows of the same hour have different volumes.
     """
     if name == SIMULATED_TRAFFIC:
         return simulated()
@@ -186,27 +157,15 @@ def open_traffic(name: str, data_dir: str | Path, catalogue: str | Path | None =
         return _pems(entry, raw_file(entry, data_dir))
     steps = [step for step in entry.preprocessing if step.startswith(_TIME_STEP)]
     if not steps:
-        raise ValueError(
-            f"data set {entry.name} has no times: its preprocessing lacks {_TIME_STEP}COLUMN; "
-            f"take PEMS-SF, {SIMULATED_TRAFFIC} or a table of hours"
-        )
+        raise ValueError(f"data set {entry.name}: its preprocessing lacks {_TIME_STEP}COLUMN")
     return _hourly(entry, steps[0].removeprefix(_TIME_STEP), data_dir, catalogue)
 
 
 def moments(X: np.ndarray, Y: np.ndarray, inputs: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return count, mean and standard deviation (divisor: the count) of the outputs of each input.
 
-    Parameters
-    ----------
-    X, Y
-        Shapes (n, 2) and (n, 1).
-    inputs
-        Distinct, shape (q, 2), at least all rows of X.
-
-    Returns
-    -------
-    three of shape (q,)
-        Mean and standard deviation are NaN where an input has no output.
+    X is (n, 2), Y (n, 1); the inputs are distinct, shape (q, 2), at least all rows of X. Mean and
+    standard deviation are NaN where an input has no output.
     """
     place = _places(X, inputs)
     count = np.bincount(place, minlength=len(inputs)).astype(np.float64)
@@ -220,18 +179,9 @@ def moments(X: np.ndarray, Y: np.ndarray, inputs: np.ndarray) -> tuple[np.ndarra
 def counts_in_bins(
     X: np.ndarray, Y: np.ndarray, inputs: np.ndarray, edges: np.ndarray
 ) -> np.ndarray:
-    """Return how many outputs of each input lie in each bin.
+    """Return how many outputs of each input lie in each bin, shape (q, b).
 
-    Parameters
-    ----------
-    X, Y, inputs
-        As for `moments`.
-    edges
-        Shape (b + 1,), ascending; the first and last within which all y lie.
-
-    Returns
-    -------
-    shape (q, b)
+    X, Y and inputs are as for `moments`; the edges (b + 1,) ascend, and all y lie within them.
     """
     place = _places(X, inputs)
     bins = np.clip(np.searchsorted(edges, Y[:, 0], side="right") - 1, 0, len(edges) - 2)
@@ -240,18 +190,11 @@ def counts_in_bins(
     return counts
 
 
-def simulated(weeks: int = DAYS_A_WEEKDAY, slots: int = pems.SLOTS) -> Traffic:
+def simulated(weeks: int = DAYS_A_WEEKDAY, slots: int = SLOTS) -> Traffic:
     """Return synthetic occupancies in [0, 1] of the shape of PEMS-SF, the same at every call.
 
     A smooth profile of the day, with two rush hours from Monday to Friday and one hump at weekends,
     times a factor of the day, with noise that grows with the level.
-
-    Parameters
-    ----------
-    weeks
-        Outputs of each input.
-    slots
-        Slots of a day, of ten minutes if there are 144.
     """
     rng = rng_of("simulated-traffic", weeks, slots)
     hours = 24.0 * np.arange(slots) / slots
@@ -266,17 +209,58 @@ def simulated(weeks: int = DAYS_A_WEEKDAY, slots: int = pems.SLOTS) -> Traffic:
 
 
 def _pems(entry: Entry, path: Path) -> Traffic:
-    folds = pems.read(path, SENSOR)
-    train, test = (folds[fold] for fold in pems.FOLDS)
-    both = _of_matrix(
-        entry.name,
-        np.concatenate([train.weekdays, test.weekdays]),
-        np.concatenate([train.occupancy, test.occupancy]),
+    folds = read_pems(path)
+    both = _of_matrix(entry.name, *(np.concatenate(each) for each in zip(*folds, strict=True)))
+    testing = both.days >= len(folds[0][0])
+    return replace(both, testing=testing, sha256=entry.sha256)
+
+
+def read_pems(
+    path: Path, sensor: int = SENSOR, sensors: int = SENSORS, slots: int = SLOTS
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return weekdays (n,) and occupancies (n, slots) of one sensor, to train and to test.
+
+    The archive has, for each of the folds `train` and `test`, a file of days and one of labels. A
+    day is a line, a matrix in Matlab's syntax, `[a b ...; c d ...; ...]`, with a row a sensor and a
+    column every ten minutes; occupancies are from 0 to 1. The labels are one line `[1 3 2 ...]`
+    with the day of the week of each, 1 (Monday) to 7. Days are in random order; public holidays and
+    two days with anomalies are not there. Of the 420 MB of text one day is held at a time.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            folds = []
+            for fold in ("PEMS_train", "PEMS_test"):
+                with archive.open(fold) as lines:
+                    each = iter(lambda lines=lines: lines.readline(_LONGEST), b"")
+                    days = [_day(line, sensor, sensors, slots) for line in each]
+                with archive.open(f"{fold}labels") as lines:
+                    (row,) = _matrix(lines.readline(_LONGEST))
+                labels = np.array([int(label) for label in row.split()], dtype=np.int64)
+                if len(labels) != len(days) or not np.isin(labels, np.arange(1, 8)).all():
+                    raise ValueError(f"{fold}labels: not a day of the week, 1 to 7, for each day")
+                folds.append((labels - 1, np.array(days).reshape(-1, slots)))
+            return folds
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{path} is not PEMS-SF as the UCI repository has it: {error}") from error
+
+
+def _matrix(line: bytes) -> list[bytes]:
+    """Return the rows of a matrix in brackets."""
+    text = line.strip()
+    if not (text.startswith(b"[") and text.endswith(b"]")):
+        raise ValueError(f"a line begins {text[:20]!r} and ends {text[-20:]!r}, without brackets")
+    return text[1:-1].split(b";")
+
+
+def _day(line: bytes, sensor: int, sensors: int, slots: int) -> np.ndarray:
+    """Return the values of the sensor on a day, shape (slots,)."""
+    rows = _matrix(line)
+    values = (
+        np.array([float(value) for value in rows[sensor].split()]) if sensor < len(rows) else []
     )
-    testing = both.days >= len(train.weekdays)
-    return Traffic(
-        both.name, both.X, both.Y, both.days, both.unit, testing=testing, sha256=entry.sha256
-    )
+    if len(rows) != sensors or len(values) != slots or not np.isfinite(values).all():
+        raise ValueError(f"a day is not {sensors} sensors with {slots} numbers each")
+    return values
 
 
 def _of_matrix(name: str, weekdays: np.ndarray, occupancy: np.ndarray) -> Traffic:
@@ -292,21 +276,16 @@ def _hourly(entry: Entry, column: str, data_dir: str | Path, catalogue) -> Traff
     import pandas as pd
 
     data = load(entry.name, data_dir, catalogue)
-    table = READERS[entry.format](Path(data_dir) / entry.file)
+    table = read_table(entry, Path(data_dir) / entry.file)
     time = pd.to_datetime(table[column])
     if len(time) != len(data.Y):
-        raise ValueError(
-            f"data set {entry.name}: {len(data.Y)} of the {len(time)} rows of its file are left by "
-            "the catalogue's preprocessing; hours need them all"
-        )
+        raise ValueError(f"data set {entry.name}: preprocessing may not remove rows of hours")
     hour = time.dt.floor("h")
     repeated = hour.duplicated().to_numpy()
     volumes = pd.Series(data.Y[:, 0]).groupby(hour.to_numpy()).nunique()
     if (volumes > 1).any():
-        raise ValueError(
-            f"data set {entry.name}: {(volumes > 1).sum()} hours have several volumes (first: "
-            f"{volumes.index[volumes > 1][0]}); rows may repeat an hour, but with the same volume"
-        )
+        first = volumes.index[volumes > 1][0]
+        raise ValueError(f"data set {entry.name}: {first} has several volumes; give each hour one")
     days = hour.to_numpy().astype("datetime64[D]").astype(np.int64)
     kept = ~repeated
     return Traffic(
@@ -333,9 +312,8 @@ def _places(X: np.ndarray, inputs: np.ndarray) -> np.ndarray:
     """Return which of the inputs each row of X is, shape (n,)."""
     found = {tuple(row): place for place, row in enumerate(inputs.tolist())}
     distinct, inverse = np.unique(X, axis=0, return_inverse=True)
-    return np.array([found[tuple(row)] for row in distinct.tolist()], dtype=np.int64)[
-        inverse.reshape(-1)
-    ]
+    places = np.array([found[tuple(row)] for row in distinct.tolist()], dtype=np.int64)
+    return places[inverse.reshape(-1)]
 
 
 def _bump(hours: np.ndarray, centre: float, width: float) -> np.ndarray:

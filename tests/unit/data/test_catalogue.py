@@ -1,6 +1,5 @@
 import csv
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -62,14 +61,11 @@ def test_lookup_by_alias_and_nearest_names(entries):
     ("change", "message"),
     [
         ({"sha256": "A" * 64}, "sha256 is 'AAAA.*sha256sum FILE"),
-        ({"sha256": "abc"}, "64 lower-case hexadecimal"),
         ({"file": "../toy.csv"}, "path below the data folder"),
         ({"file": "/toy.csv"}, "path below the data folder"),
         ({"bundled": "../toy.csv"}, "bundled is '../toy.csv'; give a path below resources/data/"),
-        ({"bundled": "/toy.csv"}, "give a path below resources/data/ and the sha256"),
-        ({"bundled": "toy.csv", "sha256": ""}, "and the sha256 of the file, or nothing"),
+        ({"bundled": "toy.csv", "sha256": ""}, "and the sha256"),
         ({"name": "all"}, "not `all`"),
-        ({"name": ""}, "not `all`"),
         ({"format": "xls"}, "format is 'xls'; one of rda, csv"),
         ({"urls": "ftp://example.org/toy"}, "is no URL"),
         ({"urls": "https://a.org/x https://a.org/y"}, "separated by ` | `"),
@@ -86,13 +82,13 @@ def test_a_wrong_row_is_refused_by_name(table, change, message):
 
 
 def test_duplicates_are_refused_across_names_and_aliases(table):
-    with pytest.raises(ValueError, match=r"line 3 .*'toy' stands in line 2 already"):
+    with pytest.raises(ValueError, match=r"line 3 .*'toy' stands in another row already"):
         catalogue.read(table({}, {"name": "other", "aliases": "toy"}))
 
 
 def test_a_missing_column_is_named(table):
     columns = [name for name in catalogue.COLUMNS if name not in ("sha256", "y")]
-    with pytest.raises(ValueError, match="missing columns sha256, y; add them"):
+    with pytest.raises(ValueError, match="no columns sha256, y; add them"):
         catalogue.read(table({}, columns=columns))
 
 
@@ -110,16 +106,9 @@ def test_every_published_data_set_is_in_the_table(entries):
         assert paper in catalogue.find(entries, name).papers, (paper, name)
 
 
-def test_the_papers_without_a_published_table_are_in_the_table_too(entries):
-    for name in ("fama-french", "fama-french-factors-daily", "pems-sf", "rough-terrain"):
-        assert catalogue.find(entries, name).papers
-
-
 def test_what_every_row_of_the_table_holds(entries):
     for entry in entries.values():
         assert entry.licence, entry.name
-        # A listing shows what stands before the first semicolon.
-        assert len(entry.licence.partition(";")[0]) <= 20, entry.name
         assert entry.citation, entry.name
         assert entry.urls, entry.name
         assert set(entry.papers) <= {"kcef", "dde", "jdl", "cdo"}
@@ -143,47 +132,7 @@ def test_copies_on_github_are_pinned_at_full_commits(entries):
         assert re.match(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/", url), url
 
 
-def test_r_sets_come_from_cran_first_and_have_one_y(entries):
-    tables = [entry for entry in entries.values() if entry.format == "rda" and entry.x != ("X",)]
-    assert len(tables) == 20
-    for entry in tables:
-        first, second = entry.urls
-        assert first.url.startswith("https://cran.r-project.org/src/contrib/Archive/")
-        assert first.member.endswith(f"/data/{entry.name}.rda")
-        assert second.url.startswith("https://raw.githubusercontent.com/cran/")
-        assert second.url.endswith(f"/data/{entry.name}.rda")
-        assert len(entry.y) == 1
-
-
 def test_originals_that_are_rewritten_come_after_the_pinned_copy(entries):
     for name in ("fama-french-factors-daily", "rough-terrain", "metro-traffic-substitute"):
         first = catalogue.find(entries, name).urls[0]
         assert "raw.githubusercontent.com" in first.url, name
-
-
-def test_a_new_address_does_not_change_the_data():
-    entry = catalogue.read()["geyser"]
-    moved = replace(
-        entry, urls=(catalogue.Source("https://example.org/geyser.rda"),), notes="moved"
-    )
-    other = replace(entry, sha256="0" * 64)
-    recoded = replace(entry, x=("duration",))
-    for digest in (catalogue.Entry.fetch_digest, catalogue.Entry.load_digest):
-        assert digest(moved) == digest(entry) != digest(other)
-    assert recoded.load_digest() != entry.load_digest()
-    assert recoded.fetch_digest() == entry.fetch_digest()
-
-
-def test_entries_are_found_by_name_and_by_alias():
-    entries = catalogue.read()
-    named = catalogue.by_any_name(entries)
-    assert set(entries) < set(named)
-    for name, entry in named.items():
-        assert catalogue.find(entries, name) is entry
-
-
-def test_lists_shorten_an_alias_that_only_adds_to_another_name():
-    entry = catalogue.find(catalogue.read(), "parkinsons-people")
-    assert entry.all_names == "parkinsons-telemonitoring = parkinsons[-people]"
-    assert catalogue.find(catalogue.read(), "caution").all_names == "caution"
-    assert catalogue.find(catalogue.read(), "red-wine").all_names == "winequality-red = red-wine"

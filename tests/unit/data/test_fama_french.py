@@ -1,18 +1,15 @@
-import io
-import zipfile
-
 import numpy as np
-import pandas as pd
 import pytest
 
-from kcde.data import fama_french, loaders, synthetic
+from kcde.data import fama_french, loaders
 from kcde.data.fama_french import ExcessReturns, excess_returns, subsample
+from kcde.data.smoke import write_smoke_data
 
 
 @pytest.fixture(scope="module")
 def made_up(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
-    table = synthetic.write_smoke_data(folder)
+    table = write_smoke_data(folder)
     return folder, table
 
 
@@ -121,35 +118,6 @@ def test_made_up_files_go_through_the_same_readers(made_up):
     np.testing.assert_allclose(found.returns[0], raw.Y[0] - free.Y[0, 0])
     # Around the missing one two pairs of the 399 are lost.
     assert len(found.pairs(3)[0]) == 397
-
-
-def archive(folder, text, names=("a.CSV",)):
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as zipped:
-        for name in names:
-            zipped.writestr(name, text)
-    path = folder / "a.zip"
-    path.write_bytes(content.getvalue())
-    return path
-
-
-def test_tables_of_the_data_library_are_read_up_to_the_first_empty_line(tmp_path):
-    text = (
-        "Created by.\n\nValue Weighted\n,SMALL LoBM, BIG  \n20200102, 1.5, -99.99\n20200103,2,-3\n"
-    )
-    path = archive(tmp_path, text + "\n\nEqual Weighted\n,SMALL LoBM,BIG\n20200102,7,7\n")
-    table = loaders.READERS["zip-french"](path)
-    expected = {"date": [20200102, 20200103], "SMALL LoBM": [1.5, 2.0], "BIG": [-99.99, -3.0]}
-    pd.testing.assert_frame_equal(table, pd.DataFrame(expected))
-    # A file without a last empty line ends with its last row.
-    assert len(loaders.READERS["zip-french"](archive(tmp_path, text))) == 2
-
-
-def test_another_archive_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="no header that begins with a comma"):
-        loaders.READERS["zip-french"](archive(tmp_path, "date,RF\n20200102,1\n"))
-    with pytest.raises(ValueError, match=r"holds \['a', 'b'\]; expected one file"):
-        loaders.READERS["zip-french"](archive(tmp_path, ",RF\n", ("a", "b")))
 
 
 @pytest.mark.data

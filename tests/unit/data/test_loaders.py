@@ -1,13 +1,18 @@
+"""From raw files to arrays, of made-up files and of all bundled ones."""
+
 import csv
 import hashlib
+import io
+import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import rdata
 
-from kcde.data import catalogue, loaders, names, preprocessing, synthetic
-from kcde.data.loaders import load
+from kcde.data import catalogue, loaders
+from kcde.data.loaders import load, removed_columns
 
 # Rows and columns of the arrays that the dde authors released (y last): MANIFEST.csv.
 R_SHAPES = {
@@ -105,21 +110,26 @@ def test_a_factor_may_have_missing_values(toy, steps):
     np.testing.assert_array_equal(data.X[:, 0], [1.0, 0.0])
 
 
-def test_errors_name_the_thing_and_the_remedy(toy, frame):
-    with pytest.raises(ValueError, match=r"no column 'c' in toy.rda; it has y, b, a"):
-        load(*toy(frame, x="c"))
-    with pytest.raises(ValueError, match=r"3 rows after preprocessing.* says 4"):
-        load(*toy(frame, rows="4"))
-    with pytest.raises(ValueError, match=r"no loader for the format zip; load reads rda, csv"):
-        load(*toy(frame, format="zip"))
-    with pytest.raises(ValueError, match="has no checksum"):
-        load(*toy(frame, sha256=""))
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"x": "c"}, "toy: no column 'c'; there are y, b, a"),
+        ({"rows": "4"}, r"3 rows after preprocessing.* says 4"),
+        ({"format": "zip"}, "no loader for the format zip"),
+        ({"format": "zip-french"}, "cannot be read as zip-french"),
+        ({"sha256": ""}, "no checksum"),
+        ({"sha256": "0" * 64}, f"expected sha256 {'0' * 64}, found .*; delete it"),
+    ],
+)
+def test_errors_name_the_thing_and_the_remedy(toy, frame, row, message):
+    with pytest.raises(ValueError, match=message):
+        load(*toy(frame, **row))
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("bad", [np.nan, -np.inf])
 def test_what_is_not_finite_is_refused(toy, frame, bad):
     frame.loc[2, "y"] = bad
-    with pytest.raises(ValueError, match=r"'y' is missing or infinite in 1 of 3 .*row 1.*drop-mis"):
+    with pytest.raises(ValueError, match=r"'y' is missing or infinite in 1 rows .*row 1.*drop-mis"):
         load(*toy(frame))
 
 
@@ -132,7 +142,7 @@ def test_text_without_a_declared_coding_is_refused(toy, frame, column):
 
 def test_an_undeclared_level_is_refused(toy, frame):
     frame["a"] = ["F", "M", "X"]
-    with pytest.raises(ValueError, match="'a' has the levels X beside the declared F, M"):
+    with pytest.raises(ValueError, match="'a' has the levels X beside the declared"):
         load(*toy(frame, preprocessing="factor:a=F M"))
 
 
@@ -143,16 +153,12 @@ def test_a_missing_file_names_the_command(toy, frame):
         load(name, folder, table)
 
 
-def test_a_changed_file_is_refused_with_both_digests(toy, frame):
-    arguments = toy(frame, sha256="0" * 64)
-    found = hashlib.sha256((arguments[1] / "toy.rda").read_bytes()).hexdigest()
-    with pytest.raises(ValueError, match=f"expected sha256 {'0' * 64}, found {found}; delete it"):
-        load(*arguments)
-
-
-def test_a_workspace_of_several_data_frames_is_refused(toy, frame):
+@pytest.mark.filterwarnings("ignore:.*RDS")
+def test_what_is_damaged_or_holds_two_tables_is_refused(toy, frame):
     with pytest.raises(ValueError, match="holds 2 data frames"):
         load(*toy({"one": frame, "two": frame}))
+    with pytest.raises(ValueError, match="cannot be read as rda"):
+        load(*toy(b"nothing of R"))
 
 
 def test_csv_formats(toy):
@@ -182,44 +188,53 @@ def test_mat_matrices_become_columns(toy, tmp_path):
     np.testing.assert_array_equal(data.Y[:, 0], [0.5, 1.5, 2.5])
 
 
-def test_smoke_data_have_the_same_bytes_on_every_run(tmp_path, monkeypatch):
-    written = synthetic.write_smoke_data(tmp_path / "a")
-    assert set(catalogue.read(written)) == set(names.MADE_UP)
-    monkeypatch.setattr("time.time", lambda: 2_000_000_000.0)
-    synthetic.write_smoke_data(tmp_path / "b")
-    files = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*.*"))
-    assert [str(file) for file in files] == [
-        "catalogue.csv",
-        "smoke/smoke-joint.csv",
-        "smoke/smoke-linear.rda",
-        "smoke/smoke-mixed.rda",
-        "smoke/smoke-portfolios.rda",
-        "smoke/smoke-risk-free.zip",
-        "smoke/smoke-terrain.mat",
-        "smoke/smoke-traffic.csv",
-    ]
-    for file in files:
-        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+def test_tables_of_the_data_library_are_read_up_to_the_first_empty_line(toy):
+    text = "Created by.\n\nValue Weighted\n,S L, BIG  \n20200102, 1.5, -9\n20200103,2,-3\n"
+    for more in ("\n\nEqual Weighted\n,S L,BIG\n20200102,7,7\n", ""):
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w") as archive:
+            archive.writestr("a.CSV", text + more)
+        row = {"file": "toy.zip", "format": "zip-french", "x": "date", "y": "S L|BIG"}
+        data = load(*toy(content.getvalue(), **row))
+        np.testing.assert_array_equal(data.X[:, 0], [20200102, 20200103])
+        np.testing.assert_array_equal(data.Y, [[1.5, -9.0], [2.0, -3.0]])
 
 
-def test_smoke_data_go_through_coding_and_dropping(tmp_path):
-    table = synthetic.write_smoke_data(tmp_path)
-    raw = loaders.READERS["rda"](tmp_path / "smoke/smoke-mixed.rda")
-    assert len(raw) == 96
-    assert raw.isna().sum().to_dict() == {"size": 3, "kind": 0, "growth": 3}
-    assert load("smoke-linear", tmp_path, table).X.shape == (80, 1)
-    mixed = load("smoke-mixed", tmp_path, table)
-    assert mixed.X.shape == (90, 2)
-    assert set(mixed.X[:, 1]) == {0.0, 1.0, 2.0}
+# ---- columns of a joint density ------------------------------------------------------------------
 
 
-def test_smoke_data_of_a_joint_density_go_through_the_removal_of_columns(tmp_path):
-    table = synthetic.write_smoke_data(tmp_path)
-    joint = load("smoke-joint", tmp_path, table)
-    assert joint.X.shape == (150, 0)
-    assert joint.y_columns == ("warmth", "damp", "wind")
-    removed = preprocessing.removed_from(joint, tmp_path, table)
-    assert list(removed) == ["echo", "grade"]
+def test_discrete_columns_and_the_first_of_a_correlated_pair_go(rng):
+    a, b = rng.standard_normal((2, 200))
+    near, mirrored = a + 0.1 * rng.standard_normal(200), -b + 1e-3 * rng.standard_normal(200)
+    whole, text = np.arange(200.0), ["x"] * 200
+    table = pd.DataFrame({"a": a, "b": b, "c": near, "d": whole, "e": text, "f": mirrored})
+    r = abs(np.corrcoef(a, near)[0, 1])
+    removed = removed_columns(table)
+    assert removed == {
+        "a": f"|r| = {r:.3f} with c",
+        "b": "|r| = 1.000 with f",
+        "d": "discrete",
+        "e": "discrete",
+    }
+    assert "a" not in removed_columns(table, r + 1e-9)
+    table.loc[17, "d"] = 17.5
+    assert "d" not in removed_columns(table)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "discrete"),
+    [("white-wine", ["quality"]), ("parkinsons", ["subject#", "age", "sex"])],
+)
+def test_the_rule_leaves_the_columns_of_the_catalogue(name, discrete, raw_data):
+    data = load(name, raw_data)
+    removed = loaders.removed_from(data, raw_data)
+    assert [column for column, why in removed.items() if why == "discrete"] == discrete
+    with pytest.raises(ValueError, match="correct y"):
+        loaders.removed_from(replace(data, y_columns=data.y_columns[1:]), raw_data)
+
+
+# ---- the bundled files ---------------------------------------------------------------------------
 
 
 @pytest.mark.data

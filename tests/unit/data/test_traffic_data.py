@@ -1,14 +1,18 @@
+"""Traffic: hours of a table, PEMS-SF, and what is simulated in its shape."""
+
 import dataclasses
 import hashlib
+import tracemalloc
+import zipfile
 from collections import Counter
 from functools import partial
 
 import numpy as np
 import pandas as pd
-import pems_files
 import pytest
 
-from kcde.data import catalogue, pems, synthetic, traffic
+from kcde.data import catalogue, traffic
+from kcde.data.smoke import write_smoke_data
 from kcde.data.traffic import Traffic, open_traffic
 
 
@@ -23,7 +27,7 @@ def pin(table, name, path, out):
 @pytest.fixture(scope="module")
 def made_up(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
-    return folder, synthetic.write_smoke_data(folder)
+    return folder, write_smoke_data(folder)
 
 
 def test_an_hour_counts_once_however_many_weather_labels_it_has(made_up):
@@ -44,14 +48,14 @@ def test_an_hour_counts_once_however_many_weather_labels_it_has(made_up):
 
 
 def test_hours_with_two_volumes_are_refused(tmp_path):
-    table = synthetic.write_smoke_data(tmp_path)
+    table = write_smoke_data(tmp_path)
     hours = pd.read_csv(tmp_path / "smoke/smoke-traffic.csv")
     repeated = hours.index[hours["date_time"].duplicated()][0]
     hours.loc[repeated, "traffic_volume"] += 1
     path = tmp_path / "smoke/smoke-traffic.csv"
     hours.to_csv(path, index=False)
     pin(table, "smoke-traffic", path, table)
-    said = f"1 hours have several volumes \\(first: {hours['date_time'][repeated]}"
+    said = f"{hours['date_time'][repeated]} has several volumes"
     with pytest.raises(ValueError, match=said):
         open_traffic("smoke-traffic", tmp_path, table)
 
@@ -74,7 +78,7 @@ def test_days_that_test_are_others_than_those_that_train(made_up):
 
 def test_too_few_days_are_refused():
     one = Traffic("one", np.zeros((3, 2)), np.ones((3, 1)), np.zeros(3, dtype=int), "")
-    with pytest.raises(ValueError, match="one has 1 days, too few to train on some"):
+    with pytest.raises(ValueError, match="one has 1 days, too few"):
         one.split(0)
 
 
@@ -112,62 +116,111 @@ def test_simulated_traffic_has_the_shape_of_the_real_one():
     np.testing.assert_array_equal(data.Y, open_traffic("simulated-traffic", "nowhere").Y)
 
 
+# ---- PEMS-SF -------------------------------------------------------------------------------------
+
+FOLDS = ("train", "test")
+
+
+def write_pems(path, changed=None, days=(80, 9), sensors=4, slots=2):
+    """Write an archive in the format of PEMS-SF; return labels and occupancies by fold."""
+    rng, weekdays, occupancy, texts = np.random.default_rng(1), {}, {}, {"randperm": "[2 1]\n"}
+    for fold, n in zip(FOLDS, days, strict=True):
+        weekdays[fold] = 1 + np.arange(n) % 7
+        occupancy[fold] = rng.random((n, sensors, slots)).round(4)
+        rows = (
+            ";".join(" ".join(f"{v:.5g}" for v in row) for row in day) for day in occupancy[fold]
+        )
+        texts[f"PEMS_{fold}"] = "".join(f"[{row}]\n" for row in rows)
+        texts[f"PEMS_{fold}labels"] = f"[{' '.join(map(str, weekdays[fold]))}]\n"
+    for member, (old, new) in (changed or {}).items():
+        assert old in texts[member]
+        texts[member] = texts[member].replace(old, new, 1)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in texts.items():
+            archive.writestr(name, text)
+    return weekdays, occupancy
+
+
 @pytest.fixture
-def archive(tmp_path, monkeypatch):
+def pems(tmp_path, monkeypatch):
     """PEMS-SF in small: 2 slots a day, and a catalogue that knows its checksum."""
-    weekdays, occupancy = pems_files.small((80, 9), 4, 2)
     path = tmp_path / "pems_sf/PEMS-SF.zip"
     path.parent.mkdir()
-    pems_files.write(path, pems_files.members(weekdays, occupancy))
-    monkeypatch.setattr(pems, "read", partial(pems.read, sensors=4, slots=2))
+    weekdays, occupancy = write_pems(path)
+    monkeypatch.setattr(traffic, "read_pems", partial(traffic.read_pems, sensors=4, slots=2))
     table = tmp_path / "catalogue.csv"
     pin(catalogue.BUILT_IN, "pems-sf", path, table)
     return tmp_path, table, weekdays, occupancy
 
 
 def test_pems_trains_on_the_first_days_of_each_weekday_and_tests_on_the_test_days(
-    archive, monkeypatch
+    pems, monkeypatch
 ):
-    folder, table, weekdays, occupancy = archive
-    monkeypatch.setattr(traffic, "DAYS_A_WEEKDAY", 3)
+    folder, table, weekdays, occupancy = pems
     data = open_traffic("pems-sf", folder, table)
-    assert data.splits == 1
+    # 80 days: twelve Mondays to Wednesdays, eleven of the other weekdays; at most 32 are taken.
+    counts = np.bincount(data.split(0).X[:, 0].astype(int)) / 2
+    assert counts.tolist() == [12, 12, 12, 11, 11, 11, 11]
+    monkeypatch.setattr(traffic, "DAYS_A_WEEKDAY", 3)
     split = data.split(0)
     counts, mean, _ = traffic.moments(split.X, split.Y, data.inputs)
     assert (len(data.inputs), set(counts)) == (7 * 2, {3.0})
-    of_monday = [k for k, label in enumerate(weekdays["train"]) if label == 1][:3]
+    of_monday = np.flatnonzero(weekdays["train"] == 1)[:3]
     expected = occupancy["train"][of_monday, traffic.SENSOR].mean(axis=0)
     np.testing.assert_allclose(mean[:2], expected)
     np.testing.assert_array_equal(data.inputs[:2], [[0, 0], [0, 600]])
     np.testing.assert_array_equal(split.Y_test.reshape(-1, 2), occupancy["test"][:, traffic.SENSOR])
-    with pytest.raises(ValueError, match="pems-sf has its own training and test days, one split"):
+    assert data.splits == 1
+    with pytest.raises(ValueError, match="pems-sf has one split"):
         data.split(1)
 
 
-def test_a_weekday_with_fewer_days_has_fewer_outputs(archive):
-    folder, table, *_ = archive
-    split = open_traffic("pems-sf", folder, table).split(0)
-    # 80 days: twelve Mondays to Wednesdays, eleven of the other weekdays; at most 32 are taken.
-    counts = np.bincount(split.X[:, 0].astype(int)) / 2
-    assert counts.tolist() == [12, 12, 12, 11, 11, 11, 11]
+@pytest.mark.parametrize(
+    ("member", "change"),
+    [
+        ("PEMS_train", ("]", "")),
+        ("PEMS_train", (";", " ")),
+        ("PEMS_test", ("0.", "O.")),
+        ("PEMS_test", ("0.", "nan 0.")),
+        ("PEMS_trainlabels", ("[1 2", "[1 8")),
+        ("PEMS_trainlabels", ("[1 2", "[2")),
+        ("PEMS_testlabels", ("[1 2", "[1.5 2")),
+    ],
+)
+def test_what_is_no_pems_is_refused(tmp_path, member, change):
+    write_pems(tmp_path / "p.zip", {member: change})
+    with pytest.raises(ValueError, match=r"p\.zip is not PEMS-SF"):
+        traffic.read_pems(tmp_path / "p.zip", 0, 4, 2)
 
 
-def test_a_wrong_file_of_pems_is_refused_before_it_is_read(archive):
-    folder, table, *_ = archive
-    path = folder / "pems_sf/PEMS-SF.zip"
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(ValueError, match=r"pems-sf: .* wrong checksum.*python -m kcde fetch pems"):
-        open_traffic("pems-sf", folder, table)
-    path.unlink()
-    with pytest.raises(FileNotFoundError, match="run python -m kcde fetch pems-sf"):
-        open_traffic("pems-sf", folder, table)
+@pytest.mark.parametrize("left", [0.0, 0.5, 0.97])
+def test_an_archive_that_is_cut_short_is_refused(tmp_path, left):
+    path = tmp_path / "p.zip"
+    write_pems(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(left * len(content))])
+    with pytest.raises(ValueError, match=r"p\.zip is not PEMS-SF"):
+        traffic.read_pems(path, 0, 4, 2)
+
+
+def test_days_are_never_held_together(tmp_path):
+    path = tmp_path / "p.zip"
+    _, occupancy = write_pems(path, None, (40, 2), 400, 20)
+    traffic.read_pems(path, 2, 400, 20)
+    tracemalloc.start()
+    (_, found), _ = traffic.read_pems(path, 2, 400, 20)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    np.testing.assert_array_equal(found, occupancy["train"][:, 2])
+    assert peak < 0.4 * 40 * 400 * 20 * 6
 
 
 def test_a_table_without_times_is_refused(made_up):
-    with pytest.raises(ValueError, match=r"smoke-linear has no times: .* take PEMS-SF"):
+    with pytest.raises(ValueError, match="smoke-linear: its preprocessing lacks weekday-hour"):
         open_traffic("smoke-linear", *made_up)
-    with pytest.raises(ValueError, match="no data set named 'smoke-trafic'; did you mean"):
-        open_traffic("smoke-trafic", *made_up)
+
+
+# ---- tables of hours -----------------------------------------------------------------------------
 
 
 @pytest.mark.data
