@@ -15,17 +15,10 @@ from kcde import scores
 from kcde.arrays import resolve_backend, to_numpy
 from kcde.data.names import SizedNames
 from kcde.estimators import estimator_class
-from kcde.experiments import _low_rank, methods
+from kcde.experiments import _low_rank, _shared_bases, methods
 from kcde.experiments._low_rank import Trials, first_rows, held_out, training_rows
-from kcde.experiments._shared_bases import (
-    Bases,
-    Fit,
-    group_by_basis,
-    is_classifier,
-    tightest,
-    with_options,
-)
-from kcde.experiments.base import ArrayExperiment, Outcome, parameter
+from kcde.experiments._shared_bases import Bases, Fit, is_classifier, tightest
+from kcde.experiments.base import ArrayExperiment, Outcome, parameter, sized
 from kcde.experiments.runner import attempt
 from kcde.metrics.names import MATCHED
 from kcde.seeding import split_seed
@@ -47,64 +40,46 @@ class Setting(NamedTuple):
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Repetition:
-    """Rows that train and validate, and test rows, arrays of a backend.
-
-    `law` is that of the settings it is for, None without; `kept` has the bases of x that others
-    made which have the same x.
-    """
+class Repetition(NamedTuple):
+    """Data of a repetition: rows that train and validate, and test rows, arrays of a backend."""
 
     number: int
+    backend: str
     X: Any
     Y: Any
     X_test: Any
     Y_test: Any
-    backend: str
+    f: Callable
+    """That of which expectations are estimated, (k, d) to (k, q)."""
+
+    loss: Callable
+    """From the rows that validate, X and Y, to the loss of expectations there."""
+
+    source: Any
+    """What the rows were drawn from, or cut at."""
+
     law: str | None = None
-    kept: dict | None = None
+    """That of the settings it is for."""
 
-    def f(self, Y):
-        """Return that of which expectations are estimated, shape (k, q), for Y (k, d)."""
-        raise NotImplementedError
-
-    def loss(self, X, Y) -> Callable:
-        """Return the loss of expectations at the rows that validate."""
-        raise NotImplementedError
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return what is kept of the data."""
-        return {}
-
-    def expected(self, model) -> np.ndarray:
-        """Return what a fitted model expects of `f` at the test points, on the host."""
-        if is_classifier(model):
-            return to_numpy(model.predict_proba(self.X_test))[:, 1:]
-        return to_numpy(model.conditional_expectation(self.f, self.X_test))
-
-
-class _Task(NamedTuple):
-    """An estimator to fit, with its job."""
-
-    job: "EmbeddingExperiment"
-    setting: Setting
-    model: Any
-
-
-class _Result(NamedTuple):
-    """Score rows of a fit, the options that were chosen and its estimates; none if it failed."""
-
-    rows: list
-    chosen: _low_rank.Selection | None = None
     arrays: Mapping[str, np.ndarray] = {}
+    """What is kept of the data."""
+
+    kept: dict | None = None
+    """Bases of x that others made which have the same x."""
 
 
-_Key = tuple[str, Setting]
+Key = tuple[str, Setting]
+"""Of a fit: its method and its setting."""
 
 
 @dataclass(frozen=True)
 class EmbeddingExperiment(ArrayExperiment):
-    """A method on data of one dimension and number of rows, all repetitions."""
+    """A method on data of one dimension and number of rows, all repetitions.
+
+    A class that extends it has `tolerances`, relative ones of the factors, the published one first;
+    `repetition(number, backend)`; and `judged(given, values)`, from the expectations at the test
+    points to (metric, value, unit) and `estimates`.
+    """
 
     repeated: ClassVar[tuple[str, ...]] = ("repetitions",)
 
@@ -115,32 +90,21 @@ class EmbeddingExperiment(ArrayExperiment):
     estimates: ClassVar[tuple[str, ...]]
     """Arrays of the `.npz` with a value for each test point."""
 
-    tolerances: ClassVar[Any]
-    """Relative, of the factors: the published one, and others."""
-
-    # Those that one experiment has as a parameter.
+    # Those that one of the experiments has as a parameter.
     laws: ClassVar[Any] = (None,)
     largest_factors: ClassVar[Any] = ()
+    constrained_repetitions: ClassVar[Any] = None
     validation_rows: ClassVar[Any] = None
+    max_rank: ClassVar[Any] = None
     most_trace: ClassVar[Any] = 1.0
 
-    repetitions: int = parameter(20, "Random repetitions.", at_least=1)
-    tuning_rows: int | None = parameter(
-        None, "Rows that choose the parameters, at most; all by default.", at_least=5
-    )
+    repetitions: int = sized(2, 20, 100, "Random correlations or subsamples.", at_least=1)
+    test_rows: int = sized(90, 5000, 5000, "Points at which each fit is tested.", at_least=1)
+    tuning_rows: int | None = parameter(None, "Rows of a selection, at most.", at_least=5)
     # "shared" is for constraints that cost so much that only one fit is affordable.
-    choice: str = parameter(
-        "own",
-        "Parameters of a fit with constraints: own, or shared with that without.",
-        choices=("own", "shared"),
-    )
-    matched_repetitions: int = parameter(
-        3, "Repetitions that also time fits of one bandwidth for all methods.", at_least=0
-    )
-    test_rows: int = parameter(5000, "Points at which each fit is tested.", at_least=1)
-    bandwidth_factors: tuple[float, ...] = parameter(
-        BANDWIDTH_FACTORS, "Bandwidths to try, over the median distance/√2."
-    )
+    choice: str = parameter("own", "Of a fit with constraints.", choices=("own", "shared"))
+    matched_repetitions: int = parameter(3, "Timed also at one bandwidth for all.", at_least=0)
+    bandwidth_factors: tuple[float, ...] = parameter(BANDWIDTH_FACTORS, "Of median distance/√2.")
     regularizations: tuple[float, ...] = parameter(REGULARIZATIONS, "Regularizations λ to try.")
 
     def __post_init__(self):
@@ -167,58 +131,45 @@ class EmbeddingExperiment(ArrayExperiment):
         """The hyper-parameters of the estimator."""
         return estimator_class(self.estimator)._get_param_names()
 
-    @property
-    def constraints(self) -> tuple[bool, ...]:
-        """Whether it is fitted without constraints, and with them."""
-        return (False, True)
-
     def settings(self) -> list[Setting]:
         """Return how each repetition is fitted: tolerances after the first without constraints."""
         first, *others = self.tolerances if "tolerance" in self.known else (0.0,)
+        both = (False,) if is_classifier(estimator_class(self.estimator)) else (False, True)
         limits = (None, *self.largest_factors) if first else (None,)
-        ways = [(first, constrained, limit) for limit in limits for constrained in self.constraints]
+        ways = [(first, constrained, limit) for limit in limits for constrained in both]
         ways += [(tolerance, False, None) for tolerance in others]
         return [Setting(*way[:2], law, way[2]) for law in self.laws for way in ways]
 
     def wanted(self, given: Repetition) -> list[Setting]:
-        """Return the settings of a repetition."""
-        return [setting for setting in self.settings() if setting.law == given.law]
-
-    def fixed(self) -> dict[str, Any]:
-        """Return constructor arguments of every method."""
-        return {}
+        """Return the settings of a repetition: the later ones may go without constraints."""
+        most = self.constrained_repetitions
+        free = most is not None and given.number >= most
+        each = [setting for setting in self.settings() if setting.law == given.law]
+        return [setting for setting in each if not (free and setting.constrained)]
 
     def model(self, number: int, setting: Setting):
         """Return the unfitted estimator of a repetition; a method may name its constraints."""
-        options = {**self.fixed(), **self.options}
-        if len(self.constraints) > 1:
-            options["constrained"] = setting.constrained and options.get("constrained", True)
+        options = dict(self.options)
+        if self.max_rank is not None:
+            _, n = self.sized_names.sizes(self.dataset)
+            fewest = training_rows(min(n, self.tuning_rows or n))
+            options = {"max_rank": min(self.max_rank, fewest), **options}
         if "tolerance" in self.known:
             options["tolerance"] = setting.tolerance
+        if not is_classifier(estimator_class(self.estimator)):
+            options["constrained"] = setting.constrained and options.get("constrained", True)
         seed = split_seed(self.dataset, number)
         return methods.build(
             self.method, self.estimator, options, random_state=seed, tuning_rows=None
         )
 
-    def repetition(self, number: int, backend: str = "numpy") -> Repetition:
-        """Return the data of a repetition, the same for every method and backend."""
-        raise NotImplementedError
-
     def under_each_law(self, number: int, backend: str) -> Iterator[Repetition]:
-        """Yield the data of a repetition under each law."""
+        """Yield the data of a repetition under each law, the same for every method and backend."""
         yield self.repetition(number, backend)
-
-    def holds(self, rows: int) -> bool:
-        """Return whether the best factors of the selection fit into memory."""
-        return True
 
     def fit(self, given: Repetition, model, bases: Bases) -> Fit:
         """Fit an estimator to the training rows."""
         return bases.fit(model)
-
-    def judged(self, given: Repetition, values: np.ndarray) -> tuple[list[tuple], dict]:
-        """Return (metric, value, unit) of expectations at the test points, and `estimates`."""
-        raise NotImplementedError
 
     @classmethod
     def begin_together(cls, jobs: Sequence[Self], units: Sequence[int]) -> Callable[[int], list]:
@@ -228,23 +179,23 @@ class EmbeddingExperiment(ArrayExperiment):
         def work(number: int) -> list[Outcome]:
             fitted = {}
             for given in jobs[0].under_each_law(number, backend):
-                fitted |= _results(jobs, given)
+                fitted |= _fitted(jobs, given)
             return [job._outcome(given, fitted) for job in jobs]
 
         return work
 
-    def _outcome(self, given: Repetition, fitted: Mapping[_Key, _Result]) -> Outcome:
+    def _outcome(self, given: Repetition, fitted: Mapping[Key, Outcome]) -> Outcome:
         """Return the outcome of this method in a repetition; NaN where there is no fit."""
         settings = self.settings()
         shape = (len(settings), self.test_rows)
         arrays = {name: np.full(shape, np.nan, dtype=np.float32) for name in self.estimates}
-        found = Outcome([], arrays=arrays | given.arrays())
+        found = Outcome([], arrays=arrays | given.arrays)
         for place, setting in enumerate(settings):
             if (one := fitted.get((self.method, setting))) is None:
                 continue
             found.rows += one.rows
             named = {"split": given.number, **setting.axes()}
-            found.chosen.append(named | {"chosen": one.chosen and one.chosen._asdict()})
+            found.chosen.append(named | {"chosen": next(iter(one.chosen), None)})
             for name, values in one.arrays.items():
                 arrays[name][place] = values
         return found
@@ -261,56 +212,69 @@ class EmbeddingExperiment(ArrayExperiment):
             seed=split_seed(self.dataset, given.number),
         )
 
+    def _is_published(self, setting: Setting) -> bool:
+        """Return whether a fit has the published tolerance, or none."""
+        return setting.tolerance in (self.tolerances[0], 0.0)
 
-def _results(jobs: Sequence[EmbeddingExperiment], given: Repetition) -> dict[_Key, _Result]:
+
+# Jobs agree in all but the method, so that most of what follows asks the first.
+
+
+def _fitted(jobs: Sequence[EmbeddingExperiment], given: Repetition) -> dict[Key, Outcome]:
     """Fit all methods of a repetition; estimators with equal bases share them."""
-    tasks = {
-        (job.method, setting): _Task(job, setting, job.model(given.number, setting))
+    models = {
+        (job.method, setting): job.model(given.number, setting)
         for job in jobs
         for setting in job.wanted(given)
     }
-    results = {}
-    for keys in group_by_basis({key: task.model for key, task in tasks.items()}):
-        part = {key: tasks[key] for key in keys}
-        # The bases of the former are dropped before the latter makes its own.
-        found = _shared(part, given)
+    named = {job.method: job for job in jobs}
+    fitted = {}
+    # The bases of the former are dropped before the latter makes its own.
+    for part in _shared_bases.group_by_basis(models):
+        found = _fitted_together(named, part, given)
         if given.number < jobs[0].matched_repetitions:
-            _add_matched(found, part, given)
-        results |= found
-    return results
+            _add_matched(found, named, part, given)
+        fitted |= found
+    return fitted
 
 
-def _shared(tasks: Mapping[_Key, _Task], given: Repetition) -> dict[_Key, _Result]:
+def _fitted_together(jobs: Mapping, models: Mapping[Key, Any], given: Repetition) -> dict:
     """Choose parameters for estimators with the same bases, and fit and test them.
 
     The published tolerance has factors of its own where it is looser than others: its seconds are
     those of such factors. Fits with the tightest may take the bases of the selection, with the
     seconds that these took, where it was on the same rows.
     """
-    least = min(setting.tolerance for _, setting in tasks)
-    alone = {
-        key: task
-        for key, task in tasks.items()
-        if task.setting.tolerance == task.job.tolerances[0] > least
-    }
-    others = {key: task for key, task in tasks.items() if key not in alone}
+    job = next(iter(jobs.values()))
+    least = min(setting.tolerance for _, setting in models)
+    alone = [key for key in models if key[1].tolerance == job.tolerances[0] > least]
+    others = [key for key in models if key not in alone]
     made: dict = {}
     # Seconds that are shown are not those of fits that recompute their factors.
-    streamed = not any(map(_is_scheduled, others.values()))
+    streamed = not any(job._is_published(setting) for _, setting in others)
     started = time.perf_counter()
-    trials = _select(tasks, given, made, streamed)
+    trials = _select(job, models, given, made, streamed)
     seconds = (time.perf_counter() - started) / len(trials)
-    for method, setting in tasks:
+    for method, setting in models:
         # What does not choose for itself takes what is best without constraints.
         free = setting._replace(constrained=False)
         trials.setdefault((method, setting), trials[method, free])
-    results = {}
-    for part, collected in ((others, made), (alone, {})):
-        models = {key: trials[key].shape(task.model) for key, task in part.items()}
-        bases = _bases(given, models, collected)
-        for key in bases.in_order(models):
-            results[key] = _tested(part[key], given, trials[key], bases, seconds)
-    return results
+    fitted = {}
+    for keys, collected in ((others, made), (alone, {})):
+        part = {key: trials[key].shape(models[key]) for key in keys}
+        bases = _bases(given, part, collected)
+        for key in bases.in_order(part):
+            method, setting = key
+            row = jobs[method]._row(given, setting)
+            found, own = attempt(_tested, job, given, part[key], trials[key], bases)
+            if isinstance(found, Exception):
+                fitted[key] = Outcome([row | scores.failed(job.loss, found)])
+                continue
+            chosen, measured, arrays = found
+            row["seconds"] = seconds + own
+            rows = [row | _low_rank.cell(*each) for each in measured]
+            fitted[key] = Outcome(rows, [chosen._asdict()], arrays)
+    return fitted
 
 
 def _bases(given: Repetition, models: Mapping, made: dict | None = None) -> Bases:
@@ -319,100 +283,88 @@ def _bases(given: Repetition, models: Mapping, made: dict | None = None) -> Base
     return Bases(X, Y, tightest(models.values()), given.kept, made=made)
 
 
-def _is_scheduled(task: _Task) -> bool:
-    """Return whether a fit has the published tolerance, or none."""
-    return task.setting.tolerance in (task.job.tolerances[0], 0.0)
-
-
 def _select(
-    tasks: Mapping[_Key, _Task], given: Repetition, made: dict, streamed: bool
-) -> dict[_Key, Trials]:
+    job: EmbeddingExperiment, models: Mapping, given: Repetition, made: dict, streamed: bool
+) -> dict[Key, Trials]:
     """Return the trials of those that choose for themselves; without constraints all do.
 
-    If all rows choose, what a fit can share is added to `made`; also bases whose factors are not in
-    memory if they may be `streamed`.
+    If all rows choose, what a fit can share is added to `made`, unless only one factor fits into
+    memory; also bases whose factors are not in memory if they may be `streamed`.
     """
-    job = next(iter(tasks.values())).job
-    own = {
-        key: task
-        for key, task in tasks.items()
-        if task.job.choice == "own" or not task.setting.constrained
-    }
+    own = [key for key in models if job.choice == "own" or not key[1].constrained]
     X, Y = (first_rows(rows, job.tuning_rows) for rows in (given.X, given.Y))
-    all_rows = X.shape[0] == given.X.shape[0]
+    rows = X.shape[0]
+    small = job.max_rank is None or rows * min(job.max_rank, rows) <= _shared_bases.MOST_HELD
     trials = _low_rank.select(
-        {key: task.model for key, task in own.items() if task.setting.largest_factor is None},
+        {key: models[key] for key in own if key[1].largest_factor is None},
         X,
         Y,
         given.f,
-        given.loss(*(held_out(rows, job.validation_rows) for rows in (X, Y))),
+        given.loss(*(held_out(each, job.validation_rows) for each in (X, Y))),
         job,
         given.kept,
-        collected=made if all_rows and job.holds(X.shape[0]) else None,
+        collected=made if small and rows == given.X.shape[0] else None,
         streamed=streamed,
     )
-    for (method, setting), task in own.items():
-        if setting.largest_factor is not None:
-            train = training_rows(X.shape[0])
-            sides = X[:train, :], Y[:train, :]
-            limits = _low_rank.bandwidths_of(task.model, *sides, setting.largest_factor)
+    train = training_rows(rows)
+    for method, setting in own:
+        if (factor := setting.largest_factor) is not None:
+            model = models[method, setting]
+            limits = _low_rank.bandwidths_of(model, X[:train, :], Y[:train, :], factor)
             whole = trials[method, setting._replace(largest_factor=None)]
             trials[method, setting] = whole.within(limits)
     return trials
 
 
 def _tested(
-    task: _Task, given: Repetition, trials: Trials, bases: Bases, seconds: float
-) -> _Result:
-    """Fit with the best parameters and test; a failure is one row that says why."""
-    job, setting, model = task
-
-    def test() -> tuple:
-        chosen = trials.best()
-        fitted = job.fit(given, model, bases)
-        started = time.perf_counter()
-        values = given.expected(fitted.model)
-        evaluated = time.perf_counter() - started
-        structure = _low_rank.structure(fitted.model, given.X_test, given.Y_test)
-        measured, arrays = job.judged(given, values)
-        return chosen, arrays, [*measured, *structure, *_low_rank.costs(fitted, evaluated)]
-
-    row = job._row(given, setting)
-    found, own_seconds = attempt(test)
-    if isinstance(found, Exception):
-        return _Result([row | scores.failed(job.loss, found)])
-    chosen, arrays, measured = found
-    row["seconds"] = seconds + own_seconds
+    job: EmbeddingExperiment, given: Repetition, model, trials: Trials, bases: Bases
+) -> tuple:
+    """Return what was chosen, (metric, value, unit) of a fit with it, and its estimates."""
+    chosen = trials.best()
+    fitted = job.fit(given, model, bases)
+    started = time.perf_counter()
+    values = _expected(given, fitted.model)
+    evaluated = time.perf_counter() - started
+    structure = _low_rank.structure(fitted.model, given.X_test, given.Y_test)
+    measured, arrays = job.judged(given, values)
     # A repetition is kept until all are there: in the precision in which it is written.
-    kept = {name: values.astype(np.float32) for name, values in arrays.items()}
-    return _Result([row | _low_rank.cell(*each) for each in measured], chosen, kept)
+    kept = {name: each.astype(np.float32) for name, each in arrays.items()}
+    return chosen, [*measured, *structure, *_low_rank.costs(fitted, evaluated)], kept
 
 
-def _add_matched(results: Mapping[_Key, _Result], tasks: Mapping, given: Repetition) -> None:
+def _expected(given: Repetition, model) -> np.ndarray:
+    """Return what a fitted model expects of `f` at the test points, on the host."""
+    if is_classifier(model):
+        return to_numpy(model.predict_proba(given.X_test))[:, 1:]
+    return to_numpy(model.conditional_expectation(given.f, given.X_test))
+
+
+def _add_matched(fitted: Mapping, jobs: Mapping, models: Mapping, given: Repetition) -> None:
     """Add to the rows of the published tolerance what fits of one bandwidth for all cost."""
-    models = {}
-    for key, task in tasks.items():
-        rows, chosen, _ = results[key]
-        if not chosen or not _is_scheduled(task) or task.setting.largest_factor is not None:
+    matched = {}
+    for (method, setting), model in models.items():
+        one, job = fitted[method, setting], jobs[method]
+        if not one.chosen or not job._is_published(setting) or setting.largest_factor is not None:
             continue
-        if "bandwidth_x" in task.job.known:
-            options = {"regularization": chosen.options["regularization"]}
-            options |= _low_rank.bandwidths_of(task.model, given.X, given.Y, 1.0)
-            models[key] = with_options(task.model, options)
+        if "bandwidth_x" in job.known:
+            options = _low_rank.bandwidths_of(model, given.X, given.Y, 1.0)
+            options["regularization"] = one.chosen[0]["options"]["regularization"]
+            matched[method, setting] = _shared_bases.with_options(model, options)
         else:
-            own = [row for row in rows if row["metric"].startswith("seconds_")]
-            rows.extend(row | {"metric": f"{MATCHED}{row['metric']}"} for row in own)
-    bases = _bases(given, models)
+            own = [row for row in one.rows if row["metric"].startswith("seconds_")]
+            one.rows.extend(row | {"metric": f"{MATCHED}{row['metric']}"} for row in own)
+    bases = _bases(given, matched)
 
-    def costs(task: _Task, model) -> list[tuple]:
-        fitted = task.job.fit(given, model, bases)
+    def costs(job: EmbeddingExperiment, model) -> list[tuple]:
+        one = job.fit(given, model, bases)
         started = time.perf_counter()
-        given.expected(fitted.model)
+        _expected(given, one.model)
         evaluated = time.perf_counter() - started
-        return [*fitted.seconds(MATCHED), (f"{MATCHED}seconds_evaluate", evaluated, "s")]
+        return [*one.seconds(MATCHED), (f"{MATCHED}seconds_evaluate", evaluated, "s")]
 
-    for key in bases.in_order(models):
-        found, _ = attempt(costs, tasks[key], models[key])
+    for key in bases.in_order(matched):
+        method, setting = key
+        found, _ = attempt(costs, jobs[method], matched[key])
         if not isinstance(found, Exception):
-            row = tasks[key].job._row(given, tasks[key].setting)
-            results[key].rows.extend(row | _low_rank.cell(*each) for each in found)
+            row = jobs[method]._row(given, setting)
+            fitted[key].rows.extend(row | _low_rank.cell(*each) for each in found)

@@ -264,20 +264,16 @@ def costs(fitted: Fit, evaluated: float) -> list[tuple]:
     that it did before; the trace errors exceed the tolerance where the rank was capped.
     """
     model = fitted.model
-    reported = {
-        "rank_x": ("rank_x_", "functions"),
-        "rank_y": ("rank_y_", "functions"),
-        "solver_iterations": ("solver_iterations_", "iterations"),
-    }
+    units = {"rank_x": "functions", "rank_y": "functions", "solver_iterations": "iterations"}
     bases = (("x", "basis_x_"), ("x", "basis_"), ("y", "basis_y_"))
     factors = ((side, getattr(getattr(model, each, None), "factor", None)) for side, each in bases)
     return [
         ("seconds_evaluate", evaluated, "s"),
         *fitted.seconds(),
         *(
-            (name, float(getattr(model, attribute)), unit)
-            for name, (attribute, unit) in reported.items()
-            if hasattr(model, attribute)
+            (name, float(getattr(model, f"{name}_")), unit)
+            for name, unit in units.items()
+            if hasattr(model, f"{name}_")
         ),
         ("solver_residual", float(model.solver_residual_), "", model.solver_status_),
         *(

@@ -54,15 +54,7 @@ class Bases:
         taken over: what is dropped here is dropped there.
     """
 
-    def __init__(
-        self,
-        X,
-        Y,
-        tightest: float | None = None,
-        kept: dict | None = None,
-        hold_y: bool = True,
-        made: dict[Hashable, tuple] | None = None,
-    ):
+    def __init__(self, X, Y, tightest=None, kept: dict | None = None, hold_y=True, made=None):
         self.X, self.Y, self._tightest = X, Y, tightest
         self._made = {} if made is None else made
         self._kept, self._hold_y = kept, hold_y
@@ -92,9 +84,7 @@ class Bases:
         made = self._once(tuple(_keys(model)), make)
         return made if tight is model else (made[0], self.summary(tight)[1])
 
-    def add_to(
-        self, collected: dict[Hashable, tuple], models: Iterable, streamed: bool = True
-    ) -> None:
+    def add_to(self, collected: dict, models: Iterable, streamed: bool = True) -> None:
         """Add bases and cross moments with their seconds to those of other bases of the same rows.
 
         Factors stay in memory if they are of `models`; what has none is kept if `streamed`.

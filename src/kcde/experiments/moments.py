@@ -16,27 +16,19 @@ Beside them what a fit cost, in some repetitions also at one bandwidth for all m
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from kcde.arrays import array_namespace, asarray, to_numpy
 from kcde.data import gaussian
-from kcde.data.gaussian import GaussianPairs
 from kcde.data.names import DRAWN_LAW, FACTORS, FEWER, GAUSSIAN, LAWS, parsed_law
-from kcde.experiments._embedding import REGULARIZATIONS, EmbeddingExperiment, Repetition, Setting
+from kcde.experiments._embedding import REGULARIZATIONS, EmbeddingExperiment, Repetition
 from kcde.experiments._low_rank import training_rows
-from kcde.experiments.base import LAPTOP, PAPER, SMOKE, parameter, sized
+from kcde.experiments.base import LAPTOP, PAPER, SMOKE, parameter
 from kcde.methods import METHODS
-from kcde.metrics.names import (
-    CANONICAL_CORRELATION,
-    INDEPENDENCE_LOSS,
-    NORMALISATION_ERROR,
-    PSD_VIOLATION_RATE,
-    SECOND_MOMENT_LOSS,
-    TUNING_ROWS,
-)
+from kcde.metrics import names
 
 TOLERANCE = 1e-3
 ROUNDING = 1e-12
@@ -46,18 +38,10 @@ _PUBLISHED = ((10**7, 1e-1), (10**6, 1e-2), (0, TOLERANCE))
 """Tolerances of the paper, each for at least so many rows."""
 
 _OTHER_LAWS = ("normal-0.1", "normal-0.3", "normal-1", "uniform-1")
-_MOST_ROWS = {
-    SMOKE: dict.fromkeys((1, 2, 3), 1000),
-    LAPTOP: {1: 10**7, 2: 10**6, 3: 10**5},
-    PAPER: dict.fromkeys((1, 2, 3), 10**7),
-}
-_TUNING_ROWS = {
-    SMOKE: dict.fromkeys((1, 2, 3), 200),
-    LAPTOP: {1: 10**7, 2: 10**5, 3: 30_000},
-    PAPER: dict.fromkeys((1, 2, 3), 10**7),
-}
-"""By scale and dimension."""
 
+# By scale, for the dimensions 1, 2, 3.
+_MOST_ROWS = {SMOKE: (1000,) * 3, LAPTOP: (10**7, 10**6, 10**5), PAPER: (10**7,) * 3}
+_TUNING_ROWS = {SMOKE: (200,) * 3, LAPTOP: (10**7, 10**5, 30_000), PAPER: (10**7,) * 3}
 _FEWER_ROWS = 100_000
 
 # Where a semidefinite program is slow: for these dimensions, constrained fits use the parameters
@@ -65,22 +49,6 @@ _FEWER_ROWS = 100_000
 _SHARED_CHOICE = {"JPDL": (3,), "JPDL-unreduced": (1, 2)}
 _SLOW = {"JPDL-unreduced": (2,)}
 _SLOW_REPETITIONS = {SMOKE: 1, LAPTOP: 2, PAPER: 20}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pairs(Repetition):
-    """Pairs of a repetition, with the distribution that they were drawn from."""
-
-    distribution: GaussianPairs
-
-    def f(self, Y):
-        """Return the products of the entries of y and then 1, shape (k, d² + 1), for Y (k, d)."""
-        return second_moments_and_one(Y)
-
-    def loss(self, X, Y) -> Callable:
-        """Return the mean of `relative_errors` as a function of what was found, for many calls."""
-        true = self.distribution.conditional_second_moment(to_numpy(X))
-        return _mean_relative_error(asarray(true, self.backend))
 
 
 @dataclass(frozen=True)
@@ -96,48 +64,23 @@ class Moments(EmbeddingExperiment):
     datasets: ClassVar = tuple(f"gaussian-{d}-{10**k}" for d in (1, 2, 3) for k in range(3, 8))
     methods: ClassVar = ("JDL", "JPDL", "JPDL-unreduced", "CME")
     # The cost of its semidefinite program does not depend on n.
-    only: ClassVar = {
-        "JPDL-unreduced": (
-            "gaussian-1-1000",
-            "gaussian-1-10000",
-            "gaussian-1-100000",
-            "gaussian-2-1000",
-        )
-    }
-    smoke: ClassVar = (
-        "gaussian-1-200",
-        "gaussian-1-200-laws",
-        "gaussian-1-200-factors",
-        "gaussian-1-200-fewer",
-    )
+    only: ClassVar = {"JPDL-unreduced": (*datasets[:3], datasets[5])}
+    smoke: ClassVar = tuple(f"gaussian-1-200{v}" for v in ("", "-laws", "-factors", "-fewer"))
     together: ClassVar = (("JDL", "CME"), ("JDL-sub-grid", "JDL-clipped"))
     sized_names: ClassVar = GAUSSIAN
-    loss: ClassVar[str] = SECOND_MOMENT_LOSS
+    loss: ClassVar[str] = names.SECOND_MOMENT_LOSS
     estimates: ClassVar = ("error", "mass", "smallest")
 
-    dataset: str = parameter(
-        help="gaussian-<d>-<n>: d columns, n rows; a variation may follow.", kw_only=False
-    )
-    repetitions: int = sized(2, 20, 100, "Random correlation matrices.", at_least=1)
-    constrained_repetitions: int | None = parameter(
-        None, "Number of repetitions also fitted with constraints; all by default.", at_least=0
-    )
-    # A method that has none is fitted once, under the tolerance 0. Those after the first all take
-    # the factor of the tightest, whose seconds they state.
-    tolerances: tuple[float, ...] = parameter(
-        (TOLERANCE,), "Relative, of the factors; with constraints the first alone."
-    )
+    dataset: str = parameter(help="gaussian-<d>-<n>[-<variation>]: n rows.", kw_only=False)
+    constrained_repetitions: int | None = parameter(None, "Of them with constraints.", at_least=0)
+    # A method that has none is fitted once, under the tolerance 0. Those after the first, without
+    # constraints, all take the factor of the tightest, whose seconds they state.
+    tolerances: tuple[float, ...] = parameter((TOLERANCE,), "Relative, of the factors.")
     # Each law is fitted in turn; they share what depends on x alone where their x are the same.
-    laws: tuple[str, ...] = parameter(
-        (DRAWN_LAW,), "Of the elements of log C: normal-<std>, uniform-<half width>."
-    )
-    test_rows: int = sized(90, 5000, 5000, "Points at which each fit is tested.", at_least=1)
-    validation_rows: int | None = parameter(
-        100_000, "Rows at which candidates are compared, at most a fifth.", at_least=1
-    )
-    largest_factors: tuple[float, ...] = parameter(
-        (), "Further fits whose bandwidth factors are at most these."
-    )
+    laws: tuple[str, ...] = parameter((DRAWN_LAW,), "normal-<std> or uniform-<half width>.")
+    validation_rows: int | None = parameter(100_000, "Of a fifth, at most.", at_least=1)
+    # Further fits whose bandwidth factors are at most these.
+    largest_factors: tuple[float, ...] = parameter((), "Of further choices.")
     # JDL adds λ to products of two eigenvalues. With values from 1e-8, as for portfolios, 19 of 20
     # fits at d = 3, n = 1e5 chose the smallest.
     regularizations: tuple[float, ...] = parameter(
@@ -149,16 +92,13 @@ class Moments(EmbeddingExperiment):
         for law in self.laws:
             parsed_law(law)
         if self.largest_factors and min(self.largest_factors) < min(self.bandwidth_factors):
-            raise ValueError(
-                "largest_factors must not be below all of bandwidth_factors; got "
-                f"{min(self.largest_factors):g}"
-            )
+            raise ValueError("largest_factors must not be below all of bandwidth_factors")
 
     @classmethod
     def within(cls, scale: str, dataset: str) -> bool:
         """Return whether a data set has no more rows than a scale allows for its dimension."""
         dim, rows = GAUSSIAN.sizes(dataset)
-        return rows <= _MOST_ROWS[scale][min(dim, 3)]
+        return rows <= _MOST_ROWS[scale][min(dim, 3) - 1]
 
     @classmethod
     def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:
@@ -171,7 +111,7 @@ class Moments(EmbeddingExperiment):
         if variation in (LAWS, FACTORS):
             more = ()
         published = next(tolerance for least, tolerance in _PUBLISHED if rows >= least)
-        tuning_rows = _TUNING_ROWS[scale][min(dim, 3)]
+        tuning_rows = _TUNING_ROWS[scale][min(dim, 3) - 1]
         found = {
             "tolerances": tuple(dict.fromkeys((published, *more))),
             "tuning_rows": min(_FEWER_ROWS, tuning_rows) if variation == FEWER else tuning_rows,
@@ -190,42 +130,33 @@ class Moments(EmbeddingExperiment):
             found["constrained_repetitions"] = _SLOW_REPETITIONS[scale]
         return found
 
-    def wanted(self, given: Repetition) -> list[Setting]:
-        """Return the settings of a repetition: the later ones may go without constraints."""
-        limit = self.constrained_repetitions
-        free = limit is not None and given.number >= limit
-        return [each for each in super().wanted(given) if not (free and each.constrained)]
-
-    def repetition(self, number: int, backend: str = "numpy", law: str | None = None) -> Pairs:
+    def repetition(self, number: int, backend: str = "numpy", law: str = "") -> Repetition:
         """Return the data of a repetition under a law, by default the first."""
         dim, n = GAUSSIAN.sizes(self.dataset)
         law = law or self.laws[0]
-        distribution = gaussian.random_pairs(dim, number, law)
-        rows = gaussian.training_pairs(distribution, n, number)
-        rows += gaussian.held_out_pairs(distribution, number, self.test_rows)
-        X, Y, X_test, Y_test = (asarray(each, backend) for each in rows)
-        return Pairs(
-            number=number,
-            X=X,
-            Y=Y,
-            X_test=X_test,
-            Y_test=Y_test,
-            backend=backend,
-            law=law,
-            distribution=distribution,
-        )
+        pairs = gaussian.random_pairs(dim, number, law)
 
-    def under_each_law(self, number: int, backend: str) -> Iterator[Pairs]:
+        def loss(X, Y) -> Callable:
+            return mean_relative_error(
+                asarray(pairs.conditional_second_moment(to_numpy(X)), backend)
+            )
+
+        rows = gaussian.training_pairs(pairs, n, number)
+        rows += gaussian.held_out_pairs(pairs, number, self.test_rows)
+        placed = (asarray(each, backend) for each in rows)
+        return Repetition(number, backend, *placed, second_moments_and_one, loss, pairs, law)
+
+    def under_each_law(self, number: int, backend: str) -> Iterator[Repetition]:
         """Yield the data of a repetition under each law; at d = 1 all have the same x."""
         dim, _ = GAUSSIAN.sizes(self.dataset)
         kept = {} if dim == 1 and len(self.laws) > 1 else None
         for law in self.laws:
-            yield replace(self.repetition(number, backend, law), kept=kept)
+            yield self.repetition(number, backend, law)._replace(kept=kept)
 
-    def judged(self, given: Pairs, values: np.ndarray) -> tuple[list[tuple], dict]:
+    def judged(self, given: Repetition, values: np.ndarray) -> tuple[list[tuple], dict]:
         """Judge the expectations of `second_moments_and_one` at the test points."""
-        d = given.distribution.dim
-        true = given.distribution.conditional_second_moment(to_numpy(given.X_test))
+        d = given.source.dim
+        true = given.source.conditional_second_moment(to_numpy(given.X_test))
         second, mass = values[:, :-1].reshape(-1, d, d), values[:, -1] - 1.0
         error = relative_errors(second, true)
         eigenvalues = np.linalg.eigvalsh(second)
@@ -235,12 +166,12 @@ class Moments(EmbeddingExperiment):
         rows = second_moments_and_one(given.Y[: training_rows(n), :])
         ignoring = np.repeat(to_numpy(xp.mean(rows, axis=0)[None, :]), len(true), axis=0)
         measured = [
-            (SECOND_MOMENT_LOSS, float(error.mean()), ""),
-            (NORMALISATION_ERROR, float(np.abs(mass).max()), ""),
-            (PSD_VIOLATION_RATE, float(np.mean(smallest < -ROUNDING)), ""),
-            (INDEPENDENCE_LOSS, float(relative_errors(ignoring, true).mean()), ""),
-            (CANONICAL_CORRELATION, given.distribution.canonical_correlation, ""),
-            (TUNING_ROWS, float(min(n, self.tuning_rows or n)), "rows"),
+            (names.SECOND_MOMENT_LOSS, float(error.mean()), ""),
+            (names.NORMALISATION_ERROR, float(np.abs(mass).max()), ""),
+            (names.PSD_VIOLATION_RATE, float(np.mean(smallest < -ROUNDING)), ""),
+            (names.INDEPENDENCE_LOSS, float(relative_errors(ignoring, true).mean()), ""),
+            (names.CANONICAL_CORRELATION, given.source.canonical_correlation, ""),
+            (names.TUNING_ROWS, float(min(n, self.tuning_rows or n)), "rows"),
         ]
         return measured, {"error": error, "mass": mass, "smallest": smallest}
 
@@ -263,7 +194,7 @@ def relative_errors(found, true):
     return xp.sum((found - true) ** 2, axis=1) / xp.sum(true**2, axis=1)
 
 
-def _mean_relative_error(true) -> Callable:
+def mean_relative_error(true) -> Callable:
     """Return the mean of `relative_errors` as a function of what was found, for many calls."""
     xp = array_namespace(true)
     true = xp.reshape(true, (true.shape[0], -1))

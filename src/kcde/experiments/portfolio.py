@@ -21,8 +21,7 @@ from kcde.data import fama_french
 from kcde.data.fama_french import ExcessReturns, excess_returns
 from kcde.data.names import PORTFOLIOS
 from kcde.experiments._embedding import EmbeddingExperiment, Repetition
-from kcde.experiments._low_rank import training_rows
-from kcde.experiments._shared_bases import MOST_HELD, Bases, Fit, is_classifier, with_options
+from kcde.experiments._shared_bases import Bases, Fit, is_classifier, with_options
 from kcde.experiments.base import parameter, sized
 from kcde.methods import METHODS
 from kcde.metrics.names import BASE_RATE_LOSS, LOGISTIC_LOSS, NEGATIVE_PROBABILITY_RATE
@@ -33,29 +32,8 @@ FLOOR = 1e-12
 """η of (41)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Days(Repetition):
-    """Days of a repetition, and the return q to compare y with."""
-
-    threshold: float
-
-    def f(self, Y):
-        """Return whether y ≤ q, float, shape (n, 1), of sums Y (n, 1)."""
-        xp = array_namespace(Y)
-        return xp.astype(xp.less_equal(Y, self.threshold), xp.float64)
-
-    def loss(self, X, Y) -> Callable:
-        """Return the loss (41) of probabilities (n, 1) on the days that validate."""
-        event, xp = self.f(Y)[:, 0], array_namespace(Y)
-        return lambda values: logistic_loss(xp.reshape(values, (-1,)), event)
-
-    def test_event(self) -> np.ndarray:
-        """Return whether y ≤ q on the test days, float, shape (m,), on the host."""
-        return to_numpy(self.f(self.Y_test))[:, 0]
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return what is kept of the days."""
-        return {"label": self.test_event().astype(bool), "threshold": np.array(self.threshold)}
+_RETURNS = "fama-french-25-daily"
+_RISK_FREE = "fama-french-factors-daily"
 
 
 @dataclass(frozen=True)
@@ -79,19 +57,8 @@ class Portfolio(EmbeddingExperiment):
     estimates: ClassVar = ("probability",)
 
     dataset: str = parameter(help="portfolios-<d>-<n>: the first d, n days.", kw_only=False)
-    portfolios: str = sized(
-        "smoke-portfolios",
-        "fama-french-25-daily",
-        "fama-french-25-daily",
-        "The data set of returns.",
-    )
-    risk_free: str = sized(
-        "smoke-risk-free",
-        "fama-french-factors-daily",
-        "fama-french-factors-daily",
-        "The data set of risk-free returns.",
-    )
-    repetitions: int = sized(2, 20, 100, "Random subsamples of days.", at_least=1)
+    portfolios: str = sized("smoke-portfolios", _RETURNS, _RETURNS, "Data set of returns.")
+    risk_free: str = sized("smoke-risk-free", _RISK_FREE, _RISK_FREE, "Data set of risk-free ones.")
     tuning_rows: int | None = sized(
         300, 20_000, 20_000, "Rows that choose the parameters, at most.", at_least=5
     )
@@ -104,7 +71,6 @@ class Portfolio(EmbeddingExperiment):
         at_least=0.0,
         at_most=1.0,
     )
-    test_rows: int = sized(90, 5000, 5000, "Days on which each fit is tested.", at_least=1)
 
     @classmethod
     def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:
@@ -116,11 +82,6 @@ class Portfolio(EmbeddingExperiment):
     def tolerances(self) -> tuple[float]:
         """The only tolerance."""
         return (self.tolerance,)
-
-    @property
-    def constraints(self) -> tuple[bool, ...]:
-        """Whether it is fitted without constraints, and with them where it has them."""
-        return (False, True) if "constrained" in self.known else (False,)
 
     def raw_data(self) -> list[str]:
         """Return the data sets of the returns and of the risk-free returns."""
@@ -134,26 +95,26 @@ class Portfolio(EmbeddingExperiment):
         """Return the information on a job that is known before it runs."""
         return super().info() | {"data_sha256": list(self.data.sha256)}
 
-    def fixed(self) -> dict[str, Any]:
-        """Return the rank, which is at most that of the rows of the selection."""
-        _, n = PORTFOLIOS.sizes(self.dataset)
-        fewest = training_rows(min(n, self.tuning_rows or n))
-        return {"max_rank": None if self.max_rank is None else min(self.max_rank, fewest)}
-
-    def repetition(self, number: int, backend: str = "numpy") -> Days:
+    def repetition(self, number: int, backend: str = "numpy") -> Repetition:
         """Return the data of a repetition, the same for every method and backend."""
         dim, n = PORTFOLIOS.sizes(self.dataset)
         days = fama_french.subsample(self.data.pairs(dim), n, number, self.test_rows)
         # The smallest sum that at least one in a hundred does not exceed, without interpolation.
         threshold = float(np.quantile(days.Y, QUANTILE, method="inverted_cdf"))
-        placed = {name: asarray(rows, backend) for name, rows in vars(days).items()}
-        return Days(number=number, backend=backend, threshold=threshold, **placed)
 
-    def holds(self, rows: int) -> bool:
-        """Return whether more than one factor fits into memory."""
-        return rows * min(self.max_rank or rows, rows) <= MOST_HELD
+        def event(Y):
+            xp = array_namespace(Y)
+            return xp.astype(xp.less_equal(Y, threshold), xp.float64)
 
-    def fit(self, given: Days, model, bases: Bases) -> Fit:
+        def loss(X, Y) -> Callable:
+            happens, xp = event(Y)[:, 0], array_namespace(Y)
+            return lambda values: logistic_loss(xp.reshape(values, (-1,)), happens)
+
+        placed = (asarray(rows, backend) for rows in (days.X, days.Y, days.X_test, days.Y_test))
+        kept = {"label": event(days.Y_test)[:, 0].astype(bool), "threshold": np.array(threshold)}
+        return Repetition(number, backend, *placed, event, loss, threshold, arrays=kept)
+
+    def fit(self, given: Repetition, model, bases: Bases) -> Fit:
         """Fit an estimator to the training rows; a classifier to the event."""
         if not is_classifier(model):
             return bases.fit(model)
@@ -163,9 +124,9 @@ class Portfolio(EmbeddingExperiment):
         model = with_options(model, {"regularization": factor * model.regularization})
         return bases.fit_classifier(model, to_numpy(given.f(bases.Y))[:, 0].astype(np.int64))
 
-    def judged(self, given: Days, values: np.ndarray) -> tuple[list[tuple], dict]:
+    def judged(self, given: Repetition, values: np.ndarray) -> tuple[list[tuple], dict]:
         """Judge the probabilities on the test days."""
-        probability, event = values[:, 0], given.test_event()
+        probability, event = values[:, 0], given.arrays["label"].astype(float)
         rate = float(to_numpy(given.f(given.Y)).mean())
         measured = [
             (LOGISTIC_LOSS, logistic_loss(probability, event), "nats"),
