@@ -78,9 +78,8 @@ class Moments(EmbeddingExperiment):
     tolerances: tuple[float, ...] = parameter((TOLERANCE,), "Relative, of the factors.")
     # Each law is fitted in turn; they share what depends on x alone where their x are the same.
     laws: tuple[str, ...] = parameter((DRAWN_LAW,), "normal-<std> or uniform-<half width>.")
-    validation_rows: int | None = parameter(100_000, "Of a fifth, at most.", at_least=1)
-    # Further fits whose bandwidth factors are at most these.
-    largest_factors: tuple[float, ...] = parameter((), "Of further choices.")
+    validation_rows: int | None = parameter(100_000, "Compare candidates, at most.", at_least=1)
+    largest_factors: tuple[float, ...] = parameter((), "Largest bandwidth factors of more fits.")
     # JDL adds λ to products of two eigenvalues. With values from 1e-8, as for portfolios, 19 of 20
     # fits at d = 3, n = 1e5 chose the smallest.
     regularizations: tuple[float, ...] = parameter(
