@@ -7,11 +7,10 @@ be chosen on fewer rows than are fitted to. All of it stays where the rows are, 
 device: losses alone come back.
 """
 
-import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,28 +18,15 @@ from kcde import scores
 from kcde.arrays import to_numpy
 from kcde.experiments import _measured_fit
 from kcde.experiments._shared_bases import Bases, Fit, is_classifier, tightest, with_options
-from kcde.experiments.jobs._embedding import Grid
 from kcde.experiments.methods import FAILURES
+from kcde.experiments.runner import attempt
 from kcde.kernels import median_trick
-from kcde.metrics.names import MATCHED
 
 _MEDIAN_ROWS = 1000
 
 
 class Selection(NamedTuple):
-    """The best of a grid.
-
-    Attributes
-    ----------
-    options
-        Constructor arguments that were chosen.
-    loss
-        On the validation rows.
-    tried
-        Number of candidates tried.
-    failures
-        Errors of the other candidates, each message once.
-    """
+    """The best of a grid: options, loss, how many were tried, and each error of the others once."""
 
     options: Mapping[str, float]
     loss: float
@@ -65,13 +51,7 @@ class Trials:
             self._found.append((options, float(outcome)))
 
     def best(self) -> Selection:
-        """Return the options with the smallest loss, the first among equals.
-
-        Raises
-        ------
-        FloatingPointError
-            If there is none; with what failed first.
-        """
+        """Return the options with the smallest loss, the first among equals, or raise."""
         if not self._found:
             raise FloatingPointError(f"no parameters have a finite loss; {self._failures[0]}")
         options, loss = min(self._found, key=lambda each: each[1])
@@ -96,28 +76,14 @@ class Trials:
 
 
 def training_rows(n: int) -> int:
-    """Return how many of n rows train; the others validate.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than 5 rows.
-    """
+    """Return how many of n rows train; the others validate."""
     if n < 5:
         raise ValueError(f"four fifths train and one fifth validates: give 5 rows or more; got {n}")
     return 4 * n // 5
 
 
 def held_out(rows, count: int | None = None):
-    """Return the rows at which candidates are compared: after the training rows, at most `count`.
-
-    Parameters
-    ----------
-    rows
-        Shape (n, d).
-    count
-        None: the last fifth.
-    """
+    """Return the rows after the training rows, where candidates are compared, at most `count`."""
     return first_rows(rows[training_rows(rows.shape[0]) :, :], count)
 
 
@@ -131,21 +97,7 @@ def first_rows(rows, count: int | None):
 def bandwidths(model, side: str, rows, factors: Sequence[float]) -> list[dict]:
     """Return constructor arguments to try: factors of the median distance between rows over √2.
 
-    Parameters
-    ----------
-    model
-        An estimator; without a bandwidth of this side nothing is tried but what it has.
-    side
-        "x" or "y".
-    rows
-        Shape (n, d); the first 1000 count.
-    factors
-        Positive.
-
-    Raises
-    ------
-    ValueError
-        If the rows coincide.
+    The first 1000 rows count; a model without a bandwidth of this side keeps what it has.
     """
     name = f"bandwidth_{side}"
     if name not in model.get_params(deep=False):
@@ -154,26 +106,12 @@ def bandwidths(model, side: str, rows, factors: Sequence[float]) -> list[dict]:
     return [{name: factor * middle} for factor in factors]
 
 
-def largest_bandwidths(model, X, Y, factor: float) -> dict[str, float]:
-    """Return the bandwidths of a factor, of the median distances that `select` finds.
-
-    Parameters
-    ----------
-    model, factor
-        As for `bandwidths`.
-    X, Y
-        As for `select`.
-    """
-    train = training_rows(X.shape[0])
-    found = {}
-    for side, rows in (("x", X), ("y", Y)):
-        found |= bandwidths(model, side, rows[:train, :], [factor])[0]
-    return found
-
-
-def with_constraints(options: Mapping[str, object], constrained: bool) -> dict[str, object]:
-    """Return constructor arguments with constraints, those of the method if it names some."""
-    return {**options, "constrained": constrained and options.get("constrained", True)}
+def bandwidths_of(model, X, Y, factor: float) -> dict[str, float]:
+    """Return both bandwidths of a factor."""
+    (of_x,), (of_y,) = (
+        bandwidths(model, side, rows, [factor]) for side, rows in (("x", X), ("y", Y))
+    )
+    return of_x | of_y
 
 
 def select(
@@ -182,10 +120,8 @@ def select(
     Y,
     f: Callable,
     loss: Callable,
-    grid: Grid,
-    validation_rows: int | None = None,
+    grid: Any,
     kept: dict | None = None,
-    most_trace: float = 1.0,
     collected: dict | None = None,
     streamed: bool = True,
 ) -> dict[Hashable, Trials]:
@@ -203,57 +139,42 @@ def select(
     loss
         Maps conditional expectations at the `held_out` rows, shape (k, q), to a number.
     grid
-        Candidates.
-    validation_rows
-        At most so many rows are held out; None: the last fifth.
+        Has `bandwidth_factors` and `regularizations`; `validation_rows`, how many are held out at
+        most; and `most_trace`: a bandwidth of x is not tried if its factor leaves a larger share.
     kept
         Bases of x that other fits to the same x made, to which those made here are added.
-    most_trace
-        A bandwidth of x is not tried if its factor leaves a larger share of the trace.
     collected
         Bases and cross moments of the candidates are added to it; the factors of those that are
         best stay in memory.
     streamed
         Whether it takes those of all candidates, not only those whose factors stay.
-
-    Returns
-    -------
-    dict
-        The trials of each model.
-
-    Raises
-    ------
-    ValueError
-        If the rows are too few.
     """
     train = training_rows(X.shape[0])
     # One basis of x is held at a time, beside those that are best, but all of y.
     bases = Bases(X[:train, :], Y[:train, :], tightest(models.values()), kept, hold_y=False)
-    search = _Search(bases, held_out(X, validation_rows), f, loss, grid)
+    search = _Search(bases, held_out(X, grid.validation_rows), f, loss, grid.regularizations)
     trials = {key: Trials() for key in models}
-    classifiers = {key: model for key, model in models.items() if is_classifier(model)}
-    embeddings = {key: model for key, model in models.items() if key not in classifiers}
+    # Of a classifier none of y is tried, but others may have one.
+    example = min(models.values(), key=is_classifier)
     try:
-        of_x, of_y = search.bandwidths(models, "x"), search.bandwidths(embeddings, "y")
+        of_x = bandwidths(example, "x", bases.X, grid.bandwidth_factors)
+        of_y = bandwidths(example, "y", bases.Y, grid.bandwidth_factors)
     except FAILURES as error:
         for each in trials.values():
             each.add({}, error)
         return trials
     for options_x in of_x:
         search.begin()
-        if (left := search.left(models, options_x)) > most_trace:
+        if (left := search.left(models, options_x)) > grid.most_trace:
             unfit = FloatingPointError(f"the factor of x leaves {left:.2g} of the trace")
             for each in trials.values():
                 each.add(options_x, unfit)
             continue
-        for path, part, of_others in (
-            (search.classifiers, classifiers, [{}]),
-            (search.embeddings, embeddings, of_y),
-        ):
-            for others in of_others:
+        for key, model in models.items():
+            for others in [{}] if is_classifier(model) else of_y:
                 options = options_x | others
-                shaped = {key: with_options(model, options) for key, model in part.items()}
-                for key, value, outcome in path(shaped):
+                losses = search.losses(with_options(model, options))
+                for value, outcome in zip(grid.regularizations, losses, strict=True):
                     trials[key].add(options | {"regularization": value}, outcome)
         if collected is not None:
             best = (trials[key].shape(copy(model)) for key, model in models.items())
@@ -261,78 +182,107 @@ def select(
     return trials
 
 
-def costs(fitted: Fit, evaluate: float) -> list[tuple]:
+class _Search:
+    """A grid over bandwidths of x, then of y, then λ; all models share what they can of it."""
+
+    def __init__(self, bases: Bases, held_out, f: Callable, loss: Callable, values: Sequence):
+        self._bases, self._held_out, self._values = bases, held_out, values
+        self._f, self._loss = f, loss
+        # What depends on y alone serves every basis of x.
+        self._projections = _Memo()
+        self.begin()
+
+    def begin(self) -> None:
+        """Go on to another bandwidth of x."""
+        # Of x one basis at a time, and those collected: together they may be larger than memory.
+        self._bases.forget_x()
+        self._features = _Memo()
+
+    def left(self, models: Mapping, options: Mapping) -> float:
+        """Return the largest share of the trace that a factor of x with these options leaves."""
+        shares = [0.0]
+        for model in models.values():
+            with suppress(*FAILURES):
+                basis, _ = self._bases.x(with_options(model, options))
+                if factor := getattr(basis, "factor", None):
+                    shares.append(factor.trace_error / factor.trace)
+        return float(max(shares))
+
+    def losses(self, model) -> list:
+        """Return the loss of an estimator at each λ, or the error in its place."""
+        try:
+            found = self._probabilities(model) if is_classifier(model) else self._moments(model)
+        except FAILURES as error:
+            return [error] * len(self._values)
+        return [each if isinstance(each, Exception) else float(self._loss(each)) for each in found]
+
+    def _moments(self, model) -> list:
+        """Return the expectations of fits that differ in λ alone."""
+        summary, _ = self._bases.summary(model)
+        path = model.fit_path(self._bases.X, self._bases.Y, self._values, summary, True)
+        fitted = [each for each in path if not isinstance(each, Exception)]
+        if not fitted:
+            return path
+        first = fitted[0]
+        features = self._features(id(first.basis_x_), lambda: first.features(self._held_out))
+        kind = type(first).project, id(first.basis_y_)
+        projection = self._projections(kind, lambda: first.project(self._f))
+        found = iter(first._expectations_of(fitted, projection, features))
+        return [each if isinstance(each, Exception) else next(found) for each in path]
+
+    def _probabilities(self, model) -> list:
+        """Return the probabilities of a classifier, whose solver may stop early at a λ."""
+        labels = to_numpy(self._f(self._bases.Y))[:, 0].astype(int)
+        basis, _ = self._bases.x(model)
+        fit = model.fit_path
+        try:
+            path = fit(self._bases.X, labels, self._values, basis)
+        except FloatingPointError:
+            # It must not take the others with it.
+            each = (attempt(fit, self._bases.X, labels, [value], basis) for value in self._values)
+            path = [found if isinstance(found, Exception) else found[0] for found, _ in each]
+        return [
+            each if isinstance(each, Exception) else each.predict_proba(self._held_out)[:, 1:]
+            for each in path
+        ]
+
+
+class _Memo(dict):
+    """Cache of values by key."""
+
+    def __call__(self, key: Hashable, compute: Callable):
+        if key not in self:
+            self[key] = compute()
+        return self[key]
+
+
+def costs(fitted: Fit, evaluated: float) -> list[tuple]:
     """Return (metric, value, unit) of what a fit cost, of its solver, and of its factors.
 
-    Behind the solver's residual stands its status.
-
-    Parameters
-    ----------
-    fitted
-        Of `Bases.fit`.
-    evaluate
-        Seconds that the conditional expectations at the test points took.
-
-    Returns
-    -------
-    list of tuple
-        `peak_memory` is the peak of this process so far, with everything that it did before;
-        `trace_error_x` and `trace_error_y` exceed the tolerance where the rank was capped.
+    `evaluated` are the seconds that the expectations at the test points took. Behind the residual
+    of the solver stands its status. `peak_memory` is that of this process so far, with everything
+    that it did before; the trace errors exceed the tolerance where the rank was capped.
     """
-    seconds = {"evaluate": evaluate, **fitted._asdict()}
-    model = seconds.pop("model")
-    reported = {
-        "rank_x": ("rank_x_", "functions"),
-        "rank_y": ("rank_y_", "functions"),
-        "solver_iterations": ("solver_iterations_", "iterations"),
-    }
+    model = fitted.model
+    units = {"rank_x": "functions", "rank_y": "functions", "solver_iterations": "iterations"}
+    bases = (("x", "basis_x_"), ("x", "basis_"), ("y", "basis_y_"))
+    factors = ((side, getattr(getattr(model, each, None), "factor", None)) for side, each in bases)
     return [
-        *((f"seconds_{name}", value, "s") for name, value in seconds.items()),
+        ("seconds_evaluate", evaluated, "s"),
+        *fitted.seconds(),
         *(
-            (name, float(getattr(model, attribute)), unit)
-            for name, (attribute, unit) in reported.items()
-            if hasattr(model, attribute)
+            (name, float(getattr(model, f"{name}_")), unit)
+            for name, unit in units.items()
+            if hasattr(model, f"{name}_")
         ),
         ("solver_residual", float(model.solver_residual_), "", model.solver_status_),
-        *_trace_errors(model),
+        *(
+            (f"trace_error_{side}", factor.trace_error / factor.trace, "")
+            for side, factor in factors
+            if factor is not None
+        ),
         ("peak_memory", _measured_fit.peak_memory() / 2**20, "MiB"),
     ]
-
-
-def matched(model, chosen: Mapping[str, float], X, Y):
-    """Return an estimator with its own λ, and the bandwidths that all methods have.
-
-    Parameters
-    ----------
-    model
-        Unfitted.
-    chosen
-        Options that were chosen for it, of which λ is kept.
-    X, Y
-        All rows; the bandwidths are the median distances over √2, the factor 1.
-    """
-    options = {"regularization": chosen["regularization"]}
-    for side, rows in (("x", X), ("y", Y)):
-        options |= bandwidths(model, side, rows, [1.0])[0]
-    return with_options(model, options)
-
-
-def matched_costs(fit: Callable[[], Fit], evaluate: Callable) -> list[tuple[str, float, str]]:
-    """Return (metric, value, unit) of the seconds of another fit.
-
-    Parameters
-    ----------
-    fit
-        Returns a fit of an estimator that `matched` returned.
-    evaluate
-        Takes the fitted estimator: what is timed after the fit.
-    """
-    fitted = fit()
-    started = time.perf_counter()
-    evaluate(fitted.model)
-    seconds = {**fitted._asdict(), "evaluate": time.perf_counter() - started}
-    del seconds["model"]
-    return [(f"{MATCHED}seconds_{name}", value, "s") for name, value in seconds.items()]
 
 
 def structure(model, X, Y) -> list[tuple[str, float, str]]:
@@ -353,109 +303,3 @@ def structure(model, X, Y) -> list[tuple[str, float, str]]:
 def cell(metric: str, value: float, unit: str, detail: str = "") -> dict:
     """Return the columns of a score row for a metric; the detail is kept if the value is finite."""
     return scores.cell(metric, value, unit, detail=detail if np.isfinite(value) else "")
-
-
-def _trace_errors(model):
-    """Yield how much of the trace of each kernel matrix its factor leaves, as a share."""
-    for name, attribute in (("x", "basis_x_"), ("x", "basis_"), ("y", "basis_y_")):
-        factor = getattr(getattr(model, attribute, None), "factor", None)
-        if factor is not None:
-            yield f"trace_error_{name}", factor.trace_error / factor.trace, ""
-
-
-class _Search:
-    """A grid over bandwidths of x, then of y, then λ; all models share what they can of it."""
-
-    def __init__(self, bases: Bases, held_out, f: Callable, loss: Callable, grid: Grid):
-        self._bases, self._held_out, self._grid = bases, held_out, grid
-        self._f, self._loss = f, loss
-        # What depends on y alone serves every basis of x.
-        self._projections = _Memo()
-        self.begin()
-
-    def begin(self) -> None:
-        """Go on to another bandwidth of x."""
-        # Of x one basis at a time, and those collected: together they may be larger than memory.
-        self._bases.forget_x()
-        self._features = _Memo()
-
-    def bandwidths(self, models: Mapping, side: str) -> list[dict]:
-        """Return constructor arguments to try; none without models."""
-        rows = {"x": self._bases.X, "y": self._bases.Y}[side]
-        factors = self._grid.bandwidth_factors
-        return bandwidths(next(iter(models.values())), side, rows, factors) if models else []
-
-    def left(self, models: Mapping, options: Mapping) -> float:
-        """Return the largest share of the trace that a factor of x with these options leaves."""
-        shares = [0.0]
-        for model in models.values():
-            with suppress(*FAILURES):
-                basis, _ = self._bases.x(with_options(model, options))
-                if factor := getattr(basis, "factor", None):
-                    shares.append(factor.trace_error / factor.trace)
-        return float(max(shares))
-
-    def embeddings(self, shaped: Mapping):
-        """Yield (key, λ, loss or the error in its place) of estimators with given bandwidths."""
-        values = self._grid.regularizations
-        for key, model in shaped.items():
-            try:
-                summary, _ = self._bases.summary(model)
-                path = model.fit_path(self._bases.X, self._bases.Y, values, summary, True)
-            except FAILURES as error:
-                path = [error] * len(values)
-            fitted = [each for each in path if not isinstance(each, Exception)]
-            found = iter(self._expectations(fitted)) if fitted else iter(())
-            for value, each in zip(values, path, strict=True):
-                failed = isinstance(each, Exception)
-                yield key, value, each if failed else self._judged(next(found))
-
-    def classifiers(self, shaped: Mapping):
-        """Yield the same of classifiers with a given bandwidth of x."""
-        for key, model in shaped.items():
-            for value, fitted in self._classifier_path(model):
-                failed = isinstance(fitted, Exception)
-                found = fitted if failed else fitted.predict_proba(self._held_out)[:, 1:]
-                yield key, value, found if failed else self._judged(found)
-
-    def _judged(self, found) -> float:
-        return float(self._loss(found))
-
-    def _expectations(self, path: Sequence) -> list:
-        """Return the expectations of fits that differ in λ alone."""
-        first = path[0]
-        features = self._features(id(first.basis_x_), lambda: first.features(self._held_out))
-        kind = type(first).project, id(first.basis_y_)
-        projection = self._projections(kind, lambda: first.project(self._f))
-        return first._expectations_of(path, projection, features)
-
-    def _classifier_path(self, model):
-        values = self._grid.regularizations
-        labels = to_numpy(self._f(self._bases.Y))[:, 0].astype(int)
-        try:
-            basis, _ = self._bases.x(model)
-            yield from zip(
-                values, model.fit_path(self._bases.X, labels, values, basis), strict=True
-            )
-            return
-        except FloatingPointError:
-            # One λ at which the solver stopped early must not take the others with it.
-            pass
-        except FAILURES as error:
-            yield from ((value, error) for value in values)
-            return
-        for value in values:
-            try:
-                (fitted,) = model.fit_path(self._bases.X, labels, [value], basis)
-            except FAILURES as error:
-                fitted = error
-            yield value, fitted
-
-
-class _Memo(dict):
-    """Cache of values by key."""
-
-    def __call__(self, key: Hashable, compute: Callable):
-        if key not in self:
-            self[key] = compute()
-        return self[key]

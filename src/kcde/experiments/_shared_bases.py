@@ -17,24 +17,17 @@ MOST_HELD = 2**26
 
 
 class Fit(NamedTuple):
-    """A fitted embedding, and the seconds that its parts took.
-
-    Attributes
-    ----------
-    model
-        Fitted.
-    factorise
-        Pivoted factors and bases.
-    summarise
-        Cross moments of both bases, a sum over the rows.
-    solve
-        Coefficients.
-    """
+    """A fitted embedding, and the seconds of its bases, their cross moments and the solution."""
 
     model: object
     factorise: float
     summarise: float
     solve: float
+
+    def seconds(self, prefix: str = "") -> list[tuple[str, float, str]]:
+        """Return (metric, value, unit) of the seconds."""
+        parts = zip(self._fields[1:], self[1:], strict=True)
+        return [(f"{prefix}seconds_{name}", value, "s") for name, value in parts]
 
 
 class Bases:
@@ -61,15 +54,7 @@ class Bases:
         taken over: what is dropped here is dropped there.
     """
 
-    def __init__(
-        self,
-        X,
-        Y,
-        tightest: float | None = None,
-        kept: dict | None = None,
-        hold_y: bool = True,
-        made: dict[Hashable, tuple] | None = None,
-    ):
+    def __init__(self, X, Y, tightest=None, kept: dict | None = None, hold_y=True, made=None):
         self.X, self.Y, self._tightest = X, Y, tightest
         self._made = {} if made is None else made
         self._kept, self._hold_y = kept, hold_y
@@ -99,19 +84,10 @@ class Bases:
         made = self._once(tuple(_keys(model)), make)
         return made if tight is model else (made[0], self.summary(tight)[1])
 
-    def add_to(
-        self, collected: dict[Hashable, tuple], models: Iterable, streamed: bool = True
-    ) -> None:
+    def add_to(self, collected: dict, models: Iterable, streamed: bool = True) -> None:
         """Add bases and cross moments with their seconds to those of other bases of the same rows.
 
-        Parameters
-        ----------
-        collected
-            Takes them by key.
-        models
-            Estimators whose factors are kept in memory; those of all others are not.
-        streamed
-            Whether to keep what has no factor in memory.
+        Factors stay in memory if they are of `models`; what has none is kept if `streamed`.
         """
         wanted = self._keys_of(models)
         for key, (made, seconds) in {**collected, **self._made}.items():
@@ -207,7 +183,7 @@ def group_by_basis(models: Mapping[Hashable, object]) -> list[dict[Hashable, obj
 def tightest(models: Iterable) -> float | None:
     """Return the smallest tolerance of some estimators, None if one has none."""
     tolerances = [getattr(model, "tolerance", None) for model in models]
-    return None if None in tolerances else min(tolerances)
+    return None if None in tolerances else min(tolerances, default=None)
 
 
 def with_options(model, options: Mapping[str, object]):

@@ -15,167 +15,164 @@ Beside them what a fit cost, in some repetitions also at one bandwidth for all m
 `low_rank.structure` finds.
 """
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from kcde import scores
-from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
+from kcde.arrays import array_namespace, asarray, to_numpy
 from kcde.data import gaussian
-from kcde.data.gaussian import GaussianPairs
-from kcde.data.names import DRAWN_LAW, GAUSSIAN
-from kcde.estimators import estimator_class
-from kcde.experiments import _low_rank, methods, runner
-from kcde.experiments._low_rank import Selection, Trials
-from kcde.experiments._shared_bases import Bases, group_by_basis, tightest
-from kcde.experiments.job import Outcome
-from kcde.experiments.jobs.moments import Job
-from kcde.experiments.runner import attempt
-from kcde.metrics.names import (
-    CANONICAL_CORRELATION,
-    INDEPENDENCE_LOSS,
-    MATCHED,
-    NORMALISATION_ERROR,
-    PSD_VIOLATION_RATE,
-    SECOND_MOMENT_LOSS,
-    TUNING_ROWS,
-)
-from kcde.seeding import split_seed
+from kcde.data.names import DRAWN_LAW, FACTORS, FEWER, GAUSSIAN, LAWS, parsed_law
+from kcde.experiments._embedding import REGULARIZATIONS, EmbeddingExperiment, Repetition
+from kcde.experiments._low_rank import training_rows
+from kcde.experiments.base import LAPTOP, PAPER, SMOKE, parameter
+from kcde.methods import METHODS
+from kcde.metrics import names
 
+TOLERANCE = 1e-3
 ROUNDING = 1e-12
 """An eigenvalue below -ROUNDING times the largest absolute one is negative, not rounding."""
 
+_PUBLISHED = ((10**7, 1e-1), (10**6, 1e-2), (0, TOLERANCE))
+"""Tolerances of the paper, each for at least so many rows."""
 
-class Setting(NamedTuple):
-    """Settings of a fit; `largest_factor` is None where no bandwidth of the grid is left out."""
+_OTHER_LAWS = ("normal-0.1", "normal-0.3", "normal-1", "uniform-1")
 
-    tolerance: float
-    constrained: bool
-    law: str = DRAWN_LAW
-    largest_factor: float | None = None
+# By scale, for the dimensions 1, 2, 3.
+_MOST_ROWS = {SMOKE: (1000,) * 3, LAPTOP: (10**7, 10**6, 10**5), PAPER: (10**7,) * 3}
+_TUNING_ROWS = {SMOKE: (200,) * 3, LAPTOP: (10**7, 10**5, 30_000), PAPER: (10**7,) * 3}
+_FEWER_ROWS = 100_000
 
-    def axes(self) -> dict:
-        """Return what a score row states."""
-        return {name: value for name, value in self._asdict().items() if value is not None}
+# Where a semidefinite program is slow: for these dimensions, constrained fits use the parameters
+# that are best without constraints, or are those of few repetitions.
+_SHARED_CHOICE = {"JPDL": (3,), "JPDL-unreduced": (1, 2)}
+_SLOW = {"JPDL-unreduced": (2,)}
+_SLOW_REPETITIONS = {SMOKE: 1, LAPTOP: 2, PAPER: 20}
 
 
-class Repetition(NamedTuple):
-    """Data of a repetition under a law: n pairs, and test pairs, arrays of a backend.
+@dataclass(frozen=True)
+class Moments(EmbeddingExperiment):
+    """Conditional second moments of Gaussian pairs (jdl figures 1 to 6). Needs no data.
 
-    `kept` has the bases of x that other laws made which have the same x, None without such.
+    The `.npz` has, for each setting and test point, the terms of the loss (40) as `error`,
+    E[1|x] - 1 as `mass`, and the smallest eigenvalue of T̂ over the largest absolute one as
+    `smallest`, shape (repetitions, settings, test points).
     """
 
-    number: int
-    law: GaussianPairs
-    X: object
-    Y: object
-    X_test: object
-    Y_test: object
-    backend: str = "numpy"
-    kept: dict | None = None
+    name: ClassVar[str] = "moments"
+    datasets: ClassVar = tuple(f"gaussian-{d}-{10**k}" for d in (1, 2, 3) for k in range(3, 8))
+    methods: ClassVar = ("JDL", "JPDL", "JPDL-unreduced", "CME")
+    # The cost of its semidefinite program does not depend on n.
+    only: ClassVar = {"JPDL-unreduced": (*datasets[:3], datasets[5])}
+    smoke: ClassVar = tuple(f"gaussian-1-200{v}" for v in ("", "-laws", "-factors", "-fewer"))
+    together: ClassVar = (("JDL", "CME"), ("JDL-sub-grid", "JDL-clipped"))
+    sized_names: ClassVar = GAUSSIAN
+    loss: ClassVar[str] = names.SECOND_MOMENT_LOSS
+    estimates: ClassVar = ("error", "mass", "smallest")
 
+    dataset: str = parameter(help="gaussian-<d>-<n>[-<variation>]: n rows.", kw_only=False)
+    constrained_repetitions: int | None = parameter(None, "Of them with constraints.", at_least=0)
+    # A method that has none is fitted once, under the tolerance 0. Those after the first, without
+    # constraints, all take the factor of the tightest, whose seconds they state.
+    tolerances: tuple[float, ...] = parameter((TOLERANCE,), "Relative, of the factors.")
+    # Each law is fitted in turn; they share what depends on x alone where their x are the same.
+    laws: tuple[str, ...] = parameter((DRAWN_LAW,), "normal-<std> or uniform-<half width>.")
+    validation_rows: int | None = parameter(100_000, "Compare candidates, at most.", at_least=1)
+    largest_factors: tuple[float, ...] = parameter((), "Largest bandwidth factors of more fits.")
+    # JDL adds λ to products of two eigenvalues. With values from 1e-8, as for portfolios, 19 of 20
+    # fits at d = 3, n = 1e5 chose the smallest.
+    regularizations: tuple[float, ...] = parameter(
+        (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, *REGULARIZATIONS), "Regularizations λ to try."
+    )
 
-class Estimates(NamedTuple):
-    """A fit's estimates at the test points, on the host.
+    def __post_init__(self):
+        super().__post_init__()
+        for law in self.laws:
+            parsed_law(law)
+        if self.largest_factors and min(self.largest_factors) < min(self.bandwidth_factors):
+            raise ValueError("largest_factors must not be below all of bandwidth_factors")
 
-    Attributes
-    ----------
-    error
-        Terms of the loss (40), shape (m,).
-    mass
-        E[1|x] - 1, shape (m,).
-    smallest
-        Smallest eigenvalue of T̂ over the largest absolute one, shape (m,).
-    """
+    @classmethod
+    def within(cls, scale: str, dataset: str) -> bool:
+        """Return whether a data set has no more rows than a scale allows for its dimension."""
+        dim, rows = GAUSSIAN.sizes(dataset)
+        return rows <= _MOST_ROWS[scale][min(dim, 3) - 1]
 
-    error: np.ndarray
-    mass: np.ndarray
-    smallest: np.ndarray
+    @classmethod
+    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:
+        """Return the sizes that depend on the data set or the method."""
+        (dim, rows), variation = GAUSSIAN.sizes(dataset), GAUSSIAN.variation(dataset)
+        # Figures 2 and 4, and one tolerance for all n.
+        more = (1e-3, 1e-2, 1e-1) if dim == 1 else ()
+        if scale == PAPER and dim == 2 and rows <= 10**6:
+            more = (1e-3,)
+        if variation in (LAWS, FACTORS):
+            more = ()
+        published = next(tolerance for least, tolerance in _PUBLISHED if rows >= least)
+        tuning_rows = _TUNING_ROWS[scale][min(dim, 3) - 1]
+        found = {
+            "tolerances": tuple(dict.fromkeys((published, *more))),
+            "tuning_rows": min(_FEWER_ROWS, tuning_rows) if variation == FEWER else tuning_rows,
+            "matched_repetitions": 0 if variation else 3,
+        }
+        if scale == LAPTOP and rows >= 10**6:
+            found["repetitions"] = 5
+        if variation == LAWS:
+            found["laws"] = _OTHER_LAWS
+        if variation == FACTORS:
+            found["largest_factors"] = (0.5, 1.0, 2.0)
+        if dim in _SHARED_CHOICE.get(method, ()) or "constrained" in METHODS[method].options:
+            # A method that names its own constraints is a reading of positivity alone.
+            found["choice"] = "shared"
+        if dim in _SLOW.get(method, ()):
+            found["constrained_repetitions"] = _SLOW_REPETITIONS[scale]
+        return found
 
-    def metrics(self) -> list[tuple[str, float, str]]:
-        """Return (metric, value, unit)."""
-        return [
-            (SECOND_MOMENT_LOSS, float(self.error.mean()), ""),
-            (NORMALISATION_ERROR, float(np.abs(self.mass).max()), ""),
-            (PSD_VIOLATION_RATE, float(np.mean(self.smallest < -ROUNDING)), ""),
+    def repetition(self, number: int, backend: str = "numpy", law: str = "") -> Repetition:
+        """Return the data of a repetition under a law, by default the first."""
+        dim, n = GAUSSIAN.sizes(self.dataset)
+        law = law or self.laws[0]
+        pairs = gaussian.random_pairs(dim, number, law)
+
+        def loss(X, Y) -> Callable:
+            return mean_relative_error(
+                asarray(pairs.conditional_second_moment(to_numpy(X)), backend)
+            )
+
+        rows = gaussian.training_pairs(pairs, n, number)
+        rows += gaussian.held_out_pairs(pairs, number, self.test_rows)
+        placed = (asarray(each, backend) for each in rows)
+        return Repetition(number, backend, *placed, second_moments_and_one, loss, pairs, law)
+
+    def under_each_law(self, number: int, backend: str) -> Iterator[Repetition]:
+        """Yield the data of a repetition under each law; at d = 1 all have the same x."""
+        dim, _ = GAUSSIAN.sizes(self.dataset)
+        kept = {} if dim == 1 and len(self.laws) > 1 else None
+        for law in self.laws:
+            yield self.repetition(number, backend, law)._replace(kept=kept)
+
+    def judged(self, given: Repetition, values: np.ndarray) -> tuple[list[tuple], dict]:
+        """Judge the expectations of `second_moments_and_one` at the test points."""
+        d = given.source.dim
+        true = given.source.conditional_second_moment(to_numpy(given.X_test))
+        second, mass = values[:, :-1].reshape(-1, d, d), values[:, -1] - 1.0
+        error = relative_errors(second, true)
+        eigenvalues = np.linalg.eigvalsh(second)
+        largest = np.abs(eigenvalues).max(axis=1)
+        smallest = eigenvalues[:, 0] / np.where(largest > 0.0, largest, 1.0)
+        xp, n = array_namespace(given.Y), given.Y.shape[0]
+        rows = second_moments_and_one(given.Y[: training_rows(n), :])
+        ignoring = np.repeat(to_numpy(xp.mean(rows, axis=0)[None, :]), len(true), axis=0)
+        measured = [
+            (names.SECOND_MOMENT_LOSS, float(error.mean()), ""),
+            (names.NORMALISATION_ERROR, float(np.abs(mass).max()), ""),
+            (names.PSD_VIOLATION_RATE, float(np.mean(smallest < -ROUNDING)), ""),
+            (names.INDEPENDENCE_LOSS, float(relative_errors(ignoring, true).mean()), ""),
+            (names.CANONICAL_CORRELATION, given.source.canonical_correlation, ""),
+            (names.TUNING_ROWS, float(min(n, self.tuning_rows or n)), "rows"),
         ]
-
-
-class Experiment(runner.Experiment[Job]):
-    """Every repetition with every setting. The `.npz` has `error`, `mass` and `smallest` of
-    `Estimates`, each of shape (repetitions, settings, test points), float32, NaN where there is no
-    fit, in the order of `settings` in the `.json`.
-    """
-
-    def check(self, job: Job) -> None:
-        """Raise `ValueError` for unknown data and options."""
-        GAUSSIAN.sizes(job.dataset)
-        _make(job, 0, settings(job)[0])
-
-    def begin(self, units: Sequence[int]) -> Callable[[int], list[Outcome]]:
-        """Return a function that fits and tests a repetition."""
-        backend = resolve_backend(self.job.backend)
-
-        def work(number: int) -> list[Outcome]:
-            fitted = {}
-            for law, given in _under_each_law(self.job, number, backend):
-                fitted |= _outcomes(self.jobs, law, given)
-            return [_of_method(job, number, fitted) for job in self.jobs]
-
-        return work
-
-    def info(self, job: Job) -> dict:
-        """Return the information on a job that is known before it runs."""
-        each = [setting.axes() for setting in settings(job)]
-        return super().info(job) | {"source": "jdl, section 5.1", "settings": each}
-
-
-def settings(job: Job) -> list[Setting]:
-    """Return how each repetition is fitted, in the order of the arrays."""
-    return [setting for law in job.laws for setting in _settings_under(job, law)]
-
-
-def _settings_under(job: Job, law: str) -> list[Setting]:
-    if "tolerance" not in _known(job):
-        return [Setting(0.0, constrained, law) for constrained in (False, True)]
-    first, *others = job.tolerances
-    both = [
-        Setting(first, constrained, law, largest)
-        for largest in (None, *job.largest_factors)
-        for constrained in (False, True)
-    ]
-    return both + [Setting(tolerance, False, law) for tolerance in others]
-
-
-def repetition(job: Job, number: int, backend: str = "numpy", law: str | None = None) -> Repetition:
-    """Return the data of a repetition, the same for every method and backend.
-
-    Parameters
-    ----------
-    job
-        Gives the sizes.
-    number
-        Of the repetition.
-    backend
-        Of the arrays.
-    law
-        One of `job.laws`; the first by default.
-    """
-    dim, n = GAUSSIAN.sizes(job.dataset)
-    pairs_law = gaussian.random_pairs(dim, number, law or job.laws[0])
-    pairs = gaussian.training_pairs(pairs_law, n, number)
-    pairs += gaussian.held_out_pairs(pairs_law, number, job.test_rows)
-    return Repetition(number, pairs_law, *(asarray(rows, backend) for rows in pairs), backend)
-
-
-def _under_each_law(job: Job, number: int, backend: str) -> Iterator[tuple[str, Repetition]]:
-    """Yield each law with the data of a repetition; at d = 1 all have the same x."""
-    dim, _ = GAUSSIAN.sizes(job.dataset)
-    kept = {} if dim == 1 and len(job.laws) > 1 else None
-    for law in job.laws:
-        yield law, repetition(job, number, backend, law)._replace(kept=kept)
+        return measured, {"error": error, "mass": mass, "smallest": smallest}
 
 
 def second_moments_and_one(Y):
@@ -196,7 +193,7 @@ def relative_errors(found, true):
     return xp.sum((found - true) ** 2, axis=1) / xp.sum(true**2, axis=1)
 
 
-def _mean_relative_error(true) -> Callable:
+def mean_relative_error(true) -> Callable:
     """Return the mean of `relative_errors` as a function of what was found, for many calls."""
     xp = array_namespace(true)
     true = xp.reshape(true, (true.shape[0], -1))
@@ -209,260 +206,3 @@ def _mean_relative_error(true) -> Callable:
         return xp.mean(xp.sum((found.T[: rows.shape[0], :] - rows) ** 2, axis=0) / sizes)
 
     return mean_error
-
-
-def tested(values: np.ndarray, given: Repetition) -> Estimates:
-    """Judge the expectations of `second_moments_and_one` at the test points."""
-    d = given.law.dim
-    second = values[:, :-1].reshape(-1, d, d)
-    eigenvalues = np.linalg.eigvalsh(second)
-    largest = np.abs(eigenvalues).max(axis=1)
-    smallest = eigenvalues[:, 0] / np.where(largest > 0.0, largest, 1.0)
-    true = given.law.conditional_second_moment(to_numpy(given.X_test))
-    return Estimates(relative_errors(second, true), values[:, -1] - 1.0, smallest)
-
-
-def _wanted(job: Job, number: int, law: str) -> list[Setting]:
-    """Return the settings of a repetition: the later ones may go without constraints."""
-    limit = job.repetitions if job.constrained_repetitions is None else job.constrained_repetitions
-    return [each for each in _settings_under(job, law) if number < limit or not each.constrained]
-
-
-class _FitResult(NamedTuple):
-    """Result of one fit: score rows, chosen parameters, and estimates; None if it failed."""
-
-    rows: list
-    chosen: Selection | None = None
-    tested: Estimates | None = None
-
-
-class _FitTask(NamedTuple):
-    """An estimator to fit, with its job."""
-
-    job: Job
-    setting: Setting
-    model: object
-
-
-def _of_method(job: Job, number: int, fitted: Mapping[tuple[str, Setting], _FitResult]) -> Outcome:
-    """Return the outcome of one method in a repetition."""
-    each = settings(job)
-    shape = (len(each), job.test_rows)
-    arrays = {name: np.full(shape, np.nan, dtype=np.float32) for name in Estimates._fields}
-    found = Outcome([], arrays=arrays)
-    for setting in each:
-        if (job.method, setting) not in fitted:
-            continue
-        one = fitted[job.method, setting]
-        found.rows += one.rows
-        named = {"split": number, **setting.axes()}
-        found.chosen.append(named | {"chosen": one.chosen and one.chosen._asdict()})
-        for name, values in one.tested._asdict().items() if one.tested else ():
-            arrays[name][each.index(setting)] = values
-    return found
-
-
-def _outcomes(
-    jobs: Sequence[Job], law: str, given: Repetition
-) -> dict[tuple[str, Setting], _FitResult]:
-    """Fit all methods of a repetition under a law; estimators with equal bases share them."""
-    fittings = {
-        (job.method, setting): _FitTask(job, setting, _make(job, given.number, setting))
-        for job in jobs
-        for setting in _wanted(job, given.number, law)
-    }
-    outcomes = {}
-    for keys in group_by_basis({key: fitting.model for key, fitting in fittings.items()}):
-        part = {key: fittings[key] for key in keys}
-        # The bases of the former are dropped before the latter makes its own.
-        found = _shared(part, given)
-        if given.number < next(iter(part.values())).job.matched_repetitions:
-            _add_matched(found, part, given)
-        outcomes |= found
-    return outcomes
-
-
-def _shared(fittings: Mapping, given: Repetition) -> dict[tuple[str, Setting], _FitResult]:
-    """Choose parameters for estimators with the same bases, and fit and test them."""
-    parts = _split_by_timing(fittings)
-    made: dict = {}
-    # Seconds that are shown are not those of fits that recompute their factors.
-    timed = any(map(_is_scheduled, parts.get(False, {}).values()))
-    started = time.perf_counter()
-    trials = _select(fittings, given, made, not timed)
-    seconds = (time.perf_counter() - started) / len(trials)
-    for method, setting in fittings:
-        # What does not choose for itself takes what is best without constraints.
-        free = setting._replace(constrained=False)
-        trials.setdefault((method, setting), trials[method, free])
-    outcomes = {}
-    for alone, part in parts.items():
-        models = {key: trials[key].shape(fitting.model) for key, fitting in part.items()}
-        bases = _bases(given, models, {} if alone else made)
-        for key in bases.in_order(models):
-            outcomes[key] = _outcome(part[key], given, trials[key], bases, seconds)
-    return outcomes
-
-
-def _bases(given: Repetition, models: Mapping, made: dict | None = None) -> Bases:
-    train = _low_rank.training_rows(given.X.shape[0])
-    X, Y = given.X[:train, :], given.Y[:train, :]
-    return Bases(X, Y, tightest(models.values()), given.kept, made=made)
-
-
-def _add_matched(outcomes: dict, fittings: Mapping, given: Repetition) -> None:
-    """Add to the rows of the published tolerance what fits of one bandwidth for all cost."""
-    chosen = [key for key in fittings if _is_published(fittings[key]) and outcomes[key].chosen]
-    models = {}
-    for key in chosen:
-        fitting, rows = fittings[key], outcomes[key].rows
-        if "bandwidth_x" in _known(fitting.job):
-            options = outcomes[key].chosen.options
-            models[key] = _low_rank.matched(fitting.model, options, given.X, given.Y)
-        else:
-            own = [row for row in rows if row["metric"].startswith("seconds_")]
-            rows.extend(row | {"metric": f"{MATCHED}{row['metric']}"} for row in own)
-    bases = _bases(given, models) if models else None
-    for key in bases.in_order(models) if models else ():
-        row = _row(fittings[key].job, given, fittings[key].setting)
-        costs, _ = attempt(
-            _low_rank.matched_costs,
-            lambda key=key: bases.fit(models[key]),
-            lambda model: _expected(model, given.X_test),
-        )
-        if not isinstance(costs, Exception):
-            outcomes[key].rows.extend(row | _low_rank.cell(*each) for each in costs)
-
-
-def _is_published(fitting: _FitTask) -> bool:
-    """Return whether a fit has the published tolerance, or none, and the whole grid."""
-    return _is_scheduled(fitting) and fitting.setting.largest_factor is None
-
-
-def _is_scheduled(fitting: _FitTask) -> bool:
-    """Return whether a fit has the published tolerance, or none."""
-    return fitting.setting.tolerance in (fitting.job.tolerances[0], 0.0)
-
-
-def _expected(model, X):
-    """Return the expectations that a fit is tested by, on the host."""
-    return to_numpy(model.conditional_expectation(second_moments_and_one, X))
-
-
-def _split_by_timing(fittings: Mapping) -> dict[bool, dict]:
-    """Return those whose factors are made by themselves (True), and those that share the tightest.
-
-    The published tolerance, the first, has factors of its own where it is looser than others: its
-    seconds are to be those of such factors. Fits with the tightest may take the bases of the
-    selection, with the seconds that these took, where it was on the same rows.
-    """
-    parts: dict[bool, dict] = {}
-    least = min(setting.tolerance for _, setting in fittings)
-    for key, fitting in fittings.items():
-        alone = fitting.setting.tolerance == fitting.job.tolerances[0] > least
-        parts.setdefault(alone, {})[key] = fitting
-    return parts
-
-
-def _select(
-    fittings: Mapping, given: Repetition, made: dict, streamed: bool
-) -> dict[tuple[str, Setting], Trials]:
-    """Return the trials of those that choose for themselves; without constraints all do.
-
-    If all rows choose, what a fit can share is added to `made`; also bases whose factors are not in
-    memory if they may be `streamed`.
-    """
-    own = {
-        key: fitting
-        for key, fitting in fittings.items()
-        if fitting.job.choice == "own" or not fitting.setting.constrained
-    }
-    models = {key: own[key].model for key in own if own[key].setting.largest_factor is None}
-    job = next(iter(fittings.values())).job
-    X, Y = (_low_rank.first_rows(rows, job.tuning_rows) for rows in (given.X, given.Y))
-    held_out = to_numpy(_low_rank.held_out(X, job.validation_rows))
-    true = asarray(given.law.conditional_second_moment(held_out), given.backend)
-    loss = _mean_relative_error(true)
-    trials = _low_rank.select(
-        models,
-        X,
-        Y,
-        second_moments_and_one,
-        loss,
-        job.grid,
-        job.validation_rows,
-        given.kept,
-        collected=made if X.shape[0] == given.X.shape[0] else None,
-        streamed=streamed,
-    )
-    for (method, setting), fitting in own.items():
-        if setting.largest_factor is not None:
-            limits = _low_rank.largest_bandwidths(fitting.model, X, Y, setting.largest_factor)
-            whole = trials[method, setting._replace(largest_factor=None)]
-            trials[method, setting] = whole.within(limits)
-    return trials
-
-
-def _outcome(fitting: _FitTask, given: Repetition, trials, bases, seconds: float) -> _FitResult:
-    """Fit with the best parameters and test; a failure is one row that says why."""
-    row = _row(fitting.job, given, fitting.setting)
-    found, fitting_seconds = attempt(_tested, fitting, given, trials, bases)
-    if isinstance(found, Exception):
-        return _FitResult([row | scores.failed(SECOND_MOMENT_LOSS, found)])
-    chosen, result, measured = found
-    row["seconds"] = seconds + fitting_seconds
-    # A repetition is kept until all are there: in the precision in which it is written.
-    kept = Estimates(*(estimates.astype(np.float32) for estimates in result))
-    return _FitResult([row | _low_rank.cell(*each) for each in measured], chosen, kept)
-
-
-def _tested(fitting: _FitTask, given: Repetition, trials, bases) -> tuple:
-    """Return the chosen parameters, the estimates, and (metric, value, unit) of a fit."""
-    chosen = trials.best()
-    fitted = bases.fit(fitting.model)
-    evaluating = time.perf_counter()
-    values = _expected(fitted.model, given.X_test)
-    evaluated = time.perf_counter() - evaluating
-    structure = _low_rank.structure(fitted.model, given.X_test, given.Y_test)
-    found = tested(values, given)
-    costs = _low_rank.costs(fitted, evaluated)
-    return chosen, found, [*found.metrics(), *_of_data(fitting.job, given), *structure, *costs]
-
-
-def _of_data(job: Job, given: Repetition) -> list[tuple[str, float, str]]:
-    """Return (metric, value, unit) of a repetition, whatever the method."""
-    xp = array_namespace(given.Y)
-    train = _low_rank.training_rows(given.Y.shape[0])
-    ignoring = xp.mean(second_moments_and_one(given.Y[:train, :]), axis=0)[None, :]
-    true = given.law.conditional_second_moment(to_numpy(given.X_test))
-    everywhere = np.repeat(to_numpy(ignoring), len(true), axis=0)
-    rows = given.X.shape[0]
-    return [
-        (INDEPENDENCE_LOSS, float(relative_errors(everywhere, true).mean()), ""),
-        (CANONICAL_CORRELATION, given.law.canonical_correlation, ""),
-        (TUNING_ROWS, float(min(rows, job.tuning_rows or rows)), "rows"),
-    ]
-
-
-def _make(job: Job, number: int, setting: Setting):
-    options = _low_rank.with_constraints(job.options, setting.constrained)
-    if "tolerance" in _known(job):
-        options["tolerance"] = setting.tolerance
-    seed = split_seed(job.dataset, number)
-    return methods.build(job.method, job.estimator, options, random_state=seed, tuning_rows=None)
-
-
-def _known(job: Job) -> list[str]:
-    return estimator_class(job.estimator)._get_param_names()
-
-
-def _row(job: Job, given: Repetition, setting: Setting) -> dict:
-    return job.row(
-        given.number,
-        dim=given.law.dim,
-        setting=scores.setting(**setting.axes()),
-        n_train=_low_rank.training_rows(given.X.shape[0]),
-        n_test=given.X_test.shape[0],
-        backend=given.backend,
-        seed=split_seed(job.dataset, given.number),
-    )

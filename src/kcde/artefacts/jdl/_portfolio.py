@@ -16,7 +16,7 @@ from kcde.artefacts.jdl._curves import (
 )
 from kcde.artefacts.judging.deciding import Missing
 from kcde.artefacts.judging.verdicts import too_many_failed
-from kcde.experiments.jobs.portfolio import TOLERANCE
+from kcde.experiments.portfolio import TOLERANCE
 
 DAYS = (
     "The data are daily returns of 25 portfolios over the risk-free rate, 1927 to 2022, from "

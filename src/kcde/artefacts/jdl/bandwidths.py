@@ -17,7 +17,7 @@ from kcde.artefacts.jdl._curves import (
     varied,
 )
 from kcde.data.names import FACTORS
-from kcde.experiments.jobs._embedding import BANDWIDTH_FACTORS
+from kcde.experiments._embedding import BANDWIDTH_FACTORS
 from kcde.metrics.names import SECOND_MOMENT_LOSS
 
 CAPTION = (

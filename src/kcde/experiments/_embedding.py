@@ -1,0 +1,370 @@
+"""What the experiments on low-rank embeddings have in common: a repetition, from rows to scores.
+
+Methods that have the same bases are fitted together (jdl, sections 5.1 and 5.2). Each setting
+chooses its own parameters, on at most `tuning_rows` rows, and is then fitted to four fifths of all.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from kcde import scores
+from kcde.arrays import resolve_backend, to_numpy
+from kcde.data.names import SizedNames
+from kcde.estimators import estimator_class
+from kcde.experiments import _low_rank, _shared_bases, methods
+from kcde.experiments._low_rank import Trials, first_rows, held_out, training_rows
+from kcde.experiments._shared_bases import Bases, Fit, is_classifier, tightest
+from kcde.experiments.base import ArrayExperiment, Outcome, parameter, sized
+from kcde.experiments.runner import attempt
+from kcde.metrics.names import MATCHED
+from kcde.seeding import split_seed
+
+BANDWIDTH_FACTORS = (0.5, 1.0, 2.0, 4.0)
+REGULARIZATIONS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+
+
+class Setting(NamedTuple):
+    """How a method is fitted; a tolerance of 0 is that of a method without."""
+
+    tolerance: float
+    constrained: bool
+    law: str | None = None
+    largest_factor: float | None = None
+
+    def axes(self) -> dict:
+        """Return what a score row states."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+class Repetition(NamedTuple):
+    """Data of a repetition: rows that train and validate, and test rows, arrays of a backend."""
+
+    number: int
+    backend: str
+    X: Any
+    Y: Any
+    X_test: Any
+    Y_test: Any
+    f: Callable
+    """That of which expectations are estimated, (k, d) to (k, q)."""
+
+    loss: Callable
+    """From the rows that validate, X and Y, to the loss of expectations there."""
+
+    source: Any
+    """What the rows were drawn from, or cut at."""
+
+    law: str | None = None
+    """That of the settings it is for."""
+
+    arrays: Mapping[str, np.ndarray] = {}
+    """What is kept of the data."""
+
+    kept: dict | None = None
+    """Bases of x that others made which have the same x."""
+
+
+Key = tuple[str, Setting]
+"""Of a fit: its method and its setting."""
+
+
+@dataclass(frozen=True)
+class EmbeddingExperiment(ArrayExperiment):
+    """A method on data of one dimension and number of rows, all repetitions.
+
+    A class that extends it has `tolerances`, relative ones of the factors, the published one first;
+    `repetition(number, backend)`; and `judged(given, values)`, from the expectations at the test
+    points to (metric, value, unit) and `estimates`.
+    """
+
+    repeated: ClassVar[tuple[str, ...]] = ("repetitions",)
+
+    sized_names: ClassVar[SizedNames]
+    loss: ClassVar[str]
+    """The metric of the row of a fit that failed."""
+
+    estimates: ClassVar[tuple[str, ...]]
+    """Arrays of the `.npz` with a value for each test point."""
+
+    # Those that one of the experiments has as a parameter.
+    laws: ClassVar[Any] = (None,)
+    largest_factors: ClassVar[Any] = ()
+    constrained_repetitions: ClassVar[Any] = None
+    validation_rows: ClassVar[Any] = None
+    max_rank: ClassVar[Any] = None
+    most_trace: ClassVar[Any] = 1.0
+
+    repetitions: int = sized(2, 20, 100, "Random correlations or subsamples.", at_least=1)
+    test_rows: int = sized(90, 5000, 5000, "Points at which each fit is tested.", at_least=1)
+    tuning_rows: int | None = parameter(None, "Rows of a selection, at most.", at_least=5)
+    # "shared" is for constraints that cost so much that only one fit is affordable.
+    choice: str = parameter("own", "Of a fit with constraints.", choices=("own", "shared"))
+    matched_repetitions: int = parameter(3, "Timed also at one bandwidth for all.", at_least=0)
+    bandwidth_factors: tuple[float, ...] = parameter(BANDWIDTH_FACTORS, "Of median distance/√2.")
+    regularizations: tuple[float, ...] = parameter(REGULARIZATIONS, "Regularizations λ to try.")
+
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("bandwidth_factors", "regularizations"):
+            values = getattr(self, name)
+            if not values or not all(0.0 < value < np.inf for value in values):
+                raise ValueError(f"{name} must be positive numbers, at least one; got {values}")
+        given = self.tolerances
+        if not given or len(set(given)) < len(given) or not all(0.0 < each < 1.0 for each in given):
+            raise ValueError(f"tolerances must be above 0 and below 1, each once; got {given}")
+
+    def check(self) -> None:
+        """Raise `ValueError` for unknown data and options."""
+        self.sized_names.sizes(self.dataset)
+        self.model(0, self.settings()[0])
+
+    def info(self) -> dict:
+        """Return the information on the job, with the settings in the order of the arrays."""
+        return super().info() | {"settings": [setting.axes() for setting in self.settings()]}
+
+    @property
+    def known(self) -> list[str]:
+        """The hyper-parameters of the estimator."""
+        return estimator_class(self.estimator)._get_param_names()
+
+    def settings(self) -> list[Setting]:
+        """Return how each repetition is fitted: tolerances after the first without constraints."""
+        first, *others = self.tolerances if "tolerance" in self.known else (0.0,)
+        both = (False,) if is_classifier(estimator_class(self.estimator)) else (False, True)
+        limits = (None, *self.largest_factors) if first else (None,)
+        ways = [(first, constrained, limit) for limit in limits for constrained in both]
+        ways += [(tolerance, False, None) for tolerance in others]
+        return [Setting(*way[:2], law, way[2]) for law in self.laws for way in ways]
+
+    def wanted(self, given: Repetition) -> list[Setting]:
+        """Return the settings of a repetition: the later ones may go without constraints."""
+        most = self.constrained_repetitions
+        free = most is not None and given.number >= most
+        each = [setting for setting in self.settings() if setting.law == given.law]
+        return [setting for setting in each if not (free and setting.constrained)]
+
+    def model(self, number: int, setting: Setting):
+        """Return the unfitted estimator of a repetition; a method may name its constraints."""
+        options = dict(self.options)
+        if self.max_rank is not None:
+            _, n = self.sized_names.sizes(self.dataset)
+            fewest = training_rows(min(n, self.tuning_rows or n))
+            options = {"max_rank": min(self.max_rank, fewest), **options}
+        if "tolerance" in self.known:
+            options["tolerance"] = setting.tolerance
+        if not is_classifier(estimator_class(self.estimator)):
+            options["constrained"] = setting.constrained and options.get("constrained", True)
+        seed = split_seed(self.dataset, number)
+        return methods.build(
+            self.method, self.estimator, options, random_state=seed, tuning_rows=None
+        )
+
+    def under_each_law(self, number: int, backend: str) -> Iterator[Repetition]:
+        """Yield the data of a repetition under each law, the same for every method and backend."""
+        yield self.repetition(number, backend)
+
+    def fit(self, given: Repetition, model, bases: Bases) -> Fit:
+        """Fit an estimator to the training rows."""
+        return bases.fit(model)
+
+    @classmethod
+    def begin_together(cls, jobs: Sequence[Self], units: Sequence[int]) -> Callable[[int], list]:
+        """Return a function that fits and tests all methods in a repetition."""
+        backend = resolve_backend(jobs[0].backend)
+
+        def work(number: int) -> list[Outcome]:
+            fitted = {}
+            for given in jobs[0].under_each_law(number, backend):
+                fitted |= _fitted(jobs, given)
+            return [job._outcome(given, fitted) for job in jobs]
+
+        return work
+
+    def _outcome(self, given: Repetition, fitted: Mapping[Key, Outcome]) -> Outcome:
+        """Return the outcome of this method in a repetition; NaN where there is no fit."""
+        settings = self.settings()
+        shape = (len(settings), self.test_rows)
+        arrays = {name: np.full(shape, np.nan, dtype=np.float32) for name in self.estimates}
+        found = Outcome([], arrays=arrays | given.arrays)
+        for place, setting in enumerate(settings):
+            if (one := fitted.get((self.method, setting))) is None:
+                continue
+            found.rows += one.rows
+            named = {"split": given.number, **setting.axes()}
+            found.chosen.append(named | {"chosen": next(iter(one.chosen), None)})
+            for name, values in one.arrays.items():
+                arrays[name][place] = values
+        return found
+
+    def _row(self, given: Repetition, setting: Setting) -> dict:
+        dim, n = self.sized_names.sizes(self.dataset)
+        return self.row(
+            given.number,
+            dim=dim,
+            setting=scores.setting(**setting.axes()),
+            n_train=training_rows(n),
+            n_test=self.test_rows,
+            backend=given.backend,
+            seed=split_seed(self.dataset, given.number),
+        )
+
+    def _is_published(self, setting: Setting) -> bool:
+        """Return whether a fit has the published tolerance, or none."""
+        return setting.tolerance in (self.tolerances[0], 0.0)
+
+
+# Jobs agree in all but the method, so that most of what follows asks the first.
+
+
+def _fitted(jobs: Sequence[EmbeddingExperiment], given: Repetition) -> dict[Key, Outcome]:
+    """Fit all methods of a repetition; estimators with equal bases share them."""
+    models = {
+        (job.method, setting): job.model(given.number, setting)
+        for job in jobs
+        for setting in job.wanted(given)
+    }
+    named = {job.method: job for job in jobs}
+    fitted = {}
+    # The bases of the former are dropped before the latter makes its own.
+    for part in _shared_bases.group_by_basis(models):
+        found = _fitted_together(named, part, given)
+        if given.number < jobs[0].matched_repetitions:
+            _add_matched(found, named, part, given)
+        fitted |= found
+    return fitted
+
+
+def _fitted_together(jobs: Mapping, models: Mapping[Key, Any], given: Repetition) -> dict:
+    """Choose parameters for estimators with the same bases, and fit and test them.
+
+    The published tolerance has factors of its own where it is looser than others: its seconds are
+    those of such factors. Fits with the tightest may take the bases of the selection, with the
+    seconds that these took, where it was on the same rows.
+    """
+    job = next(iter(jobs.values()))
+    least = min(setting.tolerance for _, setting in models)
+    alone = [key for key in models if key[1].tolerance == job.tolerances[0] > least]
+    others = [key for key in models if key not in alone]
+    made: dict = {}
+    # Seconds that are shown are not those of fits that recompute their factors.
+    streamed = not any(job._is_published(setting) for _, setting in others)
+    started = time.perf_counter()
+    trials = _select(job, models, given, made, streamed)
+    seconds = (time.perf_counter() - started) / len(trials)
+    for method, setting in models:
+        # What does not choose for itself takes what is best without constraints.
+        free = setting._replace(constrained=False)
+        trials.setdefault((method, setting), trials[method, free])
+    fitted = {}
+    for keys, collected in ((others, made), (alone, {})):
+        part = {key: trials[key].shape(models[key]) for key in keys}
+        bases = _bases(given, part, collected)
+        for key in bases.in_order(part):
+            method, setting = key
+            row = jobs[method]._row(given, setting)
+            found, own = attempt(_tested, job, given, part[key], trials[key], bases)
+            if isinstance(found, Exception):
+                fitted[key] = Outcome([row | scores.failed(job.loss, found)])
+                continue
+            chosen, measured, arrays = found
+            row["seconds"] = seconds + own
+            rows = [row | _low_rank.cell(*each) for each in measured]
+            fitted[key] = Outcome(rows, [chosen._asdict()], arrays)
+    return fitted
+
+
+def _bases(given: Repetition, models: Mapping, made: dict | None = None) -> Bases:
+    train = training_rows(given.X.shape[0])
+    X, Y = given.X[:train, :], given.Y[:train, :]
+    return Bases(X, Y, tightest(models.values()), given.kept, made=made)
+
+
+def _select(
+    job: EmbeddingExperiment, models: Mapping, given: Repetition, made: dict, streamed: bool
+) -> dict[Key, Trials]:
+    """Return the trials of those that choose for themselves; without constraints all do.
+
+    If all rows choose, what a fit can share is added to `made`, unless only one factor fits into
+    memory; also bases whose factors are not in memory if they may be `streamed`.
+    """
+    own = [key for key in models if job.choice == "own" or not key[1].constrained]
+    X, Y = (first_rows(rows, job.tuning_rows) for rows in (given.X, given.Y))
+    rows = X.shape[0]
+    small = job.max_rank is None or rows * min(job.max_rank, rows) <= _shared_bases.MOST_HELD
+    trials = _low_rank.select(
+        {key: models[key] for key in own if key[1].largest_factor is None},
+        X,
+        Y,
+        given.f,
+        given.loss(*(held_out(each, job.validation_rows) for each in (X, Y))),
+        job,
+        given.kept,
+        collected=made if small and rows == given.X.shape[0] else None,
+        streamed=streamed,
+    )
+    train = training_rows(rows)
+    for method, setting in own:
+        if (factor := setting.largest_factor) is not None:
+            model = models[method, setting]
+            limits = _low_rank.bandwidths_of(model, X[:train, :], Y[:train, :], factor)
+            whole = trials[method, setting._replace(largest_factor=None)]
+            trials[method, setting] = whole.within(limits)
+    return trials
+
+
+def _tested(
+    job: EmbeddingExperiment, given: Repetition, model, trials: Trials, bases: Bases
+) -> tuple:
+    """Return what was chosen, (metric, value, unit) of a fit with it, and its estimates."""
+    chosen = trials.best()
+    fitted = job.fit(given, model, bases)
+    started = time.perf_counter()
+    values = _expected(given, fitted.model)
+    evaluated = time.perf_counter() - started
+    structure = _low_rank.structure(fitted.model, given.X_test, given.Y_test)
+    measured, arrays = job.judged(given, values)
+    # A repetition is kept until all are there: in the precision in which it is written.
+    kept = {name: each.astype(np.float32) for name, each in arrays.items()}
+    return chosen, [*measured, *structure, *_low_rank.costs(fitted, evaluated)], kept
+
+
+def _expected(given: Repetition, model) -> np.ndarray:
+    """Return what a fitted model expects of `f` at the test points, on the host."""
+    if is_classifier(model):
+        return to_numpy(model.predict_proba(given.X_test))[:, 1:]
+    return to_numpy(model.conditional_expectation(given.f, given.X_test))
+
+
+def _add_matched(fitted: Mapping, jobs: Mapping, models: Mapping, given: Repetition) -> None:
+    """Add to the rows of the published tolerance what fits of one bandwidth for all cost."""
+    matched = {}
+    for (method, setting), model in models.items():
+        one, job = fitted[method, setting], jobs[method]
+        if not one.chosen or not job._is_published(setting) or setting.largest_factor is not None:
+            continue
+        if "bandwidth_x" in job.known:
+            options = _low_rank.bandwidths_of(model, given.X, given.Y, 1.0)
+            options["regularization"] = one.chosen[0]["options"]["regularization"]
+            matched[method, setting] = _shared_bases.with_options(model, options)
+        else:
+            own = [row for row in one.rows if row["metric"].startswith("seconds_")]
+            one.rows.extend(row | {"metric": f"{MATCHED}{row['metric']}"} for row in own)
+    bases = _bases(given, matched)
+
+    def costs(job: EmbeddingExperiment, model) -> list[tuple]:
+        one = job.fit(given, model, bases)
+        started = time.perf_counter()
+        _expected(given, one.model)
+        evaluated = time.perf_counter() - started
+        return [*one.seconds(MATCHED), (f"{MATCHED}seconds_evaluate", evaluated, "s")]
+
+    for key in bases.in_order(matched):
+        method, setting = key
+        found, _ = attempt(costs, jobs[method], matched[key])
+        if not isinstance(found, Exception):
+            row = jobs[method]._row(given, setting)
+            fitted[key].rows.extend(row | _low_rank.cell(*each) for each in found)
