@@ -438,23 +438,33 @@ def make(name: str, /, where: str = "", dataset: str = "", **options):
     return JointDensity(made, graph=method.graph)
 
 
-def merged(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all methods as plain values, with others merged over them.
+def define(methods: Mapping[str, Mapping[str, Any]]) -> None:
+    """Add methods of one's own, or change options of those there are.
 
     Parameters
     ----------
-    overrides
-        As the section `methods` of the configuration: name to what a method says; dictionaries are
-        merged, all else replaces. The variant of a new method is `ours` by default.
+    methods
+        Name to the attributes of `Method`, as the configuration has them; those of a known method
+        that are left out stay, and its options are merged.
+
+    Raises
+    ------
+    ValueError
+        If an estimator, an attribute or an option is unknown.
     """
-    known = {name: method.plain() for name, method in METHODS.items()}
-    new = {name: {"variant": OURS} for name in overrides if name not in known}
-    return _over(known | new, overrides)
+    from kcde.estimators import configured
 
-
-def _over(values: Mapping, changes: Mapping) -> dict:
-    found = dict(values)
-    for key, value in changes.items():
-        both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
-        found[key] = _over(found[key], value) if both else value
-    return found
+    known = {each.name for each in dataclasses.fields(Method)}
+    for name, said in methods.items():
+        if wrong := [key for key in said if key not in known]:
+            guess = nearest(wrong[0], known)
+            raise ValueError(f"methods.{name} has {wrong[0]!r}{guess}; known: {', '.join(known)}")
+        before = METHODS.get(name)
+        merged = {key: before.options | said[key] for key in ("options",) if before and key in said}
+        given = {**said, **merged, "shown": tuple(said.get("shown", before.shown if before else ()))}
+        try:
+            found = dataclasses.replace(before, **given) if before else Method(**given)
+            configured(found.estimator, found.options)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"methods.{name}: {error}") from None
+        METHODS[name] = found

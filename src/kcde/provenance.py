@@ -53,8 +53,9 @@ def digest(*modules: str, root: Path = ROOT) -> str:
         If a module has no source file in the package.
     """
     digester = hashlib.sha256()
-    # The package itself only lists names: a new estimator changes no other's digest.
-    for name in sorted(closure(*modules, root=root) - {PACKAGE}):
+    # These only list names and options: a new estimator or method changes no other's digest, and a
+    # job's own options are among its parameters.
+    for name in sorted(closure(*modules, root=root) - {PACKAGE, f"{PACKAGE}.methods"}):
         digester.update(f"{name}\0{_read(source(name, root))[0]}\0".encode())
     return digester.hexdigest()[:12]
 
