@@ -7,8 +7,7 @@ from pathlib import Path
 
 from kcde import split_scores
 from kcde.artefacts.core import drawing, registry, scales
-from kcde.artefacts.core.declaration import Artefact
-from kcde.artefacts.core.listing import SCALES
+from kcde.artefacts.core.declaration import SCALES, Artefact
 from kcde.artefacts.judging import claims, readings
 from kcde.files import finished, locked, read_object, staged
 

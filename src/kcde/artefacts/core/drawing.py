@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from kcde import scores as score_files
-from kcde.artefacts.core import listing, scales
-from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.core import scales
+from kcde.artefacts.core.declaration import SCALES, Artefact
 from kcde.artefacts.judging import checkout, claims, readings
 from kcde.artefacts.plots import page
 from kcde.artefacts.tables import building
@@ -101,7 +101,7 @@ def make(artefact: Artefact, files: Iterable[str | Path], into: str | Path) -> d
 def _shown(artefact: Artefact, scores: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Return the scores that an artefact shows, of those of a whole run in a file."""
     own = pd.Series(False, index=scores.index)
-    for experiment, wanted in listing.artefacts()[artefact.key].shows.items():
+    for experiment, wanted in artefact.shows.items():
         rows = scores["experiment"] == experiment
         for name, column in (("datasets", "dataset"), ("methods", "method")):
             if name in wanted:
@@ -170,7 +170,7 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
 def _draw(artefact: Artefact, path: Path, into: Path, scale: str) -> list[Path]:
     """Draw a CSV of a scale into a folder; return the files."""
     stem = _stem(artefact, into)
-    if scales.largest(scale) == listing.SCALES[-1]:
+    if scales.largest(scale) == SCALES[-1]:
         artefact = replace(artefact, reduced="")
     if artefact.kind == "table":
         drawn = artefact.draw(artefact, building.read(path), stem)

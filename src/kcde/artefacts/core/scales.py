@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.artefacts.core.listing import SCALES
+from kcde.artefacts.core.declaration import SCALES
 from kcde.files import atomic
 
 NAME = "scales.csv"
