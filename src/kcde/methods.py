@@ -61,6 +61,8 @@ class Method:
     columns
         `shown-pair`: of a joint density that is sampled, only the two columns that the figures
         show are modelled; `all`, the default.
+    shown
+        Artefacts that show it beside the methods that they list, e.g. `across/all_methods`.
     """
 
     estimator: str
@@ -74,6 +76,7 @@ class Method:
     target: str | None = None
     graph: str | Sequence[Sequence[int]] | None = None
     columns: str | None = None
+    shown: tuple[str, ...] = ()
 
     def options_for(self, where: str = "", dataset: str = "") -> dict[str, Any]:
         """Return the constructor arguments for a data set.
@@ -92,7 +95,7 @@ class Method:
     def plain(self) -> dict[str, Any]:
         """Return what it says as plain values, as the configuration has them."""
         values = deepcopy(dataclasses.asdict(self))
-        return {name: value for name, value in values.items() if value not in (None, {})}
+        return {name: value for name, value in values.items() if value not in (None, {}, ())}
 
 
 _EPSILON = 2.220446049250313e-16  # the spacing of doubles at 1

@@ -19,7 +19,7 @@ import pytest
 import typer
 
 from kcde import published
-from kcde.artefacts.core import listing
+from kcde.artefacts.core.registry import ARTEFACTS
 from kcde.cli import app
 from kcde.names import ESTIMATORS
 
@@ -55,7 +55,7 @@ def targets(path, directive):
 def is_made(path):
     """Whether a file that is not there is one that a build makes, or `snakemake readings`."""
     if path.is_relative_to(ROOT / "figures"):
-        return path.stem in {name.partition("/")[2] for name in listing.artefacts()}
+        return path.stem in {name.partition("/")[2] for name in ARTEFACTS}
     if not path.is_relative_to(DOCS):
         return False
     inside = path.relative_to(DOCS)

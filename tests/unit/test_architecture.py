@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import kcde
-from kcde.artefacts.core import listing
+from kcde.artefacts.core.registry import ARTEFACTS
 
 ROOT = Path(kcde.__file__).parent
 
@@ -75,7 +75,7 @@ def test_artefacts_know_parameters_of_experiments_but_no_experiment():
 
 
 def test_no_paper_imports_the_artefacts_of_another():
-    papers = {listed.paper for listed in listing.artefacts().values()}
+    papers = {listed.paper for listed in ARTEFACTS.values()}
     crossing = {
         f"{path.relative_to(ROOT)} imports from {other}"
         for paper in papers

@@ -10,7 +10,6 @@ import pandas as pd
 from markupsafe import Markup, escape
 
 from kcde import estimators
-from kcde.artefacts.core import listing
 from kcde.artefacts.core.registry import ARTEFACTS
 from kcde.artefacts.tables.markdown import number, probability, significant
 from kcde.artefacts.tables.methods import display, selection
@@ -73,7 +72,7 @@ def _rules(method: str) -> list[tuple[str, str]]:
 def _experiments() -> dict[str, list[str]]:
     """Return the experiments in which an artefact lists a method, by method."""
     found = defaultdict(list)
-    for each in listing.artefacts().values():
+    for each in ARTEFACTS.values():
         for experiment, wanted in each.shows.items():
             for method in wanted.get("methods", ()):
                 if experiment not in found[method]:

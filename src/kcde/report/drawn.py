@@ -7,7 +7,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from kcde import published, webpage
-from kcde.artefacts.core import listing
+from kcde.artefacts.core.declaration import place
 from kcde.artefacts.core.registry import ARTEFACTS
 from kcde.artefacts.tables.methods import display
 from kcde.report import findings, markdown, papers
@@ -36,7 +36,7 @@ def lead(tracked: Tracked, paper: str) -> Picture | None:
 
 def artefacts(tracked: Tracked, paper: str) -> list[dict]:
     """Return the tables and figures of a paper that are drawn, those that it prints first."""
-    keys = [key for key, each in listing.artefacts().items() if each.paper == paper]
+    keys = [key for key, each in ARTEFACTS.items() if each.paper == paper]
     there = [key for key in keys if _is_drawn(tracked, key)]
     return [_artefact(tracked, key) for key in sorted(there, key=lambda key: not _is_printed(key))]
 
@@ -45,7 +45,7 @@ def absent(tracked: Tracked) -> list[str]:
     """Return the tables and figures that are not drawn."""
     return [
         key
-        for key, each in listing.artefacts().items()
+        for key, each in ARTEFACTS.items()
         if each.paper in tracked.papers and not _is_drawn(tracked, key)
     ]
 
@@ -75,7 +75,7 @@ def _artefact(tracked: Tracked, key: str) -> dict:
         "claims": findings.of_artefact(tracked, paper, name, ARTEFACTS[key].deciders),
         "counted": own["verdict"].value_counts(sort=False).to_dict(),
         "read_off": _read_off(paper, name),
-        "file": f"{listing.place(paper, name)}.csv",
+        "file": f"{place(paper, name)}.csv",
     }
 
 
@@ -90,7 +90,7 @@ def _read_off(paper: str, name: str) -> list[list[str]]:
 def _picture(tracked: Tracked, key: str) -> Picture:
     content = tracked.path(key, "png").read_bytes()
     width, height = (round(_SHOWN * side) for side in struct.unpack(">II", content[_SIZE]))
-    title = listing.artefacts()[key].title
+    title = ARTEFACTS[key].title
     words = f"Picture of {key}: {title}. Its caption says what is shown; its numbers follow."
     return Picture(webpage.uri(content, "image/png"), words, width, height)
 

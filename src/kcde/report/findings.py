@@ -7,7 +7,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from kcde import published
-from kcde.artefacts.core.listing import ACROSS
+from kcde.artefacts.core.declaration import ACROSS
 from kcde.artefacts.judging import readings, scorecard_page
 from kcde.artefacts.tables.methods import display
 from kcde.report import markdown

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from kcde.artefacts.core.listing import ACROSS
+from kcde.artefacts.core.declaration import ACROSS
 
 _TABLE = Path(__file__).with_name("papers.csv")
 _NUMBERS = {

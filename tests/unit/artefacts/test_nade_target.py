@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from kcde import published, scores
-from kcde.artefacts.core import drawing, listing, registry
+from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.cells import splits
 from kcde.artefacts.judging import claims, readings
 from kcde.artefacts.kcef import table1, table1_nade
@@ -165,9 +165,8 @@ def test_amended_k8_is_undecided_without_the_joint_nade():
 
 
 def test_it_is_drawn_for_the_readings_and_decides_k8_for_the_scorecard(tmp_path):
-    listed = listing.artefacts()
-    assert listed[TABLE.key].stage == "readings"
-    assert "NADE-joint" not in listed["kcef/table1"].shows["r_benchmark"]["methods"]
+    assert TABLE.stage == "readings"
+    assert "NADE-joint" not in registry.ARTEFACTS["kcef/table1"].shows["r_benchmark"]["methods"]
     path = tmp_path / "laptop" / "r_benchmark" / "scores.csv"
     scores.write(path, nades(10, 9).drop(columns="detail").to_dict("records"), {})
     assert drawing.make(TABLE, [path], tmp_path)["status"] == drawing.REGENERATED

@@ -8,7 +8,7 @@ import pytest
 import report_figures
 
 from kcde import published, webpage
-from kcde.artefacts.core import listing
+from kcde.artefacts.core import registry
 from kcde.cli import main
 from kcde.estimators import estimator_names
 from kcde.report import findings, markdown, papers, write
@@ -189,7 +189,7 @@ def test_every_paper_has_a_line_and_a_picture_that_exists():
     named = set(published.claims()["paper"])
     assert set(papers.papers()) == named
     for paper in papers.papers().values():
-        assert f"{paper.name}/{paper.picture}" in listing.artefacts()
+        assert f"{paper.name}/{paper.picture}" in registry.ARTEFACTS
         assert paper.proposes.count(".") == 1
 
 

@@ -146,8 +146,6 @@ ARTEFACT = Artefact(
     __name__,
     kind="figure",
     title="gap to a known density and cost of a fit, from a thousand rows to a million",
-    # A million rows take the better part of an hour, and the figure is about them.
-    stage="readings",
     shows={"large_n": {}},
     caption=_CAPTION,
     details=_DETAILS,

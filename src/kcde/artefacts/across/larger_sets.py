@@ -201,8 +201,6 @@ ARTEFACT = Artefact(
     __name__,
     kind="figure",
     title="every conditional density on real sets of a thousand to ten thousand rows",
-    # Some of its fits take a minute, which is more than all of those of the R sets.
-    stage="readings",
     shows={"larger_sets": {}},
     caption=_CAPTION,
     details=_DETAILS,

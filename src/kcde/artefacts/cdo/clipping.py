@@ -194,8 +194,6 @@ ARTEFACT = Artefact(
                 "LSCDE-constrained",
                 "LSCDE-projected",
                 "CDO",
-                "CDO-clipped",
-                "CDO-projected",
             ]
         },
         "donut": {

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.artefacts.cdo import _donut
+from kcde.artefacts.cdo import _donut, fig4
 from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.plots import box_plots
 
@@ -25,7 +25,7 @@ ARTEFACT = Artefact(
     __name__,
     kind="figure",
     title="errors on the Gaussian donut against the conditional density",
-    shows={"donut": {"methods": "cdo/fig4"}},
+    shows=fig4.ARTEFACT.shows,
     caption=CAPTION,
     details=f"{_donut.SETTING}\n\n{box_plots.EXPLANATION}",
     build=build,

@@ -206,7 +206,7 @@ ARTEFACT = Artefact(
                 "Nadaraya-Watson",
                 "Nadaraya-Watson-CDO",
             ],
-            "scale": "readings",
+            "scale": "paper",
         },
         "donut": {
             "methods": [
@@ -225,9 +225,8 @@ ARTEFACT = Artefact(
                 "LSCDE-constrained",
                 "LSCDE-projected",
             ],
-            "scale": "readings",
         },
-        "traffic": {"methods": "cdo/fig5"},
+        "traffic": fig5.ARTEFACT.shows["traffic"],
     },
     caption=_CAPTION,
     details=_DETAILS,

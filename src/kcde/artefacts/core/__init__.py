@@ -1,1 +1,1 @@
-"""Declaration, listing and drawing of artefacts, and the values of a cell of scores."""
+"""Declaration and drawing of artefacts, and the values of a cell of scores."""

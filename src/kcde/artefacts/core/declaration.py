@@ -12,7 +12,22 @@ from typing import Protocol
 
 import pandas as pd
 
-from kcde.artefacts.core import listing, tolerances
+from kcde.artefacts.core import tolerances
+
+ACROSS = "across"
+"""Stands for a paper where an artefact belongs to none; it is drawn above the papers' folders."""
+
+SCALES = ("smoke", "laptop", "paper")
+"""From the smallest on."""
+
+RUN, READINGS = "run", "readings"
+"""Stages: what `snakemake` makes by default, and what `snakemake readings` does."""
+
+Shows = Mapping[str, Mapping[str, list[str] | Mapping[str, list[str]] | str]]
+"""Experiment to `datasets`, `methods`, `but`, `only` and `scale`, each where it is not the default:
+see `Artefact.shows`."""
+
+_SUFFIXES = {"table": ("csv", "md", "png", "pdf"), "figure": ("csv", "png", "pdf", "md")}
 
 TABLE_COLUMNS = [
     "dataset",
@@ -210,6 +225,16 @@ class Reader(Protocol):
         """
 
 
+def place(paper: str, name: str) -> str:
+    """Return where an artefact lies in the folder of the outputs, without suffix: `kcef/table1`."""
+    return name if paper == ACROSS else f"{paper}/{name}"
+
+
+def suffixes(kind: str) -> tuple[str, ...]:
+    """Return the suffixes of the files of a `table` or `figure`; its target has the second."""
+    return _SUFFIXES[kind]
+
+
 def no_remarks(frame: pd.DataFrame) -> list[str]:
     """Return nothing: the default of `Artefact.remarks`."""
     return []
@@ -230,7 +255,7 @@ class Artefact:
         `__name__` of its module, `kcde.artefacts.<paper>.<name>`: the folder is the paper as in
         `published_values.csv`, or `across` where it belongs to no single paper.
     kind
-        `table` or `figure`. Kind, title, shows, name and stage are literals, which planning reads.
+        `table` or `figure`.
     title
         What it is, in a few words.
     caption
@@ -242,12 +267,10 @@ class Artefact:
         A paragraph below the details: what the scale laptop reduces against the paper, and what
         follows from that. Pages of the scale paper leave it out.
     shows
-        Experiment to `datasets` and `methods`: which scores of that experiment it shows, with the
-        methods in the order of the columns. `"scale": "readings"`: as the configuration selects and
-        sizes it for the readings. Where a key is missing, all that is configured, of
-        methods all but those under `but`: so a new method of that experiment is shown by itself,
-        and elsewhere once it is listed. `paper/name` in place of a list means
-        those of another artefact.
+        Experiment to which of its scores are shown: `datasets` and `methods`, in the order of the
+        columns, by default those of the experiment's class; `but`, the methods that are not;
+        `only`, method to the data sets on which it is shown alone, over the `only` of the class.
+        With `"scale": "paper"` they have the sizes of the paper at the scale laptop as well.
     build, draw, measure, remarks
         What makes, draws and describes it: see `Build`, `Draw`, `Measure` and `Remarks`. `build`
         and the deciders get the scores that `measure` returns.
@@ -296,14 +319,14 @@ class Artefact:
     module: str
     kind: str
     title: str
-    shows: listing.Shows
+    shows: Shows
     caption: str
     build: Build
     draw: Draw
     deciders: Mapping[str, Decider] = field(default_factory=dict)
     readers: Mapping[str, Reader] = field(default_factory=dict)
     name: str = ""
-    stage: str = listing.RUN
+    stage: str = RUN
     details: str = ""
     reduced: str = ""
     metric: str = ""
@@ -340,7 +363,7 @@ class Artefact:
     @property
     def place(self) -> str:
         """Where it lies in the folder of the outputs, without suffix: `kcef/table1`."""
-        return listing.place(self.paper, self.name)
+        return place(self.paper, self.name)
 
     @property
     def experiments(self) -> tuple[str, ...]:
@@ -356,13 +379,14 @@ class Artefact:
     @property
     def listed(self) -> dict[str, list[str]]:
         """The methods of each experiment of which it lists those that it shows."""
-        shows = listing.resolved(self.key, self.shows, listing.artefacts())
-        return {name: wanted["methods"] for name, wanted in shows.items() if "methods" in wanted}
+        return {
+            name: wanted["methods"] for name, wanted in self.shows.items() if "methods" in wanted
+        }
 
     @property
     def suffixes(self) -> tuple[str, ...]:
         """Suffixes of the tracked files."""
-        return tuple(f".{suffix}" for suffix in listing.suffixes(self.kind))
+        return tuple(f".{suffix}" for suffix in suffixes(self.kind))
 
     @property
     def target(self) -> str:

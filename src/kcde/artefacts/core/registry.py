@@ -1,14 +1,27 @@
 """All artefacts, by name."""
 
 import importlib
+from pathlib import Path
 
-from kcde.artefacts.core import listing
 from kcde.artefacts.core.declaration import Artefact
 from kcde.names import nearest
 
-ARTEFACTS: dict[str, Artefact] = {
-    key: importlib.import_module(each.module).ARTEFACT for key, each in listing.artefacts().items()
-}
+_ROOT = Path(__file__).parents[1]
+
+
+def _found() -> list[Artefact]:
+    """Return the artefacts of all modules `<paper>/<name>.py` that have an `ARTEFACT`."""
+    declaring = [
+        path
+        for path in sorted(_ROOT.glob("*/[!_]*.py"))
+        if "\nARTEFACT = " in path.read_text(encoding="utf-8")
+    ]
+    names = [f"kcde.artefacts.{path.parent.name}.{path.stem}" for path in declaring]
+    return [importlib.import_module(name).ARTEFACT for name in names]
+
+
+ARTEFACTS: dict[str, Artefact] = {artefact.key: artefact for artefact in _found()}
+"""By `paper/name`, in alphabetical order of their files."""
 
 
 def select(target: str) -> list[Artefact]:

@@ -52,7 +52,7 @@ ARTEFACT = Artefact(
     stage="readings",
     shows={
         "planar": {
-            "scale": "readings",
+            "scale": "paper",
             "datasets": ["two-moons", "ring", "grid"],
             "methods": ["DDE", "KEF"],
         }

@@ -129,7 +129,16 @@ ARTEFACT = Artefact(
                 "gaussian-3-10000-factors",
             ],
             "methods": ["JDL", "CME", "JPDL"],
-            "scale": "readings",
+            "only": {
+                "JPDL": [
+                    "gaussian-1-1000",
+                    "gaussian-1-10000",
+                    "gaussian-2-1000",
+                    "gaussian-2-10000",
+                    "gaussian-3-1000",
+                    "gaussian-3-10000",
+                ]
+            },
         }
     },
     caption=CAPTION,

@@ -156,11 +156,9 @@ ARTEFACT = Artefact(
                 "gaussian-1-10000-laws",
             ],
             "methods": ["JDL", "JDL-sub-grid", "JDL-clipped", "CME", "JPDL"],
-            "scale": "readings",
         },
         "portfolio": {
             "methods": ["JDL", "JDL-sub-grid", "JDL-clipped", "CME", "KLR"],
-            "scale": "readings",
         },
     },
     caption=CAPTION,

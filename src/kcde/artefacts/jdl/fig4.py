@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from kcde.artefacts.core.declaration import Artefact, Decision
-from kcde.artefacts.jdl import _moments
+from kcde.artefacts.jdl import _moments, fig2
 from kcde.artefacts.jdl._curve_plots import PlotSpec, drawer
 from kcde.artefacts.jdl._curves import MEAN, MOST, frame, rows, tidy
 from kcde.artefacts.jdl._moments import (
@@ -118,7 +118,7 @@ ARTEFACT = Artefact(
     __name__,
     kind="figure",
     title="normalisation error of CME by tolerance at d = 1",
-    shows={"moments": {"datasets": "jdl/fig2", "methods": ["CME"]}},
+    shows={"moments": {"datasets": fig2.ARTEFACT.shows["moments"]["datasets"], "methods": ["CME"]}},
     caption=CAPTION,
     details=DETAILS,
     reduced=_moments.REDUCED,

@@ -153,7 +153,6 @@ ARTEFACT = Artefact(
                 "gaussian-3-100000-laws",
             ],
             "methods": ["JDL", "JPDL", "JPDL-unreduced", "CME"],
-            "scale": "readings",
         },
         "portfolio": {"methods": ["JDL", "CME"]},
     },

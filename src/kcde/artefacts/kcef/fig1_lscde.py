@@ -54,7 +54,7 @@ ARTEFACT = Artefact(
     stage="readings",
     shows={
         "joint": {
-            "datasets": "kcef/fig1",
+            "datasets": fig1.ARTEFACT.shows["joint"]["datasets"],
             "methods": [
                 "KCEF-F-anisotropic",
                 "KCEF-M",
@@ -65,7 +65,6 @@ ARTEFACT = Artefact(
                 "NADE",
                 "exact",
             ],
-            "scale": "readings",
         }
     },
     caption=_CAPTION,

@@ -36,7 +36,7 @@ ARTEFACT = Artefact(
     stage="readings",
     shows={
         "joint": {
-            "datasets": "kcef/fig1",
+            "datasets": fig1.ARTEFACT.shows["joint"]["datasets"],
             "methods": [
                 "KCEF-F-anisotropic",
                 "KCEF-M",
@@ -46,7 +46,6 @@ ARTEFACT = Artefact(
                 "NADE-unstopped",
                 "exact",
             ],
-            "scale": "readings",
         }
     },
     caption=_CAPTION,

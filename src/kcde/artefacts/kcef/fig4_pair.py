@@ -61,7 +61,6 @@ ARTEFACT = Artefact(
                 "KEF-adapted",
                 "KCEF-F-inverse",
             ],
-            "scale": "readings",
         }
     },
     caption=_CAPTION,

@@ -85,7 +85,7 @@ ARTEFACT = Artefact(
     stage="readings",
     shows={
         "r_benchmark": {
-            "datasets": "kcef/table1",
+            "datasets": table1.ARTEFACT.shows["r_benchmark"]["datasets"],
             "methods": ["NADE", "NADE-joint", "KCEF", "KCEF-LL"],
         }
     },

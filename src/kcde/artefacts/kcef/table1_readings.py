@@ -115,7 +115,7 @@ ARTEFACT = Artefact(
     title="KCEF on the R sets under every reading of its grid",
     stage="readings",
     shows={
-        "table1_readings": {"scale": "readings"},
+        "table1_readings": {},
         "r_benchmark": {"methods": ["NADE", "NADE-joint", "LSCDE", "epsilon-KDE", "DDE"]},
     },
     caption=_CAPTION,

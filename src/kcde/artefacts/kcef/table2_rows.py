@@ -49,7 +49,6 @@ ARTEFACT = Artefact(
                 "LSCDE-M",
                 "NADE",
             ],
-            "scale": "readings",
         }
     },
     caption=_CAPTION,

@@ -53,9 +53,7 @@ ARTEFACT = Artefact(
     kind="table",
     title="relative similarity of samples, of all columns and of two",
     stage="readings",
-    shows={
-        "similarity": {"methods": ["KEF", "NADE", "KEF-pair", "NADE-pair"], "scale": "readings"}
-    },
+    shows={"similarity": {"methods": ["KEF", "NADE", "KEF-pair", "NADE-pair"]}},
     caption=_CAPTION,
     details=_DETAILS,
     tolerance=tolerances.VERDICTS,

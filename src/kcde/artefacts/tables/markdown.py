@@ -3,11 +3,10 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from kcde.artefacts.core import listing
-from kcde.artefacts.core.declaration import Artefact
+from kcde.artefacts.core.declaration import ACROSS, Artefact, place
 from kcde.artefacts.tables.methods import after_scores, brief, display, selection
 
-_WHOLE = listing.place(listing.ACROSS, "all_methods")
+_WHOLE = place(ACROSS, "all_methods")
 """The place of the artefact whose page has long rules whole."""
 
 _SMALLEST = 1e-6
