@@ -12,12 +12,8 @@ from kcde import scores
 from kcde.experiments.runner import attempt
 from kcde.metrics import names
 
-_UNITS = {
-    names.PENALISED_LOSS: "nats",
-    names.TRAINING_NLL: "nats",
-    names.TRAINED_NLL: "nats",
-    names.PENALTY: "",
-}
+_UNITS = dict.fromkeys((names.PENALISED_LOSS, names.TRAINING_NLL, names.TRAINED_NLL), "nats")
+_UNITS[names.PENALTY] = ""
 
 
 def cells(model, X, Y) -> list[dict]:
