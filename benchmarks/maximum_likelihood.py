@@ -24,7 +24,7 @@ import pandas as pd
 from kcde.data import bimodal, catalogue
 from kcde.data.loaders import load, raw_file
 from kcde.estimators import LikelihoodKCEF, Standardised
-from kcde.experiments._regressors import BoostedResiduals
+from kcde.experiments.large_n import BoostedResiduals
 from kcde.seeding import rng_of
 
 TRAINING_SHARE = 0.75  # of the hours

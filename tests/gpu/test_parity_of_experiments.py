@@ -1,14 +1,16 @@
 """Scores of a data set of the R packages and of a factor are the same to six digits."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from kcde import scores
 from kcde.data.synthetic import write_smoke_data
-from kcde.experiments import factors, r_benchmark
-from kcde.experiments.runner import run as run_job
+from kcde.experiments.factors import Factors
+from kcde.experiments.r_benchmark import RBenchmark
+from kcde.experiments.runner import run
 
 QUICK = {"bandwidth_x": 0.8, "bandwidth_y": 0.7, "regularization": 0.01}
 METHODS = {
@@ -53,12 +55,12 @@ def smoke(tmp_path_factory):
     return folder, write_smoke_data(folder)
 
 
-def assert_same_scores(run, job, tmp_path, other_backend):
+def assert_same_scores(job, tmp_path, other_backend):
     """Run a job on both backends; compare every score that is no time."""
     frames = []
     for backend in ("numpy", other_backend):
         out = tmp_path / f"{backend}.csv"
-        run(job(backend), out)
+        run(replace(job, backend=backend), out)
         frames.append(scores.read([out]))
     expected, found = frames
     assert set(expected["status"]) == {"ok"}, expected["detail"].unique()
@@ -76,52 +78,37 @@ def assert_same_scores(run, job, tmp_path, other_backend):
 
 
 def r_set(dataset, method, **axes):
-    """Return a function from a backend to a job of one method on a set of the R packages."""
-    common = {"options": METHODS[method], "splits": 2, "importance_samples": 500} | axes
-    return lambda backend: r_benchmark.Job(dataset, method, method, backend=backend, **common)
+    """Return a job of one method on a set of the R packages."""
+    common = {"options": METHODS[method], "splits": 2, "importance_samples": 500}
+    return RBenchmark(dataset, method, **common | axes)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_smoke_data(method, smoke, tmp_path, other_backend):
-    folder, catalogue = smoke
-
-    def run(job, out):
-        run_job(job, out, folder, catalogue=catalogue)
-
-    assert_same_scores(run, r_set("smoke-linear", method), tmp_path, other_backend)
+    job = r_set("smoke-linear", method, data_dir=smoke[0], catalogue=smoke[1])
+    assert_same_scores(job, tmp_path, other_backend)
 
 
 @pytest.mark.data
 @pytest.mark.parametrize("method", METHODS)
 def test_geyser(method, raw_data, tmp_path, other_backend):
-    def run(job, out):
-        run_job(job, out, raw_data)
-
-    assert_same_scores(run, r_set("geyser", method, splits=1), tmp_path, other_backend)
+    assert_same_scores(
+        r_set("geyser", method, splits=1, data_dir=raw_data), tmp_path, other_backend
+    )
 
 
 def factor(dataset, node, **axes):
-    """Return a function from a backend to a job of one factor."""
-    common = {"options": QUICK, "runs": 1, "importance_samples": 500} | axes
-
-    def job(backend):
-        return factors.Job(dataset, "KCEF-F", "KCEF", nodes=(node,), backend=backend, **common)
-
-    return job
+    """Return a job of one factor."""
+    common = {"options": QUICK, "runs": 1, "importance_samples": 500}
+    return Factors(dataset, "KCEF-F", "KCEF", nodes=(node,), **common | axes)
 
 
 def test_a_factor_of_smoke_data(smoke, tmp_path, other_backend):
-    folder, catalogue = smoke
-
-    def run(job, out):
-        run_job(job, out, folder, catalogue=catalogue)
-
-    assert_same_scores(run, factor("smoke-joint", 3), tmp_path, other_backend)
+    job = factor("smoke-joint", 3, data_dir=smoke[0], catalogue=smoke[1])
+    assert_same_scores(job, tmp_path, other_backend)
 
 
 @pytest.mark.data
 def test_a_factor_of_uci_data(raw_data, tmp_path, other_backend):
-    def run(job, out):
-        run_job(job, out, raw_data)
-
-    assert_same_scores(run, factor("red-wine", 4, importance_samples=None), tmp_path, other_backend)
+    job = factor("red-wine", 4, importance_samples=None, data_dir=raw_data)
+    assert_same_scores(job, tmp_path, other_backend)

@@ -28,19 +28,7 @@ class FitError(RuntimeError):
 
 
 def in_own_process(job: Mapping, module: str = __name__) -> dict[str, float]:
-    """Measure a fit in a new process with one numerical thread.
-
-    Parameters
-    ----------
-    job
-        As for `measure`; it travels as JSON.
-    module
-        Module whose `measure` is run; started as a script it prints what `measure` returns.
-
-    Returns
-    -------
-    dict
-        Result of `measure`.
+    """Return what the `measure` of a module gives for a job, JSON, in a process with one thread.
 
     Raises
     ------
@@ -55,37 +43,28 @@ def in_own_process(job: Mapping, module: str = __name__) -> dict[str, float]:
     if done.returncode < 0:
         raise FitError(f"its process was killed by signal {-done.returncode}; 9: memory ran out")
     if done.returncode:
-        said = done.stderr.strip().splitlines() or ["it said nothing"]
-        raise FitError(said[-1])
+        raise FitError((done.stderr.strip().splitlines() or ["it said nothing"])[-1])
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def measure(job: Mapping) -> dict[str, float]:
-    """Measure a fit in this process.
+    """Measure a fit of `estimator` with `options` to `n` points in `d` dimensions.
 
-    Parameters
-    ----------
-    job
-        `estimator`, `options`, `n` and `d`; for training by iterations also `measured` and
-        `wanted`, how many are run and how many are asked about.
-
-    Returns
-    -------
-    dict
-        `seconds` of processor time of a fit; `peak_memory`, MiB beyond the process with its
-        libraries and data. For training by iterations also `seconds_per_iteration` and
-        `compile_seconds`, what only the first fit of a shape needs.
+    Returns `seconds` of processor time and `peak_memory`, MiB beyond the process with its libraries
+    and data. For training by iterations, of which `measured` are run and `wanted` are asked about,
+    also `seconds_per_iteration` and `compile_seconds`, what only the first fit of a shape needs.
     """
     cls, Y = estimator_class(job["estimator"]), points(job["n"], job["d"])
     before = peak_memory()
+
+    def fit(**more) -> None:
+        cls(**job["options"], **more).fit(None, Y)
+
     if "wanted" in job:
-        seconds = _iterated(
-            lambda count: cls(**job["options"], iterations=count).fit(None, Y),
-            job["measured"],
-            job["wanted"],
-        )
+        counts = job["measured"], job["wanted"]
+        seconds = _iterated(lambda count: fit(iterations=count), *counts)
     else:
-        seconds = {"seconds": _seconds(lambda: cls(**job["options"]).fit(None, Y))}
+        seconds = {"seconds": _seconds(fit)}
     return seconds | {"peak_memory": (peak_memory() - before) / 2**20}
 
 
@@ -119,10 +98,7 @@ def _iterated(fit: Callable[[int], object], measured: int, wanted: int) -> dict[
     first, once, twice = (_seconds(lambda k=k: fit(k)) for k in (measured, measured, 2 * measured))
     each = (twice - once) / measured
     if each <= 0:
-        raise FitError(
-            f"{2 * measured} iterations took no longer than {measured}: there are too few "
-            "to measure"
-        )
+        raise FitError(f"{2 * measured} iterations took no longer than {measured}: too few")
     return {
         "seconds": first + (wanted - measured) * each,
         "seconds_per_iteration": each,

@@ -7,18 +7,23 @@ hyper-parameters, on n points in two dimensions and on 500 points in d.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 from kcde import scores
-from kcde.experiments import _measured_fit, runner
-from kcde.experiments.job import Outcome
-from kcde.experiments.jobs.estimation_cost import DIMS, ITERATIONS, ROWS, Job
+from kcde.experiments import _measured_fit
+from kcde.experiments.base import Experiment, Outcome, Work, sized
 from kcde.metrics.names import FIT_SECONDS, PEAK_MEMORY, SYSTEM_MEMORY
-from kcde.provenance import digest, estimator_module
+from kcde.names import AS_PUBLISHED, OURS
 from kcde.seeding import seed_of
 
-FEWEST_ROWS, FEWEST_DIMS = ROWS[0], DIMS[0]
+ROWS = (500, 1000, 2000, 5000, 10_000)
+DIMS = (2, 5, 10, 20)
+
+ITERATIONS = 5000
+"""Iterations of doubly dual embedding that the reported seconds stand for."""
+
 LARGEST_SYSTEM = 2 * 2**30
 """Maximum size of the exact system in bytes."""
 
@@ -29,66 +34,35 @@ _UNITS = {
     "compile_seconds": ("compile_seconds", "s"),
 }
 
-_SHIPPED = {
-    "base": "uniform",
-    "hidden_units": 128,
-    "latent": 128,
-    "sampler_layers": 4,
-    "dual_layers": 4,
-    "validation": 0,
-}
-"""Sizes of the networks that the authors of dde give their two-dimensional sets."""
+# Sizes of the networks that the authors of dde give their two-dimensional sets.
+_SHIPPED = {"base": "uniform", "hidden_units": 128, "latent": 128, "sampler_layers": 4}
+_SHIPPED |= {"dual_layers": 4, "validation": 0}
 
 
-@dataclass(frozen=True)
-class Method:
-    """An estimator with given hyper-parameters.
-
-    Attributes
-    ----------
-    estimator, variant
-        Class, and `as-published` or `ours`.
-    options
-        Constructor arguments without the bandwidth, which is √d for all.
-    iterative
-        Whether it is trained by iterations.
-    """
+class Fit(NamedTuple):
+    """An estimator with options: all but the bandwidth, which is √d for each."""
 
     estimator: str
     variant: str
-    options: dict = field(default_factory=dict)
-    iterative: bool = False
+    options: dict
 
 
 METHODS = {
-    "DDE": Method("DDE", "as-published", _SHIPPED | {"regularization": 0.0}, True),
-    "DDE-penalised": Method("DDE", "ours", _SHIPPED, True),
-    "DDE-features": Method("DDE", "ours", _SHIPPED | {"basis": "features", "features": 1000}, True),
-    "KEF": Method("KCEF", "as-published", {"bandwidth_x": 1.0, "regularization": 1e-3}),
-    "KEF-nystrom": Method("KEF", "as-published", {"regularization": 1e-3, "n_basis": 300}),
+    "DDE": Fit("DDE", AS_PUBLISHED, _SHIPPED | {"regularization": 0.0}),
+    "DDE-penalised": Fit("DDE", OURS, _SHIPPED),
+    "DDE-features": Fit("DDE", OURS, _SHIPPED | {"basis": "features", "features": 1000}),
+    "KEF": Fit("KCEF", AS_PUBLISHED, {"bandwidth_x": 1.0, "regularization": 1e-3}),
+    "KEF-nystrom": Fit("KEF", AS_PUBLISHED, {"regularization": 1e-3, "n_basis": 300}),
 }
 """Without the penalty as in the authors' code, with it, and with random features (algorithm 3);
 exact score matching (KCEF without x is the exact KEF) and Nyström score matching."""
 
 
-def cells(rows: int, dims: int) -> list[tuple[int, int]]:
-    """Return the (n, d) that are run: n up to `rows` in 2 dimensions, d up to `dims` at n = 500.
+@dataclass(frozen=True)
+class EstimationCost(Experiment):
+    """Memory and seconds of a fit of each method; needs no data.
 
-    Raises
-    ------
-    ValueError
-        If not even the smallest are within.
-    """
-    if rows < FEWEST_ROWS or dims < FEWEST_DIMS:
-        raise ValueError(
-            f"the smallest size is n = {FEWEST_ROWS} and d = {FEWEST_DIMS}; got {rows} and {dims}"
-        )
-    along_n = [(n, FEWEST_DIMS) for n in ROWS if n <= rows]
-    return along_n + [(FEWEST_ROWS, d) for d in DIMS[1:] if d <= dims]
-
-
-class Experiment(runner.Experiment[Job]):
-    """Rows have the metrics `peak_memory` and `fit_seconds`, of processor time on one thread; of
+    Rows have the metrics `peak_memory` and `fit_seconds`, of processor time on one thread; of
     doubly dual embedding also `seconds_per_iteration` and `compile_seconds`, of the exact family
     also `system_memory`, the 8 n²d² bytes of its system. Where those are more than
     `LARGEST_SYSTEM` it is not run: failed rows that say so.
@@ -97,92 +71,64 @@ class Experiment(runner.Experiment[Job]):
     are extrapolated.
     """
 
+    name: ClassVar[str] = "estimation_cost"
+
+    points: int = sized(500, 10_000, 10_000, "Largest number of points.", at_least=ROWS[0])
+    dims: int = sized(2, 20, 20, "Largest number of dimensions.", at_least=DIMS[0])
+    iterations: int = sized(20, 100, 500, "Iterations of DDE that are timed.", at_least=1)
+
+    @classmethod
+    def estimators(cls, method: str) -> list[str]:
+        """Return the estimators whose code it runs."""
+        return sorted({each.estimator for each in METHODS.values()})
+
     def open(self) -> list[tuple[int, int]]:
-        """Return the sizes that are run."""
-        return cells(self.job.rows, self.job.dims)
+        """Return the (n, d) that are run: n in the fewest dimensions, d with the fewest points."""
+        along_n = [(n, DIMS[0]) for n in ROWS if n <= self.points]
+        return along_n + [(ROWS[0], d) for d in DIMS[1:] if d <= self.dims]
 
     def count(self) -> int:
         """Return how many sizes there are."""
         return len(self.data)
 
-    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+    def begin(self, units: Sequence[int]) -> Work:
         """Return a function that measures every method at a size, each in its own process."""
-        job = self.job
-
-        def work(unit: int) -> Outcome:
-            n, d = self.data[unit]
-            each = [_cell(job, name, method, n, d) for name, method in METHODS.items()]
-            return Outcome([row for rows in each for row in rows])
-
-        return work
-
-    def info(self, job: Job) -> dict:
-        """Return the information that is known before the job runs."""
-        return {
-            "source": "dde, section 4",
-            "methods": {name: method.options for name, method in METHODS.items()},
-            "iterations": ITERATIONS,
-            "measured_iterations": job.iterations,
-            "code": digest(__name__, *{estimator_module(m.estimator) for m in METHODS.values()}),
-        }
-
-    def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
-        """Return nothing: nothing is chosen."""
-        return {}
-
-
-def system_bytes(n: int, d: int) -> int:
-    """Return the bytes of the exact family's system, in whose memory it is factorised: 8 n²d²."""
-    return 8 * (n * d) ** 2
-
-
-def _cell(job: Job, name: str, method: Method, n: int, d: int) -> list[dict]:
-    row, exact = _row(job, name, method, n, d), name == "KEF"
-    needed = {"metric": SYSTEM_MEMORY, "unit": "MiB", "value": system_bytes(n, d) / 2**20}
-    known = [row | needed] if exact else []
-    if exact and system_bytes(n, d) > LARGEST_SYSTEM:
-        return known + _without(
-            row,
-            f"not run: its system would take {system_bytes(n, d) / 2**30:.1f} GiB, more than the "
-            f"{LARGEST_SYSTEM / 2**30:.0f} GiB allowed",
+        return lambda unit: Outcome(
+            [row for name in METHODS for row in self._measured(name, *self.data[unit])]
         )
-    asked = {"estimator": method.estimator, "n": n, "d": d}
-    asked["options"] = method.options | {"bandwidth_y": d**0.5}
-    if method.iterative:
-        asked |= {"measured": job.iterations, "wanted": ITERATIONS}
-    started = time.perf_counter()
-    try:
-        found = _measured_fit.in_own_process(asked)
-    except _measured_fit.FitError as error:
-        return known + _without(row, str(error))
-    seconds = time.perf_counter() - started
-    measured = [
-        row | {"metric": metric, "unit": unit, "value": found[key], "seconds": seconds}
-        for key, (metric, unit) in _UNITS.items()
-        if key in found
-    ]
-    return known + measured
+
+    def _measured(self, name: str, n: int, d: int) -> list[dict]:
+        """Return the rows of a method at a size."""
+        fit = METHODS[name]
+        iterations = {"iterations": ITERATIONS} if fit.estimator == "DDE" else {}
+        row = self.row(0, dataset="hypercube", dim=d, n_train=n, backend="numpy")
+        row |= {"method": name, "variant": fit.variant, "setting": scores.setting(**iterations)}
+        row |= {"seed": seed_of("hypercube", n, d) % 2**32}
+        known, system = [], 8 * (n * d) ** 2
+        if name == "KEF":
+            known = [row | {"metric": SYSTEM_MEMORY, "unit": "MiB", "value": system / 2**20}]
+            if system > LARGEST_SYSTEM:
+                sizes = system / 2**30, LARGEST_SYSTEM / 2**30
+                why = "its system would take {:.1f} GiB, more than the {:.0f} GiB allowed"
+                return known + _without(row, "not run: " + why.format(*sizes))
+        asked = {"estimator": fit.estimator, "n": n, "d": d}
+        asked["options"] = fit.options | {"bandwidth_y": d**0.5}
+        if iterations:
+            asked |= {"measured": self.iterations, "wanted": ITERATIONS}
+        started = time.perf_counter()
+        try:
+            found = _measured_fit.in_own_process(asked)
+        except _measured_fit.FitError as error:
+            return known + _without(row, str(error))
+        row |= {"seconds": time.perf_counter() - started}
+        return known + [
+            row | {"metric": metric, "unit": unit, "value": found[key]}
+            for key, (metric, unit) in _UNITS.items()
+            if key in found
+        ]
 
 
 def _without(row: dict, reason: str) -> list[dict]:
     """Return the two rows of a fit that gave no numbers."""
-    failed = {"value": None, "status": "failed", "detail": reason}
-    return [
-        row | {"metric": PEAK_MEMORY, "unit": "MiB"} | failed,
-        row | {"metric": FIT_SECONDS} | failed,
-    ]
-
-
-def _row(job: Job, name: str, method: Method, n: int, d: int) -> dict:
-    iterations = {"iterations": ITERATIONS} if method.iterative else {}
-    return job.row(
-        0,
-        dataset="hypercube",
-        dim=d,
-        setting=scores.setting(**iterations),
-        method=name,
-        variant=method.variant,
-        n_train=n,
-        backend="numpy",
-        seed=seed_of("hypercube", n, d) % 2**32,
-    )
+    failed = row | {"value": None, "status": "failed", "detail": reason}
+    return [failed | {"metric": PEAK_MEMORY, "unit": "MiB"}, failed | {"metric": FIT_SECONDS}]

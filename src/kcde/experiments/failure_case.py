@@ -7,41 +7,34 @@ q ignores x; the Kullback-Leibler divergence does not vanish. The same computati
 overlapping supports gives a positive J, which shows that a zero is no artefact of the code.
 
 The two scores are computed separately: p_0's in closed form, q's by differentiating the density of
-the mixture with a complex step. The identity that makes J zero is not used.
+the mixture with a complex step. The identity that makes J zero is not used. Integrals are by
+Gauss-Legendre quadrature on each support.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from kcde import scores
-from kcde.experiments import runner
-from kcde.experiments.job import AS_PUBLISHED, Outcome
-from kcde.experiments.jobs.failure_case import Job
+from kcde.experiments.base import Experiment, Outcome, Work
+from kcde.names import AS_PUBLISHED
 
 WEIGHTS = tuple(round(0.1 * k, 1) for k in range(1, 10))
 SHOWN_WEIGHT = 0.5
 POSITIVE_SHARE = 0.5
 """Marginal probability of x > 0, where p_0(y|x) = p_A(y)."""
 
-NODES = 800
 _STEP = 1e-20
 
 
-@dataclass(frozen=True)
-class Component:
-    """A density of y with its score.
+class Component(NamedTuple):
+    """A density of y with its score, ∂ log density / ∂y in closed form, and its support.
 
-    Attributes
-    ----------
-    density
-        Maps (k,) to (k,), and takes complex arguments near the real line.
-    score
-        ∂ log density / ∂y in closed form, (k,) to (k,), finite inside `support`.
-    support
-        Ends of the interval that carries the mass.
+    The density takes complex arguments near the real line; the score is finite inside the support,
+    the interval that carries the mass.
     """
 
     density: Callable[[np.ndarray], np.ndarray]
@@ -50,17 +43,7 @@ class Component:
 
 
 def bump(centre: float, radius: float) -> Component:
-    """Return the smooth density proportional to exp(-1/(1-u²)), u = (y - centre)/radius.
-
-    Parameters
-    ----------
-    centre, radius
-        Centre and radius of the support, in units of y, at whose ends all derivatives vanish.
-
-    Returns
-    -------
-    Component
-    """
+    """Return the smooth density proportional to exp(-1/(1-u²)), u = (y - centre)/radius."""
 
     def kernel(y: np.ndarray) -> np.ndarray:
         u = (np.asarray(y) - centre) / radius
@@ -78,17 +61,7 @@ def bump(centre: float, radius: float) -> Component:
 
 
 def gaussian(centre: float, std: float) -> Component:
-    """Return a Gaussian density, its `support` cut at ten standard deviations.
-
-    Parameters
-    ----------
-    centre, std
-        Mean and standard deviation, in units of y.
-
-    Returns
-    -------
-    Component
-    """
+    """Return a Gaussian density, its support cut at ten standard deviations."""
     return Component(
         lambda y: np.exp(-0.5 * ((y - centre) / std) ** 2) / (np.sqrt(2 * np.pi) * std),
         lambda y: -(y - centre) / std**2,
@@ -110,19 +83,7 @@ def mixture(first: Component, second: Component, weight: float) -> Callable:
 
 
 def expected_score(first: Component, second: Component, weight: float) -> float:
-    """Return J(p_0||q) of equations (14) and (15), in 1/y².
-
-    Parameters
-    ----------
-    first, second
-        p_A, the target for x > 0, and p_B, the target for x ≤ 0.
-    weight
-        β, the share of p_A in the model.
-
-    Returns
-    -------
-    float
-    """
+    """Return J(p_0||q) of equations (14) and (15), in 1/y²; p_A, p_B, and β, the share of p_A."""
     q = mixture(first, second, weight)
 
     def loss(component: Component, y: np.ndarray) -> np.ndarray:
@@ -133,17 +94,7 @@ def expected_score(first: Component, second: Component, weight: float) -> float:
 
 
 def divergence(first: Component, second: Component, weight: float) -> float:
-    """Return the Kullback-Leibler divergence of q from p_0, expected over x, in nats.
-
-    Parameters
-    ----------
-    first, second, weight
-        As in `expected_score`.
-
-    Returns
-    -------
-    float
-    """
+    """Return the Kullback-Leibler divergence of q from p_0, expected over x, in nats."""
     q = mixture(first, second, weight)
     return _expected(first, second, lambda component, y: np.log(component.density(y) / q(y)))
 
@@ -160,60 +111,45 @@ def _expected(first: Component, second: Component, loss: Callable) -> float:
     return POSITIVE_SHARE * over_y(first) + (1 - POSITIVE_SHARE) * over_y(second)
 
 
-class Experiment(runner.Experiment[Job]):
-    """J and KL for every weight and both pairs. The curves of figure 3 are in the `.npz`, under
-    `<pair>/y`, `<pair>/p_A`, `<pair>/p_B` and `<pair>/q`.
+@dataclass(frozen=True)
+class FailureCase(Experiment):
+    """J and KL for every weight and both pairs; needs no data.
+
+    The curves of figure 3 are in the `.npz`, as `<pair>/y`, `<pair>/p_A`, `<pair>/p_B`, `<pair>/q`.
     """
 
-    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return a function that computes both."""
-        return lambda unit: _outcome(self.job)
+    name: ClassVar[str] = "failure_case"
 
-    def info(self, job: Job) -> dict:
-        """Return how it is computed."""
-        return {
-            "source": "kcef, appendix D, figure 3",
-            "quadrature": f"Gauss-Legendre, {NODES} nodes on each support",
-            "shown_weight": SHOWN_WEIGHT,
-            "positive_share": POSITIVE_SHARE,
-        }
+    def begin(self, units: Sequence[int]) -> Work:
+        """Return what computes both."""
+        return self._outcome
 
-    def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
-        """Return nothing: nothing is chosen."""
-        return {}
+    def _outcome(self, unit: int) -> Outcome:
+        rows, arrays = [], {}
+        known = {"dim": 1, "method": "mixture", "variant": AS_PUBLISHED, "backend": "numpy"}
+        for name, pair in pairs().items():
+            for weight in WEIGHTS:
+                row = self.row(unit, dataset=name, setting=scores.setting(weight=weight), **known)
+                score, kl = expected_score(*pair, weight), divergence(*pair, weight)
+                rows.append(row | {"metric": "expected_score", "value": score, "unit": "1/y^2"})
+                rows.append(row | {"metric": "kl", "value": kl, "unit": "nats"})
+            y = np.linspace(-4.0, 4.0, 401)
+            densities = (*(each.density for each in pair), mixture(*pair, SHOWN_WEIGHT))
+            arrays[f"{name}/y"] = y
+            for what, density in zip(("p_A", "p_B", "q"), densities, strict=True):
+                arrays[f"{name}/{what}"] = density(y)
+        return Outcome(rows, arrays=arrays)
 
-    def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
         """Return the curves."""
         return outcomes[0].arrays
 
 
-def _outcome(job: Job) -> Outcome:
-    rows, arrays = [], {}
-    for name, (first, second) in pairs().items():
-        for weight in WEIGHTS:
-            row = job.row(0, dataset=name, dim=1, setting=scores.setting(weight=weight))
-            row |= {"method": "mixture", "variant": AS_PUBLISHED, "backend": "numpy"}
-            value = expected_score(first, second, weight)
-            rows.append({**row, "metric": "expected_score", "value": value, "unit": "1/y^2"})
-            value = divergence(first, second, weight)
-            rows.append({**row, "metric": "kl", "value": value, "unit": "nats"})
-        y = np.linspace(-4.0, 4.0, 401)
-        arrays |= {
-            f"{name}/y": y,
-            f"{name}/p_A": first.density(y),
-            f"{name}/p_B": second.density(y),
-            f"{name}/q": mixture(first, second, SHOWN_WEIGHT)(y),
-        }
-    return Outcome(rows, arrays=arrays)
-
-
-@cache
-def _gauss_legendre() -> tuple[np.ndarray, np.ndarray]:
-    return np.polynomial.legendre.leggauss(NODES)
+_gauss_legendre = cache(np.polynomial.legendre.leggauss)
 
 
 def _quadrature(support: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
     """Return Gauss-Legendre nodes and weights on an interval."""
-    nodes, weights = _gauss_legendre()
+    nodes, weights = _gauss_legendre(800)
     low, high = support
     return 0.5 * (high - low) * nodes + 0.5 * (high + low), 0.5 * (high - low) * weights

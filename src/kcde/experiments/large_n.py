@@ -7,107 +7,223 @@ training rows for each n: the standard error is that of the test rows.
 LikelihoodKCEF fits T by maximum likelihood. At the bandwidths that it chose, and with the same
 centres, at most 200 of x, T is also fitted by both objectives along a path of λ, so that what
 separates them is the objective alone.
+
+Beside the estimators there are a regression and a distribution of its residuals: what one has
+without a conditional density estimator. They know the mean of y given x, and take the residuals to
+be alike at every x.
 """
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from kcde import scores
-from kcde.arrays import to_numpy
+from kcde.arrays import row_blocks, to_numpy
 from kcde.data import bimodal, names
 from kcde.estimators import Standardised, estimator_class
 from kcde.estimators._likelihood.family import LIKELIHOOD, OBJECTIVES
-from kcde.experiments import _measured_fit, methods, runner
-from kcde.experiments._regressors import BoostedResiduals, LinearGaussian
-from kcde.experiments.job import Outcome
-from kcde.experiments.jobs.large_n import REGRESSORS, Job
+from kcde.estimators._shared.floored import weight_of_floor
+from kcde.estimators._shared.location_scale import Normal, StudentT
+from kcde.experiments import _measured_fit, methods
+from kcde.experiments.base import MethodExperiment, Outcome, Work, parameter, sized
 from kcde.experiments.runner import attempt
+from kcde.kernels import GaussianKernel
 from kcde.metrics.names import DENSITY_SECONDS, FIT_SECONDS, LOG_DENSITY_GAP, NLL, PEAK_MEMORY
-from kcde.provenance import digest, estimator_module
-from kcde.seeding import seed_of
+from kcde.names import OURS
+from kcde.normalisers import logsumexp
+from kcde.seeding import rng_of, seed_of
+from kcde.selection import kfold, log_grid
 
-_REGRESSORS = dict(zip(REGRESSORS, (BoostedResiduals, LinearGaussian), strict=True))
-_COMPARED = "LikelihoodKCEF"
+BANDWIDTHS = log_grid(0.02, 1.0, 20)
+"""Candidates of the residuals' bandwidth, in their standard deviations."""
+
 _RANK = 200  # of both objectives: score matching factorises a matrix of r_x r_y rows
+_SMALL = ("bimodal-2-1000", "bimodal-2-10000")
 
 
-class Experiment(runner.Experiment[Job]):
-    """Rows have the metrics `log_density_gap` and `negative_log_likelihood`, nats of y in its own
-    units; `fit_seconds` of processor time with the selection, and `density_seconds` of the test
-    rows; `peak_memory`, MiB beyond the process with its data.
+class BoostedResiduals:
+    """scikit-learn's HistGradientBoostingRegressor, and a kernel density of its residuals.
 
-    Gaps with the setting `objective` and `regularization` are those of the path.
+    Trees are fitted to four fifths of the rows, with early stopping by a tenth of these and
+    otherwise scikit-learn's defaults but up to 2000 trees. The residuals are those of the last
+    fifth, at most 5000 of them; their bandwidth is the one of 20 with the best 5-fold held-out
+    likelihood. A share of a Student t with two degrees of freedom, as LikelihoodKCEF has it, bounds
+    the loss of a row.
     """
 
-    def check(self, job: Job) -> None:
-        """Raise `ValueError` for unknown data, estimators and options."""
-        names.BIMODAL.sizes(job.dataset)
-        make(job)
+    def __init__(self, random_state: int = 0):
+        self.random_state = random_state
 
-    def code(self, job: Job) -> str:
-        """Return a digest of the experiment and of the job's estimator."""
-        own = [] if job.estimator in REGRESSORS else [estimator_module(job.estimator)]
-        return digest(__name__, *own)
+    def fit(self, X: np.ndarray, Y: np.ndarray) -> "BoostedResiduals":
+        """Fit to pairs, shapes (n, d) and (n, 1)."""
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        rng = rng_of("boosting", self.random_state)
+        order, count = rng.permutation(len(X)), len(X) // 5
+        held, rest = order[:count], order[count:]
+        self._trees = HistGradientBoostingRegressor(
+            max_iter=2000, early_stopping=True, random_state=self.random_state
+        ).fit(X[rest], Y[rest, 0])
+        self._residuals = self._residuals_of(X[held], Y[held])[:5000]
+        self._floor = StudentT(0.0, float(self._residuals.std()), 2.0)
+        self._weight = weight_of_floor(len(X))
+        folds = kfold(len(self._residuals), 5, rng)
+        candidates = BANDWIDTHS * self._residuals.std()
+        found = [self._held_out(folds, float(bandwidth)) for bandwidth in candidates]
+        self.bandwidth_ = float(candidates[int(np.argmax(found))])
+        return self
+
+    def log_density(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """Return log p(y|x), nats, shape (n,)."""
+        return self._mixed(self._residuals_of(X, Y), self._residuals, self.bandwidth_)
+
+    def _residuals_of(self, X, Y) -> np.ndarray:
+        return Y[:, 0] - self._trees.predict(X)
+
+    def _held_out(self, folds, bandwidth: float) -> float:
+        every = self._residuals
+        return sum(self._mixed(every[k], np.delete(every, k), bandwidth).sum() for k in folds)
+
+    def _mixed(self, at: np.ndarray, centres: np.ndarray, bandwidth: float) -> np.ndarray:
+        """Return the log density of residuals under a kernel density with the floor."""
+        kernel, parts = GaussianKernel(bandwidth), []
+        for rows in row_blocks(len(at), len(centres)):
+            parts.append(logsumexp(kernel.log(at[rows, None], centres[:, None]), axis=1))
+        constant = np.log(len(centres) * bandwidth * np.sqrt(2.0 * np.pi))
+        inside = np.log1p(-self._weight) + np.concatenate(parts) - constant
+        return np.logaddexp(inside, np.log(self._weight) + self._floor.log_density(at))
+
+
+class LinearGaussian:
+    """Ordinary least squares with a constant, and a normal distribution of the residuals."""
+
+    def __init__(self, random_state: int = 0):
+        self.random_state = random_state
+
+    def fit(self, X: np.ndarray, Y: np.ndarray) -> "LinearGaussian":
+        """Fit to pairs, shapes (n, d) and (n, 1)."""
+        design = self._design(X)
+        self.coef_ = np.linalg.solve(design.T @ design, design.T @ Y[:, 0])
+        self.std_ = float((Y[:, 0] - design @ self.coef_).std())
+        return self
+
+    def log_density(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """Return log p(y|x), nats, shape (n,)."""
+        return Normal(0.0, self.std_).log_density(Y[:, 0] - self._design(X) @ self.coef_)
+
+    @staticmethod
+    def _design(X: np.ndarray) -> np.ndarray:
+        return np.column_stack([np.ones(len(X)), X])
+
+
+REGRESSORS = {"boosting": BoostedResiduals, "linear": LinearGaussian}
+"""Methods of this experiment alone, which have no estimator."""
+
+
+@dataclass(frozen=True)
+class LargeN(MethodExperiment):
+    """One method on n rows of a known density, once; bimodal-<d>-<n>: d columns do not matter.
+
+    Rows have the metrics `log_density_gap` and `negative_log_likelihood`, nats of y in its own
+    units; `fit_seconds` of processor time with the selection, and `density_seconds` of the test
+    rows; `peak_memory`, MiB beyond the process with its data. Gaps with the setting `objective` and
+    `regularization` are those of the path.
+    """
+
+    name: ClassVar[str] = "large_n"
+    datasets: ClassVar = (*_SMALL, "bimodal-2-100000", "bimodal-2-1000000")
+    methods: ClassVar = ("LikelihoodKCEF", "LikelihoodKCEF-score", "NADE-grown", "KCEF-LL")
+    methods += ("LSCDE-exact", *REGRESSORS)
+    # A system of n rows; a kernel matrix of n rows by 100 centres for each candidate.
+    only: ClassVar = {"KCEF-LL": _SMALL, "LSCDE-exact": datasets[:3]}
+    smoke: ClassVar = ("bimodal-2-200", "bimodal-2-400")
+    beside: ClassVar = (*REGRESSORS,)
+
+    variant: str = parameter(OURS, "as-published, or ours.")
+    test_rows: int = sized(500, 20_000, 20_000, "Rows on which a fit is scored.", at_least=2)
+    tuning_rows: int | None = parameter(
+        1000, "Rows that take part in a likelihood selection of KCEF, at most; null: all."
+    )
+    path: tuple[float, ...] = sized(
+        (1e-2, 1e-4),
+        *[(1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)] * 2,
+        help="λ at which LikelihoodKCEF is compared with score matching.",
+    )
+
+    def check(self) -> None:
+        """Raise `ValueError` for unknown data, estimators and options."""
+        names.BIMODAL.sizes(self.dataset)
+        self.unfitted()
 
     def open(self) -> tuple:
         """Return training rows, test rows and the true log density of the latter."""
-        irrelevant, n = names.BIMODAL.sizes(self.job.dataset)
+        irrelevant, n = names.BIMODAL.sizes(self.dataset)
         train = bimodal.training_pairs(n, irrelevant)
-        test = bimodal.held_out_pairs(irrelevant, self.job.test_rows)
+        test = bimodal.held_out_pairs(irrelevant, self.test_rows)
         return train, test, bimodal.log_density(*test)
 
-    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return a function that fits and scores."""
-        return lambda unit: self._outcome()
+    def begin(self, units: Sequence[int]) -> Work:
+        """Return what fits and scores."""
+        return self._outcome
 
-    def _outcome(self) -> Outcome:
-        job, (train, test, truth) = self.job, self.data
-        model, before = make(job), _measured_fit.peak_memory()
+    def _outcome(self, unit: int) -> Outcome:
+        train, test, truth = self.data
+        model, before = self.unfitted(), _measured_fit.peak_memory()
         fitted, seconds, _ = _measured(model.fit, *train)
         peak = (_measured_fit.peak_memory() - before) / 2**20
         found, scoring, wall = _measured(_log_density, fitted, test)
-        row = _row(job, train, test)
         if isinstance(found, Exception):
-            return Outcome([row | scores.failed(LOG_DENSITY_GAP, found, "nats")], [{}])
-        row |= {"seconds": seconds + wall}
-        cells = [
-            gap(truth, found),
-            scores.cell(NLL, float(-found.mean()), "nats"),
-            scores.cell(FIT_SECONDS, seconds, "s"),
-            scores.cell(DENSITY_SECONDS, scoring, "s"),
-            scores.cell(PEAK_MEMORY, peak, "MiB"),
-        ]
-        rows = [row | each for each in cells]
-        if job.estimator == _COMPARED and job.options.get("objective", LIKELIHOOD) == LIKELIHOOD:
-            rows += _path(job, fitted, self.data)
-        inner = getattr(fitted, "estimator_", None)
-        chosen = {} if inner is None else methods.chosen(inner)
+            failed = scores.failed(LOG_DENSITY_GAP, found, "nats")
+            return Outcome([self.row(unit) | failed], [{}])
+        cells = [gap(truth, found), scores.cell(NLL, float(-found.mean()), "nats")]
+        measured = {FIT_SECONDS: seconds, DENSITY_SECONDS: scoring}
+        cells += [scores.cell(name, value, "s") for name, value in measured.items()]
+        cells.append(scores.cell(PEAK_MEMORY, peak, "MiB"))
+        rows = [self.row(unit, seconds=seconds + wall) | each for each in cells]
+        likelihood = self.options.get("objective", LIKELIHOOD) == LIKELIHOOD
+        if self.estimator == "LikelihoodKCEF" and likelihood:
+            rows += self._path(fitted.estimator_)
+        chosen = methods.chosen(fitted.estimator_) if isinstance(fitted, Standardised) else {}
         return Outcome(rows, [chosen], {"log_density": found})
 
+    def unfitted(self):
+        """Return the model; `ValueError` if its class does not exist or know an option."""
+        if self.estimator in REGRESSORS:
+            return REGRESSORS[self.estimator](self.seed)
+        default = estimator_class(self.estimator)().get_params(deep=False).get("tuning_rows")
+        by_likelihood = self.options.get("selection") == "likelihood"
+        rows = self.tuning_rows if by_likelihood else default
+        given = {"random_state": self.seed, "tuning_rows": rows}
+        return Standardised(methods.build(self.method, self.estimator, self.options, **given))
 
-def make(job: Job):
-    """Return the unfitted model of a job.
+    @property
+    def seed(self) -> int:
+        """A seed of the data alone, small enough to survive any CSV reader."""
+        return seed_of(self.name, self.dataset) % 2**32
 
-    Raises
-    ------
-    ValueError
-        If the estimator does not exist, or does not know one of the options.
-    """
-    if job.estimator in REGRESSORS:
-        return _REGRESSORS[job.estimator](_seed(job))
-    default = estimator_class(job.estimator)().get_params(deep=False).get("tuning_rows")
-    by_likelihood = job.options.get("selection") == "likelihood"
-    return Standardised(
-        methods.build(
-            job.method,
-            job.estimator,
-            job.options,
-            random_state=_seed(job),
-            tuning_rows=job.tuning_rows if by_likelihood else default,
-        )
-    )
+    def row(self, split: int, **more) -> dict:
+        """Return the columns that all score rows share."""
+        train, test, _ = self.data
+        sizes = {"n_train": len(train[0]), "n_test": len(test[0]), "dim": train[0].shape[1]}
+        return super().row(split) | {"seed": self.seed, "backend": "numpy"} | sizes | more
+
+    def _path(self, chosen) -> list[dict]:
+        """Return the gaps of both objectives along λ, at the bandwidths of a fitted model."""
+        train, test, truth = self.data
+        known = {"bandwidth_x": chosen.bandwidth_x_, "bandwidth_y": chosen.bandwidth_y_}
+        known["rank_x"] = chosen.rank_x or _RANK
+        rows = []
+        for axes in ({"objective": o, "regularization": r} for o in OBJECTIVES for r in self.path):
+            model = self.unfitted()
+            model.estimator.set_params(**known, **axes)
+            found, seconds = attempt(lambda m: _log_density(m.fit(*train), test), model)
+            failed = isinstance(found, Exception)
+            cell = scores.failed(LOG_DENSITY_GAP, found, "nats") if failed else gap(truth, found)
+            rows.append(self.row(0, setting=scores.setting(**axes), seconds=seconds) | cell)
+        return rows
 
 
 def gap(truth: np.ndarray, log_density: np.ndarray) -> dict:
@@ -115,24 +231,6 @@ def gap(truth: np.ndarray, log_density: np.ndarray) -> dict:
     difference = truth - log_density
     stderr = difference.std(ddof=1) / np.sqrt(len(difference))
     return scores.cell(LOG_DENSITY_GAP, float(difference.mean()), "nats", stderr)
-
-
-def _path(job: Job, fitted: Standardised, data: tuple) -> list[dict]:
-    """Return the gaps of both objectives along λ, at the bandwidths of a fitted model."""
-    train, test, truth = data
-    inner, rows = fitted.estimator_, []
-    known = {"bandwidth_x": inner.bandwidth_x_, "bandwidth_y": inner.bandwidth_y_}
-    known["rank_x"] = inner.rank_x or _RANK
-    for objective in OBJECTIVES:
-        for value in job.path:
-            model = make(job)
-            model.estimator.set_params(**known, regularization=value, objective=objective)
-            found, seconds = attempt(lambda m: _log_density(m.fit(*train), test), model)
-            setting = scores.setting(objective=objective, regularization=value)
-            failed = isinstance(found, Exception)
-            cell = scores.failed(LOG_DENSITY_GAP, found, "nats") if failed else gap(truth, found)
-            rows.append(_row(job, train, test) | {"setting": setting, "seconds": seconds} | cell)
-    return rows
 
 
 def _measured(function: Callable, *arguments) -> tuple:
@@ -144,13 +242,3 @@ def _measured(function: Callable, *arguments) -> tuple:
 
 def _log_density(model, test: tuple) -> np.ndarray:
     return to_numpy(model.log_density(*test))
-
-
-def _row(job: Job, train: tuple, test: tuple) -> dict:
-    sizes = {"n_train": len(train[0]), "n_test": len(test[0]), "dim": train[0].shape[1]}
-    return job.row(0, seed=_seed(job), backend="numpy", **sizes)
-
-
-def _seed(job: Job) -> int:
-    """Return a seed of the data alone, small enough to survive any CSV reader."""
-    return seed_of(Job.experiment, job.dataset) % 2**32

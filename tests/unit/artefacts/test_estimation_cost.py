@@ -1,6 +1,5 @@
 """dde, section 4: measured fits, their scores, the claim D7 and its figure."""
 
-import json
 import os
 import subprocess
 import sys
@@ -13,10 +12,9 @@ from kcde import scores
 from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.dde import cost as artefact
-from kcde.cli import main
 from kcde.estimators import KCEF, KEF
 from kcde.experiments import _measured_fit, estimation_cost
-from kcde.experiments.jobs.estimation_cost import ESTIMATORS
+from kcde.experiments.estimation_cost import EstimationCost
 from kcde.experiments.runner import run
 
 EXACT = estimation_cost.METHODS["KEF"]
@@ -36,14 +34,9 @@ def exact_fit():
 
 @pytest.mark.slow
 def test_the_peak_of_an_exact_fit_is_that_of_its_matrices(exact_fit):
-    system = estimation_cost.system_bytes(1000, 2) / 2**20
-    assert system == pytest.approx(8 * 2000**2 / 2**20)
+    system = 8 * 2000**2 / 2**20
     assert 0.9 * system < exact_fit["peak_memory"] < 3 * system
     assert exact_fit["seconds"] > 0
-
-
-def test_the_classes_that_are_timed_are_listed_for_those_who_import_no_numerics():
-    assert {method.estimator for method in estimation_cost.METHODS.values()} == {*ESTIMATORS}
 
 
 def test_the_exact_family_is_kcef_without_x(rng):
@@ -110,13 +103,13 @@ def test_points_are_the_grid_in_any_dimension():
 
 
 def test_sizes_are_capped_and_share_their_smallest():
-    assert estimation_cost.cells(10_000, 20) == [
+    assert EstimationCost().data == [
         *((n, 2) for n in (500, 1000, 2000, 5000, 10_000)),
         *((500, d) for d in (5, 10, 20)),
     ]
-    assert estimation_cost.cells(999, 4) == [(500, 2)]
-    with pytest.raises(ValueError, match="the smallest size is n = 500 and d = 2; got 400 and 2"):
-        estimation_cost.cells(400, 2)
+    assert EstimationCost(points=999, dims=4).data == [(500, 2)]
+    with pytest.raises(ValueError, match="points must be at least 500; got 400"):
+        EstimationCost(points=400)
 
 
 @pytest.fixture(scope="module")
@@ -139,9 +132,7 @@ def made(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_measured_fit, "in_own_process", cost)
-        with pytest.raises(SystemExit) as finished:
-            main(["run", "estimation-cost", "--iterations", "30", "--out", str(path)])
-    assert finished.value.code == 0
+        run(EstimationCost(iterations=30), path)
     return path, jobs
 
 
@@ -159,9 +150,6 @@ def test_scores_are_complete(made):
         assert job["options"]["bandwidth_y"] == job["d"] ** 0.5
         assert ("wanted" in job) == (job["estimator"] == "DDE")
     assert {job["measured"] for job in jobs if "wanted" in job} == {30}
-    info = json.loads(path.with_suffix(".json").read_text())
-    assert info["measured_iterations"] == 30
-    assert info["iterations"] == 5000
 
 
 def test_what_does_not_fit_or_fails_is_a_row_with_the_reason(made):
@@ -177,15 +165,10 @@ def test_what_does_not_fit_or_fails_is_a_row_with_the_reason(made):
     assert set(failed.loc[failed["dim"] == 20, "detail"]) == {"its process was killed by signal 9"}
 
 
-def test_no_iterations_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="iterations must be at least 1; got 0"):
-        run(estimation_cost.Job(iterations=0), tmp_path / "c.csv")
-
-
 def costs(dde, exact, nystrom):
     """Scores of the whole range from functions of n and d that give MiB and seconds."""
     rows = []
-    for n, d in estimation_cost.cells(10_000, 20):
+    for n, d in EstimationCost().data:
         for method, cost in (("DDE", dde), ("KEF", exact), ("KEF-nystrom", nystrom)):
             values = dict(zip(("peak_memory", "fit_seconds"), cost(n, d), strict=True))
             if method == "DDE":

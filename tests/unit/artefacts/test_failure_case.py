@@ -8,7 +8,6 @@ from kcde import scores
 from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.kcef import fig3 as artefact
-from kcde.cli import main
 from kcde.experiments import failure_case
 from kcde.experiments.runner import run
 
@@ -19,7 +18,7 @@ DISJOINT, OVERLAPPING = PAIRS["disjoint-supports"], PAIRS["overlapping-supports"
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     path = tmp_path_factory.mktemp("scores") / "all.csv"
-    run(failure_case.Job(), path)
+    run(failure_case.FailureCase(), path)
     return path
 
 
@@ -89,10 +88,3 @@ def test_k11_holds_and_can_fail(made):
     assert artefact.decide(frame[frame["setting"] != '{"weight":0.3}']).verdict == "undecided"
     blind = frame.assign(value=frame["value"].where(kl, 0.0))
     assert artefact.decide(blind).verdict == "undecided"
-
-
-def test_command_line(tmp_path):
-    with pytest.raises(SystemExit) as finished:
-        main(["run", "failure-case", "--out", str(tmp_path / "f.csv")])
-    assert finished.value.code == 0
-    assert {path.suffix for path in tmp_path.iterdir()} == {".csv", ".json", ".npz"}

@@ -180,7 +180,7 @@ def test_every_caption_has_at_most_80_words():
 
 @pytest.mark.slow
 def test_same_csv_same_bytes_in_another_process(tmp_path):
-    run(failure_case.Job(), tmp_path / "f.csv")
+    run(failure_case.FailureCase(), tmp_path / "f.csv")
     drawing.make(registry.ARTEFACTS["kcef/fig3"], [tmp_path / "f.csv"], tmp_path)
     stem = tmp_path / "kcef" / "fig3"
     before = digests(stem)

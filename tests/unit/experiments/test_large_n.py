@@ -8,12 +8,15 @@ from scipy.stats import norm, t
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from kcde import scores
-from kcde.cli import main
 from kcde.data import bimodal
 from kcde.estimators import LikelihoodKCEF, Standardised
-from kcde.experiments import _regressors, large_n
-from kcde.experiments._regressors import BoostedResiduals, LinearGaussian
-from kcde.experiments.jobs.large_n import REGRESSORS, Job
+from kcde.experiments.large_n import (
+    BANDWIDTHS,
+    REGRESSORS,
+    BoostedResiduals,
+    LargeN,
+    LinearGaussian,
+)
 from kcde.experiments.runner import run
 
 GIVEN = {"bandwidth_x": 1.5, "bandwidth_y": 0.8, "regularization": 1e-3, "rank_x": 20}
@@ -23,7 +26,7 @@ def launch(folder, method, **axes):
     """Scores, arrays and info of a job on 60 rows."""
     out = folder / f"{method}.csv"
     job = {"dataset": "bimodal-2-60", "method": method, "test_rows": 40, "path": (1e-2,)}
-    run(Job(**job | axes), out)
+    run(LargeN(**job | axes), out)
     with np.load(out.with_suffix(".npz")) as stored:
         arrays = dict(stored)
     return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
@@ -113,19 +116,11 @@ def test_what_is_unknown_is_refused(tmp_path, axes, words):
         launch(tmp_path, **{"method": "linear"} | axes)
 
 
-def test_the_command_takes_a_job(tmp_path):
-    out = tmp_path / "linear.csv"
-    words = ["--dataset", "bimodal-1-50", "--method", "linear", "--test-rows", "30"]
-    with pytest.raises(SystemExit, match="0"):
-        main(["run", "large-n", *words, "--out", str(out)])
-    assert set(scores.read([out])["n_train"]) == {50}
-
-
 def test_rows_of_a_selection_are_limited_where_it_is_by_likelihood():
-    kcef = Job("bimodal-2-60", "KCEF-LL", "KCEF", options={"selection": "likelihood"})
-    assert large_n.make(kcef).estimator.tuning_rows == 1000
-    ours = Job("bimodal-2-60", "LikelihoodKCEF")
-    assert large_n.make(ours).estimator.tuning_rows == LikelihoodKCEF().tuning_rows
+    kcef = LargeN("bimodal-2-60", "KCEF-LL", "KCEF", options={"selection": "likelihood"})
+    assert kcef.unfitted().estimator.tuning_rows == 1000
+    ours = LargeN("bimodal-2-60", "LikelihoodKCEF")
+    assert ours.unfitted().estimator.tuning_rows == LikelihoodKCEF().tuning_rows
 
 
 def test_least_squares_and_a_normal_density():
@@ -165,5 +160,5 @@ def test_the_bandwidth_of_residuals_is_the_best_of_those_tried():
     X, Y = bimodal.draw(400, 1, np.random.default_rng(1))
     model = BoostedResiduals(0).fit(X, Y)
     std = model._residuals.std()
-    assert np.isclose(model.bandwidth_ / std, _regressors.BANDWIDTHS).sum() == 1
-    assert _regressors.BANDWIDTHS[0] < model.bandwidth_ / std < _regressors.BANDWIDTHS[-1]
+    assert np.isclose(model.bandwidth_ / std, BANDWIDTHS).sum() == 1
+    assert BANDWIDTHS[0] < model.bandwidth_ / std < BANDWIDTHS[-1]

@@ -10,7 +10,7 @@ from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
 from kcde.artefacts.plots import style
 from kcde.artefacts.tables.markdown import magnitude, pipe_table, significant
 from kcde.artefacts.tables.methods import display
-from kcde.experiments.jobs.large_n import REGRESSORS
+from kcde.experiments.large_n import REGRESSORS
 from kcde.metrics.names import FIT_SECONDS, LOG_DENSITY_GAP, PEAK_MEMORY
 
 _CAPTION = (

@@ -12,7 +12,7 @@ from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
 from kcde.artefacts.plots import labels, style
 from kcde.artefacts.tables.rounding import round_to_half_decade
 from kcde.estimators import DDE
-from kcde.experiments.jobs.estimation_cost import ITERATIONS
+from kcde.experiments.estimation_cost import ITERATIONS
 from kcde.metrics.names import SYSTEM_MEMORY
 
 _CAPTION = (

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from kcde.experiments.jobs.table1_readings import Job, Reading
+from kcde.experiments.r_benchmark import Reading, Table1Readings
 from kcde.metrics.names import NLL, NLL_X
 
 _NAMES = ["dataset", "method", "variant", "metric", "status"]
@@ -20,7 +20,7 @@ def reading_of(setting: str) -> Reading:
 
 def by_reading(scores: pd.DataFrame) -> Iterator[tuple[Reading, pd.DataFrame]]:
     """Yield each reading with the scores of KCEF under it, in the order of the scores."""
-    own = scores[scores["experiment"] == Job.experiment]
+    own = scores[scores["experiment"] == Table1Readings.name]
     for setting, rows in own.groupby("setting", sort=False):
         yield reading_of(setting), rows
 
@@ -40,7 +40,7 @@ def replaced(scores: pd.DataFrame) -> Iterator[tuple[Reading, pd.DataFrame]]:
         Only the likelihoods that decide: KCEF's under this reading, and those of the others.
     """
     likelihoods = scores[scores["metric"].isin([NLL, NLL_X])]
-    others = likelihoods[likelihoods["experiment"] != Job.experiment]
+    others = likelihoods[likelihoods["experiment"] != Table1Readings.name]
     for reading, own in by_reading(likelihoods):
         kept = others[~others["method"].isin(own["method"].unique())]
         yield reading, compact(pd.concat([kept, own], ignore_index=True))

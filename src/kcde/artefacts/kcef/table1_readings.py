@@ -14,7 +14,7 @@ from kcde.artefacts.kcef import _nade_target, table1
 from kcde.artefacts.kcef import _table1_readings_page as page
 from kcde.artefacts.kcef import _table1_readings_picture as picture
 from kcde.artefacts.kcef._grid_readings import by_reading, replaced
-from kcde.experiments.jobs.table1_readings import Job, Reading
+from kcde.experiments.r_benchmark import Reading, Table1Readings
 from kcde.metrics.names import NLL
 from kcde.names import AS_PUBLISHED
 
@@ -51,7 +51,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
 
 def _datasets(scores: pd.DataFrame) -> list[str]:
     """Return the data sets that have readings, in the order of the published tables."""
-    own = scores.loc[scores["experiment"] == Job.experiment, "dataset"]
+    own = scores.loc[scores["experiment"] == Table1Readings.name, "dataset"]
     known = [*published.datasets("kcef", "table1"), *published.datasets("dde", "table2")]
     ordered = dict.fromkeys([*known, *sorted(own.unique())])
     return [name for name in ordered if name in set(own)]
