@@ -146,12 +146,11 @@ def _entry(row: Mapping[str, str | None]) -> Entry:
         raise ValueError("`name` must be a name, and not `all`")
     if not re.fullmatch(r"[0-9a-f]{64}|", entry.sha256):
         raise ValueError(f"sha256 is {entry.sha256!r}; give what sha256sum FILE says, or nothing")
-    if not _is_below(entry.file):
-        raise ValueError(f"file is {entry.file!r}; give a path below the data folder")
-    if entry.bundled and not (_is_below(entry.bundled) and entry.sha256):
-        raise ValueError(
-            f"bundled is {entry.bundled!r}; give a path below resources/data/ and the sha256"
-        )
+    for file in (entry.file, entry.bundled or "none"):
+        if not file or file.startswith("/") or ".." in PurePosixPath(file).parts:
+            raise ValueError(f"{file!r} is no path below the data folder or resources/data/")
+    if entry.bundled and not entry.sha256:
+        raise ValueError("a bundled copy needs a sha256")
     if entry.format not in FORMATS:
         raise ValueError(f"format is {entry.format!r}; one of {', '.join(FORMATS)}")
     for step in entry.preprocessing:
@@ -159,12 +158,6 @@ def _entry(row: Mapping[str, str | None]) -> Entry:
             known = "drop-missing-rows, factor:COLUMN=A B C, weekday-hour:COLUMN"
             raise ValueError(f"preprocessing step {step!r} is none of {known}")
     return entry
-
-
-def _is_below(file: str) -> bool:
-    """Return whether a path stays below the folder that it starts from."""
-    place = PurePosixPath(file)
-    return bool(file) and not place.is_absolute() and ".." not in place.parts
 
 
 def _items(cell: str) -> tuple[str, ...]:

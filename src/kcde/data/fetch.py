@@ -108,7 +108,8 @@ def fetch(
         try:
             _take(place, entry, Path(data_dir))
         except Exception as error:  # what a server or an archive sends may lead to any
-            failed.append(f"{place} ({_reason(error)})")
+            told = " ".join(f"{type(error).__name__}: {error}".split())
+            failed.append(f"{place} ({told[:200]})")
         else:
             return Fetched(entry.name, path, entry.sha256, origin, str(place), tuple(failed))
     raise UnavailableError(
@@ -290,9 +291,9 @@ class Downloader:
             # As it is stored: a compressed answer has another length.
             headers = {"Accept-Encoding": "identity"}
             response = requests.get(url, headers=headers, stream=True, timeout=TIMEOUT)
-        except requests.ConnectionError:
+        except requests.ConnectionError as error:
             _unreachable.add(host)
-            raise
+            raise ConnectionError("no connection") from error
         bar = tqdm(desc=Path(url).name, unit="B", unit_scale=True, leave=False, disable=None)
         with response, bar, open(output_file, "wb") as out:
             response.raise_for_status()
@@ -305,17 +306,3 @@ class Downloader:
                     raise TimeoutError(f"given up, too slow after {received} bytes")
                 out.write(chunk)
                 bar.update(len(chunk))
-
-
-def _reason(error: Exception) -> str:
-    """Return an error in a few words on one line."""
-    import requests
-    from urllib3.exceptions import ReadTimeoutError
-
-    if isinstance(error, requests.HTTPError):
-        return f"HTTP {error.response.status_code}"
-    if isinstance(error, requests.Timeout | ReadTimeoutError):
-        return "no answer in time"
-    if isinstance(error, requests.ConnectionError):
-        return "no connection"
-    return " ".join(f"{error}".split())[:200] or type(error).__name__

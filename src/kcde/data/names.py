@@ -3,7 +3,7 @@
 Generators and loaders read names here, and so does what plans jobs without importing them.
 
 =======================  ===========================================================================
-`grid-<n>`               n training rows of the grid distribution (`kcde.data.grid`)
+`grid-<n>`               n training rows of the grid distribution (`kcde.data.made_up`)
 `grid-<n>-frequency-<k>` the same with k waves over [0, 1] in place of one, k = 2…9
 `gaussian-<d>-<n>`       Gaussian pairs: d columns of x and of y each, n rows to train and validate
 `gaussian-<d>-<n>-<v>`   the same pairs, fitted under a variation v of `VARIATIONS`
@@ -38,16 +38,9 @@ GRID_COLUMNS = 3
 
 GRID_PATTERN = r"grid-[0-9]+(?:-frequency-[2-9])?"
 
-MADE_UP = (
-    "smoke-linear",
-    "smoke-mixed",
-    "smoke-joint",
-    "smoke-portfolios",
-    "smoke-risk-free",
-    "smoke-terrain",
-    "smoke-traffic",
-)
-"""Made-up data sets that are read from files, as `kcde.data.synthetic` writes them."""
+_SMOKE = ("linear", "mixed", "joint", "portfolios", "risk-free", "terrain", "traffic")
+MADE_UP = tuple(f"smoke-{name}" for name in _SMOKE)
+"""Made-up data sets that are read from files, as `kcde.data.smoke` writes them."""
 
 MADE_UP_JOINT = "smoke-joint"
 MADE_UP_COLUMNS = ("warmth", "damp", "wind")
