@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.artefacts.core.declaration import ACROSS, place
+from kcde.artefacts.core.declaration import ACROSS
 from kcde.artefacts.judging import readings, scorecard
 from kcde.names import nearest
 from kcde.report import papers
@@ -38,7 +38,7 @@ class Tracked:
 
     def path(self, key: str, suffix: str) -> Path:
         """Return where a file of the artefact `paper/name` lies."""
-        return self.figures / f"{place(*key.split('/'))}.{suffix}"
+        return self.figures / f"{key}.{suffix}"
 
 
 def content(figures: Path, paper: str | None = None) -> dict:

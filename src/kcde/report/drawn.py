@@ -7,7 +7,6 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from kcde import published, webpage
-from kcde.artefacts.core.declaration import place
 from kcde.artefacts.core.registry import ARTEFACTS
 from kcde.artefacts.tables.methods import display
 from kcde.report import findings, markdown, papers
@@ -75,7 +74,7 @@ def _artefact(tracked: Tracked, key: str) -> dict:
         "claims": findings.of_artefact(tracked, paper, name, ARTEFACTS[key].deciders),
         "counted": own["verdict"].value_counts(sort=False).to_dict(),
         "read_off": _read_off(paper, name),
-        "file": f"{place(paper, name)}.csv",
+        "file": f"{key}.csv",
     }
 
 

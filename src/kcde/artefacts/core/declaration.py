@@ -15,10 +15,7 @@ import pandas as pd
 from kcde.artefacts.core import tolerances
 
 ACROSS = "across"
-"""Stands for a paper where an artefact belongs to none; it is drawn above the papers' folders."""
-
-SCALES = ("smoke", "laptop", "paper")
-"""From the smallest on."""
+"""Stands for a paper where an artefact belongs to none."""
 
 RUN, READINGS = "run", "readings"
 """Stages: what `snakemake` makes by default, and what `snakemake readings` does."""
@@ -27,7 +24,6 @@ Shows = Mapping[str, Mapping[str, list[str] | Mapping[str, list[str]] | str]]
 """Experiment to `datasets`, `methods`, `but`, `only` and `scale`, each where it is not the default:
 see `Artefact.shows`."""
 
-_SUFFIXES = {"table": ("csv", "md", "png", "pdf"), "figure": ("csv", "png", "pdf", "md")}
 
 TABLE_COLUMNS = [
     "dataset",
@@ -225,16 +221,6 @@ class Reader(Protocol):
         """
 
 
-def place(paper: str, name: str) -> str:
-    """Return where an artefact lies in the folder of the outputs, without suffix: `kcef/table1`."""
-    return name if paper == ACROSS else f"{paper}/{name}"
-
-
-def suffixes(kind: str) -> tuple[str, ...]:
-    """Return the suffixes of the files of a `table` or `figure`; its target has the second."""
-    return _SUFFIXES[kind]
-
-
 def no_remarks(frame: pd.DataFrame) -> list[str]:
     """Return nothing: the default of `Artefact.remarks`."""
     return []
@@ -361,11 +347,6 @@ class Artefact:
         return f"{self.paper}/{self.name}"
 
     @property
-    def place(self) -> str:
-        """Where it lies in the folder of the outputs, without suffix: `kcef/table1`."""
-        return place(self.paper, self.name)
-
-    @property
     def experiments(self) -> tuple[str, ...]:
         """The experiments whose scores it reads."""
         return tuple(self.shows)
@@ -384,11 +365,6 @@ class Artefact:
         }
 
     @property
-    def suffixes(self) -> tuple[str, ...]:
-        """Suffixes of the tracked files."""
-        return tuple(f".{suffix}" for suffix in suffixes(self.kind))
-
-    @property
     def target(self) -> str:
         """What to ask Snakemake for, e.g. `figures/kcef/table1.md`."""
-        return f"figures/{self.place}{self.suffixes[1]}"
+        return f"figures/{self.key}.{'md' if self.kind == 'table' else 'png'}"

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from kcde.artefacts.core.declaration import ACROSS, Artefact, place
+from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.tables.methods import after_scores, brief, display, selection
 
-_WHOLE = place(ACROSS, "all_methods")
+_WHOLE = "across/all_methods"
 """The place of the artefact whose page has long rules whole."""
 
 _SMALLEST = 1e-6
@@ -128,8 +128,8 @@ def _rule(artefact: Artefact, method: str, rule: str) -> str:
     """Return a rule as sentences, with what was changed after scores had been seen; of a long one
     that stands whole on another page, the gist and a link.
     """
-    if artefact.place != _WHOLE and (gist := brief(method)):
-        page = "../" * artefact.place.count("/") + f"{_WHOLE}.md"
+    if artefact.key != _WHOLE and (gist := brief(method)):
+        page = f"../{_WHOLE}.md"
         return f"{gist}. [The whole rule]({page}) also says what was changed after test scores."
     history = after_scores(method)
     return f"{rule}. {history}." if history else f"{rule}."
