@@ -1,6 +1,5 @@
 """A copy of the project in a temporary folder, and Snakemake in it."""
 
-import copy
 import os
 import shutil
 import subprocess
@@ -10,49 +9,52 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "workflow"))
-
-PARTS = ("Snakefile", "config.yaml", "workflow", "profiles", "envs", "src", "resources")
+PARTS = ("Snakefile", "config.yaml", "resources.csv", "workflow", "profiles", "envs", "src")
 
 
-@pytest.fixture
-def config():
-    """The configuration as it stands, complete, for each test to change as it likes."""
-    from lib import config as configuration
+class Project:
+    """A copy of what the workflow needs, without results."""
 
-    return copy.deepcopy(configuration.default(ROOT))
+    def __init__(self, folder: Path):
+        self.folder = folder
+        folder.mkdir()
+        for part in PARTS:
+            copied = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+            copied(ROOT / part, folder / part)
+        (folder / "resources").mkdir()
+        (folder / "resources/data").symlink_to(ROOT / "resources/data")
+        (folder / "figures").mkdir()
 
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    """A copy of what the workflow needs, without results, with one tracked file."""
-    folder = tmp_path_factory.mktemp("project")
-    for part in PARTS:
-        source = ROOT / part
-        if source.is_dir():
-            ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-            shutil.copytree(source, folder / part, ignore=ignore)
-        else:
-            shutil.copy(source, folder / part)
-    (folder / "figures/kcef").mkdir(parents=True)
-    (folder / "figures/kcef/table1.md").write_text("as it was\n")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def snakemake(project):
-    """Return a function that runs Snakemake in the copy, without mirror; keywords are variables."""
-    environment = {name: value for name, value in os.environ.items() if name != "KCDE_DATA_MIRROR"}
-
-    def run(*arguments, **more):
-        return subprocess.run(
+    def run(self, *arguments, expect=0, **variables):
+        """Return what Snakemake printed."""
+        done = subprocess.run(
             [sys.executable, "-m", "snakemake", *arguments],
-            cwd=project,
-            env=environment | more,
+            cwd=self.folder,
+            env={k: v for k, v in os.environ.items() if k != "KCDE_DATA_MIRROR"} | variables,
             capture_output=True,
             text=True,
             timeout=900,
             check=False,
         )
+        text = done.stdout + done.stderr
+        assert done.returncode == expect, text
+        return text
 
-    return run
+    def change(self, path, old, new):
+        """Replace a text that stands in a file."""
+        file = self.folder / path
+        content = file.read_text()
+        assert old in content
+        file.write_text(content.replace(old, new, 1))
+
+    def jobs(self, *arguments):
+        """Return the outputs that a dry run lists."""
+        text = self.run("-n", "--quiet", "host", *arguments)
+        outputs = [line.split(":", 1)[1] for line in text.splitlines() if "    output:" in line]
+        return [path.strip() for line in outputs for path in line.split(",")]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A copy of the project for the tests of a file."""
+    return Project(tmp_path_factory.mktemp("project") / "copy")
