@@ -7,7 +7,8 @@ import pytest
 
 from kcde import scores
 from kcde.data.synthetic import write_smoke_data
-from kcde.experiments import factors, r_benchmark
+from kcde.experiments import r_benchmark
+from kcde.experiments.factors import Factors
 from kcde.experiments.runner import run as run_job
 
 QUICK = {"bandwidth_x": 0.8, "bandwidth_y": 0.7, "regularization": 0.01}
@@ -103,25 +104,17 @@ def test_geyser(method, raw_data, tmp_path, other_backend):
 def factor(dataset, node, **axes):
     """Return a function from a backend to a job of one factor."""
     common = {"options": QUICK, "runs": 1, "importance_samples": 500} | axes
-
-    def job(backend):
-        return factors.Job(dataset, "KCEF-F", "KCEF", nodes=(node,), backend=backend, **common)
-
-    return job
+    return lambda backend: Factors(
+        dataset, "KCEF-F", "KCEF", nodes=(node,), backend=backend, **common
+    )
 
 
 def test_a_factor_of_smoke_data(smoke, tmp_path, other_backend):
-    folder, catalogue = smoke
-
-    def run(job, out):
-        run_job(job, out, folder, catalogue=catalogue)
-
-    assert_same_scores(run, factor("smoke-joint", 3), tmp_path, other_backend)
+    job = factor("smoke-joint", 3, data_dir=smoke[0], catalogue=smoke[1])
+    assert_same_scores(run_job, job, tmp_path, other_backend)
 
 
 @pytest.mark.data
 def test_a_factor_of_uci_data(raw_data, tmp_path, other_backend):
-    def run(job, out):
-        run_job(job, out, raw_data)
-
-    assert_same_scores(run, factor("red-wine", 4, importance_samples=None), tmp_path, other_backend)
+    job = factor("red-wine", 4, importance_samples=None, data_dir=raw_data)
+    assert_same_scores(run_job, job, tmp_path, other_backend)

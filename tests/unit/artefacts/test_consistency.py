@@ -12,7 +12,7 @@ from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.kcef import consistency as artefact
 from kcde.cli import main
 from kcde.experiments import consistency
-from kcde.experiments.jobs.consistency import CONSTANTS, Constant
+from kcde.experiments.consistency import CONSTANTS, Constant
 from kcde.experiments.runner import run
 from kcde.metrics.names import REGULARIZATION_ERROR
 
