@@ -31,21 +31,20 @@ class Draws(NamedTuple):
     diagnostics: dict[str, float]
 
 
-def sampler_kind(estimator, method: str, wanted: str = "auto", *, of_graph=False) -> str:
+def sampler_kind(estimator, method: str, *, of_graph=False) -> str:
     """Return "hmc", "adapted" or "direct".
 
-    "auto" is what the ending of the method's name says (`kcde.names.SAMPLED_BY`), else "hmc" where
-    the estimator offers it, else "direct"; `of_graph`: it is that of the conditionals of a graph.
+    It is what the ending of the method's name says (`kcde.names.SAMPLED_BY`), else "hmc" where the
+    estimator offers it, else "direct"; `of_graph`: it is that of the conditionals of a graph.
     """
     offered = hasattr(estimator, "sample_hmc")
-    if wanted == "auto":
-        named = (kind for ending, kind in SAMPLED_BY.items() if method.endswith(ending))
-        wanted = next(named, "hmc" if offered else "direct")
-    if wanted != "direct" and not offered:
-        raise ValueError(f"{method} has no Hamiltonian Monte Carlo; use the sampler direct")
-    if wanted == "adapted" and of_graph:
-        raise ValueError(f"{method}: adapted chains sample one density; use the sampler hmc")
-    return wanted
+    named = (kind for ending, kind in SAMPLED_BY.items() if method.endswith(ending))
+    kind = next(named, "hmc" if offered else "direct")
+    if kind == "adapted" and (of_graph or not offered):
+        raise ValueError(
+            f"{method}: adapted chains are of one density with Hamiltonian Monte Carlo"
+        )
+    return kind
 
 
 def sampler_of(

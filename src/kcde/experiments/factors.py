@@ -22,7 +22,6 @@ from kcde.experiments.runner import attempt
 from kcde.joint import JointDensity, parents
 from kcde.metrics.names import NLL
 from kcde.names import fitted
-from kcde.seeding import rng_of
 
 GRIDS = tuple(f"grid-{n}" for n in (200, 400, 700, 1000, 1400, 2000, 4000, 8000))
 _NODES_OF_A_JOB = 8
@@ -55,9 +54,6 @@ class Factors(ProblemExperiment, ArrayExperiment):
     nodes: tuple[int, ...] = parameter((), "Which factors, from 1; all by default.")
     graph: str | list = parameter("full", "full, markov, or JSON parents from 0: [[],[0],[0,1]].")
     runs: int = sized(2, 5, 5, "Random splits, or repetitions of the grid data.", at_least=1)
-    importance_samples: int | None = parameter(
-        None, "Draws for a second estimate of log Z, in addition to quadrature; none by default."
-    )
 
     @classmethod
     def named(cls, dataset: str, method: str) -> dict[str, Any]:
@@ -92,13 +88,11 @@ class Factors(ProblemExperiment, ArrayExperiment):
             raise ValueError(f"{self.dataset} has the nodes 1 to {problem.dim}; got {beyond}")
         named = self.graph if isinstance(self.graph, str) else _from_one(self.graph)
 
-        def factor(model: JointDensity, node: int, run: int, train, test) -> tuple:
-            """Return a factor, its log density of each test row, and parts of further rows."""
+        def factor(model: JointDensity, node: int, train, test) -> tuple:
+            """Return a factor, and its log density of each test row."""
             fitted_factor = model.fit_factor(node - 1, train)
             X = take_columns(test, np.array(graph[node - 1], dtype=int))
-            log_density = to_numpy(fitted_factor.log_density(X, test[:, node - 1 : node]))
-            rng = rng_of("importance", problem.identity, run, node)
-            return fitted_factor, log_density, self._importance(fitted_factor, X, rng)
+            return fitted_factor, to_numpy(fitted_factor.log_density(X, test[:, node - 1 : node]))
 
         def work(run: int) -> Outcome:
             split = problem.split(run)
@@ -108,36 +102,21 @@ class Factors(ProblemExperiment, ArrayExperiment):
             for node, before in ((node, _from_one(graph)[node - 1]) for node in self.wanted):
                 setting = scores.setting(graph=named, node=node, parents=before)
                 row = self.row(run, setting=setting, backend=backend) | problem.sizes(run, split)
-                found, seconds = attempt(factor, model, node, run, *data)
+                found, seconds = attempt(factor, model, node, *data)
                 chosen, curve = {"run": run, "node": node}, np.full(len(split.test), np.nan)
                 if isinstance(found, Exception):
-                    cells = [scores.failed(NLL, found, "nats")]
+                    row |= scores.failed(NLL, found, "nats")
                 else:
-                    fitted_factor, curve, more = found
-                    row["seconds"] = seconds
+                    fitted_factor, curve = found
+                    row |= {"seconds": seconds} | scores.cell(NLL, -curve.mean(), "nats", 0.0)
                     chosen |= methods.chosen(fitted_factor)
-                    cells = [scores.cell(NLL, -curve.mean(), "nats", 0.0), *more]
-                outcome.rows += [row | cell for cell in cells]
+                outcome.rows.append(row)
                 outcome.chosen.append(chosen)
                 curves.append(curve)
             outcome.arrays["log_density"] = np.stack(curves)
             return outcome
 
         return work
-
-    def _importance(self, factor, X, rng: np.random.Generator) -> list[dict]:
-        """Return how far importance sampling of log Z is from quadrature, as parts of rows."""
-        if self.importance_samples is None or not hasattr(factor, "log_normaliser"):
-            return []
-        draws = {"n_samples": self.importance_samples, "rng": rng}
-        drawn = factor.log_normaliser(X, method="importance", **draws)
-        exact = factor.log_normaliser(X, method="quadrature")
-        error = float(to_numpy(drawn.log_z).mean() - to_numpy(exact.log_z).mean())
-        size = float(to_numpy(drawn.effective_sample_size).min())
-        return [
-            scores.cell("importance_error", error, "nats", drawn.mean_stderr),
-            scores.cell("effective_sample_size", size, "samples"),
-        ]
 
     def info(self) -> dict:
         """Return the information on the job that is known before it runs."""

@@ -66,7 +66,7 @@ class _Sum(NamedTuple):
 
 @dataclass(frozen=True)
 class Joint(MethodExperiment):
-    """A joint density: the sum of its factors, where `at` gives no network and not the truth.
+    """A joint density: the sum of its factors; by `at` also one network, or the truth.
 
     The `.npz` holds `factor_log_density` (runs, d, test rows) in standardised units, and its sum
     `log_density` (runs, test rows).

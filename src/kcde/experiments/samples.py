@@ -17,7 +17,7 @@ from kcde.arrays import asarray
 from kcde.experiments import methods
 from kcde.experiments._problems import Problem, ProblemExperiment, Split, open_problem
 from kcde.experiments._samplers import sampler_kind, sampler_of
-from kcde.experiments.base import SAMPLERS, ArrayExperiment, Outcome, parameter, sized
+from kcde.experiments.base import ArrayExperiment, Outcome, parameter, sized
 from kcde.experiments.factors import information, jobs_of
 from kcde.experiments.runner import attempt
 from kcde.joint import JointDensity
@@ -67,11 +67,6 @@ class Samples(ProblemExperiment, ArrayExperiment):
         choices=("all", SHOWN_PAIR),
     )
     seeds: int = sized(2, 10, 10, "How often samples are drawn.", at_least=1)
-    sampler: str = parameter(
-        "auto",
-        "hmc, adapted, direct, or auto: as the end of METHOD says, else hmc where there is one.",
-        choices=SAMPLERS,
-    )
     samples: int = parameter(2000, "Samples of each seed.", at_least=2)
 
     @classmethod
@@ -87,7 +82,7 @@ class Samples(ProblemExperiment, ArrayExperiment):
         return jobs_of(dataset, method) if of_factors else []
 
     def check(self) -> None:
-        """Raise `ValueError` for unknown options and samplers that the estimator has not."""
+        """Raise `ValueError` for unknown options, and samplers that the estimator has not."""
         self._kind()
 
     def open(self) -> Problem:
@@ -168,8 +163,7 @@ class Samples(ProblemExperiment, ArrayExperiment):
 
     def _kind(self) -> str:
         """Return how the job samples."""
-        graph = self.graph is not None
-        return sampler_kind(self.unfitted(0), self.method, self.sampler, of_graph=graph)
+        return sampler_kind(self.unfitted(0), self.method, of_graph=self.graph is not None)
 
 
 def _places(nodes: Sequence[int]) -> list[int]:

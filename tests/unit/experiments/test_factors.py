@@ -131,17 +131,6 @@ def test_programming_errors_are_not_hidden(launch, monkeypatch):
         launch([1])
 
 
-def test_importance_sampling_agrees_with_quadrature(launch):
-    frame = scores.read(
-        [launch([1, 3], method="KCEF-F", estimator="KCEF", importance_samples=4000)]
-    )
-    error = frame[frame["metric"] == "importance_error"]
-    assert len(error) == 4
-    assert (error["value"].abs() < 5 * error["stderr"]).all()
-    assert (error["stderr"] > 0).all()
-    assert (frame[frame["metric"] == "effective_sample_size"]["value"] > 50).all()
-
-
 def test_tuning_rows_reach_the_estimator_unless_the_options_say_otherwise():
     for options, rows in (({}, 50), ({"tuning_rows": 60}, 60)):
         found = Factors("d", "KCEF-F", "KCEF", tuning_rows=50, options=options).unfitted(3)
