@@ -99,7 +99,7 @@ def test_geyser(method, raw_data, tmp_path, other_backend):
 
 def factor(dataset, node, **axes):
     """Return a job of one factor."""
-    common = {"options": QUICK, "runs": 1, "importance_samples": 500}
+    common = {"options": QUICK, "runs": 1}
     return Factors(dataset, "KCEF-F", "KCEF", nodes=(node,), **common | axes)
 
 
@@ -110,5 +110,5 @@ def test_a_factor_of_smoke_data(smoke, tmp_path, other_backend):
 
 @pytest.mark.data
 def test_a_factor_of_uci_data(raw_data, tmp_path, other_backend):
-    job = factor("red-wine", 4, importance_samples=None, data_dir=raw_data)
+    job = factor("red-wine", 4, data_dir=raw_data)
     assert_same_scores(job, tmp_path, other_backend)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, to_numpy
-from kcde.experiments.job import SAMPLERS
 from kcde.joint import JointDensity
 from kcde.metrics.names import DIVERGENCE_RATE, R_HAT
 from kcde.names import SAMPLED_BY
@@ -21,8 +20,8 @@ from kcde.seeding import rng_of
 
 _CHECKED_ROWS = 5
 
+# How adapted chains differ from the published ones: declared before any sample was compared.
 ADAPTED = {"burn_in": 1000, "windows": True}
-"""How adapted chains differ from the published ones: declared before any sample was compared."""
 
 
 class Draws(NamedTuple):
@@ -32,43 +31,20 @@ class Draws(NamedTuple):
     diagnostics: dict[str, float]
 
 
-def sampler_kind(estimator, method: str, wanted: str = "auto", *, of_graph=False) -> str:
+def sampler_kind(estimator, method: str, *, of_graph=False) -> str:
     """Return "hmc", "adapted" or "direct".
 
-    Parameters
-    ----------
-    estimator
-        Estimator of a conditional, or of all columns.
-    method
-        Name of the method in the scores.
-    wanted
-        "hmc"; "adapted": with a longer burn-in, and not for the conditionals of a graph; "direct";
-        or "auto": what the ending of the method's name says (`kcde.names.SAMPLED_BY`), else "hmc"
-        where the estimator offers it, else "direct".
-    of_graph
-        Whether the estimator is that of the conditionals of a graph.
-
-    Raises
-    ------
-    ValueError
-        If the sampler is unknown, or the estimator has no Hamiltonian Monte Carlo and it is wanted,
-        or adapted chains are of a graph.
+    It is what the ending of the method's name says (`kcde.names.SAMPLED_BY`), else "hmc" where the
+    estimator offers it, else "direct"; `of_graph`: it is that of the conditionals of a graph.
     """
-    if wanted not in SAMPLERS:
-        raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}; got {wanted!r}")
     offered = hasattr(estimator, "sample_hmc")
-    if wanted == "auto":
-        named = (kind for ending, kind in SAMPLED_BY.items() if method.endswith(ending))
-        wanted = next(named, "hmc" if offered else "direct")
-    if wanted != "direct" and not offered:
-        name = type(estimator).__name__
-        raise ValueError(f"{name} has no Hamiltonian Monte Carlo; use the sampler direct")
-    if wanted == "adapted" and of_graph:
+    named = (kind for ending, kind in SAMPLED_BY.items() if method.endswith(ending))
+    kind = next(named, "hmc" if offered else "direct")
+    if kind == "adapted" and (of_graph or not offered):
         raise ValueError(
-            f"{method}: adapted chains share a step size, so that they sample one density; those "
-            "of a graph are as many as rows of parents: use the sampler hmc or direct"
+            f"{method}: adapted chains are of one density with Hamiltonian Monte Carlo"
         )
-    return wanted
+    return kind
 
 
 def sampler_of(
@@ -76,46 +52,29 @@ def sampler_of(
 ) -> Callable[[int, np.random.Generator], Draws]:
     """Return the function of (n, rng) that draws from a fitted model.
 
-    Parameters
-    ----------
-    model
-        A fitted estimator without x, or `JointDensity`.
-    kind
-        As `sampler_kind` returns it.
-    train
-        The rows that it was fitted to, on its backend; their first few are where convergence is
-        checked.
-    n
-        Number of draws of a check.
-    **options
-        For `sample_hmc` of an estimator without x.
+    `train`: the rows that it was fitted to, on its backend, at the first of which convergence is
+    checked with n draws; `options`: for `sample_hmc` of an estimator without x.
     """
     if kind == "direct":
         no_x = train[:1, :0]
         return lambda n, rng: Draws(to_numpy(model.sample(no_x, n, rng))[0], {})
-    if not isinstance(model, JointDensity):
-        how = {**(ADAPTED if kind == "adapted" else {}), **options}
-        return lambda n, rng: _joint_hmc(model, n, rng, how)
-    checks = check_conditionals(model, train[: min(_CHECKED_ROWS, train.shape[0]), :], n)
-    return lambda n, rng: ancestral_hmc(model, n, rng, checks)
+    if isinstance(model, JointDensity):
+        checks = check_conditionals(model, train[: min(_CHECKED_ROWS, train.shape[0]), :], n)
+        return lambda n, rng: ancestral_hmc(model, n, rng, checks)
+    how = {**(ADAPTED if kind == "adapted" else {}), **options}
+
+    def draw(n: int, rng: np.random.Generator) -> Draws:
+        result = model.sample_hmc(None, n, rng, **how)
+        return Draws(result.draws[0], _diagnostics([result], [result]))
+
+    return draw
 
 
 def check_conditionals(model: JointDensity, rows, n: int) -> list:
     """Return how Hamiltonian Monte Carlo does at fixed parents: n draws from 20 chains each.
 
-    Parameters
-    ----------
-    model
-        Fitted; its factors have `sample_hmc`.
-    rows
-        Shape (k, d), on the backend of the model: where the parents are taken from.
-    n
-        Draws of each factor and row.
-
-    Returns
-    -------
-    list of HMCResult
-        Result of every factor that has parents.
+    `rows`, shape (k, d), on the backend of the model, have the parents; there is a result for every
+    factor that has any.
     """
     xp, on_host = array_namespace(rows), to_numpy(rows)
     return [
@@ -130,23 +89,9 @@ def ancestral_hmc(
 ) -> Draws:
     """Draw n rows from a product of conditionals by Hamiltonian Monte Carlo.
 
-    Parameters
-    ----------
-    model
-        Fitted; its factors have `sample_hmc`.
-    n
-        Rows.
-    rng
-        Source of the draws.
-    checks
-        Result of `check_conditionals`.
-
-    Returns
-    -------
-    Draws
-        With the mean acceptance and the divergences of the transitions that made the samples, and
-        the worst R-hat and effective sample size over the columns without parents and the checks:
-        a single chain for each row of parents has none.
+    The diagnostics are the mean acceptance and the divergences of the transitions that made the
+    samples, and the worst R-hat and effective sample size over the columns without parents and the
+    checks (of `check_conditionals`): a single chain for each row of parents has none.
     """
     results, several = [], list(checks)
 
@@ -162,11 +107,6 @@ def ancestral_hmc(
 
     samples = to_numpy(model.ancestral(draw, n))
     return Draws(samples, _diagnostics(results, several))
-
-
-def _joint_hmc(model, n: int, rng: np.random.Generator, how: dict) -> Draws:
-    result = model.sample_hmc(None, n, rng, **how)
-    return Draws(result.draws[0], _diagnostics([result], [result]))
 
 
 def _diagnostics(results: list, several: list) -> dict[str, float]:

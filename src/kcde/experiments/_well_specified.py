@@ -26,11 +26,8 @@ from kcde.linalg import symmetric_spectrum
 BANDWIDTH_X = 1.0
 BANDWIDTH_Y = 2.0
 BASE_STD = 2.0
-NORM = 3.0
-"""r, the norm of T_0."""
-
-TERMS = (14, 60)
-"""Basis functions in x and y: enough for |x| ≤ 1 and |y| ≤ 5 base standard deviations."""
+NORM = 3.0  # r, the norm of T_0
+TERMS = (14, 60)  # basis functions in x and y: enough for |x| ≤ 1 and |y| ≤ 5 base deviations
 
 _TOLERANCE = 1e-7
 _MOST_ITERATIONS = 200
@@ -38,23 +35,9 @@ _LOST = 1e-6
 
 
 def features(z: np.ndarray, bandwidth: float, terms: int, order: int = 0) -> np.ndarray:
-    """Return ψ_m(z) or a derivative, whose products sum to the Gaussian kernel's.
+    """Return ψ_m(z), shape (n, terms), or a derivative in z; products sum to the Gaussian kernel's.
 
-    Parameters
-    ----------
-    z
-        Shape (n,).
-    bandwidth
-        σ of the kernel exp(-(z - z′)²/2σ²), in the units of z.
-    terms
-        How many, m = 0, 1, …
-    order
-        Order of the derivative in z: 0, 1 or 2.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (n, terms).
+    Its σ is `bandwidth`, in the units of z; `order` is 0, 1 or 2.
     """
     u = np.asarray(z)[:, None] / bandwidth
     m = np.arange(1, terms)
@@ -72,12 +55,7 @@ def features(z: np.ndarray, bandwidth: float, terms: int, order: int = 0) -> np.
 class Grid:
     """Quadrature over x (Gauss-Legendre) and y (trapezoidal rule) with the basis at its nodes.
 
-    Attributes
-    ----------
-    x, y
-        Nodes, shapes (a,) and (b,).
-    weight_x, weight_y
-        Weights; those of x include its density 1/2.
+    The weights of x include its density 1/2.
     """
 
     x: np.ndarray
@@ -130,12 +108,7 @@ class Grid:
 def grid(nodes_x: int = 24, step_y: float = 0.25, widest_y: float = 16.0) -> Grid:
     """Return the quadrature; its defaults leave errors near rounding.
 
-    Parameters
-    ----------
-    nodes_x
-        Number of Gauss-Legendre nodes on (-1, 1).
-    step_y, widest_y
-        The trapezoidal rule on [-widest, widest], whose integrands are analytic and vanish there.
+    The integrands in y are analytic and vanish at ±`widest_y`.
     """
     x, weight = np.polynomial.legendre.leggauss(nodes_x)
     y = np.arange(-widest_y, widest_y + step_y / 2, step_y)
@@ -144,18 +117,10 @@ def grid(nodes_x: int = 24, step_y: float = 0.25, widest_y: float = 16.0) -> Gri
 
 @dataclass(frozen=True)
 class Target:
-    """p_0(y|x) = q_0(y) exp(T_0(x, y))/Z(x).
+    """p_0(y|x) = q_0(y) exp(T_0(x, y))/Z(x), with T_0 in R(C^γ).
 
-    Attributes
-    ----------
-    gamma
-        T_0 lies in R(C^γ).
-    coefficients
-        Coefficients of T_0 in the orthonormal basis, shape (P, Q); their norm is that of T_0.
-    residual
-        ‖T_0 - r C^γ S/‖C^γ S‖‖, how well the equation is solved.
-    grid
-        Quadrature.
+    `coefficients` are those of T_0 in the orthonormal basis, shape (P, Q), with the norm of T_0;
+    `residual` is ‖T_0 - r C^γ S/‖C^γ S‖‖, how well the equation is solved.
     """
 
     gamma: float
@@ -202,41 +167,25 @@ class Target:
 
 
 def target(gamma: float) -> Target:
-    """Solve for T_0 by damped iteration, each step one spectrum of C.
-
-    Parameters
-    ----------
-    gamma
-        The exponent, positive.
-
-    Returns
-    -------
-    Target
-
-    Raises
-    ------
-    ValueError
-        If γ is not positive.
-    RuntimeError
-        If the iteration does not converge.
-    """
-    if not gamma > 0:
-        raise ValueError(f"gamma must be positive; got {gamma}")
+    """Solve for T_0 by damped iteration, each step one spectrum of C; γ is positive."""
     nodes = grid()
     p, q = np.ogrid[: TERMS[0], : TERMS[1]]
     source = (-1.0) ** (p * q) / ((1 + p) * (1 + q))
     current = np.zeros(TERMS)
     for _ in range(_MOST_ITERATIONS):
-        wanted = _power(nodes.covariance(current), gamma, source.ravel()).reshape(TERMS)
+        C = nodes.covariance(current)
+        if gamma == 1:
+            wanted = C @ source.ravel()
+        else:
+            mu, vectors = symmetric_spectrum(C)
+            wanted = vectors @ (mu**gamma * (vectors.T @ source.ravel()))
+        wanted = wanted.reshape(TERMS)
         wanted *= NORM / np.linalg.norm(wanted)
         residual = float(np.linalg.norm(wanted - current))
         if residual < _TOLERANCE:
             return Target(gamma, current, residual, nodes)
         current = 0.5 * (current + wanted)
-    raise RuntimeError(
-        f"no T_0 with gamma = {gamma} found: after {_MOST_ITERATIONS} steps its equation is still "
-        f"{residual:.2g} off; take a smaller norm than {NORM} or a larger gamma"
-    )
+    raise RuntimeError(f"no T_0 with gamma = {gamma} found: its equation is {residual:.2g} off")
 
 
 def estimate_coefficients(
@@ -246,35 +195,14 @@ def estimate_coefficients(
 
     T = Σ_b k_X(X_b, ·)[β_b ∂k(Y_b, ·) - (∂²k(Y_b, ·) + ∂log q_0(Y_b) ∂k(Y_b, ·))/(nλ)].
 
-    Parameters
-    ----------
-    x, y
-        Training pairs, shapes (n,).
-    beta
-        β, shape (n,).
-    regularization
-        λ.
-
-    Raises
-    ------
-    ValueError
-        If a point lies so far out that the basis does not represent its kernel.
+    x, y and β have the shapes (n,).
     """
     in_x, in_y = features(x, BANDWIDTH_X, TERMS[0]), features(y, BANDWIDTH_Y, TERMS[1])
     for name, values, rows in (("x", x, in_x), ("y", y, in_y)):
         lost = 1.0 - np.sum(rows**2, axis=1)
         if np.max(lost) > _LOST:
-            raise ValueError(
-                f"{name} = {values[np.argmax(lost)]:.3g} lies outside what {rows.shape[1]} basis "
-                "functions represent: raise TERMS in kcde.experiments._well_specified"
-            )
+            outside = f"{name} = {values[np.argmax(lost)]:.3g}"
+            raise ValueError(f"{outside} lies outside what {rows.shape[1]} basis functions express")
     n_lambda = len(y) * regularization
     first = (beta + y / BASE_STD**2 / n_lambda)[:, None] * features(y, BANDWIDTH_Y, TERMS[1], 1)
     return in_x.T @ (first - features(y, BANDWIDTH_Y, TERMS[1], 2) / n_lambda)
-
-
-def _power(matrix: np.ndarray, exponent: float, vector: np.ndarray) -> np.ndarray:
-    if exponent == 1:
-        return matrix @ vector
-    mu, vectors = symmetric_spectrum(matrix)
-    return vectors @ (mu**exponent * (vectors.T @ vector))

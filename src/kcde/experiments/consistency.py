@@ -12,82 +12,125 @@ and shows how far the smallest λ is from its limit.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from kcde import scores
 from kcde.arrays import array_namespace, asarray, to_numpy
 from kcde.estimators import KCEF
-from kcde.experiments import _well_specified, methods, runner
-from kcde.experiments.job import AS_PUBLISHED, Outcome
-from kcde.experiments.jobs.consistency import CONSTANTS, SMALLEST, Constant, Job
+from kcde.experiments import _well_specified, methods
+from kcde.experiments._well_specified import Target
+from kcde.experiments.base import Experiment, Outcome, parameter, sized
 from kcde.experiments.runner import attempt
 from kcde.metrics.names import REGULARIZATION_ERROR
-from kcde.provenance import digest, estimator_module
+from kcde.names import AS_PUBLISHED
 from kcde.seeding import rng_of, seed_of
 
 EXPONENTS = (0.5, 1.0)
-NORM_ERROR, KL = "norm_error", "kl"
+SMALLEST = 100  # training pairs; n doubles from here
+
+_UNITS = {"norm_error": "", "kl": "nats"}
 
 
-def rate(gamma: float) -> float:
-    """Return α of theorem 2, so that λ falls like n^-α."""
-    return max(0.25, 1.0 / (2.0 * (gamma + 1.0)))
+class Constant(NamedTuple):
+    """The c of λ = c n^-α: `value` itself where it is absolute, else times ‖C‖."""
+
+    absolute: bool
+    value: float
+
+    def axes(self, gamma: float) -> dict[str, float | bool]:
+        """Return the axes of the setting of a series."""
+        known = {"gamma": gamma, "constant": self.value}
+        return known | {"absolute": True} if self.absolute else known
 
 
-def sizes(largest: int) -> list[int]:
-    """Return the n that are run: doubled from `SMALLEST` up to `largest`."""
-    return [SMALLEST << k for k in range(int(np.log2(largest / SMALLEST)) + 1)]
+# The last is that of the theorem as it is printed.
+CONSTANTS = (*(Constant(False, value) for value in (0.03, 0.1, 1.0)), Constant(True, 1.0))
 
 
-class Experiment(runner.Experiment[Job]):
-    """The `.npz` has the targets: nodes `x`, `y`, and `gamma-<γ>/p`, p_0(y|x) at them, and
+@dataclass(frozen=True)
+class Consistency(Experiment):
+    """KCEF fitted to growing samples of a well-specified target. Needs no data.
+
+    The `.npz` has the targets: nodes `x`, `y`, and `gamma-<γ>/p`, p_0(y|x) at them, and
     `gamma-<γ>/coefficients` of T_0.
     """
 
-    def open(self) -> list[_well_specified.Target]:
+    name: ClassVar[str] = "consistency"
+    repeated: ClassVar[tuple[str, ...]] = ("repetitions",)
+
+    repetitions: int = sized(3, 40, 100, "Independent streams of data.", at_least=2)
+    largest: int = sized(400, 3200, 6400, "Most training pairs.", at_least=2 * SMALLEST)
+    backend: str = parameter("auto", "auto, numpy or cupy.")
+
+    @classmethod
+    def estimators(cls, method: str) -> list[str]:
+        """Return the estimator whose code a job runs."""
+        return ["KCEF"]
+
+    @property
+    def rows_fitted(self) -> list[int]:
+        """The n that are run: doubled from `SMALLEST` up to `largest`."""
+        return [SMALLEST << k for k in range(int(np.log2(self.largest / SMALLEST)) + 1)]
+
+    def open(self) -> list[Target]:
         """Return the targets."""
         return [_well_specified.target(gamma) for gamma in EXPONENTS]
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
         """Return a function that fits to a stream of each target."""
-        ns = sizes(self.job.largest)
-        backend = methods.backend_of(KCEF(), self.job.backend)
+        backend = methods.backend_of(KCEF(), self.backend)
 
         def work(repetition: int) -> Outcome:
-            each = [_repetition(target, ns, repetition, backend) for target in self.data]
+            each = [self._repetition(target, repetition, backend) for target in self.data]
             return Outcome([row for rows in each for row in rows])
 
         return work
 
-    def rows(self, job: Job, outcomes: Sequence[Outcome]) -> list[dict]:
+    def _repetition(self, target: Target, repetition: int, backend: str) -> list[dict]:
+        """Return the rows of all fits to one stream; both rows of one that fails say why."""
+        key, ns, rows = (self.name, target.gamma, repetition), self.rows_fitted, []
+        x, y = (asarray(one, backend) for one in target.sample(ns[-1], rng_of(*key)))
+        told = {"backend": backend, "split": repetition, "seed": seed_of(*key) % 2**32}
+        for n in ns:
+            for constant in CONSTANTS:
+                regularization = _regularization(target, constant, n)
+                found, seconds = attempt(errors, target, x[:n], y[:n], regularization)
+                row = self._row(target, constant, n) | told
+                if isinstance(found, Exception):
+                    rows += [row | scores.failed(name, found, _UNITS[name]) for name in _UNITS]
+                    continue
+                rows += [
+                    row | {"metric": name, "unit": unit, "value": value, "seconds": seconds}
+                    for (name, unit), value in zip(_UNITS.items(), found, strict=True)
+                ]
+        return rows
+
+    def _row(self, target: Target, constant: Constant, n: int) -> dict:
+        setting = scores.setting(**constant.axes(target.gamma))
+        named = {"dataset": "well-specified", "method": "KCEF", "variant": AS_PUBLISHED}
+        return self.row(0, **named, dim=1, setting=setting, n_train=n, backend="numpy")
+
+    def rows(self, outcomes: Sequence[Outcome]) -> list[dict]:
         """Return the rows of each target in turn, and then what noise does not explain."""
         rows = []
         for target in self.data:
             axes = {scores.setting(**each.axes(target.gamma)) for each in CONSTANTS}
             rows += [row for each in outcomes for row in each.rows if row["setting"] in axes]
-            rows += _without_noise(target, sizes(job.largest))
+            for constant in CONSTANTS:
+                for n in self.rows_fitted:
+                    left = target.regularization_error(_regularization(target, constant, n))
+                    without_noise = {"metric": REGULARIZATION_ERROR, "value": left}
+                    rows.append(self._row(target, constant, n) | without_noise)
         return rows
 
-    def info(self, job: Job) -> dict:
-        """Return the information that is known before the job runs."""
-        return {
-            "source": "kcef, theorem 2",
-            "bandwidth_x": _well_specified.BANDWIDTH_X,
-            "bandwidth_y": _well_specified.BANDWIDTH_Y,
-            "base_std": _well_specified.BASE_STD,
-            "target_norm": _well_specified.NORM,
-            "code": digest(__name__, estimator_module("KCEF")),
-        }
-
-    def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
+    def results(self, outcomes: Sequence[Outcome]) -> dict:
         """Return the norms and residuals of the targets."""
-        return {
-            _name(target): {"operator_norm": target.operator_norm, "residual": target.residual}
-            for target in self.data
-        }
+        return {_name(each): {"residual": each.residual} for each in self.data}
 
-    def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
         """Return the targets."""
         arrays = {}
         for target in self.data:
@@ -97,28 +140,21 @@ class Experiment(runner.Experiment[Job]):
         return arrays
 
 
-def _name(target: _well_specified.Target) -> str:
+def _name(target: Target) -> str:
     return f"gamma-{target.gamma:g}"
 
 
-def errors(target: _well_specified.Target, x, y, regularization: float) -> tuple[float, float]:
-    """Fit KCEF to pairs of the target; return ‖T - T_0‖ and the Kullback-Leibler divergence.
+def _regularization(target: Target, constant: Constant, n: int) -> float:
+    """Return λ, which falls like n^-α."""
+    c = constant.value * (1.0 if constant.absolute else target.operator_norm)
+    return c * n ** -max(0.25, 1.0 / (2.0 * (target.gamma + 1.0)))
 
-    Parameters
-    ----------
-    target
-        The truth.
-    x, y
-        Pairs, shapes (n,), where KCEF is to compute.
-    regularization
-        λ.
 
-    Returns
-    -------
-    norm_error
-        Error in the norm of the RKHS, in which T_0 has norm `well_specified.NORM`.
-    divergence
-        Divergence of the estimate from p_0, expected over x, in nats.
+def errors(target: Target, x, y, regularization: float) -> tuple[float, float]:
+    """Fit KCEF with λ to pairs; return ‖T - T_0‖ and the divergence from p_0 in nats.
+
+    The norm is that of the RKHS, in which T_0 has norm `NORM`; the divergence is expected over x.
+    The pairs have the shapes (n,) and are where KCEF is to compute.
     """
     model = KCEF(
         bandwidth_x=_well_specified.BANDWIDTH_X,
@@ -133,60 +169,3 @@ def errors(target: _well_specified.Target, x, y, regularization: float) -> tuple
     log_q = grid.normalised(to_numpy(model.log_unnormalized_at(nodes_y)(nodes_x)))
     distance = float(np.linalg.norm(estimated - target.coefficients))
     return distance, grid.divergence(target.log_density, log_q)
-
-
-def _repetition(
-    target: _well_specified.Target, ns: list[int], repetition: int, backend: str
-) -> list[dict]:
-    axes = (Job.experiment, target.gamma, repetition)
-    x, y = (asarray(one, backend) for one in target.sample(ns[-1], rng_of(*axes)))
-    rows = []
-    for n in ns:
-        for constant in CONSTANTS:
-            row = _row(target.gamma, constant, n) | {"backend": backend}
-            row |= {"split": repetition, "seed": seed_of(*axes) % 2**32}
-            outcome = _fit(target, x[:n], y[:n], _regularization(target, constant, n))
-            rows += [row | measured for measured in outcome]
-    return rows
-
-
-def _fit(target, x, y, regularization: float) -> list[dict]:
-    """Return the columns of the two rows of one fit; both state the reason of a failure."""
-    metrics = {NORM_ERROR: "", KL: "nats"}
-    values, seconds = attempt(errors, target, x, y, regularization)
-    if isinstance(values, Exception):
-        return [scores.failed(metric, values, unit) for metric, unit in metrics.items()]
-    return [
-        {"metric": metric, "unit": unit, "value": value, "seconds": seconds}
-        for (metric, unit), value in zip(metrics.items(), values, strict=True)
-    ]
-
-
-def _without_noise(target: _well_specified.Target, ns: list[int]) -> list[dict]:
-    return [
-        _row(target.gamma, constant, n)
-        | {
-            "metric": REGULARIZATION_ERROR,
-            "value": target.regularization_error(_regularization(target, constant, n)),
-        }
-        for constant in CONSTANTS
-        for n in ns
-    ]
-
-
-def _regularization(target: _well_specified.Target, constant: Constant, n: int) -> float:
-    c = constant.value * (1.0 if constant.absolute else target.operator_norm)
-    return c * n ** -rate(target.gamma)
-
-
-def _row(gamma: float, constant: Constant, n: int) -> dict:
-    return Job().row(
-        0,
-        dataset="well-specified",
-        dim=1,
-        setting=scores.setting(**constant.axes(gamma)),
-        method="KCEF",
-        variant=AS_PUBLISHED,
-        n_train=n,
-        backend="numpy",
-    )

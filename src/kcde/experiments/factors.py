@@ -4,147 +4,157 @@ A job fits some columns of a graph for all runs; `kcde.experiments.joint` sums w
 graph found. Columns are called nodes and counted from 1 here and in all outputs, as in the paper.
 """
 
+import json
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kcde import scores
 from kcde.arrays import asarray, take_columns, to_numpy
-from kcde.experiments import methods, runner
-from kcde.experiments._problems import Problem, open_problem
-from kcde.experiments.job import Outcome
-from kcde.experiments.jobs.factors import Job
+from kcde.experiments import methods
+from kcde.experiments._problems import ProblemExperiment, columns, grid_runs
+from kcde.experiments.base import ArrayExperiment, Outcome, parameter, sized, stacked
 from kcde.experiments.runner import attempt
-from kcde.joint import Graph, JointDensity, Parents, parents
+from kcde.joint import JointDensity, parents
 from kcde.metrics.names import NLL
-from kcde.seeding import rng_of
+from kcde.names import fitted
+
+GRIDS = tuple(f"grid-{n}" for n in (200, 400, 700, 1000, 1400, 2000, 4000, 8000))
+_NODES_OF_A_JOB = 8
 
 
-class _Data(NamedTuple):
-    """The problem, and the parents of each column, counted from 0."""
+@dataclass(frozen=True)
+class Factors(ProblemExperiment, ArrayExperiment):
+    """Some factors of a joint density, for all runs; `METHOD/01-08` names the first eight.
 
-    problem: Problem
-    graph: Parents
+    The `.npz` holds `log_density` (runs, nodes, test rows) in standardised units, NaN where a
+    factor failed, and `nodes`.
+    """
 
+    name: ClassVar[str] = "factors"
+    datasets: ClassVar[Sequence[str]] = ("white-wine", "parkinsons", "red-wine", *GRIDS)
+    methods: ClassVar[Sequence[str]] = (
+        "KCEF-F",
+        "KCEF-M",
+        "KCEF-F-anisotropic",
+        "KCEF-LL-F",
+        "LikelihoodKCEF-F",
+        "LSCDE-F",
+        "LSCDE-M",
+    )
+    only: ClassVar = {"KCEF-F-anisotropic": GRIDS}
+    smoke: ClassVar[Sequence[str]] = ("smoke-joint", "grid-60")
+    repeated: ClassVar[tuple[str, ...]] = ("runs",)
+    batch_fits: ClassVar[bool] = False
 
-class Experiment(runner.Experiment[Job]):
-    """The `.npz` holds `log_density` (runs, nodes, test rows) in standardised units and `nodes`."""
+    nodes: tuple[int, ...] = parameter((), "Which factors, from 1; all by default.")
+    graph: str | list = parameter("full", "full, markov, or JSON parents from 0: [[],[0],[0,1]].")
+    runs: int = sized(2, 5, 5, "Random splits, or repetitions of the grid data.", at_least=1)
 
-    batch_fits = False
+    @classmethod
+    def named(cls, dataset: str, method: str) -> dict[str, Any]:
+        """Return the parameters that data set and method state, the latter with its nodes."""
+        method, _, nodes = method.partition("/")
+        named = super().named(dataset, method)
+        if nodes:
+            first, last = map(int, nodes.split("-"))
+            named["nodes"] = tuple(range(first, last + 1))
+        return named
 
-    def check(self, job: Job) -> None:
-        """Raise `ValueError` for options that the estimator does not have."""
-        estimator_of(job, random_state=0)
+    @classmethod
+    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:
+        """Return the number of runs where it depends on the data."""
+        return grid_runs(scale, dataset)
 
-    def open(self) -> _Data:
-        """Return the problem and the graph of its columns."""
-        job, places = self.job, self.places
-        problem = open_problem(job.dataset, places.data_dir, places.catalogue, job.max_dim)
-        if beyond := [node for node in job.nodes if not 1 <= node <= problem.dim]:
-            raise ValueError(f"{job.dataset} has the nodes 1 to {problem.dim}; got {beyond}")
-        return _Data(problem, parents(job.graph, problem.dim))
+    @classmethod
+    def estimators(cls, method: str) -> list[str]:
+        """Return the estimator of a method, which may have nodes."""
+        return super().estimators(method.partition("/")[0])
+
+    @property
+    def wanted(self) -> Sequence[int]:
+        """The nodes that are fitted."""
+        return self.nodes or range(1, self.data.dim + 1)
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
         """Return a function that fits and scores the factors of a run."""
-        job, (problem, graph) = self.job, self.data
-        backend = methods.backend_of(estimator_of(job, 0), job.backend)
+        problem, backend = self.data, methods.backend_of(self.unfitted(0), self.backend)
+        graph = parents(self.graph, problem.dim)
+        if beyond := [node for node in self.wanted if not 1 <= node <= problem.dim]:
+            raise ValueError(f"{self.dataset} has the nodes 1 to {problem.dim}; got {beyond}")
+        named = self.graph if isinstance(self.graph, str) else _from_one(self.graph)
+
+        def factor(model: JointDensity, node: int, train, test) -> tuple:
+            """Return a factor, and its log density of each test row."""
+            fitted_factor = model.fit_factor(node - 1, train)
+            X = take_columns(test, np.array(graph[node - 1], dtype=int))
+            return fitted_factor, to_numpy(fitted_factor.log_density(X, test[:, node - 1 : node]))
 
         def work(run: int) -> Outcome:
             split = problem.split(run)
             data = asarray(split.train, backend), asarray(split.test, backend)
-            model = JointDensity(estimator_of(job, problem.seed(run)), graph)
-            each = [_factor(job, problem, model, node, run, data, backend) for node in job.nodes]
-            rows = [row for outcome in each for row in outcome.rows]
-            curves = np.stack([outcome.arrays["log_density"] for outcome in each])
-            chosen = [outcome.chosen[0] for outcome in each]
-            return Outcome(rows, chosen, {"log_density": curves})
+            model = JointDensity(self.unfitted(problem.seed(run)), graph)
+            outcome, curves = Outcome([]), []
+            for node, before in ((node, _from_one(graph)[node - 1]) for node in self.wanted):
+                setting = scores.setting(graph=named, node=node, parents=before)
+                row = self.row(run, setting=setting, backend=backend) | problem.sizes(run, split)
+                found, seconds = attempt(factor, model, node, *data)
+                chosen, curve = {"run": run, "node": node}, np.full(len(split.test), np.nan)
+                if isinstance(found, Exception):
+                    row |= scores.failed(NLL, found, "nats")
+                else:
+                    fitted_factor, curve = found
+                    row |= {"seconds": seconds} | scores.cell(NLL, -curve.mean(), "nats", 0.0)
+                    chosen |= methods.chosen(fitted_factor)
+                outcome.rows.append(row)
+                outcome.chosen.append(chosen)
+                curves.append(curve)
+            outcome.arrays["log_density"] = np.stack(curves)
+            return outcome
 
         return work
 
-    def not_run(self, job: Job, unit: int) -> list[dict]:
-        """Return a row for each node."""
-        backend = methods.backend_of(estimator_of(job, 0), job.backend)
-        return [_row(job, backend, unit, node) | {"metric": NLL} for node in job.nodes]
+    def info(self) -> dict:
+        """Return the information on the job that is known before it runs."""
+        before = _from_one(parents(self.graph, self.data.dim))
+        return super().info() | {"parents": before} | self.data.description()
 
-    def info(self, job: Job) -> dict:
-        """Return the information on a job that is known before it runs."""
-        info = super().info(job)
-        info["job"] |= {"graph": graph_label(job.graph)}
-        graph = self.data.graph if self.data else []
-        info["parents"] = [[parent + 1 for parent in before] for before in graph]
-        return info | (self.data.problem.description() if self.data else {})
-
-    def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
-        """Return the choices of each factor and the backend."""
-        backend = scores.backends(self.rows(job, outcomes))
-        return super().results(job, outcomes) | {"backend": backend}
-
-    def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
-        """Return log densities, NaN where a factor failed, and whose they are."""
-        return runner.stacked(outcomes) | {"nodes": np.array(job.nodes)}
+    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+        """Return the log densities, and whose they are."""
+        return stacked(outcomes) | {"nodes": np.array(self.wanted)}
 
 
-def estimator_of(job, random_state: int):
-    """Return the unfitted estimator of a job; the factors of a run get states of their own."""
-    return methods.build(
-        job.method,
-        job.estimator,
-        job.options,
-        random_state=random_state,
-        tuning_rows=job.tuning_rows,
-    )
+def _from_one(graph: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return parents counted from 1."""
+    return [[parent + 1 for parent in before] for before in graph]
 
 
-def graph_label(graph: Graph) -> object:
-    """Return how a graph is called in outputs: its name, or its parents counted from 1."""
-    return graph if isinstance(graph, str) else [[p + 1 for p in chosen] for chosen in graph]
+def jobs_of(dataset: str, method: str) -> list[tuple[str, str, str]]:
+    """Return the jobs of all factors of a joint density, which a method sums or samples."""
+    firsts, last = range(1, columns(dataset) + 1, _NODES_OF_A_JOB), columns(dataset)
+    ranges = [f"{first:02d}-{min(first + _NODES_OF_A_JOB - 1, last):02d}" for first in firsts]
+    return [(Factors.name, dataset, f"{fitted(method)}/{nodes}") for nodes in ranges]
 
 
-def _factor(job, problem, model: JointDensity, node: int, run: int, data, backend) -> Outcome:
-    """Fit and score one factor; a numerical failure is a row that says why."""
-    train, test = data
-    row = _row(job, backend, run, node, [parent + 1 for parent in model.graph[node - 1]])
-    row |= {"dim": problem.dim, "n_train": train.shape[0], "n_test": test.shape[0]}
-    row["seed"] = problem.seed(run)
-    rng = rng_of("importance", problem.identity, run, node)
-    found, seconds = attempt(_fitted, job, model, node, data, rng)
-    named = {"run": run, "node": node}
-    if isinstance(found, Exception):
-        blank = np.full(test.shape[0], np.nan)
-        failed = row | scores.failed(NLL, found, "nats")
-        return Outcome([failed], [named], {"log_density": blank})
-    factor, log_density, more = found
-    row["seconds"] = seconds
-    cells = [scores.cell(NLL, -log_density.mean(), "nats", 0.0), *more]
-    chosen = named | methods.chosen(factor)
-    return Outcome([row | cell for cell in cells], [chosen], {"log_density": log_density})
+def information(files: Sequence[Path]) -> dict:
+    """Return the information on the factors of one joint density, with all `chosen` in order.
 
-
-def _fitted(job: Job, model: JointDensity, node: int, data, rng: np.random.Generator):
-    """Return a factor, its log density of each test row, and parts of further score rows."""
-    train, test = data
-    factor = model.fit_factor(node - 1, train)
-    X = take_columns(test, np.array(model.graph[node - 1], dtype=int))
-    log_density = to_numpy(factor.log_density(X, test[:, node - 1 : node]))
-    return factor, log_density, _importance(job, factor, X, rng)
-
-
-def _importance(job: Job, factor, X, rng: np.random.Generator) -> list[dict]:
-    """Return how far importance sampling of log Z is from quadrature, as parts of score rows."""
-    if job.importance_samples is None or not hasattr(factor, "log_normaliser"):
-        return []
-    drawn = factor.log_normaliser(X, method="importance", n_samples=job.importance_samples, rng=rng)
-    exact = factor.log_normaliser(X, method="quadrature")
-    error = float(to_numpy(drawn.log_z).mean() - to_numpy(exact.log_z).mean())
-    size = float(to_numpy(drawn.effective_sample_size).min())
-    return [
-        scores.cell("importance_error", error, "nats", drawn.mean_stderr),
-        scores.cell("effective_sample_size", size, "samples"),
-    ]
-
-
-def _row(job: Job, backend: str, run: int, node: int, before: list[int] | None = None) -> dict:
-    axes = {"graph": graph_label(job.graph), "node": node}
-    setting = scores.setting(**axes, **({} if before is None else {"parents": before}))
-    return job.row(run, setting=setting, unit="nats", backend=backend)
+    Raises
+    ------
+    ValueError
+        If the files do not belong together, or a node is missing or stands twice.
+    """
+    infos = [json.loads(Path(path).with_suffix(".json").read_text()) for path in files]
+    chosen = [each for info in infos for each in info["chosen"]]
+    chosen.sort(key=lambda each: (each["run"], each["node"]))
+    found = [(each["run"], each["node"]) for each in chosen]
+    wanted = product(range(found[-1][0] + 1), range(1, len(infos[0]["columns"]) + 1))
+    common = [[info[name] for name in ("parents", "data_sha256", "code")] for info in infos]
+    if found != list(wanted) or any(each != common[0] for each in common):
+        names = ", ".join(map(str, files))
+        raise ValueError(f"{names} are not all factors of one joint density: run them again")
+    return infos[0] | {"chosen": chosen}

@@ -7,56 +7,88 @@ that made the samples.
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kcde import scores
 from kcde.arrays import asarray, resolve_backend
-from kcde.experiments import runner
-from kcde.experiments.job import Outcome
-from kcde.experiments.jobs.similarity import Job
+from kcde.experiments.base import Experiment, Outcome, parameter
 from kcde.experiments.runner import attempt
-from kcde.metrics import RelativeSimilarity, median_bandwidth, relative_similarity_test
+from kcde.experiments.samples import METRIC
+from kcde.metrics import median_bandwidth, relative_similarity_test
 from kcde.metrics.names import DIVERGENCE_RATE, P_VALUE, R_HAT
 from kcde.names import EXACT_DRAWS
 
+# Against rows of all data; against the test rows; against rows of all data, shown pair only.
 VARIANTS = ("as-published", "test-rows", "slice")
-"""Against rows of all data; against the test rows; against rows of all data, shown pair only."""
 
-_FILES = ("ours", "rival", "ours_exact", "rival_exact")
-_OF_CHAINS = (R_HAT, DIVERGENCE_RATE)
+# What is compared with a rival that models the shown pair alone; with the others KCEF-F.
+_PAIRS = {"KEF-pair": "KCEF-F-pair", "NADE-pair": "KCEF-F-pair"}
+
+# The same density as a rival's, sampled better.
+_BETTER = {"KEF": "KEF-adapted", "KEF-pair": "KEF-pair-adapted"}
 
 
-class Experiment(runner.Experiment[Job]):
-    """The `.npz` holds `<variant>/statistic`, `<variant>/mmd2_ours`, `<variant>/mmd2_rival` and
+class _Samples:
+    """Scores and samples of one job of `samples`."""
+
+    def __init__(self, path: Path):
+        self.path, self.frame = path, scores.read([path])
+        self.info = json.loads(path.with_suffix(".json").read_text())
+        with np.load(path.with_suffix(".npz")) as arrays:
+            self.arrays = {name: arrays[name] for name in arrays}
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds."""
+        return self.frame["split"].nunique()
+
+    def of(self, metric: str, seed: int):
+        """Return the rows of a metric under a seed: none or one."""
+        return self.frame[(self.frame["split"] == seed) & (self.frame["metric"] == metric)]
+
+
+@dataclass(frozen=True)
+class Similarity(Experiment):
+    """For each seed, whether KCEF's samples are closer to the data than a rival's, the method.
+
+    The `.npz` holds `<variant>/statistic`, `<variant>/mmd2_ours`, `<variant>/mmd2_rival` and
     `<variant>/bandwidth`, one value a seed.
     """
 
-    def check(self, job: Job) -> None:
-        """Raise `ValueError` for a better sampled rival of nothing."""
-        if job.rival_exact is not None and job.ours_exact is None:
-            raise ValueError(
-                "--rival-exact is compared with --ours-exact: give --ours-exact as well"
-            )
+    name: ClassVar[str] = "similarity"
+    datasets: ClassVar[Sequence[str]] = ("parkinsons", "red-wine")
+    methods: ClassVar[Sequence[str]] = ("KEF", "NADE", "KEF-grouped")
+    only: ClassVar = {"KEF-grouped": ("red-wine",)}
+    smoke: ClassVar[Sequence[str]] = ("smoke-joint",)
 
-    def open(self) -> dict[str, list["_Samples"]]:
+    dataset: str = parameter(help="A data set of the catalogue.", kw_only=False)
+    method: str = parameter(help="The method compared with.", kw_only=False)
+    backend: str = parameter("auto", "auto, numpy or cupy.")
+
+    @classmethod
+    def named(cls, dataset: str, method: str) -> dict[str, Any]:
+        """Return data set and rival."""
+        return {"dataset": dataset, "method": method}
+
+    @classmethod
+    def needs(cls, dataset: str, method: str) -> list[tuple[str, str, str]]:
+        """Return the jobs of our samples and the rival's, then of both drawn exactly or better."""
+        ours = _PAIRS.get(method, "KCEF-F")
+        compared = (ours, method, f"{ours}-inverse", _BETTER.get(method, method))
+        return [("samples", dataset, each) for each in compared]
+
+    def open(self) -> dict[str, list[_Samples]]:
         """Return our samples and the rival's by variant, all of the same data and seeds."""
-        job = self.job
-        given = (job.ours, job.rival, job.ours_exact, job.rival_exact)
-        samples = {path: _Samples(path) for path in given if path is not None}
-        ours, rival = samples[job.ours], samples[job.rival]
-        for other in samples.values():
-            if ours.dataset != other.dataset or ours.seeds != other.seeds:
-                raise ValueError(
-                    f"{ours.path} holds {ours.seeds} seeds of {ours.dataset}, {other.path} "
-                    f"{other.seeds} of {other.dataset}; run both with the same data set and seeds"
-                )
-        pairs = {variant: [ours, rival] for variant in VARIANTS}
-        if job.ours_exact is None:
-            return pairs
-        better = samples[job.rival_exact or job.rival]
-        return {**pairs, EXACT_DRAWS: [samples[job.ours_exact], better]}
+        each = [_Samples(path) for path in self.files]
+        for other in each:
+            if set(other.frame["dataset"]) != {self.dataset} or other.seeds != each[0].seeds:
+                stated = f"{other.path} and {each[0].path} are not both of {self.dataset}"
+                raise ValueError(f"{stated} with one number of seeds: run both again")
+        return dict.fromkeys(VARIANTS, each[:2]) | {EXACT_DRAWS: each[2:]}
 
     def count(self) -> int:
         """Return the number of variants of the test, each of all seeds."""
@@ -64,62 +96,29 @@ class Experiment(runner.Experiment[Job]):
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
         """Return a function that tests all seeds with a variant."""
-        job, variants, backend = self.job, list(self.data), resolve_backend(self.job.backend)
-        hypothesis = f"H0: {job.rival_name} closer than {job.our_name}"
+        variants, backend = list(self.data), resolve_backend(self.backend)
+        named = {"dataset": self.dataset, "method": f"H0: {self.method} closer than KCEF"}
+        named |= {"metric": P_VALUE, "unit": ""}
 
         def work(unit: int) -> Outcome:
             variant = variants[unit]
-            pair = self.data[variant]
-            tests = [_test(pair, variant, seed, backend) for seed in range(pair[0].seeds)]
-            rows = [
-                _row(job, pair[0], hypothesis, variant, seed) | {"backend": backend} | row
-                for seed, (found, _) in enumerate(tests)
-                for row in [found, *_mixing(pair, seed)]
-            ]
-            values = np.array([numbers for _, numbers in tests])
+            pair, rows, values = self.data[variant], [], []
+            for seed in range(pair[0].seeds):
+                first = pair[0].frame[pair[0].frame["split"] == seed].iloc[0]
+                row = self.row(seed, **named, variant=variant, backend=backend)
+                row |= first[["dim", "n_train", "n_test"]].to_dict()
+                tested, numbers = _test(pair, variant, seed, backend)
+                rows += [row | each for each in (tested, *_mixing(pair, seed))]
+                values.append(numbers)
             names = ("statistic", "mmd2_rival", "mmd2_ours", "bandwidth")
-            arrays = {f"{variant}/{name}": values[:, k] for k, name in enumerate(names)}
-            return Outcome(rows, arrays=arrays)
+            columns = zip(names, np.array(values).T, strict=True)
+            return Outcome(rows, arrays={f"{variant}/{name}": column for name, column in columns})
 
         return work
 
-    def info(self, job: Job) -> dict:
-        """Return whose samples were compared."""
-        files = {name: getattr(job, name) for name in _FILES}
-        return {name: str(file) for name, file in files.items() if file} | {"code": self.code(job)}
-
-    def results(self, job: Job, outcomes: Sequence[Outcome]) -> dict:
-        """Return nothing: nothing is chosen."""
-        return {}
-
-    def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
         """Return the statistics of each variant."""
         return {name: array for each in outcomes for name, array in each.arrays.items()}
-
-
-class _Samples:
-    """Scores and samples of one `run samples`."""
-
-    def __init__(self, path: Path):
-        self.path = Path(path).with_suffix(".csv")
-        self.frame = scores.read([self.path])
-        self.dataset = self.frame["dataset"].iloc[0]
-        self.seeds = self.frame["split"].nunique()
-        self.info = json.loads(self.path.with_suffix(".json").read_text())
-        with np.load(self.path.with_suffix(".npz")) as arrays:
-            self.arrays = {name: arrays[name] for name in arrays}
-
-    def obstacle(self, seed: int) -> tuple[str, str] | None:
-        """Return the status and the reason where there are no samples of a seed."""
-        of_seed = self.frame[(self.frame["split"] == seed) & (self.frame["metric"] == "samples")]
-        if of_seed.empty:
-            return None
-        return of_seed["status"].iloc[0], f"{self.path.stem}: {of_seed['detail'].iloc[0]}"
-
-    def stated(self, metric: str, seed: int) -> list[float]:
-        """Return the value of a metric of a seed, in a list that is empty without one."""
-        rows = self.frame[(self.frame["split"] == seed) & (self.frame["metric"] == metric)]
-        return rows["value"].tolist()
 
 
 def _test(
@@ -127,39 +126,33 @@ def _test(
 ) -> tuple[dict, tuple[float, ...]]:
     """Return the status and value of a row, and statistic, both MMD² and the bandwidth."""
     for each in pair:
-        if obstacle := each.obstacle(seed):
-            return dict(zip(("status", "detail"), obstacle, strict=True)), (np.nan,) * 4
-    result, _ = attempt(_relative_similarity, pair, variant, seed, backend)
-    if isinstance(result, Exception):
-        return scores.failed(P_VALUE, result), (np.nan,) * 4
-    found, bandwidth = result
-    numbers = (found.statistic, found.mmd2_a, found.mmd2_b, bandwidth)
-    return {"value": found.p_value}, numbers
+        if not (failed := each.of(METRIC, seed)).empty:
+            why = f"{each.path.stem}: {failed['detail'].iloc[0]}"
+            return {"status": "failed", "detail": why}, (np.nan,) * 4
+
+    def compared() -> tuple[float, ...]:
+        ours, rival = (each.arrays["samples"][seed] for each in pair)
+        arrays = pair[0].arrays
+        data = arrays["reference_test"] if variant == "test-rows" else arrays["reference"][seed]
+        if variant == "slice":
+            columns = [node - 1 for node in pair[0].info["shown_pair"]]
+            data, ours, rival = (rows[:, columns] for rows in (data, ours, rival))
+        bandwidth = median_bandwidth(data, rival, ours)
+        # The null hypothesis of the test is that its first candidate is at least as close.
+        there = (asarray(rows, backend) for rows in (data, rival, ours))
+        found = relative_similarity_test(*there, bandwidth)
+        return found.p_value, found.statistic, found.mmd2_a, found.mmd2_b, bandwidth
+
+    found, _ = attempt(compared)
+    if isinstance(found, Exception):
+        return scores.failed(P_VALUE, found), (np.nan,) * 4
+    return {"value": found[0]}, found[1:]
 
 
 def _mixing(pair: list[_Samples], seed: int) -> list[dict]:
     """Return what is worse of the chains of both: nothing where both are drawn without chains."""
-    worst = {name: [v for each in pair for v in each.stated(name, seed)] for name in _OF_CHAINS}
+    worst = {
+        name: [value for each in pair for value in each.of(name, seed)["value"]]
+        for name in (R_HAT, DIVERGENCE_RATE)
+    }
     return [scores.cell(name, np.max(found), "") for name, found in worst.items() if found]
-
-
-def _relative_similarity(
-    pair: list[_Samples], variant: str, seed: int, backend: str
-) -> tuple[RelativeSimilarity, float]:
-    ours, rival = (each.arrays["samples"][seed] for each in pair)
-    arrays = pair[0].arrays
-    reference = arrays["reference_test"] if variant == "test-rows" else arrays["reference"][seed]
-    if variant == "slice":
-        columns = [node - 1 for node in pair[0].info["shown_pair"]]
-        reference, ours, rival = (rows[:, columns] for rows in (reference, ours, rival))
-    bandwidth = median_bandwidth(reference, rival, ours)
-    # The null hypothesis of the test is that its first candidate is at least as close.
-    there = (asarray(rows, backend) for rows in (reference, rival, ours))
-    return relative_similarity_test(*there, bandwidth), bandwidth
-
-
-def _row(job: Job, ours: _Samples, hypothesis: str, variant: str, seed: int) -> dict:
-    first = ours.frame[ours.frame["split"] == seed].iloc[0]
-    sizes = {name: first[name] for name in ("dim", "n_train", "n_test")}
-    named = {"dataset": ours.dataset, "method": hypothesis, "variant": variant}
-    return job.row(seed, **named, **sizes, metric=P_VALUE, unit="")

@@ -10,9 +10,8 @@ from kcde import scores
 from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.kcef import consistency as artefact
-from kcde.cli import main
 from kcde.experiments import consistency
-from kcde.experiments.jobs.consistency import CONSTANTS, Constant
+from kcde.experiments.consistency import CONSTANTS, Consistency, Constant
 from kcde.experiments.runner import run
 from kcde.metrics.names import REGULARIZATION_ERROR
 
@@ -22,9 +21,7 @@ N = (100, 200, 400)
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     path = tmp_path_factory.mktemp("scores") / "consistency.csv"
-    with pytest.raises(SystemExit) as finished:
-        main(["run", "consistency", "--repetitions", "3", "--largest", "200", "--out", str(path)])
-    assert finished.value.code == 0
+    run(Consistency(repetitions=3, largest=200), path)
     return path
 
 
@@ -37,7 +34,7 @@ def powers(slope_of, noise=0.0, constants=MULTIPLES):
     rows = []
     for gamma in consistency.EXPONENTS:
         for constant in constants:
-            for metric in (consistency.NORM_ERROR, consistency.KL, REGULARIZATION_ERROR):
+            for metric in ("norm_error", "kl", REGULARIZATION_ERROR):
                 for split in range(1 if metric == REGULARIZATION_ERROR else 5):
                     slope = slope_of(gamma, constant.value, metric) + noise * rng.standard_normal()
                     rows += [
@@ -54,14 +51,13 @@ def powers(slope_of, noise=0.0, constants=MULTIPLES):
 
 
 def bound(gamma, metric):
-    alpha = consistency.rate(gamma)
+    alpha = max(0.25, 0.5 / (gamma + 1))
     return {"kl": 2 * alpha - 1, "norm_error": alpha - 0.5}.get(metric, -alpha * gamma)
 
 
-def test_rates_are_those_of_the_theorem():
-    assert [consistency.rate(gamma) for gamma in (0.5, 1, 3)] == [1 / 3, 0.25, 0.25]
-    assert consistency.sizes(3200) == [100, 200, 400, 800, 1600, 3200]
-    assert consistency.sizes(799) == [100, 200, 400]
+def test_n_doubles_up_to_the_largest():
+    assert Consistency(largest=3200).rows_fitted == [100, 200, 400, 800, 1600, 3200]
+    assert Consistency(largest=799).rows_fitted == [100, 200, 400]
 
 
 @pytest.mark.slow
@@ -73,7 +69,7 @@ def test_scores_are_complete_and_reproducible(made, tmp_path, monkeypatch):
     assert set(frame["status"]) == {"ok"}
     assert (frame["value"] > 0).all()
     monkeypatch.setattr(consistency, "EXPONENTS", (1.0,))
-    run(consistency.Job(repetitions=2, largest=200), tmp_path / "again.csv")
+    run(Consistency(repetitions=2, largest=200), tmp_path / "again.csv")
     again = scores.read([tmp_path / "again.csv"])
     first = frame[(frame["split"] < 2) & frame["setting"].str.contains('"gamma":1.0')]
     first = first.drop(columns="seconds").reset_index(drop=True)
@@ -96,7 +92,7 @@ def test_samples_of_a_repetition_are_nested(monkeypatch):
         return 1.0, 1.0
 
     monkeypatch.setattr(consistency, "errors", keep)
-    consistency._repetition(Target(), [100, 200], 0, "numpy")
+    Consistency(largest=200)._repetition(Target(), 0, "numpy")
     small, *_, large = (x for x, _ in seen)
     assert np.array_equal(small, large[:100])
     assert len(large) == 200
@@ -109,8 +105,8 @@ def test_a_failed_fit_is_two_rows_with_the_reason(monkeypatch):
         raise np.linalg.LinAlgError("not positive definite")
 
     monkeypatch.setattr(consistency, "errors", fail)
-    rows = consistency._fit(None, np.zeros(3), np.zeros(3), 0.1)
-    assert [row["metric"] for row in rows] == ["norm_error", "kl"]
+    rows = Consistency(largest=200).begin([0])(0).rows
+    assert [row["metric"] for row in rows[:2]] == ["norm_error", "kl"]
     assert {row["status"] for row in rows} == {"failed"}
     assert rows[0]["detail"] == "LinAlgError: not positive definite"
 
@@ -119,12 +115,12 @@ def test_a_failed_fit_is_two_rows_with_the_reason(monkeypatch):
     ("arguments", "words"),
     [
         ({"repetitions": 1}, "repetitions must be at least 2; got 1"),
-        ({"largest": 150}, "a slope needs n of at least 200; got 150"),
+        ({"largest": 150}, "largest must be at least 200; got 150"),
     ],
 )
 def test_too_little_for_a_slope_is_refused(tmp_path, arguments, words):
     with pytest.raises(ValueError, match=words):
-        run(consistency.Job(**arguments), tmp_path / "c.csv")
+        run(Consistency(**arguments), tmp_path / "c.csv")
 
 
 def test_slopes_of_exact_powers_are_found():

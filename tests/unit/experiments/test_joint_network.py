@@ -6,10 +6,8 @@ from scipy.stats import multivariate_normal
 from sklearn.base import BaseEstimator
 
 from kcde import scores
-from kcde.data import fetch
-from kcde.experiments import joint_network
 from kcde.experiments._problems import open_problem
-from kcde.experiments.joint_network import Job, metrics
+from kcde.experiments.joint import ORDERS, Joint, JointNetwork, metrics
 from kcde.experiments.runner import run
 from kcde.metrics.names import NLL
 
@@ -51,12 +49,12 @@ def network(monkeypatch):
 @pytest.fixture
 def launch(smoke, tmp_path):
     """Run a job; return its score frame and the arrays."""
-    folder, catalogue = smoke
+    data = dict(zip(("data_dir", "catalogue"), smoke, strict=True))
 
     def run_job(name="out", **axes):
         out = tmp_path / f"{name}.csv"
         axes = {"dataset": "smoke-joint", "estimator": "NADE", "options": SMALL, "runs": 2} | axes
-        run(Job(method="NADE", **axes), out, folder, catalogue=catalogue)
+        run(JointNetwork(method="NADE", **axes, **data), out)
         return scores.read([out]), dict(np.load(out.with_suffix(".npz")))
 
     return run_job
@@ -74,7 +72,7 @@ def test_metrics_by_hand():
 def test_a_network_is_scored_in_all_orders(launch):
     frame, arrays = launch()
     by_order = arrays["log_density_by_order_3"]
-    assert by_order.shape == (2, 1 + joint_network.ORDERS, 15)
+    assert by_order.shape == (2, 1 + ORDERS, 15)
     for number in (0, 1):
         rows = frame[frame["split"] == number].set_index("metric")["value"]
         for name, value in metrics(by_order[number]).items():
@@ -122,18 +120,21 @@ def test_a_training_that_fails_is_a_row_that_says_why(launch, network, monkeypat
     assert np.isnan(arrays["log_density_by_order_3"][0]).all()
 
 
-def test_unavailable_data_are_not_run(smoke, tmp_path):
-    folder, catalogue = smoke
-    record, out = tmp_path / "record.json", tmp_path / "out.csv"
-    fetch.write_record(fetch.fetch("smoke-joint", tmp_path / "empty", None, catalogue), record)
-    run(Job("smoke-joint", "NADE", "NADE", runs=2), out, folder, record=record)
-    assert scores.read([out])["status"].tolist() == ["not-run"] * 2
+def test_the_method_says_which_class_computes_a_joint_density():
+    job = Joint.at("laptop", "grid-2000", "NADE")
+    assert (type(job), job.dims, job.options["components"]) == (
+        JointNetwork,
+        (2, 3, 5, 10, 15, 20),
+        10,
+    )
+    assert type(Joint.at("laptop", "grid-2000", "KCEF-F")) is Joint
+    assert [Joint.estimators(name) for name in ("NADE", "KCEF-F", "exact")] == [["NADE"], [], []]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"estimator": "LSCDE", "options": {}}, "LSCDE cannot be trained on all runs at once"),
+        ({"estimator": "LSCDE", "options": {}}, "LSCDE is no network"),
         ({"options": {"sigma": 1}}, "NADE has no option sigma"),
         ({"runs": 0}, "runs must be at least 1"),
         ({"dataset": "grid-2000", "dims": (2, 30)}, r"has 1 to 20 columns; dims has \[30\]"),

@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import ks_2samp
 
 from kcde import scores
-from kcde.cli import main
-from kcde.data import fetch
 from kcde.estimators import KCEF, KEF, LSCDE
-from kcde.experiments import factors, samples, similarity
+from kcde.experiments import samples, similarity
 from kcde.experiments._problems import open_problem
 from kcde.experiments._samplers import ancestral_hmc, check_conditionals, sampler_kind, sampler_of
+from kcde.experiments.factors import Factors
 from kcde.experiments.runner import run
-from kcde.experiments.samples import Job
+from kcde.experiments.samples import Samples
+from kcde.experiments.similarity import Similarity
 from kcde.joint import JointDensity
 from kcde.metrics import median_bandwidth, relative_similarity_test
 from kcde.seeding import rng_of, seed_of
@@ -26,14 +26,18 @@ LSCDE_F = {"method": "LSCDE-F", "estimator": "LSCDE", "options": QUICK, "graph":
 
 
 @pytest.fixture
-def launch(smoke, tmp_path):
+def data(smoke):
+    return dict(zip(("data_dir", "catalogue"), smoke, strict=True))
+
+
+@pytest.fixture
+def launch(data, tmp_path):
     """Run a job of 2 seeds and 120 samples; return the path of its scores."""
-    folder, catalogue = smoke
 
     def run_job(name=None, files=(), **axes):
         axes = {"dataset": "smoke-joint", "seeds": 2, "samples": 120} | axes
         out = tmp_path / f"{name or axes['method']}.csv"
-        run(Job(**axes, factors=tuple(files)), out, folder, catalogue=catalogue)
+        run(Samples(**axes, **data, files=tuple(files)), out)
         return out
 
     return run_job
@@ -89,17 +93,10 @@ def test_which_sampler_is_taken():
     assert sampler_kind(KCEF(), "KCEF-F") == "hmc"
     assert sampler_kind(KCEF(), "KCEF-F-inverse") == "direct"
     assert sampler_kind(LSCDE(), "LSCDE-F") == "direct"
-    assert sampler_kind(KCEF(), "KCEF-F-inverse", "hmc") == "hmc"
     assert sampler_kind(KEF(), "KEF-adapted") == "adapted"
-    with pytest.raises(ValueError, match="KCEF-F: adapted chains share a step size"):
-        sampler_kind(KCEF(), "KCEF-F", "adapted", of_graph=True)
-    with pytest.raises(ValueError, match="LSCDE has no Hamiltonian Monte Carlo"):
-        sampler_kind(LSCDE(), "LSCDE", "adapted")
-    assert sampler_kind(KCEF(), "KCEF-F", "direct") == "direct"
-    with pytest.raises(ValueError, match="LSCDE has no Hamiltonian Monte Carlo"):
-        sampler_kind(LSCDE(), "LSCDE-F", "hmc")
-    with pytest.raises(ValueError, match="one of auto, hmc, adapted, direct; got 'gibbs'"):
-        sampler_kind(KCEF(), "KCEF-F", "gibbs")
+    for estimator, of_graph in ((KCEF(), True), (LSCDE(), False)):
+        with pytest.raises(ValueError, match="A-adapted: adapted chains are of one density"):
+            sampler_kind(estimator, "A-adapted", of_graph=of_graph)
 
 
 def test_one_model_of_all_columns_is_sampled_as_well(curve, rng):
@@ -122,8 +119,7 @@ def test_adapted_chains_mix_where_published_ones_do_not(rng):
     assert found["adapted"]["divergence_rate"] == 0.0
 
 
-def test_jobs_that_sample_one_model_in_two_ways_fit_it_once(smoke, tmp_path, monkeypatch):
-    folder, catalogue = smoke
+def test_jobs_that_sample_one_model_in_two_ways_fit_it_once(data, tmp_path, monkeypatch):
     fits, plain = [], KCEF._fit
 
     def counting(self, X, Y):
@@ -131,14 +127,14 @@ def test_jobs_that_sample_one_model_in_two_ways_fit_it_once(smoke, tmp_path, mon
         plain(self, X, Y)
 
     monkeypatch.setattr(KCEF, "_fit", counting)
-    shared = {"dataset": "smoke-joint", "seeds": 2, "samples": 40}
-    jobs = [Job(**shared, **KCEF_F), Job(**shared, **KCEF_F | {"method": "KCEF-F-inverse"})]
+    shared = KCEF_F | data | {"dataset": "smoke-joint", "seeds": 2, "samples": 40}
+    jobs = [Samples(**shared), Samples(**shared | {"method": "KCEF-F-inverse"})]
     together = [tmp_path / f"{job.method}.csv" for job in jobs]
-    run(jobs, together, folder, catalogue=catalogue)
+    run(jobs, together)
     assert len(fits) == 3  # a factor a column
     for job, path in zip(jobs, together, strict=True):
         alone = tmp_path / "alone.csv"
-        run(job, alone, folder, catalogue=catalogue)
+        run(job, alone)
         first, second = (np.load(each.with_suffix(".npz")) for each in (path, alone))
         np.testing.assert_array_equal(first["samples"], second["samples"])
     assert "r_hat" not in set(scores.read([together[1]])["metric"])
@@ -198,7 +194,6 @@ def test_the_pair_is_the_one_of_figure_4():
     for own, every in zip(pair.rows(0), red.rows(0), strict=True):
         np.testing.assert_array_equal(own, every[:, [5, 6]])
     assert (pair.seed(0), pair.sha256) == (red.seed(0), red.sha256)
-    assert pair.removed["quality"] == red.removed["quality"]
 
 
 def test_the_seed_of_a_row_is_that_of_the_samples_whatever_the_data_are_called(launch, monkeypatch):
@@ -220,11 +215,10 @@ def test_same_job_same_samples_and_the_same_reference_for_each_method(launch):
     np.testing.assert_array_equal(first["reference"], other["reference"])
 
 
-def test_hyperparameters_come_from_the_factors(launch, smoke, tmp_path, monkeypatch):
-    folder, catalogue = smoke
+def test_hyperparameters_come_from_the_factors(launch, data, tmp_path, monkeypatch):
     axes = {"dataset": "smoke-joint", "method": "LSCDE-F", "estimator": "LSCDE"}
     path = tmp_path / "factors.csv"
-    run(factors.Job(**axes, nodes=(1, 2, 3), runs=2), path, folder, catalogue=catalogue)
+    run(Factors(**axes, **data, runs=2), path)
     tuned = launch("tuned", **axes, graph="full")
 
     def refuse(self, *arguments):
@@ -235,10 +229,17 @@ def test_hyperparameters_come_from_the_factors(launch, smoke, tmp_path, monkeypa
     np.testing.assert_array_equal(
         *(np.load(one.with_suffix(".npz"))["samples"] for one in (tuned, taken))
     )
-    with pytest.raises(ValueError, match="are of graph 'full', not 'markov'"):
-        launch(files=[path], **axes, graph="markov")
-    with pytest.raises(ValueError, match="a model of the shown pair selects its own"):
-        launch(files=[path], **axes, graph="full", columns="shown-pair")
+
+
+def test_what_other_jobs_write_that_are_needed():
+    needs = Samples.needs("parkinsons", "KCEF-F-inverse")
+    assert [method for _, _, method in needs] == ["KCEF-F/01-08", "KCEF-F/09-15"]
+    assert Samples.needs("red-wine", "KEF") == Samples.needs("red-wine", "KCEF-F-pair") == []
+    for rival, wanted in {
+        "KEF": ["KCEF-F", "KEF", "KCEF-F-inverse", "KEF-adapted"],
+        "NADE-pair": ["KCEF-F-pair", "NADE-pair", "KCEF-F-pair-inverse", "NADE-pair"],
+    }.items():
+        assert [method for _, _, method in Similarity.needs("red-wine", rival)] == wanted
 
 
 def test_a_model_that_cannot_be_fitted_is_a_row_for_each_seed(launch, monkeypatch, tmp_path):
@@ -252,24 +253,11 @@ def test_a_model_that_cannot_be_fitted_is_a_row_for_each_seed(launch, monkeypatc
     frame = scores.read([bad])
     assert frame["status"].tolist() == ["failed"] * 2
     assert frame["detail"][0] == "LinAlgError: no luck"
-    compare(good, bad, "LSCDE", tmp_path / "similarity.csv")
+    compare(good, bad, "LSCDE", tmp_path / "similarity.csv", dataset="smoke-joint")
     frame = scores.read([tmp_path / "similarity.csv"])
     tests, mixing = frame[frame["metric"] == "p_value"], frame[frame["metric"] != "p_value"]
     assert set(tests["detail"]) == {"LSCDE-F: LinAlgError: no luck"}
     assert set(mixing["status"]) == {"ok"}
-
-
-def test_unavailable_data_are_not_run_from_samples_to_similarity(smoke, tmp_path):
-    folder, catalogue = smoke
-    record = tmp_path / "record.json"
-    fetch.write_record(fetch.fetch("smoke-joint", tmp_path / "empty", None, catalogue), record)
-    paths = [tmp_path / f"{axes['method']}.csv" for axes in (KCEF_F, LSCDE_F)]
-    for path, axes in zip(paths, (KCEF_F, LSCDE_F), strict=True):
-        job = Job("smoke-joint", seeds=2, **axes)
-        run(job, path, folder, catalogue=catalogue, record=record)
-    assert scores.read(paths)["status"].tolist() == ["not-run"] * 4
-    compare(*paths, "LSCDE", tmp_path / "similarity.csv")
-    assert set(scores.read([tmp_path / "similarity.csv"])["status"]) == {"not-run"}
 
 
 @pytest.mark.parametrize(
@@ -278,8 +266,6 @@ def test_unavailable_data_are_not_run_from_samples_to_similarity(smoke, tmp_path
         ({"seeds": 0}, "seeds must be at least 1"),
         ({"samples": 1}, "samples must be at least 2"),
         ({"options": {"sigma": 1}}, "KCEF has no option sigma"),
-        ({"sampler": "gibbs"}, "sampler must be one of"),
-        ({"graph": "tree"}, "one of full, markov"),
         ({"columns": "last"}, "columns must be one of all, shown-pair"),
     ],
 )
@@ -319,7 +305,8 @@ def test_a_close_rival_is_not_rejected_and_a_far_one_is(sampled, tmp_path, rng):
     frame = scores.read([out])
     assert set(frame["method"]) == {"H0: KEF closer than KCEF"}
     assert set(frame["metric"]) == {"p_value"}
-    assert frame.groupby("variant").size().to_dict() == dict.fromkeys(similarity.VARIANTS, 2)
+    variants = (*similarity.VARIANTS, "exact-draws")
+    assert frame.groupby("variant").size().to_dict() == dict.fromkeys(variants, 2)
     assert (frame["value"] < 1e-3).all()
     compare(sampled("A", far, *shared), sampled("B", near, *shared), "KEF", out)
     assert (scores.read([out])["value"] > 0.99).all()
@@ -353,83 +340,28 @@ def test_exact_draws_take_the_place_of_ours_in_a_variant_of_their_own(sampled, t
         for name, each in drawn.items()
     }
     out = tmp_path / "out.csv"
-    compare(paths["A"], paths["B"], "B", out, ours_exact=paths["A-inverse"])
+    compare(paths["A"], paths["B"], "B", out, better=[paths["A-inverse"], paths["B"]])
     frame = scores.read([out])
     found = frame[frame["variant"] == "exact-draws"].set_index(["metric", "split"])["value"]
     width = median_bandwidth(data[1], rival[1], exact[1])
     test = relative_similarity_test(data[1], rival[1], exact[1], width)
     assert found["p_value", 1] == pytest.approx(test.p_value, rel=1e-8)
     assert found["r_hat", 1] == 1.2
-    compare(paths["B"], paths["A-inverse"], "A", out, ours_exact=paths["A"])
+    compare(paths["A"], paths["B"], "B", out, better=[paths["A-inverse"], paths["A"]])
     worst = scores.read([out]).set_index(["variant", "metric", "split"])["value"]
     assert worst["as-published", "divergence_rate", 0] == 0.03
     assert worst["exact-draws", "r_hat", 0] == 1.02
-    compare(paths["A"], paths["B"], "B", out, ours_exact=paths["A-inverse"], rival_exact=paths["A"])
-    other = scores.read([out]).set_index(["variant", "metric", "split"])["value"]
-    assert other["exact-draws", "r_hat", 0] == 1.02
-    assert other["slice", "r_hat", 0] == 1.2
-    with pytest.raises(ValueError, match="give --ours-exact as well"):
-        compare(paths["A"], paths["B"], "B", out, rival_exact=paths["A"])
+    assert worst["slice", "r_hat", 0] == 1.2
 
 
 def test_samples_of_different_data_are_refused(sampled, tmp_path, rng):
     drawn = rng.standard_normal((1, 50, 2))
     one = sampled("A", drawn, drawn, drawn[0])
     other = sampled("B", drawn, drawn, drawn[0], dataset="other")
-    with pytest.raises(ValueError, match="run both with the same data set and seeds"):
+    with pytest.raises(ValueError, match="are not both of toy"):
         compare(one, other, "KEF", tmp_path / "out.csv")
 
 
-def compare(ours, rival, name, out, **more):
-    run(similarity.Job(ours=ours, rival=rival, rival_name=name, **more), out)
-
-
-def called(*arguments):
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return caught.value.code or 0
-
-
-def test_commands_lead_from_factors_to_similarity(smoke, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    folder, catalogue = smoke
-    data = ("--data-dir", folder, "--catalogue", catalogue, "--dataset", "smoke-joint")
-    kcef = ("--method", "KCEF-F", "--estimator", "KCEF", "--options", json.dumps(QUICK))
-    for nodes in ("1-2", "3"):
-        out = ("--out", f"f/{nodes}.csv", "--runs", 1, "--graph", "[[],[0],[1]]")
-        assert called("run", "factors", *data, *kcef, "--nodes", nodes, *out) == 0
-    assert called("run", "joint", "--factors", "f/1-2.csv", "f/3.csv", "--out", "joint.csv") == 0
-    assert scores.read(["joint.csv"])["status"].tolist() == ["ok"]
-    short = ("--seeds", 1, "--samples", 100, "--graph", "[[],[0],[1]]")
-    taken = ("--factors", "f/1-2.csv", "f/3.csv", "--out", "KCEF-F.csv")
-    assert called("run", "samples", *data, *kcef, *short, *taken) == 0
-    rival = ("--method", "LSCDE", "--options", json.dumps(QUICK), "--out", "LSCDE.csv")
-    assert called("run", "samples", *data, *rival, *short) == 0
-    pair = ("--ours", "KCEF-F.npz", "--rival", "LSCDE.npz", "--rival-name", "LSCDE")
-    assert called("run", "similarity", *pair, "--out", "similarity.csv") == 0
-    metrics = scores.read(["similarity.csv"])["metric"]
-    assert metrics.value_counts().to_dict() == {"p_value": 3, "r_hat": 3, "divergence_rate": 3}
-    assert called("run", "exact", "--dataset", "grid-60", "--runs", 1, "--out", "exact.csv") == 0
-    capsys.readouterr()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--nodes", "1-x"), "--nodes must be a range or a list"),
-        (("--nodes", "3-1"), "at least one; got 3-1"),
-        (("--nodes", "1,1"), "each number once"),
-        (("--nodes", "1", "--graph", "[[],0]"), "--graph must be full, markov"),
-        (("--nodes", "1", "--graph", "[[],"), "--graph must be full, markov"),
-        (("--nodes", "1", "--options", "[]"), "--options must be a JSON object"),
-    ],
-)
-def test_wrong_arguments_are_one_line(capsys, tmp_path, arguments, message):
-    out = tmp_path / "out.csv"
-    code = called(
-        "run", "factors", "--dataset", "grid-60", "--method", "LSCDE", *arguments, "--out", out
-    )
-    error = capsys.readouterr().err
-    assert code == 2
-    assert message in error
-    assert error.count("\n") == 1
+def compare(ours, rival, name, out, better=None, dataset="toy"):
+    files = (ours, rival, *(better or (ours, rival)))
+    run(Similarity(dataset, name, files=files), out)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact, Decision
 from kcde.artefacts.plots import style
-from kcde.experiments.jobs.consistency import CONSTANTS, Constant
+from kcde.experiments.consistency import CONSTANTS, Constant
 from kcde.metrics.names import REGULARIZATION_ERROR
 
 _CAPTION = (
