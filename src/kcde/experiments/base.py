@@ -320,9 +320,9 @@ def _check(name: str, value: Any, limits: Mapping[str, Any]) -> None:
     """Raise `ValueError` if a value is beyond its limits; None is within."""
     if value is None:
         return
-    if value < limits.get("at_least", value):
+    if "at_least" in limits and value < limits["at_least"]:
         raise ValueError(f"{name} must be at least {limits['at_least']}; got {value}")
-    if value > limits.get("at_most", value):
+    if "at_most" in limits and value > limits["at_most"]:
         raise ValueError(f"{name} must be at most {limits['at_most']}; got {value}")
     if value not in limits.get("choices", (value,)):
         known = ", ".join(limits["choices"])
