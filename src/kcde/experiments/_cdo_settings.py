@@ -21,54 +21,19 @@ a bandwidth of 1.0, the largest of the package's grid, and λ = 1, in one each 0
 traffic gives 1000 centres, 0.1 and 0.1.
 """
 
-from collections.abc import Callable, Mapping
-
 import numpy as np
 from scipy.spatial.distance import pdist
 
 from kcde.data.donut import BOX
-from kcde.experiments.job import SETTINGS
-
-AUTHORS, CHOSEN = SETTINGS
-EXPERIMENTS = ("donut", "terrain", "traffic")
 
 _DONUT_REFERENCE = 62
 _TERRAIN_MARGIN = 0.2
 _TERRAIN_STEPS = 50
 # Stated in the other order: the authors' x is the second column of the file, which is their first.
 _TERRAIN_LENGTHS = (5.358, 3.567)
-_TERRAIN_BLOCKS = 10
-_TERRAIN_STEPS_OF_ADAM, _TERRAIN_RATES = (100, 100, 300), (1e-2, 1e-3, 1e-4)
 _TRAFFIC_REFERENCE = 1008
 _TRAFFIC_POWER = -0.441
 _NOISE_VARIANCE = 0.1
-
-
-def complete_options(
-    options: Mapping, settings: str, experiment: str, estimator: str, X: np.ndarray, Y: np.ndarray
-) -> dict:
-    """Return constructor arguments, with the authors' values for those that are not given.
-
-    Parameters
-    ----------
-    options
-        Constructor arguments; they take precedence over the authors'.
-    settings
-        "authors", or "chosen": the options alone, so that the estimator chooses the rest.
-    experiment, estimator
-        "donut", "terrain" or "traffic", and the name of a class.
-    X, Y
-        The training rows as the estimator gets them, shapes (n, d_x), (n, d_y).
-
-    Raises
-    ------
-    ValueError
-        If `settings` or `experiment` is unknown.
-    """
-    if settings not in SETTINGS:
-        raise ValueError(f"settings must be one of {', '.join(SETTINGS)}; got {settings!r}")
-    theirs = authors(experiment, estimator, X, Y) if settings == AUTHORS else {}
-    return theirs | dict(options)
 
 
 def authors(experiment: str, estimator: str, X: np.ndarray, Y: np.ndarray) -> dict:
@@ -78,17 +43,11 @@ def authors(experiment: str, estimator: str, X: np.ndarray, Y: np.ndarray) -> di
 
     Parameters
     ----------
-    experiment, estimator, X, Y
-        As for `complete_options`.
-
-    Raises
-    ------
-    ValueError
-        If `experiment` is none of "donut", "terrain", "traffic".
+    experiment, estimator
+        "donut", "terrain" or "traffic", and the name of a class.
+    X, Y
+        The training rows as the estimator gets them, shapes (n, d_x), (n, d_y).
     """
-    if experiment not in EXPERIMENTS:
-        known = ", ".join(EXPERIMENTS)
-        raise ValueError(f"cdo has the experiments {known}; there is no {experiment!r}")
     rule = _RULES.get((experiment, estimator))
     return {} if rule is None else rule(X, Y)
 
@@ -104,39 +63,35 @@ def _median(distances: np.ndarray) -> float:
     return float(np.median(distances, overwrite_input=True))
 
 
-def _operator(kernel_x: str, bandwidth_x, **more) -> dict:
-    """Return the common options: signed weights in the published formula."""
-    common = {"weights": "signed", "scaling": "published"}
-    return {"kernel_x": kernel_x, "bandwidth_x": bandwidth_x, **common, **more}
+def _operator(kernel_x: str, bandwidth_x, bandwidth_y, alpha, reference, reference_box) -> dict:
+    """Return signed weights in the published formula, with α = α' and points of a box."""
+    return {
+        "kernel_x": kernel_x,
+        "bandwidth_x": bandwidth_x,
+        "bandwidth_y": bandwidth_y,
+        "regularization": alpha,
+        "output_regularization": alpha,
+        "weights": "signed",
+        "scaling": "published",
+        "reference": reference,
+        "reference_box": reference_box,
+    }
 
 
 def _donut(X: np.ndarray, Y: np.ndarray) -> dict:
     """Return α = α' = max(M^-½, 1/N) for M points of the grid, and σ_y, their median distance."""
     alpha = max(1.0 / _DONUT_REFERENCE, 1.0 / len(X))
-    return _operator(
-        "laplace",
-        _median(pdist(X, "cityblock")) / np.sqrt(2.0),
-        bandwidth_y=grid_distance(BOX, _DONUT_REFERENCE),
-        regularization=alpha,
-        output_regularization=alpha,
-        reference=_DONUT_REFERENCE,
-        reference_box=BOX,
-    )
+    bandwidth_x = _median(pdist(X, "cityblock")) / np.sqrt(2.0)
+    bandwidth_y = grid_distance(BOX, _DONUT_REFERENCE)
+    return _operator("laplace", bandwidth_x, bandwidth_y, alpha, _DONUT_REFERENCE, BOX)
 
 
 def _terrain(X: np.ndarray, Y: np.ndarray) -> dict:
     """Return σ_x = √(median distance)/2, and σ_y = 50 steps of a grid of as many points as rows."""
     box = float(Y.min()) - _TERRAIN_MARGIN, float(Y.max()) + _TERRAIN_MARGIN
     step = (box[1] - box[0]) / (len(Y) - 1)
-    return _operator(
-        "gaussian",
-        float(np.sqrt(_median(pdist(X)))) / 2.0,
-        bandwidth_y=_TERRAIN_STEPS * step,
-        regularization=0.1,
-        output_regularization=0.1,
-        reference=len(Y),
-        reference_box=box,
-    )
+    bandwidth_x = float(np.sqrt(_median(pdist(X)))) / 2.0
+    return _operator("gaussian", bandwidth_x, _TERRAIN_STEPS * step, 0.1, len(Y), box)
 
 
 def _traffic(X: np.ndarray, Y: np.ndarray) -> dict:
@@ -145,47 +100,29 @@ def _traffic(X: np.ndarray, Y: np.ndarray) -> dict:
     medians = [_median(pdist(column[:, None])) for column in distinct.T]
     margin = float(np.ptp(Y)) / 10.0
     box = float(Y.min()) - margin, float(Y.max()) + margin
+    scales = [float(np.sqrt(median)) / 4.0 for median in medians]
+    step = (box[1] - box[0]) / (_TRAFFIC_REFERENCE - 1)
     alpha = _TRAFFIC_REFERENCE**_TRAFFIC_POWER
-    return _operator(
-        "laplace",
-        [float(np.sqrt(median)) / 4.0 for median in medians],
-        bandwidth_y=(box[1] - box[0]) / (_TRAFFIC_REFERENCE - 1),
-        regularization=alpha,
-        output_regularization=alpha,
-        reference=_TRAFFIC_REFERENCE,
-        reference_box=box,
-    )
+    return _operator("laplace", scales, step, alpha, _TRAFFIC_REFERENCE, box)
 
 
 def _package(bandwidth: float, regularization: float, n_centres: int) -> dict:
     """Return the options of LSCDE in the package that the authors call."""
-    return {
-        "implementation": "cde",
-        "bandwidth_x": bandwidth,
-        "bandwidth_y": bandwidth,
-        "regularization": regularization,
-        "n_centres": n_centres,
-    }
+    fixed = {"regularization": regularization, "n_centres": n_centres, "implementation": "cde"}
+    return fixed | dict.fromkeys(("bandwidth_x", "bandwidth_y"), bandwidth)
 
 
 def _process(bandwidth_x: float | list[float]) -> dict:
-    return {
-        "bandwidth_x": bandwidth_x,
-        "signal_std": 1.0,
-        "noise_std": float(np.sqrt(_NOISE_VARIANCE)),
-    }
+    noise_std = float(np.sqrt(_NOISE_VARIANCE))
+    return {"bandwidth_x": bandwidth_x, "signal_std": 1.0, "noise_std": noise_std}
 
 
 def _terrain_flow(X: np.ndarray, Y: np.ndarray) -> dict:
     """Return twice the layers of the donut, and three stages of Adam on all rows."""
-    return {
-        "blocks": _TERRAIN_BLOCKS,
-        "steps": list(_TERRAIN_STEPS_OF_ADAM),
-        "learning_rate": list(_TERRAIN_RATES),
-    }
+    return {"blocks": 10, "steps": [100, 100, 300], "learning_rate": [1e-2, 1e-3, 1e-4]}
 
 
-_RULES: dict[tuple[str, str], Callable[[np.ndarray, np.ndarray], dict]] = {
+_RULES = {
     ("donut", "CDO"): _donut,
     ("terrain", "CDO"): _terrain,
     ("traffic", "CDO"): _traffic,

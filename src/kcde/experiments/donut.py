@@ -8,20 +8,20 @@ published a Gaussian process is its mean with a spread of 1 (`UnitVarianceGaussi
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from kcde import scores
 from kcde.arrays import array_namespace, to_numpy
 from kcde.data import donut as data
+from kcde.data.names import DONUT
 from kcde.estimators import CDO
-from kcde.experiments import _conditional_models, runner
-from kcde.experiments._conditional_models import Training
-from kcde.experiments._unit_variance_gaussian import UnitVarianceGaussian
-from kcde.experiments.job import AS_PUBLISHED, Outcome
-from kcde.experiments.jobs.donut import Job
+from kcde.experiments._conditional import COMPARED, Conditional
+from kcde.experiments.base import Outcome, Work, parameter, sized
 from kcde.experiments.runner import attempt
 from kcde.metrics.names import NEGATIVE_NORMALISER
+from kcde.names import AS_PUBLISHED
 from kcde.scores import cell
 from kcde.seeding import rng_of, seed_of
 
@@ -33,11 +33,11 @@ GRID = 62
 METRICS = ("joint_error", "conditional_error")
 
 _UNIT = "density"
+_LOG_ROOT_TWO_PI = float(0.5 * np.log(2.0 * np.pi))
 
 
-@dataclass(frozen=True)
-class Repetition:
-    """The data of a repetition: training pairs, and the points y of the evaluation."""
+class Repetition(NamedTuple):
+    """Training pairs (n, 1), (n, 2), and the points y (3000, 2) of the evaluation."""
 
     X: np.ndarray
     Y: np.ndarray
@@ -45,9 +45,9 @@ class Repetition:
 
 
 def repetition(number: int, points: int) -> Repetition:
-    """Return the data of a repetition: X (n, 1), Y (n, 2), evaluated (3000, 2)."""
-    X, Y = data.draw(points, rng_of(Job.experiment, number))
-    evaluated = rng_of(f"{Job.experiment}-evaluated", number).uniform(*data.BOX, (EVALUATED, 2))
+    """Return the data of a repetition."""
+    X, Y = data.draw(points, rng_of(Donut.name, number))
+    evaluated = rng_of(f"{Donut.name}-evaluated", number).uniform(*data.BOX, (EVALUATED, 2))
     return Repetition(X, Y, evaluated)
 
 
@@ -57,38 +57,71 @@ def grid() -> tuple[np.ndarray, np.ndarray]:
     return ticks, np.stack(np.meshgrid(ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
-class Experiment(runner.Experiment[Job]):
-    """For each repetition and x the metrics `METRICS` and `nonpositive_share` (of the points where
+@dataclass(frozen=True)
+class Donut(Conditional):
+    """Estimate the density of the Gaussian donut at x = 0 and x = 1 (cdo, figure 4).
+
+    For each repetition and x the metrics are `METRICS` and `nonpositive_share` (of the points where
     the estimate is negative; what underflows to 0 is not), of signed weights `turned_over` (1 where
     their sum is negative), and, of the points alone, `<metric>_of_zero` and `joint_error_of_exact`.
     The `.npz` holds `grid` (62,), and of repetition 0 `density_x0` and `density_x1` (62, 62), the
     first y along the rows, NaN where the fit failed; of the exact density `exact_x0`, `exact_x1`.
     """
 
-    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+    name: ClassVar[str] = "donut"
+    datasets: ClassVar = (DONUT,)
+    methods: ClassVar = (
+        *("CDO", "CDO-clipped", "CDO-projected", "CDO-narrow", "CDO-chosen"),
+        *("GP", "GP-spread", "GP-ML", *COMPARED),
+    )
+    smoke: ClassVar = (DONUT,)
+    repeated: ClassVar = ("repetitions",)
+    answers: ClassVar = ("density_at",)
+
+    dataset: str = parameter(DONUT, "Its only name.", choices=(DONUT,))
+    repetitions: int = sized(2, 10, 10, "How often points are drawn and fitted.", at_least=1)
+    points: int = sized(5, 75, 75, "Points around each of the 50 means.", at_least=1)
+
+    def begin(self, units: Sequence[int]) -> Work:
         """Return a function that evaluates the densities, on a grid as well for repetition 0."""
-        job = self.job
 
-        def training(number: int) -> Training:
-            drawn = repetition(number, job.points)
-            return Training(drawn.X, drawn.Y, _seed(number))
+        def training(number: int) -> tuple:
+            drawn = repetition(number, self.points)
+            return drawn.X, drawn.Y, _seed(number)
 
-        fits = _conditional_models.fits(job, units, training)
+        fitted = self.fits(units, training)
 
         def work(number: int) -> Outcome:
-            drawn = repetition(number, job.points)
-            model, fitting = fits.model(number)
-            found, seconds = attempt(_evaluated, job, model, number, drawn, fits.place)
-            row = _row(job, number, drawn) | {"backend": fits.backend}
+            drawn = repetition(number, self.points)
+            model, fitting = fitted(number)
+            found, seconds = attempt(self._densities, model, number, drawn.evaluated)
+            sizes = {"n_train": len(drawn.X), "n_test": len(drawn.evaluated), "dim": 1}
+            row = self.row(number, seed=_seed(number), backend=self.device, **sizes)
             rows = _rows(row, drawn, found, fitting + seconds)
             if isinstance(found, Exception):
                 return Outcome(rows, [{}])
             shown = {"grid": found["grid"]} if "grid" in found else {}
-            return Outcome(rows, [_conditional_models.chosen(model)], shown)
+            return Outcome(rows, [self.chosen(model)], shown)
 
         return work
 
-    def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    def _densities(self, model, number: int, evaluated: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the densities and shares to score, a row each x of `INPUTS`, on the host."""
+        if self.estimator == "GaussianProcess" and self.variant == AS_PUBLISHED:
+            model = UnitVarianceGaussian(model)
+        at, Y = self.place(np.array(INPUTS, dtype=np.float64)[:, None]), self.place(evaluated)
+        found = {
+            "evaluated": to_numpy(model.density_at(Y)(at)),
+            # What is only too small for a double has a finite logarithm, and does not count.
+            "nonpositive_share": np.isneginf(to_numpy(model.log_density_at(Y)(at))).mean(axis=1),
+        }
+        if isinstance(model, CDO) and model.weights == "signed":
+            found[NEGATIVE_NORMALISER] = to_numpy(model.has_negative_normaliser(at))
+        if number == 0:
+            found["grid"] = to_numpy(model.density_at(self.place(grid()[1]))(at))
+        return found
+
+    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
         """Return the densities of repetition 0 and the exact ones, on a grid."""
         ticks, nodes = grid()
         shown = outcomes[0].arrays.get("grid", np.full((len(INPUTS), len(nodes)), np.nan))
@@ -99,46 +132,29 @@ class Experiment(runner.Experiment[Job]):
         return arrays
 
 
-def _evaluated(job: Job, model, number: int, drawn: Repetition, place: Callable) -> dict:
-    """Return the densities and shares to score, on the host."""
-    Y = place(drawn.evaluated)
-    model = _as_scored(job, model)
-    shown = {} if number else {"grid": densities(model, place(grid()[1]))}
-    over = {NEGATIVE_NORMALISER: has_negative_normaliser(model)} if _is_signed(model) else {}
-    return {"evaluated": densities(model, Y), "share": nonpositive(model, Y)} | over | shown
+@dataclass(frozen=True)
+class UnitVarianceGaussian:
+    """p(y|x) = N(y; m(x), I) with the predictive mean of a fitted model.
 
-
-def _as_scored(job: Job, model):
-    """Return the density that is scored: as published a Gaussian process has a spread of 1."""
-    published = job.estimator == "GaussianProcess" and job.variant == AS_PUBLISHED
-    return UnitVarianceGaussian(model) if published else model
-
-
-def _is_signed(model) -> bool:
-    return isinstance(model, CDO) and model.weights == "signed"
-
-
-def has_negative_normaliser(model: CDO) -> np.ndarray:
-    """Return whether signed weights have a negative sum at each x of `INPUTS`, booleans (2,)."""
-    return to_numpy(model.has_negative_normaliser(_inputs(model.reference_)))
-
-
-def densities(model, Y) -> np.ndarray:
-    """Return p̂(Y|x) at each x of `INPUTS`, shape (2, q): of any sign where weights are."""
-    return to_numpy(model.density_at(Y)(_inputs(Y)))
-
-
-def nonpositive(model, Y) -> np.ndarray:
-    """Return at each x of `INPUTS` the share of Y (q, 2) without a positive density, shape (2,).
-
-    A density that is only too small for a double has a finite logarithm, and does not count.
+    The authors' code asks its processes for the mean alone and takes the Gaussian density of
+    standard deviation 1 around it, in place of that of the predictive variance.
     """
-    return np.isneginf(to_numpy(model.log_density_at(Y)(_inputs(Y)))).mean(axis=1)
 
+    model: object
 
-def _inputs(like):
-    """Return the inputs where another array is, shape (2, 1)."""
-    return array_namespace(like).asarray(np.array(INPUTS, dtype=np.float64)[:, None])
+    def log_density_at(self, Y) -> Callable:
+        """Return a function X (n, d_x) -> log p(Y|X), nats, shape (n, q), at shared Y (q, d_y)."""
+
+        def at(X):
+            difference = Y[None, :, :] - self.model.mean(X)[:, None, :]
+            return -array_namespace(Y).sum(0.5 * difference**2 + _LOG_ROOT_TWO_PI, axis=2)
+
+        return at
+
+    def density_at(self, Y) -> Callable:
+        """Return a function X (n, d_x) -> p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+        log_at = self.log_density_at(Y)
+        return lambda X: array_namespace(Y).exp(log_at(X))
 
 
 def _rows(row: dict, drawn: Repetition, found: dict | Exception, seconds: float) -> list[dict]:
@@ -151,17 +167,12 @@ def _rows(row: dict, drawn: Repetition, found: dict | Exception, seconds: float)
         if isinstance(found, Exception):
             rows += [here | scores.failed(metric, found, _UNIT) for metric in METRICS]
         else:
-            density = found["evaluated"][place]
-            timed = here | {"seconds": seconds}
-            rows += [
-                timed | _error(metric, density, truth)
-                for metric, truth in zip(METRICS, (joint, exact), strict=True)
-            ]
-            rows.append(timed | cell("nonpositive_share", float(found["share"][place])))
-            if NEGATIVE_NORMALISER in found:
-                rows.append(
-                    timed | cell(NEGATIVE_NORMALISER, float(found[NEGATIVE_NORMALISER][place]))
-                )
+            density, timed = found["evaluated"][place], here | {"seconds": seconds}
+            for metric, truth in zip(METRICS, (joint, exact), strict=True):
+                rows.append(timed | _error(metric, density, truth))
+            for metric in ("nonpositive_share", NEGATIVE_NORMALISER):
+                if metric in found:
+                    rows.append(timed | cell(metric, float(found[metric][place])))
         zero = np.zeros_like(joint)
         rows += [
             here | _error("joint_error_of_zero", zero, joint),
@@ -178,11 +189,6 @@ def _error(metric: str, density: np.ndarray, truth: np.ndarray) -> dict:
     return cell(metric, float(difference.mean()), unit=_UNIT, stderr=float(stderr))
 
 
-def _row(job: Job, number: int, drawn: Repetition) -> dict:
-    sizes = {"n_train": len(drawn.X), "n_test": len(drawn.evaluated), "dim": 1}
-    return job.row(number, seed=_seed(number), **sizes)
-
-
 def _seed(number: int) -> int:
     """Return a seed of the repetition alone, small enough to survive any CSV reader."""
-    return seed_of(Job.experiment, number) % 2**32
+    return seed_of(Donut.name, number) % 2**32

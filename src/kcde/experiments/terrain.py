@@ -6,36 +6,37 @@ differently for each (`kcde.metrics.smae`). Here all methods are fitted on the f
 every definition; flows once more on random splits, for the published number.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from kcde import scores
 from kcde.arrays import to_numpy
 from kcde.data.loaders import Dataset, load
-from kcde.experiments import _conditional_models, runner
-from kcde.experiments._conditional_models import Training
-from kcde.experiments.job import Outcome
-from kcde.experiments.jobs._conditional import SMOOTHERS
-from kcde.experiments.jobs.terrain import FLOWS, FOLD_COUNT, Job
+from kcde.experiments._conditional import COMPARED, Conditional
+from kcde.experiments._smoothers import SMOOTHERS
+from kcde.experiments.base import LAPTOP, PAPER, SMOKE, Outcome, Work, parameter, sized, stacked
 from kcde.experiments.runner import attempt
+from kcde.methods import METHODS
 from kcde.metrics import smae
 from kcde.metrics.names import SMAE
-from kcde.provenance import digest
 from kcde.scores import cell
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import complement, kfold
 
 FOLDS, RANDOM = "folds", "random"
+FOLD_COUNT = 10
+
+FLOWS = ("ConditionalRealNVP", "ConditionalMAF")
+"""Estimators that the authors of cdo score on random splits, as their own."""
 
 _TEST_SHARE = 5  # one row in five is a test row of a random split
 _PUBLISHED = {"GaussianProcess": "predicted"} | dict.fromkeys(FLOWS, "pointwise")
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A partition of the rows: its protocol and number there, and sorted row numbers."""
 
     protocol: str
@@ -58,142 +59,104 @@ def parts(dataset: str, n: int, folds: int, splits: int) -> list[Part]:
     return found
 
 
-class _Data(NamedTuple):
-    """The data set and its partitions."""
+@dataclass(frozen=True)
+class Terrain(Conditional):
+    """Predict elevation from coordinates, with scaled absolute errors (cdo, table 3).
 
-    table: Dataset
-    parts: list[Part]
-
-
-class Experiment(runner.Experiment[Job]):
-    """Under {"protocol":"folds"} the metrics are `smae_centred`, `smae_predicted`,
-    `smae_pointwise` and `smae_total`, and under the authors' protocol for the method
-    `smae`, by their definition; random splits have `smae_pointwise` and `smae_pointwise_std`, its
-    spread over the test points. The `.npz` holds `prediction_<protocol>` and
-    `test_rows_<protocol>`, a row each split (NaN and -1 where one failed, or has fewer rows).
+    All 14040 points take 1.3 GB for each matrix of kernel values. Under {"protocol":"folds"} the
+    metrics are `smae_centred`, `smae_predicted`, `smae_pointwise` and `smae_total`, and under the
+    authors' protocol for the method `smae`, by their definition; random splits have
+    `smae_pointwise` and `smae_pointwise_std`, its spread over the test points. The `.npz` holds
+    `prediction_<protocol>` and `test_rows_<protocol>`, a row each split (NaN and -1 where one
+    failed, or has fewer rows).
     """
 
+    name: ClassVar[str] = "terrain"
+    datasets: ClassVar = ("rough-terrain",)
+    methods: ClassVar = ("CDO", "CDO-chosen", "GP", "GP-ML", "GP-Matern", *COMPARED, *SMOOTHERS)
+    smoke: ClassVar = ("smoke-terrain",)
+    beside: ClassVar = SMOOTHERS
+    repeated: ClassVar = ("folds", "splits")
+    reads_files: ClassVar = True
+
+    folds: int = sized(1, 10, 10, "Of ten shuffled folds.", at_least=1, at_most=FOLD_COUNT)
+    splits: int = parameter(0, "Random splits with 80% training rows, as for flows.", at_least=0)
+
     @classmethod
-    def check_sharding(cls, jobs: Sequence[Job]) -> None:
-        """Raise `ValueError` for jobs that are not shardable; smoothers are."""
-        if jobs[0].estimator not in SMOOTHERS:
-            super().check_sharding(jobs)
+    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:
+        """Return fewer folds, and as many random splits, of what takes long."""
+        if method in cls.beside or METHODS[method].estimator not in FLOWS:
+            return {}
+        return dict.fromkeys(cls.repeated, {SMOKE: 1, LAPTOP: 3, PAPER: 10}[scale])
 
-    def code(self, job: Job) -> str:
-        """Return a digest of the experiment and of the job's estimator."""
-        return digest(__name__) if job.estimator in SMOOTHERS else super().code(job)
-
-    def open(self) -> _Data:
+    def open(self) -> tuple[Dataset, list[Part]]:
         """Return the data set, and its folds and then its random splits."""
-        job, places = self.job, self.places
-        table = load(job.dataset, places.data_dir, catalogue=places.catalogue)
-        return _Data(table, parts(job.dataset, len(table.Y), job.folds, job.splits))
+        table = load(self.dataset, self.data_dir, catalogue=self.catalogue)
+        return table, parts(self.dataset, len(table.Y), self.folds, self.splits)
 
-    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+    def info(self) -> dict:
+        """Return the information on the job that is known before it runs."""
+        return super().info() | {"data_sha256": self.data[0].sha256}
+
+    def begin(self, units: Sequence[int]) -> Work:
         """Return a function that predicts the test rows of a partition."""
-        job, (table, every) = self.job, self.data
+        table, every = self.data
 
-        def training(number: int) -> Training:
-            part = every[number]
-            Y = _centred(table, part)[part.train]
-            return Training(table.X[part.train], Y, _seed(job.dataset, part))
+        def training(unit: int) -> tuple:
+            part = every[unit]
+            Y = table.Y[part.train]
+            return table.X[part.train], Y - Y.mean(), self._seed(part)
 
-        fits = _conditional_models.fits(job, units, training)
+        def predicted(model, part: Part) -> np.ndarray:
+            mean = to_numpy(model.mean(self.place(table.X[part.test])))[:, 0]
+            return mean + table.Y[part.train].mean()
 
-        def work(number: int) -> Outcome:
-            part = every[number]
-            model, fitting = fits.model(number)
-            found, seconds = attempt(_predicted, model, table, part, fits.place)
-            named = {"protocol": part.protocol, "split": part.number}
-            row = _row(job, part) | {"dim": table.X.shape[1], "backend": fits.backend}
-            row |= {"n_train": len(part.train), "n_test": len(part.test)}
+        fitted = self.fits(units, training)
+
+        def work(unit: int) -> Outcome:
+            part = every[unit]
+            model, fitting = fitted(unit)
+            found, seconds = attempt(predicted, model, part)
+            sizes = {"n_train": len(part.train), "n_test": len(part.test), "dim": table.X.shape[1]}
+            setting = scores.setting(protocol=part.protocol)
+            placed = {"backend": self.device, "seed": self._seed(part)}
+            row = self.row(part.number, setting=setting, **placed, **sizes)
+            chosen = {"protocol": part.protocol, "split": part.number}
+            names = self._metrics(part.protocol)
             if isinstance(found, Exception):
-                names = _metrics(job, part.protocol)
-                return Outcome([row | scores.failed(name, found) for name in names], [named])
-            rows = _scored(job, table, part, found, row | {"seconds": fitting + seconds})
-            chosen = named | _conditional_models.chosen(model)
-            return Outcome(rows, [chosen], {"prediction": found})
+                rows = [row | scores.failed(name, found) for name in names]
+                found = np.full(len(part.test), np.nan)
+            else:
+                row["seconds"] = fitting + seconds
+                measured = self._errors(found, table.Y[part.test, 0], table.Y[part.train].mean())
+                rows = [row | cell(name, measured[name]) for name in names]
+                chosen |= self.chosen(model)
+            held = {"test_rows": part.test, "prediction": found}
+            held = {f"{name}_{part.protocol}": each for name, each in held.items()}
+            return Outcome(rows, [chosen], held)
 
         return work
 
-    def not_run(self, job: Job, unit: int) -> list[dict]:
-        """Return a row for each metric of a partition."""
-        part = _without_rows(job)[unit]
-        return [_row(job, part) | {"metric": name} for name in _metrics(job, part.protocol)]
+    def _metrics(self, protocol: str) -> list[str]:
+        """Return the metrics of a protocol, that of the published number first."""
+        authors = RANDOM if self.estimator in FLOWS else FOLDS
+        defined = ("centred", "predicted", "pointwise", "total")
+        names = ("pointwise", "pointwise_std") if protocol == RANDOM else defined
+        return [SMAE] * (protocol == authors) + [f"{SMAE}_{name}" for name in names]
 
-    def info(self, job: Job) -> dict:
-        """Return the information on a job that is known before it runs."""
-        return super().info(job) | {"data_sha256": self.data.table.sha256 if self.data else None}
+    def _errors(self, found: np.ndarray, observed: np.ndarray, mean: float) -> dict[str, float]:
+        """Return every metric of predictions, whose training rows have a mean."""
+        values = smae(found, observed, float(mean))
+        spread = float(np.abs(found / observed - 1.0).std(ddof=1))
+        measured = {f"{SMAE}_{name}": value for name, value in values.items()}
+        published = values[_PUBLISHED.get(self.estimator, "centred")]
+        return measured | {SMAE: published, f"{SMAE}_pointwise_std": spread}
 
-    def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
         """Return predictions and row numbers, stacked by protocol."""
-        return _arrays(self.data.parts, [each.arrays.get("prediction") for each in outcomes])
+        of_folds, of_splits = outcomes[: self.folds], outcomes[self.folds :]
+        return stacked(of_folds) | stacked(of_splits)
 
-
-def _predicted(model, table: Dataset, part: Part, place: Callable) -> np.ndarray:
-    """Return predictions of the test rows, shape (m,)."""
-    predicted = to_numpy(model.mean(place(table.X[part.test])))[:, 0]
-    return predicted + table.Y[part.train].mean()
-
-
-def _centred(data: Dataset, part: Part) -> np.ndarray:
-    return data.Y - data.Y[part.train].mean()
-
-
-def _metrics(job: Job, protocol: str) -> list[str]:
-    """Return the metrics of a protocol, that of the published number first."""
-    authors = RANDOM if job.estimator in FLOWS else FOLDS
-    published = [SMAE] if protocol == authors else []
-    if protocol == RANDOM:
-        return [*published, f"{SMAE}_pointwise", f"{SMAE}_pointwise_std"]
-    names = ("centred", "predicted", "pointwise", "total")
-    return [*published, *(f"{SMAE}_{name}" for name in names)]
-
-
-def _scored(job: Job, table: Dataset, part: Part, found: np.ndarray, row: dict) -> list[dict]:
-    """Return a row for each metric of a fold or split."""
-    observed = table.Y[part.test, 0]
-    values = smae(found, observed, float(table.Y[part.train].mean()))
-    measured = {f"{SMAE}_{name}": value for name, value in values.items()}
-    measured[SMAE] = values[_PUBLISHED.get(job.estimator, "centred")]
-    spread = np.abs(found / observed - 1.0).std(ddof=1)
-    measured[f"{SMAE}_pointwise_std"] = float(spread)
-    return [row | cell(name, measured[name]) for name in _metrics(job, part.protocol)]
-
-
-def _row(job: Job, part: Part) -> dict:
-    setting = scores.setting(protocol=part.protocol)
-    seed = _seed(job.dataset, part)
-    return job.row(part.number, setting=setting, unit="", backend="numpy", seed=seed)
-
-
-def _seed(dataset: str, part: Part) -> int:
-    """Return a seed of data set, protocol and number, small enough to survive any CSV reader."""
-    return seed_of(Job.experiment, dataset, part.protocol, part.number) % 2**32
-
-
-def _arrays(every: list[Part], found: list[np.ndarray | None]) -> dict[str, np.ndarray]:
-    """Return predictions and row numbers, stacked by protocol."""
-    arrays = {}
-    for protocol in dict.fromkeys(part.protocol for part in every):
-        pairs = [
-            (part, predicted)
-            for part, predicted in zip(every, found, strict=True)
-            if part.protocol == protocol
-        ]
-        most = max(len(part.test) for part, _ in pairs)
-        rows = np.full((len(pairs), most), -1)
-        prediction = np.full((len(pairs), most), np.nan)
-        for place, (part, predicted) in enumerate(pairs):
-            rows[place, : len(part.test)] = part.test
-            if predicted is not None:
-                prediction[place, : len(part.test)] = predicted
-        arrays |= {f"test_rows_{protocol}": rows, f"prediction_{protocol}": prediction}
-    return arrays
-
-
-def _without_rows(job: Job) -> list[Part]:
-    """Return the partitions of data that are not there."""
-    blank = np.empty(0, dtype=np.int64)
-    folds = [Part(FOLDS, i, blank, blank) for i in range(job.folds)]
-    return folds + [Part(RANDOM, i, blank, blank) for i in range(job.splits)]
+    def _seed(self, part: Part) -> int:
+        """Return a seed of data set, protocol and number that survives any CSV reader."""
+        return seed_of(self.name, self.dataset, part.protocol, part.number) % 2**32

@@ -18,29 +18,30 @@ periods get the data in their own units; all else is standardised by the trainin
 An input is tested where at least two test days have it and their mean and spread are positive. Rows
 with the setting `days` = `thinned` are of splits without holidays in which the first 32 training
 days of each weekday train, the shape of PEMS-SF; the others have all days. On
-`simulated-traffic` no error is measured but what a fit costs: see `traffic_cost`.
+`simulated-traffic` no error is measured but what a fit costs: see `_traffic_cost`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from kcde import scores
-from kcde.arrays import asarray, to_numpy
+from kcde.arrays import to_numpy
 from kcde.data import traffic as data_sets
 from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.data.traffic import Split, Traffic, open_traffic
-from kcde.estimators import Standardised, estimator_class
-from kcde.experiments import _cdo_settings, _smoothers, _traffic_cost, methods, runner
-from kcde.experiments.job import Outcome
-from kcde.experiments.jobs._conditional import SMOOTHERS
-from kcde.experiments.jobs.traffic import Job
+from kcde.experiments import _traffic_cost
+from kcde.experiments._conditional import AUTHORS, Conditional
+from kcde.experiments._measured_fit import FitError
+from kcde.experiments._smoothers import SMOOTHERS
+from kcde.experiments.base import Outcome, Work, parameter, sized, stacked
+from kcde.experiments.methods import FAILURES
 from kcde.experiments.runner import attempt
 from kcde.metrics.names import FIT_SECONDS
-from kcde.provenance import digest
 from kcde.scores import cell
-from kcde.seeding import rng_of, split_seed
+from kcde.seeding import split_seed
 
 MEAN, STD = "mean_error", "std_error"
 NEGATIVE = "negative_variance_share"
@@ -48,231 +49,176 @@ THINNED = "thinned"
 BINS = 40
 FEWEST_TEST_OUTPUTS = 2
 
+_FILES = ("pems-sf", "metro-traffic-substitute")
+_COMPARED = ("CDO-chosen", "GP-ML", "CondRealNVP", "CondMAF", "LSCDE", "LSCDE-exact", SMOOTHERS[-1])
 
-class Experiment(runner.Experiment[Job]):
-    """The `.npz` has `inputs`, shape (splits, inputs, 2), and `mean`, `std`, `test_mean`,
+
+@dataclass(frozen=True)
+class TrafficByTime(Conditional):
+    """Predict mean and spread of traffic by day of the week and time of day (cdo, figure 5).
+
+    pems-sf is a download of 250 MB; metro-traffic-substitute is treated in the same way, with 168
+    inputs instead of 1008. On simulated-traffic, which needs no data, seconds and memory of a fit
+    of 32256 pairs are measured, by CDO alone.
+
+    The `.npz` has `inputs`, shape (splits, inputs, 2), and `mean`, `std`, `test_mean`,
     `test_std`, `test_count`, shape (splits, inputs), NaN where there is none; `overlapping_mean`
     and `overlapping_std`, the same of test and training outputs together; `thinned`, shape
     (splits,); and of the test outputs of split 0 `histogram`, shape (inputs, bins), over the bins
     between `edges`.
-
-    Simulated traffic is one fit that is measured.
     """
 
-    batch_fits = False
+    name: ClassVar[str] = "traffic"
+    datasets: ClassVar = (*_FILES, SIMULATED_TRAFFIC)
+    methods: ClassVar = ("CDO", *_COMPARED)
+    only: ClassVar = dict.fromkeys(_COMPARED, _FILES)
+    smoke: ClassVar = ("smoke-traffic", SIMULATED_TRAFFIC)
+    beside: ClassVar = SMOOTHERS[-1:]
+    repeated: ClassVar = ("splits", "thinned")
+    reads_files: ClassVar = True
+    batch_fits: ClassVar = False
+    answers: ClassVar = ("variance",)
 
-    def check(self, job: Job) -> None:
-        """Raise `ValueError` for an estimator without mean and variance and for unknown options."""
-        if job.estimator in SMOOTHERS:
-            if job.estimator != SMOOTHERS[-1]:
-                raise ValueError(f"of the smoothers traffic has {SMOOTHERS[-1]} alone, for the sd")
-            return
-        for needed in ("mean", "variance"):
-            if not hasattr(estimator_class(job.estimator), needed):
-                raise ValueError(f"{job.estimator} has no {needed}, which the experiment asks for")
-        methods.build(job.method, job.estimator, job.options, random_state=0, tuning_rows=None)
-        if self._simulated:
-            _traffic_cost.check(job.estimator, job.settings)
+    splits: int = sized(1, 3, 10, "Random splits by days; pems-sf has one of its own.", at_least=1)
+    thinned: int = sized(1, 3, 10, "Of 32 training days a weekday, no holidays.", at_least=0)
+        1, 3, 10, "Likewise, less holidays, 32 training days a weekday.", at_least=0
+    )
+    tuning_rows: int | None = parameter(2000, "Rows that choose parameters, at most; null: all.")
 
-    @classmethod
-    def check_sharding(cls, jobs: Sequence[Job]) -> None:
-        """Raise `ValueError` for a single fit, which is not shardable."""
-        if jobs[0].dataset == SIMULATED_TRAFFIC:
-            raise ValueError(f"{jobs[0].dataset} is one fit: leave out --shard and --part")
+    def check(self) -> None:
+        """Raise `ValueError` as of every method, and for what costs are not measured of."""
+        super().check()
+        if self._simulated and (self.estimator, self.settings) != ("CDO", AUTHORS):
+            raise ValueError(
+                f"{self.dataset} is for CDO with the settings {AUTHORS!r}; got {self.estimator} "
+                f"with {self.settings!r}: take another data set"
+            )
+
+    @property
+    def own_units(self) -> bool:
+        """Whether the estimator sees the data as they are: CDO, if something is fixed in units."""
+        fixed = self.settings == AUTHORS or self.options.get("periods") is not None
+        return super().own_units and (fixed or self.estimator != "CDO")
 
     @property
     def _simulated(self) -> bool:
-        return self.job.dataset == SIMULATED_TRAFFIC
+        return self.dataset == SIMULATED_TRAFFIC
 
-    def code(self, job: Job) -> str:
-        """Return a digest of the experiment and of the job's estimator."""
-        return digest(__name__) if job.estimator in SMOOTHERS else super().code(job)
+    def raw_data(self) -> list[str]:
+        """Return the data sets of the catalogue that it reads."""
+        return [] if self._simulated else super().raw_data()
 
     def open(self) -> Traffic:
         """Return the data set."""
-        return open_traffic(self.job.dataset, self.places.data_dir, self.places.catalogue)
+        return open_traffic(self.dataset, self.data_dir, self.catalogue)
 
     def count(self) -> int:
-        """Return the number of splits; one where there is one fit, or nothing to fit to."""
-        if self._simulated or not self.data:
-            return 1
-        if self.data.splits:
-            return min(self.job.splits, self.data.splits)
-        return self.job.splits + self.job.thinned
+        """Return the number of splits; one where there is one fit, or the data have their own."""
+        return 1 if self._simulated else self.data.splits or super().count()
 
-    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+    def info(self) -> dict:
+        """Return the information on the job that is known before it runs."""
+        return super().info() | {"data_sha256": self.data.sha256}
+
+    def begin(self, units: Sequence[int]) -> Work:
         """Return a function that fits and scores a split."""
-        job, data = self.job, self.data
+        data, inputs = self.data, self.data.inputs
         if self._simulated:
-            return lambda unit: Outcome(_cost_rows(job, data))
-        backend = "numpy"
-        if job.estimator not in SMOOTHERS:
-            backend = methods.backend_of(estimator_class(job.estimator), job.backend)
-        return lambda number: _outcome(job, data, number, backend)
+            return lambda unit: Outcome(self._costs())
 
-    def not_run(self, job: Job, unit: int) -> list[dict]:
-        """Return a row."""
-        return [_row(job, unit) | {"metric": MEAN}]
+        def split_of(unit: int) -> tuple[int, Split]:
+            thinned = unit >= self.splits
+            number = unit - self.splits if thinned else unit
+            return number, data.split(number, thinned=thinned)
 
-    def info(self, job: Job) -> dict:
-        """Return the information on a job that is known before it runs."""
-        data = self.data
-        return super().info(job) | {
-            "source": "cdo, section 4 and figure 5",
-            "unit": data and data.unit,
-            "repeated_rows_left_out": data and data.repeats,
-            "bins": BINS,
-            "data_sha256": data and data.sha256,
-        }
+        def training(unit: int) -> tuple:
+            number, split = split_of(unit)
+            return split.X, split.Y, split_seed(data.name, number)
 
-    def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+        def moments(model) -> list[np.ndarray]:
+            at = self.place(inputs)
+            return [to_numpy(f(at))[:, 0] for f in (model.mean, model.variance)]
+
+        fitted = self.fits(units, training)
+
+        def work(unit: int) -> Outcome:
+            number, split = split_of(unit)
+            row = self.row(number, seed=split_seed(data.name, number), dim=1, backend=self.device)
+            row |= {"n_train": len(split.Y), "n_test": len(split.Y_test)}
+            if thinned := unit >= self.splits:
+                row["setting"] = scores.setting(days=THINNED)
+            model, fitting = fitted(unit)
+            found, seconds = attempt(moments, model)
+            tested, of_training = _tested(split, inputs), _moments(split.X, split.Y, inputs)
+            arrays = {"inputs": inputs, "thinned": np.array(thinned), **tested}
+            if isinstance(found, Exception):
+                blank = np.full(len(inputs), np.nan)
+                rows = [row | scores.failed(MEAN, found)]
+                return Outcome(rows, [{}], arrays | {"mean": blank, "std": blank})
+            mean, variance = found
+            std = np.sqrt(np.where(variance < 0.0, np.nan, variance))
+            timed = row | {"seconds": fitting + seconds}
+            rows = [timed | each for each in _cells((mean, std), of_training, tested)]
+            return Outcome(rows, [self.chosen(model)], arrays | {"mean": mean, "std": std})
+
+        return work
+
+    def _costs(self) -> list[dict]:
+        """Return the cost of fitting the simulated pairs, and the error of the grouping."""
+        sizes = {"n_train": len(self.data.Y), "n_test": len(self.data.inputs), "dim": 1}
+        row = self.row(0, backend="numpy", **sizes)
+        try:
+            found = _traffic_cost.measured(self.options)
+        except (*FAILURES, FitError) as error:
+            return [row | scores.failed(FIT_SECONDS, error)]
+        return [row | cell(name, value, unit=unit) for name, (value, unit) in found.items()]
+
+    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
         """Return curves over the inputs, and how test outputs spread; nothing where simulated."""
-        return {} if self._simulated else runner.stacked(outcomes) | _histogram(self.data)
+        if self._simulated:
+            return {}
+        split = self.data.split(0)
+        X, Y = split.X_test, split.Y_test
+        edges = np.linspace(Y.min(), Y.max(), BINS + 1)
+        counts = data_sets.counts_in_bins(X, Y, self.data.inputs, edges)
+        return stacked(outcomes) | {"histogram": counts, "edges": edges}
 
 
-def scaled_errors(estimate: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Return |estimate/reference - 1|, shape (q,), NaN where either is NaN."""
-    return np.abs(estimate / reference - 1.0)
+def _moments(X: np.ndarray, Y: np.ndarray, inputs: np.ndarray) -> list[np.ndarray]:
+    """Return mean and standard deviation of the outputs at each input."""
+    return list(data_sets.moments(X, Y, inputs)[1:])
 
 
-@dataclass(frozen=True)
-class _TestMoments:
-    """Moments of the test outputs of a split at the inputs, NaN where they do not count.
+def _tested(split: Split, inputs: np.ndarray) -> dict[str, np.ndarray]:
+    """Return moments of the test outputs, and of those with the training outputs.
 
-    Those that overlap are of test and training outputs together.
+    They are NaN at an input with too few test outputs, or constant ones.
     """
-
-    count: np.ndarray
-    mean: np.ndarray
-    std: np.ndarray
-    training_mean: np.ndarray
-    training_std: np.ndarray
-    overlapping_mean: np.ndarray
-    overlapping_std: np.ndarray
-
-    @classmethod
-    def of(cls, split: Split, inputs: np.ndarray) -> "_TestMoments":
-        """Take the moments; an input with too few test outputs, or constant ones, is not tested."""
-        count, mean, std = data_sets.moments(split.X_test, split.Y_test, inputs)
-        tested = (count >= FEWEST_TEST_OUTPUTS) & (mean > 0.0) & (std > 0.0)
-        _, *training = data_sets.moments(split.X, split.Y, inputs)
-        both = np.vstack([split.X, split.X_test]), np.vstack([split.Y, split.Y_test])
-        _, *overlapping = data_sets.moments(*both, inputs)
-        return cls(
-            count,
-            np.where(tested, mean, np.nan),
-            np.where(tested, std, np.nan),
-            *training,
-            *(np.where(tested, each, np.nan) for each in overlapping),
-        )
+    count, mean, std = data_sets.moments(split.X_test, split.Y_test, inputs)
+    tested = (count >= FEWEST_TEST_OUTPUTS) & (mean > 0.0) & (std > 0.0)
+    both = np.vstack([split.X, split.X_test]), np.vstack([split.Y, split.Y_test])
+    names = ("test_mean", "test_std", "overlapping_mean", "overlapping_std")
+    values = (mean, std, *_moments(*both, inputs))
+    found = {name: np.where(tested, each, np.nan) for name, each in zip(names, values, strict=True)}
+    return {"test_count": count} | found
 
 
-def _outcome(job: Job, data: Traffic, unit: int, backend: str) -> Outcome:
-    """Fit and score one split; a numerical failure is a row that says why."""
-    # A job may have more splits than data with a split of their own.
-    thinned = unit >= job.splits
-    number = unit - job.splits if thinned else unit
-    split, inputs = data.split(number, thinned=thinned), data.inputs
-    tested = _TestMoments.of(split, inputs)
-    row = _row(job, number) | {"n_train": len(split.Y), "n_test": len(split.Y_test)}
-    row |= {"setting": scores.setting(days=THINNED)} if thinned else {}
-    row |= {"seed": split_seed(data.name, number), "dim": 1, "backend": backend}
-    arrays = {"inputs": inputs, "test_count": tested.count}
-    arrays |= {"test_mean": tested.mean, "test_std": tested.std, "thinned": np.array(thinned)}
-    arrays |= {"overlapping_mean": tested.overlapping_mean}
-    arrays |= {"overlapping_std": tested.overlapping_std}
-    found, seconds = attempt(_fitted, job, data, number, split, backend)
-    if isinstance(found, Exception):
-        blank = np.full(len(inputs), np.nan)
-        arrays |= {"mean": blank, "std": blank}
-        return Outcome([row | scores.failed(MEAN, found)], [{}], arrays)
-    model, mean, variance = found
-    std = np.sqrt(np.where(variance < 0.0, np.nan, variance))
-    rows = [row | {"seconds": seconds} | cells for cells in _cells(tested, mean, std)]
-    smooths = job.estimator in SMOOTHERS
-    chosen = {} if smooths else methods.chosen(getattr(model, "estimator_", model))
-    return Outcome(rows, [chosen], arrays | {"mean": mean, "std": std})
-
-
-def _fitted(job: Job, data: Traffic, number: int, split: Split, backend: str) -> tuple:
-    """Return a fitted model, and its mean and variance at the inputs."""
-    model = _model(job, data.name, number, split)
-    model.fit(asarray(split.X, backend), asarray(split.Y, backend))
-    at = asarray(data.inputs, backend)
-    return model, *(to_numpy(f(at))[:, 0] for f in (model.mean, model.variance))
-
-
-def _cells(tested: _TestMoments, mean: np.ndarray, std: np.ndarray) -> list[dict]:
-    """Return metric, value and what is said of it."""
-    negative = int(np.isnan(std).sum())
+def _cells(estimate: tuple, of_training: Sequence, tested: dict) -> list[dict]:
+    """Return the score cells of estimated means and standard deviations."""
+    counted = ~np.isnan(tested["test_mean"])
+    negative = int(np.isnan(estimate[1]).sum())
     lacking = f"no standard deviation at {negative} inputs of negative variance" if negative else ""
-    values = [
-        (MEAN, scaled_errors(mean, tested.mean), ""),
-        (STD, scaled_errors(std, tested.std), lacking),
-        (f"{MEAN}_of_training", scaled_errors(tested.training_mean, tested.mean), ""),
-        (f"{STD}_of_training", scaled_errors(tested.training_std, tested.std), ""),
-        (f"{MEAN}_overlapping", scaled_errors(mean, tested.overlapping_mean), ""),
-        (f"{STD}_overlapping", scaled_errors(std, tested.overlapping_std), lacking),
-    ]
-    counted = ~np.isnan(tested.mean)
-    cells = [
-        cell(metric, _median(errors[counted]), detail=detail) for metric, errors, detail in values
-    ]
-    return [*cells, cell(NEGATIVE, negative / len(std))]
-
-
-def _median(errors: np.ndarray) -> float:
-    """Return the median, where a missing estimate counts as the largest error."""
-    return float(np.median(np.where(np.isnan(errors), np.inf, errors))) if len(errors) else np.nan
-
-
-def _cost_rows(job: Job, data: Traffic) -> list[dict]:
-    """Return the cost of fitting the simulated pairs, and the error of the grouping."""
-    row = _row(job, 0) | {"n_train": len(data.Y), "n_test": len(data.inputs), "dim": 1}
-    try:
-        found = _traffic_cost.measured(job.estimator, job.options, job.settings)
-    except (*methods.FAILURES, _traffic_cost.FitError) as error:
-        return [row | scores.failed(FIT_SECONDS, error)]
-    return [row | cell(name, value, unit=unit) for name, (value, unit) in found.items()]
-
-
-def _model(job: Job, name: str, number: int, split: Split):
-    model = make_estimator(job, name, number, split)
-    return model if _in_own_units(job) else Standardised(model)
-
-
-def _in_own_units(job: Job) -> bool:
-    fixed = job.settings == _cdo_settings.AUTHORS or job.options.get("periods") is not None
-    raw = job.estimator == "GaussianProcess" or job.estimator in SMOOTHERS
-    return (fixed and job.estimator == "CDO") or raw
-
-
-def make_estimator(job: Job, name: str, number: int, split: Split):
-    """Return the unfitted estimator of one split.
-
-    Raises
-    ------
-    ValueError
-        If the class does not know one of the options, or the settings are unknown.
-    """
-    seed = split_seed(name, number)
-    if job.estimator in SMOOTHERS:
-        return _smoothers.make(job, split.X, split.Y, rng_of("smoother", seed))
-    options = _cdo_settings.complete_options(
-        job.options, job.settings, job.experiment, job.estimator, split.X, split.Y
-    )
-    return methods.build(
-        job.method, job.estimator, options, random_state=seed, tuning_rows=job.tuning_rows
-    )
-
-
-def _histogram(data: Traffic) -> dict[str, np.ndarray]:
-    """Return how the test outputs of split 0 spread at each input."""
-    split = data.split(0)
-    edges = np.linspace(split.Y_test.min(), split.Y_test.max(), BINS + 1)
-    counts = data_sets.counts_in_bins(split.X_test, split.Y_test, data.inputs, edges)
-    return {"histogram": counts, "edges": edges}
-
-
-def _row(job: Job, number: int) -> dict:
-    return job.row(number, backend="numpy")
+    cells = []
+    for ending, ours, truth in (
+        ("", estimate, "test"),
+        ("_of_training", of_training, "test"),
+        ("_overlapping", estimate, "overlapping"),
+    ):
+        for metric, moment, own in zip((MEAN, STD), ("mean", "std"), ours, strict=True):
+            errors = np.abs(own / tested[f"{truth}_{moment}"] - 1.0)[counted]
+            # A missing estimate counts as the largest error.
+            errors = np.where(np.isnan(errors), np.inf, errors)
+            median = float(np.median(errors)) if len(errors) else np.nan
+            detail = lacking if own is estimate[1] else ""
+            cells.append(cell(f"{metric}{ending}", median, detail=detail))
+    return [*cells, cell(NEGATIVE, negative / len(estimate[1]))]

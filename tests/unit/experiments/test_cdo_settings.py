@@ -78,15 +78,6 @@ def test_traffic_by_hand():
     assert found["regularization"] == pytest.approx(1008**-0.441)
 
 
-def test_options_stand_over_the_authors(pairs):
-    given = {"weights": "clipped", "bandwidth_y": 3.0}
-    found = _cdo_settings.complete_options(given, "authors", "terrain", "CDO", *pairs)
-    assert given.items() <= found.items()
-    assert found["regularization"] == 0.1
-    assert _cdo_settings.complete_options(given, "chosen", "terrain", "CDO", *pairs) == given
-    assert _cdo_settings.complete_options({}, "chosen", "terrain", "LSCDE", *pairs) == {}
-
-
 @pytest.mark.parametrize(
     ("experiment", "centres", "bandwidth", "regularization"),
     [("donut", 100, 1.0, 1.0), ("terrain", 100, 1.0, 1.0), ("traffic", 1000, 0.1, 0.1)],
@@ -96,10 +87,3 @@ def test_lscde_is_that_of_the_package(pairs, experiment, centres, bandwidth, reg
     assert (found["implementation"], found["n_centres"]) == ("cde", centres)
     assert found["bandwidth_x"] == found["bandwidth_y"] == bandwidth
     assert found["regularization"] == regularization
-
-
-def test_what_is_unknown_is_refused(pairs):
-    with pytest.raises(ValueError, match="authors, chosen; got 'author'"):
-        _cdo_settings.complete_options({}, "author", "terrain", "CDO", *pairs)
-    with pytest.raises(ValueError, match="donut, terrain, traffic; there is no 'moon'"):
-        _cdo_settings.authors("moon", "CDO", *pairs)

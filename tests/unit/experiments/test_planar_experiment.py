@@ -6,12 +6,10 @@ from scipy.spatial.distance import cdist, pdist
 from scipy.stats import norm
 
 from kcde import scores
-from kcde.cli import main
 from kcde.data import planar as data
 from kcde.estimators import DDE, KEF
-from kcde.experiments import _planar_models, _planar_pictures, planar
-from kcde.experiments._planar_models import PlanarModel, box_quadrature
-from kcde.experiments.planar import Job
+from kcde.experiments import planar
+from kcde.experiments.planar import Planar, PlanarModel
 from kcde.experiments.runner import run
 
 pytestmark = pytest.mark.slow
@@ -25,14 +23,14 @@ DDE_OPTIONS = {
     "validation": 0,
     "batch_size": 20,
 }
-DDE_JOB = {"method": "DDE", "estimator": "DDE", "options": DDE_OPTIONS, "iterations": 100}
-KEF_JOB = {"method": "KEF", "estimator": "KEF", "options": KEF_OPTIONS}
+DDE_JOB = {"method": "DDE", "options": DDE_OPTIONS, "iterations": 100}
+KEF_JOB = {"method": "KEF", "options": KEF_OPTIONS}
 
 
-def launch(folder, name, **axes):
+def launch(folder, **given):
     """Scores, arrays and info of a job on the grid with 2 seeds."""
-    out = folder / f"{name}.csv"
-    run(Job(**{"dataset": "grid", "seeds": 2, "samples": 400} | axes), out)
+    out = folder / "out.csv"
+    run(Planar(**{"dataset": "grid", "seeds": 2, "samples": 400} | given), out)
     with np.load(out.with_suffix(".npz")) as stored:
         arrays = dict(stored)
     return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
@@ -40,21 +38,20 @@ def launch(folder, name, **axes):
 
 @pytest.fixture(scope="module")
 def by_dde(tmp_path_factory):
-    return launch(tmp_path_factory.mktemp("dde"), "DDE", **DDE_JOB)
+    return launch(tmp_path_factory.mktemp("dde"), **DDE_JOB)
 
 
 @pytest.fixture(scope="module")
 def dde(by_dde):
     """The first model of that job, fitted again; both, so that nothing is compiled again."""
-    job = Job("grid", **DDE_JOB)
-    estimators = [planar.make_estimator(job, seed) for seed in range(2)]
+    estimators = [Planar("grid", **DDE_JOB).unfitted(seed) for seed in range(2)]
     trains = [planar.points("grid", seed).train for seed in range(2)]
-    return _planar_models.fit_many(estimators, trains)[0]
+    return planar.fit_many(estimators, trains)[0]
 
 
 @pytest.fixture(scope="module")
 def by_kef(tmp_path_factory):
-    return launch(tmp_path_factory.mktemp("kef"), "KEF", **KEF_JOB)
+    return launch(tmp_path_factory.mktemp("kef"), **KEF_JOB)
 
 
 def value(frame, metric, seed=0):
@@ -99,8 +96,8 @@ def test_discrepancy_is_the_unbiased_one_with_the_bandwidth_of_f(by_dde, referen
     expected = sum(within) - 2 * np.exp(-gamma * cdist(samples, points, "sqeuclidean")).mean()
     found = value(frame, {"test": "mmd", "train": "mmd_train"}[reference])
     assert found == pytest.approx(1e3 * expected, rel=1e-7)
-    assert info["mmd_bandwidth"][0] == pytest.approx(np.sqrt(0.5 / gamma))
-    assert info["chosen"]["0"]["bandwidth_y"][0] == pytest.approx(np.sqrt(0.5 / gamma))
+    assert planar.points("grid", 0).bandwidth == pytest.approx(np.sqrt(0.5 / gamma))
+    assert info["chosen"][0]["chosen"]["bandwidth_y"][0] == pytest.approx(np.sqrt(0.5 / gamma))
 
 
 def test_what_is_measured_of_doubly_dual_embedding(by_dde):
@@ -113,7 +110,7 @@ def test_what_is_measured_of_doubly_dual_embedding(by_dde):
     assert 1 <= first["sampler_effective_sample_size"] <= 1000
     speed = first["effective_samples_per_second"] * first["sampling_time"]
     assert speed == pytest.approx(400, rel=1e-6)
-    assert info["log_z"]["0"]["method"] == "quadrature"
+    assert info["chosen"][0]["log_z"]["method"] == "quadrature"
     assert arrays["history_mmd2"].shape == (2, len(arrays["history_iteration"]))
     # Nothing is penalised in the training; the optimum has η = 1/n.
     assert first["trained_penalised_loss"] > first["optimum_penalised_loss"]
@@ -129,7 +126,7 @@ def test_what_is_measured_of_score_matching(by_kef):
     assert {"r_hat", "divergences"} <= set(first.index)
     speed = first["effective_samples_per_second"] * first["sampling_time"]
     assert speed == pytest.approx(first["effective_sample_size"], rel=1e-6)
-    assert info["log_z"]["0"]["method"] == "importance"
+    assert info["chosen"][0]["log_z"]["method"] == "importance"
     assert not {"history_mmd2", "snapshots", "surface_f"} & set(arrays)
     assert arrays["surface_log_density"].shape == (100, 100)
 
@@ -146,23 +143,21 @@ def test_points_beyond_a_uniform_base_have_no_density(by_dde):
 
 
 def test_likelihoods_without_points_beyond_stand_beside(dde):
-    here = planar.Points(dde.train, np.vstack([dde.train, [[9.0, 9.0]]]), 0.2)
-    found = {row[0]: row for row in planar._likelihood(Job("grid", **DDE_JOB), dde, here)}
-    assert found["negative_log_likelihood"][1] == np.inf
-    assert found["points_without_density"][1] == 1
-    expected = -dde.log_density(here.train).mean()
-    assert found["negative_log_likelihood_inside"][1] == pytest.approx(expected)
-    exact = -data.log_density("grid", here.train).mean()
-    assert found["negative_log_likelihood_exact_inside"][1] == pytest.approx(exact)
-    cell = scores.cell(*found["negative_log_likelihood"])
-    assert (cell["status"], cell["detail"]) == ("failed", "negative_log_likelihood is inf")
-    box = here.train.min(axis=0), here.train.max(axis=0)
+    test = np.vstack([dde.train, [[9.0, 9.0]]])
+    found = {cell["metric"]: cell for cell in planar.likelihood_cells("grid", dde, test)}
+    assert found[planar.NLL]["status"] == "failed"
+    assert found["points_without_density"]["value"] == 1
+    expected = -dde.log_density(dde.train).mean()
+    assert found[f"{planar.NLL}_inside"]["value"] == pytest.approx(expected)
+    exact = -data.log_density("grid", dde.train).mean()
+    assert found[f"{planar.NLL}_exact_inside"]["value"] == pytest.approx(exact)
+    box = dde.train.min(axis=0), dde.train.max(axis=0)
     assert mass(dde.log_density, *box) == pytest.approx(1, abs=2e-4)
 
 
 def test_density_in_the_units_of_the_points_has_mass_one(by_kef):
     _, arrays, _ = by_kef
-    model = _planar_models.fit(KEF(0.7, 1e-3, n_basis=40), arrays["train"])
+    model = planar.fit(KEF(0.7, 1e-3, n_basis=40), arrays["train"])
     lower, upper = model.mean - 10 * model.std, model.mean + 10 * model.std
     error = 5 * model.log_z.error
     assert 0 < error < 0.5
@@ -174,7 +169,7 @@ def test_density_in_the_units_of_the_points_has_mass_one(by_kef):
 
 
 def test_score_matching_sees_standardised_points_and_dual_embedding_does_not(dde):
-    kef = _planar_models.fit(KEF(0.7, 1e-3, n_basis=40), dde.train)
+    kef = planar.fit(KEF(0.7, 1e-3, n_basis=40), dde.train)
     np.testing.assert_allclose(kef.estimator.Y_.std(axis=0), 1)
     np.testing.assert_array_equal(dde.estimator.Y_, dde.train)
 
@@ -185,7 +180,7 @@ def test_quadrature_on_a_box_against_the_normal_distribution():
     def log_f(Y):
         return 3.0 + norm.logpdf(Y[:, 0]) + norm.logpdf(Y[:, 1], scale=0.05)
 
-    found = box_quadrature(log_f, lower, upper)
+    found = planar.box_quadrature(log_f, lower, upper)
     each = [norm.cdf(2) - norm.cdf(-1), norm.cdf(4, scale=0.05) - norm.cdf(0.2, scale=0.05)]
     assert found.value == pytest.approx(3 + np.log(each).sum(), abs=1e-6)
     assert found.error <= 1e-6
@@ -193,9 +188,11 @@ def test_quadrature_on_a_box_against_the_normal_distribution():
 
 
 def test_the_frame_has_y_first(dde):
-    shown = _planar_pictures.pictures(dde, np.random.default_rng(0))
+    shown = planar.pictures(dde, np.random.default_rng(0))
     point = np.array([[shown["surface_x"][70], shown["surface_y"][20]]])
-    assert shown["surface_f"][20, 70] == pytest.approx(dde.natural_parameter(point)[0])
+    assert shown["surface_f"][20, 70] == pytest.approx(
+        dde.estimator.natural_parameter(None, point)[0]
+    )
     assert shown["surface_log_density"][20, 70] == pytest.approx(dde.log_density(point)[0])
     width = np.ptp(dde.train[:, 0])
     assert np.ptp(shown["surface_x"]) == pytest.approx(1.2 * width)
@@ -203,7 +200,7 @@ def test_the_frame_has_y_first(dde):
 
 def test_long_trajectories_are_the_chains_of_kef_with_more_leapfrog_steps():
     train = planar.points("grid", 0).train
-    model = _planar_models.fit(KEF(0.7, 1e-3, n_basis=40), train)
+    model = planar.fit(KEF(0.7, 1e-3, n_basis=40), train)
     calls = []
     target = model.estimator._hmc_target
 
@@ -235,14 +232,6 @@ def test_all_samples_are_kept_for_counting_modes(by_kef):
     np.testing.assert_allclose(arrays["samples_all"][0], arrays["samples"], rtol=1e-6)
 
 
-def test_same_job_same_samples(by_kef, tmp_path):
-    frame, arrays, _ = launch(tmp_path, "again", **KEF_JOB)
-    np.testing.assert_array_equal(arrays["samples_all"], by_kef[1]["samples_all"])
-    timed = {"sampling_time", "effective_samples_per_second"}
-    for one, other in zip(frame.itertuples(), by_kef[0].itertuples(), strict=True):
-        assert one.metric in timed or one.value == other.value
-
-
 def test_the_timed_draw_is_not_the_first(monkeypatch, tmp_path):
     drawn = []
     plain = PlanarModel.draw
@@ -252,18 +241,18 @@ def test_the_timed_draw_is_not_the_first(monkeypatch, tmp_path):
         return plain(self, n, rng, method)
 
     monkeypatch.setattr(PlanarModel, "draw", counted)
-    launch(tmp_path, "KEF", **KEF_JOB | {"samples": 30})
+    launch(tmp_path, **KEF_JOB | {"samples": 30})
     assert drawn == [30, 30, 30]
 
 
 def test_a_seed_that_fails_is_a_row_and_leaves_the_others_alone(monkeypatch, tmp_path):
-    plain = _planar_models.fit_many
+    plain = planar.fit_many
 
     def failing(*arguments):
         return [FloatingPointError("diverged at iteration 7"), *plain(*arguments)[1:]]
 
-    monkeypatch.setattr(_planar_models, "fit_many", failing)
-    frame, arrays, info = launch(tmp_path, "DDE", **DDE_JOB)
+    monkeypatch.setattr(planar, "fit_many", failing)
+    frame, arrays, info = launch(tmp_path, **DDE_JOB)
     (bad,) = frame[frame["split"] == 0].to_dict("records")
     assert (bad["metric"], bad["status"]) == ("mmd", "failed")
     assert bad["detail"] == "FloatingPointError: diverged at iteration 7"
@@ -271,8 +260,24 @@ def test_a_seed_that_fails_is_a_row_and_leaves_the_others_alone(monkeypatch, tmp
     assert np.isnan(arrays["samples_all"][0]).all()
     assert np.isnan(arrays["history_mmd2"][0]).all()
     assert np.isfinite(arrays["history_mmd2"][1]).all()
-    assert info["shown_seed"] == 1
+    assert info["chosen"][0] == {}
     np.testing.assert_array_equal(arrays["train"], planar.points("grid", 1).train)
+
+
+def test_shards_write_what_the_whole_job_writes(by_kef, tmp_path):
+    job = Planar(**{"dataset": "grid", "seeds": 2, "samples": 400} | KEF_JOB)
+    parts = [tmp_path / f"{i}.npz" for i in (1, 2)]
+    for i, part in enumerate(parts, 1):
+        run(job, part, shard=(i, 2))
+    run(job, tmp_path / "out.csv", parts=parts)
+    with np.load(tmp_path / "out.npz") as stored:
+        assert set(stored) == set(by_kef[1])
+        for name in stored:
+            np.testing.assert_array_equal(stored[name], by_kef[1][name])
+    frame = scores.read([tmp_path / "out.csv"])
+    timed = {"sampling_time", "effective_samples_per_second"}
+    for one, other in zip(frame.itertuples(), by_kef[0].itertuples(), strict=True):
+        assert one.metric in timed or one.value == other.value
 
 
 @pytest.mark.parametrize(("job", "cls"), [(KEF_JOB, KEF), (DDE_JOB, DDE)])
@@ -281,10 +286,10 @@ def test_a_job_that_fails_everywhere_still_writes(monkeypatch, tmp_path, job, cl
         raise ValueError("no luck")
 
     monkeypatch.setattr(cls, "_fit", fail)
-    frame, arrays, info = launch(tmp_path, "out", **job)
+    frame, arrays, info = launch(tmp_path, **job)
     assert frame["status"].tolist() == ["failed"] * 2
     assert set(frame["detail"]) == {"ValueError: no luck"}
-    assert info["shown_seed"] is None
+    assert info["chosen"] == [{}, {}]
     assert set(arrays) == {"samples_all"}
 
 
@@ -292,33 +297,20 @@ def test_a_job_that_fails_everywhere_still_writes(monkeypatch, tmp_path, job, cl
     ("change", "message"),
     [
         ({"dataset": "geyser"}, "no planar data 'geyser'"),
-        ({"seeds": 0}, "seeds must be at least 1; got 0"),
-        ({"iterations": 0}, "iterations must be at least 1; got 0"),
-        ({"samples": 1}, "samples must be at least 2; got 1"),
+        ({"seeds": 0}, "seeds must be at least 1"),
+        ({"iterations": 0}, "iterations must be at least 1"),
+        ({"samples": 1}, "samples must be at least 2"),
         ({"options": {"sigma": 1}}, "KEF has no option sigma"),
-        ({"estimator": "NADE", "options": {}}, "NADE has no log_normaliser"),
+        ({"method": "NADE", "options": {}}, "NADE has no log_normaliser"),
     ],
 )
 def test_wrong_settings_stop_the_job_before_it_starts(tmp_path, change, message):
     with pytest.raises(ValueError, match=message):
-        launch(tmp_path, "out", **KEF_JOB | change)
+        launch(tmp_path, **KEF_JOB | change)
     assert not list(tmp_path.iterdir())
 
 
-def test_the_command_writes_scores(tmp_path, capsys):
-    out = tmp_path / "out.csv"
-    options = ("--options", json.dumps(KEF_OPTIONS), "--seeds", "1", "--samples", "30")
-    with pytest.raises(SystemExit) as finished:
-        main(["run", "planar", "--dataset", "ring", "--method", "KEF", *options, "--out", str(out)])
-    assert finished.value.code == 0
-    frame = scores.read([out])
-    assert set(frame["dataset"]) == {"ring"}
-    assert set(frame["variant"]) == {"as-published"}
-    capsys.readouterr()
-
-
 def test_iterations_are_given_to_estimators_that_know_them():
-    trained = planar.make_estimator(Job("ring", **DDE_JOB | {"iterations": 600}), 0)
-    assert isinstance(trained, DDE)
+    trained = Planar("ring", **DDE_JOB | {"iterations": 600}).unfitted(0)
     assert (trained.iterations, trained.snapshots) == (600, (0, 500, 600))
-    assert planar.make_estimator(Job("ring", **KEF_JOB), 0).random_state == trained.random_state
+    assert Planar("ring", **KEF_JOB).unfitted(0).random_state == trained.random_state

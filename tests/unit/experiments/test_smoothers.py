@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from kcde.experiments import _cdo_settings, _smoothers
-from kcde.experiments._smoothers import NadarayaWatson
-from kcde.experiments.jobs._conditional import SMOOTHERS
-from kcde.experiments.terrain import Job
+from kcde.experiments._smoothers import SMOOTHERS, NadarayaWatson
 from kcde.selection import complement, kfold
 
 
@@ -21,8 +19,7 @@ def surface():
 
 
 def made(name, X, Y):
-    job = Job("rough-terrain", name, folds=1)
-    return _smoothers.make(job, X, Y, np.random.default_rng(0)).fit(X, Y)
+    return _smoothers.make(name, "terrain", X, Y, np.random.default_rng(0)).fit(X, Y)
 
 
 @pytest.mark.parametrize("name", ["linear-interpolation", "Clough-Tocher"])

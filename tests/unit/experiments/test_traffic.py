@@ -8,22 +8,19 @@ from kcde.data import traffic
 from kcde.data.traffic import Traffic
 from kcde.estimators import CDO, LSCDE, Standardised
 from kcde.experiments import _cdo_settings, _measured_fit, _traffic_cost
-from kcde.experiments import traffic as experiment
 from kcde.experiments.runner import run
-from kcde.experiments.traffic import Job, scaled_errors
-
-AUTHORS = {"estimator": "CDO", "settings": "authors"}
+from kcde.experiments.traffic import TrafficByTime
 
 
 @pytest.fixture
 def launch(smoke, tmp_path):
     """Return a function that runs a job on made-up hours: frame, arrays and info."""
 
-    def go(method="CDO", record=None, **axes):
-        folder, table = smoke
+    def go(method="CDO", **given):
         out = tmp_path / f"{method}.csv"
-        job = Job(**{"dataset": "smoke-traffic", "method": method, "splits": 2} | AUTHORS | axes)
-        run(job, out, folder, catalogue=table, record=record)
+        own = {"dataset": "smoke-traffic", "splits": 2, "thinned": 0, "settings": "authors"}
+        places = {"data_dir": smoke[0], "catalogue": smoke[1]}
+        run(TrafficByTime(**own | {"method": method} | given, **places), out)
         with np.load(out.with_suffix(".npz")) as stored:
             arrays = dict(stored)
         return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
@@ -31,13 +28,17 @@ def launch(smoke, tmp_path):
     return go
 
 
+@pytest.fixture
+def data(smoke):
+    return traffic.open_traffic("smoke-traffic", *smoke)
+
+
 def values(frame, metric):
     return frame.loc[frame["metric"] == metric, "value"].to_numpy()
 
 
-def test_scores_are_those_of_a_fit_by_hand(launch, smoke):
+def test_scores_are_those_of_a_fit_by_hand(launch, data):
     frame, arrays, info = launch()
-    data = traffic.open_traffic("smoke-traffic", *smoke)
     for number in range(2):
         split = data.split(number)
         options = _cdo_settings.authors("traffic", "CDO", split.X, split.Y)
@@ -64,25 +65,16 @@ def test_scores_are_those_of_a_fit_by_hand(launch, smoke):
         assert (here["n_test"] == len(split.Y_test)).all()
     assert values(frame, "negative_variance_share").tolist() == [0.0, 0.0]
     assert set(frame["status"]) == {"ok"}
-    assert (info["unit"], info["repeated_rows_left_out"]) == ("vehicles/h", data.repeats)
+    assert info["data_sha256"] == data.sha256
     assert set(info["chosen"][0]) >= {"bandwidth_x", "regularization"}
     assert "reference" not in info["chosen"][0]
 
 
-def test_arrays_hold_all_that_the_figure_shows(launch, smoke):
+def test_arrays_hold_all_that_the_figure_shows(launch, data):
     _, arrays, _ = launch()
-    data = traffic.open_traffic("smoke-traffic", *smoke)
-    shape = 2, len(data.inputs)
-    for name in (
-        "mean",
-        "std",
-        "test_mean",
-        "test_std",
-        "test_count",
-        "overlapping_mean",
-        "overlapping_std",
-    ):
-        assert arrays[name].shape == shape
+    for whose in ("", "test_", "overlapping_"):
+        for name in ("mean", "std"):
+            assert arrays[f"{whose}{name}"].shape == (2, len(data.inputs))
     np.testing.assert_array_equal(arrays["inputs"], np.stack([data.inputs] * 2))
     np.testing.assert_array_equal(arrays["histogram"].sum(axis=1), arrays["test_count"][0])
     assert arrays["histogram"].shape == (len(data.inputs), len(arrays["edges"]) - 1)
@@ -90,32 +82,14 @@ def test_arrays_hold_all_that_the_figure_shows(launch, smoke):
     assert np.isfinite(arrays["mean"]).all()
 
 
-def test_what_the_authors_did_not_fix_is_standardised(launch, smoke):
+def test_what_the_authors_did_not_fix_is_standardised(launch, data):
     options = {"bandwidth_x": 0.5, "bandwidth_y": 0.5, "regularization": 0.1}
-    frame, arrays, _ = launch(
-        "LSCDE", estimator="LSCDE", settings="chosen", options=options, splits=1
-    )
-    data = traffic.open_traffic("smoke-traffic", *smoke)
+    frame, arrays, _ = launch("LSCDE", settings="chosen", options=options, splits=1)
     split = data.split(0)
     seed = frame["seed"].iloc[0]
     model = Standardised(LSCDE(**options, random_state=int(seed))).fit(split.X, split.Y)
     np.testing.assert_allclose(arrays["mean"][0], model.mean(data.inputs)[:, 0])
     np.testing.assert_allclose(arrays["std"][0] ** 2, model.variance(data.inputs)[:, 0])
-
-
-@pytest.mark.parametrize(
-    ("axes", "scaled"),
-    [
-        (AUTHORS, False),
-        ({"estimator": "CDO"}, True),
-        ({"estimator": "CDO", "options": {"periods": [7, 86400]}}, False),
-        ({"estimator": "GaussianProcess"}, False),
-        ({"estimator": "LSCDE"}, True),
-        ({"estimator": "ConditionalMAF", "settings": "authors"}, True),
-    ],
-)
-def test_periods_and_the_authors_numbers_are_in_the_data_s_units(axes, scaled):
-    assert experiment._in_own_units(Job("smoke-traffic", "M", **axes)) is not scaled
 
 
 def test_a_negative_variance_is_counted_and_worse_than_any_error(launch, monkeypatch):
@@ -141,9 +115,9 @@ def test_a_negative_variance_is_counted_and_worse_than_any_error(launch, monkeyp
     assert (row["status"], row["detail"]) == ("failed", said.format(56))
 
 
-def test_days_may_overlap_as_in_the_notebook(launch, smoke):
+def test_days_may_overlap_as_in_the_notebook(launch, data):
     frame, arrays, _ = launch(splits=1)
-    split = traffic.open_traffic("smoke-traffic", *smoke).split(0)
+    split = data.split(0)
     X, Y = np.vstack([split.X, split.X_test]), np.vstack([split.Y, split.Y_test])
     tested = np.flatnonzero(~np.isnan(arrays["test_mean"][0]))
     errors = []
@@ -155,23 +129,23 @@ def test_days_may_overlap_as_in_the_notebook(launch, smoke):
     np.testing.assert_allclose(found, [np.median(errors)])
 
 
-def test_thinned_splits_follow_under_a_setting_of_their_own(launch, smoke):
+def test_thinned_splits_follow_under_a_setting_of_their_own(launch, data):
     frame, arrays, _ = launch(splits=1, thinned=2)
     assert arrays["thinned"].tolist() == [False, True, True]
     thinned = frame[frame["setting"] == scores.setting(days="thinned")]
     assert sorted(set(thinned["split"])) == [0, 1]
     whole = frame[frame["setting"] == "{}"]
     assert set(whole["split"]) == {0}
-    split = traffic.open_traffic("smoke-traffic", *smoke).split(1, thinned=True)
+    split = data.split(1, thinned=True)
     assert set(thinned.loc[thinned["split"] == 1, "n_train"]) == {len(split.Y)}
 
 
-def test_the_closed_form_of_cdo_is_a_mixture_of_tables_of_slots(launch, smoke):
-    name = "Nadaraya-Watson-CDO"
-    frame, arrays, _ = launch(name, estimator=name, splits=1)
-    split = traffic.open_traffic("smoke-traffic", *smoke).split(0)
+def test_the_closed_form_of_cdo_is_a_mixture_of_tables_of_slots(launch, data):
+    _, arrays, _ = launch("Nadaraya-Watson-CDO", splits=1)
+    split = data.split(0)
     days = np.unique(arrays["inputs"][0][:, 0])
-    gaps = [abs(a - b) for i, a in enumerate(split_days(arrays)) for b in split_days(arrays)[:i]]
+    every = arrays["inputs"][0][:, 0].tolist()
+    gaps = [abs(a - b) for i, a in enumerate(every) for b in every[:i]]
     scale = np.sqrt(np.median(gaps)) / 4
     for place in (0, 17, 40):
         day, slot = arrays["inputs"][0, place]
@@ -185,11 +159,6 @@ def test_the_closed_form_of_cdo_is_a_mixture_of_tables_of_slots(launch, smoke):
         assert arrays["mean"][0, place] == pytest.approx(total / number, rel=1e-6)
         spread = squares / number - (total / number) ** 2
         assert arrays["std"][0, place] ** 2 == pytest.approx(spread, rel=1e-5)
-    assert set(frame["variant"]) == {"ours"}
-
-
-def split_days(arrays):
-    return arrays["inputs"][0][:, 0].tolist()
 
 
 def test_a_failed_fit_is_a_row_and_the_test_data_are_kept(launch, monkeypatch):
@@ -210,37 +179,21 @@ def test_a_failed_fit_is_a_row_and_the_test_data_are_kept(launch, monkeypatch):
     assert np.isfinite(arrays["mean"][0]).all()
 
 
-def test_data_that_cannot_be_had_are_not_run(launch, tmp_path):
-    record = tmp_path / "record.json"
-    said = {"status": "unavailable", "remedy": "put it at data/pems_sf/PEMS-SF.zip"}
-    record.write_text(json.dumps(said))
-    frame, arrays, _ = launch(record=record, dataset="pems-sf", splits=10)
-    (row,) = frame.to_dict("records")
-    assert (row["status"], row["split"], arrays) == ("not-run", 0, {})
-    assert "pems-sf is unavailable; put it at data/pems_sf" in row["detail"]
-
-
-def test_scaled_errors_are_relative():
-    found = scaled_errors(np.array([1.0, 3.0, np.nan]), np.array([2.0, 2.0, 2.0]))
-    np.testing.assert_allclose(found, [0.5, 0.5, np.nan])
-
-
-WRONG = [
-    ({"estimator": "Clough-Tocher"}, "traffic has Nadaraya-Watson-CDO alone"),
-    ({"splits": 0}, "splits must be at least 1; got 0"),
-    ({"settings": "theirs"}, "settings must be one of authors, chosen; got 'theirs'"),
-    ({"options": {"bandwith_x": 1.0}}, "CDO has no option bandwith_x"),
-    ({"estimator": "KCEF", "settings": "chosen"}, "KCEF has no variance, which the experiment"),
-    ({"dataset": "smoke-linear"}, "smoke-linear has no times"),
-    ({"dataset": "simulated-traffic", "settings": "chosen"}, "take another data set"),
-    ({"dataset": "simulated-traffic", "estimator": "LSCDE"}, "got LSCDE with 'authors'"),
-]
-
-
-@pytest.mark.parametrize(("axes", "said"), WRONG)
-def test_a_wrong_job_is_refused(launch, axes, said):
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"method": "Clough-Tocher"}, "no estimator 'Clough-Tocher'"),
+        ({"splits": 0}, "splits must be at least 1"),
+        ({"options": {"bandwith_x": 1.0}}, "CDO has no option bandwith_x"),
+        ({"method": "KCEF"}, "KCEF has no variance"),
+        ({"dataset": "smoke-linear"}, "smoke-linear has no times"),
+        ({"dataset": "simulated-traffic", "settings": "chosen"}, "take another data set"),
+        ({"dataset": "simulated-traffic", "method": "LSCDE"}, "got LSCDE with 'authors'"),
+    ],
+)
+def test_a_wrong_job_is_refused(launch, given, said):
     with pytest.raises(ValueError, match=said):
-        launch(**axes)
+        launch(**given)
 
 
 def test_simulated_traffic_measures_a_fit(launch, monkeypatch):
@@ -250,12 +203,8 @@ def test_simulated_traffic_measures_a_fit(launch, monkeypatch):
         _measured_fit, "in_own_process", lambda job, module: _traffic_cost.measure(job)
     )
     frame, arrays, _ = launch(dataset="simulated-traffic")
-    assert set(frame["metric"]) == {
-        "fit_seconds",
-        "predict_seconds",
-        "peak_memory",
-        "grouping_difference",
-    }
+    measured = ["fit_seconds", "predict_seconds", "peak_memory", "grouping_difference"]
+    assert frame["metric"].tolist() == measured
     assert (frame["n_train"] == 7 * 12 * 3).all()
     assert values(frame, "grouping_difference")[0] < 1e-8
     assert values(frame, "fit_seconds")[0] > 0
@@ -266,15 +215,17 @@ def test_another_process_measures_the_same_module(monkeypatch):
     asked = {}
 
     class Done:
-        returncode, stdout = 0, '{"fit_seconds": 1.0}'
+        returncode = 0
+        stdout = '{"fit_seconds": 1.0, "predict_seconds": 1.0, "peak_memory": 1.0}'
 
     def start(command, **more):
         asked["command"] = command
         return Done()
 
     monkeypatch.setattr(_measured_fit.subprocess, "run", start)
-    _measured_fit.in_own_process({"estimator": "CDO"}, module="kcde.experiments._traffic_cost")
-    assert asked["command"][1:3] == ["-m", "kcde.experiments._traffic_cost"]
+    monkeypatch.setattr(_traffic_cost, "grouping_difference", lambda options: 0.0)
+    _traffic_cost.measured({"reference": 9})
+    assert asked["command"][1:] == ["-m", "kcde.experiments._traffic_cost", '{"reference": 9}']
 
 
 def small_traffic(counts):
@@ -291,7 +242,7 @@ def small_traffic(counts):
 def test_the_factorisation_over_distinct_inputs_is_exact(counts, scaling):
     data = small_traffic(counts)
     options = {"scaling": scaling, "reference": 40}
-    difference = _traffic_cost.grouping_difference("CDO", options, "authors", data)
+    difference = _traffic_cost.grouping_difference(options, data)
     assert difference < 1e-9
 
 

@@ -18,7 +18,7 @@ from kcde.artefacts.judging.verdicts import SIGNIFICANCE
 from kcde.artefacts.plots import style
 from kcde.artefacts.tables import building, page
 from kcde.artefacts.tables.methods import display
-from kcde.experiments.jobs.planar import LEAPFROG_STEPS
+from kcde.experiments.planar import LEAPFROG_STEPS
 from kcde.metrics.names import MMD, NLL, R_HAT
 from kcde.metrics.paired import paired_t_test, paired_wilcoxon
 from kcde.names import OURS

@@ -1,0 +1,127 @@
+"""What the experiments of the cdo paper share: models of training rows, in the units they have.
+
+The kernels of CDO and of the Gaussian process are stated in the units of the data, and so are those
+of smoothers; every other estimator sees standardised data, and answers in original units. One
+model is held at a time, unless its class is batch-fitted. Training rows go to the device where it
+is fitted.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kcde.arrays import asarray
+from kcde.estimators import Standardised, estimator_class
+from kcde.experiments import _cdo_settings, _smoothers, methods, runner
+from kcde.experiments.base import SETTINGS, ArrayExperiment, parameter
+from kcde.names import OURS
+from kcde.seeding import rng_of
+
+AUTHORS, CHOSEN = SETTINGS
+
+_WEIGHTS = ("signed", "constrained", "projected")
+COMPARED = (
+    *("CondRealNVP", "CondMAF"),
+    *("LSCDE", *(f"LSCDE-package-{weights}" for weights in _WEIGHTS)),
+    *("LSCDE-exact", *(f"LSCDE-{weights}" for weights in _WEIGHTS)),
+)
+"""Methods of donut and terrain alike."""
+
+_MOST_NUMBERS = 20  # of a hyper-parameter in the info of a job
+
+
+@dataclass(frozen=True)
+class Conditional(ArrayExperiment):
+    """A method whose hyper-parameters may be those that the authors of cdo fixed."""
+
+    answers: ClassVar[tuple[str, ...]] = ()
+    """What a fitted model is asked for."""
+
+    settings: str = parameter(
+        CHOSEN,
+        "authors: options that are not given are those of cdo's authors; chosen: of the class.",
+        choices=SETTINGS,
+    )
+
+    @classmethod
+    def named(cls, dataset: str, method: str) -> dict[str, Any]:
+        """Return the parameters that data set and method state."""
+        ours = {"variant": OURS} if method in cls.beside else {}
+        return super().named(dataset, method) | ours
+
+    def check(self) -> None:
+        """Raise `ValueError` for unknown options, and an estimator that does not answer."""
+        if self.smooths:
+            return
+        methods.build(self.method, self.estimator, self.options, random_state=0, tuning_rows=None)
+        for answer in self.answers:
+            if not hasattr(estimator_class(self.estimator), answer):
+                raise ValueError(f"{self.estimator} has no {answer}, which {self.name} asks for")
+
+    @property
+    def smooths(self) -> bool:
+        """Whether the method is a smoother, which is no estimator."""
+        return self.method in self.beside
+
+    @property
+    def own_units(self) -> bool:
+        """Whether the estimator sees the data in their own units."""
+        return self.estimator in ("CDO", "GaussianProcess")
+
+    @cached_property
+    def device(self) -> str:
+        """The backend of the fits, "numpy" or "cupy"."""
+        if self.smooths:
+            return "numpy"
+        return methods.backend_of(estimator_class(self.estimator), self.backend)
+
+    def place(self, values: np.ndarray):
+        """Return an array on the backend of the fits."""
+        return asarray(values, self.device)
+
+    def unfitted(self, X: np.ndarray, Y: np.ndarray, seed: int):
+        """Return the unfitted model of training rows (n, d_x), (n, d_y)."""
+        if self.smooths:
+            return _smoothers.make(self.method, self.name, X, Y, rng_of("smoother", seed))
+        options = dict(self.options)
+        if self.settings == AUTHORS:
+            options = _cdo_settings.authors(self.name, self.estimator, X, Y) | options
+        default = estimator_class(self.estimator)().get_params(deep=False).get("tuning_rows")
+        more = {"random_state": seed, "tuning_rows": getattr(self, "tuning_rows", default)}
+        model = methods.build(self.method, self.estimator, options, **more)
+        return model if self.own_units else Standardised(model)
+
+    def fits(
+        self, units: Sequence[int], training: Callable[[int], tuple]
+    ) -> Callable[[int], tuple[Any, float]]:
+        """Return a function from a unit to its model, or an error, and the seconds of the fit.
+
+        `training` maps a unit to X and Y, on the host, and the seed of what is random in a fit.
+        """
+        backend = self.device  # That there is none is no failure of a fit.
+
+        def fit_one(unit: int):
+            X, Y, seed = training(unit)
+            return self.unfitted(X, Y, seed).fit(asarray(X, backend), asarray(Y, backend))
+
+        def fit_batch(units: Sequence[int]) -> list:
+            trainings = [training(unit) for unit in units]
+            models = [self.unfitted(*each) for each in trainings]
+            return Standardised.fit_many(models, *([each[i] for each in trainings] for i in (0, 1)))
+
+        if self.smooths or not self.batch_fits:
+            return lambda unit: runner.attempt(fit_one, unit)
+        return runner.fits(self.estimator, units, fit_one, fit_batch)
+
+    def chosen(self, model) -> dict:
+        """Return the hyper-parameters that a model used, without reference points and weights."""
+        if self.smooths:
+            bandwidth = getattr(model, "bandwidth_", None)
+            return {} if bandwidth is None else {"bandwidth_x": np.asarray(bandwidth).tolist()}
+        values = methods.chosen(getattr(model, "estimator_", model))
+        if not self.own_units:
+            values["dropped"] = model.dropped_
+        return {name: value for name, value in values.items() if np.size(value) <= _MOST_NUMBERS}
