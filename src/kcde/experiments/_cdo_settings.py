@@ -63,7 +63,7 @@ def _median(distances: np.ndarray) -> float:
     return float(np.median(distances, overwrite_input=True))
 
 
-def _operator(kernel_x: str, bandwidth_x, bandwidth_y: float, alpha: float, *reference) -> dict:
+def _operator(kernel_x: str, bandwidth_x, bandwidth_y, alpha, reference, reference_box) -> dict:
     """Return signed weights in the published formula, with α = α' and points of a box."""
     return {
         "kernel_x": kernel_x,
@@ -73,17 +73,17 @@ def _operator(kernel_x: str, bandwidth_x, bandwidth_y: float, alpha: float, *ref
         "output_regularization": alpha,
         "weights": "signed",
         "scaling": "published",
-    } | dict(zip(("reference", "reference_box"), reference, strict=True))
+        "reference": reference,
+        "reference_box": reference_box,
+    }
 
 
 def _donut(X: np.ndarray, Y: np.ndarray) -> dict:
     """Return α = α' = max(M^-½, 1/N) for M points of the grid, and σ_y, their median distance."""
     alpha = max(1.0 / _DONUT_REFERENCE, 1.0 / len(X))
-    bandwidths = (
-        _median(pdist(X, "cityblock")) / np.sqrt(2.0),
-        grid_distance(BOX, _DONUT_REFERENCE),
-    )
-    return _operator("laplace", *bandwidths, alpha, _DONUT_REFERENCE, BOX)
+    bandwidth_x = _median(pdist(X, "cityblock")) / np.sqrt(2.0)
+    bandwidth_y = grid_distance(BOX, _DONUT_REFERENCE)
+    return _operator("laplace", bandwidth_x, bandwidth_y, alpha, _DONUT_REFERENCE, BOX)
 
 
 def _terrain(X: np.ndarray, Y: np.ndarray) -> dict:
@@ -108,13 +108,8 @@ def _traffic(X: np.ndarray, Y: np.ndarray) -> dict:
 
 def _package(bandwidth: float, regularization: float, n_centres: int) -> dict:
     """Return the options of LSCDE in the package that the authors call."""
-    return {
-        "implementation": "cde",
-        "bandwidth_x": bandwidth,
-        "bandwidth_y": bandwidth,
-        "regularization": regularization,
-        "n_centres": n_centres,
-    }
+    fixed = {"regularization": regularization, "n_centres": n_centres, "implementation": "cde"}
+    return fixed | dict.fromkeys(("bandwidth_x", "bandwidth_y"), bandwidth)
 
 
 def _process(bandwidth_x: float | list[float]) -> dict:

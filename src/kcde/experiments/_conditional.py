@@ -22,17 +22,11 @@ from kcde.seeding import rng_of
 
 AUTHORS, CHOSEN = SETTINGS
 
+_WEIGHTS = ("signed", "constrained", "projected")
 COMPARED = (
-    "CondRealNVP",
-    "CondMAF",
-    "LSCDE",
-    "LSCDE-package-signed",
-    "LSCDE-package-constrained",
-    "LSCDE-package-projected",
-    "LSCDE-exact",
-    "LSCDE-signed",
-    "LSCDE-constrained",
-    "LSCDE-projected",
+    *("CondRealNVP", "CondMAF"),
+    *("LSCDE", *(f"LSCDE-package-{weights}" for weights in _WEIGHTS)),
+    *("LSCDE-exact", *(f"LSCDE-{weights}" for weights in _WEIGHTS)),
 )
 """Methods of donut and terrain alike."""
 
@@ -96,13 +90,8 @@ class Conditional(ArrayExperiment):
         if self.settings == AUTHORS:
             options = _cdo_settings.authors(self.name, self.estimator, X, Y) | options
         default = estimator_class(self.estimator)().get_params(deep=False).get("tuning_rows")
-        model = methods.build(
-            self.method,
-            self.estimator,
-            options,
-            random_state=seed,
-            tuning_rows=getattr(self, "tuning_rows", default),
-        )
+        more = {"random_state": seed, "tuning_rows": getattr(self, "tuning_rows", default)}
+        model = methods.build(self.method, self.estimator, options, **more)
         return model if self.own_units else Standardised(model)
 
     def fits(

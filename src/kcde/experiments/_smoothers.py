@@ -7,11 +7,7 @@ units, in which the terrain's grid has the same step along both coordinates.
 from collections.abc import Callable
 
 import numpy as np
-from scipy.interpolate import (
-    CloughTocher2DInterpolator,
-    LinearNDInterpolator,
-    NearestNDInterpolator,
-)
+from scipy import interpolate
 from scipy.spatial import cKDTree
 from sklearn.neighbors import KNeighborsRegressor
 
@@ -20,32 +16,10 @@ from kcde.experiments import _cdo_settings
 from kcde.kernels import GaussianKernel, LaplaceKernel
 from kcde.selection import complement, kfold, log_grid
 
-SMOOTHERS = (
-    "linear-interpolation",
-    "Clough-Tocher",
-    "four-neighbours",
-    "Nadaraya-Watson",
-    "Nadaraya-Watson-CDO",
-)
-"""The last one has the kernel and the bandwidths of CDO as its authors set it."""
-
 BANDWIDTHS = log_grid(0.25, 4.0, 12)
 """Candidates of a cross-validated bandwidth, in median distances to the nearest neighbour."""
 
 _FOLDS = 5
-
-
-def make(name: str, experiment: str, X: np.ndarray, Y: np.ndarray, rng: np.random.Generator):
-    """Return an unfitted smoother of `SMOOTHERS`, for training rows (n, d_x), (n, d_y)."""
-    if name == "Nadaraya-Watson-CDO":
-        theirs = _cdo_settings.authors(experiment, "CDO", X, Y)
-        return NadarayaWatson(theirs["kernel_x"], theirs["bandwidth_x"])
-    return {
-        "linear-interpolation": Interpolated(LinearNDInterpolator),
-        "Clough-Tocher": Interpolated(CloughTocher2DInterpolator),
-        "four-neighbours": Neighbours(4),
-        "Nadaraya-Watson": NadarayaWatson("gaussian", rng=rng),
-    }[name]
 
 
 class Interpolated:
@@ -60,7 +34,7 @@ class Interpolated:
     def fit(self, X: np.ndarray, Y: np.ndarray) -> "Interpolated":
         """Fit to X (n, 2), Y (n, 1)."""
         self._surface = self._interpolate(X, Y[:, 0])
-        self._nearest = NearestNDInterpolator(X, Y[:, 0])
+        self._nearest = interpolate.NearestNDInterpolator(X, Y[:, 0])
         return self
 
     def mean(self, X: np.ndarray) -> np.ndarray:
@@ -124,3 +98,25 @@ class NadarayaWatson:
             weights = exp_of_negative(logs - logs.max(axis=1, keepdims=True))
             found.append(weights @ values / weights.sum(axis=1, keepdims=True))
         return np.concatenate(found)
+
+
+def make(name: str, experiment: str, X: np.ndarray, Y: np.ndarray, rng: np.random.Generator):
+    """Return an unfitted smoother of `SMOOTHERS`, for training rows (n, d_x), (n, d_y)."""
+    return _MAKERS[name](experiment, X, Y, rng)
+
+
+def _of_cdo(experiment: str, X, Y, rng) -> NadarayaWatson:
+    """Return the smoother with the kernel and the bandwidths of CDO as its authors set it."""
+    theirs = _cdo_settings.authors(experiment, "CDO", X, Y)
+    return NadarayaWatson(theirs["kernel_x"], theirs["bandwidth_x"])
+
+
+_MAKERS = {
+    "linear-interpolation": lambda *_: Interpolated(interpolate.LinearNDInterpolator),
+    "Clough-Tocher": lambda *_: Interpolated(interpolate.CloughTocher2DInterpolator),
+    "four-neighbours": lambda *_: Neighbours(4),
+    "Nadaraya-Watson": lambda experiment, X, Y, rng: NadarayaWatson("gaussian", rng=rng),
+    "Nadaraya-Watson-CDO": _of_cdo,
+}
+
+SMOOTHERS = tuple(_MAKERS)

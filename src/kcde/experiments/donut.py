@@ -71,19 +71,12 @@ class Donut(Conditional):
     name: ClassVar[str] = "donut"
     datasets: ClassVar = (DONUT,)
     methods: ClassVar = (
-        "CDO",
-        "CDO-clipped",
-        "CDO-projected",
-        "CDO-narrow",
-        "CDO-chosen",
-        "GP",
-        "GP-spread",
-        "GP-ML",
-        *COMPARED,
+        *("CDO", "CDO-clipped", "CDO-projected", "CDO-narrow", "CDO-chosen"),
+        *("GP", "GP-spread", "GP-ML", *COMPARED),
     )
     smoke: ClassVar = (DONUT,)
     repeated: ClassVar = ("repetitions",)
-    answers: ClassVar = ("density_at", "log_density_at")
+    answers: ClassVar = ("density_at",)
 
     dataset: str = parameter(DONUT, "Its only name.", choices=(DONUT,))
     repetitions: int = sized(2, 10, 10, "How often points are drawn and fitted.", at_least=1)

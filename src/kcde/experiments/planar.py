@@ -108,10 +108,7 @@ class Planar(ArrayExperiment):
         """Raise `ValueError` for unknown data and options, and without `log_normaliser`."""
         data.sizes(self.dataset)
         if not hasattr(type(self.unfitted(0)), "log_normaliser"):
-            raise ValueError(
-                f"{self.estimator} has no log_normaliser: the planar experiment is for kernel "
-                "exponential families, such as DDE and KEF"
-            )
+            raise ValueError(f"{self.estimator} has no log_normaliser, as DDE and KEF have")
 
     def unfitted(self, seed: int):
         """Return the unfitted estimator of one seed."""
@@ -119,13 +116,8 @@ class Planar(ArrayExperiment):
         trained = {"iterations": self.iterations, "snapshots": reached}
         known = estimator_class(self.estimator)._get_param_names()
         options = dict(self.options) | {name: trained[name] for name in trained if name in known}
-        return methods.build(
-            self.method,
-            self.estimator,
-            options,
-            random_state=_seed(self.dataset, seed),
-            tuning_rows=None,
-        )
+        more = {"random_state": _seed(self.dataset, seed), "tuning_rows": None}
+        return methods.build(self.method, self.estimator, options, **more)
 
     def begin(self, units: Sequence[int]) -> Work:
         """Return a function that fits, draws and scores under a seed."""
@@ -168,9 +160,8 @@ class Planar(ArrayExperiment):
         """Return the samples of all seeds, float32, NaN where one failed; and what figures show."""
         found = [each.arrays for each in outcomes]
         blank = np.full((self.samples or data.sizes(self.dataset)[1], 2), np.nan)
-        arrays = {
-            "samples_all": np.stack([each.get("samples", blank) for each in found]).astype("f4")
-        }
+        samples = np.stack([each.get("samples", blank) for each in found])
+        arrays = {"samples_all": samples.astype(np.float32)}
         told = [{name: each[name] for name in each if _is_history(name)} for each in found]
         if iterations := [each["history_iteration"] for each in told if each]:
             arrays |= stacked([Outcome([], arrays=each) for each in told])
@@ -244,16 +235,12 @@ class PlanarModel:
         """
         kind = sampler_kind(self.estimator, method)
         more = {"leapfrog_steps": LEAPFROG_STEPS[method]} if method in LEAPFROG_STEPS else {}
-        draws = sampler_of(self.estimator, kind, self._scaled(self.train), n, **more)(n, rng)
+        draws = sampler_of(self.estimator, kind, self.scaled(self.train), n, **more)(n, rng)
         return draws._replace(samples=self.mean + self.std * draws.samples)
 
     def log_density(self, Y: np.ndarray) -> np.ndarray:
         """Return the log density, nats, shape (n,), of points (n, 2)."""
         return self._log_unnormalised(Y) - self.log_z.value
-
-    def natural_parameter(self, Y: np.ndarray) -> np.ndarray:
-        """Return f, shape (n,), at points (n, 2)."""
-        return to_numpy(self.estimator.natural_parameter(None, self._scaled(Y)))
 
     def draw_snapshot(self, iteration: int, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return n points, shape (n, 2), of the sampler as it was at an iteration."""
@@ -273,10 +260,11 @@ class PlanarModel:
         return LogZ(float(found.log_z[0]), "importance", found.mean_stderr)
 
     def _log_unnormalised(self, Y: np.ndarray) -> np.ndarray:
-        found = to_numpy(self.estimator.log_unnormalized(None, self._scaled(Y)))
+        found = to_numpy(self.estimator.log_unnormalized(None, self.scaled(Y)))
         return found - float(np.sum(np.log(self.std)))
 
-    def _scaled(self, Y: np.ndarray):
+    def scaled(self, Y: np.ndarray):
+        """Return points in the units of the estimator, on its backend."""
         return asarray((Y - self.mean) / self.std, self.backend)
 
 
@@ -337,7 +325,8 @@ def pictures(model: PlanarModel, rng: np.random.Generator) -> dict[str, np.ndarr
     found = {"surface_x": x, "surface_y": y}
     found["surface_log_density"] = model.log_density(nodes).reshape(shape)
     if hasattr(model.estimator, "natural_parameter"):
-        found["surface_f"] = model.natural_parameter(nodes).reshape(shape)
+        f = model.estimator.natural_parameter(None, model.scaled(nodes))
+        found["surface_f"] = to_numpy(f).reshape(shape)
     if iterations := getattr(model.estimator, "snapshots_", ()):
         drawn = [model.draw_snapshot(each, SNAPSHOT_SAMPLES, rng) for each in iterations]
         found |= {"snapshot_iterations": np.array(iterations), "snapshots": np.stack(drawn)}

@@ -78,14 +78,9 @@ class Terrain(Conditional):
     beside: ClassVar = SMOOTHERS
     repeated: ClassVar = ("folds", "splits")
     reads_files: ClassVar = True
-    answers: ClassVar = ("mean",)
 
-    folds: int = sized(
-        1, 10, 10, "How many of ten shuffled folds are held out.", at_least=1, at_most=FOLD_COUNT
-    )
-    splits: int = parameter(
-        0, "Random splits into 80% training and 20% test rows, as for flows.", at_least=0
-    )
+    folds: int = sized(1, 10, 10, "Of ten shuffled folds.", at_least=1, at_most=FOLD_COUNT)
+    splits: int = parameter(0, "Random splits with 80% training rows, as for flows.", at_least=0)
 
     @classmethod
     def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:

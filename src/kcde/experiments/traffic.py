@@ -77,29 +77,19 @@ class TrafficByTime(Conditional):
     repeated: ClassVar = ("splits", "thinned")
     reads_files: ClassVar = True
     batch_fits: ClassVar = False
-    answers: ClassVar = ("mean", "variance")
+    answers: ClassVar = ("variance",)
 
-    splits: int = sized(
-        1, 3, 10, "Random splits by days, at most; pems-sf has one of its own.", at_least=1
-    )
-    thinned: int = sized(
-        1,
-        3,
-        10,
-        "Random splits without holidays, in which 32 days of each weekday train; pems-sf has none.",
-        at_least=0,
-    )
-    tuning_rows: int | None = parameter(
-        2000, "Training rows that choose parameters, at most; all if null."
-    )
+    splits: int = sized(1, 3, 10, "Random splits by days; pems-sf has one of its own.", at_least=1)
+    thinned: int = sized(1, 3, 10, "Of 32 training days a weekday, no holidays.", at_least=0)
+    tuning_rows: int | None = parameter(2000, "Rows that choose parameters, at most; null: all.")
 
     def check(self) -> None:
         """Raise `ValueError` as of every method, and for what costs are not measured of."""
         super().check()
         if self._simulated and (self.estimator, self.settings) != ("CDO", AUTHORS):
             raise ValueError(
-                f"{SIMULATED_TRAFFIC} measures what CDO with the settings {AUTHORS!r} costs; got "
-                f"{self.estimator} with {self.settings!r}: take another data set"
+                f"{self.dataset} is for CDO with the settings {AUTHORS!r}; got {self.estimator} "
+                f"with {self.settings!r}: take another data set"
             )
 
     @property

@@ -190,7 +190,9 @@ def test_quadrature_on_a_box_against_the_normal_distribution():
 def test_the_frame_has_y_first(dde):
     shown = planar.pictures(dde, np.random.default_rng(0))
     point = np.array([[shown["surface_x"][70], shown["surface_y"][20]]])
-    assert shown["surface_f"][20, 70] == pytest.approx(dde.natural_parameter(point)[0])
+    assert shown["surface_f"][20, 70] == pytest.approx(
+        dde.estimator.natural_parameter(None, point)[0]
+    )
     assert shown["surface_log_density"][20, 70] == pytest.approx(dde.log_density(point)[0])
     width = np.ptp(dde.train[:, 0])
     assert np.ptp(shown["surface_x"]) == pytest.approx(1.2 * width)

@@ -149,7 +149,6 @@ def test_a_failed_fit_is_rows_that_say_why(launch):
     [
         ({"folds": 11}, "folds must be at most 10"),
         ({"splits": -1}, "splits must be at least 0"),
-        ({"method": "NADE", "options": {}}, "NADE has no mean"),
         ({"options": {"sigma": 1}}, "LSCDE has no option sigma"),
         ({"dataset": "smoke-hill"}, "no data set named 'smoke-hill'"),
     ],
