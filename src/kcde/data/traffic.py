@@ -158,7 +158,7 @@ def open_traffic(name: str, data_dir: str | Path, catalogue: str | Path | None =
         return _pems(entry, raw_file(entry, data_dir))
     steps = [step for step in entry.preprocessing if step.startswith(_TIME_STEP)]
     if not steps:
-        raise ValueError(f"data set {entry.name}: its preprocessing lacks {_TIME_STEP}COLUMN")
+        raise ValueError(f"data set {entry.name} has no times: preprocessing has no {_TIME_STEP}")
     return _hourly(entry, steps[0].removeprefix(_TIME_STEP), data_dir, catalogue)
 
 
