@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kcde import scores
-from kcde.data.synthetic import write_smoke_data
+from kcde.data.smoke import write_smoke_data
 from kcde.experiments import factors, r_benchmark
 from kcde.experiments.runner import run as run_job
 

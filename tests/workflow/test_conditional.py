@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kcde.data import catalogue as tables
-from kcde.data import donut as data
+from kcde.data import made_up
 from kcde.estimators import estimator_class
 from kcde.experiments import _cdo_settings, donut, terrain, traffic
 from kcde.experiments.jobs._conditional import SMOOTHERS
@@ -45,7 +45,7 @@ def test_flags_of_the_donut(config):
 
 def test_the_narrow_bandwidth_is_three_steps_of_the_reference(config):
     options = config["methods"]["CDO-narrow"]["options"]
-    X, Y = data.draw(1, np.random.default_rng(0))
+    X, Y = made_up.donut_draw(1, np.random.default_rng(0))
     theirs = _cdo_settings.authors("donut", "CDO", X, Y)
     ticks = np.linspace(*theirs["reference_box"], theirs["reference"])
     assert options["bandwidth_y"] == pytest.approx(3 * (ticks[1] - ticks[0]), rel=1e-12)

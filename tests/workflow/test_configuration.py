@@ -13,7 +13,7 @@ import yaml
 from kcde import methods, published, scores
 from kcde.artefacts.core import listing, registry
 from kcde.data import catalogue as tables
-from kcde.data import synthetic
+from kcde.data import smoke
 from kcde.data.names import GAUSSIAN, PLANAR, SIMULATED_TRAFFIC
 from kcde.estimators import DDE, estimator_class
 from kcde.experiments._problems import open_problem
@@ -594,7 +594,7 @@ def test_factors_of_every_data_set_are_split_over_jobs(config, tmp_path):
     }
     assert division.node_ranges(11, 4) == ["01-04", "05-08", "09-11"]
     assert division.node_ranges(3, 4) == ["01-03"]
-    table = synthetic.write_smoke_data(tmp_path)
+    table = smoke.write_smoke_data(tmp_path)
     for name in config["smoke_datasets"]["joint"]:
         problem = open_problem(name, tmp_path, table)
         assert division.columns(config, CATALOGUE, name) == problem.dim

@@ -163,10 +163,10 @@ class Step:
             return ""
         read = self._raw_data(wildcards)
         if not read:
-            generator = "grid" if names.is_grid(wildcards.dataset) else "traffic"
+            generator = "made_up" if names.is_grid(wildcards.dataset) else "traffic"
             return provenance.digest(f"kcde.data.{generator}")
         if wildcards.scale == "smoke":
-            return provenance.digest("kcde.data.synthetic")
+            return provenance.digest("kcde.data.smoke")
         return [self.catalogue[name].load_digest() for name in read]
 
     def environment(self, wildcards: Any) -> str:

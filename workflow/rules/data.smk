@@ -45,7 +45,7 @@ rule smoke_data:
     resources:
         **needs("smoke_data"),
     params:
-        code=lambda w: provenance.digest("kcde.data.synthetic"),
+        code=lambda w: provenance.digest("kcde.data.smoke"),
         folder=lambda w, output: Path(output.catalogue).parent.as_posix(),
     shell:
         "python -m kcde smoke-data {params.folder} > {log} 2>&1"

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from kcde.data import catalogue as tables
-from kcde.data.fama_french import MISSING
+from kcde.data.french import MISSING
 from kcde.data.names import MADE_UP_COLUMNS, MADE_UP_JOINT, MADE_UP_RETURNS
 from kcde.files import atomic
 from kcde.seeding import rng_of

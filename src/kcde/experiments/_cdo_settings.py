@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from kcde.data.donut import BOX
+from kcde.data.made_up import DONUT_BOX
 from kcde.experiments.job import SETTINGS
 
 AUTHORS, CHOSEN = SETTINGS
@@ -116,11 +116,11 @@ def _donut(X: np.ndarray, Y: np.ndarray) -> dict:
     return _operator(
         "laplace",
         _median(pdist(X, "cityblock")) / np.sqrt(2.0),
-        bandwidth_y=grid_distance(BOX, _DONUT_REFERENCE),
+        bandwidth_y=grid_distance(DONUT_BOX, _DONUT_REFERENCE),
         regularization=alpha,
         output_regularization=alpha,
         reference=_DONUT_REFERENCE,
-        reference_box=BOX,
+        reference_box=DONUT_BOX,
     )
 
 

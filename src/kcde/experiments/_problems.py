@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kcde.data import grid, names
-from kcde.data.loaders import load
-from kcde.data.preprocessing import removed_from
+from kcde.data import made_up, names
+from kcde.data.loaders import load, removed_from
 from kcde.experiments.job import MOST_GRID_COLUMNS
 from kcde.seeding import rng_of, seed_of
 
@@ -138,7 +137,7 @@ class GridProblem(Problem):
 
     def rows(self, run: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of one repetition."""
-        return grid.training_and_test(self.n, self.dim, run, self.frequency)
+        return made_up.grid_training_and_test(self.n, self.dim, run, self.frequency)
 
 
 def open_problem(

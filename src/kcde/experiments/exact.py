@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from kcde import scores
-from kcde.data import grid
+from kcde.data import made_up
 from kcde.data.names import is_grid
 from kcde.experiments import joint, runner
 from kcde.experiments._problems import GridProblem, Problem, open_problem
@@ -66,12 +66,12 @@ def factor_log_density(problem: GridProblem, run: int) -> tuple[np.ndarray, np.n
         Shape (d,): logs of the standard deviations of the training rows.
     """
     log_std = np.log(problem.split(run).std)
-    return (grid.log_density(problem.rows(run)[1], problem.frequency) + log_std).T, log_std
+    return (made_up.grid_log_density(problem.rows(run)[1], problem.frequency) + log_std).T, log_std
 
 
 def _rows(problem: Problem, run: int, terms: np.ndarray, log_std: np.ndarray) -> list[dict]:
     train, test = problem.rows(run)
-    entropy = grid.entropy(problem.dim)
+    entropy = made_up.grid_entropy(problem.dim)
     dims = range(1, problem.dim + 1) if problem.every_dimension else [problem.dim]
     common = {
         "experiment": joint.Job.experiment,

@@ -23,8 +23,8 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
-from kcde.data import gaussian
-from kcde.data.gaussian import GaussianPairs
+from kcde.data import made_up
+from kcde.data.made_up import GaussianPairs
 from kcde.data.names import DRAWN_LAW, GAUSSIAN
 from kcde.estimators import estimator_class
 from kcde.experiments import _low_rank, methods, runner
@@ -164,9 +164,9 @@ def repetition(job: Job, number: int, backend: str = "numpy", law: str | None = 
         One of `job.laws`; the first by default.
     """
     dim, n = GAUSSIAN.sizes(job.dataset)
-    pairs_law = gaussian.random_pairs(dim, number, law or job.laws[0])
-    pairs = gaussian.training_pairs(pairs_law, n, number)
-    pairs += gaussian.held_out_pairs(pairs_law, number, job.test_rows)
+    pairs_law = made_up.gaussian_random_pairs(dim, number, law or job.laws[0])
+    pairs = made_up.gaussian_training_pairs(pairs_law, n, number)
+    pairs += made_up.gaussian_held_out_pairs(pairs_law, number, job.test_rows)
     return Repetition(number, pairs_law, *(asarray(rows, backend) for rows in pairs), backend)
 
 

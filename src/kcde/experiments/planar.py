@@ -15,7 +15,7 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import asarray, resolve_backend
-from kcde.data import planar as data
+from kcde.data import made_up
 from kcde.estimators import estimator_class
 from kcde.experiments import _dde_optimum, _planar_models, _planar_pictures, methods, runner
 from kcde.experiments._planar_models import PlanarModel
@@ -53,7 +53,7 @@ def points(dataset: str, seed: int) -> Points:
     ValueError
         If there is no such data set.
     """
-    train, test = data.of_seed(dataset, seed)
+    train, test = made_up.planar_of_seed(dataset, seed)
     return Points(train, test, median_trick(train, BANDWIDTH_SCALE))
 
 
@@ -71,7 +71,7 @@ class Experiment(runner.Experiment[Job]):
 
     def check(self, job: Job) -> None:
         """Raise `ValueError` for unknown data and options, and without `log_normaliser`."""
-        data.sizes(job.dataset)
+        made_up.planar_sizes(job.dataset)
         if not hasattr(type(make_estimator(job, 0)), "log_normaliser"):
             raise ValueError(
                 f"{job.estimator} has no log_normaliser: the planar experiment is for kernel "
@@ -116,7 +116,7 @@ class Experiment(runner.Experiment[Job]):
 
     def arrays(self, job: Job, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
         """Return the samples of all seeds, float32, NaN where one failed; and what figures show."""
-        blank = np.full((job.samples or data.sizes(job.dataset)[1], 2), np.nan)
+        blank = np.full((job.samples or made_up.planar_sizes(job.dataset)[1], 2), np.nan)
         each = [outcome.arrays.get("samples", blank) for outcome in outcomes]
         arrays = {"samples_all": np.stack(each).astype(np.float32)}
         arrays |= _planar_pictures.histories([_of(outcome, _HISTORY) for outcome in outcomes])
@@ -220,7 +220,7 @@ def _likelihood(job: Job, model: PlanarModel, here: Points):
     Under a uniform base, test points beyond the training points have zero density: the likelihood
     of the others and the number of those points are reported as well.
     """
-    found, exact = model.log_density(here.test), data.log_density(job.dataset, here.test)
+    found, exact = model.log_density(here.test), made_up.planar_log_density(job.dataset, here.test)
     inside = np.isfinite(found)
     error = model.log_z.error
     yield NLL, -found.mean(), "nats", error

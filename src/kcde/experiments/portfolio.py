@@ -19,8 +19,8 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import array_namespace, asarray, resolve_backend, to_numpy
-from kcde.data import fama_french
-from kcde.data.fama_french import ExcessReturns, Subsample, excess_returns
+from kcde.data import french
+from kcde.data.french import ExcessReturns, Subsample, excess_returns
 from kcde.data.names import PORTFOLIOS
 from kcde.estimators import estimator_class
 from kcde.experiments import _low_rank, methods, runner
@@ -120,7 +120,7 @@ def repetition(
 ) -> Repetition:
     """Return the data of a repetition, the same for every method and backend."""
     _, n = PORTFOLIOS.sizes(job.dataset)
-    days = fama_french.subsample(pairs, n, number, job.test_rows)
+    days = french.subsample(pairs, n, number, job.test_rows)
     # The smallest sum that at least one in a hundred does not exceed, without interpolation.
     threshold = float(np.quantile(days.Y, QUANTILE, method="inverted_cdf"))
     placed = {name: asarray(rows, backend) for name, rows in vars(days).items()}

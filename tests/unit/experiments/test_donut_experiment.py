@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from kcde import scores
 from kcde.cli import main
-from kcde.data import donut as data
+from kcde.data import made_up
 from kcde.estimators import CDO, LSCDE, GaussianProcess, Standardised
 from kcde.experiments import _cdo_settings, _conditional_models, donut
 from kcde.experiments.donut import Job
@@ -55,7 +55,7 @@ def test_the_published_process_has_a_spread_of_one(tmp_path, variant, spread):
     x = np.array([[1.0]])
     std = np.sqrt(model.variance(x)) if spread is None else spread
     density = norm.pdf(drawn.evaluated, model.mean(x), std).prod(axis=1)
-    expected = np.abs(density - data.joint_density(1, drawn.evaluated)).mean()
+    expected = np.abs(density - made_up.donut_joint_density(1, drawn.evaluated)).mean()
     assert value(frame, "joint_error", 1, split=1) == pytest.approx(expected, rel=1e-8)
 
 
@@ -77,10 +77,10 @@ def test_scores_are_those_of_a_fit_by_hand(by_lscde):
     for x in (0, 1):
         inputs = np.full((3000, 1), float(x))
         density = np.exp(model.log_density(inputs, drawn.evaluated))
-        joint = data.joint_density(x, drawn.evaluated)
+        joint = made_up.donut_joint_density(x, drawn.evaluated)
         expected = np.abs(density - joint).mean()
         assert value(frame, "joint_error", x, 1) == pytest.approx(expected)
-        expected = np.abs(density - joint / data.marginal_density(x)).mean()
+        expected = np.abs(density - joint / made_up.donut_marginal_density(x)).mean()
         assert value(frame, "conditional_error", x, 1) == pytest.approx(expected)
     assert arrays["density_x0"].shape == arrays["exact_x1"].shape == (62, 62)
 
@@ -91,7 +91,7 @@ def test_what_depends_on_the_points_alone_is_the_same_for_all(by_lscde, by_cdo):
             assert value(by_lscde[0], metric, x) == value(by_cdo[0], metric, x)
     # Over the box: the mean of a density is its integral over 16.
     exact = [value(by_cdo[0], "joint_error_of_zero", x) for x in (0, 1)]
-    assert exact == pytest.approx([data.marginal_density(x) / 16 for x in (0, 1)], rel=0.4)
+    assert exact == pytest.approx([made_up.donut_marginal_density(x) / 16 for x in (0, 1)], rel=0.4)
     np.testing.assert_array_equal(by_lscde[1]["exact_x0"], by_cdo[1]["exact_x0"])
 
 
@@ -99,7 +99,9 @@ def test_pictures_are_densities_on_the_grid(by_lscde, by_cdo):
     for _, arrays, _ in (by_lscde, by_cdo):
         i, j = 40, 23
         y = arrays["grid"][[i, j]][None]
-        assert arrays["exact_x0"][i, j] == pytest.approx(data.conditional_density(0, y).item())
+        assert arrays["exact_x0"][i, j] == pytest.approx(
+            made_up.donut_conditional_density(0, y).item()
+        )
     cell = (4 / 61) ** 2
     assert by_lscde[1]["density_x0"].sum() * cell == pytest.approx(1.0, abs=0.1)
     # As published the weights have both signs, and so does the estimate.
@@ -115,7 +117,7 @@ def test_pictures_are_densities_on_the_grid(by_lscde, by_cdo):
 
 
 def test_densities_that_underflow_are_positive():
-    X, Y = data.draw(2, np.random.default_rng(1))
+    X, Y = made_up.donut_draw(2, np.random.default_rng(1))
     model = LSCDE(0.1, 0.01, 0.01).fit(X, Y)
     far = np.full((5, 2), 1.9)
     assert (donut.densities(model, far) == 0).all()
@@ -136,7 +138,7 @@ def test_cdo_has_the_authors_settings_in_the_units_of_the_data(by_cdo):
     model = CDO(**expected).fit(drawn.X, drawn.Y)
     density = model.density_at(drawn.evaluated)(np.array([[0.0], [1.0]]))
     for x in (0, 1):
-        expected = np.abs(density[x] - data.joint_density(x, drawn.evaluated)).mean()
+        expected = np.abs(density[x] - made_up.donut_joint_density(x, drawn.evaluated)).mean()
         assert value(by_cdo[0], "joint_error", x) == pytest.approx(expected)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kcde import scores
 from kcde.cli import main
-from kcde.data.fama_french import excess_returns
+from kcde.data.french import excess_returns
 from kcde.estimators import CME, JDL, KernelLogisticRegression
 from kcde.experiments import portfolio
 from kcde.experiments._low_rank import Grid
