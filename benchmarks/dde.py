@@ -24,7 +24,7 @@ import timing
 
 import numpy as np
 
-from kcde.data import planar
+from kcde.data import made_up
 from kcde.data.loaders import load
 from kcde.estimators import DDE
 from kcde.experiments.r_benchmark import half_split
@@ -55,7 +55,11 @@ def problems(name: str, count: int, folder: Path) -> tuple[dict, list, list]:
     """Return options, Xs and Ys."""
     if name == MOONS:
         draws = [rng_of("benchmark", k) for k in range(count)]
-        return PLANE, [None] * count, [planar.draw("two-moons-code", 1000, r) for r in draws]
+        return (
+            PLANE,
+            [None] * count,
+            [made_up.planar_draw("two-moons-code", 1000, r) for r in draws],
+        )
     data = load(GEYSER, folder)
     halves = [half_split(GEYSER, split, len(data.Y))[0] for split in range(count)]
     return {}, [scaled(data.X[rows]) for rows in halves], [scaled(data.Y[rows]) for rows in halves]

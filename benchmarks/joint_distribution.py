@@ -24,7 +24,7 @@ import timing
 
 import numpy as np
 
-from kcde.data.gaussian import random_pairs
+from kcde.data.made_up import gaussian_random_pairs
 from kcde.estimators import JDL
 from kcde.estimators._low_rank.constraints import product_bounds, solve_two_multipliers
 from kcde.experiments._measured_fit import peak_memory
@@ -38,7 +38,7 @@ TOLERANCES = (1e-3, 1e-1)
 
 def constrained_problem(regularization: float) -> tuple:
     """Return curvature, linear, marginal and bounds of (22), (23) and (33), shapes (300, 300)."""
-    X, Y = random_pairs(3, 0).draw(4000, rng_of("benchmark", "constraints"))
+    X, Y = gaussian_random_pairs(3, 0).draw(4000, rng_of("benchmark", "constraints"))
     summary = JDL(BANDWIDTH, BANDWIDTH, tolerance=1e-12, max_rank=RANK).summarise(X, Y)
     x, y = summary.basis_x, summary.basis_y
     marginal = y.mean[:, None] * x.mean[None, :]
@@ -130,7 +130,7 @@ def in_own_process(*setting) -> list[float]:
 
 def measure(n: int, tolerance: float, constrained: bool) -> tuple[float, int, float]:
     """Return processor seconds of a fit with moments, the rank of x, and peak memory, bytes."""
-    X, Y = random_pairs(1, 0).draw(n, rng_of("benchmark", n))
+    X, Y = gaussian_random_pairs(1, 0).draw(n, rng_of("benchmark", n))
     points = rng_of("benchmark", "test").standard_normal((TEST, 1))
     options = {"tolerance": tolerance, "constrained": constrained, "store": False}
     model = JDL(BANDWIDTH, BANDWIDTH, REGULARIZATION, **options)

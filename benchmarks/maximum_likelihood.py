@@ -21,7 +21,7 @@ import timing
 import numpy as np
 import pandas as pd
 
-from kcde.data import bimodal, catalogue
+from kcde.data import catalogue, made_up
 from kcde.data.loaders import load, raw_file
 from kcde.estimators import LikelihoodKCEF, Standardised
 from kcde.experiments.large_n import BoostedResiduals
@@ -117,7 +117,7 @@ def _row(name: str, train: int, test: int, found: list[dict], mean, stderr) -> d
 
 def speed() -> dict:
     """Return the row of made-up rows: the seconds of the fit and of the log densities."""
-    train, test = bimodal.training_pairs(ROWS, 2), bimodal.held_out_pairs(2, ROWS)
+    train, test = made_up.bimodal_training_pairs(ROWS, 2), made_up.bimodal_held_out_pairs(2, ROWS)
     model, start = Standardised(LikelihoodKCEF()), time.process_time()
     model.fit(*train)
     fitted = time.process_time()
@@ -129,7 +129,7 @@ def speed() -> dict:
         "test": ROWS,
         "log_density": f"{log_density.mean():.4f}",
         "boosted": "",
-        "difference": f"{np.mean(log_density - bimodal.log_density(*test)):.4f}",
+        "difference": f"{np.mean(log_density - made_up.bimodal_log_density(*test)):.4f}",
         "stderr": "",
         "seconds": f"{fitted - start:.1f} to fit, {time.process_time() - fitted:.2f} to evaluate",
         "boosted_seconds": "",

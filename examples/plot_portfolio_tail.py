@@ -18,12 +18,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from kcde import JDL
-from kcde.data import fama_french, fetch
+from kcde.data import fetch, french
 
 NAMES = "fama-french-25-daily", "fama-french-factors-daily"
 DAYS = 20
 with fetch.bundled_files(*NAMES) as raw:
-    data = fama_french.excess_returns(*NAMES, raw)
+    data = french.excess_returns(*NAMES, raw)
 returns = data.returns[:, :5].mean(axis=1)
 recent = np.lib.stride_tricks.sliding_window_view(returns[:-1] ** 2, DAYS)
 X = np.column_stack([returns[DAYS - 1 : -1], np.log(np.sqrt(recent.mean(axis=1)))])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kcde import scores
-from kcde.data.synthetic import write_smoke_data
+from kcde.data.smoke import write_smoke_data
 from kcde.experiments.factors import Factors
 from kcde.experiments.r_benchmark import RBenchmark
 from kcde.experiments.runner import run

@@ -20,7 +20,7 @@ rule fetch:
     resources:
         network=1,
     params:
-        entry=lambda w: CATALOGUE[w.dataset].fetch_digest(),
+        sha256=lambda w: CATALOGUE[w.dataset].sha256,
     shell:
         "python -m kcde fetch {wildcards.dataset} --data-dir data > {output} 2> {log}"
 
@@ -36,6 +36,6 @@ rule smoke_data:
         CONDA
     threads: 1
     params:
-        code=provenance.digest("kcde.data.synthetic"),
+        code=provenance.digest("kcde.data.smoke"),
     shell:
         f"python -m kcde smoke-data {SMOKE_RAW} > {{log}} 2>&1"

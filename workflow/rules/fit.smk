@@ -53,7 +53,7 @@ def named(flag):
 
 def data_digest(w):
     if w.scale == SMOKE:
-        return provenance.digest("kcde.data.synthetic")
+        return provenance.digest("kcde.data.smoke")
     return [CATALOGUE[name].load_digest() for name in plan.raw_data(w.scale, job_of(w))]
 
 

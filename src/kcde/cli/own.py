@@ -228,13 +228,13 @@ def houses_command(
     kcde houses houses.csv
     kcde compare houses.csv --y price --budget 5m
     """  # noqa: D301
-    from kcde.data.houses import made_up
+    from kcde.data.made_up import houses
     from kcde.files import atomic
 
     if rows < 1:
         raise ValueError(f"--rows must be at least 1; got {rows}")
     with atomic(out) as temporary:
-        made_up(rows).to_csv(temporary, index=False, lineterminator="\n")
+        houses(rows).to_csv(temporary, index=False, lineterminator="\n")
     typer.echo(f"wrote {out}: {rows} rows")
 
 

@@ -33,7 +33,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 
 BUILT_IN = Path(__file__).with_name("catalogue.csv")
-FORMATS = ("rda", "csv", "csv-semicolon", "mat", "zip", "zip-french", "zip-pems")
 STEP = re.compile(r"drop-missing-rows|factor:[^=]+=\S.*|weekday-hour:.+")
 
 
@@ -151,8 +150,6 @@ def _entry(row: Mapping[str, str | None]) -> Entry:
             raise ValueError(f"{file!r} is no path below the data folder or resources/data/")
     if entry.bundled and not entry.sha256:
         raise ValueError("a bundled copy needs a sha256")
-    if entry.format not in FORMATS:
-        raise ValueError(f"format is {entry.format!r}; one of {', '.join(FORMATS)}")
     for step in entry.preprocessing:
         if not STEP.fullmatch(step):
             known = "drop-missing-rows, factor:COLUMN=A B C, weekday-hour:COLUMN"

@@ -266,24 +266,10 @@ def _copy(content: BinaryIO, target: Path, most: int) -> None:
 def _download(url: str, path: Path, most: int, sha256: str | None = None) -> None:
     """Download a file of at most `most` bytes, unless it is there with its checksum, if any."""
     import pooch
+    import requests
+    from tqdm import tqdm
 
-    pooch.get_logger().setLevel("WARNING")
-    known = sha256 and f"sha256:{sha256}"
-    pooch.retrieve(url, known, path.name, path.parent, downloader=Downloader(most))
-    path.chmod(0o644)  # pooch leaves it to its owner alone
-
-
-@dataclass(frozen=True)
-class Downloader:
-    """What pooch calls to download: it waits no longer than stated, and takes at most `most`."""
-
-    most: int
-
-    def __call__(self, url: str, output_file: str, pooch: object) -> None:
-        """Write what a URL holds; what is written before an error is pooch's to remove."""
-        import requests
-        from tqdm import tqdm
-
+    def download(url: str, output_file: str, _: object) -> None:
         host, started, received = urlsplit(url).netloc, time.monotonic(), 0
         if host in _unreachable:
             raise ConnectionError("no connection a moment ago")
@@ -294,15 +280,20 @@ class Downloader:
         except requests.ConnectionError as error:
             _unreachable.add(host)
             raise ConnectionError("no connection") from error
-        bar = tqdm(desc=Path(url).name, unit="B", unit_scale=True, leave=False, disable=None)
+        bar = tqdm(desc=path.name, unit="B", unit_scale=True, leave=False, disable=None)
         with response, bar, open(output_file, "wb") as out:
             response.raise_for_status()
-            # One byte a second would do for a time-out, so that the whole has one, too.
+            # One byte a second would do for the time-out, so that the whole has a pace, too.
             while chunk := response.raw.read1(_CHUNK):
                 received += len(chunk)
-                if received > self.most:
-                    raise ValueError(f"it sends more than {self.most} bytes")
+                if received > most:
+                    raise ValueError(f"it sends more than {most} bytes")
                 if received < SLOWEST * (time.monotonic() - started - PATIENCE):
                     raise TimeoutError(f"given up, too slow after {received} bytes")
                 out.write(chunk)
                 bar.update(len(chunk))
+
+    pooch.get_logger().setLevel("WARNING")
+    known = sha256 and f"sha256:{sha256}"
+    pooch.retrieve(url, known, path.name, path.parent, downloader=download)
+    path.chmod(0o644)  # pooch leaves it to its owner alone

@@ -14,16 +14,13 @@ Any other data set of the catalogue is as declared there, in random halves.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from kcde.data import catalogue as tables
 from kcde.data.loaders import Dataset, Rows, load, raw_file, read_table
 from kcde.seeding import rng_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FORWARD_SPLITS = 5
 """Splits of rows that are in the order of time."""
@@ -90,14 +87,12 @@ def forward(n: int) -> Rows:
     return rows
 
 
-def _hours(table: "pd.DataFrame", name: str) -> "pd.DataFrame":
+def _hours(table: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return drawn hours in the order of time, a row each, without impossible weather.
 
     A table may repeat an hour, once for each label of its weather; temperatures of 0 K are missing
     ones.
     """
-    import pandas as pd
-
     time = pd.to_datetime(table["date_time"])
     table = table.assign(hour=time.dt.hour, time=time).drop_duplicates("time")
     table = table[(table["temp"] > 0.0) & (table["rain_1h"] < _MOST_RAIN)].sort_values("time")

@@ -7,17 +7,13 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from kcde.data import catalogue as tables
 from kcde.data.catalogue import Entry
 from kcde.data.fetch import UNPACKED, check_sha256, unpacked
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 Rows = Callable[[int], tuple[np.ndarray, np.ndarray]]
 """From the number of a split to its training rows and its test rows."""
@@ -102,7 +98,7 @@ def raw_file(entry: Entry, data_dir: str | Path) -> Path:
     return path
 
 
-def read_table(entry: Entry, path: Path) -> "pd.DataFrame":
+def read_table(entry: Entry, path: Path) -> pd.DataFrame:
     """Return the table that the file of a data set holds."""
     if entry.format not in _READERS:
         raise ValueError(f"no loader for the format {entry.format}; known: {', '.join(_READERS)}")
@@ -114,7 +110,7 @@ def read_table(entry: Entry, path: Path) -> "pd.DataFrame":
         raise ValueError(f"{path} cannot be read as {entry.format}: {error}") from error
 
 
-def _dataset(entry: Entry, table: "pd.DataFrame") -> Dataset:
+def _dataset(entry: Entry, table: pd.DataFrame) -> Dataset:
     """Take X and Y out of the prepared table and check them."""
     values = {column: _numbers(table, column) for column in (*entry.x, *entry.y)}
     rows = len(table)
@@ -127,7 +123,7 @@ def _dataset(entry: Entry, table: "pd.DataFrame") -> Dataset:
     return Dataset(entry.name, columns(entry.x), columns(entry.y), entry.x, entry.y, entry.sha256)
 
 
-def _numbers(table: "pd.DataFrame", column: str) -> np.ndarray:
+def _numbers(table: pd.DataFrame, column: str) -> np.ndarray:
     """Return a column as finite float64, shape (n,)."""
     from pandas.api.types import is_numeric_dtype
 
@@ -144,7 +140,7 @@ def _numbers(table: "pd.DataFrame", column: str) -> np.ndarray:
     return values
 
 
-def _column(table: "pd.DataFrame", column: str) -> "pd.Series":
+def _column(table: pd.DataFrame, column: str) -> pd.Series:
     if column not in table.columns:
         raise ValueError(f"no column {column!r}; there are {', '.join(map(str, table.columns))}")
     return table[column]
@@ -153,10 +149,8 @@ def _column(table: "pd.DataFrame", column: str) -> "pd.Series":
 # ---- preprocessing -------------------------------------------------------------------------------
 
 
-def _prepared(table: "pd.DataFrame", entry: Entry) -> "pd.DataFrame":
+def _prepared(table: pd.DataFrame, entry: Entry) -> pd.DataFrame:
     """Apply the catalogue's steps in order."""
-    import pandas as pd
-
     for step in entry.preprocessing:
         kind, _, rest = step.partition(":")
         column, _, levels = rest.partition("=")
@@ -172,7 +166,7 @@ def _prepared(table: "pd.DataFrame", entry: Entry) -> "pd.DataFrame":
     return table
 
 
-def _coded(column: "pd.Series", levels: list[str]) -> "pd.Series":
+def _coded(column: pd.Series, levels: list[str]) -> pd.Series:
     """Replace each level by its place in `levels`; missing values stay missing."""
     found = column.astype("object")
     text = found.where(found.isna(), found.astype(str))
@@ -187,9 +181,8 @@ def _coded(column: "pd.Series", levels: list[str]) -> "pd.Series":
 # ---- formats -------------------------------------------------------------------------------------
 
 
-def _read_rda(path: Path) -> "pd.DataFrame":
+def _read_rda(path: Path) -> pd.DataFrame:
     """Read an R workspace that holds one data frame."""
-    import pandas as pd
     import rdata
 
     with warnings.catch_warnings():
@@ -205,15 +198,12 @@ def _read_rda(path: Path) -> "pd.DataFrame":
     return table.rename(columns=str).reset_index(drop=True)
 
 
-def _read_csv(path: Path, separator: str = ",") -> "pd.DataFrame":
-    import pandas as pd
-
+def _read_csv(path: Path, separator: str = ",") -> pd.DataFrame:
     return pd.read_csv(path, sep=separator)
 
 
-def _read_mat(path: Path) -> "pd.DataFrame":
+def _read_mat(path: Path) -> pd.DataFrame:
     """Read the longest matrices of a MATLAB file; several columns are called `name[0]`, ..."""
-    import pandas as pd
     from scipy.io import loadmat
 
     # SciPy's reader trusts the sizes that a file states: its checksum was asked before.
@@ -227,14 +217,12 @@ def _read_mat(path: Path) -> "pd.DataFrame":
     return pd.DataFrame(columns)
 
 
-def _read_zip_french(path: Path) -> "pd.DataFrame":
+def _read_zip_french(path: Path) -> pd.DataFrame:
     """Read the first table of a file of Kenneth French's data library, its dates as `date`.
 
     An archive of one text: some lines of prose, a header that begins with a comma because the
     column of dates has no name, rows, an empty line, and then further tables or a notice.
     """
-    import pandas as pd
-
     with zipfile.ZipFile(path) as archive:
         (member,) = archive.infolist()
         if member.file_size > UNPACKED:
@@ -246,7 +234,7 @@ def _read_zip_french(path: Path) -> "pd.DataFrame":
     return table.rename(columns=str.strip)
 
 
-_READERS: dict[str, Callable[[Path], "pd.DataFrame"]] = {
+_READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
     "rda": _read_rda,
     "csv": _read_csv,
     "csv-semicolon": lambda path: _read_csv(path, ";"),
@@ -260,7 +248,7 @@ _READERS: dict[str, Callable[[Path], "pd.DataFrame"]] = {
 THRESHOLD = 0.98
 
 
-def removed_columns(table: "pd.DataFrame", threshold: float = THRESHOLD) -> dict[str, str]:
+def removed_columns(table: pd.DataFrame, threshold: float = THRESHOLD) -> dict[str, str]:
     """Return the columns that kcef's rule removes for a joint density, with the reason, in order.
 
     "All discrete-valued variables were eliminated as well as one variable from every pair of
@@ -299,7 +287,7 @@ def removed_from(data: Dataset, data_dir: str | Path, catalogue: str | Path | No
     return removed
 
 
-def _is_discrete(column: "pd.Series") -> bool:
+def _is_discrete(column: pd.Series) -> bool:
     from pandas.api.types import is_numeric_dtype
 
     if not is_numeric_dtype(column):

@@ -1,6 +1,5 @@
 """Made-up data: small sets in the real file formats, for the smoke tour without downloads."""
 
-import csv
 import gzip
 import hashlib
 import io
@@ -9,18 +8,15 @@ import zipfile
 import zlib
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from kcde.data import catalogue as tables
-from kcde.data.fama_french import MISSING
+from kcde.data.french import MISSING
 from kcde.data.names import MADE_UP_COLUMNS, MADE_UP_JOINT, MADE_UP_RETURNS
 from kcde.files import atomic
 from kcde.seeding import rng_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 GRID_COLUMNS, GRID_ROWS = 20, 17
 """Points of the terrain along each coordinate."""
@@ -66,10 +62,9 @@ def write_smoke_data(folder: str | Path) -> Path:
     ]
     rows = [_write(folder, *each) for each in specified]
     path = folder / "catalogue.csv"
-    with atomic(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.DictWriter(handle, tables.COLUMNS, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    with atomic(path) as temporary:
+        frame = pd.DataFrame(rows, columns=tables.COLUMNS)
+        frame.to_csv(temporary, index=False, lineterminator="\n")
     return path
 
 
@@ -101,20 +96,16 @@ def _write(
 # ---- what is in them -----------------------------------------------------------------------------
 
 
-def linear() -> "pd.DataFrame":
+def linear() -> pd.DataFrame:
     """Return y linear in x, with noise that grows with x: numeric columns only."""
-    import pandas as pd
-
     rng = rng_of("smoke-data", "smoke-linear")
     x = rng.uniform(0, 10, 80)
     y = 1 + 0.5 * x + (0.3 + 0.1 * x) * rng.standard_normal(80)
     return pd.DataFrame({"x": x.round(4), "y": y.round(4)})
 
 
-def mixed(n: int = 96, missing: int = 6) -> "pd.DataFrame":
+def mixed(n: int = 96, missing: int = 6) -> pd.DataFrame:
     """Return integers, a factor and a bimodal y; half of the gaps in x, half in y."""
-    import pandas as pd
-
     rng = rng_of("smoke-data", "smoke-mixed")
     size = rng.integers(10, 60, n)
     kind = rng.choice(["dry", "moist", "wet"], n)
@@ -128,10 +119,8 @@ def mixed(n: int = 96, missing: int = 6) -> "pd.DataFrame":
     return pd.DataFrame({"size": size_column, "kind": factor, "growth": growth.round(4)})
 
 
-def joint(n: int = 150) -> "pd.DataFrame":
+def joint(n: int = 150) -> pd.DataFrame:
     """Return three dependent columns, a near-copy of the first before it, and a discrete one."""
-    import pandas as pd
-
     rng = rng_of("smoke-data", "smoke-joint")
     warmth = rng.gamma(4.0, 1.0, n)
     damp = np.sin(warmth) + (0.2 + 0.1 * warmth) * rng.standard_normal(n)
@@ -148,13 +137,11 @@ def _dates() -> np.ndarray:
     return np.array([int(str(day).replace("-", "")) for day in days])
 
 
-def portfolios() -> "pd.DataFrame":
+def portfolios() -> pd.DataFrame:
     """Return returns with a common factor whose spread depends on the day before; one is missing.
 
     Columns as in the file of the 25 portfolios, in percent.
     """
-    import pandas as pd
-
     rng = rng_of("smoke-data", "smoke-portfolios")
     market = np.zeros(_DAYS + 1)
     for day in range(_DAYS):
@@ -166,23 +153,19 @@ def portfolios() -> "pd.DataFrame":
     return pd.DataFrame({"X.1": np.arange(1, _DAYS + 1), "X": _dates(), **columns})
 
 
-def risk_free_rates() -> "pd.DataFrame":
+def risk_free_rates() -> pd.DataFrame:
     """Return a market factor and a slowly rising risk-free return."""
-    import pandas as pd
-
     rng = rng_of("smoke-data", "smoke-risk-free")
     rate = np.linspace(0.005, 0.015, _DAYS).round(3)
     market = rng.standard_normal(_DAYS).round(2)
     return pd.DataFrame({"Mkt-RF": market, "RF": rate}, index=_dates())
 
 
-def traffic(days: int = 84, hours_apart: int = 3) -> "pd.DataFrame":
+def traffic(days: int = 84, hours_apart: int = 3) -> pd.DataFrame:
     """Return volumes of every third hour, a row a weather label.
 
     A tenth of the hours did not report, and a tenth of those that did have two labels.
     """
-    import pandas as pd
-
     rng = rng_of("smoke-data", "smoke-traffic")
     time = pd.date_range("2019-01-01", periods=days * 24 // hours_apart, freq=f"{hours_apart}h")
     day = np.sin(np.pi * time.hour.to_numpy() / 24) ** 2
@@ -238,7 +221,7 @@ def _heights(points: np.ndarray) -> np.ndarray:
 # ---- formats -------------------------------------------------------------------------------------
 
 
-def _rda(name: str, table: "pd.DataFrame") -> bytes:
+def _rda(name: str, table: pd.DataFrame) -> bytes:
     """Return the table as an R workspace, compressed without the time of day."""
     from rdata.conversion import convert_python_to_r_data
     from rdata.unparser import unparse_data
@@ -248,7 +231,7 @@ def _rda(name: str, table: "pd.DataFrame") -> bytes:
     return gzip.compress(unparse_data(workspace, file_type="rda"), mtime=0)
 
 
-def _zip_french(name: str, table: "pd.DataFrame") -> bytes:
+def _zip_french(name: str, table: pd.DataFrame) -> bytes:
     """Return an archive as Kenneth French's data library has them."""
     parts = ("Made up, as its name says.", "", table.to_csv(lineterminator=_NEWLINE), "The end")
     content = io.BytesIO()
@@ -286,7 +269,7 @@ def _element(kind: int, data: bytes) -> bytes:
     return struct.pack("<II", kind, len(data)) + data + b"\0" * (-len(data) % 8)
 
 
-def _csv(_name: str, table: "pd.DataFrame", separator: str = ",") -> bytes:
+def _csv(_name: str, table: pd.DataFrame, separator: str = ",") -> bytes:
     return table.to_csv(index=False, sep=separator, lineterminator="\n").encode()
 
 

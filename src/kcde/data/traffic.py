@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from kcde.data import catalogue as tables
 from kcde.data.catalogue import Entry
@@ -157,7 +158,7 @@ def open_traffic(name: str, data_dir: str | Path, catalogue: str | Path | None =
         return _pems(entry, raw_file(entry, data_dir))
     steps = [step for step in entry.preprocessing if step.startswith(_TIME_STEP)]
     if not steps:
-        raise ValueError(f"data set {entry.name}: its preprocessing lacks {_TIME_STEP}COLUMN")
+        raise ValueError(f"data set {entry.name} has no times: preprocessing has no {_TIME_STEP}")
     return _hourly(entry, steps[0].removeprefix(_TIME_STEP), data_dir, catalogue)
 
 
@@ -273,8 +274,6 @@ def _of_matrix(name: str, weekdays: np.ndarray, occupancy: np.ndarray) -> Traffi
 
 def _hourly(entry: Entry, column: str, data_dir: str | Path, catalogue) -> Traffic:
     """Return a table of hours, of rows that repeat an hour the first alone."""
-    import pandas as pd
-
     data = load(entry.name, data_dir, catalogue)
     table = read_table(entry, Path(data_dir) / entry.file)
     time = pd.to_datetime(table[column])

@@ -24,7 +24,7 @@ traffic gives 1000 centres, 0.1 and 0.1.
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from kcde.data.donut import BOX
+from kcde.data.made_up import DONUT_BOX
 
 _DONUT_REFERENCE = 62
 _TERRAIN_MARGIN = 0.2
@@ -82,8 +82,8 @@ def _donut(X: np.ndarray, Y: np.ndarray) -> dict:
     """Return α = α' = max(M^-½, 1/N) for M points of the grid, and σ_y, their median distance."""
     alpha = max(1.0 / _DONUT_REFERENCE, 1.0 / len(X))
     bandwidth_x = _median(pdist(X, "cityblock")) / np.sqrt(2.0)
-    bandwidth_y = grid_distance(BOX, _DONUT_REFERENCE)
-    return _operator("laplace", bandwidth_x, bandwidth_y, alpha, _DONUT_REFERENCE, BOX)
+    bandwidth_y = grid_distance(DONUT_BOX, _DONUT_REFERENCE)
+    return _operator("laplace", bandwidth_x, bandwidth_y, alpha, _DONUT_REFERENCE, DONUT_BOX)
 
 
 def _terrain(X: np.ndarray, Y: np.ndarray) -> dict:

@@ -15,9 +15,8 @@ import numpy as np
 
 from kcde import scores
 from kcde.data import catalogue as tables
-from kcde.data import grid, names
-from kcde.data.loaders import load
-from kcde.data.preprocessing import removed_from
+from kcde.data import made_up, names
+from kcde.data.loaders import load, removed_from
 from kcde.experiments import methods
 from kcde.experiments.base import MOST_GRID_COLUMNS, PAPER, MethodExperiment, parameter, sized
 from kcde.seeding import rng_of, seed_of
@@ -130,7 +129,7 @@ def _grid(name: str, max_dim: int) -> Problem:
     own = tuple(f"x{i}" for i in range(1, d + 1))
 
     def rows(run: int) -> tuple[np.ndarray, np.ndarray]:
-        return grid.training_and_test(stated.rows, d, run, stated.frequency)
+        return made_up.grid_training_and_test(stated.rows, d, run, stated.frequency)
 
     return Problem(name, own, rows, (d - 1, d), name, stated.every_dimension)
 

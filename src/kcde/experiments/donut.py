@@ -14,7 +14,7 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import array_namespace, to_numpy
-from kcde.data import donut as data
+from kcde.data import made_up
 from kcde.data.names import DONUT
 from kcde.estimators import CDO
 from kcde.experiments._conditional import COMPARED, Conditional
@@ -46,14 +46,16 @@ class Repetition(NamedTuple):
 
 def repetition(number: int, points: int) -> Repetition:
     """Return the data of a repetition."""
-    X, Y = data.draw(points, rng_of(Donut.name, number))
-    evaluated = rng_of(f"{Donut.name}-evaluated", number).uniform(*data.BOX, (EVALUATED, 2))
+    X, Y = made_up.donut_draw(points, rng_of(Donut.name, number))
+    evaluated = rng_of(f"{Donut.name}-evaluated", number).uniform(
+        *made_up.DONUT_BOX, (EVALUATED, 2)
+    )
     return Repetition(X, Y, evaluated)
 
 
 def grid() -> tuple[np.ndarray, np.ndarray]:
     """Return the coordinates of a grid, shape (62,), and its points, the first y slowest."""
-    ticks = np.linspace(*data.BOX, GRID)
+    ticks = np.linspace(*made_up.DONUT_BOX, GRID)
     return ticks, np.stack(np.meshgrid(ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
@@ -128,7 +130,7 @@ class Donut(Conditional):
         arrays = {"grid": ticks}
         for x, density in zip(INPUTS, shown, strict=True):
             arrays[f"density_x{x}"] = density.reshape(GRID, GRID)
-            arrays[f"exact_x{x}"] = data.conditional_density(x, nodes).reshape(GRID, GRID)
+            arrays[f"exact_x{x}"] = made_up.donut_conditional_density(x, nodes).reshape(GRID, GRID)
         return arrays
 
 
@@ -161,8 +163,8 @@ def _rows(row: dict, drawn: Repetition, found: dict | Exception, seconds: float)
     """Return the rows of a repetition."""
     rows = []
     for place, x in enumerate(INPUTS):
-        joint = data.joint_density(x, drawn.evaluated)
-        exact = joint / data.marginal_density(x)
+        joint = made_up.donut_joint_density(x, drawn.evaluated)
+        exact = joint / made_up.donut_marginal_density(x)
         here = row | {"setting": scores.setting(x=x)}
         if isinstance(found, Exception):
             rows += [here | scores.failed(metric, found, _UNIT) for metric in METRICS]

@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 from kcde import scores
-from kcde.data import grid, names
+from kcde.data import made_up, names
 from kcde.experiments import methods
 from kcde.experiments._problems import Problem, ProblemExperiment, Split, grid_runs, open_problem
 from kcde.experiments.base import (
@@ -260,13 +260,13 @@ class Exact(Joint):
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
         """Return a function that scores a run."""
         problem, frequency = self.data, names.grid_name(self.dataset).frequency
-        entropy = grid.entropy(problem.dim)
+        entropy = made_up.grid_entropy(problem.dim)
         dims = range(1, problem.dim + 1) if problem.every_dimension else [problem.dim]
 
         def work(run: int) -> Outcome:
             split = problem.split(run)
             log_std = np.log(split.std)
-            terms = (grid.log_density(problem.rows(run)[1], frequency) + log_std).T
+            terms = (made_up.grid_log_density(problem.rows(run)[1], frequency) + log_std).T
             common = self.row(run, variant=EXACT, stderr=0.0, unit="nats", backend="numpy")
             common |= problem.sizes(run, split)
             rows = []

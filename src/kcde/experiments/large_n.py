@@ -22,7 +22,7 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import row_blocks, to_numpy
-from kcde.data import bimodal, names
+from kcde.data import made_up, names
 from kcde.estimators import Standardised, estimator_class
 from kcde.estimators._likelihood.family import LIKELIHOOD, OBJECTIVES
 from kcde.estimators._shared.floored import weight_of_floor
@@ -161,9 +161,9 @@ class LargeN(MethodExperiment):
     def open(self) -> tuple:
         """Return training rows, test rows and the true log density of the latter."""
         irrelevant, n = names.BIMODAL.sizes(self.dataset)
-        train = bimodal.training_pairs(n, irrelevant)
-        test = bimodal.held_out_pairs(irrelevant, self.test_rows)
-        return train, test, bimodal.log_density(*test)
+        train = made_up.bimodal_training_pairs(n, irrelevant)
+        test = made_up.bimodal_held_out_pairs(irrelevant, self.test_rows)
+        return train, test, made_up.bimodal_log_density(*test)
 
     def begin(self, units: Sequence[int]) -> Work:
         """Return what fits and scores."""

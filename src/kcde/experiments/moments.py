@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, asarray, to_numpy
-from kcde.data import gaussian
+from kcde.data import made_up
 from kcde.data.names import DRAWN_LAW, FACTORS, FEWER, GAUSSIAN, LAWS, parsed_law
 from kcde.experiments._embedding import REGULARIZATIONS, EmbeddingExperiment, Repetition
 from kcde.experiments._low_rank import training_rows
@@ -133,15 +133,15 @@ class Moments(EmbeddingExperiment):
         """Return the data of a repetition under a law, by default the first."""
         dim, n = GAUSSIAN.sizes(self.dataset)
         law = law or self.laws[0]
-        pairs = gaussian.random_pairs(dim, number, law)
+        pairs = made_up.gaussian_random_pairs(dim, number, law)
 
         def loss(X, Y) -> Callable:
             return mean_relative_error(
                 asarray(pairs.conditional_second_moment(to_numpy(X)), backend)
             )
 
-        rows = gaussian.training_pairs(pairs, n, number)
-        rows += gaussian.held_out_pairs(pairs, number, self.test_rows)
+        rows = made_up.gaussian_training_pairs(pairs, n, number)
+        rows += made_up.gaussian_held_out_pairs(pairs, number, self.test_rows)
         placed = (asarray(each, backend) for each in rows)
         return Repetition(number, backend, *placed, second_moments_and_one, loss, pairs, law)
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import asarray, resolve_backend, to_numpy
-from kcde.data import planar as data
+from kcde.data import made_up
 from kcde.estimators import Standardised, estimator_class
 from kcde.experiments import _dde_optimum, methods, runner
 from kcde.experiments._samplers import Draws, sampler_kind, sampler_of
@@ -62,7 +62,7 @@ class Points(NamedTuple):
 
 def points(dataset: str, seed: int) -> Points:
     """Return the data of a seed, the same for every method."""
-    train, test = data.of_seed(dataset, seed)
+    train, test = made_up.planar_of_seed(dataset, seed)
     return Points(train, test, median_trick(train, BANDWIDTH_SCALE))
 
 
@@ -106,7 +106,7 @@ class Planar(ArrayExperiment):
 
     def check(self) -> None:
         """Raise `ValueError` for unknown data and options, and without `log_normaliser`."""
-        data.sizes(self.dataset)
+        made_up.planar_sizes(self.dataset)
         if not hasattr(type(self.unfitted(0)), "log_normaliser"):
             raise ValueError(f"{self.estimator} has no log_normaliser, as DDE and KEF have")
 
@@ -159,7 +159,7 @@ class Planar(ArrayExperiment):
     def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
         """Return the samples of all seeds, float32, NaN where one failed; and what figures show."""
         found = [each.arrays for each in outcomes]
-        blank = np.full((self.samples or data.sizes(self.dataset)[1], 2), np.nan)
+        blank = np.full((self.samples or made_up.planar_sizes(self.dataset)[1], 2), np.nan)
         samples = np.stack([each.get("samples", blank) for each in found])
         arrays = {"samples_all": samples.astype(np.float32)}
         told = [{name: each[name] for name in each if _is_history(name)} for each in found]
@@ -339,7 +339,7 @@ def likelihood_cells(dataset: str, model: PlanarModel, test: np.ndarray) -> list
     Under a uniform base, test points beyond the training points have zero density: the likelihood
     of the others and the number of those points are reported as well.
     """
-    found, exact = model.log_density(test), data.log_density(dataset, test)
+    found, exact = model.log_density(test), made_up.planar_log_density(dataset, test)
     inside = np.isfinite(found)
     error = model.log_z.error
     cells = [

@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, asarray, to_numpy
-from kcde.data import fama_french
-from kcde.data.fama_french import ExcessReturns, excess_returns
+from kcde.data import french
+from kcde.data.french import ExcessReturns, excess_returns
 from kcde.data.names import PORTFOLIOS
 from kcde.experiments._embedding import EmbeddingExperiment, Repetition
 from kcde.experiments._shared_bases import Bases, Fit, is_classifier, with_options
@@ -98,7 +98,7 @@ class Portfolio(EmbeddingExperiment):
     def repetition(self, number: int, backend: str = "numpy") -> Repetition:
         """Return the data of a repetition, the same for every method and backend."""
         dim, n = PORTFOLIOS.sizes(self.dataset)
-        days = fama_french.subsample(self.data.pairs(dim), n, number, self.test_rows)
+        days = french.subsample(self.data.pairs(dim), n, number, self.test_rows)
         # The smallest sum that at least one in a hundred does not exceed, without interpolation.
         threshold = float(np.quantile(days.Y, QUANTILE, method="inverted_cdf"))
 

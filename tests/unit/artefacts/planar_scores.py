@@ -3,7 +3,7 @@
 import numpy as np
 
 from kcde import scores
-from kcde.data import planar
+from kcde.data import made_up
 
 SEEDS = 5
 TEXT = ("two-moons", "ring", "grid")
@@ -21,8 +21,8 @@ def row(dataset, method, seed, metric, value, unit=""):
         "method": method,
         "variant": "as-published" if method in ("DDE", "KEF") else "ours",
         "split": seed,
-        "n_train": planar.sizes(dataset)[0],
-        "n_test": planar.sizes(dataset)[1],
+        "n_train": made_up.planar_sizes(dataset)[0],
+        "n_test": made_up.planar_sizes(dataset)[1],
         "metric": metric,
         "value": np.nan if failed else value,
         "unit": unit,
@@ -57,16 +57,16 @@ def measured(dataset, method, seed, distance, seconds):
     return [*rows, row(*same, "negative_log_likelihood_exact_inside", 1.4, "nats")]
 
 
-def arrays(dataset, seeds, rng, draw=planar.draw, noise=0.05, last=2e-3):
+def arrays(dataset, seeds, rng, draw=made_up.planar_draw, noise=0.05, last=2e-3):
     """Return what the experiment stores of a learned sampler that draws by `draw`."""
-    n_train, n_test = planar.sizes(dataset)
+    n_train, n_test = made_up.planar_sizes(dataset)
     train, samples = (
-        planar.draw(dataset, n_train, rng),
+        made_up.planar_draw(dataset, n_train, rng),
         np.stack([draw(dataset, n_test, rng) for _ in range(seeds)]),
     )
     ring = dataset.startswith("ring")
     kept = np.array([0, 500, 2500, 5000, 10000, 20000] if ring else [0, 500, 1000, 2000, 20000])
-    near = [planar.draw(dataset, 1000, rng) for _ in kept]
+    near = [made_up.planar_draw(dataset, 1000, rng) for _ in kept]
     blurred = [points + rng.normal(size=(1000, 2)) * 3.0 / (1 + k) for k, points in enumerate(near)]
     checks = np.arange(0, 20001, 100)
     fall = 0.5 * (last / 0.5) ** (checks / 20000)
@@ -80,13 +80,15 @@ def arrays(dataset, seeds, rng, draw=planar.draw, noise=0.05, last=2e-3):
         "history_objective": history,
         "history_mmd2": history,
         "train": train,
-        "test": planar.draw(dataset, n_test, rng),
+        "test": made_up.planar_draw(dataset, n_test, rng),
         "samples": samples[0],
         "snapshot_iterations": kept,
         "snapshots": np.stack(blurred),
         "surface_x": x,
         "surface_y": y,
-        "surface_f": np.maximum(planar.log_density(dataset, nodes), -20.0).reshape(100, 100),
+        "surface_f": np.maximum(made_up.planar_log_density(dataset, nodes), -20.0).reshape(
+            100, 100
+        ),
         "surface_log_density": np.zeros((100, 100)),
     }
 

@@ -9,7 +9,7 @@ import pytest
 from kcde import cli, scores
 from kcde.artefacts.core import drawing
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS, Artefact
-from kcde.data.synthetic import write_smoke_data
+from kcde.data.smoke import write_smoke_data
 
 ROW = {"experiment": "e", "dim": 1, "setting": "{}", "method": "M", "variant": "ours", "split": 0}
 LACKING = {"status": "not-run", "detail": "the data set is unavailable; fetch it"}

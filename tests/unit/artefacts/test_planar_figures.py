@@ -9,7 +9,7 @@ from scipy import stats
 from kcde import scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.dde import fig1, fig2
-from kcde.data import planar
+from kcde.data import made_up
 
 FIG1, FIG2, FIG3 = (registry.ARTEFACTS[f"dde/fig{k}"] for k in (1, 2, 3))
 DDE = {"DDE": (0.5, 0.02)}
@@ -59,7 +59,7 @@ def test_fig1_surface_is_f_with_y_along_the_rows(paths):
     frame = frame_of(FIG1, paths)
     surface = frame[(frame["kind"] == "surface") & (frame["panel"] == "two-moons")]
     assert len(surface) == 50 * 50
-    exact = planar.log_density("two-moons", surface[["x", "y"]].to_numpy())
+    exact = made_up.planar_log_density("two-moons", surface[["x", "y"]].to_numpy())
     np.testing.assert_allclose(surface["y_high"], np.maximum(exact, -20.0))
 
 
@@ -127,7 +127,7 @@ def test_mode_statistic_has_its_distribution_for_a_sampler_that_copies_its_train
     rng = np.random.default_rng(1)
 
     def resample(dataset, n, _):
-        return planar.draw(dataset, 500, rng)[rng.integers(500, size=n)]
+        return made_up.planar_draw(dataset, 500, rng)[rng.integers(500, size=n)]
 
     paths = made.files(tmp_path, DDE, ("ring", "grid"), seeds=300, draw=resample)
     table = fig1.measure(scores.read(paths), paths)
@@ -156,7 +156,7 @@ def test_d4_holds_for_draws_in_proportion(paths):
 
 def inside_out(name, n, rng):
     """Draws whose outermost circle has the share of the innermost."""
-    points = planar.draw(name, n, rng)
+    points = made_up.planar_draw(name, n, rng)
     if name != "ring":
         return points
     radius = np.hypot(*points.T)[:, None]
@@ -167,7 +167,7 @@ def inside_out(name, n, rng):
     "draw",
     [
         inside_out,
-        lambda name, n, rng: np.abs(planar.draw(name, n, rng)),  # one moon alone
+        lambda name, n, rng: np.abs(made_up.planar_draw(name, n, rng)),  # one moon alone
     ],
 )
 def test_d4_fails_where_a_mode_has_another_share(draw, tmp_path):
@@ -188,7 +188,7 @@ def test_d4_and_d5_are_undecided_without_a_data_set(paths):
 
 @pytest.mark.parametrize("name", ["ring", "grid", "two-moons"])
 def test_draws_of_the_data_are_near_the_support_and_cover_it(name, rng):
-    found = fig1._coverage(name, 0, planar.draw(name, planar.sizes(name)[1], rng))
+    found = fig1._coverage(name, 0, made_up.planar_draw(name, made_up.planar_sizes(name)[1], rng))
     assert min(found.values()) > 0.98
     for label in (fig1._SUPPORT, fig1._TRAINING):
         fresh = found[f"{fig1.FRESH}:{label}"]
@@ -197,7 +197,7 @@ def test_draws_of_the_data_are_near_the_support_and_cover_it(name, rng):
 
 def far_out(name, n, rng):
     """Draws with the modes of the data, of which two of three are far from any of it."""
-    points = planar.draw(name, n, rng)
+    points = made_up.planar_draw(name, n, rng)
     if name != "grid":
         return points
     return points + [0.0, 1.0] * (rng.random((n, 1)) < 2 / 3)
@@ -205,7 +205,7 @@ def far_out(name, n, rng):
 
 def fifth_of_circles(name, n, rng):
     """Draws with the radii of the data, on a fifth of each circle."""
-    points = planar.draw(name, n, rng)
+    points = made_up.planar_draw(name, n, rng)
     if name != "ring":
         return points
     radius, angle = np.hypot(*points.T), np.arctan2(points[:, 1], points[:, 0]) / 5
@@ -233,7 +233,7 @@ def shares(right):
     """Return measured scores whose shares are those of the data, but for modes of the grid."""
     rows = []
     for dataset in made.TEXT:
-        modes = planar.modes(dataset)
+        modes = made_up.planar_modes(dataset)
         for seed, share in enumerate(right):
             rows.append(made.row(dataset, "DDE", seed, "mmd", 0.5))
             each = [1 - share, share] if dataset == "grid" else modes.weights

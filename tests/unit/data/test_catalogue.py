@@ -66,7 +66,6 @@ def test_lookup_by_alias_and_nearest_names(entries):
         ({"bundled": "../toy.csv"}, "'../toy.csv' is no path below"),
         ({"bundled": "toy.csv", "sha256": ""}, "needs a sha256"),
         ({"name": "all"}, "not `all`"),
-        ({"format": "xls"}, "format is 'xls'; one of rda, csv"),
         ({"urls": "ftp://example.org/toy"}, "is no URL"),
         ({"urls": "https://a.org/x https://a.org/y"}, "separated by ` | `"),
         ({"rows": "many"}, "rows is 'many'"),

@@ -216,7 +216,7 @@ def test_days_are_never_held_together(tmp_path):
 
 
 def test_a_table_without_times_is_refused(made_up):
-    with pytest.raises(ValueError, match="smoke-linear: its preprocessing lacks weekday-hour"):
+    with pytest.raises(ValueError, match="smoke-linear has no times"):
         open_traffic("smoke-linear", *made_up)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcde.data.synthetic import write_smoke_data
+from kcde.data.smoke import write_smoke_data
 
 
 @pytest.fixture(scope="session")

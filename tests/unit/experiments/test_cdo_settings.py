@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from kcde.data import donut
+from kcde.data import made_up
 from kcde.experiments import _cdo_settings
 from kcde.seeding import rng_of
 
@@ -19,7 +19,7 @@ def pairs():
 
 
 def test_the_donut_by_hand():
-    X, Y = donut.draw(2, rng_of("test-cdo-settings", "donut"))
+    X, Y = made_up.donut_draw(2, rng_of("test-cdo-settings", "donut"))
     found = _cdo_settings.authors("donut", "CDO", X, Y)
     assert found["kernel_x"] == "laplace"
     assert found["bandwidth_x"] == pytest.approx(median_of_pairs(X) / np.sqrt(2))

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from kcde import scores
-from kcde.data import donut as data
+from kcde.data import made_up
 from kcde.estimators import CDO, LSCDE, GaussianProcess, Standardised
 from kcde.experiments import _cdo_settings, donut
 from kcde.experiments.donut import Donut
@@ -47,7 +47,7 @@ def test_the_published_process_has_a_spread_of_one(tmp_path, variant, spread):
     model.fit(drawn.X, drawn.Y)
     std = np.sqrt(model.variance(AT[1:])) if spread is None else spread
     density = norm.pdf(drawn.evaluated, model.mean(AT[1:]), std).prod(axis=1)
-    expected = np.abs(density - data.joint_density(1, drawn.evaluated)).mean()
+    expected = np.abs(density - made_up.donut_joint_density(1, drawn.evaluated)).mean()
     assert value(frame, "joint_error", 1, split=1) == pytest.approx(expected, rel=1e-8)
 
 
@@ -67,10 +67,10 @@ def test_scores_are_those_of_a_fit_by_hand(by_lscde):
     model = Standardised(LSCDE(**OPTIONS, random_state=seed)).fit(drawn.X, drawn.Y)
     for x in (0, 1):
         density = np.exp(model.log_density(np.full((3000, 1), float(x)), drawn.evaluated))
-        joint = data.joint_density(x, drawn.evaluated)
+        joint = made_up.donut_joint_density(x, drawn.evaluated)
         expected = np.abs(density - joint).mean()
         assert value(frame, "joint_error", x, 1) == pytest.approx(expected)
-        expected = np.abs(density - joint / data.marginal_density(x)).mean()
+        expected = np.abs(density - joint / made_up.donut_marginal_density(x)).mean()
         assert value(frame, "conditional_error", x, 1) == pytest.approx(expected)
     assert arrays["density_x0"].shape == arrays["exact_x1"].shape == (62, 62)
 
@@ -81,13 +81,15 @@ def test_what_depends_on_the_points_alone_is_the_same_for_all(by_lscde, by_cdo):
             assert value(by_lscde[0], metric, x) == value(by_cdo[0], metric, x)
     # Over the box: the mean of a density is its integral over 16.
     exact = [value(by_cdo[0], "joint_error_of_zero", x) for x in (0, 1)]
-    assert exact == pytest.approx([data.marginal_density(x) / 16 for x in (0, 1)], rel=0.4)
+    assert exact == pytest.approx([made_up.donut_marginal_density(x) / 16 for x in (0, 1)], rel=0.4)
 
 
 def test_pictures_are_densities_on_the_grid(by_lscde, by_cdo):
     i, j = 40, 23
     y = by_cdo[1]["grid"][[i, j]][None]
-    assert by_cdo[1]["exact_x0"][i, j] == pytest.approx(data.conditional_density(0, y).item())
+    assert by_cdo[1]["exact_x0"][i, j] == pytest.approx(
+        made_up.donut_conditional_density(0, y).item()
+    )
     assert by_lscde[1]["density_x0"].sum() * (4 / 61) ** 2 == pytest.approx(1.0, abs=0.1)
 
 
@@ -113,7 +115,7 @@ def test_cdo_has_the_authors_settings_in_the_units_of_the_data(by_cdo):
     assert "reference" not in chosen
     density = CDO(**expected).fit(drawn.X, drawn.Y).density_at(drawn.evaluated)(AT)
     for x in (0, 1):
-        expected = np.abs(density[x] - data.joint_density(x, drawn.evaluated)).mean()
+        expected = np.abs(density[x] - made_up.donut_joint_density(x, drawn.evaluated)).mean()
         assert value(by_cdo[0], "joint_error", x) == pytest.approx(expected)
 
 

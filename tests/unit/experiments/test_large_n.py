@@ -8,7 +8,7 @@ from scipy.stats import norm, t
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from kcde import scores
-from kcde.data import bimodal
+from kcde.data import made_up
 from kcde.estimators import LikelihoodKCEF, Standardised
 from kcde.experiments.large_n import (
     BANDWIDTHS,
@@ -44,11 +44,11 @@ def value(frame, metric, setting="{}"):
 
 def test_the_gap_is_that_of_a_fit_by_hand(by_likelihood):
     frame, arrays, info = by_likelihood
-    X, Y = bimodal.held_out_pairs(2, 40)
+    X, Y = made_up.bimodal_held_out_pairs(2, 40)
     seed = int(frame["seed"].iloc[0])
     model = Standardised(LikelihoodKCEF(**GIVEN, random_state=seed))
-    found = model.fit(*bimodal.training_pairs(60, 2)).log_density(X, Y)
-    difference = bimodal.log_density(X, Y) - found
+    found = model.fit(*made_up.bimodal_training_pairs(60, 2)).log_density(X, Y)
+    difference = made_up.bimodal_log_density(X, Y) - found
     gap = frame[(frame["metric"] == "log_density_gap") & (frame["setting"] == "{}")].iloc[0]
     assert gap["value"] == pytest.approx(difference.mean())
     assert gap["stderr"] == pytest.approx(difference.std(ddof=1) / np.sqrt(40))
@@ -62,15 +62,15 @@ def test_the_gap_is_that_of_a_fit_by_hand(by_likelihood):
 
 def test_the_path_has_both_objectives_in_the_space_that_was_chosen(by_likelihood):
     frame, _, _ = by_likelihood
-    X, Y = bimodal.held_out_pairs(2, 40)
+    X, Y = made_up.bimodal_held_out_pairs(2, 40)
     seed = int(frame["seed"].iloc[0])
     settings = set(frame["setting"]) - {"{}"}
     assert len(settings) == 4
     for setting in settings:
         axes = json.loads(setting)
         model = LikelihoodKCEF(**GIVEN | axes, random_state=seed)
-        found = Standardised(model).fit(*bimodal.training_pairs(60, 2)).log_density(X, Y)
-        expected = (bimodal.log_density(X, Y) - found).mean()
+        found = Standardised(model).fit(*made_up.bimodal_training_pairs(60, 2)).log_density(X, Y)
+        expected = (made_up.bimodal_log_density(X, Y) - found).mean()
         assert value(frame, "log_density_gap", setting) == pytest.approx(expected)
 
 
@@ -124,7 +124,7 @@ def test_rows_of_a_selection_are_limited_where_it_is_by_likelihood():
 
 
 def test_least_squares_and_a_normal_density():
-    X, Y = bimodal.draw(200, 1, np.random.default_rng(0))
+    X, Y = made_up.bimodal_draw(200, 1, np.random.default_rng(0))
     design = np.column_stack([np.ones(200), X])
     expected = np.linalg.lstsq(design, Y[:, 0], rcond=None)[0]
     model = LinearGaussian().fit(X, Y)
@@ -135,7 +135,7 @@ def test_least_squares_and_a_normal_density():
 
 
 def test_boosting_has_a_kernel_density_of_residuals_it_did_not_see(monkeypatch):
-    X, Y = bimodal.draw(500, 1, np.random.default_rng(0))
+    X, Y = made_up.bimodal_draw(500, 1, np.random.default_rng(0))
     seen = []
     fit = HistGradientBoostingRegressor.fit
     monkeypatch.setattr(
@@ -157,7 +157,7 @@ def test_boosting_has_a_kernel_density_of_residuals_it_did_not_see(monkeypatch):
 
 
 def test_the_bandwidth_of_residuals_is_the_best_of_those_tried():
-    X, Y = bimodal.draw(400, 1, np.random.default_rng(1))
+    X, Y = made_up.bimodal_draw(400, 1, np.random.default_rng(1))
     model = BoostedResiduals(0).fit(X, Y)
     std = model._residuals.std()
     assert np.isclose(model.bandwidth_ / std, BANDWIDTHS).sum() == 1

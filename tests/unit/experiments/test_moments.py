@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from kcde import scores
-from kcde.data import gaussian
+from kcde.data import made_up
 from kcde.data import names as names_of_data
 from kcde.estimators import CME, JDL, JPDL
 from kcde.estimators._low_rank import gaussian as jdl_gaussian
@@ -60,10 +60,10 @@ def fitted(cls, info, place):
         for each in info["chosen"]
         if each["split"] == 0 and {k: each[k] for k in ("tolerance", "constrained")} == place
     ]
-    law = gaussian.random_pairs(2, 0)
-    X, Y = gaussian.training_pairs(law, 150, 0)
+    law = made_up.gaussian_random_pairs(2, 0)
+    X, Y = made_up.gaussian_training_pairs(law, 150, 0)
     model = cls(**chosen["chosen"]["options"], **place, random_state=0)
-    return model.fit(X[:120], Y[:120]), law, gaussian.held_out_pairs(law, 0, 40)
+    return model.fit(X[:120], Y[:120]), law, made_up.gaussian_held_out_pairs(law, 0, 40)
 
 
 @pytest.mark.parametrize("constrained", [False, True])
@@ -95,8 +95,8 @@ def test_metrics_by_hand(cls, constrained, by_jdl, by_cme):
 
 def test_what_was_chosen_has_the_least_loss_at_the_validation_points(by_jdl):
     _, _, info = by_jdl
-    law = gaussian.random_pairs(2, 0)
-    X, Y = gaussian.training_pairs(law, 150, 0)
+    law = made_up.gaussian_random_pairs(2, 0)
+    X, Y = made_up.gaussian_training_pairs(law, 150, 0)
     chosen = info["chosen"][0]["chosen"]
     true = law.conditional_second_moment(X[120:])
 
@@ -326,7 +326,9 @@ def test_laws_of_one_job_have_the_scores_of_each_alone(tmp_path, monkeypatch):
 
     monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
     together, arrays, info = launch(tmp_path, **JDL_JOB | LINE, laws=LAWS, repetitions=1)
-    of_x = gaussian.training_pairs(gaussian.random_pairs(1, 0), 150, 0)[0][:120, 0].tobytes()
+    of_x = made_up.gaussian_training_pairs(made_up.gaussian_random_pairs(1, 0), 150, 0)[0][
+        :120, 0
+    ].tobytes()
     assert made.count(of_x) == 2
     assert len(info["settings"]) == arrays["error"].shape[1] == 2 * len(LAWS)
     for law in LAWS:
@@ -352,9 +354,9 @@ def test_a_smaller_grid_chooses_what_a_job_with_that_grid_does(tmp_path):
 
 def test_independence_and_the_size_of_the_choice_are_stated(by_jdl):
     frame, _, info = by_jdl
-    law = gaussian.random_pairs(2, 1)
-    _, Y = gaussian.training_pairs(law, 150, 1)
-    at, _ = gaussian.held_out_pairs(law, 1, 40)
+    law = made_up.gaussian_random_pairs(2, 1)
+    _, Y = made_up.gaussian_training_pairs(law, 150, 1)
+    at, _ = made_up.gaussian_held_out_pairs(law, 1, 40)
     T = law.conditional_second_moment(at)
     mean = np.mean([np.outer(y, y) for y in Y[:120]], axis=0)
     expected = np.mean([np.sum((mean - t) ** 2) / np.sum(t**2) for t in T])
@@ -389,8 +391,8 @@ def test_candidates_may_be_compared_at_fewer_rows(tmp_path):
     _, _, whole = launch(tmp_path / "whole", **JDL_JOB)
     losses = [[each["chosen"]["loss"] for each in given["chosen"]] for given in (info, whole)]
     assert losses[0] != losses[1]
-    law = gaussian.random_pairs(2, 0)
-    X, Y = gaussian.training_pairs(law, 150, 0)
+    law = made_up.gaussian_random_pairs(2, 0)
+    X, Y = made_up.gaussian_training_pairs(law, 150, 0)
     model = JDL(**info["chosen"][0]["chosen"]["options"]).fit(X[:120], Y[:120])
     found = model.conditional_moments(X[120:127])[1]
     true = law.conditional_second_moment(X[120:127])
@@ -405,7 +407,7 @@ def test_a_method_may_name_its_constraints(tmp_path):
     assert free["chosen"] == held["chosen"]
     model, law, (X, _) = fitted(JDL, {"chosen": [held]}, {"tolerance": 1e-3, "constrained": True})
     clipped = model.set_params(constrained="clipped").fit(
-        *(rows[:120] for rows in gaussian.training_pairs(law, 150, 0))
+        *(rows[:120] for rows in made_up.gaussian_training_pairs(law, 150, 0))
     )
     errors = moments.relative_errors(
         clipped.conditional_moments(X)[1], law.conditional_second_moment(X)

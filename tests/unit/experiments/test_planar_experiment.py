@@ -6,7 +6,7 @@ from scipy.spatial.distance import cdist, pdist
 from scipy.stats import norm
 
 from kcde import scores
-from kcde.data import planar as data
+from kcde.data import made_up
 from kcde.estimators import DDE, KEF
 from kcde.experiments import planar
 from kcde.experiments.planar import Planar, PlanarModel
@@ -69,7 +69,7 @@ def mass(log_density, lower, upper, cells=300):
 def test_points_depend_on_data_set_and_seed_alone():
     first, again, other = (planar.points("grid", seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first.train, again.train)
-    assert (len(first.train), len(first.test)) == data.sizes("grid")
+    assert (len(first.train), len(first.test)) == made_up.planar_sizes("grid")
     assert not np.isin(first.train, other.train).any()
     assert not np.isin(first.train, first.test).any()
 
@@ -136,7 +136,7 @@ def test_points_beyond_a_uniform_base_have_no_density(by_dde):
     lower, upper = arrays["train"].min(axis=0), arrays["train"].max(axis=0)
     outside = ~np.all((arrays["test"] >= lower) & (arrays["test"] <= upper), axis=1)
     assert value(frame, "points_without_density") == outside.sum()
-    exact = data.log_density("grid", arrays["test"])
+    exact = made_up.planar_log_density("grid", arrays["test"])
     assert value(frame, "negative_log_likelihood_exact") == pytest.approx(-exact.mean())
     own = frame[frame["split"].eq(0) & frame["metric"].eq(planar.NLL)]
     assert (own["status"] == "failed").all() == outside.any()
@@ -149,7 +149,7 @@ def test_likelihoods_without_points_beyond_stand_beside(dde):
     assert found["points_without_density"]["value"] == 1
     expected = -dde.log_density(dde.train).mean()
     assert found[f"{planar.NLL}_inside"]["value"] == pytest.approx(expected)
-    exact = -data.log_density("grid", dde.train).mean()
+    exact = -made_up.planar_log_density("grid", dde.train).mean()
     assert found[f"{planar.NLL}_exact_inside"]["value"] == pytest.approx(exact)
     box = dde.train.min(axis=0), dde.train.max(axis=0)
     assert mass(dde.log_density, *box) == pytest.approx(1, abs=2e-4)

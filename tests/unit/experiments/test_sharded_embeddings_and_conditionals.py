@@ -9,7 +9,7 @@ import pytest
 
 from kcde import scores
 from kcde.cli import main
-from kcde.data import synthetic
+from kcde.data import smoke
 from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.estimators import JDL, LSCDE
 from kcde.experiments import _measured_fit, methods, moments, portfolio
@@ -36,7 +36,7 @@ ENDINGS = (".csv", ".json", ".npz")
 def places(tmp_path_factory):
     """Where made-up data lie, as options."""
     folder = tmp_path_factory.mktemp("data")
-    catalogue = synthetic.write_smoke_data(folder)
+    catalogue = smoke.write_smoke_data(folder)
     return ["--data-dir", str(folder), "--catalogue", str(catalogue)]
 
 

@@ -16,7 +16,7 @@ from kcde.artefacts.judging.deciding import Missing, decider
 from kcde.artefacts.judging.verdicts import SIGNIFICANCE, too_many_failed
 from kcde.artefacts.plots import scatter, scatter_panel, style
 from kcde.artefacts.plots.scatter import DATA
-from kcde.data import planar
+from kcde.data import made_up
 from kcde.data.names import PLANAR
 from kcde.metrics.names import MMD
 from kcde.seeding import rng_of
@@ -87,7 +87,7 @@ def _measured(scores: pd.DataFrame, path: Path) -> Iterator[dict]:
     here = scores[(scores["dataset"] == dataset) & (scores["method"] == path.stem)]
     if dataset not in PLANAR or not len(here):
         return
-    modes = planar.modes(dataset)
+    modes = made_up.planar_modes(dataset)
     with np.load(path.with_suffix(".npz")) as arrays:
         samples = arrays["samples_all"]
     first = here.iloc[0]
@@ -110,13 +110,13 @@ def _coverage(dataset: str, split: int, samples: np.ndarray) -> dict[str, float]
     """Return the shares that are near, of the samples and of a fresh draw, by metric."""
     from scipy.spatial import KDTree
 
-    train, _ = planar.of_seed(dataset, split)
-    fresh = planar.draw(dataset, len(samples), rng_of("coverage", dataset, split))
+    train, _ = made_up.planar_of_seed(dataset, split)
+    fresh = made_up.planar_draw(dataset, len(samples), rng_of("coverage", dataset, split))
     found = {}
     for metric, points in ((COVERAGE, samples), (FRESH, fresh)):
-        found[f"{metric}:{_SUPPORT}"] = np.mean(planar.deviations(dataset, points) <= _NEAR)
+        found[f"{metric}:{_SUPPORT}"] = np.mean(made_up.planar_deviations(dataset, points) <= _NEAR)
         distance, _ = KDTree(points).query(train)
-        found[f"{metric}:{_TRAINING}"] = np.mean(distance <= _NEAR * planar.noise(dataset))
+        found[f"{metric}:{_TRAINING}"] = np.mean(distance <= _NEAR * made_up.planar_noise(dataset))
     return {metric: float(share) for metric, share in found.items()}
 
 
@@ -161,7 +161,7 @@ def _surface_rows(name: str, method: str, variant: str, arrays) -> list[dict]:
 
 def _share_rows(scores: pd.DataFrame, dataset: str, method: str, variant: str) -> list[dict]:
     rows = []
-    modes = planar.modes(dataset)
+    modes = made_up.planar_modes(dataset)
     for label, weight in zip(modes.labels, modes.weights, strict=True):
         share = splits(scores, dataset, method, variant, f"{SHARE}:{label}").dropna()
         if len(share):
@@ -247,7 +247,7 @@ def _in_proportion(scores: pd.DataFrame) -> Decision:
         values = found.dropna().to_numpy(float)
         if not len(values):
             return Decision("undecided", f"no samples of {_planar.METHOD} on {dataset}")
-        modes = planar.modes(dataset)
+        modes = made_up.planar_modes(dataset)
         freedom = len(values) * (len(modes.weights) - 1)
         p_value = float(stats.chi2.sf(values.sum(), freedom))
         held.append(p_value >= SIGNIFICANCE)
@@ -318,7 +318,7 @@ def _limits(scores: pd.DataFrame, dataset: str) -> list[_Share]:
     """
     from scipy import stats
 
-    modes, found = planar.modes(dataset), []
+    modes, found = made_up.planar_modes(dataset), []
     # A seed that failed has a row of the primary metric alone.
     tried = len(splits(scores, dataset, _planar.METHOD, metric=MMD))
     metrics = {

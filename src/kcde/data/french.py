@@ -26,16 +26,9 @@ TEST_ROWS = 5000
 class ExcessReturns:
     """Excess returns of consecutive trading days.
 
-    Attributes
-    ----------
-    dates
-        Shape (t,), YYYYMMDD, ascending.
-    returns
-        Shape (t, p), in percent; NaN on days on which a return of any portfolio is missing.
-    missing
-        Number of those days.
-    sha256
-        Checksums of the files of returns and of risk-free returns.
+    `dates` (t,) are YYYYMMDD, ascending; `returns` (t, p) in percent, NaN where one is missing;
+    `missing` is the number of days with a missing one, `sha256` the checksums of the files of
+    returns and of risk-free returns.
     """
 
     dates: np.ndarray
@@ -47,28 +40,11 @@ class ExcessReturns:
         """Return the inputs of each day and the output of the next.
 
         A pair of days of which either misses a return is left out, so that x is always that of the
-        trading day before y.
-
-        Parameters
-        ----------
-        dim
-            d, how many portfolios.
-
-        Returns
-        -------
-        numpy.ndarray, numpy.ndarray
-            x, shape (m, d), and y, shape (m, 1), the sum of the d excess returns a day later.
-
-        Raises
-        ------
-        ValueError
-            If there are fewer portfolios.
+        trading day before y. x is (m, d), for the first d portfolios, and y (m, 1), the sum of
+        their excess returns a day later.
         """
         if not 1 <= dim <= self.returns.shape[1]:
-            raise ValueError(
-                f"there are {self.returns.shape[1]} portfolios; got d = {dim}: give 1 to "
-                f"{self.returns.shape[1]}"
-            )
+            raise ValueError(f"there are {self.returns.shape[1]} portfolios; got d = {dim}")
         chosen = self.returns[:, :dim]
         known = ~np.isnan(self.returns).any(axis=1)
         both = known[:-1] & known[1:]
@@ -77,15 +53,7 @@ class ExcessReturns:
 
 @dataclass(frozen=True)
 class Subsample:
-    """Days drawn without replacement: n to train and validate, and others to test.
-
-    Attributes
-    ----------
-    X, Y
-        Shapes (n, d) and (n, 1).
-    X_test, Y_test
-        Shapes (m, d) and (m, 1).
-    """
+    """Days drawn without replacement: n to train and validate, and others to test."""
 
     X: np.ndarray
     Y: np.ndarray
@@ -115,27 +83,22 @@ def excess_returns(
 
     Raises
     ------
-    FileNotFoundError
-        If a file is not there.
     ValueError
-        If a file differs from the catalogue, lacks the columns, its dates are not ascending,
-        a day has no risk-free return, or no day lies in the years.
+        If x is no date, dates are not ascending, a day has no risk-free return, or no day lies in
+        the years.
     """
     data, free = (load(name, data_dir, catalogue) for name in (portfolios, risk_free))
     dates, rate_dates = (_dates(each.name, each.X) for each in (data, free))
     inside = (dates // 10_000 >= years[0]) & (dates // 10_000 <= years[1])
     if not inside.any():
-        raise ValueError(
-            f"data set {data.name} has no day in {years[0]} to {years[1]}: it has "
-            f"{dates[0]} to {dates[-1]}"
-        )
+        raise ValueError(f"data set {data.name} has no day in {years[0]} to {years[1]}")
     dates, returns = dates[inside], _known(data.Y[inside])
     place = np.searchsorted(rate_dates, dates)
     without = np.append(rate_dates, -1)[place] != dates
     if without.any():
         raise ValueError(
             f"data set {free.name} has no risk-free return of {without.sum()} days of "
-            f"{data.name} (first: {dates[without][0]}); take vintages that cover the same days"
+            f"{data.name} (first: {dates[without][0]})"
         )
     excess = returns - _known(free.Y)[place, :1]
     missing = int(np.isnan(excess).any(axis=1).sum())
@@ -145,47 +108,22 @@ def excess_returns(
 def subsample(
     pairs: tuple[np.ndarray, np.ndarray], n: int, number: int, test_rows: int = TEST_ROWS
 ) -> Subsample:
-    """Return the number-th subsample.
+    """Return the number-th subsample of the pairs x (m, d) and y (m, 1) of days.
 
     The days depend on (n, number) alone, not on the number of portfolios.
-
-    Parameters
-    ----------
-    pairs
-        x (m, d) and y (m, 1), as `ExcessReturns.pairs` returns them.
-    n
-        Days to train and validate.
-    number
-        From 0.
-    test_rows
-        Days to test, of those that are left.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer days than asked for.
     """
     X, Y = pairs
     if n + test_rows > len(Y):
-        raise ValueError(
-            f"there are {len(Y)} pairs of days; {n} to train and {test_rows} to test are more: "
-            "ask for fewer"
-        )
+        raise ValueError(f"{len(Y)} pairs of days; {n} to train and {test_rows} to test are more")
     order = rng_of("portfolio-subsample", n, number).permutation(len(Y))[: n + test_rows]
     train, test = order[:n], order[n:]
     return Subsample(X[train], Y[train], X[test], Y[test])
 
 
 def _dates(name: str, X: np.ndarray) -> np.ndarray:
-    if X.shape[1] != 1:
-        raise ValueError(
-            f"data set {name} must have the date as its only x; it has {X.shape[1]} columns: "
-            "correct x in the catalogue"
-        )
-    dates = X[:, 0].astype(np.int64)
-    if np.any(np.diff(dates) <= 0):
-        raise ValueError(f"data set {name}: its dates are not ascending; sort the file by date")
-    return dates
+    if X.shape[1] != 1 or np.any(np.diff(X[:, 0]) <= 0):
+        raise ValueError(f"data set {name} must have the date as its only x, in ascending order")
+    return X[:, 0].astype(np.int64)
 
 
 def _known(values: np.ndarray) -> np.ndarray:
