@@ -1,8 +1,7 @@
-"""What a plan of everything and an import cost, beside the least that they could.
+"""What a plan of everything costs, beside the least that it could.
 
 A dry run of the workflow beside one of a Snakefile with one rule and as many outputs as there are
-jobs, both in a folder without results; `from kcde.estimators import KCEF` beside numpy and
-scipy.linalg. Processor time of whole processes, which take turns.
+jobs, both in a folder without results. Processor time of whole processes, which take turns.
 
 Run: python benchmarks/planning.py
 """
@@ -64,16 +63,6 @@ with tempfile.TemporaryDirectory() as name:
             "over": f"bare dry run of {JOBS} jobs",
             "ratio": ratio((*dry_run, "Snakefile"), (*dry_run, "bare.smk"), folder),
             "wanted": 3.0,
-        },
-        {
-            "what": "import KCEF",
-            "over": "import numpy, scipy.linalg",
-            "ratio": ratio(
-                ("-c", "from kcde.estimators import KCEF"),
-                ("-c", "import numpy, scipy.linalg"),
-                folder,
-            ),
-            "wanted": 2.2,
         },
     ]
 rows = [row | {"ratio": f"{row['ratio']:.2f}"} for row in rows]

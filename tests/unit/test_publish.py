@@ -5,7 +5,6 @@ import json
 import shutil
 
 import pytest
-
 from kcde.publish import publish
 
 

@@ -53,7 +53,8 @@ def test_work_begins_with_what_the_first_table_needs():
     assert first.key == "kcef/table1"
     of_first = {plan.priority(plan.PAPERS, job) for job in plan.jobs(first, "laptop")}
     later = {plan.priority(plan.PAPERS, job) for job in plan.jobs(others[-1], "laptop")}
-    assert len(of_first) == 1 and min(of_first) > max(later)
+    assert len(of_first) == 1
+    assert min(of_first) > max(later)
 
 
 def test_a_job_is_fitted_with_those_that_share_its_bases():
@@ -70,7 +71,8 @@ def test_what_is_trained_as_one_batch_is_not_divided():
 
 def test_a_reading_of_more_seeds_takes_the_scores_of_paper():
     paths = plan.scores(ARTEFACTS["dde/table1-seeds"], "laptop")
-    assert paths and all(path.startswith("results/paper/scores/planar") for path in paths)
+    assert paths
+    assert all(path.startswith("results/paper/scores/planar") for path in paths)
 
 
 def test_pems_sf_is_asked_for_by_name_alone():
@@ -84,7 +86,8 @@ def test_every_job_has_memory_and_time():
     for scale in SCALES:
         for job in jobs(scale):
             memory, minutes = plan.resources(table, scale, job)
-            assert memory >= 1000 and minutes >= 15
+            assert memory >= 1000
+            assert minutes >= 15
     assert plan.resources(table, "paper", ("portfolio", "portfolios-1-1000", "JDL"))[0] > 10_000
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import artefact_scores as made
 import pytest
+from kcde.publish import publish
 
 from kcde.artefacts.core import drawing, registry, scales
-from kcde.publish import publish
 
 TABLE = registry.ARTEFACTS["kcef/table1"]
 

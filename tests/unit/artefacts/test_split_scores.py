@@ -8,12 +8,12 @@ import artefact_scores as made
 import numpy as np
 import pandas as pd
 import pytest
+from kcde.publish import publish
 
 from kcde import scores, split_scores
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.judging import readings
 from kcde.artefacts.tables import building
-from kcde.publish import publish
 
 CELLS = {
     ("geyser", "KCEF"): made.around(1.2, 4),
