@@ -223,8 +223,6 @@ _DEFINED = {
         "NADE", OURS, joint_options={**_NADE_JOINT, "epochs": 100, "early_stopping": False}
     ),
     "NADE-grown": Method("NADE", OURS, {"epochs": 400}, dataset_options=_NADE_GROWN),
-    # The same space of functions as LikelihoodKCEF.
-    "LikelihoodKCEF-score": Method("LikelihoodKCEF", OURS, {"objective": "score"}),
     "KEF": Method("KEF", AS_PUBLISHED, {"n_basis": "auto"}, dataset_options=_NYSTROM),
     # The same fits, sampled with more leapfrog steps: `kcde.experiments.jobs.planar`.
     "KEF-100-steps": Method("KEF", OURS, {"n_basis": "auto"}, dataset_options=_NYSTROM),

@@ -30,7 +30,7 @@ DENSITIES = {
     ],
     "GaussianProcess": [{}, {"columns": 2, "noise_std": (0.3, 0.5)}],
     "Defensive": [{}],
-    "LikelihoodKCEF": [{}, {"objective": "score"}],
+    "LikelihoodKCEF": [{}],
     "LinearGaussian": [{}, {"columns": 2}],
     "MarginalKDE": [{}, {"columns": 2}],
     "ResidualKDE": [{}, {"columns": 2}],

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._likelihood.family import OBJECTIVES, SCORE, LowRankFamily
+from kcde.estimators._likelihood.family import LowRankFamily
 from kcde.estimators._likelihood.selection import Choice, HeldOut, Search
 from kcde.estimators._likelihood.sources import ArrayRows, RowSource, scales
 from kcde.estimators._shared.floored import Floored, weight_of_floor
@@ -26,7 +26,6 @@ _FEW_ROWS, _REPEATS = 60, 3
 _FEW_VALUES = 0.1  # of the rows
 _FEWEST_X, _MOST_X = 400, 800  # ranks of x
 _MOST_FEATURES = 8_000_000
-_SCORE_RANK = 200  # of x: the system of score matching has r_x r_y rows
 _NARROWER_FROM = 20_000  # rows
 _BASES = ("normal", "student")
 _DEGREES_OF_BASE, _DEGREES_OF_FLOOR = 5.0, 2.0
@@ -55,9 +54,6 @@ class LikelihoodKCEF(Floored):
     n λ stays: what is best for a part is too smooth for the whole. Below 20,000, where this has not
     been tried, m counts as 20,000.
 
-    With `objective="score"` the same T is fitted by conditional score matching, as KCEF is: the
-    two differ in the objective alone. λ and bandwidths are chosen by held-out likelihood as well.
-
     A fit with given parameters costs O(n (r_x r_y + r_y q)) for each of some thirty gradients, q
     nodes; n r_x numbers are held, in float32 from 2000 rows on. Selection costs some thirty such
     fits of smaller rank to at most `tuning_rows` rows.
@@ -71,7 +67,7 @@ class LikelihoodKCEF(Floored):
         λ. None: chosen.
     rank_x, rank_y
         Most centres of x and y. None, of x: 800 up to 10,000 rows, from there 8,000,000/n, but not
-        fewer than 400; with `objective="score"` 200.
+        fewer than 400.
     weight
         ε, in (0, 1). None: the smaller of 0.01 and 10/n.
     base
@@ -87,9 +83,6 @@ class LikelihoodKCEF(Floored):
         Most rows that take part in the selection; None: all.
     random_state
         Seeds folds and centres.
-    objective
-        "likelihood", or "score": score matching, by one Cholesky factorisation of a matrix of
-        r_x r_y rows, for each λ; from 2000 rows on with y in cells of a 25th of a bandwidth.
 
     Attributes
     ----------
@@ -98,7 +91,7 @@ class LikelihoodKCEF(Floored):
     bandwidth_x_, bandwidth_y_, regularization_, weight_
         Values used, given or chosen.
     iterations_
-        Of the final fit with its path of λ; 0 for score matching.
+        Of the final fit with its path of λ.
 
     Examples
     --------
@@ -137,7 +130,6 @@ class LikelihoodKCEF(Floored):
         folds=5,
         tuning_rows=20_000,
         random_state=0,
-        objective="likelihood",
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -150,7 +142,6 @@ class LikelihoodKCEF(Floored):
         self.folds = folds
         self.tuning_rows = tuning_rows
         self.random_state = random_state
-        self.objective = objective
 
     @property
     def _inside(self) -> LowRankFamily:
@@ -210,15 +201,13 @@ class LikelihoodKCEF(Floored):
         if x is None or y is None or regularization is None:
             chosen, rows = self._select(X, Y, tuning, (x, y, regularization), rng)
             (x, y), regularization = chosen.widths, chosen.regularization
-            # The bias of score matching grows as λ falls: there it stays, with the bandwidths.
-            if self.objective != SCORE:
-                share = min(1.0, max(len(tuning), _NARROWER_FROM) / len(source))
-                narrower = share ** (1 / (X.shape[1] + 5))
-                x = x * narrower if self.bandwidth_x is None else x
-                y = y * narrower if self.bandwidth_y is None else y
-                if self.regularization is None:
-                    # A prior of fixed strength: nλ is that of the selection.
-                    regularization *= min(1.0, rows / len(source))
+            share = min(1.0, max(len(tuning), _NARROWER_FROM) / len(source))
+            narrower = share ** (1 / (X.shape[1] + 5))
+            x = x * narrower if self.bandwidth_x is None else x
+            y = y * narrower if self.bandwidth_y is None else y
+            if self.regularization is None:
+                # A prior of fixed strength: nλ is that of the selection.
+                regularization *= min(1.0, rows / len(source))
             self.cv_results_ = {"log_density": chosen.log_density, "candidates": chosen.candidates}
         self.bandwidth_x_, self.bandwidth_y_ = x * self._scales.x, np.array([y * self._scales.std])
         self.regularization_ = float(regularization)
@@ -230,14 +219,11 @@ class LikelihoodKCEF(Floored):
             self.rank_y,
             self._base(self._scales.mean, self._scales.std),
             self.random_state,
-            objective=self.objective,
         ).fit_rows(source)
 
     def _rank_x(self, n: int) -> int:
         if self.rank_x is not None:
             return self.rank_x
-        if self.objective == SCORE:
-            return _SCORE_RANK
         return int(np.clip(_MOST_FEATURES // n, _FEWEST_X, _MOST_X))
 
     def _most_rows(self) -> int | None:
@@ -262,10 +248,8 @@ class LikelihoodKCEF(Floored):
                 f"LikelihoodKCEF is for one y; got {Y.shape[1]} columns: model them one after the "
                 "other with kcde.joint.JointDensity"
             )
-        for name, known in (("base", _BASES), ("objective", OBJECTIVES)):
-            if getattr(self, name) not in known:
-                value = getattr(self, name)
-                raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r}")
+        if self.base not in _BASES:
+            raise ValueError(f"base must be one of {', '.join(_BASES)}; got {self.base!r}")
         if not 0 < self.base_std < np.inf:
             raise ValueError(f"base_std must be a positive number; got {self.base_std!r}")
         if self.regularization is not None and not 0 < self.regularization < np.inf:
@@ -311,8 +295,7 @@ class LikelihoodKCEF(Floored):
 
     def _held_out(self, X, y, folds) -> HeldOut:
         base, floor = self._base(0.0, 1.0), StudentT(0.0, 1.0, _DEGREES_OF_FLOOR)
-        by_score = self.objective == SCORE
-        return HeldOut(X, y, folds, base, floor, self.weight_, by_score=by_score)
+        return HeldOut(X, y, folds, base, floor, self.weight_)
 
     def _folds(self, n: int, rows: np.ndarray, rng) -> list[np.ndarray]:
         """Return what is held out of some rows, where n take part in the selection."""

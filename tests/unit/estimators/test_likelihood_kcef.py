@@ -305,7 +305,6 @@ def test_ratios_of_a_gaussian_process_are_followed_where_they_gain(monkeypatch):
         (1000, {}, 800),
         (20_000, {}, 400),
         (1_000_000, {}, 400),
-        (1000, {"objective": "score"}, 200),
         (1000, {"rank_x": 5}, 5),
     ],
 )
@@ -345,7 +344,6 @@ def test_a_warning_names_the_row_whatever_its_block(rng, monkeypatch):
         ({}, True, True),
         ({"bandwidth_x": [1.0, 2.0]}, False, True),
         ({"bandwidth_y": 0.5}, True, False),
-        ({"objective": "score"}, False, False),
         ({"tuning_rows": 30}, True, True),
         ({"tuning_rows": None}, False, False),
     ],
@@ -491,12 +489,10 @@ def test_several_y_are_refused(pairs):
 @pytest.mark.parametrize("density", [Normal(0.3, 1.7), StudentT(0.3, 1.7, 2.0)])
 def test_location_scale_densities_equal_those_of_scipy(density):
     other = norm(0.3, 1.7) if isinstance(density, Normal) else t(2.0, 0.3, 1.7)
-    y, p, step = np.linspace(-4.0, 5.0, 13), np.array([0.01, 0.4, 0.9]), 1e-6
+    y, p = np.linspace(-4.0, 5.0, 13), np.array([0.01, 0.4, 0.9])
     np.testing.assert_allclose(density.log_density(y), other.logpdf(y), rtol=1e-12)
     np.testing.assert_allclose(density.cdf(y), other.cdf(y), rtol=1e-10)
     np.testing.assert_allclose(density.quantile(p), other.ppf(p), rtol=1e-10)
-    slope = (density.log_density(y + step) - density.log_density(y - step)) / (2 * step)
-    np.testing.assert_allclose(density.slope(y), slope, atol=1e-7)
     assert density.outside(-2.0, 3.0) == pytest.approx(other.cdf(-2.0) + other.sf(3.0))
     nodes, weights = density.nodes()
     assert weights @ np.tanh(nodes) == pytest.approx(other.expect(np.tanh), abs=1e-7)

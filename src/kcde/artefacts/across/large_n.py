@@ -31,8 +31,7 @@ _DETAILS = (
     "LikelihoodKCEF are chosen on at most 20,000 rows, and narrowed where there are more; of x it "
     "has at most 800 centres, 400 from 20,000 rows on, so that its gap need not fall for ever. The "
     "narrowing and the 400 centres were judged by another draw of this law, which no other method "
-    "has seen. Score matching does not see what mass a density has where there are no rows; what a "
-    "row loses by that, the floor alone bounds. NADE has the form of this density, a mixture of "
+    "has seen. NADE has the form of this density, a mixture of "
     "two normal distributions."
 )
 

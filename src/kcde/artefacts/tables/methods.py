@@ -415,10 +415,6 @@ _TRAFFIC: dict[str, str] = {
 }
 
 _LARGE_N: dict[str, str] = {
-    "LikelihoodKCEF-score": (
-        "ours: T of LikelihoodKCEF by conditional score matching, at most 60 × 15 features in the "
-        "selection, which is the same, and 200 × 30 in the fit"
-    ),
     "NADE-grown": (
         "ours: NADE of kcef, table 1, with at most 10,000 updates at n = 1e3; from 1e4 on two "
         "layers of 100 units and 10 components, kept from the update with the largest likelihood "
@@ -493,7 +489,6 @@ _DISPLAY: dict[str, str] = {
     "MarginalKDE": "marginal KDE",
     "KernelCDE": "kernel CDE",
     "QuantileForest": "quantile forest",
-    "LikelihoodKCEF-score": "same space, score matching",
     "NADE-grown": "NADE, more updates",
     "boosting": "boosting, residual KDE",
     "GP-Matern": "GP-Matérn",

@@ -15,7 +15,6 @@ from kcde.estimators._likelihood.features import (
     support,
 )
 from kcde.estimators._likelihood.objective import Objective, log_normalisers, mean_covariance
-from kcde.estimators._likelihood.score_matching import cell_width, score_moments
 from kcde.estimators._likelihood.solver import minimise
 from kcde.estimators._likelihood.sources import ArrayRows, FeatureRows, RowSource
 from kcde.estimators._shared.location_scale import LocationScale
@@ -31,9 +30,6 @@ log = logging.getLogger(__name__)
 FLOAT32_FROM = 2000
 """Rows from which likelihoods are computed in float32."""
 
-LIKELIHOOD, SCORE = "likelihood", "score"
-OBJECTIVES = (LIKELIHOOD, SCORE)
-
 _FIRST, _FIRST_ITERATIONS = 1e-2, 15  # λ of the path on few rows, and iterations at each
 _ITERATIONS, _TOLERANCE = 60, 1e-7
 _CHECKED_ROWS, _REFINEMENTS = 2000, 4
@@ -42,7 +38,7 @@ _NODES = 64  # numbers a row of blocks of the normaliser: some 10 MB with all no
 
 
 class LowRankFamily(ConditionalDensity):
-    """Penalised maximum likelihood, or score matching, in a space of low rank.
+    """Penalised maximum likelihood in a space of low rank.
 
     See `LikelihoodKCEF`.
 
@@ -58,17 +54,13 @@ class LowRankFamily(ConditionalDensity):
         q_0.
     random_state
         Seeds the choice of the centres.
-    objective
-        "likelihood" or "score".
-    constant
-        Whether 1 is a feature of x, so that the kernel of x is 1 + k_X; KCEF has k_X alone.
 
     Attributes
     ----------
     theta_
         Θ, shape (r_x, r_y).
     iterations_
-        Of L-BFGS, on the path and over all rows; 0 for score matching, which has none.
+        Of L-BFGS, on the path and over all rows.
     """
 
     selection_rule = "nothing is chosen"
@@ -82,9 +74,6 @@ class LowRankFamily(ConditionalDensity):
         rank_y,
         base,
         random_state=0,
-        *,
-        objective=LIKELIHOOD,
-        constant=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -93,8 +82,6 @@ class LowRankFamily(ConditionalDensity):
         self.rank_y = rank_y
         self.base: LocationScale = base
         self.random_state = random_state
-        self.objective = objective
-        self.constant = constant
 
     def _fit(self, X, Y):
         self.fit_rows(ArrayRows(X, Y))
@@ -105,16 +92,9 @@ class LowRankFamily(ConditionalDensity):
         n = len(source)
         X, Y = source.take(subsample(n, PIVOT_ROWS, rng))
         self._record_input(None, X, Y)
-        self._x = KernelFeatures.of_rows(
-            X, self.bandwidth_x, self.rank_x, rng, constant=self.constant
-        )
+        self._x = KernelFeatures.of_rows(X, self.bandwidth_x, self.rank_x, rng, constant=True)
         self._y = KernelFeatures.of_rows(Y, self.bandwidth_y, self.rank_y, rng, constant=False)
         self._span = support(*_range(source), self.bandwidth_y, self.base.scale)
-        if self.objective == SCORE:
-            cell = cell_width(n, self.bandwidth_y)
-            sums = score_moments(self._x, self._y, source.blocks(), self.base, cell)
-            self.theta_, self.iterations_ = sums.solve(self.regularization), 0
-            return self
         xp = array_namespace(X)
         single = n >= FLOAT32_FROM
         few = ArrayRows(X, Y)

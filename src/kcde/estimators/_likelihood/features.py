@@ -66,15 +66,6 @@ class KernelFeatures:
             return found
         return xp.concat([xp.ones((found.shape[0], 1), dtype=found.dtype), found], axis=1)
 
-    def derivatives(self, points):
-        """Return the first and second derivatives at points (n, 1), shape (n, rank) each."""
-        kernel = self._factor.kernel.derivatives(points, self._factor.points)
-        return kernel.first[..., 0] @ self._factor.B, kernel.laplacian @ self._factor.B
-
-    def as_points(self, values: np.ndarray):
-        """Return values (n,) of one dimension where the centres are, shape (n, 1)."""
-        return array_namespace(self._factor.points).asarray(values[:, None])
-
     def by_blocks(self, points, dtype=None):
         """Return the same by blocks of rows, without temporaries of the size of the result."""
         xp = array_namespace(points)

@@ -24,7 +24,6 @@ from kcde.estimators._likelihood.objective import (
     log_normalisers_of,
     spread,
 )
-from kcde.estimators._likelihood.score_matching import cell_width, score_moments
 from kcde.estimators._likelihood.solver import Preconditioner, minimise
 from kcde.estimators._shared.location_scale import LocationScale
 from kcde.panels import NODES_PER_PANEL
@@ -51,7 +50,6 @@ _ITERATIONS, _TOLERANCE = 15, 1e-5
 _FEWEST_X, _MOST_X, _RANK_Y = 100, 400, 20  # ranks
 _ROWS_A_RANK = 16
 _MOST_FEATURES = 4_000_000  # rows of all fits of a candidate, times the rank of x
-_SCORE_RANKS = (60, 15)  # whose product is the size of the system that each λ factorises
 _FLOAT32_FROM = 300
 _SPREAD_ROWS = 1000  # on which the curvature is measured, and which nodes have mass
 _NEGLIGIBLE, _MISSED = 1e-7, 1e-5  # share of a density of a node, and of those left out
@@ -96,8 +94,6 @@ class HeldOut:
         q_0, and what a share ε of is mixed in.
     weight
         ε.
-    by_score
-        Whether candidates are fitted by score matching, in place of maximum likelihood.
     """
 
     def __init__(
@@ -108,11 +104,8 @@ class HeldOut:
         base: LocationScale,
         floor: LocationScale,
         weight: float,
-        *,
-        by_score: bool = False,
     ):
         xp = array_namespace(X)
-        self._kind = _ScoreProblem if by_score else _Problem
         self.X, self.y, self.folds, self.weight, self.base = X, y, folds, weight, base
         self.kept = [complement(rows, X.shape[0]) for rows in folds]
         self.held = np.concatenate(folds)
@@ -146,16 +139,10 @@ class HeldOut:
 
         The sequence ends where two in a row gain nothing.
         """
-        problem = self._kind(self, widths, ranks, seed)
+        problem = _Problem(self, widths, ranks, seed)
         theta, best, worse = np.zeros(problem.shape), None, 0
         for value in regularizations:
-            try:
-                theta = problem.fit(theta, value)
-            except np.linalg.LinAlgError:
-                # The system of score matching is singular for this λ and all below.
-                if best is None:
-                    raise
-                break
+            theta = problem.fit(theta, value)
             found = Scored(problem.held_out(theta), float(value))
             worse = 0 if best is None or found.mean > best.mean + _GAIN else worse + 1
             if best is None or found.mean > best.mean:
@@ -218,7 +205,6 @@ class _Problem:
         self._rows = rows
         x = rows.inputs(widths, ranks[0], seed)
         self._y = _Outputs(rows.y, rows.base, widths.y, ranks[1], deepcopy(x.rng))
-        self._features = x.features, self._y.features
         self._phi, psi = x.phi, self._y.psi
         self._kept = [take_rows(self._phi, kept) for kept in rows.kept]
         self._cross = np.stack(
@@ -303,28 +289,6 @@ class _Problem:
         xp, psi = array_namespace(grid.features), grid.features
         found = log_normalisers_of(xp.asarray(coefficients, dtype=psi.dtype), grid)
         return to_numpy(found).astype(np.float64)
-
-
-class _ScoreProblem(_Problem):
-    """The same candidate, fitted by score matching."""
-
-    finer = 2
-
-    def __init__(self, rows: HeldOut, widths: Widths, ranks, seed: int):
-        super().__init__(rows, widths, tuple(map(min, ranks, _SCORE_RANKS)), seed)
-        cell = cell_width(rows.X.shape[0], widths.y)
-
-        def of(X, y):
-            return score_moments(*self._features, [(X, y)], rows.base, cell)
-
-        every = of(rows.X, rows.y)
-        self._folds = [
-            every.minus(of(take_rows(rows.X, held), take_rows(rows.y, held))) for held in rows.folds
-        ]
-
-    def fit(self, theta: np.ndarray, regularization: float) -> np.ndarray:
-        """Return Θ of each fold; the start does not matter."""
-        return np.stack([sums.solve(regularization) for sums in self._folds])
 
 
 def _with_mass(largest: np.ndarray, occupied: slice) -> slice:

@@ -29,10 +29,6 @@ class LocationScale:
         """Return the log density, nats, elementwise."""
         raise NotImplementedError
 
-    def slope(self, y):
-        """Return the derivative of the log density, elementwise."""
-        raise NotImplementedError
-
     def cdf(self, y):
         """Return P(Y ≤ y), elementwise."""
         raise NotImplementedError
@@ -75,10 +71,6 @@ class Normal(LocationScale):
         """Return the log density, nats, elementwise."""
         return -0.5 * self._z(y) ** 2 - log(self.scale * sqrt(2.0 * pi))
 
-    def slope(self, y):
-        """Return the derivative of the log density, elementwise."""
-        return -self._z(y) / self.scale
-
     def cdf(self, y):
         """Return P(Y ≤ y), elementwise."""
         return normal_cdf(self._z(y))
@@ -107,11 +99,6 @@ class StudentT(LocationScale):
         half, nu = 0.5 * (self.degrees + 1.0), self.degrees
         constant = lgamma(half) - lgamma(0.5 * nu) - 0.5 * log(nu * pi) - log(self.scale)
         return constant - half * array_namespace(y).log1p(self._z(y) ** 2 / nu)
-
-    def slope(self, y):
-        """Return the derivative of the log density, elementwise."""
-        z = self._z(y)
-        return -(self.degrees + 1.0) * z / ((self.degrees + z * z) * self.scale)
 
     def cdf(self, y):
         """Return P(Y ≤ y), elementwise."""
