@@ -461,12 +461,10 @@ def define(methods: Mapping[str, Mapping[str, Any]]) -> None:
             guess = nearest(wrong[0], known)
             raise ValueError(f"methods.{name} has {wrong[0]!r}{guess}; known: {', '.join(known)}")
         before = METHODS.get(name)
-        merged = {key: before.options | said[key] for key in ("options",) if before and key in said}
-        given = {
-            **said,
-            **merged,
-            "shown": tuple(said.get("shown", before.shown if before else ())),
-        }
+        shown = said.get("shown", before.shown if before else ())
+        given = {**said, "shown": tuple(shown)}
+        if before and "options" in said:
+            given["options"] = {**before.options, **said["options"]}
         try:
             found = dataclasses.replace(before, **given) if before else Method(**given)
             configured(found.estimator, found.options)
