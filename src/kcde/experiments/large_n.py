@@ -4,10 +4,6 @@ Every method is fitted to the same n rows, with its own selection, and scored on
 by the mean of log p - log p̂, where p is the true density; beside it what the fit cost. One draw of
 training rows for each n: the standard error is that of the test rows.
 
-LikelihoodKCEF fits T by maximum likelihood. At the bandwidths that it chose, and with the same
-centres, at most 200 of x, T is also fitted by both objectives along a path of λ, so that what
-separates them is the objective alone.
-
 Beside the estimators there are a regression and a distribution of its residuals: what one has
 without a conditional density estimator. They know the mean of y given x, and take the residuals to
 be alike at every x.
@@ -24,7 +20,6 @@ from kcde import scores
 from kcde.arrays import row_blocks, to_numpy
 from kcde.data import made_up, names
 from kcde.estimators import Standardised, estimator_class
-from kcde.estimators._likelihood.family import LIKELIHOOD, OBJECTIVES
 from kcde.estimators._shared.floored import weight_of_floor
 from kcde.estimators._shared.location_scale import Normal, StudentT
 from kcde.experiments import _measured_fit, methods
@@ -40,7 +35,6 @@ from kcde.selection import kfold, log_grid
 BANDWIDTHS = log_grid(0.02, 1.0, 20)
 """Candidates of the residuals' bandwidth, in their standard deviations."""
 
-_RANK = 200  # of both objectives: score matching factorises a matrix of r_x r_y rows
 _SMALL = ("bimodal-2-1000", "bimodal-2-10000")
 
 
@@ -129,14 +123,12 @@ class LargeN(MethodExperiment):
 
     Rows have the metrics `log_density_gap` and `negative_log_likelihood`, nats of y in its own
     units; `fit_seconds` of processor time with the selection, and `density_seconds` of the test
-    rows; `peak_memory`, MiB beyond the process with its data. Gaps with the setting `objective` and
-    `regularization` are those of the path.
+    rows; `peak_memory`, MiB beyond the process with its data.
     """
 
     name: ClassVar[str] = "large_n"
     datasets: ClassVar = (*_SMALL, "bimodal-2-100000", "bimodal-2-1000000")
-    methods: ClassVar = ("LikelihoodKCEF", "LikelihoodKCEF-score", "NADE-grown", "KCEF-LL")
-    methods += ("LSCDE-exact", *REGRESSORS)
+    methods: ClassVar = ("LikelihoodKCEF", "NADE-grown", "KCEF-LL", "LSCDE-exact", *REGRESSORS)
     # A system of n rows; a kernel matrix of n rows by 100 centres for each candidate.
     only: ClassVar = {"KCEF-LL": _SMALL, "LSCDE-exact": datasets[:3]}
     smoke: ClassVar = ("bimodal-2-200", "bimodal-2-400")
@@ -146,11 +138,6 @@ class LargeN(MethodExperiment):
     test_rows: int = sized(500, 20_000, 20_000, "Rows on which a fit is scored.", at_least=2)
     tuning_rows: int | None = parameter(
         1000, "Rows that take part in a likelihood selection of KCEF, at most; null: all."
-    )
-    path: tuple[float, ...] = sized(
-        (1e-2, 1e-4),
-        *[(1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)] * 2,
-        help="λ at which LikelihoodKCEF is compared with score matching.",
     )
 
     def check(self) -> None:
@@ -183,9 +170,6 @@ class LargeN(MethodExperiment):
         cells += [scores.cell(name, value, "s") for name, value in measured.items()]
         cells.append(scores.cell(PEAK_MEMORY, peak, "MiB"))
         rows = [self.row(unit, seconds=seconds + wall) | each for each in cells]
-        likelihood = self.options.get("objective", LIKELIHOOD) == LIKELIHOOD
-        if self.estimator == "LikelihoodKCEF" and likelihood:
-            rows += self._path(fitted.estimator_)
         chosen = methods.chosen(fitted.estimator_) if isinstance(fitted, Standardised) else {}
         return Outcome(rows, [chosen], {"log_density": found})
 
@@ -209,21 +193,6 @@ class LargeN(MethodExperiment):
         train, test, _ = self.data
         sizes = {"n_train": len(train[0]), "n_test": len(test[0]), "dim": train[0].shape[1]}
         return super().row(split) | {"seed": self.seed, "backend": "numpy"} | sizes | more
-
-    def _path(self, chosen) -> list[dict]:
-        """Return the gaps of both objectives along λ, at the bandwidths of a fitted model."""
-        train, test, truth = self.data
-        known = {"bandwidth_x": chosen.bandwidth_x_, "bandwidth_y": chosen.bandwidth_y_}
-        known["rank_x"] = chosen.rank_x or _RANK
-        rows = []
-        for axes in ({"objective": o, "regularization": r} for o in OBJECTIVES for r in self.path):
-            model = self.unfitted()
-            model.estimator.set_params(**known, **axes)
-            found, seconds = attempt(lambda m: _log_density(m.fit(*train), test), model)
-            failed = isinstance(found, Exception)
-            cell = scores.failed(LOG_DENSITY_GAP, found, "nats") if failed else gap(truth, found)
-            rows.append(self.row(0, setting=scores.setting(**axes), seconds=seconds) | cell)
-        return rows
 
 
 def gap(truth: np.ndarray, log_density: np.ndarray) -> dict:
