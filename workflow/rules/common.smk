@@ -32,7 +32,7 @@ def typed(value):
     return yaml.safe_load(value) if isinstance(value, str) else value
 
 
-for key in ("shards", "set"):
+for key in ("shards", "set", "methods"):
     config[key] = typed(config[key])
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
 try:
@@ -70,9 +70,11 @@ PUT = (
 # Snakemake sets thread variables from `threads`, which --cores caps; results must not depend on it.
 # glibc returns large temporaries to the kernel and faults the next ones in again, which takes a
 # tenth of the time; it keeps those below 1 GiB.
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ.update(
+    PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+)
 if config["data_mirror"]:
-    os.environ["KCDE_DATA_MIRROR"] = config["data_mirror"]
+    os.environ.update(KCDE_DATA_MIRROR=config["data_mirror"])
 shell.prefix(
     f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(ROOT / 'src'))} PYTHONHASHSEED=0"
     " JAX_PLATFORMS=cpu"
@@ -119,17 +121,17 @@ def scorecard(scale):
     if set(config["papers"]) != set(plan.PAPERS):
         return []
     copied = TRACKED and scale == LAPTOP
-    return f"results/{scale}/copied/scorecard" if copied else f"results/{scale}/figures/scorecard.md"
+    return f"results/{scale}/" + ("copied/scorecard" if copied else "figures/scorecard.md")
 
 
 def judged(scale):
     """Return what the artefacts of all papers decide, readings where they are made or were."""
     asked = {"readings", "everything", "smoke"} & set(workflow.dag_settings.targets or ())
-    run, read = (
-        [f"results/{scale}/judged/{each.key}.csv" for each in plan.artefacts(plan.PAPERS, [stage])]
-        for stage in (RUN, READINGS)
-    )
-    return run + [path for path in read if asked or Path(path).exists()]
+    found = {
+        f"results/{scale}/judged/{each.key}.csv": each.stage == RUN
+        for each in plan.artefacts(plan.PAPERS, [RUN, READINGS])
+    }
+    return [path for path, run in found.items() if run or asked or Path(path).exists()]
 
 
 def not_tracked(w):
@@ -143,6 +145,80 @@ def not_tracked(w):
 def publishable(w):
     """Return what `publish` copies: what another scale has drawn."""
     if config["scale"] in (SMOKE, LAPTOP):
-        raise WorkflowError("kcde: publish copies what the scale paper drew: add --config scale=paper")
-    made = drawn(config["scale"], config["papers"], [RUN])
-    return [path.removesuffix("png") + each for path in made for each in ("csv", "md", "png", "pdf")]
+        raise WorkflowError(
+            "kcde: publish copies what the scale paper drew: add --config scale=paper"
+        )
+    made = [path[:-3] for path in drawn(config["scale"], config["papers"], [RUN])]
+    return expand("{stem}{suffix}", stem=made, suffix=["csv", "md", "png", "pdf"])
+
+
+def job_of(w):
+    """Return experiment, data set and method."""
+    name, _, rest = w.job.partition("/")
+    dataset, _, method = rest.partition("/")
+    return name, dataset, method
+
+
+def changes_of(job):
+    return json.dumps(config["set"].get(job[0], {}))
+
+
+def raw_data(w):
+    """Return what says that the raw data of a job are there."""
+    found = plan.raw_data(w.scale, job_of(w))
+    if w.scale == SMOKE:
+        return [f"{SMOKE_RAW}/catalogue.csv"] if found else []
+    return [f"results/data/{CATALOGUE[name].name}.txt" for name in found]
+
+
+def parts(w):
+    """Return the parts that a job collects, none where it computes all itself."""
+    job = job_of(w)
+    first = plan.together(job)[0]
+    count = plan.shards(w.scale, job, config["shards"].get(job[0], 1))
+    if count == 1 and len(plan.together(job)) == 1:
+        return []
+    folder = f"results/{w.scale}/parts/{'/'.join(filter(None, [*job[:2], first]))}"
+    return [f"{folder}/{i + 1}-of-{count}.npz" for i in range(count)]
+
+
+def words(w, methods):
+    """Return the command of a job but for its files: names, scale, sizes and raw data."""
+    name, dataset, _ = job_of(w)
+    fitted = {method.partition("/")[0] for method in methods}
+    own = {key: each for key, each in config["methods"].items() if key in fitted}
+    said = [name, *filter(None, [dataset, *methods]), "--scale", w.scale]
+    said += ["--backend", config["backend"]]
+    said += [
+        f"--set={key}={json.dumps(value)}" for key, value in config["set"].get(name, {}).items()
+    ]
+    said += ["--define", json.dumps(own)] if own else []
+    if w.scale == SMOKE:
+        said += ["--data-dir", SMOKE_RAW, "--catalogue", f"{SMOKE_RAW}/catalogue.csv"]
+    return shlex.join(said)
+
+
+def named(flag):
+    """Return the function of a rule that names its inputs, each with a flag."""
+    return lambda w, input: shlex.join(
+        x for path in input.get(flag, []) for x in (f"--{flag}", path)
+    )
+
+
+def data_digest(w):
+    if w.scale == SMOKE:
+        return provenance.digest("kcde.data.smoke")
+    return [CATALOGUE[name].load_digest() for name in plan.raw_data(w.scale, job_of(w))]
+
+
+def environment(w):
+    # On made-up data XLA would compile the networks for longer than they are trained.
+    return "XLA_FLAGS=--xla_backend_optimization_level=1" if w.scale == SMOKE else ""
+
+
+def memory(w, attempt):
+    return plan.resources(RESOURCES, w.scale, job_of(w))[0] * attempt
+
+
+def minutes(w, attempt):
+    return plan.resources(RESOURCES, w.scale, job_of(w))[1] * attempt
