@@ -73,7 +73,7 @@ for key in ARTEFACTS:
             localrule: True
             conda:
                 CONDA
-                    params:
+            params:
                 path=f"figures/{key}.{suffix}",
             message:
                 f"figures/{key}.{suffix}"
