@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from kcde.estimators import estimator_class
+from kcde import estimators
 from kcde.methods import METHODS, Method
 from kcde.names import AS_PUBLISHED, nearest
 from kcde.provenance import digest, estimator_module
@@ -306,7 +306,7 @@ class ArrayExperiment(MethodExperiment):
 
 def is_batch_fitted(estimator: str) -> bool:
     """Return whether an estimator trains all repetitions as one batch, by JAX."""
-    return hasattr(estimator_class(estimator), "fit_many")
+    return hasattr(getattr(estimators, estimator), "fit_many")
 
 
 def stacked(outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
