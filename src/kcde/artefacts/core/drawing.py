@@ -91,12 +91,14 @@ def make(
 def _shown(artefact: Artefact, scores: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Return the scores that an artefact shows, of those of a whole run in a file."""
     own = pd.Series(False, index=scores.index)
+    # Rows of `similarity` have the hypothesis in place of the method.
+    methods = scores["method"].str.replace(r"^H0: (\S+) closer than .*", r"\1", regex=True)
     for experiment, wanted in artefact.shows.items():
         rows = scores["experiment"] == experiment
-        for name, column in (("datasets", "dataset"), ("methods", "method")):
+        for name, column in (("datasets", scores["dataset"]), ("methods", methods)):
             if name in wanted:
-                rows &= scores[column].isin(wanted[name])
-        own |= rows & ~scores["method"].isin(wanted.get("but", ()))
+                rows &= column.isin(wanted[name])
+        own |= rows & ~methods.isin(wanted.get("but", ()))
     if not own.any():
         raise ValueError(f"{path} has no scores that {artefact.key} shows")
     return scores[own].reset_index(drop=True)
