@@ -48,10 +48,9 @@ class Project:
         file.write_text(content.replace(old, new, 1))
 
     def jobs(self, *arguments):
-        """Return the outputs that a dry run lists."""
-        text = self.run("-n", "--quiet", "host", *arguments)
-        outputs = [line.split(":", 1)[1] for line in text.splitlines() if "    output:" in line]
-        return [path.strip() for line in outputs for path in line.split(",")]
+        """Return all files that the rules for a target write."""
+        rows = [line.split("\t") for line in self.run("--summary", *arguments).splitlines()]
+        return [row[0] for row in rows if len(row) > 1][1:]
 
 
 @pytest.fixture(scope="module")

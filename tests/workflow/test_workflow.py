@@ -84,8 +84,3 @@ def test_what_runs_is_named(project):
     text = project.run("-n", "figures/kcef/fig3.png")
     assert re.search(r"fit failure_case .*laptop", text)
     assert "draw fig3 of kcef" in text
-
-
-def test_the_code_that_a_job_runs_decides_whether_it_runs_again(project):
-    listing = ("--list-changes", "params")
-    assert project.run("smoke", *listing) is not None

@@ -11,7 +11,8 @@ from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging import readings
 from kcde.artefacts.plots import page
 from kcde.artefacts.tables import building
-from kcde.experiments.base import LAPTOP, PAPER, SCALES
+from kcde.experiments import experiment
+from kcde.experiments.base import LAPTOP, PAPER, SCALES, SMOKE
 from kcde.files import atomic, staged
 
 AT_PAPER_SCALE = "at-paper-scale"
@@ -159,5 +160,32 @@ def _draw(artefact: Artefact, path: Path, into: Path, scale: str) -> list[Path]:
     for each in drawn:
         if each.suffix == ".md":
             title, rest = each.read_text(encoding="utf-8").split("\n", 1)
-            each.write_text(f"{title}\n\n*At the scale `{scale}`.*\n{rest}", encoding="utf-8")
+            lines = [title, "", f"*At the scale `{scale}`.*", rest, _command(artefact, scale), ""]
+            each.write_text("\n".join(lines), encoding="utf-8")
     return drawn
+
+
+def _command(artefact: Artefact, scale: str) -> str:
+    """Return how to draw the artefact again, also with other sizes."""
+    there = f"results/{scale}/{artefact.target}"
+    said = f"Drawn by `snakemake {artefact.target if scale == LAPTOP else there}`."
+    for name in _fitted(artefact):
+        cls = experiment(name)
+        repetitions_first = sorted(cls.parameters(), key=lambda each: each not in cls.repeated)
+        for each in map(cls.parameters().get, repetitions_first):
+            size = each.metadata.get("sizes", {}).get(SMOKE)
+            if isinstance(size, int):
+                changed = f"set={{{name}: {{{each.name}: {size}}}}}"
+                said += f" Other sizes: `snakemake {there} --config '{changed}'`"
+                return f"{said}; `kcde run {name}` lists them."
+    return said
+
+
+def _fitted(artefact: Artefact) -> Iterator[str]:
+    """Yield the experiments of an artefact, then those whose files these read."""
+    yield from artefact.shows
+    for name, wanted in artefact.shows.items():
+        cls = experiment(name)
+        if cls.datasets:
+            first = wanted.get("datasets", cls.datasets)[0], wanted.get("methods", cls.methods)[0]
+            yield from (needed for needed, _, _ in cls.needs(*first))
