@@ -105,14 +105,15 @@ def collect(files: Iterable[str | Path], tracked: str | Path | None = None) -> p
     files
         A CSV an artefact, as `decide` has it.
     tracked
-        A folder of outputs, whose readings stand for those of other artefacts.
+        A folder of outputs, whose readings of other artefacts, and of another scale, stay.
     """
     found = [pd.read_csv(path, dtype=str, keep_default_na=False) for path in files]
     table = pd.concat([pd.DataFrame(columns=COLUMNS), *found], ignore_index=True)
     if tracked is not None:
-        kept = read(tracked)
-        made = {f"{Path(path).parent.name}/{Path(path).stem}" for path in files}
-        table = pd.concat([kept[~kept["artefact"].isin(made)], table], ignore_index=True)
+        kept, source = read(tracked), ["artefact", "scale"]
+        made = pd.MultiIndex.from_frame(table[source])
+        kept = kept[~pd.MultiIndex.from_frame(kept[source]).isin(made)]
+        table = pd.concat([kept, table], ignore_index=True)
     order = table.assign(
         claim=_places(table["claim"], published.claims()["claim"]),
         choice=_places(table["choice"], published.readings()["id"]),
