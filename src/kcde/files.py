@@ -136,7 +136,7 @@ def _sweep(path: Path) -> None:
 
 
 def _lock(handle: int, *, wait: bool) -> bool:
-    """Lock an open file or folder; False if another process holds the lock, or without locks."""
+    """Lock an open file; False if another process holds the lock, or without locks."""
     try:
         import fcntl
 
@@ -152,30 +152,3 @@ def _put(temporary: Path, path: Path) -> None:
     os.umask(umask)
     temporary.chmod(0o666 & ~umask)
     temporary.replace(path)
-
-
-@contextmanager
-def locked(folder: str | os.PathLike) -> Iterator[None]:
-    """Hold the lock of a folder, for which other processes wait.
-
-    The folder itself is locked, so no file is left behind. A missing folder is created. On a system
-    without such locks (Windows) no process waits.
-
-    Parameters
-    ----------
-    folder
-        A folder that one process at a time may change.
-    """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

@@ -41,8 +41,7 @@ _OTHER_UNITS = {
 }
 """Columns of a unit of their own; all others of a row are in that of its metric."""
 
-_ROUNDED = 1.001e-5
-"""Of the last of the six digits that a table prints, as a share of the number, at most."""
+_DIGITS = 6  # as a table prints
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.])")
 
@@ -174,6 +173,8 @@ def _unit(column: str) -> str:
 
 def _scales(table: pd.DataFrame) -> dict[tuple, dict[str, float]]:
     """Return the largest number of each unit among the rows that say the same of themselves."""
+    if table.empty:
+        return {}
     numbers = table.apply(pd.to_numeric, errors="coerce").abs().replace(np.inf, np.nan)
     largest = numbers.groupby(level=0).max()
     found = {
@@ -194,12 +195,15 @@ def _difference(column: str, a: str, b: str, scale: float, tolerance: float) -> 
     if one is None or other is None:
         alike = _NUMBER.split(a) == _NUMBER.split(b) or tolerance > tolerances.EXACT
         return (0.0 if alike and a and b else math.inf), 0.0
+    if one == other:
+        return 0.0, 0.0
     if not (math.isfinite(one) and math.isfinite(other)):
         return math.inf, 0.0
     # p-values are on a scale of one.
     scale = 1.0 if column.startswith("p_value") else max(abs(one), abs(other), scale)
     difference = max(0.0, abs(one - other) - tolerances.ROUNDING)
-    return difference / scale, tolerance + _ROUNDED * max(abs(one), abs(other)) / scale
+    last_digit = 10.0 ** (math.floor(math.log10(max(abs(one), abs(other)))) + 1 - _DIGITS)
+    return difference / scale, tolerance + 1.001 * last_digit / scale
 
 
 def _number(cell: str) -> float | None:

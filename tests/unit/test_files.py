@@ -1,10 +1,11 @@
+"""Files that are written whole or not at all, names as seeds, and tables of scores."""
+
 import errno
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from kcde import scores
-from kcde.files import atomic, finished, locked, read_object, staged
+from kcde.files import atomic, finished, read_object, staged
 from kcde.seeding import rng_of, seed_of
 
 ROOT = Path(__file__).parents[2]
@@ -146,23 +147,6 @@ def test_a_drawing_that_is_told_to_end_leaves_nothing_behind(tmp_path):
     after = {path: path.read_bytes() for path in figures.rglob("*") if path.is_file()}
     assert after == before
     assert not list(scratch.rglob("kcde-*"))
-
-
-def test_a_locked_folder_makes_others_wait_and_keeps_no_file(tmp_path):
-    folder, said = tmp_path / "new", []
-
-    def second():
-        with locked(folder):
-            said.append("second")
-
-    with locked(folder):
-        waiting = threading.Thread(target=second)
-        waiting.start()
-        waiting.join(0.2)
-        said.append("first")
-    waiting.join()
-    assert said == ["first", "second"]
-    assert not list(folder.iterdir())
 
 
 def test_seeds_depend_on_names_alone():

@@ -50,10 +50,40 @@ def test_a_wrong_name_or_option_is_named():
         methods.make("KCEF-LL", fold=3)
 
 
-def test_merging_replaces_values_and_leaves_the_definitions_as_they_are():
-    merged = methods.merged({"DDE": {"dataset_options": {"ring": {"dual_layers": 5}}}})
-    options = merged["DDE"]["dataset_options"]
-    assert options["ring"] == {"dual_layers": 5}
-    assert options["two-moons"] == {"dual_layers": 3}
+@pytest.fixture
+def defined(monkeypatch):
+    """Let a test define methods; afterwards they are as before."""
+    for name in [*METHODS, "Mine"]:
+        monkeypatch.setitem(METHODS, name, METHODS.get(name))
+    monkeypatch.delitem(METHODS, "Mine")
+    return methods.define
+
+
+def test_a_defined_method_is_made_and_of_a_known_one_the_rest_stays(defined):
+    defined(
+        {
+            "Mine": {"estimator": "KCEF", "options": {"folds": 3}, "shown": ["kcef/table1"]},
+            "KCEF-LL": {"options": {"folds": 3}},
+            "DDE": {"variant": "ours"},
+        }
+    )
+    assert methods.make("Mine").folds == 3
+    assert METHODS["Mine"] == Method("KCEF", "ours", {"folds": 3}, shown=("kcef/table1",))
+    assert METHODS["KCEF-LL"].options == {"selection": "likelihood", "folds": 3}
     assert METHODS["DDE"].dataset_options["ring"] == {"dual_layers": 3}
-    assert merged["DDE-narrow"]["dataset_options"]["ring"] == {"dual_layers": 3}
+    assert METHODS["DDE-narrow"].variant == "ours"
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"estimator": "KCFE"}, r"methods.Mine: .*no estimator 'KCFE' \(did you mean `KCEF`"),
+        ({"estimater": "KCEF"}, r"methods.Mine has 'estimater' \(did you mean `estimator`"),
+        ({"estimator": "KCEF", "options": {"fold": 3}}, r"methods.Mine: .*no option fold"),
+        ({"options": {}}, "methods.Mine: .*estimator"),
+    ],
+)
+def test_a_wrong_definition_is_named_and_defines_nothing(defined, said, words):
+    with pytest.raises(ValueError, match=words):
+        defined({"Mine": said})
+    assert "Mine" not in METHODS

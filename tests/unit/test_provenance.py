@@ -58,6 +58,7 @@ def changed(before, after):
         ("artefacts/plots/style.py", set()),
         ("cli/run.py", set()),
         ("__init__.py", set()),
+        ("methods.py", set()),
     ],
 )
 def test_an_edit_changes_the_jobs_that_use_it(copy, module, classes):

@@ -12,48 +12,6 @@ Catalogue = Annotated[
 ]
 
 
-def graph(text: str) -> str | list[list[int]]:
-    """Return the value of --graph: the name of a graph, or the parents of each column from 0.
-
-    Raises
-    ------
-    ValueError
-        If the text is neither a name nor a JSON list of lists.
-    """
-    if text.isalpha():
-        return text
-    try:
-        parsed = json.loads(text)
-    except json.JSONDecodeError:
-        parsed = None
-    if not isinstance(parsed, list) or not all(isinstance(each, list) for each in parsed):
-        raise ValueError(
-            "--graph must be full, markov, or a JSON list with the parents of each column, counted "
-            f"from 0, such as [[],[0],[0,1]]; got {text}"
-        )
-    return parsed
-
-
-def whole_numbers(text: str, option: str) -> tuple[int, ...]:
-    """Return the whole numbers of an option such as `1-4` or `2,3,5`.
-
-    Raises
-    ------
-    ValueError
-        If the text is neither a range nor a list, or the range is empty.
-    """
-    parts = [part.strip() for part in text.split(",")]
-    numbers = []
-    for part in parts:
-        ends = part.split("-")
-        if len(ends) > 2 or not all(end.isdecimal() for end in ends):
-            raise ValueError(f"{option} must be a range or a list, as 1-4 or 2,3,5; got {text}")
-        numbers += range(int(ends[0]), int(ends[-1]) + 1)
-    if not numbers or len(set(numbers)) < len(numbers):
-        raise ValueError(f"{option} must name each number once, and at least one; got {text}")
-    return tuple(numbers)
-
-
 def numbers(text: str, option: str) -> tuple[float, ...]:
     """Return the numbers of an option such as `0.5,1e-3`.
 
@@ -69,21 +27,6 @@ def numbers(text: str, option: str) -> tuple[float, ...]:
     if not found or len(set(found)) < len(found):
         raise ValueError(f"{option} must list numbers, each once, as 0.5,1e-3; got {text}")
     return found
-
-
-def sharding(shard: str | None, parts: list[Path] | None):
-    """Return the `kcde.experiments.shards.Sharding` of --shard and --part.
-
-    Raises
-    ------
-    ValueError
-        If the shard is not i/k, or both are given.
-    """
-    from kcde.experiments.shards import Shard, Sharding
-
-    if shard and parts:
-        raise ValueError("--shard computes and --part collects: give one of the two")
-    return Sharding(Shard.parse(shard) if shard else None, tuple(parts or ()))
 
 
 def constructor_arguments(text: str) -> dict:

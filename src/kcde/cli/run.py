@@ -75,9 +75,13 @@ def run_command(
             typer.echo(f"{each:16} {(cls.__doc__ or '').splitlines()[0]}")
         return
     cls = experiment(name)
-    if (cls.datasets and not methods) or not out:
+    if not (methods or out):
         typer.echo(_described(cls))
         return
+    if not out or (cls.datasets and not methods):
+        raise ValueError(f"{name}: give a data set, a method and --out")
+    if shard and part:
+        raise ValueError("--shard computes and --part collects: give one of the two")
     if scale not in SCALES:
         raise ValueError(f"--scale must be one of {', '.join(SCALES)}; got {scale!r}")
     for text in define or ():

@@ -1,28 +1,22 @@
-"""What donut, terrain and traffic share: options, units, batches, shards and devices."""
-
-import time
+"""What donut, terrain and traffic share: options, units and batches."""
 
 import numpy as np
 import pytest
 
 from kcde import scores
-from kcde.estimators import CDO, LSCDE, Standardised
-from kcde.experiments import _cdo_settings, _conditional, _measured_fit, methods
+from kcde.estimators import CDO, Standardised
+from kcde.experiments import _cdo_settings
 from kcde.experiments.donut import Donut
 from kcde.experiments.runner import run
 from kcde.experiments.terrain import Terrain
 from kcde.experiments.traffic import TrafficByTime
 
-OPTIONS = {"bandwidth_x": 0.4, "bandwidth_y": 0.4, "regularization": 0.01}
 THREE = {
     Donut: {"repetitions": 3, "points": 2},
     Terrain: {"dataset": "smoke-terrain", "folds": 2, "splits": 1},
     TrafficByTime: {"dataset": "smoke-traffic", "splits": 2, "thinned": 1},
 }
 """Three repetitions, folds or splits of each."""
-
-ENDINGS = (".csv", ".json", ".npz")
-every_experiment = pytest.mark.parametrize("cls", THREE)
 
 
 @pytest.fixture
@@ -33,29 +27,6 @@ def made(smoke):
         return cls(method=method, data_dir=smoke[0], catalogue=smoke[1], **THREE[cls] | given)
 
     return make
-
-
-@every_experiment
-def test_files_are_those_of_one_job_for_any_number_of_shards(made, cls, tmp_path, monkeypatch):
-    monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
-    monkeypatch.setattr(_measured_fit, "peak_memory", lambda: 0.0)
-    run(made(cls, options=OPTIONS), tmp_path / "whole.csv")
-    collected = {}
-    for count in (1, 2, 4):
-        collected[count] = [tmp_path / f"{i}-{count}.npz" for i in range(1, count + 1)]
-        for i, part in enumerate(collected[count], 1):
-            run(made(cls, options=OPTIONS), part, shard=(i, count))
-
-    def refuse(*given, **more):
-        raise AssertionError("what the shards computed is not computed again")
-
-    monkeypatch.setattr(methods, "resolve_backend", refuse)
-    monkeypatch.setattr(LSCDE, "_fit", refuse)
-    for count, parts in collected.items():
-        run(made(cls, options=OPTIONS), tmp_path / f"{count}.csv", parts=parts)
-        for end in ENDINGS:
-            one, other = (tmp_path / f"{stem}{end}" for stem in ("whole", count))
-            assert one.read_bytes() == other.read_bytes(), f"{count} shards, {end}"
 
 
 @pytest.mark.parametrize("cls", [Donut, Terrain])
@@ -104,50 +75,7 @@ def test_what_is_stated_in_the_units_of_the_data_sees_these(made, cls, given, sc
     assert isinstance(made(cls, **given).unfitted(X, Y, 0), Standardised) is scaled
 
 
-@pytest.fixture
-def device(strict, monkeypatch):
-    """The strict namespace in place of cupy."""
-
-    def asarray(values, backend):
-        values = np.asarray(values, dtype=np.float64)
-        return strict.asarray(values) if backend == "cupy" else values
-
-    monkeypatch.setattr(_conditional, "asarray", asarray)
-    monkeypatch.setattr(methods, "resolve_backend", lambda name: name)
-
-
-def contents(job, out):
-    run(job, out)
-    with np.load(out.with_suffix(".npz")) as stored:
-        return scores.read([out]), dict(stored)
-
-
-@every_experiment
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"method": "CDO", "settings": "authors", "options": {"reference": 30}},
-        {"method": "GaussianProcess", "settings": "authors"},
-        {"method": "GaussianProcess", "settings": "authors", "variant": "ours"},
-        {"method": "LSCDE", "options": OPTIONS},
-    ],
-)
-def test_results_on_a_device_are_those_of_the_host(made, cls, given, device, tmp_path):
-    if cls is TrafficByTime and given["method"] == "GaussianProcess":
-        given = given | {"tuning_rows": 40}
-    jobs = {backend: made(cls, **given, backend=backend) for backend in ("numpy", "cupy")}
-    found = {name: contents(job, tmp_path / f"{name}.csv") for name, job in jobs.items()}
-    (one, of_one), (two, of_two) = found.values()
-    assert (set(one["backend"]), set(two["backend"])) == ({"numpy"}, {"cupy"})
-    assert set(one["status"]) == {"ok"}
-    keys = ["split", "setting", "metric", "status", "detail"]
-    assert one[keys].equals(two[keys])
-    np.testing.assert_allclose(two["value"], one["value"], rtol=1e-6, atol=1e-9)
-    for name, values in of_one.items():
-        np.testing.assert_allclose(of_two[name], values, rtol=1e-5, atol=1e-6, err_msg=name)
-
-
-@every_experiment
+@pytest.mark.parametrize("cls", THREE)
 def test_what_jax_trains_has_the_arrays_of_the_host(made, cls, device, monkeypatch, tmp_path):
     """Trainings take long: here each is an error."""
 
@@ -164,6 +92,7 @@ def test_what_jax_trains_has_the_arrays_of_the_host(made, cls, device, monkeypat
 
     monkeypatch.setattr(Standardised, "fit", fit)
     monkeypatch.setattr(Standardised, "fit_many", fit_many)
-    frame, _ = contents(made(cls, "ConditionalMAF", backend="cupy"), tmp_path / "MAF.csv")
+    run(made(cls, "ConditionalMAF", backend="cupy"), tmp_path / "MAF.csv")
+    frame = scores.read([tmp_path / "MAF.csv"])
     assert "FloatingPointError: stopped early" in set(frame["detail"])
     assert set(frame["backend"]) == {"numpy"}

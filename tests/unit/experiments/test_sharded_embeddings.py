@@ -1,13 +1,11 @@
 """Experiments of jdl that several jobs compute, and one writes."""
 
-import time
-
 import numpy as np
 import pytest
 
 from kcde import scores
 from kcde.estimators import JDL
-from kcde.experiments import _embedding, _measured_fit
+from kcde.experiments import _embedding
 from kcde.experiments.moments import Moments
 from kcde.experiments.portfolio import Portfolio
 from kcde.experiments.runner import run
@@ -19,7 +17,6 @@ JOBS = {
     "moments": (Moments, {"dataset": "gaussian-1-60", "tolerances": (1e-2, 1e-1)}),
     "portfolio": (Portfolio, {"dataset": "portfolios-1-100", "max_rank": 10} | FILES),
 }
-ENDINGS = (".csv", ".json", ".npz")
 
 
 @pytest.fixture(params=JOBS)
@@ -32,13 +29,6 @@ def jobs(request, smoke):
     ]
 
 
-@pytest.fixture
-def timeless(monkeypatch):
-    """Measured seconds and memory are 0."""
-    monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
-    monkeypatch.setattr(_measured_fit, "peak_memory", lambda: 0.0)
-
-
 def outs_in(folder):
     return [folder / "JDL.csv", folder / "CME.csv"]
 
@@ -49,20 +39,6 @@ def sharded(jobs, folder, count):
     for i, part in enumerate(parts, 1):
         run(jobs, part, shard=(i, count))
     return parts
-
-
-def contents(folder):
-    return [out.with_suffix(end).read_bytes() for out in outs_in(folder) for end in ENDINGS]
-
-
-def test_files_are_those_of_one_job_for_any_number_of_shards(jobs, tmp_path, timeless):
-    run(jobs(), outs_in(tmp_path))
-    expected = contents(tmp_path)
-    for count in (1, 2, 5):
-        folder = tmp_path / str(count)
-        folder.mkdir()
-        run(jobs(), outs_in(folder), parts=sharded(jobs(), folder, count))
-        assert contents(folder) == expected, f"{count} shards"
 
 
 def test_the_job_that_writes_fits_nothing_and_needs_no_device(jobs, tmp_path, monkeypatch):

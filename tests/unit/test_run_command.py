@@ -1,0 +1,104 @@
+"""`kcde run`: what there is, and one job of it."""
+
+import pytest
+
+from kcde import cli, scores
+from kcde.data.smoke import write_smoke_data
+from kcde.experiments import experiments
+from kcde.methods import METHODS
+
+JOB = ("r_benchmark", "smoke-linear")
+MINE = '{"Mine": {"estimator": "LSCDE", "options": {"folds": 2, "n_centres": 10}}}'
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory):
+    """Where made-up data lie, as options."""
+    folder = tmp_path_factory.mktemp("raw")
+    return "--data-dir", folder, "--catalogue", write_smoke_data(folder)
+
+
+@pytest.fixture
+def kcde_run(capsys):
+    """Run the command; return its exit code, and what it says."""
+
+    def run(*words):
+        with pytest.raises(SystemExit) as finished:
+            cli.main(["run", *map(str, words)])
+        said = capsys.readouterr()
+        return finished.value.code, said.out + said.err
+
+    return run
+
+
+def test_without_a_name_every_experiment_is_listed(kcde_run):
+    code, said = kcde_run()
+    assert code == 0
+    assert [line.split()[0] for line in said.splitlines()] == list(experiments())
+
+
+@pytest.mark.parametrize("name", experiments())
+def test_an_experiment_is_described(kcde_run, name):
+    code, said = kcde_run(name)
+    cls = experiments()[name]
+    assert code == 0
+    assert all(each in said for each in (*cls.repeated, *cls.datasets, *cls.methods))
+
+
+def test_a_job_has_the_sizes_and_methods_that_are_given(kcde_run, raw, tmp_path, monkeypatch):
+    monkeypatch.setitem(METHODS, "Mine", None)  # so that it is gone afterwards
+    monkeypatch.delitem(METHODS, "Mine")
+    out = tmp_path / "out.csv"
+    code, said = kcde_run(*JOB, "Mine", *raw, "--define", MINE, "--set", "splits=2", "-o", out)
+    assert (code, f"wrote {out}" in said) == (0, True)
+    frame = scores.read([out])
+    assert set(frame["method"]) == {"Mine"}
+    assert set(frame["split"]) == {0, 1}
+
+
+def test_shards_are_computed_and_collected(kcde_run, raw, tmp_path):
+    job = (*JOB, "LinearGaussian", *raw, "--set", "splits=3", "--scale", "smoke")
+    for i in (1, 2):
+        part = tmp_path / f"{i}.npz"
+        assert kcde_run(*job, "--shard", f"{i}/2", "-o", part)[0] == 0
+    parts = ("--part", tmp_path / "1.npz", "--part", tmp_path / "2.npz")
+    assert kcde_run(*job, *parts, "-o", tmp_path / "out.csv")[0] == 0
+    assert set(scores.read([tmp_path / "out.csv"])["split"]) == {0, 1, 2}
+
+
+def test_methods_that_share_bases_are_one_job(kcde_run, tmp_path):
+    outs = tmp_path / "JDL.csv", tmp_path / "CME.csv"
+    sizes = {"repetitions": 1, "test_rows": 20, "bandwidth_factors": [1], "regularizations": [0.1]}
+    changes = [word for name, value in sizes.items() for word in ("--set", f"{name}={value}")]
+    job = ("moments", "gaussian-1-60", "JDL", "CME", "--scale", "smoke", *changes)
+    assert kcde_run(*job, "-o", outs[0], "-o", outs[1])[0] == 0
+    assert [set(scores.read([out])["method"]) for out in outs] == [{"JDL"}, {"CME"}]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["r_bench"], "no experiment 'r_bench' (did you mean `r_benchmark`?)"),
+        ([*JOB, "LSCD"], "no method 'LSCD' (did you mean `LSCDE`?)"),
+        (["r_benchmark", "smoke-linaer", "LSCDE"], "smoke-linaer"),
+        ([*JOB, "LSCDE", "--set", "split=2"], "no parameter 'split' (did you mean `splits`?)"),
+        ([*JOB, "LSCDE", "--set", "splits"], "--set is NAME=VALUE"),
+        ([*JOB, "LSCDE", "--set", "splits=few"], "splits must be of the kind int"),
+        ([*JOB, "LSCDE", "--scale", "small"], "--scale must be one of smoke, laptop, paper"),
+        (JOB, "give a data set, a method and --out"),
+        ([*JOB, "LSCDE", "--shard", "1/2", "--part", "1.npz"], "give one of the two"),
+        ([*JOB, "LSCDE", "--shard", "3"], "--shard is i/k"),
+        ([*JOB, "LSCDE", "--shard", "3/2"], "a shard is i/k"),
+        ([*JOB, "LSCDE", "--define", "{"], "--define is not JSON"),
+        ([*JOB, "LSCDE", "--define", "[]"], "--define must be a JSON object"),
+        ([*JOB, "LSCDE", "NADE"], "jobs of r_benchmark run one at a time; got 2"),
+        ([*JOB, "LSCDE", "--backend", "torch"], "backend must be one of"),
+    ],
+)
+def test_a_mistake_is_one_line_and_writes_nothing(kcde_run, raw, tmp_path, words, said):
+    code, line = kcde_run(*words, *raw, "-o", tmp_path / "out.csv")
+    assert code == 2
+    assert line.startswith("kcde: ")
+    assert said in line
+    assert line.count("\n") == 1
+    assert not list(tmp_path.iterdir())
