@@ -17,7 +17,8 @@ def test_its_counts_are_those_of_the_scorecard():
     figures = ROOT / "figures"
     counts = scorecard.totals(scorecard.read(figures), readings.read(figures))
     (paragraph,) = (each for each in TEXT.split("\n\n") if each.startswith("Of "))
-    assert numbers(paragraph) == numbers(scorecard_page.summary(counts))
+    counted = numbers(scorecard_page.summary(counts))
+    assert numbers(paragraph)[: len(counted)] == counted
 
 
 def test_it_is_short():
