@@ -39,9 +39,9 @@ def main() -> None:
 
 def fits(results: Path, backend: str) -> pd.DataFrame:
     """Return value and seconds of each fit of a factor, all of them by one backend."""
-    files = sorted(results.glob("paper/factors/*/*/*.csv"))
+    files = sorted(results.glob("paper/scores/factors/*/*/*.csv"))
     if not files:
-        raise SystemExit(f"{results} has no paper/factors/*/*/*.csv")
+        raise SystemExit(f"{results} has no paper/scores/factors/*/*/*.csv")
     found = scores.read(files)
     found = found[found["metric"] == "negative_log_likelihood"]
     if others := sorted(set(found["backend"]) - {backend}):

@@ -15,7 +15,16 @@ from pathlib import Path
 import timing
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("Snakefile", "config.yaml", "workflow", "profiles", "envs", "src", "resources")
+PARTS = (
+    "Snakefile",
+    "config.yaml",
+    "resources.csv",
+    "workflow",
+    "profiles",
+    "envs",
+    "src",
+    "resources",
+)
 JOBS = 600
 REPEATS = 5
 

@@ -15,9 +15,9 @@ def read(folder: Path) -> pd.DataFrame:
     """Return a row for each rule and method, costliest first."""
     rows = []
     for path in sorted(folder.rglob("*.tsv")):
-        # <experiment>/<data set>/<method>...; artefacts/<paper>/<name>; a rule alone
+        # <experiment>/<data set>/<method>, then the part where it was computed in several
         rule, *rest = path.relative_to(folder).with_suffix("").parts
-        method = "/".join(rest) if rule == "artefacts" else "".join(rest[1:2])
+        method = "".join(rest[1:2])
         last = pd.read_csv(path, sep="\t", na_values="-").iloc[-1]
         rows.append((rule, method, last["s"], last["max_rss"]))
     if not rows:

@@ -123,7 +123,7 @@ def submit(kind: str, *words: str) -> str:
     scheduler = SCHEDULERS[kind]
     text = Path(words[-1]).read_text()
     properties = json.loads(re.search(r"^# properties = (.*)$", text, re.MULTILINE).group(1))
-    asked, rule = properties["resources"], properties.get("rule") or properties["groupid"]
+    asked, rule = properties["resources"], properties["rule"]
     # Older PBS takes fifteen letters.
     name = re.sub(r"\W", "_", f"kcde_{rule}")[:15]
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -21,11 +21,8 @@ import numpy as np
 MEASURED = re.compile(r"seconds|per_second|memory|MiB|(?<![a-z])time(?![a-z])", re.IGNORECASE)
 """What a column, row or key says if its number is measured, and differs from run to run."""
 
-RECORDS_OF_THE_RUN = {".attempt", ".log", ".tsv"}
-"""Suffixes of files that say when and how a run was made."""
-
-SOURCES = ".sources.json"
-"""Says where each raw file came from, of those that a run needed."""
+OF_THE_RUN = {"benchmarks", "parts"}
+"""Folders of what says how a run was made: its times, and the parts that scores come from."""
 
 PICTURES = {".png", ".pdf", ".md"}
 """Suffixes of files that show the table of the same name."""
@@ -63,7 +60,7 @@ def _results(tree: Path) -> set[Path]:
     return {
         path.relative_to(tree)
         for path in files
-        if path.suffix not in RECORDS_OF_THE_RUN and path.name != SOURCES
+        if path.relative_to(tree).parts[0] not in OF_THE_RUN
     }
 
 
@@ -137,7 +134,7 @@ def finished(checkout: Path, recorded: bool = False) -> dict[str, list[int]]:
     outputs = {
         f"{path.relative_to(checkout)}": [path.stat().st_ino, path.stat().st_mtime_ns]
         for path in sorted((checkout / "results").rglob("*"))
-        if path.suffix in READERS and path.is_file() and "figures" not in path.parts
+        if path.suffix in READERS and path.is_file() and not {"figures", "judged"} & {*path.parts}
     }
     open_jobs = {Path(name).with_suffix("") for name in _named(checkout / ".snakemake/incomplete")}
     over = {name for name in outputs if Path(name).with_suffix("") not in open_jobs}

@@ -57,3 +57,9 @@ class Project:
 def project(tmp_path_factory):
     """A copy of the project for the tests of a file."""
     return Project(tmp_path_factory.mktemp("project") / "copy")
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """A copy for one test."""
+    return Project(tmp_path / "copy")

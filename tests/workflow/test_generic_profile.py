@@ -177,7 +177,7 @@ def test_both_profiles_of_clusters_say_the_same_of_jobs():
         for name in ("generic", "slurm")
     )
     same = ("cores", "keep-going", "rerun-incomplete", "printshellcmds", "quiet", "resources")
-    same += ("set-resource-scopes", "group-components", "default-resources", "retries", "jobs")
+    same += ("set-resource-scopes", "default-resources", "retries", "jobs")
     assert {name: generic[name] for name in same} == {name: slurm[name] for name in same}
 
 
@@ -230,21 +230,18 @@ def test_killed_and_failing_jobs_on_a_queue(queue, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.workflow
-def test_jobs_of_the_workflow_on_a_queue(queue, project, tmp_path):
-    """A group and a single job run through the queue, and are not run again."""
-    targets = [
-        "results/smoke/failure_case.csv",
-        "results/smoke/r_benchmark/smoke-mixed/LSCDE.csv",
-        "results/smoke/large_n/bimodal-2-200/LSCDE-exact.csv",
+def test_jobs_of_the_workflow_on_a_queue(queue, project):
+    """They run through the queue, with their data, and are not run again."""
+    words = [
+        "results/smoke/figures/kcef/fig3.png",
+        "results/smoke/scores/r_benchmark/smoke-mixed/LSCDE.csv",
     ]
-    (project / "smoke.yaml").write_text("scale: smoke\n")
-    words = (*targets, "--configfile", "smoke.yaml")
-    done = through_the_queue(project, *words)
+    done = through_the_queue(project.folder, *words)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert all((project / target).is_file() for target in targets)
+    assert all((project.folder / target).is_file() for target in words)
     names = [line.split()[1] for line in (queue / "submitted").read_text().splitlines()]
-    assert sorted(names) == ["kcde_large_n", "kcde_quick"]
-    again = through_the_queue(project, *words, "-n")
+    assert sorted(names) == ["kcde_fit", "kcde_fit"]
+    again = through_the_queue(project.folder, *words, "-n")
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
