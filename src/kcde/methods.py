@@ -224,7 +224,7 @@ _DEFINED = {
     ),
     "NADE-grown": Method("NADE", OURS, {"epochs": 400}, dataset_options=_NADE_GROWN),
     "KEF": Method("KEF", AS_PUBLISHED, {"n_basis": "auto"}, dataset_options=_NYSTROM),
-    # The same fits, sampled with more leapfrog steps: `kcde.experiments.jobs.planar`.
+    # The same fits, sampled with more leapfrog steps: `kcde.experiments.planar`.
     "KEF-100-steps": Method("KEF", OURS, {"n_basis": "auto"}, dataset_options=_NYSTROM),
     # Copies of a row in one fold: red wine has 195 among its 1439 training rows.
     "KEF-grouped": Method("KEF", OURS, {"n_basis": "auto", "group_copies": True}),

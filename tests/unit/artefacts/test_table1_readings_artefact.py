@@ -13,7 +13,7 @@ from kcde.artefacts.kcef import _nade_target, table1, table1_readings
 from kcde.artefacts.kcef import _table1_readings_page as page
 from kcde.artefacts.kcef import _table1_readings_picture as picture
 from kcde.artefacts.kcef._grid_readings import reading_of
-from kcde.experiments.r_benchmark import DRAWN, READINGS
+from kcde.experiments.table1_readings import DRAWN, READINGS
 from kcde.metrics.names import NLL_QUADRATURE, NLL_X
 
 ARTEFACT = registry.ARTEFACTS["kcef/table1-readings"]

@@ -8,9 +8,10 @@ import pytest
 from kcde import scores
 from kcde.data.loaders import load
 from kcde.estimators import KCEF, Standardised
-from kcde.experiments import r_benchmark
-from kcde.experiments.r_benchmark import DRAWN, READINGS, RBenchmark, Reading, Table1Readings
+from kcde.experiments import table1_readings
+from kcde.experiments.r_benchmark import RBenchmark, half_split
 from kcde.experiments.runner import run
+from kcde.experiments.table1_readings import DRAWN, READINGS, Reading, Table1Readings
 from kcde.metrics.names import NLL, NLL_QUADRATURE
 from kcde.seeding import split_seed
 
@@ -21,7 +22,7 @@ OTHER = Reading((0.5, 5.0), (1e-4, 1.0), 10)
 def launch(smoke, tmp_path, monkeypatch):
     """Run a job on smoke data with two readings of the 32; return the frame and the choices."""
     folder, catalogue = smoke
-    monkeypatch.setattr(r_benchmark, "READINGS", (OTHER, DRAWN))
+    monkeypatch.setattr(table1_readings, "READINGS", (OTHER, DRAWN))
 
     def run_job(cls=Table1Readings, method="KCEF", splits=1, **axes):
         out, files = tmp_path / f"{cls.name}.csv", {"data_dir": folder, "catalogue": catalogue}
@@ -67,7 +68,7 @@ def test_another_reading_is_a_fit_with_its_grid_and_folds(launch, smoke, monkeyp
     grid = OTHER.grid()
     monkeypatch.setitem(KCEF._grids, "score", grid[:2])
     data = load("smoke-mixed", smoke[0], catalogue=smoke[1])
-    train, test = r_benchmark.half_split("smoke-mixed", 0, len(data.Y))
+    train, test = half_split("smoke-mixed", 0, len(data.Y))
     model = KCEF(folds=grid.folds, random_state=split_seed("smoke-mixed", 0))
     fitted = Standardised(model).fit(data.X[train], data.Y[train])
     expected = -fitted.score(data.X[test], data.Y[test]) - fitted.log_scale_
@@ -76,7 +77,7 @@ def test_another_reading_is_a_fit_with_its_grid_and_folds(launch, smoke, monkeyp
 
 def test_a_pair_is_fitted_once_and_a_failed_fit_fails_its_readings(launch, monkeypatch):
     wide = Reading((0.1, 10.0), (1e-6, 1.0), 5)
-    monkeypatch.setattr(r_benchmark, "READINGS", (DRAWN, wide, DRAWN))
+    monkeypatch.setattr(table1_readings, "READINGS", (DRAWN, wide, DRAWN))
     fitted, fit = [], Table1Readings.fit
 
     def counted(self, split, **more):

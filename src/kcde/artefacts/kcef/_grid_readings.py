@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from kcde.experiments.r_benchmark import Reading, Table1Readings
+from kcde.experiments.table1_readings import Reading, Table1Readings
 from kcde.metrics.names import NLL, NLL_X
 
 _NAMES = ["dataset", "method", "variant", "metric", "status"]

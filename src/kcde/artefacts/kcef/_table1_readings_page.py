@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import pandas as pd
 
 from kcde.artefacts.tables.markdown import pipe_table
-from kcde.experiments.r_benchmark import DRAWN, READINGS, Reading
+from kcde.experiments.table1_readings import DRAWN, READINGS, Reading
 
 _TITLE = "## Claims under each reading"
 

@@ -11,7 +11,7 @@ from kcde.artefacts.core.declaration import Artefact
 from kcde.artefacts.judging.verdicts import too_many_failed
 from kcde.artefacts.plots import style
 from kcde.artefacts.tables.markdown import magnitude
-from kcde.experiments.r_benchmark import DRAWN, READINGS, Reading
+from kcde.experiments.table1_readings import DRAWN, READINGS, Reading
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

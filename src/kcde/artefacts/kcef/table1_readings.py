@@ -14,7 +14,7 @@ from kcde.artefacts.kcef import _nade_target, table1
 from kcde.artefacts.kcef import _table1_readings_page as page
 from kcde.artefacts.kcef import _table1_readings_picture as picture
 from kcde.artefacts.kcef._grid_readings import by_reading, replaced
-from kcde.experiments.r_benchmark import Reading, Table1Readings
+from kcde.experiments.table1_readings import Reading, Table1Readings
 from kcde.metrics.names import NLL
 from kcde.names import AS_PUBLISHED
 

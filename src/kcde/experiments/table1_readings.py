@@ -1,0 +1,108 @@
+"""KCEF under every reading of the grid that kcef, table 1, leaves open.
+
+A module of its own, so that an edit of KCEF changes the digest of no other method on the R sets.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log10
+from typing import ClassVar, NamedTuple
+
+from kcde import scores
+from kcde.estimators import KCEF, Standardised
+from kcde.estimators.kcef import Hyperparameters, ScoreGrid, choose_from_grids
+from kcde.experiments.base import Outcome, Work
+from kcde.experiments.r_benchmark import RBenchmark
+from kcde.experiments.runner import attempt
+from kcde.metrics import names
+from kcde.selection import log_grid
+
+
+class Reading(NamedTuple):
+    """A grid of σ and λ, by its ends, and the folds that judge it (`readings.csv`, K-grid)."""
+
+    sigma: tuple[float, float]
+    regularization: tuple[float, float]
+    folds: int
+
+    def __str__(self) -> str:
+        return f"{self.sigma_range}; {self.regularization_range}; {self.folds} folds"
+
+    @property
+    def sigma_range(self) -> str:
+        """The range of σ in words, as `0.2-8`."""
+        return f"{self.sigma[0]:g}-{self.sigma[1]:g}"
+
+    @property
+    def regularization_range(self) -> str:
+        """The range of λ in words, as `1e-5-1`; its ends are powers of ten."""
+        return f"1e{round(log10(self.regularization[0]))}-{self.regularization[1]:g}"
+
+    def grid(self) -> ScoreGrid:
+        """Return its candidates, 20 of σ and of λ as the paper states."""
+        ends = self.sigma, self.regularization
+        return ScoreGrid(*(log_grid(*each, 20) for each in ends), self.folds)
+
+
+READINGS = tuple(
+    Reading(sigma, (least, 1.0), folds)
+    for sigma in ((0.1, 10.0), (0.2, 8.0), (0.5, 5.0), (1.0, 10.0))
+    for least in (1e-6, 1e-5, 1e-4, 1e-3)
+    for folds in (5, 10)
+)
+DRAWN = Reading((0.2, 8.0), (1e-5, 1.0), 5)
+"""The reading of the other experiments, `KCEF.selection_rule`."""
+
+
+@dataclass(frozen=True)
+class Table1Readings(RBenchmark):
+    """KCEF under every reading of the grid of kcef, table 1; no arrays.
+
+    The paper states a 20 × 20 grid over λ and one σ, and neither its ranges nor the folds. What the
+    grids share is computed once a split: the scores of all σ, λ and folds, and the fit of each pair
+    that any reading chooses.
+    """
+
+    name: ClassVar[str] = "table1_readings"
+    methods: ClassVar = ("KCEF",)
+    calibrated: ClassVar = False
+
+    def check(self) -> None:
+        """Raise `ValueError` for unknown options, and for what chooses no σ and λ by score."""
+        made = self.unfitted(0)
+        given = [name for name in Hyperparameters._fields if getattr(made, name, None) is not None]
+        if type(made) is not KCEF or made.selection != "score" or given:
+            raise ValueError(f"method {self.method} searches no grid of σ and λ by the score")
+
+    def begin(self, units: Sequence[int]) -> Work:
+        """Return what chooses under every reading, and fits and scores each chosen pair once."""
+        return self._readings
+
+    def _readings(self, split: int) -> Outcome:
+        choices, seconds = attempt(self._choices, split)
+        if isinstance(choices, Exception):
+            choices = [choices] * len(READINGS)
+        scored: dict[object, list[dict]] = {}
+        rows, chosen = [], []
+        for reading, choice in zip(READINGS, choices, strict=True):
+            failed = isinstance(choice, Exception)
+            # Values of two grids may differ by rounding.
+            pair = () if failed else (choice.bandwidth_x, choice.regularization)
+            key = f"{choice}" if failed else tuple(f"{value:.9g}" for value in pair)
+            if key not in scored:
+                fitted = attempt(lambda given: self.fit(split, **given._asdict()), choice)
+                found = self.outcome(split, *fitted).rows
+                kept = (names.NLL, names.NLL_QUADRATURE)
+                scored[key] = [row for row in found if row["metric"] in kept]
+            setting = scores.setting(**reading._asdict())
+            rows += [row | {"setting": setting} for row in scored[key]]
+            named = zip(("bandwidth", "regularization"), map(float, pair), strict=False)
+            chosen.append({"reading": f"{reading}", "split": split} | dict(named))
+        share = seconds / len(rows)
+        return Outcome([row | {"seconds": row.get("seconds", 0.0) + share} for row in rows], chosen)
+
+    def _choices(self, split: int) -> list:
+        """Return for each reading its choice, or the error in its place."""
+        model = Standardised(self.unfitted(split))
+        scaled = model._learn_scales(*self.halves(split)[0])
+        return choose_from_grids(model.estimator, *scaled, [each.grid() for each in READINGS])
