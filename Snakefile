@@ -8,7 +8,6 @@ min_version("9.0")
 configfile: "config.yaml"
 
 
-
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/fit.smk"

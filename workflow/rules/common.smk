@@ -119,7 +119,9 @@ def scorecard(scale):
     if set(config["papers"]) != set(plan.PAPERS):
         return []
     copied = TRACKED and scale == LAPTOP
-    return f"results/{scale}/copied/scorecard" if copied else f"results/{scale}/figures/scorecard.md"
+    return (
+        f"results/{scale}/copied/scorecard" if copied else f"results/{scale}/figures/scorecard.md"
+    )
 
 
 def judged(scale):
@@ -143,6 +145,10 @@ def not_tracked(w):
 def publishable(w):
     """Return what `publish` copies: what another scale has drawn."""
     if config["scale"] in (SMOKE, LAPTOP):
-        raise WorkflowError("kcde: publish copies what the scale paper drew: add --config scale=paper")
+        raise WorkflowError(
+            "kcde: publish copies what the scale paper drew: add --config scale=paper"
+        )
     made = drawn(config["scale"], config["papers"], [RUN])
-    return [path.removesuffix("png") + each for path in made for each in ("csv", "md", "png", "pdf")]
+    return [
+        path.removesuffix("png") + each for path in made for each in ("csv", "md", "png", "pdf")
+    ]

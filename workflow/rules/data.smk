@@ -9,8 +9,6 @@ rule fetch:
         "results/data/{dataset}.txt",
     log:
         "results/logs/data/{dataset}.log",
-    message:
-        "raw data of {wildcards.dataset}"
     wildcard_constraints:
         dataset=any_of(CATALOGUE),
     priority: 1000
@@ -21,6 +19,8 @@ rule fetch:
         network=1,
     params:
         sha256=lambda w: CATALOGUE[w.dataset].sha256,
+    message:
+        "raw data of {wildcards.dataset}"
     shell:
         "python -m kcde fetch {wildcards.dataset} --data-dir data > {output} 2> {log}"
 
@@ -30,12 +30,12 @@ rule smoke_data:
         f"{SMOKE_RAW}/catalogue.csv",
     log:
         "results/logs/smoke/data.log",
-    message:
-        "made-up data for the scale smoke"
     conda:
         CONDA
     threads: 1
     params:
         code=provenance.digest("kcde.data.smoke"),
+    message:
+        "made-up data for the scale smoke"
     shell:
         f"python -m kcde smoke-data {SMOKE_RAW} > {{log}} 2>&1"

@@ -9,7 +9,9 @@ localrules:
 # What an artefact decides of its paper's claims is an output as its picture is.
 rule draw:
     input:
-        scores=lambda w: plan.scores(ARTEFACTS[f"{w.paper}/{w.artefact}"], w.scale, pems=config["pems"]),
+        scores=lambda w: plan.scores(
+            ARTEFACTS[f"{w.paper}/{w.artefact}"], w.scale, pems=config["pems"]
+        ),
         published=PUBLISHED,
     output:
         csv="results/{scale}/figures/{paper}/{artefact}.csv",
@@ -23,8 +25,6 @@ rule draw:
         judged="results/{scale}/judged/{paper}/{artefact}.csv",
     log:
         "results/logs/{scale}/figures/{paper}/{artefact}.log",
-    message:
-        "draw {wildcards.artefact} of {wildcards.paper}, {wildcards.scale}"
     priority: 1000
     conda:
         CONDA
@@ -36,6 +36,8 @@ rule draw:
             ARTEFACTS[f"{w.paper}/{w.artefact}"].module, "kcde.artefacts.core.drawing"
         ),
         into=lambda w, output: Path(output.csv).parents[1],
+    message:
+        "draw {wildcards.artefact} of {wildcards.paper}, {wildcards.scale}"
     shell:
         "python -m kcde draw {wildcards.paper}/{wildcards.artefact} --scale {wildcards.scale}"
         " --into {params.into} --judged {output.judged} --scores {input.scores} > {log} 2>&1"
@@ -49,14 +51,14 @@ rule copy:
         f"results/{LAPTOP}/copied/{{paper}}/{{artefact}}",
     log:
         f"results/logs/{LAPTOP}/copied/{{paper}}/{{artefact}}.log",
-    message:
-        "copy {wildcards.artefact} of {wildcards.paper} to figures/"
     priority: 1000
     conda:
         CONDA
     threads: 1
     params:
         into="figures",
+    message:
+        "copy {wildcards.artefact} of {wildcards.paper} to figures/"
     shell:
         PUT
 
@@ -72,14 +74,14 @@ for key in ARTEFACTS:
                 f"results/{LAPTOP}/copied/{key}" if TRACKED else not_tracked,
             log:
                 f"results/logs/{LAPTOP}/targets/{key}.{suffix}.log",
-            message:
-                f"figures/{key}.{suffix}"
             localrule: True
             conda:
                 CONDA
             threads: 1
             params:
                 path=f"figures/{key}.{suffix}",
+            message:
+                f"figures/{key}.{suffix}"
             shell:
                 "echo drawn: {params.path} | tee {log}"
 
@@ -87,13 +89,13 @@ for key in ARTEFACTS:
 rule figures:
     log:
         "results/logs/figures.log",
-    message:
-        "redraw all tables and figures from their tracked CSV"
     conda:
         CONDA
     threads: 1
     params:
         folders=[path for path in ("figures", AT_PAPER_SCALE) if Path(path).is_dir()],
+    message:
+        "redraw all tables and figures from their tracked CSV"
     shell:
         "for folder in {params.folders}; do python -m kcde draw all --into $folder; done 2>&1"
         " | tee {log}"

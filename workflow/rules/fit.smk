@@ -39,7 +39,9 @@ def words(w, methods):
     own = {method: config["methods"][method] for method in methods if method in config["methods"]}
     said = [name, *filter(None, [dataset, *methods]), "--scale", w.scale]
     said += ["--backend", config["backend"]]
-    said += [f"--set={key}={json.dumps(value)}" for key, value in config["set"].get(name, {}).items()]
+    said += [
+        f"--set={key}={json.dumps(value)}" for key, value in config["set"].get(name, {}).items()
+    ]
     said += ["--define", json.dumps(own)] if own else []
     if w.scale == SMOKE:
         said += ["--data-dir", SMOKE_RAW, "--catalogue", f"{SMOKE_RAW}/catalogue.csv"]
@@ -48,7 +50,9 @@ def words(w, methods):
 
 def named(flag):
     """Return the function of a rule that names its inputs, each with a flag."""
-    return lambda w, input: shlex.join(x for path in input.get(flag, []) for x in (f"--{flag}", path))
+    return lambda w, input: shlex.join(
+        x for path in input.get(flag, []) for x in (f"--{flag}", path)
+    )
 
 
 def data_digest(w):
@@ -81,8 +85,6 @@ rule fit:
         "results/logs/{scale}/{job}.log",
     benchmark:
         "results/{scale}/benchmarks/{job}.tsv"
-    message:
-        "fit {wildcards.job} (experiment/data set/method), {wildcards.scale}"
     priority: lambda w: plan.priority(config["papers"], job_of(w))
     conda:
         CONDA
@@ -99,6 +101,8 @@ rule fit:
         files=named("files"),
         part=named("part"),
         environment=environment,
+    message:
+        "fit {wildcards.job} (experiment/data set/method), {wildcards.scale}"
     shell:
         "{params.environment} python -m kcde run {params.words} {params.files} {params.part}"
         " --out {output[0]} > {log} 2>&1"
@@ -114,8 +118,6 @@ rule part:
         "results/logs/{scale}/{job}/{shard}-of-{shards}.log",
     benchmark:
         "results/{scale}/benchmarks/{job}/{shard}-of-{shards}.tsv"
-    message:
-        "fit {params.methods} in {wildcards.job}, part {wildcards.shard} of {wildcards.shards}, {wildcards.scale}"
     priority: lambda w: plan.priority(config["papers"], job_of(w))
     conda:
         CONDA
@@ -135,6 +137,8 @@ rule part:
         data=data_digest,
         files=named("files"),
         environment=environment,
+    message:
+        "fit {params.methods} in {wildcards.job}, part {wildcards.shard} of {wildcards.shards}, {wildcards.scale}"
     shell:
         "{params.environment} python -m kcde run {params.words} {params.files}"
         " --shard {wildcards.shard}/{wildcards.shards} --out {output} > {log} 2>&1"

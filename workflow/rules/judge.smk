@@ -22,8 +22,6 @@ rule judge:
         expand("results/{{scale}}/figures/{paper}/{file}", paper=plan.PAPERS, file=JUDGED),
     log:
         "results/logs/{scale}/scorecard.log",
-    message:
-        "judge every published number and claim, {wildcards.scale}"
     conda:
         CONDA
     threads: 1
@@ -33,6 +31,8 @@ rule judge:
         code=provenance.digest("kcde.artefacts.judging.scorecard"),
         into=lambda w, output: Path(output[0]).parent,
         tracked=lambda w: "" if w.scale == SMOKE else "--tracked figures",
+    message:
+        "judge every published number and claim, {wildcards.scale}"
     shell:
         "python -m kcde scorecard --into {params.into} --scale {wildcards.scale} {params.tracked}"
         " --judged {input.judged} > {log} 2>&1"
@@ -51,8 +51,6 @@ rule split_scores:
         multiext("results/{scale}/figures/scores", ".csv.gz", ".json"),
     log:
         "results/logs/{scale}/scores.log",
-    message:
-        "pack the scores of all splits, {wildcards.scale}"
     conda:
         CONDA
     threads: 1
@@ -61,6 +59,8 @@ rule split_scores:
     params:
         code=provenance.digest("kcde.split_scores"),
         into=lambda w, output: Path(output[0]).parent,
+    message:
+        "pack the scores of all splits, {wildcards.scale}"
     shell:
         "python -m kcde scores {input} --into {params.into} --scale {wildcards.scale} > {log} 2>&1"
 
@@ -75,13 +75,13 @@ rule copy_scorecard:
         f"results/{LAPTOP}/copied/scorecard",
     log:
         f"results/logs/{LAPTOP}/copied/scorecard.log",
-    message:
-        "copy the scorecard to figures/"
     conda:
         CONDA
     threads: 1
     params:
         into="figures",
+    message:
+        "copy the scorecard to figures/"
     shell:
         PUT
 
@@ -104,14 +104,16 @@ rule scorecard:
 # Pages of what is drawn now, on any clone: they ask for no fits.
 rule page:
     input:
-        [path for path in sorted(Path(FIGURES).rglob("*.*")) if path.suffix in (".csv", ".md", ".png")],
+        [
+            path
+            for path in sorted(Path(FIGURES).rglob("*.*"))
+            if path.suffix in (".csv", ".md", ".png")
+        ],
         PUBLISHED,
     output:
         "results/{scale}/report.html",
     log:
         "results/logs/{scale}/report.log",
-    message:
-        "one page of all that is drawn, {wildcards.scale}"
     localrule: True
     conda:
         CONDA
@@ -121,6 +123,8 @@ rule page:
     params:
         code=provenance.digest("kcde.report.content"),
         figures=FIGURES,
+    message:
+        "one page of all that is drawn, {wildcards.scale}"
     shell:
         "python -m kcde report --figures {params.figures} --out {output} > {log} 2>&1"
 
@@ -142,13 +146,13 @@ rule publish:
         publishable,
     log:
         "results/logs/publish.log",
-    message:
-        "copy what was drawn to figures/at-paper-scale/"
     conda:
         CONDA
     threads: 1
     params:
         into=AT_PAPER_SCALE,
+    message:
+        "copy what was drawn to figures/at-paper-scale/"
     shell:
         f"({PUT.partition('; touch')[0]}; ls -d {{params.into}}/*/) 2>&1 | tee {{log}}"
 
@@ -157,14 +161,14 @@ rule publish:
 rule verify:
     log:
         "results/logs/verify.log",
-    message:
-        "compare what was computed here with what is tracked"
     conda:
         CONDA
     threads: 1
     params:
         computed=f"results/{config['scale']}/figures",
         tracked="figures" if config["scale"] == LAPTOP else AT_PAPER_SCALE,
+    message:
+        "compare what was computed here with what is tracked"
     shell:
         "python -m kcde verify {params.computed} --tracked {params.tracked} 2>&1 | tee {log}"
 
