@@ -1,9 +1,12 @@
 """Made-up scores in the real format, for the tests of tables, claims and scorecard."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
 from kcde import scores
+from kcde.artefacts.core import drawing
 
 METRIC = "negative_log_likelihood"
 
@@ -42,12 +45,11 @@ def files(folder, cells):
     return paths
 
 
-def not_run(folder, dataset, method, why="no network"):
-    """Write the scores of a job whose data could not be had."""
-    path = folder / dataset / f"{method}.csv"
-    row = rows_of(dataset, method, [None])[0] | {"status": "not-run", "detail": why}
-    scores.write(path, [row], {})
-    return path
+def judged(artefact, paths, into):
+    """Make an artefact of score files and return what it decides."""
+    path = Path(into) / "judged.csv"
+    drawing.make(artefact, paths, into, judged=path)
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
 def around(mean, n=20, width=0.1):

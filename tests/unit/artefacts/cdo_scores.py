@@ -188,10 +188,6 @@ def simulated(seconds=0.4, difference=3e-12, pairs=32_256):
     return [row(*cell, name, value, n_train=pairs) for name, value in found.items()]
 
 
-def not_run(experiment, dataset, method, why="no file at any address"):
-    return row(experiment, dataset, method, 0, "", None, status="not-run", detail=why)
-
-
 def arrays(errors, slots=24, splits=3, seed=0, thinned=0):
     """Return what the experiment stores of a method with these errors of mean and sd."""
     rng = np.random.default_rng(seed)
@@ -242,8 +238,8 @@ def terrain_files(folder, cells=TERRAIN, dataset="rough-terrain", **how):
     ]
 
 
-def traffic_files(folder, cells=TRAFFIC, datasets=(METRO,), absent=(PEMS,)):
-    """Write one score file a (data set, method), those of absent data as `not-run`."""
+def traffic_files(folder, cells=TRAFFIC, datasets=(METRO,)):
+    """Write one score file a (data set, method)."""
     place, paths = folder / "traffic", []
     for dataset in datasets:
         slots = 144 if dataset == PEMS else 24
@@ -251,7 +247,4 @@ def traffic_files(folder, cells=TRAFFIC, datasets=(METRO,), absent=(PEMS,)):
             failed = any(error is None for error in errors)
             stored = None if failed else arrays(errors, slots, seed=k)
             paths.append(_write(place, dataset, method, traffic(dataset, method, errors), stored))
-    for dataset in absent:
-        for method in cells:
-            paths.append(_write(place, dataset, method, [not_run("traffic", dataset, method)]))
     return [*paths, _write(place, "simulated-traffic", "CDO", simulated())]

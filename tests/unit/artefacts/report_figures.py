@@ -43,7 +43,7 @@ def make(folder: Path) -> Path:
     figures = folder / "figures"
     _card(figures)
     for key in DRAWN:
-        place = figures / key.removeprefix("across/")
+        place = figures / key
         place.parent.mkdir(parents=True, exist_ok=True)
         place.with_suffix(".md").write_text(PAGE.format(key=key))
         place.with_suffix(".png").write_bytes(PIXEL)
@@ -55,7 +55,7 @@ def make(folder: Path) -> Path:
 
 def _card(figures: Path) -> None:
     """Write a scorecard in which four numbers of kcef are judged, and three of its claims."""
-    card = scorecard.build(figures)
+    card = scorecard.build(figures, "laptop")
     judged = {"n": 20, "failed": 0, "stderr": 0.05, "reason": ""}
     said = {
         0: {"ours": 1.01, "verdict": "reproduced", "compatible": "yes"},
@@ -75,7 +75,7 @@ def _card(figures: Path) -> None:
         rows = card["metric"] == claim
         card.loc[rows, ["verdict", "amended", "reason", "readings"]] = cells
     card.loc[card["metric"] == "K7", "readings"] = ""
-    scorecard.write(card, figures)
+    scorecard.write(card, figures, "laptop")
 
 
 def _readings(figures: Path) -> None:
@@ -94,7 +94,7 @@ def _methods(figures: Path) -> None:
     rows = [every | {"method": "LSCDE-exact", "rank": 2.5}, every | {"method": "NADE", "rank": 1.5}]
     columns = ["against", "best"]
     frame = pd.DataFrame(rows).assign(**dict.fromkeys(columns))
-    frame.to_csv(figures / "all_methods.csv", index=False)
+    frame.to_csv(figures / "across/all_methods.csv", index=False)
     bins = [{"panel": "histogram", "kind": "histogram", "x": k / 20, "y": 1.0} for k in range(20)]
     means = [
         {
@@ -107,7 +107,7 @@ def _methods(figures: Path) -> None:
         for k in (50, 90)
     ]
     frame = pd.DataFrame([{"method": "NADE", **row} for row in (*bins, *means)])
-    frame.to_csv(figures / "calibration.csv", index=False)
+    frame.to_csv(figures / "across/calibration.csv", index=False)
 
 
 def scored(figures: Path) -> None:

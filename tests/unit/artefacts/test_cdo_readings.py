@@ -1,13 +1,13 @@
 """cdo's claims under each reading of what the paper leaves open, and the table beside them."""
 
+import artefact_scores
 import cdo_scores as made
 import pandas as pd
 import pytest
 
 from kcde import published, scores
 from kcde.artefacts.cdo import _terrain, table3_readings
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.judging import readings
+from kcde.artefacts.core import registry
 from kcde.experiments import terrain as experiment
 from kcde.methods import METHODS
 from kcde.metrics.names import SMAE
@@ -161,12 +161,12 @@ def drawn(tmp_path_factory):
     paths = made.terrain_files(folder / "scores", made.TERRAIN | made.TERRAIN_READINGS)
     paths += made.donut_files(folder / "scores", made.DONUT | made.DONUT_READINGS)
     paths += made.traffic_files(folder / "scores")
-    drawing.make(READINGS, paths, folder)
-    return folder
+    return folder, artefact_scores.judged(READINGS, paths, folder)
 
 
-def test_the_table_has_both_protocols_and_the_claims_are_tracked(drawn):
-    table = pd.read_csv(drawn / "cdo" / "table3-readings.csv")
+def test_the_table_has_both_protocols_and_the_claims_are_decided(drawn):
+    folder, judged = drawn
+    table = pd.read_csv(folder / "cdo" / "table3-readings.csv")
     flows = table[table["method"] == "CondMAF"].set_index("metric")
     assert flows.loc["smae_centred", "mean"] == pytest.approx(0.16, rel=0.01)
     assert flows.loc["smae", "mean"] == pytest.approx(0.035, rel=0.01)
@@ -174,6 +174,5 @@ def test_the_table_has_both_protocols_and_the_claims_are_tracked(drawn):
     assert set(table["method"]) == {*READINGS.methods, "data"}
     assert "LSCDE-package-second" in READINGS.methods
     assert "LSCDE-package-second-signed" not in READINGS.methods
-    tracked = readings.read(drawn)
-    assert set(tracked["claim"]) == {"C1", "C2", "C3", "C5", "C6"}
-    assert "Each as published" in (drawn / "cdo" / "table3-readings.md").read_text()
+    assert set(judged["claim"]) == {"C1", "C2", "C3", "C5", "C6"}
+    assert "Each as published" in (folder / "cdo" / "table3-readings.md").read_text()

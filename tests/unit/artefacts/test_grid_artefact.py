@@ -4,6 +4,7 @@ import joint_scores as made
 import numpy as np
 import pandas as pd
 import pytest
+from artefact_scores import judged
 
 from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
@@ -90,15 +91,7 @@ def test_scores_of_other_data_are_refused():
 
 def test_figures_are_drawn_with_a_page(tmp_path):
     shown = SCORES[SCORES["method"] != "KCEF-F"]
-    record = drawing.make(FIG1, made.files(tmp_path / "scores", shown), tmp_path)
-    assert {name.rsplit("/", 1)[1] for name in record["files"]} == {
-        "fig1.csv",
-        "fig1.png",
-        "fig1.pdf",
-        "fig1.md",
-        "claims.csv",
-        "readings.csv",
-    }
+    drawing.make(FIG1, made.files(tmp_path / "scores", shown), tmp_path)
     page = (tmp_path / "kcef" / "fig1.md").read_text()
     assert "![log-likelihood on the grid data](fig1.png)" in page
     assert "Reduced at laptop" in page
@@ -109,9 +102,8 @@ def test_one_data_set_of_any_size_can_be_drawn(tmp_path):
     """At the scale `smoke` there is one small grid, with three columns."""
     small = SCORES[SCORES["dim"] == 3].replace({"dataset": {"grid-200": "grid-60"}})
     paths = made.files(tmp_path / "scores", small[small["dataset"] == "grid-60"])
-    for artefact in (FIG1, FIG5):
-        drawing.make(artefact, paths, tmp_path)
-    claims = pd.read_csv(tmp_path / "kcef" / "claims.csv")
+    found = pd.concat(judged(artefact, paths, tmp_path) for artefact in (FIG1, FIG5))
+    claims = found[found["choice"] == ""]
     assert set(claims["claim"]) == {"K1", "K2", "K3", "K4", "K5", "K6", "K13"}
     assert set(claims["verdict"]) == {"undecided"}
 

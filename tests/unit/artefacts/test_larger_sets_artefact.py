@@ -48,12 +48,11 @@ def test_means_and_failed_splits(scores):
 def test_files_and_page(scores, tmp_path):
     path = tmp_path / "scores.csv"
     scores.to_csv(path, index=False)
-    record = drawing.make(ARTEFACT, [path], tmp_path / "figures")
-    assert record["status"] == drawing.REGENERATED
-    page = (tmp_path / "figures/larger_sets.md").read_text()
+    drawing.make(ARTEFACT, [path], tmp_path / "figures")
+    page = (tmp_path / "figures/across/larger_sets.md").read_text()
     assert "| NADE | 7.40 | 0.400 | 45% | – | 3 |" in page
     assert "| KCEF | – | – | – | – | not fitted: planned at 2 h |" in page
-    assert (tmp_path / "figures/larger_sets.png").exists()
+    assert (tmp_path / "figures/across/larger_sets.png").exists()
 
 
 def test_a_method_that_was_not_fitted_on_all_sets_comes_after_those_that_were():
@@ -80,12 +79,14 @@ def test_the_page_says_how_methods_choose(scores, tmp_path):
     more = likelihood.assign(n_train=1000, seconds=2.0, experiment="larger_sets")
     pd.concat([scores, more]).to_csv(path, index=False)
     drawing.make(ARTEFACT, [path], tmp_path / "figures")
-    page = (tmp_path / "figures/larger_sets.md").read_text()
+    page = (tmp_path / "figures/across/larger_sets.md").read_text()
     rules = page[page.index("Selection:") :]
     assert "- **KCEF-LL**: ours: σ_x, σ_y and λ of KCEF by 5-fold held-out likelihood" in rules
     assert "(500 at laptop)" in rules
     (line,) = (line for line in rules.splitlines() if line.startswith("- **LikelihoodKCEF**"))
-    assert "is scored. [The whole rule](all_methods.md) also says what was changed" in line
+    assert (
+        "is scored. [The whole rule](../across/all_methods.md) also says what was changed" in line
+    )
 
 
 def test_a_long_rule_stands_whole_on_one_page_and_others_link_it():
@@ -94,7 +95,7 @@ def test_a_long_rule_stands_whole_on_one_page_and_others_link_it():
         for key in ("across/all_methods", "kcef/table1")
     )
     assert f"{LikelihoodKCEF.selection_rule}. After test scores had been seen" in whole
-    assert "[The whole rule](../all_methods.md)" in beside
+    assert "[The whole rule](../across/all_methods.md)" in beside
     assert LikelihoodKCEF.selection_rule not in beside
 
 

@@ -1,20 +1,17 @@
 """jdl figures 1 to 6: what each shows, from score files to pages."""
 
-import math
 from pathlib import Path
 
 import embedding_scores as made
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
+from artefact_scores import judged
 
 from kcde import published, scores
-from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.judging import claims
-from kcde.artefacts.tables import methods
-from kcde.data import names
+from kcde.experiments.moments import Moments
 
 FIGURES = tuple(f"fig{number}" for number in range(1, 7))
 DECLARED = [registry.ARTEFACTS[f"jdl/{name}"] for name in FIGURES]
@@ -74,15 +71,9 @@ def test_every_figure_is_declared_with_its_claims():
 @pytest.mark.parametrize("name", FIGURES)
 def test_scores_become_csv_picture_page_and_claims(files, name, tmp_path):
     artefact = registry.ARTEFACTS[f"jdl/{name}"]
-    record = drawing.make(artefact, files, tmp_path)
-    assert record["status"] == drawing.REGENERATED
-    assert {Path(path).name for path in record["files"]} == {
-        *(f"{name}{suffix}" for suffix in (".csv", ".png", ".pdf", ".md")),
-        "claims.csv",
-        *(["readings.csv"] if artefact.readers else []),
-    }
-    decided = claims.read(tmp_path, "jdl")
-    assert set(decided["claim"]) == set(artefact.deciders)
+    decided = judged(artefact, files, tmp_path)
+    assert set(decided.loc[decided["choice"] == "", "claim"]) == set(artefact.deciders)
+    assert set(decided["choice"]) == {"", *artefact.readers}
     page = (tmp_path / "jdl" / f"{name}.md").read_text()
     assert "Here 5 repetitions. " in page
     assert "Fewer than 20 have no quantiles" in page
@@ -155,62 +146,22 @@ def test_the_smallest_tour_is_drawn_and_undecided(tmp_path):
     for artefact in DECLARED:
         frame = artefact.build(artefact, table, [])
         assert artefact.draw(artefact, frame, tmp_path / artefact.name)
-        for claim, decision in claims.decide(artefact, table).items():
-            assert decision.verdict == "undecided", claim
+        for claim, decide in artefact.deciders.items():
+            assert decide(table).verdict == "undecided", claim
 
 
-def test_details_say_what_the_laptop_scale_reduces():
-    config = yaml.safe_load(CONFIG.read_text())
-    laptop = {name: sizes["laptop"] for name, sizes in config["scales"].items()}
-    rows = [laptop[f"moments_tuning_rows_{d}"] for d in (1, 2, 3)]
-    most = [f"{laptop[f'moments_rows_{d}']:.0e}".replace("e+0", "e") for d in (1, 2, 3)]
+def test_the_text_has_the_sizes_of_the_experiment():
+    large, small = (Moments.at("laptop", f"gaussian-1-{n}", "JDL") for n in (10**6, 1000))
+    sizes = [10**k for k in range(3, 8)]
+    most = [
+        max(n for n in sizes if Moments.within("laptop", f"gaussian-{d}-{n}")) for d in (1, 2, 3)
+    ]
+    rows = [Moments.at("laptop", f"gaussian-{d}-1000", "JDL").tuning_rows for d in (2, 3)]
+    said = [
+        f"{small.repetitions} correlation matrices (paper: 100)",
+        f"the first {large.repetitions}; n up",
+        "at most {} and {} of them".format(*rows),
+        "n up to {:.0e} for d = 1, {:.0e} for d = 2 and {:.0e} for d = 3".format(*most),
+    ]
     for artefact in DECLARED:
-        reduced = artefact.reduced
-        assert f"{laptop['moments_repetitions']} correlation matrices (paper: 100)" in reduced
-        assert (
-            "on all points at d = 1, and on at most {} and {} of them".format(*rows[1:]) in reduced
-        )
-        assert f"the first {laptop['moments_large_repetitions']}; n up" in reduced
-        assert "n up to {} for d = 1, {} for d = 2 and {} for d = 3".format(*most) in reduced
-    moments = config["experiments"]["moments"]
-    assert rows[0] == laptop["moments_rows_1"]
-    assert moments["law"] == names.DRAWN_LAW
-    kind, size = names.parsed_law(moments["law"])
-    for artefact in DECLARED:
-        last_sentence = artefact.caption.rpartition(". ")[2]
-        assert f"elements from N(0, {size:g}²), the largest declared law" in last_sentence
-    assert kind == "normal"
-    assert moments["bandwidth_factors"] == [0.5, 1, 2, 4]
-    assert [moments["regularizations"][k] for k in (0, 1, -1)] == [1e-14, 1e-13, 10.0]
-    assert moments["shared_choice"]["JPDL"] == [3]
-    for artefact in DECLARED:
-        said = "JPDL with constraints at d = 3 takes the λ that is best without."
-        assert said in artefact.details
-        assert "best without" not in artefact.reduced
-    grid = f"{len(moments['bandwidth_factors'])} × " * 2 + f"{len(moments['regularizations'])} grid"
-    for method in ("JDL", "CME"):
-        assert grid in methods.selection(method, "moments")
-    assert f"λ among {len(moments['regularizations'])} " in methods.selection("JPDL", "moments")
-
-
-def test_details_say_where_the_same_tolerance_is_fitted():
-    config = yaml.safe_load(CONFIG.read_text())["experiments"]["moments"]
-    rows = {more["dim"]: more["rows"] for more in config["more_tolerances"]}
-    assert set(rows) == {1, 2}
-    assert rows[1]["laptop"] == rows[1]["paper"] == 10**7
-    assert (rows[2]["laptop"], rows[2]["paper"]) == (10**5, 10**6)
-    assert config["tolerances"][1]["rows"] == 10**6  # where the schedule loosens
-    for name in ("fig1", "fig3", "fig5"):
-        details = registry.ARTEFACTS[f"jdl/{name}"].details
-        assert "tolerance 1e-3 at every n, without constraints only, at d = 1 up to" in details
-        assert "not fitted at d = 2, n = 1e6 at laptop (the paper scale has it)" in details
-        assert "at d = 3 from n = 1e6 on" in details
-
-
-def test_figure_6_says_how_large_the_unreduced_program_is_at_d_3():
-    config = yaml.safe_load(CONFIG.read_text())["experiments"]["moments"]
-    assert not any("gaussian-3" in name for name in config["only"]["JPDL-unreduced"])
-    monomials = math.comb(2 * 3 + 4, 4)  # of degree 4 in x and y
-    entries = monomials * (monomials + 1) // 2
-    said = f"Gram matrix is {monomials} × {monomials} with {entries} entries in the cone"
-    assert said in registry.ARTEFACTS["jdl/fig6"].details
+        assert [words for words in said if words.replace("e+0", "e") not in artefact.reduced] == []

@@ -4,9 +4,8 @@ import pandas as pd
 import pytest
 
 from kcde import published, scores
-from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core import registry
 from kcde.artefacts.core.cells import splits
-from kcde.artefacts.judging import claims, readings
 from kcde.artefacts.kcef import table1, table1_nade
 from kcde.artefacts.kcef._nade_target import against_joint, section
 from kcde.metrics.names import NLL_QUADRATURE, NLL_X
@@ -169,14 +168,13 @@ def test_it_is_drawn_for_the_readings_and_decides_k8_for_the_scorecard(tmp_path)
     assert "NADE-joint" not in registry.ARTEFACTS["kcef/table1"].shows["r_benchmark"]["methods"]
     path = tmp_path / "laptop" / "r_benchmark" / "scores.csv"
     scores.write(path, nades(10, 9).drop(columns="detail").to_dict("records"), {})
-    assert drawing.make(TABLE, [path], tmp_path)["status"] == drawing.REGENERATED
+    found = made.judged(TABLE, [path], tmp_path)
     page = (tmp_path / "kcef/table1-nade.md").read_text()
     assert "## Which of the two is nearer" in page
-    read = readings.read(tmp_path).set_index(["claim", "choice", "reading"])["verdict"]
+    read = found.set_index(["claim", "choice", "reading"])["verdict"]
     assert read.to_dict() == {
         ("K8", "K-nade", "conditional"): "holds",
         ("K8", "K-nade", "joint"): "fails",
         ("K8", "K-nade", "joint beside conditional"): "holds",
         ("K8", "amended", "both readings of NADE"): "undecided",
     }
-    assert not len(claims.read(tmp_path, "kcef"))

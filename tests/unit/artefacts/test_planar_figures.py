@@ -31,8 +31,7 @@ def frame_of(artefact, paths):
 @pytest.mark.slow
 @pytest.mark.parametrize("artefact", [FIG1, FIG3])
 def test_figures_are_redrawn_from_the_csv_with_the_same_bytes(artefact, paths, tmp_path):
-    record = drawing.make(artefact, paths, tmp_path)
-    assert record["status"] == "regenerated"
+    drawing.make(artefact, paths, tmp_path)
     stem = tmp_path / "dde" / artefact.name
     first = stem.with_suffix(".png").read_bytes()
     assert first.startswith(b"\x89PNG")

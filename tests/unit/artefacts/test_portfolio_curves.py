@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import portfolio_scores as made
 import pytest
+from artefact_scores import judged
 
 from kcde import scores
-from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.jdl import _portfolio, fig7, fig8, fig9
 from kcde.artefacts.jdl._curves import EXCLUDED
-from kcde.artefacts.judging import claims
 
 FIGURES = {
     "fig7": (fig7.build, fig7.draw),
@@ -130,10 +130,9 @@ def test_the_smallest_tour_is_drawn(name, tmp_path):
 def test_scores_become_csv_picture_page_and_claim(name, claim, tmp_path):
     path = tmp_path / "portfolio.csv"
     scores.write(path, made.frame().to_dict("records"), {})
-    record = drawing.make(registry.ARTEFACTS[f"jdl/{name}"], [path], tmp_path)
-    assert record["status"] == drawing.REGENERATED
-    (decided,) = claims.read(tmp_path, "jdl").to_dict("records")
-    assert (decided["claim"], decided["verdict"]) == (claim, "holds")
+    decided = judged(registry.ARTEFACTS[f"jdl/{name}"], [path], tmp_path)
+    drawn = decided[decided["choice"] == ""]
+    assert dict(drawn[["claim", "verdict"]].to_numpy()) == {claim: "holds"}
     page = (tmp_path / "jdl" / f"{name}.md").read_text()
     for words in ("20 repetitions", "Reduced at laptop", "its 1% quantile", "**KLR**: Gaussian"):
         assert words in page

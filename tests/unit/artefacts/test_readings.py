@@ -1,90 +1,64 @@
 """Claims under several readings: tracked rows, who replaces whom, scale, commit; amended tests."""
 
 import subprocess
-from dataclasses import replace
-from pathlib import Path
 
-import artefact_scores as made
 import pandas as pd
 import pytest
 
 from kcde import published
-from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import Decision
-from kcde.artefacts.judging import checkout, claims, readings
-
-TABLE1 = registry.ARTEFACTS["kcef/table1"]
-CELLS = {("geyser", "KCEF"): made.around(1.2), ("geyser", "LSCDE"): made.around(0.7)}
+from kcde.artefacts.judging import checkout, claims, readings, scorecard
 
 
-def reader(**verdicts):
-    """A reader of K7 with a reading a keyword."""
-    return lambda scores: {"K7": {name: Decision(word, name) for name, word in verdicts.items()}}
+def decided(path, *rows):
+    """Write what an artefact decided: claim, choice, reading and verdict."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame = pd.DataFrame(rows, columns=["claim", "choice", "reading", "verdict"])
+    known = {"paper": "kcef", "artefact": f"kcef/{path.stem}", "scale": "laptop"}
+    frame.assign(**known).reindex(columns=readings.COLUMNS).to_csv(path, index=False)
+    return path
 
 
-def read_by(**readers):
-    named = {name.replace("_", "-"): each for name, each in readers.items()}
-    return replace(TABLE1, readers=named, deciders={})
-
-
-def draw(artefact, folder, into):
-    return drawing.make(artefact, made.files(folder / "laptop" / "r_benchmark", CELLS), into)
-
-
-def test_drawing_merges_the_readings_of_an_artefact_and_choice(tmp_path):
-    into = tmp_path / "figures"
-    first = read_by(K_grid=reader(narrow="holds", wide="fails"), K_nade=reader(joint="holds"))
-    record = draw(first, tmp_path, into)
-    assert str(into / "readings.csv") in record["files"]
-    other = replace(read_by(K_grid=reader(other="undecided")), name="other")
-    draw(other, tmp_path, into)
-    draw(read_by(K_grid=reader(wide="holds")), tmp_path, into)
-    found = readings.read(into)
-    assert list(found.columns)[:9] == (
-        ["paper", "claim", "choice", "reading", "artefact", "verdict", "reason", "scale", "commit"]
-    )
-    rows = found[["choice", "reading", "artefact", "verdict"]].to_numpy().tolist()
-    assert rows == [
-        ["K-grid", "other", "kcef/other", "undecided"],
-        ["K-grid", "wide", "kcef/table1", "holds"],
-        ["K-nade", "joint", "kcef/table1", "holds"],
+def test_tracked_readings_stand_for_what_was_not_made(tmp_path):
+    made, tracked = tmp_path / "judged/kcef", tmp_path / "figures"
+    files = [
+        decided(made / "table1.csv", ("K8", "", "", "holds"), ("K7", "", "", "fails")),
+        decided(made / "fig1.csv", ("K7", "K-stop", "new", "holds")),
     ]
-    assert set(found["paper"]) == {"kcef"}
-    assert set(found["scale"]) == {"laptop"}
-    assert set(found["commit"]) == {checkout.commit()}
+    old = pd.concat(
+        pd.read_csv(decided(tmp_path / f"{name}.csv", ("K7", choice, "old", "fails")))
+        for name, choice in (("fig1", "K-stop"), ("table1-nade", "K-nade"), ("table1", "K-grid"))
+    )
+    tracked.mkdir()
+    old.to_csv(tracked / readings.NAME, index=False)
+    columns = ["claim", "choice", "reading", "artefact"]
+    assert readings.collect(files)[columns].to_numpy().tolist() == [
+        ["K7", "K-stop", "new", "kcef/fig1"],
+        ["K7", "", "", "kcef/table1"],
+        ["K8", "", "", "kcef/table1"],
+    ]
+    every = readings.collect(files, tracked)
+    assert set(every["reading"]) == {"", "new", "old"}
+    assert every.loc[every["reading"] == "old", "choice"].tolist() == ["K-nade"]
+    written = scorecard.collect(files, tmp_path / "new", tracked)
+    assert {path.relative_to(tmp_path / "new").as_posix() for path in written} == {
+        "readings.csv",
+        *(f"{paper}/claims.csv" for paper in ("kcef", "dde", "jdl", "cdo")),
+    }
+    assert readings.read(tmp_path / "new")["reading"].tolist() == ["new", "old"]
+    claims_of_kcef = claims.read(tmp_path / "new", "kcef")
+    assert claims_of_kcef[["claim", "artefact", "verdict"]].to_numpy().tolist() == [
+        ["K7", "table1", "fails"],
+        ["K8", "table1", "holds"],
+    ]
 
 
-def test_without_readers_there_is_no_file(tmp_path):
-    draw(TABLE1, tmp_path, tmp_path / "figures")
-    assert not (tmp_path / "figures" / "readings.csv").exists()
-
-
-def test_an_artefact_of_no_paper_locks_the_folder_once(tmp_path):
-    across = replace(read_by(K_grid=reader(wide="holds")), module="kcde.artefacts.across.mine")
-    assert drawing.folders_to_lock(across, tmp_path, with_readings=True) == [tmp_path]
-    draw(replace(across, name="mine"), tmp_path, tmp_path / "figures")  # does not wait for itself
-    assert readings.read(tmp_path / "figures")["artefact"].tolist() == ["across/mine"]
-
-
-def test_a_claim_that_no_paper_makes_is_refused(tmp_path):
-    wrong = read_by(K_grid=lambda scores: {"K77": {"a": Decision("holds", "")}})
-    with pytest.raises(ValueError, match="kcef/table1 reads the claim 'K77'"):
-        draw(wrong, tmp_path, tmp_path / "figures")
-    assert not (tmp_path / "figures").exists()
-
-
-def test_scales_are_those_of_the_folders_of_the_experiments():
-    here = Path("results/laptop/r_benchmark/geyser/KCEF.csv")
-    there = Path("/somewhere/readings/r_benchmark/geyser/KCEF.csv")
-    assert readings.scale_of(TABLE1, [here, here]) == "laptop"
-    assert readings.scale_of(TABLE1, [there, here]) == "laptop+readings"
-    assert readings.scale_of(TABLE1, ["scores.csv"]) == readings.UNKNOWN_SCALE
-    # A data set, and a folder above, with the name of an experiment.
-    named = "/r_benchmark/results/paper/r_benchmark/r_benchmark/KCEF.csv"
-    assert readings.scale_of(TABLE1, [named]) == "paper"
-    # Experiments without data sets and methods have a file in place of a folder.
-    alone = registry.ARTEFACTS["kcef/fig3"]
-    assert readings.scale_of(alone, ["results/laptop/failure_case.csv"]) == "laptop"
+def test_scales_are_those_of_the_folders_of_the_scores():
+    here, there = "results/laptop/scores/e/geyser/KCEF.csv", "/scores/results/paper/scores/e.csv"
+    assert readings.scale_of([here, here]) == "laptop"
+    assert readings.scale_of([there, here]) == "laptop+paper"
+    assert readings.scale_of(["scores.csv"]) == readings.UNKNOWN_SCALE
 
 
 def test_choices_of_readers_are_declared():
@@ -104,26 +78,17 @@ def test_amended_tests_and_readings_are_of_known_claims():
     assert set(published.readings()["paper"]) <= {paper for paper, _ in every}
 
 
-def test_decisions_come_back_from_the_tracked_file(tmp_path):
-    whole = Decision(
-        "fails", "a, b", {"order: all": "holds", "size": "fails"}, Decision("holds", "c")
-    )
-    made_of = {"K7": whole, "K8": Decision("holds", "d")}
-    claims.write(tmp_path, tmp_path, TABLE1, made_of)
-    assert claims.decisions(tmp_path, TABLE1) == made_of
-    row = claims.read(tmp_path, "kcef").iloc[0]
-    assert row["parts"] == "order: all: holds; size: fails"
-    assert (row["amended"], row["amended_reason"]) == ("holds", "c")
+def test_a_decision_in_cells():
+    whole = Decision("fails", "a, b", {"all: x": "holds", "size": "fails"}, Decision("holds", "c"))
+    assert claims.cells(whole) == {
+        "verdict": "fails",
+        "reason": "a, b",
+        "amended": "holds",
+        "amended_reason": "c",
+        "parts": "all: x: holds; size: fails",
+    }
     with pytest.raises(ValueError, match="contains '; '"):
         claims.cells(Decision("holds", "", {"a; b": "holds"}))
-
-
-def test_an_older_file_of_claims_is_read(tmp_path):
-    (tmp_path / "kcef").mkdir()
-    (tmp_path / "kcef/claims.csv").write_text("claim,artefact,verdict,reason\nK7,table1,fails,x\n")
-    assert claims.decisions(tmp_path, TABLE1) == {"K7": Decision("fails", "x")}
-    claims.write(tmp_path, tmp_path, TABLE1, {"K8": Decision("holds", "y")})
-    assert list(pd.read_csv(tmp_path / "kcef/claims.csv").columns) == claims.COLUMNS
 
 
 def git(folder, *arguments):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kcde.artefacts.core.declaration import ACROSS, READINGS, RUN, SCALES, place, suffixes
+from kcde.artefacts.core.declaration import ACROSS, READINGS, RUN
 from kcde.artefacts.core.registry import ARTEFACTS
 from kcde.artefacts.tables import building
 from kcde.methods import METHODS
@@ -25,7 +25,7 @@ def test_a_declaration_has_known_values(artefact):
     assert artefact.target.endswith((".md", ".png"))
     for wanted in artefact.shows.values():
         assert set(wanted) <= {"datasets", "methods", "but", "only", "scale"}
-        assert wanted.get("scale", "paper") in SCALES
+        assert wanted.get("scale", "paper") == "paper"
         assert set(wanted.get("only", ())) <= set(wanted.get("methods", METHODS))
 
 
@@ -33,19 +33,12 @@ def test_what_belongs_to_no_paper_is_made_by_a_run():
     assert {each.stage for each in ARTEFACTS.values() if each.paper == ACROSS} == {RUN}
 
 
-def test_places_and_suffixes():
-    assert place("kcef", "table1") == "kcef/table1"
-    assert place(ACROSS, "all_methods") == "all_methods"
-    assert suffixes("table")[:2] == ("csv", "md")
-    assert suffixes("figure")[:2] == ("csv", "png")
-
-
 def test_tracked_tables_have_their_columns_in_the_declared_order():
     wrong = []
     for artefact in ARTEFACTS.values():
         if artefact.kind != "table" or not artefact.methods:  # ranked by what is found
             continue
-        path = FIGURES / f"{artefact.place}.csv"
+        path = FIGURES / f"{artefact.key}.csv"
         if not path.exists():  # not made yet: `snakemake figures` names it
             continue
         table = building.read(path)

@@ -1,6 +1,5 @@
 """Scorecard, drawing and claims: counts, copies, not-run, missing data, redrawing."""
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +11,14 @@ import pytest
 from scipy import stats
 
 from kcde import published
-from kcde.artefacts.core import drawing, registry, scales
+from kcde.artefacts.core import drawing, registry
 from kcde.artefacts.core.declaration import Decision
 from kcde.artefacts.judging import claims, r_sets, readings, scorecard
 from kcde.artefacts.kcef import table1 as kcef_table1
 from kcde.artefacts.tables import building
-from kcde.cli import main
 
 TABLE1, TABLE2 = registry.ARTEFACTS["kcef/table1"], registry.ARTEFACTS["dde/table2"]
+UNDRAWN = replace(TABLE1, draw=lambda *_: [])
 COPIED = [
     "geyser",
     "caution",
@@ -46,9 +45,10 @@ def drawn(tmp_path_factory):
     folder = tmp_path_factory.mktemp("drawn")
     into = folder / "figures"
     cells = published_scores("kcef", "table1", ["KCEF", "LSCDE"])
-    drawing.make(TABLE1, made.files(folder / "scores", cells), into)
+    drawing.make(UNDRAWN, made.files(folder / "scores", cells), into)
     cells = published_scores("dde", "table2", ["KCEF", "LSCDE", "epsilon-KDE"])
-    drawing.make(TABLE2, made.files(folder / "scores", cells), into)
+    undrawn = replace(TABLE2, draw=lambda *_: [])
+    drawing.make(undrawn, made.files(folder / "scores", cells), into)
     return into
 
 
@@ -57,8 +57,20 @@ def figures(drawn, tmp_path):
     return Path(shutil.copytree(drawn, tmp_path / "figures"))
 
 
+def put(into, read, **decided):
+    """Write the claims of papers and the readings as `scorecard.collect` does."""
+    into.mkdir(exist_ok=True)
+    read.to_csv(into / readings.NAME, index=False)
+    for claim, decision in decided.items():
+        paper = {"K": "kcef", "J": "jdl", "C": "cdo"}[claim[0]]
+        known = claims.read(into, paper).to_dict("records")
+        known.append({"claim": claim, "artefact": "table1", **claims.cells(decision)})
+        (into / paper).mkdir(exist_ok=True)
+        pd.DataFrame(known).to_csv(into / paper / claims.NAME, index=False)
+
+
 def test_every_number_and_claim_has_a_row_without_any_output(tmp_path):
-    card = scorecard.build(tmp_path)
+    card = scorecard.build(tmp_path, "laptop")
     assert list(card.columns) == scorecard.COLUMNS
     assert (card["kind"] != "claim").sum() == 142
     assert (card["kind"] == "claim").sum() == 43
@@ -68,7 +80,7 @@ def test_every_number_and_claim_has_a_row_without_any_output(tmp_path):
 
 
 def test_copies_are_dde_cells_of_kcef_table1_counted_once(figures):
-    card = scorecard.build(figures)
+    card = scorecard.build(figures, "laptop")
     copies = card[card["kind"] == "copy"]
     assert len(copies) == 20
     assert set(copies["paper"]) == {"dde"}
@@ -86,22 +98,22 @@ def test_copies_are_dde_cells_of_kcef_table1_counted_once(figures):
 
 
 def test_verdict_agrees_with_the_table_and_uses_as_published_only(figures, tmp_path):
-    card = scorecard.build(figures).set_index(["artefact", "dataset", "method"])
+    card = scorecard.build(figures, "laptop").set_index(["artefact", "dataset", "method"])
     for name, folder in (("table1", "kcef"), ("table2", "dde")):
         for _, row in building.read(figures / folder / f"{name}.csv").iterrows():
             mine = card[card["paper"] == folder].loc[(name, row["dataset"], row["method"])]
             assert mine["verdict"] == row["verdict"]
             assert mine["ours"] == row["mean"]
-    drawing.make(TABLE1, made.files(tmp_path / "x", {("geyser", "KCEF-LL"): [1.2]}), figures)
-    again = scorecard.build(figures)
+    drawing.make(UNDRAWN, made.files(tmp_path / "x", {("geyser", "KCEF-LL"): [1.2]}), figures)
+    again = scorecard.build(figures, "laptop")
     numbers = again[(again["artefact"] == "table1") & (again["kind"] == "number")]
     assert set(numbers["verdict"]) == {"not-run"}
 
 
 def test_too_many_failed_splits_count_as_failed(figures, tmp_path):
     cells = {("geyser", "LSCDE"): [*made.around(0.7, 18), None, 50.0]}
-    drawing.make(TABLE1, made.files(tmp_path / "x", cells), figures)
-    card = scorecard.build(figures)
+    drawing.make(UNDRAWN, made.files(tmp_path / "x", cells), figures)
+    card = scorecard.build(figures, "laptop")
     row = card[(card["artefact"] == "table1") & (card["failed"] > 0)].iloc[0]
     assert row["verdict"] == "worse"
     assert row["reason"].startswith("2 of 20 splits failed; ")
@@ -110,7 +122,7 @@ def test_too_many_failed_splits_count_as_failed(figures, tmp_path):
 
 
 def test_page_starts_with_a_line_a_paper(figures):
-    scorecard.write(scorecard.build(figures), figures)
+    scorecard.write(scorecard.build(figures, "laptop"), figures, "laptop")
     lines = (figures / "scorecard.md").read_text().splitlines()
     assert lines[4].startswith(
         "- **kcef**: of 28 informative numbers 28 are compatible; 61 numbers: 28 reproduced, "
@@ -131,7 +143,7 @@ def test_times_state_an_order_of_magnitude(figures, monkeypatch, tmp_path):
     table1.build(table1, pd.concat([frame, mmd]), []).to_csv(
         figures / "dde" / "table1.csv", index=False
     )
-    card = scorecard.build(figures)
+    card = scorecard.build(figures, "laptop")
     times = card[(card["metric"] == "sampling_time") & (card["dataset"] == "ring")]
     assert times["ours"].tolist() == [0.1, 10.0]
     assert times["stderr"].isna().all()
@@ -141,7 +153,6 @@ def test_times_state_an_order_of_magnitude(figures, monkeypatch, tmp_path):
 def test_claims_count_by_the_amended_test_and_by_their_readings(tmp_path):
     better = Decision("holds", "enough")
     found = {"K7": Decision("fails", "a", {"size": "holds"}, better), "K8": Decision("fails", "b")}
-    claims.write(tmp_path, tmp_path, TABLE1, found)
     rows = [
         {"claim": "K7", "choice": "K-grid", "reading": f"grid {k}", "verdict": "fails"}
         | {"amended": "holds" if k else "undecided"}
@@ -153,9 +164,9 @@ def test_claims_count_by_the_amended_test_and_by_their_readings(tmp_path):
         {"claim": "K8", "choice": "amended", "reading": "ten seeds", "verdict": "undecided"},
     ]
     read = pd.DataFrame(rows, columns=readings.COLUMNS, dtype=object).fillna("")
-    read = read.assign(paper="kcef", artefact="kcef/x", scale="readings", commit="0123456789")
-    readings.write(tmp_path, tmp_path, read)
-    card = scorecard.build(tmp_path)
+    read = read.assign(paper="kcef", artefact="kcef/x", scale="laptop", commit="0123456789")
+    put(tmp_path, read, **found)
+    card = scorecard.build(tmp_path, "laptop")
     decided = card[card["kind"] == "claim"].set_index("metric")
     said = decided[["verdict", "amended", "readings", "parts"]].T.to_dict("list")
     assert said["K7"] == [
@@ -170,7 +181,7 @@ def test_claims_count_by_the_amended_test_and_by_their_readings(tmp_path):
     counts = scorecard.totals(card, readings.read(tmp_path))["kcef"]
     assert counts["claim"] == {"holds": 1, "undecided": 1, "not-run": 12}
     assert counts["reading"] == {"some": 1, "none": 1}
-    scorecard.write(card, tmp_path)
+    scorecard.write(card, tmp_path, "laptop")
     page = (tmp_path / "scorecard.md").read_text()
     assert "of 2 with several readings hold 0 under every, 1 under some, 1 under none" in page
     said = "Of the 2 claims that depend on a choice which the paper leaves open, 0 hold under every"
@@ -182,21 +193,19 @@ def test_claims_count_by_the_amended_test_and_by_their_readings(tmp_path):
 
 
 def test_a_paper_with_open_questions_has_a_page(tmp_path):
-    jdl = registry.ARTEFACTS["jdl/fig1"]
     decided = {"J1": Decision("fails", "a"), "J2": Decision("holds", "b")}
-    claims.write(tmp_path, tmp_path, jdl, decided)
     rows = [
         {"claim": "J1", "choice": "J-law", "reading": law, "verdict": verdict}
         for law, verdict in (("s = 0.1", "holds"), ("uniform", "fails"))
     ]
     read = pd.DataFrame(rows, columns=readings.COLUMNS, dtype=object).fillna("")
-    readings.write(tmp_path, tmp_path, read.assign(paper="jdl", artefact="jdl/laws"))
-    card = scorecard.build(tmp_path)
+    put(tmp_path, read.assign(paper="jdl", artefact="jdl/laws"), **decided)
+    card = scorecard.build(tmp_path, "laptop")
     reasons = card[card["kind"] == "claim"].set_index("metric")["reason"]
     choice = published.readings().set_index("id").loc["J-law", "choice"]
     assert reasons["J1"] == f"depends on what the paper leaves open, {choice} (J-law); a"
     assert reasons["J2"] == "b"
-    written = scorecard.write(card, tmp_path)
+    written = scorecard.write(card, tmp_path, "laptop")
     assert tmp_path / "jdl/README.md" in written
     page = (tmp_path / "jdl/README.md").read_text()
     statement = published.claims().set_index("claim").loc["J1", "statement"]
@@ -228,30 +237,28 @@ def test_many_readings_that_do_not_hold_are_counted_alone():
 
 
 def test_readings_of_another_scale_are_counted_apart_and_say_so(tmp_path):
-    fig1 = registry.ARTEFACTS["kcef/fig1"]
-    claims.write(tmp_path, tmp_path, fig1, {"K2": Decision("fails", "a")})
-    verdicts = {"own": ("holds", "laptop"), "more": ("holds", "laptop+readings")}
-    verdicts |= {"large": ("fails", "paper"), "old": ("fails", "unknown")}
+    verdicts = {
+        "own": ("holds", "laptop"),
+        "large": ("fails", "paper"),
+        "old": ("fails", "unknown"),
+    }
     rows = [
         {"claim": "K2", "choice": "K-lscde", "reading": name, "verdict": verdict, "scale": scale}
         for name, (verdict, scale) in verdicts.items()
     ]
     read = pd.DataFrame(rows, columns=readings.COLUMNS, dtype=object).fillna("")
-    readings.write(tmp_path, tmp_path, read.assign(paper="kcef", artefact="kcef/fig1-lscde"))
-
-    def said():
-        card = scorecard.build(tmp_path)
-        return card[card["kind"] == "claim"].set_index("metric")["readings"]["K2"]
-
-    apart = "K-lscde: holds 2, fails 1 (old); K-lscde (at paper): fails 1 (large)"
-    assert said() == apart
-    scales.write(tmp_path, tmp_path, {"kcef/fig1": "paper"})
-    assert said() == (
-        "K-lscde (at laptop): holds 1; K-lscde (at laptop+readings): holds 1; "
-        "K-lscde: fails 2 (large, old)"
-    )
+    read = read.assign(paper="kcef", artefact="kcef/fig1-lscde")
+    put(tmp_path, read, K2=Decision("fails", "a"))
+    said = {
+        scale: scorecard.build(tmp_path, scale).set_index("metric")["readings"]["K2"]
+        for scale in ("laptop", "paper")
+    }
+    assert said == {
+        "laptop": "K-lscde: holds 1, fails 1 (old); K-lscde (at paper): fails 1 (large)",
+        "paper": "K-lscde (at laptop): holds 1; K-lscde: fails 2 (large, old)",
+    }
     assert readings.counted(readings.of_claim(read, "K2")) == (
-        "K-lscde: holds 2, fails 2 (large, old)"
+        "K-lscde: holds 1, fails 2 (large, old)"
     )
     first = readings.of_claim(read.assign(claim="K7", scale="laptop"), "K7")
     assert readings.counted(first, "paper").startswith("K-lscde (by the first test, at laptop):")
@@ -268,19 +275,18 @@ def test_readings_of_another_scale_are_counted_apart_and_say_so(tmp_path):
     ],
 )
 def test_readings_that_were_not_run_do_not_count(tmp_path, verdicts, share):
-    fig5 = registry.ARTEFACTS["cdo/fig5"]
-    claims.write(tmp_path, tmp_path, fig5, {"C5": Decision("fails", "a")})
     rows = [
         {"claim": "C5", "choice": "C-split", "reading": f"{k}", "verdict": verdict}
         for k, verdict in enumerate(verdicts)
     ]
     read = pd.DataFrame(rows, columns=readings.COLUMNS, dtype=object).fillna("")
-    readings.write(tmp_path, tmp_path, read.assign(paper="cdo", artefact="cdo/table3-readings"))
+    read = read.assign(paper="cdo", artefact="cdo/table3-readings")
+    put(tmp_path, read, C5=Decision("fails", "a"))
     assert readings.share(readings.of_claim(readings.read(tmp_path), "C5")) == share
-    card = scorecard.build(tmp_path)
+    card = scorecard.build(tmp_path, "laptop")
     counts = scorecard.totals(card, readings.read(tmp_path))["cdo"]["reading"]
     assert counts == ({} if share == "not-run" else {share: 1})
-    scorecard.write(card, tmp_path)
+    scorecard.write(card, tmp_path, "laptop")
     (line,) = [
         line for line in (tmp_path / "cdo/README.md").read_text().split("\n") if "| C5 |" in line
     ]
@@ -289,109 +295,13 @@ def test_readings_that_were_not_run_do_not_count(tmp_path, verdicts, share):
 
 
 def test_compatible_stands_beside_the_verdict(figures):
-    card = scorecard.build(figures)
+    card = scorecard.build(figures, "laptop")
     said = card.loc[card["kind"] != "claim"].groupby("verdict")["compatible"].unique()
     assert said["reproduced"].tolist() == ["yes"]
     assert set(said["not-run"]) == {""}
     counts = scorecard.totals(card)
     assert counts["kcef"]["compatible"] == {"yes": 28}
     assert counts["dde"]["compatible"] == {"yes": 26}
-
-
-def test_an_older_scorecards_claims_are_read(figures, tmp_path):
-    path = figures / "kcef" / "claims.csv"
-    pd.read_csv(path).iloc[:, :4].to_csv(path, index=False)
-    card = scorecard.build(figures).set_index("metric")
-    assert card.loc["K7", ["amended", "parts"]].tolist() == ["", ""]
-
-
-def test_not_run_leaves_every_tracked_byte(figures, tmp_path):
-    before = {path: path.read_bytes() for path in figures.rglob("*") if path.is_file()}
-    cells = published_scores("kcef", "table1", ["KCEF"], shift=1.0)
-    paths = made.files(tmp_path / "again", cells)
-    paths.append(made.not_run(tmp_path / "again", "geyser", "LSCDE", "no network"))
-    paths.append(made.not_run(tmp_path / "again", "engel", "LSCDE", "no network"))
-    record = tmp_path / "record.json"
-    main_ok(["draw", "kcef/table1", "--scores", *paths, "--into", figures, "--record", record])
-    assert {path: path.read_bytes() for path in figures.rglob("*") if path.is_file()} == before
-    said = json.loads(record.read_text())
-    assert said["status"] == "not regenerated"
-    assert said["missing"] == ["engel", "geyser"]
-    assert said["reason"].startswith("no scores for engel, geyser: no network")
-    assert "KCDE_DATA_MIRROR" in said["remedy"]
-    # The same scores without the missing one do change the files.
-    drawing.make(TABLE1, paths[:-2], figures)
-    assert (figures / "kcef" / "table1.csv").read_bytes() != before[figures / "kcef/table1.csv"]
-
-
-def test_records_turn_verdicts_into_not_regenerated(figures, tmp_path):
-    paths = [made.not_run(tmp_path / "again", "geyser", "LSCDE")]
-    record = drawing.make(TABLE1, paths, figures)
-    drawing.write_record(record, tmp_path / "records" / "kcef" / "table1.json")
-    card = scorecard.build(figures, tmp_path / "records")
-    mine = card[(card["paper"] == "kcef") & (card["artefact"] == "table1")]
-    numbers = mine[mine["kind"] == "number"]
-    assert set(numbers["verdict"]) == {"not regenerated"}
-    assert numbers["reason"].str.contains("geyser").all()
-    k7 = mine[mine["metric"] == "K7"].iloc[0]
-    assert k7["verdict"] == "not-run"
-    assert k7["reason"].startswith("not regenerated: ")
-    others = card[(card["paper"] == "dde") & (card["artefact"] == "table2")]
-    assert "reproduced" in set(others["verdict"])
-    scorecard.write(card, figures)
-    assert (
-        "Not regenerated, 42 numbers: no scores for geyser"
-        in (figures / "scorecard.md").read_text()
-    )
-
-
-def test_redrawing_needs_the_csv_alone_and_gives_the_same_bytes(figures):
-    page = figures / "kcef" / "table1.md"
-    before = page.read_bytes()
-    page.unlink()
-    main_ok(["draw", "kcef/table1", "--into", figures])
-    assert page.read_bytes() == before
-
-
-def test_missing_csv_names_the_command_and_the_rest_is_drawn(figures, capsys):
-    (figures / "kcef" / "table1.csv").unlink()
-    page = figures / "dde" / "table2.md"
-    page.unlink()
-    with pytest.raises(SystemExit) as raised:
-        main(["draw", "all", "--into", str(figures)])
-    assert raised.value.code == 2
-    assert "python -m kcde draw kcef/table1 --scores" in capsys.readouterr().err
-    assert page.exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["draw", "kcef/table9"], "no artefact is called 'kcef/table9' (did you mean `kcef/t"),
-        (["draw", "kcef", "--scores", "a.csv"], f"names {len(registry.select('kcef'))}"),
-        (["draw", "kcef/table1", "--scores", "nowhere.csv"], "python -m kcde run r-benchmark"),
-        (["draw", "kcef/table1", "--record", "r.json"], "need --scores"),
-    ],
-)
-def test_errors_name_the_remedy(arguments, message, capsys, tmp_path):
-    with pytest.raises(SystemExit) as raised:
-        main([*arguments, "--into", str(tmp_path)])
-    assert raised.value.code == 2
-    assert message in capsys.readouterr().err
-
-
-def test_claims_of_other_artefacts_are_kept(tmp_path):
-    fig3 = registry.ARTEFACTS["kcef/fig3"]
-    claims.write(tmp_path, tmp_path, fig3, {"K11": Decision("holds", "a")})
-    claims.write(tmp_path, tmp_path, TABLE1, {"K7": Decision("fails", "b, c")})
-    claims.write(tmp_path, tmp_path, fig3, {"K11": Decision("fails", "d")})
-    table = claims.read(tmp_path, "kcef")
-    assert table.iloc[:, :4].values.tolist() == [
-        ["K7", "table1", "fails", "b, c"],
-        ["K11", "fig3", "fails", "d"],
-    ]
-    card = scorecard.build(tmp_path)
-    assert card.set_index("metric").loc["K7", ["verdict", "reason"]].tolist() == ["fails", "b, c"]
 
 
 def k7(wins, losses):
@@ -515,9 +425,3 @@ def test_d6_compares_the_share_of_failed_splits(cpus, crabs, others, expected):
     decision = r_sets.kcef_unstable(made.frame(cells))
     assert decision.verdict == expected
     assert f"cpus {cpus} of 20, crabs {crabs} of 20" in decision.reason
-
-
-def main_ok(arguments):
-    with pytest.raises(SystemExit) as finished:
-        main([str(argument) for argument in arguments])
-    assert finished.value.code == 0

@@ -99,12 +99,12 @@ def test_a_cell_of_chains_that_have_not_converged_is_undecided_and_marked(tmp_pa
     table = building.read(tmp_path / "kcef" / "table3.csv")
     stated = table[(table["metric"] == "r_hat") & (table["variant"] == "as-published")]
     assert stated["mean"].max() == 7.94
-    card = scorecard.build(tmp_path)
+    card = scorecard.build(tmp_path, "laptop")
     row = card[card["artefact"] == "table3"].set_index(["dataset", "method"]).loc["red-wine"]
     assert row.loc[table3.KEF, "verdict"] == "undecided"
     assert "not converged: R-hat 7.94" in row.loc[table3.KEF, "reason"]
     assert row.loc[table3.NADE, "verdict"] == "reproduced"
-    assert "1 undecided" in scorecard.write(card, tmp_path)[1].read_text()
+    assert "1 undecided" in scorecard.write(card, tmp_path, "laptop")[1].read_text()
 
 
 def test_a_p_value_of_chains_that_have_not_converged_is_drawn_as_a_marked_diamond(
@@ -154,7 +154,7 @@ def test_page_and_scorecard(tmp_path):
     assert "Published: ✓ our median is on the same side of 5%; ≠ our median is on the" in page
     assert "median p-value over 3 seeds" in page
     assert "**Bold**" not in page
-    card = scorecard.build(tmp_path)
+    card = scorecard.build(tmp_path, "laptop")
     card = card[card["artefact"] == "table3"].set_index(["dataset", "method"])
     assert card.loc[("red-wine", table3.NADE), "verdict"] == "different"
     assert card.loc[("red-wine", table3.KEF), "ours"] == pytest.approx(0.0008)

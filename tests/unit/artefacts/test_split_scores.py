@@ -8,7 +8,6 @@ import artefact_scores as made
 import numpy as np
 import pandas as pd
 import pytest
-from kcde.publish import publish
 
 from kcde import scores, split_scores
 from kcde.artefacts.core import drawing, registry
@@ -85,7 +84,7 @@ def test_a_table_is_judged_again_from_the_tracked_scores(files, tmp_path, monkey
     drawing.make(artefact, wanted, tmp_path / "run")
     table, _ = split_scores.write(files, tmp_path / "figures", "laptop")
     drawing.make(artefact, [table], tmp_path / "again")
-    assert readings.scale_of(artefact, [table]) == "laptop"
+    assert readings.scale_of([table]) == "laptop"
     key = ["dataset", "method"]
     first, again = (
         building.read(tmp_path / name / "kcef/table1.csv").sort_values(key, ignore_index=True)
@@ -97,12 +96,6 @@ def test_a_table_is_judged_again_from_the_tracked_scores(files, tmp_path, monkey
     assert len(first) == 3
 
 
-def test_what_needs_arrays_or_has_no_scores_is_refused(files, tmp_path):
-    table, _ = split_scores.write(files, tmp_path / "figures", "laptop")
-    with pytest.raises(ValueError, match="no scores that cdo/fig4 shows"):
-        drawing.make(registry.ARTEFACTS["cdo/fig4"], [table], tmp_path)
-
-
 def test_a_table_too_large_to_track_is_refused(files, tmp_path, monkeypatch):
     monkeypatch.setattr(split_scores, "LARGEST", 100)
     with pytest.raises(
@@ -112,51 +105,3 @@ def test_a_table_too_large_to_track_is_refused(files, tmp_path, monkeypatch):
     assert not (tmp_path / "figures").exists()
     with pytest.raises(ValueError, match="no score files"):
         split_scores.write([], tmp_path / "figures", "laptop")
-
-
-def test_the_table_stays_as_it_is_where_data_could_not_be_had(files, tmp_path):
-    into = tmp_path / "figures"
-    before = [path.read_bytes() for path in split_scores.write(files, into, "laptop")]
-    lost = made.not_run(tmp_path / "laptop/r_benchmark", "topo", "KCEF")
-    assert split_scores.write([*files, lost], into, "laptop") == []
-    assert [(into / name).read_bytes() for name in split_scores.FILES] == before
-    optional = made.not_run(tmp_path / "laptop/traffic", "pems-sf", "CDO")
-    assert split_scores.write([*files, optional], into, "laptop") != []
-
-
-def test_publishing_a_scale_copies_its_scores(files, tmp_path):
-    results, tracked = tmp_path / "results/paper", tmp_path / "tracked"
-    written = split_scores.write(files, results / "figures", "paper")
-    (results / "artefacts/kcef").mkdir(parents=True)
-    record = {"paper": "kcef", "artefact": "table1", "status": "regenerated", "files": []}
-    (results / "artefacts/kcef/table1.json").write_text(json.dumps(record))
-    scales, *copies = publish(results, tracked)
-    assert scales.name == "scales.csv"
-    assert copies == [tracked / path.name for path in written]
-    assert [path.read_bytes() for path in copies] == [path.read_bytes() for path in written]
-    assert publish(results, tracked, ["kcef"]) == []
-    # Those of one paper do not replace those of all.
-    about = tracked / split_scores.ABOUT
-    known = json.loads(about.read_text())
-    about.write_text(json.dumps(known | {"experiments": {**known["experiments"], "donut": {}}}))
-    assert publish(results, tracked) == []
-
-
-@pytest.mark.parametrize(
-    ("scale", "artefact", "papers", "message"),
-    [
-        ("smoke", "table1", None, "results/smoke cannot be published: give .* results/laptop or"),
-        ("paper-old", "table1", None, "paper-old cannot be published"),
-        ("paper", "gone", None, "has kcef/gone, which no longer exist"),
-        ("paper", "table1", ["cdo"], "nothing in .* is regenerated"),
-    ],
-)
-def test_what_cannot_be_published_changes_nothing(tmp_path, scale, artefact, papers, message):
-    results = tmp_path / "results" / scale
-    (results / "artefacts/kcef").mkdir(parents=True)
-    for name in ("table1", artefact):
-        record = {"paper": "kcef", "artefact": name, "status": "regenerated", "files": []}
-        (results / f"artefacts/kcef/{name}.json").write_text(json.dumps(record))
-    with pytest.raises(ValueError, match=message):
-        publish(results, tmp_path / "tracked", papers)
-    assert not (tmp_path / "tracked").exists()

@@ -5,12 +5,12 @@ import numpy as np
 import pandas as pd
 import portfolio_scores
 import pytest
+from artefact_scores import judged
 
 from kcde import published, scores
-from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
 from kcde.artefacts.jdl import laws, structure
-from kcde.artefacts.judging import claims
 
 LARGE = {d: sizes[:3] for d, sizes in embedding_scores.SIZES.items()}
 DECIDERS = (structure.few_violations, structure.never_feasible)
@@ -182,9 +182,7 @@ def test_the_figure_is_drawn_from_one_section_and_says_what_failed(tmp_path):
 def test_scores_of_both_become_csv_picture_page_and_claims(tmp_path):
     paths = files(frame(), tmp_path)
     drawn = tmp_path / "figures"
-    record = drawing.make(registry.ARTEFACTS["jdl/structure"], paths, drawn)
-    assert record["status"] == drawing.REGENERATED
-    decided = claims.read(drawn, "jdl")
+    decided = judged(registry.ARTEFACTS["jdl/structure"], paths, drawn)
     assert dict(zip(decided["claim"], decided["verdict"], strict=True)) == {
         "J13": "holds",
         "J14": "holds",
@@ -193,16 +191,6 @@ def test_scores_of_both_become_csv_picture_page_and_claims(tmp_path):
     for rule in ("**JDL** (moments)", "**JPDL** (moments)", "**JDL** (portfolio)", "equation (41)"):
         assert rule in page
     assert "**JPDL** (portfolio)" not in page
-
-
-def test_a_lacking_file_is_made_by_its_own_experiment(tmp_path):
-    artefact, paths = registry.ARTEFACTS["jdl/structure"], files(frame(), tmp_path)
-    for lacking in (paths[0], paths[-1]):
-        experiment = lacking.parts[-3]
-        away = lacking.rename(lacking.with_suffix(".away"))
-        with pytest.raises(FileNotFoundError, match=f"`python -m kcde run {experiment} --out"):
-            drawing.make(artefact, paths, tmp_path / "figures")
-        away.rename(lacking)
 
 
 def test_every_claim_of_jdl_is_decided_once():

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from kcde import published, scores
-from kcde.artefacts.core import drawing, registry
+from kcde.artefacts.core import registry
 from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.judging import claims, r_sets, readings
+from kcde.artefacts.judging import r_sets
 from kcde.artefacts.kcef import _nade_target, table1, table1_readings
 from kcde.artefacts.kcef import _table1_readings_page as page
 from kcde.artefacts.kcef import _table1_readings_picture as picture
@@ -173,20 +173,17 @@ def test_the_page_counts_readings_and_says_what_separates_them(whole, tmp_path):
         paths.append(tmp_path / "laptop" / experiment / dataset / f"{method}.csv")
         known = [{k: v for k, v in row.items() if v == v} for row in rows.to_dict("records")]
         scores.write(paths[-1], known, {})
-    record = drawing.make(ARTEFACT, paths, tmp_path / "figures")
-    assert record["status"] == drawing.REGENERATED
+    table = made.judged(ARTEFACT, paths, tmp_path / "figures")
     text = (tmp_path / "figures/kcef/table1-readings.md").read_text()
     assert "| K7 | fails | 4 of 8 | 0 | range of σ (σ 1-10: 4 of 4, σ 0.2-8: 0 of 4) |" in text
     assert "| K8, joint NADE | holds | 8 of 8 | 0 | – |" in text
     assert "| D6 | fails | 4 of 8 | 0 | range of λ (λ 1e-6-1: 4 of 4, λ 1e-5-1: 0 of 4) |" in text
     assert "| claim | σ 0.2-8 | σ 1-10 | λ 1e-6-1 | λ 1e-5-1 | 5 folds | 10 folds |" in text
     assert "| K7 | 0 of 4 | 4 of 4 | 2 of 4 | 2 of 4 | 2 of 4 | 2 of 4 |" in text
-    table = readings.read(tmp_path / "figures")
     assert table.groupby(["claim", "choice"]).size().to_dict() == (
         {("K7", "K-grid"): 8, ("K8", "K-grid"): 16} | {("D3", "K-grid"): 8, ("D6", "K-grid"): 8}
     )
     assert dict(zip(table["claim"], table["paper"], strict=True))["D3"] == "dde"
-    assert not len(claims.read(tmp_path / "figures", "kcef"))
 
 
 def test_it_is_made_by_the_readings_alone():

@@ -83,7 +83,7 @@ TRAINING, LINE = "training days", "line"
 """Series and stat of the reference line, which involves no method."""
 
 NOT_RUN = "not_run"
-"""Stat of a row that names a data set that could not be had."""
+"""Stat of a row that names a data set that was not run."""
 
 _PAIRS, _SECONDS, _DIFFERENCE = 32_256, 300.0, 1e-8
 
@@ -99,9 +99,9 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     The panels `<data set> days` are those of `_traffic_days.rows`. Panels `<data set> mean` and
     `<data set> sd` have boxes of |estimate/test - 1| over the inputs of all splits, and a row of
     the stat `line`: the same error of the moments of the training outputs, the median over the
-    inputs, averaged over the splits. Names with an ending of `VIEWS` have the other views. A data
-    set that could not be had is one row of the stat `not_run`. Arrays come from the `.npz` beside
-    each file.
+    inputs, averaged over the splits. Names with an ending of `VIEWS` have the other views. PEMS-SF
+    is one row of the stat `not_run` where it was not run. Arrays come from the `.npz` beside each
+    file.
     """
     order = {name: k for k, name in enumerate(artefact.methods)}
     rows = []
@@ -117,8 +117,8 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
         rows += _training_lines(dataset, whole(scores[scores["dataset"] == dataset]))
         for method, arrays in sound.items():
             rows += _errors(dataset, method, known[method], arrays)
-    absent = dict.fromkeys(scores.loc[scores["status"] == "not-run", "dataset"])
-    rows += [{"panel": name, "kind": "scatter", "stat": NOT_RUN, "n": 0} for name in absent]
+    if PEMS not in _datasets(scores):
+        rows.append({"panel": PEMS, "kind": "scatter", "stat": NOT_RUN, "n": 0})
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
@@ -130,7 +130,7 @@ def remarks(frame: pd.DataFrame) -> list[str]:
         counts = count_of(rows["n"].astype(int), "estimate")
         said.append(f"{panel.removesuffix(' mean')}: each box is over {counts} (inputs × splits).")
     for panel in frame.loc[frame["stat"] == NOT_RUN, "panel"]:
-        said.append(f"{panel} is not shown: its data could not be had in this run.")
+        said.append(f"{panel} is not shown: this run is without it, as config.yaml has it.")
     lines = frame[frame["stat"] == LINE]
     if len(lines):
         each = (f"{row.panel} {significant(row.y)}" for row in lines.itertuples())
@@ -291,7 +291,7 @@ def tracks_the_test_data(scores: pd.DataFrame) -> Decision:
 
     On PEMS-SF the median over the inputs of |estimate/test - 1|, averaged over the splits, must not
     be larger for CDO than for any of `RIVALS`, for the mean and for the standard deviation. It is
-    `not-run` where PEMS-SF could not be had. The reason also gives a Gaussian process, which the
+    `not-run` where PEMS-SF was not run. The reason also gives a Gaussian process, which the
     published figure does not have, and the Metro Interstate Traffic volume; they decide nothing.
     """
     return _tracks(whole(scores), MEDIANS)
@@ -306,9 +306,8 @@ def tracks_days_that_overlap(scores: pd.DataFrame) -> Decision:
 def _tracks(scores: pd.DataFrame, medians: Mapping[str, str]) -> Decision:
     here = scores[scores["dataset"] == PEMS]
     beside = _evidence(scores[scores["dataset"] == METRO], medians)
-    if len(here) and here["status"].eq("not-run").all():
-        why = here["detail"].iloc[0] or "its data could not be had"
-        return Decision("not-run", f"{PEMS}: {why}{beside}")
+    if here["status"].eq("not-run").all():
+        return Decision("not-run", f"this run is without {PEMS}{beside}")
     held, words = _compared(here, PEMS, medians)
     return Decision("holds" if held else "fails", f"on {PEMS}, {words}{beside}")
 

@@ -72,7 +72,7 @@ def collect(
         table[table["choice"] != ""].to_csv(stage / readings.NAME, index=False)
         for paper in dict.fromkeys(published.claims()["paper"]):
             own = decided[decided["paper"] == paper]
-            own = own.assign(artefact=own["artefact"].str.partition("/")[2])
+            own = own.assign(artefact=own["artefact"].str.split("/").str[-1])
             (stage / paper).mkdir()
             own[claims.COLUMNS].to_csv(stage / paper / claims.NAME, index=False)
         names = sorted(path.relative_to(stage) for path in stage.rglob("*.csv"))
