@@ -126,22 +126,14 @@ class Consistency(Experiment):
                     rows.append(self._row(target, constant, n) | without_noise)
         return rows
 
-    def results(self, outcomes: Sequence[Outcome]) -> dict:
-        """Return the norms and residuals of the targets."""
-        return {_name(each): {"residual": each.residual} for each in self.data}
-
     def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
         """Return the targets."""
         arrays = {}
         for target in self.data:
             arrays |= {"x": target.grid.x, "y": target.grid.y}
-            arrays[f"{_name(target)}/p"] = np.exp(target.log_density)
-            arrays[f"{_name(target)}/coefficients"] = target.coefficients
+            arrays[f"gamma-{target.gamma:g}/p"] = np.exp(target.log_density)
+            arrays[f"gamma-{target.gamma:g}/coefficients"] = target.coefficients
         return arrays
-
-
-def _name(target: Target) -> str:
-    return f"gamma-{target.gamma:g}"
 
 
 def _regularization(target: Target, constant: Constant, n: int) -> float:

@@ -9,11 +9,12 @@ hyper-parameters, on n points in two dimensions and on 500 points in d.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from kcde import scores
 from kcde.experiments import _measured_fit
 from kcde.experiments.base import Experiment, Outcome, Work, sized
+from kcde.methods import Method
 from kcde.metrics.names import FIT_SECONDS, PEAK_MEMORY, SYSTEM_MEMORY
 from kcde.names import AS_PUBLISHED, OURS
 from kcde.seeding import seed_of
@@ -39,23 +40,16 @@ _SHIPPED = {"base": "uniform", "hidden_units": 128, "latent": 128, "sampler_laye
 _SHIPPED |= {"dual_layers": 4, "validation": 0}
 
 
-class Fit(NamedTuple):
-    """An estimator with options: all but the bandwidth, which is √d for each."""
-
-    estimator: str
-    variant: str
-    options: dict
-
-
 METHODS = {
-    "DDE": Fit("DDE", AS_PUBLISHED, _SHIPPED | {"regularization": 0.0}),
-    "DDE-penalised": Fit("DDE", OURS, _SHIPPED),
-    "DDE-features": Fit("DDE", OURS, _SHIPPED | {"basis": "features", "features": 1000}),
-    "KEF": Fit("KCEF", AS_PUBLISHED, {"bandwidth_x": 1.0, "regularization": 1e-3}),
-    "KEF-nystrom": Fit("KEF", AS_PUBLISHED, {"regularization": 1e-3, "n_basis": 300}),
+    "DDE": Method("DDE", AS_PUBLISHED, _SHIPPED | {"regularization": 0.0}),
+    "DDE-penalised": Method("DDE", OURS, _SHIPPED),
+    "DDE-features": Method("DDE", OURS, _SHIPPED | {"basis": "features", "features": 1000}),
+    "KEF": Method("KCEF", AS_PUBLISHED, {"bandwidth_x": 1.0, "regularization": 1e-3}),
+    "KEF-nystrom": Method("KEF", AS_PUBLISHED, {"regularization": 1e-3, "n_basis": 300}),
 }
 """Without the penalty as in the authors' code, with it, and with random features (algorithm 3);
-exact score matching (KCEF without x is the exact KEF) and Nyström score matching."""
+exact score matching (KCEF without x is the exact KEF) and Nyström score matching. The bandwidth of
+each is √d."""
 
 
 @dataclass(frozen=True)

@@ -133,11 +133,9 @@ class FailureCase(Experiment):
                 score, kl = expected_score(*pair, weight), divergence(*pair, weight)
                 rows.append(row | {"metric": "expected_score", "value": score, "unit": "1/y^2"})
                 rows.append(row | {"metric": "kl", "value": kl, "unit": "nats"})
-            y = np.linspace(-4.0, 4.0, 401)
-            densities = (*(each.density for each in pair), mixture(*pair, SHOWN_WEIGHT))
-            arrays[f"{name}/y"] = y
-            for what, density in zip(("p_A", "p_B", "q"), densities, strict=True):
-                arrays[f"{name}/{what}"] = density(y)
+            arrays[f"{name}/y"] = y = np.linspace(-4.0, 4.0, 401)
+            arrays[f"{name}/p_A"], arrays[f"{name}/p_B"] = (each.density(y) for each in pair)
+            arrays[f"{name}/q"] = mixture(*pair, SHOWN_WEIGHT)(y)
         return Outcome(rows, arrays=arrays)
 
     def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:

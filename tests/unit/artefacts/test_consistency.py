@@ -1,6 +1,5 @@
 """kcef theorem 2: scores, fitted slopes, the claim and its figure."""
 
-import json
 
 import numpy as np
 import pandas as pd
@@ -74,8 +73,6 @@ def test_scores_are_complete_and_reproducible(made, tmp_path, monkeypatch):
     first = frame[(frame["split"] < 2) & frame["setting"].str.contains('"gamma":1.0')]
     first = first.drop(columns="seconds").reset_index(drop=True)
     pd.testing.assert_frame_equal(first, again.drop(columns="seconds"))
-    info = json.loads(made.with_suffix(".json").read_text())
-    assert info["gamma-1"]["residual"] < 1e-6
 
 
 def test_samples_of_a_repetition_are_nested(monkeypatch):
