@@ -117,13 +117,6 @@ class RBenchmark(ArrayExperiment):
         own = cls.options_of(METHODS[method], dataset)
         return {"options": {"iterations": iterations} | training | own}
 
-    def check(self) -> None:
-        """Raise `ValueError` for options, evaluations and targets that the estimator lacks."""
-        made = self.unfitted(0)
-        for given, needed in ((TEST_HALF, "log_normaliser"), (JOINT, "factor_log_density")):
-            if given in (self.evaluation, self.target) and not hasattr(made, needed):
-                raise ValueError(f"{self.estimator} has no {needed}, which {given!r} needs")
-
     def open(self) -> Dataset:
         """Return the data set."""
         return load(self.dataset, self.data_dir, catalogue=self.catalogue)
@@ -168,28 +161,18 @@ class RBenchmark(ArrayExperiment):
         Of a joint density X has no columns, and Y has those of x that vary in training, then y.
         """
         X, Y = self.there
-        rows = self.rows_of(split)
         if self.target == JOINT:
-            varying = np.flatnonzero(~self._constant(split))
+            varying = np.flatnonzero(np.ptp(self.data.X[self.rows_of(split)[0]], axis=0))
             Y = array_namespace(Y).concat([take_columns(X, varying), Y], axis=1)
             X = X[:, :0]
-        train, test = ((take_rows(X, each), take_rows(Y, each)) for each in rows)
-        return train, test
-
-    def _constant(self, split: int) -> np.ndarray:
-        """Return which columns of X are constant in the training rows."""
-        return np.ptp(self.data.X[self.rows_of(split)[0]], axis=0) == 0
+        return tuple((take_rows(X, each), take_rows(Y, each)) for each in self.rows_of(split))
 
     def unfitted(self, split: int, **more):
         """Return the estimator of a split; `ValueError` if its class does not know an option."""
         by_likelihood = self.options.get("selection") == "likelihood"
-        return methods.build(
-            self.method,
-            self.estimator,
-            {**self.options, **more},
-            random_state=split_seed(self.dataset, split),
-            tuning_rows=self.tuning_rows if by_likelihood else None,
-        )
+        given = {"random_state": split_seed(self.dataset, split)}
+        given["tuning_rows"] = self.tuning_rows if by_likelihood else None
+        return methods.build(self.method, self.estimator, {**self.options, **more}, **given)
 
     def fit(self, split: int, **more) -> Standardised:
         """Return the fitted model of a split, with more options."""
@@ -217,10 +200,8 @@ class RBenchmark(ArrayExperiment):
                 more, pit = _calibration(inner, X, Y)
                 cells, arrays = cells + more, arrays | pit
             cells += _dde_optimum.cells(inner, X, Y)
-        dropped = np.flatnonzero(self._constant(split)).tolist()
-        chosen = methods.chosen(model.estimator_) | {"dropped": dropped}
         arrays |= {"test_rows": self.rows_of(split)[1]}
-        return Outcome([row | cell for cell in cells], [chosen], arrays)
+        return Outcome([row | cell for cell in cells], [methods.chosen(model.estimator_)], arrays)
 
     def _at_test(self, split: int, model: Standardised) -> tuple:
         """Return the estimator inside, and the standardised test rows."""
@@ -327,14 +308,6 @@ class LargerSets(RBenchmark):
     batch_fits: ClassVar = False
 
     splits: int = sized(2, 5, 5, "Splits, as the set makes them.", at_least=1, at_most=5)
-    most_rows: int | None = parameter(
-        None, "Sets with more training rows are left out; null: none is.", at_least=1
-    )
-
-    @classmethod
-    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict:
-        """Return the most rows of a method."""
-        return super().sizes_of(scale, dataset, method) | {"most_rows": _MOST_ROWS.get(method)}
 
     def open(self) -> Dataset:
         """Return the data set with its own splits."""
@@ -342,13 +315,14 @@ class LargerSets(RBenchmark):
 
     def begin(self, units: Sequence[int]) -> Work:
         """Fit as on the R sets, or say of each split what a fit would need."""
-        largest = max(len(self.rows_of(split)[0]) for split in range(self.splits))
-        if self.most_rows is None or largest <= self.most_rows:
+        most = _MOST_ROWS.get(self.method, np.inf)
+        if max(len(self.rows_of(split)[0]) for split in range(self.splits)) <= most:
             return super().begin(units)
-        return self._skipped
+        why = f"not fitted: a fit takes {MOST_SECONDS:.0f} s from about {most} rows on"
 
-    def _skipped(self, split: int) -> Outcome:
-        row = self.row(split)
-        needed = MOST_SECONDS * (row["n_train"] / self.most_rows) ** 3.0
-        why = f"not fitted: a fit takes {MOST_SECONDS:.0f} s from about {self.most_rows} rows on"
-        return Outcome([row | scores.cell(names.NEEDED_SECONDS, needed, "s", detail=why)], [{}])
+        def skipped(split: int) -> Outcome:
+            row = self.row(split)
+            needed = MOST_SECONDS * (row["n_train"] / most) ** 3.0
+            return Outcome([row | scores.cell(names.NEEDED_SECONDS, needed, "s", detail=why)], [{}])
+
+        return skipped

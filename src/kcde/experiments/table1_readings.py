@@ -9,8 +9,8 @@ from math import log10
 from typing import ClassVar, NamedTuple
 
 from kcde import scores
-from kcde.estimators import KCEF, Standardised
-from kcde.estimators.kcef import Hyperparameters, ScoreGrid, choose_from_grids
+from kcde.estimators import Standardised
+from kcde.estimators.kcef import ScoreGrid, choose_from_grids
 from kcde.experiments.base import Outcome, Work
 from kcde.experiments.r_benchmark import RBenchmark
 from kcde.experiments.runner import attempt
@@ -67,13 +67,6 @@ class Table1Readings(RBenchmark):
     methods: ClassVar = ("KCEF",)
     calibrated: ClassVar = False
 
-    def check(self) -> None:
-        """Raise `ValueError` for unknown options, and for what chooses no σ and λ by score."""
-        made = self.unfitted(0)
-        given = [name for name in Hyperparameters._fields if getattr(made, name, None) is not None]
-        if type(made) is not KCEF or made.selection != "score" or given:
-            raise ValueError(f"method {self.method} searches no grid of σ and λ by the score")
-
     def begin(self, units: Sequence[int]) -> Work:
         """Return what chooses under every reading, and fits and scores each chosen pair once."""
         return self._readings
@@ -83,23 +76,22 @@ class Table1Readings(RBenchmark):
         if isinstance(choices, Exception):
             choices = [choices] * len(READINGS)
         scored: dict[object, list[dict]] = {}
-        rows, chosen = [], []
+        rows = []
         for reading, choice in zip(READINGS, choices, strict=True):
             failed = isinstance(choice, Exception)
             # Values of two grids may differ by rounding.
-            pair = () if failed else (choice.bandwidth_x, choice.regularization)
-            key = f"{choice}" if failed else tuple(f"{value:.9g}" for value in pair)
+            key = f"{choice}" if failed else tuple(f"{value:.9g}" for value in choice)
             if key not in scored:
                 fitted = attempt(lambda given: self.fit(split, **given._asdict()), choice)
-                found = self.outcome(split, *fitted).rows
-                kept = (names.NLL, names.NLL_QUADRATURE)
-                scored[key] = [row for row in found if row["metric"] in kept]
+                scored[key] = self.outcome(split, *fitted).rows
             setting = scores.setting(**reading._asdict())
-            rows += [row | {"setting": setting} for row in scored[key]]
-            named = zip(("bandwidth", "regularization"), map(float, pair), strict=False)
-            chosen.append({"reading": f"{reading}", "split": split} | dict(named))
+            rows += [
+                row | {"setting": setting}
+                for row in scored[key]
+                if row["metric"] in (names.NLL, names.NLL_QUADRATURE)
+            ]
         share = seconds / len(rows)
-        return Outcome([row | {"seconds": row.get("seconds", 0.0) + share} for row in rows], chosen)
+        return Outcome([row | {"seconds": row.get("seconds", 0.0) + share} for row in rows])
 
     def _choices(self, split: int) -> list:
         """Return for each reading its choice, or the error in its place."""

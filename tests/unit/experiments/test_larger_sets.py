@@ -62,11 +62,15 @@ def test_folds_keep_the_groups_of_a_set_together(launch):
     assert own["value"].item() == pytest.approx(expected, rel=1e-8)
 
 
-def test_a_set_with_more_rows_than_a_method_takes_is_left_out(launch):
-    frame, _, data = launch(most_rows=10)
+def test_a_set_with_more_rows_than_a_method_takes_is_left_out(launch, monkeypatch):
+    def below(most):
+        monkeypatch.setitem(r_benchmark._MOST_ROWS, "LSCDE", most)
+        return launch()
+
+    frame, _, data = below(10)
     assert set(frame["metric"]) == {NEEDED_SECONDS}
     sizes = [len(data.rows(split)[0]) for split in range(3)]
     np.testing.assert_allclose(frame["value"], [60.0 * (n / 10) ** 3 for n in sizes])
     assert set(frame["status"]) == {"ok"}
-    assert NLL in set(launch(most_rows=max(sizes))[0]["metric"])
-    assert NLL not in set(launch(most_rows=max(sizes) - 1)[0]["metric"])
+    assert NLL in set(below(max(sizes))[0]["metric"])
+    assert NLL not in set(below(max(sizes) - 1)[0]["metric"])

@@ -74,7 +74,7 @@ def test_scores_are_those_of_a_standardised_fit_by_hand(launch, by_hand):
     inside = (ends[:, 0] <= data.Y[test, 0]) & (data.Y[test, 0] <= ends[:, 1])
     assert values.loc[1, "coverage_50"] == pytest.approx(inside.mean(), abs=1e-9)
     assert values.loc[1, "coverage_90"] == np.mean(np.abs(pit - 0.5) <= 0.45)
-    assert {"bandwidth_x", "regularization", "dropped"} <= set(info["chosen"][0])
+    assert {"bandwidth_x", "regularization"} <= set(info["chosen"][0])
     assert info["data_sha256"] == data.sha256
 
 
@@ -238,8 +238,6 @@ def test_tuning_rows_concern_the_likelihood_selection_alone():
         ({"method": "Nothing"}, "there is no estimator 'Nothing'"),
         ({"backend": "torch"}, "backend must be one of"),
         ({"evaluation": "test"}, "evaluation must be one of"),
-        ({"method": "LSCDE", "options": {}, "evaluation": "test-half"}, "has no log_normaliser"),
-        ({"method": "LSCDE", "options": {}, "target": "joint"}, "has no factor_log_density"),
     ],
 )
 def test_wrong_settings_stop_the_job_before_it_starts(launch, tmp_path, change, message):

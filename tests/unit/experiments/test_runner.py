@@ -18,7 +18,7 @@ from kcde.experiments import experiment, experiments, methods, runner
 from kcde.experiments.base import SCALES, Experiment, Outcome, parameter, sized
 from kcde.experiments.estimation_cost import EstimationCost
 from kcde.experiments.large_n import LargeN
-from kcde.experiments.r_benchmark import LargerSets, RBenchmark
+from kcde.experiments.r_benchmark import RBenchmark
 from kcde.experiments.runner import run
 from kcde.seeding import split_seed
 
@@ -81,7 +81,6 @@ def test_a_job_has_the_sizes_of_its_scale():
     assert (fitted.splits, fitted.evaluation, fitted.estimator) == (20, "test-half", "DDE")
     assert fitted.options["iterations"] == 50_000
     assert fitted.options["bandwidth_scale"] == 0.5
-    assert LargerSets.at("laptop", "red-wine", "KCEF").most_rows == 1900
     assert LargeN.at("smoke", "bimodal-2-200", "boosting").variant == "ours"
 
 

@@ -1,7 +1,5 @@
 """KCEF under readings of the grid of table 1: each is a fit with its grid and folds."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -20,14 +18,14 @@ OTHER = Reading((0.5, 5.0), (1e-4, 1.0), 10)
 
 @pytest.fixture
 def launch(smoke, tmp_path, monkeypatch):
-    """Run a job on smoke data with two readings of the 32; return the frame and the choices."""
+    """Run a job on smoke data with two readings of the 32; return the frame."""
     folder, catalogue = smoke
     monkeypatch.setattr(table1_readings, "READINGS", (OTHER, DRAWN))
 
     def run_job(cls=Table1Readings, method="KCEF", splits=1, **axes):
         out, files = tmp_path / f"{cls.name}.csv", {"data_dir": folder, "catalogue": catalogue}
         run(cls("smoke-mixed", method, splits=splits, **files, **axes), out)
-        return scores.read([out]), json.loads(out.with_suffix(".json").read_text())["chosen"]
+        return scores.read([out])
 
     return run_job
 
@@ -48,8 +46,8 @@ def test_readings_are_distinct_and_have_the_paper_s_number_of_candidates():
 
 
 def test_the_drawn_reading_is_that_of_the_benchmark(launch):
-    found, chosen = launch(splits=2)
-    expected, by_itself = launch(RBenchmark, splits=2)
+    found = launch(splits=2)
+    expected = launch(RBenchmark, splits=2)
     assert set(found["experiment"]) == {"table1_readings"}
     for metric in (NLL, NLL_QUADRATURE):
         own = of(found, DRAWN, metric)
@@ -57,14 +55,10 @@ def test_the_drawn_reading_is_that_of_the_benchmark(launch):
         for name in ("value", "stderr"):
             np.testing.assert_allclose(own[name], other[name], rtol=1e-6)
         assert own[["split", "n_train", "seed"]].equals(other[["split", "n_train", "seed"]])
-    drawn = [each for each in chosen if each["reading"] == f"{DRAWN}"]
-    for each, other in zip(drawn, by_itself, strict=True):
-        assert [each["bandwidth"]] * 2 == pytest.approx(other["bandwidth_x"])
-        assert each["regularization"] == pytest.approx(other["regularization"])
 
 
 def test_another_reading_is_a_fit_with_its_grid_and_folds(launch, smoke, monkeypatch):
-    found, _ = launch()
+    found = launch()
     grid = OTHER.grid()
     monkeypatch.setitem(KCEF._grids, "score", grid[:2])
     data = load("smoke-mixed", smoke[0], catalogue=smoke[1])
@@ -87,7 +81,7 @@ def test_a_pair_is_fitted_once_and_a_failed_fit_fails_its_readings(launch, monke
         return fit(self, split, **more)
 
     monkeypatch.setattr(Table1Readings, "fit", counted)
-    frame, _ = launch()
+    frame = launch()
     assert len(fitted) == 2
     assert of(frame, DRAWN)["status"].tolist() == ["failed"] * 2
     assert set(of(frame, DRAWN)["detail"]) == {"LinAlgError: no luck"}
@@ -100,19 +94,5 @@ def test_without_a_finite_score_every_reading_has_failed(launch, monkeypatch):
         "kcde.estimators._kcef.selection._score_tables",
         lambda X, Y, partitions, pairs, path, std: nothing[:, : len(pairs), : len(path)],
     )
-    frame, chosen = launch()
+    frame = launch()
     assert frame["status"].tolist() == ["failed"] * 2
-    assert [set(each) for each in chosen] == [{"reading", "split"}] * 2
-
-
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        ("LSCDE", {}),
-        ("KCEF", {"selection": "likelihood"}),
-        ("KCEF", {"bandwidth_x": 1.0, "bandwidth_y": 1.0}),
-    ],
-)
-def test_what_chooses_no_pair_by_score_is_refused(launch, method, options):
-    with pytest.raises(ValueError, match="searches no grid of σ and λ"):
-        launch(method=method, options=options)
