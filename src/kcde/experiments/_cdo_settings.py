@@ -28,12 +28,9 @@ from kcde.data.made_up import DONUT_BOX
 
 _DONUT_REFERENCE = 62
 _TERRAIN_MARGIN = 0.2
-_TERRAIN_STEPS = 50
 # Stated in the other order: the authors' x is the second column of the file, which is their first.
 _TERRAIN_LENGTHS = (5.358, 3.567)
 _TRAFFIC_REFERENCE = 1008
-_TRAFFIC_POWER = -0.441
-_NOISE_VARIANCE = 0.1
 
 
 def authors(experiment: str, estimator: str, X: np.ndarray, Y: np.ndarray) -> dict:
@@ -48,8 +45,7 @@ def authors(experiment: str, estimator: str, X: np.ndarray, Y: np.ndarray) -> di
     X, Y
         The training rows as the estimator gets them, shapes (n, d_x), (n, d_y).
     """
-    rule = _RULES.get((experiment, estimator))
-    return {} if rule is None else rule(X, Y)
+    return _RULES.get((experiment, estimator), lambda X, Y: {})(X, Y)
 
 
 def grid_distance(box: tuple[float, float], reference: int) -> float:
@@ -91,7 +87,7 @@ def _terrain(X: np.ndarray, Y: np.ndarray) -> dict:
     box = float(Y.min()) - _TERRAIN_MARGIN, float(Y.max()) + _TERRAIN_MARGIN
     step = (box[1] - box[0]) / (len(Y) - 1)
     bandwidth_x = float(np.sqrt(_median(pdist(X)))) / 2.0
-    return _operator("gaussian", bandwidth_x, _TERRAIN_STEPS * step, 0.1, len(Y), box)
+    return _operator("gaussian", bandwidth_x, 50 * step, 0.1, len(Y), box)
 
 
 def _traffic(X: np.ndarray, Y: np.ndarray) -> dict:
@@ -102,7 +98,7 @@ def _traffic(X: np.ndarray, Y: np.ndarray) -> dict:
     box = float(Y.min()) - margin, float(Y.max()) + margin
     scales = [float(np.sqrt(median)) / 4.0 for median in medians]
     step = (box[1] - box[0]) / (_TRAFFIC_REFERENCE - 1)
-    alpha = _TRAFFIC_REFERENCE**_TRAFFIC_POWER
+    alpha = _TRAFFIC_REFERENCE**-0.441
     return _operator("laplace", scales, step, alpha, _TRAFFIC_REFERENCE, box)
 
 
@@ -113,8 +109,8 @@ def _package(bandwidth: float, regularization: float, n_centres: int) -> dict:
 
 
 def _process(bandwidth_x: float | list[float]) -> dict:
-    noise_std = float(np.sqrt(_NOISE_VARIANCE))
-    return {"bandwidth_x": bandwidth_x, "signal_std": 1.0, "noise_std": noise_std}
+    """Return the options of a process with a noise of variance 0.1."""
+    return {"bandwidth_x": bandwidth_x, "signal_std": 1.0, "noise_std": float(np.sqrt(0.1))}
 
 
 def _terrain_flow(X: np.ndarray, Y: np.ndarray) -> dict:

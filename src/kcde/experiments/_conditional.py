@@ -9,7 +9,7 @@ is fitted.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -37,9 +37,6 @@ _MOST_NUMBERS = 20  # of a hyper-parameter in the info of a job
 class Conditional(ArrayExperiment):
     """A method whose hyper-parameters may be those that the authors of cdo fixed."""
 
-    answers: ClassVar[tuple[str, ...]] = ()
-    """What a fitted model is asked for."""
-
     settings: str = parameter(
         CHOSEN,
         "authors: options that are not given are those of cdo's authors; chosen: of the class.",
@@ -53,13 +50,10 @@ class Conditional(ArrayExperiment):
         return super().named(dataset, method) | ours
 
     def check(self) -> None:
-        """Raise `ValueError` for unknown options, and an estimator that does not answer."""
-        if self.smooths:
-            return
-        methods.build(self.method, self.estimator, self.options, random_state=0, tuning_rows=None)
-        for answer in self.answers:
-            if not hasattr(estimator_class(self.estimator), answer):
-                raise ValueError(f"{self.estimator} has no {answer}, which {self.name} asks for")
+        """Raise `ValueError` for unknown options."""
+        if not self.smooths:
+            more = {"random_state": 0, "tuning_rows": None}
+            methods.build(self.method, self.estimator, self.options, **more)
 
     @property
     def smooths(self) -> bool:
@@ -85,7 +79,8 @@ class Conditional(ArrayExperiment):
     def unfitted(self, X: np.ndarray, Y: np.ndarray, seed: int):
         """Return the unfitted model of training rows (n, d_x), (n, d_y)."""
         if self.smooths:
-            return _smoothers.make(self.method, self.name, X, Y, rng_of("smoother", seed))
+            rng = rng_of("smoother", seed)
+            return _smoothers.MAKERS[self.method](self.name, X, Y, rng)
         options = dict(self.options)
         if self.settings == AUTHORS:
             options = _cdo_settings.authors(self.name, self.estimator, X, Y) | options

@@ -18,7 +18,7 @@ from kcde.data import catalogue as tables
 from kcde.data import made_up, names
 from kcde.data.loaders import load, removed_from
 from kcde.experiments import methods
-from kcde.experiments.base import MOST_GRID_COLUMNS, PAPER, MethodExperiment, parameter, sized
+from kcde.experiments.base import MOST_GRID_COLUMNS, PAPER, MethodExperiment, sized
 from kcde.seeding import rng_of, seed_of
 
 # The pairs of figures 2 and 4, counted from 1; elsewhere the last two columns, as in the paper's
@@ -61,12 +61,12 @@ class Problem:
 
     def description(self) -> dict:
         """Return the description of the data for a job's `.json`."""
-        places = {"places": list(self.places)} if self.places else {}
-        return places | {
+        return {
             "columns": list(self.columns),
             "removed": [{"column": name, "reason": why} for name, why in self.removed.items()],
             "every_dimension": self.every_dimension,
             "shown_pair": list(self.shown_pair),
+            "places": list(self.places or self.shown_pair),
             "data_sha256": self.sha256,
         }
 
@@ -87,27 +87,16 @@ class Problem:
         """Return the standardised rows of one run."""
         train, test = self.rows(run)
         mean, std = train.mean(axis=0), train.std(axis=0)
-        if np.any(constant := np.ptp(train, axis=0) == 0):
-            which = ", ".join(np.array(self.columns)[constant])
-            raise ValueError(f"{self.name}: constant in the training rows of run {run}: {which}")
         return Split((train - mean) / std, (test - mean) / std, std)
 
 
-def open_problem(
-    name: str,
-    data_dir: str | Path,
-    catalogue: str | Path | None = None,
-    max_dim: int = MOST_GRID_COLUMNS,
-) -> Problem:
+def open_problem(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -> Problem:
     """Return a problem by its name: grid data, or a data set of the catalogue without x."""
     if names.is_grid(name):
-        return _grid(name, max_dim)
+        return _grid(name)
     data = load(name, data_dir, catalogue)
     if data.X.shape[1]:
-        raise ValueError(
-            f"data set {name} is one of conditional densities: it has the x {data.x_columns}; "
-            "a joint density takes one without x"
-        )
+        raise ValueError(f"{name} has the x {data.x_columns}; a joint density takes one without x")
 
     def rows(run: int) -> tuple[np.ndarray, np.ndarray]:
         n = len(data.Y)
@@ -122,10 +111,9 @@ def open_problem(
     )
 
 
-def _grid(name: str, max_dim: int) -> Problem:
+def _grid(name: str) -> Problem:
     stated = names.grid_name(name)
-    if (d := stated.columns(max_dim)) < 2:
-        raise ValueError(f"grid data need at least 2 columns; got {d}")
+    d = stated.columns(MOST_GRID_COLUMNS)
     own = tuple(f"x{i}" for i in range(1, d + 1))
 
     def rows(run: int) -> tuple[np.ndarray, np.ndarray]:
@@ -156,19 +144,14 @@ class ProblemExperiment(MethodExperiment):
     reads_files: ClassVar[bool] = True
 
     tuning_rows: int | None = sized(100, 500, 2000, "Rows that take part in a selection, at most.")
-    max_dim: int = parameter(MOST_GRID_COLUMNS, "Columns of the grid data with 2000 rows.")
 
     def raw_data(self) -> list[str]:
         """Return the data set, where it is none that is generated."""
-        return [] if names.is_grid(self.dataset) else [self.dataset]
-
-    def check(self) -> None:
-        """Raise `ValueError` for options that the estimator does not have."""
-        self.unfitted(0)
+        return [] if names.is_grid(self.dataset) else super().raw_data()
 
     def open(self) -> Problem:
         """Return the problem."""
-        return open_problem(self.dataset, self.data_dir, self.catalogue, self.max_dim)
+        return open_problem(self.dataset, self.data_dir, self.catalogue)
 
     def unfitted(self, random_state: int):
         """Return the unfitted estimator."""

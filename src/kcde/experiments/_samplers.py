@@ -31,20 +31,14 @@ class Draws(NamedTuple):
     diagnostics: dict[str, float]
 
 
-def sampler_kind(estimator, method: str, *, of_graph=False) -> str:
+def sampler_kind(estimator, method: str) -> str:
     """Return "hmc", "adapted" or "direct".
 
     It is what the ending of the method's name says (`kcde.names.SAMPLED_BY`), else "hmc" where the
-    estimator offers it, else "direct"; `of_graph`: it is that of the conditionals of a graph.
+    estimator offers it, else "direct". Adapted chains are of one density, not of a graph.
     """
-    offered = hasattr(estimator, "sample_hmc")
     named = (kind for ending, kind in SAMPLED_BY.items() if method.endswith(ending))
-    kind = next(named, "hmc" if offered else "direct")
-    if kind == "adapted" and (of_graph or not offered):
-        raise ValueError(
-            f"{method}: adapted chains are of one density with Hamiltonian Monte Carlo"
-        )
-    return kind
+    return next(named, "hmc" if hasattr(estimator, "sample_hmc") else "direct")
 
 
 def sampler_of(

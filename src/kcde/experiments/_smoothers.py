@@ -67,7 +67,11 @@ class NadarayaWatson:
             distances = cKDTree(X).query(X, k=2)[0][:, 1]
             candidates = BANDWIDTHS * float(np.median(distances[distances > 0.0]))
             folds = kfold(len(X), _FOLDS, self._rng)
-            errors = [self._held_out(candidate, folds) for candidate in candidates]
+            held_out = [(held, complement(held, len(X))) for held in folds]
+            errors = [
+                sum(np.abs(self._smoothed(X[a], b, Y, each) - Y[a]).sum() for a, b in held_out)
+                for each in candidates
+            ]
             self.bandwidth_ = float(candidates[int(np.argmin(errors))])
         return self
 
@@ -81,13 +85,6 @@ class NadarayaWatson:
         squares = self._smoothed(X, slice(None), (self._Y - centre) ** 2, self.bandwidth_)
         return np.maximum(squares - (self.mean(X) - centre) ** 2, 0.0)
 
-    def _held_out(self, bandwidth: float, folds: list[np.ndarray]) -> float:
-        n, error = len(self._X), 0.0
-        for held in folds:
-            found = self._smoothed(self._X[held], complement(held, n), self._Y, bandwidth)
-            error += np.abs(found - self._Y[held]).sum()
-        return error
-
     def _smoothed(self, X, rows, values: np.ndarray, bandwidth) -> np.ndarray:
         """Return means of values under the weights of some rows."""
         kernel, inputs = self._kernel(bandwidth), self._X[rows]
@@ -100,23 +97,19 @@ class NadarayaWatson:
         return np.concatenate(found)
 
 
-def make(name: str, experiment: str, X: np.ndarray, Y: np.ndarray, rng: np.random.Generator):
-    """Return an unfitted smoother of `SMOOTHERS`, for training rows (n, d_x), (n, d_y)."""
-    return _MAKERS[name](experiment, X, Y, rng)
-
-
 def _of_cdo(experiment: str, X, Y, rng) -> NadarayaWatson:
     """Return the smoother with the kernel and the bandwidths of CDO as its authors set it."""
     theirs = _cdo_settings.authors(experiment, "CDO", X, Y)
     return NadarayaWatson(theirs["kernel_x"], theirs["bandwidth_x"])
 
 
-_MAKERS = {
+MAKERS = {
     "linear-interpolation": lambda *_: Interpolated(interpolate.LinearNDInterpolator),
     "Clough-Tocher": lambda *_: Interpolated(interpolate.CloughTocher2DInterpolator),
     "four-neighbours": lambda *_: Neighbours(4),
     "Nadaraya-Watson": lambda experiment, X, Y, rng: NadarayaWatson("gaussian", rng=rng),
     "Nadaraya-Watson-CDO": _of_cdo,
 }
+"""Name to what makes an unfitted smoother of experiment, training rows and a generator."""
 
-SMOOTHERS = tuple(_MAKERS)
+SMOOTHERS = tuple(MAKERS)

@@ -47,10 +47,8 @@ class Repetition(NamedTuple):
 def repetition(number: int, points: int) -> Repetition:
     """Return the data of a repetition."""
     X, Y = made_up.donut_draw(points, rng_of(Donut.name, number))
-    evaluated = rng_of(f"{Donut.name}-evaluated", number).uniform(
-        *made_up.DONUT_BOX, (EVALUATED, 2)
-    )
-    return Repetition(X, Y, evaluated)
+    rng = rng_of(f"{Donut.name}-evaluated", number)
+    return Repetition(X, Y, rng.uniform(*made_up.DONUT_BOX, (EVALUATED, 2)))
 
 
 def grid() -> tuple[np.ndarray, np.ndarray]:
@@ -78,7 +76,6 @@ class Donut(Conditional):
     )
     smoke: ClassVar = (DONUT,)
     repeated: ClassVar = ("repetitions",)
-    answers: ClassVar = ("density_at",)
 
     dataset: str = parameter(DONUT, "Its only name.", choices=(DONUT,))
     repetitions: int = sized(2, 10, 10, "How often points are drawn and fitted.", at_least=1)

@@ -84,8 +84,6 @@ class Factors(ProblemExperiment, ArrayExperiment):
         """Return a function that fits and scores the factors of a run."""
         problem, backend = self.data, methods.backend_of(self.unfitted(0), self.backend)
         graph = parents(self.graph, problem.dim)
-        if beyond := [node for node in self.wanted if not 1 <= node <= problem.dim]:
-            raise ValueError(f"{self.dataset} has the nodes 1 to {problem.dim}; got {beyond}")
         named = self.graph if isinstance(self.graph, str) else _from_one(self.graph)
 
         def factor(model: JointDensity, node: int, train, test) -> tuple:
@@ -99,7 +97,8 @@ class Factors(ProblemExperiment, ArrayExperiment):
             data = asarray(split.train, backend), asarray(split.test, backend)
             model = JointDensity(self.unfitted(problem.seed(run)), graph)
             outcome, curves = Outcome([]), []
-            for node, before in ((node, _from_one(graph)[node - 1]) for node in self.wanted):
+            for node in self.wanted:
+                before = _from_one(graph)[node - 1]
                 setting = scores.setting(graph=named, node=node, parents=before)
                 row = self.row(run, setting=setting, backend=backend) | problem.sizes(run, split)
                 found, seconds = attempt(factor, model, node, *data)

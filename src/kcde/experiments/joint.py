@@ -24,7 +24,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -33,14 +33,7 @@ from kcde import scores
 from kcde.data import made_up, names
 from kcde.experiments import methods
 from kcde.experiments._problems import Problem, ProblemExperiment, Split, grid_runs, open_problem
-from kcde.experiments.base import (
-    Experiment,
-    MethodExperiment,
-    Outcome,
-    is_batch_fitted,
-    parameter,
-    sized,
-)
+from kcde.experiments.base import Experiment, MethodExperiment, Outcome, parameter, sized
 from kcde.experiments.factors import GRIDS, Factors, information, jobs_of
 from kcde.experiments.runner import attempt
 from kcde.methods import METHODS
@@ -50,18 +43,6 @@ from kcde.seeding import rng_of
 
 EXACT = "exact"  # the known density of the grid data
 ORDERS = 10  # random orders that the score of a network is averaged over (Uria et al., 2016)
-
-
-class _Sum(NamedTuple):
-    """The information on factors, the rows of their scores, log densities (runs, d, test rows)."""
-
-    info: dict
-    frame: pd.DataFrame
-    log_density: np.ndarray
-
-    def description(self) -> dict:
-        """Return the information on the factors."""
-        return self.info
 
 
 @dataclass(frozen=True)
@@ -102,58 +83,53 @@ class Joint(MethodExperiment):
         """Return a digest of the code of the experiment and of `estimators`."""
         return Experiment.code(self)
 
-    def open(self) -> _Sum:
-        """Return the factors, in the order of the nodes."""
-        info, blocks, nodes = information(self.files), [], []
+    def open(self) -> tuple[dict, pd.DataFrame, np.ndarray]:
+        """Return what is known of the factors, their scores, log densities (runs, d, test rows)."""
+        blocks, nodes = [], []
         for path in self.files:
             with np.load(path.with_suffix(".npz")) as arrays:
                 blocks.append(arrays["log_density"])
                 nodes += arrays["nodes"].tolist()
         frame = scores.read(self.files)
-        frame = frame[frame["metric"] == NLL]
         frame = frame.assign(node=[json.loads(text)["node"] for text in frame["setting"]])
         log_density = np.concatenate(blocks, axis=1)[:, np.argsort(nodes)]
-        return _Sum(info, frame.sort_values(["split", "node"]), log_density)
+        return information(self.files), frame.sort_values(["split", "node"]), log_density
 
     def count(self) -> int:
         """Return the number of runs."""
-        return len(self.data.log_density)
+        return len(self.data[2])
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
         """Return a function that sums the factors of a run."""
         info, frame, log_density = self.data
         dims = [len(info["columns"])]
-        if info["every_dimension"]:
+        if every := info["every_dimension"]:
             before = [max(each, default=0) for each in info["parents"]]
             dims = [d for d in range(1, len(before) + 1) if max(before[:d]) <= d]
 
         def work(run: int) -> Outcome:
             each, of_run = log_density[run], frame[frame["split"] == run]
-            rows = [self._row(of_run.head(d), d, info["every_dimension"]) for d in dims]
+            rows = [self._row(of_run.head(d), {"dim": d} if every else {}) for d in dims]
             chosen = [one for one in info["chosen"] if one["run"] == run]
             arrays = {"factor_log_density": each, "log_density": each.sum(axis=0)}
             return Outcome(rows, chosen, arrays)
 
         return work
 
-    def _row(self, factors: pd.DataFrame, dim: int, every_dimension: bool) -> dict:
+    def _row(self, factors: pd.DataFrame, axes: dict) -> dict:
         """Return the sum over some factors of one run; failed where one of them is."""
-        ok, told = factors["status"] == "ok", ("n_train", "n_test", "unit", "backend", "seed")
-        reasons = factors[~ok].drop_duplicates("detail").itertuples()
-        return self.row(factors["split"].iloc[0], **factors.iloc[0][list(told)]) | {
-            "dim": dim,
-            "setting": scores.setting(**({"dim": dim} if every_dimension else {})),
-            "metric": NLL,
-            "value": factors["value"].sum() if ok.all() else np.nan,
-            "stderr": 0.0 if ok.all() else np.nan,
-            "seconds": factors["seconds"].sum(),
-            "status": "ok" if ok.all() else "failed",
-            "detail": "; ".join(f"node {row.node}: {row.detail}" for row in reasons),
-        }
+        told = factors.iloc[0][["n_train", "n_test", "backend", "seed"]]
+        row = self.row(factors["split"].iloc[0], setting=scores.setting(**axes), **told)
+        row |= {"dim": len(factors), "seconds": factors["seconds"].sum()}
+        failed = factors[factors["status"] != "ok"].drop_duplicates("detail")
+        why = "; ".join(f"node {each.node}: {each.detail}" for each in failed.itertuples())
+        total = np.nan if len(failed) else factors["value"].sum()
+        return row | scores.cell(NLL, total, "nats", np.nan if why else 0.0, why)
 
     def info(self) -> dict:
         """Return the information on the job and its data."""
-        return self.data.description() | super().info()
+        known = self.data.description() if isinstance(self.data, Problem) else self.data[0]
+        return known | super().info()
 
 
 @dataclass(frozen=True)
@@ -177,12 +153,6 @@ class JointNetwork(ProblemExperiment, Joint):
         every = names.is_grid(dataset) and names.grid_name(dataset).every_dimension
         return grid_runs(scale, dataset) | ({"dims": (2, 3, 5, 10, 15, 20)} if every else {})
 
-    def check(self) -> None:
-        """Raise `ValueError` for an estimator that is not batch-fitted and for unknown options."""
-        if not is_batch_fitted(self.estimator):
-            raise ValueError(f"method {self.method}: {self.estimator} is no network; give a graph")
-        super().check()
-
     @property
     def trained_dims(self) -> Sequence[int]:
         """The numbers of leading columns that are trained on."""
@@ -194,11 +164,8 @@ class JointNetwork(ProblemExperiment, Joint):
 
     def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
         """Return a function that trains on some columns, all runs as one batch."""
-        problem, dims = self.data, self.trained_dims
-        if beyond := [dim for dim in dims if not 1 <= dim <= problem.dim]:
-            raise ValueError(f"{self.dataset} has 1 to {problem.dim} columns; dims has {beyond}")
-        splits = [problem.split(run) for run in range(self.runs)]
-        return lambda unit: self._trained(splits, dims[unit])
+        splits = [self.data.split(run) for run in range(self.runs)]
+        return lambda unit: self._trained(splits, self.trained_dims[unit])
 
     def _trained(self, splits: Sequence[Split], dim: int) -> Outcome:
         """Train on the first columns of all runs at once, and score each run."""
@@ -245,13 +212,10 @@ class Exact(Joint):
     """
 
     runs: int = sized(2, 5, 10, "Repetitions of the grid data.", at_least=1)
-    max_dim: int = parameter(20, "Columns of the grid data with 2000 rows.")
 
     def open(self) -> Problem:
-        """Return the problem, which must be the grid: no other density is known."""
-        if not names.is_grid(self.dataset):
-            raise ValueError(f"only grid data have a known density: grid-200; got {self.dataset}")
-        return open_problem(self.dataset, "", max_dim=self.max_dim)
+        """Return the grid data: no other density is known."""
+        return open_problem(self.dataset, "")
 
     def count(self) -> int:
         """Return the number of runs."""
@@ -267,8 +231,7 @@ class Exact(Joint):
             split = problem.split(run)
             log_std = np.log(split.std)
             terms = (made_up.grid_log_density(problem.rows(run)[1], frequency) + log_std).T
-            common = self.row(run, variant=EXACT, stderr=0.0, unit="nats", backend="numpy")
-            common |= problem.sizes(run, split)
+            common = self.row(run, variant=EXACT, backend="numpy") | problem.sizes(run, split)
             rows = []
             for d in dims:
                 row = common | {"dim": d, "setting": problem.setting(d)}
@@ -277,7 +240,7 @@ class Exact(Joint):
                     "entropy": (entropy - log_std)[:d].sum(),
                     "independence": -log_std[:d].sum(),
                 }
-                rows += [row | {"metric": name, "value": float(v)} for name, v in values.items()]
+                rows += [row | scores.cell(name, v, "nats", 0.0) for name, v in values.items()]
             return Outcome(rows, arrays={"factor_log_density": terms})
 
         return work

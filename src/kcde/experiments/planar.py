@@ -13,7 +13,7 @@ its base density and bandwidth from the data and takes them as they are, as the 
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -40,6 +40,13 @@ BANDWIDTH_SCALE = 0.1
 LEAPFROG_STEPS = {"KEF-100-steps": 100}
 """Method to the leapfrog steps of a transition of its chains; others have 10, a choice of ours. The
 code that dde cites for KEF prints 100 steps of 0.1, "as in the paper"."""
+
+HISTORY = {
+    "history_iteration": "iteration",
+    "history_objective": "objective",
+    "history_mmd2": "mmd2_biased",
+}
+"""Name of an array to that of a history of an estimator."""
 
 NODES = 100
 SNAPSHOT_SAMPLES = 1000
@@ -104,12 +111,6 @@ class Planar(ArrayExperiment):
         few = scale == SMOKE and METHODS[method].estimator == "DDE"
         return {"iterations": 200} if few else {}
 
-    def check(self) -> None:
-        """Raise `ValueError` for unknown data and options, and without `log_normaliser`."""
-        made_up.planar_sizes(self.dataset)
-        if not hasattr(type(self.unfitted(0)), "log_normaliser"):
-            raise ValueError(f"{self.estimator} has no log_normaliser, as DDE and KEF have")
-
     def unfitted(self, seed: int):
         """Return the unfitted estimator of one seed."""
         reached = snapshots(self.dataset, self.iterations)
@@ -145,7 +146,7 @@ class Planar(ArrayExperiment):
                 return Outcome([row | scores.failed(MMD, found, _THOUSANDTHS)], [{}], arrays)
             row["seconds"] = fitting + seconds
             arrays["samples"], cells = found
-            chosen = {"chosen": methods.chosen(model.estimator), "log_z": asdict(model.log_z)}
+            chosen = methods.chosen(model.estimator)
             inside = here.test[np.isfinite(model.log_density(here.test))]
             cells += _dde_optimum.cells(model.estimator, np.empty((len(inside), 0)), inside)
             if not warm:
@@ -162,12 +163,12 @@ class Planar(ArrayExperiment):
         blank = np.full((self.samples or made_up.planar_sizes(self.dataset)[1], 2), np.nan)
         samples = np.stack([each.get("samples", blank) for each in found])
         arrays = {"samples_all": samples.astype(np.float32)}
-        told = [{name: each[name] for name in each if _is_history(name)} for each in found]
+        told = [{name: each[name] for name in HISTORY if name in each} for each in found]
         if iterations := [each["history_iteration"] for each in told if each]:
             arrays |= stacked([Outcome([], arrays=each) for each in told])
             arrays["history_iteration"] = max(iterations, key=len)
         shown = next((each for each in found if "surface_x" in each), {})
-        return arrays | {name: shown[name] for name in shown if not _is_history(name)}
+        return arrays | {name: shown[name] for name in shown if name not in HISTORY}
 
     def _measured(self, model: "PlanarModel", here: Points, seed: int, warm: bool) -> tuple:
         """Return the samples, and score cells of the model; timed when everything is warm."""
@@ -183,34 +184,21 @@ class Planar(ArrayExperiment):
         elapsed = clock() - started
         # Draws of a learned sampler are independent and so effective each.
         size = draws.diagnostics.get("effective_sample_size", count)
-        cells = []
-        there = asarray(draws.samples, model.backend)
-        for name, reference in ((MMD, here.test), (f"{MMD}_train", here.train)):
-            distance = mmd2_unbiased(there, asarray(reference, model.backend), here.bandwidth)
-            cells.append(scores.cell(name, distance * 1e3, _THOUSANDTHS))
-        cells += [
-            scores.cell("sampling_time", elapsed, "s"),
-            scores.cell("effective_samples_per_second", size / elapsed, "samples/s"),
-        ]
+        measured = {"sampling_time": (elapsed, "s")}
+        measured["effective_samples_per_second"] = (size / elapsed, "samples/s")
         for name, value in draws.diagnostics.items():
-            cells.append(scores.cell(name, value, "samples" * name.startswith("effective")))
+            measured[name] = (value, "samples" * name.startswith("effective"))
+        there = asarray(draws.samples, model.backend)
+        distances = {
+            name: 1e3 * mmd2_unbiased(there, asarray(each, model.backend), here.bandwidth)
+            for name, each in ((MMD, here.test), (f"{MMD}_train", here.train))
+        }
         return draws.samples, [
-            *cells,
+            *(scores.cell(name, each, _THOUSANDTHS) for name, each in distances.items()),
+            *(scores.cell(name, *each) for name, each in measured.items()),
             *likelihood_cells(self.dataset, model, here.test),
             *_training_cells(model.estimator),
         ]
-
-
-@dataclass(frozen=True)
-class LogZ:
-    """Log of a normaliser, how it was computed, and its error in nats.
-
-    The error is the standard error of "importance", the last change of "quadrature".
-    """
-
-    value: float
-    method: str
-    error: float
 
 
 @dataclass(frozen=True)
@@ -240,24 +228,21 @@ class PlanarModel:
 
     def log_density(self, Y: np.ndarray) -> np.ndarray:
         """Return the log density, nats, shape (n,), of points (n, 2)."""
-        return self._log_unnormalised(Y) - self.log_z.value
-
-    def draw_snapshot(self, iteration: int, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Return n points, shape (n, 2), of the sampler as it was at an iteration."""
-        drawn = self.estimator.sample_snapshot(iteration, None, n, rng)
-        return self.mean + self.std * to_numpy(drawn)[0]
+        return self._log_unnormalised(Y) - self.log_z[0]
 
     @cached_property
-    def log_z(self) -> LogZ:
-        """Normaliser: by quadrature on the box of a uniform base, else as estimated."""
+    def log_z(self) -> tuple[float, float]:
+        """Log of the normaliser and its error, nats.
+
+        It is by quadrature on the box of a uniform base, else as estimated, with a standard error.
+        """
         if getattr(self.estimator, "base", None) == "uniform":
-            return box_quadrature(
-                self._log_unnormalised, self.train.min(axis=0), self.train.max(axis=0)
-            )
+            box = self.train.min(axis=0), self.train.max(axis=0)
+            return box_quadrature(self._log_unnormalised, *box)
         no_x = asarray(np.empty((1, 0)), self.backend)
         found = self.estimator.log_normaliser(no_x, method="importance")
         # That of the scaled points: the Jacobian is in the density already.
-        return LogZ(float(found.log_z[0]), "importance", found.mean_stderr)
+        return float(found.log_z[0]), found.mean_stderr
 
     def _log_unnormalised(self, Y: np.ndarray) -> np.ndarray:
         found = to_numpy(self.estimator.log_unnormalized(None, self.scaled(Y)))
@@ -279,29 +264,27 @@ def fit_many(estimators: Sequence, trains: Sequence[np.ndarray]) -> list:
     without_x = [None] * len(trains)
     outcomes = type(estimators[0]).fit_many(estimators, without_x, trains, return_errors=True)
     return [
-        outcome
-        if isinstance(outcome, Exception)
-        else PlanarModel(outcome, np.zeros(2), np.ones(2), train)
-        for outcome, train in zip(outcomes, trains, strict=True)
+        each if isinstance(each, Exception) else PlanarModel(each, np.zeros(2), np.ones(2), train)
+        for each, train in zip(outcomes, trains, strict=True)
     ]
 
 
-def box_quadrature(log_f, lower: np.ndarray, upper: np.ndarray) -> LogZ:
-    """Integrate over a rectangle by the product Gauss-Legendre rule, refined until it converges.
+def box_quadrature(log_f, lower: np.ndarray, upper: np.ndarray) -> tuple[float, float]:
+    """Return the log of an integral over a rectangle, and its error in nats.
 
-    The error is the last change under doubling of the panels of each side.
+    The product Gauss-Legendre rule is refined until it converges; the error is the last change
+    under doubling of the panels of each side.
     """
     value, change, panels = -np.inf, np.inf, _FEWEST_PANELS
     while not change <= _TOLERANCE and panels <= _MOST_PANELS:
         before, value = value, _product_rule(log_f, lower, upper, panels)
         change, panels = abs(value - before), 2 * panels
-    return LogZ(value, "quadrature", change)
+    return value, change
 
 
 def _product_rule(log_f, lower, upper, panels: int) -> float:
-    (x, x_weight), (y, y_weight) = (
-        panel_nodes(*ends, panels) for ends in zip(lower, upper, strict=True)
-    )
+    x, x_weight = panel_nodes(lower[0], upper[0], panels)
+    y, y_weight = panel_nodes(lower[1], upper[1], panels)
     log_rows = [
         logsumexp(log_f(np.column_stack([np.full_like(y, each), y])) + np.log(y_weight), axis=0)
         for each in x
@@ -328,8 +311,10 @@ def pictures(model: PlanarModel, rng: np.random.Generator) -> dict[str, np.ndarr
         f = model.estimator.natural_parameter(None, model.scaled(nodes))
         found["surface_f"] = to_numpy(f).reshape(shape)
     if iterations := getattr(model.estimator, "snapshots_", ()):
-        drawn = [model.draw_snapshot(each, SNAPSHOT_SAMPLES, rng) for each in iterations]
-        found |= {"snapshot_iterations": np.array(iterations), "snapshots": np.stack(drawn)}
+        sampled = model.estimator.sample_snapshot
+        drawn = [to_numpy(sampled(each, None, SNAPSHOT_SAMPLES, rng))[0] for each in iterations]
+        found["snapshot_iterations"] = np.array(iterations)
+        found["snapshots"] = model.mean + model.std * np.stack(drawn)
     return found
 
 
@@ -341,7 +326,7 @@ def likelihood_cells(dataset: str, model: PlanarModel, test: np.ndarray) -> list
     """
     found, exact = model.log_density(test), made_up.planar_log_density(dataset, test)
     inside = np.isfinite(found)
-    error = model.log_z.error
+    error = model.log_z[1]
     cells = [
         scores.cell(NLL, -found.mean(), "nats", error),
         scores.cell(f"{NLL}_exact", -exact.mean(), "nats"),
@@ -372,17 +357,7 @@ def _training_cells(estimator) -> list[dict]:
 def _history(model: PlanarModel | Exception) -> dict[str, np.ndarray]:
     """Return objective and discrepancy at each check of a training; {} without any."""
     history = getattr(getattr(model, "estimator", None), "history_", None)
-    if not history:
-        return {}
-    return {
-        "history_iteration": np.asarray(history["iteration"]),
-        "history_objective": np.asarray(history["objective"], dtype=np.float64),
-        "history_mmd2": np.asarray(history["mmd2_biased"], dtype=np.float64),
-    }
-
-
-def _is_history(name: str) -> bool:
-    return name.startswith("history_")
+    return {name: np.asarray(history[key]) for name, key in HISTORY.items()} if history else {}
 
 
 def _seed(dataset: str, seed: int) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from kcde import scores
 from kcde.arrays import asarray
 from kcde.experiments import methods
-from kcde.experiments._problems import Problem, ProblemExperiment, Split, open_problem
+from kcde.experiments._problems import Problem, ProblemExperiment, Split
 from kcde.experiments._samplers import sampler_kind, sampler_of
 from kcde.experiments.base import ArrayExperiment, Outcome, parameter, sized
 from kcde.experiments.factors import information, jobs_of
@@ -81,13 +81,9 @@ class Samples(ProblemExperiment, ArrayExperiment):
         of_factors = defined.graph is not None and defined.columns != SHOWN_PAIR
         return jobs_of(dataset, method) if of_factors else []
 
-    def check(self) -> None:
-        """Raise `ValueError` for unknown options, and samplers that the estimator has not."""
-        self._kind()
-
     def open(self) -> Problem:
         """Return the problem, of all columns or the shown pair."""
-        problem = open_problem(self.dataset, self.data_dir, self.catalogue, self.max_dim)
+        problem = super().open()
         return problem if self.columns == "all" else _pair_of(problem)
 
     @cached_property
@@ -163,7 +159,7 @@ class Samples(ProblemExperiment, ArrayExperiment):
 
     def _kind(self) -> str:
         """Return how the job samples."""
-        return sampler_kind(self.unfitted(0), self.method, of_graph=self.graph is not None)
+        return sampler_kind(self.unfitted(0), self.method)
 
 
 def _places(nodes: Sequence[int]) -> list[int]:
@@ -174,16 +170,12 @@ def _places(nodes: Sequence[int]) -> list[int]:
 def _pair_of(whole: Problem) -> Problem:
     """Return the two shown columns: the rows, runs and seeds of all, and no other column."""
     places = _places(whole.shown_pair)
-    shown = tuple(whole.columns[place] for place in places)
-    others = {name: "not of the shown pair" for name in whole.columns if name not in shown}
     return replace(
         whole,
-        columns=shown,
+        columns=tuple(whole.columns[place] for place in places),
         rows=lambda run: tuple(rows[:, places] for rows in whole.rows(run)),
         shown_pair=(1, 2),
         places=whole.shown_pair,
-        every_dimension=False,
-        removed=whole.removed | others,
     )
 
 
@@ -198,10 +190,8 @@ def fit(job: Samples, problem: Problem, train, known: Sequence[Mapping] | None =
     if known is None:
         return JointDensity(estimator, job.graph).fit(None, train)
     names = estimator.get_params(deep=False)
-    each = []
-    for chosen in known:
-        given = {name: value for name, value in chosen.items() if name in names}
-        each.append(job.unfitted(problem.seed(RUN)).set_params(**given))
+    given = [{name: chosen[name] for name in chosen if name in names} for chosen in known]
+    each = [job.unfitted(problem.seed(RUN)).set_params(**chosen) for chosen in given]
     return JointDensity(each, job.graph).fit(None, train)
 
 

@@ -37,14 +37,9 @@ class _Samples:
 
     def __init__(self, path: Path):
         self.path, self.frame = path, scores.read([path])
-        self.info = json.loads(path.with_suffix(".json").read_text())
+        self.pair = json.loads(path.with_suffix(".json").read_text())["shown_pair"]
         with np.load(path.with_suffix(".npz")) as arrays:
-            self.arrays = {name: arrays[name] for name in arrays}
-
-    @property
-    def seeds(self) -> int:
-        """Number of seeds."""
-        return self.frame["split"].nunique()
+            self.arrays = dict(arrays)
 
     def of(self, metric: str, seed: int):
         """Return the rows of a metric under a seed: none or one."""
@@ -82,12 +77,8 @@ class Similarity(Experiment):
         return [("samples", dataset, each) for each in compared]
 
     def open(self) -> dict[str, list[_Samples]]:
-        """Return our samples and the rival's by variant, all of the same data and seeds."""
+        """Return our samples and the rival's by variant."""
         each = [_Samples(path) for path in self.files]
-        for other in each:
-            if set(other.frame["dataset"]) != {self.dataset} or other.seeds != each[0].seeds:
-                stated = f"{other.path} and {each[0].path} are not both of {self.dataset}"
-                raise ValueError(f"{stated} with one number of seeds: run both again")
         return dict.fromkeys(VARIANTS, each[:2]) | {EXACT_DRAWS: each[2:]}
 
     def count(self) -> int:
@@ -103,10 +94,9 @@ class Similarity(Experiment):
         def work(unit: int) -> Outcome:
             variant = variants[unit]
             pair, rows, values = self.data[variant], [], []
-            for seed in range(pair[0].seeds):
-                first = pair[0].frame[pair[0].frame["split"] == seed].iloc[0]
-                row = self.row(seed, **named, variant=variant, backend=backend)
-                row |= first[["dim", "n_train", "n_test"]].to_dict()
+            sizes = pair[0].frame.groupby("split")[["dim", "n_train", "n_test"]].first()
+            for seed, first in sizes.iterrows():
+                row = self.row(seed, **named, variant=variant, backend=backend) | first.to_dict()
                 tested, numbers = _test(pair, variant, seed, backend)
                 rows += [row | each for each in (tested, *_mixing(pair, seed))]
                 values.append(numbers)
@@ -135,7 +125,7 @@ def _test(
         arrays = pair[0].arrays
         data = arrays["reference_test"] if variant == "test-rows" else arrays["reference"][seed]
         if variant == "slice":
-            columns = [node - 1 for node in pair[0].info["shown_pair"]]
+            columns = [node - 1 for node in pair[0].pair]
             data, ours, rival = (rows[:, columns] for rows in (data, ours, rival))
         bandwidth = median_bandwidth(data, rival, ours)
         # The null hypothesis of the test is that its first candidate is at least as close.

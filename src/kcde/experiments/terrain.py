@@ -131,8 +131,8 @@ class Terrain(Conditional):
                 measured = self._errors(found, table.Y[part.test, 0], table.Y[part.train].mean())
                 rows = [row | cell(name, measured[name]) for name in names]
                 chosen |= self.chosen(model)
-            held = {"test_rows": part.test, "prediction": found}
-            held = {f"{name}_{part.protocol}": each for name, each in held.items()}
+            rows_and_values = zip(("test_rows", "prediction"), (part.test, found), strict=True)
+            held = {f"{name}_{part.protocol}": each for name, each in rows_and_values}
             return Outcome(rows, [chosen], held)
 
         return work

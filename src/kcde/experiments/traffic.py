@@ -77,7 +77,6 @@ class TrafficByTime(Conditional):
     repeated: ClassVar = ("splits", "thinned")
     reads_files: ClassVar = True
     batch_fits: ClassVar = False
-    answers: ClassVar = ("variance",)
 
     splits: int = sized(1, 3, 10, "Random splits by days; pems-sf has one of its own.", at_least=1)
     thinned: int = sized(1, 3, 10, "Of 32 training days a weekday, no holidays.", at_least=0)
@@ -87,10 +86,7 @@ class TrafficByTime(Conditional):
         """Raise `ValueError` as of every method, and for what costs are not measured of."""
         super().check()
         if self._simulated and (self.estimator, self.settings) != ("CDO", AUTHORS):
-            raise ValueError(
-                f"{self.dataset} is for CDO with the settings {AUTHORS!r}; got {self.estimator} "
-                f"with {self.settings!r}: take another data set"
-            )
+            raise ValueError(f"{self.dataset} is for CDO with the settings {AUTHORS!r} alone")
 
     @property
     def own_units(self) -> bool:
@@ -147,7 +143,8 @@ class TrafficByTime(Conditional):
                 row["setting"] = scores.setting(days=THINNED)
             model, fitting = fitted(unit)
             found, seconds = attempt(moments, model)
-            tested, of_training = _tested(split, inputs), _moments(split.X, split.Y, inputs)
+            tested = _tested(split, inputs)
+            of_training = data_sets.moments(split.X, split.Y, inputs)[1:]
             arrays = {"inputs": inputs, "thinned": np.array(thinned), **tested}
             if isinstance(found, Exception):
                 blank = np.full(len(inputs), np.nan)
@@ -182,11 +179,6 @@ class TrafficByTime(Conditional):
         return stacked(outcomes) | {"histogram": counts, "edges": edges}
 
 
-def _moments(X: np.ndarray, Y: np.ndarray, inputs: np.ndarray) -> list[np.ndarray]:
-    """Return mean and standard deviation of the outputs at each input."""
-    return list(data_sets.moments(X, Y, inputs)[1:])
-
-
 def _tested(split: Split, inputs: np.ndarray) -> dict[str, np.ndarray]:
     """Return moments of the test outputs, and of those with the training outputs.
 
@@ -196,7 +188,7 @@ def _tested(split: Split, inputs: np.ndarray) -> dict[str, np.ndarray]:
     tested = (count >= FEWEST_TEST_OUTPUTS) & (mean > 0.0) & (std > 0.0)
     both = np.vstack([split.X, split.X_test]), np.vstack([split.Y, split.Y_test])
     names = ("test_mean", "test_std", "overlapping_mean", "overlapping_std")
-    values = (mean, std, *_moments(*both, inputs))
+    values = (mean, std, *data_sets.moments(*both, inputs)[1:])
     found = {name: np.where(tested, each, np.nan) for name, each in zip(names, values, strict=True)}
     return {"test_count": count} | found
 
