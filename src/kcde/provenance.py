@@ -5,7 +5,7 @@ They are computed from sources, so that planning a workflow imports no numerics.
 
 import ast
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -14,15 +14,8 @@ from kcde.names import ESTIMATORS, estimator_module
 __all__ = ["closure", "digest", "estimator_module"]
 
 PACKAGE = "kcde"
-ROOT = Path(__file__).parent
-"""Folder of the package, the default of every `root`."""
-
-SELECTION_RULE = "selection_rule"
-"""The class attribute that says in words how an estimator chooses its hyper-parameters."""
-
-
-class SourceError(ValueError):
-    """A mistake in a source of the package; the message, one line, names the file."""
+ROOT = Path(__file__).parent  # of the package, the default of every `root`
+SELECTION_RULE = "selection_rule"  # a class attribute: words on how an estimator chooses
 
 
 @cache
@@ -103,26 +96,7 @@ def parsed(path: Path) -> ast.Module:
     try:
         return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     except SyntaxError as error:
-        raise SourceError(f"{path}, line {error.lineno}: {error.msg}") from None
-
-
-def assigned(body: Iterable[ast.stmt], name: str) -> Iterator[ast.expr]:
-    """Yield what statements assign to a name."""
-    for line in body:
-        if isinstance(line, ast.Assign | ast.AnnAssign) and line.value is not None:
-            targets = line.targets if isinstance(line, ast.Assign) else [line.target]
-            if any(isinstance(each, ast.Name) and each.id == name for each in targets):
-                yield line.value
-
-
-def _origin(line: ast.ImportFrom, module: str, root: Path) -> str:
-    """Return the full name of what a module imports from, also where it counts dots."""
-    if not line.level:
-        return line.module
-    is_package = source(module, root).name == "__init__.py"
-    package = module if is_package else module.rpartition(".")[0]
-    base = package.rsplit(".", line.level - 1)[0]
-    return ".".join(filter(None, [base, line.module]))
+        raise ValueError(f"{path}, line {error.lineno}: {error.msg}") from None
 
 
 def _home(name: str) -> str | None:
@@ -137,11 +111,12 @@ def _needs(name: str, root: Path) -> set[str]:
     for line in _read(source(name, root))[1]:
         if isinstance(line, ast.Import):
             needed.update(alias.name for alias in line.names)
+        elif line.level:
+            raise ValueError(f"{source(name, root)}, line {line.lineno}: import from {PACKAGE}...")
         else:
-            module = _origin(line, name, root)
             # `from kcde import published` names a module, `from kcde.files import atomic` a
             # function: what has no source file is the latter.
-            needed.update([module, *(f"{module}.{alias.name}" for alias in line.names)])
+            needed.update([line.module, *(f"{line.module}.{alias.name}" for alias in line.names)])
     # `from kcde.estimators import LSCDE` imports lscde.py at run time; other names are defined in
     # the package itself.
     found = (each if source(each, root) else _home(each) for each in needed)
@@ -170,11 +145,10 @@ def _blocks(node: ast.AST) -> Iterator[list]:
 
 def _is_words(node: ast.stmt) -> bool:
     """Return whether a statement is for readers: it changes no result."""
-    if any(assigned([node], SELECTION_RULE)):
-        return True
-    # Strings below an attribute document it; bare strings have no effect.
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+    match node:
+        # Strings below an attribute document it; bare strings have no effect.
+        case ast.Expr(ast.Constant(str())):
+            return True
+        case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, value):
+            return name == SELECTION_RULE and value is not None
+    return False

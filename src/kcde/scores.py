@@ -17,35 +17,15 @@ import pandas as pd
 from kcde import __version__
 from kcde.files import atomic, read_object
 
-COLUMNS = [
-    "experiment",
-    "dataset",
-    "dim",
-    "setting",
-    "method",
-    "variant",
-    "split",
-    "n_train",
-    "n_test",
-    "metric",
-    "value",
-    "stderr",
-    "unit",
-    "seconds",
-    "status",
-    "detail",
-    "backend",
-    "dtype",
-    "seed",
-]
+_OF_FIT = ["experiment", "dataset", "dim", "setting", "method", "variant", "split"]
+_OF_CELL = ["n_train", "n_test", "metric", "value", "stderr", "unit", "seconds", "status", "detail"]
+COLUMNS = [*_OF_FIT, *_OF_CELL, "backend", "dtype", "seed"]
 
 STATUSES = ("ok", "failed", "not-run")
 
 _MEASURED = ("s", "samples/s", "MiB")  # units of what is another number each time
 
-_LARGEST = 2**28
-"""Bytes of a table that are read; one that is larger is incomplete then."""
-
+_LARGEST = 2**28  # bytes of a table that are read; one that is larger is incomplete then
 _AGAIN = "delete it and run its job again"
 
 
@@ -151,20 +131,15 @@ def _read(path: Path) -> pd.DataFrame:
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
             content = file.read(_LARGEST)
+        frame = pd.read_csv(io.BytesIO(content), dtype={"setting": str, "detail": str})
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged ({error}); {_AGAIN}") from error
-    try:
-        frame = pd.read_csv(io.BytesIO(content), dtype={"setting": str, "detail": str})
     except ValueError as error:
         raise ValueError(f"{path} is not a score table: {error}; {_AGAIN}") from None
     if list(frame.columns) != COLUMNS:
-        raise ValueError(
-            f"{path} is not a score table: its columns are {list(frame.columns)}, "
-            f"expected {COLUMNS}; {_AGAIN}"
-        )
-    if unknown := sorted(set(map(str, frame["status"])) - set(STATUSES)):
-        known = ", ".join(STATUSES)
-        raise ValueError(f"{path} has status {', '.join(unknown)}; known: {known}; {_AGAIN}")
+        raise ValueError(f"{path} is not a score table: its columns are no {COLUMNS}; {_AGAIN}")
+    if unknown := ", ".join(sorted(set(map(str, frame["status"])) - set(STATUSES))):
+        raise ValueError(f"{path} has status {unknown}; known: {', '.join(STATUSES)}; {_AGAIN}")
     about = read_object(path.with_suffix(".json")) or {}
     wanted = about.get("rows")
     if len(frame) != (wanted or len(frame)) or not len(frame) or content[-1:] != b"\n":
@@ -183,14 +158,8 @@ def _digest(content: bytes) -> str:
 
 
 def _versions() -> dict[str, str]:
-    packages = ("numpy", "scipy", "scikit-learn")
     own = {"python": platform.python_version(), "kcde": __version__}
-    return own | {name: version(name) for name in packages} | _platform_of_jax()
-
-
-def _platform_of_jax() -> dict[str, str]:
-    """Return where JAX trained, if it did and not on the CPU."""
-    if "jax" not in sys.modules:
-        return {}
-    platform_of_jax = sys.modules["jax"].default_backend()
-    return {} if platform_of_jax == "cpu" else {"jax_platform": platform_of_jax}
+    own |= {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    if (jax := sys.modules.get("jax")) and (trained_on := jax.default_backend()) != "cpu":
+        own["jax_platform"] = trained_on
+    return own

@@ -95,16 +95,16 @@ def test_words_do_not_count(copy, edit):
     assert changed(before, after) == set()
 
 
-def test_imports_within_functions_and_relative_imports_count(tmp_path):
+def test_imports_within_functions_count_and_relative_ones_are_refused(tmp_path):
     root = tmp_path / "kcde"
     for name, text in {
         "__init__.py": "",
         "near.py": "def f():\n    from kcde.far import g\n    return g()\n",
-        "far.py": "from . import sub\nfrom .sub.deep import x\ng = 1\n",
+        "far.py": "from kcde import sub\nfrom kcde.sub.deep import x\ng = 1\n",
         "sub/__init__.py": "",
-        "sub/deep.py": "from ..other import y\nx = 1\n",
+        "sub/deep.py": "from kcde.other import y\nx = 1\n",
         "other.py": "y = 1\n",
-        "apart.py": "",
+        "apart.py": "from . import other\n",
     }.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,6 +117,8 @@ def test_imports_within_functions_and_relative_imports_count(tmp_path):
         "kcde.sub.deep",
         "kcde.other",
     }
+    with pytest.raises(ValueError, match=r"apart\.py, line 1"):
+        provenance.closure("kcde.apart", root=root)
 
 
 @pytest.mark.parametrize("package", ["kcde", "kcde.estimators"])

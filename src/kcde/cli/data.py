@@ -5,6 +5,7 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
+from typer import Argument, Option
 
 from kcde.cli.options import Catalogue, DataDir
 
@@ -13,14 +14,11 @@ app = typer.Typer()
 
 @app.command("fetch")
 def fetch_command(
-    name: Annotated[str | None, typer.Argument(help="A data set, or `all`.")] = None,
-    list_: Annotated[
-        bool, typer.Option("--list", help="Show the data sets with their licences and stop.")
-    ] = False,
+    name: Annotated[str | None, Argument(help="A data set, or `all`.")] = None,
+    list_: Annotated[bool, Option("--list", help="Show them with their licences.")] = False,
     data_dir: DataDir = Path("data"),
     mirror: Annotated[
-        str | None,
-        typer.Option(envvar="KCDE_DATA_MIRROR", help="Folder or URL that is tried first."),
+        str | None, Option(envvar="KCDE_DATA_MIRROR", help="Folder or URL that is tried first.")
     ] = None,
     catalogue: Catalogue = None,
 ) -> None:
@@ -57,8 +55,7 @@ def fetch_command(
             continue
         typer.echo(found)
         copies += [found] * (found.origin == "bundled")
-    if copies and copies[0].failed:
-        why = "; ".join(copies[0].failed)
+    if copies and (why := "; ".join(copies[0].failed)):
         typer.echo(f"kcde: {len(copies)} from bundled copies, since no other came: {why}", err=True)
     if unavailable:
         raise typer.Exit(1)
@@ -66,7 +63,7 @@ def fetch_command(
 
 @app.command("smoke-data")
 def smoke_data_command(
-    folder: Annotated[Path, typer.Argument(help="Where the files and catalogue.csv go.")],
+    folder: Annotated[Path, Argument(help="What they are written into.")],
 ) -> None:
     """Generate small made-up data sets in the real file formats, with their own catalogue.
 

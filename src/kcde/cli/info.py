@@ -2,9 +2,10 @@
 
 import importlib.metadata
 import platform
-from typing import Annotated
 
 import typer
+
+from kcde.cli.options import Backend
 
 app = typer.Typer()
 
@@ -12,9 +13,7 @@ PACKAGES = ("kcde", "numpy", "scipy", "pandas", "snakemake", "cupy", "jax")
 
 
 @app.command("info")
-def info_command(
-    backend: Annotated[str, typer.Option(help="auto, numpy or cupy.")] = "auto",
-) -> None:
+def info_command(backend: Backend = "auto") -> None:
     """Show versions, GPUs and the backend that is used here; for reports of problems.
 
     With --backend cupy the exit code is 2 where cupy cannot compute.

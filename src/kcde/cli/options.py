@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
-DataDir = Annotated[Path, typer.Option(help="Folder of the raw data.")]
-Catalogue = Annotated[
-    Path | None, typer.Option(help="Another catalogue (CSV) than the built-in one.")
-]
+DataDir = Annotated[Path, Option(help="Folder of the raw data.")]
+Catalogue = Annotated[Path | None, Option(help="Another catalogue (CSV) than the built-in one.")]
+Backend = Annotated[str, Option(help="auto, numpy or cupy.")]
 
 
 def numbers(text: str, option: str) -> tuple[float, ...]:
@@ -29,21 +28,15 @@ def numbers(text: str, option: str) -> tuple[float, ...]:
     return found
 
 
-def constructor_arguments(text: str) -> dict:
-    """Return the constructor arguments of --options.
-
-    Raises
-    ------
-    ValueError
-        If the text is not a JSON object.
-    """
+def json_object(text: str, option: str, example: str) -> dict:
+    """Return the object of an option in JSON, or raise `ValueError`."""
     try:
-        parsed = json.loads(text)
+        found = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"--options is not JSON ({error}): {text}") from None
-    if not isinstance(parsed, dict):
-        raise ValueError(f'--options must be a JSON object such as {{"folds": 5}}; got {text}')
-    return parsed
+        raise ValueError(f"{option} is not JSON ({error}): {text}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{option} must be a JSON object such as {example}; got {text}")
+    return found
 
 
 def require_kinds(options: dict[str, Any], defaults: dict[str, Any]) -> None:

@@ -4,23 +4,24 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 app = typer.Typer()
 
-Into = Annotated[Path, typer.Option(help="Folder of the outputs.")]
-Scale = Annotated[str, typer.Option(help="That of the outputs.")]
+Target = Annotated[str, Argument(help="`all`, a paper (kcef) or one artefact.")]
+Into = Annotated[Path, Option(help="Folder of the outputs.")]
+Scale = Annotated[str, Option(help="That of the outputs.")]
+FIGURES, COMPUTED = Path("figures"), Path("results/laptop/figures")
 
 
 @app.command("draw", context_settings={"allow_extra_args": True})
 def draw_command(
     context: typer.Context,
-    target: Annotated[str, typer.Argument(help="`all`, a paper (kcef) or one artefact.")],
-    scores: Annotated[
-        list[Path] | None, typer.Option(help="Score CSVs; several may follow one --scores.")
-    ] = None,
-    into: Into = Path("figures"),
-    scale: Annotated[str | None, typer.Option(help="By default that of the scores.")] = None,
-    judged: Annotated[Path | None, typer.Option(help="The CSV for what it decides.")] = None,
+    target: Target,
+    scores: Annotated[list[Path] | None, Option(help="Score CSVs; several may follow.")] = None,
+    into: Into = FIGURES,
+    scale: Annotated[str | None, Option(help="By default that of the scores.")] = None,
+    judged: Annotated[Path | None, Option(help="The CSV for what it decides.")] = None,
 ) -> None:
     """Draw tables and figures: from their CSV, or with --scores from an experiment.
 
@@ -48,20 +49,14 @@ def draw_command(
 @app.command("scorecard", context_settings={"allow_extra_args": True})
 def scorecard_command(
     context: typer.Context,
-    into: Into = Path("figures"),
+    into: Into = FIGURES,
     scale: Scale = "laptop",
-    judged: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="What artefacts decided, as `draw --judged` wrote it; several may follow."
-        ),
-    ] = None,
-    tracked: Annotated[
-        Path | None,
-        typer.Option(help="Outputs whose readings stand for those that were not made."),
-    ] = None,
+    judged: Annotated[list[Path] | None, Option(help="What `draw --judged` wrote.")] = None,
+    tracked: Annotated[Path | None, Option(help="Outputs with the readings not made.")] = None,
 ) -> None:
     """Compare every published number and claim with the outputs in a folder.
+
+    Several files may follow one --judged. Readings that were not made are those of --tracked.
 
     \b
     python -m kcde scorecard
@@ -78,8 +73,8 @@ def scorecard_command(
 
 @app.command("scores")
 def scores_command(
-    scores: Annotated[list[Path], typer.Argument(help="Score CSVs of a finished run.")],
-    into: Into = Path("figures"),
+    scores: Annotated[list[Path], Argument(help="Score CSVs of a finished run.")],
+    into: Into = FIGURES,
     scale: Scale = "laptop",
 ) -> None:
     """Write the scores of every split as one compressed table, with which others judge again.
@@ -98,11 +93,9 @@ def scores_command(
 
 @app.command("report")
 def report_command(
-    figures: Annotated[Path, typer.Option(help="Folder of the outputs.")] = Path("figures"),
-    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("report.html"),
-    paper: Annotated[
-        str | None, typer.Option(help="Only this paper; `across`: all methods.")
-    ] = None,
+    figures: Into = FIGURES,
+    out: Annotated[Path, Option(help="The file to write.")] = Path("report.html"),
+    paper: Annotated[str | None, Option(help="Only it; `across`: all methods.")] = None,
 ) -> None:
     """Write one HTML page of all outputs: scorecard, claims, figures, methods, provenance.
 
@@ -121,18 +114,13 @@ def report_command(
 
 @app.command("verify")
 def verify_command(
-    computed: Annotated[Path, typer.Argument(help="What this checkout computed.")] = Path(
-        "results/laptop/figures"
-    ),
-    target: Annotated[str, typer.Argument(help="`all`, a paper (kcef) or one artefact.")] = "all",
-    tracked: Annotated[
-        Path,
-        typer.Option(
-            help="Its last commit is compared with; of a folder that git does not track, its files."
-        ),
-    ] = Path("figures"),
+    computed: Annotated[Path, Argument(help="What this checkout computed.")] = COMPUTED,
+    target: Target = "all",
+    tracked: Annotated[Path, Option(help="A folder that git tracks, or any other.")] = FIGURES,
 ) -> None:
     """Compare the tables that were computed here with those that are tracked, number by number.
+
+    Compared is with the last commit of --tracked; of a folder that git does not track, its files.
 
     Numbers may differ by 1e-6 of the largest of their row (table) or curve (figure), and by one
     in the sixth digit, the last that is printed. Where a method is trained in float32 (NADE, DDE,

@@ -5,33 +5,23 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from kcde.cli.options import constructor_arguments, numbers, require_kinds
+from kcde.cli.options import json_object, numbers, require_kinds
 
 app = typer.Typer()
 
-Data = Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet or .feather file.")]
-Y = Annotated[str, typer.Option("--y", help="The column that is predicted.")]
-X = Annotated[
-    str | None,
-    typer.Option("--x", help="Columns to predict it from, a,b,c; by default all others."),
-]
-Drop = Annotated[str | None, typer.Option(help="Columns that are not used, a,b,c.")]
-Groups = Annotated[
-    str | None,
-    typer.Option(
-        help="Column whose rows of one value stay together, in splits, and in folds where a method "
-        "chooses by them."
-    ),
-]
-Missing = Annotated[str, typer.Option(help="Rows with missing values: refuse, or drop them.")]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(help="Of a CSV, or `tab`; by default that which fits its header."),
-]
-Decimal = Annotated[str, typer.Option(help="Decimal mark of a CSV, . or ,")]
+Data = Annotated[Path, Argument(help="A .csv, .tsv, .parquet or .feather file.")]
+Y = Annotated[str, Option("--y", help="The column that is predicted.")]
+X = Annotated[str | None, Option("--x", help="Columns given it, a,b,c; by default all others.")]
+Drop = Annotated[str | None, Option(help="Columns that are not used, a,b,c.")]
+_GROUPS = "Column whose rows of one value stay together, in splits and in folds of a method."
+Groups = Annotated[str | None, Option(help=_GROUPS)]
+Missing = Annotated[str, Option(help="Rows with missing values: refuse, or drop them.")]
+Delimiter = Annotated[str | None, Option(help="Of a CSV, or `tab`; by default what fits.")]
+Decimal = Annotated[str, Option(help="Decimal mark of a CSV, . or ,")]
 
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @app.command("compare")
@@ -39,30 +29,19 @@ def compare_command(
     data: Data,
     y: Y,
     x: X = None,
-    methods: Annotated[
-        str | None,
-        typer.Option(help="Methods, a,b,c; by default all that apply."),
-    ] = None,
-    splits: Annotated[int, typer.Option(help="Splits into training and test rows.")] = 10,
+    methods: Annotated[str | None, Option(help="a,b,c; by default all that apply.")] = None,
+    splits: Annotated[int, Option(help="Splits into training and test rows.")] = 10,
     groups: Groups = None,
-    time_column: Annotated[
-        str | None, typer.Option(help="Column of time: no split trains on the future.")
-    ] = None,
-    budget: Annotated[str, typer.Option(help="Time for all of it: 90s, 10m or 2h.")] = "10m",
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the results; by default FILE-comparison.")
-    ] = None,
+    time_column: Annotated[str | None, Option(help="Of time: splits train on the past.")] = None,
+    budget: Annotated[str, Option(help="Time for all of it: 90s, 10m or 2h.")] = "10m",
+    out: Annotated[Path | None, Option(help="Folder; by default FILE-comparison.")] = None,
     drop: Drop = None,
     missing: Missing = "refuse",
-    rows: Annotated[
-        int, typer.Option(help="Most training rows of a split, at random; 0: all.")
-    ] = 50_000,
+    rows: Annotated[int, Option(help="Most training rows of a split, at random; 0: all.")] = 50_000,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
-    seed: Annotated[int, typer.Option(help="Of the splits.")] = 0,
-    jobs: Annotated[
-        int, typer.Option(help="Processes that score splits at once; scores do not change.")
-    ] = 1,
+    seed: Annotated[int, Option(help="Of the splits.")] = 0,
+    jobs: Annotated[int, Option(help="Processes at once; scores do not change.")] = 1,
 ) -> None:
     """Say which conditional density of a column to use: one page, a table, and advice.
 
@@ -115,27 +94,23 @@ def compare_command(
 def fit_command(
     data: Data,
     y: Y,
-    method: Annotated[str, typer.Option(help="A method, as `kcde compare` advises one.")],
-    out: Annotated[Path, typer.Option(help="The model file, NAME.kcde.")],
+    method: Annotated[str, Option(help="A method, as `kcde compare` advises one.")],
+    out: Annotated[Path, Option(help="The model file, NAME.kcde.")],
     x: X = None,
     drop: Drop = None,
     groups: Groups = None,
     missing: Missing = "refuse",
-    conformal: Annotated[
-        float | None,
-        typer.Option(help="Share of the rows that calibrate intervals instead of being fitted."),
-    ] = None,
-    options: Annotated[
-        str | None, typer.Option(help="Constructor arguments of the method as a JSON object.")
-    ] = None,
+    conformal: Annotated[float | None, Option(help="Share of rows that calibrate instead.")] = None,
+    options: Annotated[str, Option(help="Constructor arguments as a JSON object.")] = "{}",
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
-    seed: Annotated[int, typer.Option(help="Of what is random in the fit.")] = 0,
+    seed: Annotated[int, Option(help="Of what is random in the fit.")] = 0,
 ) -> None:
     """Fit a method to all rows of a file and write the model, safe to load from anywhere.
 
     The model file is a zip of arrays and JSON; reading one runs no code of it. It has the names of
-    the columns, versions and the SHA-256 of the training data.
+    the columns, versions and the SHA-256 of the training data. With --conformal that share of the
+    rows is not fitted, but calibrates intervals.
 
     \b
     kcde fit houses.csv --y price --method LikelihoodKCEF --out price.kcde
@@ -146,7 +121,7 @@ def fit_command(
 
     require_savable(method)
     _require_apart(out, data)
-    arguments = constructor_arguments(options) if options else {}
+    arguments = json_object(options, "--options", '{"folds": 5}')
     require_kinds(arguments, methods.make(method).get_params(deep=False))
     model = TableModel(
         method,
@@ -167,18 +142,12 @@ def fit_command(
 
 @app.command("predict")
 def predict_command(
-    model: Annotated[Path, typer.Argument(help="A file that `kcde fit` has written.")],
+    model: Annotated[Path, Argument(help="A file that `kcde fit` has written.")],
     data: Data,
-    out: Annotated[Path, typer.Option(help="The CSV of the predictions.")],
-    quantiles: Annotated[str, typer.Option(help="Of y, as .05,.5,.95")] = "0.05,0.5,0.95",
-    interval: Annotated[
-        float | None,
-        typer.Option(help="Probability of an interval; calibrated if the fit was --conformal."),
-    ] = None,
-    density: Annotated[
-        str | None,
-        typer.Option(help="`grid`: the density at 101 y; or the y themselves, 1,2,3."),
-    ] = None,
+    out: Annotated[Path, Option(help="The CSV of the predictions.")],
+    quantiles: Annotated[str, Option(help="Of y, as .05,.5,.95")] = "0.05,0.5,0.95",
+    interval: Annotated[float | None, Option(help="Its probability, e.g. 0.9.")] = None,
+    density: Annotated[str | None, Option(help="`grid`: at 101 y; or these, 1,2,3.")] = None,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
 ) -> None:
@@ -186,6 +155,7 @@ def predict_command(
 
     The columns must be those of the training data; new or missing ones, text in numbers and unseen
     levels are refused by name. Where the file has y, the log density of each row is added.
+    Intervals are calibrated if the fit was --conformal.
 
     \b
     kcde predict price.kcde new.csv --out predictions.csv
@@ -201,15 +171,11 @@ def predict_command(
         raise ValueError(f"--quantiles must be between 0 and 1; got {wrong[0]:g}")
     if interval is not None and not 0.0 < interval < 1.0:
         raise ValueError(f"--interval must be between 0 and 1, as 0.9; got {interval:g}")
-    at = None if density in (None, "grid") else numbers(density, "--density")
+    at = density if density in (None, "grid") else numbers(density, "--density")
     _require_apart(out, data, model)
     fitted = TableModel.load(model)
-    table = fitted.predictions(
-        tabular.read(data, delimiter, decimal, text=fitted.columns_.text),
-        levels,
-        interval=interval,
-        density=at if density != "grid" else "grid",
-    )
+    frame = tabular.read(data, delimiter, decimal, text=fitted.columns_.text)
+    table = fitted.predictions(frame, levels, interval=interval, density=at)
     with atomic(out) as temporary:
         table.to_csv(temporary, index=False, lineterminator="\n")
     typer.echo(f"wrote {out}: {len(table)} rows")
@@ -217,8 +183,8 @@ def predict_command(
 
 @app.command("houses")
 def houses_command(
-    out: Annotated[Path, typer.Argument(help="The CSV that is written.")],
-    rows: Annotated[int, typer.Option(help="Number of rows.")] = 20_640,
+    out: Annotated[Path, Argument(help="The CSV that is written.")],
+    rows: Annotated[int, Option(help="Number of rows.")] = 20_640,
 ) -> None:
     """Write a made-up table of house prices to try `kcde compare` on, the same each time.
 
@@ -260,7 +226,7 @@ def names(text: str | None, option: str) -> list[str] | None:
         found = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
     except csv.Error:  # as of a line break outside quotes
         found = []
-    if not all(found) or len(set(found)) < len(found) or not found:
+    if not found or not all(found) or len(set(found)) < len(found):
         raise ValueError(f"{option} must list names, each once, as a,b,c; got {text!r}")
     return found
 
@@ -276,4 +242,4 @@ def duration(text: str, option: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
     if not match or float(match[1]) == 0:
         raise ValueError(f"{option} must be a time as 90s, 10m or 2h; got {text!r}")
-    return float(match[1]) * _UNITS[match[2]]
+    return float(match[1]) * _SECONDS[match[2]]

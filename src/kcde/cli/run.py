@@ -6,52 +6,33 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
+
+from kcde.cli.options import Backend, Catalogue, DataDir, json_object
 
 app = typer.Typer()
 
 
 @app.command("run")
 def run_command(
-    name: Annotated[
-        str | None, typer.Argument(metavar="EXPERIMENT", help="By default the list of them.")
-    ] = None,
-    dataset: Annotated[str, typer.Argument(help="One of its data sets.")] = "",
-    methods: Annotated[
-        list[str] | None, typer.Argument(help="A method, or several that share bases.")
-    ] = None,
-    out: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="The score CSV, one for each method; .json and .npz are written beside it. With "
-            "--shard one .npz for all methods.",
-        ),
-    ] = None,
-    scale: Annotated[str, typer.Option(help="Its sizes: smoke, laptop or paper.")] = "laptop",
-    changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="NAME=VALUE: another size or parameter; repeatable."),
-    ] = None,
-    define: Annotated[
-        list[str] | None,
-        typer.Option(help="A method of your own as JSON: {NAME: {estimator, options}}."),
-    ] = None,
-    backend: Annotated[str, typer.Option(help="auto, numpy or cupy.")] = "auto",
-    files: Annotated[
-        list[Path] | None,
-        typer.Option(help="A score CSV of another job that this one reads; repeatable."),
-    ] = None,
-    shard: Annotated[
-        str | None, typer.Option(help="i/k: compute every k-th repetition from the i-th on.")
-    ] = None,
-    part: Annotated[
-        list[Path] | None, typer.Option(help="What a shard wrote, for each of the k: collects.")
-    ] = None,
-    data_dir: Annotated[Path, typer.Option(help="Folder of the raw data.")] = Path("data"),
-    catalogue: Annotated[Path | None, typer.Option(help="Another catalogue (CSV).")] = None,
+    name: Annotated[str, Argument(metavar="EXPERIMENT", help="By default their list.")] = "",
+    dataset: Annotated[str, Argument(help="One of its data sets.")] = "",
+    methods: Annotated[list[str], Argument(help="A method, or several that share bases.")] = (),
+    out: Annotated[list[Path], Option("--out", "-o", help="The score CSV of each method.")] = (),
+    scale: Annotated[str, Option(help="Its sizes: smoke, laptop or paper.")] = "laptop",
+    changes: Annotated[list[str], Option("--set", help="NAME=VALUE of a parameter.")] = (),
+    define: Annotated[list[str], Option(help="JSON: {NAME: {estimator, options}}.")] = (),
+    backend: Backend = "auto",
+    files: Annotated[list[Path], Option(help="A score CSV that this job reads.")] = (),
+    shard: Annotated[str, Option(help="i/k: every k-th repetition from the i-th on.")] = "",
+    part: Annotated[list[Path], Option(help="What each shard wrote: collects.")] = (),
+    data_dir: DataDir = Path("data"),
+    catalogue: Catalogue = None,
 ) -> None:
     """Run one job of an experiment, a method on a data set, and write its scores.
+
+    Beside each score CSV it writes .json and .npz; with --shard --out is one .npz for all methods.
+    --out, --set, --define (methods of your own), --files and --part may be repeated.
 
     Without a data set it shows the parameters of the experiment with their sizes at every scale,
     its data sets and its methods.
@@ -70,7 +51,7 @@ def run_command(
     from kcde.experiments.runner import run
     from kcde.methods import define as add
 
-    if name is None:
+    if not name:
         for each, cls in experiments().items():
             typer.echo(f"{each:16} {(cls.__doc__ or '').splitlines()[0]}")
         return
@@ -84,14 +65,14 @@ def run_command(
         raise ValueError("--shard computes and --part collects: give one of the two")
     if scale not in SCALES:
         raise ValueError(f"--scale must be one of {', '.join(SCALES)}; got {scale!r}")
-    for text in define or ():
-        add(_object(text, "--define"))
-    given = dict(map(_assigned, changes or ())) | {"data_dir": data_dir, "catalogue": catalogue}
+    for text in define:
+        add(json_object(text, "--define", '{"Mine": {"estimator": "LSCDE"}}'))
+    given = dict(map(_assigned, changes)) | {"data_dir": data_dir, "catalogue": catalogue}
     given |= {"files": tuple(files)} if files else {}
     given |= {"backend": backend} if "backend" in cls.parameters() else {}
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     jobs = [cls.at(scale, dataset, method, **given) for method in methods or [""]]
-    run(jobs, out, shard=_shard(shard), parts=part or ())
+    run(jobs, out, shard=_shard(shard), parts=part)
     typer.echo(f"wrote {', '.join(map(str, out))}")
 
 
@@ -118,18 +99,8 @@ def _assigned(text: str) -> tuple[str, object]:
         return name, value
 
 
-def _object(text: str, option: str) -> dict:
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{option} is not JSON ({error}): {text}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{option} must be a JSON object; got {text}")
-    return found
-
-
-def _shard(text: str | None) -> tuple[int, int] | None:
-    if text is None:
+def _shard(text: str) -> tuple[int, int] | None:
+    if not text:
         return None
     if not (found := re.fullmatch(r"(\d+)/(\d+)", text)):
         raise ValueError(f"--shard is i/k with 1 ≤ i ≤ k, as 2/4; got {text!r}")

@@ -25,22 +25,15 @@ from kcde.data import catalogue as tables
 from kcde.data.catalogue import Entry, Source
 from kcde.files import atomic
 
-TIMEOUT = (3.0, 30.0)
-"""Seconds to wait for a connection, and for the next bytes."""
-
+TIMEOUT = (3.0, 30.0)  # seconds to wait for a connection, and for the next bytes
+# Seconds that any download may take, and bytes a second that it must bring from then on.
 PATIENCE, SLOWEST = 60.0, 10_000
-"""Seconds that any download may take, and bytes a second that it must bring from then on."""
-
+# Bytes of a file, and of an archive, whose size the catalogue does not have.
 LARGEST_FILE, LARGEST_ARCHIVE = 2**30, 2**26
-"""Bytes of a file, and of an archive, whose size the catalogue does not have."""
-
-UNPACKED = 2**28
-"""Bytes that a compressed file may hold where it is read into memory at once."""
+UNPACKED = 2**28  # bytes that a compressed file may hold where it is read at once
 
 _CHUNK = 2**16
-
-_unreachable: set[str] = set()
-"""Hosts to which this process found no connection, and which it does not ask again."""
+_unreachable: set[str] = set()  # hosts without a connection, not asked again by this process
 
 
 class UnavailableError(OSError):
@@ -173,9 +166,7 @@ def bundled_files(*names: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         for entry in [tables.find(known, name) for name in names]:
             if not entry.bundled:
-                raise FileNotFoundError(
-                    f"{entry.name} has no bundled copy: run kcde fetch {entry.name}"
-                )
+                raise FileNotFoundError(f"no bundled copy: run kcde fetch {entry.name}")
             _take(root / entry.bundled, entry, Path(folder))
         yield Path(folder)
 

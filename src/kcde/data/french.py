@@ -10,15 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from kcde.data.loaders import load
+from kcde.data.loaders import Split, load
 from kcde.seeding import rng_of
 
-YEARS = (1927, 2022)
-"""First and last, as in the paper."""
-
-MISSING = (-99.99, -999.0)
-"""Codes of missing returns in these files."""
-
+YEARS = (1927, 2022)  # first and last, as in the paper
+MISSING = (-99.99, -999.0)  # codes of missing returns in these files
 TEST_ROWS = 5000
 
 
@@ -49,16 +45,6 @@ class ExcessReturns:
         known = ~np.isnan(self.returns).any(axis=1)
         both = known[:-1] & known[1:]
         return chosen[:-1][both], chosen[1:][both].sum(axis=1, keepdims=True)
-
-
-@dataclass(frozen=True)
-class Subsample:
-    """Days drawn without replacement: n to train and validate, and others to test."""
-
-    X: np.ndarray
-    Y: np.ndarray
-    X_test: np.ndarray
-    Y_test: np.ndarray
 
 
 def excess_returns(
@@ -96,10 +82,8 @@ def excess_returns(
     place = np.searchsorted(rate_dates, dates)
     without = np.append(rate_dates, -1)[place] != dates
     if without.any():
-        raise ValueError(
-            f"data set {free.name} has no risk-free return of {without.sum()} days of "
-            f"{data.name} (first: {dates[without][0]})"
-        )
+        lacking = f"{without.sum()} days of {data.name} (first: {dates[without][0]})"
+        raise ValueError(f"data set {free.name} has no risk-free return of {lacking}")
     excess = returns - _known(free.Y)[place, :1]
     missing = int(np.isnan(excess).any(axis=1).sum())
     return ExcessReturns(dates, excess, missing, (data.sha256, free.sha256))
@@ -107,8 +91,10 @@ def excess_returns(
 
 def subsample(
     pairs: tuple[np.ndarray, np.ndarray], n: int, number: int, test_rows: int = TEST_ROWS
-) -> Subsample:
+) -> Split:
     """Return the number-th subsample of the pairs x (m, d) and y (m, 1) of days.
+
+    Days are drawn without replacement: n to train and validate, and others to test.
 
     The days depend on (n, number) alone, not on the number of portfolios.
     """
@@ -117,7 +103,7 @@ def subsample(
         raise ValueError(f"{len(Y)} pairs of days; {n} to train and {test_rows} to test are more")
     order = rng_of("portfolio-subsample", n, number).permutation(len(Y))[: n + test_rows]
     train, test = order[:n], order[n:]
-    return Subsample(X[train], Y[train], X[test], Y[test])
+    return Split(X[train], Y[train], X[test], Y[test])
 
 
 def _dates(name: str, X: np.ndarray) -> np.ndarray:

@@ -22,17 +22,14 @@ from kcde.data import catalogue as tables
 from kcde.data.loaders import Dataset, Rows, load, raw_file, read_table
 from kcde.seeding import rng_of
 
-FORWARD_SPLITS = 5
-"""Splits of rows that are in the order of time."""
-
+FORWARD_SPLITS = 5  # of rows that are in the order of time
 _MOST_ROWS = 10_000
 _MOST_RAIN = 1000.0  # mm in an hour: the file has one row with ten times that
 _WEATHER = ("hour", "temp", "rain_1h", "snow_1h", "clouds_all")
 _NO_VOICE = ("subject#", "age", "sex", "test_time", "motor_UPDRS", "total_UPDRS")
 _WINES = ("winequality-red", "winequality-white")
 _SPEECH, _TRAFFIC = "parkinsons-telemonitoring", "metro-traffic-substitute"
-_KEPT_TOGETHER = "parkinsons-people"
-"""The name under which folds keep the rows of a person together."""
+_KEPT_TOGETHER = "parkinsons-people"  # by this name folds keep the rows of a person together
 
 
 def open_larger(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -> Dataset:

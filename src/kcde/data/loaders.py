@@ -6,17 +6,29 @@ import warnings
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from kcde.data import catalogue as tables
 from kcde.data.catalogue import Entry
 from kcde.data.fetch import UNPACKED, check_sha256, unpacked
 
+# From the number of a split to its training rows and its test rows.
 Rows = Callable[[int], tuple[np.ndarray, np.ndarray]]
-"""From the number of a split to its training rows and its test rows."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows to train, X (n, d_x) and Y (n, d_y), and others to test."""
+
+    X: np.ndarray
+    Y: np.ndarray
+    X_test: np.ndarray
+    Y_test: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -125,18 +137,12 @@ def _dataset(entry: Entry, table: pd.DataFrame) -> Dataset:
 
 def _numbers(table: pd.DataFrame, column: str) -> np.ndarray:
     """Return a column as finite float64, shape (n,)."""
-    from pandas.api.types import is_numeric_dtype
-
     if not is_numeric_dtype(_column(table, column)):
-        raise ValueError(
-            f"column {column!r} is not numeric; declare `factor:{column}=A B C` as preprocessing"
-        )
+        raise ValueError(f"column {column!r} is not numeric; declare `factor:{column}=A B C`")
     values = table[column].to_numpy(dtype=np.float64, na_value=np.nan)
     if bad := np.flatnonzero(~np.isfinite(values)).tolist():
-        raise ValueError(
-            f"column {column!r} is missing or infinite in {len(bad)} rows (first: row {bad[0]}); "
-            "`drop-missing-rows` as preprocessing omits them"
-        )
+        where = f"missing or infinite in {len(bad)} rows (first: row {bad[0]})"
+        raise ValueError(f"column {column!r} is {where}; `drop-missing-rows` omits them")
     return values
 
 
@@ -170,10 +176,8 @@ def _coded(column: pd.Series, levels: list[str]) -> pd.Series:
     """Replace each level by its place in `levels`; missing values stay missing."""
     found = column.astype("object")
     text = found.where(found.isna(), found.astype(str))
-    if unexpected := sorted(set(text.dropna()) - set(levels)):
-        raise ValueError(
-            f"column {column.name!r} has the levels {', '.join(unexpected)} beside the declared"
-        )
+    if more := ", ".join(sorted(set(text.dropna()) - set(levels))):
+        raise ValueError(f"column {column.name!r} has the levels {more} beside the declared")
     codes = {level: float(code) for code, level in enumerate(levels)}
     return text.map(codes).astype(np.float64)
 
@@ -198,10 +202,6 @@ def _read_rda(path: Path) -> pd.DataFrame:
     return table.rename(columns=str).reset_index(drop=True)
 
 
-def _read_csv(path: Path, separator: str = ",") -> pd.DataFrame:
-    return pd.read_csv(path, sep=separator)
-
-
 def _read_mat(path: Path) -> pd.DataFrame:
     """Read the longest matrices of a MATLAB file; several columns are called `name[0]`, ..."""
     from scipy.io import loadmat
@@ -212,8 +212,8 @@ def _read_mat(path: Path) -> pd.DataFrame:
     columns = {}
     for key, value in arrays.items():
         if len(value) == rows:
-            for i in range(value.shape[1]):
-                columns[key if value.shape[1] == 1 else f"{key}[{i}]"] = value[:, i]
+            names = [key] if value.shape[1] == 1 else [f"{key}[{i}]" for i in range(value.shape[1])]
+            columns |= dict(zip(names, value.T, strict=True))
     return pd.DataFrame(columns)
 
 
@@ -236,8 +236,8 @@ def _read_zip_french(path: Path) -> pd.DataFrame:
 
 _READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
     "rda": _read_rda,
-    "csv": _read_csv,
-    "csv-semicolon": lambda path: _read_csv(path, ";"),
+    "csv": pd.read_csv,
+    "csv-semicolon": partial(pd.read_csv, sep=";"),
     "mat": _read_mat,
     "zip-french": _read_zip_french,
 }
@@ -245,10 +245,8 @@ _READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
 
 # ---- joint densities -----------------------------------------------------------------------------
 
-THRESHOLD = 0.98
 
-
-def removed_columns(table: pd.DataFrame, threshold: float = THRESHOLD) -> dict[str, str]:
+def removed_columns(table: pd.DataFrame, threshold: float = 0.98) -> dict[str, str]:
     """Return the columns that kcef's rule removes for a joint density, with the reason, in order.
 
     "All discrete-valued variables were eliminated as well as one variable from every pair of
@@ -280,16 +278,11 @@ def removed_from(data: Dataset, data_dir: str | Path, catalogue: str | Path | No
     removed = removed_columns(table)
     left = tuple(name for name in table.columns if name not in removed)
     if left != data.y_columns:
-        raise ValueError(
-            f"data set {data.name}: the rule leaves {', '.join(left)}, but the catalogue's y is "
-            f"{', '.join(data.y_columns)}; correct y"
-        )
+        raise ValueError(f"data set {data.name}: y is {data.y_columns}, but the rule leaves {left}")
     return removed
 
 
 def _is_discrete(column: pd.Series) -> bool:
-    from pandas.api.types import is_numeric_dtype
-
     if not is_numeric_dtype(column):
         return True
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -25,6 +25,8 @@ from kcde.normalisers import logsumexp
 from kcde.panels import panel_nodes
 from kcde.seeding import rng_of
 
+Pairs = tuple[np.ndarray, np.ndarray]
+
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
 
@@ -87,9 +89,7 @@ def grid_entropy(d: int) -> np.ndarray:
     return np.concatenate([[0.0], np.full(d - 1, factor)])
 
 
-def grid_training_and_test(
-    n: int, d: int, run: int, frequency: int = 1
-) -> tuple[np.ndarray, np.ndarray]:
+def grid_training_and_test(n: int, d: int, run: int, frequency: int = 1) -> Pairs:
     """Return n training rows, 2 to 8000, and 2000 test rows of one repetition, of d columns.
 
     The training rows are the first n of the same sequence for every n, and the columns the first d
@@ -115,9 +115,7 @@ def grid_training_and_test(
 # are functions of the same standard normal draws under every law: at d = 1 the points of x are the
 # same.
 
-GAUSSIAN_TEST_ROWS = 5000
-"""Points at which jdl tests each fit."""
-
+GAUSSIAN_TEST_ROWS = 5000  # points at which jdl tests each fit
 _TOLERANCE = 1e-13
 _MOST_ITERATIONS = 1000
 _CHUNK = 2**20
@@ -146,7 +144,7 @@ class GaussianPairs:
         whitened = np.linalg.solve(of_x, self.correlation[:d, d:])
         return float(np.linalg.norm(np.linalg.solve(of_y, whitened.T), 2))
 
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def draw(self, n: int, rng: np.random.Generator) -> Pairs:
         """Draw n pairs, x and y (n, d) each, in chunks of rows."""
         d, lower = self.dim, np.linalg.cholesky(self.correlation)
         X, Y = np.empty((n, d)), np.empty((n, d))
@@ -199,10 +197,8 @@ def correlation_of(gamma: np.ndarray) -> np.ndarray:
                 break
             return correlation
         log_c[np.diag_indices(k)] -= step
-    raise ValueError(
-        f"the correlation matrix of gamma of norm {np.linalg.norm(gamma):.3g} is singular to "
-        "rounding, or was not found; give smaller elements"
-    )
+    norm = f"{np.linalg.norm(gamma):.3g}"
+    raise ValueError(f"the correlation matrix of gamma of norm {norm} is singular to rounding")
 
 
 def gaussian_random_pairs(dim: int, number: int, law: str = DRAWN_LAW) -> GaussianPairs:
@@ -217,9 +213,7 @@ def gaussian_random_pairs(dim: int, number: int, law: str = DRAWN_LAW) -> Gaussi
     return GaussianPairs(correlation_of(size * (drawn if kind == NORMAL else 2 * ndtr(drawn) - 1)))
 
 
-def gaussian_training_pairs(
-    law: GaussianPairs, n: int, number: int
-) -> tuple[np.ndarray, np.ndarray]:
+def gaussian_training_pairs(law: GaussianPairs, n: int, number: int) -> Pairs:
     """Return the n pairs that a fit of the number-th matrix trains and validates on, (n, d) each.
 
     They depend on (d, n, number) alone, so that every method is given the same.
@@ -229,7 +223,7 @@ def gaussian_training_pairs(
 
 def gaussian_held_out_pairs(
     law: GaussianPairs, number: int, count: int = GAUSSIAN_TEST_ROWS
-) -> tuple[np.ndarray, np.ndarray]:
+) -> Pairs:
     """Return the pairs at which every fit of the number-th matrix is tested, for every n."""
     return law.draw(count, rng_of("gaussian-test", law.dim, number))
 
@@ -240,15 +234,9 @@ def gaussian_held_out_pairs(
 # rotated by half a radian about the first axis; the same number of points around each, with
 # independent normal noise. The first coordinate is x, the other two are y.
 
-DONUT_NOISE = 0.1
-"""Standard deviation of the noise in each coordinate."""
-
-DONUT_POINTS = 75
-"""Around each mean in the paper's experiment: 3750 pairs."""
-
-DONUT_BOX = (-2.0, 2.0)
-"""Lower and upper end, in each dimension of y, of where densities are compared."""
-
+DONUT_NOISE = 0.1  # standard deviation in each coordinate
+DONUT_POINTS = 75  # around each mean in the paper's experiment: 3750 pairs
+DONUT_BOX = (-2.0, 2.0)  # ends, in each dimension of y, of where densities are compared
 _TILT = 0.5
 
 
@@ -259,7 +247,7 @@ def donut_means() -> np.ndarray:
     return np.column_stack([x, height * np.cos(_TILT), height * np.sin(_TILT)])
 
 
-def donut_draw(points: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def donut_draw(points: int, rng: np.random.Generator) -> Pairs:
     """Draw X (50·points, 1) and Y (50·points, 2), so many points around each mean."""
     centres = np.repeat(donut_means(), points, axis=0)
     drawn = centres + DONUT_NOISE * rng.standard_normal(centres.shape)
@@ -339,7 +327,7 @@ def planar_draw(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
     return _at_angle(radius, rng)
 
 
-def planar_of_seed(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def planar_of_seed(name: str, seed: int) -> Pairs:
     """Return the training and the test points (n, 2) of a seed, the same for every method."""
     rng = rng_of("planar", name, seed)
     train, test = (planar_draw(name, n, rng) for n in planar_sizes(name))
@@ -468,17 +456,12 @@ def _draw_moons(n: int, rng: np.random.Generator) -> np.ndarray:
 # normal. y is sin(2 x_1) + 0.8 b + s ε with ε standard normal, b = 1 with probability σ(1.5 x_2)
 # and -1 otherwise, s = 0.15 + 0.25 σ(1.5 x_3), and σ the logistic function.
 
-BIMODAL_RELEVANT = 3
-"""Columns of x that y depends on; they come first."""
-
+BIMODAL_RELEVANT = 3  # columns of x that y depends on; they come first
 BIMODAL_TEST_ROWS = 20_000
-
 _APART = 0.8
 
 
-def bimodal_draw(
-    n: int, irrelevant: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+def bimodal_draw(n: int, irrelevant: int, rng: np.random.Generator) -> Pairs:
     """Draw X (n, 3 + irrelevant) and Y (n, 1)."""
     X = rng.standard_normal((n, BIMODAL_RELEVANT + irrelevant))
     middle, share, scale = _bimodal_parameters(X)
@@ -495,14 +478,12 @@ def bimodal_log_density(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return logsumexp(log_share - 0.5 * z**2, axis=1) - constant
 
 
-def bimodal_training_pairs(n: int, irrelevant: int) -> tuple[np.ndarray, np.ndarray]:
+def bimodal_training_pairs(n: int, irrelevant: int) -> Pairs:
     """Return the n pairs that every method is fitted to; they depend on the two numbers alone."""
     return bimodal_draw(n, irrelevant, rng_of("bimodal-training", n, irrelevant))
 
 
-def bimodal_held_out_pairs(
-    irrelevant: int, count: int = BIMODAL_TEST_ROWS
-) -> tuple[np.ndarray, np.ndarray]:
+def bimodal_held_out_pairs(irrelevant: int, count: int = BIMODAL_TEST_ROWS) -> Pairs:
     """Return the pairs at which every fit is tested, for every n."""
     return bimodal_draw(count, irrelevant, rng_of("bimodal-test", irrelevant))
 
@@ -518,16 +499,12 @@ def _bimodal_parameters(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarr
 # Statistics and Probability Letters 1997) have 20640 districts, eight columns and a price that is
 # cut off above. No number here is of them.
 
-HOUSES_ROWS = 20_640
-
-HOUSES_HIGHEST_PRICE = 5.0
-"""What is dearer has this price, 100,000 dollars."""
-
+HOUSES_HIGHEST_PRICE = 5.0  # 100,000 dollars, also of what is dearer
 _TOWNS = np.array([[34.0, -118.2], [37.7, -122.3], [32.8, -117.1], [36.8, -119.8], [38.6, -121.5]])
 _SHARES = (0.4, 0.25, 0.12, 0.13, 0.1)
 
 
-def houses(rows: int = HOUSES_ROWS) -> pd.DataFrame:
+def houses(rows: int = 20_640) -> pd.DataFrame:
     """Return the table: a price given eight columns, a row a district.
 
     Given the others the log of the price, before it is cut off, is normal: its mean rises with
@@ -569,7 +546,7 @@ def houses(rows: int = HOUSES_ROWS) -> pd.DataFrame:
     return frame.assign(price=np.round(np.minimum(price, HOUSES_HIGHEST_PRICE), 3))
 
 
-def houses_log_price(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def houses_log_price(frame: pd.DataFrame) -> Pairs:
     """Return mean and standard deviation (n,) of the log of the price before it is cut off."""
     income = frame["income"].to_numpy()
     at = frame[["latitude", "longitude"]].to_numpy()

@@ -16,38 +16,23 @@ Generators and loaders read names here, and so does what plans jobs without impo
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-DONUT = "donut"
-DONUT_MEANS = 50
-"""Means of the donut, around each of which the same number of points is drawn."""
-
-SIMULATED_TRAFFIC = "simulated-traffic"
-
+DONUT, SIMULATED_TRAFFIC = "donut", "simulated-traffic"
+DONUT_MEANS = 50  # around each of which the same number of points is drawn
 PLANAR = ("two-moons", "ring", "grid", "two-moons-code")
 
-GRID_ROWS = 2000
-"""Training rows of the grid data whose first 2, 3, ... columns are data of their own."""
-
+GRID_ROWS = 2000  # training rows of the grid data whose first 2, 3, ... columns are data, too
 MOST_GRID_ROWS = 8000
-"""Most training rows of the grid data."""
-
-GRID_COLUMNS = 3
-"""Columns of the grid data with another number of training rows."""
-
+GRID_COLUMNS = 3  # of grid data with another number of rows than GRID_ROWS
 GRID_PATTERN = r"grid-[0-9]+(?:-frequency-[2-9])?"
 
+# Made-up data sets that are read from files, as `kcde.data.smoke` writes them.
 _SMOKE = ("linear", "mixed", "joint", "portfolios", "risk-free", "terrain", "traffic")
 MADE_UP = tuple(f"smoke-{name}" for name in _SMOKE)
-"""Made-up data sets that are read from files, as `kcde.data.smoke` writes them."""
-
-MADE_UP_JOINT = "smoke-joint"
-MADE_UP_COLUMNS = ("warmth", "damp", "wind")
-"""The made-up data of joint densities, and their columns."""
-
+MADE_UP_JOINT, MADE_UP_COLUMNS = "smoke-joint", ("warmth", "damp", "wind")
 MADE_UP_RETURNS = {"portfolios": "smoke-portfolios", "risk_free": "smoke-risk-free"}
-"""The made-up returns of portfolios, and the risk-free ones of the same days."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +50,8 @@ class SizedNames:
     @property
     def pattern(self) -> str:
         """The regular expression that all names match, and no other text."""
-        return rf"{self.kind}-[1-9][0-9]*-[1-9][0-9]*{self._ending}"
-
-    def pattern_of(self, dims: Iterable[int]) -> str:
-        """Return the regular expression of the names with certain dimensions."""
-        return rf"{self.kind}-(?:{'|'.join(map(str, dims))})-[1-9][0-9]*{self._ending}"
-
-    @property
-    def _ending(self) -> str:
-        return f"(?:-(?:{'|'.join(self.variations)}))?" if self.variations else ""
+        ending = f"(?:-(?:{'|'.join(self.variations)}))?" if self.variations else ""
+        return rf"{self.kind}-[1-9][0-9]*-[1-9][0-9]*{ending}"
 
     def has(self, name: str) -> bool:
         """Return whether a name is of this form."""
@@ -82,10 +60,7 @@ class SizedNames:
     def sizes(self, name: str) -> tuple[int, int]:
         """Return d and n, or raise `ValueError` if the name is not of this form."""
         if not self.has(name):
-            raise ValueError(
-                f"there are no {self.title} data {name!r}: give {self.kind}-<d>-<n>, "
-                f"as {self.kind}-2-1000"
-            )
+            raise ValueError(f"there are no {self.title} data {name!r}: give {self.kind}-<d>-<n>")
         _, dim, rows, *_ = name.split("-")
         return int(dim), int(rows)
 
@@ -94,21 +69,17 @@ class SizedNames:
         return "-".join(name.split("-")[3:])
 
 
-LAWS, FACTORS, FEWER = "laws", "factors", "fewer"
-VARIATIONS = (LAWS, FACTORS, FEWER)
-"""Variations of the experiment on Gaussian pairs: further laws of the correlations, grids with
-smaller largest bandwidths, and parameters chosen on fewer rows."""
+# Variations of the experiment on Gaussian pairs: further laws of the correlations, grids with
+# smaller largest bandwidths, and parameters chosen on fewer rows.
+VARIATIONS = LAWS, FACTORS, FEWER = "laws", "factors", "fewer"
 
 GAUSSIAN = SizedNames("gaussian", "Gaussian", VARIATIONS)
 PORTFOLIOS = SizedNames("portfolios", "portfolio")
 BIMODAL = SizedNames("bimodal", "bimodal")
 
-
 NORMAL, UNIFORM = "normal", "uniform"
 LAW_PATTERN = rf"(?:{NORMAL}|{UNIFORM})-[0-9]*\.?[0-9]+"
-
-DRAWN_LAW = "normal-0.2"
-"""The law of the elements below the diagonal of log C that the figures of Gaussian pairs show."""
+DRAWN_LAW = "normal-0.2"  # of the elements below the diagonal of log C, in the figures
 
 
 def parsed_law(name: str) -> tuple[str, float]:
@@ -118,10 +89,8 @@ def parsed_law(name: str) -> tuple[str, float]:
     """
     kind, _, size = name.partition("-")
     if re.fullmatch(LAW_PATTERN, name) is None or not float(size) > 0.0:
-        raise ValueError(
-            f"there is no law {name!r}: give {NORMAL}-<standard deviation>, as {DRAWN_LAW}, or "
-            f"{UNIFORM}-<half width>"
-        )
+        forms = f"{NORMAL}-<standard deviation> or {UNIFORM}-<half width>"
+        raise ValueError(f"there is no law {name!r}: give {forms}, as {DRAWN_LAW}")
     return kind, float(size)
 
 
@@ -130,8 +99,7 @@ def is_grid(name: str) -> bool:
     return re.fullmatch(GRID_PATTERN, name) is not None
 
 
-@dataclass(frozen=True)
-class GridName:
+class GridName(NamedTuple):
     """What a name of grid data states: training rows, and waves over [0, 1]."""
 
     rows: int

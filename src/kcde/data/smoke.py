@@ -18,9 +18,7 @@ from kcde.data.names import MADE_UP_COLUMNS, MADE_UP_JOINT, MADE_UP_RETURNS
 from kcde.files import atomic
 from kcde.seeding import rng_of
 
-GRID_COLUMNS, GRID_ROWS = 20, 17
-"""Points of the terrain along each coordinate."""
-
+GRID_COLUMNS, GRID_ROWS = 20, 17  # points of the terrain along each coordinate
 _DAYS = 400
 _NEWLINE = "\r\n"
 _STEP = 8
@@ -177,14 +175,11 @@ def traffic(days: int = 84, hours_apart: int = 3) -> pd.DataFrame:
     holidays = pd.DatetimeIndex(["2019-01-09", "2019-01-10", "2019-02-18", "2019-03-01"])
     holiday = np.where(time.isin(holidays), "Made-up Day", "None")
     twice = np.sort(np.concatenate([rows, again]))
-    return pd.DataFrame(
-        {
-            "holiday": holiday[twice],
-            "weather_main": rng.choice(("Clear", "Rain", "Mist"), len(twice)),
-            "date_time": time.strftime("%Y-%m-%d %H:%M:%S")[twice],
-            "traffic_volume": volume[twice].round().astype(int),
-        }
-    )
+    table = {"holiday": holiday, "date_time": time.strftime("%Y-%m-%d %H:%M:%S")}
+    table = pd.DataFrame(table | {"traffic_volume": volume.round().astype(int)}).iloc[twice]
+    weather = rng.choice(("Clear", "Rain", "Mist"), len(twice))
+    table.insert(1, "weather_main", weather)
+    return table.reset_index(drop=True)
 
 
 def terrain() -> dict[str, np.ndarray]:

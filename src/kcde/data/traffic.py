@@ -27,35 +27,18 @@ import pandas as pd
 
 from kcde.data import catalogue as tables
 from kcde.data.catalogue import Entry
-from kcde.data.loaders import load, raw_file, read_table
+from kcde.data.loaders import Split, load, raw_file, read_table
 from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.seeding import rng_of
 
-SENSOR = 2
-"""Column of the authors' code, from 0."""
-
-SENSORS, SLOTS = 963, 144
-"""Rows and columns of the matrix of a day of PEMS-SF."""
-
+SENSOR = 2  # of the authors' code, from 0
+SENSORS, SLOTS = 963, 144  # rows and columns of the matrix of a day of PEMS-SF
 DAYS_A_WEEKDAY = 32
 TRAINING_SHARE = 0.8
 
-_LONGEST = 2**24
-"""Bytes of a line of PEMS-SF that are read at most; that of a day has a million."""
-
-_SECONDS_A_SLOT = 600
-_SECONDS_AN_HOUR = 3600
+_LONGEST = 2**24  # bytes of a line of PEMS-SF that are read; that of a day has a million
+_SECONDS_A_SLOT, _SECONDS_AN_HOUR = 600, 3600
 _TIME_STEP = "weekday-hour:"
-
-
-@dataclass(frozen=True)
-class Split:
-    """Outputs of days to train, X (n, 2) and Y (n, 1), and of others to test."""
-
-    X: np.ndarray
-    Y: np.ndarray
-    X_test: np.ndarray
-    Y_test: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -256,8 +239,8 @@ def _matrix(line: bytes) -> list[bytes]:
 def _day(line: bytes, sensor: int, sensors: int, slots: int) -> np.ndarray:
     """Return the values of the sensor on a day, shape (slots,)."""
     rows = _matrix(line)
-    values = (
-        np.array([float(value) for value in rows[sensor].split()]) if sensor < len(rows) else []
+    values = np.array(
+        [float(value) for each in rows[sensor : sensor + 1] for value in each.split()]
     )
     if len(rows) != sensors or len(values) != slots or not np.isfinite(values).all():
         raise ValueError(f"a day is not {sensors} sensors with {slots} numbers each")
@@ -287,24 +270,12 @@ def _hourly(entry: Entry, column: str, data_dir: str | Path, catalogue) -> Traff
         raise ValueError(f"data set {entry.name}: {first} has several volumes; give each hour one")
     days = hour.to_numpy().astype("datetime64[D]").astype(np.int64)
     kept = ~repeated
-    return Traffic(
-        entry.name,
-        data.X[kept] * [1.0, _SECONDS_AN_HOUR],
-        data.Y[kept],
-        days[kept],
-        "vehicles/h",
-        sha256=entry.sha256,
-        repeats=int(repeated.sum()),
-        holidays=_of_holidays(table, days)[kept],
-    )
-
-
-def _of_holidays(table, days: np.ndarray) -> np.ndarray:
-    """Return the rows of days of which any row of a table names a holiday, shape (n,)."""
-    if "holiday" not in table.columns:
-        return np.zeros(len(days), dtype=bool)
-    named = table["holiday"].notna() & (table["holiday"] != "None")
-    return np.isin(days, days[named.to_numpy()])
+    X, Y = data.X[kept] * [1.0, _SECONDS_AN_HOUR], data.Y[kept]
+    # A file names a holiday in any row of its day.
+    named = table.get("holiday", pd.Series("None", table.index)).fillna("None") != "None"
+    holidays = np.isin(days, days[named.to_numpy()])[kept]
+    known = {"sha256": entry.sha256, "repeats": int(repeated.sum()), "holidays": holidays}
+    return Traffic(entry.name, X, Y, days[kept], "vehicles/h", **known)
 
 
 def _places(X: np.ndarray, inputs: np.ndarray) -> np.ndarray:

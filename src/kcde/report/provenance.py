@@ -6,7 +6,6 @@ import kcde
 from kcde import split_scores
 from kcde.artefacts.judging import checkout
 from kcde.data import catalogue
-from kcde.files import finished
 from kcde.report.content import Tracked
 
 _NO_MACHINE = (
@@ -45,13 +44,9 @@ def _concerns(papers: tuple[str, ...], shown: list[str]) -> bool:
 
 def _checksums(tracked: Tracked) -> list[tuple[str, str]]:
     """Return the SHA-256 of each tracked table that the page is made of."""
-    found = [*finished(tracked.figures, "*.csv"), *finished(tracked.figures, "*.csv.gz")]
-    for paper in tracked.papers:
-        found += finished(tracked.figures / paper, "*.csv")
+    wanted = ["[!.]*.csv", "[!.]*.csv.gz", *(f"{paper}/[!.]*.csv" for paper in tracked.papers)]
+    found = [path for pattern in wanted for path in sorted(tracked.figures.glob(pattern))]
     return [
-        (
-            path.relative_to(tracked.figures).as_posix(),
-            sha256(path.read_bytes()).hexdigest(),
-        )
+        (f"{path.relative_to(tracked.figures)}", sha256(path.read_bytes()).hexdigest())
         for path in found
     ]

@@ -230,7 +230,7 @@ def test_the_rule_leaves_the_columns_of_the_catalogue(name, discrete, raw_data):
     data = load(name, raw_data)
     removed = loaders.removed_from(data, raw_data)
     assert [column for column, why in removed.items() if why == "discrete"] == discrete
-    with pytest.raises(ValueError, match="correct y"):
+    with pytest.raises(ValueError, match="the rule leaves"):
         loaders.removed_from(replace(data, y_columns=data.y_columns[1:]), raw_data)
 
 

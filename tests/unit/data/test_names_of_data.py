@@ -20,7 +20,7 @@ def test_names_of_gaussian_pairs_may_state_a_variation():
     assert names.GAUSSIAN.sizes("gaussian-2-1000-laws") == (2, 1000)
     assert names.GAUSSIAN.variation("gaussian-2-1000-laws") == names.LAWS
     assert names.GAUSSIAN.variation("gaussian-2-1000") == ""
-    assert re.fullmatch(names.GAUSSIAN.pattern_of([1, 2]), "gaussian-1-1000-fewer")
+    assert names.GAUSSIAN.has("gaussian-1-1000-fewer")
     for wrong in ("gaussian-1-1000-more", "gaussian-1-1000-", "gaussian-1-1000-laws-laws"):
         assert not names.GAUSSIAN.has(wrong)
     assert not names.PORTFOLIOS.has("portfolios-1-1000-laws")
