@@ -94,8 +94,8 @@ def _shown(artefact: Artefact, scores: pd.DataFrame, path: Path) -> pd.DataFrame
     own = pd.Series(False, index=scores.index)
     # Rows of `similarity` have the hypothesis in place of the method.
     methods = scores["method"].str.replace(r"^H0: (\S+) closer than .*", r"\1", regex=True)
-    for experiment, wanted in artefact.shows.items():
-        rows = scores["experiment"] == experiment
+    for shown, wanted in artefact.shows.items():
+        rows = scores["experiment"] == shown
         for name, column in (("datasets", scores["dataset"]), ("methods", methods)):
             if name in wanted:
                 rows &= column.isin(wanted[name])
