@@ -140,7 +140,8 @@ class Planar(ArrayExperiment):
             here = points(self.dataset, seed)
             sizes = {"n_train": len(here.train), "n_test": len(here.test), "dim": 2}
             row = self.row(seed, backend=backend, seed=_seed(self.dataset, seed), **sizes)
-            arrays = _history(model)
+            history = getattr(getattr(model, "estimator", None), "history_", None) or {}
+            arrays = {name: np.asarray(history[HISTORY[name]]) for name in HISTORY if history}
             found, seconds = runner.attempt(self._measured, model, here, seed, warm)
             if isinstance(found, Exception):
                 return Outcome([row | scores.failed(MMD, found, _THOUSANDTHS)], [{}], arrays)
@@ -277,19 +278,13 @@ def box_quadrature(log_f, lower: np.ndarray, upper: np.ndarray) -> tuple[float, 
     """
     value, change, panels = -np.inf, np.inf, _FEWEST_PANELS
     while not change <= _TOLERANCE and panels <= _MOST_PANELS:
-        before, value = value, _product_rule(log_f, lower, upper, panels)
+        x, x_weight = panel_nodes(lower[0], upper[0], panels)
+        y, y_weight = panel_nodes(lower[1], upper[1], panels)
+        rows = [log_f(np.column_stack([np.full_like(y, each), y])) for each in x]
+        log_rows = np.array([logsumexp(row + np.log(y_weight), axis=0) for row in rows])
+        before, value = value, float(logsumexp(log_rows + np.log(x_weight), axis=0))
         change, panels = abs(value - before), 2 * panels
     return value, change
-
-
-def _product_rule(log_f, lower, upper, panels: int) -> float:
-    x, x_weight = panel_nodes(lower[0], upper[0], panels)
-    y, y_weight = panel_nodes(lower[1], upper[1], panels)
-    log_rows = [
-        logsumexp(log_f(np.column_stack([np.full_like(y, each), y])) + np.log(y_weight), axis=0)
-        for each in x
-    ]
-    return float(logsumexp(np.array(log_rows) + np.log(x_weight), axis=0))
 
 
 def pictures(model: PlanarModel, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -352,12 +347,6 @@ def _training_cells(estimator) -> list[dict]:
         scores.cell("mmd2_biased_last", float(history["mmd2_biased"][-1])),
         scores.cell("sampler_effective_sample_size", size, "samples"),
     ]
-
-
-def _history(model: PlanarModel | Exception) -> dict[str, np.ndarray]:
-    """Return objective and discrepancy at each check of a training; {} without any."""
-    history = getattr(getattr(model, "estimator", None), "history_", None)
-    return {name: np.asarray(history[key]) for name, key in HISTORY.items()} if history else {}
 
 
 def _seed(dataset: str, seed: int) -> int:
