@@ -1,6 +1,5 @@
 """kcef theorem 2: scores, fitted slopes, the claim and its figure."""
 
-
 import numpy as np
 import pandas as pd
 import pytest
