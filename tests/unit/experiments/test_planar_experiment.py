@@ -97,11 +97,11 @@ def test_discrepancy_is_the_unbiased_one_with_the_bandwidth_of_f(by_dde, referen
     found = value(frame, {"test": "mmd", "train": "mmd_train"}[reference])
     assert found == pytest.approx(1e3 * expected, rel=1e-7)
     assert planar.points("grid", 0).bandwidth == pytest.approx(np.sqrt(0.5 / gamma))
-    assert info["chosen"][0]["chosen"]["bandwidth_y"][0] == pytest.approx(np.sqrt(0.5 / gamma))
+    assert info["chosen"][0]["bandwidth_y"][0] == pytest.approx(np.sqrt(0.5 / gamma))
 
 
 def test_what_is_measured_of_doubly_dual_embedding(by_dde):
-    frame, arrays, info = by_dde
+    frame, arrays, _ = by_dde
     first = frame[(frame["split"] == 0) & (frame["status"] == "ok")].set_index("metric")["value"]
     assert first["iterations"] == 100
     assert first["mmd2_biased_first"] == pytest.approx(arrays["history_mmd2"][0, 0])
@@ -110,7 +110,6 @@ def test_what_is_measured_of_doubly_dual_embedding(by_dde):
     assert 1 <= first["sampler_effective_sample_size"] <= 1000
     speed = first["effective_samples_per_second"] * first["sampling_time"]
     assert speed == pytest.approx(400, rel=1e-6)
-    assert info["chosen"][0]["log_z"]["method"] == "quadrature"
     assert arrays["history_mmd2"].shape == (2, len(arrays["history_iteration"]))
     # Nothing is penalised in the training; the optimum has η = 1/n.
     assert first["trained_penalised_loss"] > first["optimum_penalised_loss"]
@@ -120,13 +119,12 @@ def test_what_is_measured_of_doubly_dual_embedding(by_dde):
 
 
 def test_what_is_measured_of_score_matching(by_kef):
-    frame, arrays, info = by_kef
+    frame, arrays, _ = by_kef
     first = frame[frame["split"] == 0].set_index("metric")["value"]
     assert 0.5 < first["acceptance_rate"] <= 1
     assert {"r_hat", "divergences"} <= set(first.index)
     speed = first["effective_samples_per_second"] * first["sampling_time"]
     assert speed == pytest.approx(first["effective_sample_size"], rel=1e-6)
-    assert info["chosen"][0]["log_z"]["method"] == "importance"
     assert not {"history_mmd2", "snapshots", "surface_f"} & set(arrays)
     assert arrays["surface_log_density"].shape == (100, 100)
 
@@ -180,11 +178,10 @@ def test_quadrature_on_a_box_against_the_normal_distribution():
     def log_f(Y):
         return 3.0 + norm.logpdf(Y[:, 0]) + norm.logpdf(Y[:, 1], scale=0.05)
 
-    found = planar.box_quadrature(log_f, lower, upper)
+    found, error = planar.box_quadrature(log_f, lower, upper)
     each = [norm.cdf(2) - norm.cdf(-1), norm.cdf(4, scale=0.05) - norm.cdf(0.2, scale=0.05)]
-    assert found.value == pytest.approx(3 + np.log(each).sum(), abs=1e-6)
-    assert found.error <= 1e-6
-    assert found.method == "quadrature"
+    assert found == pytest.approx(3 + np.log(each).sum(), abs=1e-6)
+    assert error <= 1e-6
 
 
 def test_the_frame_has_y_first(dde):
@@ -301,7 +298,6 @@ def test_a_job_that_fails_everywhere_still_writes(monkeypatch, tmp_path, job, cl
         ({"iterations": 0}, "iterations must be at least 1"),
         ({"samples": 1}, "samples must be at least 2"),
         ({"options": {"sigma": 1}}, "KEF has no option sigma"),
-        ({"method": "NADE", "options": {}}, "NADE has no log_normaliser"),
     ],
 )
 def test_wrong_settings_stop_the_job_before_it_starts(tmp_path, change, message):

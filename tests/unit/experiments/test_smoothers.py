@@ -19,7 +19,7 @@ def surface():
 
 
 def made(name, X, Y):
-    return _smoothers.make(name, "terrain", X, Y, np.random.default_rng(0)).fit(X, Y)
+    return _smoothers.MAKERS[name]("terrain", X, Y, np.random.default_rng(0)).fit(X, Y)
 
 
 @pytest.mark.parametrize("name", ["linear-interpolation", "Clough-Tocher"])
