@@ -84,9 +84,12 @@ class Problem:
         return seed_of("split", self.identity, run) % 2**32
 
     def split(self, run: int) -> Split:
-        """Return the standardised rows of one run."""
+        """Return the standardised rows of one run; `ValueError` if a column is constant there."""
         train, test = self.rows(run)
         mean, std = train.mean(axis=0), train.std(axis=0)
+        if np.any(constant := np.ptp(train, axis=0) == 0):
+            names = ", ".join(np.array(self.columns)[constant])
+            raise ValueError(f"{self.name}: constant in the training rows of run {run}: {names}")
         return Split((train - mean) / std, (test - mean) / std, std)
 
 

@@ -148,10 +148,15 @@ def information(files: Sequence[Path]) -> dict:
         If the files do not belong together, or a node is missing or stands twice.
     """
     infos = [json.loads(Path(path).with_suffix(".json").read_text()) for path in files]
+    alike = {
+        json.dumps([{**info["job"], "nodes": []}, info["data_sha256"], info["code"]])
+        for info in infos
+    }
     chosen = [each for info in infos for each in info["chosen"]]
     chosen.sort(key=lambda each: (each["run"], each["node"]))
     found = [(each["run"], each["node"]) for each in chosen]
-    wanted = product(range(found[-1][0] + 1), range(1, len(infos[0]["columns"]) + 1))
-    if found != list(wanted):
+    d = len(infos[0]["columns"]) if infos else 0
+    runs = {run for run, _ in found}
+    if len(alike) != 1 or found != list(product(range(len(runs)), range(1, d + 1))):
         raise ValueError(f"{files} are not all factors of one joint density: run them again")
     return infos[0] | {"chosen": chosen}

@@ -85,7 +85,7 @@ class Joint(MethodExperiment):
 
     def open(self) -> tuple[dict, pd.DataFrame, np.ndarray]:
         """Return what is known of the factors, their scores, log densities (runs, d, test rows)."""
-        blocks, nodes = [], []
+        info, blocks, nodes = information(self.files), [], []
         for path in self.files:
             with np.load(path.with_suffix(".npz")) as arrays:
                 blocks.append(arrays["log_density"])
@@ -93,7 +93,7 @@ class Joint(MethodExperiment):
         frame = scores.read(self.files)
         frame = frame.assign(node=[json.loads(text)["node"] for text in frame["setting"]])
         log_density = np.concatenate(blocks, axis=1)[:, np.argsort(nodes)]
-        return information(self.files), frame.sort_values(["split", "node"]), log_density
+        return info, frame.sort_values(["split", "node"]), log_density
 
     def count(self) -> int:
         """Return the number of runs."""
