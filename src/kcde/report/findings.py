@@ -130,7 +130,8 @@ def _readings(read: pd.DataFrame, claim: str) -> list[dict]:
     own = readings.of_claim(read, claim)
     found = []
     for choice, rows in own.groupby("choice", sort=False):
-        reason = rows["reason"].where(rows["first"] | (rows["amended"] == ""), rows["amended_reason"])
+        first = rows["first"] | (rows["amended"] == "")
+        reason = rows["reason"].where(first, rows["amended_reason"])
         shown = rows.assign(reason=reason)[["reading", "verdict", "reason", "scale"]]
         found.append(
             {
