@@ -38,9 +38,9 @@ ROOMS = {
     ),
     "artefacts": (13350, ["artefacts", "published"]),
     "table": (2100, ["comparison", "tabular.py", "table_model.py"]),
-    "report": (570, ["report", "webpage"]),
+    "report": (550, ["report", "webpage"]),
     "the rest": (
-        1100,
+        1050,
         [
             "cli",
             "verify.py",

@@ -28,18 +28,11 @@ _KEY = [
     *("dataset", "method", "variant", "against", *_ABOUT),
 ]
 _VERDICTS = ("verdict", "amended", "compatible", "readings")
+# Columns that compare a method with others, some of which may be trained in float32.
 _LOOSE = ("best", "p_value", "p_value_corrected", "rank", "excess", "sets_best", "wins", "losses")
-"""Columns that compare a method with others, some of which may be trained in float32."""
-
-_OTHER_UNITS = {
-    "x": "x",
-    "x_right": "x",
-    "n": "n",
-    "n_train": "n",
-    "failed": "failed",
-    "rank": "rank",
-}
-"""Columns of a unit of their own; all others of a row are in that of its metric."""
+# Columns of a unit of their own; all others of a row are in that of its metric.
+_OTHER_UNITS = {"x": "x", "x_right": "x", "n": "n", "n_train": "n"}
+_OTHER_UNITS |= {"failed": "failed", "rank": "rank"}
 
 _DIGITS = 6  # as a table prints
 
@@ -89,16 +82,12 @@ def verify(
     computed, tracked = Path(computed), Path(tracked)
     declared = {f"{each.key}.csv": each for each in registry.select(target)}
     judged = (claims.NAME, readings.NAME, scorecard.TABLE)
-    found = [
-        path.relative_to(computed).as_posix()
-        for path in sorted(computed.rglob("*.csv"))
-        if path.relative_to(computed).as_posix() in declared
-        or (target == "all" and path.name in judged)
-    ]
+    there = (path.relative_to(computed) for path in sorted(computed.rglob("*.csv")))
+    decided = judged if target == "all" else ()
+    found = [f"{path}" for path in there if f"{path}" in declared or path.name in decided]
     if not found:
         raise FileNotFoundError(
-            f"nothing was run here: {computed} has no table to compare; run "
-            "`snakemake --cores all` first"
+            f"nothing was run here: run `snakemake --cores all` first ({computed} has no table)"
         )
     try:
         known: Mapping[str, bytes] = checkout.tracked(tracked, "*.csv")
@@ -106,15 +95,15 @@ def verify(
         known = {p.relative_to(tracked).as_posix(): p.read_bytes() for p in tracked.rglob("*.csv")}
     if not known:
         raise ValueError(f"{tracked} holds no CSV: give a folder such as figures to --tracked")
+    # What is decided has verdicts alone to compare.
+    of = {name: each.tolerance for name, each in declared.items()}
     return [
-        _drift(
-            name, computed / name, known.get(name), getattr(declared.get(name), "tolerance", None)
-        )
+        _drift(name, computed / name, known.get(name), of.get(name, tolerances.VERDICTS))
         for name in found
     ]
 
 
-def _drift(name: str, path: Path, tracked: bytes | None, declared: float | None) -> Drift:
+def _drift(name: str, path: Path, tracked: bytes | None, declared: float) -> Drift:
     if tracked is None:
         return Drift(name, NEW)
     if tracked == path.read_bytes():
@@ -124,8 +113,7 @@ def _drift(name: str, path: Path, tracked: bytes | None, declared: float | None)
     if list(one.columns) != list(other.columns):
         found.beyond.append(f"columns: {', '.join(sorted(set(one.columns) ^ set(other.columns)))}")
     else:
-        # What is decided has verdicts alone to compare.
-        _compare(found, one, other, tolerances.VERDICTS if declared is None else declared)
+        _compare(found, one, other, declared)
     found.verdict = BEYOND if found.beyond else WITHIN
     return found
 
@@ -157,9 +145,8 @@ def _compare(drift: Drift, one: pd.DataFrame, other: pd.DataFrame, declared: flo
             if column in _KEY or tolerances.is_measured(column) or column == "commit":
                 continue
             a, b = row[column], against[column]
-            share, allowed = _difference(
-                column, a, b, scales[place].get(_unit(column), 0.0), tolerance
-            )
+            scale = scales[place].get(_unit(column), 0.0)
+            share, allowed = _difference(column, a, b, scale, tolerance)
             drift.compared += 1
             drift.largest = max(drift.largest, share if math.isfinite(share) else 0.0)
             if share > allowed:
@@ -177,9 +164,8 @@ def _scales(table: pd.DataFrame) -> dict[tuple, dict[str, float]]:
         return {}
     numbers = table.apply(pd.to_numeric, errors="coerce").abs().replace(np.inf, np.nan)
     largest = numbers.groupby(level=0).max()
-    found = {
-        key: row.groupby(row.index.map(_unit)).max().to_dict() for key, row in largest.iterrows()
-    }
+    units = largest.columns.map(_unit)
+    found = {key: row.groupby(units).max().to_dict() for key, row in largest.iterrows()}
     return {place: found[place[0]] for place in table.index}
 
 

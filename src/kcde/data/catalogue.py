@@ -92,9 +92,7 @@ def read(path: str | Path | None = None) -> dict[str, Entry]:
     """
     path = BUILT_IN if path is None else Path(path)
     if not path.is_file():
-        raise FileNotFoundError(
-            f"no catalogue at {path}: give a CSV file with the columns of {BUILT_IN.name}"
-        )
+        raise FileNotFoundError(f"no catalogue at {path}: give a CSV file as {BUILT_IN.name}")
     entries: dict[str, Entry] = {}
     taken: set[str] = set()
     with path.open(newline="", encoding="utf-8") as handle:
@@ -150,10 +148,9 @@ def _entry(row: Mapping[str, str | None]) -> Entry:
             raise ValueError(f"{file!r} is no path below the data folder or resources/data/")
     if entry.bundled and not entry.sha256:
         raise ValueError("a bundled copy needs a sha256")
-    for step in entry.preprocessing:
-        if not STEP.fullmatch(step):
-            known = "drop-missing-rows, factor:COLUMN=A B C, weekday-hour:COLUMN"
-            raise ValueError(f"preprocessing step {step!r} is none of {known}")
+    if wrong := [step for step in entry.preprocessing if not STEP.fullmatch(step)]:
+        known = "drop-missing-rows, factor:COLUMN=A B C, weekday-hour:COLUMN"
+        raise ValueError(f"preprocessing step {wrong[0]!r} is none of {known}")
     return entry
 
 

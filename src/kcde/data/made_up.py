@@ -12,15 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, ndtr
 
-from kcde.data.names import (
-    DONUT_MEANS,
-    DRAWN_LAW,
-    GRID_ROWS,
-    MOST_GRID_ROWS,
-    NORMAL,
-    PLANAR,
-    parsed_law,
-)
+from kcde.data import names as named
 from kcde.normalisers import logsumexp
 from kcde.panels import panel_nodes
 from kcde.seeding import rng_of
@@ -95,12 +87,12 @@ def grid_training_and_test(n: int, d: int, run: int, frequency: int = 1) -> Pair
     The training rows are the first n of the same sequence for every n, and the columns the first d
     of the same chain for every d; the test rows do not depend on n.
     """
-    if not 2 <= n <= MOST_GRID_ROWS:
-        raise ValueError(f"grid data have 2 to {MOST_GRID_ROWS} training rows; got grid-{n}")
+    if not 2 <= n <= named.MOST_GRID_ROWS:
+        raise ValueError(f"grid data have 2 to {named.MOST_GRID_ROWS} training rows; got grid-{n}")
     # The number of draws that rejection takes depends on the number of rows: blocks of one size.
     blocks = [
-        grid_sample(GRID_ROWS, d, "train", run, *names, frequency=frequency)
-        for names in [(), *(("block", k) for k in range(1, -(-n // GRID_ROWS)))]
+        grid_sample(named.GRID_ROWS, d, "train", run, *names, frequency=frequency)
+        for names in [(), *(("block", k) for k in range(1, -(-n // named.GRID_ROWS)))]
     ]
     test = grid_sample(GRID_TEST_ROWS, d, "test", run, frequency=frequency)
     return np.concatenate(blocks)[:n], test
@@ -201,16 +193,18 @@ def correlation_of(gamma: np.ndarray) -> np.ndarray:
     raise ValueError(f"the correlation matrix of gamma of norm {norm} is singular to rounding")
 
 
-def gaussian_random_pairs(dim: int, number: int, law: str = DRAWN_LAW) -> GaussianPairs:
+def gaussian_random_pairs(dim: int, number: int, law: str = named.DRAWN_LAW) -> GaussianPairs:
     """Return the law with the number-th random correlation matrix of its dimension.
 
     The matrix depends on (dim, number, law) alone. The law is that of the independent elements of
     γ, see `kcde.data.names.parsed_law`; for d = 1 the correlation of x and y is tanh γ.
     """
-    kind, size = parsed_law(law)
+    kind, size = named.parsed_law(law)
     drawn = rng_of("gaussian-correlation", dim, number).standard_normal(dim * (2 * dim - 1))
     # Under every law an increasing function of the same draws, so that laws are comparable.
-    return GaussianPairs(correlation_of(size * (drawn if kind == NORMAL else 2 * ndtr(drawn) - 1)))
+    return GaussianPairs(
+        correlation_of(size * (drawn if kind == named.NORMAL else 2 * ndtr(drawn) - 1))
+    )
 
 
 def gaussian_training_pairs(law: GaussianPairs, n: int, number: int) -> Pairs:
@@ -242,7 +236,7 @@ _TILT = 0.5
 
 def donut_means() -> np.ndarray:
     """Return the centres, shape (50, 3): equal steps around the circle, none of them twice."""
-    angle = 2.0 * np.pi * np.arange(DONUT_MEANS) / DONUT_MEANS
+    angle = 2.0 * np.pi * np.arange(named.DONUT_MEANS) / named.DONUT_MEANS
     x, height = np.cos(angle), np.sin(angle)
     return np.column_stack([x, height * np.cos(_TILT), height * np.sin(_TILT)])
 
@@ -396,8 +390,8 @@ def planar_modes(name: str) -> Modes:
 
 
 def _kind(name: str) -> str:
-    if name not in PLANAR:
-        raise ValueError(f"there are no planar data {name!r}; known: {', '.join(PLANAR)}")
+    if name not in named.PLANAR:
+        raise ValueError(f"there are no planar data {name!r}; known: {', '.join(named.PLANAR)}")
     return name.removesuffix("-code")
 
 

@@ -90,9 +90,8 @@ def read(figures: Path, paper: str | None = None) -> Tracked:
     """
     known = [*papers.papers(), ACROSS]
     if paper is not None and paper not in known:
-        raise ValueError(
-            f"there is no paper {paper!r}{nearest(paper, known)}; known: {', '.join(known)}"
-        )
+        hint = f"{nearest(paper, known)}; known: {', '.join(known)}"
+        raise ValueError(f"there is no paper {paper!r}{hint}")
     card, read = scorecard.read(figures), readings.read(figures)
     counts = scorecard.totals(card, read)
     return Tracked(figures, card, read, counts, known if paper is None else [paper])

@@ -42,11 +42,8 @@ def artefacts(tracked: Tracked, paper: str) -> list[dict]:
 
 def absent(tracked: Tracked) -> list[str]:
     """Return the tables and figures that are not drawn."""
-    return [
-        key
-        for key, each in ARTEFACTS.items()
-        if each.paper in tracked.papers and not _is_drawn(tracked, key)
-    ]
+    keys = [key for key, each in ARTEFACTS.items() if each.paper in tracked.papers]
+    return [key for key in keys if not _is_drawn(tracked, key)]
 
 
 def _is_drawn(tracked: Tracked, key: str) -> bool:
@@ -66,9 +63,7 @@ def _artefact(tracked: Tracked, key: str) -> dict:
     return {
         "key": key,
         "anchor": key.replace("/", "-"),
-        "title": page.title,
-        "caption": page.caption,
-        "rest": page.rest,
+        **page._asdict(),
         "picture": _picture(tracked, key),
         "printed": _is_printed(key),
         "claims": findings.of_artefact(tracked, paper, name, ARTEFACTS[key].deciders),

@@ -13,8 +13,8 @@ from kcde.artefacts.tables.methods import display
 from kcde.report import markdown
 from kcde.report.content import Tracked
 
+# Columns of the scorecard by which its rows are filtered.
 FILTERS = ("kind", "paper", "method", "verdict", "compatible", "readings")
-"""Columns of the scorecard by which its rows are filtered."""
 
 _CLAIM = "claim"
 _KEY = (
@@ -29,12 +29,8 @@ _METRICS = {
     "p_value": "p-value",
     "sampling_time": "seconds",
 }
-_UNDER = {
-    readings.EVERY: "every reading",
-    readings.SOME: "some readings",
-    readings.NONE: "no reading",
-    readings.NOT_RUN: "not run",
-}
+_UNDER = {readings.EVERY: "every reading", readings.SOME: "some readings"}
+_UNDER |= {readings.NONE: "no reading", readings.NOT_RUN: "not run"}
 
 
 def key() -> Markup:
@@ -104,23 +100,21 @@ def claims(tracked: Tracked, paper: str) -> list[dict]:
     if paper == ACROSS:
         return []
     stated = published.claims().set_index(["paper", "claim"])
-    amended = published.amended().set_index(["paper", "claim"])
+    amended = published.amended().set_index(["paper", "claim"]).to_dict("index")
     own = tracked.card[(tracked.card["kind"] == _CLAIM) & (tracked.card["paper"] == paper)]
     found = []
     for row in own.to_dict("records"):
         name = row["metric"]
-        known = (paper, name) in amended.index
         found.append(
             {
                 "name": name,
                 "artefact": row["artefact"],
-                "statement": stated.loc[(paper, name), "statement"],
-                "test": stated.loc[(paper, name), "test"],
+                **stated.loc[(paper, name), ["statement", "test"]],
                 "verdict": row["amended"] or row["verdict"],
                 "first": row["verdict"],
                 "reason": row["reason"],
                 "parts": [part for part in row["parts"].split("; ") if part],
-                "amended": amended.loc[(paper, name)].to_dict() if known else None,
+                "amended": amended.get((paper, name)),
                 "amended_verdict": row["amended"],
                 "amended_reason": row["amended_reason"],
                 "under": under(tracked.read, name),
@@ -136,22 +130,16 @@ def _readings(read: pd.DataFrame, claim: str) -> list[dict]:
     own = readings.of_claim(read, claim)
     found = []
     for choice, rows in own.groupby("choice", sort=False):
-        known = choice in words.index
+        first = rows["first"] | (rows["amended"] == "")
+        reason = rows["reason"].where(first, rows["amended_reason"])
+        shown = rows.assign(reason=reason)[["reading", "verdict", "reason", "scale"]]
         found.append(
             {
                 "choice": choice,
-                "words": words.loc[choice, "choice"] if known else "",
-                "drawn": words.loc[choice, "drawn"] if known else "",
+                "words": words["choice"].get(choice, ""),
+                "drawn": words["drawn"].get(choice, ""),
                 "counted": readings.counted(rows).removeprefix(choice).lstrip(": "),
-                "rows": [
-                    (
-                        row.reading,
-                        row.verdict,
-                        row.reason if row.first or not row.amended else row.amended_reason,
-                        row.scale,
-                    )
-                    for row in rows.itertuples()
-                ],
+                "rows": shown.to_numpy().tolist(),
             }
         )
     return found

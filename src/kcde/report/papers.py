@@ -26,11 +26,7 @@ _NUMBERS = {
 }
 _CLAIMS = {"holds": ("holds", "hold"), "fails": ("fails", "fail")}
 _BESIDE = {"undecided": "undecided", "not-run": "not run"}
-_UNDER = {
-    "every": "hold under every reading",
-    "some": "under some",
-    "none": "under none",
-}
+_UNDER = {"every": "hold under every reading", "some": "under some", "none": "under none"}
 
 
 class Paper(NamedTuple):

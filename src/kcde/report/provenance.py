@@ -31,15 +31,11 @@ def provenance(tracked: Tracked) -> dict:
         "data": [
             (entry.name, entry.sha256, entry.licence)
             for entry in catalogue.read().values()
-            if entry.sha256 and _concerns(entry.papers, tracked.papers)
+            if entry.sha256 and (not entry.papers or {*entry.papers} & {*tracked.papers})
         ],
         "files": _checksums(tracked),
         "lacking": lacking,
     }
-
-
-def _concerns(papers: tuple[str, ...], shown: list[str]) -> bool:
-    return not papers or bool(set(papers) & set(shown))
 
 
 def _checksums(tracked: Tracked) -> list[tuple[str, str]]:

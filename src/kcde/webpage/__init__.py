@@ -32,11 +32,8 @@ def render(template: Path, content: Mapping[str, object]) -> str:
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(
-        loader=FileSystemLoader([template.parent, _HERE]),
-        autoescape=True,
-        undefined=StrictUndefined,
-    )
+    loader = FileSystemLoader([template.parent, _HERE])
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
     environment.filters["code"] = _code
     return environment.get_template(template.name).render(content)
 
