@@ -223,6 +223,7 @@ BOMB = bytes(10**6)
         ("toy.zip", b"<html>", "toy/toy.csv"),
         ("toy.zip", "endless", "it sends more than 50000 bytes"),
     ],
+    ids=range(10),  # archives hold the time at which they were made
 )
 def test_of_a_bad_archive_nothing_is_left(server, table, data, monkeypatch, name, archive, reason):
     monkeypatch.setattr(fetch, "UNPACKED", 10**5)
