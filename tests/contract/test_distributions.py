@@ -54,7 +54,7 @@ def test_cdf_runs_from_zero_to_one(model):
     model, X = model
     y = np.concatenate([[-1e6], np.linspace(-40.0, 40.0, 81), [1e6]])
     found = model.cdf(np.repeat(X[:1], 83, axis=0), y)
-    assert (np.diff(found) >= 0.0).all()
+    assert (np.diff(found) >= -1e-15).all()  # up to rounding, which depends on the machine
     np.testing.assert_allclose(found[[0, -1]], [0.0, 1.0], atol=1e-9)
 
 

@@ -11,12 +11,12 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from kcde import estimators
 from kcde.methods import METHODS, Method
 from kcde.names import AS_PUBLISHED, nearest
 from kcde.provenance import digest, estimator_module
@@ -306,7 +306,7 @@ class ArrayExperiment(MethodExperiment):
 
 def is_batch_fitted(estimator: str) -> bool:
     """Return whether an estimator trains all repetitions as one batch, by JAX."""
-    return hasattr(getattr(estimators, estimator), "fit_many")
+    return hasattr(getattr(import_module(estimator_module(estimator)), estimator), "fit_many")
 
 
 def stacked(outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:

@@ -108,9 +108,9 @@ def test_rounding_of_kernel_values_is_no_pivot(pivots, seed):
     kernel = GaussianKernel(20.0)
     options = {"relative": False, "max_rank": 1000, "pivots": pivots}
     factor = pivoted_cholesky(kernel, X, 1e-13, rng=np.random.default_rng(0), **options)
-    assert np.abs(kernel(X, X) - factor.L @ factor.L.T).max() < 1e-10
+    assert np.abs(kernel(X, X) - factor.L @ factor.L.T).max() < 1e-9
     assert factor.trace_error > 1e-13
-    assert len(factor.pivots) < 260
+    assert len(factor.pivots) < 500  # 230 to 354 by the machine; 1000 if rounding were taken
 
 
 @pytest.mark.parametrize("pivots", ["greedy", "random", "column", "rpcholesky"])
