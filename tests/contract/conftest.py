@@ -15,4 +15,4 @@ def pytest_collection_modifyitems(items):
     for item in items:
         here = Path(__file__).parent in item.path.parents
         if here and hasattr(item, "callspec") and SLOW & set(re.split(r"\W", item.callspec.id)):
-            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.nightly)

@@ -62,7 +62,7 @@ def everything():
     every = {name: make(name) for name in estimator_names()}
     every |= {kind.__name__: kind(make("LSCDE")) for kind in (Standardised, Conformal)}
     return [
-        pytest.param(estimator, id=name, marks=[pytest.mark.slow] * (name in SLOW))
+        pytest.param(estimator, id=name, marks=[pytest.mark.nightly] * (name in SLOW))
         for name, estimator in every.items()
     ]
 

@@ -232,7 +232,7 @@ def test_unknown_estimator_lists_those_there_are():
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("CDO", marks=pytest.mark.slow),
+        pytest.param("CDO", marks=pytest.mark.nightly),
         "ConditionalMAF",
         "ConditionalRealNVP",
         "DDE",

@@ -57,7 +57,7 @@ def test_groups_of_one_row_are_no_groups_and_larger_ones_are_not(name):
     assert not [attribute for attribute in vars(grouped) if attribute == "_labels"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", [name for name in CONDITIONAL if name not in FEWER])
 def test_new_people_are_predicted_better_by_folds_of_people(name):
     X, Y, person = visits()

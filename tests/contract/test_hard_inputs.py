@@ -77,7 +77,7 @@ def cases():
         for kind in DATA:
             slow = name in COMPILED and kind in OTHER_SHAPES
             slow |= kind not in TELLING.get(name, DATA)
-            marks = [pytest.mark.slow] if slow else []
+            marks = [pytest.mark.nightly] if slow else []
             found.append(pytest.param(name, kind, id=f"{name}-{kind}", marks=marks))
     return found
 

@@ -97,7 +97,7 @@ def elsewhere(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=pytest.mark.slow if page.name in SLOW else ())
+        pytest.param(page, marks=pytest.mark.nightly if page.name in SLOW else ())
         for page in PAGES
         if fences(page, "python")
     ],
@@ -120,7 +120,7 @@ def test_the_python_of_a_page_runs(page, elsewhere):
         assert score[1] > score[0] + 0.3
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_python_of_the_readme_runs(elsewhere):
     """With the names that its comments speak of."""
     rng = np.random.default_rng(0)
@@ -219,7 +219,7 @@ def test_an_example_repeats_itself(example):
             assert {"random_state", "rng"} & {word.arg for word in call.keywords} or call.args[2:]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_draws_in_time(example, elsewhere, monkeypatch):

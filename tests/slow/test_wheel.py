@@ -37,7 +37,7 @@ assert len(published.values())
 print(kcde.__file__)
 """
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")

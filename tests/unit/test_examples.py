@@ -30,7 +30,7 @@ KERNELS = [each for each in vars(kernels).values() if hasattr(each, "diagonal")]
 MODULES = [methods, streaming, table_model, tabular, comparison]
 SLOW = {"DDE", "NADE", "ConditionalMAF", "ConditionalRealNVP", "kcde.comparison"}
 SHOWN = [
-    pytest.param(each, marks=pytest.mark.slow) if each.__name__ in SLOW else each
+    pytest.param(each, marks=pytest.mark.nightly) if each.__name__ in SLOW else each
     for each in [
         *CLASSES,
         fetch.bundled_files,

@@ -112,7 +112,7 @@ def test_staged_files_stay_as_they_were_where_one_fails(tmp_path):
     assert found == dict.fromkeys("abc", "old")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_drawing_that_is_told_to_end_leaves_nothing_behind(tmp_path):
     """Told so in the middle of drawing: no temporary file, and the tracked files as they were."""
     figures = tmp_path / "figures"

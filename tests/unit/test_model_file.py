@@ -34,7 +34,7 @@ SLOW = ("DDE", "ConditionalMAF", "ConditionalRealNVP")  # to compile
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in DENSITIES],
+    [pytest.param(name, marks=[pytest.mark.nightly] * (name in SLOW)) for name in DENSITIES],
 )
 def test_every_density_comes_back_bit_by_bit_or_says_that_it_cannot(name, pairs, tmp_path):
     model, X, Y = fitted(name, pairs)

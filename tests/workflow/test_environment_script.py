@@ -38,7 +38,7 @@ def run(folder, *command, **variables):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_is_made_once_and_used(made):
     folder, first = made
     assert first.returncode == 0, first.stderr
@@ -74,7 +74,7 @@ def test_an_empty_environment_will_do(made):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_changed_pins_an_interruption_and_two_at_once(made):
     """Each makes the environment again, once."""
     folder, _ = made
@@ -101,7 +101,7 @@ def test_changed_pins_an_interruption_and_two_at_once(made):
     assert not (folder / ".venv/rubbish").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_while_it_is_made_it_begins_anew(made, tmp_path):
     folder, _ = made
     fresh = tmp_path / "fresh"
@@ -120,7 +120,7 @@ def test_killed_while_it_is_made_it_begins_anew(made, tmp_path):
     assert done.stdout == "works\n", done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_rebuild_waits_for_a_command_that_uses_the_environment(made):
     folder, _ = made
     using = subprocess.Popen(

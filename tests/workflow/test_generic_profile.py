@@ -204,7 +204,7 @@ def through_the_queue(folder, *words):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.workflow
 def test_killed_and_failing_jobs_on_a_queue(queue, tmp_path):
     """A job over its memory is tried again with double; one that fails says so, with its output."""
@@ -228,7 +228,7 @@ def test_killed_and_failing_jobs_on_a_queue(queue, tmp_path):
     assert not list(queue.glob("*.state"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.workflow
 def test_jobs_of_the_workflow_on_a_queue(queue, project):
     """They run through the queue, with their data, and are not run again."""
@@ -252,7 +252,7 @@ def wait_until(holds, seconds=60):
         time.sleep(0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.workflow
 def test_jobs_of_an_interrupted_or_killed_snakemake_can_be_cancelled(queue, tmp_path):
     """By the line in the README: what Snakemake cancels itself depends on the moment."""
@@ -279,7 +279,7 @@ def test_jobs_of_an_interrupted_or_killed_snakemake_can_be_cancelled(queue, tmp_
         assert not list(queue.glob("*.state"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_queue_runs_no_more_jobs_at_once_than_it_has_slots(queue, tmp_path, monkeypatch):
     monkeypatch.setenv("KCDE_QUEUE_SLOTS", "1")
     script = tmp_path / "job.sh"

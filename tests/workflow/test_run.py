@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[2]
-pytestmark = [pytest.mark.slow, pytest.mark.workflow]
+pytestmark = [pytest.mark.nightly, pytest.mark.workflow]
 FIG3 = "results/smoke/figures/kcef/fig3.png"
 FILES = {"fig3.csv", "fig3.md", "fig3.png", "fig3.pdf"}
 COIN = '''

@@ -395,7 +395,7 @@ def test_what_failed_on_a_set_is_never_recommended():
     assert answered(cells).startswith("Every method failed on some set, so that none is rec")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_page_begins_with_few_words_and_has_all_columns(tmp_path):
     """Of 22 methods on 20 sets, many of them as good as the first."""
     rng = np.random.default_rng(11)

@@ -49,7 +49,7 @@ def terrain(changes=None):
     return pd.DataFrame(rows, columns=scores.COLUMNS)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("artefact", [FIG4, CORRECTED])
 def test_figure_has_boxes_of_every_method_at_both_inputs(drawn, artefact):
     frame = read(drawn, artefact)
@@ -93,7 +93,7 @@ def test_pages_say_what_boxes_are_over(drawn):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_few_repetitions_and_a_method_that_failed_are_drawn(tmp_path):
     cells = made.DONUT | {"GP": ((None, None), (None, None))}
     paths = made.donut_files(tmp_path / "s", cells, repetitions=2)

@@ -98,7 +98,7 @@ def test_failed_fits_are_counted_once_in_every_definition(tmp_path):
             assert table.loc[("LSCDE", metric), "failed"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_smoke_draws_another_terrain(tmp_path):
     paths = made.terrain_files(tmp_path / "s", dataset="smoke-terrain", folds=1)
     for artefact in (MIXED, ONE):

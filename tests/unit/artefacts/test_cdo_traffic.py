@@ -58,7 +58,7 @@ def test_scorecard_and_its_page_take_a_claim_that_was_not_run(drawn):
     assert f"| not run | {row['reason'][:30]}" in (drawn / "scorecard.md").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_with_pems_both_are_drawn_and_pems_comes_first(tmp_path):
     paths = made.traffic_files(tmp_path / "s", datasets=BOTH)
     decided = artefact_scores.judged(FIG5, paths, tmp_path).set_index("claim")
@@ -134,7 +134,7 @@ def test_other_views_are_of_days_that_overlap_and_of_thinned_splits(tmp_path):
     drawing.make(FIG5, [path], tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_method_without_any_estimate_is_drawn_as_none(tmp_path):
     cells = made.TRAFFIC | {"CDO": (None, None)}
     paths = made.traffic_files(tmp_path / "s", cells)

@@ -58,7 +58,7 @@ def test_n_doubles_up_to_the_largest():
     assert Consistency(largest=799).rows_fitted == [100, 200, 400]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_scores_are_complete_and_reproducible(made, tmp_path, monkeypatch):
     frame = scores.read([made])
     fits = frame[frame["metric"] != REGULARIZATION_ERROR]
@@ -219,7 +219,7 @@ def test_k12_is_undecided_within_the_noise():
     assert "γ = 0.5" in decision.reason
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_figure_shows_means_fits_and_slopes(made, tmp_path):
     frame = scores.read([made])
     declared = registry.ARTEFACTS["kcef/consistency"]

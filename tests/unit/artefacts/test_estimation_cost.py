@@ -32,7 +32,7 @@ def exact_fit():
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_peak_of_an_exact_fit_is_that_of_its_matrices(exact_fit):
     system = 8 * 2000**2 / 2**20
     assert 0.9 * system < exact_fit["peak_memory"] < 3 * system

@@ -87,7 +87,7 @@ def test_the_rows_of_sizes_and_losses_name_the_readings_that_are_run():
     assert rows.loc["J-statistic", "readings"].startswith("; ".join(STATISTICS))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_claims_are_decided_under_each_law():
     read = laws.read(under_laws())
     assert set(read) == {f"J{k}" for k in (*range(1, 10), *range(13, 17))}
@@ -101,7 +101,7 @@ def test_claims_are_decided_under_each_law():
     assert read["J6"]["uniform"].verdict == "undecided"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_laws_are_rows_of_panels(tmp_path):
     artefact = registry.ARTEFACTS["jdl/laws"]
     drawn = laws.build(artefact, under_laws(), [])
@@ -141,7 +141,7 @@ def positivity():
     return pd.concat([moments(level, cells=cells), portfolio_scores.frame()], ignore_index=True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_positivity_is_read_in_the_place_of_the_single_inequality():
     scores = positivity()
     of_days = scores[scores["experiment"].eq("portfolio") & scores["method"].eq("JDL")]
@@ -193,7 +193,7 @@ def by_factors():
     return pd.concat([moments(), plain, *others], ignore_index=True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_smaller_grids_are_read_and_drawn(tmp_path):
     scores = by_factors()
     read = bandwidths.read(scores)

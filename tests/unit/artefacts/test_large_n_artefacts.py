@@ -56,7 +56,7 @@ def test_a_failed_fit_is_said_and_left_out_of_the_tables(made):
     assert "n = 1e4" in seconds
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_figure_is_drawn_with_the_same_bytes(made, tmp_path):
     table = LARGE.build(LARGE, made, [])
     stored = tmp_path / "table.csv"

@@ -500,7 +500,7 @@ def test_j9_holds_where_jpdl_wins_at_large_n_only():
     assert "(with factors at matched bandwidths)" in decision.amended.reason
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_j9_and_j16_as_amended_are_of_matched_bandwidths():
     """There JDL is four times as slow; JPDL does not win with constraints where factors count."""
     unlike = timings(matched=1.0)

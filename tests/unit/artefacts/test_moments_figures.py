@@ -67,7 +67,7 @@ def test_every_figure_is_declared_with_its_claims():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", FIGURES)
 def test_scores_become_csv_picture_page_and_claims(files, name, tmp_path):
     artefact = registry.ARTEFACTS[f"jdl/{name}"]
@@ -139,7 +139,7 @@ def test_remarks_say_how_far_and_what_failed(frames):
     assert "CME d=2 constrained at n = 10000: 1 of 5." in timed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_smallest_tour_is_drawn_and_undecided(tmp_path):
     sizes = {1: (200,)}
     table = made.frame(METRICS, made.fits(sizes=sizes), repetitions=2)

@@ -28,7 +28,7 @@ def frame_of(artefact, paths):
     return artefact.build(artefact, measured(artefact, paths), paths)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("artefact", [FIG1, FIG3])
 def test_figures_are_redrawn_from_the_csv_with_the_same_bytes(artefact, paths, tmp_path):
     drawing.make(artefact, paths, tmp_path)
@@ -75,7 +75,7 @@ def test_fig2_and_fig3_show_the_published_iterations(paths):
     np.testing.assert_array_equal(table, history)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_variation_has_panels_of_its_own_and_no_say_in_the_claims(paths, tmp_path):
     narrow = made.files(tmp_path, {"DDE-narrow": (0.5, 0.02)}, ("ring",), noise=3.0)
     for artefact, kind in ((FIG1, "surface"), (FIG2, "curve")):
@@ -270,7 +270,7 @@ def test_amended_d4_wants_half_the_weight_of_every_mode(right, verdict):
         assert f"(1, 1) {limits} against 0.250" in decision.reason
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_amended_d4_has_the_declared_level():
     """Where a mode receives exactly half its weight, it passes with a probability of 5%."""
     rng = np.random.default_rng(0)

@@ -27,7 +27,7 @@ def row_of(frame, panel, method, n, stat="mean"):
     return row
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_has_a_panel_for_each_d_without_and_with_constraints(name, tmp_path):
     build, draw = FIGURES[name]
@@ -125,7 +125,7 @@ def test_the_smallest_tour_is_drawn(name, tmp_path):
     assert draw(None, build(None, made.frame(cells=cells, repetitions=2), []), tmp_path / name)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("name", "claim"), [("fig7", "J10"), ("fig8", "J11"), ("fig9", "J12")])
 def test_scores_become_csv_picture_page_and_claim(name, claim, tmp_path):
     path = tmp_path / "portfolio.csv"

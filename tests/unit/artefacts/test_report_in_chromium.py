@@ -14,7 +14,7 @@ from kcde.report import write
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ROOT = Path(__file__).parents[3]
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the PATH"),
 ]
 TRIED = """

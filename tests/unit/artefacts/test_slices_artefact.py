@@ -48,7 +48,7 @@ def test_diagnostics_are_the_worst_over_the_seeds_and_in_the_caption(paths):
     assert "6 divergences" in said[0]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("artefact", [FIG2, FIG4])
 def test_figures_are_drawn_from_the_csv(artefact, paths, tmp_path):
     mine = [path for path in paths if path.stem in artefact.methods]

@@ -63,7 +63,7 @@ def uci(better="KCEF-F"):
 SCORES = pd.concat([with_isotropic(made.grid(losses(), sizes=made.MORE_SIZES)), uci()])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_drawn_reading_is_what_the_artefacts_decide():
     found = table2_readings.read(SCORES)
     assert set(found) == {"K1", "K2", "K3", "K4", "K5", "K6", "K9", "K13", "K14"}
@@ -79,7 +79,7 @@ def test_the_drawn_reading_is_what_the_artefacts_decide():
     assert found["K1"]["authors' code"].amended is not None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_each_rule_is_decided_by_its_own_methods():
     found = table2_readings.read(SCORES)["K4"]
     assert list(NAMES) == list(found)
@@ -98,7 +98,7 @@ def test_each_rule_is_decided_by_its_own_methods():
     assert "NADE 10.00 < KCEF-M 12.00" in reasons["authors' code"].reason
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_k14_is_decided_on_what_is_drawn_of_each_rule(tmp_path):
     errors = {
         "KEF": 0.6,
@@ -147,14 +147,14 @@ def test_gaps_and_likelihoods_are_those_of_the_scores():
     assert ours.set_index("method")["y"]["KCEF-M"] == pytest.approx(12.0, abs=0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_figures_are_drawn(tmp_path):
     rows = judged(RULES, made.files(tmp_path / "laptop" / "joint", SCORES), tmp_path)
     assert set(rows["choice"]) == {"K-stop"}
     assert len(rows) == 9 * len(NAMES)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_explosion_and_one_kind_of_data_can_be_drawn(tmp_path):
     table = uci().assign(value=lambda rows: rows["value"] ** (1 + 4 * (rows["split"] == 0)))
     drawing.make(RULES, made.files(tmp_path / "laptop" / "a", table), tmp_path)

@@ -143,7 +143,7 @@ def test_too_many_failed_fits_leave_both_undecided():
     assert structure.never_feasible(frame(failed=lost[:1])).verdict == "holds"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_figure_shows_both_sections(tmp_path):
     scores = frame(feasible=[(3, 1000, 1e-3, 4), (1, 1000, 1e-1, 4)])
     table = structure.build(None, scores, [])
@@ -168,7 +168,7 @@ def test_the_figure_shows_both_sections(tmp_path):
     assert all(path.stat().st_size > 10_000 for path in drawn)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_figure_is_drawn_from_one_section_and_says_what_failed(tmp_path):
     lost = [("CME", 3, 1000, 1e-3, False, 0)]
     table = structure.build(None, frame(failed=lost, sections=("moments",)), [])
@@ -178,7 +178,7 @@ def test_the_figure_is_drawn_from_one_section_and_says_what_failed(tmp_path):
     assert structure.draw(None, days, tmp_path / "days")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_scores_of_both_become_csv_picture_page_and_claims(tmp_path):
     paths = files(frame(), tmp_path)
     drawn = tmp_path / "figures"

@@ -178,7 +178,7 @@ def test_every_caption_has_at_most_80_words():
     assert not {key: count for key, count in words.items() if not 0 < count <= 80}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_same_csv_same_bytes_in_another_process(tmp_path):
     run(failure_case.FailureCase(), tmp_path / "f.csv")
     drawing.make(registry.ARTEFACTS["kcef/fig3"], [tmp_path / "f.csv"], tmp_path)

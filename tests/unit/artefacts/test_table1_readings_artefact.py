@@ -116,7 +116,7 @@ def test_a_reading_decides_as_the_claims_own_tests_on_its_scores(whole, found):
             assert found[claim][name] == decision
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_kcef_of_the_benchmark_has_no_part_in_it(whole, found):
     other = of([row for name in SETS for row in made.rows_of(name, "KCEF", made.around(99.0))])
     again = table1_readings.read_grid(pd.concat([whole, other], ignore_index=True))
@@ -166,7 +166,7 @@ def test_sets_that_only_dde_prints_have_its_value_and_others_none():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_page_counts_readings_and_says_what_separates_them(whole, tmp_path):
     paths = []
     for (experiment, dataset, method), rows in whole.groupby(["experiment", "dataset", "method"]):

@@ -163,7 +163,7 @@ def test_a_histogram_that_is_cut_says_how_high_it_is():
     assert figures.pit("KCEF", np.zeros(50)).caption == "KCEF (cut at 3; the highest bar is 20.0)"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_groups_stay_together_in_the_folds_as_in_the_splits(tmp_path):
     frame = pd.concat([table(12)] * 5, ignore_index=True).assign(person=[*"abcdefghijkl"] * 5)
     frame["price"] += 0.05 * np.random.default_rng(0).normal(size=len(frame))

@@ -402,7 +402,7 @@ def test_times_are_numbers_or_iso_dates():
         tabular.times(pd.DataFrame({"t": ["2024-02-28", "2024-02-30"]}), "t")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ten_thousand_columns_are_checked():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(50, 10_000)), columns=[f"x{i}" for i in range(10_000)])

@@ -124,7 +124,7 @@ def test_the_nearest_optimum_is_the_likeliest_function_of_that_norm(rows, proble
     assert ends[0] < half_norm2(problem.evaluated(T, penalty)) < ends[1]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_densities_of_the_plane_integrate_to_one_on_the_box(rng):
     Y = rng.standard_normal((40, 2))
     box = UniformBase(Y.min(axis=0), Y.max(axis=0))
@@ -141,7 +141,7 @@ def test_densities_of_the_plane_integrate_to_one_on_the_box(rng):
     assert total == pytest.approx(1.0, abs=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_training_leaves_a_gap_to_the_optimum(rows):
     model = DDE(
         iterations=100, validation=0, hidden_units=8, latent=4, dual_weight=0.5, learning_rate=2e-3
@@ -154,14 +154,14 @@ def test_training_leaves_a_gap_to_the_optimum(rows):
     np.testing.assert_allclose(trained.log_density(*rows), same.log_density(*rows), atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_rows_of_the_objective_are_those_of_the_training(rows):
     options = {"iterations": 20, "hidden_units": 8, "latent": 4, "refit": False}
     model = DDE(**options).fit(*rows)
     assert len(model.penalised_likelihood().Y) == 14 - round(0.2 * 14) == len(model.coef_)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_has_no_optimum_is_refused(rows, problem):
     rng = np.random.default_rng(0)
     quick = {"iterations": 2, "validation": 0, "hidden_units": 4, "latent": 2}

@@ -89,7 +89,7 @@ def test_functional_gradients_are_those_of_algorithm_2(pairs, rng):
     np.testing.assert_allclose(expansion.nu(*scaled), expected_nu, atol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_held_out_loss_is_that_of_the_density(pairs):
     X, Y = pairs
     model = DDE(iterations=20, validation=0, density_weight=0.7).fit(X, Y)
@@ -98,7 +98,7 @@ def test_the_held_out_loss_is_that_of_the_density(pairs):
     assert held_out.loss(model.coef_) == pytest.approx(-model.score(X[:9], Y[:9]), abs=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_objective_is_equation_18(pairs, rng):
     X, Y = pairs
     model = resolve_parameters(DDE(dual="kernel", regularization=0.1, dual_weight=0.5), X, Y)
@@ -124,7 +124,7 @@ def test_the_objective_is_equation_18(pairs, rng):
     assert found.mean() == pytest.approx(sum(terms), abs=4.0 * error)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_iteration_is_one_update_of_f_five_of_g_and_fifteen_of_nu(pairs, rng, monkeypatch):
     traced = []
 
@@ -189,7 +189,7 @@ def test_what_is_not_finite_ends_a_training_at_once():
     assert outcome.state["f"] == 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_patience_ends_a_training():
     rng = np.random.default_rng(0)
     Y = rng.standard_normal((20, 1))

@@ -65,7 +65,7 @@ def fitted(flow_class):
     return Fits(flow_class)
 
 
-@pytest.mark.parametrize("d_y", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("d_y", [1, 2, pytest.param(3, marks=pytest.mark.nightly)])
 def test_log_density_is_the_change_of_variables(fitted, d_y):
     """By the Jacobian of the bijection that jax derives, and its inverse by finite differences."""
     model, X, Y = fitted[d_y]
@@ -116,7 +116,7 @@ def test_one_y_is_a_gaussian_given_x(fitted):
     np.testing.assert_allclose(model._push(X[:6], z), pushed, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_draws_have_the_moments_of_the_density(fitted, rng):
     model, X, _ = fitted[2]
     axis = np.linspace(-9, 9, 361)
@@ -134,7 +134,7 @@ def test_draws_have_the_moments_of_the_density(fitted, rng):
     np.testing.assert_array_equal(model.mean(X[:3]), model.mean(X[:3]))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_statistics_are_those_of_the_training_rows_in_the_layers(fitted):
     """Layer by layer; no layer but a coupling flow's last is without."""
     model, X, Y = fitted[2]
@@ -180,7 +180,7 @@ def test_training_beats_the_untrained_flow_and_a_gaussian(fitted):
     assert -trained.score(X, Y) == pytest.approx(trained.history_[-1], abs=0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_together_and_in_blocks_is_as_alone_and_in_one(flow_class, monkeypatch):
     """But for rounding in single precision, which grows from step to step.
 
@@ -213,7 +213,7 @@ def test_problems_of_other_shapes_and_failures_keep_their_places(flow_class):
         flow_class(**QUICK | {"learning_rate": 1e30}).fit(X, Y)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_stages_are_the_steps_one_after_the_other(flow_class):
     X, Y = bent(60, 2)
     quick = {"hidden_units": 12, "blocks": 2}
@@ -253,7 +253,7 @@ def test_same_seed_same_bits_and_another_seed_others(flow_class):
     assert not np.allclose(first, other)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_authors_settings_train_where_without_batch_normalisation_they_do_not(flow_class):
     """At the rate that they have for 32,400 rows, which here takes fewer to show."""
     layers, d_y, rate = {ConditionalRealNVP: (6, 1, 0.002), ConditionalMAF: (5, 2, 0.005)}[
@@ -281,7 +281,7 @@ def test_rates_follow_the_number_of_rows(fitted):
     assert model.learning_rate_ == pytest.approx(rate * np.sqrt(ROWS / 784))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_half_of_y_is_seen_by_a_coupling_and_the_past_by_an_autoregression():
     """One layer: what ∂z_i/∂y_j may be other than 0."""
     for kind, lower in ((flow_model.COUPLING, 1), (flow_model.AUTOREGRESSIVE, 3)):
@@ -299,7 +299,7 @@ def test_half_of_y_is_seen_by_a_coupling_and_the_past_by_an_autoregression():
         assert seen.tolist() == ([1, 2, 2] if lower == 1 else [1, 2, 3])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_x_it_is_an_unconditional_density(flow_class):
     Y = bent(ROWS, 3)[1]
     model = flow_class(**QUICK).fit(None, Y)
@@ -315,7 +315,7 @@ def test_any_number_of_rows_is_padded_and_cut(fitted, monkeypatch):
     np.testing.assert_allclose(model.log_density(X, Y), expected, rtol=1e-10)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_standardised_flows_are_fitted_together(flow_class, monkeypatch):
     monkeypatch.setattr(training, "_BLOCK", 50)
     X, Y = bent(ROWS, 2)

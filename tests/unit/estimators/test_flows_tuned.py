@@ -13,7 +13,7 @@ from kcde.estimators._flows.training import train_watched
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import kfold
 
-FLOWS = [ConditionalRealNVP, pytest.param(ConditionalMAF, marks=pytest.mark.slow)]
+FLOWS = [ConditionalRealNVP, pytest.param(ConditionalMAF, marks=pytest.mark.nightly)]
 CANDIDATES = [[6, 1, 0.05], [6, 1, 0.01]]
 
 
@@ -37,7 +37,7 @@ def tuned(request):
     return request.param(candidates=CANDIDATES, steps=120).fit(X, Y), X, Y
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_scores_are_those_of_flows_trained_on_the_other_rows(tuned):
     """By the training that holds nothing out, for as many steps as were best."""
     model, X, Y = tuned
@@ -50,7 +50,7 @@ def test_scores_are_those_of_flows_trained_on_the_other_rows(tuned):
     assert model.cv_results_["score"][best] == pytest.approx(score, abs=0.01)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_other_number_of_steps_has_a_larger_held_out_likelihood(tuned):
     model, X, Y = tuned
     held = np.isin(np.arange(60), kfold(60, 5, rng_of("selection", 0))[0])
@@ -71,7 +71,7 @@ def test_no_other_number_of_steps_has_a_larger_held_out_likelihood(tuned):
             assert own < largest if shift else own == pytest.approx(largest, abs=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_best_is_trained_on_all_rows_for_as_many_steps(tuned):
     model, X, Y = tuned
     best = int(np.argmax(model.cv_results_["score"]))
@@ -84,7 +84,7 @@ def test_the_best_is_trained_on_all_rows_for_as_many_steps(tuned):
     np.testing.assert_allclose(model.log_density(X, Y), plain.log_density(X, Y), atol=0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_together_is_as_alone_and_the_seed_says_which_rows_are_held_out(tuned):
     model = tuned[0]
     Xs, Ys = zip(*[bent(seed=seed) for seed in (0, 1)], strict=True)

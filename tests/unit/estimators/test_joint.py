@@ -97,7 +97,7 @@ def test_same_seed_same_samples_for_each_row_without_columns(rows):
     np.testing.assert_array_equal(first.reshape(15, 4), again[0])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("graph", ["full", [[1], []]])
 def test_a_product_of_kernel_conditionals_integrates_to_one(pairs, graph):
     X, Y = pairs

@@ -95,7 +95,7 @@ def test_gradient_equals_finite_differences(plane, n_basis):
         np.testing.assert_allclose(gradient, (above - below) / (2 * step), atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("n_basis", [None, 12])
 def test_hmc_has_the_moments_of_importance_sampling(plane, rng, n_basis):
     model = KEF(1.5, 0.1, n_basis=n_basis).fit(None, plane)

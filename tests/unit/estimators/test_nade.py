@@ -298,7 +298,7 @@ def trained(networks, rows, held_out, stop, pool=1, recipe=RECIPE):
     return to_host(train(stack(networks), seeds, stack(rows), stack(held_out), stop, pool, recipe))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_padding_changes_nothing(rng):
     network = some_network(1, 1, rng)
     X, Y = rng.standard_normal((2, 1, 20))
@@ -328,7 +328,7 @@ def test_batches_take_no_padding(rng):
     assert abs((weights * means).sum()) < 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_best_epoch_is_that_of_the_pooled_likelihood(rng):
     """Against training anew for every number of epochs, and scoring with the naive loop."""
     networks = [some_network(1, 1, rng) for _ in range(8)]
@@ -352,7 +352,7 @@ def test_best_epoch_is_that_of_the_pooled_likelihood(rng):
     assert (hurried.epochs < result.epochs).any()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("n", "batch_size"), [(8, 100), (8, 5)])
 def test_a_group_that_stops_makes_room_for_the_next(n, batch_size, rng):
     """Groups that stop at different epochs, two at a time, are as each alone."""
@@ -388,7 +388,7 @@ def test_it_learns_a_linear_gaussian(rng):
 # ---- fitting -------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_selection_equals_training_every_fold_by_hand(rng):
     X = rng.standard_normal((23, 1))
     Y = np.sin(X) + 0.3 * rng.standard_normal((23, 1))
@@ -422,7 +422,7 @@ def test_all_units_and_components_are_compared(pairs):
     assert model.network_.weight.dtype == np.float64
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_with_several_y_all_units_and_components_are_compared_as_well(triples):
     _, Y = triples
     model = NADE(epochs=2).fit(None, Y)
@@ -463,7 +463,7 @@ def test_without_early_stopping_all_rows_and_updates_count(triples):
             NADE(**(options | wrong)).fit(X, Y)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_rows_held_out_choose_among_several_numbers_of_epochs(triples):
     """Each model against trainings of its own for every number; not all choose the same."""
     candidates, states = [4, 40], range(6)
@@ -487,13 +487,15 @@ def test_rows_held_out_choose_among_several_numbers_of_epochs(triples):
     assert set(chosen) == {0, 1}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("parameters", "widths"), [(QUICK, (1, 3)), ({"hidden_units": 3, "epochs": 2}, (1, 1))]
 )
 def test_many_at_once_are_as_one_by_one(parameters, widths, rng):
     Xs = [rng.standard_normal((30, d_x)) for d_x in widths]
     Ys = [X[:, :1] + rng.standard_normal((30, 1)) for X in Xs]
+    # A slow training: at larger rates an update amplifies the rounding of the one before.
+    parameters = parameters | {"learning_rate": 0.005}
     models = [NADE(**parameters, random_state=i) for i in range(2)]
     together = NADE.fit_many(models, Xs, Ys)
     assert together[1] is models[1]
@@ -501,7 +503,7 @@ def test_many_at_once_are_as_one_by_one(parameters, widths, rng):
         alone = NADE(**parameters, random_state=i).fit(Xs[i], Ys[i])
         assert (alone.hidden_units_, alone.components_) == (model.hidden_units_, model.components_)
         expected = alone.log_density(Xs[i], Ys[i])
-        np.testing.assert_allclose(model.log_density(Xs[i], Ys[i]), expected, atol=1e-3)
+        np.testing.assert_allclose(model.log_density(Xs[i], Ys[i]), expected, atol=1e-5)
 
 
 def test_a_fit_that_fails_leaves_the_others_alone(pairs):

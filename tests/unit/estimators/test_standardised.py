@@ -62,7 +62,7 @@ def test_moments_are_those_of_the_training_rows(pairs, model):
     assert model.log_scale_ == pytest.approx(np.log(Y[:10].std()))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_many_fits_are_as_single_ones_and_a_failure_stays_where_it_is(pairs):
     X, Y = pairs
     quick = NADE(hidden_units=4, components=2, epochs=2)

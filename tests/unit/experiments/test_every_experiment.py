@@ -79,7 +79,7 @@ SLOW = (*CHAINS, "consistency", "table1_readings")
 
 def cases(jobs):
     return pytest.mark.parametrize(
-        "case", [pytest.param(c, marks=pytest.mark.slow) if c in SLOW else c for c in jobs]
+        "case", [pytest.param(c, marks=pytest.mark.nightly) if c in SLOW else c for c in jobs]
     )
 
 

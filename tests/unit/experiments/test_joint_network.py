@@ -69,7 +69,7 @@ def test_metrics_by_hand():
     assert found[f"{NLL}_ensemble"] == pytest.approx(-(np.log(0.3) + np.log(0.45)) / 2)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_network_is_scored_in_all_orders(launch):
     frame, arrays = launch()
     by_order = arrays["log_density_by_order_3"]

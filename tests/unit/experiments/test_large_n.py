@@ -51,7 +51,7 @@ def test_the_gap_is_that_of_a_fit_by_hand(tmp_path):
     assert info["chosen"][0]["regularization"] == 1e-3
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", REGRESSORS)
 def test_regressors_are_fitted_without_an_estimator(tmp_path, method):
     frame, arrays, _ = launch(tmp_path, method)

@@ -12,7 +12,7 @@ from kcde.experiments import planar
 from kcde.experiments.planar import Planar, PlanarModel
 from kcde.experiments.runner import run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 KEF_OPTIONS = {"n_basis": 40, "bandwidth_y": 0.7, "regularization": 1e-3}
 DDE_OPTIONS = {

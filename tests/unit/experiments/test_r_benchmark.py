@@ -112,7 +112,7 @@ def test_the_evaluation_of_dde_draws_like_the_test_half(launch, by_hand):
     assert found[NLL_QUADRATURE] == usual[NLL_QUADRATURE]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.data
 @pytest.mark.parametrize("dataset", RBenchmark.datasets)
 def test_both_normalisers_agree_within_the_stated_error(dataset, raw_data):
@@ -124,7 +124,7 @@ def test_both_normalisers_agree_within_the_stated_error(dataset, raw_data):
     assert rows[NLL_QUADRATURE]["stderr"] < 1e-5
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_splits_fitted_together_are_those_fitted_in_turn(launch, monkeypatch):
     together, *_ = launch("NADE", NETWORK, name="together")
     monkeypatch.setattr(runner, "is_batch_fitted", lambda estimator: False)
@@ -206,7 +206,7 @@ def test_estimator_without_distribution_function_has_no_coverage(launch, monkeyp
     assert "pit" not in arrays
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_how_a_training_went_is_scored(launch):
     options = {"iterations": 100, "hidden_units": 4, "latent": 2, "validation": 0, "batch_size": 9}
     frame, *_ = launch("DDE", options, splits=2, evaluation="test-half")

@@ -103,7 +103,7 @@ def test_one_model_of_all_columns_is_sampled_as_well(curve, rng):
     assert np.isfinite(list(draws.diagnostics.values())).all()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_adapted_chains_mix_where_published_ones_do_not(rng):
     """Columns on scales a hundredfold apart, for which one step is too small."""
     rows = rng.standard_normal((100, 3)) * [0.05, 1.0, 5.0]

@@ -111,7 +111,7 @@ def test_a_process_is_scored_against_the_spread_of_its_predictions(launch):
     assert found["smae"] == found["smae_predicted"] != found["smae_centred"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_flows_have_their_published_score_on_random_splits_alone(launch, data):
     frame, arrays, info = launch("ConditionalMAF", options=FLOW, folds=1, splits=2)
     assert sorted(values(frame)) == sorted(DEFINED)

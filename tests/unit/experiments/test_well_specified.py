@@ -74,7 +74,7 @@ def test_t_0_is_c_applied_to_the_source(smooth):
     assert np.linalg.norm(smooth.coefficients) == pytest.approx(_well_specified.NORM, abs=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("name", "gamma"), [("rough", 0.5), ("smooth", 1.0)])
 def test_the_exponent_is_the_one_declared(request, name, gamma):
     """‖T_λ - T_0‖ falls like λ^γ; S is barely in the space, so hardly faster."""

@@ -103,7 +103,7 @@ def f(a):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_package_uses_cupy():
     assert {"cupy.asarray"} <= set().union(*map(names_of_cupy, sources().values()))
 

@@ -42,7 +42,7 @@ def test_quadrature_goes_on_where_doubling_stops_and_counts_what_is_outside():
     np.testing.assert_allclose(found.log_z, np.log(np.exp(5.0) + 2.0), atol=1e-7)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("error::kcde.panels.QuadratureWarning")
 def test_what_cannot_be_resolved_is_told_with_row_and_remedy():
     rng = np.random.default_rng(0)

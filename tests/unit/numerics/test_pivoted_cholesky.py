@@ -137,7 +137,7 @@ def test_column_rule_takes_the_largest_norm(points):
         rest = rest - np.outer(rest[pivot], rest[pivot]) / rest[pivot, pivot]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_randomly_pivoted_draws_by_the_diagonal(rng):
     """Frequencies of pairs of pivots against p(i) p(j|i) = K_ii/trace × S_jj/trace S."""
     X = np.array([[0.0], [0.6], [1.5], [1.7]])
