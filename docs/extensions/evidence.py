@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from kcde import published
-from kcde.artefacts.tables.markdown import pipe_table
+from kcde.papers import published
+from kcde.pages.markdown import pipe_table
 from kcde.names import ESTIMATORS
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from kcde.artefacts.core.declaration import READINGS, RUN, Artefact
-from kcde.artefacts.core.registry import ARTEFACTS
+from kcde.papers.artefact import READINGS, RUN, Artefact
+from kcde.papers.registry import ARTEFACTS
 from kcde.data import names
 from kcde.experiments import experiment
 from kcde.experiments.base import LAPTOP, SMOKE, is_batch_fitted

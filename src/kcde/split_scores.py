@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from kcde import scores
-from kcde.artefacts.judging import checkout
+from kcde.evidence import checkout
 from kcde.files import read_object, staged
 
 TABLE, ABOUT = FILES = "scores.csv.gz", "scores.json"

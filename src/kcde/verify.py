@@ -2,7 +2,7 @@
 
 Only CSVs are compared, because pages and pictures are drawn from them. Rows are matched by what
 they say of themselves in words, those that say the same in their order; then words must be equal,
-and numbers agree to a tolerance (`kcde.artefacts.core.tolerances`). Of methods that are trained in
+and numbers agree to a tolerance (`kcde.evidence.tolerances`). Of methods that are trained in
 float32 the comparisons with others (ranks, p-values) and the reasons are left out, and what is
 measured (seconds, memory) always.
 """
@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.artefacts.core import registry, tolerances
-from kcde.artefacts.judging import checkout, claims, readings, scorecard
+from kcde.evidence import tolerances
+from kcde.evidence import checkout, claims, readings, scorecard
+from kcde.papers import registry
 
 SAME, WITHIN, BEYOND, NEW = "same", "within", "beyond", "not tracked"
 

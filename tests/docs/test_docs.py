@@ -18,8 +18,8 @@ import pandas as pd
 import pytest
 import typer
 
-from kcde import published
-from kcde.artefacts.core.registry import ARTEFACTS
+from kcde.papers import published
+from kcde.papers.registry import ARTEFACTS
 from kcde.cli import app
 from kcde.names import ESTIMATORS
 

@@ -20,7 +20,8 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
 USE = """
 import kcde
-from kcde import KCEF, LSCDE, Standardised, published
+from kcde import KCEF, LSCDE, Standardised
+from kcde.papers import published
 from kcde.data import catalogue
 import numpy as np
 

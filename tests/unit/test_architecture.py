@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import kcde
-from kcde.artefacts.core.registry import ARTEFACTS
+from kcde.papers.registry import ARTEFACTS
 
 ROOT = Path(kcde.__file__).parent
 
@@ -68,7 +68,7 @@ def test_no_paper_imports_the_artefacts_of_another():
         for paper in papers
         for path in (ROOT / "artefacts" / paper).glob("*.py")
         for other in papers - {paper}
-        if f"kcde.artefacts.{other}" in path.read_text()
+        if f"kcde.papers.{other}" in path.read_text()
     }
     assert not sorted(crossing)
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from kcde.artefacts.judging import readings, scorecard, scorecard_page
+from kcde.evidence import readings, scorecard, scorecard_page
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")

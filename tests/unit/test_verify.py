@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from kcde import cli
-from kcde.artefacts.core import registry, tolerances
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS, TABLE_COLUMNS
+from kcde.papers import registry, tolerances
+from kcde.papers.artefact import FIGURE_COLUMNS, TABLE_COLUMNS
 from kcde.estimators import estimator_names
 from kcde.verify import BEYOND, NEW, SAME, WITHIN, verify
 

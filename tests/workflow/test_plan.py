@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kcde import plan
-from kcde.artefacts.core.declaration import READINGS, RUN
-from kcde.artefacts.core.registry import ARTEFACTS
+from kcde.papers.artefact import READINGS, RUN
+from kcde.papers.registry import ARTEFACTS
 from kcde.experiments import experiments
 from kcde.experiments.base import SCALES
 

@@ -16,8 +16,8 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from kcde import plan, provenance
 from kcde.arrays import resolve_backend
-from kcde.artefacts.core.declaration import READINGS, RUN
-from kcde.artefacts.core.registry import ARTEFACTS
+from kcde.papers.artefact import READINGS, RUN
+from kcde.papers.registry import ARTEFACTS
 from kcde.data import catalogue
 from kcde.experiments import experiment, experiments
 from kcde.experiments.base import LAPTOP, SCALES, SMOKE

@@ -30,7 +30,7 @@ rule draw:
         CONDA
     params:
         code=lambda w: provenance.digest(
-            ARTEFACTS[f"{w.paper}/{w.artefact}"].module, "kcde.artefacts.core.drawing"
+            ARTEFACTS[f"{w.paper}/{w.artefact}"].module, "kcde.papers.drawing"
         ),
         into=lambda w, output: Path(output.csv).parents[1],
     message:

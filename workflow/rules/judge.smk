@@ -25,7 +25,7 @@ rule judge:
     conda:
         CONDA
     params:
-        code=provenance.digest("kcde.artefacts.judging.scorecard"),
+        code=provenance.digest("kcde.evidence.scorecard"),
         into=lambda w, output: Path(output[0]).parent,
         tracked=lambda w: "" if w.scale == SMOKE else "--tracked figures",
     message:

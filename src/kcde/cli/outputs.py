@@ -30,7 +30,7 @@ def draw_command(
     python -m kcde draw kcef/fig3 --scores results/laptop/scores/failure_case.csv --into mine
     python -m kcde draw dde/table2 --scores figures/scores.csv.gz --into judged-again
     """  # noqa: D301
-    from kcde.artefacts.core import drawing, registry
+    from kcde.papers import drawing, registry
 
     selected = registry.select(target)
     if scores is None:
@@ -62,7 +62,7 @@ def scorecard_command(
     python -m kcde scorecard
     python -m kcde scorecard --into results/laptop/figures --judged results/laptop/judged/*/*.csv
     """  # noqa: D301
-    from kcde.artefacts.judging import scorecard
+    from kcde.evidence import scorecard
 
     written = []
     if judged:

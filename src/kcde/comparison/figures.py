@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from kcde import webpage
-from kcde.artefacts.plots import style
+from kcde.pages import style
 from kcde.comparison.summary import CRPS, LOG_DENSITY
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -10,9 +10,9 @@ import pandas as pd
 from markupsafe import Markup, escape
 
 from kcde import estimators
-from kcde.artefacts.core.registry import ARTEFACTS
-from kcde.artefacts.tables.markdown import number, probability, significant
-from kcde.artefacts.tables.methods import display, selection
+from kcde.papers.registry import ARTEFACTS
+from kcde.pages.markdown import number, probability, significant
+from kcde.pages.methods import display, selection
 from kcde.methods import METHODS
 from kcde.report import drawn
 from kcde.report.content import Tracked

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.artefacts.core.declaration import ACROSS
-from kcde.artefacts.judging import readings, scorecard
+from kcde.papers.artefact import ACROSS
+from kcde.evidence import readings, scorecard
 from kcde.names import nearest
 from kcde.report import papers
 

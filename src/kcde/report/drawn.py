@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from kcde import published, webpage
-from kcde.artefacts.core.registry import ARTEFACTS
-from kcde.artefacts.tables.methods import display
+from kcde import webpage
+from kcde.papers import published
+from kcde.papers.registry import ARTEFACTS
+from kcde.pages.methods import display
 from kcde.report import findings, markdown, papers
 from kcde.report.content import Tracked
 

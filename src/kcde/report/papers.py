@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from kcde.artefacts.core.declaration import ACROSS
+from kcde.papers.artefact import ACROSS
 
 _TABLE = Path(__file__).with_name("papers.csv")
 _NUMBERS = {
@@ -59,7 +59,7 @@ def sentences(counts: Mapping[str, Counter]) -> list[str]:
     Parameters
     ----------
     counts
-        Of one paper, as `kcde.artefacts.judging.scorecard.totals` returns them.
+        Of one paper, as `kcde.evidence.scorecard.totals` returns them.
     """
     return [_of_numbers(counts["number"], counts["compatible"]), _of_claims(counts)]
 

@@ -4,7 +4,7 @@ from hashlib import sha256
 
 import kcde
 from kcde import split_scores
-from kcde.artefacts.judging import checkout
+from kcde.evidence import checkout
 from kcde.data import catalogue
 from kcde.report.content import Tracked
 

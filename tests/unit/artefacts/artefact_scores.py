@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from kcde import scores
-from kcde.artefacts.core import drawing
+from kcde.papers import drawing
 
 METRIC = "negative_log_likelihood"
 

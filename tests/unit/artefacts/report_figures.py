@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.artefacts.judging import scorecard
+from kcde.evidence import scorecard
 
 NASTY = """<script>alert("it's")</script>"""
 PIXEL = base64.b64decode(

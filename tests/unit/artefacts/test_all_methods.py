@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kcde.artefacts.across import _all_methods_answer, _all_methods_risk, all_methods
-from kcde.artefacts.across._all_methods_rows import (
+from kcde.papers.across import _all_methods_answer, _all_methods_risk, all_methods
+from kcde.papers.across._all_methods_rows import (
     COLUMNS,
     EVERY,
     GIVEN,
@@ -18,8 +18,8 @@ from kcde.artefacts.across._all_methods_rows import (
     of_pairs,
     of_sets,
 )
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.tables import building
+from kcde.papers import drawing, registry
+from kcde.pages import building
 from kcde.methods import METHODS
 
 ARTEFACT = registry.ARTEFACTS["across/all_methods"]

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import norm
 
 from kcde import scores
-from kcde.artefacts.across import calibration
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS
+from kcde.papers.across import calibration
+from kcde.papers import drawing, registry
+from kcde.papers.artefact import FIGURE_COLUMNS
 from kcde.metrics.names import COVERAGES
 
 ARTEFACT = registry.ARTEFACTS["across/calibration"]

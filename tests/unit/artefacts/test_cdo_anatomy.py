@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from kcde import scores
-from kcde.artefacts.cdo import anatomy
-from kcde.artefacts.core import drawing, registry
+from kcde.papers.cdo import anatomy
+from kcde.papers import drawing, registry
 
 ANATOMY = registry.ARTEFACTS["cdo/anatomy"]
 CLOSED = "Nadaraya-Watson-CDO"

@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde import published, scores
-from kcde.artefacts.cdo import _donut, clipping, fig4
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.plots import box_statistics
+from kcde import scores
+from kcde.papers import published
+from kcde.papers.cdo import _donut, clipping, fig4
+from kcde.papers import drawing, registry
+from kcde.papers.artefact import FIGURE_COLUMNS
+from kcde.pages import box_statistics
 
 ROOT = Path(__file__).parents[3]
 FIG4, CORRECTED, CLIPPING = (

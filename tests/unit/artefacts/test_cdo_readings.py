@@ -5,9 +5,10 @@ import cdo_scores as made
 import pandas as pd
 import pytest
 
-from kcde import published, scores
-from kcde.artefacts.cdo import _terrain, table3_readings
-from kcde.artefacts.core import registry
+from kcde import scores
+from kcde.papers import published
+from kcde.papers.cdo import _terrain, table3_readings
+from kcde.papers import registry
 from kcde.experiments import terrain as experiment
 from kcde.methods import METHODS
 from kcde.metrics.names import SMAE

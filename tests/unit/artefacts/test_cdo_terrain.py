@@ -6,11 +6,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kcde import published, scores
-from kcde.artefacts.cdo import _one_definition, _terrain, table3
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.judging import scorecard
-from kcde.artefacts.tables import building
+from kcde import scores
+from kcde.papers import published
+from kcde.papers.cdo import _one_definition, _terrain, table3
+from kcde.papers import drawing, registry
+from kcde.evidence import scorecard
+from kcde.pages import building
 
 MIXED, ONE = (registry.ARTEFACTS[f"cdo/{name}"] for name in ("table3", "table3-readings"))
 PUBLISHED = {name: made.TERRAIN[name] for name in ("CDO", "GP", "CondRealNVP", "CondMAF", "LSCDE")}

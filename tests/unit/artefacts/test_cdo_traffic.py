@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from kcde import scores
-from kcde.artefacts.cdo import fig5
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.judging import claims, scorecard
-from kcde.artefacts.plots import box_statistics
+from kcde.papers.cdo import fig5
+from kcde.papers import drawing, registry
+from kcde.papers.artefact import FIGURE_COLUMNS
+from kcde.evidence import claims, scorecard
+from kcde.pages import box_statistics
 
 FIG5 = registry.ARTEFACTS["cdo/fig5"]
 BOTH = (made.METRO, made.PEMS)

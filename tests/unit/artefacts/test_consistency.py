@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from kcde import scores
-from kcde.artefacts.core import registry
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.kcef import consistency as artefact
+from kcde.papers import registry
+from kcde.papers.artefact import FIGURE_COLUMNS
+from kcde.papers.kcef import consistency as artefact
 from kcde.experiments import consistency
 from kcde.experiments.consistency import CONSTANTS, Consistency, Constant
 from kcde.experiments.runner import run

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from kcde import scores
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.dde import optimum
-from kcde.artefacts.judging import causes
+from kcde.papers import drawing, registry
+from kcde.papers.dde import optimum
+from kcde.evidence import causes
 from kcde.metrics.names import of_optimum
 
 ARTEFACT = registry.ARTEFACTS["dde/optimum"]

@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde import published, scores
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.dde import table2_likelihood as likelihood
-from kcde.artefacts.judging import r_sets
-from kcde.artefacts.tables import building
+from kcde import scores
+from kcde.papers import published
+from kcde.papers import drawing, registry
+from kcde.papers.dde import table2_likelihood as likelihood
+from kcde.evidence import r_sets
+from kcde.pages import building
 
 TABLE2, LIKELIHOOD = (registry.ARTEFACTS[f"dde/{name}"] for name in ("table2", "table2-likelihood"))
 QUADRATURE = f"{made.METRIC}_quadrature"

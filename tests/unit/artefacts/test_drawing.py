@@ -9,10 +9,10 @@ import pytest
 
 from kcde import scores as score_files
 from kcde import split_scores
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.core.declaration import Decision
-from kcde.artefacts.judging import readings
-from kcde.artefacts.tables import building
+from kcde.papers import drawing, registry
+from kcde.papers.artefact import Decision
+from kcde.evidence import readings
+from kcde.pages import building
 from kcde.cli import main
 from kcde.metrics.names import P_VALUE
 

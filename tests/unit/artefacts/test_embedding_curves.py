@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.jdl import _curve_plots, _paired
-from kcde.artefacts.jdl import _curves as curves
-from kcde.artefacts.jdl._curve_plots import PlotSpec
-from kcde.artefacts.judging.deciding import Missing
+from kcde.papers.artefact import FIGURE_COLUMNS
+from kcde.papers.jdl import _curve_plots, _paired
+from kcde.papers.jdl import _curves as curves
+from kcde.papers.jdl._curve_plots import PlotSpec
+from kcde.evidence.deciding import Missing
 
 LOST = ("JDL", 2, 1000, 1e-3, True, 3)
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from kcde import scores
-from kcde.artefacts.core import registry
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.dde import cost as artefact
+from kcde.papers import registry
+from kcde.papers.artefact import FIGURE_COLUMNS
+from kcde.papers.dde import cost as artefact
 from kcde.estimators import KCEF, KEF
 from kcde.experiments import _measured_fit, estimation_cost
 from kcde.experiments.estimation_cost import EstimationCost

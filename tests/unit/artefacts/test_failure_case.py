@@ -5,9 +5,9 @@ import pytest
 from scipy import integrate
 
 from kcde import scores
-from kcde.artefacts.core import registry
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.kcef import fig3 as artefact
+from kcde.papers import registry
+from kcde.papers.artefact import FIGURE_COLUMNS
+from kcde.papers.kcef import fig3 as artefact
 from kcde.experiments import failure_case
 from kcde.experiments.runner import run
 

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from artefact_scores import judged
 
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.kcef import _grid, _grid_picture, fig1, fig5
+from kcde.papers import drawing, registry
+from kcde.papers.artefact import FIGURE_COLUMNS
+from kcde.papers.kcef import _grid, _grid_picture, fig1, fig5
 
 FIG1, FIG5 = registry.ARTEFACTS["kcef/fig1"], registry.ARTEFACTS["kcef/fig5"]
 SCORES = made.grid()

@@ -6,13 +6,13 @@ import pandas as pd
 import portfolio_scores
 import pytest
 
-from kcde import published
-from kcde.artefacts.core import registry
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.jdl import bandwidths, dependence, fig1, fig9, laws
-from kcde.artefacts.jdl._curves import TIMINGS, tidy, varied
-from kcde.artefacts.jdl._moments import REACHES
-from kcde.artefacts.jdl._paired import STATISTICS, TESTS
+from kcde.papers import published
+from kcde.papers import registry
+from kcde.papers.artefact import FIGURE_COLUMNS
+from kcde.papers.jdl import bandwidths, dependence, fig1, fig9, laws
+from kcde.papers.jdl._curves import TIMINGS, tidy, varied
+from kcde.papers.jdl._moments import REACHES
+from kcde.papers.jdl._paired import STATISTICS, TESTS
 
 SIZES = dict.fromkeys((1, 2, 3), (1000, 10_000, 100_000))
 LAWS = ("normal-0.1", "uniform-1")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from kcde.artefacts.plots import labels, style
+from kcde.pages import labels, style
 
 
 def test_labels_that_do_not_touch_stay():

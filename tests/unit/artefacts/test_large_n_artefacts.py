@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from kcde import scores
-from kcde.artefacts.core import registry
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS
+from kcde.papers import registry
+from kcde.papers.artefact import FIGURE_COLUMNS
 
 LARGE = registry.ARTEFACTS["across/large_n"]
 METHODS = ("LikelihoodKCEF", "NADE-grown", "boosting", "linear")

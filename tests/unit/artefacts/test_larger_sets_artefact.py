@@ -5,9 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde.artefacts.across import larger_sets
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.tables.markdown import details
+from kcde.papers.across import larger_sets
+from kcde.papers import drawing, registry
+from kcde.pages.markdown import details
 from kcde.estimators import LikelihoodKCEF
 from kcde.metrics.names import CRPS, NLL
 

@@ -4,7 +4,7 @@ import embedding_scores as made
 import pandas as pd
 import pytest
 
-from kcde.artefacts.jdl import fig1, fig2, fig3, fig4, fig5, fig6
+from kcde.papers.jdl import fig1, fig2, fig3, fig4, fig5, fig6
 
 LEVELS = {"JPDL": 0.5, "JDL": 1.0, "CME": 2.0}
 

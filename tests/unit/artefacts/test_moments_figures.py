@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from artefact_scores import judged
 
-from kcde import published, scores
-from kcde.artefacts.core import registry
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS
+from kcde import scores
+from kcde.papers import published
+from kcde.papers import registry
+from kcde.papers.artefact import FIGURE_COLUMNS
 from kcde.experiments.moments import Moments
 
 FIGURES = tuple(f"fig{number}" for number in range(1, 7))

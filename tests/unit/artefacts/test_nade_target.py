@@ -3,11 +3,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde import published, scores
-from kcde.artefacts.core import registry
-from kcde.artefacts.core.cells import splits
-from kcde.artefacts.kcef import table1, table1_nade
-from kcde.artefacts.kcef._nade_target import against_joint, section
+from kcde import scores
+from kcde.papers import published
+from kcde.papers import registry
+from kcde.evidence.cells import splits
+from kcde.papers.kcef import table1, table1_nade
+from kcde.papers.kcef._nade_target import against_joint, section
 from kcde.metrics.names import NLL_QUADRATURE, NLL_X
 
 TABLE = registry.ARTEFACTS["kcef/table1-nade"]

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from kcde import scores
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.dde import fig1, fig2
+from kcde.papers import drawing, registry
+from kcde.papers.dde import fig1, fig2
 from kcde.data import made_up
 
 FIG1, FIG2, FIG3 = (registry.ARTEFACTS[f"dde/fig{k}"] for k in (1, 2, 3))

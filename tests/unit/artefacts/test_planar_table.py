@@ -7,11 +7,12 @@ import pandas as pd
 import planar_scores as made
 import pytest
 
-from kcde import published, scores
-from kcde.artefacts.core import registry
-from kcde.artefacts.dde import table1
-from kcde.artefacts.judging import scorecard
-from kcde.artefacts.tables import building
+from kcde import scores
+from kcde.papers import published
+from kcde.papers import registry
+from kcde.papers.dde import table1
+from kcde.evidence import scorecard
+from kcde.pages import building
 
 TABLE1 = registry.ARTEFACTS["dde/table1"]
 
@@ -96,7 +97,7 @@ def test_excess_likelihood_leaves_out_points_without_density(tmp_path):
 
 def test_a_negative_mmd_is_an_arrow_at_the_edge():
     """The unbiased estimate can be negative, which a logarithmic axis cannot show."""
-    from kcde.artefacts.plots import style
+    from kcde.pages import style
 
     cell = {"dataset": "ring", "method": "DDE", "mean": -0.1, "median": -0.1, "std": 0.1, "n": 5}
     cells = pd.DataFrame([cell]).assign(published_mean=1.53)

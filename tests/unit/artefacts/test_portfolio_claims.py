@@ -8,10 +8,10 @@ import pytest
 from embedding_scores import spread
 
 from kcde import scores
-from kcde.artefacts.core import registry
-from kcde.artefacts.jdl.fig7 import jdl_like_klr
-from kcde.artefacts.jdl.fig8 import fewer_negative
-from kcde.artefacts.jdl.fig9 import by_timing, comparable_seconds
+from kcde.papers import registry
+from kcde.papers.jdl.fig7 import jdl_like_klr
+from kcde.papers.jdl.fig8 import fewer_negative
+from kcde.papers.jdl.fig9 import by_timing, comparable_seconds
 
 DECIDERS = (jdl_like_klr, fewer_negative, comparable_seconds)
 

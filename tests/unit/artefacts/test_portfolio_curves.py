@@ -7,10 +7,10 @@ import pytest
 from artefact_scores import judged
 
 from kcde import scores
-from kcde.artefacts.core import registry
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.jdl import _portfolio, fig7, fig8, fig9
-from kcde.artefacts.jdl._curves import EXCLUDED
+from kcde.papers import registry
+from kcde.papers.artefact import FIGURE_COLUMNS
+from kcde.papers.jdl import _portfolio, fig7, fig8, fig9
+from kcde.papers.jdl._curves import EXCLUDED
 
 FIGURES = {
     "fig7": (fig7.build, fig7.draw),

@@ -5,10 +5,10 @@ import subprocess
 import pandas as pd
 import pytest
 
-from kcde import published
-from kcde.artefacts.core import registry
-from kcde.artefacts.core.declaration import Decision
-from kcde.artefacts.judging import checkout, claims, readings, scorecard
+from kcde.papers import published
+from kcde.papers import registry
+from kcde.papers.artefact import Decision
+from kcde.evidence import checkout, claims, readings, scorecard
 
 
 def decided(path, *rows):

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kcde.artefacts.core.declaration import ACROSS, READINGS, RUN
-from kcde.artefacts.core.registry import ARTEFACTS
-from kcde.artefacts.tables import building
+from kcde.papers.artefact import ACROSS, READINGS, RUN
+from kcde.papers.registry import ARTEFACTS
+from kcde.pages import building
 from kcde.methods import METHODS
 
 FIGURES = Path(__file__).parents[3] / "figures"

@@ -7,8 +7,9 @@ from html.parser import HTMLParser
 import pytest
 import report_figures
 
-from kcde import published, webpage
-from kcde.artefacts.core import registry
+from kcde import webpage
+from kcde.papers import published
+from kcde.papers import registry
 from kcde.cli import main
 from kcde.estimators import estimator_names
 from kcde.report import findings, markdown, papers, write

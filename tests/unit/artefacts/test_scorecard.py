@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kcde import published
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.core.declaration import Decision
-from kcde.artefacts.judging import claims, r_sets, readings, scorecard
-from kcde.artefacts.kcef import table1 as kcef_table1
-from kcde.artefacts.tables import building
+from kcde.papers import published
+from kcde.papers import drawing, registry
+from kcde.papers.artefact import Decision
+from kcde.evidence import claims, r_sets, readings, scorecard
+from kcde.papers.kcef import table1 as kcef_table1
+from kcde.pages import building
 
 TABLE1, TABLE2 = registry.ARTEFACTS["kcef/table1"], registry.ARTEFACTS["dde/table2"]
 UNDRAWN = replace(TABLE1, draw=lambda *_: [])

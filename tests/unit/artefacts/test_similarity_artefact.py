@@ -4,11 +4,11 @@ import joint_scores as made
 import numpy as np
 import pytest
 
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.judging import causes, scorecard
-from kcde.artefacts.judging.verdicts import representative, summarise
-from kcde.artefacts.kcef import table3, table3_pair
-from kcde.artefacts.tables import building, markdown
+from kcde.papers import drawing, registry
+from kcde.evidence import causes, scorecard
+from kcde.evidence.verdicts import representative, summarise
+from kcde.papers.kcef import table3, table3_pair
+from kcde.pages import building, markdown
 
 TABLE3 = registry.ARTEFACTS["kcef/table3"]
 PUBLISHED = {

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from kcde import scores
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.kcef import fig4, fig4_pair
-from kcde.artefacts.plots import scatter_panel
+from kcde.papers import drawing, registry
+from kcde.papers.kcef import fig4, fig4_pair
+from kcde.pages import scatter_panel
 
 FIG2, FIG4 = registry.ARTEFACTS["kcef/fig2"], registry.ARTEFACTS["kcef/fig4"]
 METHODS = {"KEF": 1.6, "KCEF-F": 1.05, "NADE": 1.2}

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from kcde import scores, split_scores
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.judging import readings
-from kcde.artefacts.tables import building
+from kcde.papers import drawing, registry
+from kcde.evidence import readings
+from kcde.pages import building
 
 CELLS = {
     ("geyser", "KCEF"): made.around(1.2, 4),

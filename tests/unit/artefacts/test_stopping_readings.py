@@ -7,9 +7,9 @@ import pytest
 from artefact_scores import judged
 
 from kcde import scores
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.kcef import (
+from kcde.papers import drawing, registry
+from kcde.papers.artefact import FIGURE_COLUMNS
+from kcde.papers.kcef import (
     _grid,
     _readings_picture,
     fig1,
@@ -23,7 +23,7 @@ from kcde.artefacts.kcef import (
     table2,
     table2_readings,
 )
-from kcde.artefacts.plots import style
+from kcde.pages import style
 from kcde.methods import METHODS
 
 RULES, FREQUENCIES = (

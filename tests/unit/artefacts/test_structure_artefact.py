@@ -7,10 +7,11 @@ import portfolio_scores
 import pytest
 from artefact_scores import judged
 
-from kcde import published, scores
-from kcde.artefacts.core import registry
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.jdl import laws, structure
+from kcde import scores
+from kcde.papers import published
+from kcde.papers import registry
+from kcde.papers.artefact import FIGURE_COLUMNS
+from kcde.papers.jdl import laws, structure
 
 LARGE = {d: sizes[:3] for d, sizes in embedding_scores.SIZES.items()}
 DECIDERS = (structure.few_violations, structure.never_feasible)

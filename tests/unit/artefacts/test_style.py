@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from kcde import published
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.plots import style
-from kcde.artefacts.tables import methods
+from kcde.papers import published
+from kcde.papers import drawing, registry
+from kcde.pages import style
+from kcde.pages import methods
 from kcde.estimators import CDO, KCEF
 from kcde.experiments import failure_case
 from kcde.experiments.runner import run

@@ -3,10 +3,10 @@
 import artefact_scores as made
 import numpy as np
 
-from kcde import published
-from kcde.artefacts.core import registry
-from kcde.artefacts.judging import r_sets
-from kcde.artefacts.kcef import table1, table1_bandwidths
+from kcde.papers import published
+from kcde.papers import registry
+from kcde.evidence import r_sets
+from kcde.papers.kcef import table1, table1_bandwidths
 from kcde.methods import METHODS
 
 ARTEFACT = registry.ARTEFACTS["kcef/table1-bandwidths"]

@@ -5,14 +5,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde import published, scores
-from kcde.artefacts.core import registry
-from kcde.artefacts.core.declaration import FIGURE_COLUMNS
-from kcde.artefacts.judging import r_sets
-from kcde.artefacts.kcef import _nade_target, table1, table1_readings
-from kcde.artefacts.kcef import _table1_readings_page as page
-from kcde.artefacts.kcef import _table1_readings_picture as picture
-from kcde.artefacts.kcef._grid_readings import reading_of
+from kcde import scores
+from kcde.papers import published
+from kcde.papers import registry
+from kcde.papers.artefact import FIGURE_COLUMNS
+from kcde.evidence import r_sets
+from kcde.papers.kcef import _nade_target, table1, table1_readings
+from kcde.papers.kcef import _table1_readings_page as page
+from kcde.papers.kcef import _table1_readings_picture as picture
+from kcde.papers.kcef._grid_readings import reading_of
 from kcde.experiments.table1_readings import DRAWN, READINGS
 from kcde.metrics.names import NLL_QUADRATURE, NLL_X
 

@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kcde import published, scores
-from kcde.artefacts.core import drawing, registry
-from kcde.artefacts.core.declaration import TABLE_COLUMNS
-from kcde.artefacts.judging import causes, columns, verdicts
-from kcde.artefacts.judging.verdicts import Published, Summary, judge, summarise
-from kcde.artefacts.tables import building, markdown
+from kcde import scores
+from kcde.papers import published
+from kcde.papers import drawing, registry
+from kcde.papers.artefact import TABLE_COLUMNS
+from kcde.evidence import causes, columns, verdicts
+from kcde.evidence.verdicts import Published, Summary, judge, summarise
+from kcde.pages import building, markdown
 
 TABLE1, TABLE2 = registry.ARTEFACTS["kcef/table1"], registry.ARTEFACTS["dde/table2"]
 
@@ -332,7 +333,7 @@ def test_page_shows_bold_median_failures_published_and_cause(tmp_path):
 
 
 def test_table_is_drawn_as_a_picture_with_explosions_at_the_edge(tmp_path):
-    from kcde.artefacts.tables import dot_plot
+    from kcde.pages import dot_plot
 
     exploding = [1.2] * 19 + [300.0]
     cells = {("geyser", "KCEF"): exploding, ("geyser", "LSCDE"): made.around(0.7)}
@@ -344,8 +345,8 @@ def test_table_is_drawn_as_a_picture_with_explosions_at_the_edge(tmp_path):
 
 def test_published_values_beyond_the_axis_are_named_at_its_edge(tmp_path):
     """NADE's published 13.8 on BigMac2003 lies beyond the axis; ours may lie within."""
-    from kcde.artefacts.plots import style
-    from kcde.artefacts.tables import dot_plot
+    from kcde.pages import style
+    from kcde.pages import dot_plot
 
     cells = {("BigMac2003", "NADE"): made.around(1.5), ("geyser", "KCEF"): [300.0] * 3}
     table = building.build(TABLE1, made.frame(cells), []).fillna({"verdict": ""})
@@ -360,8 +361,8 @@ def test_published_values_beyond_the_axis_are_named_at_its_edge(tmp_path):
 
 
 def test_a_row_of_a_method_that_was_not_run_says_so():
-    from kcde.artefacts.plots import style
-    from kcde.artefacts.tables import dot_plot
+    from kcde.pages import style
+    from kcde.pages import dot_plot
 
     cells = {("geyser", "KCEF"): made.around(1.2), ("geyser", "LSCDE"): [None] * 20}
     table = building.build(TABLE1, made.frame(cells), []).set_index("method")
@@ -372,8 +373,8 @@ def test_a_row_of_a_method_that_was_not_run_says_so():
 
 @pytest.mark.parametrize("low", [-1.88, 0.2, 13.0])
 def test_ticks_of_a_narrow_panel_do_not_touch(low):
-    from kcde.artefacts.plots import style
-    from kcde.artefacts.tables import dot_plot
+    from kcde.pages import style
+    from kcde.pages import dot_plot
 
     table = building.build(TABLE1, made.frame({("geyser", "KCEF"): made.around(1.2)}), [])
     for width in (0.0501, 0.0999, 0.1001, 0.3, 1.0, 7.0):
@@ -386,7 +387,7 @@ def test_ticks_of_a_narrow_panel_do_not_touch(low):
 
 
 def test_a_panel_includes_short_bars_and_no_median_of_a_mean_beyond_it():
-    from kcde.artefacts.tables import dot_plot
+    from kcde.pages import dot_plot
 
     rows = {"mean": [1.0, 2.0, 300.0], "median": [1.0, 2.1, 4.0], "std": [0.1, 8.0, 900.0]}
     cells = pd.DataFrame(rows).assign(n=4, published_mean=np.nan)

@@ -1,1 +1,0 @@
-"""Declaration and drawing of artefacts, and the values of a cell of scores."""

@@ -1,0 +1,236 @@
+"""Horizontal box plots: one row per method, labelled at its left in the method's colour."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from kcde.pages import box_statistics, style
+from kcde.pages.methods import display
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ROW_HEIGHT = 0.165
+"""Height of a row, in inches."""
+
+EXPLANATION = (
+    "Boxes span the quartiles; the bar is the median, the dot the mean. Whiskers reach the "
+    "farthest values within 1.5 times the length of the box. Small circles are values beyond "
+    f"them; at most {box_statistics.KEPT} per box are kept, evenly by rank. Methods as published "
+    "are bold and shaded; the others are ours. An arrow at the right edge gives a median beyond "
+    "the axis; means and circles beyond it are not shown."
+)
+"""How to read the boxes, for the details of a page."""
+
+_HALF = 0.32  # height of half a box, in rows
+_FAR = 3.0  # a value that exceeds the typical one by this factor lies beyond the axis
+_ROOM = 1.04
+_LABEL = 0.8  # height of the label of a reference line, in rows
+
+
+@dataclass(frozen=True)
+class ReferenceLine:
+    """A vertical line through all rows, labelled above them.
+
+    Attributes
+    ----------
+    text, colour, dashes
+        Label and appearance.
+    left
+        Whether the label begins at the line; otherwise it ends there.
+    """
+
+    text: str
+    colour: str
+    dashes: str | tuple
+    left: bool = True
+
+
+def keys(read_off: str = "") -> list:
+    """Return what the parts of a box are, for `style.legend_above`.
+
+    Parameters
+    ----------
+    read_off
+        What a ring over a box says, "" where there are none.
+    """
+    none = {"linestyle": "none", "color": style.GREY}
+    made = [
+        _box_key("quartiles, as published", filled=True),
+        _box_key("quartiles, ours", filled=False),
+        style.key("median", marker="|", mew=1.6, markersize=7, **none),
+        style.key("mean", marker="o", markersize=2.2, **none),
+        style.key("within 1.5 box lengths", color=style.GREY, linewidth=0.8),
+        style.key("values beyond", marker="o", markersize=1.8, fillstyle="none", mew=0.5, **none),
+    ]
+    ring = {"markersize": 6, "fillstyle": "none", "markeredgewidth": 1.0}
+    return [*made, *([style.key(read_off, marker="o", **ring, **none)] if read_off else [])]
+
+
+def label_rows(
+    axes: "Axes", methods: Sequence[str], published: Collection[str], lines: int = 0
+) -> None:
+    """Give each method a row, from the top, and label it.
+
+    Parameters
+    ----------
+    axes
+        Whose vertical axis becomes the rows: the k-th method lies at k.
+    methods
+        In their order.
+    published
+        The methods as published; their labels are bold.
+    lines
+        Number of reference lines whose labels need room above the first row.
+    """
+    axes.set_ylim(len(methods) - 0.4, -0.6 - _LABEL * lines)
+    axes.set_yticks(range(len(methods)), [display(method) for method in methods])
+    axes.tick_params(axis="y", length=0)
+    for label, method in zip(axes.get_yticklabels(), methods, strict=True):
+        label.set_color(style.line(method)["color"])
+        label.set_fontweight("bold" if method in published else "normal")
+    separate_families(axes, methods)
+
+
+def separate_families(axes: "Axes", methods: Sequence[str]) -> None:
+    """Draw a thin line between a method with its variations and the next method."""
+    for row in range(1, len(methods)):
+        if _family(methods[row]) != _family(methods[row - 1]):
+            axes.axhline(row - 0.5, color="#DDDDDD", linewidth=0.5, zorder=0)
+
+
+def draw_reference_line(axes: "Axes", x: float, line: ReferenceLine, place: int = 0) -> None:
+    """Draw a line through all rows up to its label in the room above them.
+
+    A label at a higher place may lie over the lines of lower ones, which end below it.
+
+    Parameters
+    ----------
+    axes
+        As `label_rows` left them.
+    x
+        Position of the line.
+    line
+        Label and appearance.
+    place
+        Position of the label, counted from the first row upwards.
+    """
+    foot, head = axes.get_ylim()
+    end = (foot + 0.6 + _LABEL * (place + 1)) / (foot - head)
+    look = {"color": line.colour, "linestyle": line.dashes, "linewidth": 0.8, "zorder": 1}
+    axes.axvline(x, ymax=end, **look)
+    axes.annotate(
+        line.text,
+        (x, -0.6 - _LABEL * (place + 0.5)),
+        xytext=(3 if line.left else -3, 0),
+        textcoords="offset points",
+        ha="left" if line.left else "right",
+        va="center",
+        fontsize=6.5,
+        color=line.colour,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+    )
+
+
+def axis_limit(values: Sequence[float], always: Sequence[float] = ()) -> float:
+    """Return where an axis that starts at 0 ends, so that one huge value does not squeeze the rest.
+
+    Parameters
+    ----------
+    values
+        Upper ends of the whiskers, finite and not negative. Those above three times their median
+        and above three times the largest of `always` lie beyond the axis.
+    always
+        Values that must be on the axis.
+
+    Returns
+    -------
+    float
+    """
+    series = pd.Series([*values, *always], dtype=float)
+    far = _FAR * max([series.median(), *always])
+    return _ROOM * max([*series[series <= far], *always])
+
+
+def draw_boxes(
+    axes: "Axes", panel: pd.DataFrame, methods: Sequence[str], published: Collection[str]
+) -> None:
+    """Draw the boxes of a panel; those of methods as published are shaded.
+
+    Parameters
+    ----------
+    axes
+        With its limits set.
+    panel
+        Rows of a tracked CSV, as `kcde.pages.box_statistics` makes them.
+    methods
+        In the order of the rows.
+    published
+        The methods as published.
+    """
+    outliers = panel[panel["stat"] == box_statistics.OUTLIER].groupby("method")["y"].apply(list)
+    for method, box in box_statistics.table(panel).iterrows():
+        points = outliers.get(method, [])
+        draw_box(axes, methods.index(method), box, points, method, method in published)
+
+
+def draw_box(
+    axes: "Axes", row: float, box: pd.Series, outliers: Sequence[float], method: str, filled: bool
+) -> None:
+    """Draw a horizontal box; one beyond the axis becomes an arrow with its median beside it.
+
+    Parameters
+    ----------
+    axes
+        With its limits set.
+    row
+        Vertical centre of the box.
+    box
+        A row of `kcde.pages.box_statistics.table`.
+    outliers
+        As kept in the CSV.
+    method
+        Gives the colour.
+    filled
+        Whether the box is shaded.
+    """
+    colour, end = style.line(method)["color"], axes.get_xlim()[1]
+    if box[box_statistics.MEDIAN] > end:
+        mark_beyond_axis(axes, row, box[box_statistics.MEDIAN], colour)
+        return
+    low, q1, middle, q3, high = (box[stat] for stat in box_statistics.FIVE_NUMBERS)
+    thin = {"color": colour, "linewidth": 0.8, "zorder": 2}
+    axes.hlines(row, low, q1, **thin)
+    axes.hlines(row, q3, high, **thin)
+    edge = {"edgecolor": colour, "facecolor": "none", "linewidth": 0.8, "zorder": 2}
+    if filled:
+        axes.barh(row, q3 - q1, 2 * _HALF, q1, color=colour, alpha=0.25, linewidth=0)
+    axes.barh(row, q3 - q1, 2 * _HALF, q1, **edge)
+    axes.vlines(middle, row - _HALF, row + _HALF, colors=colour, linewidth=1.6, zorder=3)
+    axes.plot(box[box_statistics.MEAN], row, "o", color=colour, markersize=2.2, zorder=4)
+    shown = [value for value in outliers if value <= end]
+    dots = {"color": colour, "markersize": 1.4, "markeredgewidth": 0.4, "fillstyle": "none"}
+    axes.plot(shown, [row] * len(shown), "o", zorder=2, **dots)
+
+
+def mark_beyond_axis(axes: "Axes", row: float, value: float, colour: str) -> None:
+    """Mark a value outside the axis by an arrow at its right edge, with the number before it."""
+    end = axes.get_xlim()[1]
+    axes.plot(end, row, ">", color=colour, markersize=4, clip_on=False, zorder=5)
+    place = {"xytext": (-5, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
+    axes.annotate(f"{value:.3g}", (end, row), color=colour, fontsize=6, **place)
+
+
+def _box_key(label: str, *, filled: bool):
+    from matplotlib.colors import to_rgba
+    from matplotlib.patches import Patch
+
+    face = to_rgba(style.GREY, 0.25) if filled else "none"
+    return Patch(label=label, edgecolor=style.GREY, facecolor=face, linewidth=0.8)
+
+
+def _family(method: str) -> str:
+    """Return what a method shares with its variations alone: the colour."""
+    return style.line(method)["color"]

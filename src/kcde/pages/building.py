@@ -1,0 +1,298 @@
+"""From scores to the tidy CSV of a table: means, spread, best method, published value, verdict."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from kcde.papers import published
+from kcde.evidence.cells import AS_PUBLISHED
+from kcde.papers.artefact import TABLE_COLUMNS, Artefact
+from kcde.evidence import chains, verdicts
+from kcde.metrics.names import P_VALUE
+from kcde.metrics.paired import paired_t_test
+
+_KEYS = ["dataset", "method", "variant", "metric"]
+_NUMBERS = ("mean", "median", "std", "stderr")
+
+
+def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the table of the primary metric, followed by every other metric in the scores.
+
+    `mean` is the mean over splits, or of p-values the median (`verdicts.representative`). Rows of
+    the primary metric have `best`, p-values, the published value and the verdict; those of other
+    metrics are plain means. Numbers are rounded to the six digits that are stored, so that the
+    verdict follows from the file. It refuses a split that occurs twice in a cell, and scores
+    without the primary metric.
+    """
+    check(artefact, scores)
+    scores = shown_as(artefact, scores)
+    order = _order(artefact, scores)
+    rows = []
+    for (dataset, method, variant, metric), cell in scores.groupby(_KEYS, sort=False):
+        unit = cell["unit"].dropna().iloc[0] if cell["unit"].notna().any() else ""
+        summary = verdicts.summarise(_values(cell).to_numpy(), unit)
+        summary = verdicts.representative(summary, metric)
+        rows.append(
+            {
+                "dataset": dataset,
+                "method": method,
+                "variant": variant,
+                "metric": metric,
+                "unit": unit,
+                **{name: _six_digits(getattr(summary, name)) for name in _NUMBERS},
+                "n": summary.n,
+                "failed": summary.failed,
+            }
+        )
+    table = pd.DataFrame(rows, columns=TABLE_COLUMNS).astype({"best": object, "verdict": object})
+    table = table.assign(
+        _metric=table["metric"].map(lambda name: (name != artefact.metric, name)),
+        _dataset=table["dataset"].map(order[0]),
+        _method=table["method"].map(order[1]),
+    ).sort_values(["_metric", "_dataset", "_method", "variant"], kind="stable")
+    table = table[TABLE_COLUMNS].reset_index(drop=True)
+    rule = verdicts.RULES.get(artefact.metric)
+    if rule is None or rule.kind == "difference":  # without a published number: a loss too
+        _mark_best(table, scores[scores["metric"] == artefact.metric], artefact)
+    return _beside_published(artefact, table)
+
+
+def with_rows(table: pd.DataFrame, rows: list[dict]) -> pd.DataFrame:
+    """Return a table with further rows at its end.
+
+    Parameters
+    ----------
+    table
+        As `build` returns it.
+    rows
+        With keys among `TABLE_COLUMNS`, `n` and `failed` included; other columns are empty.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With the same columns and types.
+    """
+    if not rows:
+        return table
+    added = pd.DataFrame(rows, columns=TABLE_COLUMNS).astype(table.dtypes.to_dict())
+    return pd.concat([table, added], ignore_index=True)
+
+
+def check(artefact: Artefact, scores: pd.DataFrame) -> None:
+    """Refuse scores from which a table cannot be made.
+
+    Parameters
+    ----------
+    artefact
+        Gives the primary metric.
+    scores
+        As `kcde.scores.read` returns them.
+
+    Raises
+    ------
+    ValueError
+        If a split occurs twice in a cell, or no score has the primary metric.
+    """
+    if not (scores["metric"] == artefact.metric).any():
+        found = ", ".join(sorted(set(scores["metric"])))
+        raise ValueError(
+            f"{artefact.key} needs scores with the metric {artefact.metric!r}; the files given "
+            f"have {found}: give --scores of the experiment {artefact.experiments[0]}"
+        )
+    repeated = scores[scores.duplicated([*_KEYS, "setting", "split"])]
+    if len(repeated):
+        first = repeated.iloc[0]
+        raise ValueError(
+            f"split {first['split']} of {first['dataset']}, {first['method']} occurs twice in the "
+            f"scores of {artefact.key}: give each score file once"
+        )
+
+
+def shown_as(artefact: Artefact, scores: pd.DataFrame) -> pd.DataFrame:
+    """Return scores with the metrics that a table shows as methods, `Artefact.shown_as`.
+
+    Parameters
+    ----------
+    artefact
+        Gives the metrics and the primary one.
+    scores
+        As `kcde.scores.read` returns them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With the same columns. A split whose fit failed has failed in each metric.
+    """
+    for name, (method, metric) in artefact.shown_as.items():
+        own = scores[scores["method"] == method]
+        values, primary = (own[own["metric"] == each] for each in (metric, artefact.metric))
+        # A split whose fit failed has a row of the primary metric and no other.
+        key = ["dataset", "split"]
+        known = pd.MultiIndex.from_frame(values[key])
+        lost = ~pd.MultiIndex.from_frame(primary[key]).isin(known) & (primary["status"] != "ok")
+        shown = pd.concat([values, primary[lost]]).assign(method=name, metric=artefact.metric)
+        if name == method:
+            scores = scores.drop(primary.index)
+        else:
+            shown = shown.assign(variant="ours")
+        scores = pd.concat([scores, shown], ignore_index=True)
+    return scores
+
+
+def read(path: Path) -> pd.DataFrame:
+    """Read a tracked table.
+
+    Parameters
+    ----------
+    path
+        `figures/<paper>/<artefact>.csv`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With `TABLE_COLUMNS`; `best` is boolean (false where empty), and text columns have no NaN.
+    """
+    frame = pd.read_csv(path, dtype=dict.fromkeys(["variant", "unit", "best", "verdict"], str))
+    frame["best"] = frame["best"].fillna("").eq("True")
+    return frame.fillna({"unit": "", "verdict": "", "variant": ""})
+
+
+def summary_of(row: pd.Series) -> verdicts.Summary:
+    """Return the summary that a row of a table contains."""
+    numbers = (float(row[name]) for name in _NUMBERS)
+    return verdicts.Summary(*numbers, n=int(row["n"]), failed=int(row["failed"]))
+
+
+def _order(artefact: Artefact, scores: pd.DataFrame) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the positions of data sets (as published, then others by name) and of methods."""
+    here = _published_rows(artefact)
+    datasets = [*dict.fromkeys(here["dataset"]), *sorted(set(scores["dataset"]))]
+    methods = [*artefact.methods, *sorted(set(scores["method"]))]
+    return tuple({name: k for k, name in enumerate(dict.fromkeys(x))} for x in (datasets, methods))
+
+
+def _values(cell: pd.DataFrame) -> pd.Series:
+    return cell["value"].where(cell["status"] == "ok")
+
+
+def _six_digits(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+def _mark_best(table: pd.DataFrame, scores: pd.DataFrame, artefact: Artefact) -> None:
+    """Fill `best`, `p_value` and, where trials overlap, `p_value_corrected` in place.
+
+    Methods that stand apart have none of them.
+
+    A method is best if it has the lowest mean, or if a two-sided paired t-test at 5% finds no
+    significant difference from the method that has. A method with a failed split is never best: its
+    mean omits that split or is dominated by it. The test omits such splits in pairs. It is that of
+    the papers, which takes splits of the same rows for independent; the corrected p-value does not.
+    """
+    ranked = table[~table["method"].isin(artefact.apart) & (table["metric"] == artefact.metric)]
+    for _, cells in ranked.groupby("dataset", sort=False):
+        sound = cells[(cells["failed"] == 0) & cells["mean"].notna()]
+        candidates = sound if len(sound) else cells[cells["mean"].notna()]
+        if not len(candidates):
+            continue
+        splits = _by_split(scores, cells["dataset"].iloc[0])
+        lowest = candidates.loc[candidates["mean"].idxmin()]
+        reference = splits[lowest["method"], lowest["variant"]]
+        for index, cell in cells.iterrows():
+            both = splits[cell["method"], cell["variant"]].to_numpy(), reference.to_numpy()
+            p_value = paired_t_test(*both).p_value
+            table.loc[index, "p_value"] = _six_digits(p_value)
+            if artefact.overlap:
+                corrected = paired_t_test(*both, artefact.overlap).p_value
+                table.loc[index, "p_value_corrected"] = _six_digits(corrected)
+            not_worse = index == lowest.name or p_value >= verdicts.SIGNIFICANCE
+            table.loc[index, "best"] = bool(cell["failed"] == 0 and not_worse)
+
+
+def _by_split(scores: pd.DataFrame, dataset: str) -> pd.DataFrame:
+    """Return a column per (method, variant) and a row per split, NaN where the split failed."""
+    here = scores[scores["dataset"] == dataset]
+    values = _values(here)
+    values = values.where(~((here["unit"] == "nats") & (values > verdicts.LIMIT_NATS)))
+    wide = here.assign(value=values).pivot(
+        index="split", columns=["method", "variant"], values="value"
+    )
+    return wide.replace([np.inf, -np.inf], np.nan)
+
+
+def _beside_published(artefact: Artefact, table: pd.DataFrame) -> pd.DataFrame:
+    """Fill the published value, the difference and the verdict."""
+    targets = published_cells(artefact)
+    for index, row in table[table["variant"] == AS_PUBLISHED].iterrows():
+        here = targets.get((row["dataset"], row["metric"]), {})
+        if row["method"] not in here:
+            continue
+        target = here[row["method"]]
+        table.loc[index, ["published_mean", "published_std"]] = target.value, target.spread
+        table.loc[index, "difference"] = _six_digits(row["mean"] - target.value)
+        table.loc[index, "verdict"] = verdict(table, here, row)
+    return table
+
+
+def verdict(table: pd.DataFrame, here: dict[str, verdicts.Published], row: pd.Series) -> str:
+    """Return the verdict on a row of a table.
+
+    Parameters
+    ----------
+    table
+        The whole table: a time is judged together with those of the other methods.
+    here
+        Published number by method, for the row's data set and metric.
+    row
+        A row of variant `as-published` whose method is in `here`.
+
+    Returns
+    -------
+    str
+        As `kcde.evidence.verdicts.judge` returns it; `undecided` for a p-value that rests
+        on Markov chains that have not converged.
+    """
+    if row["metric"] == P_VALUE and chains.obstacle_in(table, row):
+        return verdicts.UNDECIDED
+    same = (table["variant"] == AS_PUBLISHED) & (table["dataset"] == row["dataset"])
+    cells = table[same & (table["metric"] == row["metric"])]
+    ours = {cell["method"]: summary_of(cell) for _, cell in cells.iterrows()}
+    return verdicts.judge(row["metric"], row["method"], ours, here)
+
+
+def compatible(artefact: Artefact, row: pd.Series) -> str:
+    """Return whether the published number of a row is compatible with ours.
+
+    Parameters
+    ----------
+    artefact
+        Gives the number of trials of the published mean.
+    row
+        A row with a verdict.
+
+    Returns
+    -------
+    str
+        As `kcde.evidence.verdicts.compatible` returns it.
+    """
+    target = verdicts.Published(row["published_mean"], trials=artefact.published_trials)
+    return verdicts.compatible(row["metric"], summary_of(row), target)
+
+
+def published_cells(
+    artefact: Artefact,
+) -> dict[tuple[str, str], dict[str, verdicts.Published]]:
+    """Return the published numbers of an artefact: (data set, metric) to method to number."""
+    cells: dict[tuple[str, str], dict[str, verdicts.Published]] = {}
+    for row in _published_rows(artefact).itertuples():
+        number = verdicts.Published(
+            row.value, row.spread, artefact.spread_over_splits, artefact.published_trials
+        )
+        cells.setdefault((row.dataset, row.metric), {})[row.method] = number
+    return cells
+
+
+def _published_rows(artefact: Artefact) -> pd.DataFrame:
+    values = published.values()
+    return values[(values["paper"] == artefact.paper) & (values["artefact"] == artefact.name)]

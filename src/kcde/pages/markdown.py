@@ -1,0 +1,135 @@
+"""Parts of all pages: numbers, tables, details, and how methods chose their parameters."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from kcde.papers.artefact import Artefact
+from kcde.pages.methods import after_scores, brief, display, selection
+
+_WHOLE = "across/all_methods"
+"""The place of the artefact whose page has long rules whole."""
+
+_SMALLEST = 1e-6
+"""A p-value below this is given as a bound: the normal approximation is not accurate enough."""
+
+
+def number(value: float) -> str:
+    """Return a value in nats with two decimals, or fewer for a large one; `–` for NaN."""
+    if math.isnan(value):
+        return "–"
+    if abs(value) < 100:
+        return f"{value:.2f}".replace("-", "−")
+    return (f"{value:.0f}" if abs(value) < 1e5 else f"{value:.1e}").replace("-", "−")
+
+
+def significant(value: float) -> str:
+    """Return a value with three significant digits, `–` for NaN."""
+    if math.isnan(value):
+        return "–"
+    text = f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+    return text.replace("-", "−")
+
+
+def probability(value: float) -> str:
+    """Return a p-value with two decimals, or with two digits if it is small; `–` for NaN."""
+    if math.isnan(value):
+        return "–"
+    if value < _SMALLEST:
+        return f"< {probability(_SMALLEST)}"
+    if value < 0.001:
+        return f"{value:.0e}".replace("e-0", "e−")
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+
+
+def magnitude(n: float) -> str:
+    """Return a number of points with one digit, e.g. `1e7`."""
+    digit, _, exponent = f"{n:.0e}".partition("e")
+    return f"{digit}e{int(exponent)}"
+
+
+def pipe_table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """Return a markdown table whose first `left` columns are left-aligned, the others right.
+
+    Parameters
+    ----------
+    header
+        Column titles.
+    rows
+        With as many cells each.
+    left
+        Number of text columns at the left.
+
+    Returns
+    -------
+    str
+        With one line per row.
+    """
+    rule = [":---" if k < left else "---:" for k in range(len(header))]
+    lines = [header, rule, *rows]
+    # A bar in a cell, as in |x|, would end the cell.
+    cells = [[str(cell).replace("|", r"\|") for cell in line] for line in lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in cells)
+
+
+def count_of(numbers: Iterable[int], noun: str) -> str:
+    """Return a count with its noun, `5 runs` or `3 to 5 runs`."""
+    known = sorted(set(numbers))
+    amount = f"{known[0]}" if len(known) == 1 else f"{known[0]} to {known[-1]}"
+    return f"{amount} {noun}{'' if known == [1] else 's'}"
+
+
+def details(
+    artefact: Artefact,
+    remarks: Iterable[str],
+    methods: Iterable[str],
+    experiments: Sequence[str] | None = None,
+) -> list[str]:
+    """Return the folded paragraphs below the caption of a page; nothing if there are none.
+
+    Parameters
+    ----------
+    artefact
+        Gives the details, and what is reduced.
+    remarks
+        Sentences that follow the details.
+    methods
+        The methods shown; how they chose their parameters follows.
+    experiments
+        The experiments in which they are fitted; None: all that the artefact reads.
+    """
+    said = " ".join(filter(None, [artefact.details, *remarks]))
+    read = artefact.experiments if experiments is None else experiments
+    parts = [*filter(None, [said, artefact.reduced]), *_selections(artefact, read, methods)]
+    return ["<details>\n<summary>Details</summary>", *parts, "</details>"] if parts else []
+
+
+def _selections(
+    artefact: Artefact, experiments: Sequence[str], methods: Iterable[str]
+) -> list[str]:
+    """Return one paragraph: how methods choose their parameters, if known.
+
+    Of two experiments each rule says of which it is; a method that is listed in others alone has
+    none there.
+    """
+    names, several = dict.fromkeys(methods), len(experiments) > 1
+    anywhere = {name for listed in artefact.listed.values() for name in listed}
+    rules = [
+        f"- **{display(name)}**{f' ({experiment})' if several else ''}: "
+        f"{_rule(artefact, name, rule)}"
+        for experiment in experiments
+        for name in names
+        if name not in anywhere or name in artefact.listed.get(experiment, anywhere)
+        if (rule := selection(name, experiment))
+    ]
+    return ["Selection:\n\n" + "\n".join(rules)] if rules else []
+
+
+def _rule(artefact: Artefact, method: str, rule: str) -> str:
+    """Return a rule as sentences, with what was changed after scores had been seen; of a long one
+    that stands whole on another page, the gist and a link.
+    """
+    if artefact.key != _WHOLE and (gist := brief(method)):
+        page = f"../{_WHOLE}.md"
+        return f"{gist}. [The whole rule]({page}) also says what was changed after test scores."
+    history = after_scores(method)
+    return f"{rule}. {history}." if history else f"{rule}."

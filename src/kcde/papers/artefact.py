@@ -1,0 +1,370 @@
+"""The declaration of an artefact, that is, of a table or figure, and of its callbacks.
+
+To add an artefact, add a file to the folder of its paper that assigns
+`ARTEFACT = Artefact(__name__, ...)`; workflow, drawing, claims, scorecard and command line find it
+there. Such a file has, in this order: captions, data, picture, claims, and `ARTEFACT`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import pandas as pd
+
+from kcde.evidence import tolerances
+
+ACROSS = "across"
+"""Stands for a paper where an artefact belongs to none."""
+
+RUN, READINGS = "run", "readings"
+"""Stages: what `snakemake` makes by default, and what `snakemake readings` does."""
+
+Shows = Mapping[str, Mapping[str, list[str] | Mapping[str, list[str]] | str]]
+"""Experiment to `datasets`, `methods`, `but`, `only` and `scale`, each where it is not the default:
+see `Artefact.shows`."""
+
+
+TABLE_COLUMNS = [
+    "dataset",
+    "method",
+    "variant",
+    "metric",
+    "unit",
+    "mean",
+    "median",
+    "std",
+    "stderr",
+    "n",
+    "failed",
+    "best",
+    "p_value",
+    "published_mean",
+    "published_std",
+    "difference",
+    "verdict",
+    "p_value_corrected",
+]
+
+FIGURE_COLUMNS = [
+    "panel",
+    "kind",
+    "method",
+    "variant",
+    "series",
+    "x",
+    "x_right",
+    "y",
+    "y_low",
+    "y_high",
+    "stat",
+    "n",
+]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decided claim.
+
+    Attributes
+    ----------
+    verdict
+        `holds`, `fails`, `undecided`, or `not-run` where data that it needs could not be had.
+    reason
+        The numbers of the test.
+    parts
+        A clause of the claim to its own verdict, where the claim has several.
+    amended
+        The decision by the test in `published/claims_amended.csv`, `None` where the claim has no
+        amended test or the scores cannot decide it.
+    """
+
+    verdict: str
+    reason: str
+    parts: Mapping[str, str] = field(default_factory=dict)
+    amended: "Decision | None" = None
+
+
+class Build(Protocol):
+    """Makes the frame of the tracked CSV from scores."""
+
+    def __call__(
+        self, artefact: "Artefact", scores: pd.DataFrame, files: list[Path]
+    ) -> pd.DataFrame:
+        """Return the frame of the tracked CSV.
+
+        Parameters
+        ----------
+        artefact
+            The declaration; gives, for instance, the order of the methods.
+        scores
+            Of all experiments in `Artefact.shows`, as `kcde.scores.read` returns them,
+            after `Artefact.measure`.
+        files
+            The score CSVs that they came from. Arrays lie beside each as `.npz`; most artefacts
+            need none.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With `TABLE_COLUMNS` for a table, `FIGURE_COLUMNS` for a figure. It holds all that
+            drawing needs; cells may be empty where scores are missing.
+
+        Raises
+        ------
+        ValueError
+            If the artefact cannot be made of these scores.
+        """
+
+
+class Draw(Protocol):
+    """Draws the tracked CSV."""
+
+    def __call__(self, artefact: "Artefact", frame: pd.DataFrame, stem: Path) -> list[Path]:
+        """Write the picture, and for a table its page.
+
+        Parameters
+        ----------
+        artefact
+            The declaration.
+        frame
+            As read from the tracked CSV.
+        stem
+            Path without suffix; its folder exists.
+
+        Returns
+        -------
+        list of pathlib.Path
+            The files written: `.png` and `.pdf`, and `.md` for a table. The same frame gives the
+            same bytes.
+        """
+
+
+class Measure(Protocol):
+    """Adds scores that follow from the stored arrays."""
+
+    def __call__(self, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+        """Return the scores with those added that follow from the arrays beside the files.
+
+        Parameters
+        ----------
+        scores
+            As `kcde.scores.read` returns them.
+        files
+            The score CSVs that they came from.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Of the same columns.
+
+        Raises
+        ------
+        ValueError
+            If the arrays do not fit the scores.
+        """
+
+
+class Remarks(Protocol):
+    """States what a page needs from the tracked numbers."""
+
+    def __call__(self, frame: pd.DataFrame) -> list[str]:
+        """Return sentences for the details of the page.
+
+        Parameters
+        ----------
+        frame
+            As read from the tracked CSV.
+
+        Returns
+        -------
+        list of str
+            Whole sentences, possibly none.
+        """
+
+
+class Decider(Protocol):
+    """Decides one claim by the test in `published/claims.csv`."""
+
+    def __call__(self, scores: pd.DataFrame) -> Decision:
+        """Return the verdict and its numbers.
+
+        Parameters
+        ----------
+        scores
+            Those that `Build` gets.
+
+        Returns
+        -------
+        Decision
+            `undecided` where scores that the test needs are missing or more than 5% of the fits of
+            a cell failed (`kcde.evidence.deciding`).
+        """
+
+
+class Reader(Protocol):
+    """Decides claims under each reading of what their paper leaves open."""
+
+    def __call__(self, scores: pd.DataFrame) -> Mapping[str, Mapping[str, Decision]]:
+        """Return each claim's decision under each reading.
+
+        Parameters
+        ----------
+        scores
+            Those that `Build` gets.
+
+        Returns
+        -------
+        dict
+            Claim to the name of a reading, in few words, to the claim's `Decision` under it. The
+            reading that the claim itself is decided under is among them.
+        """
+
+
+def no_remarks(frame: pd.DataFrame) -> list[str]:
+    """Return nothing: the default of `Artefact.remarks`."""
+    return []
+
+
+def unchanged(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the scores: the default of `Artefact.measure`."""
+    return scores
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A table or figure of a paper.
+
+    Attributes
+    ----------
+    module
+        `__name__` of its module, `kcde.papers.<paper>.<name>`: the folder is the paper as in
+        `published_values.csv`, or `across` where it belongs to no single paper.
+    kind
+        `table` or `figure`.
+    title
+        What it is, in a few words.
+    caption
+        In at most 80 words: what is shown and what it means. No numbers that may change.
+    details
+        What folds below the caption on its page: how it was made, in words that hold at every
+        scale; counts come from the tracked CSV.
+    reduced
+        A paragraph below the details: what the scale laptop reduces against the paper, and what
+        follows from that. Pages of the scale paper leave it out.
+    shows
+        Experiment to which of its scores are shown: `datasets` and `methods`, in the order of the
+        columns, by default those of the experiment's class; `but`, the methods that are not;
+        `only`, method to the data sets on which it is shown alone, over the `only` of the class.
+        With `"scale": "paper"` they have the sizes of the paper at the scale laptop as well.
+    build, draw, measure, remarks
+        What makes, draws and describes it: see `Build`, `Draw`, `Measure` and `Remarks`. `build`
+        and the deciders get the scores that `measure` returns.
+    deciders
+        Claim to its `Decider`, for the claims that this artefact decides.
+    readers
+        Choice in `published/readings.csv` to its `Reader`, which decides claims under every
+        reading of that choice. The choice `amended` is for amended tests that need more scores
+        than the claim's own artefact shows.
+    metric
+        The primary metric of a table.
+    name
+        Only where it differs from that of the file (`table2-rows`).
+    stage
+        `run`: made by default; `readings`: made by `snakemake readings`, and tracked otherwise.
+    columns
+        Columns of a table in their order, where they differ from the methods that it shows.
+    spread_over_splits
+        Whether the published spread is a standard deviation over splits, so that it has a standard
+        error.
+    published_trials
+        How many splits, runs or folds a published mean is over; 0 where no mean is published.
+    overlap
+        Test rows over training rows where trials are splits of the same rows, 1 for halves; 0 where
+        each trial has data of its own. Where it is given, a table has p-values corrected for it.
+    shown_as
+        Name to (method, metric): further columns of a table, which show that metric of that method
+        in place of the primary one. Under a method's own name, it replaces its primary metric.
+    further
+        Metrics that a table's page shows below the primary one, each with its heading.
+    trial
+        What is repeated, in one word: split, run, seed.
+    below
+        Paragraphs of a page below its tables, or below a figure's caption, as `remarks` gives
+        sentences.
+    apart
+        Methods of a table that answer another question: they take no part in the search for the
+        best of a data set.
+    tolerance
+        How far its numbers may differ where it is made again, see `kcde.evidence.tolerances`;
+        rows of methods that are trained in float32 and what is measured have their own.
+    axis, axis_label
+        Of a table's picture: the widest range that is shown, in the metric's unit, and the label.
+    """
+
+    module: str
+    kind: str
+    title: str
+    shows: Shows
+    caption: str
+    build: Build
+    draw: Draw
+    deciders: Mapping[str, Decider] = field(default_factory=dict)
+    readers: Mapping[str, Reader] = field(default_factory=dict)
+    name: str = ""
+    stage: str = RUN
+    details: str = ""
+    reduced: str = ""
+    metric: str = ""
+    columns: tuple[str, ...] = ()
+    spread_over_splits: bool = False
+    published_trials: int = 0
+    overlap: float = 0.0
+    shown_as: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    further: Mapping[str, str] = field(default_factory=dict)
+    measure: Measure = unchanged
+    trial: str = "split"
+    axis: tuple[float, float] = (-3.0, 4.5)
+    axis_label: str = "negative log-likelihood of standardised y (nats); lower is better"
+    remarks: Remarks = no_remarks
+    below: Remarks = no_remarks
+    apart: tuple[str, ...] = ()
+    tolerance: float = tolerances.EXACT
+
+    def __post_init__(self):
+        """Take the name from the module where none is given."""
+        if not self.name:
+            object.__setattr__(self, "name", self.module.rpartition(".")[2])
+
+    @property
+    def paper(self) -> str:
+        """The paper that it belongs to, or `across`."""
+        return self.module.split(".")[-2]
+
+    @property
+    def key(self) -> str:
+        """`paper/name`, the artefact's name on the command line."""
+        return f"{self.paper}/{self.name}"
+
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        """The experiments whose scores it reads."""
+        return tuple(self.shows)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The columns of a table, or the methods shown, in their order."""
+        shown = [name for names in self.listed.values() for name in names]
+        return self.columns or tuple(dict.fromkeys(shown))
+
+    @property
+    def listed(self) -> dict[str, list[str]]:
+        """The methods of each experiment of which it lists those that it shows."""
+        return {
+            name: wanted["methods"] for name, wanted in self.shows.items() if "methods" in wanted
+        }
+
+    @property
+    def target(self) -> str:
+        """What to ask Snakemake for, e.g. `figures/kcef/table1.md`."""
+        return f"figures/{self.key}.{'md' if self.kind == 'table' else 'png'}"

@@ -1,0 +1,191 @@
+"""From scores to drawn files, and from drawn CSVs to pictures and pages."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from kcde import scores as score_files
+from kcde.papers.artefact import Artefact
+from kcde.evidence import readings
+from kcde.pages import figure_page
+from kcde.pages import building
+from kcde.experiments import experiment
+from kcde.experiments.base import LAPTOP, PAPER, SCALES, SMOKE
+from kcde.files import atomic, staged
+
+AT_PAPER_SCALE = "at-paper-scale"
+"""The folder in the tracked outputs that has those of the scale paper."""
+
+
+def make(
+    artefact: Artefact,
+    files: Iterable[str | Path],
+    into: str | Path,
+    scale: str | None = None,
+    judged: str | Path | None = None,
+) -> list[Path]:
+    """Make an artefact from scores: its CSV, picture and page, and what it decides.
+
+    Failed fits are results and are counted. All files change together, or none if drawing is
+    interrupted.
+
+    Parameters
+    ----------
+    artefact
+        What to make.
+    files
+        Score CSVs, or the table of all of them that `kcde.split_scores` writes, of which the rows
+        are taken that the artefact shows.
+    into
+        The folder of the outputs, as `results/laptop/figures`.
+    scale
+        That of the page; by default of the scores.
+    judged
+        The CSV for what it decides; nothing is decided by default.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files.
+
+    Raises
+    ------
+    ValueError
+        If the scores are not what the artefact needs.
+    FileNotFoundError
+        If a score file does not exist.
+    """
+    files = [Path(name) for name in files]
+    for path in files:
+        if not path.exists():
+            raise FileNotFoundError(f"no scores at {path}: make them with `snakemake {path}`")
+    scores = score_files.read(files)
+    if packed := [path for path in files if path.suffix == ".gz"]:
+        scores = _shown(artefact, scores, packed[0])
+    try:
+        scores = artefact.measure(scores, files)
+        frame = artefact.build(artefact, scores, files)
+    except FileNotFoundError:
+        if not packed:
+            raise
+        raise ValueError(
+            f"{artefact.key} needs the arrays of its run, which are not in {packed[0]}: make it "
+            f"with `snakemake {artefact.target}`"
+        ) from None
+    of_scores = readings.scale_of(files)
+    rows = readings.decide(artefact, scores, of_scores) if judged else None
+    with staged(into) as stage:
+        path = (stage / artefact.key).with_suffix(".csv")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        frame.to_csv(path, index=False, float_format="%.6g")
+        drawn = [path, *_draw(artefact, path, stage, scale or of_scores)]
+        written = [Path(into) / name.relative_to(stage) for name in drawn]
+    if judged:
+        with atomic(judged) as temporary:
+            rows.to_csv(temporary, index=False)
+        written.append(Path(judged))
+    return written
+
+
+def _shown(artefact: Artefact, scores: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return the scores that an artefact shows, of those of a whole run in a file."""
+    own = pd.Series(False, index=scores.index)
+    # Rows of `similarity` have the hypothesis in place of the method.
+    methods = scores["method"].str.replace(r"^H0: (\S+) closer than .*", r"\1", regex=True)
+    for shown, wanted in artefact.shows.items():
+        rows = scores["experiment"] == shown
+        for name, column in (("datasets", scores["dataset"]), ("methods", methods)):
+            if name in wanted:
+                rows &= column.isin(wanted[name])
+        own |= rows & ~methods.isin(wanted.get("but", ()))
+    if not own.any():
+        raise ValueError(f"{path} has no scores that {artefact.key} shows")
+    return scores[own].reset_index(drop=True)
+
+
+def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
+    """Draw an artefact from its CSV alone, and return the files drawn.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the CSV is not there.
+    """
+    path = (Path(into) / artefact.key).with_suffix(".csv")
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{artefact.key} has no data at {path}: make it with `snakemake {artefact.target}`"
+        )
+    with staged(into) as stage:
+        (stage / artefact.paper).mkdir()
+        drawn = _draw(artefact, path, stage, _scale_of(Path(into)))
+        return [Path(into) / name.relative_to(stage) for name in drawn]
+
+
+def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> Iterator[Path]:
+    """Draw every artefact whose CSV is in a folder of outputs, and yield each file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    """
+    there = [each for each in artefacts if (Path(into) / f"{each.key}.csv").exists()]
+    if not there:
+        raise FileNotFoundError(f"{into} has no CSV of an artefact that was asked for")
+    for artefact in there:
+        yield from redraw(artefact, into)
+
+
+def _scale_of(into: Path) -> str:
+    """Return the scale of a folder of outputs, by its place."""
+    if into.name == AT_PAPER_SCALE:
+        return PAPER
+    above = into.resolve().parent.name
+    return above if above in SCALES else LAPTOP
+
+
+def _draw(artefact: Artefact, path: Path, into: Path, scale: str) -> list[Path]:
+    """Draw a CSV of a scale into a folder; return the files."""
+    stem = into / artefact.key
+    if scale == PAPER:
+        artefact = replace(artefact, reduced="")
+    if artefact.kind == "table":
+        drawn = artefact.draw(artefact, building.read(path), stem)
+    else:
+        frame = pd.read_csv(path)
+        drawn = [*artefact.draw(artefact, frame, stem), *figure_page.write(artefact, frame, stem)]
+    for each in drawn:
+        if each.suffix == ".md":
+            title, rest = each.read_text(encoding="utf-8").split("\n", 1)
+            lines = [title, "", f"*At the scale `{scale}`.*", rest, _command(artefact, scale), ""]
+            each.write_text("\n".join(lines), encoding="utf-8")
+    return drawn
+
+
+def _command(artefact: Artefact, scale: str) -> str:
+    """Return how to draw the artefact again, also with other sizes."""
+    there = f"results/{scale}/{artefact.target}"
+    said = f"Drawn by `snakemake {artefact.target if scale == LAPTOP else there}`."
+    for name in _fitted(artefact):
+        cls = experiment(name)
+        repetitions_first = sorted(cls.parameters(), key=lambda each: each not in cls.repeated)
+        for each in map(cls.parameters().get, repetitions_first):
+            size = each.metadata.get("sizes", {}).get(SMOKE)
+            if isinstance(size, int):
+                changed = f"set={{{name}: {{{each.name}: {size}}}}}"
+                said += f" Other sizes: `snakemake {there} --config '{changed}'`"
+                return f"{said}; `kcde run {name}` lists them."
+    return said
+
+
+def _fitted(artefact: Artefact) -> Iterator[str]:
+    """Yield the experiments of an artefact, then those whose files these read."""
+    yield from artefact.shows
+    for name, wanted in artefact.shows.items():
+        cls = experiment(name)
+        if cls.datasets:
+            first = wanted.get("datasets", cls.datasets)[0], wanted.get("methods", cls.methods)[0]
+            yield from (needed for needed, _, _ in cls.needs(*first))

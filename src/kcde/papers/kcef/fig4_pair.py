@@ -1,0 +1,75 @@
+"""kcef fig4-pair: figure 4 with models of the shown pair alone (K-pair), and claim K14."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from kcde.evidence import tolerances
+from kcde.papers.artefact import Artefact, Decision
+from kcde.evidence.deciding import under_each
+from kcde.papers.kcef import _captions, _slices, fig4
+from kcde.papers.kcef._renamed import renamed
+
+_CAPTION = (
+    "Two columns of the UCI data (black) and samples (in colour) of models that are fitted to "
+    "these two columns alone, where those of figure 4 are fitted to all: KEF, KCEF-F and NADE; "
+    "below, ours: the same KEF by adapted chains, and the same KCEF-F drawn exactly (inverse). The "
+    "text speaks of samples from two-dimensional slices, and the authors' notebook fits two "
+    "columns. Claim K14 is decided with models of all columns and of the pair."
+)
+
+ALL, PAIR = "all columns", "the shown pair alone"
+"""The readings of K-pair, the drawn one first."""
+
+METHODS = {
+    "KEF-pair": "KEF",
+    "KCEF-F-pair": "KCEF-F",
+    "NADE-pair": "NADE",
+    "KEF-pair-adapted": "KEF-adapted",
+    "KCEF-F-pair-inverse": "KCEF-F-inverse",
+}
+"""Method of the pair alone to its name in the claim."""
+
+
+def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the points of figure 4 for the models of the pair alone."""
+    return _slices.build(artefact, scores, [path for path in files if path.stem in METHODS])
+
+
+def read(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
+    """Decide claim K14 with models of all columns and with those of the pair alone."""
+    own = renamed(scores[scores["method"].isin(list(METHODS))], METHODS)
+    return under_each(fig4.ARTEFACT.deciders, {ALL: scores, PAIR: own})
+
+
+ARTEFACT = Artefact(
+    __name__,
+    name="fig4-pair",
+    kind="figure",
+    title="samples of KEF, KCEF and NADE fitted to two columns",
+    stage="readings",
+    shows={
+        "samples": {
+            "methods": [
+                "KEF-pair",
+                "KCEF-F-pair",
+                "NADE-pair",
+                "KEF-pair-adapted",
+                "KCEF-F-pair-inverse",
+                "KEF",
+                "KCEF-F",
+                "KEF-adapted",
+                "KCEF-F-inverse",
+            ],
+        }
+    },
+    caption=_CAPTION,
+    details=_slices.DETAILS,
+    reduced=_captions.REDUCED,
+    tolerance=tolerances.VERDICTS,
+    build=build,
+    draw=_slices.draw,
+    readers={"K-pair": read},
+    trial="seed",
+    remarks=_slices.remarks,
+)

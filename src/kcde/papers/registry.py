@@ -1,0 +1,55 @@
+"""All artefacts, by name."""
+
+import importlib
+from pathlib import Path
+
+from kcde.papers.artefact import Artefact
+from kcde.names import nearest
+
+_ROOT = Path(__file__).parent
+
+
+def _found() -> list[Artefact]:
+    """Return the artefacts of all modules `<paper>/<name>.py` that have an `ARTEFACT`."""
+    declaring = [
+        path
+        for path in sorted(_ROOT.glob("*/[!_]*.py"))
+        if "\nARTEFACT = " in path.read_text(encoding="utf-8")
+    ]
+    names = [f"kcde.papers.{path.parent.name}.{path.stem}" for path in declaring]
+    return [importlib.import_module(name).ARTEFACT for name in names]
+
+
+ARTEFACTS: dict[str, Artefact] = {artefact.key: artefact for artefact in _found()}
+"""By `paper/name`, in alphabetical order of their files."""
+
+
+def select(target: str) -> list[Artefact]:
+    """Return the artefacts that a name on the command line stands for.
+
+    Parameters
+    ----------
+    target
+        `all`, a paper (`kcef`) or an artefact (`kcef/table1`).
+
+    Returns
+    -------
+    list of Artefact
+        At least one.
+
+    Raises
+    ------
+    ValueError
+        If nothing has that name.
+    """
+    if target == "all":
+        return list(ARTEFACTS.values())
+    found = [
+        artefact for artefact in ARTEFACTS.values() if target in (artefact.paper, artefact.key)
+    ]
+    if not found:
+        raise ValueError(
+            f"no artefact is called {target!r}{nearest(target, ARTEFACTS)}; "
+            f"known: all, {', '.join(ARTEFACTS)}"
+        )
+    return found
