@@ -1,100 +1,150 @@
-"""Claims under each reading of what their paper leaves open, tracked in `figures/readings.csv`."""
+"""What the papers leave open, in `papers/<paper>/readings.yaml`, and claims under each reading.
 
-from collections.abc import Iterable
+A choice has its words and its readings. A reading changes the scores or the test of claims:
+
+    as         method to the one in whose place it stands
+    datasets   data set to the one in whose place it stands
+    where      column, or key of the setting, to the values that are kept
+    claims     the claims decided; as a mapping, each to further arguments of its test
+    with       further arguments of all of them
+    artefact   whose scores are taken, `paper/name`; by default that which decides the claim
+
+What stands beside `readings` in a choice holds for all of them. What each claim gave under each
+reading is tracked in `figures/readings.csv`.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
+import yaml
 
-from kcde.papers import published
-from kcde.papers.artefact import Artefact
-from kcde.evidence import checkout, claims
+from kcde.evidence.checks import FAILS, HOLDS, NOT_RUN, decide
 from kcde.files import read_object
+from kcde.names import AS_PUBLISHED
+from kcde.papers import published, registry
+from kcde.papers.artefact import Artefact
 
 NAME = "readings.csv"
 
-COLUMNS = [
-    "paper",
-    "claim",
-    "choice",
-    "reading",
-    "artefact",
-    "verdict",
-    "reason",
-    "scale",
-    "commit",
-    "amended",
-    "amended_reason",
-    "parts",
-]
-"""A row a claim and reading; `artefact` is that which decides it, as `paper/name`."""
+COLUMNS = ["paper", "claim", "choice", "reading", "artefact", "verdict", "reason", "scale", "parts"]
+"""A row a claim and reading; `artefact` is that which decides it, as `paper/name`. Without a
+choice it is the claim as drawn."""
 
-AMENDED = "amended"
-"""The choice of amended tests that need more scores than the claim's own artefact shows."""
+REPRODUCED, DEPENDS, CONTRADICTED, UNTESTED = "reproduced", "depends", "contradicted", "untested"
 
-HOLDS, FAILS = "holds", "fails"
+FIRST = "first"
+"""The choice whose reading is the test of a claim as first stated."""
 
-NOT_RUN = "not-run"
-"""Verdict under a reading that was not run, and the share of a claim under none that was."""
-
-EVERY, SOME, NONE = "every", "some", "none"
-"""Under which of the readings that were run a claim holds."""
-
-_NAMED = 4
-"""How many readings of a choice are named, where a claim holds under none of these."""
-
-_PACKED = ".csv.gz"
+SCALE = "scale"
+"""The choice whose readings are the scales."""
 
 UNKNOWN_SCALE = "unknown"
 """Stands for the scale of scores that do not lie in the folder of a scale."""
 
+_PACKED = ".csv.gz"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A way to read what a paper leaves open: see the module."""
+
+    choice: str
+    name: str
+    claims: Mapping[str, Mapping[str, object]]
+    artefact: str = ""
+    methods: Mapping[str, str] = field(default_factory=dict)
+    datasets: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, object] = field(default_factory=dict)
+
+    def scores(self, scores: pd.DataFrame) -> pd.DataFrame:
+        """Return the scores under this reading."""
+        for name, wanted in self.where.items():
+            known = scores[name] if name in scores else _setting(scores, name)
+            scores = scores[known.isin(wanted if isinstance(wanted, list) else [wanted])]
+        for column, stands in (("dataset", self.datasets), ("method", self.methods)):
+            replaced = {new for old, new in stands.items() if old != new}
+            scores = scores[~scores[column].isin(replaced - set(stands))]
+            renamed = scores[column].isin([old for old, new in stands.items() if old != new])
+            changes = {column: scores[column].replace(stands)}
+            if column == "method":
+                changes["variant"] = scores["variant"].mask(renamed, AS_PUBLISHED)
+            scores = scores.assign(**changes)
+        return scores
+
+
+def _setting(scores: pd.DataFrame, name: str) -> pd.Series:
+    return scores["setting"].map(lambda text: json.loads(text).get(name))
+
+
+@cache
+def choices(paper: str) -> dict[str, dict]:
+    """Return what a paper leaves open: choice to its words and readings."""
+    path = Path(published.__file__).with_name(paper) / "readings.yaml"
+    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+@cache
+def declared(paper: str) -> list[Reading]:
+    """Return the readings of a paper's choices that this project runs."""
+    found = []
+    for choice, stated in choices(paper).items():
+        for name, own in (stated.get("readings") or {}).items():
+            known = {**stated, **(own or {})}
+            claims, more = known["claims"], known.get("with", {})
+            claims = claims if isinstance(claims, dict) else dict.fromkeys(claims, {})
+            found.append(
+                Reading(
+                    choice,
+                    name,
+                    {claim: {**more, **(how or {})} for claim, how in claims.items()},
+                    known.get("artefact", ""),
+                    known.get("as", {}),
+                    known.get("datasets", {}),
+                    known.get("where", {}),
+                )
+            )
+    return found
+
+
+def judge(artefact: Artefact, scores: pd.DataFrame, scale: str) -> pd.DataFrame:
+    """Return what an artefact decides on these scores, with `COLUMNS`."""
+    tests = {name: test for each in registry.ARTEFACTS.values() for name, test in each.claims.items()}
+    papers = published.claims().set_index("claim")["paper"]
+    rows = []
+
+    def add(claim: str, choice: str, reading: str, scores: pd.DataFrame, how: Mapping) -> None:
+        found = decide(tests[claim], scores, **how)
+        parts = "; ".join(f"{name}: {word}" for name, word in found.parts.items())
+        known = [papers[claim], claim, choice, reading, artefact.key]
+        rows.append([*known, found.verdict, found.reason, scale, parts])
+
+    for claim in artefact.claims:
+        add(claim, "", "", scores, {})
+    for paper in published.PAPERS:
+        for reading in declared(paper):
+            own = [
+                claim
+                for claim in reading.claims
+                if artefact.key == (reading.artefact or registry.deciding(claim).key)
+            ]
+            if own:
+                under = reading.scores(scores)
+            for claim in own:
+                add(claim, reading.choice, reading.name, under, reading.claims[claim])
+    return pd.DataFrame(rows, columns=COLUMNS)
+
 
 def read(into: str | Path) -> pd.DataFrame:
-    """Return the tracked readings.
-
-    Parameters
-    ----------
-    into
-        The folder of the outputs, `figures`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With `COLUMNS`, empty where there are none.
-    """
+    """Return the tracked decisions in a folder of outputs, empty where there are none."""
     path = Path(into) / NAME
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS)
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    return table.reindex(columns=COLUMNS, fill_value="")
-
-
-def decide(artefact: Artefact, scores: pd.DataFrame, scale: str) -> pd.DataFrame:
-    """Return what an artefact decides on these scores, with `COLUMNS`.
-
-    The rows without a choice are its claims as drawn; the others are claims under readings.
-
-    Raises
-    ------
-    ValueError
-        If a reader decides a claim that no paper makes.
-    """
-    papers = published.claims().set_index("claim")["paper"]
-    commit = checkout.commit()
-    drawn = {claim: {"": decider(scores)} for claim, decider in artefact.deciders.items()}
-    each = {"": drawn} | {choice: reader(scores) for choice, reader in artefact.readers.items()}
-    rows = []
-    for choice, found in each.items():
-        for claim, decisions in found.items():
-            if claim not in papers:
-                raise ValueError(f"{artefact.key} reads the claim {claim!r}, which no paper makes")
-            known = {"paper": papers[claim], "claim": claim, "choice": choice}
-            known |= {"artefact": artefact.key, "scale": scale, "commit": commit}
-            rows += [
-                known | {"reading": name, **claims.cells(decision)}
-                for name, decision in decisions.items()
-            ]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
 def collect(files: Iterable[str | Path], tracked: str | Path | None = None) -> pd.DataFrame:
@@ -103,9 +153,9 @@ def collect(files: Iterable[str | Path], tracked: str | Path | None = None) -> p
     Parameters
     ----------
     files
-        A CSV an artefact, as `decide` has it.
+        A CSV an artefact, as `judge` returns it.
     tracked
-        A folder of outputs, whose readings of other artefacts, and of another scale, stay.
+        A folder of outputs, whose decisions of other artefacts, and of another scale, stay.
     """
     found = [pd.read_csv(path, dtype=str, keep_default_na=False) for path in files]
     table = pd.concat([pd.DataFrame(columns=COLUMNS), *found], ignore_index=True)
@@ -114,112 +164,61 @@ def collect(files: Iterable[str | Path], tracked: str | Path | None = None) -> p
         made = pd.MultiIndex.from_frame(table[source])
         kept = kept[~pd.MultiIndex.from_frame(kept[source]).isin(made)]
         table = pd.concat([kept, table], ignore_index=True)
-    order = table.assign(
-        claim=_places(table["claim"], published.claims()["claim"]),
-        choice=_places(table["choice"], published.readings()["id"]),
-    ).sort_values(["claim", "choice", "artefact"], kind="stable")
-    return table.loc[order.index].reset_index(drop=True)
+    orders = {
+        "claim": list(published.claims()["claim"]),
+        "choice": ["", *(choice for paper in published.PAPERS for choice in choices(paper))],
+    }
+    places = {
+        column: table[column].map({name: k for k, name in enumerate(order)}).fillna(len(order))
+        for column, order in orders.items()
+    }
+    order = table.assign(**places).sort_values(["claim", "choice", "artefact"], kind="stable").index
+    return table.loc[order].reset_index(drop=True)
 
 
-def _places(names: pd.Series, order: Iterable[str]) -> pd.Series:
-    """Return the place of each name in an order, those that are not in it last."""
-    place = {name: k for k, name in enumerate(order)}
-    return names.map(lambda name: place.get(name, len(place)))
+def classify(rows: pd.DataFrame, scale: str) -> tuple[str, list[str]]:
+    """Return the class of a claim and the choices on which its verdict hangs.
 
-
-def of_claim(table: pd.DataFrame, claim: str) -> pd.DataFrame:
-    """Return the readings of a claim, with the verdict that counts as `verdict`.
-
-    That is the amended one where all readings of the choice have one, so that the same test decides
-    each; the column `first` says where the first test counts of a claim that has an amended one.
-    The rows of `AMENDED` are no readings.
-    """
-    own = table[(table["claim"] == claim) & (table["choice"] != AMENDED)]
-    amended = (own["amended"] != "").groupby(own["choice"]).transform("all")
-    first = ~amended & (claim in set(published.amended()["claim"]))
-    return own.assign(verdict=own["amended"].where(amended, own["verdict"]), first=first)
-
-
-def counted(rows: pd.DataFrame, drawn: str = "", *, named: int = _NAMED) -> str:
-    """Return under how many readings a claim holds, fails or is undecided.
+    `depends`: it holds under some readings and fails under others. Else it is `untested` where it
+    is undecided, or was not run, as drawn; `reproduced` where it holds and `contradicted` where it
+    fails under every reading that decides.
 
     Parameters
     ----------
     rows
-        As `of_claim` returns them.
-    drawn
-        Scale of the artefact that decides the claim: readings of another known scale are counted
-        apart and say so. "": scales are left out.
-    named
-        Up to so many readings of a choice under which it does not hold are named.
-
-    Returns
-    -------
-    str
-        `K-grid: holds 30, fails 2 (a, b); K-nade: holds 2`, and the first test where it counts
-        and not the amended one: `K-stop (at laptop): holds 1`. Empty where there are none.
+        Those of the claim, of `read`: as drawn, and under the readings.
+    scale
+        Of what is drawn; a decision as drawn at another scale is a reading of the choice `scale`.
     """
-    parts = []
-    elsewhere = rows["scale"].map(lambda scale: _other_than(drawn, scale))
-    for (choice, scale), own in rows.groupby(["choice", elsewhere], sort=False):
-        few = int((own["verdict"] != HOLDS).sum()) <= named
-        said = []
-        for word in (HOLDS, *sorted(set(own["verdict"]) - {HOLDS})):
-            names = own.loc[own["verdict"] == word, "reading"]
-            listed = f" ({', '.join(names)})" if few and word != HOLDS else ""
-            said += [f"{word} {len(names)}{listed}"] if len(names) else []
-        how = ["by the first test"] if own["first"].any() else []
-        how += [f"at {scale}"] if scale else []
-        place = f" ({', '.join(how)})" if how else ""
-        parts.append(f"{choice}{place}: {', '.join(said)}")
-    return "; ".join(parts)
+    decided = rows[rows["verdict"].isin([HOLDS, FAILS])]
+    if decided["verdict"].nunique() > 1:
+        return DEPENDS, turning(rows, scale)
+    own = drawn(rows, scale)
+    if own not in (HOLDS, FAILS):
+        return UNTESTED, []
+    return (REPRODUCED if own == HOLDS else CONTRADICTED), []
 
 
-def _other_than(drawn: str, scale: str) -> str:
-    """Return a scale where it is known, and another than that of what is drawn, else ""."""
-    return scale if drawn and scale not in (drawn, UNKNOWN_SCALE) else ""
+def drawn(rows: pd.DataFrame, scale: str) -> str:
+    """Return the verdict on a claim as drawn at a scale, `not-run` where there is none."""
+    own = rows.loc[(rows["choice"] == "") & (rows["scale"] == scale), "verdict"]
+    return own.iloc[0] if len(own) else NOT_RUN
 
 
-def first_clause(rows: pd.DataFrame) -> str:
-    """Return on which choices the verdict of a claim depends, as the beginning of its reason.
+def turning(rows: pd.DataFrame, scale: str) -> list[str]:
+    """Return the choices under a reading of which the verdict is the opposite of that as drawn.
 
-    Parameters
-    ----------
-    rows
-        As `of_claim` returns them.
-
-    Returns
-    -------
-    str
-        Empty where no choice has a reading under which the claim holds and one under which it
-        fails.
+    Where the claim is undecided as drawn, those under which it holds and fails.
     """
-    words = published.readings().set_index("id")["choice"]
-    named = [
-        f"{words.get(choice, choice)} ({choice})"
-        for choice, own in rows.groupby("choice", sort=False)["verdict"]
-        if {HOLDS, FAILS} <= set(own)
-    ]
-    if not named:
-        return ""
-    return f"depends on what the paper leaves open, {' and '.join(named)}; "
-
-
-def share(rows: pd.DataFrame) -> str:
-    """Return under which of the readings that were run a claim holds: `every`, `some` or `none`.
-
-    It is `not-run` where none of them was.
-
-    Parameters
-    ----------
-    rows
-        As `of_claim` returns them, not empty.
-    """
-    run = rows[rows["verdict"] != NOT_RUN]
-    if not len(run):
-        return NOT_RUN
-    holds = run["verdict"] == HOLDS
-    return EVERY if holds.all() else SOME if holds.any() else NONE
+    own = drawn(rows, scale)
+    found = []
+    for choice, each in rows.assign(choice=rows["choice"].replace("", SCALE)).groupby(
+        "choice", sort=False
+    ):
+        verdicts = set(each["verdict"]) & {HOLDS, FAILS}
+        if verdicts - {own} if own in (HOLDS, FAILS) else verdicts:
+            found.append(choice)
+    return found
 
 
 def scale_of(files: Iterable[str | Path]) -> str:

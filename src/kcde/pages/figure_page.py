@@ -12,9 +12,9 @@ from kcde.files import atomic
 def write(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the page of a figure: title, picture (`<stem>.png`), caption, what is below, details."""
     parts = [
-        f"# {artefact.key}: {artefact.title}",
-        f"![{artefact.title}]({stem.name}.png)",
-        artefact.caption,
+        f"# {artefact.key}: {artefact.text.title}",
+        f"![{artefact.text.title}]({stem.name}.png)",
+        artefact.text.caption,
         *artefact.below(frame),
         *details(artefact, artefact.remarks(frame), frame["method"].dropna()),
     ]

@@ -97,9 +97,9 @@ def details(
     experiments
         The experiments in which they are fitted; None: all that the artefact reads.
     """
-    said = " ".join(filter(None, [artefact.details, *remarks]))
+    said = " ".join(filter(None, [artefact.text.details, *remarks]))
     read = artefact.experiments if experiments is None else experiments
-    parts = [*filter(None, [said, artefact.reduced]), *_selections(artefact, read, methods)]
+    parts = [*filter(None, [said, artefact.text.reduced]), *_selections(artefact, read, methods)]
     return ["<details>\n<summary>Details</summary>", *parts, "</details>"] if parts else []
 
 

@@ -58,9 +58,9 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """
     primary = table[table["metric"] == artefact.metric]
     parts = [
-        f"# {artefact.key}: {artefact.title}",
-        f"![{artefact.title}]({stem.name}.png)",
-        f"{artefact.caption} {_shown(artefact, primary)}",
+        f"# {artefact.key}: {artefact.text.title}",
+        f"![{artefact.text.title}]({stem.name}.png)",
+        f"{artefact.text.caption} {_shown(artefact, primary)}",
         _grid(artefact, table, artefact.metric),
         " ".join([*_legend(artefact, primary), *_chains(table, primary)]),
         *details(artefact, artefact.remarks(table), primary["method"]),

@@ -5,14 +5,17 @@ To add an artefact, add a file to the folder of its paper that assigns
 there. Such a file has, in this order: captions, data, picture, claims, and `ARTEFACT`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import pandas as pd
 
 from kcde.evidence import tolerances
+from kcde.evidence.checks import Claim
 
 ACROSS = "across"
 """Stands for a paper where an artefact belongs to none."""
@@ -60,6 +63,51 @@ FIGURE_COLUMNS = [
     "stat",
     "n",
 ]
+
+
+class Text(NamedTuple):
+    """What a page says of an artefact, in words that hold at every scale.
+
+    Attributes
+    ----------
+    title
+        What it is, in a few words.
+    caption
+        What is shown and what it means, in at most 50 words. No numbers that may change.
+    details
+        How it was made, in at most 120 words.
+    reduced
+        What the scale laptop reduces against the paper; pages of the scale paper leave it out.
+    """
+
+    title: str
+    caption: str
+    details: str
+    reduced: str
+
+
+@cache
+def texts(paper: str) -> dict[str, Text]:
+    """Return the texts of a paper's artefacts by name, from its `pages.md`.
+
+    A section is `## name: title`, the caption, and below `### Details` and `### Reduced` the rest.
+    """
+    page = Path(__file__).with_name(paper) / "pages.md"
+    found = {}
+    for section in re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.M)[1:]:
+        heading, _, body = section.partition("\n")
+        name, _, title = heading.partition(": ")
+        caption, *parts = re.split(r"^### (Details|Reduced)$", body, flags=re.M)
+        below = {word: _unwrapped(part) for word, part in zip(parts[::2], parts[1::2], strict=True)}
+        found[name] = Text(
+            title, _unwrapped(caption), below.get("Details", ""), below.get("Reduced", "")
+        )
+    return found
+
+
+def _unwrapped(text: str) -> str:
+    """Return paragraphs without the line breaks inside them; lists and tables keep theirs."""
+    return re.sub(r"\n(?![\n|-])", " ", text.strip()).replace("\n ", "\n\n")
 
 
 @dataclass(frozen=True)
@@ -242,16 +290,6 @@ class Artefact:
         `published_values.csv`, or `across` where it belongs to no single paper.
     kind
         `table` or `figure`.
-    title
-        What it is, in a few words.
-    caption
-        In at most 80 words: what is shown and what it means. No numbers that may change.
-    details
-        What folds below the caption on its page: how it was made, in words that hold at every
-        scale; counts come from the tracked CSV.
-    reduced
-        A paragraph below the details: what the scale laptop reduces against the paper, and what
-        follows from that. Pages of the scale paper leave it out.
     shows
         Experiment to which of its scores are shown: `datasets` and `methods`, in the order of the
         columns, by default those of the experiment's class; `but`, the methods that are not;
@@ -260,6 +298,8 @@ class Artefact:
     build, draw, measure, remarks
         What makes, draws and describes it: see `Build`, `Draw`, `Measure` and `Remarks`. `build`
         and the deciders get the scores that `measure` returns.
+    claims
+        Each claim that it decides, as drawn, to its test.
     deciders
         Claim to its `Decider`, for the claims that this artefact decides.
     readers
@@ -304,17 +344,14 @@ class Artefact:
 
     module: str
     kind: str
-    title: str
     shows: Shows
-    caption: str
     build: Build
     draw: Draw
+    claims: Mapping[str, Claim] = field(default_factory=dict)
     deciders: Mapping[str, Decider] = field(default_factory=dict)
     readers: Mapping[str, Reader] = field(default_factory=dict)
     name: str = ""
     stage: str = RUN
-    details: str = ""
-    reduced: str = ""
     metric: str = ""
     columns: tuple[str, ...] = ()
     spread_over_splits: bool = False
@@ -335,6 +372,11 @@ class Artefact:
         """Take the name from the module where none is given."""
         if not self.name:
             object.__setattr__(self, "name", self.module.rpartition(".")[2])
+
+    @property
+    def text(self) -> "Text":
+        """What its page says: its section of the `pages.md` of its paper."""
+        return texts(self.paper)[self.name]
 
     @property
     def paper(self) -> str:

@@ -1,7 +1,6 @@
 """From scores to drawn files, and from drawn CSVs to pictures and pages."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -75,7 +74,7 @@ def make(
             f"with `snakemake {artefact.target}`"
         ) from None
     of_scores = readings.scale_of(files)
-    rows = readings.decide(artefact, scores, of_scores) if judged else None
+    rows = readings.judge(artefact, scores, of_scores) if judged else None
     with staged(into) as stage:
         path = (stage / artefact.key).with_suffix(".csv")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -150,8 +149,6 @@ def _scale_of(into: Path) -> str:
 def _draw(artefact: Artefact, path: Path, into: Path, scale: str) -> list[Path]:
     """Draw a CSV of a scale into a folder; return the files."""
     stem = into / artefact.key
-    if scale == PAPER:
-        artefact = replace(artefact, reduced="")
     if artefact.kind == "table":
         drawn = artefact.draw(artefact, building.read(path), stem)
     else:

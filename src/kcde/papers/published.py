@@ -1,12 +1,14 @@
 """What the four papers report: 142 numbers, 43 claims, and the causes found of deviations.
 
-Beside it stand what the papers leave open, with the readings of it, and better tests of some
-claims. Values that stand only in a picture are apart: they were read off it and have no verdict.
+What they leave open stands in the `readings.yaml` of each. Values that stand only in a picture are
+apart: they were read off it and have no verdict.
 """
 
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
+import yaml
 
 PAPERS = ("kcef", "dde", "jdl", "cdo")
 
@@ -50,43 +52,14 @@ def claims() -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns `paper,claim,artefact,statement,test`; `test` is how the claim is decided.
+        Columns `paper,claim,artefact,statement,finding,test,first,why`: what the paper says, what we
+        found in a line, how the claim is decided, and where that is not the test that was declared
+        first, that one and why it was changed.
     """
-    return _table("claims", dtype=str)
+    return _table("claims", dtype=str, keep_default_na=False)
 
 
-def amended() -> pd.DataFrame:
-    """Return the amended tests: of claims whose own test does not decide what the paper states.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `paper,claim,test,why`.
-    """
-    return _table("claims_amended", dtype=str, keep_default_na=False)
-
-
-def readings() -> pd.DataFrame:
-    """Return the choices that the papers leave open.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `id,paper,choice,readings,drawn,affects,why open`; `drawn` is the reading under
-        which the artefacts are drawn.
-    """
-    return _table("readings", dtype=str, keep_default_na=False)
-
-
-def questions() -> pd.DataFrame:
-    """Return what would settle the choices that a paper leaves open, as questions to its authors.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `paper,choice,question,settles`; `choice` is an `id` of `readings`.
-    """
-    return _table("questions", dtype=str, keep_default_na=False)
 
 
 def causes() -> pd.DataFrame:
@@ -116,3 +89,14 @@ def read_off(paper: str, artefact: str) -> pd.DataFrame:
     """
     frame = _table("read_off")
     return frame[(frame["paper"] == paper) & (frame["artefact"] == artefact)]
+
+
+@cache
+def found(paper: str) -> dict[str, list]:
+    """Return what was found about a paper, by kind.
+
+    `wrong`: what is wrong or missing in it; `unexplained`: what could not be determined of ours, a
+    sentence each; `questions`: what its authors could settle, with `question` and `settles`.
+    """
+    path = Path(__file__).with_name(paper) / "found.yaml"
+    return yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -85,7 +85,7 @@ def _read_off(paper: str, name: str) -> list[list[str]]:
 def _picture(tracked: Tracked, key: str) -> Picture:
     content = tracked.path(key, "png").read_bytes()
     width, height = (round(_SHOWN * side) for side in struct.unpack(">II", content[_SIZE]))
-    title = ARTEFACTS[key].title
+    title = ARTEFACTS[key].text.title
     words = f"Picture of {key}: {title}. Its caption says what is shown; its numbers follow."
     return Picture(webpage.uri(content, "image/png"), words, width, height)
 

@@ -28,11 +28,11 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the page of the cross table; the picture on it is `<stem>.png`."""
     cells, methods, names = of_sets(table), of_methods(table), shown_methods(table)
     parts = [
-        f"# {artefact.name}: {artefact.title}",
+        f"# {artefact.name}: {artefact.text.title}",
         " ".join(_all_methods_answer.sentences(table)),
         _by_rank(methods),
-        f"![{artefact.title}]({stem.name}.png)",
-        f"{artefact.caption} {_over(cells, methods)}",
+        f"![{artefact.text.title}]({stem.name}.png)",
+        f"{artefact.text.caption} {_over(cells, methods)}",
         *details(artefact, (), names),
         "## Every set",
         _grid(cells, names),

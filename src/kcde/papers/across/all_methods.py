@@ -28,49 +28,6 @@ from kcde.metrics.multiplicity import holm
 from kcde.metrics.names import NLL
 from kcde.metrics.paired import PairedTest, paired_t_test, paired_wilcoxon
 
-CAPTION = (
-    "Negative log-likelihood of standardised y on the test half of random half/half splits, which "
-    "are the same for every method; every value is that of a normalised density. The picture shows "
-    "how far a method is above the best of each set, in the median: pale is good. Ranks are to be "
-    "read with the tests and with the risk beside them."
-)
-DETAILS = (
-    "y is standardised by the training half and has one column. log Z of the exponential families "
-    "(KCEF, DDE) is by quadrature, not by the draws of the published tables; LSCDE has no floor, "
-    "with which it would not be a density. Each method chooses its parameters from the training "
-    "half by its own rule. Only DDE and the flows of the papers take those of their authors: they "
-    "are shown, DDE on sets for which these ship them, without a rank, and their excess is that "
-    "over the lowest of the ranked methods.\n\nA split has failed where its value is not finite "
-    f"or above {verdicts.LIMIT_NATS:.0f} nats. It counts as {verdicts.LIMIT_NATS:.0f} nats "
-    "wherever methods are compared; means leave out values that are not finite. KCEF-LL-defensive "
-    "and LikelihoodKCEF have a floor, a share of at most 1% of a broad density, with which a "
-    f"split cannot practically exceed {verdicts.LIMIT_NATS:.0f} nats; the other methods have none. "
-    "KCEF-LL-defensive was added after KCEF-LL had failed on 13 of 20 splits of cpus; that only a "
-    "method without a failure is recommended was decided after the whole table had been seen.\n\n"
-    "Rank: methods are ranked on every split (1 is the lowest); ranks are averaged over the "
-    "splits of a set, then over sets. Where mean ranks are exactly equal the lower mean loss, as "
-    "under risk, decides; the rule was written after the scores had been seen, with "
-    "KCEF-LL-defensive and LikelihoodKCEF tied for the first place. Excess: the median over "
-    "splits minus the lowest median of the set among the ranked methods. The test over sets is a "
-    "two-sided signed-rank test; it takes one value per set, the median over splits of the "
-    "difference of two methods. In the table of methods its p-values are those of the first by "
-    "mean rank against each rival, adjusted for the rivals (Holm); in the table of pairs they are "
-    "adjusted for all pairs. That the first was chosen by "
-    f"the same sets is not in them: the share of {_all_methods_risk.RESAMPLES} resamples of sets "
-    "in which a method is first shows how far the choice is by chance. The tests over the splits "
-    "of one set are paired t-tests, not adjusted, but corrected for the rows that random halves "
-    "of a set share (Nadeau and Bengio 2003): tests that take the splits for independent find "
-    "that two equally good methods differ on every second set. A mean rank depends on which "
-    "methods take part; the tests of pairs do not.\n\nRisk: the loss of a set is the median over "
-    "splits; its mean over sets and its largest value are shown, and on how many sets it is above "
-    "that of the marginal density without x. Mean ranks stand beside those without "
-    f"{_all_methods_risk.outlying()}. CRPS: that of standardised y, the mean over sets of the "
-    "median over splits, and the mean rank by it; of coverages the means over splits and sets. "
-    "Splits without a fit have the last rank and are left out of medians and means.\n\n"
-    "Seconds: selection, fit and scoring of a split on one thread, the median over splits, rounded "
-    "to 0.1, 0.3, 1, 3 and so on; methods that are trained on all splits at once count with their "
-    "share. Seconds are measured, so that a second run may give the next lower or higher value."
-)
 
 QUADRATURE = f"{NLL}_quadrature"
 """The metric of densities whose published values take log Z from draws."""
@@ -318,7 +275,6 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
 ARTEFACT = Artefact(
     __name__,
     kind="table",
-    title="every conditional density on the R benchmark data",
     # Every conditional density that r_benchmark fits: LSCDE with its floor is no density, and
     # NADE-joint is one of x and y together; those of KCEF are readings of table 1 of kcef.
     shows={
@@ -326,8 +282,6 @@ ARTEFACT = Artefact(
             "but": ["LSCDE", "NADE-joint", "KCEF-stopped", "KCEF-converged", "KCEF-LL-shared"]
         }
     },
-    caption=CAPTION,
-    details=DETAILS,
     build=build,
     draw=draw,
     metric=NLL,

@@ -21,25 +21,7 @@ from kcde.metrics.names import COVERAGES
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_CAPTION = (
-    "Distribution functions F(y|x) of every conditional density at the test rows of the R "
-    "benchmark sets. (a) Histograms of F, each set with the same weight: flat is calibrated, a "
-    "hump means densities that are too wide, raised ends too narrow ones. (b, c) Share of test "
-    "rows within the central 50% and 90% intervals: dots are means over sets, thin lines run from "
-    "the lowest to the highest set, thick ones between quartiles. Shaded: within 0.05 of nominal."
-)
 
-_DETAILS = (
-    "F is computed for y and x standardised by the training half, in closed form or by quadrature "
-    "of the density. Shares of a set are means over its splits and test rows; splits without a "
-    "fit, or whose F could not be computed, are left out. crabs is left out, because its y is "
-    "binary and no continuous density of it can be calibrated. Calibration is an average over x: "
-    "a density that ignores x can have it. A mean over sets can be near nominal where single sets "
-    "are not: see their range. LSCDE is shown without its floor (LSCDE-exact), and DDE by "
-    "quadrature (DDE-quadrature), on the sets for which its authors ship parameters. A method is "
-    "called calibrated where both mean coverages are within 0.05 of the nominal ones. Bars higher "
-    "than 3 are cut at the edge of their panel; the number is their height."
-)
 
 _BINARY = ("crabs",)
 """Data sets whose y takes two values."""
@@ -258,10 +240,7 @@ def _line(axes: "Axes", place: int, stats: pd.DataFrame, colour: str) -> None:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="calibration of every conditional density on the R benchmark data",
     shows={"r_benchmark": all_methods.ARTEFACT.shows["r_benchmark"]},
-    caption=_CAPTION,
-    details=_DETAILS,
     build=build,
     draw=draw,
     remarks=remarks,

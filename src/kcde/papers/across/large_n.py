@@ -13,27 +13,7 @@ from kcde.pages.methods import display
 from kcde.experiments.large_n import REGRESSORS
 from kcde.metrics.names import FIT_SECONDS, LOG_DENSITY_GAP, PEAK_MEMORY
 
-_CAPTION = (
-    "Conditional densities of a bimodal y whose density is known, given five columns of x of which "
-    "three matter, against the number n of training rows. (a) Held-out nats below the true "
-    "density. (b) Processor seconds and (c) memory of a fit with its selection. The gap of a "
-    "method that cannot represent the density ends at a floor; boosting and the linear model know "
-    "the mean of y alone, and take residuals to be alike at every x."
-)
 
-_DETAILS = (
-    "y = sin(2 x_1) ± 0.8 with a sign that depends on x_2, plus normal noise whose width depends "
-    "on x_3. All methods have the same training and test rows; x and y are standardised by the "
-    "former. One draw of training rows for each n: the error bars of (a) are two standard errors "
-    "of the mean over test rows. Each fit is a process of its own on one thread; memory is that "
-    "beyond the process with its data. A method ends where its next fit was not affordable: KCEF "
-    "solves a system of n rows, LSCDE holds a kernel matrix for each candidate. The bandwidths of "
-    "LikelihoodKCEF are chosen on at most 20,000 rows, and narrowed where there are more; of x it "
-    "has at most 800 centres, 400 from 20,000 rows on, so that its gap need not fall for ever. The "
-    "narrowing and the 400 centres were judged by another draw of this law, which no other method "
-    "has seen. NADE has the form of this density, a mixture of "
-    "two normal distributions."
-)
 
 _PANELS = {"gap": LOG_DENSITY_GAP, "seconds": FIT_SECONDS, "memory": PEAK_MEMORY}
 """Panel to its metric in the scores."""
@@ -144,10 +124,7 @@ def _draw_panel(axes, panel: pd.DataFrame) -> None:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="gap to a known density and cost of a fit, from a thousand rows to a million",
     shows={"large_n": {}},
-    caption=_CAPTION,
-    details=_DETAILS,
     tolerance=tolerances.SINGLE,
     build=build,
     draw=draw,

@@ -14,32 +14,6 @@ from kcde.pages.rounding import round_to_half_decade
 from kcde.methods import BASELINE
 from kcde.metrics.names import COVERAGES, CRPS, NEEDED_SECONDS, NLL, NLL_QUADRATURE
 
-_CAPTION = (
-    "Negative log-likelihood of standardised y on test rows, the mean over splits (dots) with the "
-    "lowest and the highest (lines; numbers: beyond the edge): alcohol of wines given their other "
-    "measurements, a score of Parkinson's disease given the voice (by person: folds keep the "
-    "rows of one together), traffic given hour and weather. People, and hours to come, "
-    "are apart from the training rows. Not fitted: more than a minute planned. Methods fitted "
-    "everywhere come first, by mean rank."
-)
-_DETAILS = (
-    "Wines are split at random into halves, patients into halves of people; of traffic, "
-    "10,000 hours in six blocks, the first k train and the next one tests. All methods have "
-    "the same splits. Folds of people were added after the scores with folds of rows had been "
-    "seen, for the methods that could have them when these were run; they have the test rows of "
-    "the voices, and no part "
-    "in the order of the methods. LikelihoodKCEF was behind the quantile forest on white wine at "
-    "first. It was then changed, judged by training rows of white wine, which are test rows of "
-    "other splits, so that its place there is no independent evidence. x and y are standardised "
-    "by the training rows. "
-    f"A split that failed counts as {LIMIT_NATS:.0f} nats. CRPS is that of standardised y. "
-    "Seconds: selection, fit and scoring of a split on one thread, to half a decade. A method "
-    "planned to need more than a minute for the largest split of a set is not fitted there; "
-    "the table says what was planned. The plan was declared before the run, from fits to 800 rows "
-    "of red wine, as the rows up to which a fit takes a minute, and goes on by the cube of the "
-    "rows. It may be too high, where the cost of a method grows more slowly or a run was faster "
-    "than the plan, or too low for a fit to many columns."
-)
 
 _SAME_TEST_ROWS = {"parkinsons-people": "parkinsons"}
 _TITLES = {
@@ -200,10 +174,7 @@ def _draw_panel(axes, here: pd.DataFrame, names: list[str]) -> None:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="every conditional density on real sets of a thousand to ten thousand rows",
     shows={"larger_sets": {}},
-    caption=_CAPTION,
-    details=_DETAILS,
     build=build,
     draw=draw,
     below=below,

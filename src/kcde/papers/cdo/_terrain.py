@@ -54,10 +54,6 @@ SETTING = (
 )
 """The data and the symbols, for the details of a page."""
 
-REDUCED = (
-    "Reduced at laptop: of ten folds and ten random splits the flows have the first three; "
-    "`table3-readings` has them all."
-)
 
 _HEAD, _HEADING = 0.85, 0.5  # inches of a panel besides its rows, and of a further one below it
 _ROOM = 1.25  # between the outermost values and the ends of the axis, as a factor

@@ -21,19 +21,6 @@ from kcde.names import OURS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CAPTION = (
-    "CDO with its published parameters beside a formula of a few lines; a figure of ours. (a) "
-    "Rough terrain: its predictions over Nadaraya–Watson smoothing with its kernel. (b, c) "
-    "Traffic: its mean and standard deviation over those of the training outputs of the slot, "
-    "mixed with the same slot of other weekdays. (d) Donut: its errors against the joint density, "
-    "as published, and against the conditional one, beside predicting zero. Points on the diagonal "
-    "agree. The formulas follow."
-)
-DETAILS = (
-    "(a) The first fold, at most 400 test points, evenly by rank; (b, c) the first split of the "
-    "hourly Metro Interstate Traffic volume, every input. (d) Means over the repetitions; rings "
-    "are read off the published figure. CDO is as its authors set it throughout."
-)
 
 METHOD, CLOSED_FORM = "CDO", "Nadaraya-Watson-CDO"
 TERRAIN, MEAN, SD, DONUT = "terrain", "traffic mean", "traffic sd", "donut"
@@ -257,7 +244,6 @@ def _draw_donut(axes: "Axes", donut: pd.DataFrame) -> None:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="what CDO computes with its published parameters",
     shows={
         "terrain": {"methods": ["CDO", "Nadaraya-Watson-CDO"]},
         "traffic": {
@@ -266,8 +252,6 @@ ARTEFACT = Artefact(
         },
         "donut": {"methods": ["CDO"]},
     },
-    caption=CAPTION,
-    details=DETAILS,
     build=build,
     draw=draw,
     trial="split",

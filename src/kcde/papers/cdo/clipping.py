@@ -16,22 +16,6 @@ from kcde.pages.box_statistics import MEAN, MEDIAN, WHISKER_HIGH
 from kcde.pages.markdown import count_of
 from kcde.methods import METHODS
 
-CAPTION = (
-    "Errors of LSCDE and CDO with negative weights clipped, kept (signed) or avoided (constrained, "
-    "projected); a figure of ours. Supplement B suspects that LSCDE is inaccurate because it clips "
-    "negative weights. If so, the errors of its signed weights, and those of the better of the two "
-    "remedies, lie left of the dotted line, which is half the mean error of LSCDE with clipped "
-    "weights (claim C6): of the package that the authors call, and of Sugiyama's (LSCDE-exact)."
-)
-DETAILS = (
-    "Constrained: the objective of LSCDE is minimised over non-negative weights. Projected: the "
-    "non-negative mixture nearest to the solution in L2. Signed: the weights as they are, divided "
-    "by their sum. Where parameters are chosen (LSCDE-exact and its family) they are those that "
-    "suit clipped weights, so that weights alone differ. The published weights of CDO are signed. "
-    "The paper says that it suspects the clipping. (a) Σ|e| / Σ|y − ȳ| over the folds of "
-    "`table3-readings`. (b, c) The error of `fig4_corrected` over its repetitions.\n\n"
-    f"{box_plots.EXPLANATION}"
-)
 
 TERRAIN = "rough terrain"
 DONUT = "donut"
@@ -181,7 +165,6 @@ def _falls(shares: dict[str, float], wanted: Sequence[str]) -> str:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="negative weights: clipped, kept, or avoided",
     shows={
         "terrain": {
             "methods": [
@@ -212,8 +195,6 @@ ARTEFACT = Artefact(
             ]
         },
     },
-    caption=CAPTION,
-    details=DETAILS,
     build=build,
     draw=draw,
     deciders={"C6": clipping_is_the_cause},

@@ -12,22 +12,6 @@ from kcde.evidence.deciding import Missing, all_of, completed, decider
 from kcde.pages import box_plots
 from kcde.pages.methods import display
 
-CAPTION = (
-    "Error of the estimated p(y|x) on the Gaussian donut at x = 1 and x = 0. As published, the "
-    "estimate is compared with the joint density: mean |p̂(y|x) − p(x, y)|. This measure misleads: "
-    "even the exact conditional density has an error (solid line), and predicting a density of 0 "
-    "(dashed line) can have a smaller one than an estimate. Compare each method with both lines "
-    "and with the published value (ring). `fig4_corrected` has the error against p(y|x)."
-)
-DETAILS = (
-    f"{_donut.SETTING}\n\nRings are read off the published figure, within ±0.003. GP takes 1 as "
-    "the standard deviation of its predictive density, as the authors' code does; GP-spread takes "
-    "the predictive standard deviation. LSCDE is that of the Python package `cde`, which the "
-    "authors call, with the parameters that their notebook prints; LSCDE-exact is Sugiyama's. That "
-    "CDO has the formula as printed is an inference: the class that the notebook calls was never "
-    "published; the printed formula meets the figure, the corrected one does not.\n\n"
-    f"{box_plots.EXPLANATION}"
-)
 
 _RIVALS, _FLOWS = ("GP", "LSCDE"), ("CondRealNVP", "CondMAF")
 _TARGETS = {JOINT: "joint", CONDITIONAL: "conditional"}
@@ -131,7 +115,6 @@ def _listed(means: dict[str, float]) -> str:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="errors on the Gaussian donut against the joint density, as published",
     shows={
         "donut": {
             "methods": [
@@ -156,8 +139,6 @@ ARTEFACT = Artefact(
             ]
         }
     },
-    caption=CAPTION,
-    details=DETAILS,
     build=build,
     draw=_donut.draw,
     deciders={"C3": competitive},

@@ -22,30 +22,6 @@ from kcde.names import OURS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CAPTION = (
-    "Road traffic, given weekday and time of day. Above: Monday to Wednesday of the "
-    "first split: test outputs (grey), their mean (dashed), and CDO's mean with two standard "
-    "deviations on each side (coloured). Below: |estimate/test − 1| of mean and standard deviation "
-    "at every input; dashed: the median error of the training days. CDO is close to the table of "
-    "the slot's training outputs (`anatomy`). Without the paper's data (PEMS-SF), a substitute is "
-    "shown, by which C5 is not decided."
-)
-DETAILS = (
-    "Each input has several outputs, one per day; errors are those at inputs with test outputs. "
-    "Test days are different from training days in the first row of panels; in the second the "
-    "training days are among the test days, as in the authors' notebook; in the third, of the "
-    "hourly data, holidays are left out and 32 random days of each weekday train, as many as in "
-    "the paper (30 in the notebook). The notebook takes another sensor for LSCDE. The authors' "
-    "figure has no Gaussian process; GP-ML stands beside it and takes no part in C5. The flows "
-    "are the published methods, but with the settings of the donut, not those of the authors for "
-    "traffic, and with a learning rate that grows with the number of rows; their errors say "
-    "little about flows that are tuned to such data. The paper's data are PEMS-SF, with 1008 "
-    "inputs. Where that file cannot be had, the figure shows only the hourly Metro Interstate "
-    "Traffic volume, with 168 inputs and unequal numbers of outputs; it does not replace PEMS-SF, "
-    "and C5 is then not decided. C4, on what a fit costs, is decided on simulated pairs in the "
-    "shape of PEMS-SF, which the figure does not show."
-    f"\n\n{box_plots.EXPLANATION}"
-)
 
 PEMS, METRO = "pems-sf", "metro-traffic-substitute"
 RIVALS = ("CondRealNVP", "CondMAF", "LSCDE")
@@ -370,7 +346,6 @@ def _order(value: float) -> str:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="traffic: three days, and errors of mean and standard deviation",
     shows={
         "traffic": {
             "methods": [
@@ -385,8 +360,6 @@ ARTEFACT = Artefact(
             ]
         }
     },
-    caption=CAPTION,
-    details=DETAILS,
     build=build,
     draw=draw,
     deciders={"C4": fast_through_distinct_inputs, "C5": tracks_the_test_data},

@@ -24,27 +24,6 @@ from kcde.pages import building
 from kcde.pages.methods import display
 from kcde.metrics.names import SMAE
 
-CAPTION = (
-    "Scaled absolute error of elevation on rough terrain, ours beside the published value. The "
-    "published column mixes definitions and splits; each method stands here in those of its "
-    "authors' code, so that a value can be compared with its published one but not with that of "
-    "another method. Each panel has one definition, with e = ŷ − y on the test points and ȳ the "
-    "mean of the training points. `table3-readings` compares the methods with each other."
-)
-DETAILS = (
-    f"{_terrain.SETTING}\n\nCDO and LSCDE: Σ|e| / Σ|y − ȳ| on folds, with a tenth of the points to "
-    "test. GP: Σ|e| / Σ|ŷ − ȳ| on the same folds. Cond. Real NVP and Cond. MAF: mean |ŷ/y − 1| on "
-    "random splits, with a fifth to test. The authors' notebook prints the published values of the "
-    "flows after one split, the paper states no number, and a mean over several is ours. Their "
-    "flows get y twice; with one y, as here, either is a Gaussian regression, N(a(x), b(x)²). The "
-    "definition behind the published number of LSCDE is not known; ours is that of CDO. The "
-    "published ± of the flows is the standard deviation over test points, that of the other "
-    "methods is not explained; neither is taken as a spread over splits. LSCDE is that of the "
-    "Python package `cde`, which the authors call on the donut, with the parameters that their "
-    "notebook prints there; LSCDE-exact is Sugiyama's. The public script of the table cannot have "
-    "made it: its difference of predictions and test outputs has n × n numbers, and it runs one "
-    f"fold."
-)
 
 _WORST = "LSCDE"
 _OTHERS = tuple(name for name in RIVALS if name != _WORST)
@@ -113,7 +92,6 @@ def _verdict(ratio: float) -> str:
 ARTEFACT = Artefact(
     __name__,
     kind="table",
-    title="scaled absolute errors on rough terrain, as published",
     shows={
         "terrain": {
             "methods": [
@@ -134,9 +112,6 @@ ARTEFACT = Artefact(
             ]
         }
     },
-    caption=CAPTION,
-    details=DETAILS,
-    reduced=_terrain.REDUCED,
     build=build,
     draw=_terrain.write,
     deciders={"C1": _one_definition.smallest, "C2": lscde_far_worse},

@@ -14,26 +14,6 @@ from kcde.pages import building
 from kcde.methods import METHODS
 from kcde.metrics.names import SMAE
 
-_CAPTION = (
-    "Table 3 in one definition, Σ|e| / Σ|y − ȳ|, with all ten folds of the flows, and below it in "
-    "the definitions and on the splits of the published column, ten random ones for the flows. By "
-    "these scores, those of the donut and of traffic, every claim of cdo that depends on a choice "
-    "which the paper leaves open is decided under each reading of it."
-)
-_DETAILS = (
-    f"{_terrain.SETTING}\n\nC-lscde: LSCDE of the Python package that the authors call, or "
-    "Sugiyama's with parameters by held-out likelihood. C-lscde-terrain: that of the package with "
-    "the first or the second pair of parameters that the notebook of the donut prints, or with "
-    "those of the notebook of traffic; the donut has the first. C-gp: the Gaussian process at the "
-    "values where the authors' search begins, or with parameters by the marginal likelihood of "
-    "contiguous blocks; where their search ends is not run. C-terrain: CDO with the bandwidth √m/2 "
-    "of their script of the terrain, or √m/4 as their notebook of traffic has it. C-smae: one "
-    "definition for all methods, or that of each in the published column, on the same folds. "
-    "C-formula: CDO on the donut by the formula as printed, or corrected, against GP as it is "
-    "scored, and with its own spread. C-target: errors on the donut against the joint or the "
-    "conditional density. C-split: test days apart from the training days, or with these among "
-    "them."
-)
 
 PACKAGE, SUGIYAMA = "the package and choice of the authors' notebook", "Sugiyama's, by likelihood"
 FIRST, SECOND = "bandwidth 1 and λ = 1", "bandwidth 0.7 and λ = 8"
@@ -171,7 +151,6 @@ ARTEFACT = Artefact(
     __name__,
     kind="table",
     name="table3-readings",
-    title="scaled absolute errors on rough terrain, all folds and splits",
     stage="readings",
     shows={
         "terrain": {
@@ -228,8 +207,6 @@ ARTEFACT = Artefact(
         },
         "traffic": fig5.ARTEFACT.shows["traffic"],
     },
-    caption=_CAPTION,
-    details=_DETAILS,
     build=build,
     draw=_terrain.write,
     readers={

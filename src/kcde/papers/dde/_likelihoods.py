@@ -22,4 +22,3 @@ CONFLICTS = (
     "likelihoods that are printed every 100 iterations they report."
 )
 
-REDUCED = "Reduced at laptop: 2500 iterations at 20 times the authors' learning rate of 1e-4."

@@ -25,7 +25,6 @@ TRAINING = (
     "samples may come from a longer training than the paper says."
 )
 
-REDUCED = "Reduced at laptop: 2 seeds (paper scale: 10)."
 
 
 def panel(dataset: str, method: str) -> str:

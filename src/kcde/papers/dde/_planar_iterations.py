@@ -15,20 +15,7 @@ from kcde.pages.scatter import DATA
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CAPTION = (
-    "Samples drawn by the learned sampler of DDE (in colour) and its training points (black) as "
-    "the training proceeds, of the first seed. Below: the biased MMD² of the sampler to the "
-    "training points against the iteration, a line for every seed. The paper concludes that the "
-    "sampler converges to the data; claim D5 tests whether MMD² falls steadily (as amended: until "
-    "it is flat), and to less than a tenth of its first value."
-)
 
-DETAILS = (
-    "500 samples are shown; triangles mark the iterations of the panels. MMD² has the kernel of "
-    "f. An iteration is one update of f, five of the sampler and fifteen of ν. The frame is that "
-    "of the training points with a tenth of their range added on each side; the number of samples "
-    f"outside it is given (out). {_planar.TRAINING}"
-)
 
 _SHOWN = 500  # samples in a panel
 _CURVES = 1.7  # inches of the lowest row

@@ -15,27 +15,7 @@ from kcde.estimators import DDE
 from kcde.experiments.estimation_cost import ITERATIONS
 from kcde.metrics.names import SYSTEM_MEMORY
 
-_CAPTION = (
-    "One fit of DDE takes longer than score matching (KEF) at the sizes measured. It saves memory "
-    "against exact KEF where n or d is large, and against Nyström KEF only where d is large "
-    "(claim D7). The paper, which states orders of growth and shows no such figure, concludes "
-    "that DDE improves both. (a, b) Peak memory and (c, d) processor seconds of one fit. Hollow: "
-    "the memory that exact KEF, which was not run, needs for its system."
-)
 
-_DETAILS = (
-    "One fit at given hyper-parameters, each in a process of its own on one thread. Memory is "
-    "that beyond the process with its libraries and data. Seconds of DDE are those of 5000 "
-    "iterations (figure 2 shows 20000, the authors' code for the R data runs 50000), extrapolated "
-    "from a few hundred that are timed, and include the compilation, which takes most of its "
-    "memory where n is small. D-scan: claim D7 by the seconds of n/100 iterations, which take "
-    "every point once, without compilation. The points lie around d vertices of the unit "
-    "hypercube, as the grid of section 6. DDE: as in the authors' code for the plane, f over all "
-    "points, without penalty; penalised: η = 1/n, for which it keeps the n × n matrix of the "
-    "kernel; features: 1000 random features, penalised. KEF: exact score matching, a system of n "
-    "d unknowns; Nyström: 300 basis points. The choice of bandwidths and of λ or η multiplies all "
-    "costs; the median trick for DDE's bandwidth takes n² distances instead."
-)
 
 _METHODS = {
     "DDE": "DDE",
@@ -383,10 +363,7 @@ def _refused(scores: pd.DataFrame) -> list[str]:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="memory and seconds of one estimation",
     shows={"estimation_cost": {}},
-    caption=_CAPTION,
-    details=_DETAILS,
     build=build,
     draw=draw,
     deciders={"D7": decide},

@@ -24,20 +24,7 @@ from kcde.seeding import rng_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_CAPTION = (
-    "Above: samples drawn by the learned sampler of DDE (in colour) and its training points "
-    "(black), of the first seed. Below: the learned f in the same frame; the density is "
-    "proportional to exp(f) on the bounding box of the training points. The paper concludes that "
-    "the samples cover the training data. DDE-narrow (ours) has a narrower kernel. Claim D4 tests "
-    "whether modes receive samples in proportion to their weights; as amended, at least half of "
-    "it, near the data."
-)
 
-_DETAILS = (
-    "1000 samples are shown. The frame is that of the training points with a tenth of their range "
-    f"added on each side; the number of samples outside it is given (out). {_planar.POINTS} "
-    f"{_planar.CODE_SETS} {_planar.TRAINING}"
-)
 
 CHI_SQUARED = "modes_chi_squared"
 SHARE = "mode_share"
@@ -348,11 +335,7 @@ def _by_seed(scores: pd.DataFrame, dataset: str, metric: str) -> pd.Series:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="samples and learned functions on ring, grid and two moons",
     shows={"planar": {"datasets": ["ring", "grid", "two-moons"], "methods": ["DDE", "DDE-narrow"]}},
-    caption=_CAPTION,
-    details=_DETAILS,
-    reduced=_planar.REDUCED,
     tolerance=tolerances.VERDICTS,
     build=build,
     draw=draw,

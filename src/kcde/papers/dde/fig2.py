@@ -140,11 +140,7 @@ def _of_seeds(scores: pd.DataFrame, dataset: str, metric: str) -> pd.Series:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="the sampler over the iterations on the ring",
     shows={"planar": {"datasets": ["ring", "grid", "two-moons"], "methods": ["DDE", "DDE-narrow"]}},
-    caption=_planar_iterations.CAPTION,
-    details=_planar_iterations.DETAILS,
-    reduced=_planar.REDUCED,
     tolerance=tolerances.VERDICTS,
     build=build,
     draw=_planar_iterations.draw,

@@ -19,11 +19,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="the sampler over the iterations on grid and two moons",
     shows={"planar": {"datasets": ["grid", "two-moons"], "methods": ["DDE"]}},
-    caption=_planar_iterations.CAPTION,
-    details=_planar_iterations.DETAILS,
-    reduced=_planar.REDUCED,
     tolerance=tolerances.VERDICTS,
     build=build,
     draw=_planar_iterations.draw,

@@ -27,31 +27,7 @@ from kcde.metrics.names import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_CAPTION = (
-    "Not in the paper: DDE trains a convex objective by a saddle point; here that objective is "
-    "solved outright, with DDE's kernel and base density. (a) How far the training stays above "
-    "the smallest loss. (b) What the optimum gains on test rows. Full marks: the penalty of the "
-    "training, or that whose optimum has the norm of DDE's f; open marks: a penalty that a "
-    "held-out fifth of the training rows chooses."
-)
 
-_DETAILS = (
-    "The loss is the mean of -log p over the rows that f is trained on, plus ηw/2 ‖f/w‖² with the "
-    "weight w of the training (0.5 or 1; 1/λ of the paper), and p ∝ p_0 exp(f/w), whatever weight "
-    "table 2 evaluates with. DDE-penalised (ours) is trained with η = 1/n, a unit Gaussian process "
-    "prior, on four fifths of the rows. DDE is trained without penalty, as its authors do. That "
-    "objective has no optimum where the training x differ: the likelihood of the training rows "
-    "grows without bound, and what DDE returns depends on when it stops, which bounds the norm of "
-    "f. DDE is therefore compared under the η that is kindest to it: its gap is smallest there, "
-    "and is that of the likelihood to the likeliest function of the same norm. The table also has "
-    "the optimum with η = 1/n. The gap has two parts: f is a sum of kernels at the training "
-    "pairs, while the optimum takes kernels at other y as well; and the saddle point is "
-    "approximate. The optimum is solved by L-BFGS up to at most 1e-4 nats, which a bound from the "
-    "gradient guarantees, and log Z by quadrature over y, of both by the same rule: on a line, and "
-    "in the plane (two moons, ring, grid) on the bounding box, beyond which test points are left "
-    "out. Chosen by held-out rows: nη among 10, 1, …, 0.001. Marks are medians over the splits or "
-    "seeds, bars two standard errors."
-)
 
 GAP, GAIN, CHOSEN_GAIN = "objective_gap", "held_out_gain", "held_out_gain_stopped"
 """Loss of the trained f less the smallest; test -log p of the trained f less that of the optimum,
@@ -145,9 +121,9 @@ def draw(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """Write the page, and draw the gap of the loss beside the gain on test rows."""
     primary = table[table["metric"] == GAP]
     parts = [
-        f"# {artefact.key}: {artefact.title}",
-        f"![{artefact.title}]({stem.name}.png)",
-        f"{artefact.caption} Medians over {count_of(primary['n'], artefact.trial)}, in nats.",
+        f"# {artefact.key}: {artefact.text.title}",
+        f"![{artefact.text.title}]({stem.name}.png)",
+        f"{artefact.text.caption} Medians over {count_of(primary['n'], artefact.trial)}, in nats.",
         _grid(table),
         "Gaps are medians of the differences over splits, not differences of the medians.",
         *details(artefact, artefact.remarks(table), ()),
@@ -245,13 +221,10 @@ def _label(axes: "Axes") -> None:
 ARTEFACT = Artefact(
     __name__,
     kind="table",
-    title="DDE beside the optimum of its own objective",
     shows={
         "r_benchmark": {"datasets": _PUBLISHED_ORDER, "methods": ["DDE", "DDE-penalised"]},
         "planar": {"datasets": ["two-moons", "ring", "grid"], "methods": ["DDE"]},
     },
-    caption=_CAPTION,
-    details=_DETAILS,
     build=build,
     draw=draw,
     metric=GAP,

@@ -26,24 +26,7 @@ from kcde.names import OURS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_CAPTION = (
-    "Drawing samples from DDE takes a small share of the time of Hamiltonian Monte Carlo from KEF; "
-    "whether at most a hundredth, as published, is claim D2. Shown is the unbiased MMD² between "
-    "samples and the test set, and below it the time of sampling. The paper also concludes that "
-    "the samples of DDE are closer to the data; claim D1 tests this by paired tests over the "
-    "seeds. KEF-100-steps (ours) has longer trajectories."
-)
 
-_DETAILS = (
-    "MMD² has a Gaussian kernel with the bandwidth of f, which is that of DDE for every method. "
-    "In the text the distance is to the training points, in table and code to the test set; both "
-    f"are given. {_planar.POINTS} {_planar.CODE_SETS} The set of the code, two-moons-code, is "
-    "shown as well (authors' set) where config.yaml selects it. In other conflicts of text and "
-    "code the code is followed: gradients are clipped for f and ν (text: all updates), networks "
-    "have 3 to 4 layers (section 6: 5; appendix E: tuned, 3 to 5), and the RKHS penalty η is 0 "
-    "(text: penalised likelihood; table 2 has both). "
-    f"{_planar.TRAINING}"
-)
 
 EXCESS = "excess_negative_log_likelihood"
 
@@ -410,11 +393,7 @@ def _order(ratio: float) -> str:
 ARTEFACT = Artefact(
     __name__,
     kind="table",
-    title="distance of the samples to the data, and time of sampling",
     shows={"planar": {"methods": ["DDE", "DDE-narrow", "KEF", "KEF-100-steps"]}},
-    caption=_CAPTION,
-    details=_DETAILS,
-    reduced=_planar.REDUCED,
     tolerance=tolerances.VERDICTS,
     build=build,
     draw=draw,

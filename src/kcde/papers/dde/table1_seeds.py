@@ -10,20 +10,7 @@ from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.dde import _planar, fig1, fig2, table1
 from kcde.metrics.names import MMD
 
-_CAPTION = (
-    "Table 1 with more seeds than the default run has: the unbiased MMD² between samples and the "
-    "test set. By its scores the amended claims D1 (DDE's MMD is the smaller one, by paired "
-    "tests), D4 (every mode receives at least half its weight, and samples and data are near each "
-    "other) and D5 (MMD² falls until it is flat) are decided."
-)
 
-_DETAILS = (
-    "Data, methods and metrics are those of table 1, where the published numbers stand beside "
-    "ours; its seeds, which have the same data, are the first of these. DDE trains all seeds in "
-    "one program, whose rounding depends on their number: after thousands of iterations a sampler "
-    "may differ from that of table 1. "
-    f"{_planar.POINTS} {_planar.CODE_SETS}"
-)
 
 _READING = "ten seeds"
 
@@ -48,7 +35,6 @@ ARTEFACT = Artefact(
     __name__,
     name="table1-seeds",
     kind="table",
-    title="distance of the samples to the data, over more seeds",
     stage="readings",
     shows={
         "planar": {
@@ -57,8 +43,6 @@ ARTEFACT = Artefact(
             "methods": ["DDE", "KEF"],
         }
     },
-    caption=_CAPTION,
-    details=_DETAILS,
     tolerance=tolerances.VERDICTS,
     build=table1.build,
     draw=table1.draw,

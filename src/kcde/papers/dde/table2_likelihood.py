@@ -16,22 +16,7 @@ from kcde.pages.markdown import count_of, details, number, pipe_table
 from kcde.files import atomic
 from kcde.metrics.names import NLL
 
-_CAPTION = (
-    "Not in the paper: DDE on the splits of table 2 under three likelihoods. Test-half proposal: "
-    "log Z by importance sampling from a Gaussian fitted to the test half, as the authors compute "
-    "it. Quadrature: log Z of the same fits by quadrature. Penalised: fits with penalty and early "
-    "stopping, on some of the sets. Share: the part of the distance between quadrature and the "
-    "published value that the authors' evaluation explains."
-)
 
-_DETAILS = (
-    "The proposal of the authors has the mean and the standard deviation of the test half and "
-    "1000 draws per point; test labels enter it, and where the base density is wide the proposal "
-    "is too narrow. Penalised: η = 1/n, trained and evaluated with the same weight; training stops "
-    "early by a fifth of the training rows, on which f is not trained; log Z is computed by "
-    "quadrature. A share is negative where the authors' evaluation leads away from the published "
-    f"value, and not given where the distance is below 0.05 nats. {_likelihoods.CONFLICTS}"
-)
 
 DISTANCE, EFFECT, SHARE = "distance_to_published", "evaluation_effect", "share_explained"
 
@@ -121,9 +106,9 @@ def draw(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """Write the page, and draw differences from the published values, where there are any."""
     primary = table[table["metric"] == artefact.metric]
     parts = [
-        f"# {artefact.key}: {artefact.title}",
-        f"![{artefact.title}]({stem.name}.png)",
-        f"{artefact.caption} Means over {count_of(primary['n'], artefact.trial)}, in nats.",
+        f"# {artefact.key}: {artefact.text.title}",
+        f"![{artefact.text.title}]({stem.name}.png)",
+        f"{artefact.text.caption} Means over {count_of(primary['n'], artefact.trial)}, in nats.",
         _grid(table),
         *details(artefact, artefact.remarks(table), primary["method"]),
     ]
@@ -179,16 +164,12 @@ ARTEFACT = Artefact(
     __name__,
     name="table2-likelihood",
     kind="table",
-    title="share of the distance to the published numbers that the evaluation explains",
     shows={
         "r_benchmark": {
             "datasets": table2.ARTEFACT.shows["r_benchmark"]["datasets"],
             "methods": ["DDE", "DDE-penalised"],
         }
     },
-    caption=_CAPTION,
-    details=_DETAILS,
-    reduced=_likelihoods.REDUCED,
     build=build,
     draw=draw,
     metric=NLL,

@@ -65,15 +65,6 @@ BAND = (
     "Lines are means over the correlation matrices; bands reach from their 5% to their 95% "
     "quantile where at least 20 have a value."
 )
-REDUCED = (
-    "Reduced at laptop: 20 correlation matrices (paper: 100), from n = 1e6 on the first 5; n up to "
-    "1e7 for d = 1, 1e6 for d = 2 and 1e5 for d = 3 (paper: 1e7). Claims J1 and J7, which pool n, "
-    "are therefore decided up to n = 1e5, and under J-sizes at every n on the matrices that reach "
-    "the largest; J4 is about n = 1e5, and J8 counts every n. Parameters are chosen on "
-    "all points at d = 1, and on at most 100000 and 30000 of them at d = 2 and 3. All points are "
-    "fitted, and no rank is capped. Claims on n = 1e6 and 1e7 (J2, J3, J6, J15) are undecided "
-    "where parameters were chosen on fewer points than were fitted."
-)
 COMMON = f"{DATA}\n\n{CHOICE}"
 """Paragraphs of the details of all six figures."""
 

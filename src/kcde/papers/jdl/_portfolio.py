@@ -40,11 +40,6 @@ BAND = (
     "Lines are means over the subsamples; bands reach from their 5% to their 95% quantile where at "
     "least 20 have a value."
 )
-REDUCED = (
-    "Reduced at laptop: 20 subsamples (paper: 100), and factors of x of at most 150 columns "
-    "(paper: as many as the tolerance requires, at d = 25 more than 6000). What counts is the "
-    "trace that a capped factor leaves: bandwidths of x at which it is more than 10% are not tried."
-)
 COMMON = f"{DAYS}\n\n{CHOICE} {METHODS} {BAND}"
 """Paragraphs of the details of all three figures."""
 

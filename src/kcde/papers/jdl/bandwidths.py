@@ -20,17 +20,6 @@ from kcde.data.names import FACTORS
 from kcde.experiments._embedding import BANDWIDTH_FACTORS
 from kcde.metrics.names import SECOND_MOMENT_LOSS
 
-CAPTION = (
-    "Not in the paper, which states no grid: the relative squared error of figure 1 at n = "
-    "1000 and 1e4 against the largest bandwidth that may be chosen, over the median distance/√2, "
-    "without constraints (solid) and with them (dashed). Wide kernels lower the loss of CME "
-    "most, and at n = 1e4 that of JDL without constraints; that of CME still falls at the widest. "
-    "Both bandwidths share the limit: which of them matters is open."
-)
-DETAILS = (
-    "Both bandwidths are chosen among ½, 1, 2 and 4 up to the factor shown; 4 is the grid of the "
-    f"other figures. All else is as there. {_moments.COMMON} {_moments.CONSTRAINTS}"
-)
 
 SIZES = (1000, 10_000)
 
@@ -110,7 +99,6 @@ def read(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="second-moment loss by the largest bandwidth of the grid",
     stage="readings",
     shows={
         "moments": {
@@ -141,8 +129,6 @@ ARTEFACT = Artefact(
             },
         }
     },
-    caption=CAPTION,
-    details=DETAILS,
     build=build,
     draw=draw,
     readers={"J-bandwidth": read},

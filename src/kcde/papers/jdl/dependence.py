@@ -13,21 +13,6 @@ from kcde.papers.jdl._moments import POSITIVITY
 from kcde.papers.jdl.laws import by_law
 from kcde.metrics.names import CANONICAL_CORRELATION, INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 
-CAPTION = (
-    "Not in the paper: the relative squared error of figure 1 at d = 1, n = 1e4 against the "
-    "correlation |ρ| of x and y, a point for each matrix of every law, without constraints and "
-    "with them; dashed: ignoring x. Why the order of methods depends on the law: the single "
-    "inequality, equation (33) of the paper, keeps JDL near independence once x and y depend "
-    "strongly, whatever n; a sub-grid of inequalities, or clipping, does not."
-)
-DETAILS = (
-    f"{_moments.CONSTRAINTS} Sub-grid: 1 + h ≥ 0 at 30 training values of x and 30 of y, and (23). "
-    "Clipped and renormalised: expectations under max(1 + h, 0) of the fit without constraints, an "
-    "option of the authors' library. The last two take the bandwidths and the λ that are best "
-    "without constraints. Lines are means of the logarithms of 15 neighbours; the matrices are "
-    "those of figure 1 and of laws.\n\n"
-    f"{_moments.DATA}\n\n{_moments.CHOICE}"
-)
 
 ROWS, ROWS_OF_SMOKE = 10_000, 200
 _WEAK, _STRONG = 0.25, 0.7
@@ -139,7 +124,6 @@ def read(scores: pd.DataFrame) -> Mapping[str, Mapping[str, Decision]]:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="second-moment loss by the correlation, and what positivity costs",
     stage="readings",
     shows={
         "moments": {
@@ -161,8 +145,6 @@ ARTEFACT = Artefact(
             "methods": ["JDL", "JDL-sub-grid", "JDL-clipped", "CME", "KLR"],
         },
     },
-    caption=CAPTION,
-    details=DETAILS,
     build=build,
     draw=draw,
     readers={"J-positivity": read},

@@ -43,18 +43,6 @@ from kcde.evidence.verdicts import UNDECIDED
 from kcde.pages.markdown import magnitude
 from kcde.metrics.names import INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 
-CAPTION = (
-    "Relative squared error, equation (40) of the paper, of E[y yᵀ|x] against n; dashed: ignoring "
-    "x. In the paper JPDL is below JDL below CME (J1), worst at loose tolerances (J2) "
-    "and large d (J4). At n = 1e7 tolerance 1e-1 lets CME rise; dotted, at 1e-3, it falls. "
-    f"{_moments.LAW}"
-)
-DETAILS = (
-    "The loss is the squared error of E[y yᵀ|x] over its squared norm, a mean over test points. "
-    "What ignores x is the mean of y yᵀ over the training points.\n\n"
-    f"{_moments.COMMON} {_moments.SCHEDULE} {_moments.THROUGHOUT} {_moments.CONSTRAINTS} "
-    f"{_moments.BAND}"
-)
 
 _ORDER = (("JPDL", "JDL"), ("JDL", "CME"))
 _RISE = (100_000, 10_000_000)
@@ -243,11 +231,7 @@ def _listed(values: dict[str, float]) -> str:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="second-moment loss against n",
     shows={"moments": {"methods": ["JDL", "JPDL", "CME"]}},
-    caption=CAPTION,
-    details=DETAILS,
-    reduced=_moments.REDUCED,
     build=build,
     draw=draw,
     deciders={

@@ -13,12 +13,6 @@ from kcde.papers.jdl._paired import complete
 from kcde.evidence.deciding import all_of, decider
 from kcde.metrics.names import INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 
-CAPTION = (
-    "Relative squared error, equation (40) of the paper, of JDL and CME at d = 1, against n, with "
-    "one line for each relative tolerance of the factors; dashed: ignoring x. In the paper JDL is "
-    f"robust to the tolerance, and CME is not (claim J3). {_moments.LAW}"
-)
-DETAILS = f"{_moments.COMMON} {_moments.BAND}"
 
 _TOLERANCES = (1e-3, 1e-2, 1e-1)
 _SIZE, _ROBUST = 1_000_000, 1.5
@@ -67,7 +61,6 @@ def robust_to_tolerance(scores: pd.DataFrame) -> Decision:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="second-moment loss by tolerance at d = 1",
     shows={
         "moments": {
             "datasets": [
@@ -80,9 +73,6 @@ ARTEFACT = Artefact(
             "methods": ["JDL", "CME"],
         }
     },
-    caption=CAPTION,
-    details=DETAILS,
-    reduced=_moments.REDUCED,
     build=build,
     draw=draw,
     deciders={"J3": robust_to_tolerance},

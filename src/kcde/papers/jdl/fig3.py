@@ -42,18 +42,6 @@ from kcde.evidence.verdicts import UNDECIDED, too_many_failed
 from kcde.pages.markdown import magnitude
 from kcde.metrics.names import NORMALISATION_ERROR
 
-CAPTION = (
-    "The largest |E[1|x] − 1| over test points and correlation matrices against n, by dimension "
-    "d. JDL and JPDL, like what ignores x, have rounding errors only. In the paper that of CME is "
-    f"sizeable, falls with n (claim J5), and is smaller with constraints (J7). {_moments.LAW}"
-)
-DETAILS = (
-    "As in the paper the error is a maximum, which grows with the number of correlation matrices. "
-    "Thin dashed lines are means of the largest error of each matrix, and bands reach from its 5% "
-    "to its 95% quantile, where at least 20 have a value: the maximum over the matrices lies above "
-    "them by its definition. The vertical axis is linear below 1e-4.\n\n"
-    f"{_moments.COMMON} {_moments.SCHEDULE} {_moments.THROUGHOUT} {_moments.CONSTRAINTS}"
-)
 
 _FIXED = 1e-3
 _SIZEABLE, _NONE = 1e-3, 1e-10
@@ -185,11 +173,7 @@ def _errors_of(fits: pd.DataFrame) -> pd.Series:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="normalisation error against n",
     shows={"moments": {"methods": ["JDL", "JPDL", "CME"]}},
-    caption=CAPTION,
-    details=DETAILS,
-    reduced=_moments.REDUCED,
     build=build,
     draw=draw,
     deciders={

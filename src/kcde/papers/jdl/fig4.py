@@ -20,14 +20,6 @@ from kcde.evidence.deciding import all_of, decider
 from kcde.pages import style
 from kcde.metrics.names import NORMALISATION_ERROR
 
-CAPTION = (
-    "The largest |E[1|x] − 1| of CME at d = 1, over points and matrices, a line for each "
-    "tolerance; what ignores x has none. In the paper it falls with n at the tightest (J6); at "
-    f"looser ones it is lowest in the middle (J15). {_moments.LAW}"
-)
-DETAILS = (
-    f"The CSV also has the mean over matrices of the largest error of each.\n\n{_moments.COMMON}"
-)
 
 _TIGHTEST, _LOOSE = 1e-3, (1e-2, 1e-1)
 _LOWEST = 100_000
@@ -117,11 +109,7 @@ def _named(statistic: str, count: int) -> str:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="normalisation error of CME by tolerance at d = 1",
     shows={"moments": {"datasets": fig2.ARTEFACT.shows["moments"]["datasets"], "methods": ["CME"]}},
-    caption=CAPTION,
-    details=DETAILS,
-    reduced=_moments.REDUCED,
     build=build,
     draw=draw,
     deciders={

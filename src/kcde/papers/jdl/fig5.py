@@ -14,16 +14,6 @@ from kcde.evidence.verdicts import UNDECIDED, too_many_failed
 from kcde.pages.markdown import magnitude
 from kcde.metrics.names import PSD_VIOLATION_RATE
 
-CAPTION = (
-    "Share of test points at which the estimated E[y yᵀ|x] is not positive semi-definite, against "
-    "n, by dimension d; the true moment always is. In the paper it is negligible for every method "
-    f"but CME in three dimensions (J8), which is no evidence here. {_moments.LAW}"
-)
-DETAILS = (
-    "A moment counts if it has an eigenvalue below −1e-12 times the largest absolute one. The "
-    f"vertical axis is linear below 0.01%.\n\n{_moments.COMMON} {_moments.SCHEDULE} "
-    f"{_moments.THROUGHOUT} {_moments.CONSTRAINTS} {_moments.BAND}"
-)
 
 _METHODS = ("JDL", "JPDL", "CME")
 _LIMIT = 1e-3  # of ours: the paper says that all others perform well
@@ -93,11 +83,7 @@ def _above(shares: pd.Series) -> str:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="second moments that are not positive semi-definite",
     shows={"moments": {"methods": ["JDL", "JPDL", "CME"]}},
-    caption=CAPTION,
-    details=DETAILS,
-    reduced=_moments.REDUCED,
     build=build,
     draw=draw,
     deciders={"J8": semidefinite},

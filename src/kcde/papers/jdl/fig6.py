@@ -35,27 +35,6 @@ from kcde.evidence.deciding import Missing, all_of, decider
 from kcde.evidence.verdicts import UNDECIDED
 from kcde.metrics.names import MATCHED
 
-CAPTION = (
-    "Seconds of factors, solution and conditional expectations against n, by dimension d, with "
-    "one bandwidth for all methods, as the authors' library times them; below, without factors. In "
-    "the paper JDL and CME cost the same, JPDL far less (claim J9), and constraints little (J16). "
-    f"{_moments.LAW}"
-)
-DETAILS = (
-    "Wall-clock seconds on one thread, with as many jobs at once as the machine was given cores "
-    "(paper: two processors without constraints, ten with them); compare ratios between methods "
-    "only. The seconds are those of the pivoted factors, or the polynomials of JPDL, of cross "
-    "moments and coefficients, and of 5000 conditional expectations; the expectations of JDL and "
-    "JPDL sum over all n points of y, those of CME over the pivots only. Both bandwidths are the "
-    "median distance over √2, so that no method has fewer pivots by its choice; λ is what each "
-    "fit chose. The first 3 matrices are timed so. Fits share factors and cross moments, and thus "
-    "their seconds. JPDL with constraints is solved as a reduced program by a solver of ours; "
-    "unreduced: the semidefinite program as the paper states it, by Clarabel (paper: MOSEK), with "
-    "the λ that is best without constraints. That program is fitted only at d = 1 and, for n = "
-    "1000, at d = 2. It is not run at d = 3, where its Gram matrix is 210 × 210 with 22155 entries "
-    "in the cone, far beyond a laptop and our paper scale.\n\n"
-    f"{_moments.COMMON} {_moments.SCHEDULE} {_moments.CONSTRAINTS} {_moments.BAND}"
-)
 
 _METHODS = ("JDL", "JPDL", "CME")
 _SIMILAR = (0.5, 2.0)
@@ -249,11 +228,7 @@ def _curve(values: pd.Series) -> str:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="seconds of a fit and of conditional expectations",
     shows={"moments": {"methods": ["JDL", "JPDL", "JPDL-unreduced", "CME"]}},
-    caption=CAPTION,
-    details=DETAILS,
-    reduced=_moments.REDUCED,
     build=build,
     draw=draw,
     deciders={

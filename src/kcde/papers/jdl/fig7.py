@@ -26,19 +26,6 @@ from kcde.evidence.verdicts import SIGNIFICANCE
 from kcde.metrics.names import BASE_RATE_LOSS, LOGISTIC_LOSS
 from kcde.metrics.paired import paired_wilcoxon
 
-CAPTION = (
-    "Logistic loss, equation (41) of the paper, of the probability that portfolios lose much on "
-    "the next day, against the number n of days, for each number d of portfolios, without and with "
-    "constraints; dashed: the base rate, which ignores x. In the paper JDL is below CME at small "
-    "n, constrained JDL is on par with kernel logistic regression (KLR) except at small n in high "
-    "dimension, and constraints raise the loss of CME (claim J10)."
-)
-DETAILS = (
-    "Probabilities are clipped to [1e-12, 1], as in the paper. The base rate is the share of "
-    "events in the n days. On par: a loss at most 5% above that of KLR, a margin of ours.\n\n"
-    f"{_portfolio.COMMON} Subsamples overlap (at n = 20000 each has 25000 of 25248 pairs of days), "
-    "so that the p-values of claim J10, which takes them as independent, are too small."
-)
 
 _SMALL, _HIGH = 1000, (10, 25)
 """Small n, and the high dimensions in which the paper excepts it."""
@@ -131,11 +118,7 @@ def _raised(compared: dict[Size, pd.DataFrame]) -> tuple[bool, str]:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="logistic loss of the probability that portfolios lose much",
     shows={"portfolio": {"methods": ["JDL", "CME", "KLR"]}},
-    caption=CAPTION,
-    details=DETAILS,
-    reduced=_portfolio.REDUCED,
     build=build,
     draw=draw,
     deciders={"J10": jdl_like_klr},

@@ -22,13 +22,6 @@ from kcde.papers.jdl._portfolio import (
 from kcde.evidence.deciding import Missing, all_of, decider
 from kcde.metrics.names import NEGATIVE_PROBABILITY_RATE
 
-CAPTION = (
-    "Share of test days with a negative estimate of the probability that portfolios lose much, "
-    "against the number n of days, for each number d of portfolios, without and with constraints. "
-    "Compare the two rows: in the paper constraints bring the share of JDL to zero, and divide "
-    "that of CME by two to five (claim J11). Kernel logistic regression (KLR) has none."
-)
-DETAILS = f"The vertical axis is linear below 0.01%.\n\n{_portfolio.COMMON}"
 
 _FEWER = (2.0, 5.0)
 
@@ -87,11 +80,7 @@ def _fewer(compared: dict[Size, pd.DataFrame]) -> tuple[bool, str]:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="negative probabilities that portfolios lose much",
     shows={"portfolio": {"methods": ["JDL", "CME", "KLR"]}},
-    caption=CAPTION,
-    details=DETAILS,
-    reduced=_portfolio.REDUCED,
     build=build,
     draw=draw,
     deciders={"J11": fewer_negative},

@@ -17,22 +17,6 @@ from kcde.papers.jdl._portfolio import CME_HELD, JDL_HELD, KLR, by_dimension, co
 from kcde.evidence.deciding import all_of, decider
 from kcde.metrics.names import MATCHED
 
-CAPTION = (
-    "Seconds of factors, solution and probabilities of the test days against the number n of days, "
-    "for each number d of portfolios, with one bandwidth for all methods, as the authors' library "
-    "times them; below, without the factors. Compare ratios between methods only. In the paper "
-    "constrained CME and JDL take about the same time, and kernel logistic regression (KLR) "
-    "slightly more (claim J12)."
-)
-DETAILS = (
-    "Wall-clock seconds on one thread, with as many jobs at once as the machine was given cores: "
-    "those of the pivoted factors, of cross moments and coefficients, and of the probabilities of "
-    "the 5000 test days. KLR has a factor of x only and no cross moments. Both bandwidths are the "
-    "median distance over √2; λ is what each fit chose. The first 3 subsamples are timed so. Fits "
-    "share factors and cross moments, and thus their seconds. The caption of the paper names the "
-    "probabilities alone; J12 is decided by them as well, under J-time.\n\n"
-    f"{_portfolio.COMMON}"
-)
 
 _COMPARABLE = (0.5, 2.0)
 
@@ -109,11 +93,7 @@ def _compared(tidied: pd.DataFrame, metric: str, behind: str = "") -> tuple[Deci
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="seconds of a fit and of probabilities",
     shows={"portfolio": {"methods": ["JDL", "CME", "KLR"]}},
-    caption=CAPTION,
-    details=DETAILS,
-    reduced=_portfolio.REDUCED,
     build=build,
     draw=draw,
     deciders={"J12": comparable_seconds},

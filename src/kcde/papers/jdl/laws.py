@@ -20,23 +20,6 @@ from kcde.papers.jdl._curves import (
 from kcde.data.names import DRAWN_LAW, LAWS, NORMAL, parsed_law
 from kcde.metrics.names import INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 
-CAPTION = (
-    "Not in the paper, which does not state the law of its random correlations: the relative "
-    "squared error of figure 1 under five laws of the elements of log C, N(0, s²) and uniform "
-    "on (−1, 1), without constraints (solid) and with them (dashed); grey: ignoring x. The order "
-    "of the methods, and what the constraints cost, depend on the law; claims are decided under "
-    "each."
-)
-DETAILS = (
-    "Under every law the matrix, the training and the test points of a repetition are functions of "
-    "the same random numbers. In one dimension the points of x are the same under all laws, and "
-    "the laws other than the drawn one (s = 0.2) share their bases of x; in more dimensions the "
-    "correlations among the coordinates of x differ, and nothing is shared. n goes up to 1e5, and "
-    "under s = 0.2 alone beyond, so that claims on larger n are undecided under the others. Claim "
-    "J14 counts the fits of CME at one tolerance for each data set here, and in structure at three "
-    "for s = 0.2. "
-    f"\n\n{_moments.DATA}\n\n{_moments.CHOICE} {_moments.CONSTRAINTS}"
-)
 
 _LARGEST = 100_000
 _DECIDED = (fig1, fig2, fig3, fig4, fig5, fig6, structure)
@@ -122,7 +105,6 @@ def remarks(drawn: pd.DataFrame) -> list[str]:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="second-moment loss by the law of the correlations",
     stage="readings",
     shows={
         "moments": {
@@ -156,8 +138,6 @@ ARTEFACT = Artefact(
         },
         "portfolio": {"methods": ["JDL", "CME"]},
     },
-    caption=CAPTION,
-    details=DETAILS,
     build=build,
     draw=draw,
     readers={"J-law": read},

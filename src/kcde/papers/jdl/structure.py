@@ -27,23 +27,6 @@ from kcde.evidence.deciding import Missing, all_of, decider
 from kcde.evidence.verdicts import too_many_failed
 from kcde.pages import style
 
-CAPTION = (
-    "What the positivity constraints achieve. Upper two rows: share of test pairs (x, y) at which "
-    "the estimated density 1 + h is negative, without and with constraints; the paper finds very "
-    "few with constraints (claim J13). Bottom row: share of fits of CME for which some "
-    "coefficients satisfy a tightened positivity constraint like equation (33) of the paper, which "
-    "finds none (J14). Left: the Gaussian pairs of section 5.1. Right: the portfolios of section "
-    "5.2. A figure of ours."
-)
-DETAILS = (
-    f"{_moments.CONSTRAINTS} In the bottom row the fits of CME are those without constraints, and "
-    "the coefficients must satisfy (53) and an inequality like (33); for every fit that is not "
-    "counted it is proven that no such coefficients exist. The vertical axis is linear below "
-    "0.001%. A fit stands for the bandwidths that it chose, where the paper speaks of all "
-    "parameterizations. The tolerances of section 5.1 are those of figure 1; claim J14 counts the "
-    "other tolerances as well. Lines are means over repetitions."
-)
-REDUCED = "Reduced at laptop as figures 1 and 7."
 
 VIOLATIONS, INFEASIBLE = "density_violation_rate", "tightening_infeasible"
 SECTIONS = {"moments": "5.1", "portfolio": "5.2"}
@@ -246,14 +229,10 @@ def _percent(share: float) -> str:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="negative densities, and whether CME can satisfy the tightened positivity (33)",
     shows={
         "moments": {"methods": ["JDL", "JPDL", "CME"]},
         "portfolio": {"methods": ["JDL", "CME"]},
     },
-    caption=CAPTION,
-    details=DETAILS,
-    reduced=REDUCED,
     build=build,
     draw=draw,
     deciders={"J13": few_violations, "J14": never_feasible},

@@ -22,19 +22,6 @@ from kcde.papers.kcef import _captions
 from kcde.data import names
 from kcde.metrics.names import NLL
 
-DETAILS = (
-    "Grid data: X_1 is uniform on [0, 1] and p(x_i|x_(i-1)) = 1 + sin(2πx_i) sin(2πx_(i-1)); the "
-    "paper does not print the frequencies. As its section 4 says, the full graph of KCEF has a "
-    "bandwidth for each parent in figure 1 (KCEF-F-anisotropic) and one for all in figure 5 "
-    "(KCEF-F); it gives LSCDE on the full graph one for each as well, where ours has one σ, as its "
-    "authors' (fig1-lscde has both). All columns are standardised by the training "
-    "rows, and densities are evaluated on 2000 test points; KCEF's normaliser is computed by "
-    "quadrature. The entropy bound is the mean log-likelihood of the known density, which no other "
-    "exceeds. Arrow heads at the edge mark means beyond it; the lowest is printed. The paper does "
-    "not state the number of repetitions. fig1-rows decides the claims with KCEF tuned on 500 rows "
-    "at every scale."
-)
-REDUCED = f"Reduced at laptop: 5 repetitions (paper scale: 10), {_captions.TUNING}"
 
 FULL = "KCEF-F-anisotropic"
 """KCEF on the full graph, as the paper describes it for figure 1."""

@@ -19,14 +19,6 @@ from kcde.metrics.names import DIVERGENCE_RATE, R_HAT
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-DETAILS = (
-    "Shown are 1000 rows of the data, drawn at random from all of them, and 1000 of the 2000 "
-    "samples of each model, which is fitted to the training rows of the first run. Columns are "
-    "centred and scaled by their standard deviation (sd) over the training rows. The paper names "
-    "(x_15, x_16) on parkinsons; its rule leaves 15 columns, so the last two are shown. The frame "
-    "is that of the data, which are grey behind the samples; the number of samples outside it is "
-    "given (out)."
-)
 
 DATASETS = ("red-wine", "parkinsons")
 """Data sets of claim K14, in the order in which they are drawn."""

@@ -14,23 +14,7 @@ from kcde.pages import style
 from kcde.experiments.consistency import CONSTANTS, Constant
 from kcde.metrics.names import REGULARIZATION_ERROR
 
-_CAPTION = (
-    "Error of KCEF against the number n of training pairs, drawn from a density of the model "
-    "whose T_0 has smoothness γ, with λ = c n^-α: (a) in the norm of the function space, (b) in "
-    "Kullback-Leibler divergence. (c) Fitted slopes with 95% intervals; bars: the upper bounds of "
-    "theorem 2 as n grows. A slope at or below its bar agrees; claim K12 tests this. A figure of "
-    "ours: the paper proves the rates and shows none."
-)
 
-_DETAILS = (
-    "T_0 lies in R(C^γ) by construction, where C is the covariance operator of p_0; x is uniform "
-    "on (-1, 1), q_0 = N(0, 2²), both kernels are Gaussian; α = max(1/(2(γ+1)), 1/4). T_0 has norm "
-    "3; thin in (a): ‖T_λ - T_0‖, the error without noise. The divergence is computed by "
-    "quadrature. Points are geometric means over repetitions with 95% intervals, lines are "
-    "least-squares fits; in (c) circles stand for the norm and squares for the "
-    "divergence. The bounds are α - 1/2 and 2α - 1, which over all γ range from -1/4 to 0 and "
-    "from -1/2 to 0; the theorem is stated for c = 1, and they hold for every c."
-)
 
 _METRICS = {"norm_error": "norm", "kl": "KL"}
 """Metric of the scores to the name of its panel."""
@@ -401,10 +385,7 @@ def _words(slope: Slope) -> str:
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="convergence where the model is well specified (theorem 2)",
     shows={"consistency": {}},
-    caption=_CAPTION,
-    details=_DETAILS,
     build=build,
     draw=draw,
     deciders={"K12": decide},

@@ -15,14 +15,6 @@ from kcde.papers.kcef import _grid, _grid_picture
 from kcde.papers.kcef._grid import FULL, against_d, against_n, against_published_n
 from kcde.seeding import rng_of
 
-_CAPTION = (
-    "Mean log-likelihood of test points under densities fitted to made-up data: (a) against the "
-    "number n of training points, three dimensions; (b) per dimension against the dimension d, at "
-    "n = 2000. Black: the exact bound, and the best without dependence. The paper concludes that "
-    "KCEF converges faster, the Markov graph (M) improves on the full one (F), NADE drops at small "
-    "n (K1 to K3); K4, K5, K13 compare methods. What turns them: `fig1-rows`, `fig1-lscde`, "
-    "`fig1-converged`."
-)
 
 _ALL = (FULL, "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE")
 _SIZES = (200, 2000)  # ends of the published range of n, both of which a decision needs
@@ -362,7 +354,6 @@ _DECIDERS = {
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="log-likelihood on the grid data",
     shows={
         "joint": {
             "datasets": [
@@ -378,9 +369,6 @@ ARTEFACT = Artefact(
             "methods": ["KCEF-F-anisotropic", "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE", "exact"],
         }
     },
-    caption=_CAPTION,
-    details=_grid.DETAILS,
-    reduced=_grid.REDUCED,
     build=build,
     draw=_grid_picture.draw,
     deciders=_DECIDERS,

@@ -8,13 +8,6 @@ from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.kcef import _grid, _grid_picture, fig1, fig1_lscde, fig5
 from kcde.papers.kcef._renamed import renamed
 
-_CAPTION = (
-    "Mean log-likelihood of test points under densities fitted to made-up data, as in figure 1, "
-    "tuned as the paper's text says: on the full graph (F) a bandwidth for each column, in KCEF by "
-    "gradient descent to convergence, in LSCDE each in turn by cross-validation. Figure 1 itself "
-    "has KCEF's early stopping, as the authors' code, and one bandwidth in LSCDE. Claims K1 to "
-    "K4 are decided for both together, K6 against figure 5 with early stopping."
-)
 
 METHODS = {"KCEF-F-converged": _grid.FULL, "KCEF-M-converged": "KCEF-M"}
 """KCEF to convergence, with its names in the claims."""
@@ -48,7 +41,6 @@ ARTEFACT = Artefact(
     __name__,
     name="fig1-converged",
     kind="figure",
-    title="log-likelihood on the grid data, each bandwidth tuned to convergence",
     stage="readings",
     shows={
         "joint": {
@@ -65,9 +57,6 @@ ARTEFACT = Artefact(
             "only": {"KCEF-F": ["grid-2000"]},  # for claim K6
         }
     },
-    caption=_CAPTION,
-    details=_grid.DETAILS,
-    reduced=_grid.REDUCED,
     build=build,
     draw=draw,
     readers={"K-lscde": read, "K-stop": read_both_rules},

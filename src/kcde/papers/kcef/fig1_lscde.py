@@ -6,13 +6,6 @@ from kcde.papers.artefact import Artefact, Decision
 from kcde.evidence.deciding import under_each
 from kcde.papers.kcef import _grid, _grid_picture, fig1, fig5
 
-_CAPTION = (
-    "Mean log-likelihood of test points under densities fitted to made-up data, as in figure 1, "
-    "with LSCDE that has a bandwidth for each column (LSCDE-F-anisotropic) beside one for all "
-    "(LSCDE-F). The text has the first, its authors' code the second; how to tune is not stated: "
-    "here each in turn, by cross-validation, on both graphs (F, M), so that K2 compares these. "
-    "Claims K1 to K4 are decided with either, K5, K6 and K13 for LSCDE."
-)
 
 METHODS = {"LSCDE-F-anisotropic": "LSCDE-F", "LSCDE-M-anisotropic": "LSCDE-M"}
 """LSCDE with a bandwidth for each column, with its names in the claims."""
@@ -50,7 +43,6 @@ ARTEFACT = Artefact(
     __name__,
     name="fig1-lscde",
     kind="figure",
-    title="log-likelihood on the grid data, LSCDE with a bandwidth for each column",
     stage="readings",
     shows={
         "joint": {
@@ -67,9 +59,6 @@ ARTEFACT = Artefact(
             ],
         }
     },
-    caption=_CAPTION,
-    details=_grid.DETAILS,
-    reduced=_grid.REDUCED,
     build=fig1.build,
     draw=_grid_picture.draw,
     readers={"K-lscde": read, "K-methods": read_methods},

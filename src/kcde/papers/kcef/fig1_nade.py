@@ -6,13 +6,6 @@ from kcde.papers.artefact import Artefact, Decision
 from kcde.evidence.deciding import under_each
 from kcde.papers.kcef import _grid, _grid_picture, fig1
 
-_CAPTION = (
-    "Mean log-likelihood of test points under densities fitted to made-up data, as in figure 1, "
-    "with NADE as it is after all 2500 updates on all training rows (NADE-unstopped) beside that "
-    "of figure 1, whose updates a held-out tenth of the rows chooses. The paper names early "
-    "stopping for the R sets alone, as a remedy, and says that NADE drops at small n. Claims K1, "
-    "K3 and K5, which compare with it, are decided with either."
-)
 
 UNSTOPPED = "NADE-unstopped"
 """NADE without selection, with all updates of the reference implementation."""
@@ -32,7 +25,6 @@ ARTEFACT = Artefact(
     __name__,
     name="fig1-nade",
     kind="figure",
-    title="log-likelihood on the grid data, NADE with and without early stopping",
     stage="readings",
     shows={
         "joint": {
@@ -48,9 +40,6 @@ ARTEFACT = Artefact(
             ],
         }
     },
-    caption=_CAPTION,
-    details=_grid.DETAILS,
-    reduced=_grid.REDUCED,
     build=fig1.build,
     draw=_grid_picture.draw,
     readers={"K-nade-stopping": read},

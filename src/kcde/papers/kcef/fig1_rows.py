@@ -8,13 +8,6 @@ from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.kcef import _grid, _grid_picture, fig1, fig5
 from kcde.papers.kcef._renamed import renamed
 
-_CAPTION = (
-    "Mean log-likelihood of test points under densities fitted to made-up data, as in figures 1 "
-    "and 5, with KCEF tuned on at most 500 rows, where the scale `paper` has 2000; the paper does "
-    "not say how many. The more rows, the more often the rule stops at its start, with narrow "
-    "kernels; with fewer it often leaves for kernels so wide that parents are ignored, which loses "
-    "less in many dimensions. The claims are decided for it."
-)
 
 _ISOTROPIC = f"{_grid.ISOTROPIC}-500-rows"
 METHODS = {
@@ -48,7 +41,6 @@ ARTEFACT = Artefact(
     __name__,
     name="fig1-rows",
     kind="figure",
-    title="log-likelihood on the grid data, tuned on 500 rows",
     stage="readings",
     shows={
         "joint": {
@@ -65,9 +57,6 @@ ARTEFACT = Artefact(
             "only": {"KCEF-F-500-rows": ["grid-2000"]},  # for claim K6
         }
     },
-    caption=_CAPTION,
-    details=_grid.DETAILS,
-    reduced=_grid.REDUCED,
     build=build,
     draw=draw,
     readers={"K-rows": read},

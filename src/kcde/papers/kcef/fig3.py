@@ -9,18 +9,7 @@ import pandas as pd
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
 from kcde.pages import style
 
-_CAPTION = (
-    "Expected conditional score matching cannot distinguish this conditional density from a "
-    "mixture that ignores x (claim K11). (a) p_0(y|x) is p_A for x > 0 and p_B otherwise, with "
-    "disjoint supports; q is their mixture. (b) The expected conditional score J(p_0‖q) is zero "
-    "at every weight of the mixture, although the Kullback-Leibler divergence is not. Where the "
-    "supports overlap, J is positive."
-)
 
-_DETAILS = (
-    "All integrals are computed by quadrature. p_A and p_B are smooth bump functions, Gaussians "
-    "where they overlap; P(x > 0) = 1/2."
-)
 
 _DISJOINT, _OVERLAPPING = "disjoint-supports", "overlapping-supports"
 
@@ -183,10 +172,7 @@ def _values(scores: pd.DataFrame, dataset: str, metric: str) -> dict[float, floa
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="a failure case of expected conditional score matching",
     shows={"failure_case": {}},
-    caption=_CAPTION,
-    details=_DETAILS,
     build=build,
     draw=draw,
     deciders={"K11": decide},

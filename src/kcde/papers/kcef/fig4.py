@@ -15,14 +15,6 @@ from kcde.evidence.deciding import all_of
 from kcde.papers.kcef import _captions, _slices
 from kcde.methods import METHODS
 
-_CAPTION = (
-    "Two columns of samples (in colour) beside the same columns of the UCI data (black): as "
-    "published, of the unconditional KEF, KCEF-F and NADE; below, ours: of the same KEF by adapted "
-    "chains, and, drawn exactly (inverse), of the same KCEF-F and of one selected by held-out "
-    "likelihood (LL). The paper concludes that KCEF captures heteroscedasticity and sharp "
-    "thresholds, and generally outperforms KEF where densities change abruptly; claim K14 compares "
-    "conditional spread and quantiles with those of the data."
-)
 
 _LIMIT = 0.25  # of the relative errors
 _KCEF, _KEF = "KCEF-F", "KEF"
@@ -119,7 +111,6 @@ def _errors(scores: pd.DataFrame, dataset: str, method: str) -> dict[str, float]
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="samples of KEF, KCEF and NADE over the data",
     shows={
         "samples": {
             "methods": [
@@ -132,9 +123,6 @@ ARTEFACT = Artefact(
             ]
         }
     },
-    caption=_CAPTION,
-    details=_slices.DETAILS,
-    reduced=_captions.REDUCED,
     tolerance=tolerances.VERDICTS,
     build=_slices.build,
     draw=_slices.draw,

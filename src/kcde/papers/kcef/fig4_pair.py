@@ -10,13 +10,6 @@ from kcde.evidence.deciding import under_each
 from kcde.papers.kcef import _captions, _slices, fig4
 from kcde.papers.kcef._renamed import renamed
 
-_CAPTION = (
-    "Two columns of the UCI data (black) and samples (in colour) of models that are fitted to "
-    "these two columns alone, where those of figure 4 are fitted to all: KEF, KCEF-F and NADE; "
-    "below, ours: the same KEF by adapted chains, and the same KCEF-F drawn exactly (inverse). The "
-    "text speaks of samples from two-dimensional slices, and the authors' notebook fits two "
-    "columns. Claim K14 is decided with models of all columns and of the pair."
-)
 
 ALL, PAIR = "all columns", "the shown pair alone"
 """The readings of K-pair, the drawn one first."""
@@ -46,7 +39,6 @@ ARTEFACT = Artefact(
     __name__,
     name="fig4-pair",
     kind="figure",
-    title="samples of KEF, KCEF and NADE fitted to two columns",
     stage="readings",
     shows={
         "samples": {
@@ -63,9 +55,6 @@ ARTEFACT = Artefact(
             ],
         }
     },
-    caption=_CAPTION,
-    details=_slices.DETAILS,
-    reduced=_captions.REDUCED,
     tolerance=tolerances.VERDICTS,
     build=build,
     draw=_slices.draw,

@@ -7,14 +7,6 @@ from kcde.papers.artefact import Artefact, Decision
 from kcde.evidence.deciding import as_drawn, decider
 from kcde.papers.kcef import _grid, _grid_picture
 
-_CAPTION = (
-    "Log-likelihood per dimension against the dimension d, with the methods of figure 1 and "
-    "KCEF-F, whose parents share one bandwidth (isotropic), where those of KCEF-F-anisotropic have "
-    "one each. Black: the exact entropy bound and the best without dependence. The paper concludes "
-    "that KCEF-F can drop drastically with an isotropic kernel as d grows; claim K6 tests this by "
-    "the log-likelihood lost to the shared bandwidth. How many rows tune KCEF, which it does "
-    "not state, turns K6 (`fig1-rows`)."
-)
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list) -> pd.DataFrame:
@@ -45,7 +37,6 @@ _DECIDERS = {"K6": isotropic_drops}
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    title="log-likelihood on the grid data with an isotropic kernel",
     shows={
         "joint": {
             "datasets": ["grid-2000"],
@@ -60,9 +51,6 @@ ARTEFACT = Artefact(
             ],
         }
     },
-    caption=_CAPTION,
-    details=_grid.DETAILS,
-    reduced=_grid.REDUCED,
     build=build,
     draw=_grid_picture.draw,
     deciders=_DECIDERS,

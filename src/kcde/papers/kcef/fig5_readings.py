@@ -7,13 +7,6 @@ import pandas as pd
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
 from kcde.papers.kcef import _grid, _grid_picture, fig5
 
-_CAPTION = (
-    "Not in the paper, which does not print the frequencies of the grid data: log-likelihood per "
-    "dimension against the dimension d where each conditional has one, two or three waves over "
-    "[0, 1], with one bandwidth for all parents (KCEF-F) and with one for each "
-    "(KCEF-F-anisotropic). The attainable dependence, between the black lines, is the same. Claim "
-    "K6, that an isotropic kernel loses drastically as d grows, is decided for each."
-)
 
 _FREQUENCIES = (1, 2, 3)
 _DATASETS = ["grid-2000", "grid-2000-frequency-2", "grid-2000-frequency-3"]
@@ -47,7 +40,6 @@ ARTEFACT = Artefact(
     __name__,
     name="fig5-readings",
     kind="figure",
-    title="an isotropic kernel under other frequencies of the grid data",
     stage="readings",
     shows={
         "joint": {
@@ -56,9 +48,6 @@ ARTEFACT = Artefact(
             "only": {"KCEF-F-anisotropic": _DATASETS},
         }
     },
-    caption=_CAPTION,
-    details=_grid.DETAILS,
-    reduced=_grid.REDUCED,
     build=build,
     draw=_grid_picture.draw,
     readers={"K-frequency": read},

@@ -22,21 +22,7 @@ from kcde.pages import building, dot_plot, normalisers
 from kcde.metrics.names import NLL
 from kcde.metrics.paired import paired_t_test
 
-_CAPTION = (
-    "Negative log-likelihood of y given x, ours beside the published values. The paper concludes "
-    "that KCEF improves substantially on LSCDE and that NADE performs poorly; claims K7 and K8 "
-    "test this over the splits. Ours: KCEF-LL is chosen by held-out likelihood in place of the "
-    "score, KCEF-LL-defensive has 1% of the base density in it, LikelihoodKCEF is fitted by "
-    "maximum likelihood. The published column NADE may be the likelihood of x and y together: "
-    "`table1-nade`."
-)
 
-_DETAILS = (
-    "Each data set is shuffled and halved into training and test rows, x and y are standardised "
-    "by the training half, and the negative log-likelihood of the standardised y is averaged over "
-    "the test half. Every method sees the same splits (the paper: 20). The spread printed in the "
-    "paper, about 0.01, is far below the spread over splits, so means are compared."
-)
 
 _WANTED_MARGIN = 8
 _WANTED_NADE_LOSSES = 10
@@ -149,7 +135,6 @@ def _listed(names: Sequence[str], kind: str) -> str:
 ARTEFACT = Artefact(
     __name__,
     kind="table",
-    title="negative log-likelihood on the R benchmark data",
     shows={
         "r_benchmark": {
             "datasets": [
@@ -179,8 +164,6 @@ ARTEFACT = Artefact(
             ],
         }
     },
-    caption=_CAPTION,
-    details=_DETAILS,
     build=building.build,
     draw=dot_plot.write,
     deciders={"K7": kcef_beats_lscde, "K8": nade_loses_to_kcef},

@@ -14,19 +14,7 @@ from kcde.papers.kcef.table1_readings import published_value
 from kcde.pages import building, dot_plot
 from kcde.metrics.names import NLL
 
-_CAPTION = (
-    "KCEF on the R sets under readings of its bandwidths and its criterion, which the text "
-    "leaves open. By the cross-validated score: one bandwidth for x and y, from table 1's grid, or "
-    "one for each dimension by gradient descent, to convergence or stopped early as by the "
-    "authors' code for joint densities. By held-out likelihood: one from that grid "
-    "(KCEF-LL-shared), or one for x and one for y (KCEF-LL). K7, K8, D3 and D6 are decided for "
-    "each."
-)
 
-_DETAILS = (
-    "Splits, standardisation and likelihood are those of table 1, and so are the fits of KCEF on "
-    "its grid and of the methods that the claims compare it with."
-)
 
 READINGS = {
     "one σ on a grid": "KCEF",
@@ -94,7 +82,6 @@ ARTEFACT = Artefact(
     __name__,
     name="table1-bandwidths",
     kind="table",
-    title="KCEF on the R sets by bandwidths and criterion",
     stage="readings",
     shows={
         "r_benchmark": {
@@ -111,8 +98,6 @@ ARTEFACT = Artefact(
             ],
         }
     },
-    caption=_CAPTION,
-    details=_DETAILS,
     build=build,
     draw=dot_plot.write,
     readers={f"K-{choice}": partial(read, choice=choice) for choice in _CHOICES},

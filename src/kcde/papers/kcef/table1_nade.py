@@ -12,20 +12,7 @@ from kcde.papers.kcef import _nade_target, table1
 from kcde.pages import building, dot_plot, table_page
 from kcde.metrics.names import NLL
 
-_CAPTION = (
-    "The paper does not say whether the column NADE of table 1 is the negative log-likelihood of "
-    "y given x, as the others are, or of x and y together, which NADE models directly. Both beside "
-    "the published values: NADE is of y given x, as in table 1; NADE-joint (ours) is chosen "
-    "and trained in the same way for all columns, x first. Claim K8 is decided under either."
-)
 
-_DETAILS = (
-    "Splits and standardisation are those of table 1. Training amplifies rounding, so that single "
-    "splits of NADE may differ from those of another run, as table 1's. For claim "
-    "K8 NADE-joint is compared with the likelihood of y given x by KCEF plus that of x by "
-    "NADE-joint, and, as a reading of its own, with that of y given x alone, which is what table 1 "
-    "prints beside it if its column is joint."
-)
 
 _BOTH = "both readings of NADE"
 
@@ -81,7 +68,6 @@ ARTEFACT = Artefact(
     __name__,
     name="table1-nade",
     kind="table",
-    title="what the published column NADE measures",
     stage="readings",
     shows={
         "r_benchmark": {
@@ -89,8 +75,6 @@ ARTEFACT = Artefact(
             "methods": ["NADE", "NADE-joint", "KCEF", "KCEF-LL"],
         }
     },
-    caption=_CAPTION,
-    details=_DETAILS,
     build=build,
     draw=draw,
     readers={"K-nade": read_nade, "amended": amended},

@@ -18,23 +18,7 @@ from kcde.experiments.table1_readings import Reading, Table1Readings
 from kcde.metrics.names import NLL
 from kcde.names import AS_PUBLISHED
 
-_CAPTION = (
-    "KCEF's negative log-likelihood on each R set under 32 readings of the grid that its bandwidth "
-    "σ and its λ are chosen from: the paper states 20 × 20 values, but neither their ranges nor "
-    "the number of folds. In each panel the readings are sorted by their mean over the splits. "
-    "Tables and claims are drawn under one of them, the large square; below is under how many "
-    "readings claims K7, K8, D3 and D6 hold."
-)
 
-_DETAILS = (
-    "Ranges of σ: 0.1–10, 0.2–8, 0.5–5, 1–10; of λ: from 1e-6, 1e-5, 1e-4 or 1e-3 to 1; 5 or 10 "
-    "folds: all 32 combinations, declared before their scores were seen, each with its own "
-    "log-spaced grid of 20 × 20 values. Splits, standardisation, fits and likelihoods are those of "
-    "table1. The claims are decided by their own tests, by the amended one where there is one, "
-    "with KCEF's scores under the reading and those of all other methods as they are. NADE of y "
-    "given x is the column of table1; NADE of x and y is compared with KCEF plus the likelihood of "
-    "x under it."
-)
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -112,14 +96,11 @@ ARTEFACT = Artefact(
     __name__,
     kind="figure",
     name="table1-readings",
-    title="KCEF on the R sets under every reading of its grid",
     stage="readings",
     shows={
         "table1_readings": {},
         "r_benchmark": {"methods": ["NADE", "NADE-joint", "LSCDE", "epsilon-KDE", "DDE"]},
     },
-    caption=_CAPTION,
-    details=_DETAILS,
     build=build,
     draw=picture.draw,
     readers={"K-grid": read_grid},

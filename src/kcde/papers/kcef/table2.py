@@ -17,23 +17,7 @@ from kcde.pages import building, dot_plot
 from kcde.metrics.names import NLL
 from kcde.metrics.paired import paired_t_test
 
-_CAPTION = (
-    "Negative log-likelihood of a standardised row under joint densities: KCEF and LSCDE as "
-    "products of conditionals over the full (F) or the Markov graph (M), and NADE. The paper "
-    "places KCEF-F in the best group on parkinsons and second after NADE on both wines, which "
-    "claim K9 tests. KCEF is tuned as by the authors' code, which stops early and has a penalty; "
-    "`table2-readings` and `table2-rows` show it under other rules and on fewer rows, which decide "
-    "K9."
-)
 
-_DETAILS = (
-    "Each data set is shuffled, the first 90% of its rows are for training and the rest for "
-    "testing; all columns are standardised by the training rows, and the negative log-likelihood "
-    "of a standardised row is averaged over the test rows. Discrete columns are left out, and the "
-    "first of every pair with an absolute correlation above 0.98. The factors of KCEF and LSCDE "
-    "follow the order of the columns. All parents of a factor of KCEF share one bandwidth, as in "
-    "the authors' code, where the text has one for each; its normaliser is computed by quadrature."
-)
 
 REMOVED = "removed_column"
 """Metric of the rows that name a column left out (in `method`) and why (in `variant`)."""
@@ -122,7 +106,6 @@ _DECIDERS = {"K9": decide}
 ARTEFACT = Artefact(
     __name__,
     kind="table",
-    title="negative log-likelihood of joint densities of UCI data",
     shows={
         "joint": {
             "datasets": ["white-wine", "parkinsons", "red-wine"],
@@ -137,9 +120,6 @@ ARTEFACT = Artefact(
             ],
         }
     },
-    caption=_CAPTION,
-    details=_DETAILS,
-    reduced=_captions.REDUCED,
     build=build,
     draw=dot_plot.write,
     deciders=_DECIDERS,

@@ -14,22 +14,7 @@ from kcde.papers.kcef._readings_picture import AGAINST_D, AGAINST_N, PUBLISHED
 from kcde.papers.kcef._renamed import renamed
 from kcde.metrics.names import NLL
 
-_CAPTION = (
-    "Not in the paper, at 500 tuning rows (table 2 has 2000): KCEF tuned as by the authors' code, "
-    "which stops early and has a penalty (drawn elsewhere), as that code without its penalty, and "
-    "to convergence, as the text reads. Above: gap of the mean log-likelihood to the entropy bound "
-    "on the grid data, for both graphs. Below: negative log-likelihood on the UCI data; lines are "
-    "published. Every claim that depends on the rule is decided under each."
-)
 
-_DETAILS = (
-    "On the full graph, the grid data have a bandwidth for each parent under every rule, as the "
-    "paper describes its figure 1; the UCI data have one for all parents under the two rules of "
-    "the authors' code. For claim K6 each rule has a kernel with one bandwidth as well; claim K14 "
-    "is decided on exact draws of the densities of the two rules that are not drawn elsewhere, and "
-    "K10, whose similarity tests have the drawn rule alone, is not decided under these. A "
-    "curve that leaves the axis ends in an arrow head at its edge. " + _grid.DETAILS
-)
 
 
 class _Rule(NamedTuple):
@@ -170,7 +155,6 @@ ARTEFACT = Artefact(
     __name__,
     name="table2-readings",
     kind="figure",
-    title="KCEF on joint densities, by the rule that stops its tuning",
     stage="readings",
     shows={
         "joint": {
@@ -212,9 +196,6 @@ ARTEFACT = Artefact(
             ],
         },
     },
-    caption=_CAPTION,
-    details=_DETAILS,
-    reduced=_grid.REDUCED,
     build=build,
     draw=_readings_picture.draw,
     readers={"K-stop": read},

@@ -8,13 +8,6 @@ from kcde.papers.kcef._renamed import renamed
 from kcde.pages import building, dot_plot
 from kcde.metrics.names import NLL
 
-_CAPTION = (
-    "Negative log-likelihood under joint densities whose factors KCEF estimates, tuned by the "
-    "published rule on at most 500 or 1000 rows, beside LSCDE and NADE. The paper does not say how "
-    "many rows its table 2 uses; ours at scale `paper` uses 2000. Where values of a column recur "
-    "(citric acid of the wines, UPDRS of parkinsons), more rows have more copies, on which a "
-    "narrow kernel's score is unbounded, and densities explode. Claim K9 is decided for each."
-)
 
 READINGS = {
     f"{rows} rows": {f"KCEF-{graph}-{rows}-rows": f"KCEF-{graph}" for graph in "FM"}
@@ -35,7 +28,6 @@ ARTEFACT = Artefact(
     __name__,
     name="table2-rows",
     kind="table",
-    title="joint densities by how many rows the tuning of KCEF sees",
     stage="readings",
     shows={
         "joint": {
@@ -51,7 +43,6 @@ ARTEFACT = Artefact(
             ],
         }
     },
-    caption=_CAPTION,
     build=building.build,
     draw=dot_plot.write,
     readers={"K-rows": read},

@@ -27,28 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_CAPTION = (
-    "p-values of the hypothesis that the samples of another model are at least as close to the "
-    "data as those of KCEF-F, in maximum mean discrepancy (Bounliphone et al. 2015): a small "
-    "p-value says that KCEF's are closer. The paper finds them closer than those of NADE on "
-    "parkinsons and of KEF on red wine, and no significant difference in the other two tests, "
-    "which claim K10 tests."
-)
 
-_DETAILS = (
-    "2000 samples of each model, fitted to the training rows of the first run, are compared with "
-    "1000 rows of the data; each seed redraws both. The kernel is Gaussian with the bandwidth of "
-    "the test's public code, and all columns are standardised. The rows of the data are drawn "
-    "from all of them, training rows included; for each model two further columns (ours) use only "
-    "test rows, or only the two variables of figure 4. The paper prints one p-value for each "
-    "test, and states 2000 samples of a model, not how many points they are compared with. The "
-    "test assumes independent samples; those of Hamiltonian Monte Carlo are not. In a further "
-    "column (ours, better draws) those of the same KCEF-F are drawn exactly, by inverting the "
-    "distribution function of each column in turn, and those of the same KEF by chains with a "
-    "burn-in of 1000 transitions in which they adapt one step size and a diagonal metric. Claim "
-    "K10 as amended is decided by it where the published chains have not converged. KEF-grouped "
-    "(ours) is a KEF whose cross-validation has equal rows in one fold."
-)
 
 KEF, NADE = "H0: KEF closer than KCEF", "H0: NADE closer than KCEF"
 KEF_GROUPED = "H0: KEF-grouped closer than KCEF"
@@ -253,11 +232,7 @@ def _amended(scores: pd.DataFrame, dataset: str, hypothesis: str, rejected: bool
 ARTEFACT = Artefact(
     __name__,
     kind="table",
-    title="relative similarity of samples to the data",
     shows={"similarity": {"methods": ["KEF", "NADE", "KEF-grouped"]}},
-    caption=_CAPTION,
-    details=_DETAILS,
-    reduced=_captions.REDUCED,
     tolerance=tolerances.VERDICTS,
     build=build,
     draw=draw,

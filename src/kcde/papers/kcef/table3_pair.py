@@ -10,19 +10,7 @@ from kcde.papers.kcef import table3
 from kcde.papers.kcef.fig4_pair import ALL, PAIR
 from kcde.metrics.names import P_VALUE
 
-_CAPTION = (
-    "p-values of the hypothesis that the samples of another model are at least as close to the "
-    "data as those of KCEF-F, as in table 3, with models of all columns and with models that are "
-    "fitted to the two columns of figure 4 alone (pair) and compared there. The text speaks of "
-    "samples from two-dimensional slices, and the authors' notebook fits two columns. Claim K10 is "
-    "decided with either; published values stand in table 3."
-)
 
-_DETAILS = (
-    "Training rows, rows of the data, number of samples and test are those of table 3, which also "
-    "says what the further columns of a test are. Where all columns are modelled, the shown pair "
-    "is compared in such a column; a model of the pair has no other columns."
-)
 
 METHODS = {
     "H0: KEF-pair closer than KCEF": table3.KEF,
@@ -51,11 +39,8 @@ ARTEFACT = Artefact(
     __name__,
     name="table3-pair",
     kind="table",
-    title="relative similarity of samples, of all columns and of two",
     stage="readings",
     shows={"similarity": {"methods": ["KEF", "NADE", "KEF-pair", "NADE-pair"]}},
-    caption=_CAPTION,
-    details=_DETAILS,
     tolerance=tolerances.VERDICTS,
     build=build,
     draw=table3.draw,
