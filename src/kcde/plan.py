@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from kcde.papers.artefact import READINGS, RUN, Artefact
-from kcde.papers.registry import ARTEFACTS
 from kcde.data import names
 from kcde.experiments import experiment
 from kcde.experiments.base import LAPTOP, SMOKE, is_batch_fitted
 from kcde.methods import METHODS
 from kcde.names import fitted
+from kcde.papers.artefact import READINGS, RUN, Artefact
+from kcde.papers.registry import ARTEFACTS
 from kcde.provenance import digest, estimator_module
 
 PAPERS = ("kcef", "dde", "jdl", "cdo")

@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.evidence import tolerances
-from kcde.evidence import checkout, claims, readings, scorecard
+from kcde.evidence import checkout, claims, readings, scorecard, tolerances
 from kcde.papers import registry
 
 SAME, WITHIN, BEYOND, NEW = "same", "within", "beyond", "not tracked"

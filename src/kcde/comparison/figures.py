@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from kcde import webpage
-from kcde.pages import style
 from kcde.comparison.summary import CRPS, LOG_DENSITY
+from kcde.pages import style
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Quantiles of a fan plot."""

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Mapping
 
-from kcde.papers import published
 from kcde.evidence.verdicts import UNDECIDED, too_many_failed
+from kcde.papers import published
 
 UNKNOWN = "could not determine"
 """Stands where no cause is known."""

@@ -6,9 +6,9 @@ from functools import wraps
 import pandas as pd
 
 from kcde.evidence.cells import values
-from kcde.papers.artefact import Decider, Decision, Reader
 from kcde.evidence.verdicts import too_many_failed
 from kcde.pages.methods import display
+from kcde.papers.artefact import Decider, Decision, Reader
 
 
 class Missing(ValueError):

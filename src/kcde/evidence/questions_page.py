@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 
 import pandas as pd
 
-from kcde.papers import published
 from kcde.evidence import readings
 from kcde.pages.markdown import pipe_table
+from kcde.papers import published
 
 NAME = "README.md"
 

@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from kcde.papers import published
 from kcde.evidence.cells import AS_PUBLISHED, splits
-from kcde.papers.artefact import Decision
 from kcde.evidence.deciding import all_of
 from kcde.evidence.paired import PairedComparison, amended_verdict, compare
 from kcde.evidence.verdicts import LIMIT_NATS, SIGNIFICANCE, too_many_failed
-from kcde.pages.methods import display
 from kcde.metrics.names import NLL, NLL_QUADRATURE
+from kcde.pages.methods import display
+from kcde.papers import published
+from kcde.papers.artefact import Decision
 
 _RIVALS = ("KCEF", "epsilon-KDE", "LSCDE")
 _EXCLUDED = "crabs"

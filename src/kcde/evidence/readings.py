@@ -113,7 +113,9 @@ def declared(paper: str) -> list[Reading]:
 
 def judge(artefact: Artefact, scores: pd.DataFrame, scale: str) -> pd.DataFrame:
     """Return what an artefact decides on these scores, with `COLUMNS`."""
-    tests = {name: test for each in registry.ARTEFACTS.values() for name, test in each.claims.items()}
+    tests = {
+        name: test for each in registry.ARTEFACTS.values() for name, test in each.claims.items()
+    }
     papers = published.claims().set_index("claim")["paper"]
     rows = []
 
@@ -130,7 +132,8 @@ def judge(artefact: Artefact, scores: pd.DataFrame, scale: str) -> pd.DataFrame:
             own = [
                 claim
                 for claim in reading.claims
-                if artefact.key == (reading.artefact or registry.deciding(claim).key)
+                if (reading.artefact == artefact.key)
+                or (not reading.artefact and claim in artefact.claims)
             ]
             if own:
                 under = reading.scores(scores)

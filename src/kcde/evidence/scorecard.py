@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.papers import published
-from kcde.evidence.cells import AS_PUBLISHED
-from kcde.papers.artefact import Artefact
-from kcde.papers.registry import ARTEFACTS
 from kcde.evidence import chains, claims, questions_page, readings, scorecard_page
 from kcde.evidence.causes import explain
+from kcde.evidence.cells import AS_PUBLISHED
 from kcde.evidence.verdicts import RULES, UNDECIDED, too_many_failed
-from kcde.pages import building
 from kcde.files import staged
+from kcde.pages import building
+from kcde.papers import published
+from kcde.papers.artefact import Artefact
+from kcde.papers.registry import ARTEFACTS
 
 TABLE = "scorecard.csv"
 

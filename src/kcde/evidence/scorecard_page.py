@@ -5,13 +5,13 @@ from collections import Counter
 
 import pandas as pd
 
-from kcde.papers import published
 from kcde.evidence import columns
 from kcde.evidence.readings import EVERY, NONE, SOME
 from kcde.evidence.verdicts import COMPATIBLE, INCOMPATIBLE, RULES, UNDECIDED
 from kcde.pages import table_page
 from kcde.pages.markdown import number, pipe_table
 from kcde.pages.methods import display
+from kcde.papers import published
 
 _NUMBER_WORDS = (
     "reproduced",

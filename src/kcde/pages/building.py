@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.papers import published
-from kcde.evidence.cells import AS_PUBLISHED
-from kcde.papers.artefact import TABLE_COLUMNS, Artefact
 from kcde.evidence import chains, verdicts
+from kcde.evidence.cells import AS_PUBLISHED
 from kcde.metrics.names import P_VALUE
 from kcde.metrics.paired import paired_t_test
+from kcde.papers import published
+from kcde.papers.artefact import TABLE_COLUMNS, Artefact
 
 _KEYS = ["dataset", "method", "variant", "metric"]
 _NUMBERS = ("mean", "median", "std", "stderr")

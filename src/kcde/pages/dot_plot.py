@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kcde.papers.artefact import Artefact
-from kcde.pages import style
-from kcde.pages import table_page
+from kcde.pages import style, table_page
 from kcde.pages.methods import display
+from kcde.papers.artefact import Artefact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.papers.artefact import Artefact
-from kcde.pages.markdown import details
 from kcde.files import atomic
+from kcde.pages.markdown import details
+from kcde.papers.artefact import Artefact
 
 
 def write(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:

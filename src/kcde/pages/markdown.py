@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from kcde.papers.artefact import Artefact
 from kcde.pages.methods import after_scores, brief, display, selection
+from kcde.papers.artefact import Artefact
 
 _WHOLE = "across/all_methods"
 """The place of the artefact whose page has long rules whole."""

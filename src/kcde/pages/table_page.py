@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.papers import published
-from kcde.papers.artefact import Artefact
 from kcde.evidence import chains, columns, verdicts
 from kcde.evidence.causes import explain
+from kcde.files import atomic
 from kcde.pages import building
 from kcde.pages.markdown import (
     count_of,
@@ -21,7 +20,8 @@ from kcde.pages.markdown import (
     significant,
 )
 from kcde.pages.methods import column_title, display
-from kcde.files import atomic
+from kcde.papers import published
+from kcde.papers.artefact import Artefact
 
 MARKS = {
     "reproduced": "✓",

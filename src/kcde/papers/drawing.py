@@ -6,13 +6,12 @@ from pathlib import Path
 import pandas as pd
 
 from kcde import scores as score_files
-from kcde.papers.artefact import Artefact
 from kcde.evidence import readings
-from kcde.pages import figure_page
-from kcde.pages import building
 from kcde.experiments import experiment
 from kcde.experiments.base import LAPTOP, PAPER, SCALES, SMOKE
 from kcde.files import atomic, staged
+from kcde.pages import building, figure_page
+from kcde.papers.artefact import Artefact
 
 AT_PAPER_SCALE = "at-paper-scale"
 """The folder in the tracked outputs that has those of the scale paper."""

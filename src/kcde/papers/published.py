@@ -59,9 +59,6 @@ def claims() -> pd.DataFrame:
     return _table("claims", dtype=str, keep_default_na=False)
 
 
-
-
-
 def causes() -> pd.DataFrame:
     """Return why numbers of ours deviate, as far as found.
 

@@ -3,8 +3,8 @@
 import importlib
 from pathlib import Path
 
-from kcde.papers.artefact import Artefact
 from kcde.names import nearest
+from kcde.papers.artefact import Artefact
 
 _ROOT = Path(__file__).parent
 

@@ -10,10 +10,10 @@ import pandas as pd
 from markupsafe import Markup, escape
 
 from kcde import estimators
-from kcde.papers.registry import ARTEFACTS
+from kcde.methods import METHODS
 from kcde.pages.markdown import number, probability, significant
 from kcde.pages.methods import display, selection
-from kcde.methods import METHODS
+from kcde.papers.registry import ARTEFACTS
 from kcde.report import drawn
 from kcde.report.content import Tracked
 

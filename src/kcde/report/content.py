@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.papers.artefact import ACROSS
 from kcde.evidence import readings, scorecard
 from kcde.names import nearest
+from kcde.papers.artefact import ACROSS
 from kcde.report import papers
 
 

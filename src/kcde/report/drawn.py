@@ -7,9 +7,9 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from kcde import webpage
+from kcde.pages.methods import display
 from kcde.papers import published
 from kcde.papers.registry import ARTEFACTS
-from kcde.pages.methods import display
 from kcde.report import findings, markdown, papers
 from kcde.report.content import Tracked
 

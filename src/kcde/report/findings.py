@@ -6,10 +6,10 @@ from functools import cache
 import pandas as pd
 from markupsafe import Markup
 
-from kcde.papers import published
-from kcde.papers.artefact import ACROSS
 from kcde.evidence import readings, scorecard_page
 from kcde.pages.methods import display
+from kcde.papers import published
+from kcde.papers.artefact import ACROSS
 from kcde.report import markdown
 from kcde.report.content import Tracked
 

@@ -4,8 +4,8 @@ from hashlib import sha256
 
 import kcde
 from kcde import split_scores
-from kcde.evidence import checkout
 from kcde.data import catalogue
+from kcde.evidence import checkout
 from kcde.report.content import Tracked
 
 _NO_MACHINE = (

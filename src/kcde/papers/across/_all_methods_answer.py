@@ -5,6 +5,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from kcde.pages.markdown import number
+from kcde.pages.methods import display
 from kcde.papers.across._all_methods_risk import MARGINAL, OUTLYING, RESAMPLES
 from kcde.papers.across._all_methods_rows import (
     GIVEN,
@@ -13,8 +15,6 @@ from kcde.papers.across._all_methods_rows import (
     of_methods,
     of_sets,
 )
-from kcde.pages.markdown import number
-from kcde.pages.methods import display
 
 _FEWEST = 4
 """With fewer sets the smaller and the larger half are not compared."""

@@ -5,6 +5,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.evidence import verdicts
+from kcde.files import atomic
+from kcde.metrics.names import COVERAGES
+from kcde.pages.markdown import count_of, details, number, pipe_table, probability
+from kcde.pages.methods import display
 from kcde.papers.across import _all_methods_answer
 from kcde.papers.across._all_methods_risk import MARGINAL, OUTLYING
 from kcde.papers.across._all_methods_rows import (
@@ -15,11 +20,6 @@ from kcde.papers.across._all_methods_rows import (
     shown_methods,
 )
 from kcde.papers.artefact import Artefact
-from kcde.evidence import verdicts
-from kcde.pages.markdown import count_of, details, number, pipe_table, probability
-from kcde.pages.methods import display
-from kcde.files import atomic
-from kcde.metrics.names import COVERAGES
 
 _MEDIAN_SHOWN = 0.1  # nats between mean and median from which on the median is shown
 

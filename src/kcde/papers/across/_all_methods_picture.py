@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kcde.papers.across._all_methods_rows import GIVEN, of_methods, of_sets, shown_methods
 from kcde.evidence import verdicts
 from kcde.pages import style
 from kcde.pages.methods import display
+from kcde.papers.across._all_methods_rows import GIVEN, of_methods, of_sets, shown_methods
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

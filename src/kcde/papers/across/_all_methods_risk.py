@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from kcde.papers.across._all_methods_rows import TIED, ranked
 from kcde.metrics.names import COVERAGES, CRPS
+from kcde.papers.across._all_methods_rows import TIED, ranked
 from kcde.seeding import rng_of
 
 MARGINAL = "MarginalKDE"

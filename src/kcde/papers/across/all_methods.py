@@ -17,17 +17,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.papers.across import _all_methods_page, _all_methods_picture, _all_methods_risk
-from kcde.papers.across._all_methods_rows import COLUMNS, EVERY, in_order, ranked
-from kcde.papers.artefact import Artefact
 from kcde.evidence import verdicts
 from kcde.evidence.paired import HALVES
-from kcde.pages import building
-from kcde.pages.rounding import round_to_half_decade
 from kcde.metrics.multiplicity import holm
 from kcde.metrics.names import NLL
 from kcde.metrics.paired import PairedTest, paired_t_test, paired_wilcoxon
-
+from kcde.pages import building
+from kcde.pages.rounding import round_to_half_decade
+from kcde.papers.across import _all_methods_page, _all_methods_picture, _all_methods_risk
+from kcde.papers.across._all_methods_rows import COLUMNS, EVERY, in_order, ranked
+from kcde.papers.artefact import Artefact
 
 QUADRATURE = f"{NLL}_quadrature"
 """The metric of densities whose published values take log Z from draws."""

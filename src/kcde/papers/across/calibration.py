@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kcde.papers.across import all_methods
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
+from kcde.metrics.names import COVERAGES
 from kcde.pages import style
 from kcde.pages.methods import display
-from kcde.metrics.names import COVERAGES
+from kcde.papers.across import all_methods
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 
 
 _BINARY = ("crabs",)

@@ -6,14 +6,12 @@ import numpy as np
 import pandas as pd
 
 from kcde.evidence import tolerances
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
+from kcde.experiments.large_n import REGRESSORS
+from kcde.metrics.names import FIT_SECONDS, LOG_DENSITY_GAP, PEAK_MEMORY
 from kcde.pages import style
 from kcde.pages.markdown import magnitude, pipe_table, significant
 from kcde.pages.methods import display
-from kcde.experiments.large_n import REGRESSORS
-from kcde.metrics.names import FIT_SECONDS, LOG_DENSITY_GAP, PEAK_MEMORY
-
-
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 
 _PANELS = {"gap": LOG_DENSITY_GAP, "seconds": FIT_SECONDS, "memory": PEAK_MEMORY}
 """Panel to its metric in the scores."""

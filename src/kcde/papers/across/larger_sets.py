@@ -5,15 +5,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 from kcde.evidence.verdicts import LIMIT_NATS
+from kcde.methods import BASELINE
+from kcde.metrics.names import COVERAGES, CRPS, NEEDED_SECONDS, NLL, NLL_QUADRATURE
 from kcde.pages import style
 from kcde.pages.markdown import number, pipe_table
 from kcde.pages.methods import display
 from kcde.pages.rounding import round_to_half_decade
-from kcde.methods import BASELINE
-from kcde.metrics.names import COVERAGES, CRPS, NEEDED_SECONDS, NLL, NLL_QUADRATURE
-
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 
 _SAME_TEST_ROWS = {"parkinsons-people": "parkinsons"}
 _TITLES = {

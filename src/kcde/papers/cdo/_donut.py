@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from kcde.papers import published
 from kcde.evidence.cells import AS_PUBLISHED, under, values, variants
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
+from kcde.metrics.names import NEGATIVE_NORMALISER
 from kcde.pages import box_plots, box_statistics, style
 from kcde.pages.markdown import count_of, significant
-from kcde.metrics.names import NEGATIVE_NORMALISER
+from kcde.papers import published
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

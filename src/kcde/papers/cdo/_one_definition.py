@@ -6,6 +6,15 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.evidence.cells import AS_PUBLISHED, under, values, variants
+from kcde.evidence.deciding import Missing, all_of, completed, decider
+from kcde.evidence.verdicts import SIGNIFICANCE
+from kcde.metrics.names import SMAE
+from kcde.metrics.paired import PairedTest, paired_t_test
+from kcde.names import OURS
+from kcde.pages import building
+from kcde.pages.methods import display
+from kcde.papers.artefact import Artefact, Decider, Decision
 from kcde.papers.cdo import _terrain
 from kcde.papers.cdo._terrain import (
     CENTRED,
@@ -22,15 +31,6 @@ from kcde.papers.cdo._terrain import (
     TOTAL,
     TUNED,
 )
-from kcde.evidence.cells import AS_PUBLISHED, under, values, variants
-from kcde.papers.artefact import Artefact, Decider, Decision
-from kcde.evidence.deciding import Missing, all_of, completed, decider
-from kcde.evidence.verdicts import SIGNIFICANCE
-from kcde.pages import building
-from kcde.pages.methods import display
-from kcde.metrics.names import SMAE
-from kcde.metrics.paired import PairedTest, paired_t_test
-from kcde.names import OURS
 
 METHODS = (
     "CDO",

@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 
 from kcde.evidence.cells import AS_PUBLISHED, under, values, variants
-from kcde.papers.artefact import Artefact
-from kcde.pages import box_plots, style
-from kcde.pages import table_page
-from kcde.pages.markdown import significant
-from kcde.pages.methods import display
 from kcde.methods import METHODS
 from kcde.metrics.names import SMAE
+from kcde.pages import box_plots, style, table_page
+from kcde.pages.markdown import significant
+from kcde.pages.methods import display
+from kcde.papers.artefact import Artefact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

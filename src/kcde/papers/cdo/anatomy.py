@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kcde.papers import published
-from kcde.papers.cdo import _terrain
-from kcde.papers.cdo._donut import CONDITIONAL, JOINT, PLACES, REFERENCES, ZERO, reference
-from kcde.papers.cdo._terrain import CENTRED
 from kcde.evidence.cells import AS_PUBLISHED, under, values
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
+from kcde.names import OURS
 from kcde.pages import style
 from kcde.pages.markdown import pipe_table, significant
 from kcde.pages.methods import display
-from kcde.names import OURS
+from kcde.papers import published
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
+from kcde.papers.cdo import _terrain
+from kcde.papers.cdo._donut import CONDITIONAL, JOINT, PLACES, REFERENCES, ZERO, reference
+from kcde.papers.cdo._terrain import CENTRED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,17 +5,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.papers.cdo import _terrain
-from kcde.papers.cdo._donut import CONDITIONAL, PLACES
-from kcde.papers.cdo._terrain import CENTRED, DEFINITIONS
 from kcde.evidence.cells import AS_PUBLISHED, under, values, variants
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
 from kcde.evidence.deciding import Missing, all_of, completed
+from kcde.methods import METHODS
 from kcde.pages import box_plots, box_statistics, style
 from kcde.pages.box_statistics import MEAN, MEDIAN, WHISKER_HIGH
 from kcde.pages.markdown import count_of
-from kcde.methods import METHODS
-
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
+from kcde.papers.cdo import _terrain
+from kcde.papers.cdo._donut import CONDITIONAL, PLACES
+from kcde.papers.cdo._terrain import CENTRED, DEFINITIONS
 
 TERRAIN = "rough terrain"
 DONUT = "donut"

@@ -4,14 +4,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.evidence.cells import AS_PUBLISHED, under, values
+from kcde.evidence.deciding import Missing, all_of, completed, decider
+from kcde.pages.methods import display
+from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.cdo import _donut
 from kcde.papers.cdo._donut import CONDITIONAL, JOINT, PLACES, REFERENCES, reference
-from kcde.evidence.cells import AS_PUBLISHED, under, values
-from kcde.papers.artefact import Artefact, Decision
-from kcde.evidence.deciding import Missing, all_of, completed, decider
-from kcde.pages import box_plots
-from kcde.pages.methods import display
-
 
 _RIVALS, _FLOWS = ("GP", "LSCDE"), ("CondRealNVP", "CondMAF")
 _TARGETS = {JOINT: "joint", CONDITIONAL: "conditional"}

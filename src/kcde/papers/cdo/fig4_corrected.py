@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.papers.cdo import _donut, fig4
 from kcde.papers.artefact import Artefact
-from kcde.pages import box_plots
-
+from kcde.papers.cdo import _donut, fig4
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kcde.papers.cdo import _traffic_days
-from kcde.papers.cdo._traffic_days import DAYS, METHOD
+from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.evidence.cells import AS_PUBLISHED, under, values, variants
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
 from kcde.evidence.deciding import Missing, completed, decider
+from kcde.names import OURS
 from kcde.pages import box_plots, box_statistics, style
 from kcde.pages.markdown import count_of, significant
 from kcde.pages.methods import display
-from kcde.data.names import SIMULATED_TRAFFIC
-from kcde.names import OURS
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
+from kcde.papers.cdo import _traffic_days
+from kcde.papers.cdo._traffic_days import DAYS, METHOD
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

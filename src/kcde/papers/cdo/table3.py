@@ -5,6 +5,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.evidence.cells import AS_PUBLISHED, under, values
+from kcde.evidence.deciding import completed, decider
+from kcde.metrics.names import SMAE
+from kcde.pages import building
+from kcde.pages.methods import display
+from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.cdo import _one_definition, _terrain
 from kcde.papers.cdo._terrain import (
     CENTRED,
@@ -17,13 +23,6 @@ from kcde.papers.cdo._terrain import (
     RANDOM,
     RIVALS,
 )
-from kcde.evidence.cells import AS_PUBLISHED, under, values
-from kcde.papers.artefact import Artefact, Decision
-from kcde.evidence.deciding import completed, decider
-from kcde.pages import building
-from kcde.pages.methods import display
-from kcde.metrics.names import SMAE
-
 
 _WORST = "LSCDE"
 _OTHERS = tuple(name for name in RIVALS if name != _WORST)

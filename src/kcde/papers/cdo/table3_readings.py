@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.papers.cdo import _one_definition, _terrain, clipping, fig4, fig5, table3
-from kcde.papers.cdo._terrain import CENTRED
-from kcde.papers.artefact import Artefact, Decision
 from kcde.evidence.deciding import under_each
-from kcde.pages import building
 from kcde.methods import METHODS
 from kcde.metrics.names import SMAE
-
+from kcde.pages import building
+from kcde.papers.artefact import Artefact, Decision
+from kcde.papers.cdo import _one_definition, _terrain, clipping, fig4, fig5, table3
+from kcde.papers.cdo._terrain import CENTRED
 
 PACKAGE, SUGIYAMA = "the package and choice of the authors' notebook", "Sugiyama's, by likelihood"
 FIRST, SECOND = "bandwidth 1 and λ = 1", "bandwidth 0.7 and λ = 8"

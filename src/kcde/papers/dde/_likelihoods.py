@@ -21,4 +21,3 @@ CONFLICTS = (
     "cross-validation, not of what, and the code has no such step; nor is known which of the test "
     "likelihoods that are printed every 100 iterations they report."
 )
-

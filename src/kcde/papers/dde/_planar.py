@@ -26,7 +26,6 @@ TRAINING = (
 )
 
 
-
 def panel(dataset: str, method: str) -> str:
     """Return the title of a panel that shows samples: of a variation of DDE with its name."""
     return dataset if method == METHOD else f"{dataset}, {method}"

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
-from kcde.papers.dde import _planar
 from kcde.pages import scatter, scatter_panel, style
 from kcde.pages.scatter import DATA
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
+from kcde.papers.dde import _planar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 
 
 _SHOWN = 500  # samples in a panel

@@ -8,14 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
-from kcde.pages import labels, style
-from kcde.pages.rounding import round_to_half_decade
 from kcde.estimators import DDE
 from kcde.experiments.estimation_cost import ITERATIONS
 from kcde.metrics.names import SYSTEM_MEMORY
-
-
+from kcde.pages import labels, style
+from kcde.pages.rounding import round_to_half_decade
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
 
 _METHODS = {
     "DDE": "DDE",

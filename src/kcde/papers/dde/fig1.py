@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from kcde.evidence import tolerances
-from kcde.evidence.cells import splits
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
-from kcde.papers.dde import _planar
-from kcde.evidence.deciding import Missing, decider
-from kcde.evidence.verdicts import SIGNIFICANCE, too_many_failed
-from kcde.pages import scatter, scatter_panel, style
-from kcde.pages.scatter import DATA
 from kcde.data import made_up
 from kcde.data.names import PLANAR
+from kcde.evidence import tolerances
+from kcde.evidence.cells import splits
+from kcde.evidence.deciding import Missing, decider
+from kcde.evidence.verdicts import SIGNIFICANCE, too_many_failed
 from kcde.metrics.names import MMD
+from kcde.pages import scatter, scatter_panel, style
+from kcde.pages.scatter import DATA
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
+from kcde.papers.dde import _planar
 from kcde.seeding import rng_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 
 
 CHI_SQUARED = "modes_chi_squared"

@@ -6,7 +6,7 @@ import pandas as pd
 
 from kcde.evidence import tolerances
 from kcde.papers.artefact import Artefact
-from kcde.papers.dde import _planar, _planar_iterations
+from kcde.papers.dde import _planar_iterations
 
 _SHOWN, _ITERATIONS = ("grid", "two-moons"), (0, 500, 1000, 2000)  # as published
 

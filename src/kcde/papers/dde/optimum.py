@@ -6,12 +6,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kcde.papers.artefact import Artefact
-from kcde.papers.dde import _planar, table2
-from kcde.pages import style
-from kcde.pages import building
-from kcde.pages.markdown import count_of, details, number, pipe_table
-from kcde.pages.methods import display
 from kcde.files import atomic
 from kcde.metrics.names import (
     OPTIMUM,
@@ -23,10 +17,14 @@ from kcde.metrics.names import (
     TRAINING_NLL,
     of_optimum,
 )
+from kcde.pages import building, style
+from kcde.pages.markdown import count_of, details, number, pipe_table
+from kcde.pages.methods import display
+from kcde.papers.artefact import Artefact
+from kcde.papers.dde import _planar, table2
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 
 
 GAP, GAIN, CHOSEN_GAIN = "objective_gap", "held_out_gain", "held_out_gain_stopped"

@@ -12,20 +12,17 @@ import pandas as pd
 
 from kcde.evidence import tolerances
 from kcde.evidence.cells import AS_PUBLISHED, splits
-from kcde.papers.artefact import Artefact, Decision
-from kcde.papers.dde import _planar
 from kcde.evidence.verdicts import SIGNIFICANCE
-from kcde.pages import style
-from kcde.pages import building, table_page
-from kcde.pages.methods import display
 from kcde.experiments.planar import LEAPFROG_STEPS
 from kcde.metrics.names import MMD, NLL, R_HAT
 from kcde.metrics.paired import paired_t_test, paired_wilcoxon
 from kcde.names import OURS
+from kcde.pages import building, style, table_page
+from kcde.pages.methods import display
+from kcde.papers.artefact import Artefact, Decision
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 
 
 EXCESS = "excess_negative_log_likelihood"

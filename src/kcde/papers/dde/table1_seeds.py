@@ -6,11 +6,9 @@ from pathlib import Path
 import pandas as pd
 
 from kcde.evidence import tolerances
+from kcde.metrics.names import MMD
 from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.dde import _planar, fig1, fig2, table1
-from kcde.metrics.names import MMD
-
-
 
 _READING = "ten seeds"
 

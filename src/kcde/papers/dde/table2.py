@@ -2,13 +2,11 @@
 
 import pandas as pd
 
+from kcde.evidence import r_sets
+from kcde.metrics.names import NLL
+from kcde.pages import building, dot_plot, normalisers
 from kcde.papers.artefact import Artefact
 from kcde.papers.dde import _likelihoods
-from kcde.evidence import r_sets
-from kcde.pages import building, dot_plot, normalisers
-from kcde.metrics.names import NLL
-
-
 
 
 def remarks(table: pd.DataFrame) -> list[str]:

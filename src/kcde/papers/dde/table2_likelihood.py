@@ -8,15 +8,13 @@ import numpy as np
 import pandas as pd
 
 from kcde.evidence.cells import AS_PUBLISHED, mean_and_stderr, splits
-from kcde.papers.artefact import Artefact
-from kcde.papers.dde import _likelihoods, table2
 from kcde.evidence.verdicts import RULES
-from kcde.pages import building, dot_plot
-from kcde.pages.markdown import count_of, details, number, pipe_table
 from kcde.files import atomic
 from kcde.metrics.names import NLL
-
-
+from kcde.pages import building, dot_plot
+from kcde.pages.markdown import count_of, details, number, pipe_table
+from kcde.papers.artefact import Artefact
+from kcde.papers.dde import _likelihoods, table2
 
 DISTANCE, EFFECT, SHARE = "distance_to_published", "evaluation_effect", "share_explained"
 

@@ -8,6 +8,8 @@ from string import ascii_lowercase
 
 import pandas as pd
 
+from kcde.pages import labels, style
+from kcde.pages.methods import display
 from kcde.papers.artefact import Artefact, Draw
 from kcde.papers.jdl._curves import (
     BASELINE,
@@ -19,8 +21,6 @@ from kcde.papers.jdl._curves import (
     THROUGHOUT,
     UNCONSTRAINED,
 )
-from kcde.pages import labels, style
-from kcde.pages.methods import display
 
 _ROW_HEIGHT = 1.9
 _TOLERANCE_DASHES = ("-", "--", ":", "-.")

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from kcde.papers.artefact import FIGURE_COLUMNS
-from kcde.pages.markdown import magnitude
 from kcde.data.names import VARIATIONS
 from kcde.metrics.names import MATCHED
+from kcde.pages.markdown import magnitude
+from kcde.papers.artefact import FIGURE_COLUMNS
 
 SCHEDULED, THROUGHOUT = "as published", "same tolerance"
 """Series: the tolerance that the paper takes at each n, and the tightest one at every n."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from kcde.pages import style
 from kcde.papers.artefact import Artefact
 from kcde.papers.jdl import _moments
 from kcde.papers.jdl._curves import BASELINE, CONSTRAINED, UNCONSTRAINED
-from kcde.pages import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

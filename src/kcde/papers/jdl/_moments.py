@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from kcde.evidence.deciding import Missing
+from kcde.metrics.names import NORMALISATION_ERROR, TUNING_ROWS
+from kcde.pages.markdown import magnitude
 from kcde.papers.jdl._curves import (
     LIMITS,
     UNCONSTRAINED,
@@ -14,9 +17,6 @@ from kcde.papers.jdl._curves import (
     repetitions,
 )
 from kcde.papers.jdl._paired import complete
-from kcde.evidence.deciding import Missing
-from kcde.pages.markdown import magnitude
-from kcde.metrics.names import NORMALISATION_ERROR, TUNING_ROWS
 
 LAW = (
     "The paper states no law of its correlations C; log C here has elements from N(0, 0.2²), the "

@@ -8,8 +8,8 @@ import pandas as pd
 
 from kcde.evidence.deciding import Missing
 from kcde.evidence.verdicts import SIGNIFICANCE, too_many_failed
-from kcde.pages.markdown import magnitude, probability
 from kcde.metrics.paired import PairedTest, paired_t_test, paired_wilcoxon
+from kcde.pages.markdown import magnitude, probability
 
 GEOMETRIC, ARITHMETIC, MAXIMUM = "geometric mean", "arithmetic mean", "maximum"
 STATISTICS: Mapping[str, Callable[[pd.DataFrame], pd.Series]] = {

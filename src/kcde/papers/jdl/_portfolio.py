@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from kcde.evidence.deciding import Missing
+from kcde.evidence.verdicts import too_many_failed
+from kcde.experiments.portfolio import TOLERANCE
 from kcde.papers.jdl import _moments
 from kcde.papers.jdl._curves import (
     by_repetition,
@@ -14,9 +17,6 @@ from kcde.papers.jdl._curves import (
     rows,
     tidy,
 )
-from kcde.evidence.deciding import Missing
-from kcde.evidence.verdicts import too_many_failed
-from kcde.experiments.portfolio import TOLERANCE
 
 DAYS = (
     "The data are daily returns of 25 portfolios over the risk-free rate, 1927 to 2022, from "

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.data.names import FACTORS
+from kcde.experiments._embedding import BANDWIDTH_FACTORS
+from kcde.metrics.names import SECOND_MOMENT_LOSS
 from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.jdl import _moments, fig1
 from kcde.papers.jdl._curve_plots import LIMIT_KEYS, PlotSpec, drawer
@@ -16,10 +19,6 @@ from kcde.papers.jdl._curves import (
     tidy,
     varied,
 )
-from kcde.data.names import FACTORS
-from kcde.experiments._embedding import BANDWIDTH_FACTORS
-from kcde.metrics.names import SECOND_MOMENT_LOSS
-
 
 SIZES = (1000, 10_000)
 

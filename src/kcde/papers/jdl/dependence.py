@@ -6,13 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.metrics.names import CANONICAL_CORRELATION, INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
-from kcde.papers.jdl import _dependence_picture, _moments, fig1, fig3, fig7, fig8
+from kcde.papers.jdl import _dependence_picture, fig1, fig3, fig7, fig8
 from kcde.papers.jdl._curves import BASELINE, CONSTRAINED, UNCONSTRAINED, failures, tidy
 from kcde.papers.jdl._moments import POSITIVITY
 from kcde.papers.jdl.laws import by_law
-from kcde.metrics.names import CANONICAL_CORRELATION, INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
-
 
 ROWS, ROWS_OF_SMOKE = 10_000, 200
 _WEAK, _STRONG = 0.25, 0.7

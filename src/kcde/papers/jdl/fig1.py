@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.evidence.deciding import Missing, all_of, decider
+from kcde.evidence.verdicts import UNDECIDED
+from kcde.metrics.names import INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
+from kcde.pages.markdown import magnitude
 from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.jdl import _moments
 from kcde.papers.jdl._curve_plots import PlotSpec, drawer
@@ -38,11 +42,6 @@ from kcde.papers.jdl._paired import (
     meaning,
     pooled,
 )
-from kcde.evidence.deciding import Missing, all_of, decider
-from kcde.evidence.verdicts import UNDECIDED
-from kcde.pages.markdown import magnitude
-from kcde.metrics.names import INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
-
 
 _ORDER = (("JPDL", "JDL"), ("JDL", "CME"))
 _RISE = (100_000, 10_000_000)

@@ -4,15 +4,14 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.evidence.deciding import all_of, decider
+from kcde.metrics.names import INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.jdl import _moments
 from kcde.papers.jdl._curve_plots import PlotSpec, drawer
 from kcde.papers.jdl._curves import baseline, by_repetition, frame, rows, tidy
 from kcde.papers.jdl._moments import chosen_on_all, verdict
 from kcde.papers.jdl._paired import complete
-from kcde.evidence.deciding import all_of, decider
-from kcde.metrics.names import INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
-
 
 _TOLERANCES = (1e-3, 1e-2, 1e-1)
 _SIZE, _ROBUST = 1_000_000, 1.5

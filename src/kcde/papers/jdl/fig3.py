@@ -4,6 +4,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.evidence.deciding import Missing, all_of, decider
+from kcde.evidence.verdicts import UNDECIDED, too_many_failed
+from kcde.metrics.names import NORMALISATION_ERROR
+from kcde.pages.markdown import magnitude
 from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.jdl import _moments
 from kcde.papers.jdl._curve_plots import PlotSpec, drawer
@@ -37,11 +41,6 @@ from kcde.papers.jdl._paired import (
     meaning,
     pooled,
 )
-from kcde.evidence.deciding import Missing, all_of, decider
-from kcde.evidence.verdicts import UNDECIDED, too_many_failed
-from kcde.pages.markdown import magnitude
-from kcde.metrics.names import NORMALISATION_ERROR
-
 
 _FIXED = 1e-3
 _SIZEABLE, _NONE = 1e-3, 1e-10

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.evidence.deciding import all_of, decider
+from kcde.metrics.names import NORMALISATION_ERROR
+from kcde.pages import style
 from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.jdl import _moments, fig2
 from kcde.papers.jdl._curve_plots import PlotSpec, drawer
@@ -16,10 +19,6 @@ from kcde.papers.jdl._moments import (
     verdict,
 )
 from kcde.papers.jdl._paired import ARITHMETIC, MAXIMUM, STATISTICS
-from kcde.evidence.deciding import all_of, decider
-from kcde.pages import style
-from kcde.metrics.names import NORMALISATION_ERROR
-
 
 _TIGHTEST, _LOOSE = 1e-3, (1e-2, 1e-1)
 _LOWEST = 100_000

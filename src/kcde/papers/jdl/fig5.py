@@ -4,16 +4,15 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.evidence.deciding import all_of, decider
+from kcde.evidence.verdicts import UNDECIDED, too_many_failed
+from kcde.metrics.names import PSD_VIOLATION_RATE
+from kcde.pages.markdown import magnitude
 from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.jdl import _moments
 from kcde.papers.jdl._curve_plots import PlotSpec, drawer
 from kcde.papers.jdl._curves import LIMITS, by_repetition, frame, panels, placed_by, rows, tidy
 from kcde.papers.jdl._moments import DIMENSIONS, NO_EVIDENCE, SIZES, named
-from kcde.evidence.deciding import all_of, decider
-from kcde.evidence.verdicts import UNDECIDED, too_many_failed
-from kcde.pages.markdown import magnitude
-from kcde.metrics.names import PSD_VIOLATION_RATE
-
 
 _METHODS = ("JDL", "JPDL", "CME")
 _LIMIT = 1e-3  # of ours: the paper says that all others perform well

@@ -7,6 +7,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from kcde.evidence import tolerances
+from kcde.evidence.deciding import Missing, all_of, decider
+from kcde.evidence.verdicts import UNDECIDED
+from kcde.metrics.names import MATCHED
 from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.jdl import _moments
 from kcde.papers.jdl._curve_plots import PlotSpec, drawer
@@ -31,10 +34,6 @@ from kcde.papers.jdl._moments import (
     verdict,
 )
 from kcde.papers.jdl._paired import each_or_missing
-from kcde.evidence.deciding import Missing, all_of, decider
-from kcde.evidence.verdicts import UNDECIDED
-from kcde.metrics.names import MATCHED
-
 
 _METHODS = ("JDL", "JPDL", "CME")
 _SIMILAR = (0.5, 2.0)

@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.evidence.deciding import all_of, decider
+from kcde.evidence.verdicts import SIGNIFICANCE
+from kcde.metrics.names import BASE_RATE_LOSS, LOGISTIC_LOSS
+from kcde.metrics.paired import paired_wilcoxon
 from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.jdl import _portfolio
 from kcde.papers.jdl._curve_plots import PlotSpec, drawer
@@ -21,11 +25,6 @@ from kcde.papers.jdl._portfolio import (
     compared,
     lost,
 )
-from kcde.evidence.deciding import all_of, decider
-from kcde.evidence.verdicts import SIGNIFICANCE
-from kcde.metrics.names import BASE_RATE_LOSS, LOGISTIC_LOSS
-from kcde.metrics.paired import paired_wilcoxon
-
 
 _SMALL, _HIGH = 1000, (10, 25)
 """Small n, and the high dimensions in which the paper excepts it."""

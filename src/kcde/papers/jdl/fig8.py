@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.evidence.deciding import Missing, all_of, decider
+from kcde.metrics.names import NEGATIVE_PROBABILITY_RATE
 from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.jdl import _portfolio
 from kcde.papers.jdl._curve_plots import PlotSpec, drawer
@@ -19,9 +21,6 @@ from kcde.papers.jdl._portfolio import (
     lost,
     named,
 )
-from kcde.evidence.deciding import Missing, all_of, decider
-from kcde.metrics.names import NEGATIVE_PROBABILITY_RATE
-
 
 _FEWER = (2.0, 5.0)
 

@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 
 from kcde.evidence import tolerances
+from kcde.evidence.deciding import all_of, decider
+from kcde.metrics.names import MATCHED
 from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.jdl import _portfolio
 from kcde.papers.jdl._curve_plots import PlotSpec, drawer
@@ -14,9 +16,6 @@ from kcde.papers.jdl._curves import SOLVED, TIMINGS, frame, tidy, timed, timing_
 from kcde.papers.jdl._moments import verdict
 from kcde.papers.jdl._paired import each_or_missing
 from kcde.papers.jdl._portfolio import CME_HELD, JDL_HELD, KLR, by_dimension, compared, lost
-from kcde.evidence.deciding import all_of, decider
-from kcde.metrics.names import MATCHED
-
 
 _COMPARABLE = (0.5, 2.0)
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.data.names import DRAWN_LAW, LAWS, NORMAL, parsed_law
+from kcde.metrics.names import INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.jdl import _moments, fig1, fig2, fig3, fig4, fig5, fig6, structure
 from kcde.papers.jdl._curve_plots import LIMIT_KEYS, PlotSpec, drawer
@@ -17,9 +19,6 @@ from kcde.papers.jdl._curves import (
     tidy,
     varied,
 )
-from kcde.data.names import DRAWN_LAW, LAWS, NORMAL, parsed_law
-from kcde.metrics.names import INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
-
 
 _LARGEST = 100_000
 _DECIDED = (fig1, fig2, fig3, fig4, fig5, fig6, structure)

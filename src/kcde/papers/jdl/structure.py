@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from kcde.evidence.deciding import Missing, all_of, decider
+from kcde.evidence.verdicts import too_many_failed
+from kcde.pages import style
 from kcde.papers.artefact import Artefact, Decision
-from kcde.papers.jdl import _moments
 from kcde.papers.jdl._curve_plots import PlotSpec, drawer
 from kcde.papers.jdl._curves import (
     LIMITS,
@@ -23,10 +25,6 @@ from kcde.papers.jdl._curves import (
     tidy,
 )
 from kcde.papers.jdl._moments import verdict
-from kcde.evidence.deciding import Missing, all_of, decider
-from kcde.evidence.verdicts import too_many_failed
-from kcde.pages import style
-
 
 VIOLATIONS, INFEASIBLE = "density_violation_rate", "tightening_infeasible"
 SECTIONS = {"moments": "5.1", "portfolio": "5.2"}

@@ -15,13 +15,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from kcde.evidence.cells import mean_and_stderr
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
-from kcde.evidence.deciding import Missing
-from kcde.papers.kcef import _captions
 from kcde.data import names
+from kcde.evidence.cells import mean_and_stderr
+from kcde.evidence.deciding import Missing
 from kcde.metrics.names import NLL
-
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 
 FULL = "KCEF-F-anisotropic"
 """KCEF on the full graph, as the paper describes it for figure 1."""

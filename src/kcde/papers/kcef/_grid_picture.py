@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kcde.papers.artefact import Artefact
-from kcde.papers.kcef._grid import EXACT
 from kcde.pages import labels, style
 from kcde.pages.methods import display
+from kcde.papers.artefact import Artefact
+from kcde.papers.kcef._grid import EXACT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,13 +12,13 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from kcde.papers.artefact import Decision
 from kcde.evidence import verdicts
-from kcde.papers.kcef._grid_readings import compact
-from kcde.pages import building
-from kcde.pages.markdown import number, pipe_table
 from kcde.metrics.names import NLL, NLL_QUADRATURE, NLL_X
 from kcde.names import AS_PUBLISHED
+from kcde.pages import building
+from kcde.pages.markdown import number, pipe_table
+from kcde.papers.artefact import Decision
+from kcde.papers.kcef._grid_readings import compact
 
 CONDITIONAL, JOINT = "NADE", "NADE-joint"
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from kcde.pages import dot_plot, style
 from kcde.papers.artefact import Artefact
 from kcde.papers.kcef import _grid_picture
-from kcde.pages import style
-from kcde.pages import dot_plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kcde.evidence.cells import splits
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 from kcde.evidence import chains
-from kcde.pages import scatter, scatter_panel, style
-from kcde.pages.scatter import DATA
-from kcde.pages.methods import display
+from kcde.evidence.cells import splits
 from kcde.metrics.names import DIVERGENCE_RATE, R_HAT
+from kcde.pages import scatter, scatter_panel, style
+from kcde.pages.methods import display
+from kcde.pages.scatter import DATA
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 
 import pandas as pd
 
-from kcde.pages.markdown import pipe_table
 from kcde.experiments.table1_readings import DRAWN, READINGS, Reading
+from kcde.pages.markdown import pipe_table
 
 _TITLE = "## Claims under each reading"
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kcde.papers.artefact import Artefact
 from kcde.evidence.verdicts import too_many_failed
+from kcde.experiments.table1_readings import DRAWN, READINGS, Reading
 from kcde.pages import style
 from kcde.pages.markdown import magnitude
-from kcde.experiments.table1_readings import DRAWN, READINGS, Reading
+from kcde.papers.artefact import Artefact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,12 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
-from kcde.pages import style
 from kcde.experiments.consistency import CONSTANTS, Constant
 from kcde.metrics.names import REGULARIZATION_ERROR
-
-
+from kcde.pages import style
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
 
 _METRICS = {"norm_error": "norm", "kl": "KL"}
 """Metric of the scores to the name of its panel."""

@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 
 from kcde.evidence.cells import mean_and_stderr
-from kcde.papers.artefact import Artefact, Decision
 from kcde.evidence.deciding import Missing, as_drawn, decider
+from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.kcef import _grid, _grid_picture
 from kcde.papers.kcef._grid import FULL, against_d, against_n, against_published_n
 from kcde.seeding import rng_of
-
 
 _ALL = (FULL, "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE")
 _SIZES = (200, 2000)  # ends of the published range of n, both of which a decision needs

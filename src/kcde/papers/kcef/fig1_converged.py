@@ -8,7 +8,6 @@ from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.kcef import _grid, _grid_picture, fig1, fig1_lscde, fig5
 from kcde.papers.kcef._renamed import renamed
 
-
 METHODS = {"KCEF-F-converged": _grid.FULL, "KCEF-M-converged": "KCEF-M"}
 """KCEF to convergence, with its names in the claims."""
 

@@ -2,10 +2,9 @@
 
 import pandas as pd
 
-from kcde.papers.artefact import Artefact, Decision
 from kcde.evidence.deciding import under_each
+from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.kcef import _grid, _grid_picture, fig1, fig5
-
 
 METHODS = {"LSCDE-F-anisotropic": "LSCDE-F", "LSCDE-M-anisotropic": "LSCDE-M"}
 """LSCDE with a bandwidth for each column, with its names in the claims."""

@@ -2,10 +2,9 @@
 
 import pandas as pd
 
-from kcde.papers.artefact import Artefact, Decision
 from kcde.evidence.deciding import under_each
+from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.kcef import _grid, _grid_picture, fig1
-
 
 UNSTOPPED = "NADE-unstopped"
 """NADE without selection, with all updates of the reference implementation."""

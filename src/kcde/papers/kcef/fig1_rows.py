@@ -8,7 +8,6 @@ from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.kcef import _grid, _grid_picture, fig1, fig5
 from kcde.papers.kcef._renamed import renamed
 
-
 _ISOTROPIC = f"{_grid.ISOTROPIC}-500-rows"
 METHODS = {
     _ISOTROPIC: _grid.ISOTROPIC,

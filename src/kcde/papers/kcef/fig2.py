@@ -2,8 +2,7 @@
 
 from kcde.evidence import tolerances
 from kcde.papers.artefact import Artefact
-from kcde.papers.kcef import _captions, _slices
-
+from kcde.papers.kcef import _slices
 
 ARTEFACT = Artefact(
     __name__,

@@ -6,10 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
 from kcde.pages import style
-
-
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
 
 _DISJOINT, _OVERLAPPING = "disjoint-supports", "overlapping-supports"
 

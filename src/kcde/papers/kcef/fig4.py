@@ -7,14 +7,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from kcde.evidence import tolerances
+from kcde.evidence import chains, tolerances
 from kcde.evidence.cells import splits
-from kcde.papers.artefact import Artefact, Decision
-from kcde.evidence import chains
 from kcde.evidence.deciding import all_of
-from kcde.papers.kcef import _captions, _slices
 from kcde.methods import METHODS
-
+from kcde.papers.artefact import Artefact, Decision
+from kcde.papers.kcef import _slices
 
 _LIMIT = 0.25  # of the relative errors
 _KCEF, _KEF = "KCEF-F", "KEF"

@@ -5,11 +5,10 @@ from pathlib import Path
 import pandas as pd
 
 from kcde.evidence import tolerances
-from kcde.papers.artefact import Artefact, Decision
 from kcde.evidence.deciding import under_each
-from kcde.papers.kcef import _captions, _slices, fig4
+from kcde.papers.artefact import Artefact, Decision
+from kcde.papers.kcef import _slices, fig4
 from kcde.papers.kcef._renamed import renamed
-
 
 ALL, PAIR = "all columns", "the shown pair alone"
 """The readings of K-pair, the drawn one first."""

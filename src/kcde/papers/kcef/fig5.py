@@ -3,10 +3,9 @@
 import pandas as pd
 
 from kcde.evidence.cells import mean_and_stderr
-from kcde.papers.artefact import Artefact, Decision
 from kcde.evidence.deciding import as_drawn, decider
+from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.kcef import _grid, _grid_picture
-
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list) -> pd.DataFrame:

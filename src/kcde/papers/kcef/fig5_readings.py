@@ -7,7 +7,6 @@ import pandas as pd
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
 from kcde.papers.kcef import _grid, _grid_picture, fig5
 
-
 _FREQUENCIES = (1, 2, 3)
 _DATASETS = ["grid-2000", "grid-2000-frequency-2", "grid-2000-frequency-3"]
 

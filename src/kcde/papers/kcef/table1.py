@@ -6,9 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from kcde.papers import published
 from kcde.evidence.cells import splits
-from kcde.papers.artefact import Artefact, Decision
 from kcde.evidence.paired import (
     HALVES,
     amended_verdict,
@@ -18,11 +16,11 @@ from kcde.evidence.paired import (
     worse,
 )
 from kcde.evidence.verdicts import SIGNIFICANCE
-from kcde.pages import building, dot_plot, normalisers
 from kcde.metrics.names import NLL
 from kcde.metrics.paired import paired_t_test
-
-
+from kcde.pages import building, dot_plot, normalisers
+from kcde.papers import published
+from kcde.papers.artefact import Artefact, Decision
 
 _WANTED_MARGIN = 8
 _WANTED_NADE_LOSSES = 10

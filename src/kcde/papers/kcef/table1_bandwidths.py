@@ -5,16 +5,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.papers.artefact import Artefact, Decision
 from kcde.evidence import r_sets
 from kcde.evidence.deciding import under_each
+from kcde.metrics.names import NLL
+from kcde.pages import building, dot_plot
+from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.kcef import table1
 from kcde.papers.kcef._renamed import renamed
 from kcde.papers.kcef.table1_readings import published_value
-from kcde.pages import building, dot_plot
-from kcde.metrics.names import NLL
-
-
 
 READINGS = {
     "one σ on a grid": "KCEF",

@@ -6,13 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde.metrics.names import NLL
+from kcde.pages import building, dot_plot, table_page
 from kcde.papers import published
 from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.kcef import _nade_target, table1
-from kcde.pages import building, dot_plot, table_page
-from kcde.metrics.names import NLL
-
-
 
 _BOTH = "both readings of NADE"
 

@@ -5,20 +5,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.papers import published
-from kcde.evidence.cells import splits
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
 from kcde.evidence import r_sets
+from kcde.evidence.cells import splits
 from kcde.evidence.verdicts import summarise
+from kcde.experiments.table1_readings import Reading, Table1Readings
+from kcde.metrics.names import NLL
+from kcde.names import AS_PUBLISHED
+from kcde.papers import published
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
 from kcde.papers.kcef import _nade_target, table1
 from kcde.papers.kcef import _table1_readings_page as page
 from kcde.papers.kcef import _table1_readings_picture as picture
 from kcde.papers.kcef._grid_readings import by_reading, replaced
-from kcde.experiments.table1_readings import Reading, Table1Readings
-from kcde.metrics.names import NLL
-from kcde.names import AS_PUBLISHED
-
-
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:

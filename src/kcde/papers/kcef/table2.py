@@ -6,18 +6,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.papers import published
 from kcde.evidence.cells import splits
-from kcde.papers.artefact import Artefact, Decision
 from kcde.evidence.deciding import as_drawn
 from kcde.evidence.paired import by_split
 from kcde.evidence.verdicts import SIGNIFICANCE
-from kcde.papers.kcef import _captions
-from kcde.pages import building, dot_plot
 from kcde.metrics.names import NLL
 from kcde.metrics.paired import paired_t_test
-
-
+from kcde.pages import building, dot_plot
+from kcde.papers import published
+from kcde.papers.artefact import Artefact, Decision
 
 REMOVED = "removed_column"
 """Metric of the rows that name a column left out (in `method`) and why (in `variant`)."""

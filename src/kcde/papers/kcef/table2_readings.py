@@ -6,15 +6,13 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from kcde.papers import published
 from kcde.evidence.cells import mean_and_stderr, variants
+from kcde.metrics.names import NLL
+from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
 from kcde.papers.kcef import _grid, _readings_picture, fig1, fig4, fig5, table2
 from kcde.papers.kcef._readings_picture import AGAINST_D, AGAINST_N, PUBLISHED
 from kcde.papers.kcef._renamed import renamed
-from kcde.metrics.names import NLL
-
-
 
 
 class _Rule(NamedTuple):

@@ -2,12 +2,11 @@
 
 import pandas as pd
 
+from kcde.metrics.names import NLL
+from kcde.pages import building, dot_plot
 from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.kcef import table2
 from kcde.papers.kcef._renamed import renamed
-from kcde.pages import building, dot_plot
-from kcde.metrics.names import NLL
-
 
 READINGS = {
     f"{rows} rows": {f"KCEF-{graph}-{rows}-rows": f"KCEF-{graph}" for graph in "FM"}

@@ -8,25 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kcde.evidence import tolerances
+from kcde.evidence import chains, tolerances
 from kcde.evidence.cells import AS_PUBLISHED, splits
-from kcde.papers.artefact import Artefact, Decision
-from kcde.evidence import chains
 from kcde.evidence.deciding import all_of
 from kcde.evidence.verdicts import SIGNIFICANCE
-from kcde.papers.kcef import _captions
-from kcde.pages import style
-from kcde.pages import building, table_page
+from kcde.metrics.names import P_VALUE
+from kcde.names import EXACT_DRAWS
+from kcde.pages import building, style, table_page
 from kcde.pages.markdown import probability
 from kcde.pages.methods import column_title
 from kcde.pages.table_page import HIGHEST, LOWEST
-from kcde.metrics.names import P_VALUE
-from kcde.names import EXACT_DRAWS
+from kcde.papers.artefact import Artefact, Decision
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
 
 
 KEF, NADE = "H0: KEF closer than KCEF", "H0: NADE closer than KCEF"

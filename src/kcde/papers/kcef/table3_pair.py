@@ -5,12 +5,10 @@ from pathlib import Path
 import pandas as pd
 
 from kcde.evidence import tolerances
+from kcde.metrics.names import P_VALUE
 from kcde.papers.artefact import Artefact, Decision
 from kcde.papers.kcef import table3
 from kcde.papers.kcef.fig4_pair import ALL, PAIR
-from kcde.metrics.names import P_VALUE
-
-
 
 METHODS = {
     "H0: KEF-pair closer than KCEF": table3.KEF,
