@@ -56,10 +56,7 @@ class Check:
             return ""
         if value is None or (not isinstance(value, bool) and math.isnan(value)):
             return UNDECIDED
-        if isinstance(value, bool):
-            kept = value
-        else:
-            kept = all(holds for _, _, holds in self._bounds())
+        kept = value if isinstance(value, bool) else all(kept for _, _, kept in self._bounds())
         return HOLDS if kept else UNDECIDED if self.unless else FAILS
 
     def _bounds(self) -> list[tuple[str, float, bool]]:

@@ -96,7 +96,7 @@ def declared(paper: str) -> list[Reading]:
         for name, own in (stated.get("readings") or {}).items():
             known = {**stated, **(own or {})}
             claims, more = known["claims"], known.get("with", {})
-            claims = claims if isinstance(claims, dict) else dict.fromkeys(claims, {})
+            claims = claims if isinstance(claims, dict) else {claim: {} for claim in claims}
             found.append(
                 Reading(
                     choice,

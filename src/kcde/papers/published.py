@@ -52,8 +52,8 @@ def claims() -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns `paper,claim,artefact,statement,finding,test,first,why`: what the paper says, what we
-        found in a line, how the claim is decided, and where that is not the test that was declared
+        Columns `paper,claim,artefact,statement,finding,test,first,why`: what the paper says,
+        what we found, how the claim is decided, and where that is not the test that was declared
         first, that one and why it was changed.
     """
     return _table("claims", dtype=str, keep_default_na=False)

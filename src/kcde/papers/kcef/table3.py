@@ -164,7 +164,7 @@ def _explain(made: "Figure", *, published: bool, marked: bool) -> None:
 
     said = ["●  our median, from the lowest to the highest over the seeds"]
     said += ["○  published"] if published else []
-    said += [f"◇ {page.NO_CHAINS}  chains not converged: decides nothing"] if marked else []
+    said += [f"◇ {table_page.NO_CHAINS}  chains not converged: decides nothing"] if marked else []
     style.above(made, TextArea("     ".join(said), textprops={"color": style.GREY, "size": 7}))
 
 
