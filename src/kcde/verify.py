@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.evidence import checkout, claims, readings, scorecard, tolerances
+from kcde.evidence import checkout, readings, scorecard, tolerances
 from kcde.papers import registry
 
 SAME, WITHIN, BEYOND, NEW = "same", "within", "beyond", "not tracked"
@@ -27,7 +27,7 @@ _KEY = [
     *("kind", "paper", "artefact", "claim", "choice", "reading"),
     *("dataset", "method", "variant", "against", *_ABOUT),
 ]
-_VERDICTS = ("verdict", "amended", "compatible", "readings")
+_VERDICTS = ("verdict", "class", "choices")
 # Columns that compare a method with others, some of which may be trained in float32.
 _LOOSE = ("best", "p_value", "p_value_corrected", "rank", "excess", "sets_best", "wins", "losses")
 # Columns of a unit of their own; all others of a row are in that of its metric.
@@ -81,7 +81,7 @@ def verify(
     """
     computed, tracked = Path(computed), Path(tracked)
     declared = {f"{each.key}.csv": each for each in registry.select(target)}
-    judged = (claims.NAME, readings.NAME, scorecard.TABLE)
+    judged = (readings.NAME, scorecard.TABLE)
     there = (path.relative_to(computed) for path in sorted(computed.rglob("*.csv")))
     decided = judged if target == "all" else ()
     found = [f"{path}" for path in there if f"{path}" in declared or path.name in decided]

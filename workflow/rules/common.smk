@@ -54,8 +54,12 @@ RESOURCES = plan.resource_table(ROOT / "resources.csv")
 CONDA = "../../envs/gpu.yaml" if config["backend"] == "cupy" else "../../envs/cpu.yaml"
 THREADS = config["blas_threads"]
 SMOKE_RAW = "results/smoke/raw"
-PUBLISHED = [os.path.relpath(path) for path in sorted(ROOT.glob("src/kcde/published/*.csv"))]
-JUDGED = ["README.md", "claims.csv"]  # beside the artefacts of each paper
+PUBLISHED = [
+    os.path.relpath(path)
+    for path in sorted(ROOT.glob("src/kcde/papers/*/*"))
+    if path.suffix in (".csv", ".yaml", ".md")
+]
+JUDGED = ["README.md"]  # beside the artefacts of each paper
 # figures/ holds the scale laptop as config.yaml has it; other choices stay in results/<scale>/.
 TRACKED = config["scale"] == LAPTOP and not config["set"] and not config["methods"]
 FIGURES = "figures" if TRACKED else f"results/{config['scale']}/figures"

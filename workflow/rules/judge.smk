@@ -17,7 +17,7 @@ rule judge:
         judged=lambda w: judged(w.scale),
         published=PUBLISHED,
     output:
-        multiext("results/{scale}/figures/scorecard", ".csv", ".md"),
+        multiext("results/{scale}/figures/scorecard", ".csv", ".md", ".html"),
         "results/{scale}/figures/readings.csv",
         expand("results/{{scale}}/figures/{paper}/{file}", paper=plan.PAPERS, file=JUDGED),
     log:
@@ -61,7 +61,7 @@ rule split_scores:
 
 rule copy_scorecard:
     input:
-        multiext(f"results/{LAPTOP}/figures/scorecard", ".csv", ".md"),
+        multiext(f"results/{LAPTOP}/figures/scorecard", ".csv", ".md", ".html"),
         multiext(f"results/{LAPTOP}/figures/scores", ".csv.gz", ".json"),
         f"results/{LAPTOP}/figures/readings.csv",
         expand(f"results/{LAPTOP}/figures/{{paper}}/{{file}}", paper=plan.PAPERS, file=JUDGED),
@@ -88,7 +88,7 @@ rule scorecard:
     conda:
         CONDA
     params:
-        page=f"{FIGURES}/scorecard.md",
+        page=f"{FIGURES}/scorecard.html",
     shell:
         "echo drawn: {params.page} | tee {log}"
 
@@ -110,12 +110,12 @@ rule page:
     conda:
         CONDA
     params:
-        code=provenance.digest("kcde.report.content"),
+        code=provenance.digest("kcde.pages.scorecard_page"),
         figures=lambda w: FIGURES,
     message:
         "one page of all that is drawn, {wildcards.scale}"
     shell:
-        "python -m kcde report --figures {params.figures} --out {output} > {log} 2>&1"
+        "python -m kcde report --figures {params.figures} --out {output} --scale {wildcards.scale} > {log} 2>&1"
 
 
 rule report:

@@ -47,6 +47,8 @@ TABLE_COLUMNS = [
     "difference",
     "verdict",
     "p_value_corrected",
+    "q25",
+    "q75",
 ]
 
 FIGURE_COLUMNS = [
