@@ -153,7 +153,7 @@ def publishable(w):
             "kcde: publish copies what the scale paper drew: add --config scale=paper"
         )
     made = [path[:-3] for path in drawn(config["scale"], config["papers"], [RUN])]
-    return expand("{stem}{suffix}", stem=made, suffix=["csv", "md", "png", "pdf"])
+    return expand("{stem}{suffix}", stem=made, suffix=["csv", "png", "pdf"])
 
 
 def job_of(w):

@@ -91,5 +91,5 @@ rule figures:
     message:
         "redraw all tables and figures from their tracked CSV"
     shell:
-        "for folder in {params.folders}; do python -m kcde draw all --into $folder; done 2>&1"
-        " | tee {log}"
+        "(for folder in {params.folders}; do python -m kcde draw all --into $folder; done;"
+        " python -m kcde scorecard --into figures) 2>&1 | tee {log}"

@@ -4,15 +4,15 @@ import gzip
 import json
 from hashlib import sha256
 
-import artefact_scores as made
 import numpy as np
 import pandas as pd
 import pytest
 
+import artefact_scores as made
 from kcde import scores, split_scores
-from kcde.papers import drawing, registry
 from kcde.evidence import readings
 from kcde.pages import building
+from kcde.papers import drawing, registry
 
 CELLS = {
     ("geyser", "KCEF"): made.around(1.2, 4),

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from kcde.methods import METHODS
+from kcde.pages import building
 from kcde.papers.artefact import ACROSS, READINGS, RUN
 from kcde.papers.registry import ARTEFACTS
-from kcde.pages import building
-from kcde.methods import METHODS
 
-FIGURES = Path(__file__).parents[3] / "figures"
+FIGURES = Path(__file__).parents[2] / "figures"
 
 
 def test_artefacts_are_found_by_their_files_in_alphabetical_order():

@@ -9,14 +9,11 @@ import numpy as np
 import pytest
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from kcde.papers import published
-from kcde.papers import drawing, registry
-from kcde.pages import style
-from kcde.pages import methods
-from kcde.estimators import CDO, KCEF
 from kcde.experiments import failure_case
 from kcde.experiments.runner import run
 from kcde.methods import METHODS, Method
+from kcde.pages import style
+from kcde.papers import drawing, published, registry
 
 # Machado, Oliveira and Fernandes (2009), full deficiency, in linear RGB.
 DEFICIENCIES = {
@@ -115,46 +112,6 @@ def test_reserve_colours_can_be_told_from_all(deficiency):
             assert np.linalg.norm(lab(colour, deficiency) - lab(other, deficiency)) > 14
 
 
-def test_every_method_of_an_artefact_has_a_look_and_a_rule():
-    for artefact in registry.ARTEFACTS.values():
-        if artefact.experiments[0] in WITH_RULES:
-            for name in set(artefact.methods) - {"exact"}:
-                assert style.line(name)["color"]
-                assert any(methods.selection(name, each) for each in artefact.experiments)
-
-
-def test_a_method_of_which_nothing_special_is_said_has_the_rule_of_its_class():
-    rule = KCEF.selection_rule
-    assert methods.selection("KCEF", "r_benchmark") == f"as published: {rule}"
-    # The rule of the class is that of its default selection.
-    assert methods.selection("KCEF-LL", "donut") == "ours: by the rule `likelihood` of KCEF"
-    weights = methods.selection("CDO-chosen", "large_n")
-    assert weights == f"ours: {CDO.selection_rule}, with weights signed"
-    assert methods.selection("KCEF-LL-defensive", "donut").endswith(
-        ", on at most 500 training rows"
-    )
-    # What is sampled is tuned as the joint densities are.
-    assert methods.selection("KCEF-M", "samples") == methods.selection("KCEF-M", "joint")
-    weights = methods.selection("CDO-chosen", "r_benchmark")
-    assert weights == methods._R_BENCHMARK["CDO-chosen"]
-    # All are tuned by one loss, nothing is chosen, or a configuration alone has the method.
-    for name, experiment in (
-        ("KCEF", "moments"),
-        ("KCEF", "estimation_cost"),
-        ("mine", "r_benchmark"),
-        ("CDO-quarter", "donut"),  # fixed where it is fitted, and not fitted here
-    ):
-        assert methods.selection(name, experiment) == ""
-
-
-def test_no_special_rule_repeats_that_of_the_class(monkeypatch):
-    special = methods._BY_EXPERIMENT
-    monkeypatch.setattr(methods, "_BY_EXPERIMENT", {})
-    for experiment, rules in special.items():
-        for name, rule in rules.items():
-            assert methods.selection(name, experiment) != rule, (experiment, name)
-
-
 def test_variations_of_a_method_in_a_figure_differ_in_line_and_marker():
     families = (
         ["CDO", "CDO-clipped", "CDO-projected", "CDO-narrow", "CDO-chosen", "CDO-LL"],
@@ -171,11 +128,6 @@ def test_variations_of_a_method_in_a_figure_differ_in_line_and_marker():
         for look in (style.marker, lambda name: style.line(name)["linestyle"]):
             assert len({look(name) for name in family}) == len(family)
     assert style.line("KCEF-LL")["color"] != style.COLOURS["KCEF"]  # a method of its own
-
-
-def test_every_caption_has_at_most_80_words():
-    words = {key: len(each.caption.split()) for key, each in registry.ARTEFACTS.items()}
-    assert not {key: count for key, count in words.items() if not 0 < count <= 80}
 
 
 @pytest.mark.nightly
