@@ -84,7 +84,6 @@ def test_what_fails_leaves_nothing_half_written(fault, scores, tmp_path):
     ("folder", "scale"),
     [
         ("figures", "laptop"),
-        ("figures/at-paper-scale", "paper"),
         ("results/paper/figures", "paper"),
         ("results/smoke/figures", "smoke"),
     ],
