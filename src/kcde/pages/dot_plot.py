@@ -304,7 +304,7 @@ def _draw_differences(axes: "Axes", artefact: Artefact, cells: pd.DataFrame, dat
 
 
 def _draw_pair(axes: "Axes", primary: pd.DataFrame, datasets, pair: tuple[str, str]) -> None:
-    """Draw the difference of two methods, ours full and published open; of failed splits medians."""
+    """Draw the difference of two methods, ours full and published open; medians as above."""
     axes.set_xlim(-_CLOSE, _CLOSE)
     cells = primary.set_index(["dataset", "method"])
     for row, dataset in enumerate(datasets):
