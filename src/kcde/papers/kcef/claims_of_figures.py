@@ -36,9 +36,7 @@ def completed(
     """
     found = {name: view(scores, name) for name in methods}
     if absent := [name for name, curve in found.items() if not set(wanted) <= set(curve.columns)]:
-        ends = " and ".join(map(str, wanted))
-        axis = "d" if view is grid.against_d else "n"
-        raise Missing(f"no scores of {', '.join(absent)} at {axis} = {ends}")
+        raise Missing(f"no scores of {', '.join(absent)} at {wanted[0]} and {wanted[1]}")
     shared = sorted(set.intersection(*(set(curve.columns) for curve in found.values())))
     joined = pd.concat({name: curve[shared] for name, curve in found.items()}, axis=1).dropna()
     if len(joined) < at_least:
@@ -83,24 +81,20 @@ def converges_faster(
     else:
         numbers = {name: _shrinkage(bound.to_numpy() - mean) for name, mean in means.items()}
     for ours, theirs in _PAIRS:
-        names = f"{ours} over {theirs}"
+        names = f"{ours} over {theirs}:"
         a, b = numbers[ours], numbers[theirs]
         neither = np.isinf(a) & np.isinf(b)
         if by == "points" and neither[0]:
             if first:
-                yield Check(f"points needed, {names}", unless="neither reaches the level")
+                yield Check(f"{names} points needed", unless="neither reaches the level")
                 continue
             gains = (curves[ours] - curves[theirs]).T.to_numpy()
             each = [(mean, 2 * stderr) for mean, stderr in map(mean_and_stderr, gains)]
             lead, at = min((mean - width, at) for (mean, width), at in zip(each, n, strict=True))
             behind = min(mean + width for mean, width in each) < 0
-            yield Check(
-                f"neither reaches the level; smallest lead less two standard errors, {names}",
-                lead,
-                above=0,
-                unless="" if behind else "less than two standard errors",
-                said=f"at n = {at}",
-            )
+            unless = "" if behind else "within two standard errors"
+            what = f"{names} neither reaches the level; smallest lead less two standard errors"
+            yield Check(what, lead, above=0, unless=unless, said=f"at n = {at}")
             continue
         # Where both are infinite, the ratio is 1: it favours neither method.
         ratios = np.where(neither, 1.0, a) / np.where(neither, 1.0, b)
@@ -108,10 +102,12 @@ def converges_faster(
         said = f"ratio {ratios[0]:.2f}, 95% interval {low:.2f} to {high:.2f}"
         if by == "points":
             unless = "" if ratios[0] >= 1 else "the interval contains 1"
-            yield Check(f"points needed, {names}", high, below=1, unless=unless, said=said)
+            what = f"{names} points needed, upper end of their ratio"
+            yield Check(what, high, below=1, unless=unless, said=said)
         else:
             unless = "" if ratios[0] <= 1 else "the interval contains 1"
-            yield Check(f"shrinkage of the gap, {names}", low, above=1, unless=unless, said=said)
+            what = f"{names} shrinkage of the gap, lower end of its ratio"
+            yield Check(what, low, above=1, unless=unless, said=said)
 
 
 def _points_to(curves: np.ndarray, sizes: np.ndarray, level: float) -> np.ndarray:
@@ -203,11 +199,10 @@ def blind_to_mixtures(scores: pd.DataFrame) -> Iterator[Check]:
     """K11: for disjoint supports J = 0 at weights .1 to .9, while KL = log 2 at weight .5."""
     known = scores.assign(weight=[json.loads(text)["weight"] for text in scores["setting"]])
     known = known.set_index(["dataset", "metric", "weight"])["value"]
+    weights = [k / 10 for k in range(1, 10)]
     try:
-        disjoint, overlapping = (
-            max(known[DISJOINT, "expected_score", k / 10] for k in range(1, 10)),
-            min(known[OVERLAPPING, "expected_score", k / 10] for k in range(1, 10)),
-        )
+        disjoint = max(known[DISJOINT, "expected_score", weight] for weight in weights)
+        overlapping = min(known[OVERLAPPING, "expected_score", weight] for weight in weights)
         kl = known[DISJOINT, "kl", 0.5]
     except KeyError:
         raise Missing("needs J at weights .1 to .9 for both pairs, and KL at .5") from None
@@ -255,13 +250,9 @@ def samples_like_data(
         errors, rival = (_errors(scores, dataset, name) for name in standing)
         for metric, words in ERRORS.items():
             known = rival.get(metric, math.inf)
-            yield Check(
-                f"{standing[0]} on {dataset}, error of its {words}",
-                errors[metric],
-                below=min(0.25, known),
-                part=dataset,
-                said=f"{standing[1]} {known:.3g}" if rival else "",
-            )
+            said = f"{standing[1]} {known:.3g}" if rival else ""
+            what = f"error of the {words} of {standing[0]} on {dataset}"
+            yield Check(what, errors[metric], below=min(0.25, known), part=dataset, said=said)
 
 
 def _converged(scores: pd.DataFrame, dataset: str, method: str) -> bool:

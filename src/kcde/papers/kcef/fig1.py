@@ -28,15 +28,12 @@ def build_rows(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
     return frame[~hidden].sort_values("panel", kind="stable", ignore_index=True)
 
 
+METHODS = ["KCEF-F-anisotropic", "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE"]
+
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    shows={
-        "joint": {
-            "datasets": grid.DATASETS,
-            "methods": ["KCEF-F-anisotropic", "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE", "exact"],
-        }
-    },
+    shows={"joint": {"datasets": grid.DATASETS, "methods": [*METHODS, "exact"]}},
     build=build,
     draw=grid_picture.draw,
     claims={
@@ -57,55 +54,30 @@ def _variant(
 ) -> Artefact:
     """Return figure 1 with other methods, some drawn with the names that those of it have."""
     shown = {"datasets": grid.DATASETS, "methods": [*methods, "exact"], "only": only or {}}
-    draw = partial(grid_picture.draw, pale=ARTEFACT.methods, named=named or {})
+    draw = partial(grid_picture.draw, pale=METHODS, named=named or {})
     changes = {"shows": {"joint": shown}, "build": build, "draw": draw}
     return replace(ARTEFACT, name=name, stage=READINGS, claims={}, **changes)
 
+
+_LSCDE = ["LSCDE-F", "LSCDE-F-anisotropic", "LSCDE-M", "LSCDE-M-anisotropic"]
+_ROWS = {f"{name}-500-rows": name for name in (grid.ISOTROPIC, grid.FULL, "KCEF-M")}
 
 ARTEFACTS = [
     ARTEFACT,
     _variant(
         "fig1-converged",
-        [
-            "KCEF-F",
-            "KCEF-F-converged",
-            "KCEF-M-converged",
-            "LSCDE-F-anisotropic",
-            "LSCDE-M-anisotropic",
-            "NADE",
-        ],
+        ["KCEF-F", "KCEF-F-converged", "KCEF-M-converged", *_LSCDE[1::2], "NADE"],
         only={"KCEF-F": ["grid-2000"]},  # for claim K6
         build=build_converged,
         named={"KCEF-F-converged": grid.FULL, "KCEF-M-converged": "KCEF-M"},
     ),
-    _variant(
-        "fig1-lscde",
-        [
-            "KCEF-F-anisotropic",
-            "KCEF-M",
-            "LSCDE-F",
-            "LSCDE-F-anisotropic",
-            "LSCDE-M",
-            "LSCDE-M-anisotropic",
-            "NADE",
-        ],
-    ),
-    _variant(
-        "fig1-nade",
-        ["KCEF-F-anisotropic", "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE", "NADE-unstopped"],
-    ),
+    _variant("fig1-lscde", ["KCEF-F-anisotropic", "KCEF-M", *_LSCDE, "NADE"]),
+    _variant("fig1-nade", [*METHODS, "NADE-unstopped"]),
     _variant(
         "fig1-rows",
-        [
-            "KCEF-F-500-rows",
-            "KCEF-F-anisotropic-500-rows",
-            "KCEF-M-500-rows",
-            "LSCDE-F",
-            "LSCDE-M",
-            "NADE",
-        ],
+        [*_ROWS, "LSCDE-F", "LSCDE-M", "NADE"],
         only={"KCEF-F-500-rows": ["grid-2000"]},  # for claim K6
         build=build_rows,
-        named={f"{name}-500-rows": name for name in (grid.ISOTROPIC, grid.FULL, "KCEF-M")},
+        named=_ROWS,
     ),
 ]

@@ -42,10 +42,9 @@ def draw(
     vertical axis. Methods may be drawn pale, and with the look and name of another.
     """
     frame = frame[frame["stat"] == "mean"]
+    methods = [name for name in frame["method"].unique() if name != EXACT]
     looks = {
-        name: style.line(name) | ({"color": _PALE} if name in pale else {})
-        for name in frame["method"].unique()
-        if name != EXACT
+        name: {**style.line(name), **({"color": _PALE} if name in pale else {})} for name in methods
     }
     looks |= {shown: style.line(shown) for shown in (named or {}).values()}
     frame = frame.replace({"method": dict(named or {})})
@@ -67,13 +66,10 @@ def draw(
             if axes is grid[0, 0] or not alike:
                 axes.set_ylabel(_Y[name[0]])
         if alike:
-            keys = [
-                style.key(display(name), **look, marker=style.marker(name))
-                for name, look in looks.items()
-            ]
+            keys = {name: look | {"marker": style.marker(name)} for name, look in looks.items()}
             for text, dashes in _BOUNDS.values():
-                keys.append(style.key(text, color=style.EXACT, linestyle=dashes))
-            style.legend_above(made, keys)
+                keys[text] = {"color": style.EXACT, "linestyle": dashes}
+            style.legend_above(made, [style.key(display(k), **look) for k, look in keys.items()])
         return style.save(made, stem)
 
 
@@ -86,10 +82,9 @@ def _draw_curves(axes: "Axes", frame: pd.DataFrame, looks: Mapping) -> list[labe
         if method == EXACT:
             text, dashes = _BOUNDS[series]
             look = {"color": style.EXACT, "linestyle": dashes}
-            if len(curve) > 1:
-                axes.plot(x, y, **look, linewidth=1.0, zorder=1)
-            else:
-                axes.axhline(y[0], **look, linewidth=1.0, zorder=1)
+            if len(curve) == 1:
+                x, y = np.array(axes.get_xlim()), np.repeat(y, 2)
+            axes.plot(x, y, **look, linewidth=1.0, zorder=1)
             ends.append(labels.Label(y[-1], text, style.EXACT))
             continue
         look, marker = looks[method], style.marker(method)
@@ -110,18 +105,9 @@ def _mark_outliers(axes: "Axes", x: np.ndarray, y: np.ndarray, colour: str) -> N
         return
     axes.plot(x[out], np.full(len(out), floor), "v", color=colour, markersize=4, clip_on=False)
     lowest = out[np.argmin(y[out])]
-    left = x[lowest] < np.mean(axes.get_xlim())
-    axes.annotate(
-        f"{y[lowest]:.3g}".replace("-", "−"),
-        (x[lowest], floor),
-        xytext=(4 if left else -4, 4),
-        textcoords="offset points",
-        ha="left" if left else "right",
-        fontsize=6,
-        color=colour,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
-        zorder=4,
-    )
+    at = "left" if x[lowest] < np.mean(axes.get_xlim()) else "right"
+    said = f"  {y[lowest]:.3g}  ".replace("-", "−")
+    axes.text(x[lowest], floor, said, color=colour, fontsize=6, ha=at, va="bottom")
 
 
 def _limits(frame: pd.DataFrame) -> tuple[float, float]:

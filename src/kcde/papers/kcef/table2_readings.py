@@ -16,17 +16,15 @@ from kcde.papers.kcef import grid, grid_picture
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Rule to KCEF on the full graph of the grid data, on that of the UCI data, and on Markov graphs.
+# Rule to KCEF on the full graph of the UCI data, on that of the grid data, and on Markov graphs.
+_CODE = ["KCEF-F", grid.FULL, "KCEF-M"]
 _RULES = {
-    "authors' code": (grid.FULL, "KCEF-F", "KCEF-M"),
-    "without penalty": (
-        "KCEF-F-anisotropic-unpenalised",
-        "KCEF-F-unpenalised",
-        "KCEF-M-unpenalised",
-    ),
-    "converged": ("KCEF-F-converged", "KCEF-F-converged", "KCEF-M-converged"),
+    "authors' code": _CODE,
+    "without penalty": [f"{name}-unpenalised" for name in _CODE],
+    "converged": ["KCEF-F-converged", "KCEF-F-converged", "KCEF-M-converged"],
 }
-_UCI = ["white-wine", "parkinsons", "red-wine"]
+_UCI = published.datasets("kcef", "table2")
+_SAMPLED = [*_CODE[:1], *(f"KCEF-F{rule}-inverse" for rule in ("", "-unpenalised", "-converged"))]
 _PUBLISHED = "published"
 
 # Panel of the grid data, named by what is fixed in it, to its curves and the label of its axis.
@@ -46,9 +44,8 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     error away, `n` counts the runs that did not fail.
     """
     likelihoods = scores[scores["metric"] == NLL]
-    uci = published.datasets("kcef", "table2")
     rows = []
-    for rule, (full, table, markov) in _RULES.items():
+    for rule, (table, full, markov) in _RULES.items():
         for method in (full, markov):
             for panel, (view, _, _) in _GAPS.items():
                 place = {"panel": panel, "kind": "curve", "method": method, "series": rule}
@@ -56,17 +53,16 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
                 for x in (x for x in curve if x in bound):
                     rows.append(place | {"x": x} | grid.point(bound[x] - curve[x]))
         for method in (table, markov):
-            for dataset in uci:
+            for dataset in _UCI:
                 place = {"panel": dataset, "kind": "scatter", "method": method, "series": rule}
                 own = (likelihoods["dataset"] == dataset) & (likelihoods["method"] == method)
                 if len(here := likelihoods[own]):
                     rows.append(place | grid.point(here["value"].where(here["status"] == "ok")))
-    known = published.values()
-    known = known[(known["paper"] == "kcef") & (known["artefact"] == "table2")]
-    for row in known[known["dataset"].isin(scores["dataset"])].itertuples():
-        if row.method in ("KCEF-F", "KCEF-M"):
-            place = {"panel": row.dataset, "method": row.method, "y": row.value}
-            rows.append(place | {"kind": "scatter", "series": _PUBLISHED, "stat": "mean"})
+    known = published.values().query("paper == 'kcef' and artefact == 'table2'")
+    known = known[known["dataset"].isin(scores["dataset"]) & known["method"].isin(_CODE)]
+    for row in known.itertuples():
+        place = {"panel": row.dataset, "method": row.method, "y": row.value}
+        rows.append(place | {"kind": "scatter", "series": _PUBLISHED, "stat": "mean"})
     made = pd.DataFrame(rows, columns=FIGURE_COLUMNS)
     return made.assign(variant=made["method"].map(variants(scores)))
 
@@ -173,12 +169,8 @@ ARTEFACT = Artefact(
         "joint": {
             "datasets": [*_UCI, *grid.DATASETS],
             "methods": [
-                "KCEF-F",
-                "KCEF-F-anisotropic",
-                "KCEF-M",
-                "KCEF-F-unpenalised",
-                "KCEF-F-anisotropic-unpenalised",
-                "KCEF-M-unpenalised",
+                *_CODE,
+                *_RULES["without penalty"],
                 "KCEF-F-converged",
                 "KCEF-F-converged-isotropic",
                 "KCEF-M-converged",
@@ -198,16 +190,7 @@ ARTEFACT = Artefact(
                 "exact": grid.DATASETS,
             },
         },
-        "samples": {
-            "datasets": ["red-wine", "parkinsons"],
-            "methods": [
-                "KEF",
-                "KCEF-F",
-                "KCEF-F-inverse",
-                "KCEF-F-unpenalised-inverse",
-                "KCEF-F-converged-inverse",
-            ],
-        },
+        "samples": {"datasets": ["red-wine", "parkinsons"], "methods": ["KEF", *_SAMPLED]},
     },
     build=build,
     draw=draw,
