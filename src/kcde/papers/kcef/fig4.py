@@ -28,9 +28,7 @@ _SUMMARIES = {
 }
 
 _SHOWN = 1000  # points of each kind in a panel, as published
-_HEIGHT = 1.95  # inches of a row, with heading and labels
 _ACROSS = 4  # panels in a row
-_MARGIN = 0.06  # around the data, as a fraction of their range
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -107,7 +105,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     wrong = _unconverged(frame)
     letters = iter(ascii_lowercase)
     size = max(map(len, grid)), len(grid)
-    with style.figure(style.PAGE, len(grid) * _HEIGHT, *size, squeeze=False) as (made, axes):
+    with style.figure(style.PAGE, 1.95 * len(grid), *size, squeeze=False) as (made, axes):
         for row, (line, shown) in enumerate(zip(axes, grid, strict=True)):
             beneath = grid[row + 1] if row + 1 < len(grid) else []
             for column, (one, (dataset, method)) in enumerate(zip(line, shown, strict=False)):
@@ -119,7 +117,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
                 if method != DATA:
                     title, behind = display(method), scatter_panel.PALE
                     colour = style.line(method)["color"]
-                out = scatter_panel.draw(one, data, samples, method, _MARGIN, behind)
+                out = scatter_panel.draw(one, data, samples, method, 0.06, behind)
                 notes = ["not converged"] if (dataset, method) in wrong else []
                 notes += [f"{out} out"] if out else [""]
                 scatter_panel.heading(one, next(letters), title, colour, notes)
