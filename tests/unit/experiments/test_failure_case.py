@@ -4,22 +4,10 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from kcde import scores
-from kcde.papers import registry
-from kcde.papers.artefact import FIGURE_COLUMNS
-from kcde.papers.kcef import fig3 as artefact
 from kcde.experiments import failure_case
-from kcde.experiments.runner import run
 
 PAIRS = failure_case.pairs()
 DISJOINT, OVERLAPPING = PAIRS["disjoint-supports"], PAIRS["overlapping-supports"]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    path = tmp_path_factory.mktemp("scores") / "all.csv"
-    run(failure_case.FailureCase(), path)
-    return path
 
 
 @pytest.mark.parametrize("component", [*DISJOINT, *OVERLAPPING])
@@ -60,31 +48,3 @@ def test_overlapping_supports_agree_with_adaptive_quadrature(weight):
     j = sum(0.5 * integrate.quad(integrand, -11, 11, args=(p,))[0] for p in OVERLAPPING)
     assert failure_case.expected_score(first, second, weight) == pytest.approx(j, rel=1e-6)
     assert j > 0.1
-
-
-def test_scores_and_figure_csv(made, tmp_path):
-    frame = scores.read([made])
-    assert len(frame) == 2 * 2 * 9
-    assert set(frame["metric"]) == {"expected_score", "kl"}
-    fig3 = registry.ARTEFACTS["kcef/fig3"]
-    table = artefact.build(fig3, frame, [made])
-    assert list(table.columns) == FIGURE_COLUMNS
-    zero = table[table["series"] == "J, disjoint-supports"]
-    assert len(zero) == 9
-    assert (zero["y"] == 0).all()  # rounding noise is not stored
-    half = table[(table["series"] == "KL, disjoint-supports") & (table["x"] == 0.5)]
-    assert half["y"].item() == pytest.approx(np.log(2))
-
-
-def test_k11_holds_and_can_fail(made):
-    frame = scores.read([made])
-    decision = artefact.decide(frame)
-    assert decision.verdict == "holds"
-    assert "0.693147" in decision.reason
-    j = (frame["metric"] == "expected_score") & (frame["dataset"] == "disjoint-supports")
-    assert artefact.decide(frame.assign(value=frame["value"].where(~j, 0.01))).verdict == "fails"
-    kl = frame["metric"] == "kl"
-    assert artefact.decide(frame.assign(value=frame["value"].where(~kl, 0.6))).verdict == "fails"
-    assert artefact.decide(frame[frame["setting"] != '{"weight":0.3}']).verdict == "undecided"
-    blind = frame.assign(value=frame["value"].where(kl, 0.0))
-    assert artefact.decide(blind).verdict == "undecided"
