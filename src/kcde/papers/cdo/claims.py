@@ -84,7 +84,7 @@ def lscde_far_worse(
     for name in [METHOD] if test == FIRST else [METHOD, "GP", *FLOWS]:
         both = pd.concat([worst, _errors(here, name, CENTRED, ROUGH_TERRAIN)], axis=1).dropna()
         ratio = float(both.iloc[:, 0].mean() / both.iloc[:, 1].mean())
-        yield Check(f"times {display(name)}", ratio, above=5.0)
+        yield Check(f"over {display(name)}'s", ratio, above=5.0)
 
 
 def competitive(scores: pd.DataFrame, error: str = JOINT, test: str = AMENDED) -> Iterator[Check]:
@@ -100,7 +100,7 @@ def competitive(scores: pd.DataFrame, error: str = JOINT, test: str = AMENDED) -
         means.append({name: each.mean() for name, each in found.items()})
         lowest = min(means[-1]["GP"], means[-1]["LSCDE"])
         zero = of_repetitions(here, f"{error}_of_zero").mean()
-        said = f"that of GP and of LSCDE; predicting zero has {zero:.3g}"
+        said = f"the lower of GP and LSCDE; predicting zero has {zero:.3g}"
         yield Check(f"error of CDO at {place}", means[-1][METHOD], below=lowest, said=said)
     if flows:
         over_both = {name: sum(each[name] for each in means) / len(means) for name in means[0]}
@@ -189,7 +189,7 @@ def clipping_is_the_cause(scores: pd.DataFrame, on_terrain: str = "LSCDE") -> It
             known = [shares[name] for name in wanted if name in shares]
             lacking = len(known) < len(wanted) or clipped not in found
             yield Check(
-                f"{panel}: share of the error left with {what}",
+                f"share of the error left by {what}, {panel}",
                 min(known, default=None),
                 below=0.5,
                 unless=why if lacking else "",
