@@ -11,16 +11,20 @@ _ROOT = Path(__file__).parent
 
 
 def _found() -> list[Artefact]:
-    """Return the `ARTEFACT` or `ARTEFACTS` of all modules `<paper>/<name>.py`."""
+    """Return the artefacts that modules `<paper>/<name>.py` declare, each or in lists."""
     declaring = [
         path
         for path in _ROOT.glob("*/[!_]*.py")
-        if re.search(r"^ARTEFACTS? = ", path.read_text(encoding="utf-8"), re.M)
+        if re.search(r"^ARTEFACTS? = ", path.read_text(encoding="utf-8"), re.MULTILINE)
     ]
-    names = [f"kcde.papers.{path.parent.name}.{path.stem}" for path in declaring]
     found = []
-    for module in map(importlib.import_module, names):
-        found += getattr(module, "ARTEFACTS", None) or [module.ARTEFACT]
+    for path in declaring:
+        name = f"kcde.papers.{path.parent.name}.{path.stem}"
+        for value in vars(importlib.import_module(name)).values():
+            several = value if isinstance(value, list | tuple) else [value]
+            found += [
+                each for each in several if isinstance(each, Artefact) and each.module == name
+            ]
     return sorted(found, key=lambda artefact: artefact.key)
 
 
