@@ -10,14 +10,19 @@ _ROOT = Path(__file__).parent
 
 
 def _found() -> list[Artefact]:
-    """Return the artefacts of all modules `<paper>/<name>.py` that have an `ARTEFACT`."""
+    """Return the artefacts that the modules `<paper>/<name>.py` declare, one or several each."""
     declaring = [
         path
         for path in sorted(_ROOT.glob("*/[!_]*.py"))
-        if "\nARTEFACT = " in path.read_text(encoding="utf-8")
+        if " = Artefact(" in path.read_text(encoding="utf-8")
     ]
     names = [f"kcde.papers.{path.parent.name}.{path.stem}" for path in declaring]
-    return [importlib.import_module(name).ARTEFACT for name in names]
+    return [
+        each
+        for name in names
+        for each in vars(importlib.import_module(name)).values()
+        if isinstance(each, Artefact) and each.module == name
+    ]
 
 
 ARTEFACTS: dict[str, Artefact] = {artefact.key: artefact for artefact in _found()}
