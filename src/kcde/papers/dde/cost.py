@@ -1,13 +1,11 @@
 """Memory and seconds of one estimation (dde section 4), a figure of ours."""
 
-import math
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from kcde.metrics.names import FIT_SECONDS, PEAK_MEMORY, SYSTEM_MEMORY
-from kcde.pages import labels, style
+from kcde.pages import style
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 from kcde.papers.dde import claims
 
@@ -27,9 +25,6 @@ _QUANTITIES = {
 }
 """Quantity of a panel to its metric in the scores and the label of its axis."""
 
-_COST, _NEEDS = "cost", "needs"
-_HEIGHT = 4.4  # inches
-
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the cost of every method at every size.
@@ -39,64 +34,48 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     `no number` for another fit that failed.
     """
     rows = []
-    for axis in _AXES:
-        column, other = ("n_train", "dim") if axis == "n" else ("dim", "n_train")
-        sizes = pd.Index(sorted(set(scores.loc[scores[other] == scores[other].min(), column])))
-        for quantity, (metric, _) in _QUANTITIES.items():
-            for method, (name, _) in _METHODS.items():
-                variant = next(iter(scores.loc[scores["method"] == method, "variant"]), "")
-                known = {"panel": f"{axis} {quantity}", "method": method, "variant": variant}
-                known |= {"series": name, "n": 1}
-                cost = claims.along(scores, axis, method, metric)
-                rows += [
-                    known | {"kind": "curve", "x": x, "y": y, "stat": _COST}
-                    for x, y in cost.items()
-                ]
-                if quantity == "memory":
-                    needed = claims.along(scores, axis, method, SYSTEM_MEMORY)
-                    rows += [
-                        known
-                        | {"kind": "scatter", "x": x, "y": needed.get(x, np.nan)}
-                        | {"stat": _NEEDS if x in needed.index else "no number"}
-                        for x in sizes.difference(cost.index)
-                    ]
+    for panel in (f"{axis} {quantity}" for axis in _AXES for quantity in _QUANTITIES):
+        axis, _, quantity = panel.partition(" ")
+        for method, (name, _) in _METHODS.items():
+            variant = next(iter(scores.loc[scores["method"] == method, "variant"]), "")
+            known = {"panel": panel, "method": method, "variant": variant, "series": name, "n": 1}
+            cost = claims.along(scores, axis, method, _QUANTITIES[quantity][0])
+            at = known | {"kind": "curve", "stat": "cost"}
+            rows += [at | {"x": x, "y": y} for x, y in cost.items()]
+            if quantity == "memory":
+                needed = claims.along(scores, axis, method, SYSTEM_MEMORY)
+                for x in sorted(claims.sizes(scores, axis) - set(cost.index)):
+                    stat = "needs" if x in needed else "no number"
+                    at = known | {"kind": "scatter", "stat": stat}
+                    rows.append(at | {"x": x, "y": needed.get(x)})
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw memory above seconds, against n and against d."""
-    options = {"columns": 2, "rows": 2, "sharey": "row"}
-    with style.figure(style.PAGE, _HEIGHT + 0.2, **options) as (made, axes):
+    with style.figure(style.PAGE, 4.8, columns=2, rows=2, sharey="row") as (made, axes):
         letters = iter("abcd")
         for row, (quantity, (_, label)) in zip(axes, _QUANTITIES.items(), strict=True):
             for one, (axis, words) in zip(row, _AXES.items(), strict=True):
-                panel = frame[frame["panel"] == f"{axis} {quantity}"]
-                _draw_panel(one, panel)
+                _draw_panel(one, frame[frame["panel"] == f"{axis} {quantity}"])
                 one.set_xlabel(words)
                 title = f"{quantity.capitalize()} against ${axis}$"
                 style.panel_title(one, next(letters), title)
             row[0].set_ylabel(label)
-            _name_curves(row[1], panel)
-        mark = {"color": style.GREY, "linestyle": "none", "marker": "o"}
-        unrun = "not run: what the system of exact KEF needs"
-        keys = [
-            style.key("one fit, measured", markersize=2.5, **mark),
-            style.key(unrun, fillstyle="none", **mark),
-        ]
-        style.legend_above(made, keys)
+        keys = [style.key(words, marker="o", **_look(m)) for m, (words, _) in _METHODS.items()]
+        hollow = {"color": style.GREY, "linestyle": "none", "marker": "o", "fillstyle": "none"}
+        keys.append(style.key("not run: what the system of exact KEF needs", **hollow))
+        style.legend_above(made, keys, columns=3)
         return style.save(made, stem)
 
 
 def _draw_panel(axes, panel: pd.DataFrame) -> None:
-    for method, (_, dashes) in _METHODS.items():
-        rows = panel[panel["method"] == method].sort_values("x")
-        cost, needs = (rows[rows["stat"] == stat] for stat in (_COST, _NEEDS))
-        look = {"color": _colour(method), "clip_on": False}
+    for (method, stat), rows in panel.sort_values("x").groupby(["method", "stat"]):
         # An empty line without clipping has no extent on a logarithmic axis, and breaks the layout.
-        if len(cost):
-            axes.plot(cost["x"], cost["y"], dashes, marker="o", markersize=2.5, **look)
-        if len(needs):
-            axes.plot(needs["x"], needs["y"], "o", markersize=4, fillstyle="none", **look)
+        hollow = {"fillstyle": "none", "linestyle": "none", "markersize": 4}
+        if stat != "no number":
+            look = _look(method) | (hollow if stat == "needs" else {})
+            axes.plot(rows["x"], rows["y"], marker="o", clip_on=False, **look)
     axes.set_xscale("log")
     axes.set_yscale("log")
     sizes = sorted(set(panel["x"]))
@@ -105,22 +84,9 @@ def _draw_panel(axes, panel: pd.DataFrame) -> None:
     axes.minorticks_off()
 
 
-def _name_curves(axes, panel: pd.DataFrame) -> None:
-    """Write the methods' names beside the right ends of their curves."""
-    ends = panel[panel["stat"] == _COST].sort_values("x").groupby("method", sort=False).last()
-    bottom, top = axes.get_ylim()
-    named = []
-    for method, row in ends.iterrows():
-        # Names are placed on a linear axis: the height at which the logarithmic one shows y.
-        height = math.log(row["y"] / bottom) / math.log(top / bottom)
-        place = bottom + height * (top - bottom)
-        name, dashes = _METHODS[method]
-        named.append(labels.Label(place, name, _colour(method), dashes))
-    labels.beside(axes, named, _HEIGHT / 2.6)
-
-
-def _colour(method: str) -> str:
-    return style.COLOURS[method.partition("-")[0]]
+def _look(method: str) -> dict:
+    colour = style.COLOURS[method.partition("-")[0]]
+    return {"color": colour, "linestyle": _METHODS[method][1], "markersize": 2.5}
 
 
 ARTEFACT = Artefact(

@@ -1,5 +1,6 @@
 """What is measured of DDE's samples in the plane: shares of modes, coverage, convergence."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -56,36 +57,28 @@ def with_samples(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     for path in files:
         dataset = path.parent.name
         here = scores[(scores["dataset"] == dataset) & (scores["method"] == path.stem)]
-        if not len(here) or dataset not in PLANAR:
+        if not len(here) or dataset not in PLANAR or not path.stem.startswith(METHOD):
             continue
         first = here.iloc[0]
         same = first[["experiment", "dataset", "setting", "method", "variant"]].to_dict()
         with np.load(path.with_suffix(".npz")) as arrays:
-            samples = arrays["samples_all"]
-        for split, (points, mmd2) in enumerate(zip(samples, history(path)[1], strict=True)):
-            found = convergence(history(path)[0], mmd2)
+            samples, (iterations, histories) = arrays["samples_all"], history(arrays)
+        for split, (points, mmd2) in enumerate(zip(samples, histories, strict=True)):
+            found = convergence(iterations, mmd2)
             if np.isfinite(points).all():
                 found |= _shares(dataset, points, first["n_train"])
                 found |= _coverage(dataset, split, points)
-            added += [
-                {
-                    **same,
-                    "split": split,
-                    "metric": name,
-                    "value": value,
-                    "status": "failed" if np.isnan(value) else "ok",
-                }
-                for name, value in found.items()
-            ]
+            for metric, value in found.items():
+                status = "failed" if np.isnan(value) else "ok"
+                row = {"split": split, "metric": metric, "value": value, "status": status}
+                added.append({**same, **row})
     return pd.concat([scores, pd.DataFrame(added)], ignore_index=True) if added else scores
 
 
-def history(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def history(arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return iterations (checks,) and MMD² (seeds, checks); no checks where every seed failed."""
-    with np.load(path.with_suffix(".npz")) as arrays:
-        if "history_iteration" not in arrays:
-            return np.empty(0), np.empty((len(arrays["samples_all"]), 0))
-        return arrays["history_iteration"], arrays["history_mmd2"]
+    none = np.empty((len(arrays["samples_all"]), 0))
+    return arrays.get("history_iteration", none[0]), arrays.get("history_mmd2", none)
 
 
 def _shares(dataset: str, points: np.ndarray, n_train: int) -> dict[str, float]:
@@ -119,9 +112,8 @@ def _coverage(dataset: str, split: int, samples: np.ndarray) -> dict[str, float]
             made_up.planar_deviations(dataset, points) <= _NEAR,
             distance <= _NEAR * made_up.planar_noise(dataset),
         )
-        found |= {
-            f"{metric}:{name}": float(each.mean()) for name, each in zip(NEAR, near, strict=True)
-        }
+        for name, each in zip(NEAR, near, strict=True):
+            found[f"{metric}:{name}"] = float(each.mean())
     return found
 
 
@@ -144,8 +136,3 @@ def convergence(iterations: np.ndarray, mmd2: np.ndarray) -> dict[str, float]:
         for k in (len(mmd2), checks)
     )
     return dict(zip(names, map(float, (every, mmd2[-1] / mmd2[0], falling, checks)), strict=True))
-
-
-def panel(dataset: str, method: str) -> str:
-    """Return the title of a panel that shows samples: of a variation of DDE with its name."""
-    return dataset if method == METHOD else f"{dataset}, {method}"

@@ -9,10 +9,9 @@ import pandas as pd
 
 from kcde.evidence.cells import AS_PUBLISHED, mean_and_stderr, splits
 from kcde.evidence.verdicts import RULES
-from kcde.files import atomic
 from kcde.metrics.names import NLL, NLL_QUADRATURE
-from kcde.pages import building, dot_plot, normalisers
-from kcde.pages.markdown import count_of, details, number, pipe_table
+from kcde.pages import building, dot_plot, figure_page, normalisers
+from kcde.pages.markdown import count_of, number, pipe_table
 from kcde.papers import published
 from kcde.papers.artefact import Artefact
 from kcde.papers.dde import claims
@@ -53,47 +52,42 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     return building.with_rows(table, rows)
 
 
+def page_table(table: pd.DataFrame) -> list[str]:
+    """Return the means and what the evaluation explains as a table."""
+    means = table.pivot(index="dataset", columns=["method", "metric"], values="mean")
+    columns = {
+        "test-half proposal": (("DDE", NLL), number),
+        "quadrature": (("DDE-quadrature", NLL), number),
+        "penalised, quadrature": (("DDE-penalised", NLL), number),
+        "quadrature − published": (("DDE", DISTANCE), _signed),
+        "proposal − quadrature": (("DDE", EFFECT), _signed),
+        "share": (("DDE", SHARE), _share),
+    }
+    primary = table[table["metric"] == NLL]
+    printed = primary.dropna(subset="published_mean").set_index("dataset")["published_mean"]
+    rows = [
+        [name, number(printed.get(name, math.nan))]
+        + [say(means[cell][name] if cell in means else math.nan) for cell, say in columns.values()]
+        for name in dict.fromkeys(table["dataset"])
+    ]
+    said = f"Means over {count_of(primary['n'], 'split')}, in nats:"
+    return [said, pipe_table(["data set", "published", *columns], rows)]
+
+
 def draw(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """Write the page, and draw differences from the published values, where there are any."""
-    primary = table[table["metric"] == NLL]
-    means = table.pivot(index="dataset", columns=["method", "metric"], values="mean")
-    means = means.reindex(dict.fromkeys(table["dataset"]))
-    printed = primary.set_index("dataset")["published_mean"].dropna()
-    columns = {
-        "data set": means.index,
-        "published": map(number, printed.reindex(means.index)),
-        **{
-            words: map(number, means.get((name, NLL), pd.Series(np.nan, means.index)))
-            for words, name in zip(
-                ("test-half proposal", "quadrature", "penalised, quadrature"), _DDE, strict=True
-            )
-        },
-        **{
-            words: map(shown, means.get(("DDE", metric), pd.Series(np.nan, means.index)))
-            for words, metric, shown in (
-                ("quadrature − published", DISTANCE, _signed),
-                ("proposal − quadrature", EFFECT, _signed),
-                ("share", SHARE, lambda x: "–" if math.isnan(x) else f"{x:.0%}".replace("-", "−")),
-            )
-        },
-    }
-    parts = [
-        f"# {artefact.key}: {artefact.text.title}",
-        f"![{artefact.text.title}]({stem.name}.png)",
-        f"{artefact.text.caption} Means over {count_of(primary['n'], artefact.trial)}, in nats.",
-        pipe_table(list(columns), zip(*columns.values(), strict=True)),
-        *details(artefact, (), primary["method"]),
-    ]
-    path = stem.with_suffix(".md")
-    with atomic(path) as temporary:
-        temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    shown = primary[primary["dataset"].isin(printed.index)]
+    pages, primary = figure_page.write(artefact, table, stem), table[table["metric"] == NLL]
+    shown, names = primary.copy(), ["mean", "median", "published_mean"]
+    shift = shown.groupby("dataset")["published_mean"].transform("first").astype(float)
+    shown[names] = shown[names].sub(shift, axis=0)
+    shown = shown[shift.notna()]
     if not len(shown):  # made-up data: no published values
-        artefact = replace(artefact, axis_label="negative log-likelihood (nats)")
-        return [path, *dot_plot.picture(artefact, primary, stem, one_axis=True)]
-    names = ["mean", "median", "published_mean"]
-    shown = shown.assign(**shown[names].sub(shown["dataset"].map(printed).astype(float), axis=0))
-    return [path, *dot_plot.picture(artefact, shown, stem, one_axis=True)]
+        artefact, shown = replace(artefact, axis_label="negative log-likelihood (nats)"), primary
+    return [*pages, *dot_plot.picture(artefact, shown, stem, one_axis=True)]
+
+
+def _share(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.0%}".replace("-", "−")
 
 
 def _signed(value: float) -> str:
@@ -106,34 +100,31 @@ def remarks(table: pd.DataFrame) -> list[str]:
 
 
 _RIVALS = ["KCEF", "KCEF-LL", "epsilon-KDE", "LSCDE", "LSCDE-exact"]
+_FITTED = ["DDE", "DDE-penalised"]
+_SHARED = {"kind": "table", "metric": NLL, "spread_over_splits": True, "shown_as": _SHOWN_AS}
 
 TABLE2 = Artefact(
     __name__,
-    kind="table",
-    shows={"r_benchmark": {"datasets": _DATASETS, "methods": ["DDE", "DDE-penalised", *_RIVALS]}},
+    shows={"r_benchmark": {"datasets": _DATASETS, "methods": [*_FITTED, *_RIVALS]}},
     build=building.build,
     draw=dot_plot.write,
     claims={"D3": claims.best_on_six, "D6": claims.kcef_unstable},
-    metric=NLL,
     published_trials=20,
     overlap=1.0,
     columns=(*_DDE, *_RIVALS),
-    spread_over_splits=True,
-    shown_as=_SHOWN_AS,
     remarks=remarks,
+    **_SHARED,
 )
 
 LIKELIHOOD = Artefact(
     __name__,
     name="table2-likelihood",
-    kind="table",
-    shows={"r_benchmark": {"datasets": _DATASETS, "methods": ["DDE", "DDE-penalised"]}},
+    shows={"r_benchmark": {"datasets": _DATASETS, "methods": _FITTED}},
     build=build,
     draw=draw,
-    metric=NLL,
     columns=_DDE,
-    spread_over_splits=True,
-    shown_as=_SHOWN_AS,
     axis=(-2.0, 2.0),
     axis_label="negative log-likelihood less the published one (nats)",
+    below=page_table,
+    **_SHARED,
 )
