@@ -92,7 +92,6 @@ def draw(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
             for metric in metrics:
                 cells = table[table["metric"] == metric].set_index(["dataset", "method"])
                 _draw(one, cells.reindex(lines), "white" if metric == CHOSEN_GAIN else None)
-            one.set_xscale("symlog", linthresh=0.1)
             one.axvline(0.0, color=style.GREY, linewidth=0.8)
             one.grid(axis="y", color="#EEEEEE", linewidth=0.6)
             one.set_axisbelow(True)
@@ -105,7 +104,9 @@ def draw(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
         style.legend_above(made, keys, columns=2)
         style.panel_title(axes[0], "a", "Training loss above the optimum")
         style.panel_title(axes[1], "b", "Test NLL: DDE minus optimum")
-        made.supxlabel("nats (linear to ±0.1, then logarithmic)", fontsize=8)
+        axes[0].set_xlabel("nats")
+        axes[1].set_xlabel("nats (linear to ±0.1, then logarithmic)")
+        axes[1].set_xscale("symlog", linthresh=0.1)
         axes[0].set_ylim(len(lines) - 0.4, -0.6)
         axes[0].set_yticks(
             range(len(lines)), [f"{d}{' (penalised)' * (m != 'DDE')}" for d, m in lines]
