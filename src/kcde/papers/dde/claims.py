@@ -105,22 +105,22 @@ def best_on_six(scores: pd.DataFrame, test: str = "corrected") -> Iterator[Check
         lost = signs.stack().loc[lambda sign: sign > 0].index
         worse[which] = [f"{dataset} than {display(rival)}" for dataset, rival in lost]
     which, wanted = ("signs", 6) if first else ("corrected", 5)
-    unsure = "only the test that takes splits for independent decides"
+    lost, unsure = worse[which] or worse["signs"], "decided by signed ranks alone"
     yield Check(
-        "sets on which DDE is best",
+        "sets on which DDE is significantly best",
         len(best[which]),
         at_least=wanted,
         unless=unsure if len(best["signs"]) >= wanted else "",
         part="significantly best",
-        said=", ".join(best["signs"]),
+        said=f"by signed ranks {', '.join(best['signs']) or 'none'}",
     )
     yield Check(
-        "worse on sets",
-        len(worse[which] or worse["signs"]),
+        "sets on which it is significantly worse",
+        len(lost),
         at_most=0,
         unless="" if worse[which] else unsure,
         part="worse on none",
-        said=", ".join(worse[which] or worse["signs"]),
+        said=", ".join(lost),
     )
 
 
