@@ -1,7 +1,6 @@
 """All artefacts, by name."""
 
 import importlib
-import re
 from pathlib import Path
 
 from kcde.names import nearest
@@ -12,13 +11,8 @@ _ROOT = Path(__file__).parent
 
 def _found() -> list[Artefact]:
     """Return the artefacts that modules `<paper>/<name>.py` declare, each or in lists."""
-    declaring = [
-        path
-        for path in _ROOT.glob("*/[!_]*.py")
-        if re.search(r"^ARTEFACTS? = ", path.read_text(encoding="utf-8"), re.MULTILINE)
-    ]
     found = []
-    for path in declaring:
+    for path in _ROOT.glob("*/[!_]*.py"):
         name = f"kcde.papers.{path.parent.name}.{path.stem}"
         for value in vars(importlib.import_module(name)).values():
             several = value if isinstance(value, list | tuple) else [value]

@@ -1,17 +1,13 @@
-"""dde, section 4: measured fits, their scores, the claim D7 and its figure."""
+"""dde, section 4: measured fits and their scores."""
 
 import os
 import subprocess
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from kcde import scores
-from kcde.papers import registry
-from kcde.papers.artefact import FIGURE_COLUMNS
-from kcde.papers.dde import cost as artefact
 from kcde.estimators import KCEF, KEF
 from kcde.experiments import _measured_fit, estimation_cost
 from kcde.experiments.estimation_cost import EstimationCost
@@ -163,145 +159,6 @@ def test_what_does_not_fit_or_fails_is_a_row_with_the_reason(made):
         "not run: its system would take 3.0 GiB, more than the 2 GiB allowed"
     }
     assert set(failed.loc[failed["dim"] == 20, "detail"]) == {"its process was killed by signal 9"}
-
-
-def costs(dde, exact, nystrom):
-    """Scores of the whole range from functions of n and d that give MiB and seconds."""
-    rows = []
-    for n, d in EstimationCost().data:
-        for method, cost in (("DDE", dde), ("KEF", exact), ("KEF-nystrom", nystrom)):
-            values = dict(zip(("peak_memory", "fit_seconds"), cost(n, d), strict=True))
-            if method == "DDE":
-                values["seconds_per_iteration"] = values["fit_seconds"] / 10_000
-                values["compile_seconds"] = values["fit_seconds"] / 4
-            for metric, value in values.items():
-                row = {"method": method, "variant": "ours", "n_train": n, "dim": d}
-                rows.append(row | {"metric": metric, "value": value, "status": "ok"})
-    return pd.DataFrame(rows).assign(detail="")
-
-
-def flat(n, d):
-    return 100.0, 100.0
-
-
-def growing(n, d):
-    return float(n * d), float(n * d)
-
-
-def test_crossings_are_between_measured_sizes():
-    frame = costs(lambda n, d: (3000.0, 5.0), growing, lambda n, d: (1.0, 2500.0 / n))
-    found = {(one.axis, one.quantity, one.rival): one for one in artefact.comparisons(frame)}
-    assert len(found) == 8
-    assert found["n", "memory", "KEF"].crossing == (1000, 2000)
-    assert found["d", "memory", "KEF"].crossing == (5, 10)
-    assert found["n", "seconds", "KEF"].crossing == (None, 500)
-    assert found["n", "memory", "KEF-nystrom"].crossing is None
-    # Cheaper nowhere: at n = 500 they are equal, and later it is the dearer one.
-    assert found["n", "seconds", "KEF-nystrom"].crossing is None
-    assert found["n", "seconds", "KEF-nystrom"].ratio == pytest.approx(20)
-    words = artefact.decide(frame).reason
-    assert (
-        "memory against KEF, exact: less from n between 1000 and 2000 on, about 10 times" in words
-    )
-    # Half of DDE's 5 s are for 5000 iterations, and Nyström takes a quarter of a second.
-    lost = "seconds against KEF, Nyström: not less up to n = 10000, there about 30 times"
-    assert f"{lost} (what DDE does once takes longer)" in words
-
-
-@pytest.mark.parametrize(
-    ("exact", "nystrom", "verdict"),
-    [
-        (growing, growing, "holds"),
-        (growing, lambda n, d: (1000.0, 10.0), "fails"),
-        (growing, lambda n, d: (1000.0, 90.0), "undecided"),
-        (lambda n, d: (growing(n, d)[0], 110.0), growing, "undecided"),
-        (lambda n, d: (1.0, growing(n, d)[0]), growing, "fails"),
-    ],
-)
-def test_d7_can_come_out_every_way(exact, nystrom, verdict):
-    assert artefact.decide(costs(flat, exact, nystrom)).verdict == verdict
-
-
-def test_the_iterations_that_a_rival_affords_are_stated():
-    frame = costs(lambda n, d: (1.0, 400.0), growing, lambda n, d: (9.0, 300.0))
-    (one,) = (
-        one
-        for one in artefact.comparisons(frame)
-        if (one.axis, one.quantity, one.rival) == ("d", "seconds", "KEF-nystrom")
-    )
-    # 200 s are the same for any number, and 0.04 s an iteration: (300 - 200)/0.04.
-    assert one.iterations == pytest.approx(2500)
-    assert "there about 1 times (as long as about 3000 iterations)" in artefact.decide(frame).reason
-
-
-def test_d7_by_one_scan_has_the_seconds_of_n_over_100_iterations():
-    frame = costs(lambda n, d: (1.0, 400.0), growing, lambda n, d: (9.0, 150.0))
-    found = {
-        (one.axis, one.rival): one
-        for one in artefact.comparisons(frame, scan=True)
-        if one.quantity == "seconds"
-    }
-    # Of 400 s, 200 are 5000 iterations and 100 compilation: 100 + 100 or 5 iterations of 0.04 s.
-    assert found["n", "KEF-nystrom"].ratio == pytest.approx(104 / 150)
-    assert found["d", "KEF-nystrom"].ratio == pytest.approx(100.2 / 150)
-    assert found["d", "KEF-nystrom"].iterations == pytest.approx(1250)
-    decided = artefact.read_scan(frame)["D7"]
-    assert {name: one.verdict for name, one in decided.items()} == {
-        "5000 iterations": "fails",
-        "one scan": "holds",
-    }
-
-
-def test_d7_is_undecided_without_the_whole_range():
-    frame = costs(flat, growing, growing)
-    assert artefact.decide(frame[frame["n_train"] < 10_000]).verdict == "undecided"
-    assert "DDE was not run at d = 20" in artefact.decide(frame[frame["dim"] < 20]).reason
-    alone = artefact.decide(frame[frame["method"] != "KEF"])
-    assert alone.verdict == "undecided"
-    assert alone.reason.startswith("some have no size in common")
-
-
-def test_a_decision_names_what_was_not_run(made):
-    reason = artefact.decide(scores.read([made[0]])).reason
-    assert "KEF, exact at n = 10000, d = 2: not run: its system would take 3.0 GiB" in reason
-    assert "KEF, Nyström at n = 500, d = 20: its process was killed" in reason
-
-
-@pytest.mark.parametrize(
-    ("ratio", "words"), [(0.9, "1"), (2.0, "3"), (12.0, "10"), (45.0, "30"), (70.0, "100")]
-)
-def test_factors_are_half_orders_of_magnitude(ratio, words):
-    assert artefact._factor(ratio) == f"about {words} times"
-
-
-def test_the_figure_shows_every_cost_and_what_was_not_run(made, tmp_path):
-    frame = scores.read([made[0]])
-    declared = registry.ARTEFACTS["dde/cost"]
-    table = artefact.build(declared, frame, [made[0]])
-    assert list(table.columns) == FIGURE_COLUMNS
-    cells = table[table["stat"] == "cost"].groupby("panel").size()
-    assert dict(cells) == {"n memory": 24, "n seconds": 24, "d memory": 19, "d seconds": 19}
-    (failed,) = table[table["stat"] == "no number"].to_dict("records")
-    assert (failed["panel"], failed["method"], failed["x"]) == ("d memory", "KEF-nystrom", 20)
-    (needed,) = table[table["stat"] == "needs"].to_dict("records")
-    assert (needed["panel"], needed["x"]) == ("n memory", 10_000)
-    assert needed["y"] == pytest.approx(8 * (10_000 * 2) ** 2 / 2**20)
-    said = declared.remarks(table)
-    assert said[0].startswith("Seconds at n = 10000: DDE")
-    assert said[2].endswith("its system alone would take 3.0 GiB.")
-    assert said[3].startswith("KEF, Nyström at d = 20 failed")
-    drawn = declared.draw(declared, table, tmp_path / "cost")
-    assert [path.suffix for path in drawn] == [".png", ".pdf"]
-    assert all(path.stat().st_size > 10_000 for path in drawn)
-
-
-def test_the_smallest_tour_is_drawn_and_undecided(tmp_path):
-    frame = costs(flat, growing, growing)
-    small = frame[(frame["n_train"] == 500) & (frame["dim"] == 2)]
-    declared = registry.ARTEFACTS["dde/cost"]
-    table = artefact.build(declared, small, [])
-    assert declared.draw(declared, table, tmp_path / "cost")
-    assert artefact.decide(small).verdict == "undecided"
 
 
 def test_what_glibc_is_told_to_keep_does_not_reach_the_fit(monkeypatch):
