@@ -16,8 +16,8 @@ PACKAGE = ROOT / "src/kcde"
 SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 
 ROOMS = {
-    "data": (1250, ["data"]),
-    "experiments": (3850, ["experiments", "plan.py"]),
+    "data": (1200, ["data"]),
+    "experiments": (3300, ["experiments", "plan.py"]),
     "methods": (420, ["methods.py"]),
     "estimators": (10200, ["estimators"]),
     "numerics": (
@@ -42,7 +42,7 @@ ROOMS = {
     "papers": (10000, ["papers"]),
     "table": (2100, ["comparison", "tabular.py", "table_model.py"]),
     "the rest": (
-        1050,
+        900,
         [
             "cli",
             "verify.py",
@@ -59,7 +59,7 @@ ROOMS = {
 }
 """Room to its budget in lines of code and what belongs to it."""
 
-WORKFLOW = 770
+WORKFLOW = 700
 TESTS = 33_000
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 

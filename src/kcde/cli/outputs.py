@@ -37,9 +37,9 @@ def draw_command(
         if context.args or judged:
             raise ValueError("draw: --judged and score files need --scores FILE...")
         paths = drawing.redraw_all(selected, into)
+    elif len(selected) > 1:
+        raise ValueError(f"--scores belong to one artefact, {target!r} names {len(selected)}")
     else:
-        if len(selected) > 1:
-            raise ValueError(f"--scores belong to one artefact, {target!r} names {len(selected)}")
         files = [*scores, *map(Path, context.args)]
         paths = drawing.make(selected[0], files, into, scale, judged)
     for path in paths:
