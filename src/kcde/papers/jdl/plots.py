@@ -11,7 +11,7 @@ import pandas as pd
 from kcde.pages import labels, style
 from kcde.pages.methods import display
 from kcde.papers.artefact import Artefact, Draw
-from kcde.papers.jdl._curves import (
+from kcde.papers.jdl.curves import (
     BASELINE,
     BY_TOLERANCE,
     CONSTRAINED,
