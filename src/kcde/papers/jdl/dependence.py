@@ -11,7 +11,7 @@ from kcde.pages import style
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
 from kcde.papers.jdl import curves
 from kcde.papers.jdl.curves import BASELINE, CONSTRAINED, MOMENTS, PORTFOLIO, UNCONSTRAINED
-from kcde.papers.jdl.moments import LOSS_LABEL, by_law
+from kcde.papers.jdl.figures import LOSS_LABEL, by_law
 
 POSITIVITY = {
     "JDL": "(33)",

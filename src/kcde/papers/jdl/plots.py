@@ -1,14 +1,15 @@
-"""Plots of jdl's curves: a panel for each dimension, without and with constraints."""
+"""Plots of jdl's curves against n: a panel for each dimension, without and with constraints."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_lowercase
 
+import numpy as np
 import pandas as pd
 
-from kcde.pages import labels, style
+from kcde.pages import style
 from kcde.pages.methods import display
 from kcde.papers.artefact import Artefact, Draw
 from kcde.papers.jdl.curves import (
@@ -22,24 +23,10 @@ from kcde.papers.jdl.curves import (
     UNCONSTRAINED,
 )
 
-_ROW_HEIGHT = 1.9
-_TOLERANCE_DASHES = ("-", "--", ":", "-.")
-_OVER, _UNDER = 1.4, 1 / 1.4
-_KEYS, _KEY_HEIGHT = 4, 0.16  # entries in a line of the legend, and inches of a line
 _THIN = {"linestyle": (0, (2, 1)), "linewidth": 0.7}
-
-_SCHEDULE = "tolerance $10^{-3}$, larger at large $n$"
-_AT_ONE = "tolerance $10^{-3}$ at every $n$"
-_LARGEST, _AVERAGE = "largest of the repetitions", "their mean"
-_ZERO = "0 for every line"
-_BAND = "5% to 95% of the repetitions"
-
-
-LIMIT_KEYS = (
-    {"label": UNCONSTRAINED, "color": style.GREY},
-    {"label": CONSTRAINED, "color": style.GREY, "linestyle": "--"},
-)
-"""`PlotSpec.keys` where dashed lines have constraints."""
+_DASHES = {SCHEDULED: "-", THROUGHOUT: ":", CONSTRAINED: "--", BASELINE: (0, (6, 2))}
+_APART = 0.012
+"""Share of the width between the quantiles of two methods at the same n."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +35,8 @@ class PlotSpec:
 
     Attributes
     ----------
-    label
-        Of the vertical axis.
+    label, along
+        Of the vertical and of the horizontal axis.
     stat
         Of the rows that are lines.
     linear_below
@@ -57,131 +44,130 @@ class PlotSpec:
     band
         Whether the quantiles over repetitions are shown, where there are any.
     dashes
-        Series to line style, for series besides those of `_curves`; they have no band.
-    names
-        Series to what follows the name of the method at the end of its line; None for no name.
+        Series to line style, besides those of `curves`.
     baseline
         What the line of `BASELINE` is called.
-    methods
-        Method to its name in the figure, where it differs from the usual one.
     width
         In inches.
-    along
-        Label of the horizontal axis.
     row_labels
         Row to the label of its vertical axis, where that is not `label`.
     words
         Parts of the names of panels to what stands for them in titles.
-    keys
-        Entries of the legend above the panels, besides those that follow from the rows.
-    named
-        Whether lines are named at their ends; otherwise `keys` names them.
     average
-        Where `stat` is the largest value over repetitions: whether a thin line has their mean,
-        which the band belongs to.
+        Whether a thin line has the mean, where `stat` is the largest value over repetitions.
+    over
+        A method by whose values in the panel all are divided; panels without factors are left out.
+    turned
+        Whether the dimensions are rows.
     """
 
     label: str
+    along: str = "data points $n$"
     stat: str = MEAN
     linear_below: float | None = None
     band: bool = True
     dashes: Mapping[str, str] = field(default_factory=dict)
-    names: Mapping[str, str | None] = field(default_factory=dict)
     baseline: str = "ignoring x"
-    methods: Mapping[str, str] = field(default_factory=dict)
     width: float = style.PAGE
-    along: str = "data points $n$"
     row_labels: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
-    keys: Sequence[Mapping] = ()
-    named: bool = True
     average: bool = False
+    over: str = ""
+    turned: bool = False
 
 
 def drawer(spec: PlotSpec) -> Draw:
     """Return the `draw` of an artefact.
 
-    Parameters
-    ----------
-    spec
-        What differs between the figures.
-
-    Returns
-    -------
-    callable
-        A `kcde.papers.artefact.Draw` of the rows of kind `curve` and `BASELINE`. A
-        panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`; the
-        panels of one word share one row.
+    A panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`; the panels
+    of one word share one row.
     """
 
     def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         curves = frame[frame["kind"].isin(["curve", BASELINE])]
-        names = list(dict.fromkeys(curves["panel"]))
-        columns = list(dict.fromkeys(name.partition(" ")[0] for name in names))
-        rows = list(dict.fromkeys(name.partition(" ")[2] for name in names))
-        size = {"columns": len(columns), "rows": len(rows), "sharey": True, "squeeze": False}
+        curves = _relative(curves, spec.over) if spec.over else curves
+        words = [name.partition(" ")[::2] for name in dict.fromkeys(curves["panel"])]
+        columns, rows = (list(dict.fromkeys(each)) for each in zip(*words, strict=True))
+        columns, rows = (rows, columns) if spec.turned else (columns, rows)
         keys = _keys(curves, spec)
-        lines = -(-len(keys) // _KEYS)
-        height = 0.3 + _ROW_HEIGHT * len(rows) + _KEY_HEIGHT * lines
+        lines = -(-len(keys) // 4)
+        size = {"columns": len(columns), "rows": len(rows), "sharey": True, "squeeze": False}
+        height = 0.3 + 1.9 * len(rows) + 0.16 * lines
         with style.figure(spec.width, height, **size) as (made, axes):
             _scale(axes[0, 0], curves, spec)
-            places = [(row, column) for row in range(len(rows)) for column in range(len(columns))]
-            for (row, column), letter in zip(places, ascii_lowercase, strict=False):
-                name = f"{columns[column]} {rows[row]}".strip()
-                _draw_panel(axes[row, column], curves[curves["panel"] == name], spec)
+            for place, one in enumerate(axes.flat):
+                row, column = rows[place // len(columns)], columns[place % len(columns)]
+                name = f"{row} {column}" if spec.turned else f"{column} {row}".strip()
+                _draw_panel(one, curves[curves["panel"] == name], spec)
                 style.panel_title(
-                    axes[row, column], letter if len(places) > 1 else "", _title(name, spec)
+                    one, ascii_lowercase[place] if axes.size > 1 else "", _title(name, spec)
                 )
-            for row, line in zip(rows, axes, strict=True):
-                line[0].set_ylabel(spec.row_labels.get(row, spec.label))
-            for bottom in axes[-1]:
-                bottom.set_xlabel(spec.along)
-            if keys:
-                style.legend_above(made, keys, columns=min(_KEYS, len(keys)))
+                if column == columns[0]:
+                    one.set_ylabel(spec.row_labels.get(row, spec.label))
+                if row == rows[-1]:
+                    one.set_xlabel(spec.along)
+            style.legend_above(made, keys, columns=min(4, len(keys)))
             return style.save(made, stem)
 
     return draw
 
 
-def _keys(curves: pd.DataFrame, spec: PlotSpec) -> list:
-    """Return what lines and bands are that have no name beside them, for the legend."""
-    from matplotlib.patches import Patch
+def _relative(curves: pd.DataFrame, method: str) -> pd.DataFrame:
+    """Return curves divided by those of one method, without quantiles."""
+    curves = curves[~curves["panel"].str.endswith(EXCLUDED)]
+    own = curves[curves["method"] == method].set_index(["panel", "x"])["y"].rename("over")
+    joined = curves.join(own, on=["panel", "x"])
+    return joined.assign(y=joined["y"] / joined["over"], y_low=np.nan, y_high=np.nan)
 
-    shown = _shown(curves, spec)
-    found, drawn = [style.key(**look) for look in spec.keys], set(shown["series"])
-    if spec.average:
-        found.append(style.key(_LARGEST, color=style.GREY))
-        found.append(style.key(_AVERAGE, color=style.GREY, **_THIN))
+
+def _keys(curves: pd.DataFrame, spec: PlotSpec) -> list:
+    """Return the legend: colours are methods, dashes are series."""
+    shown = curves[curves["stat"] == spec.stat]
+    methods = [name for name in dict.fromkeys(shown["method"]) if name != BASELINE]
+    if set(methods) == set(shown["panel"]):  # they stand in the titles
+        methods = []
+    found = [style.key(display(each), **_line(each, SCHEDULED, shown, spec)) for each in methods]
+    drawn = set(shown["series"])
+    names = {BASELINE: spec.baseline, THROUGHOUT: "tolerance $10^{-3}$ at every $n$"}
+    if CONSTRAINED in drawn:
+        names |= {SCHEDULED: UNCONSTRAINED, CONSTRAINED: CONSTRAINED}
     elif THROUGHOUT in drawn:
-        found.append(style.key(_SCHEDULE, color=style.GREY))
-    if THROUGHOUT in drawn:
-        found.append(style.key(_AT_ONE, color=style.GREY, linestyle=":", linewidth=0.9))
-    if spec.band and shown["y_low"].notna().any():
-        found.append(Patch(label=_BAND, facecolor=style.GREY, alpha=0.25, linewidth=0))
+        names[SCHEDULED] = "tolerance $10^{-3}$, larger at large $n$"
+    by_dashes: dict[str, list[str]] = {}
+    for series in dict.fromkeys(shown["series"]):
+        if series in names or series not in _DASHES:
+            dashes = _line(BASELINE, series, shown, spec)["linestyle"]
+            by_dashes.setdefault(dashes, []).append(names.get(series, series.replace("=", " = ")))
+    for dashes, each in by_dashes.items():
+        found.append(style.key(" or ".join(each), color=style.GREY, linestyle=dashes))
+    if spec.average:
+        found.append(style.key("mean of the repetitions", color=style.GREY, **_THIN))
+    if spec.band and shown.loc[shown["series"] == SCHEDULED, "y_low"].notna().any():
+        look = {"linestyle": "none", "marker": "|", "markersize": 9}
+        found.append(style.key("5% to 95% of the repetitions", color=style.GREY, **look))
     return found
 
 
 def _title(panel: str, spec: PlotSpec) -> str:
     for part, words in spec.words.items():
         panel = panel.replace(part, words)
-    panel = panel.replace(EXCLUDED, f"\n{EXCLUDED.strip()}")
     return panel.replace("d=", "$d=", 1).replace(" ", "$, ", 1) if "d=" in panel else panel
 
 
 def _scale(axes, curves: pd.DataFrame, spec: PlotSpec) -> None:
-    """Set the vertical axis, which all panels share, around every line and band."""
+    """Set the vertical axis, which all panels share, around every line and quantile."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    shown = _shown(curves, spec)
-    values = pd.concat([shown["y"], *((shown["y_low"], shown["y_high"]) if spec.band else ())])
+    shown = curves[curves["stat"] == spec.stat]
+    values = shown[["y", "y_low", "y_high"] if spec.band else ["y"]].to_numpy().ravel()
     positive = values[values > 0]
-    most = positive.max() * _OVER if len(positive) else 1.0
+    most = 1.4 * positive.max() if len(positive) else 1.0
     if spec.linear_below is not None:
         axes.set_yscale("symlog", linthresh=spec.linear_below, linscale=0.4)
         # Lines at 0 must not lie on the axis.
         axes.set_ylim(-0.2 * spec.linear_below, max(most, 10.0 * spec.linear_below))
         return
-    least = positive.min() * _UNDER if len(positive) else 0.1
+    least = positive.min() / 1.4 if len(positive) else 0.1
     axes.set_yscale("log")
     axes.set_ylim(least, most)
     if most < 30.0 * least:  # fewer than two powers of ten may be on the axis
@@ -191,100 +177,50 @@ def _scale(axes, curves: pd.DataFrame, spec: PlotSpec) -> None:
 
 
 def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
-    shown, ends = _shown(panel, spec), []
-    last = shown["x"].max()
-    for (method, series), rows in shown.groupby(["method", "series"], sort=False):
-        rows = rows.sort_values("x")
-        colour, dashes = _line(method, series, shown, spec)
-        beside = series in (THROUGHOUT, BASELINE, *spec.dashes)
-        size = {"markersize": 1.2, "linewidth": 0.9} if beside else {"markersize": 2.0}
-        line = {"color": colour, "linestyle": dashes, "clip_on": False, **size}
-        axes.plot(rows["x"], rows["y"], marker="o", **line)
-        if spec.average and not beside:
-            mean = panel[(panel["method"] == method) & (panel["series"] == series)]
-            mean = mean[mean["stat"] == MEAN].sort_values("x")
-            axes.plot(mean["x"], mean["y"], color=colour, **_THIN)
-        if spec.band and not beside and rows["y_low"].notna().any():
-            axes.fill_between(
-                rows["x"], rows["y_low"], rows["y_high"], color=colour, alpha=0.12, linewidth=0
-            )
-        x, y = rows.iloc[-1][["x", "y"]]
-        name = _name(method, series, spec) if spec.named else None
-        if name is not None and x == last:
-            ends.append((y, name, colour, "" if dashes == "-" else dashes))
-        elif name is not None:
-            # Above its beginning, where fewer lines pass than beside its end; a point's beside it.
-            start = tuple(rows.iloc[0][["x", "y"]])
-            place = {"xytext": (2, 4)} if len(rows) > 1 else {"xytext": (4, 0), "va": "center"}
-            axes.annotate(
-                name, start, color=colour, fontsize=7, textcoords="offset points", **place
-            )
+    shown = panel[panel["stat"] == spec.stat]
     if not len(shown):
         return
-    _number_sizes(axes, sorted(set(shown["x"])))
-    if (shown["y"] == 0.0).all():
-        axes.annotate(_ZERO, (0.5, 0.5), xycoords="axes fraction", ha="center", color=style.GREY)
-    else:
-        _name_lines(axes, ends)
-
-
-def _number_sizes(axes, sizes: list[float]) -> None:
+    if spec.over:
+        axes.axhline(1.0, color=style.GREY, linewidth=0.6)
+    sizes, methods = sorted(set(shown["x"])), list(dict.fromkeys(shown["method"]))
+    width = sizes[-1] / sizes[0]
+    for (method, series), rows in shown.groupby(["method", "series"], sort=False):
+        rows, look = rows.sort_values("x"), _line(method, series, shown, spec)
+        axes.plot(rows["x"], rows["y"], marker="o", markersize=1.5, clip_on=False, **look)
+        if series != SCHEDULED:
+            continue
+        if spec.average:
+            mean = panel[(panel["method"] == method) & (panel["stat"] == MEAN)]
+            mean = mean[mean["series"] == series].sort_values("x")
+            axes.plot(mean["x"], mean["y"], color=look["color"], **_THIN)
+        if spec.band:
+            places = rows["x"] * width ** (_APART * (methods.index(method) - 1))
+            axes.vlines(places, rows["y_low"], rows["y_high"], color=look["color"], linewidth=0.6)
     axes.set_xscale("log")
-    axes.set_xlim(sizes[0] / 1.15, sizes[-1])
-    labelled = [f"{size / 1000:g}k" if size >= 1000 else f"{size:g}" for size in sizes]
-    if all(math.log10(size).is_integer() for size in sizes):
-        labelled = [_number(size) for size in sizes]
-    axes.set_xticks(sizes, labelled)
+    axes.set_xlim(sizes[0] / width**0.03, sizes[-1] * width**0.03)
+    powers = all(math.log10(size).is_integer() for size in sizes)
+    thousands = [f"{size / 1000:g}k" if size >= 1000 else f"{size:g}" for size in sizes]
+    axes.set_xticks(sizes, [_number(size) for size in sizes] if powers else thousands)
     axes.set_xticks([], minor=True)
+    if (shown["y"] == 0.0).all():
+        words = {"xycoords": "axes fraction", "ha": "center", "color": style.GREY}
+        axes.annotate("0 for every line", (0.5, 0.5), **words)
 
 
-def _shown(curves: pd.DataFrame, spec: PlotSpec) -> pd.DataFrame:
-    return curves[curves["stat"] == spec.stat]
-
-
-def _line(method: str, series: str, shown: pd.DataFrame, spec: PlotSpec) -> tuple[str, str]:
-    """Return colour and dashes: colours are methods, dashes their variations and series."""
-    if series == BASELINE:
-        return style.GREY, "--"
-    base = style.line(method)
+def _line(method: str, series: str, shown: pd.DataFrame, spec: PlotSpec) -> dict:
+    """Return the look of a line: colours are methods, dashes are variations or series."""
+    own = {"color": style.GREY, "linestyle": "-"} if method == BASELINE else style.line(method)
     if series == SCHEDULED:
-        return base["color"], base["linestyle"]
+        return {"color": own["color"], "linestyle": own["linestyle"]}
     if series.startswith(BY_TOLERANCE):
-        named = {name for name in shown["series"] if name.startswith(BY_TOLERANCE)}
-        order = sorted(named, key=_tolerance)
-        return base["color"], _TOLERANCE_DASHES[order.index(series)]
-    return base["color"], {THROUGHOUT: ":", **spec.dashes}[series]
-
-
-def _name(method: str, series: str, spec: PlotSpec) -> str | None:
-    """Return the label at the end of a line, None where another line has it."""
-    if series == BASELINE:
-        return spec.baseline
-    if series.startswith(BY_TOLERANCE):
-        return f"tolerance {_number(_tolerance(series))}"
-    behind = {SCHEDULED: "", THROUGHOUT: None, **spec.names}[series]
-    return None if behind is None else spec.methods.get(method, display(method)) + behind
-
-
-def _name_lines(axes, ends: list[tuple[float, str, str, str]]) -> None:
-    """Write labels beside the right ends, at their heights: `labels` knows linear axes only."""
-    height = axes.transScale.transform
-    bottom, top = (height((1.0, y))[1] for y in axes.get_ylim())
-    low, high = axes.get_ylim()
-    named = [
-        labels.Label(
-            low + (high - low) * (height((1.0, y))[1] - bottom) / (top - bottom), name, colour, dash
-        )
-        for y, name, colour, dash in ends
-    ]
-    labels.beside(axes, named, _ROW_HEIGHT - 0.6)
-
-
-def _tolerance(series: str) -> float:
-    return float(series.removeprefix(BY_TOLERANCE))
+        order = sorted({each for each in shown["series"] if each.startswith(BY_TOLERANCE)})
+        return {
+            "color": own["color"],
+            "linestyle": ("-.", ":", "--", "-")[-1 - order.index(series)],
+        }
+    dashes = {**_DASHES, **spec.dashes}[series]
+    return {"color": own["color"], "linestyle": dashes, "linewidth": 0.9}
 
 
 def _number(value: float) -> str:
-    """Return a power of ten as such, and another number plainly."""
-    exact = f"{value:e}".startswith("1.000000e")
-    return f"$10^{{{round(math.log10(value))}}}$" if exact else f"{value:g}"
+    return f"$10^{{{round(math.log10(value))}}}$"
