@@ -183,7 +183,7 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
     if spec.over:
         axes.axhline(1.0, color=style.GREY, linewidth=0.6)
     sizes, methods = sorted(set(shown["x"])), list(dict.fromkeys(shown["method"]))
-    width = sizes[-1] / sizes[0]
+    width = max(sizes[-1] / sizes[0], 2.0)
     for (method, series), rows in shown.groupby(["method", "series"], sort=False):
         rows, look = rows.sort_values("x"), _line(method, series, shown, spec)
         axes.plot(rows["x"], rows["y"], marker="o", markersize=1.5, clip_on=False, **look)
