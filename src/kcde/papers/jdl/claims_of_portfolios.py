@@ -159,7 +159,10 @@ def few_violations(scores: pd.DataFrame) -> Iterator[Check]:
     joint = tidied[tidied["method"].eq("JDL") & tidied["constrained"]]
     for section, shares in _by_section(joint, VIOLATIONS, "constrained JDL").items():
         name = max(shares, key=lambda each: shares[each].mean())
-        what, worst = f"largest mean share, at {name}", float(shares[name].mean())
+        what, worst = (
+            f"section {section}, largest mean share, at {name}",
+            float(shares[name].mean()),
+        )
         yield Check(what, worst, below=1e-3, part=f"section {section}")
 
 
@@ -179,7 +182,7 @@ def never_feasible(
         name = min(shares, key=shares.get)
         fits, part = pd.concat(proven.values()), f"section {section}"
         said = f"in all {int((fits != 0).sum())} of {len(fits)} fits"
-        what = f"smallest share of fits proven infeasible, at {name}"
+        what = f"section {section}, smallest share of fits proven infeasible, at {name}"
         yield Check(what, shares[name], at_least=least, part=part, said=said)
 
 
