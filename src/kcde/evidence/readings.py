@@ -5,6 +5,8 @@ A choice has its words and its readings. A reading changes the scores or the tes
     as         method to the one in whose place it stands
     datasets   data set to the one in whose place it stands
     where      column, or key of the setting, to the values that are kept
+    variation  ending of data sets to the values of their settings: where a method has such data
+               sets, those stand in the place of the plain ones
     claims     the claims decided; as a mapping, each to further arguments of its test
     with       further arguments of all of them
     artefact   whose scores are taken, `paper/name`; by default that which decides the claim
@@ -61,12 +63,22 @@ class Reading:
     methods: Mapping[str, str] = field(default_factory=dict)
     datasets: Mapping[str, str] = field(default_factory=dict)
     where: Mapping[str, object] = field(default_factory=dict)
+    variation: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     def scores(self, scores: pd.DataFrame) -> pd.DataFrame:
         """Return the scores under this reading."""
         for name, wanted in self.where.items():
             known = scores[name] if name in scores else _setting(scores, name)
             scores = scores[known.isin(wanted if isinstance(wanted, list) else [wanted])]
+        for ending, axes in self.variation.items():
+            varied = scores["dataset"].str.endswith(f"-{ending}")
+            own = pd.MultiIndex.from_frame(scores[["experiment", "method"]])
+            kept = ~own.isin(own[varied]) & varied.any()
+            for name, value in axes.items():
+                varied &= _setting(scores, name) == value
+            scores = scores[kept | varied]
+            names = scores["dataset"].str.removesuffix(f"-{ending}")
+            scores = scores.assign(dataset=names)
         for column, stands in (("dataset", self.datasets), ("method", self.methods)):
             replaced = {new for old, new in stands.items() if old != new}
             scores = scores[~scores[column].isin(replaced - set(stands))]
@@ -108,6 +120,7 @@ def declared(paper: str) -> list[Reading]:
                         known.get("as", {}),
                         known.get("datasets", {}),
                         known.get("where", {}),
+                        known.get("variation", {}),
                     )
                 )
     return found

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from kcde.evidence.cells import AS_PUBLISHED, mean_and_stderr, splits
-from kcde.evidence.verdicts import RULES
 from kcde.metrics.names import NLL, NLL_QUADRATURE
 from kcde.pages import building, dot_plot, figure_page, normalisers
 from kcde.pages.markdown import count_of, number, pipe_table
@@ -20,6 +19,7 @@ DISTANCE, EFFECT, SHARE = "distance_to_published", "evaluation_effect", "share_e
 """Metrics of DDE: the mean by quadrature less the published one; the mean as published less that by
 quadrature, over the splits where both are finite; the part of the distance that this closes."""
 
+_LEAST = 0.05  # nats, of a distance of which a share is told
 _DATASETS = published.datasets("dde", "table2")
 _DDE = ("DDE", "DDE-quadrature", "DDE-penalised")
 _SHOWN_AS = {
@@ -47,7 +47,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
         distance = exact_mean - primary["published_mean"].get((dataset, "DDE"), math.nan)
         if math.isfinite(distance):
             rows.append({**shared, "metric": DISTANCE, "unit": "nats", "mean": distance})
-        if abs(distance) > RULES[NLL].floor:
+        if abs(distance) > _LEAST:
             rows.append({**shared, "metric": SHARE, "unit": "", "mean": -mean / distance})
     return building.with_rows(table, rows)
 
