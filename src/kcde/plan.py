@@ -17,7 +17,6 @@ from kcde.experiments.base import LAPTOP, SMOKE, Experiment, is_batch_fitted
 from kcde.methods import METHODS
 from kcde.names import fitted
 from kcde.papers.artefact import READINGS, RUN, Artefact
-from kcde.papers.published import PAPERS
 from kcde.papers.registry import ARTEFACTS
 from kcde.provenance import digest, estimator_module
 

@@ -18,10 +18,10 @@ import pandas as pd
 import pytest
 import typer
 
-from kcde.papers import published
-from kcde.papers.registry import ARTEFACTS
 from kcde.cli import app
 from kcde.names import ESTIMATORS
+from kcde.papers import published
+from kcde.papers.registry import ARTEFACTS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -11,7 +11,6 @@ from scipy import stats
 import artefact_scores as made
 from kcde import scores
 from kcde.evidence import causes, verdicts
-from kcde.evidence.verdicts import Summary, judge
 from kcde.pages import building, markdown
 from kcde.papers import drawing, published, registry
 from kcde.papers.artefact import TABLE_COLUMNS

@@ -6,9 +6,9 @@ import subprocess
 import pytest
 
 from kcde import cli
+from kcde.estimators import estimator_names
 from kcde.papers import registry, tolerances
 from kcde.papers.artefact import FIGURE_COLUMNS, TABLE_COLUMNS
-from kcde.estimators import estimator_names
 from kcde.verify import BEYOND, NEW, SAME, WITHIN, verify
 
 CLAIM_COLUMNS = ("claim", "artefact", "verdict", "reason")

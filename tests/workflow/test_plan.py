@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from kcde import plan
-from kcde.papers.artefact import READINGS, RUN
-from kcde.papers.registry import ARTEFACTS
 from kcde.experiments import experiments
 from kcde.experiments.base import SCALES
+from kcde.papers.artefact import READINGS, RUN
+from kcde.papers.registry import ARTEFACTS
 
 GOLDEN = Path(__file__).parents[1] / "golden/parameters.json"
 EVERY = [*plan.PAPERS, plan.ACROSS]

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde.papers.artefact import FIGURE_COLUMNS
 from kcde.pages import box_plots, box_statistics, style
+from kcde.papers.artefact import FIGURE_COLUMNS
 
 SAME = {"panel": "a", "method": "CDO", "variant": "as-published"}
 

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 
 from kcde import scores
-from kcde.papers import registry
-from kcde.papers.artefact import FIGURE_COLUMNS
-from kcde.papers.kcef import consistency as artefact
 from kcde.experiments import consistency
 from kcde.experiments.consistency import CONSTANTS, Consistency, Constant
 from kcde.experiments.runner import run
 from kcde.metrics.names import REGULARIZATION_ERROR
+from kcde.papers import registry
+from kcde.papers.artefact import FIGURE_COLUMNS
+from kcde.papers.kcef import consistency as artefact
 
 N = (100, 200, 400)
 

@@ -1,15 +1,14 @@
-import artefact_scores as made
 import numpy as np
 import pandas as pd
 import pytest
 
+import artefact_scores as made
 from kcde import scores
-from kcde.papers import published
-from kcde.papers import registry
 from kcde.evidence.cells import splits
+from kcde.metrics.names import NLL_QUADRATURE, NLL_X
+from kcde.papers import published, registry
 from kcde.papers.kcef import table1, table1_nade
 from kcde.papers.kcef._nade_target import against_joint, section
-from kcde.metrics.names import NLL_QUADRATURE, NLL_X
 
 TABLE = registry.ARTEFACTS["kcef/table1-nade"]
 NAMES = published.datasets("kcef", "table1")

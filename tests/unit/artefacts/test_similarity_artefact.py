@@ -4,11 +4,11 @@ import joint_scores as made
 import numpy as np
 import pytest
 
-from kcde.papers import drawing, registry
 from kcde.evidence import causes, scorecard
 from kcde.evidence.verdicts import representative, summarise
-from kcde.papers.kcef import table3, table3_pair
 from kcde.pages import building, markdown
+from kcde.papers import drawing, registry
+from kcde.papers.kcef import table3, table3_pair
 
 TABLE3 = registry.ARTEFACTS["kcef/table3"]
 PUBLISHED = {

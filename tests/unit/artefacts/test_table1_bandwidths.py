@@ -1,13 +1,12 @@
 """kcef table 1 under readings of KCEF's bandwidths and of the criterion that chooses them."""
 
-import artefact_scores as made
 import numpy as np
 
-from kcde.papers import published
-from kcde.papers import registry
+import artefact_scores as made
 from kcde.evidence import r_sets
-from kcde.papers.kcef import table1, table1_bandwidths
 from kcde.methods import METHODS
+from kcde.papers import published, registry
+from kcde.papers.kcef import table1, table1_bandwidths
 
 ARTEFACT = registry.ARTEFACTS["kcef/table1-bandwidths"]
 SETS = published.datasets("kcef", "table1")

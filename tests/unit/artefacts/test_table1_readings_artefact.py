@@ -1,21 +1,20 @@
 """kcef table 1 under every reading of its grid: likelihoods, claims, the page."""
 
-import artefact_scores as made
 import numpy as np
 import pandas as pd
 import pytest
 
+import artefact_scores as made
 from kcde import scores
-from kcde.papers import published
-from kcde.papers import registry
-from kcde.papers.artefact import FIGURE_COLUMNS
 from kcde.evidence import r_sets
+from kcde.experiments.table1_readings import DRAWN, READINGS
+from kcde.metrics.names import NLL_QUADRATURE, NLL_X
+from kcde.papers import published, registry
+from kcde.papers.artefact import FIGURE_COLUMNS
 from kcde.papers.kcef import _nade_target, table1, table1_readings
 from kcde.papers.kcef import _table1_readings_page as page
 from kcde.papers.kcef import _table1_readings_picture as picture
 from kcde.papers.kcef._grid_readings import reading_of
-from kcde.experiments.table1_readings import DRAWN, READINGS
-from kcde.metrics.names import NLL_QUADRATURE, NLL_X
 
 ARTEFACT = registry.ARTEFACTS["kcef/table1-readings"]
 TABLE1, TABLE2 = published.datasets("kcef", "table1"), published.datasets("dde", "table2")

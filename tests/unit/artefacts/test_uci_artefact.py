@@ -6,9 +6,9 @@ import joint_scores as made
 import numpy as np
 import pytest
 
+from kcde.pages import building
 from kcde.papers import drawing, registry
 from kcde.papers.kcef import table2, table2_rows
-from kcde.pages import building
 
 TABLE2, ROWS = registry.ARTEFACTS["kcef/table2"], registry.ARTEFACTS["kcef/table2-rows"]
 SETS = ("white-wine", "parkinsons", "red-wine")

@@ -2,9 +2,9 @@ import csv
 import re
 
 import pytest
+from kcde.published import __file__ as published
 
 from kcde.data import catalogue
-from kcde.published import __file__ as published
 
 SYNTHETIC = {"two-moons", "ring", "grid"}
 

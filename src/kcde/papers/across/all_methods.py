@@ -70,7 +70,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         _by_rank(methods) if len(methods) else "",
         f"![{artefact.text.title}]({stem.name}.png)",
         f"{artefact.text.caption} {over}.",
-        *details(artefact, (), names),
+        *details(artefact, ()),
         "## Every set",
         _grid(cells, names),
         "Mean over splits, **bold** where a method is the first of a set by rank, or not "
