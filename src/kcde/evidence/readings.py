@@ -9,8 +9,9 @@ A choice has its words and its readings. A reading changes the scores or the tes
     with       further arguments of all of them
     artefact   whose scores are taken, `paper/name`; by default that which decides the claim
 
-What stands beside `readings` in a choice holds for all of them. What each claim gave under each
-reading is tracked in `figures/readings.csv`.
+A reading may be a list of such entries, where it changes claims in different ways. What stands
+beside `readings` in a choice holds for all of them. What each claim gave under each reading is
+tracked in `figures/readings.csv`.
 """
 
 import json
@@ -93,21 +94,22 @@ def declared(paper: str) -> list[Reading]:
     """Return the readings of a paper's choices that this project runs."""
     found = []
     for choice, stated in choices(paper).items():
-        for name, own in (stated.get("readings") or {}).items():
-            known = {**stated, **(own or {})}
-            claims, more = known["claims"], known.get("with", {})
-            claims = claims if isinstance(claims, dict) else {claim: {} for claim in claims}
-            found.append(
-                Reading(
-                    choice,
-                    name,
-                    {claim: {**more, **(how or {})} for claim, how in claims.items()},
-                    known.get("artefact", ""),
-                    known.get("as", {}),
-                    known.get("datasets", {}),
-                    known.get("where", {}),
+        for name, entries in (stated.get("readings") or {}).items():
+            for own in entries if isinstance(entries, list) else [entries]:
+                known = {**stated, **(own or {})}
+                claims, more = known["claims"], known.get("with", {})
+                claims = claims if isinstance(claims, dict) else {claim: {} for claim in claims}
+                found.append(
+                    Reading(
+                        choice,
+                        name,
+                        {claim: {**more, **(how or {})} for claim, how in claims.items()},
+                        known.get("artefact", ""),
+                        known.get("as", {}),
+                        known.get("datasets", {}),
+                        known.get("where", {}),
+                    )
                 )
-            )
     return found
 
 

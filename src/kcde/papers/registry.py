@@ -1,6 +1,7 @@
 """All artefacts, by name."""
 
 import importlib
+import re
 from pathlib import Path
 
 from kcde.names import nearest
@@ -10,18 +11,21 @@ _ROOT = Path(__file__).parent
 
 
 def _found() -> list[Artefact]:
-    """Return the artefacts of all modules `<paper>/<name>.py` that have an `ARTEFACT`."""
+    """Return the `ARTEFACT` or `ARTEFACTS` of all modules `<paper>/<name>.py`."""
     declaring = [
         path
-        for path in sorted(_ROOT.glob("*/[!_]*.py"))
-        if "\nARTEFACT = " in path.read_text(encoding="utf-8")
+        for path in _ROOT.glob("*/[!_]*.py")
+        if re.search(r"^ARTEFACTS? = ", path.read_text(encoding="utf-8"), re.M)
     ]
     names = [f"kcde.papers.{path.parent.name}.{path.stem}" for path in declaring]
-    return [importlib.import_module(name).ARTEFACT for name in names]
+    found = []
+    for module in map(importlib.import_module, names):
+        found += getattr(module, "ARTEFACTS", None) or [module.ARTEFACT]
+    return sorted(found, key=lambda artefact: artefact.key)
 
 
 ARTEFACTS: dict[str, Artefact] = {artefact.key: artefact for artefact in _found()}
-"""By `paper/name`, in alphabetical order of their files."""
+"""By `paper/name`, in alphabetical order."""
 
 
 def select(target: str) -> list[Artefact]:
