@@ -109,7 +109,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
                 axes.fill_betweenx([place - 0.5, place + 0.5], least, bound, color="#E4E4E4", lw=0)
                 axes.hlines(place, slope["y_low"], slope["y_high"], color=_COLOURS[_parts(name)[0]])
                 face = "white" if name in outside else _COLOURS[_parts(name)[0]]
-                axes.plot(slope["y"], place, "o", markersize=4, mfc=face, mec=face and "black")
+                axes.plot(slope["y"], place, "o", markersize=4, mfc=face, mec=style.BLACK)
             axes.set_xlim(least, 0.0)
             axes.set_ylim(len(names) - 0.5, -0.5)
             axes.set_xlabel(f"slope of log {words} in log n")
