@@ -1,25 +1,21 @@
 """Files that are written completely or not at all."""
 
-import glob
 import json
 import os
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-
-_LEFT = 24 * 3600.0  # seconds after which a temporary file is that of a killed process
 
 
 @contextmanager
 def atomic(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary path that becomes `path` when the block succeeds.
 
-    If the block fails or is interrupted, `path` is unchanged and no partial file is left. A process
-    that is killed leaves its temporary file, `.name-` and eight more characters: a writer of `path`
-    removes it a day later. Missing parent folders are created. The temporary name keeps the suffix,
-    because writers such as `numpy.savez` and matplotlib choose the format by it.
+    If the block fails or is interrupted, `path` is unchanged and no partial file is left; a process
+    that is killed leaves its temporary file, `.name-` and eight more characters. Missing parent
+    folders are created. The temporary name keeps the suffix, because writers such as `numpy.savez`
+    and matplotlib choose the format by it.
 
     Parameters
     ----------
@@ -33,10 +29,6 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f".{glob.escape(path.stem)}-????????{glob.escape(path.suffix)}"):
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _LEFT:
-                left.unlink()
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
     os.close(handle)
     temporary = Path(name)

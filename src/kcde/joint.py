@@ -7,15 +7,17 @@ fitted independently of the others. Columns are counted from 0.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from kcde.arrays import array_namespace, take_columns
+from kcde.arrays import array_namespace, take_columns, to_numpy
 from kcde.estimators._shared.rows import check_names, check_not_constant, check_rows, names_of
 from kcde.estimators.base import Tags
-from kcde.seeding import seed_of
+from kcde.metrics.names import DIVERGENCE_RATE, R_HAT
+from kcde.seeding import rng_of, seed_of
 
 Graph = str | Sequence[Sequence[int]]
 Parents = list[tuple[int, ...]]
@@ -294,3 +296,61 @@ class JointDensity(BaseEstimator):
 
 def _columns(Y, columns: Sequence[int]):
     return take_columns(Y, np.asarray(columns, dtype=np.int64))
+
+
+class Draws(NamedTuple):
+    """Samples, shape (n, d), on the host; what Hamiltonian Monte Carlo says of them, or {}."""
+
+    samples: np.ndarray
+    diagnostics: dict[str, float]
+
+
+def check_conditionals(model: JointDensity, rows, n: int) -> list:
+    """Return how Hamiltonian Monte Carlo does at fixed parents: n draws from 20 chains each.
+
+    `rows`, shape (k, d), on the backend of the model, have the parents; there is a result for every
+    factor that has any.
+    """
+    xp, host = array_namespace(rows), to_numpy(rows)
+    return [
+        model.factors_[column].sample_hmc(xp.asarray(host[:, before]), n, rng_of("check", column))
+        for column, before in enumerate(model.parents_)
+        if before
+    ]
+
+
+def ancestral_hmc(model: JointDensity, n: int, rng, checks: Sequence = ()) -> Draws:
+    """Draw n rows from a product of conditionals by Hamiltonian Monte Carlo.
+
+    The diagnostics are the mean acceptance and the divergences of the transitions that made the
+    samples, and the worst R-hat and effective sample size over the columns without parents and the
+    checks (of `check_conditionals`): a single chain for each row of parents has none.
+    """
+    results, several = [], list(checks)
+
+    def draw(column: int, given):
+        factor, xp = model.factors_[column], array_namespace(given)
+        if given.shape[1]:
+            results.append(factor.sample_hmc(given, 1, rng))
+            return xp.asarray(results[-1].draws[:, 0, 0])
+        results.append(factor.sample_hmc(given[:1, :], n, rng))
+        several.append(results[-1])
+        # Draws of a chain follow each other: shuffled, the rows are exchangeable.
+        return xp.asarray(rng.permutation(results[-1].draws[0, :, 0]))
+
+    samples = to_numpy(model.ancestral(draw, n))
+    return Draws(samples, hmc_diagnostics(results, several))
+
+
+def hmc_diagnostics(results: list, several: list) -> dict[str, float]:
+    """Return rates over the chains that made the samples, and the worst of those comparable.
+
+    The rate of divergences is that of the worst column.
+    """
+    return {
+        "acceptance_rate": float(np.mean([each.acceptance for each in results])),
+        R_HAT: float(np.max([each.r_hat for each in several])),
+        "effective_sample_size": float(np.min([c.effective_sample_size for c in several])),
+        "divergences": float(sum(each.divergences for each in results)),
+        DIVERGENCE_RATE: max(each.divergences / each.transitions for each in results),
+    }

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 _BYTES = 8  # a float64
-_UNLIMITED = 1 << 60  # what cgroups of version 1 say where there is no limit, or more
+_FEWER = "take fewer rows, or more memory"
+_PROC, _CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
 
 class InsufficientMemory(MemoryError):
@@ -16,12 +17,7 @@ class InsufficientMemory(MemoryError):
 
 
 def require_memory(
-    like,
-    what: str,
-    n: int,
-    numbers: Callable[[int], int],
-    *,
-    remedy: str = "take fewer rows, or more memory",
+    like, what: str, n: int, numbers: Callable[[int], int], *, remedy: str = _FEWER
 ) -> None:
     """Raise `InsufficientMemory` unless a problem fits into the free memory of its device.
 
@@ -67,22 +63,18 @@ def free_bytes(like) -> int:
     return free_device_bytes() if on_device(like) else free_host_bytes()
 
 
-def free_host_bytes(
-    proc: Path = Path("/proc"),
-    cgroups: Path = Path("/sys/fs/cgroup"),
-    environment: Mapping[str, str] = os.environ,
-) -> int:
+def free_host_bytes(proc: Path = _PROC, cgroups: Path = _CGROUPS, environment=os.environ) -> int:
     """Return how many bytes are free on the host.
 
     Parameters
     ----------
     proc, cgroups
-        Mount points of procfs and of control groups, version 1 or 2. A missing file sets no limit;
+        Mount points of procfs and of control groups, version 2. A missing file sets no limit;
         without `proc` all memory of the machine counts as free.
     environment
         Environment of the process; Slurm states a job's megabytes there.
     """
-    limits = [*_of_system(proc), *_of_groups(proc, cgroups), *_of_slurm(proc, environment)]
+    limits = (*_of_system(proc), *_of_groups(proc, cgroups), *_of_slurm(proc, environment))
     return max(0, min(limits))
 
 
@@ -97,28 +89,17 @@ def _of_system(proc: Path) -> Iterator[int]:
 def _of_groups(proc: Path, cgroups: Path) -> Iterator[int]:
     """Yield what each group that the process is in, and each above it, leaves of its limit."""
     for line in _lines(proc / "self" / "cgroup"):
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            root, names = cgroups, ("memory.max", "memory.current", "inactive_file")
-        elif "memory" in controllers.split(","):
-            root = cgroups / "memory"
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-        else:
+        if not line.startswith("0::"):  # a hierarchy of version 1
             continue
-        group = root / path.strip("/")
+        group = cgroups / line.removeprefix("0::").strip("/")
         for folder in (group, *group.parents):
-            yield from _of_group(folder, *names)
-            if folder == root:
+            limits, used = _lines(folder / "memory.max"), _lines(folder / "memory.current")
+            if limits and used and limits[0] != "max":
+                # Files that were read are dropped from memory where it is needed.
+                counts = dict(line.split() for line in _lines(folder / "memory.stat"))
+                yield int(limits[0]) - int(used[0]) + int(counts.get("inactive_file", 0))
+            if folder == cgroups:
                 break
-
-
-def _of_group(folder: Path, limit: str, usage: str, reclaimable: str) -> Iterator[int]:
-    limits, used = _lines(folder / limit), _lines(folder / usage)
-    if not limits or not used or limits[0] == "max" or int(limits[0]) >= _UNLIMITED:
-        return
-    # Files that were read are dropped from memory where it is needed.
-    counts = dict(line.split() for line in _lines(folder / "memory.stat"))
-    yield int(limits[0]) - int(used[0]) + int(counts.get(reclaimable, 0))
 
 
 def _of_slurm(proc: Path, environment: Mapping[str, str]) -> Iterator[int]:

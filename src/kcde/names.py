@@ -5,21 +5,21 @@ from collections.abc import Iterable
 
 from kcde import LAZY
 
+# Class to module of every estimator, with those that wrap another one.
 ESTIMATORS = {name: place for name, place in LAZY.items() if place.startswith("kcde.estimators.")}
-"""Class to module of every estimator, with those that wrap another one."""
 
+# The variant that answers a published number.
 AS_PUBLISHED = "as-published"
-"""The variant that answers a published number."""
 
+# Every other variant.
 OURS = "ours"
-"""Every other variant."""
 
+# A comparison as published, but of samples of the same densities drawn exactly, or else better.
 EXACT_DRAWS = "exact-draws"
-"""A comparison as published, but of samples of the same densities drawn exactly, or else better."""
 
+# Ending of the name of a method to how it is sampled; without it, the name is that of the method
+# that is fitted.
 SAMPLED_BY = {"-inverse": "direct", "-adapted": "adapted"}
-"""Ending of the name of a method to how it is sampled; without it, the name is that of the method
-that is fitted."""
 
 
 def fitted(method: str) -> str:
@@ -53,8 +53,6 @@ def estimator_module(estimator: str) -> str:
         If there is no such class; the message suggests the nearest name and lists all.
     """
     if estimator not in ESTIMATORS:
-        raise ValueError(
-            f"there is no estimator {estimator!r}{nearest(estimator, ESTIMATORS)}; known: "
-            f"{', '.join(sorted(ESTIMATORS))}"
-        )
+        unknown = f"there is no estimator {estimator!r}{nearest(estimator, ESTIMATORS)}"
+        raise ValueError(f"{unknown}; known: {', '.join(sorted(ESTIMATORS))}")
     return ESTIMATORS[estimator]

@@ -13,20 +13,20 @@ from pathlib import Path
 
 from kcde.data import names
 from kcde.experiments import experiment
-from kcde.experiments.base import LAPTOP, SMOKE, is_batch_fitted
+from kcde.experiments.base import LAPTOP, SMOKE, Experiment, is_batch_fitted
 from kcde.methods import METHODS
 from kcde.names import fitted
 from kcde.papers.artefact import READINGS, RUN, Artefact
+from kcde.papers.published import PAPERS
 from kcde.papers.registry import ARTEFACTS
 from kcde.provenance import digest, estimator_module
 
-PAPERS = ("kcef", "dde", "jdl", "cdo")
 ACROSS = "across"
+# A download of 250 MB, which a run asks for with `pems: true` alone.
 LARGEST_OPTIONAL = "pems-sf"
-"""A download of 250 MB, which a run asks for with `pems: true` alone."""
 
+# Experiment, data set and method; the latter two are "" where an experiment has none.
 Job = tuple[str, str, str]
-"""Experiment, data set and method; the latter two are "" where an experiment has none."""
 
 
 def artefacts(papers: Iterable[str], stages: Iterable[str]) -> list[Artefact]:
@@ -44,17 +44,14 @@ def jobs(artefact: Artefact, scale: str, *, pems: bool = False) -> list[Job]:
     At smoke made-up data sets stand for the others of their kind, with every method that is fitted
     on any of them.
     """
-    return [
-        (name, *pair)
-        for name, wanted in artefact.shows.items()
-        for pair in _pairs(artefact.key, name, wanted, scale, pems)
-    ]
+    shown = artefact.shows.items()
+    return [job for each in shown for job in _jobs(artefact.key, *each, scale, pems)]
 
 
-def _pairs(key: str, name: str, wanted: Mapping, scale: str, pems: bool) -> list[tuple[str, str]]:
+def _jobs(key: str, name: str, wanted: Mapping, scale: str, pems: bool) -> list[Job]:
     cls = experiment(name)
     if not cls.datasets:
-        return [("", "")]
+        return [(name, "", "")]
     only = {**cls.only, **wanted.get("only", {})}
     added = [method for method, defined in METHODS.items() if key in defined.shown]
     listed = [*wanted.get("methods", cls.methods), *added]
@@ -62,15 +59,14 @@ def _pairs(key: str, name: str, wanted: Mapping, scale: str, pems: bool) -> list
     datasets = wanted.get("datasets", cls.datasets)
     fitted = [(d, m) for d in datasets for m in methods if d in only.get(m, [d])]
     if scale != SMOKE:
-        return [
-            (d, m) for d, m in fitted if cls.within(scale, d) and (pems or d != LARGEST_OPTIONAL)
-        ]
+        small = {d for d in datasets if cls.within(scale, d) and (pems or d != LARGEST_OPTIONAL)}
+        return [(name, d, m) for d, m in fitted if d in small]
     kinds = {_kind(dataset) for dataset in datasets}
     made_up = [dataset for dataset in cls.smoke if _kind(dataset) in kinds]
     # Data that are drawn at every scale have at every scale the methods that are fitted on them.
     drawn = [dataset for dataset in made_up if dataset in cls.datasets]
     return [
-        (d, m)
+        (name, d, m)
         for d in made_up
         for m in dict.fromkeys(m for real, m in fitted if _kind(real) == _kind(d))
         if d not in drawn or d in only.get(m, drawn)
@@ -94,10 +90,8 @@ def scores(artefact: Artefact, scale: str, *, pems: bool = False) -> list[str]:
     One that shows an experiment at the scale paper takes at laptop the scores of paper where the
     parameters differ.
     """
-    return [
-        path(_scale_of(artefact.shows[job[0]], scale, job), job)
-        for job in jobs(artefact, scale, pems=pems)
-    ]
+    found = jobs(artefact, scale, pems=pems)
+    return [path(_scale_of(artefact.shows[job[0]], scale, job), job) for job in found]
 
 
 def _scale_of(wanted: Mapping, scale: str, job: Job) -> str:
@@ -106,11 +100,15 @@ def _scale_of(wanted: Mapping, scale: str, job: Job) -> str:
 
 
 @cache
+def _made(scale: str, job: Job, changes: str = "{}") -> Experiment:
+    name, dataset, method = job
+    return experiment(name).at(scale, dataset, method, **json.loads(changes))
+
+
+@cache
 def parameters(scale: str, job: Job, changes: str = "{}") -> str:
     """Return the parameters of a job as JSON, with changes as JSON."""
-    name, dataset, method = job
-    made = experiment(name).at(scale, dataset, method, **json.loads(changes))
-    return json.dumps(made.identity(), sort_keys=True)
+    return json.dumps(_made(scale, job, changes).identity(), sort_keys=True)
 
 
 def needs(scale: str, job: Job) -> list[str]:
@@ -127,19 +125,20 @@ def together(job: Job) -> list[str]:
 
 def raw_data(scale: str, job: Job) -> list[str]:
     """Return the data sets that a job reads from files."""
-    name, dataset, method = job
-    return experiment(name).at(scale, dataset, method).raw_data()
+    return _made(scale, job).raw_data()
 
 
 def shards(scale: str, job: Job, wanted: int) -> int:
     """Return into how many shards a job is divided, at most one a repetition."""
-    name, dataset, method = job
-    cls = experiment(name)
-    batch = cls.batch_fits and any(map(is_batch_fitted, cls.estimators(method)))
-    if wanted == 1 or not cls.repeated or batch:
+    cls = experiment(job[0])
+    if wanted == 1 or not cls.repeated or (cls.batch_fits and _is_batch(job)):
         return 1
-    made = cls.at(scale, dataset, method)
-    return min(wanted, sum(getattr(made, name) for name in cls.repeated))
+    return min(wanted, sum(getattr(_made(scale, job), name) for name in cls.repeated))
+
+
+def _is_batch(job: Job) -> bool:
+    """Return whether an estimator of a job trains all repetitions as one batch, by JAX."""
+    return any(map(is_batch_fitted, experiment(job[0]).estimators(job[2])))
 
 
 def code(job: Job) -> str:
@@ -171,31 +170,20 @@ def priority(papers: Iterable[str], job: Job) -> int:
 
 def on_gpu(job: Job) -> bool:
     """Return whether a job can compute on a GPU; what JAX trains stays on the CPU."""
-    name, _, method = job
-    cls = experiment(name)
-    by_jax = any(map(is_batch_fitted, cls.estimators(method)))
-    return "backend" in cls.parameters() and not by_jax
+    return "backend" in experiment(job[0]).parameters() and not _is_batch(job)
 
 
 def resources(table: list[dict], scale: str, job: Job) -> tuple[int, int]:
     """Return MiB and minutes to ask for, by the most specific row of `resources.csv`."""
     name, dataset, method = job
-    known = (name, dataset, method.partition("/")[0])
-    fits = [
-        row
-        for row in table
-        if all(row[key] in ("", value) for key, value in zip(_KEYS, known, strict=True))
-    ]
-    row = max(fits, key=lambda row: sum(row[key] != "" for key in _KEYS))
     if scale == SMOKE:
         return 1500, 15
+    job = {"experiment": name, "dataset": dataset, "method": method.partition("/")[0]}
+    fits = [row for row in table if all(row[key] in ("", job[key]) for key in job)]
+    row = max(fits, key=lambda row: sum(row[key] != "" for key in job))
     return int(row[f"mem_mb_{scale}"]), int(row[f"minutes_{scale}"])
-
-
-_KEYS = ("experiment", "dataset", "method")
 
 
 def resource_table(file: str | Path) -> list[dict]:
     """Return the rows of `resources.csv`."""
-    with Path(file).open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
+    return list(csv.DictReader(Path(file).read_text(encoding="utf-8").splitlines()))

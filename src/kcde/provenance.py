@@ -93,10 +93,7 @@ def source(module: str, root: Path = ROOT) -> Path | None:
 
 def parsed(path: Path) -> ast.Module:
     """Return the tree of a source file."""
-    try:
-        return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-    except SyntaxError as error:
-        raise ValueError(f"{path}, line {error.lineno}: {error.msg}") from None
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
 def _home(name: str) -> str | None:

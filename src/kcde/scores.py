@@ -34,9 +34,7 @@ def setting(**axes: object) -> str:
     return json.dumps(axes, sort_keys=True, separators=(",", ":"))
 
 
-def cell(
-    metric: str, value: float, unit: str = "", stderr: float = np.nan, detail: str = ""
-) -> dict:
+def cell(metric: str, value: float, unit: str = "", stderr=np.nan, detail: str = "") -> dict:
     """Return the columns of a score row that a number fills; failed where it is not finite."""
     row = {"metric": metric, "unit": unit, "stderr": float(stderr)}
     if np.isfinite(value):
@@ -50,16 +48,15 @@ def failed(metric: str, error: Exception, unit: str = "") -> dict:
     return row | {"detail": f"{type(error).__name__}: {error}"}
 
 
-def backends(rows: Sequence[Mapping]) -> str:
-    """Return the backends of score rows: "numpy"; "cupy, numpy" where shards differed."""
-    return ", ".join(sorted({row["backend"] for row in rows}))
+def cells(units: Mapping[str, str], found: Iterable[float] | Exception) -> list[dict]:
+    """Return the cells of metrics with their units: from values in this order, or of an error."""
+    if isinstance(found, Exception):
+        return [failed(metric, found, unit) for metric, unit in units.items()]
+    return [cell(name, value, units[name]) for name, value in zip(units, found, strict=True)]
 
 
 def write(
-    path: str | Path,
-    rows: Sequence[Mapping],
-    info: Mapping,
-    arrays: Mapping[str, np.ndarray] | None = None,
+    path: str | Path, rows: Sequence[Mapping], info: Mapping, arrays: Mapping | None = None
 ) -> None:
     """Write one job's scores: `path` (CSV), and next to it `.json` and `.npz`.
 
@@ -81,22 +78,19 @@ def write(
     Raises
     ------
     ValueError
-        If a row has a key that is not a column, or a status that is not known.
+        If a row has a key that is not a column.
     """
     path = Path(path)
     for row in rows:
         if unknown := set(row) - set(COLUMNS):
             raise ValueError(f"a score row has unknown columns {sorted(unknown)}; known: {COLUMNS}")
-        if row["status"] not in STATUSES:
-            raise ValueError(f"a score row has status {row['status']!r}; known: {STATUSES}")
     with atomic(path.with_suffix(".npz")) as temporary:
         np.savez_compressed(temporary, **(arrays or {}))
     frame = pd.DataFrame(rows, columns=COLUMNS)
     content = frame.to_csv(index=False, float_format="%.10g").encode()
+    whole = {"rows": len(rows), "sha256_unmeasured": _digest(content), "versions": _versions()}
     with atomic(path.with_suffix(".json")) as temporary:
-        whole = {"rows": len(rows), "sha256_unmeasured": _digest(content)}
-        said = {**info, **whole, "versions": _versions()}
-        temporary.write_text(json.dumps(said, indent=1, sort_keys=True) + "\n")
+        temporary.write_text(json.dumps({**info, **whole}, indent=1, sort_keys=True) + "\n")
     with atomic(path) as temporary:
         temporary.write_bytes(content)
 

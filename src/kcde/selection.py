@@ -1,6 +1,7 @@
 """Folds and grids: how hyper-parameters are chosen, on training rows only."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -219,3 +220,51 @@ def refined_grid(centre: float, grid: Sequence[float], count: int) -> np.ndarray
     # The ends of the range come out of exp and log some ulps away from themselves.
     inside = (finer >= grid[0] * (1 - 1e-9)) & (finer <= grid[-1] * (1 + 1e-9))
     return finer[inside]
+
+
+class Selection(NamedTuple):
+    """The best of a grid: options, loss, how many were tried, and each error of the others once."""
+
+    options: Mapping[str, float]
+    loss: float
+    tried: int
+    failures: tuple[str, ...]
+
+
+class Trials:
+    """Losses of one method over a grid."""
+
+    def __init__(self):
+        self._found: list[tuple[Mapping, float]] = []
+        self._failures: list[str] = []
+
+    def add(self, options: Mapping, outcome) -> None:
+        """Take a loss, or an error in its place; what is not finite counts as an error."""
+        if isinstance(outcome, Exception):
+            self._failures.append(f"{type(outcome).__name__}: {outcome}")
+        elif not np.isfinite(outcome):
+            self._failures.append(f"the loss is {outcome}")
+        else:
+            self._found.append((options, float(outcome)))
+
+    def best(self) -> Selection:
+        """Return the options with the smallest loss, the first among equals, or raise."""
+        if not self._found:
+            raise FloatingPointError(f"no parameters have a finite loss; {self._failures[0]}")
+        options, loss = min(self._found, key=lambda each: each[1])
+        tried = len(self._found) + len(self._failures)
+        return Selection(options, loss, tried, tuple(dict.fromkeys(self._failures)))
+
+    def within(self, limits: Mapping[str, float]) -> "Trials":
+        """Return the trials whose options of these names are at most these numbers."""
+        kept = Trials()
+        kept._failures = list(self._failures)
+        for options, loss in self._found:
+            # The same product of factor and distance, made twice.
+            if all(options[name] <= most * (1.0 + 1e-9) for name, most in limits.items()):
+                kept._found.append((options, loss))
+        return kept
+
+    def shape(self, model):
+        """Return an estimator with the best options; as it is where none have a finite loss."""
+        return model.set_params(**self.best().options) if self._found else model

@@ -20,8 +20,8 @@ from kcde.files import read_object, staged
 
 TABLE, ABOUT = FILES = "scores.csv.gz", "scores.json"
 
+# Bytes of the compressed table, since git carries every version of it.
 LARGEST = 5_000_000
-"""Bytes of the compressed table, since git carries every version of it."""
 
 _COUNTS = ["dim", "split", "n_train", "n_test", "seed"]
 
@@ -49,21 +49,17 @@ def write(files: Iterable[str | Path], into: str | Path, scale: str) -> list[Pat
     Raises
     ------
     ValueError
-        If there are no score files, one is incomplete, or the table is larger than `LARGEST`.
+        If a score file is incomplete, or the table is larger than `LARGEST`.
     """
     files = [Path(name) for name in files]
-    if not files:
-        raise ValueError("there are no score files: run `snakemake` first")
     frame = _plain(scores.read(files))
     # Without a time in its head the same rows give the same bytes.
     packed = gzip.compress(frame.to_csv(index=False, float_format="%.6g").encode(), mtime=0)
     if len(packed) > LARGEST:
         counts = frame["experiment"].value_counts().head(3)
         most = ", ".join(f"{name} ({rows} rows)" for name, rows in counts.items())
-        raise ValueError(
-            f"{TABLE} would have {len(packed)} bytes, more than {LARGEST}; most rows are of "
-            f"{most}: name fewer score files"
-        )
+        size = f"{TABLE} would have {len(packed)} bytes, more than {LARGEST}"
+        raise ValueError(f"{size}; most rows are of {most}: name fewer score files")
     known = {"scale": scale, "commit": checkout.commit(), "files": len(files), "rows": len(frame)}
     known |= {"bytes": len(packed), "sha256": hashlib.sha256(packed).hexdigest()}
     known |= _of_files(files) | {"experiments": _by_experiment(frame)}
@@ -71,11 +67,6 @@ def write(files: Iterable[str | Path], into: str | Path, scale: str) -> list[Pat
         (stage / TABLE).write_bytes(packed)
         (stage / ABOUT).write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
     return [Path(into) / name for name in (TABLE, ABOUT)]
-
-
-def read(path: str | Path) -> pd.DataFrame:
-    """Return the scores of a tracked table, as `kcde.scores.read` returns those of score files."""
-    return scores.read([path])
 
 
 def about(into: str | Path) -> dict | None:
@@ -111,15 +102,10 @@ def _by_experiment(frame: pd.DataFrame) -> dict[str, dict]:
     for experiment, rows in frame.groupby("experiment"):
         fit = ["dataset", "dim", "setting", "method", "variant", "split"]
         seconds = rows.groupby(fit, dropna=False)["seconds"].max().sum()
-        found[experiment] = {
-            "rows": len(rows),
-            "datasets": rows["dataset"].nunique(),
-            "methods": rows["method"].nunique(),
-            "splits": rows["split"].nunique(),
-            "failed": int((rows["status"] == "failed").sum()),
-            "backends": sorted(set(rows["backend"].dropna())),
-            "dtypes": sorted(set(rows["dtype"].dropna())),
-            "seeds": rows["seed"].nunique(),
-            "seconds": round(float(f"{seconds:.2g}")),
-        }
+        known: dict = {"rows": len(rows), "failed": int((rows["status"] == "failed").sum())}
+        for name in ("dataset", "method", "split", "seed"):
+            known[f"{name}s"] = rows[name].nunique()
+        for name in ("backend", "dtype"):
+            known[f"{name}s"] = sorted(set(rows[name].dropna()))
+        found[experiment] = known | {"seconds": round(float(f"{seconds:.2g}"))}
     return found

@@ -17,17 +17,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.evidence import checkout, claims, readings, scorecard, tolerances
+from kcde.evidence import checkout, readings, scorecard, tolerances
 from kcde.papers import registry
 
 SAME, WITHIN, BEYOND, NEW = "same", "within", "beyond", "not tracked"
 
 _ABOUT = ["metric", "unit", "panel", "series", "stat"]
-_KEY = [
-    *("kind", "paper", "artefact", "claim", "choice", "reading"),
-    *("dataset", "method", "variant", "against", *_ABOUT),
-]
-_VERDICTS = ("verdict", "amended", "compatible", "readings")
+_KEY = ["kind", "paper", "artefact", "claim", "choice", "reading"]
+_KEY += ["dataset", "method", "variant", "against", *_ABOUT]
+_VERDICTS = ("verdict", "class", "choices")
 # Columns that compare a method with others, some of which may be trained in float32.
 _LOOSE = ("best", "p_value", "p_value_corrected", "rank", "excess", "sets_best", "wins", "losses")
 # Columns of a unit of their own; all others of a row are in that of its metric.
@@ -57,9 +55,7 @@ class Drift:
         return "\n  ".join(shown)
 
 
-def verify(
-    computed: str | Path, tracked: str | Path = "figures", target: str = "all"
-) -> list[Drift]:
+def verify(computed: Path, tracked: Path = Path("figures"), target: str = "all") -> list[Drift]:
     """Compare the tables that were computed with those of the last commit, or of another folder.
 
     Parameters
@@ -79,16 +75,13 @@ def verify(
     ValueError
         If there is nothing to compare with, or nothing has the name of the target.
     """
-    computed, tracked = Path(computed), Path(tracked)
     declared = {f"{each.key}.csv": each for each in registry.select(target)}
-    judged = (claims.NAME, readings.NAME, scorecard.TABLE)
+    judged = (readings.NAME, scorecard.TABLE)
     there = (path.relative_to(computed) for path in sorted(computed.rglob("*.csv")))
     decided = judged if target == "all" else ()
     found = [f"{path}" for path in there if f"{path}" in declared or path.name in decided]
     if not found:
-        raise FileNotFoundError(
-            f"nothing was run here: run `snakemake --cores all` first ({computed} has no table)"
-        )
+        raise FileNotFoundError(f"nothing was run here: no table in {computed}; run `snakemake`")
     try:
         known: Mapping[str, bytes] = checkout.tracked(tracked, "*.csv")
     except ValueError:
@@ -96,11 +89,9 @@ def verify(
     if not known:
         raise ValueError(f"{tracked} holds no CSV: give a folder such as figures to --tracked")
     # What is decided has verdicts alone to compare.
-    of = {name: each.tolerance for name, each in declared.items()}
-    return [
-        _drift(name, computed / name, known.get(name), of.get(name, tolerances.VERDICTS))
-        for name in found
-    ]
+    of = dict.fromkeys(found, tolerances.VERDICTS)
+    of |= {name: each.tolerance for name, each in declared.items()}
+    return [_drift(name, computed / name, known.get(name), of[name]) for name in found]
 
 
 def _drift(name: str, path: Path, tracked: bytes | None, declared: float) -> Drift:

@@ -1,7 +1,6 @@
 """Files that are written whole or not at all, names as seeds, and tables of scores."""
 
 import errno
-import os
 import shutil
 import signal
 import subprocess
@@ -42,33 +41,6 @@ def test_a_failure_leaves_what_was_there_and_nothing_else(tmp_path):
         fail()
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["b.csv"]
-
-
-KILLED = """
-import os, signal, sys
-from kcde.files import atomic
-with atomic(sys.argv[1]) as temporary:
-    temporary.write_text("half")
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_what_a_killed_process_leaves_is_swept_a_day_later(tmp_path):
-    path, other = tmp_path / "a.json", tmp_path / ".b-12345678.json"
-    other.write_text("of another file")
-    done = subprocess.run([sys.executable, "-c", KILLED, f"{path}"], check=False)
-    assert done.returncode == -signal.SIGKILL
-    (left,) = tmp_path.glob(".a-*.json")
-    for each in (left, other):
-        os.utime(each, (0, 0))
-    with atomic(path) as temporary:
-        assert not left.exists()
-        # Of two that write the same file neither takes the other's for a killed one's.
-        with atomic(path) as second:
-            second.write_text("second")
-        temporary.write_text("whole")
-    assert path.read_text() == "whole"
-    assert sorted(tmp_path.iterdir()) == [other, path]
 
 
 @pytest.mark.parametrize("content", [None, "", '{"a": 1', "[1]", "\xff"])

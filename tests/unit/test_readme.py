@@ -3,22 +3,21 @@
 import re
 from pathlib import Path
 
-from kcde.evidence import readings, scorecard, scorecard_page
+from kcde.evidence import scorecard
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def numbers(text):
-    return re.findall(r"\d+", text)
-
-
 def test_its_counts_are_those_of_the_scorecard():
-    figures = ROOT / "figures"
-    counts = scorecard.totals(scorecard.read(figures), readings.read(figures))
-    (paragraph,) = (each for each in TEXT.split("\n\n") if each.startswith("Of "))
-    counted = numbers(scorecard_page.summary(counts))
-    assert numbers(paragraph)[: len(counted)] == counted
+    frame = scorecard.read(ROOT / "figures")
+    classes = frame.loc[frame["kind"] == "claim", "class"].value_counts()
+    numbers = frame.loc[frame["kind"] == "number", "verdict"].value_counts()
+    informative = numbers[numbers.index.isin(scorecard.INFORMATIVE)]
+    counted = [classes.sum(), *(classes.get(name, 0) for name in scorecard.CLASSES)]
+    counted += [informative.sum(), informative["compatible"]]
+    (paragraph,) = (each for each in TEXT.split("\n\n") if each.startswith("**Scorecard.**"))
+    assert [int(each) for each in re.findall(r"\b\d+\b", paragraph)] == counted
 
 
 def test_it_is_short():

@@ -18,11 +18,6 @@ def test_where_jax_trained_is_said_if_not_on_the_cpu(monkeypatch, tmp_path, plat
     assert versions.get("jax_platform") == (None if platform == "cpu" else platform)
 
 
-def test_a_backend_of_shards_that_differed_is_named_with_the_others():
-    rows = [{"backend": name} for name in ("numpy", "cupy", "numpy")]
-    assert scores.backends(rows) == "cupy, numpy"
-
-
 def test_what_is_said_beside_a_table_repeats_though_seconds_do_not(tmp_path):
     def written(name, seconds, value):
         rows = [

@@ -32,16 +32,13 @@ def typed(value):
     return yaml.safe_load(value) if isinstance(value, str) else value
 
 
-for key in ("shards", "set", "methods"):
-    config[key] = typed(config[key])
+config.update({key: typed(config[key]) for key in ("shards", "set", "methods")})
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
 try:
     validate(config, f"{ROOT}/workflow/schemas/config.schema.yaml", set_default=False)
     define(config["methods"])
-    for name, changes in config["set"].items():
+    for name, changes in (dict.fromkeys(config["shards"], {}) | config["set"]).items():
         experiment(name).check_names(changes)
-    for name in config["shards"]:
-        experiment(name)
     # The host that submits jobs to a cluster may be without the GPU that its nodes have.
     asks = config["backend"] == "cupy" and not LOCAL
     HAS_GPU = asks or resolve_backend(config["backend"]) == "cupy"
@@ -52,10 +49,11 @@ except (ValueError, RuntimeError, WorkflowError) as error:
 CATALOGUE = catalogue.by_any_name(catalogue.read())
 RESOURCES = plan.resource_table(ROOT / "resources.csv")
 CONDA = "../../envs/gpu.yaml" if config["backend"] == "cupy" else "../../envs/cpu.yaml"
+XLA_FLAGS = "XLA_FLAGS=--xla_backend_optimization_level=1"
 THREADS = config["blas_threads"]
 SMOKE_RAW = "results/smoke/raw"
-PUBLISHED = [os.path.relpath(path) for path in sorted(ROOT.glob("src/kcde/published/*.csv"))]
-JUDGED = ["README.md", "claims.csv"]  # beside the artefacts of each paper
+PUBLISHED = [os.path.relpath(path) for path in sorted(ROOT.glob("src/kcde/papers/*/*.[cmy]*"))]
+JUDGED = ["README.md"]  # beside the artefacts of each paper
 # figures/ holds the scale laptop as config.yaml has it; other choices stay in results/<scale>/.
 TRACKED = config["scale"] == LAPTOP and not config["set"] and not config["methods"]
 FIGURES = "figures" if TRACKED else f"results/{config['scale']}/figures"
@@ -70,16 +68,13 @@ PUT = (
 # Snakemake sets thread variables from `threads`, which --cores caps; results must not depend on it.
 # glibc returns large temporaries to the kernel and faults the next ones in again, which takes a
 # tenth of the time; it keeps those below 1 GiB.
-os.environ.update(
-    PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-)
+os.environ.update(PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
 if config["data_mirror"]:
     os.environ.update(KCDE_DATA_MIRROR=config["data_mirror"])
 shell.prefix(
     f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(ROOT / 'src'))} PYTHONHASHSEED=0"
-    " JAX_PLATFORMS=cpu"
     f" OMP_NUM_THREADS={THREADS} OPENBLAS_NUM_THREADS={THREADS} MKL_NUM_THREADS={THREADS}"
-    " MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824; "
+    " JAX_PLATFORMS=cpu MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824; "
 )
 
 if LOCAL:
@@ -109,6 +104,10 @@ def drawn(scale, papers, stages):
     return [f"results/{scale}/figures/{each.key}.png" for each in plan.artefacts(papers, stages)]
 
 
+def scores(artefact, scale):
+    return plan.scores(artefact, scale, pems=config["pems"])
+
+
 def done(papers, stages):
     """Return the last files of the artefacts of papers: copies in figures/ where these are made."""
     if not TRACKED:
@@ -127,29 +126,22 @@ def scorecard(scale):
 def judged(scale):
     """Return what the artefacts of all papers decide, readings where they are made or were."""
     asked = {"readings", "everything", "smoke"} & set(workflow.dag_settings.targets or ())
-    found = {
-        f"results/{scale}/judged/{each.key}.csv": each.stage == RUN
-        for each in plan.artefacts(plan.PAPERS, [RUN, READINGS])
-    }
+    every = plan.artefacts(plan.PAPERS, [RUN, READINGS])
+    found = {f"results/{scale}/judged/{each.key}.csv": each.stage == RUN for each in every}
     return [path for path, run in found.items() if run or asked or Path(path).exists()]
 
 
 def not_tracked(w):
     """Refuse a file in figures/ of a configuration that does not draw there."""
-    raise WorkflowError(
-        f"kcde: this configuration draws into {FIGURES}/: ask for the file there; figures/ holds the "
-        "scale laptop with the sizes and methods of the project"
-    )
+    raise WorkflowError(f"kcde: this configuration draws into {FIGURES}/: ask for the file there")
 
 
 def publishable(w):
     """Return what `publish` copies: what another scale has drawn."""
     if config["scale"] in (SMOKE, LAPTOP):
-        raise WorkflowError(
-            "kcde: publish copies what the scale paper drew: add --config scale=paper"
-        )
+        raise WorkflowError("kcde: publish copies the scale paper: add --config scale=paper")
     made = [path[:-3] for path in drawn(config["scale"], config["papers"], [RUN])]
-    return expand("{stem}{suffix}", stem=made, suffix=["csv", "md", "png", "pdf"])
+    return expand("{stem}{suffix}", stem=made, suffix=["csv", "png", "pdf"])
 
 
 def job_of(w):
@@ -159,8 +151,11 @@ def job_of(w):
     return name, dataset, method
 
 
-def changes_of(job):
-    return json.dumps(config["set"].get(job[0], {}))
+def parameters(w, method):
+    """Return the parameters of a method in the place of that of a job."""
+    name, dataset, _ = job_of(w)
+    changes = json.dumps(config["set"].get(name, {}))
+    return plan.parameters(w.scale, (name, dataset, method), changes)
 
 
 def raw_data(w):
@@ -189,9 +184,8 @@ def words(w, methods):
     own = {key: each for key, each in config["methods"].items() if key in fitted}
     said = [name, *filter(None, [dataset, *methods]), "--scale", w.scale]
     said += ["--backend", config["backend"]]
-    said += [
-        f"--set={key}={json.dumps(value)}" for key, value in config["set"].get(name, {}).items()
-    ]
+    changes = config["set"].get(name, {})
+    said += [f"--set={key}={json.dumps(value)}" for key, value in changes.items()]
     said += ["--define", json.dumps(own)] if own else []
     if w.scale == SMOKE:
         said += ["--data-dir", SMOKE_RAW, "--catalogue", f"{SMOKE_RAW}/catalogue.csv"]
@@ -200,9 +194,7 @@ def words(w, methods):
 
 def named(flag):
     """Return the function of a rule that names its inputs, each with a flag."""
-    return lambda w, input: shlex.join(
-        x for path in input.get(flag, []) for x in (f"--{flag}", path)
-    )
+    return lambda w, input: shlex.join(x for p in input.get(flag, []) for x in (f"--{flag}", p))
 
 
 def data_digest(w):
@@ -211,14 +203,5 @@ def data_digest(w):
     return [CATALOGUE[name].load_digest() for name in plan.raw_data(w.scale, job_of(w))]
 
 
-def environment(w):
-    # On made-up data XLA would compile the networks for longer than they are trained.
-    return "XLA_FLAGS=--xla_backend_optimization_level=1" if w.scale == SMOKE else ""
-
-
-def memory(w, attempt):
-    return plan.resources(RESOURCES, w.scale, job_of(w))[0] * attempt
-
-
-def minutes(w, attempt):
-    return plan.resources(RESOURCES, w.scale, job_of(w))[1] * attempt
+def resources_of(w):
+    return plan.resources(RESOURCES, w.scale, job_of(w))

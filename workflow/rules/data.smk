@@ -1,9 +1,4 @@
 # Raw data: one file a data set, which says where it is and came from.
-localrules:
-    fetch,
-    smoke_data,
-
-
 rule fetch:
     output:
         "results/data/{dataset}.txt",
@@ -12,6 +7,7 @@ rule fetch:
     wildcard_constraints:
         dataset=any_of(CATALOGUE),
     priority: 1000
+    localrule: True
     conda:
         CONDA
     resources:
@@ -29,6 +25,7 @@ rule smoke_data:
         f"{SMOKE_RAW}/catalogue.csv",
     log:
         "results/logs/smoke/data.log",
+    localrule: True
     conda:
         CONDA
     params:

@@ -1,17 +1,9 @@
 # Tables and figures: drawn from scores into results/<scale>/figures/, then copied to figures/, where a
 # person finds them, file by file, each whole.
-localrules:
-    draw,
-    copy,
-    figures,
-
-
 # What an artefact decides of its paper's claims is an output as its picture is.
 rule draw:
     input:
-        scores=lambda w: plan.scores(
-            ARTEFACTS[f"{w.paper}/{w.artefact}"], w.scale, pems=config["pems"]
-        ),
+        scores=lambda w: scores(ARTEFACTS[f"{w.paper}/{w.artefact}"], w.scale),
         published=PUBLISHED,
     output:
         csv="results/{scale}/figures/{paper}/{artefact}.csv",
@@ -26,6 +18,7 @@ rule draw:
     log:
         "results/logs/{scale}/figures/{paper}/{artefact}.log",
     priority: 1000
+    localrule: True
     conda:
         CONDA
     params:
@@ -49,6 +42,7 @@ rule copy:
     log:
         f"results/logs/{LAPTOP}/copied/{{paper}}/{{artefact}}.log",
     priority: 1000
+    localrule: True
     conda:
         CONDA
     params:
@@ -84,6 +78,7 @@ for key in ARTEFACTS:
 rule figures:
     log:
         "results/logs/figures.log",
+    localrule: True
     conda:
         CONDA
     params:
@@ -91,5 +86,5 @@ rule figures:
     message:
         "redraw all tables and figures from their tracked CSV"
     shell:
-        "for folder in {params.folders}; do python -m kcde draw all --into $folder; done 2>&1"
-        " | tee {log}"
+        "(for folder in {params.folders}; do python -m kcde draw all --into $folder; done;"
+        " python -m kcde scorecard --into figures) 2>&1 | tee {log}"

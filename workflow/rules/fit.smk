@@ -22,25 +22,29 @@ rule fit:
         CONDA
     threads: THREADS
     resources:
-        mem_mb=lambda w, attempt: 1000 if parts(w) else memory(w, attempt),
-        runtime=lambda w, attempt: 15 * attempt if parts(w) else minutes(w, attempt),
+        mem_mb=lambda w, attempt: 1000 if parts(w) else attempt * resources_of(w)[0],
+        runtime=lambda w, attempt: attempt * (15 if parts(w) else resources_of(w)[1]),
         gpu=lambda w: 0 if parts(w) else int(HAS_GPU and plan.on_gpu(job_of(w))),
     params:
         words=lambda w: words(w, [job_of(w)[2]]),
-        parameters=lambda w: plan.parameters(w.scale, job_of(w), changes_of(job_of(w))),
+        parameters=lambda w: parameters(w, job_of(w)[2]),
         code=lambda w: plan.code(job_of(w)),
         data=data_digest,
         files=named("files"),
         part=named("part"),
-        environment=environment,
+        shard="",
+        out=lambda w, output: output[0],
+        # On made-up data XLA would compile the networks for longer than they are trained.
+        environment=lambda w: XLA_FLAGS if w.scale == SMOKE else "",
     message:
         "fit {wildcards.job} (experiment/data set/method), {wildcards.scale}"
     shell:
         "{params.environment} python -m kcde run {params.words} {params.files} {params.part}"
-        " --out {output.csv} > {log} 2>&1"
+        " {params.shard} --out {params.out} > {log} 2>&1"
 
 
-rule part:
+# The methods that share bases, one shard of the repetitions.
+use rule fit as part with:
     input:
         raw=raw_data,
         files=lambda w: plan.needs(w.scale, job_of(w)),
@@ -50,27 +54,14 @@ rule part:
         "results/logs/{scale}/{job}/{shard}-of-{shards}.log",
     benchmark:
         "results/{scale}/benchmarks/{job}/{shard}-of-{shards}.tsv"
-    priority: lambda w: plan.priority(config["papers"], job_of(w))
-    conda:
-        CONDA
-    threads: THREADS
     resources:
-        mem_mb=memory,
-        runtime=minutes,
+        mem_mb=lambda w, attempt: attempt * resources_of(w)[0],
+        runtime=lambda w, attempt: attempt * resources_of(w)[1],
         gpu=lambda w: int(HAS_GPU and plan.on_gpu(job_of(w))),
     params:
         methods=lambda w: "+".join(plan.together(job_of(w))),
         words=lambda w: words(w, plan.together(job_of(w))),
-        parameters=lambda w: [
-            plan.parameters(w.scale, (*job_of(w)[:2], method), changes_of(job_of(w)))
-            for method in plan.together(job_of(w))
-        ],
-        code=lambda w: plan.code(job_of(w)),
-        data=data_digest,
-        files=named("files"),
-        environment=environment,
+        parameters=lambda w: [parameters(w, each) for each in plan.together(job_of(w))],
+        shard=lambda w: f"--shard {w.shard}/{w.shards}",
     message:
         "fit {params.methods} in {wildcards.job}, part {wildcards.shard} of {wildcards.shards}, {wildcards.scale}"
-    shell:
-        "{params.environment} python -m kcde run {params.words} {params.files}"
-        " --shard {wildcards.shard}/{wildcards.shards} --out {output} > {log} 2>&1"

@@ -1,15 +1,4 @@
-# What was found: the scorecard, the scores of all splits, the report, the comparison with what is
-# tracked, copies of another scale, and the list of targets.
-localrules:
-    judge,
-    split_scores,
-    copy_scorecard,
-    report,
-    publish,
-    verify,
-    help,
-
-
+# What was found: scorecard, scores of all splits, report, comparison with what is tracked, copies.
 # Readings are judged where they were made here; else those that are tracked count.
 rule judge:
     input:
@@ -17,11 +6,12 @@ rule judge:
         judged=lambda w: judged(w.scale),
         published=PUBLISHED,
     output:
-        multiext("results/{scale}/figures/scorecard", ".csv", ".md"),
+        multiext("results/{scale}/figures/scorecard", ".csv", ".md", ".html"),
         "results/{scale}/figures/readings.csv",
         expand("results/{{scale}}/figures/{paper}/{file}", paper=plan.PAPERS, file=JUDGED),
     log:
         "results/logs/{scale}/scorecard.log",
+    localrule: True
     conda:
         CONDA
     params:
@@ -38,16 +28,13 @@ rule judge:
 rule split_scores:
     input:
         lambda w: sorted(
-            {
-                path
-                for each in plan.artefacts(plan.PAPERS, [RUN])
-                for path in plan.scores(each, w.scale, pems=config["pems"])
-            }
+            {p for a in plan.artefacts(plan.PAPERS, [RUN]) for p in scores(a, w.scale)}
         ),
     output:
         multiext("results/{scale}/figures/scores", ".csv.gz", ".json"),
     log:
         "results/logs/{scale}/scores.log",
+    localrule: True
     conda:
         CONDA
     params:
@@ -59,9 +46,9 @@ rule split_scores:
         "python -m kcde scores {input} --into {params.into} --scale {wildcards.scale} > {log} 2>&1"
 
 
-rule copy_scorecard:
+use rule copy as copy_scorecard with:
     input:
-        multiext(f"results/{LAPTOP}/figures/scorecard", ".csv", ".md"),
+        multiext(f"results/{LAPTOP}/figures/scorecard", ".csv", ".md", ".html"),
         multiext(f"results/{LAPTOP}/figures/scores", ".csv.gz", ".json"),
         f"results/{LAPTOP}/figures/readings.csv",
         expand(f"results/{LAPTOP}/figures/{{paper}}/{{file}}", paper=plan.PAPERS, file=JUDGED),
@@ -69,14 +56,8 @@ rule copy_scorecard:
         f"results/{LAPTOP}/copied/scorecard",
     log:
         f"results/logs/{LAPTOP}/copied/scorecard.log",
-    conda:
-        CONDA
-    params:
-        into="figures",
     message:
         "copy the scorecard to figures/"
-    shell:
-        PUT
 
 
 rule scorecard:
@@ -88,7 +69,7 @@ rule scorecard:
     conda:
         CONDA
     params:
-        page=f"{FIGURES}/scorecard.md",
+        page=f"{FIGURES}/scorecard.html",
     shell:
         "echo drawn: {params.page} | tee {log}"
 
@@ -96,11 +77,7 @@ rule scorecard:
 # Pages of what is drawn now, on any clone: they ask for no fits.
 rule page:
     input:
-        [
-            path
-            for path in sorted(Path(FIGURES).rglob("*.*"))
-            if path.suffix in (".csv", ".md", ".png")
-        ],
+        [p for p in sorted(Path(FIGURES).rglob("*.*")) if p.suffix in (".csv", ".md", ".png")],
         PUBLISHED,
     output:
         "results/{scale}/report.html",
@@ -110,23 +87,21 @@ rule page:
     conda:
         CONDA
     params:
-        code=provenance.digest("kcde.report.content"),
+        code=provenance.digest("kcde.pages.scorecard_page"),
         figures=lambda w: FIGURES,
     message:
         "one page of all that is drawn, {wildcards.scale}"
     shell:
-        "python -m kcde report --figures {params.figures} --out {output} > {log} 2>&1"
+        "python -m kcde report --figures {params.figures} --out {output} --scale {wildcards.scale} > {log} 2>&1"
 
 
-rule report:
+use rule scorecard as report with:
     input:
         f"results/{config['scale']}/report.html",
     log:
         "results/logs/report.log",
-    conda:
-        CONDA
-    shell:
-        "echo written: {input} | tee {log}"
+    params:
+        page=lambda w, input: input[0],
 
 
 rule publish:
@@ -134,6 +109,7 @@ rule publish:
         publishable,
     log:
         "results/logs/publish.log",
+    localrule: True
     conda:
         CONDA
     params:
@@ -148,6 +124,7 @@ rule publish:
 rule verify:
     log:
         "results/logs/verify.log",
+    localrule: True
     conda:
         CONDA
     params:
@@ -164,6 +141,7 @@ rule help:
         f"{ROOT}/workflow/help.txt",
     log:
         "results/logs/help.log",
+    localrule: True
     conda:
         CONDA
     shell:

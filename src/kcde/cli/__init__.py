@@ -13,16 +13,11 @@ from typing import Annotated
 import typer
 
 from kcde import __version__
-from kcde.cli import data, info, outputs, own, run
+from kcde.cli import data, outputs, own, run
 
-app = typer.Typer(
-    name="kcde",
-    epilog="Example: python -m kcde fetch geyser. Each command explains itself: COMMAND --help.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+_EPILOG = "Example: python -m kcde fetch geyser. Each command explains itself: COMMAND --help."
+_PLAIN = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+app = typer.Typer(name="kcde", epilog=_EPILOG, no_args_is_help=True, **_PLAIN)
 
 
 def _called_as() -> str:
@@ -35,13 +30,11 @@ def _say_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_VERSION = typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version.")
+
+
 @app.callback()
-def _kcde(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
+def _kcde(version: Annotated[bool, _VERSION] = False) -> None:
     """Kernel conditional density estimation: fetch data, fit methods, draw tables and figures."""
 
 
@@ -67,5 +60,5 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(2) from None
 
 
-for family in (own, data, run, outputs, info):
+for family in (own, data, run, outputs):
     app.add_typer(family.app)

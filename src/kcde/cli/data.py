@@ -1,5 +1,7 @@
-"""Commands that fetch or generate data: `fetch`, `smoke-data`."""
+"""Commands about what is here: data (`fetch`, `smoke-data`) and the machine (`info`)."""
 
+import importlib.metadata
+import platform
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -7,9 +9,11 @@ from urllib.parse import urlsplit
 import typer
 from typer import Argument, Option
 
-from kcde.cli.options import Catalogue, DataDir
+from kcde.cli.options import Backend, Catalogue, DataDir
 
 app = typer.Typer()
+
+PACKAGES = ("kcde", "numpy", "scipy", "pandas", "snakemake", "cupy", "jax")
 
 
 @app.command("fetch")
@@ -18,7 +22,7 @@ def fetch_command(
     list_: Annotated[bool, Option("--list", help="Show them with their licences.")] = False,
     data_dir: DataDir = Path("data"),
     mirror: Annotated[
-        str | None, Option(envvar="KCDE_DATA_MIRROR", help="Folder or URL that is tried first.")
+        str | None, Option(envvar="KCDE_DATA_MIRROR", help="It is tried first.")
     ] = None,
     catalogue: Catalogue = None,
 ) -> None:
@@ -62,9 +66,7 @@ def fetch_command(
 
 
 @app.command("smoke-data")
-def smoke_data_command(
-    folder: Annotated[Path, Argument(help="What they are written into.")],
-) -> None:
+def smoke_data_command(folder: Annotated[Path, Argument(help="Written into.")]) -> None:
     """Generate small made-up data sets in the real file formats, with their own catalogue.
 
     The folder is a raw data folder: nothing of it has to be fetched.
@@ -75,3 +77,36 @@ def smoke_data_command(
     from kcde.data.smoke import write_smoke_data
 
     typer.echo(write_smoke_data(folder))
+
+
+@app.command("info")
+def info_command(backend: Backend = "auto") -> None:
+    """Show versions, GPUs and the backend that is used here; for reports of problems.
+
+    With --backend cupy the exit code is 2 where cupy cannot compute.
+
+    \b
+    python -m kcde info
+    python -m kcde info --backend cupy    can the kernel methods compute on the GPU?
+    """  # noqa: D301
+    from kcde import arrays
+
+    typer.echo(f"python     {platform.python_version()} on {platform.platform()}")
+    for package in PACKAGES:
+        typer.echo(f"{package:<10} {_versions(package)}")
+    obstacle = arrays.cupy_obstacle()
+    typer.echo(f"GPUs       {f'none: {obstacle}' if obstacle else ', '.join(arrays.devices())}")
+    used = arrays.resolve_backend(backend)
+    typer.echo(f"backend    {backend} is {used}, on {arrays.device_description(used)}")
+
+
+def _versions(package: str) -> str:
+    """Return the installed version; wheels of cupy are named after their CUDA."""
+    names = (package, "cupy-cuda12x", "cupy-cuda13x") if package == "cupy" else (package,)
+    found = []
+    for name in names:
+        try:
+            found.append(importlib.metadata.version(name) + f" ({name})" * (name != package))
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ", ".join(found) or "not installed"

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Option
 
@@ -37,34 +37,3 @@ def json_object(text: str, option: str, example: str) -> dict:
     if not isinstance(found, dict):
         raise ValueError(f"{option} must be a JSON object such as {example}; got {text}")
     return found
-
-
-def require_kinds(options: dict[str, Any], defaults: dict[str, Any]) -> None:
-    """Raise `ValueError` if an option of --options is not of the kind of what it replaces.
-
-    Parameters
-    ----------
-    options
-        As `constructor_arguments` returns them.
-    defaults
-        What a constructor has for each. Where that is None, numbers are given.
-    """
-    for name, value in options.items():
-        default = defaults.get(name)
-        if value is None or name not in defaults or isinstance(default, str):
-            continue
-        if isinstance(default, bool):
-            right, kind = isinstance(value, bool), "true or false"
-        elif isinstance(default, int) and not isinstance(value, list):
-            right, kind = isinstance(value, int) and not isinstance(value, bool), "a whole number"
-        else:
-            right, kind = _is_numeric(value), "a number"
-        if not right:
-            raise ValueError(f"--options: {name} must be {kind}; got {json.dumps(value)}")
-
-
-def _is_numeric(value: Any) -> bool:
-    """Return whether a value is a number, or a list of such, nested or not."""
-    if isinstance(value, list):
-        return all(map(_is_numeric, value))
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -37,9 +37,9 @@ def draw_command(
         if context.args or judged:
             raise ValueError("draw: --judged and score files need --scores FILE...")
         paths = drawing.redraw_all(selected, into)
+    elif len(selected) > 1:
+        raise ValueError(f"--scores belong to one artefact, {target!r} names {len(selected)}")
     else:
-        if len(selected) > 1:
-            raise ValueError(f"--scores belong to one artefact, {target!r} names {len(selected)}")
         files = [*scores, *map(Path, context.args)]
         paths = drawing.make(selected[0], files, into, scale, judged)
     for path in paths:
@@ -64,10 +64,9 @@ def scorecard_command(
     """  # noqa: D301
     from kcde.evidence import scorecard
 
-    written = []
     if judged:
-        written = scorecard.collect([*judged, *map(Path, context.args)], into, tracked)
-    for path in [*written, *scorecard.write(scorecard.build(into, scale), into, scale)]:
+        typer.echo(f"wrote {scorecard.collect([*judged, *map(Path, context.args)], into, tracked)}")
+    for path in scorecard.write(scorecard.build(into, scale), into, scale):
         typer.echo(f"wrote {path}")
 
 
@@ -96,8 +95,9 @@ def report_command(
     figures: Into = FIGURES,
     out: Annotated[Path, Option(help="The file to write.")] = Path("report.html"),
     paper: Annotated[str | None, Option(help="Only it; `across`: all methods.")] = None,
+    scale: Scale = "laptop",
 ) -> None:
-    """Write one HTML page of all outputs: scorecard, claims, figures, methods, provenance.
+    """Write one HTML page: the scorecard, and every figure beside what its paper says.
 
     It is made of the outputs alone, without data or fits, and needs no network to be read.
 
@@ -106,9 +106,9 @@ def report_command(
     python -m kcde report --figures results/smoke/figures --out smoke.html
     python -m kcde report --paper jdl --out jdl.html
     """  # noqa: D301
-    from kcde.report import write
+    from kcde.pages.scorecard_page import report
 
-    path = write(figures, out, paper)
+    path = report(figures, out, scale, paper)
     typer.echo(f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB")
 
 

@@ -1,13 +1,14 @@
 """Commands for a table of one's own: `compare`, `fit`, `predict`, and `houses` to try them on."""
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
-from kcde.cli.options import json_object, numbers, require_kinds
+from kcde.cli.options import json_object, numbers
 
 app = typer.Typer()
 
@@ -37,11 +38,11 @@ def compare_command(
     out: Annotated[Path | None, Option(help="Folder; by default FILE-comparison.")] = None,
     drop: Drop = None,
     missing: Missing = "refuse",
-    rows: Annotated[int, Option(help="Most training rows of a split, at random; 0: all.")] = 50_000,
+    rows: Annotated[int, Option(min=0, help="Most rows to train, at random; 0: all.")] = 50_000,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     seed: Annotated[int, Option(help="Of the splits.")] = 0,
-    jobs: Annotated[int, Option(help="Processes at once; scores do not change.")] = 1,
+    jobs: Annotated[int, Option(min=1, help="Processes at once; scores do not change.")] = 1,
 ) -> None:
     """Say which conditional density of a column to use: one page, a table, and advice.
 
@@ -59,34 +60,16 @@ def compare_command(
     """  # noqa: D301
     from kcde import comparison, tabular
 
-    if rows < 0:
-        raise ValueError(f"--rows must be at least 0; got {rows}")
-    if jobs < 1:
-        raise ValueError(f"--jobs must be at least 1; got {jobs}")
     frame = tabular.read(data, delimiter, decimal)
     folder = out or data.with_name(f"{data.stem}-comparison")
     reading = {"delimiter": delimiter} if delimiter else {}
     reading |= {"decimal": decimal} if decimal != "." else {}
-    found = comparison.compare(
-        frame,
-        y,
-        names(x, "--x"),
-        methods=names(methods, "--methods"),
-        splits=splits,
-        groups=groups,
-        time_column=time_column,
-        budget=duration(budget, "--budget"),
-        jobs=jobs,
-        out=folder,
-        drop=names(drop, "--drop") or (),
-        missing=missing,
-        rows=rows or None,
-        seed=seed,
-        source=data.name,
-        reading=reading,
-        say=lambda line: typer.echo(line, err=True),
-    )
-    typer.echo(str(found))
+    given = {"methods": names(methods, "--methods"), "drop": names(drop, "--drop") or ()}
+    given |= {"splits": splits, "seed": seed, "groups": groups, "time_column": time_column}
+    given |= {"budget": duration(budget, "--budget"), "jobs": jobs, "rows": rows or None}
+    given |= {"missing": missing, "source": data.name, "reading": reading, "out": folder}
+    say = partial(typer.echo, err=True)
+    typer.echo(str(comparison.compare(frame, y, names(x, "--x"), say=say, **given)))
     typer.echo(f"wrote {folder / comparison.PAGE}")
 
 
@@ -116,24 +99,21 @@ def fit_command(
     kcde fit houses.csv --y price --method LikelihoodKCEF --out price.kcde
     kcde fit houses.csv --y price --method LSCDE-exact --conformal 0.25 --out price.kcde
     """  # noqa: D301
-    from kcde import methods, tabular
+    from kcde import tabular
     from kcde.table_model import TableModel, require_savable
 
     require_savable(method)
     _require_apart(out, data)
     arguments = json_object(options, "--options", '{"folds": 5}')
-    require_kinds(arguments, methods.make(method).get_params(deep=False))
-    model = TableModel(
-        method,
-        y,
-        names(x, "--x"),
-        drop=names(drop, "--drop") or (),
-        groups=groups,
-        missing=missing,
-        conformal=conformal,
-        options=arguments,
-        seed=seed,
-    ).fit(tabular.read(data, delimiter, decimal))
+    given = {"drop": names(drop, "--drop") or (), "groups": groups, "missing": missing}
+    given |= {"conformal": conformal, "options": arguments, "seed": seed}
+    model = TableModel(method, y, names(x, "--x"), **given)
+    try:
+        model.fit(tabular.read(data, delimiter, decimal))
+    except TypeError as error:
+        if not arguments:
+            raise
+        raise ValueError(f"--options {options}: {error}") from None
     for line in model.notes_:
         typer.echo(line, err=True)
     model.save(out)
@@ -167,10 +147,6 @@ def predict_command(
     from kcde.table_model import TableModel
 
     levels = numbers(quantiles, "--quantiles")
-    if wrong := [level for level in levels if not 0.0 < level < 1.0]:
-        raise ValueError(f"--quantiles must be between 0 and 1; got {wrong[0]:g}")
-    if interval is not None and not 0.0 < interval < 1.0:
-        raise ValueError(f"--interval must be between 0 and 1, as 0.9; got {interval:g}")
     at = density if density in (None, "grid") else numbers(density, "--density")
     _require_apart(out, data, model)
     fitted = TableModel.load(model)
@@ -184,7 +160,7 @@ def predict_command(
 @app.command("houses")
 def houses_command(
     out: Annotated[Path, Argument(help="The CSV that is written.")],
-    rows: Annotated[int, Option(help="Number of rows.")] = 20_640,
+    rows: Annotated[int, Option(min=1, help="Number of rows.")] = 20_640,
 ) -> None:
     """Write a made-up table of house prices to try `kcde compare` on, the same each time.
 
@@ -197,8 +173,6 @@ def houses_command(
     from kcde.data.made_up import houses
     from kcde.files import atomic
 
-    if rows < 1:
-        raise ValueError(f"--rows must be at least 1; got {rows}")
     with atomic(out) as temporary:
         houses(rows).to_csv(temporary, index=False, lineterminator="\n")
     typer.echo(f"wrote {out}: {rows} rows")

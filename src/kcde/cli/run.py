@@ -61,18 +61,18 @@ def run_command(
         return
     if not out or (cls.datasets and not methods):
         raise ValueError(f"{name}: give a data set, a method and --out")
-    if shard and part:
-        raise ValueError("--shard computes and --part collects: give one of the two")
     if scale not in SCALES:
         raise ValueError(f"--scale must be one of {', '.join(SCALES)}; got {scale!r}")
     for text in define:
         add(json_object(text, "--define", '{"Mine": {"estimator": "LSCDE"}}'))
     given = dict(map(_assigned, changes)) | {"data_dir": data_dir, "catalogue": catalogue}
-    given |= {"files": tuple(files)} if files else {}
+    given["files"] = tuple(files)
     given |= {"backend": backend} if "backend" in cls.parameters() else {}
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     jobs = [cls.at(scale, dataset, method, **given) for method in methods or [""]]
-    run(jobs, out, shard=_shard(shard), parts=part)
+    if not (found := re.fullmatch(r"(\d+)/(\d+)|", shard)):
+        raise ValueError(f"--shard is i/k with 1 ≤ i ≤ k, as 2/4; got {shard!r}")
+    run(jobs, out, shard=tuple(map(int, found.groups())) if shard else None, parts=part)
     typer.echo(f"wrote {', '.join(map(str, out))}")
 
 
@@ -90,18 +90,8 @@ def _described(cls) -> str:
 
 def _assigned(text: str) -> tuple[str, object]:
     """Return the name and the value of NAME=VALUE; the value is JSON where it can be."""
-    name, equals, value = text.partition("=")
-    if not (name and equals):
-        raise ValueError(f"--set is NAME=VALUE, as folds=2; got {text!r}")
+    name, _, value = text.partition("=")
     try:
         return name, json.loads(value)
     except json.JSONDecodeError:
         return name, value
-
-
-def _shard(text: str) -> tuple[int, int] | None:
-    if not text:
-        return None
-    if not (found := re.fullmatch(r"(\d+)/(\d+)", text)):
-        raise ValueError(f"--shard is i/k with 1 ≤ i ≤ k, as 2/4; got {text!r}")
-    return int(found[1]), int(found[2])

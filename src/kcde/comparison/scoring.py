@@ -12,7 +12,7 @@ import numpy as np
 from kcde.arrays import to_numpy
 from kcde.comparison.plan import Plan
 from kcde.comparison.splits import Split
-from kcde.experiments.methods import FAILURES
+from kcde.experiments.base import FAILURES
 from kcde.files import atomic, read_object
 from kcde.memory import InsufficientMemory
 from kcde.methods import BASELINE

@@ -61,10 +61,7 @@ class Fetched:
 
 
 def fetch(
-    name: str,
-    data_dir: str | Path,
-    mirror: str | Path | None = None,
-    catalogue: str | Path | None = None,
+    name: str, data_dir: str | Path, mirror: str | Path | None = None, catalogue: Path | None = None
 ) -> Fetched:
     """Put the file of one data set into `data_dir`, unless it is there already.
 

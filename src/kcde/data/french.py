@@ -51,8 +51,8 @@ def excess_returns(
     portfolios: str,
     risk_free: str,
     data_dir: str | Path,
-    catalogue: str | Path | None = None,
-    years: tuple[int, int] = YEARS,
+    catalogue: Path | None = None,
+    years=YEARS,
 ) -> ExcessReturns:
     """Read the portfolios and subtract the risk-free return of each day.
 
@@ -89,9 +89,7 @@ def excess_returns(
     return ExcessReturns(dates, excess, missing, (data.sha256, free.sha256))
 
 
-def subsample(
-    pairs: tuple[np.ndarray, np.ndarray], n: int, number: int, test_rows: int = TEST_ROWS
-) -> Split:
+def subsample(pairs: tuple, n: int, number: int, test_rows: int = TEST_ROWS) -> Split:
     """Return the number-th subsample of the pairs x (m, d) and y (m, 1) of days.
 
     Days are drawn without replacement: n to train and validate, and others to test.

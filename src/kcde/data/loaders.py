@@ -234,13 +234,8 @@ def _read_zip_french(path: Path) -> pd.DataFrame:
     return table.rename(columns=str.strip)
 
 
-_READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
-    "rda": _read_rda,
-    "csv": pd.read_csv,
-    "csv-semicolon": partial(pd.read_csv, sep=";"),
-    "mat": _read_mat,
-    "zip-french": _read_zip_french,
-}
+_READERS = {"rda": _read_rda, "mat": _read_mat, "zip-french": _read_zip_french}
+_READERS |= {"csv": pd.read_csv, "csv-semicolon": partial(pd.read_csv, sep=";")}
 
 
 # ---- joint densities -----------------------------------------------------------------------------

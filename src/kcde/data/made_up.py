@@ -202,9 +202,8 @@ def gaussian_random_pairs(dim: int, number: int, law: str = named.DRAWN_LAW) -> 
     kind, size = named.parsed_law(law)
     drawn = rng_of("gaussian-correlation", dim, number).standard_normal(dim * (2 * dim - 1))
     # Under every law an increasing function of the same draws, so that laws are comparable.
-    return GaussianPairs(
-        correlation_of(size * (drawn if kind == named.NORMAL else 2 * ndtr(drawn) - 1))
-    )
+    gamma = size * (drawn if kind == named.NORMAL else 2 * ndtr(drawn) - 1)
+    return GaussianPairs(correlation_of(gamma))
 
 
 def gaussian_training_pairs(law: GaussianPairs, n: int, number: int) -> Pairs:
@@ -215,9 +214,7 @@ def gaussian_training_pairs(law: GaussianPairs, n: int, number: int) -> Pairs:
     return law.draw(n, rng_of("gaussian-training", law.dim, n, number))
 
 
-def gaussian_held_out_pairs(
-    law: GaussianPairs, number: int, count: int = GAUSSIAN_TEST_ROWS
-) -> Pairs:
+def gaussian_held_out_pairs(law, number: int, count: int = GAUSSIAN_TEST_ROWS) -> Pairs:
     """Return the pairs at which every fit of the number-th matrix is tested, for every n."""
     return law.draw(count, rng_of("gaussian-test", law.dim, number))
 
@@ -229,7 +226,6 @@ def gaussian_held_out_pairs(
 # independent normal noise. The first coordinate is x, the other two are y.
 
 DONUT_NOISE = 0.1  # standard deviation in each coordinate
-DONUT_POINTS = 75  # around each mean in the paper's experiment: 3750 pairs
 DONUT_BOX = (-2.0, 2.0)  # ends, in each dimension of y, of where densities are compared
 _TILT = 0.5
 

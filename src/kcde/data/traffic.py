@@ -160,9 +160,7 @@ def moments(X: np.ndarray, Y: np.ndarray, inputs: np.ndarray) -> tuple[np.ndarra
     return count, mean, std
 
 
-def counts_in_bins(
-    X: np.ndarray, Y: np.ndarray, inputs: np.ndarray, edges: np.ndarray
-) -> np.ndarray:
+def counts_in_bins(X: np.ndarray, Y: np.ndarray, inputs: np.ndarray, edges) -> np.ndarray:
     """Return how many outputs of each input lie in each bin, shape (q, b).
 
     X, Y and inputs are as for `moments`; the edges (b + 1,) ascend, and all y lie within them.
@@ -199,9 +197,7 @@ def _pems(entry: Entry, path: Path) -> Traffic:
     return replace(both, testing=testing, sha256=entry.sha256)
 
 
-def read_pems(
-    path: Path, sensor: int = SENSOR, sensors: int = SENSORS, slots: int = SLOTS
-) -> list[tuple[np.ndarray, np.ndarray]]:
+def read_pems(path: Path, sensor: int = SENSOR, sensors: int = SENSORS, slots: int = SLOTS) -> list:
     """Return weekdays (n,) and occupancies (n, slots) of one sensor, to train and to test.
 
     The archive has, for each of the folds `train` and `test`, a file of days and one of labels. A
@@ -239,9 +235,8 @@ def _matrix(line: bytes) -> list[bytes]:
 def _day(line: bytes, sensor: int, sensors: int, slots: int) -> np.ndarray:
     """Return the values of the sensor on a day, shape (slots,)."""
     rows = _matrix(line)
-    values = np.array(
-        [float(value) for each in rows[sensor : sensor + 1] for value in each.split()]
-    )
+    own = [float(value) for each in rows[sensor : sensor + 1] for value in each.split()]
+    values = np.array(own)
     if len(rows) != sensors or len(values) != slots or not np.isfinite(values).all():
         raise ValueError(f"a day is not {sensors} sensors with {slots} numbers each")
     return values

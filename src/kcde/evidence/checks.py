@@ -16,6 +16,10 @@ class Missing(ValueError):
     """Scores without which a claim cannot be decided."""
 
 
+class NotRun(Missing):
+    """Scores of data that were left out of a run."""
+
+
 @dataclass(frozen=True)
 class Check:
     """A condition of a claim, with the number that decides it.
@@ -101,12 +105,13 @@ are what a reading changes. It raises `Missing` where scores are missing."""
 
 
 def decide(claim: Claim, scores: pd.DataFrame, **how: object) -> Decision:
-    """Return what the checks of a claim decide; `undecided` where scores are missing."""
+    """Return what the checks of a claim decide; undecided, or not run, where scores are missing."""
     checks: list[Check] = []
     try:
         checks.extend(claim(scores, **how))
     except Missing as missing:
-        return Decision(UNDECIDED, str(missing), {})
+        verdict = NOT_RUN if isinstance(missing, NotRun) else UNDECIDED
+        return Decision(verdict, str(missing), {})
     judged = [check for check in checks if check.verdict]
     parts = dict.fromkeys(check.part for check in judged if check.part)
     return Decision(

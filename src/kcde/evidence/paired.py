@@ -44,11 +44,6 @@ def worse(signs: Mapping[str, int]) -> list[str]:
     return [dataset for dataset, sign in signs.items() if sign > 0]
 
 
-def amended_verdict(*, corrected: bool, uncorrected: bool) -> str:
-    """Return `undecided` where only the test that takes splits for independent supports a claim."""
-    return "holds" if corrected else "undecided" if uncorrected else "fails"
-
-
 def compare(
     scores: pd.DataFrame,
     datasets: Sequence[str],

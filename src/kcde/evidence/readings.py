@@ -117,7 +117,9 @@ def declared(paper: str) -> list[Reading]:
 def judge(artefact: Artefact, scores: pd.DataFrame, scale: str) -> pd.DataFrame:
     """Return what an artefact decides on these scores, with `COLUMNS`."""
     tests = {
-        name: test for each in registry.ARTEFACTS.values() for name, test in each.claims.items()
+        claim: test
+        for each in (*registry.ARTEFACTS.values(), artefact)
+        for claim, test in each.claims.items()
     }
     papers = published.claims().set_index("claim")["paper"]
     rows = []

@@ -1,61 +1,55 @@
 """Every published number and claim compared with ours, from tracked files alone.
 
 `figures/scorecard.csv` has one row per published number (kind `number`, or `copy` where a paper
-repeats a cell of another) and one per claim (kind `claim`: its id is in `metric` and its numbers
-are in `reason`; `dataset`, `method` and the other numbers are empty). `artefact` is the published
-name. `compatible` is of numbers; `amended`, `readings` and `parts` are of claims.
+repeats a cell of another) and one per claim (kind `claim`: its id is in `metric`). `verdict` is
+that of `kcde.evidence.verdicts` or of the claim as drawn; `class` and `choices`, of claims, are
+those of `kcde.evidence.readings.classify`. Pages, HTML scorecard and report are made of `context`.
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
-from kcde.evidence import chains, claims, questions_page, readings, scorecard_page
-from kcde.evidence.causes import explain
-from kcde.evidence.cells import AS_PUBLISHED
-from kcde.evidence.verdicts import RULES, UNDECIDED, too_many_failed
+from kcde.evidence import chains, readings
+from kcde.evidence.causes import cause_of
+from kcde.evidence.checks import FAILS, HOLDS, NOT_RUN, UNDECIDED
+from kcde.evidence.verdicts import BETTER, COMPATIBLE, DIFFERENT, RULES, UNINFORMATIVE, WORSE
 from kcde.files import staged
+from kcde.names import AS_PUBLISHED
 from kcde.pages import building
 from kcde.papers import published
-from kcde.papers.artefact import Artefact
 from kcde.papers.registry import ARTEFACTS
 
 TABLE = "scorecard.csv"
 
 COLUMNS = [
-    "kind",
-    "paper",
-    "artefact",
-    "dataset",
-    "method",
-    "metric",
-    "published",
-    "ours",
-    "stderr",
-    "n",
-    "failed",
-    "verdict",
-    "reason",
-    "compatible",
-    "amended",
-    "amended_reason",
-    "readings",
-    "parts",
+    *("kind", "paper", "artefact", "dataset", "method", "metric"),
+    *("published", "ours", "stderr", "median", "q25", "q75", "n", "failed"),
+    *("verdict", "class", "choices", "parts", "reason"),
 ]
 
-_NUMBERS = ("published", "ours", "stderr", "n", "failed")
+CLASSES = (
+    readings.REPRODUCED,
+    readings.DEPENDS,
+    readings.CONTRADICTED,
+    readings.UNTESTED,
+)
+"""Of claims."""
 
-NOT_RUN = "not-run"
+NUMBER_CLASSES = (COMPATIBLE, BETTER, WORSE, DIFFERENT, UNINFORMATIVE)
+
+INFORMATIVE = (COMPATIBLE, BETTER, WORSE, DIFFERENT)
+
+_NUMBERS = ("published", "ours", "stderr", "median", "q25", "q75", "n", "failed")
 
 
 def collect(
     judged: Iterable[str | Path], into: str | Path, tracked: str | Path | None = None
-) -> list[Path]:
-    """Write what artefacts decided: `readings.csv`, and `claims.csv` in the folder of each paper.
+) -> Path:
+    """Write `readings.csv`: what artefacts decided.
 
     Parameters
     ----------
@@ -64,100 +58,68 @@ def collect(
     into
         The folder of the outputs.
     tracked
-        A folder of outputs, whose readings stand for those that were not decided here.
+        A folder of outputs, whose decisions stand for those that were not made here.
     """
     table = readings.collect(judged, tracked)
-    decided = table[table["choice"] == ""]
     with staged(into) as stage:
-        table[table["choice"] != ""].to_csv(stage / readings.NAME, index=False)
-        for paper in dict.fromkeys(published.claims()["paper"]):
-            own = decided[decided["paper"] == paper]
-            own = own.assign(artefact=own["artefact"].str.split("/").str[-1])
-            (stage / paper).mkdir()
-            own[claims.COLUMNS].to_csv(stage / paper / claims.NAME, index=False)
-        names = sorted(path.relative_to(stage) for path in stage.rglob("*.csv"))
-    return [Path(into) / name for name in names]
+        table.to_csv(stage / readings.NAME, index=False)
+    return Path(into) / readings.NAME
 
 
 def build(into: str | Path, scale: str) -> pd.DataFrame:
-    """Return the scorecard.
+    """Return the scorecard of a folder of outputs, which has what `collect` writes.
 
-    Parameters
-    ----------
-    into
-        The folder of the outputs, with what `collect` writes.
-    scale
-        Of the outputs.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With `COLUMNS`: published numbers in their order, then claims.
+    It has `COLUMNS`: published numbers in their order, then claims.
     """
     into = Path(into)
-    values, statements = published.values(), published.claims()
-    names = set(zip(values["paper"], values["artefact"], strict=True))
-    tables = {name: _table(*name, into) for name in names}
+    values, decided = published.values(), readings.read(into)
     copies = _copies(values)
-    rows = []
-    for index, row in values.iterrows():
-        kind = "copy" if index in copies else "number"
-        rows.append({"kind": kind, **_number(row, tables[row["paper"], row["artefact"]])})
-    decided = {paper: claims.read(into, paper) for paper in dict.fromkeys(statements["paper"])}
-    read = readings.read(into)
-    for _, row in statements.iterrows():
-        key = (row["paper"], row["claim"], row["artefact"])
-        table = _table(row["paper"], deciding(*key), into)
-        entry = _claim(row, deciding(*key), table, decided[row["paper"]], values)
-        rows.append({"kind": "claim", **entry, **_read(row, entry, read, scale)})
-    frame = pd.DataFrame(rows, columns=COLUMNS)
-    words = ["compatible", "amended", "amended_reason", "readings", "parts"]
-    return frame.assign(**{name: frame[name].astype(object).fillna("") for name in words})
+    tables = {
+        key: _table(key, into) for key in dict.fromkeys(values["paper"] + "/" + values["artefact"])
+    }
+    rows = [
+        {
+            "kind": "copy" if index in copies else "number",
+            **_number(row, tables[f"{row['paper']}/{row['artefact']}"]),
+        }
+        for index, row in values.iterrows()
+    ]
+    for row in published.claims().itertuples():
+        own = decided[decided["claim"] == row.claim]
+        kind, choices = readings.classify(own, scale)
+        said = own[(own["choice"] == "") & (own["scale"] == scale)][["parts", "reason"]]
+        rows.append(
+            {
+                "kind": "claim",
+                "paper": row.paper,
+                "artefact": row.artefact,
+                "metric": row.claim,
+                "verdict": readings.drawn(own, scale),
+                "class": kind,
+                "choices": ", ".join(choices),
+                **(said.iloc[0].to_dict() if len(said) else {}),
+            }
+        )
+    return _without_gaps(pd.DataFrame(rows, columns=COLUMNS))
 
 
 def write(frame: pd.DataFrame, into: str | Path, scale: str) -> list[Path]:
-    """Write `scorecard.csv`, `scorecard.md`, and the page of each paper with open questions.
+    """Write `scorecard.csv`, `.md` and `.html` and the page of each paper; return the files."""
+    from kcde.pages import scorecard_page
 
-    Parameters
-    ----------
-    frame
-        As `build` returns it.
-    into
-        The folder of the outputs.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The files.
-    """
-    page = "scorecard.md"
-    asked = {paper: f"{paper}/{questions_page.NAME}" for paper in questions_page.papers()}
-    whole = frame.astype({"n": "Int64", "failed": "Int64"})
-    at = dict.fromkeys(published.claims()["claim"], scale)
+    names = [TABLE]
     with staged(into) as stage:
+        whole = frame.astype({"n": "Int64", "failed": "Int64"})
         whole.to_csv(stage / TABLE, index=False, float_format="%.6g")
-        read = readings.read(into)
-        text = scorecard_page.text(frame, totals(frame, read), read)
-        (stage / page).write_text(text, encoding="utf-8")
-        for paper, place in asked.items():
-            (stage / place).parent.mkdir(exist_ok=True)
-            text = questions_page.text(paper, frame, read, at)
-            (stage / place).write_text(text, encoding="utf-8")
-    return [Path(into) / name for name in (TABLE, page, *asked.values())]
+        for name, text in scorecard_page.pages(context(frame, readings.read(into), scale)).items():
+            (stage / name).parent.mkdir(exist_ok=True)
+            (stage / name).write_text(text, encoding="utf-8")
+            names.append(name)
+    return [Path(into) / name for name in names]
 
 
 def read(into: str | Path) -> pd.DataFrame:
-    """Return the tracked scorecard.
-
-    Parameters
-    ----------
-    into
-        The folder of the outputs, `figures`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As `build` returns it, with six digits.
+    """Return the tracked scorecard in a folder of outputs, as `build` returns it to six digits.
 
     Raises
     ------
@@ -167,53 +129,101 @@ def read(into: str | Path) -> pd.DataFrame:
     path = Path(into) / TABLE
     if not path.exists():
         raise FileNotFoundError(
-            f"there is no scorecard at {path}: make it with `python -m kcde scorecard --into "
-            f"{into}`"
+            f"there is no scorecard at {path}: make it with `kcde scorecard --into {into}`"
         )
-    frame = pd.read_csv(path)
+    return _without_gaps(pd.read_csv(path))
+
+
+def _without_gaps(frame: pd.DataFrame) -> pd.DataFrame:
     words = [name for name in COLUMNS if name not in _NUMBERS]
     return frame.assign(**{name: frame[name].astype(object).fillna("") for name in words})
 
 
-def totals(frame: pd.DataFrame, read: pd.DataFrame | None = None) -> dict[str, dict[str, Counter]]:
-    """Count verdicts, without copies.
-
-    A number with more than 5% failed splits counts as `failed`, whatever its verdict. A claim
-    counts by its amended test where there is one.
+def context(frame: pd.DataFrame, decided: pd.DataFrame, scale: str) -> dict:
+    """Return what all pages say: the papers with counts and findings, claims, numbers.
 
     Parameters
     ----------
     frame
         As `build` returns it.
-    read
-        The tracked readings, where there are any.
-
-    Returns
-    -------
-    dict
-        Paper to `{"number": Counter, "claim": Counter, "compatible": Counter, "reading": Counter}`:
-        verdicts of numbers and of claims, what is compatible, and how many claims hold under
-        `every`, `some` or `none` of their readings that were run.
+    decided
+        As `kcde.evidence.readings.read` returns it.
+    scale
+        Of what is drawn.
     """
-    kinds = ("number", "claim", "compatible", "reading")
-    counts = {paper: {kind: Counter() for kind in kinds} for paper in _papers(frame)}
-    for row in frame[frame["kind"] != "copy"].itertuples():
-        verdict = row.amended or row.verdict
-        judged = verdict in ("better", "worse", "different")
-        if judged and row.kind == "number" and too_many_failed(row.failed, row.n):
-            verdict = "failed"
-        counts[row.paper][row.kind][verdict] += 1
-        if row.compatible:
-            counts[row.paper]["compatible"][row.compatible] += 1
-        if row.readings and read is not None:
-            under = readings.share(readings.of_claim(read, row.metric))
-            if under != readings.NOT_RUN:
-                counts[row.paper]["reading"][under] += 1
-    return counts
+    claims = [_claim(row, decided, scale) for row in frame[frame["kind"] == "claim"].itertuples()]
+    numbers = frame[frame["kind"] == "number"].to_dict("records")
+    papers = []
+    for paper in published.PAPERS:
+        own = [claim for claim in claims if claim["paper"] == paper]
+        counts = Counter(row["verdict"] for row in numbers if row["paper"] == paper)
+        counted = Counter(claim["class"] for claim in own)
+        papers.append(
+            {
+                "name": paper,
+                **published.papers()[paper],
+                **published.found(paper),
+                "claims": own,
+                "classes": {name: counted[name] for name in CLASSES},
+                "numbers": {name: counts[name] for name in NUMBER_CLASSES},
+                "choices": _choices(own, paper),
+            }
+        )
+    return {"papers": papers, "claims": claims, "numbers": numbers, "scale": scale}
 
 
-def _papers(frame: pd.DataFrame) -> list[str]:
-    return list(dict.fromkeys(frame["paper"]))
+def _claim(row, decided: pd.DataFrame, scale: str) -> dict:
+    """Return all that is known of a claim; `cells` has its verdict under each choice."""
+    stated = published.claims().set_index("claim").loc[row.metric].to_dict()
+    own = decided[decided["claim"] == row.metric]
+    elsewhere = (own["choice"] == "") & (own["scale"] != scale)
+    own = own.assign(
+        choice=own["choice"].mask(elsewhere, readings.SCALE),
+        reading=own["reading"].mask(elsewhere, own["scale"]),
+    )
+    others = own[own["choice"] != ""]
+    cells = {
+        choice: {
+            "verdict": _together(each["verdict"]),
+            "readings": each[["reading", "verdict", "reason", "scale"]].to_dict("records"),
+        }
+        for choice, each in others.groupby("choice", sort=False)
+    }
+    drawn = own[own["choice"] == ""]
+    key = drawn["artefact"].iloc[0] if len(drawn) else f"{row.paper}/{row.artefact}"
+    return {
+        "claim": row.metric,
+        **stated,
+        "key": key,
+        "verdict": row.verdict,
+        "class": row[COLUMNS.index("class") + 1],
+        "choices": [name for name in row.choices.split(", ") if name],
+        "parts": [part for part in row.parts.split("; ") if part],
+        "reason": row.reason,
+        "cells": cells,
+    }
+
+
+def _together(verdicts: pd.Series) -> str:
+    """Return the verdict under all readings of a choice: `mixed` where some hold and some fail."""
+    known = set(verdicts)
+    if {HOLDS, FAILS} <= known:
+        return "mixed"
+    return next((word for word in (HOLDS, FAILS, UNDECIDED) if word in known), NOT_RUN)
+
+
+def _choices(claims: list[dict], paper: str) -> list[dict]:
+    """Return the choices under which claims of a paper were decided, with their words."""
+    known = {
+        choice: stated
+        for each in published.PAPERS
+        for choice, stated in readings.choices(each).items()
+    }
+    blank = dict.fromkeys(("choice", "why", "drawn", "question", "settles"), "")
+    known[readings.SCALE] = {"choice": "sizes of the scale laptop, or those of the paper"}
+    used = dict.fromkeys(name for claim in claims for name in claim["cells"])
+    order = [*readings.choices(paper), *known, readings.SCALE]
+    return [{"id": name, **blank, **known[name]} for name in dict.fromkeys(order) if name in used]
 
 
 def _copies(values: pd.DataFrame) -> set[int]:
@@ -225,135 +235,37 @@ def _copies(values: pd.DataFrame) -> set[int]:
     return set(known.index[earlier & (first_paper != known["paper"])])
 
 
-def deciding(paper: str, claim: str, stated: str) -> str:
-    """Return the name of the artefact that decides a claim.
-
-    Parameters
-    ----------
-    paper, claim
-        Of the claim.
-    stated
-        Where the paper makes it; panels and lists count (`fig1-left`).
-    """
-    for artefact in ARTEFACTS.values():
-        if artefact.paper == paper and claim in artefact.deciders:
-            return artefact.name
-    named = re.match(r"(fig|table)\d+", stated)
-    return named.group() if named else stated
-
-
-def _table(paper: str, name: str, into: Path) -> pd.DataFrame | None:
+def _table(key: str, into: Path) -> pd.DataFrame | None:
     """Return the CSV of a table in the folder of the outputs, None where there is none."""
-    declared, path = ARTEFACTS.get(f"{paper}/{name}"), into / paper / f"{name}.csv"
-    drawn = declared is not None and declared.kind == "table" and path.exists()
-    return building.read(path) if drawn else None
+    path = into / f"{key}.csv"
+    return building.read(path) if path.exists() and ARTEFACTS[key].kind == "table" else None
 
 
 def _number(row: pd.Series, table: pd.DataFrame | None) -> dict:
     """Return the scorecard row of a published number."""
-    entry = {name: row[name] for name in ("paper", "artefact", "dataset", "method", "metric")}
-    entry |= {"published": row["value"], "ours": math.nan, "stderr": math.nan}
-    ours = _ours(row, table)
-    if ours is None:
-        return {**entry, "verdict": NOT_RUN, "reason": _why_absent(row, table)}
-    declared = ARTEFACTS[f"{row['paper']}/{row['artefact']}"]
-    entry |= {"ours": ours["mean"], "stderr": ours["stderr"]}
-    entry |= {"n": int(ours["n"]), "failed": int(ours["failed"])}
-    targets = building.published_cells(declared)[row["dataset"], row["metric"]]
-    verdict = building.verdict(table, targets, ours)
-    reason = _why(row, ours, verdict, declared, table)
+    cell = ["paper", "artefact", "dataset", "method", "metric"]
+    entry = {**row[cell].to_dict(), "published": row["value"], "verdict": NOT_RUN}
+    if table is None:
+        return entry
+    cell = ["dataset", "method", "metric"]
+    same = (table[cell] == row[cell].to_list()).all(axis=1) & (table["variant"] == AS_PUBLISHED)
+    if not same.any():
+        return entry
+    ours = table[same].iloc[0]
+    entry |= {"ours": ours["mean"], "n": int(ours["n"]), "failed": int(ours["failed"])}
+    entry |= {name: ours[name] for name in ("stderr", "median", "q25", "q75")}
     if RULES[row["metric"]].kind == "ratio" and ours["mean"] > 0:
         # Measured seconds do not repeat; their order of magnitude does.
-        entry |= {"ours": 10.0 ** round(math.log10(ours["mean"])), "stderr": math.nan}
-    compatible = building.compatible(declared, ours)
-    return {**entry, "verdict": verdict, "reason": reason, "compatible": compatible}
+        entry |= {"ours": 10.0 ** round(math.log10(ours["mean"]))}
+        entry |= dict.fromkeys(("stderr", "median", "q25", "q75"), math.nan)
+    return {**entry, "verdict": ours["verdict"], "reason": _why(row, ours, table)}
 
 
-def _ours(row: pd.Series, table: pd.DataFrame | None) -> pd.Series | None:
-    """Return the table row that answers a published number: variant as-published only."""
-    if table is None:
-        return None
-    answers = table[
-        (table["variant"] == AS_PUBLISHED)
-        & (table["dataset"] == row["dataset"])
-        & (table["method"] == row["method"])
-        & (table["metric"] == row["metric"])
-    ]
-    return answers.iloc[0] if len(answers) else None
-
-
-def _why_absent(row: pd.Series, table: pd.DataFrame | None) -> str:
-    key = f"{row['paper']}/{row['artefact']}"
-    if key not in ARTEFACTS:
-        return f"{key} is not built yet"
-    if table is None:
-        return f"{key} has not been drawn: snakemake {ARTEFACTS[key].target}"
-    if row["method"] not in set(table["method"]):
-        return f"no scores of {row['method']} in {key}: not built yet, or not selected"
-    return f"no scores of {row['method']} on {row['dataset']} in {key}"
-
-
-def _why(
-    row: pd.Series, ours: pd.Series, verdict: str, declared: Artefact, table: pd.DataFrame
-) -> str:
-    """Return the reason beside a verdict: failed trials, then the cause as far as found."""
-    parts = []
-    if ours["failed"]:
-        trials = f"{declared.trial}s"
-        parts.append(f"{int(ours['failed'])} of {int(ours['n'])} {trials} failed")
-    if verdict == UNDECIDED:
-        parts.append(f"chains have not converged: {chains.obstacle_in(table, ours)}")
-    if verdict in ("better", "worse", "different", UNDECIDED):
-        parts.append(explain(row["paper"], row["artefact"], {**ours, "verdict": verdict}))
-    if verdict == "published-na" and row["note"]:
-        parts.append(row["note"])
-    return "; ".join(parts)
-
-
-def _claim(
-    row: pd.Series,
-    name: str,
-    table: pd.DataFrame | None,
-    decided: pd.DataFrame,
-    values: pd.DataFrame,
-) -> dict:
-    entry = {"paper": row["paper"], "artefact": row["artefact"], "metric": row["claim"]}
-    found = decided[decided["claim"] == row["claim"]]
-    if len(found):
-        said = ["verdict", "reason", "amended", "amended_reason", "parts"]
-        return entry | found.iloc[0][said].to_dict()
-    why = _why_undecided(row, f"{row['paper']}/{name}", table, values)
-    return {**entry, "verdict": NOT_RUN, "reason": why}
-
-
-def _read(row: pd.Series, entry: dict, read: pd.DataFrame, scale: str) -> dict:
-    """Return what the tracked readings say of a claim: `readings`, the `reason` that begins with
-    what it depends on, and `amended` with its reason where they decide it: they have more scores.
-
-    A claim that was not decided is not judged by them either.
-    """
-    if entry["verdict"] == NOT_RUN:
-        return {}
-    own = read[(read["claim"] == row["claim"]) & (read["choice"] == readings.AMENDED)]
-    under = readings.of_claim(read, row["claim"])
-    reason = readings.first_clause(under) + entry["reason"]
-    said = {"readings": readings.counted(under, scale), "reason": reason}
-    if len(own):
-        said |= {"amended": own["verdict"].iloc[0], "amended_reason": own["reason"].iloc[0]}
-    return said
-
-
-def _why_undecided(
-    row: pd.Series, key: str, table: pd.DataFrame | None, values: pd.DataFrame
-) -> str:
-    if key not in ARTEFACTS:
-        return f"{row['artefact']} is not built yet"
-    if row["claim"] in ARTEFACTS[key].deciders:
-        return f"{key} has not been drawn: snakemake {ARTEFACTS[key].target}"
-    if table is None:
-        return f"{key} does not decide it yet"
-    cells = values[(values["paper"] == row["paper"]) & (values["artefact"] == row["artefact"])]
-    absent = sorted(set(cells["method"]) - set(table["method"]))
-    return f"{key} does not decide it yet" + (
-        f": no scores of {', '.join(absent)}" if absent else ""
-    )
+def _why(row: pd.Series, ours: pd.Series, table: pd.DataFrame) -> str:
+    """Return why a number differs, as far as known."""
+    if ours["verdict"] == UNDECIDED:
+        return f"chains have not converged: {chains.obstacle_in(table, ours)}"
+    if ours["verdict"] in (BETTER, WORSE, DIFFERENT):
+        key = (row["paper"], row["artefact"], row["dataset"], row["method"])
+        return cause_of(*key, ours["verdict"])
+    return row["note"] if math.isnan(row["value"]) else ""

@@ -1,6 +1,10 @@
-"""The rule by which a number of ours is compared with a published one.
+"""The rule by which a number of ours is compared with a published one; tables and scorecard use it.
 
-It was fixed before any result was seen. Tables and the scorecard use the same rule.
+A published mean is `compatible` with ours if it lies in the 95% prediction interval of a mean over
+as many trials as the paper had (Patil, Peng and Leek 2016), `uninformative` where that interval is
+too wide to say anything, else `better` or `worse`. A p-value is `compatible` on the same side of
+5%, else `different`. Of times the ratio of two methods is compared, within a factor of two or
+farther in the published direction.
 """
 
 import math
@@ -14,13 +18,17 @@ LIMIT_NATS = 20.0
 
 SIGNIFICANCE = 0.05
 
+COMPATIBLE, UNINFORMATIVE, BETTER, WORSE = "compatible", "uninformative", "better", "worse"
+DIFFERENT = "different"
+
 UNDECIDED = "undecided"
 """Of a number that Markov chains gave which have not converged."""
+
+NOT_AVAILABLE = "published-na"
 
 LEVEL = 0.95
 """Of the prediction interval of `compatible`."""
 
-COMPATIBLE, INCOMPATIBLE, UNINFORMATIVE = "yes", "no", "uninformative"
 
 # Published numbers have two decimals, so that 1.04 - 0.99 must count as 0.05 exactly.
 _ROUNDING = 1e-9
@@ -33,28 +41,24 @@ class Rule:
     Attributes
     ----------
     kind
-        `difference` (within a tolerance), `side` (of p-values: the same side of 5%) or `ratio` (of
-        seconds: only ratios between methods).
-    floor
-        Smallest tolerance: in the metric's unit, or as a share of the published value.
-    relative
-        Whether `floor` and `widest` are shares.
+        `difference`, `side` (of p-values) or `ratio` (of seconds).
     widest
         The largest half-width of a prediction interval that says anything: in the metric's unit,
         or as a share of the published value.
+    relative
+        Whether `widest` is a share.
     """
 
     kind: str
-    floor: float = 0.0
-    relative: bool = False
     widest: float = 0.0
+    relative: bool = False
 
 
 # Every metric judged by difference is a loss: lower is better.
 RULES: Mapping[str, Rule] = {
-    "negative_log_likelihood": Rule("difference", 0.05, widest=0.5),
-    "mmd": Rule("difference", 0.10, relative=True, widest=0.5),
-    "smae": Rule("difference", 0.10, relative=True, widest=0.5),
+    "negative_log_likelihood": Rule("difference", 0.5),
+    "mmd": Rule("difference", 0.5, relative=True),
+    "smae": Rule("difference", 0.5, relative=True),
     "p_value": Rule("side"),
     "sampling_time": Rule("ratio"),
 }
@@ -70,12 +74,13 @@ class Summary:
         Over the finite splits; NaN if there are too few. `representative` puts the median of
         p-values into `mean`.
     stderr
-        min(std, 1.4826 MAD) / sqrt(number of finite splits), so that one exploding split cannot
-        widen its own tolerance.
+        std / sqrt(number of finite splits); NaN where a split failed, whose spread says nothing.
     n
         Number of splits.
     failed
         Number of splits that are not finite or above 20 nats.
+    q25, q75
+        Quartiles, in which splits that are not finite count as the largest.
     """
 
     mean: float
@@ -84,6 +89,8 @@ class Summary:
     stderr: float
     n: int
     failed: int
+    q25: float = math.nan
+    q75: float = math.nan
 
     @property
     def unreliable(self) -> bool:
@@ -93,29 +100,10 @@ class Summary:
 
 @dataclass(frozen=True)
 class Published:
-    """A published number.
-
-    Attributes
-    ----------
-    value
-        NaN for a published N/A.
-    spread
-        The number printed after the ±; NaN where there is none.
-    over_splits
-        Whether the spread is a standard deviation over splits; only then it gives a standard error.
-    trials
-        How many splits, runs or folds the value is a mean of; 0 where the paper does not say.
-    """
+    """A published number: NaN for an N/A; and of how many trials it is a mean, 0 where not said."""
 
     value: float
-    spread: float = math.nan
-    over_splits: bool = False
     trials: int = 0
-
-    def stderr(self, n: int) -> float:
-        """Return the standard error of the published mean of `n` splits, 0 where unknown."""
-        known = self.over_splits and n > 0 and not math.isnan(self.spread)
-        return self.spread / math.sqrt(n) if known else 0.0
 
 
 def too_many_failed(failed: int, n: int) -> bool:
@@ -144,11 +132,12 @@ def summarise(values: np.ndarray, unit: str) -> Summary:
         failed += int((finite > LIMIT_NATS).sum())
     if not len(finite):
         return Summary(math.nan, math.nan, math.nan, math.nan, len(values), failed)
-    median = float(np.median(finite))
     std = float(finite.std(ddof=1)) if len(finite) > 1 else math.nan
-    spread = min(std, 1.4826 * float(np.median(np.abs(finite - median))))
-    stderr = spread / math.sqrt(len(finite)) if len(finite) > 1 else math.nan
-    return Summary(float(finite.mean()), median, std, stderr, len(values), failed)
+    stderr = math.nan if failed else std / math.sqrt(len(finite))
+    whole = np.where(np.isfinite(values), values, np.inf)
+    q25, q75 = np.quantile(whole, [0.25, 0.75], method="inverted_cdf")
+    median = float(np.median(finite))
+    return Summary(float(finite.mean()), median, std, stderr, len(values), failed, q25, q75)
 
 
 def representative(summary: Summary, metric: str) -> Summary:
@@ -173,33 +162,11 @@ def representative(summary: Summary, metric: str) -> Summary:
     return replace(summary, mean=summary.median, stderr=math.nan)
 
 
-def tolerance(metric: str, published: float, stderr: float, published_stderr: float) -> float:
-    """Return max(floor, 2 sqrt(se² + se_pub²)), in the metric's unit.
-
-    Parameters
-    ----------
-    metric
-        A metric that is judged by difference.
-    published
-        The published value; its tenth is the floor of a relative metric.
-    stderr, published_stderr
-        Standard errors of ours and of the published mean; NaN (a single split) counts as 0.
-
-    Returns
-    -------
-    float
-    """
-    rule = RULES[metric]
-    floor = rule.floor * abs(published) if rule.relative else rule.floor
-    ours, theirs = (0.0 if math.isnan(se) else se for se in (stderr, published_stderr))
-    return max(floor, 2 * math.hypot(ours, theirs))
-
-
 def half_width(summary: Summary, trials: int) -> float:
     """Return t(.975, n - 1) s √(1/n + 1/n_pub), of the 95% prediction interval of a published mean.
 
     A mean over `n_pub` trials lies within it of ours, if both are of the same law (Patil, Peng and
-    Leek 2016). Unlike the standard error of a verdict, s is not capped.
+    Leek 2016).
 
     Parameters
     ----------
@@ -222,33 +189,6 @@ def half_width(summary: Summary, trials: int) -> float:
     return quantile * summary.std * math.sqrt(1.0 / n + 1.0 / trials)
 
 
-def compatible(metric: str, ours: Summary, published: Published) -> str:
-    """Return whether a published number is one that our trials predict.
-
-    Parameters
-    ----------
-    metric
-        A key of `RULES`.
-    ours, published
-        The two numbers.
-
-    Returns
-    -------
-    str
-        `uninformative` where the prediction interval is too wide to say anything, or unknown; else
-        `yes` where the published value lies in it and `no` where not. Empty for p-values, for times
-        and for a published N/A.
-    """
-    rule = RULES[metric]
-    if rule.kind != "difference" or math.isnan(published.value):
-        return ""
-    widest = rule.widest * abs(published.value) if rule.relative else rule.widest
-    half = half_width(ours, published.trials)
-    if math.isnan(half) or half > widest:
-        return UNINFORMATIVE
-    return COMPATIBLE if abs(ours.mean - published.value) <= half else INCOMPATIBLE
-
-
 def judge(
     metric: str, method: str, ours: Mapping[str, Summary], published: Mapping[str, Published]
 ) -> str:
@@ -266,26 +206,25 @@ def judge(
     Returns
     -------
     str
-        `reproduced`, `better`, `worse`, `different`, `published-na`, or `not-run` for a time whose
-        counterpart is missing. A cell with too many failed splits is never `reproduced`; one
-        without any finite split is `worse`.
+        `compatible`, `uninformative`, `better`, `worse`, `different`, `published-na`, or `not-run`
+        for a time whose counterpart is missing.
     """
-    cell, target = ours[method], published[method]
-    kind = RULES[metric].kind
+    cell, target, rule = ours[method], published[method], RULES[metric]
     if math.isnan(target.value):
-        return "published-na"
-    if kind == "ratio":
+        return NOT_AVAILABLE
+    if rule.kind == "ratio":
         return _judge_ratio(method, ours, published)
-    if math.isnan(cell.mean):
-        return "different" if kind == "side" else "worse"
-    if kind == "side":
+    if rule.kind == "side":
         same = (cell.mean <= SIGNIFICANCE) == (target.value <= SIGNIFICANCE)
-        return "reproduced" if same and not cell.unreliable else "different"
+        return COMPATIBLE if same and not cell.unreliable else DIFFERENT
+    if math.isnan(cell.mean):
+        return WORSE
+    half = half_width(cell, target.trials)
+    widest = rule.widest * abs(target.value) if rule.relative else rule.widest
+    if math.isnan(half) or half > widest:
+        return UNINFORMATIVE
     difference = cell.mean - target.value
-    within = tolerance(metric, target.value, cell.stderr, target.stderr(cell.n)) + _ROUNDING
-    if abs(difference) <= within:
-        return "worse" if cell.unreliable else "reproduced"
-    return "better" if difference < 0 else "worse"
+    return COMPATIBLE if abs(difference) <= half else BETTER if difference < 0 else WORSE
 
 
 def _judge_ratio(
@@ -293,7 +232,7 @@ def _judge_ratio(
 ) -> str:
     """Judge a time by its ratio to that of the slowest published method (the slowest: the fastest).
 
-    It is reproduced within a factor of two of the published ratio, or farther in its direction.
+    It is compatible within a factor of two of the published ratio, or farther in its direction.
     """
     slowest = max(published, key=lambda name: published[name].value)
     fastest = min(published, key=lambda name: published[name].value)
@@ -301,8 +240,8 @@ def _judge_ratio(
     if other not in ours or math.isnan(ours[other].mean):
         return "not-run"
     if math.isnan(ours[method].mean) or ours[method].unreliable:
-        return "different"
+        return DIFFERENT
     wanted = math.log(published[method].value / published[other].value)
     found = math.log(ours[method].mean / ours[other].mean)
     excess = math.copysign(1.0, wanted) * (found - wanted)
-    return "reproduced" if excess >= -math.log(2) - _ROUNDING else "different"
+    return COMPATIBLE if excess >= -math.log(2) - _ROUNDING else DIFFERENT

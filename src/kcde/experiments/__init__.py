@@ -30,7 +30,6 @@ def experiment(name: str) -> type[Experiment]:
     """
     known = experiments()
     if name not in known:
-        raise ValueError(
-            f"there is no experiment {name!r}{nearest(name, known)}; known: {', '.join(known)}"
-        )
+        unknown = f"there is no experiment {name!r}{nearest(name, known)}"
+        raise ValueError(f"{unknown}; known: {', '.join(known)}")
     return known[name]

@@ -45,7 +45,8 @@ def authors(experiment: str, estimator: str, X: np.ndarray, Y: np.ndarray) -> di
     X, Y
         The training rows as the estimator gets them, shapes (n, d_x), (n, d_y).
     """
-    return _RULES.get((experiment, estimator), lambda X, Y: {})(X, Y)
+    rule = _RULES.get((experiment, estimator), {})
+    return rule(X, Y) if callable(rule) else rule
 
 
 def grid_distance(box: tuple[float, float], reference: int) -> float:
@@ -61,17 +62,10 @@ def _median(distances: np.ndarray) -> float:
 
 def _operator(kernel_x: str, bandwidth_x, bandwidth_y, alpha, reference, reference_box) -> dict:
     """Return signed weights in the published formula, with α = α' and points of a box."""
-    return {
-        "kernel_x": kernel_x,
-        "bandwidth_x": bandwidth_x,
-        "bandwidth_y": bandwidth_y,
-        "regularization": alpha,
-        "output_regularization": alpha,
-        "weights": "signed",
-        "scaling": "published",
-        "reference": reference,
-        "reference_box": reference_box,
-    }
+    common = {"kernel_x": kernel_x, "weights": "signed", "scaling": "published"}
+    common |= {"bandwidth_x": bandwidth_x, "bandwidth_y": bandwidth_y}
+    common |= {"reference": reference, "reference_box": reference_box}
+    return common | dict.fromkeys(("regularization", "output_regularization"), alpha)
 
 
 def _donut(X: np.ndarray, Y: np.ndarray) -> dict:
@@ -113,20 +107,18 @@ def _process(bandwidth_x: float | list[float]) -> dict:
     return {"bandwidth_x": bandwidth_x, "signal_std": 1.0, "noise_std": float(np.sqrt(0.1))}
 
 
-def _terrain_flow(X: np.ndarray, Y: np.ndarray) -> dict:
-    """Return twice the layers of the donut, and three stages of Adam on all rows."""
-    return {"blocks": 10, "steps": [100, 100, 300], "learning_rate": [1e-2, 1e-3, 1e-4]}
-
+# Twice the layers of the donut, and three stages of Adam on all rows.
+_TERRAIN_FLOW = {"blocks": 10, "steps": [100, 100, 300], "learning_rate": [1e-2, 1e-3, 1e-4]}
 
 _RULES = {
     ("donut", "CDO"): _donut,
     ("terrain", "CDO"): _terrain,
     ("traffic", "CDO"): _traffic,
-    ("terrain", "ConditionalRealNVP"): _terrain_flow,
-    ("terrain", "ConditionalMAF"): _terrain_flow,
-    ("donut", "LSCDE"): lambda X, Y: _package(1.0, 1.0, 100),
-    ("terrain", "LSCDE"): lambda X, Y: _package(1.0, 1.0, 100),
-    ("traffic", "LSCDE"): lambda X, Y: _package(0.1, 0.1, 1000),
-    ("donut", "GaussianProcess"): lambda X, Y: _process(1.0),
-    ("terrain", "GaussianProcess"): lambda X, Y: _process([2.0 * s**2 for s in _TERRAIN_LENGTHS]),
+    ("terrain", "ConditionalRealNVP"): _TERRAIN_FLOW,
+    ("terrain", "ConditionalMAF"): _TERRAIN_FLOW,
+    ("donut", "LSCDE"): _package(1.0, 1.0, 100),
+    ("terrain", "LSCDE"): _package(1.0, 1.0, 100),
+    ("traffic", "LSCDE"): _package(0.1, 0.1, 1000),
+    ("donut", "GaussianProcess"): _process(1.0),
+    ("terrain", "GaussianProcess"): _process([2.0 * s**2 for s in _TERRAIN_LENGTHS]),
 }

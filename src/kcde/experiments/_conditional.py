@@ -6,29 +6,25 @@ model is held at a time, unless its class is batch-fitted. Training rows go to t
 is fitted.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from kcde.arrays import asarray
 from kcde.estimators import Standardised, estimator_class
 from kcde.experiments import _cdo_settings, _smoothers, methods, runner
-from kcde.experiments.base import SETTINGS, ArrayExperiment, parameter
+from kcde.experiments.base import ArrayExperiment, parameter
 from kcde.names import OURS
 from kcde.seeding import rng_of
 
-AUTHORS, CHOSEN = SETTINGS
+SETTINGS = AUTHORS, CHOSEN = ("authors", "chosen")
 
 _WEIGHTS = ("signed", "constrained", "projected")
-COMPARED = (
-    *("CondRealNVP", "CondMAF"),
-    *("LSCDE", *(f"LSCDE-package-{weights}" for weights in _WEIGHTS)),
-    *("LSCDE-exact", *(f"LSCDE-{weights}" for weights in _WEIGHTS)),
-)
-"""Methods of donut and terrain alike."""
+# Methods of donut and terrain alike.
+COMPARED = ("CondRealNVP", "CondMAF", "LSCDE", *(f"LSCDE-package-{each}" for each in _WEIGHTS))
+COMPARED += ("LSCDE-exact", *(f"LSCDE-{each}" for each in _WEIGHTS))
 
 _MOST_NUMBERS = 20  # of a hyper-parameter in the info of a job
 
@@ -37,14 +33,11 @@ _MOST_NUMBERS = 20  # of a hyper-parameter in the info of a job
 class Conditional(ArrayExperiment):
     """A method whose hyper-parameters may be those that the authors of cdo fixed."""
 
-    settings: str = parameter(
-        CHOSEN,
-        "authors: options that are not given are those of cdo's authors; chosen: of the class.",
-        choices=SETTINGS,
-    )
+    # Of the options that are not given: those of cdo's authors, or of the class.
+    settings: str = parameter(CHOSEN, "authors or chosen: whose options.", choices=SETTINGS)
 
     @classmethod
-    def named(cls, dataset: str, method: str) -> dict[str, Any]:
+    def named(cls, dataset: str, method: str) -> dict:
         """Return the parameters that data set and method state."""
         ours = {"variant": OURS} if method in cls.beside else {}
         return super().named(dataset, method) | ours
@@ -52,8 +45,7 @@ class Conditional(ArrayExperiment):
     def check(self) -> None:
         """Raise `ValueError` for unknown options."""
         if not self.smooths:
-            more = {"random_state": 0, "tuning_rows": None}
-            methods.build(self.method, self.estimator, self.options, **more)
+            methods.build(self.method, self.estimator, self.options)
 
     @property
     def smooths(self) -> bool:
@@ -79,19 +71,16 @@ class Conditional(ArrayExperiment):
     def unfitted(self, X: np.ndarray, Y: np.ndarray, seed: int):
         """Return the unfitted model of training rows (n, d_x), (n, d_y)."""
         if self.smooths:
-            rng = rng_of("smoother", seed)
-            return _smoothers.MAKERS[self.method](self.name, X, Y, rng)
+            return _smoothers.MAKERS[self.method](self.name, X, Y, rng_of("smoother", seed))
         options = dict(self.options)
         if self.settings == AUTHORS:
             options = _cdo_settings.authors(self.name, self.estimator, X, Y) | options
         default = estimator_class(self.estimator)().get_params(deep=False).get("tuning_rows")
-        more = {"random_state": seed, "tuning_rows": getattr(self, "tuning_rows", default)}
-        model = methods.build(self.method, self.estimator, options, **more)
+        rows = getattr(self, "tuning_rows", default)
+        model = methods.build(self.method, self.estimator, options, seed, rows)
         return model if self.own_units else Standardised(model)
 
-    def fits(
-        self, units: Sequence[int], training: Callable[[int], tuple]
-    ) -> Callable[[int], tuple[Any, float]]:
+    def fits(self, units: list[int], training: Callable[[int], tuple]) -> Callable:
         """Return a function from a unit to its model, or an error, and the seconds of the fit.
 
         `training` maps a unit to X and Y, on the host, and the seed of what is random in a fit.
@@ -102,14 +91,13 @@ class Conditional(ArrayExperiment):
             X, Y, seed = training(unit)
             return self.unfitted(X, Y, seed).fit(asarray(X, backend), asarray(Y, backend))
 
-        def fit_batch(units: Sequence[int]) -> list:
+        def fit_batch(units: list[int]) -> list:
             trainings = [training(unit) for unit in units]
             models = [self.unfitted(*each) for each in trainings]
             return Standardised.fit_many(models, *([each[i] for each in trainings] for i in (0, 1)))
 
-        if self.smooths or not self.batch_fits:
-            return lambda unit: runner.attempt(fit_one, unit)
-        return runner.fits(self.estimator, units, fit_one, fit_batch)
+        batch = self.batch_fits and not self.smooths
+        return runner.fits(self.estimator, units, fit_one, fit_batch, batch)
 
     def chosen(self, model) -> dict:
         """Return the hyper-parameters that a model used, without reference points and weights."""

@@ -9,7 +9,7 @@ The density has the weight of the training, whatever weight it is evaluated with
 import numpy as np
 
 from kcde import scores
-from kcde.experiments.runner import attempt
+from kcde.experiments.base import attempt
 from kcde.metrics import names
 
 _UNITS = dict.fromkeys((names.PENALISED_LOSS, names.TRAINING_NLL, names.TRAINED_NLL), "nats")
@@ -33,20 +33,13 @@ def cells(model, X, Y) -> list[dict]:
         names.STOPPED: lambda problem, penalty: problem.stopped(),
     }.items():
         measured, seconds = attempt(_measured, density_of, problem, penalty, X, Y)
-        for metric, unit in _UNITS.items():
-            title, failed = names.of_optimum(name, metric), isinstance(measured, Exception)
-            cell = scores.failed if failed else scores.cell
-            value = measured if failed else measured[metric]
-            found.append(cell(title, value, unit) | {"seconds": seconds})
+        units = {names.of_optimum(name, metric): unit for metric, unit in _UNITS.items()}
+        found += [each | {"seconds": seconds} for each in scores.cells(units, measured)]
     return found
 
 
-def _measured(density_of, problem, penalty: float, X, Y) -> dict[str, float]:
-    """Return a value for each metric of the trained f or of an optimum."""
+def _measured(density_of, problem, penalty: float, X, Y) -> tuple[float, ...]:
+    """Return a value for each of `_UNITS`, of the trained f or of an optimum."""
     density = density_of(problem, penalty)
-    return {
-        names.PENALISED_LOSS: density.loss,
-        names.TRAINING_NLL: density.likelihood,
-        names.TRAINED_NLL: -float(np.mean(density.log_density(X, Y))),
-        names.PENALTY: density.penalty,
-    }
+    of_test = -float(np.mean(density.log_density(X, Y)))
+    return density.loss, density.likelihood, of_test, density.penalty

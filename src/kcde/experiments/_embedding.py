@@ -5,23 +5,22 @@ chooses its own parameters, on at most `tuning_rows` rows, and is then fitted to
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from kcde import scores
 from kcde.arrays import resolve_backend, to_numpy
-from kcde.data.names import SizedNames
 from kcde.estimators import estimator_class
 from kcde.experiments import _low_rank, _shared_bases, methods
-from kcde.experiments._low_rank import Trials, first_rows, held_out, training_rows
+from kcde.experiments._low_rank import first_rows, held_out, training_rows
 from kcde.experiments._shared_bases import Bases, Fit, is_classifier, tightest
-from kcde.experiments.base import ArrayExperiment, Outcome, parameter, sized
-from kcde.experiments.runner import attempt
+from kcde.experiments.base import ArrayExperiment, Outcome, attempt, parameter, sized
 from kcde.metrics.names import MATCHED
 from kcde.seeding import split_seed
+from kcde.selection import Trials
 
 BANDWIDTH_FACTORS = (0.5, 1.0, 2.0, 4.0)
 REGULARIZATIONS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -49,27 +48,27 @@ class Repetition(NamedTuple):
     Y: Any
     X_test: Any
     Y_test: Any
+    # That of which expectations are estimated, (k, d) to (k, q).
     f: Callable
-    """That of which expectations are estimated, (k, d) to (k, q)."""
 
+    # From the rows that validate, X and Y, to the loss of expectations there.
     loss: Callable
-    """From the rows that validate, X and Y, to the loss of expectations there."""
 
+    # What the rows were drawn from, or cut at.
     source: Any
-    """What the rows were drawn from, or cut at."""
 
+    # That of the settings it is for.
     law: str | None = None
-    """That of the settings it is for."""
 
+    # What is kept of the data.
     arrays: Mapping[str, np.ndarray] = {}
-    """What is kept of the data."""
 
+    # Bases of x that others made which have the same x.
     kept: dict | None = None
-    """Bases of x that others made which have the same x."""
 
 
+# Of a fit: its method and its setting.
 Key = tuple[str, Setting]
-"""Of a fit: its method and its setting."""
 
 
 @dataclass(frozen=True)
@@ -77,26 +76,20 @@ class EmbeddingExperiment(ArrayExperiment):
     """A method on data of one dimension and number of rows, all repetitions.
 
     A class that extends it has `tolerances`, relative ones of the factors, the published one first;
-    `repetition(number, backend)`; and `judged(given, values)`, from the expectations at the test
-    points to (metric, value, unit) and `estimates`.
+    `sized_names` of its data; `loss`, the metric of a fit that failed; `repetition(number,
+    backend)`; and `judged(given, values)`, from the expectations at the test points to (metric,
+    value, unit) and `estimates`, arrays of the `.npz` with a value for each test point.
     """
 
-    repeated: ClassVar[tuple[str, ...]] = ("repetitions",)
-
-    sized_names: ClassVar[SizedNames]
-    loss: ClassVar[str]
-    """The metric of the row of a fit that failed."""
-
-    estimates: ClassVar[tuple[str, ...]]
-    """Arrays of the `.npz` with a value for each test point."""
+    repeated = ("repetitions",)
 
     # Those that one of the experiments has as a parameter.
-    laws: ClassVar[Any] = (None,)
-    largest_factors: ClassVar[Any] = ()
-    constrained_repetitions: ClassVar[Any] = None
-    validation_rows: ClassVar[Any] = None
-    max_rank: ClassVar[Any] = None
-    most_trace: ClassVar[Any] = 1.0
+    laws = (None,)
+    largest_factors = ()
+    constrained_repetitions = None
+    validation_rows = None
+    max_rank = None
+    most_trace = 1.0
 
     repetitions: int = sized(2, 20, 100, "Random correlations or subsamples.", at_least=1)
     test_rows: int = sized(90, 5000, 5000, "Points at which each fit is tested.", at_least=1)
@@ -109,13 +102,10 @@ class EmbeddingExperiment(ArrayExperiment):
 
     def __post_init__(self):
         super().__post_init__()
-        for name in ("bandwidth_factors", "regularizations"):
-            values = getattr(self, name)
-            if not values or not all(0.0 < value < np.inf for value in values):
-                raise ValueError(f"{name} must be positive numbers, at least one; got {values}")
-        given = self.tolerances
-        if not given or len(set(given)) < len(given) or not all(0.0 < each < 1.0 for each in given):
-            raise ValueError(f"tolerances must be above 0 and below 1, each once; got {given}")
+        for name in ("bandwidth_factors", "regularizations", "tolerances"):
+            given, most = getattr(self, name), 1.0 if name == "tolerances" else np.inf
+            if not given or len({*given}) < len(given) or not 0.0 < min(given) <= max(given) < most:
+                raise ValueError(f"{name} must be above 0 and below {most}, each once; got {given}")
 
     def check(self) -> None:
         """Raise `ValueError` for unknown data and options."""
@@ -158,10 +148,7 @@ class EmbeddingExperiment(ArrayExperiment):
             options["tolerance"] = setting.tolerance
         if not is_classifier(estimator_class(self.estimator)):
             options["constrained"] = setting.constrained and options.get("constrained", True)
-        seed = split_seed(self.dataset, number)
-        return methods.build(
-            self.method, self.estimator, options, random_state=seed, tuning_rows=None
-        )
+        return methods.build(self.method, self.estimator, options, split_seed(self.dataset, number))
 
     def under_each_law(self, number: int, backend: str) -> Iterator[Repetition]:
         """Yield the data of a repetition under each law, the same for every method and backend."""
@@ -172,7 +159,7 @@ class EmbeddingExperiment(ArrayExperiment):
         return bases.fit(model)
 
     @classmethod
-    def begin_together(cls, jobs: Sequence[Self], units: Sequence[int]) -> Callable[[int], list]:
+    def begin_together(cls, jobs: list[Self], units: list[int]) -> Callable[[int], list]:
         """Return a function that fits and tests all methods in a repetition."""
         backend = resolve_backend(jobs[0].backend)
 
@@ -202,15 +189,9 @@ class EmbeddingExperiment(ArrayExperiment):
 
     def _row(self, given: Repetition, setting: Setting) -> dict:
         dim, n = self.sized_names.sizes(self.dataset)
-        return self.row(
-            given.number,
-            dim=dim,
-            setting=scores.setting(**setting.axes()),
-            n_train=training_rows(n),
-            n_test=self.test_rows,
-            backend=given.backend,
-            seed=split_seed(self.dataset, given.number),
-        )
+        sizes = {"dim": dim, "n_train": training_rows(n), "n_test": self.test_rows}
+        told = {"backend": given.backend, "seed": split_seed(self.dataset, given.number)}
+        return self.row(given.number, setting=scores.setting(**setting.axes()), **sizes, **told)
 
     def _is_published(self, setting: Setting) -> bool:
         """Return whether a fit has the published tolerance, or none."""
@@ -220,13 +201,10 @@ class EmbeddingExperiment(ArrayExperiment):
 # Jobs agree in all but the method, so that most of what follows asks the first.
 
 
-def _fitted(jobs: Sequence[EmbeddingExperiment], given: Repetition) -> dict[Key, Outcome]:
+def _fitted(jobs: list[EmbeddingExperiment], given: Repetition) -> dict[Key, Outcome]:
     """Fit all methods of a repetition; estimators with equal bases share them."""
-    models = {
-        (job.method, setting): job.model(given.number, setting)
-        for job in jobs
-        for setting in job.wanted(given)
-    }
+    wanted = [(job, setting) for job in jobs for setting in job.wanted(given)]
+    models = {(job.method, setting): job.model(given.number, setting) for job, setting in wanted}
     named = {job.method: job for job in jobs}
     fitted = {}
     # The bases of the former are dropped before the latter makes its own.
@@ -283,29 +261,21 @@ def _bases(given: Repetition, models: Mapping, made: dict | None = None) -> Base
     return Bases(X, Y, tightest(models.values()), given.kept, made=made)
 
 
-def _select(
-    job: EmbeddingExperiment, models: Mapping, given: Repetition, made: dict, streamed: bool
-) -> dict[Key, Trials]:
+def _select(job, models: Mapping, given: Repetition, made: dict, streamed: bool) -> dict:
     """Return the trials of those that choose for themselves; without constraints all do.
 
     If all rows choose, what a fit can share is added to `made`, unless only one factor fits into
     memory; also bases whose factors are not in memory if they may be `streamed`.
     """
     own = [key for key in models if job.choice == "own" or not key[1].constrained]
+    whole_grids = {key: models[key] for key in own if key[1].largest_factor is None}
     X, Y = (first_rows(rows, job.tuning_rows) for rows in (given.X, given.Y))
     rows = X.shape[0]
     small = job.max_rank is None or rows * min(job.max_rank, rows) <= _shared_bases.MOST_HELD
-    trials = _low_rank.select(
-        {key: models[key] for key in own if key[1].largest_factor is None},
-        X,
-        Y,
-        given.f,
-        given.loss(*(held_out(each, job.validation_rows) for each in (X, Y))),
-        job,
-        given.kept,
-        collected=made if small and rows == given.X.shape[0] else None,
-        streamed=streamed,
-    )
+    collected = made if small and rows == given.X.shape[0] else None
+    loss = given.loss(*(held_out(each, job.validation_rows) for each in (X, Y)))
+    more = (given.kept, collected, streamed)
+    trials = _low_rank.select(whole_grids, X, Y, given.f, loss, job, *more)
     train = training_rows(rows)
     for method, setting in own:
         if (factor := setting.largest_factor) is not None:
@@ -316,15 +286,11 @@ def _select(
     return trials
 
 
-def _tested(
-    job: EmbeddingExperiment, given: Repetition, model, trials: Trials, bases: Bases
-) -> tuple:
+def _tested(job, given: Repetition, model, trials: Trials, bases: Bases) -> tuple:
     """Return what was chosen, (metric, value, unit) of a fit with it, and its estimates."""
     chosen = trials.best()
     fitted = job.fit(given, model, bases)
-    started = time.perf_counter()
-    values = _expected(given, fitted.model)
-    evaluated = time.perf_counter() - started
+    values, evaluated = _expected(given, fitted.model)
     structure = _low_rank.structure(fitted.model, given.X_test, given.Y_test)
     measured, arrays = job.judged(given, values)
     # A repetition is kept until all are there: in the precision in which it is written.
@@ -332,11 +298,14 @@ def _tested(
     return chosen, [*measured, *structure, *_low_rank.costs(fitted, evaluated)], kept
 
 
-def _expected(given: Repetition, model) -> np.ndarray:
-    """Return what a fitted model expects of `f` at the test points, on the host."""
+def _expected(given: Repetition, model) -> tuple[np.ndarray, float]:
+    """Return what a fitted model expects of `f` at the test points, on the host, and seconds."""
+    started = time.perf_counter()
     if is_classifier(model):
-        return to_numpy(model.predict_proba(given.X_test))[:, 1:]
-    return to_numpy(model.conditional_expectation(given.f, given.X_test))
+        values = model.predict_proba(given.X_test)[:, 1:]
+    else:
+        values = model.conditional_expectation(given.f, given.X_test)
+    return to_numpy(values), time.perf_counter() - started
 
 
 def _add_matched(fitted: Mapping, jobs: Mapping, models: Mapping, given: Repetition) -> None:
@@ -357,9 +326,7 @@ def _add_matched(fitted: Mapping, jobs: Mapping, models: Mapping, given: Repetit
 
     def costs(job: EmbeddingExperiment, model) -> list[tuple]:
         one = job.fit(given, model, bases)
-        started = time.perf_counter()
-        _expected(given, one.model)
-        evaluated = time.perf_counter() - started
+        _, evaluated = _expected(given, one.model)
         return [*one.seconds(MATCHED), (f"{MATCHED}seconds_evaluate", evaluated, "s")]
 
     for key in bases.in_order(matched):

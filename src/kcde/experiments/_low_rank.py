@@ -10,7 +10,6 @@ device: losses alone come back.
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,61 +17,9 @@ from kcde import scores
 from kcde.arrays import to_numpy
 from kcde.experiments import _measured_fit
 from kcde.experiments._shared_bases import Bases, Fit, is_classifier, tightest, with_options
-from kcde.experiments.methods import FAILURES
-from kcde.experiments.runner import attempt
+from kcde.experiments.base import FAILURES, attempt
 from kcde.kernels import median_trick
-
-_MEDIAN_ROWS = 1000
-
-
-class Selection(NamedTuple):
-    """The best of a grid: options, loss, how many were tried, and each error of the others once."""
-
-    options: Mapping[str, float]
-    loss: float
-    tried: int
-    failures: tuple[str, ...]
-
-
-class Trials:
-    """Losses of one method over a grid."""
-
-    def __init__(self):
-        self._found: list[tuple[Mapping, float]] = []
-        self._failures: list[str] = []
-
-    def add(self, options: Mapping, outcome) -> None:
-        """Take a loss, or an error in its place; what is not finite counts as an error."""
-        if isinstance(outcome, Exception):
-            self._failures.append(f"{type(outcome).__name__}: {outcome}")
-        elif not np.isfinite(outcome):
-            self._failures.append(f"the loss is {outcome}")
-        else:
-            self._found.append((options, float(outcome)))
-
-    def best(self) -> Selection:
-        """Return the options with the smallest loss, the first among equals, or raise."""
-        if not self._found:
-            raise FloatingPointError(f"no parameters have a finite loss; {self._failures[0]}")
-        options, loss = min(self._found, key=lambda each: each[1])
-        tried = len(self._found) + len(self._failures)
-        return Selection(options, loss, tried, tuple(dict.fromkeys(self._failures)))
-
-    def within(self, limits: Mapping[str, float]) -> "Trials":
-        """Return the trials whose options of these names are at most these numbers."""
-        kept = Trials()
-        kept._failures = list(self._failures)
-        kept._found = [
-            (options, loss)
-            for options, loss in self._found
-            # The same product of factor and distance, made twice.
-            if all(options[name] <= most * (1.0 + 1e-9) for name, most in limits.items())
-        ]
-        return kept
-
-    def shape(self, model):
-        """Return an estimator with the best options; as it is where none have a finite loss."""
-        return model.set_params(**self.best().options) if self._found else model
+from kcde.selection import Trials
 
 
 def training_rows(n: int) -> int:
@@ -102,28 +49,25 @@ def bandwidths(model, side: str, rows, factors: Sequence[float]) -> list[dict]:
     name = f"bandwidth_{side}"
     if name not in model.get_params(deep=False):
         return [{}]
-    middle = median_trick(to_numpy(first_rows(rows, _MEDIAN_ROWS)), 0.5, side)
+    middle = median_trick(to_numpy(first_rows(rows, 1000)), 0.5, side)
     return [{name: factor * middle} for factor in factors]
 
 
 def bandwidths_of(model, X, Y, factor: float) -> dict[str, float]:
     """Return both bandwidths of a factor."""
-    (of_x,), (of_y,) = (
-        bandwidths(model, side, rows, [factor]) for side, rows in (("x", X), ("y", Y))
-    )
-    return of_x | of_y
+    return bandwidths(model, "x", X, [factor])[0] | bandwidths(model, "y", Y, [factor])[0]
 
 
 def select(
-    models: Mapping[Hashable, object],
+    models: Mapping,
     X,
     Y,
     f: Callable,
     loss: Callable,
-    grid: Any,
-    kept: dict | None = None,
-    collected: dict | None = None,
-    streamed: bool = True,
+    grid,
+    kept=None,
+    collected=None,
+    streamed=True,
 ) -> dict[Hashable, Trials]:
     """Try a grid with every model, fitted to the first four fifths of the rows.
 
@@ -189,14 +133,14 @@ class _Search:
         self._bases, self._held_out, self._values = bases, held_out, values
         self._f, self._loss = f, loss
         # What depends on y alone serves every basis of x.
-        self._projections = _Memo()
+        self._projections = {}
         self.begin()
 
     def begin(self) -> None:
         """Go on to another bandwidth of x."""
         # Of x one basis at a time, and those collected: together they may be larger than memory.
         self._bases.forget_x()
-        self._features = _Memo()
+        self._features = {}
 
     def left(self, models: Mapping, options: Mapping) -> float:
         """Return the largest share of the trace that a factor of x with these options leaves."""
@@ -224,10 +168,12 @@ class _Search:
         if not fitted:
             return path
         first = fitted[0]
-        features = self._features(id(first.basis_x_), lambda: first.features(self._held_out))
-        kind = type(first).project, id(first.basis_y_)
-        projection = self._projections(kind, lambda: first.project(self._f))
-        found = iter(first._expectations_of(fitted, projection, features))
+        if (of_x := id(first.basis_x_)) not in self._features:
+            self._features[of_x] = first.features(self._held_out)
+        if (of_y := (type(first).project, id(first.basis_y_))) not in self._projections:
+            self._projections[of_y] = first.project(self._f)
+        given = fitted, self._projections[of_y], self._features[of_x]
+        found = iter(first._expectations_of(*given))
         return [each if isinstance(each, Exception) else next(found) for each in path]
 
     def _probabilities(self, model) -> list:
@@ -241,19 +187,8 @@ class _Search:
             # It must not take the others with it.
             each = (attempt(fit, self._bases.X, labels, [value], basis) for value in self._values)
             path = [found if isinstance(found, Exception) else found[0] for found, _ in each]
-        return [
-            each if isinstance(each, Exception) else each.predict_proba(self._held_out)[:, 1:]
-            for each in path
-        ]
-
-
-class _Memo(dict):
-    """Cache of values by key."""
-
-    def __call__(self, key: Hashable, compute: Callable):
-        if key not in self:
-            self[key] = compute()
-        return self[key]
+        at = self._held_out
+        return [e if isinstance(e, Exception) else e.predict_proba(at)[:, 1:] for e in path]
 
 
 def costs(fitted: Fit, evaluated: float) -> list[tuple]:
@@ -263,26 +198,16 @@ def costs(fitted: Fit, evaluated: float) -> list[tuple]:
     of the solver stands its status. `peak_memory` is that of this process so far, with everything
     that it did before; the trace errors exceed the tolerance where the rank was capped.
     """
-    model = fitted.model
+    model, found = fitted.model, [("seconds_evaluate", evaluated, "s"), *fitted.seconds()]
     units = {"rank_x": "functions", "rank_y": "functions", "solver_iterations": "iterations"}
-    bases = (("x", "basis_x_"), ("x", "basis_"), ("y", "basis_y_"))
-    factors = ((side, getattr(getattr(model, each, None), "factor", None)) for side, each in bases)
-    return [
-        ("seconds_evaluate", evaluated, "s"),
-        *fitted.seconds(),
-        *(
-            (name, float(getattr(model, f"{name}_")), unit)
-            for name, unit in units.items()
-            if hasattr(model, f"{name}_")
-        ),
-        ("solver_residual", float(model.solver_residual_), "", model.solver_status_),
-        *(
-            (f"trace_error_{side}", factor.trace_error / factor.trace, "")
-            for side, factor in factors
-            if factor is not None
-        ),
-        ("peak_memory", _measured_fit.peak_memory() / 2**20, "MiB"),
-    ]
+    for name in units:
+        if hasattr(model, f"{name}_"):
+            found.append((name, float(getattr(model, f"{name}_")), units[name]))
+    found.append(("solver_residual", float(model.solver_residual_), "", model.solver_status_))
+    for side, basis in (("x", "basis_x_"), ("x", "basis_"), ("y", "basis_y_")):
+        if factor := getattr(getattr(model, basis, None), "factor", None):
+            found.append((f"trace_error_{side}", factor.trace_error / factor.trace, ""))
+    return [*found, ("peak_memory", _measured_fit.peak_memory() / 2**20, "MiB")]
 
 
 def structure(model, X, Y) -> list[tuple[str, float, str]]:

@@ -23,7 +23,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC
 _NOISE = 0.1
 
 
-class FitError(RuntimeError):
+class FitError(ValueError):
     """A fit in another process failed; the message says why."""
 
 
@@ -61,8 +61,7 @@ def measure(job: Mapping) -> dict[str, float]:
         cls(**job["options"], **more).fit(None, Y)
 
     if "wanted" in job:
-        counts = job["measured"], job["wanted"]
-        seconds = _iterated(lambda count: fit(iterations=count), *counts)
+        seconds = _iterated(lambda k: fit(iterations=k), job["measured"], job["wanted"])
     else:
         seconds = {"seconds": _seconds(fit)}
     return seconds | {"peak_memory": (peak_memory() - before) / 2**20}
@@ -99,11 +98,8 @@ def _iterated(fit: Callable[[int], object], measured: int, wanted: int) -> dict[
     each = (twice - once) / measured
     if each <= 0:
         raise FitError(f"{2 * measured} iterations took no longer than {measured}: too few")
-    return {
-        "seconds": first + (wanted - measured) * each,
-        "seconds_per_iteration": each,
-        "compile_seconds": max(0.0, first - once),
-    }
+    found = {"seconds": first + (wanted - measured) * each, "seconds_per_iteration": each}
+    return found | {"compile_seconds": max(0.0, first - once)}
 
 
 def _seconds(function: Callable[[], object]) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,10 @@ from kcde.data import catalogue as tables
 from kcde.data import made_up, names
 from kcde.data.loaders import load, removed_from
 from kcde.experiments import methods
-from kcde.experiments.base import MOST_GRID_COLUMNS, PAPER, MethodExperiment, sized
-from kcde.seeding import rng_of, seed_of
+from kcde.experiments.base import PAPER, MethodExperiment, sized
+from kcde.seeding import rng_of, split_seed
+
+MOST_GRID_COLUMNS = 20  # of grid data whose first columns are data of their own
 
 # The pairs of figures 2 and 4, counted from 1; elsewhere the last two columns, as in the paper's
 # (x_15, x_16) of a list of parkinsons columns that had one more.
@@ -61,14 +63,10 @@ class Problem:
 
     def description(self) -> dict:
         """Return the description of the data for a job's `.json`."""
-        return {
-            "columns": list(self.columns),
-            "removed": [{"column": name, "reason": why} for name, why in self.removed.items()],
-            "every_dimension": self.every_dimension,
-            "shown_pair": list(self.shown_pair),
-            "places": list(self.places or self.shown_pair),
-            "data_sha256": self.sha256,
-        }
+        removed = [{"column": name, "reason": why} for name, why in self.removed.items()]
+        told = {"columns": list(self.columns), "removed": removed, "data_sha256": self.sha256}
+        told |= {"every_dimension": self.every_dimension, "shown_pair": list(self.shown_pair)}
+        return told | {"places": list(self.places or self.shown_pair)}
 
     def setting(self, dim: int) -> str:
         """Return the setting of the scores of the first columns."""
@@ -81,7 +79,7 @@ class Problem:
 
     def seed(self, run: int) -> int:
         """Return a seed of (data set, run) alone, small enough to survive any CSV reader."""
-        return seed_of("split", self.identity, run) % 2**32
+        return split_seed(self.identity, run)
 
     def split(self, run: int) -> Split:
         """Return the standardised rows of one run; `ValueError` if a column is constant there."""
@@ -109,9 +107,8 @@ def open_problem(name: str, data_dir: str | Path, catalogue: str | Path | None =
     d = len(data.y_columns)
     shown = _SHOWN.get(data.name, (d - 1, d))
     removed = removed_from(data, data_dir, catalogue)
-    return Problem(
-        name, data.y_columns, rows, shown, data.name, removed=removed, sha256=data.sha256
-    )
+    more = {"removed": removed, "sha256": data.sha256}
+    return Problem(name, data.y_columns, rows, shown, data.name, **more)
 
 
 def _grid(name: str) -> Problem:
@@ -144,7 +141,7 @@ def grid_runs(scale: str, dataset: str) -> dict[str, int]:
 class ProblemExperiment(MethodExperiment):
     """One method on the rows of a joint density."""
 
-    reads_files: ClassVar[bool] = True
+    reads_files = True
 
     tuning_rows: int | None = sized(100, 500, 2000, "Rows that take part in a selection, at most.")
 
@@ -156,7 +153,6 @@ class ProblemExperiment(MethodExperiment):
         """Return the problem."""
         return open_problem(self.dataset, self.data_dir, self.catalogue)
 
-    def unfitted(self, random_state: int):
+    def unfitted(self, seed: int):
         """Return the unfitted estimator."""
-        given = {"random_state": random_state, "tuning_rows": self.tuning_rows}
-        return methods.build(self.method, self.estimator, self.options, **given)
+        return methods.build(self.method, self.estimator, self.options, seed, self.tuning_rows)

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from kcde.arrays import to_numpy
 
-_BANDWIDTHS = {"x": "bandwidth_x", "y": "bandwidth_y"}
+# Hyper-parameters that leave bases as they are.
 _OF_THE_SOLUTION = {"regularization", "constrained"}
-"""Hyper-parameters that leave bases as they are."""
 
+# Numbers of a factor that is held in memory where several are: half a gibibyte.
 MOST_HELD = 2**26
-"""Numbers of a factor that is held in memory where several are: half a gibibyte."""
 
 
 class Fit(NamedTuple):
@@ -119,9 +118,10 @@ class Bases:
         """
         summary, summarise = self.summary(model)
         factorise = self.x(model)[1] + self.y(model)[1]
-        summary = summary._replace(
-            basis_x=_without_extrema(summary.basis_x), basis_y=_without_extrema(summary.basis_y)
-        )
+        renewed = {
+            name: _without_extrema(getattr(summary, name)) for name in ("basis_x", "basis_y")
+        }
+        summary = summary._replace(**renewed)
         started = time.perf_counter()
         (fitted,) = model.fit_path(self.X, self.Y, [model.regularization], summary)
         return Fit(fitted, factorise, summarise, time.perf_counter() - started)
@@ -211,8 +211,8 @@ def _keys(model) -> list[Hashable]:
 
 def _key(model, side: str, but: Set[str] = frozenset()) -> Hashable:
     """Return the key of a basis: its constructor and the hyper-parameters it depends on."""
-    other = {name for each, name in _BANDWIDTHS.items() if each != side}
-    names = _option_names(type(model)) - _OF_THE_SOLUTION - other - but
+    other = "bandwidth_y" if side == "x" else "bandwidth_x"
+    names = _option_names(type(model)) - _OF_THE_SOLUTION - {other} - but
     own = {name: getattr(model, name) for name in sorted(names)}
     return side, getattr(type(model), f"make_basis_{side}"), repr(own)
 

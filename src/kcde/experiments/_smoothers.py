@@ -16,8 +16,8 @@ from kcde.experiments import _cdo_settings
 from kcde.kernels import GaussianKernel, LaplaceKernel
 from kcde.selection import complement, kfold, log_grid
 
+# Candidates of a cross-validated bandwidth, in median distances to the nearest neighbour.
 BANDWIDTHS = log_grid(0.25, 4.0, 12)
-"""Candidates of a cross-validated bandwidth, in median distances to the nearest neighbour."""
 
 _FOLDS = 5
 
@@ -68,11 +68,12 @@ class NadarayaWatson:
             candidates = BANDWIDTHS * float(np.median(distances[distances > 0.0]))
             folds = kfold(len(X), _FOLDS, self._rng)
             held_out = [(held, complement(held, len(X))) for held in folds]
-            errors = [
-                sum(np.abs(self._smoothed(X[a], b, Y, each) - Y[a]).sum() for a, b in held_out)
-                for each in candidates
-            ]
-            self.bandwidth_ = float(candidates[int(np.argmin(errors))])
+
+            def error(width: float) -> float:
+                missed = (self._smoothed(X[a], b, Y, width) - Y[a] for a, b in held_out)
+                return sum(np.abs(each).sum() for each in missed)
+
+            self.bandwidth_ = float(candidates[int(np.argmin(list(map(error, candidates))))])
         return self
 
     def mean(self, X: np.ndarray) -> np.ndarray:
@@ -103,6 +104,7 @@ def _of_cdo(experiment: str, X, Y, rng) -> NadarayaWatson:
     return NadarayaWatson(theirs["kernel_x"], theirs["bandwidth_x"])
 
 
+# Name to what makes an unfitted smoother of experiment, training rows and a generator.
 MAKERS = {
     "linear-interpolation": lambda *_: Interpolated(interpolate.LinearNDInterpolator),
     "Clough-Tocher": lambda *_: Interpolated(interpolate.CloughTocher2DInterpolator),
@@ -110,6 +112,5 @@ MAKERS = {
     "Nadaraya-Watson": lambda experiment, X, Y, rng: NadarayaWatson("gaussian", rng=rng),
     "Nadaraya-Watson-CDO": _of_cdo,
 }
-"""Name to what makes an unfitted smoother of experiment, training rows and a generator."""
 
 SMOOTHERS = tuple(MAKERS)

@@ -186,9 +186,7 @@ def target(gamma: float) -> Target:
         current = 0.5 * (current + wanted)
 
 
-def estimate_coefficients(
-    x: np.ndarray, y: np.ndarray, beta: np.ndarray, regularization: float
-) -> np.ndarray:
+def estimate_coefficients(x, y, beta, regularization: float) -> np.ndarray:
     """Return the coefficients (P, Q) of the estimator of kcef, theorem 1, in the same basis.
 
     T = Σ_b k_X(X_b, ·)[β_b ∂k(Y_b, ·) - (∂²k(Y_b, ·) + ∂log q_0(Y_b) ∂k(Y_b, ·))/(nλ)].

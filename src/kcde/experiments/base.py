@@ -6,6 +6,7 @@ gives. An instance is a job: a data set with a method, all repetitions.
 """
 
 import dataclasses
+import time
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,12 +22,11 @@ from kcde.methods import METHODS, Method
 from kcde.names import AS_PUBLISHED, nearest
 from kcde.provenance import digest, estimator_module
 
-SCALES = SMOKE, LAPTOP, PAPER = ("smoke", "laptop", "paper")
-"""From the smallest on."""
+# Errors that a fit or a score may raise; any other is a bug.
+FAILURES = (ValueError, np.linalg.LinAlgError, FloatingPointError)
 
-SETTINGS = ("authors", "chosen")
-SAMPLERS = ("auto", "hmc", "adapted", "direct")
-MOST_GRID_COLUMNS = 20
+# From the smallest on.
+SCALES = SMOKE, LAPTOP, PAPER = ("smoke", "laptop", "paper")
 
 
 def parameter(default: Any = MISSING, help: str = "", **more: Any) -> Any:
@@ -58,6 +58,21 @@ class Outcome:
 Work = Callable[[int], Outcome]
 
 
+def attempt(function: Callable, *arguments: Any) -> tuple[Any, float]:
+    """Return the value of a function, or the numerical error that it raises, and its seconds.
+
+    If an argument is such an error, the function is not called and the error is returned.
+    """
+    if error := next((each for each in arguments if isinstance(each, Exception)), None):
+        return error, 0.0
+    started = time.perf_counter()
+    try:
+        found = function(*arguments)
+    except FAILURES as error:
+        found = error
+    return found, time.perf_counter() - started
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A job of an experiment; its parameters are checked when it is made.
@@ -68,32 +83,32 @@ class Experiment:
         If a parameter is beyond its limits.
     """
 
+    # As in the scores, and on the command line. A class without one is no experiment.
     name: ClassVar[str]
-    """As in the scores, and on the command line. A class without one is no experiment."""
 
     datasets: ClassVar[Sequence[str]] = ()
+    # What an artefact shows that lists none of its own; one without data sets is a single job.
     methods: ClassVar[Sequence[str]] = ()
-    """What an artefact shows that lists none of its own; one without data sets is a single job."""
 
+    # Method to the data sets that it is fitted on, where these are not all.
     only: ClassVar[Mapping[str, Sequence[str]]] = {}
-    """Method to the data sets that it is fitted on, where these are not all."""
 
+    # Made-up data sets that stand for `datasets` at the scale smoke.
     smoke: ClassVar[Sequence[str]] = ()
-    """Made-up data sets that stand for `datasets` at the scale smoke."""
 
+    # Methods that are of this experiment alone and no estimators.
     beside: ClassVar[Sequence[str]] = ()
-    """Methods that are of this experiment alone and no estimators."""
 
+    # Methods that one job fits, because they share bases.
     together: ClassVar[Sequence[Sequence[str]]] = ()
-    """Methods that one job fits, because they share bases."""
 
+    # The parameters that state the number of repetitions, which shards divide.
     repeated: ClassVar[tuple[str, ...]] = ()
-    """The parameters that state the number of repetitions, which shards divide."""
 
     reads_files: ClassVar[bool] = False
 
+    # Whether an estimator that can be batch-fitted trains all repetitions as one batch.
     batch_fits: ClassVar[bool] = True
-    """Whether an estimator that can be batch-fitted trains all repetitions as one batch."""
 
     data_dir: Path = parameter(Path("data"), "Folder of the raw data.", is_file=True)
     catalogue: Path | None = parameter(None, "Another catalogue.", is_file=True)
@@ -111,13 +126,10 @@ class Experiment:
     @classmethod
     def at(cls, scale: str, dataset: str = "", method: str = "", **changes: Any) -> Self:
         """Return the job of a data set and a method at a scale, with some parameters changed."""
-        sizes = {
-            name: each.metadata["sizes"][scale]
-            for name, each in cls.parameters().items()
-            if "sizes" in each.metadata
-        }
-        named = cls.named(dataset, method)
-        return cls.make({**sizes, **named, **cls.sizes_of(scale, dataset, method), **changes})
+        own = {name: each.metadata.get("sizes") for name, each in cls.parameters().items()}
+        sizes = {name: each[scale] for name, each in own.items() if each}
+        sizes |= cls.named(dataset, method) | cls.sizes_of(scale, dataset, method)
+        return cls.make(sizes | changes)
 
     @classmethod
     def within(cls, scale: str, dataset: str) -> bool:
@@ -141,16 +153,11 @@ class Experiment:
         Raises
         ------
         ValueError
-            If a name is unknown, a value is of another kind, or one without default is missing.
+            If a name is unknown, or a value is of another kind.
         """
         cls.check_names(given)
-        known = cls.parameters()
-        lacking = [
-            name for name, each in known.items() if name not in given and not _optional(each)
-        ]
-        if lacking:
-            raise ValueError(f"{cls.name} needs {', '.join(lacking)}")
-        return cls(**{name: _as_declared(name, known[name].type, v) for name, v in given.items()})
+        kinds = {name: each.type for name, each in cls.parameters().items()}
+        return cls(**{name: _as_declared(name, kinds[name], v) for name, v in given.items()})
 
     @classmethod
     def check_names(cls, given: Iterable[str]) -> None:
@@ -158,20 +165,13 @@ class Experiment:
         known = cls.parameters()
         for name in given:
             if name not in known:
-                raise ValueError(
-                    f"{cls.name} has no parameter {name!r}{nearest(name, known)}; it has "
-                    f"{', '.join(known)}"
-                )
+                asked = f"{cls.name} has no parameter {name!r}{nearest(name, known)}"
+                raise ValueError(f"{asked}; it has {', '.join(known)}")
 
     def identity(self) -> dict:
         """Return what identifies it among jobs: all parameters except files, ready for JSON."""
         own = self.parameters().items()
         return {name: getattr(self, name) for name, each in own if not each.metadata.get("is_file")}
-
-    @property
-    def title(self) -> str:
-        """Name of the job in progress messages."""
-        return " ".join([self.name, *(getattr(self, each, "") for each in ("dataset", "method"))])
 
     def raw_data(self) -> list[str]:
         """Return the data sets of the catalogue that it reads."""
@@ -198,12 +198,16 @@ class Experiment:
         """Return the number of repetitions."""
         return sum(getattr(self, name) for name in self.repeated) or 1
 
-    def begin(self, units: Sequence[int]) -> Work:
+    def begin(self, units: list[int]) -> Work:
         """Do the common work, and return a function from a unit to its outcome."""
+        return self.outcome
+
+    def outcome(self, unit: int) -> Outcome:
+        """Return what a repetition gives, where repetitions have no common work."""
         raise NotImplementedError
 
     @classmethod
-    def begin_together(cls, jobs: Sequence[Self], units: Sequence[int]) -> Callable[[int], list]:
+    def begin_together(cls, jobs: list[Self], units: list[int]) -> Callable[[int], list]:
         """Do as `begin` for jobs that differ in the method alone: an outcome for each."""
         work = jobs[0].begin(units)
         return lambda unit: [work(unit)]
@@ -215,7 +219,8 @@ class Experiment:
 
     def info(self) -> dict:
         """Return the information on the job that is known before it runs."""
-        return {"job": self.identity(), "code": self.code()}
+        read = {"data_sha256": self.data.sha256} if hasattr(self.data, "sha256") else {}
+        return {"job": self.identity(), "code": self.code()} | read
 
     @classmethod
     def estimators(cls, method: str) -> list[str]:
@@ -226,10 +231,6 @@ class Experiment:
         """Return a digest of the code of the experiment and of its estimators."""
         own = self.estimators(getattr(self, "method", ""))
         return digest(type(self).__module__, *map(estimator_module, own))
-
-    def results(self, outcomes: Sequence[Outcome]) -> dict:
-        """Return the information that all outcomes give."""
-        return {"chosen": [chosen for outcome in outcomes for chosen in outcome.chosen]}
 
     def rows(self, outcomes: Sequence[Outcome]) -> list[dict]:
         """Return the rows of the score table."""
@@ -244,14 +245,12 @@ class Experiment:
 class MethodExperiment(Experiment):
     """One method on one data set."""
 
+    # `joint` or `r_benchmark`: whose options of a method are added, see `Method.options_for`.
     options_key: ClassVar[str] = ""
-    """`joint` or `r_benchmark`: whose options of a method are added, see `Method.options_for`."""
 
     dataset: str = parameter(help="A data set of the catalogue.", kw_only=False)
     method: str = parameter(help="What the method is called in the scores.", kw_only=False)
-    estimator: str | None = parameter(
-        None, "Its class; the method's name by default.", kw_only=False
-    )
+    estimator: str | None = parameter(None, "Its class; by default as the method.", kw_only=False)
     variant: str = parameter(AS_PUBLISHED, "as-published, or ours.")
     options: Mapping[str, Any] = parameter(dict, "Constructor arguments.")
 
@@ -263,15 +262,12 @@ class MethodExperiment(Experiment):
     @classmethod
     def named(cls, dataset: str, method: str) -> dict[str, Any]:
         """Return the parameters that data set and method state."""
-        named: dict[str, Any] = {"dataset": dataset, "method": method}
+        named = {"dataset": dataset, "method": method}
         if method in cls.beside:
             return named
         if method not in METHODS:
-            known = [*METHODS, *cls.beside]
-            raise ValueError(
-                f"there is no method {method!r}{nearest(method, known)}; `kcde run {cls.name}` "
-                "lists those of this experiment"
-            )
+            near = nearest(method, [*METHODS, *cls.beside])
+            raise ValueError(f"there is no method {method!r}{near}; see `kcde run {cls.name}`")
         defined = METHODS[method]
         said = {name: value for name, value in defined.plain().items() if name in cls.parameters()}
         return named | said | {"options": cls.options_of(defined, dataset)}
@@ -336,8 +332,7 @@ def _check(name: str, value: Any, limits: Mapping[str, Any]) -> None:
     if "at_most" in limits and value > limits["at_most"]:
         raise ValueError(f"{name} must be at most {limits['at_most']}; got {value}")
     if value not in limits.get("choices", (value,)):
-        known = ", ".join(limits["choices"])
-        raise ValueError(f"{name} must be one of {known}; got {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(limits['choices'])}; got {value!r}")
 
 
 def _as_declared(name: str, kind: Any, value: Any) -> Any:
@@ -353,7 +348,3 @@ def _as_declared(name: str, kind: Any, value: Any) -> Any:
             return made(value)
     names = " or ".join(each.__name__ for each in plain)
     raise ValueError(f"{name} must be of the kind {names}; got {value!r}")
-
-
-def _optional(each: dataclasses.Field) -> bool:
-    return each.default is not MISSING or each.default_factory is not MISSING

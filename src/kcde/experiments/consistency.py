@@ -11,9 +11,9 @@ for which it is; ‖T_λ - T_0‖, the error that would be left without noise, i
 and shows how far the smallest λ is from its limit.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,11 @@ from kcde import scores
 from kcde.arrays import array_namespace, asarray, to_numpy
 from kcde.estimators import KCEF
 from kcde.experiments import _well_specified, methods
-from kcde.experiments._well_specified import Target
-from kcde.experiments.base import Experiment, Outcome, parameter, sized
-from kcde.experiments.runner import attempt
+from kcde.experiments._well_specified import BANDWIDTH_X, BANDWIDTH_Y, BASE_STD, Target
+from kcde.experiments.base import Experiment, Outcome, attempt, parameter, sized
 from kcde.metrics.names import REGULARIZATION_ERROR
 from kcde.names import AS_PUBLISHED
-from kcde.seeding import rng_of, seed_of
+from kcde.seeding import rng_of, row_seed
 
 EXPONENTS = (0.5, 1.0)
 SMALLEST = 100  # training pairs; n doubles from here
@@ -58,8 +57,8 @@ class Consistency(Experiment):
     `gamma-<γ>/coefficients` of T_0.
     """
 
-    name: ClassVar[str] = "consistency"
-    repeated: ClassVar[tuple[str, ...]] = ("repetitions",)
+    name = "consistency"
+    repeated = ("repetitions",)
 
     repetitions: int = sized(3, 40, 100, "Independent streams of data.", at_least=2)
     largest: int = sized(400, 3200, 6400, "Most training pairs.", at_least=2 * SMALLEST)
@@ -79,33 +78,23 @@ class Consistency(Experiment):
         """Return the targets."""
         return [_well_specified.target(gamma) for gamma in EXPONENTS]
 
-    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
-        """Return a function that fits to a stream of each target."""
+    def outcome(self, unit: int) -> Outcome:
+        """Fit to a stream of each target."""
         backend = methods.backend_of(KCEF(), self.backend)
-
-        def work(repetition: int) -> Outcome:
-            each = [self._repetition(target, repetition, backend) for target in self.data]
-            return Outcome([row for rows in each for row in rows])
-
-        return work
+        return Outcome([row for each in self.data for row in self._repetition(each, unit, backend)])
 
     def _repetition(self, target: Target, repetition: int, backend: str) -> list[dict]:
         """Return the rows of all fits to one stream; both rows of one that fails say why."""
         key, ns, rows = (self.name, target.gamma, repetition), self.rows_fitted, []
         x, y = (asarray(one, backend) for one in target.sample(ns[-1], rng_of(*key)))
-        told = {"backend": backend, "split": repetition, "seed": seed_of(*key) % 2**32}
-        for n in ns:
-            for constant in CONSTANTS:
-                regularization = _regularization(target, constant, n)
-                found, seconds = attempt(errors, target, x[:n], y[:n], regularization)
-                row = self._row(target, constant, n) | told
-                if isinstance(found, Exception):
-                    rows += [row | scores.failed(name, found, _UNITS[name]) for name in _UNITS]
-                    continue
-                rows += [
-                    row | {"metric": name, "unit": unit, "value": value, "seconds": seconds}
-                    for (name, unit), value in zip(_UNITS.items(), found, strict=True)
-                ]
+        told = {"backend": backend, "split": repetition, "seed": row_seed(*key)}
+        for n, constant in product(ns, CONSTANTS):
+            regularization = _regularization(target, constant, n)
+            found, seconds = attempt(errors, target, x[:n], y[:n], regularization)
+            row = self._row(target, constant, n) | told
+            if not isinstance(found, Exception):
+                row["seconds"] = seconds
+            rows += [row | each for each in scores.cells(_UNITS, found)]
         return rows
 
     def _row(self, target: Target, constant: Constant, n: int) -> dict:
@@ -113,24 +102,22 @@ class Consistency(Experiment):
         named = {"dataset": "well-specified", "method": "KCEF", "variant": AS_PUBLISHED}
         return self.row(0, **named, dim=1, setting=setting, n_train=n, backend="numpy")
 
-    def rows(self, outcomes: Sequence[Outcome]) -> list[dict]:
+    def rows(self, outcomes: list[Outcome]) -> list[dict]:
         """Return the rows of each target in turn, and then what noise does not explain."""
         rows = []
         for target in self.data:
             axes = {scores.setting(**each.axes(target.gamma)) for each in CONSTANTS}
             rows += [row for each in outcomes for row in each.rows if row["setting"] in axes]
-            for constant in CONSTANTS:
-                for n in self.rows_fitted:
-                    left = target.regularization_error(_regularization(target, constant, n))
-                    without_noise = {"metric": REGULARIZATION_ERROR, "value": left}
-                    rows.append(self._row(target, constant, n) | without_noise)
+            for constant, n in product(CONSTANTS, self.rows_fitted):
+                left = target.regularization_error(_regularization(target, constant, n))
+                without_noise = {"metric": REGULARIZATION_ERROR, "value": left}
+                rows.append(self._row(target, constant, n) | without_noise)
         return rows
 
-    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return the targets."""
-        arrays = {}
+        arrays = {"x": self.data[0].grid.x, "y": self.data[0].grid.y}
         for target in self.data:
-            arrays |= {"x": target.grid.x, "y": target.grid.y}
             arrays[f"gamma-{target.gamma:g}/p"] = np.exp(target.log_density)
             arrays[f"gamma-{target.gamma:g}/coefficients"] = target.coefficients
         return arrays
@@ -148,12 +135,8 @@ def errors(target: Target, x, y, regularization: float) -> tuple[float, float]:
     The norm is that of the RKHS, in which T_0 has norm `NORM`; the divergence is expected over x.
     The pairs have the shapes (n,) and are where KCEF is to compute.
     """
-    model = KCEF(
-        bandwidth_x=_well_specified.BANDWIDTH_X,
-        bandwidth_y=_well_specified.BANDWIDTH_Y,
-        regularization=regularization,
-        base_std=_well_specified.BASE_STD,
-    ).fit(x[:, None], y[:, None])
+    given = {"bandwidth_x": BANDWIDTH_X, "bandwidth_y": BANDWIDTH_Y, "base_std": BASE_STD}
+    model = KCEF(**given, regularization=regularization).fit(x[:, None], y[:, None])
     found = to_numpy(x), to_numpy(y), to_numpy(model.coef_[:, 0])
     estimated = _well_specified.estimate_coefficients(*found, regularization)
     grid, xp = target.grid, array_namespace(x)

@@ -6,9 +6,9 @@ conditional density. Both are scored, and so is what 0 and the exact conditional
 published a Gaussian process is its mean with a spread of 1 (`UnitVarianceGaussian`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,15 +18,13 @@ from kcde.data import made_up
 from kcde.data.names import DONUT
 from kcde.estimators import CDO
 from kcde.experiments._conditional import COMPARED, Conditional
-from kcde.experiments.base import Outcome, Work, parameter, sized
-from kcde.experiments.runner import attempt
+from kcde.experiments.base import Outcome, Work, attempt, parameter, sized
 from kcde.metrics.names import NEGATIVE_NORMALISER
 from kcde.names import AS_PUBLISHED
-from kcde.scores import cell
-from kcde.seeding import rng_of, seed_of
+from kcde.seeding import rng_of, row_seed
 
+# Values of x at which densities are compared.
 INPUTS = (0, 1)
-"""Values of x at which densities are compared."""
 
 EVALUATED = 3000
 GRID = 62
@@ -68,25 +66,23 @@ class Donut(Conditional):
     first y along the rows, NaN where the fit failed; of the exact density `exact_x0`, `exact_x1`.
     """
 
-    name: ClassVar[str] = "donut"
-    datasets: ClassVar = (DONUT,)
-    methods: ClassVar = (
-        *("CDO", "CDO-clipped", "CDO-projected", "CDO-narrow", "CDO-chosen"),
-        *("GP", "GP-spread", "GP-ML", *COMPARED),
-    )
-    smoke: ClassVar = (DONUT,)
-    repeated: ClassVar = ("repetitions",)
+    name = "donut"
+    datasets = (DONUT,)
+    methods = ("CDO", "CDO-clipped", "CDO-projected", "CDO-narrow", "CDO-chosen")
+    methods += ("GP", "GP-spread", "GP-ML", *COMPARED)
+    smoke = (DONUT,)
+    repeated = ("repetitions",)
 
     dataset: str = parameter(DONUT, "Its only name.", choices=(DONUT,))
     repetitions: int = sized(2, 10, 10, "How often points are drawn and fitted.", at_least=1)
     points: int = sized(5, 75, 75, "Points around each of the 50 means.", at_least=1)
 
-    def begin(self, units: Sequence[int]) -> Work:
+    def begin(self, units: list[int]) -> Work:
         """Return a function that evaluates the densities, on a grid as well for repetition 0."""
 
         def training(number: int) -> tuple:
             drawn = repetition(number, self.points)
-            return drawn.X, drawn.Y, _seed(number)
+            return drawn.X, drawn.Y, row_seed(self.name, number)
 
         fitted = self.fits(units, training)
 
@@ -95,7 +91,7 @@ class Donut(Conditional):
             model, fitting = fitted(number)
             found, seconds = attempt(self._densities, model, number, drawn.evaluated)
             sizes = {"n_train": len(drawn.X), "n_test": len(drawn.evaluated), "dim": 1}
-            row = self.row(number, seed=_seed(number), backend=self.device, **sizes)
+            row = self.row(number, seed=row_seed(self.name, number), backend=self.device, **sizes)
             rows = _rows(row, drawn, found, fitting + seconds)
             if isinstance(found, Exception):
                 return Outcome(rows, [{}])
@@ -109,18 +105,17 @@ class Donut(Conditional):
         if self.estimator == "GaussianProcess" and self.variant == AS_PUBLISHED:
             model = UnitVarianceGaussian(model)
         at, Y = self.place(np.array(INPUTS, dtype=np.float64)[:, None]), self.place(evaluated)
-        found = {
-            "evaluated": to_numpy(model.density_at(Y)(at)),
-            # What is only too small for a double has a finite logarithm, and does not count.
-            "nonpositive_share": np.isneginf(to_numpy(model.log_density_at(Y)(at))).mean(axis=1),
-        }
+        found = {"evaluated": to_numpy(model.density_at(Y)(at))}
+        # What is only too small for a double has a finite logarithm, and does not count.
+        nonpositive = np.isneginf(to_numpy(model.log_density_at(Y)(at)))
+        found["nonpositive_share"] = nonpositive.mean(axis=1)
         if isinstance(model, CDO) and model.weights == "signed":
             found[NEGATIVE_NORMALISER] = to_numpy(model.has_negative_normaliser(at))
         if number == 0:
             found["grid"] = to_numpy(model.density_at(self.place(grid()[1]))(at))
         return found
 
-    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return the densities of repetition 0 and the exact ones, on a grid."""
         ticks, nodes = grid()
         shown = outcomes[0].arrays.get("grid", np.full((len(INPUTS), len(nodes)), np.nan))
@@ -152,8 +147,7 @@ class UnitVarianceGaussian:
 
     def density_at(self, Y) -> Callable:
         """Return a function X (n, d_x) -> p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        log_at = self.log_density_at(Y)
-        return lambda X: array_namespace(Y).exp(log_at(X))
+        return lambda X: array_namespace(Y).exp(self.log_density_at(Y)(X))
 
 
 def _rows(row: dict, drawn: Repetition, found: dict | Exception, seconds: float) -> list[dict]:
@@ -162,22 +156,18 @@ def _rows(row: dict, drawn: Repetition, found: dict | Exception, seconds: float)
     for place, x in enumerate(INPUTS):
         joint = made_up.donut_joint_density(x, drawn.evaluated)
         exact = joint / made_up.donut_marginal_density(x)
-        here = row | {"setting": scores.setting(x=x)}
+        here, zero = row | {"setting": scores.setting(x=x)}, np.zeros_like(joint)
         if isinstance(found, Exception):
             rows += [here | scores.failed(metric, found, _UNIT) for metric in METRICS]
         else:
-            density, timed = found["evaluated"][place], here | {"seconds": seconds}
-            for metric, truth in zip(METRICS, (joint, exact), strict=True):
-                rows.append(timed | _error(metric, density, truth))
-            for metric in ("nonpositive_share", NEGATIVE_NORMALISER):
-                if metric in found:
-                    rows.append(timed | cell(metric, float(found[metric][place])))
-        zero = np.zeros_like(joint)
-        rows += [
-            here | _error("joint_error_of_zero", zero, joint),
-            here | _error("conditional_error_of_zero", zero, exact),
-            here | _error("joint_error_of_exact", exact, joint),
-        ]
+            pairs = zip(METRICS, (joint, exact), strict=True)
+            cells = [_error(metric, found["evaluated"][place], truth) for metric, truth in pairs]
+            shares = [each for each in ("nonpositive_share", NEGATIVE_NORMALISER) if each in found]
+            cells += [scores.cell(each, found[each][place]) for each in shares]
+            rows += [here | {"seconds": seconds} | each for each in cells]
+        rows.append(here | _error("joint_error_of_zero", zero, joint))
+        rows.append(here | _error("conditional_error_of_zero", zero, exact))
+        rows.append(here | _error("joint_error_of_exact", exact, joint))
     return rows
 
 
@@ -185,9 +175,4 @@ def _error(metric: str, density: np.ndarray, truth: np.ndarray) -> dict:
     """Return a mean absolute difference, with the standard error of its points."""
     difference = np.abs(density - truth)
     stderr = difference.std(ddof=1) / np.sqrt(len(difference))
-    return cell(metric, float(difference.mean()), unit=_UNIT, stderr=float(stderr))
-
-
-def _seed(number: int) -> int:
-    """Return a seed of the repetition alone, small enough to survive any CSV reader."""
-    return seed_of(Donut.name, number) % 2**32
+    return scores.cell(metric, difference.mean(), _UNIT, stderr)

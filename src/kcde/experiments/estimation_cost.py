@@ -6,40 +6,37 @@ batches: its cost a step grows with n, and its steps are many. Here one fit of e
 hyper-parameters, on n points in two dimensions and on 500 points in d.
 """
 
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from kcde import scores
 from kcde.experiments import _measured_fit
-from kcde.experiments.base import Experiment, Outcome, Work, sized
+from kcde.experiments.base import Experiment, Outcome, attempt, sized
 from kcde.methods import Method
 from kcde.metrics.names import FIT_SECONDS, PEAK_MEMORY, SYSTEM_MEMORY
 from kcde.names import AS_PUBLISHED, OURS
-from kcde.seeding import seed_of
+from kcde.seeding import row_seed
 
 ROWS = (500, 1000, 2000, 5000, 10_000)
 DIMS = (2, 5, 10, 20)
 
+# Iterations of doubly dual embedding that the reported seconds stand for.
 ITERATIONS = 5000
-"""Iterations of doubly dual embedding that the reported seconds stand for."""
 
+# Maximum size of the exact system in bytes.
 LARGEST_SYSTEM = 2 * 2**30
-"""Maximum size of the exact system in bytes."""
 
-_UNITS = {
-    "peak_memory": (PEAK_MEMORY, "MiB"),
-    "seconds": (FIT_SECONDS, "s"),
-    "seconds_per_iteration": ("seconds_per_iteration", "s"),
-    "compile_seconds": ("compile_seconds", "s"),
-}
+# Of what a measurement gives.
+_NAMES = {"peak_memory": PEAK_MEMORY, "seconds": FIT_SECONDS}
+_NAMES |= {name: name for name in ("seconds_per_iteration", "compile_seconds")}
 
 # Sizes of the networks that the authors of dde give their two-dimensional sets.
 _SHIPPED = {"base": "uniform", "hidden_units": 128, "latent": 128, "sampler_layers": 4}
 _SHIPPED |= {"dual_layers": 4, "validation": 0}
 
 
+# Without the penalty as in the authors' code, with it, and with random features (algorithm 3);
+# exact score matching (KCEF without x is the exact KEF) and Nyström score matching. The bandwidth
+# of each is √d.
 METHODS = {
     "DDE": Method("DDE", AS_PUBLISHED, _SHIPPED | {"regularization": 0.0}),
     "DDE-penalised": Method("DDE", OURS, _SHIPPED),
@@ -47,9 +44,6 @@ METHODS = {
     "KEF": Method("KCEF", AS_PUBLISHED, {"bandwidth_x": 1.0, "regularization": 1e-3}),
     "KEF-nystrom": Method("KEF", AS_PUBLISHED, {"regularization": 1e-3, "n_basis": 300}),
 }
-"""Without the penalty as in the authors' code, with it, and with random features (algorithm 3);
-exact score matching (KCEF without x is the exact KEF) and Nyström score matching. The bandwidth of
-each is √d."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +59,7 @@ class EstimationCost(Experiment):
     are extrapolated.
     """
 
-    name: ClassVar[str] = "estimation_cost"
+    name = "estimation_cost"
 
     points: int = sized(500, 10_000, 10_000, "Largest number of points.", at_least=ROWS[0])
     dims: int = sized(2, 20, 20, "Largest number of dimensions.", at_least=DIMS[0])
@@ -85,11 +79,9 @@ class EstimationCost(Experiment):
         """Return how many sizes there are."""
         return len(self.data)
 
-    def begin(self, units: Sequence[int]) -> Work:
-        """Return a function that measures every method at a size, each in its own process."""
-        return lambda unit: Outcome(
-            [row for name in METHODS for row in self._measured(name, *self.data[unit])]
-        )
+    def outcome(self, unit: int) -> Outcome:
+        """Measure every method at a size, each in its own process."""
+        return Outcome([row for name in METHODS for row in self._measured(name, *self.data[unit])])
 
     def _measured(self, name: str, n: int, d: int) -> list[dict]:
         """Return the rows of a method at a size."""
@@ -97,29 +89,24 @@ class EstimationCost(Experiment):
         iterations = {"iterations": ITERATIONS} if fit.estimator == "DDE" else {}
         row = self.row(0, dataset="hypercube", dim=d, n_train=n, backend="numpy")
         row |= {"method": name, "variant": fit.variant, "setting": scores.setting(**iterations)}
-        row |= {"seed": seed_of("hypercube", n, d) % 2**32}
+        row |= {"seed": row_seed("hypercube", n, d)}
         known, system = [], 8 * (n * d) ** 2
         if name == "KEF":
             known = [row | {"metric": SYSTEM_MEMORY, "unit": "MiB", "value": system / 2**20}]
             if system > LARGEST_SYSTEM:
-                sizes = system / 2**30, LARGEST_SYSTEM / 2**30
-                why = "its system would take {:.1f} GiB, more than the {:.0f} GiB allowed"
-                return known + _without(row, "not run: " + why.format(*sizes))
+                why = f"not run: its system would take {system / 2**30:.1f} GiB, more than the "
+                return known + _without(row, f"{why}{LARGEST_SYSTEM / 2**30:.0f} GiB allowed")
         asked = {"estimator": fit.estimator, "n": n, "d": d}
         asked["options"] = fit.options | {"bandwidth_y": d**0.5}
         if iterations:
             asked |= {"measured": self.iterations, "wanted": ITERATIONS}
-        started = time.perf_counter()
-        try:
-            found = _measured_fit.in_own_process(asked)
-        except _measured_fit.FitError as error:
-            return known + _without(row, str(error))
-        row |= {"seconds": time.perf_counter() - started}
-        return known + [
-            row | {"metric": metric, "unit": unit, "value": found[key]}
-            for key, (metric, unit) in _UNITS.items()
-            if key in found
-        ]
+        found, seconds = attempt(_measured_fit.in_own_process, asked)
+        if isinstance(found, Exception):
+            return known + _without(row, str(found))
+        row["seconds"] = seconds
+        given = {metric: found[key] for key, metric in _NAMES.items() if key in found}
+        units = {metric: "MiB" if metric == PEAK_MEMORY else "s" for metric in given}
+        return known + [row | each for each in scores.cells(units, given.values())]
 
 
 def _without(row: dict, reason: str) -> list[dict]:

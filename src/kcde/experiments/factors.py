@@ -5,11 +5,9 @@ graph found. Columns are called nodes and counted from 1 here and in all outputs
 """
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,8 +15,7 @@ from kcde import scores
 from kcde.arrays import asarray, take_columns, to_numpy
 from kcde.experiments import methods
 from kcde.experiments._problems import ProblemExperiment, columns, grid_runs
-from kcde.experiments.base import ArrayExperiment, Outcome, parameter, sized, stacked
-from kcde.experiments.runner import attempt
+from kcde.experiments.base import ArrayExperiment, Outcome, Work, attempt, parameter, sized, stacked
 from kcde.joint import JointDensity, parents
 from kcde.metrics.names import NLL
 from kcde.names import fitted
@@ -35,28 +32,21 @@ class Factors(ProblemExperiment, ArrayExperiment):
     factor failed, and `nodes`.
     """
 
-    name: ClassVar[str] = "factors"
-    datasets: ClassVar[Sequence[str]] = ("white-wine", "parkinsons", "red-wine", *GRIDS)
-    methods: ClassVar[Sequence[str]] = (
-        "KCEF-F",
-        "KCEF-M",
-        "KCEF-F-anisotropic",
-        "KCEF-LL-F",
-        "LikelihoodKCEF-F",
-        "LSCDE-F",
-        "LSCDE-M",
-    )
-    only: ClassVar = {"KCEF-F-anisotropic": GRIDS}
-    smoke: ClassVar[Sequence[str]] = ("smoke-joint", "grid-60")
-    repeated: ClassVar[tuple[str, ...]] = ("runs",)
-    batch_fits: ClassVar[bool] = False
+    name = "factors"
+    datasets = ("white-wine", "parkinsons", "red-wine", *GRIDS)
+    methods = ("KCEF-F", "KCEF-M", "KCEF-F-anisotropic", "KCEF-LL-F", "LikelihoodKCEF-F")
+    methods += ("LSCDE-F", "LSCDE-M")
+    only = {"KCEF-F-anisotropic": GRIDS}
+    smoke = ("smoke-joint", "grid-60")
+    repeated = ("runs",)
+    batch_fits = False
 
     nodes: tuple[int, ...] = parameter((), "Which factors, from 1; all by default.")
     graph: str | list = parameter("full", "full, markov, or JSON parents from 0: [[],[0],[0,1]].")
     runs: int = sized(2, 5, 5, "Random splits, or repetitions of the grid data.", at_least=1)
 
     @classmethod
-    def named(cls, dataset: str, method: str) -> dict[str, Any]:
+    def named(cls, dataset: str, method: str) -> dict:
         """Return the parameters that data set and method state, the latter with its nodes."""
         method, _, nodes = method.partition("/")
         named = super().named(dataset, method)
@@ -66,7 +56,7 @@ class Factors(ProblemExperiment, ArrayExperiment):
         return named
 
     @classmethod
-    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:
+    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict:
         """Return the number of runs where it depends on the data."""
         return grid_runs(scale, dataset)
 
@@ -76,11 +66,11 @@ class Factors(ProblemExperiment, ArrayExperiment):
         return super().estimators(method.partition("/")[0])
 
     @property
-    def wanted(self) -> Sequence[int]:
+    def wanted(self) -> tuple[int, ...]:
         """The nodes that are fitted."""
-        return self.nodes or range(1, self.data.dim + 1)
+        return self.nodes or tuple(range(1, self.data.dim + 1))
 
-    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+    def begin(self, units: list[int]) -> Work:
         """Return a function that fits and scores the factors of a run."""
         problem, backend = self.data, methods.backend_of(self.unfitted(0), self.backend)
         graph = parents(self.graph, problem.dim)
@@ -122,12 +112,12 @@ class Factors(ProblemExperiment, ArrayExperiment):
         before = _from_one(parents(self.graph, self.data.dim))
         return super().info() | {"parents": before} | self.data.description()
 
-    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return the log densities, and whose they are."""
         return stacked(outcomes) | {"nodes": np.array(self.wanted)}
 
 
-def _from_one(graph: Sequence[Sequence[int]]) -> list[list[int]]:
+def _from_one(graph: list) -> list[list[int]]:
     """Return parents counted from 1."""
     return [[parent + 1 for parent in before] for before in graph]
 
@@ -139,7 +129,7 @@ def jobs_of(dataset: str, method: str) -> list[tuple[str, str, str]]:
     return [(Factors.name, dataset, f"{fitted(method)}/{nodes}") for nodes in ranges]
 
 
-def information(files: Sequence[Path]) -> dict:
+def information(files: tuple[Path, ...]) -> dict:
     """Return the information on the factors of one joint density, with all `chosen` in order.
 
     Raises
@@ -148,15 +138,12 @@ def information(files: Sequence[Path]) -> dict:
         If the files do not belong together, or a node is missing or stands twice.
     """
     infos = [json.loads(Path(path).with_suffix(".json").read_text()) for path in files]
-    alike = {
-        json.dumps([{**info["job"], "nodes": []}, info["data_sha256"], info["code"]])
-        for info in infos
-    }
+    own = [({**info["job"], "nodes": []}, info["data_sha256"], info["code"]) for info in infos]
     chosen = [each for info in infos for each in info["chosen"]]
     chosen.sort(key=lambda each: (each["run"], each["node"]))
     found = [(each["run"], each["node"]) for each in chosen]
     d = len(infos[0]["columns"]) if infos else 0
-    runs = {run for run, _ in found}
-    if len(alike) != 1 or found != list(product(range(len(runs)), range(1, d + 1))):
+    every = product(range(len({run for run, _ in found})), range(1, d + 1))
+    if len({*map(json.dumps, own)}) != 1 or found != list(every):
         raise ValueError(f"{files} are not all factors of one joint density: run them again")
     return infos[0] | {"chosen": chosen}

@@ -11,22 +11,23 @@ the mixture with a complex step. The identity that makes J zero is not used. Int
 Gauss-Legendre quadrature on each support.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from kcde import scores
-from kcde.experiments.base import Experiment, Outcome, Work
+from kcde.experiments.base import Experiment, Outcome
 from kcde.names import AS_PUBLISHED
 
 WEIGHTS = tuple(round(0.1 * k, 1) for k in range(1, 10))
 SHOWN_WEIGHT = 0.5
+# Marginal probability of x > 0, where p_0(y|x) = p_A(y).
 POSITIVE_SHARE = 0.5
-"""Marginal probability of x > 0, where p_0(y|x) = p_A(y)."""
 
+_UNITS = {"expected_score": "1/y^2", "kl": "nats"}
 _STEP = 1e-20
 
 
@@ -71,10 +72,8 @@ def gaussian(centre: float, std: float) -> Component:
 
 def pairs() -> dict[str, tuple[Component, Component]]:
     """Return p_A and p_B by name: the paper's disjoint supports, and overlapping ones."""
-    return {
-        "disjoint-supports": (bump(-2.0, 1.4), bump(2.0, 1.4)),
-        "overlapping-supports": (gaussian(-1.5, 1.0), gaussian(1.5, 1.0)),
-    }
+    found = {"disjoint-supports": (bump(-2.0, 1.4), bump(2.0, 1.4))}
+    return found | {"overlapping-supports": (gaussian(-1.5, 1.0), gaussian(1.5, 1.0))}
 
 
 def mixture(first: Component, second: Component, weight: float) -> Callable:
@@ -118,36 +117,30 @@ class FailureCase(Experiment):
     The curves of figure 3 are in the `.npz`, as `<pair>/y`, `<pair>/p_A`, `<pair>/p_B`, `<pair>/q`.
     """
 
-    name: ClassVar[str] = "failure_case"
+    name = "failure_case"
 
-    def begin(self, units: Sequence[int]) -> Work:
-        """Return what computes both."""
-        return self._outcome
-
-    def _outcome(self, unit: int) -> Outcome:
+    def outcome(self, unit: int) -> Outcome:
+        """Compute both."""
         rows, arrays = [], {}
         known = {"dim": 1, "method": "mixture", "variant": AS_PUBLISHED, "backend": "numpy"}
         for name, pair in pairs().items():
             for weight in WEIGHTS:
                 row = self.row(unit, dataset=name, setting=scores.setting(weight=weight), **known)
-                score, kl = expected_score(*pair, weight), divergence(*pair, weight)
-                rows.append(row | {"metric": "expected_score", "value": score, "unit": "1/y^2"})
-                rows.append(row | {"metric": "kl", "value": kl, "unit": "nats"})
+                found = expected_score(*pair, weight), divergence(*pair, weight)
+                rows += [row | each for each in scores.cells(_UNITS, found)]
             arrays[f"{name}/y"] = y = np.linspace(-4.0, 4.0, 401)
             arrays[f"{name}/p_A"], arrays[f"{name}/p_B"] = (each.density(y) for each in pair)
             arrays[f"{name}/q"] = mixture(*pair, SHOWN_WEIGHT)(y)
         return Outcome(rows, arrays=arrays)
 
-    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return the curves."""
         return outcomes[0].arrays
 
 
-_gauss_legendre = cache(np.polynomial.legendre.leggauss)
-
-
+@cache
 def _quadrature(support: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
     """Return Gauss-Legendre nodes and weights on an interval."""
-    nodes, weights = _gauss_legendre(800)
+    nodes, weights = np.polynomial.legendre.leggauss(800)
     low, high = support
     return 0.5 * (high - low) * nodes + 0.5 * (high + low), 0.5 * (high - low) * weights

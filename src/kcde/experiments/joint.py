@@ -22,9 +22,7 @@ found (kcef, figures 1 and 5).
 
 import json
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -33,9 +31,8 @@ from kcde import scores
 from kcde.data import made_up, names
 from kcde.experiments import methods
 from kcde.experiments._problems import Problem, ProblemExperiment, Split, grid_runs, open_problem
-from kcde.experiments.base import Experiment, MethodExperiment, Outcome, parameter, sized
+from kcde.experiments.base import MethodExperiment, Outcome, Work, attempt, parameter, sized
 from kcde.experiments.factors import GRIDS, Factors, information, jobs_of
-from kcde.experiments.runner import attempt
 from kcde.methods import METHODS
 from kcde.metrics.names import NLL
 from kcde.normalisers import logsumexp
@@ -53,18 +50,15 @@ class Joint(MethodExperiment):
     `log_density` (runs, test rows).
     """
 
-    name: ClassVar[str] = "joint"
-    datasets: ClassVar[Sequence[str]] = Factors.datasets
-    methods: ClassVar[Sequence[str]] = (*Factors.methods, "NADE", EXACT)
-    only: ClassVar = {
-        **Factors.only,
-        EXACT: (*GRIDS, "grid-2000-frequency-2", "grid-2000-frequency-3"),
-    }
-    smoke: ClassVar[Sequence[str]] = Factors.smoke
-    beside: ClassVar[Sequence[str]] = (EXACT,)
+    name = "joint"
+    datasets = Factors.datasets
+    methods = (*Factors.methods, "NADE", EXACT)
+    only = Factors.only | {EXACT: (*GRIDS, "grid-2000-frequency-2", "grid-2000-frequency-3")}
+    smoke = Factors.smoke
+    beside = (EXACT,)
 
     @classmethod
-    def at(cls, scale: str, dataset: str = "", method: str = "", **changes: Any) -> Self:
+    def at(cls, scale: str, dataset: str = "", method: str = "", **changes) -> "Joint":
         """Return the job of a data set and a method: of the subclass that computes it."""
         kind = Joint if _is_sum(method) else Exact if method == EXACT else JointNetwork
         return super(Joint, kind).at(scale, dataset, method, **changes)
@@ -81,7 +75,7 @@ class Joint(MethodExperiment):
 
     def code(self) -> str:
         """Return a digest of the code of the experiment and of `estimators`."""
-        return Experiment.code(self)
+        return super(MethodExperiment, self).code()
 
     def open(self) -> tuple[dict, pd.DataFrame, np.ndarray]:
         """Return what is known of the factors, their scores, log densities (runs, d, test rows)."""
@@ -99,7 +93,7 @@ class Joint(MethodExperiment):
         """Return the number of runs."""
         return len(self.data[2])
 
-    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+    def begin(self, units: list[int]) -> Work:
         """Return a function that sums the factors of a run."""
         info, frame, log_density = self.data
         dims = [len(info["columns"])]
@@ -140,21 +134,19 @@ class JointNetwork(ProblemExperiment, Joint):
     every d trained on; the first order is that of the columns.
     """
 
-    options_key: ClassVar[str] = "joint"
+    options_key = "joint"
 
     runs: int = sized(2, 5, 5, "Random splits, or repetitions of the grid data.", at_least=1)
-    dims: tuple[int, ...] = parameter(
-        (), "Numbers of columns to train on, of the grid data with 2000 rows: `2,5,20`."
-    )
+    dims: tuple[int, ...] = parameter((), "Numbers of columns to train on, of grid-2000: [2, 5].")
 
     @classmethod
-    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:
+    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict:
         """Return the number of runs, and numbers of columns, where these depend on the data."""
         every = names.is_grid(dataset) and names.grid_name(dataset).every_dimension
         return grid_runs(scale, dataset) | ({"dims": (2, 3, 5, 10, 15, 20)} if every else {})
 
     @property
-    def trained_dims(self) -> Sequence[int]:
+    def trained_dims(self) -> tuple[int, ...]:
         """The numbers of leading columns that are trained on."""
         return (self.data.every_dimension and self.dims) or (self.data.dim,)
 
@@ -162,12 +154,12 @@ class JointNetwork(ProblemExperiment, Joint):
         """Return how many numbers of columns are trained on."""
         return len(self.trained_dims)
 
-    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+    def begin(self, units: list[int]) -> Work:
         """Return a function that trains on some columns, all runs as one batch."""
         splits = [self.data.split(run) for run in range(self.runs)]
         return lambda unit: self._trained(splits, self.trained_dims[unit])
 
-    def _trained(self, splits: Sequence[Split], dim: int) -> Outcome:
+    def _trained(self, splits: list[Split], dim: int) -> Outcome:
         """Train on the first columns of all runs at once, and score each run."""
         problem, started = self.data, time.perf_counter()
         networks = [self.unfitted(problem.seed(run)) for run in range(self.runs)]
@@ -191,14 +183,13 @@ class JointNetwork(ProblemExperiment, Joint):
                 continue
             curves[run] = table
             found.chosen.append({"run": run, "dim": dim, **methods.chosen(models[run])})
-            found.rows += [
-                row | {"seconds": seconds} | scores.cell(name, value, "nats", 0.0)
-                for name, value in metrics(table).items()
-            ]
+            row["seconds"] = seconds
+            cells = [scores.cell(*each, "nats", 0.0) for each in metrics(table).items()]
+            found.rows += [row | cell for cell in cells]
         found.arrays[f"log_density_by_order_{dim}"] = curves
         return found
 
-    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return the log densities by the number of columns."""
         return {name: array for each in outcomes for name, array in each.arrays.items()}
 
@@ -221,7 +212,7 @@ class Exact(Joint):
         """Return the number of runs."""
         return self.runs
 
-    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+    def begin(self, units: list[int]) -> Work:
         """Return a function that scores a run."""
         problem, frequency = self.data, names.grid_name(self.dataset).frequency
         entropy = made_up.grid_entropy(problem.dim)
@@ -235,12 +226,10 @@ class Exact(Joint):
             rows = []
             for d in dims:
                 row = common | {"dim": d, "setting": problem.setting(d)}
-                values = {
-                    NLL: -terms[:d].sum(axis=0).mean(),
-                    "entropy": (entropy - log_std)[:d].sum(),
-                    "independence": -log_std[:d].sum(),
-                }
-                rows += [row | scores.cell(name, v, "nats", 0.0) for name, v in values.items()]
+                left, alone = (entropy - log_std)[:d].sum(), -log_std[:d].sum()
+                values = (-terms[:d].sum(axis=0).mean(), left, alone)
+                cells = zip((NLL, "entropy", "independence"), values, strict=True)
+                rows += [row | scores.cell(*each, "nats", 0.0) for each in cells]
             return Outcome(rows, arrays={"factor_log_density": terms})
 
         return work
@@ -259,8 +248,5 @@ def metrics(by_order: np.ndarray) -> dict[str, float]:
     """
     random = by_order[1:]
     mixture = logsumexp(random, axis=0) - np.log(len(random))
-    return {
-        NLL: -float(random.mean()),
-        f"{NLL}_fixed_order": -float(by_order[0].mean()),
-        f"{NLL}_ensemble": -float(mixture.mean()),
-    }
+    found = {NLL: random, f"{NLL}_fixed_order": by_order[0], f"{NLL}_ensemble": mixture}
+    return {name: -float(each.mean()) for name, each in found.items()}

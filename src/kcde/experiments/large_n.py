@@ -10,9 +10,8 @@ be alike at every x.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -23,18 +22,18 @@ from kcde.estimators import Standardised, estimator_class
 from kcde.estimators._shared.floored import weight_of_floor
 from kcde.estimators._shared.location_scale import Normal, StudentT
 from kcde.experiments import _measured_fit, methods
-from kcde.experiments.base import MethodExperiment, Outcome, Work, parameter, sized
-from kcde.experiments.runner import attempt
+from kcde.experiments.base import MethodExperiment, Outcome, attempt, parameter, sized
 from kcde.kernels import GaussianKernel
 from kcde.metrics.names import DENSITY_SECONDS, FIT_SECONDS, LOG_DENSITY_GAP, NLL, PEAK_MEMORY
 from kcde.names import OURS
 from kcde.normalisers import logsumexp
-from kcde.seeding import rng_of, seed_of
+from kcde.seeding import rng_of, row_seed
 from kcde.selection import kfold, log_grid
 
+# Candidates of the residuals' bandwidth, in their standard deviations.
 BANDWIDTHS = log_grid(0.02, 1.0, 20)
-"""Candidates of the residuals' bandwidth, in their standard deviations."""
 
+_UNITS = {NLL: "nats", FIT_SECONDS: "s", DENSITY_SECONDS: "s", PEAK_MEMORY: "MiB"}
 _SMALL = ("bimodal-2-1000", "bimodal-2-10000")
 
 
@@ -58,9 +57,9 @@ class BoostedResiduals:
         rng = rng_of("boosting", self.random_state)
         order, count = rng.permutation(len(X)), len(X) // 5
         held, rest = order[:count], order[count:]
-        self._trees = HistGradientBoostingRegressor(
-            max_iter=2000, early_stopping=True, random_state=self.random_state
-        ).fit(X[rest], Y[rest, 0])
+        given = {"early_stopping": True, "random_state": self.random_state}
+        self._trees = HistGradientBoostingRegressor(max_iter=2000, **given)
+        self._trees.fit(X[rest], Y[rest, 0])
         self._residuals = self._residuals_of(X[held], Y[held])[:5000]
         self._floor = StudentT(0.0, float(self._residuals.std()), 2.0)
         self._weight = weight_of_floor(len(X))
@@ -84,10 +83,9 @@ class BoostedResiduals:
     def _mixed(self, at: np.ndarray, centres: np.ndarray, bandwidth: float) -> np.ndarray:
         """Return the log density of residuals under a kernel density with the floor."""
         kernel = GaussianKernel(bandwidth)
-        parts = [
-            logsumexp(kernel.log(at[rows, None], centres[:, None]), axis=1)
-            for rows in row_blocks(len(at), len(centres))
-        ]
+        blocks = row_blocks(len(at), len(centres))
+        logs = (kernel.log(at[rows, None], centres[:, None]) for rows in blocks)
+        parts = [logsumexp(each, axis=1) for each in logs]
         constant = np.log(len(centres) * bandwidth * np.sqrt(2.0 * np.pi))
         inside = np.log1p(-self._weight) + np.concatenate(parts) - constant
         return np.logaddexp(inside, np.log(self._weight) + self._floor.log_density(at))
@@ -110,13 +108,12 @@ class LinearGaussian:
         """Return log p(y|x), nats, shape (n,)."""
         return Normal(0.0, self.std_).log_density(Y[:, 0] - self._design(X) @ self.coef_)
 
-    @staticmethod
-    def _design(X: np.ndarray) -> np.ndarray:
+    def _design(self, X: np.ndarray) -> np.ndarray:
         return np.column_stack([np.ones(len(X)), X])
 
 
+# Methods of this experiment alone, which have no estimator.
 REGRESSORS = {"boosting": BoostedResiduals, "linear": LinearGaussian}
-"""Methods of this experiment alone, which have no estimator."""
 
 
 @dataclass(frozen=True)
@@ -128,18 +125,18 @@ class LargeN(MethodExperiment):
     rows; `peak_memory`, MiB beyond the process with its data.
     """
 
-    name: ClassVar[str] = "large_n"
-    datasets: ClassVar = (*_SMALL, "bimodal-2-100000", "bimodal-2-1000000")
-    methods: ClassVar = ("LikelihoodKCEF", "NADE-grown", "KCEF-LL", "LSCDE-exact", *REGRESSORS)
+    name = "large_n"
+    datasets = (*_SMALL, "bimodal-2-100000", "bimodal-2-1000000")
+    methods = ("LikelihoodKCEF", "NADE-grown", "KCEF-LL", "LSCDE-exact", *REGRESSORS)
     # A system of n rows; a kernel matrix of n rows by 100 centres for each candidate.
-    only: ClassVar = {"KCEF-LL": _SMALL, "LSCDE-exact": datasets[:3]}
-    smoke: ClassVar = ("bimodal-2-200", "bimodal-2-400")
-    beside: ClassVar = (*REGRESSORS,)
+    only = {"KCEF-LL": _SMALL, "LSCDE-exact": datasets[:3]}
+    smoke = ("bimodal-2-200", "bimodal-2-400")
+    beside = (*REGRESSORS,)
 
     variant: str = parameter(OURS, "as-published, or ours.")
     test_rows: int = sized(500, 20_000, 20_000, "Rows on which a fit is scored.", at_least=2)
-    tuning_rows: ClassVar[int] = 1000
-    """Rows that take part in a likelihood selection of KCEF, at most."""
+    # Rows that take part in a likelihood selection of KCEF, at most.
+    tuning_rows = 1000
 
     def open(self) -> tuple:
         """Return training rows, test rows and the true log density of the latter."""
@@ -148,29 +145,23 @@ class LargeN(MethodExperiment):
         test = made_up.bimodal_held_out_pairs(irrelevant, self.test_rows)
         return train, test, made_up.bimodal_log_density(*test)
 
-    def begin(self, units: Sequence[int]) -> Work:
-        """Return what fits and scores."""
-        return self._outcome
-
-    def _outcome(self, unit: int) -> Outcome:
+    def outcome(self, unit: int) -> Outcome:
+        """Fit and score."""
         train, test, truth = self.data
+        sizes = {"n_train": len(train[0]), "n_test": len(test[0]), "dim": train[0].shape[1]}
+        row = self.row(unit, seed=self.seed, backend="numpy", **sizes)
         model, before = self.unfitted(), _measured_fit.peak_memory()
         fitted, seconds, _ = _measured(model.fit, *train)
         peak = (_measured_fit.peak_memory() - before) / 2**20
         found, scoring, wall = _measured(lambda made: to_numpy(made.log_density(*test)), fitted)
         if isinstance(found, Exception):
-            failed = scores.failed(LOG_DENSITY_GAP, found, "nats")
-            return Outcome([self.row(unit) | failed], [{}])
+            return Outcome([row | scores.failed(LOG_DENSITY_GAP, found, "nats")], [{}])
         difference = truth - found
         stderr = difference.std(ddof=1) / np.sqrt(len(difference))
-        cells = [
-            scores.cell(LOG_DENSITY_GAP, difference.mean(), "nats", stderr),
-            scores.cell(NLL, -found.mean(), "nats"),
-            scores.cell(FIT_SECONDS, seconds, "s"),
-            scores.cell(DENSITY_SECONDS, scoring, "s"),
-            scores.cell(PEAK_MEMORY, peak, "MiB"),
-        ]
-        rows = [self.row(unit, seconds=seconds + wall) | each for each in cells]
+        cells = [scores.cell(LOG_DENSITY_GAP, difference.mean(), "nats", stderr)]
+        cells += scores.cells(_UNITS, (-found.mean(), seconds, scoring, peak))
+        row["seconds"] = seconds + wall
+        rows = [row | each for each in cells]
         chosen = methods.chosen(fitted.estimator_) if isinstance(fitted, Standardised) else {}
         return Outcome(rows, [chosen], {"log_density": found})
 
@@ -178,22 +169,16 @@ class LargeN(MethodExperiment):
         """Return the model; `ValueError` if its class does not exist or know an option."""
         if self.estimator in REGRESSORS:
             return REGRESSORS[self.estimator](self.seed)
-        default = estimator_class(self.estimator)().get_params(deep=False).get("tuning_rows")
-        by_likelihood = self.options.get("selection") == "likelihood"
-        rows = self.tuning_rows if by_likelihood else default
-        given = {"random_state": self.seed, "tuning_rows": rows}
-        return Standardised(methods.build(self.method, self.estimator, self.options, **given))
+        rows = estimator_class(self.estimator)().get_params(deep=False).get("tuning_rows")
+        if self.options.get("selection") == "likelihood":
+            rows = self.tuning_rows
+        given = (self.method, self.estimator, self.options, self.seed, rows)
+        return Standardised(methods.build(*given))
 
     @property
     def seed(self) -> int:
-        """A seed of the data alone, small enough to survive any CSV reader."""
-        return seed_of(self.name, self.dataset) % 2**32
-
-    def row(self, split: int, **more) -> dict:
-        """Return the columns that all score rows share."""
-        train, test, _ = self.data
-        sizes = {"n_train": len(train[0]), "n_test": len(test[0]), "dim": train[0].shape[1]}
-        return super().row(split) | {"seed": self.seed, "backend": "numpy"} | sizes | more
+        """A seed of the data alone."""
+        return row_seed(self.name, self.dataset)
 
 
 def _measured(function: Callable, *arguments) -> tuple:

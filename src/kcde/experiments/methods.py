@@ -2,22 +2,14 @@
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from kcde.arrays import BACKENDS, resolve_backend, to_numpy
 from kcde.estimators import configured, estimator_class
 
-FAILURES = (ValueError, np.linalg.LinAlgError, FloatingPointError)
-"""Errors that a fit or a score may raise; any other is a bug."""
-
-
+# Parameters whose names with `_` hold fitted values: the points of CDO, the α of LSCDE.
 _LEARNT = ("reference", "weights")
-"""Parameters whose names with `_` hold fitted values: the points of CDO, the α of LSCDE."""
 
 
-def build(
-    method: str, estimator: str, options: Mapping, *, random_state: int, tuning_rows: int | None
-):
+def build(method: str, estimator: str, options: Mapping, random_state=0, tuning_rows=None):
     """Return an unfitted estimator.
 
     Parameters

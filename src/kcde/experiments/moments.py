@@ -17,7 +17,6 @@ Beside them what a fit cost, in some repetitions also at one bandwidth for all m
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,15 +28,20 @@ from kcde.experiments._low_rank import training_rows
 from kcde.experiments.base import LAPTOP, PAPER, SMOKE, parameter
 from kcde.methods import METHODS
 from kcde.metrics import names
+from kcde.metrics.low_rank import mean_relative_error, relative_errors
 
 TOLERANCE = 1e-3
+# An eigenvalue below -ROUNDING times the largest absolute one is negative, not rounding.
 ROUNDING = 1e-12
-"""An eigenvalue below -ROUNDING times the largest absolute one is negative, not rounding."""
 
+# Tolerances of the paper, each for at least so many rows.
 _PUBLISHED = ((10**7, 1e-1), (10**6, 1e-2), (0, TOLERANCE))
-"""Tolerances of the paper, each for at least so many rows."""
 
 _OTHER_LAWS = ("normal-0.1", "normal-0.3", "normal-1", "uniform-1")
+
+# JDL adds λ to products of two eigenvalues. With values from 1e-8, as for portfolios, 19 of 20
+# fits at d = 3, n = 1e5 chose the smallest.
+_REGULARIZATIONS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, *REGULARIZATIONS)
 
 # By scale, for the dimensions 1, 2, 3.
 _MOST_ROWS = {SMOKE: (1000,) * 3, LAPTOP: (10**7, 10**6, 10**5), PAPER: (10**7,) * 3}
@@ -60,18 +64,17 @@ class Moments(EmbeddingExperiment):
     `smallest`, shape (repetitions, settings, test points).
     """
 
-    name: ClassVar[str] = "moments"
-    datasets: ClassVar = tuple(f"gaussian-{d}-{10**k}" for d in (1, 2, 3) for k in range(3, 8))
-    methods: ClassVar = ("JDL", "JPDL", "JPDL-unreduced", "CME")
+    name = "moments"
+    datasets = tuple(f"gaussian-{d}-{10**k}" for d in (1, 2, 3) for k in range(3, 8))
+    methods = ("JDL", "JPDL", "JPDL-unreduced", "CME")
     # The cost of its semidefinite program does not depend on n.
-    only: ClassVar = {"JPDL-unreduced": (*datasets[:3], datasets[5])}
-    smoke: ClassVar = tuple(f"gaussian-1-200{v}" for v in ("", "-laws", "-factors", "-fewer"))
-    together: ClassVar = (("JDL", "CME"), ("JDL-sub-grid", "JDL-clipped"))
-    sized_names: ClassVar = GAUSSIAN
-    loss: ClassVar[str] = names.SECOND_MOMENT_LOSS
-    estimates: ClassVar = ("error", "mass", "smallest")
+    only = {"JPDL-unreduced": (*datasets[:3], datasets[5])}
+    smoke = tuple(f"gaussian-1-200{v}" for v in ("", "-laws", "-factors", "-fewer"))
+    together = (("JDL", "CME"), ("JDL-sub-grid", "JDL-clipped"))
+    sized_names = GAUSSIAN
+    loss = names.SECOND_MOMENT_LOSS
+    estimates = ("error", "mass", "smallest")
 
-    dataset: str = parameter(help="gaussian-<d>-<n>[-<variation>]: n rows.", kw_only=False)
     constrained_repetitions: int | None = parameter(None, "Of them with constraints.", at_least=0)
     # A method that has none is fitted once, under the tolerance 0. Those after the first, without
     # constraints, all take the factor of the tightest, whose seconds they state.
@@ -80,11 +83,7 @@ class Moments(EmbeddingExperiment):
     laws: tuple[str, ...] = parameter((DRAWN_LAW,), "normal-<std> or uniform-<half width>.")
     validation_rows: int | None = parameter(100_000, "Compare candidates, at most.", at_least=1)
     largest_factors: tuple[float, ...] = parameter((), "Largest bandwidth factors of more fits.")
-    # JDL adds λ to products of two eigenvalues. With values from 1e-8, as for portfolios, 19 of 20
-    # fits at d = 3, n = 1e5 chose the smallest.
-    regularizations: tuple[float, ...] = parameter(
-        (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, *REGULARIZATIONS), "Regularizations λ to try."
-    )
+    regularizations: tuple[float, ...] = parameter(_REGULARIZATIONS, "Regularizations λ to try.")
 
     def __post_init__(self):
         super().__post_init__()
@@ -100,7 +99,7 @@ class Moments(EmbeddingExperiment):
         return rows <= _MOST_ROWS[scale][min(dim, 3) - 1]
 
     @classmethod
-    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:
+    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict:
         """Return the sizes that depend on the data set or the method."""
         (dim, rows), variation = GAUSSIAN.sizes(dataset), GAUSSIAN.variation(dataset)
         # Figures 2 and 4, and one tolerance for all n.
@@ -110,12 +109,10 @@ class Moments(EmbeddingExperiment):
         if variation in (LAWS, FACTORS):
             more = ()
         published = next(tolerance for least, tolerance in _PUBLISHED if rows >= least)
-        tuning_rows = _TUNING_ROWS[scale][min(dim, 3) - 1]
-        found = {
-            "tolerances": tuple(dict.fromkeys((published, *more))),
-            "tuning_rows": min(_FEWER_ROWS, tuning_rows) if variation == FEWER else tuning_rows,
-            "matched_repetitions": 0 if variation else 3,
-        }
+        most = _TUNING_ROWS[scale][min(dim, 3) - 1]
+        found: dict = {"tolerances": tuple(dict.fromkeys((published, *more)))}
+        found["tuning_rows"] = min(_FEWER_ROWS, most) if variation == FEWER else most
+        found["matched_repetitions"] = 0 if variation else 3
         if scale == LAPTOP and rows >= 10**6:
             found["repetitions"] = 5
         if variation == LAWS:
@@ -136,9 +133,8 @@ class Moments(EmbeddingExperiment):
         pairs = made_up.gaussian_random_pairs(dim, number, law)
 
         def loss(X, Y) -> Callable:
-            return mean_relative_error(
-                asarray(pairs.conditional_second_moment(to_numpy(X)), backend)
-            )
+            true = pairs.conditional_second_moment(to_numpy(X))
+            return mean_relative_error(asarray(true, backend))
 
         rows = made_up.gaussian_training_pairs(pairs, n, number)
         rows += made_up.gaussian_held_out_pairs(pairs, number, self.test_rows)
@@ -180,29 +176,3 @@ def second_moments_and_one(Y):
     xp = array_namespace(Y)
     products = xp.reshape(Y[:, :, None] * Y[:, None, :], (Y.shape[0], -1))
     return xp.concat([products, xp.ones((Y.shape[0], 1), dtype=Y.dtype)], axis=1)
-
-
-def relative_errors(found, true):
-    """Return ‖found - true‖²/‖true‖², shape (m,), of matrices (m, d, d): the terms of (40).
-
-    `found` may have its matrices as rows of length d² or longer.
-    """
-    xp = array_namespace(true)
-    true = xp.reshape(true, (true.shape[0], -1))
-    found = xp.reshape(found, (found.shape[0], -1))[:, : true.shape[1]]
-    return xp.sum((found - true) ** 2, axis=1) / xp.sum(true**2, axis=1)
-
-
-def mean_relative_error(true) -> Callable:
-    """Return the mean of `relative_errors` as a function of what was found, for many calls."""
-    xp = array_namespace(true)
-    true = xp.reshape(true, (true.shape[0], -1))
-    # A few long rows are faster than many short ones; a copy of the transpose has its short rows.
-    rows = xp.empty((true.shape[1], true.shape[0]), dtype=true.dtype)
-    rows[:, :] = true.T
-    sizes = xp.sum(rows**2, axis=0)
-
-    def mean_error(found):
-        return xp.mean(xp.sum((found.T[: rows.shape[0], :] - rows) ** 2, axis=0) / sizes)
-
-    return mean_error

@@ -12,7 +12,6 @@ logistic loss (41) on the days that validate.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,12 +23,11 @@ from kcde.experiments._embedding import EmbeddingExperiment, Repetition
 from kcde.experiments._shared_bases import Bases, Fit, is_classifier, with_options
 from kcde.experiments.base import parameter, sized
 from kcde.methods import METHODS
+from kcde.metrics.low_rank import logistic_loss
 from kcde.metrics.names import BASE_RATE_LOSS, LOGISTIC_LOSS, NEGATIVE_PROBABILITY_RATE
 
 TOLERANCE = 1e-3
 QUANTILE = 0.01
-FLOOR = 1e-12
-"""η of (41)."""
 
 
 _RETURNS = "fama-french-25-daily"
@@ -44,36 +42,26 @@ class Portfolio(EmbeddingExperiment):
     `label`, shape (repetitions, test days), and `threshold`, shape (repetitions,).
     """
 
-    name: ClassVar[str] = "portfolio"
-    datasets: ClassVar = tuple(
-        f"portfolios-{d}-{n}" for d in (1, 5, 10, 25) for n in (1000, 5000, 10_000, 20_000)
-    )
-    methods: ClassVar = ("JDL", "CME", "KLR")
-    smoke: ClassVar = ("portfolios-2-300",)
-    together: ClassVar = (("JDL", "CME", "KLR"), ("JDL-sub-grid", "JDL-clipped"))
-    reads_files: ClassVar[bool] = True
-    sized_names: ClassVar = PORTFOLIOS
-    loss: ClassVar[str] = LOGISTIC_LOSS
-    estimates: ClassVar = ("probability",)
+    name = "portfolio"
+    datasets = tuple(f"portfolios-{d}-{1000 * k}" for d in (1, 5, 10, 25) for k in (1, 5, 10, 20))
+    methods = ("JDL", "CME", "KLR")
+    smoke = ("portfolios-2-300",)
+    together = (("JDL", "CME", "KLR"), ("JDL-sub-grid", "JDL-clipped"))
+    reads_files = True
+    sized_names = PORTFOLIOS
+    loss = LOGISTIC_LOSS
+    estimates = ("probability",)
 
-    dataset: str = parameter(help="portfolios-<d>-<n>: the first d, n days.", kw_only=False)
     portfolios: str = sized("smoke-portfolios", _RETURNS, _RETURNS, "Data set of returns.")
     risk_free: str = sized("smoke-risk-free", _RISK_FREE, _RISK_FREE, "Data set of risk-free ones.")
-    tuning_rows: int | None = sized(
-        300, 20_000, 20_000, "Rows that choose the parameters, at most.", at_least=5
-    )
+    tuning_rows: int | None = sized(300, 20_000, 20_000, "Rows that choose, at most.", at_least=5)
     tolerance: float = parameter(TOLERANCE, "Relative, of the factors.")
     max_rank: int | None = sized(20, 150, 16_000, "Pivots of a factor, at most.", at_least=1)
-    most_trace: float = parameter(
-        0.1,
-        "Share of the trace that a factor of x may leave, because its rank is capped; other "
-        "bandwidths are not tried.",
-        at_least=0.0,
-        at_most=1.0,
-    )
+    # More is left where the rank of the factor is capped; such a bandwidth is not tried.
+    most_trace: float = parameter(0.1, "Left by a factor of x.", at_least=0.0, at_most=1.0)
 
     @classmethod
-    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:
+    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict:
         """Return the sizes that depend on the method."""
         # One that names its own constraints is a reading of positivity alone.
         return {"choice": "shared"} if "constrained" in METHODS[method].options else {}
@@ -90,10 +78,6 @@ class Portfolio(EmbeddingExperiment):
     def open(self) -> ExcessReturns:
         """Return the excess returns."""
         return excess_returns(*self.raw_data(), self.data_dir, self.catalogue)
-
-    def info(self) -> dict:
-        """Return the information on a job that is known before it runs."""
-        return super().info() | {"data_sha256": list(self.data.sha256)}
 
     def repetition(self, number: int, backend: str = "numpy") -> Repetition:
         """Return the data of a repetition, the same for every method and backend."""
@@ -134,11 +118,3 @@ class Portfolio(EmbeddingExperiment):
             (BASE_RATE_LOSS, logistic_loss(np.full(event.shape, rate), event), "nats"),
         ]
         return measured, {"probability": probability}
-
-
-def logistic_loss(probability, event) -> float:
-    """Return the loss (41) of estimates of a probability, which may leave [0, 1], (n,) each."""
-    xp = array_namespace(probability)
-    happens = xp.log(xp.minimum(xp.maximum(probability, FLOOR), 1.0))
-    does_not = xp.log(xp.maximum(xp.minimum(1.0 - probability, 1.0), FLOOR))
-    return float(-xp.mean(event * happens + (1.0 - event) * does_not))

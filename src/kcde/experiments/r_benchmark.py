@@ -16,10 +16,8 @@ y. The sum in that order is exact in two parts, log p(x) + log p(y|x), unlike th
 `LargerSets` does the same on sets of 1,000 to 10,000 rows under splits of their own.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -29,8 +27,8 @@ from kcde.data.larger import open_larger
 from kcde.data.loaders import Dataset, load
 from kcde.estimators import Standardised
 from kcde.experiments import _dde_optimum, methods
-from kcde.experiments.base import ArrayExperiment, Outcome, Work, parameter, sized
-from kcde.experiments.runner import attempt, fits
+from kcde.experiments.base import ArrayExperiment, Outcome, Work, attempt, parameter, sized
+from kcde.experiments.runner import fits
 from kcde.methods import METHODS
 from kcde.metrics import names
 from kcde.normalisers import GaussianProposal, importance_sampling
@@ -39,8 +37,9 @@ from kcde.seeding import rng_of, split_seed
 EVALUATIONS = TRAINING_HALF, TEST_HALF = ("training-half", "test-half")
 TARGETS = CONDITIONAL, JOINT = ("conditional", "joint")
 TEST_HALF_DRAWS = 1000
+# The first five in the order of dde's table 2 with a published number; no result was looked at.
+FLOWS = ("CondRealNVP", "CondMAF")
 SHOWCASE = ("geyser", "caution", "ftcollinssnow", "highway", "snowgeese")
-"""The first five in the order of dde's table 2 with a published number; no result was looked at."""
 
 # Iterations of DDE, and its learning rate divided by the authors' 1e-4. laptop keeps the product of
 # rate and iterations; with 30 in place of 20 some fits diverged.
@@ -64,20 +63,16 @@ class RBenchmark(ArrayExperiment):
     density `log_density` is that of x and y, `log_density_x` that of x.
     """
 
-    name: ClassVar[str] = "r_benchmark"
-    datasets: ClassVar = (
-        "caution", "ftcollinssnow", "highway", "heights", "sniffer", "snowgeese", "GAGurine",
-        "geyser", "topo", "BostonHousing", "CobarOre", "engel", "mcycle", "BigMac2003", "cpus",
-        "crabs", "birthwt", "gilgais", "UN3", "ufc",
-    )  # fmt: skip
-    methods: ClassVar = (
-        "KCEF", "KCEF-stopped", "KCEF-converged", "KCEF-LL-shared", "KCEF-LL", "KCEF-LL-defensive",
-        "LikelihoodKCEF", "NADE", "NADE-joint", "LSCDE", "LSCDE-exact", "epsilon-KDE", "DDE",
-        "DDE-penalised", "JDL-smoothed", "CME-smoothed", "CDO-chosen", "CDO-LL", "GP-ML",
-        "LinearGaussian", "ResidualKDE", "MarginalKDE", "KernelCDE", "QuantileForest", "NGBoost",
-        "CondRealNVP-tuned", "CondMAF-tuned", "CondRealNVP", "CondMAF",
-    )  # fmt: skip
-    only: ClassVar = {
+    name = "r_benchmark"
+    datasets = ("caution", "ftcollinssnow", "highway", "heights", "sniffer", "snowgeese")
+    datasets += ("GAGurine", "geyser", "topo", "BostonHousing", "CobarOre", "engel", "mcycle")
+    datasets += ("BigMac2003", "cpus", "crabs", "birthwt", "gilgais", "UN3", "ufc")
+    methods = ("KCEF", "KCEF-stopped", "KCEF-converged", "KCEF-LL-shared", "KCEF-LL")
+    methods += ("KCEF-LL-defensive", "LikelihoodKCEF", "NADE", "NADE-joint", "LSCDE", "LSCDE-exact")
+    methods += ("epsilon-KDE", "DDE", "DDE-penalised", "JDL-smoothed", "CME-smoothed", "CDO-chosen")
+    methods += ("CDO-LL", "GP-ML", "LinearGaussian", "ResidualKDE", "MarginalKDE", "KernelCDE")
+    methods += ("QuantileForest", "NGBoost", "CondRealNVP-tuned", "CondMAF-tuned", *FLOWS)
+    only = {
         # A reading of one column of kcef's table 1, on the sets of that table.
         "NADE-joint": datasets[:14],
         # The sets for which its authors ship parameters, which are those of dde's table 2 with a
@@ -85,27 +80,21 @@ class RBenchmark(ArrayExperiment):
         "DDE": tuple(sorted({*datasets} - {"BostonHousing", "engel", "heights", "sniffer"})),
         "DDE-penalised": SHOWCASE,  # ours, at the cost of DDE
     }
-    smoke: ClassVar = ("smoke-mixed",)
-    repeated: ClassVar = ("splits",)
-    reads_files: ClassVar = True
-    options_key: ClassVar = "r_benchmark"
-    calibrated: ClassVar = True
-    """Whether there are more scores than likelihoods."""
+    smoke = ("smoke-mixed",)
+    repeated = ("splits",)
+    reads_files = True
+    options_key = "r_benchmark"
+    # Whether there are more scores than likelihoods.
+    calibrated = True
 
     splits: int = sized(3, 20, 20, "Random half/half splits.", at_least=1)
     importance_samples: int = sized(1000, 10_000, 10_000, "Draws for log Z.")
-    tuning_rows: int | None = sized(
-        100, 500, 2000, "Rows that take part in a likelihood selection, at most."
-    )
+    tuning_rows: int | None = sized(100, 500, 2000, "Rows of a likelihood selection, at most.")
     # "training-half": a Gaussian wider than the training y (`log_normaliser` of the estimator);
     # "test-half": 1000 draws from one with mean and standard deviation of the *test* y, as dde was
     # evaluated, which is biased low.
-    evaluation: str = parameter(
-        TRAINING_HALF, "Half whose y set the proposal for log Z.", choices=EVALUATIONS
-    )
-    target: str = parameter(
-        CONDITIONAL, "conditional: y given x; joint: x and y together.", choices=TARGETS
-    )
+    evaluation: str = parameter(TRAINING_HALF, "Whose y propose for log Z.", choices=EVALUATIONS)
+    target: str = parameter(CONDITIONAL, "y given x, or x and y jointly.", choices=TARGETS)
 
     @classmethod
     def sizes_of(cls, scale: str, dataset: str, method: str) -> dict:
@@ -131,29 +120,21 @@ class RBenchmark(ArrayExperiment):
         """X and Y where the estimator computes."""
         return asarray(self.data.X, self.device), asarray(self.data.Y, self.device)
 
-    def begin(self, units: Sequence[int]) -> Work:
+    def begin(self, units: list[int]) -> Work:
         """Fit as one batch what can be, and return a function that scores."""
-        if not self.batch_fits:
-            return lambda split: self.outcome(split, *attempt(self.fit, split))
-        fitted = fits(self.estimator, units, self.fit, self._fit_many)
-        return lambda split: self.outcome(split, *fitted(split))
-
-    def info(self) -> dict:
-        """Return the information on the job that is known before it runs."""
-        return super().info() | {"data_sha256": self.data.sha256}
+        fitted = fits(self.estimator, units, self.fit, self._fit_many, self.batch_fits)
+        return lambda split: self.scored(split, *fitted(split))
 
     def row(self, split: int, **more) -> dict:
         """Return the columns that all score rows of a split share."""
         train, test = self.rows_of(split)
-        known = {"backend": self.device, "seed": split_seed(self.dataset, split)}
-        known |= {"n_train": len(train), "n_test": len(test)}
-        return super().row(split) | known | more
+        known = {"n_train": len(train), "n_test": len(test), "backend": self.device}
+        return super().row(split, seed=split_seed(self.dataset, split)) | known | more
 
     def rows_of(self, split: int) -> tuple[np.ndarray, np.ndarray]:
         """Return training and test rows: as the data set splits them, else random halves."""
-        if self.data.rows is not None:
-            return self.data.rows(split)
-        return half_split(self.dataset, split, len(self.data.X))
+        rows = self.data.rows
+        return rows(split) if rows else half_split(self.dataset, split, len(self.data.X))
 
     def halves(self, split: int) -> tuple[tuple, tuple]:
         """Return (X, Y) of the training rows and of the test rows, where the estimator computes.
@@ -169,10 +150,9 @@ class RBenchmark(ArrayExperiment):
 
     def unfitted(self, split: int, **more):
         """Return the estimator of a split; `ValueError` if its class does not know an option."""
-        by_likelihood = self.options.get("selection") == "likelihood"
-        given = {"random_state": split_seed(self.dataset, split)}
-        given["tuning_rows"] = self.tuning_rows if by_likelihood else None
-        return methods.build(self.method, self.estimator, {**self.options, **more}, **given)
+        rows = self.tuning_rows if self.options.get("selection") == "likelihood" else None
+        given = {**self.options, **more}, split_seed(self.dataset, split), rows
+        return methods.build(self.method, self.estimator, *given)
 
     def fit(self, split: int, **more) -> Standardised:
         """Return the fitted model of a split, with more options."""
@@ -180,12 +160,12 @@ class RBenchmark(ArrayExperiment):
         groups = None if groups is None else groups[self.rows_of(split)[0]]
         return Standardised(self.unfitted(split, **more)).fit(*self.halves(split)[0], groups)
 
-    def _fit_many(self, splits: Sequence[int]) -> list:
+    def _fit_many(self, splits: list[int]) -> list:
         models = [Standardised(self.unfitted(split)) for split in splits]
         pairs = [self.halves(split)[0] for split in splits]
         return Standardised.fit_many(models, *zip(*pairs, strict=True))
 
-    def outcome(self, split: int, model, seconds: float) -> Outcome:
+    def scored(self, split: int, model, seconds: float) -> Outcome:
         """Score a fitted model, or report the error of a fit."""
         row = self.row(split)
         found, scoring = attempt(self._likelihoods, split, model)
@@ -244,37 +224,33 @@ class RBenchmark(ArrayExperiment):
         ]
         if (history := getattr(inner, "history_", None)) is not None:
             proposed = inner.log_normaliser(X, method="sampler").effective_sample_size
-            metrics += [
-                ("iterations", inner.iterations_, "iterations"),
-                ("objective", history["objective"][-1], "nats"),
-                ("mmd2_biased", history["mmd2_biased"][-1], ""),
-                ("sampler_effective_sample_size", to_numpy(proposed).min(), "samples"),
-            ]
-        return metrics, {
-            "log_density": log_f - log_z,
-            "log_density_quadrature": log_f - reference,
-            "log_z_stderr": to_numpy(drawn.stderr),
-            "effective_sample_size": size,
-        }
+            metrics.append(("iterations", inner.iterations_, "iterations"))
+            metrics.append(("objective", history["objective"][-1], "nats"))
+            metrics.append(("mmd2_biased", history["mmd2_biased"][-1], ""))
+            metrics.append(("sampler_effective_sample_size", to_numpy(proposed).min(), "samples"))
+        arrays = {"log_density": log_f - log_z, "log_density_quadrature": log_f - reference}
+        arrays |= {"log_z_stderr": to_numpy(drawn.stderr), "effective_sample_size": size}
+        return metrics, arrays
 
 
 def _calibration(inner, X, Y) -> tuple[list[dict], dict]:
     """Return score cells of coverages and names.CRPS, and F(y|x) of the test rows."""
     found, seconds = attempt(inner.cdf_and_crps, X, Y)
     if isinstance(found, Exception):
-        cells, arrays = [scores.failed(name, found) for name in (*names.COVERAGES, names.CRPS)], {}
+        values, arrays = found, {}
     else:
         pit, crps = map(to_numpy, found)
-        values = {n: np.mean(np.abs(pit - 0.5) <= p / 2) for n, p in names.COVERAGES.items()}
-        values |= {names.CRPS: crps.mean()}
-        cells = [scores.cell(name, value) for name, value in values.items()]
-        arrays = {"pit": pit}
+        covered = [np.mean(np.abs(pit - 0.5) <= p / 2) for p in names.COVERAGES.values()]
+        values, arrays = [*covered, crps.mean()], {"pit": pit}
+    cells = scores.cells(dict.fromkeys((*names.COVERAGES, names.CRPS), ""), values)
     return [cell | {"seconds": seconds} for cell in cells], arrays
 
 
+# A method that needs longer for a fit is not fitted.
 MOST_SECONDS = 60.0
-"""A method that needs longer for a fit is not fitted."""
 
+_WITHOUT_FOLDS = ("GP-ML", "LinearGaussian", "ResidualKDE", "MarginalKDE", "KernelCDE")
+_WITHOUT_FOLDS += ("QuantileForest",)
 _WITHOUT_GROUPS = ("red-wine", "white-wine", "parkinsons", "metro-traffic-substitute")
 
 # Training rows up to which a fit with its selection takes at most a minute on one idle core,
@@ -293,19 +269,13 @@ class LargerSets(RBenchmark):
     or -1, in the `.npz`.
     """
 
-    name: ClassVar[str] = "larger_sets"
+    name = "larger_sets"
     # -people: where folds keep the rows of a person together, of the methods that choose by folds.
-    datasets: ClassVar = (*_WITHOUT_GROUPS[:3], "parkinsons-people", _WITHOUT_GROUPS[3])
-    methods: ClassVar = (
-        "KCEF", "KCEF-LL", "KCEF-LL-defensive", "LikelihoodKCEF", "NADE", "LSCDE-exact",
-        "epsilon-KDE", "JDL-smoothed", "CME-smoothed", "CDO-LL", "GP-ML", "LinearGaussian",
-        "ResidualKDE", "MarginalKDE", "KernelCDE", "QuantileForest", "NGBoost",
-    )  # fmt: skip
-    only: ClassVar = {each: _WITHOUT_GROUPS for each in (
-        "NADE", "GP-ML", "LinearGaussian", "ResidualKDE", "MarginalKDE", "KernelCDE",
-        "QuantileForest",
-    )}  # fmt: skip
-    batch_fits: ClassVar = False
+    datasets = (*_WITHOUT_GROUPS[:3], "parkinsons-people", _WITHOUT_GROUPS[3])
+    methods = ("KCEF", "KCEF-LL", "KCEF-LL-defensive", "LikelihoodKCEF", "NADE", "LSCDE-exact")
+    methods += ("epsilon-KDE", "JDL-smoothed", "CME-smoothed", "CDO-LL", *_WITHOUT_FOLDS, "NGBoost")
+    only = dict.fromkeys(("NADE", *_WITHOUT_FOLDS), _WITHOUT_GROUPS)
+    batch_fits = False
 
     splits: int = sized(2, 5, 5, "Splits, as the set makes them.", at_least=1, at_most=5)
 
@@ -313,7 +283,7 @@ class LargerSets(RBenchmark):
         """Return the data set with its own splits."""
         return open_larger(self.dataset, self.data_dir, self.catalogue)
 
-    def begin(self, units: Sequence[int]) -> Work:
+    def begin(self, units: list[int]) -> Work:
         """Fit as on the R sets, or say of each split what a fit would need."""
         most = _MOST_ROWS.get(self.method, np.inf)
         if max(len(self.rows_of(split)[0]) for split in range(self.splits)) <= most:

@@ -12,26 +12,16 @@ from typing import Any
 import numpy as np
 
 from kcde import scores
-from kcde.experiments.base import Experiment, MethodExperiment, Outcome, is_batch_fitted
-from kcde.experiments.methods import FAILURES
+from kcde.experiments.base import Experiment, MethodExperiment, Outcome, attempt, is_batch_fitted
 from kcde.files import atomic
 
 log = logging.getLogger(__name__)
 
+# Fields in which jobs may differ that run together to share bases.
 METHOD_FIELDS = ("method", "estimator", "variant", "options")
-"""Fields in which jobs may differ that run together to share bases."""
-
-_JSON_MEMBER = "json"
-"""The member of a part that holds everything but arrays, as JSON."""
 
 
-def run(
-    jobs: Experiment | Sequence[Experiment],
-    outs: str | Path | Sequence[str | Path],
-    *,
-    shard: tuple[int, int] | None = None,
-    parts: Sequence[Path] = (),
-) -> None:
+def run(jobs, outs, *, shard: tuple[int, int] | None = None, parts: Sequence[Path] = ()) -> None:
     """Run a job, or several that differ in nothing but the method, and write the scores.
 
     Methods that share bases compute these once; the scores of each are those of a run of its own.
@@ -61,34 +51,32 @@ def run(
     outs = [Path(out) for out in ([outs] if isinstance(outs, str | Path) else outs)]
     check_compatible(jobs)
     if len(outs) != (1 if shard else len(jobs)):
-        raise ValueError(
-            f"give a file for each of {len(jobs)} methods, of a shard one; got {len(outs)}"
-        )
+        raise ValueError(f"give a file for each method, of a shard one; got {len(outs)}")
     for job in jobs:
         job.check()
         if (shard or parts) and job.batch_fits and _is_batch(job):
-            raise ValueError(
-                f"{job.estimator} trains all repetitions as one batch, and the results depend on "
-                "the batch: run the whole job, without --shard and --part"
-            )
-    units = range(jobs[0].count())
+            batch = f"{job.estimator} trains all repetitions as one batch"
+            raise ValueError(f"{batch}: run the whole job, without --shard and --part")
+    units = list(range(jobs[0].count()))
     if shard:
         index, count = shard
         if not 1 <= index <= count:
             raise ValueError(f"a shard is i/k with 1 ≤ i ≤ k, as 2/4; got {index}/{count}")
-        write_part(outs[0], jobs, list(units[index - 1 :: count]))
+        write_part(outs[0], jobs, units[index - 1 :: count])
         return
     found = collect_parts(parts, jobs, units) if parts else computed(jobs, units)
     for place, (job, out) in enumerate(zip(jobs, outs, strict=True)):
         own = [each[place] for each in found]
-        scores.write(out, job.rows(own), job.info() | job.results(own), job.arrays(own))
+        chosen = [one for outcome in own for one in outcome.chosen]
+        scores.write(out, job.rows(own), job.info() | {"chosen": chosen}, job.arrays(own))
 
 
-def computed(jobs: Sequence[Experiment], units: Sequence[int]) -> list[list[Outcome]]:
+def computed(jobs: list[Experiment], units: list[int]) -> list[list[Outcome]]:
     """Return the outcomes of some repetitions, one per job, and log the progress."""
     if not units:
         return []
-    title = ", ".join([jobs[0].title, *(job.method for job in jobs[1:])])
+    named = (getattr(jobs[0], each, "") for each in ("name", "dataset", "method"))
+    title = ", ".join([" ".join(named), *(job.method for job in jobs[1:])])
     found, started = [], time.perf_counter()
     work = type(jobs[0]).begin_together(jobs, units)
     for done, unit in enumerate(units, 1):
@@ -98,33 +86,15 @@ def computed(jobs: Sequence[Experiment], units: Sequence[int]) -> list[list[Outc
     return found
 
 
-def attempt(function: Callable, *arguments: Any) -> tuple[Any, float]:
-    """Return the value of a function, or the numerical error that it raises, and its seconds.
-
-    If an argument is such an error, the function is not called and the error is returned.
-    """
-    if error := next((each for each in arguments if isinstance(each, Exception)), None):
-        return error, 0.0
-    started = time.perf_counter()
-    try:
-        found = function(*arguments)
-    except FAILURES as error:
-        found = error
-    return found, time.perf_counter() - started
-
-
 def fits(
-    estimator: str,
-    units: Sequence[int],
-    fit_one: Callable[[int], Any],
-    fit_batch: Callable[[Sequence[int]], Sequence],
+    estimator: str, units: list[int], fit_one: Callable, fit_batch: Callable, batch: bool = True
 ) -> Callable[[int], tuple[Any, float]]:
     """Return a function from a unit to its fitted model, or an error, and its seconds.
 
     One model is held at a time, but all of an estimator that trains all units as one batch; the
     seconds of each are then its share.
     """
-    if not is_batch_fitted(estimator):
+    if not (batch and is_batch_fitted(estimator)):
         return lambda unit: attempt(fit_one, unit)
     log.info("%d fits in one batch", len(units))
     started = time.perf_counter()
@@ -133,22 +103,16 @@ def fits(
     return lambda unit: (models[unit], share)
 
 
-def check_compatible(jobs: Sequence[Experiment]) -> None:
+def check_compatible(jobs: list[Experiment]) -> None:
     """Raise `ValueError` for jobs that cannot run together."""
     first, *others = jobs
     if others and not first.together:
         raise ValueError(f"jobs of {first.name} run one at a time; got {len(jobs)}")
-    names = [job.method for job in jobs] if others else []
-    if len(set(names)) < len(names):
-        raise ValueError(f"name each method once; got {', '.join(names)}")
     for other in others:
-        theirs = replace(other, **{name: getattr(first, name) for name in METHOD_FIELDS}).identity()
-        for name, value in first.identity().items():
-            if theirs[name] != value:
-                raise ValueError(
-                    f"methods that run together must agree in {name}: {first.method} has "
-                    f"{value!r} and {other.method} {theirs[name]!r}; run them apart"
-                )
+        alike = replace(other, **{name: getattr(first, name) for name in METHOD_FIELDS})
+        ours, theirs = first.identity(), alike.identity()
+        if differing := ", ".join(name for name in ours if theirs[name] != ours[name]):
+            raise ValueError(f"methods that run together must agree in {differing}: run them apart")
 
 
 def _is_batch(job: Experiment) -> bool:
@@ -160,7 +124,7 @@ def _is_batch(job: Experiment) -> bool:
 # number of shards. A part is one `.npz` of arrays and JSON, which is read without running code.
 
 
-def write_part(path: Path, jobs: Sequence[Experiment], units: Sequence[int]) -> None:
+def write_part(path: Path, jobs: list[Experiment], units: list[int]) -> None:
     """Compute some repetitions and write their part; a folder that is none is found before."""
     if path.suffix != ".npz":
         raise ValueError(f"a shard keeps no scores: name its file {path.with_suffix('.part.npz')}")
@@ -172,16 +136,12 @@ def write_part(path: Path, jobs: Sequence[Experiment], units: Sequence[int]) -> 
                 arrays |= {f"{unit}/{place}/{n}": each for n, each in outcome.arrays.items()}
             told.append((unit, [(one.rows, one.chosen, list(one.arrays)) for one in outcomes]))
         text = _json({"identity": _identity(jobs), "outcomes": told})
-        arrays[_JSON_MEMBER] = np.frombuffer(text.encode(), dtype=np.uint8)
-        with temporary.open("wb") as file:
-            np.savez_compressed(file, **arrays)
+        arrays["json"] = np.frombuffer(text.encode(), dtype=np.uint8)
+        np.savez_compressed(temporary, **arrays)
 
 
-def collect_parts(
-    paths: Sequence[Path], jobs: Sequence[Experiment], units: Sequence[int]
-) -> list[list[Outcome]]:
-    """Return the outcomes of every repetition from the parts of all shards, which may be of more
-    methods.
+def collect_parts(paths: Sequence[Path], jobs: list[Experiment], units: list[int]) -> list[list]:
+    """Return the outcomes of all repetitions from parts of all shards, also of more methods.
 
     Raises
     ------
@@ -204,7 +164,7 @@ def collect_parts(
     return [found[unit] for unit in units]
 
 
-def _identity(jobs: Sequence[Experiment]) -> list[Mapping]:
+def _identity(jobs: list[Experiment]) -> list[Mapping]:
     return [job.info() | {"experiment": job.name} for job in jobs]
 
 
@@ -212,18 +172,15 @@ def _read_part(path: Path) -> tuple[Any, dict[int, list[Outcome]]]:
     """Return the identity and the outcomes that a part holds."""
     try:
         with np.load(path, allow_pickle=False) as stored:
-            told = json.loads(stored[_JSON_MEMBER].tobytes())
-            outcomes = {
-                unit: [
-                    Outcome(rows, chosen, {name: stored[f"{unit}/{i}/{name}"] for name in names})
-                    for i, (rows, chosen, names) in enumerate(each)
-                ]
-                for unit, each in told["outcomes"]
-            }
+            told = json.loads(stored["json"].tobytes())
+            outcomes: dict[int, list[Outcome]] = {unit: [] for unit, _ in told["outcomes"]}
+            for unit, each in told["outcomes"]:
+                for place, (rows, chosen, names) in enumerate(each):
+                    arrays = {name: stored[f"{unit}/{place}/{name}"] for name in names}
+                    outcomes[unit].append(Outcome(rows, chosen, arrays))
     except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        raise ValueError(
-            f"{path} is no part that a shard left ({error}): delete it and run its shard again"
-        ) from None
+        said = f"{path} is no part that a shard left ({error})"
+        raise ValueError(f"{said}: delete it and run its shard again") from None
     return told["identity"], outcomes
 
 

@@ -5,10 +5,9 @@ several ways; each seed gives 2000 samples.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,13 +16,12 @@ from kcde.arrays import asarray
 from kcde.experiments import methods
 from kcde.experiments._problems import Problem, ProblemExperiment, Split
 from kcde.experiments._samplers import sampler_kind, sampler_of
-from kcde.experiments.base import ArrayExperiment, Outcome, parameter, sized
+from kcde.experiments.base import ArrayExperiment, Outcome, attempt, parameter, sized
 from kcde.experiments.factors import information, jobs_of
-from kcde.experiments.runner import attempt
 from kcde.joint import JointDensity
 from kcde.methods import METHODS, Method
 from kcde.metrics import conditional_spread
-from kcde.seeding import rng_of, seed_of
+from kcde.seeding import rng_of, row_seed
 
 METRIC = "samples"
 REFERENCE = 1000  # data points that those of each seed are compared with (kcef, figure 4)
@@ -41,36 +39,25 @@ class Samples(ProblemExperiment, ArrayExperiment):
     metric, both from the same fit; of KEF-grouped copies of a row are in one fold.
     """
 
-    name: ClassVar[str] = "samples"
-    datasets: ClassVar[Sequence[str]] = ("red-wine", "parkinsons")
-    methods: ClassVar[Sequence[str]] = (
-        "KCEF-F",
-        "KEF",
-        "NADE",
-        "KCEF-F-inverse",
-        "KCEF-LL-F-inverse",
-        "KEF-adapted",
-        "KEF-grouped",
-    )
-    only: ClassVar = {"KEF-grouped": ("red-wine",)}  # the other has no copies of rows
-    smoke: ClassVar[Sequence[str]] = ("smoke-joint",)
-    together: ClassVar = (("KCEF-F", "KCEF-F-inverse"), ("KEF", "KEF-adapted"))
-    repeated: ClassVar[tuple[str, ...]] = ("seeds",)
-    batch_fits: ClassVar[bool] = False
+    name = "samples"
+    datasets = ("red-wine", "parkinsons")
+    methods = ("KCEF-F", "KEF", "NADE", "KCEF-F-inverse", "KCEF-LL-F-inverse")
+    methods += ("KEF-adapted", "KEF-grouped")
+    only = {"KEF-grouped": ("red-wine",)}  # the other has no copies of rows
+    smoke = ("smoke-joint",)
+    together = (("KCEF-F", "KCEF-F-inverse"), ("KEF", "KEF-adapted"))
+    repeated = ("seeds",)
+    batch_fits = False
 
-    graph: str | list | None = parameter(
-        None, "full, markov, or JSON parents from 0; one model of all by default."
-    )
-    columns: str = parameter(
-        "all",
-        "all, or shown-pair: fit to the two columns that the figures show, and sample these.",
-        choices=("all", SHOWN_PAIR),
-    )
+    # One model of all columns by default.
+    graph: str | list | None = parameter(None, "full, markov, or JSON parents from 0.")
+    # Those that are fitted and sampled: all, or the two that the figures show.
+    columns: str = parameter("all", "all, or shown-pair.", choices=("all", SHOWN_PAIR))
     seeds: int = sized(2, 10, 10, "How often samples are drawn.", at_least=1)
     samples: int = parameter(2000, "Samples of each seed.", at_least=2)
 
     @classmethod
-    def options_of(cls, method: Method, dataset: str) -> dict[str, Any]:
+    def options_of(cls, method: Method, dataset: str) -> dict:
         """Return the constructor arguments: those of one model where there is no graph."""
         return method.options_for("" if method.graph else "joint", dataset)
 
@@ -93,9 +80,7 @@ class Samples(ProblemExperiment, ArrayExperiment):
         return [each for each in chosen if each["run"] == RUN] or None
 
     @classmethod
-    def begin_together(
-        cls, jobs: Sequence[Self], units: Sequence[int]
-    ) -> Callable[[int], list[Outcome]]:
+    def begin_together(cls, jobs: "list[Samples]", units: list[int]) -> Callable[[int], list]:
         """Fit, once for jobs with the same model, and return what draws under a seed."""
         problem, known = jobs[0].data, jobs[0].known
         split = problem.split(RUN)
@@ -104,14 +89,13 @@ class Samples(ProblemExperiment, ArrayExperiment):
             what = job.estimator, json.dumps(job.options, sort_keys=True)
             if what not in models:
                 models[what], _ = attempt(fit, job, problem, train, known)
-            draws.append(attempt(sampler_of, models[what], job._kind(), train, job.samples)[0])
+            kind = sampler_kind(job.unfitted(0), job.method)
+            draws.append(attempt(sampler_of, models[what], kind, train, job.samples)[0])
 
         def work(seed: int) -> list[Outcome]:
             reference = _reference(problem, split, seed)
-            return [
-                job._outcome(draw, split, reference, seed)
-                for job, draw in zip(jobs, draws, strict=True)
-            ]
+            each = zip(jobs, draws, strict=True)
+            return [job._outcome(draw, split, reference, seed) for job, draw in each]
 
         return work
 
@@ -121,11 +105,11 @@ class Samples(ProblemExperiment, ArrayExperiment):
         key = ("samples", problem.identity, self.method, seed)
         # The seed is that of the data set, not of an alias.
         row = self.row(seed, backend=self._on()) | problem.sizes(RUN, split)
-        row["seed"] = seed_of(*key) % 2**32
+        row["seed"] = row_seed(*key)
 
         def drawn(draw: Callable) -> tuple:
             result = draw(self.samples, rng_of(*key))
-            pair = _places(problem.shown_pair)
+            pair = [node - 1 for node in problem.shown_pair]
             spread = conditional_spread(result.samples[:, pair], reference[:, pair])
             return result.samples, result.diagnostics | spread.in_median_bin()
 
@@ -133,53 +117,40 @@ class Samples(ProblemExperiment, ArrayExperiment):
         if isinstance(found, Exception):
             return Outcome([row | scores.failed(METRIC, found)])
         samples, measured = found
-        cells = [
-            scores.cell(name, value, "samples" if name.startswith("effective") else "")
-            for name, value in measured.items()
-        ]
+        units = {name: "samples" * name.startswith("effective") for name in measured}
+        cells = scores.cells(units, measured.values())
         return Outcome([row | cell for cell in cells], arrays={"samples": samples})
 
     def info(self) -> dict:
         """Return the information on the job that is known before it runs."""
         return super().info() | self.data.description() | {"known": self.known}
 
-    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return the samples, NaN where a seed failed, and the data to compare with."""
         problem = self.data
         split = problem.split(RUN)
         blank = np.full((self.samples, problem.dim), np.nan)
-        return {
-            "reference": np.stack([_reference(problem, split, seed) for seed in range(self.seeds)]),
-            "reference_test": split.test,
-            "samples": np.stack([each.arrays.get("samples", blank) for each in outcomes]),
-        }
+        samples = np.stack([each.arrays.get("samples", blank) for each in outcomes])
+        reference = np.stack([_reference(problem, split, seed) for seed in range(self.seeds)])
+        return {"reference": reference, "reference_test": split.test, "samples": samples}
 
     def _on(self) -> str:
         return methods.backend_of(self.unfitted(0), self.backend)
 
-    def _kind(self) -> str:
-        """Return how the job samples."""
-        return sampler_kind(self.unfitted(0), self.method)
-
-
-def _places(nodes: Sequence[int]) -> list[int]:
-    """Return columns counted from 0."""
-    return [node - 1 for node in nodes]
-
 
 def _pair_of(whole: Problem) -> Problem:
     """Return the two shown columns: the rows, runs and seeds of all, and no other column."""
-    places = _places(whole.shown_pair)
-    return replace(
-        whole,
-        columns=tuple(whole.columns[place] for place in places),
-        rows=lambda run: tuple(rows[:, places] for rows in whole.rows(run)),
-        shown_pair=(1, 2),
-        places=whole.shown_pair,
-    )
+    places = [node - 1 for node in whole.shown_pair]
+    columns = tuple(whole.columns[place] for place in places)
+
+    def rows(run: int) -> tuple:
+        return tuple(every[:, places] for every in whole.rows(run))
+
+    shown = {"shown_pair": (1, 2), "places": whole.shown_pair}
+    return replace(whole, columns=columns, rows=rows, **shown)
 
 
-def fit(job: Samples, problem: Problem, train, known: Sequence[Mapping] | None = None):
+def fit(job: Samples, problem: Problem, train, known: list[dict] | None = None):
     """Return the fitted `JointDensity`, or the estimator itself where the job has no graph.
 
     `known`: hyper-parameters of each factor; None: they are selected.

@@ -6,17 +6,14 @@ that made the samples.
 """
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 
 from kcde import scores
 from kcde.arrays import asarray, resolve_backend
-from kcde.experiments.base import Experiment, Outcome, parameter
-from kcde.experiments.runner import attempt
+from kcde.experiments.base import Experiment, Outcome, Work, attempt, parameter
 from kcde.experiments.samples import METRIC
 from kcde.metrics import median_bandwidth, relative_similarity_test
 from kcde.metrics.names import DIVERGENCE_RATE, P_VALUE, R_HAT
@@ -27,6 +24,8 @@ VARIANTS = ("as-published", "test-rows", "slice")
 
 # What is compared with a rival that models the shown pair alone; with the others KCEF-F.
 _PAIRS = {"KEF-pair": "KCEF-F-pair", "NADE-pair": "KCEF-F-pair"}
+
+_STATISTICS = ("statistic", "mmd2_rival", "mmd2_ours", "bandwidth")
 
 # The same density as a rival's, sampled better.
 _BETTER = {"KEF": "KEF-adapted", "KEF-pair": "KEF-pair-adapted"}
@@ -54,18 +53,18 @@ class Similarity(Experiment):
     `<variant>/bandwidth`, one value a seed.
     """
 
-    name: ClassVar[str] = "similarity"
-    datasets: ClassVar[Sequence[str]] = ("parkinsons", "red-wine")
-    methods: ClassVar[Sequence[str]] = ("KEF", "NADE", "KEF-grouped")
-    only: ClassVar = {"KEF-grouped": ("red-wine",)}
-    smoke: ClassVar[Sequence[str]] = ("smoke-joint",)
+    name = "similarity"
+    datasets = ("parkinsons", "red-wine")
+    methods = ("KEF", "NADE", "KEF-grouped")
+    only = {"KEF-grouped": ("red-wine",)}
+    smoke = ("smoke-joint",)
 
     dataset: str = parameter(help="A data set of the catalogue.", kw_only=False)
     method: str = parameter(help="The method compared with.", kw_only=False)
     backend: str = parameter("auto", "auto, numpy or cupy.")
 
     @classmethod
-    def named(cls, dataset: str, method: str) -> dict[str, Any]:
+    def named(cls, dataset: str, method: str) -> dict:
         """Return data set and rival."""
         return {"dataset": dataset, "method": method}
 
@@ -85,7 +84,7 @@ class Similarity(Experiment):
         """Return the number of variants of the test, each of all seeds."""
         return len(self.data)
 
-    def begin(self, units: Sequence[int]) -> Callable[[int], Outcome]:
+    def begin(self, units: list[int]) -> Work:
         """Return a function that tests all seeds with a variant."""
         variants, backend = list(self.data), resolve_backend(self.backend)
         named = {"dataset": self.dataset, "method": f"H0: {self.method} closer than KCEF"}
@@ -100,20 +99,17 @@ class Similarity(Experiment):
                 tested, numbers = _test(pair, variant, seed, backend)
                 rows += [row | each for each in (tested, *_mixing(pair, seed))]
                 values.append(numbers)
-            names = ("statistic", "mmd2_rival", "mmd2_ours", "bandwidth")
-            columns = zip(names, np.array(values).T, strict=True)
-            return Outcome(rows, arrays={f"{variant}/{name}": column for name, column in columns})
+            names = [f"{variant}/{each}" for each in _STATISTICS]
+            return Outcome(rows, arrays=dict(zip(names, np.array(values).T, strict=True)))
 
         return work
 
-    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return the statistics of each variant."""
         return {name: array for each in outcomes for name, array in each.arrays.items()}
 
 
-def _test(
-    pair: list[_Samples], variant: str, seed: int, backend: str
-) -> tuple[dict, tuple[float, ...]]:
+def _test(pair: list[_Samples], variant: str, seed: int, backend: str) -> tuple[dict, tuple]:
     """Return the status and value of a row, and statistic, both MMD² and the bandwidth."""
     for each in pair:
         if not (failed := each.of(METRIC, seed)).empty:
@@ -141,8 +137,8 @@ def _test(
 
 def _mixing(pair: list[_Samples], seed: int) -> list[dict]:
     """Return what is worse of the chains of both: nothing where both are drawn without chains."""
-    worst = {
-        name: [value for each in pair for value in each.of(name, seed)["value"]]
-        for name in (R_HAT, DIVERGENCE_RATE)
-    }
-    return [scores.cell(name, np.max(found), "") for name, found in worst.items() if found]
+    cells = []
+    for name in (R_HAT, DIVERGENCE_RATE):
+        if found := [value for each in pair for value in each.of(name, seed)["value"]]:
+            cells.append(scores.cell(name, np.max(found)))
+    return cells

@@ -3,18 +3,16 @@
 A module of its own, so that an edit of KCEF changes the digest of no other method on the R sets.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log10
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from kcde import scores
 from kcde.estimators import Standardised
 from kcde.estimators.kcef import ScoreGrid, choose_from_grids
-from kcde.experiments.base import Outcome, Work
+from kcde.experiments.base import Outcome, Work, attempt
 from kcde.experiments.r_benchmark import RBenchmark
-from kcde.experiments.runner import attempt
-from kcde.metrics import names
+from kcde.metrics.names import NLL, NLL_QUADRATURE
 from kcde.selection import log_grid
 
 
@@ -50,8 +48,8 @@ READINGS = tuple(
     for least in (1e-6, 1e-5, 1e-4, 1e-3)
     for folds in (5, 10)
 )
+# The reading of the other experiments, `KCEF.selection_rule`.
 DRAWN = Reading((0.2, 8.0), (1e-5, 1.0), 5)
-"""The reading of the other experiments, `KCEF.selection_rule`."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +61,16 @@ class Table1Readings(RBenchmark):
     that any reading chooses.
     """
 
-    name: ClassVar[str] = "table1_readings"
-    methods: ClassVar = ("KCEF",)
-    calibrated: ClassVar = False
+    name = "table1_readings"
+    methods = ("KCEF",)
+    calibrated = False
 
-    def begin(self, units: Sequence[int]) -> Work:
+    def begin(self, units: list[int]) -> Work:
         """Return what chooses under every reading, and fits and scores each chosen pair once."""
-        return self._readings
+        return self.outcome
 
-    def _readings(self, split: int) -> Outcome:
+    def outcome(self, split: int) -> Outcome:
+        """Choose under every reading, and fit and score each chosen pair once."""
         choices, seconds = attempt(self._choices, split)
         if isinstance(choices, Exception):
             choices = [choices] * len(READINGS)
@@ -83,13 +82,9 @@ class Table1Readings(RBenchmark):
             key = f"{choice}" if failed else tuple(f"{value:.9g}" for value in choice)
             if key not in scored:
                 fitted = attempt(lambda given: self.fit(split, **given._asdict()), choice)
-                scored[key] = self.outcome(split, *fitted).rows
-            setting = scores.setting(**reading._asdict())
-            rows += [
-                row | {"setting": setting}
-                for row in scored[key]
-                if row["metric"] in (names.NLL, names.NLL_QUADRATURE)
-            ]
+                scored[key] = self.scored(split, *fitted).rows
+            kept = (row for row in scored[key] if row["metric"] in (NLL, NLL_QUADRATURE))
+            rows += [row | {"setting": scores.setting(**reading._asdict())} for row in kept]
         share = seconds / len(rows)
         return Outcome([row | {"seconds": row.get("seconds", 0.0) + share} for row in rows])
 

@@ -6,9 +6,8 @@ differently for each (`kcde.metrics.smae`). Here all methods are fitted on the f
 every definition; flows once more on random splits, for the published number.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,20 +16,18 @@ from kcde.arrays import to_numpy
 from kcde.data.loaders import Dataset, load
 from kcde.experiments._conditional import COMPARED, Conditional
 from kcde.experiments._smoothers import SMOOTHERS
-from kcde.experiments.base import LAPTOP, PAPER, SMOKE, Outcome, Work, parameter, sized, stacked
-from kcde.experiments.runner import attempt
+from kcde.experiments.base import SCALES, Outcome, Work, attempt, parameter, sized, stacked
 from kcde.methods import METHODS
 from kcde.metrics import smae
 from kcde.metrics.names import SMAE
-from kcde.scores import cell
-from kcde.seeding import rng_of, seed_of
+from kcde.seeding import rng_of, row_seed
 from kcde.selection import complement, kfold
 
 FOLDS, RANDOM = "folds", "random"
 FOLD_COUNT = 10
 
+# Estimators that the authors of cdo score on random splits, as their own.
 FLOWS = ("ConditionalRealNVP", "ConditionalMAF")
-"""Estimators that the authors of cdo score on random splits, as their own."""
 
 _TEST_SHARE = 5  # one row in five is a test row of a random split
 _PUBLISHED = {"GaussianProcess": "predicted"} | dict.fromkeys(FLOWS, "pointwise")
@@ -71,41 +68,39 @@ class Terrain(Conditional):
     failed, or has fewer rows).
     """
 
-    name: ClassVar[str] = "terrain"
-    datasets: ClassVar = ("rough-terrain",)
-    methods: ClassVar = ("CDO", "CDO-chosen", "GP", "GP-ML", "GP-Matern", *COMPARED, *SMOOTHERS)
-    smoke: ClassVar = ("smoke-terrain",)
-    beside: ClassVar = SMOOTHERS
-    repeated: ClassVar = ("folds", "splits")
-    reads_files: ClassVar = True
+    name = "terrain"
+    datasets = ("rough-terrain",)
+    methods = ("CDO", "CDO-chosen", "GP", "GP-ML", "GP-Matern", *COMPARED, *SMOOTHERS)
+    smoke = ("smoke-terrain",)
+    beside = SMOOTHERS
+    repeated = ("folds", "splits")
+    reads_files = True
 
     folds: int = sized(1, 10, 10, "Of ten shuffled folds.", at_least=1, at_most=FOLD_COUNT)
     splits: int = parameter(0, "Random splits with 80% training rows, as for flows.", at_least=0)
 
     @classmethod
-    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:
+    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict:
         """Return fewer folds, and as many random splits, of what takes long."""
         if method in cls.beside or METHODS[method].estimator not in FLOWS:
             return {}
-        return dict.fromkeys(cls.repeated, {SMOKE: 1, LAPTOP: 3, PAPER: 10}[scale])
+        return dict.fromkeys(cls.repeated, (1, 3, 10)[SCALES.index(scale)])
 
-    def open(self) -> tuple[Dataset, list[Part]]:
-        """Return the data set, and its folds and then its random splits."""
-        table = load(self.dataset, self.data_dir, catalogue=self.catalogue)
-        return table, parts(self.dataset, len(table.Y), self.folds, self.splits)
+    def open(self) -> Dataset:
+        """Return the data set."""
+        return load(self.dataset, self.data_dir, self.catalogue)
 
-    def info(self) -> dict:
-        """Return the information on the job that is known before it runs."""
-        return super().info() | {"data_sha256": self.data[0].sha256}
-
-    def begin(self, units: Sequence[int]) -> Work:
+    def begin(self, units: list[int]) -> Work:
         """Return a function that predicts the test rows of a partition."""
-        table, every = self.data
+        table = self.data
+        every = parts(self.dataset, len(table.Y), self.folds, self.splits)
+
+        seeds = [row_seed(self.name, self.dataset, each.protocol, each.number) for each in every]
 
         def training(unit: int) -> tuple:
             part = every[unit]
             Y = table.Y[part.train]
-            return table.X[part.train], Y - Y.mean(), self._seed(part)
+            return table.X[part.train], Y - Y.mean(), seeds[unit]
 
         def predicted(model, part: Part) -> np.ndarray:
             mean = to_numpy(model.mean(self.place(table.X[part.test])))[:, 0]
@@ -119,8 +114,8 @@ class Terrain(Conditional):
             found, seconds = attempt(predicted, model, part)
             sizes = {"n_train": len(part.train), "n_test": len(part.test), "dim": table.X.shape[1]}
             setting = scores.setting(protocol=part.protocol)
-            placed = {"backend": self.device, "seed": self._seed(part)}
-            row = self.row(part.number, setting=setting, **placed, **sizes)
+            placed = {"setting": setting, "backend": self.device, "seed": seeds[unit]}
+            row = self.row(part.number, **placed, **sizes)
             chosen = {"protocol": part.protocol, "split": part.number}
             names = self._metrics(part.protocol)
             if isinstance(found, Exception):
@@ -129,10 +124,9 @@ class Terrain(Conditional):
             else:
                 row["seconds"] = fitting + seconds
                 measured = self._errors(found, table.Y[part.test, 0], table.Y[part.train].mean())
-                rows = [row | cell(name, measured[name]) for name in names]
+                rows = [row | scores.cell(name, measured[name]) for name in names]
                 chosen |= self.chosen(model)
-            rows_and_values = zip(("test_rows", "prediction"), (part.test, found), strict=True)
-            held = {f"{name}_{part.protocol}": each for name, each in rows_and_values}
+            held = {f"test_rows_{part.protocol}": part.test, f"prediction_{part.protocol}": found}
             return Outcome(rows, [chosen], held)
 
         return work
@@ -152,11 +146,6 @@ class Terrain(Conditional):
         published = values[_PUBLISHED.get(self.estimator, "centred")]
         return measured | {SMAE: published, f"{SMAE}_pointwise_std": spread}
 
-    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return predictions and row numbers, stacked by protocol."""
-        of_folds, of_splits = outcomes[: self.folds], outcomes[self.folds :]
-        return stacked(of_folds) | stacked(of_splits)
-
-    def _seed(self, part: Part) -> int:
-        """Return a seed of data set, protocol and number that survives any CSV reader."""
-        return seed_of(self.name, self.dataset, part.protocol, part.number) % 2**32
+        return stacked(outcomes[: self.folds]) | stacked(outcomes[self.folds :])

@@ -21,9 +21,7 @@ days of each weekday train, the shape of PEMS-SF; the others have all days. On
 `simulated-traffic` no error is measured but what a fit costs: see `_traffic_cost`.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -34,13 +32,9 @@ from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.data.traffic import Split, Traffic, open_traffic
 from kcde.experiments import _traffic_cost
 from kcde.experiments._conditional import AUTHORS, Conditional
-from kcde.experiments._measured_fit import FitError
 from kcde.experiments._smoothers import SMOOTHERS
-from kcde.experiments.base import Outcome, Work, parameter, sized, stacked
-from kcde.experiments.methods import FAILURES
-from kcde.experiments.runner import attempt
+from kcde.experiments.base import Outcome, Work, attempt, parameter, sized, stacked
 from kcde.metrics.names import FIT_SECONDS
-from kcde.scores import cell
 from kcde.seeding import split_seed
 
 MEAN, STD = "mean_error", "std_error"
@@ -68,15 +62,15 @@ class TrafficByTime(Conditional):
     between `edges`.
     """
 
-    name: ClassVar[str] = "traffic"
-    datasets: ClassVar = (*_FILES, SIMULATED_TRAFFIC)
-    methods: ClassVar = ("CDO", *_COMPARED)
-    only: ClassVar = dict.fromkeys(_COMPARED, _FILES)
-    smoke: ClassVar = ("smoke-traffic", SIMULATED_TRAFFIC)
-    beside: ClassVar = SMOOTHERS[-1:]
-    repeated: ClassVar = ("splits", "thinned")
-    reads_files: ClassVar = True
-    batch_fits: ClassVar = False
+    name = "traffic"
+    datasets = (*_FILES, SIMULATED_TRAFFIC)
+    methods = ("CDO", *_COMPARED)
+    only = dict.fromkeys(_COMPARED, _FILES)
+    smoke = ("smoke-traffic", SIMULATED_TRAFFIC)
+    beside = SMOOTHERS[-1:]
+    repeated = ("splits", "thinned")
+    reads_files = True
+    batch_fits = False
 
     splits: int = sized(1, 3, 10, "Random splits by days; pems-sf has one of its own.", at_least=1)
     thinned: int = sized(1, 3, 10, "Of 32 training days a weekday, no holidays.", at_least=0)
@@ -110,11 +104,7 @@ class TrafficByTime(Conditional):
         """Return the number of splits; one where there is one fit, or the data have their own."""
         return 1 if self._simulated else self.data.splits or super().count()
 
-    def info(self) -> dict:
-        """Return the information on the job that is known before it runs."""
-        return super().info() | {"data_sha256": self.data.sha256}
-
-    def begin(self, units: Sequence[int]) -> Work:
+    def begin(self, units: list[int]) -> Work:
         """Return a function that fits and scores a split."""
         data, inputs = self.data, self.data.inputs
         if self._simulated:
@@ -130,8 +120,7 @@ class TrafficByTime(Conditional):
             return split.X, split.Y, split_seed(data.name, number)
 
         def moments(model) -> list[np.ndarray]:
-            at = self.place(inputs)
-            return [to_numpy(f(at))[:, 0] for f in (model.mean, model.variance)]
+            return [to_numpy(f(self.place(inputs)))[:, 0] for f in (model.mean, model.variance)]
 
         fitted = self.fits(units, training)
 
@@ -148,8 +137,8 @@ class TrafficByTime(Conditional):
             arrays = {"inputs": inputs, "thinned": np.array(thinned), **tested}
             if isinstance(found, Exception):
                 blank = np.full(len(inputs), np.nan)
-                rows = [row | scores.failed(MEAN, found)]
-                return Outcome(rows, [{}], arrays | {"mean": blank, "std": blank})
+                arrays |= {"mean": blank, "std": blank}
+                return Outcome([row | scores.failed(MEAN, found)], [{}], arrays)
             mean, variance = found
             std = np.sqrt(np.where(variance < 0.0, np.nan, variance))
             timed = row | {"seconds": fitting + seconds}
@@ -162,13 +151,12 @@ class TrafficByTime(Conditional):
         """Return the cost of fitting the simulated pairs, and the error of the grouping."""
         sizes = {"n_train": len(self.data.Y), "n_test": len(self.data.inputs), "dim": 1}
         row = self.row(0, backend="numpy", **sizes)
-        try:
-            found = _traffic_cost.measured(self.options)
-        except (*FAILURES, FitError) as error:
-            return [row | scores.failed(FIT_SECONDS, error)]
-        return [row | cell(name, value, unit=unit) for name, (value, unit) in found.items()]
+        found, _ = attempt(_traffic_cost.measured, self.options)
+        if isinstance(found, Exception):
+            return [row | scores.failed(FIT_SECONDS, found)]
+        return [row | scores.cell(name, *each) for name, each in found.items()]
 
-    def arrays(self, outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return curves over the inputs, and how test outputs spread; nothing where simulated."""
         if self._simulated:
             return {}
@@ -193,22 +181,19 @@ def _tested(split: Split, inputs: np.ndarray) -> dict[str, np.ndarray]:
     return {"test_count": count} | found
 
 
-def _cells(estimate: tuple, of_training: Sequence, tested: dict) -> list[dict]:
+def _cells(estimate: tuple, of_training: tuple, tested: dict) -> list[dict]:
     """Return the score cells of estimated means and standard deviations."""
     counted = ~np.isnan(tested["test_mean"])
     negative = int(np.isnan(estimate[1]).sum())
     lacking = f"no standard deviation at {negative} inputs of negative variance" if negative else ""
     cells = []
-    for ending, ours, truth in (
-        ("", estimate, "test"),
-        ("_of_training", of_training, "test"),
-        ("_overlapping", estimate, "overlapping"),
-    ):
+    readings = [("", estimate, "test"), ("_of_training", of_training, "test")]
+    for ending, ours, truth in (*readings, ("_overlapping", estimate, "overlapping")):
         for metric, moment, own in zip((MEAN, STD), ("mean", "std"), ours, strict=True):
             errors = np.abs(own / tested[f"{truth}_{moment}"] - 1.0)[counted]
             # A missing estimate counts as the largest error.
             errors = np.where(np.isnan(errors), np.inf, errors)
             median = float(np.median(errors)) if len(errors) else np.nan
             detail = lacking if own is estimate[1] else ""
-            cells.append(cell(f"{metric}{ending}", median, detail=detail))
-    return [*cells, cell(NEGATIVE, negative / len(estimate[1]))]
+            cells.append(scores.cell(f"{metric}{ending}", median, detail=detail))
+    return [*cells, scores.cell(NEGATIVE, negative / len(estimate[1]))]

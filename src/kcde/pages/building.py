@@ -14,6 +14,7 @@ from kcde.papers.artefact import TABLE_COLUMNS, Artefact
 
 _KEYS = ["dataset", "method", "variant", "metric"]
 _NUMBERS = ("mean", "median", "std", "stderr")
+_QUARTILES = ("q25", "q75")
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -40,7 +41,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
                 "variant": variant,
                 "metric": metric,
                 "unit": unit,
-                **{name: _six_digits(getattr(summary, name)) for name in _NUMBERS},
+                **{name: _six_digits(getattr(summary, name)) for name in (*_NUMBERS, *_QUARTILES)},
                 "n": summary.n,
                 "failed": summary.failed,
             }
@@ -223,14 +224,16 @@ def _by_split(scores: pd.DataFrame, dataset: str) -> pd.DataFrame:
 
 def _beside_published(artefact: Artefact, table: pd.DataFrame) -> pd.DataFrame:
     """Fill the published value, the difference and the verdict."""
+    cell = ["dataset", "metric", "method"]
+    spreads = _published_rows(artefact).set_index(cell)["spread"].to_dict()
     targets = published_cells(artefact)
     for index, row in table[table["variant"] == AS_PUBLISHED].iterrows():
         here = targets.get((row["dataset"], row["metric"]), {})
         if row["method"] not in here:
             continue
-        target = here[row["method"]]
-        table.loc[index, ["published_mean", "published_std"]] = target.value, target.spread
-        table.loc[index, "difference"] = _six_digits(row["mean"] - target.value)
+        value = here[row["method"]].value
+        table.loc[index, ["published_mean", "published_std"]] = value, spreads[tuple(row[cell])]
+        table.loc[index, "difference"] = _six_digits(row["mean"] - value)
         table.loc[index, "verdict"] = verdict(table, here, row)
     return table
 
@@ -261,34 +264,13 @@ def verdict(table: pd.DataFrame, here: dict[str, verdicts.Published], row: pd.Se
     return verdicts.judge(row["metric"], row["method"], ours, here)
 
 
-def compatible(artefact: Artefact, row: pd.Series) -> str:
-    """Return whether the published number of a row is compatible with ours.
-
-    Parameters
-    ----------
-    artefact
-        Gives the number of trials of the published mean.
-    row
-        A row with a verdict.
-
-    Returns
-    -------
-    str
-        As `kcde.evidence.verdicts.compatible` returns it.
-    """
-    target = verdicts.Published(row["published_mean"], trials=artefact.published_trials)
-    return verdicts.compatible(row["metric"], summary_of(row), target)
-
-
 def published_cells(
     artefact: Artefact,
 ) -> dict[tuple[str, str], dict[str, verdicts.Published]]:
     """Return the published numbers of an artefact: (data set, metric) to method to number."""
     cells: dict[tuple[str, str], dict[str, verdicts.Published]] = {}
     for row in _published_rows(artefact).itertuples():
-        number = verdicts.Published(
-            row.value, row.spread, artefact.spread_over_splits, artefact.published_trials
-        )
+        number = verdicts.Published(row.value, artefact.published_trials)
         cells.setdefault((row.dataset, row.metric), {})[row.method] = number
     return cells
 

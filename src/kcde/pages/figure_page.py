@@ -16,7 +16,7 @@ def write(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         f"![{artefact.text.title}]({stem.name}.png)",
         artefact.text.caption,
         *artefact.below(frame),
-        *details(artefact, artefact.remarks(frame), frame["method"].dropna()),
+        *details(artefact, artefact.remarks(frame)),
     ]
     path = stem.with_suffix(".md")
     with atomic(path) as temporary:

@@ -3,11 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from kcde.pages.methods import after_scores, brief, display, selection
 from kcde.papers.artefact import Artefact
-
-_WHOLE = "across/all_methods"
-"""The place of the artefact whose page has long rules whole."""
 
 _SMALLEST = 1e-6
 """A p-value below this is given as a bound: the normal approximation is not accurate enough."""
@@ -78,58 +74,8 @@ def count_of(numbers: Iterable[int], noun: str) -> str:
     return f"{amount} {noun}{'' if known == [1] else 's'}"
 
 
-def details(
-    artefact: Artefact,
-    remarks: Iterable[str],
-    methods: Iterable[str],
-    experiments: Sequence[str] | None = None,
-) -> list[str]:
-    """Return the folded paragraphs below the caption of a page; nothing if there are none.
-
-    Parameters
-    ----------
-    artefact
-        Gives the details, and what is reduced.
-    remarks
-        Sentences that follow the details.
-    methods
-        The methods shown; how they chose their parameters follows.
-    experiments
-        The experiments in which they are fitted; None: all that the artefact reads.
-    """
+def details(artefact: Artefact, remarks: Iterable[str]) -> list[str]:
+    """Return the folded paragraphs of a page: details, remarks, and what is reduced."""
     said = " ".join(filter(None, [artefact.text.details, *remarks]))
-    read = artefact.experiments if experiments is None else experiments
-    parts = [*filter(None, [said, artefact.text.reduced]), *_selections(artefact, read, methods)]
+    parts = list(filter(None, [said, artefact.text.reduced]))
     return ["<details>\n<summary>Details</summary>", *parts, "</details>"] if parts else []
-
-
-def _selections(
-    artefact: Artefact, experiments: Sequence[str], methods: Iterable[str]
-) -> list[str]:
-    """Return one paragraph: how methods choose their parameters, if known.
-
-    Of two experiments each rule says of which it is; a method that is listed in others alone has
-    none there.
-    """
-    names, several = dict.fromkeys(methods), len(experiments) > 1
-    anywhere = {name for listed in artefact.listed.values() for name in listed}
-    rules = [
-        f"- **{display(name)}**{f' ({experiment})' if several else ''}: "
-        f"{_rule(artefact, name, rule)}"
-        for experiment in experiments
-        for name in names
-        if name not in anywhere or name in artefact.listed.get(experiment, anywhere)
-        if (rule := selection(name, experiment))
-    ]
-    return ["Selection:\n\n" + "\n".join(rules)] if rules else []
-
-
-def _rule(artefact: Artefact, method: str, rule: str) -> str:
-    """Return a rule as sentences, with what was changed after scores had been seen; of a long one
-    that stands whole on another page, the gist and a link.
-    """
-    if artefact.key != _WHOLE and (gist := brief(method)):
-        page = f"../{_WHOLE}.md"
-        return f"{gist}. [The whole rule]({page}) also says what was changed after test scores."
-    history = after_scores(method)
-    return f"{rule}. {history}." if history else f"{rule}."

@@ -1,8 +1,8 @@
 """The declaration of an artefact, that is, of a table or figure, and of its callbacks.
 
 To add an artefact, add a file to the folder of its paper that assigns
-`ARTEFACT = Artefact(__name__, ...)`; workflow, drawing, claims, scorecard and command line find it
-there. Such a file has, in this order: captions, data, picture, claims, and `ARTEFACT`.
+`ARTEFACT = Artefact(__name__, ...)`, or several under other names; workflow, drawing, claims,
+scorecard and command line find it there. Such a file has, in this order: data, picture, `ARTEFACT`.
 """
 
 import re
@@ -47,6 +47,8 @@ TABLE_COLUMNS = [
     "difference",
     "verdict",
     "p_value_corrected",
+    "q25",
+    "q75",
 ]
 
 FIGURE_COLUMNS = [

@@ -14,7 +14,7 @@ from kcde.pages import building, figure_page
 from kcde.papers.artefact import Artefact
 
 AT_PAPER_SCALE = "at-paper-scale"
-"""The folder in the tracked outputs that has those of the scale paper."""
+"""The folder in the tracked outputs that has those of the scale paper, without pages."""
 
 
 def make(
@@ -119,6 +119,10 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
     with staged(into) as stage:
         (stage / artefact.paper).mkdir()
         drawn = _draw(artefact, path, stage, _scale_of(Path(into)))
+        if Path(into).name == AT_PAPER_SCALE:
+            for page in [each for each in drawn if each.suffix == ".md"]:
+                drawn.remove(page)
+                page.unlink()
         return [Path(into) / name.relative_to(stage) for name in drawn]
 
 

@@ -97,3 +97,10 @@ def found(paper: str) -> dict[str, list]:
     """
     path = Path(__file__).with_name(paper) / "found.yaml"
     return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+@cache
+def papers() -> dict[str, dict[str, str]]:
+    """Return each paper's citation, what it proposes, and the artefact that shows most of it."""
+    table = pd.read_csv(Path(__file__).with_name("papers.csv"), index_col="paper")
+    return table.to_dict("index")

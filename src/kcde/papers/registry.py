@@ -1,7 +1,6 @@
 """All artefacts, by name."""
 
 import importlib
-import re
 from pathlib import Path
 
 from kcde.names import nearest
@@ -11,16 +10,15 @@ _ROOT = Path(__file__).parent
 
 
 def _found() -> list[Artefact]:
-    """Return the `ARTEFACT` or `ARTEFACTS` of all modules `<paper>/<name>.py`."""
-    declaring = [
-        path
-        for path in _ROOT.glob("*/[!_]*.py")
-        if re.search(r"^ARTEFACTS? = ", path.read_text(encoding="utf-8"), re.M)
-    ]
-    names = [f"kcde.papers.{path.parent.name}.{path.stem}" for path in declaring]
+    """Return the artefacts that modules `<paper>/<name>.py` declare, each or in lists."""
     found = []
-    for module in map(importlib.import_module, names):
-        found += getattr(module, "ARTEFACTS", None) or [module.ARTEFACT]
+    for path in _ROOT.glob("*/[!_]*.py"):
+        name = f"kcde.papers.{path.parent.name}.{path.stem}"
+        for value in vars(importlib.import_module(name)).values():
+            several = value if isinstance(value, list | tuple) else [value]
+            found += [
+                each for each in several if isinstance(each, Artefact) and each.module == name
+            ]
     return sorted(found, key=lambda artefact: artefact.key)
 
 

@@ -11,12 +11,12 @@ from kcde.data import names as names_of_data
 from kcde.estimators import CME, JDL, JPDL
 from kcde.estimators._low_rank import gaussian as jdl_gaussian
 from kcde.estimators._low_rank.constraints import ConstrainedSolution
-from kcde.experiments import _shared_bases, moments
+from kcde.experiments import _shared_bases
 from kcde.experiments._embedding import Setting
 from kcde.experiments._low_rank import bandwidths
 from kcde.experiments.moments import Moments
 from kcde.experiments.runner import run
-from kcde.metrics import names
+from kcde.metrics import low_rank, names
 
 GRID = {"bandwidth_factors": (1.0, 4.0), "regularizations": (1e-4, 1e-2)}
 LAW = {"law": names_of_data.DRAWN_LAW}
@@ -102,7 +102,7 @@ def test_what_was_chosen_has_the_least_loss_at_the_validation_points(by_jdl):
 
     def loss(**options):
         found = JDL(**options).fit(X[:120], Y[:120]).conditional_moments(X[120:])[1]
-        return moments.relative_errors(found, true).mean()
+        return low_rank.relative_errors(found, true).mean()
 
     names = ("bandwidth_x", "bandwidth_y", "regularization")
     tried = itertools.product(
@@ -236,8 +236,8 @@ def test_other_tolerances_take_the_factors_of_a_selection_on_the_same_rows(tmp_p
 def test_the_loss_of_a_selection_is_the_mean_of_relative_errors():
     rng = np.random.default_rng(0)
     true, found = rng.normal(size=(40, 2, 2)), rng.normal(size=(40, 5))
-    expected = np.mean(moments.relative_errors(found, true))
-    assert moments.mean_relative_error(true)(found) == pytest.approx(expected, rel=1e-14)
+    expected = np.mean(low_rank.relative_errors(found, true))
+    assert low_rank.mean_relative_error(true)(found) == pytest.approx(expected, rel=1e-14)
 
 
 def test_every_method_is_given_the_same():
@@ -396,7 +396,7 @@ def test_candidates_may_be_compared_at_fewer_rows(tmp_path):
     model = JDL(**info["chosen"][0]["chosen"]["options"]).fit(X[:120], Y[:120])
     found = model.conditional_moments(X[120:127])[1]
     true = law.conditional_second_moment(X[120:127])
-    assert losses[0][0] == pytest.approx(moments.relative_errors(found, true).mean(), rel=1e-8)
+    assert losses[0][0] == pytest.approx(low_rank.relative_errors(found, true).mean(), rel=1e-8)
 
 
 def test_a_method_may_name_its_constraints(tmp_path):
@@ -409,7 +409,7 @@ def test_a_method_may_name_its_constraints(tmp_path):
     clipped = model.set_params(constrained="clipped").fit(
         *(rows[:120] for rows in made_up.gaussian_training_pairs(law, 150, 0))
     )
-    errors = moments.relative_errors(
+    errors = low_rank.relative_errors(
         clipped.conditional_moments(X)[1], law.conditional_second_moment(X)
     )
     place = {"tolerance": 1e-3, "constrained": True}
@@ -423,9 +423,9 @@ def test_relative_errors_against_a_loop(rng):
         sum((a - b) ** 2 for a, b in zip(F.ravel(), T.ravel(), strict=True)) / np.sum(T**2)
         for F, T in zip(found, true, strict=True)
     ]
-    np.testing.assert_allclose(moments.relative_errors(found, true), expected)
+    np.testing.assert_allclose(low_rank.relative_errors(found, true), expected)
     longer = np.hstack([found.reshape(5, 9), rng.standard_normal((5, 1))])
-    np.testing.assert_allclose(moments.relative_errors(longer, true), expected)
+    np.testing.assert_allclose(low_rank.relative_errors(longer, true), expected)
 
 
 def test_matrices_that_are_not_positive_semi_definite_are_counted():

@@ -11,6 +11,7 @@ from kcde.estimators import DDE, KEF
 from kcde.experiments import planar
 from kcde.experiments.planar import Planar, PlanarModel
 from kcde.experiments.runner import run
+from kcde.panels import box_quadrature
 
 pytestmark = pytest.mark.nightly
 
@@ -178,7 +179,7 @@ def test_quadrature_on_a_box_against_the_normal_distribution():
     def log_f(Y):
         return 3.0 + norm.logpdf(Y[:, 0]) + norm.logpdf(Y[:, 1], scale=0.05)
 
-    found, error = planar.box_quadrature(log_f, lower, upper)
+    found, error = box_quadrature(log_f, lower, upper)
     each = [norm.cdf(2) - norm.cdf(-1), norm.cdf(4, scale=0.05) - norm.cdf(0.2, scale=0.05)]
     assert found == pytest.approx(3 + np.log(each).sum(), abs=1e-6)
     assert error <= 1e-6

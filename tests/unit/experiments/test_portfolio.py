@@ -6,11 +6,10 @@ import pytest
 
 from kcde import scores
 from kcde.estimators import CME, JDL, KernelLogisticRegression
-from kcde.experiments import portfolio
 from kcde.experiments._shared_bases import Bases
 from kcde.experiments.portfolio import Portfolio
 from kcde.experiments.runner import run
-from kcde.metrics import names
+from kcde.metrics import low_rank, names
 
 FILES = {"portfolios": "smoke-portfolios", "risk_free": "smoke-risk-free"}
 SMALL = {"repetitions": 2, "test_rows": 90, "max_rank": 30, "most_trace": 1.0}
@@ -61,7 +60,7 @@ def loss_by_hand(probability, event):
 def test_the_loss_is_that_of_the_paper_outside_the_unit_interval_too():
     probability = np.array([0.3, 0.3, -0.2, -0.2, 1.4, 1.4, 0.0, 1.0])
     event = np.array([0, 1, 0, 1, 0, 1, 1, 0])
-    found = portfolio.logistic_loss(probability, event)
+    found = low_rank.logistic_loss(probability, event)
     assert found == pytest.approx(loss_by_hand(probability, event))
     assert np.isfinite(found)
 

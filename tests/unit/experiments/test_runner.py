@@ -113,7 +113,6 @@ def test_a_job_is_made_of_plain_values():
         (lambda: Thirds(repetitions=31), "repetitions must be at most 30; got 31"),
         (lambda: Thirds(kind="plane"), "kind must be one of plain"),
         (lambda: EstimationCost(points=400), "points must be at least 500"),
-        (lambda: RBenchmark.make({"dataset": "geyser"}), "r_benchmark needs method"),
         (lambda: RBenchmark.at("laptop", "geyser", "KCEV"), "no method 'KCEV'.*KCEF"),
         (lambda: LargeN.at("laptop", "bimodal-2-1000", "bosting"), "boosting"),
         (lambda: experiment("r_bench"), "no experiment 'r_bench'.*r_benchmark"),

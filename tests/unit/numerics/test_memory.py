@@ -49,15 +49,6 @@ def test_a_group_above_may_leave_less(proc, tmp_path):
     assert free_host_bytes(proc, tmp_path, {}) == GIB
 
 
-def test_of_a_group_of_version_1(proc, tmp_path):
-    group = tmp_path / "memory" / "batch" / "job"
-    write(group, memory__limit_in_bytes=5 * GIB, memory__usage_in_bytes=2 * GIB)
-    assert free_host_bytes(proc, tmp_path, {}) == 3 * GIB
-    # What stands there where there is no limit.
-    (group / "memory.limit_in_bytes").write_text("9223372036854771712")
-    assert free_host_bytes(proc, tmp_path, {}) == 8 * GIB
-
-
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [

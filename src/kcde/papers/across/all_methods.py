@@ -1,274 +1,210 @@
-"""all_methods: every conditional density on every set of the R benchmark data, ranked and tested.
+"""all_methods: every conditional density on the R benchmark data, ranked and tested."""
 
-The rule of ranks and tests was fixed before any result was seen; that `GIVEN` are left out, after a
-first table with part of the methods; that tests over splits are corrected for shared rows, that
-tests over sets are adjusted for the rivals of the first alone, that risk stands beside rank, that
-no method is recommended that failed on a set and that mean losses decide between equal mean ranks,
-after the whole table. A split has failed where its negative log-likelihood is not finite or is
-above 20 nats. It counts as 20 nats in all comparisons of methods (ranks, medians and tests), none
-of which a single exploding split can dominate.
-"""
-
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import combinations, permutations
+import math
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from kcde.evidence import verdicts
-from kcde.evidence.paired import HALVES
-from kcde.metrics.multiplicity import holm
-from kcde.metrics.names import NLL
-from kcde.metrics.paired import PairedTest, paired_t_test, paired_wilcoxon
-from kcde.pages import building
-from kcde.pages.rounding import round_to_half_decade
-from kcde.papers.across import _all_methods_page, _all_methods_picture, _all_methods_risk
-from kcde.papers.across._all_methods_rows import COLUMNS, EVERY, in_order, ranked
+from kcde.files import atomic
+from kcde.metrics.names import COVERAGES, NLL, NLL_QUADRATURE
+from kcde.pages import style
+from kcde.pages.markdown import count_of, details, number, pipe_table, probability
+from kcde.pages.methods import display
+from kcde.papers.across._all_methods_table import (
+    GIVEN,
+    MARGINAL,
+    OUTLYING,
+    build,
+    of_methods,
+    of_pairs,
+    of_sets,
+)
 from kcde.papers.artefact import Artefact
 
-QUADRATURE = f"{NLL}_quadrature"
-"""The metric of densities whose published values take log Z from draws."""
+_MEDIAN_SHOWN = 0.1  # nats between mean and median from which on the median is shown
+_MOST = 1.0  # nats of excess from which on the colour is the same
+_DARK = 0.55  # of the colour scale, from where on letters on it are white
+_ROW, _HEAD, _FOOT = 0.2, 0.7, 1.2  # inches a method, of the colour scale, and of the names below
+_FAILED = "✕"
 
-_CELL = ["dataset", "method"]
 
+def answer(table: pd.DataFrame) -> str:
+    """Return which method to take: the first by mean rank of those that failed on no split.
 
-def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the cross table, with the columns `COLUMNS`.
-
-    `scores` have the methods in the order that rows are to have; a method that has been scored by
-    quadrature, too, is shown by it. Rows of a data set and method: `mean` to `failed` over `n`
-    splits, `rank` the mean rank over splits, `excess` the median minus the lowest of the set in
-    nats, `p_value` of the signed-rank test against the first of the set, `p_value_corrected` of the
-    t-test corrected for shared rows, and `best` where that finds no significant difference; of
-    `GIVEN` no rank, and never best; `capped` the median with failed splits as 20 nats,
-    `over_marginal` that minus the one of the marginal density. Rows of a ranked method: `rank` the
-    mean over `n` sets, `excess` the median, `failed` the sets on which a split did, `p_value`
-    against the first by rank, adjusted for its rivals; `first_share` in which share of resamples of
-    sets it is first; the others as `_all_methods_risk.of_method` has them. Rows of a pair: `excess`
-    the median over sets of the difference, `p_value` adjusted for all pairs, `wins` and `losses`
-    the sets on which the corrected test is significant. `seconds` of a split are rounded to half a
-    decade. Repeated scores are refused, and so are methods that were scored on different splits of
-    a set.
+    None of `GIVEN` is recommended.
     """
-    building.check(artefact, scores)
-    names = _shown_names(artefact, scores)
-    shown = building.shown_as(_by_quadrature(artefact, scores), scores)
-    shown = shown[(shown["metric"] == artefact.metric) & shown["method"].isin(names)]
-    by_set = losses(shown, names)
-    renamed = {method: name for name, (method, _) in artefact.shown_as.items()}
-    beyond = _all_methods_risk.beyond_likelihood(
-        scores.assign(method=scores["method"].replace(renamed))
+    methods = of_methods(table)
+    choosing = methods[~methods["method"].isin(GIVEN)]
+    sound = choosing[choosing["failed"] == 0]
+    if len(methods) < 2:
+        return "No two methods were fitted on the same sets, so that none can be compared."
+    if not len(sound):
+        return "No method that chooses its parameters was without failures: none is recommended."
+    taken, first = sound.iloc[0], methods.iloc[0]
+    said = (
+        f"**Take {display(taken['method'])}**: mean rank {taken['rank']:.1f}, mean loss "
+        f"{number(taken['capped'])} nats, no failed split on {taken['n']:.0f} sets."
     )
-    rows = [row for dataset in by_set for row in _of_a_set(shown, dataset, by_set[dataset])]
-    for row in rows:
-        if (cell := (row["dataset"], row["method"])) in beyond.index:
-            row |= beyond.loc[cell].to_dict()
-    cells = pd.DataFrame(rows, columns=COLUMNS)
-    rows += _of_all_sets(cells, by_set, shown)
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _shown_names(artefact: Artefact, scores: pd.DataFrame) -> list[str]:
-    """Return the names of the methods in the order of their scores."""
-    renamed = {method: name for name, (method, _) in artefact.shown_as.items()}
-    return [renamed.get(method, method) for method in scores["method"].unique()]
-
-
-def _by_quadrature(artefact: Artefact, scores: pd.DataFrame) -> Artefact:
-    """Return the artefact with every method shown by quadrature that has been scored so."""
-    scored = scores.loc[scores["metric"] == QUADRATURE, "method"].unique()
-    own = {method: (method, QUADRATURE) for method in scored}
-    for method, _ in artefact.shown_as.values():
-        own.pop(method, None)
-    return replace(artefact, shown_as=own | dict(artefact.shown_as))
-
-
-def losses(scores: pd.DataFrame, order: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """Return the negative log-likelihoods by which methods are compared.
-
-    Parameters
-    ----------
-    scores
-        Of the primary metric, in nats.
-    order
-        Of the methods.
-
-    Returns
-    -------
-    dict
-        Data set, the one with the fewest training rows first, to one row per split and one column
-        per method; at most `verdicts.LIMIT_NATS`, which also stands where the split failed.
-
-    Raises
-    ------
-    ValueError
-        If a method lacks a split that another method has.
-    """
-    values = scores["value"].where(scores["status"] == "ok", np.inf).fillna(np.inf)
-    capped = scores.assign(value=values.clip(upper=verdicts.LIMIT_NATS))
-    sizes = scores.groupby("dataset")["n_train"].max().sort_index(key=lambda s: s.str.lower())
-    found = {}
-    for dataset in sizes.sort_values(kind="stable").index:
-        here = capped[capped["dataset"] == dataset]
-        wide = here.pivot(index="split", columns="method", values="value")
-        if wide.isna().to_numpy().any():
-            lacking = wide.columns[wide.isna().any()][0]
-            raise ValueError(
-                f"{lacking} lacks splits of {dataset} that other methods have: make its scores "
-                "again with the same --splits"
-            )
-        found[dataset] = wide[[name for name in order if name in wide]]
-    return found
-
-
-def compare(first: pd.Series, second: pd.Series) -> PairedTest:
-    """Compare two methods over the same splits, or over the same sets, by a signed-rank test."""
-    return paired_wilcoxon(first.to_numpy(float), second.to_numpy(float))
-
-
-def compare_halves(first: pd.Series, second: pd.Series) -> PairedTest:
-    """Compare two methods over random halves by the t-test corrected for the rows they share."""
-    return paired_t_test(first.to_numpy(float), second.to_numpy(float), HALVES)
-
-
-def _of_a_set(scores: pd.DataFrame, dataset: str, values: pd.DataFrame) -> list[dict]:
-    """Return the rows of one data set."""
-    here = scores[scores["dataset"] == dataset]
-    compared = ranked(values)
-    ranks, lowest = values[compared].rank(axis=1).mean(), values[compared].median().min()
-    summaries = {name: _summary(here, name) for name in values}
-    sound = [name for name in compared if not summaries[name].unreliable]
-    marginal = values.get(_all_methods_risk.MARGINAL, pd.Series(dtype=float)).median()
-    first = in_order(ranks[sound or compared], values.median())[0]
-    rows = []
-    for name, summary in summaries.items():
-        own = here[here["method"] == name]
-        both = values[name], values[first]
-        corrected = compare_halves(*both).p_value
-        rows.append(
-            {
-                "dataset": dataset,
-                "method": name,
-                "variant": own["variant"].iloc[0],
-                "n_train": own["n_train"].iloc[0],
-                **{key: getattr(summary, key) for key in ("mean", "median", "std", "stderr")},
-                "n": summary.n,
-                "failed": summary.failed,
-                "rank": ranks.get(name, np.nan),
-                "excess": values[name].median() - lowest,
-                "best": name in sound and corrected >= verdicts.SIGNIFICANCE,
-                "p_value": compare(*both).p_value,
-                "seconds": round_to_half_decade(own["seconds"].median()),
-                "p_value_corrected": corrected,
-                "capped": values[name].median(),
-                "over_marginal": values[name].median() - marginal,
-            }
-        )
-    return rows
-
-
-def _summary(here: pd.DataFrame, method: str) -> verdicts.Summary:
-    own = here[here["method"] == method]
-    values = own["value"].where(own["status"] == "ok").to_numpy(float)
-    return verdicts.summarise(values, "nats")
-
-
-def _of_all_sets(
-    cells: pd.DataFrame, by_set: dict[str, pd.DataFrame], scores: pd.DataFrame
-) -> list[dict]:
-    """Return the rows of ranked methods and of pairs, over the sets on which all were fitted."""
-    methods = ranked(dict.fromkeys(cells["method"]))
-    common = [name for name, values in by_set.items() if set(methods) <= set(values)]
-    if not common:
-        return []
-    cells = cells[cells["dataset"].isin(common)]
-    by_set = {name: by_set[name] for name in common}
-    wide, medians = (
-        cells.pivot(index="dataset", columns="method", values=value).loc[common, methods]
-        for value in ("rank", "capped")
-    )
-    ranks = wide.mean()
-    first = in_order(ranks, medians.mean())[0]
-    shares = _all_methods_risk.first_shares(wide, medians)
-    adjusted = _against(first, by_set, methods)
-    took = scores[scores["dataset"].isin(common)].groupby(_CELL)["seconds"].median()
-    rows = []
-    for name in methods:
-        own = cells[cells["method"] == name]
-        p_value = adjusted.get(name, np.nan)
-        rows.append(
-            {
-                "dataset": EVERY,
-                "method": name,
-                "variant": own["variant"].iloc[0],
-                "n": len(common),
-                "failed": int((own["failed"] > 0).sum()),
-                "rank": ranks[name],
-                "excess": own["excess"].median(),
-                "best": name == first or p_value >= verdicts.SIGNIFICANCE,
-                "sets_best": int(own["best"].sum()),
-                "p_value": p_value,
-                "seconds": round_to_half_decade(took.xs(name, level="method").median()),
-                "first_share": shares[name],
-                **_all_methods_risk.of_method(own),
-            }
-        )
-    return [*rows, *_pairs(by_set, methods)]
-
-
-def _against(first: str, by_set: dict[str, pd.DataFrame], methods: list[str]) -> dict[str, float]:
-    """Return the p-value of each rival of the first by the test over sets, adjusted for these."""
-    rivals = [name for name in methods if name != first]
-    shifts = [_shift(by_set, name, first) for name in rivals]
-    p_values = holm([compare(shift, 0.0 * shift).p_value for shift in shifts])
-    return dict(zip(rivals, p_values, strict=True))
-
-
-def _shift(by_set: dict[str, pd.DataFrame], one: str, other: str) -> pd.Series:
-    """Return the median over splits of the difference of two methods, by set."""
-    return pd.Series({name: (v[one] - v[other]).median() for name, v in by_set.items()})
-
-
-def _pairs(by_set: dict[str, pd.DataFrame], methods: list[str]) -> list[dict]:
-    """Return a row for each ordered pair: the test over sets, and the sets won and lost.
-
-    The value of a set is the median over its splits of the difference.
-    """
-    pairs = list(combinations(methods, 2))
-    shifts = {pair: _shift(by_set, *pair) for pair in pairs}
-    p_values = holm([compare(shift, 0.0 * shift).p_value for shift in shifts.values()])
-    adjusted = {frozenset(pair): p for pair, p in zip(pairs, p_values, strict=True)}
-    rows = []
-    for one, other in permutations(methods, 2):
-        tests = [compare_halves(values[one], values[other]) for values in by_set.values()]
-        signs = [test.sign for test in tests if test.p_value < verdicts.SIGNIFICANCE]
-        shift = shifts.get((one, other))
-        median = -shifts[other, one].median() if shift is None else shift.median()
-        rows.append(
-            {
-                "dataset": EVERY,
-                "method": one,
-                "against": other,
-                "n": len(by_set),
-                "excess": median,
-                "p_value": adjusted[frozenset((one, other))],
-                "wins": signs.count(-1),
-                "losses": signs.count(1),
-            }
-        )
-    return rows
+    if taken["method"] != first["method"]:
+        said += f" {display(first['method'])} has the lowest mean rank ({first['rank']:.1f})."
+    same = methods.loc[methods["best"] & (methods.index > 0), "method"]
+    said += f" Not significantly different from {display(first['method'])}, the first by rank: "
+    return f"{said}{', '.join(map(display, same)) or 'none'}."
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the page, and the picture of excess."""
-    # A table that was tracked before a column came has no such numbers, and is drawn without them.
-    frame = frame.reindex(columns=COLUMNS)
-    return [
-        *_all_methods_page.write(artefact, frame, stem),
-        *_all_methods_picture.draw(frame, stem),
+    cells, methods, pairs = of_sets(frame), of_methods(frame), of_pairs(frame)
+    # Those without a rank come last.
+    names = list(dict.fromkeys([*methods["method"], *cells["method"]]))
+    over = f"{count_of(cells['n'], 'split')} of each of {cells['dataset'].nunique()} sets"
+    if len(methods):
+        over += f"; ranks are over {methods['n'].iloc[0]:.0f} of them"
+    own = list(methods["method"])
+    matrix = [[display(one), *(_score(pairs, one, other) for other in own)] for one in own]
+    parts = [
+        f"# {artefact.name}: {artefact.text.title}",
+        answer(frame),
+        _by_rank(methods) if len(methods) else "",
+        f"![{artefact.text.title}]({stem.name}.png)",
+        f"{artefact.text.caption} {over}.",
+        *details(artefact, (), names),
+        "## Every set",
+        _grid(cells, names),
+        "Mean over splits, **bold** where a method is the first of a set by rank, or not "
+        "significantly different from it; in parentheses the median, where it is more than "
+        f"{_MEDIAN_SHOWN} from the mean. †k: k splits failed. ‡: not ranked.",
+        "## Every pair",
+        pipe_table(["", *map(display, own)], matrix),
+        "Number of sets on which the method of the row is significantly better – worse than that "
+        "of the column, by the corrected test over splits. **Bold**: different by the test over "
+        "sets, adjusted for all pairs.",
     ]
+    path = stem.with_suffix(".md")
+    with atomic(path) as temporary:
+        temporary.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+    return [path, *_picture(cells, methods.set_index("method")["rank"].reindex(names), stem)]
+
+
+def _score(pairs: pd.DataFrame, one: str, other: str) -> str:
+    if one == other:
+        return ""
+    pair = pairs.loc[(one, other)]
+    text = f"{pair['wins']:.0f} – {pair['losses']:.0f}"
+    return f"**{text}**" if pair["p_value"] < verdicts.SIGNIFICANCE else text
+
+
+def _known(form: str):
+    """Return what formats a number, `–` for NaN."""
+    return lambda value: "–" if math.isnan(value) else format(value, form)
+
+
+def _by_rank(methods: pd.DataFrame) -> str:
+    rounded, percent = _known(".2f"), _known(".0%")
+    columns = {
+        "method": lambda row: f"**{display(row.method)}**" if row.best else display(row.method),
+        "mean rank": lambda row: rounded(row.rank),
+        f"without {', '.join(OUTLYING)}": lambda row: rounded(row.rank_without),
+        "first in resamples of sets": lambda row: percent(row.first_share),
+        f"p against {display(methods['method'].iloc[0])}": lambda row: (
+            "" if math.isnan(row.p_value) else probability(row.p_value)
+        ),
+        "mean loss (nats)": lambda row: number(row.capped),
+        "worst set": lambda row: f"{row.worst} {number(row.worst_capped)}",
+        f"worse than {display(MARGINAL)}": lambda row: (
+            f"{_known('.0f')(row.below_marginal)} of {_known('.0f')(row.of_marginal)}"
+        ),
+        "sets with failed splits": lambda row: f"{row.failed:.0f}" if row.failed else "",
+        "CRPS": lambda row: _known(".3f")(row.crps),
+        "rank by CRPS": lambda row: rounded(row.crps_rank),
+        **{
+            f"coverage of {100 * level:.0f}%": lambda row, name=name: percent(getattr(row, name))
+            for name, level in COVERAGES.items()
+        },
+        "seconds": lambda row: _known("g")(row.seconds),
+    }
+    rows = [[text(row) for text in columns.values()] for row in methods.itertuples()]
+    return (
+        f"{pipe_table(list(columns), rows)}\n\n**Bold**: not significantly different from the "
+        "first by the test over sets at 5%, adjusted for its rivals. A loss is the median over "
+        f"splits, at most {verdicts.LIMIT_NATS:.0f} nats."
+    )
+
+
+def _grid(cells: pd.DataFrame, names: list[str]) -> str:
+    found = {(row.dataset, row.method): row for row in cells.itertuples()}
+    rows = []
+    for dataset, n in cells.groupby("dataset", sort=False)["n_train"].first().items():
+        row = [dataset, "" if math.isnan(n) else f"{n:.0f}"]
+        row += [_cell(found[dataset, m]) if (dataset, m) in found else "" for m in names]
+        rows.append(row)
+    titles = [f"{display(name)} ‡" if name in GIVEN else display(name) for name in names]
+    return pipe_table(["data set", "rows", *titles], rows)
+
+
+def _cell(row) -> str:
+    text = f"**{number(row.mean)}**" if row.best else number(row.mean)
+    if abs(row.mean - row.median) > _MEDIAN_SHOWN:
+        text += f" ({number(row.median)})"
+    return f"{text} †{row.failed:.0f}" if row.failed else text
+
+
+def _picture(cells: pd.DataFrame, ranks: pd.Series, stem: Path) -> list[Path]:
+    """Draw the excess over the best of each set, with methods by rank."""
+    from matplotlib import colormaps
+
+    sizes = cells.groupby("dataset", sort=False)["n_train"].first()
+    names, datasets = list(ranks.index), list(sizes.index)
+    wide = cells.pivot(index="method", columns="dataset", values="excess")
+    values = wide.reindex(index=names, columns=datasets).to_numpy(float)
+    with style.figure(style.PAGE, _HEAD + _FOOT + _ROW * max(len(names), 4)) as (made, axes):
+        colours = colormaps["Oranges"].with_extremes(bad="white")
+        image = axes.imshow(values, cmap=colours, vmin=0.0, vmax=_MOST, aspect="auto")
+        for cell in cells.itertuples():
+            _number(axes, cell, datasets.index(cell.dataset), names.index(cell.method))
+        rows = [name if np.isnan(n) else f"{name}  {n:.0f}" for name, n in sizes.items()]
+        axes.set_xticks(range(len(datasets)), rows, rotation=90)
+        shown = ["‡" if np.isnan(rank) else f"{rank:.1f}" for rank in ranks]
+        own = [f"{display(name)}  {rank}" for name, rank in zip(names, shown, strict=True)]
+        axes.set_yticks(range(len(names)), own)
+        axes.set_xticks(np.arange(1, len(datasets)) - 0.5, minor=True)
+        axes.set_yticks(np.arange(1, len(names)) - 0.5, minor=True)
+        axes.grid(which="minor", color="white", linewidth=1.0)
+        axes.tick_params(which="both", length=0)
+        axes.spines[:].set_visible(False)
+        axes.set_xlabel(
+            f"data set, training rows; ▪ best or not significantly different; {_FAILED} > 5% "
+            "failed\nmethod, mean rank; ‡ parameters given, not ranked",
+            fontsize=7,
+        )
+        scale = made.colorbar(image, location="top", shrink=0.55, aspect=45, pad=0.015)
+        scale.set_label("median over splits above the lowest of the set (nats)", fontsize=8)
+        scale.set_ticks([0.0, 0.25, 0.5, 0.75, _MOST], labels=["0", ".25", ".5", ".75", "≥ 1"])
+        scale.outline.set_visible(False)
+        return style.save(made, stem)
+
+
+def _number(axes, cell, column: int, row: int) -> None:
+    """Write the excess into its cell; mark where the method is best, and where splits failed."""
+    colour = "white" if cell.excess > _DARK * _MOST else "black"
+    weight = "bold" if cell.best else "normal"
+    options = {"ha": "center", "va": "center", "color": colour, "weight": weight}
+    axes.text(column, row, _short(cell.excess), fontsize=7, **options)
+    if cell.best:
+        axes.plot(column - 0.38, row - 0.3, "s", color=style.BLUE, markersize=2.5)
+    if verdicts.too_many_failed(cell.failed, cell.n):
+        axes.text(column + 0.38, row - 0.26, _FAILED, fontsize=5, **options)
+
+
+def _short(value: float) -> str:
+    """Return nats in at most three letters, and a sign."""
+    if value <= -0.005:
+        return f"−{_short(-value)}"
+    if value >= 0.995:
+        return f"{value:.0f}" if value >= 9.5 else f"{value:.1f}"
+    return f"{value:.2f}".removeprefix("0") if value >= 0.005 else "0"
 
 
 ARTEFACT = Artefact(
@@ -284,5 +220,5 @@ ARTEFACT = Artefact(
     build=build,
     draw=draw,
     metric=NLL,
-    shown_as={"DDE-quadrature": ("DDE", QUADRATURE)},
+    shown_as={"DDE-quadrature": ("DDE", NLL_QUADRATURE)},
 )

@@ -23,8 +23,8 @@ _LEGEND = (
     "●  mean, line: lowest to highest split",
     "▸  beyond the axis",
     "not fitted: over a minute planned",
+    "blank: no folds by person",
 )
-_BLANK = "blank: no folds by person"
 _METRICS = (NLL, CRPS, *COVERAGES)
 _SECONDS, _SKIPPED = "seconds", "skipped"
 _ROW, _MARGINS = 0.19, 1.2  # inches of a method, and of titles, legend and axis
@@ -40,16 +40,12 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     """
     exact = set(scores.loc[scores["metric"] == NLL_QUADRATURE, "method"])
     rows = []
-    for dataset, here in scores.groupby("dataset", sort=False):
-        for method, own in here.groupby("method", sort=False):
-            known = {
-                "panel": dataset,
-                "kind": "scatter",
-                "method": method,
-                "variant": own["variant"].iloc[0],
-                "x": own["n_train"].max(),
-            }
-            rows += [known | row for row in _of_method(own, method in exact)]
+    for (dataset, method), own in scores.groupby(["dataset", "method"], sort=False):
+        known = {"panel": dataset, "kind": "scatter", "method": method}
+        known |= {"variant": own["variant"].iloc[0], "x": own["n_train"].max()}
+        rows += [known | row for row in _of_method(own, method in exact)]
+    order = {dataset: k for k, dataset in enumerate(scores["dataset"].unique())}
+    rows.sort(key=lambda row: order[row["panel"]])
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
@@ -75,6 +71,8 @@ def _of_method(own: pd.DataFrame, by_quadrature: bool) -> list[dict]:
 
 def below(frame: pd.DataFrame) -> list[str]:
     """Return a table for each data set, its methods by likelihood."""
+    coverages = [f"coverage of {level:.0%}" for level in COVERAGES.values()]
+    forms = ["{:.3f}", *["{:.0%}"] * len(COVERAGES), "{:g}"]
     said = []
     for dataset, here in frame.groupby("panel", sort=False):
         fitted = here[here["stat"] != _SKIPPED]
@@ -83,40 +81,25 @@ def below(frame: pd.DataFrame) -> list[str]:
         rows = [
             [
                 display(method),
-                number(row[NLL]),
-                "–" if np.isnan(row[CRPS]) else f"{row[CRPS]:.3f}",
-                *("–" if np.isnan(row[name]) else f"{100 * row[name]:.0f}%" for name in COVERAGES),
-                "–" if np.isnan(row[_SECONDS]) else f"{row[_SECONDS]:g}",
+                number(loss),
+                *(
+                    "–" if np.isnan(y) else form.format(y)
+                    for form, y in zip(forms, ys, strict=True)
+                ),
             ]
-            for method, row in wide.iterrows()
+            for method, loss, *ys in wide.itertuples()
         ]
-        skipped = here[here["stat"] == _SKIPPED]
-        rows += [
-            [
-                display(row.method),
-                *["–"] * (1 + 1 + len(COVERAGES)),
-                f"not fitted: {_planned(row.y)}",
-            ]
-            for row in skipped.itertuples()
-        ]
+        for row in here[here["stat"] == _SKIPPED].itertuples():
+            planned = f"not fitted: planned at {float(f'{row.y / 60:.1g}'):g} min"
+            rows.append([display(row.method), *["–"] * (2 + len(COVERAGES)), planned])
         n = f"{_TITLES.get(dataset, dataset)}, at most {here['x'].max():.0f} training rows"
-        coverages = [f"coverage of {100 * level:.0f}%" for level in COVERAGES.values()]
         said.append(pipe_table([n, "nats", "CRPS", *coverages, "seconds"], rows))
     return said
 
 
-def _planned(seconds: float) -> str:
-    """Return a planned time to one digit, in the largest unit that it has one of."""
-    for size, unit in ((3600.0, "h"), (60.0, "min")):
-        if seconds >= size:
-            return f"planned at {float(f'{seconds / size:.1g}'):g} {unit}"
-    return f"planned at {float(f'{seconds:.1g}'):g} s"
-
-
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the likelihoods, a panel for each data set, with methods as `in_order` has them."""
-    names = in_order(frame)
-    datasets = list(dict.fromkeys(frame["panel"]))
+    names, datasets = in_order(frame), list(dict.fromkeys(frame["panel"]))
     height = _MARGINS + _ROW * max(len(names), 4)
     options = {"columns": len(datasets), "sharey": True, "squeeze": False}
     with style.figure(style.PAGE, height, **options) as (made, ((*axes,),)):
@@ -129,8 +112,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         axes[0].set_yticks(range(len(names)), map(display, names))
         axes[0].set_ylim(len(names) - 0.5, -0.5)
         made.supxlabel("negative log-likelihood of standardised y (nats); lower is better", size=8)
-        blank = [_BLANK] * (not set(datasets).isdisjoint(_SAME_TEST_ROWS))
-        style.words_above(made, [*_LEGEND, *blank])
+        style.words_above(made, _LEGEND)
         return style.save(made, stem)
 
 
@@ -151,20 +133,18 @@ def _draw_panel(axes, here: pd.DataFrame, names: list[str]) -> None:
     losses = here[here["series"] == NLL]
     baseline = losses.loc[losses["method"] == BASELINE, "y"]
     most = baseline.item() + _BEYOND if len(baseline) else np.inf
+    at = {"transform": axes.get_yaxis_transform(), "va": "center"}
     for row in losses.itertuples():
         colour, place = style.line(row.method)["color"], names.index(row.method)
-        if row.y <= most:
-            ends = [row.y_low, min(row.y_high, most)]
-            axes.plot(ends, [place, place], color=colour, linewidth=1.0)
-            axes.plot(row.y, place, "o", color=colour, markersize=4)
-            if row.y_high > most:
-                axes.plot(most, place, ">", color=colour, markersize=3)
-        else:
-            at = {"xy": (1.0, place), "xycoords": axes.get_yaxis_transform(), "va": "center"}
-            axes.annotate(f"{number(row.y)} ▸", ha="right", color=colour, size=7, **at)
+        if row.y > most:
+            axes.text(1.0, place, f"{number(row.y)} ▸", ha="right", color=colour, size=7, **at)
+            continue
+        axes.plot([row.y_low, min(row.y_high, most)], [place, place], color=colour, linewidth=1.0)
+        axes.plot(row.y, place, "o", color=colour, markersize=4)
+        if row.y_high > most:
+            axes.plot(most, place, ">", color=colour, markersize=3)
     for row in here[here["stat"] == _SKIPPED].itertuples():
-        at = {"transform": axes.get_yaxis_transform(), "va": "center", "size": 6}
-        axes.text(0.04, names.index(row.method), "not fitted", color=style.GREY, **at)
+        axes.text(0.04, names.index(row.method), "not fitted", color=style.GREY, size=6, **at)
     axes.grid(axis="y", color="#E5E5E5", linewidth=0.5)
     axes.set_axisbelow(True)
     axes.tick_params(axis="y", length=0)

@@ -1,60 +1,57 @@
-"""kcef figure 5: log-likelihood on the grid data with an isotropic kernel, and claim K6."""
+"""kcef figure 5: log-likelihood on the grid data with an isotropic kernel, at each frequency."""
+
+from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 
-from kcde.evidence.cells import mean_and_stderr
-from kcde.evidence.deciding import as_drawn, decider
-from kcde.papers.artefact import Artefact, Decision
-from kcde.papers.kcef import _grid, _grid_picture
+from kcde.papers.artefact import READINGS, Artefact
+from kcde.papers.kcef import claims_of_figures as claims
+from kcde.papers.kcef import fig1, grid, grid_picture
 
 
-def build(artefact: Artefact, scores: pd.DataFrame, files: list) -> pd.DataFrame:
-    """Return the curves against d, as `kcde.papers.kcef._grid.curves` says."""
-    return _grid.curves(artefact, scores, (_grid.against_d,))
+def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the curves against d."""
+    return grid.curves(artefact, scores, (grid.against_d,))
 
 
-@decider
-def isotropic_drops(
-    scores: pd.DataFrame, full: str = _grid.FULL, isotropic: str = _grid.ISOTROPIC
-) -> Decision:
-    """Decide claim K6: the loss due to an isotropic kernel is large and grows with d.
+def build_readings(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the curves of figure 5, a panel for each frequency that has scores."""
+    frames = []
+    for a in (1, 2, 3):
+        ending = "" if a == 1 else f"-frequency-{a}"
+        plain = scores["dataset"].str.extract(rf"^(grid-\d+){ending}$")[0]
+        if plain.notna().any():
+            frame = build(artefact, scores.assign(dataset=plain).dropna(subset="dataset"), files)
+            frames.append(frame.assign(panel=frame["panel"] + f",a={a}"))
+    return pd.concat(frames, ignore_index=True)
 
-    It exceeds 25% of the attainable dependence at the largest d, and that at d = 2 by two
-    standard errors of the paired difference of these fractions. Both kernels of another method may
-    be given.
-    """
-    drop, reason = _grid.difference_in_dependence(scores, full, isotropic, at_least=2)
-    first, last = _grid.DIMENSIONS[0], drop.columns[-1]
-    growth, stderr = mean_and_stderr((drop[last] - drop[first]).to_numpy())
-    reason += f"; growth from d = {first} to {last}: {growth:.3f} (standard error {stderr:.3f})"
-    held = drop[last].mean() > 0.25 and growth > 2 * stderr
-    return Decision("holds" if held else "fails", reason)
-
-
-_DECIDERS = {"K6": isotropic_drops}
 
 ARTEFACT = Artefact(
     __name__,
     kind="figure",
-    shows={
-        "joint": {
-            "datasets": ["grid-2000"],
-            "methods": [
-                "KCEF-F",
-                "KCEF-F-anisotropic",
-                "KCEF-M",
-                "LSCDE-F",
-                "LSCDE-M",
-                "NADE",
-                "exact",
-            ],
-        }
-    },
+    shows={"joint": {"datasets": ["grid-2000"], "methods": ["KCEF-F", *fig1.METHODS, "exact"]}},
     build=build,
-    draw=_grid_picture.draw,
-    deciders=_DECIDERS,
-    # Other numbers of rows: fig1-rows; LSCDE: fig1-lscde.
-    readers=dict.fromkeys(("K-rows", "K-methods"), as_drawn(_DECIDERS)),
+    draw=grid_picture.draw,
+    claims={"K6": claims.isotropic_drops},
     trial="run",
-    remarks=_grid.remarks,
+    remarks=grid.remarks,
 )
+
+_WAVES = {
+    "datasets": ["grid-2000", "grid-2000-frequency-2", "grid-2000-frequency-3"],
+    "methods": ["KCEF-F", "KCEF-F-anisotropic", "exact"],
+}
+_WAVES["only"] = {"KCEF-F-anisotropic": _WAVES["datasets"]}
+
+ARTEFACTS = [
+    ARTEFACT,
+    replace(
+        ARTEFACT,
+        name="fig5-readings",
+        stage=READINGS,
+        shows={"joint": _WAVES},
+        build=build_readings,
+        claims={},
+    ),
+]

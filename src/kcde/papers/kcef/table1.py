@@ -21,6 +21,7 @@ _CHOICES = {
 }
 _OF_KCEF = tuple(dict.fromkeys(name for names in _CHOICES.values() for name in names))
 _NADES = ("NADE", "NADE-joint")
+_SPLITS = 20
 _DATASETS = published.datasets("kcef", "table1")
 
 
@@ -91,10 +92,10 @@ def nearer_nade(table: pd.DataFrame) -> list[str]:
         *both, of_x = (cells.loc[key] for key in wanted)
         shown = [dataset, number(value)]
         for name, row in zip(_NADES, both, strict=True):
-            ours, theirs = {name: building.summary_of(row)}, {name: verdicts.Published(value)}
-            reproduced = verdicts.judge(NLL, name, ours, theirs) == "reproduced"
-            met[name] += reproduced
-            shown.append(number(row["mean"]) + " ✓" * reproduced)
+            target = {name: verdicts.Published(value, trials=_SPLITS)}
+            found = verdicts.judge(NLL, name, {name: building.summary_of(row)}, target)
+            met[name] += found == verdicts.COMPATIBLE
+            shown.append(number(row["mean"]) + " ✓" * (found == verdicts.COMPATIBLE))
         distances = [abs(row["mean"] - value) for row in both]
         joint_is_nearer.append(distances[1] < distances[0])
         by_median += abs(both[1]["median"] - value) < abs(both[0]["median"] - value)
@@ -106,8 +107,8 @@ def nearer_nade(table: pd.DataFrame) -> list[str]:
         "## Which of the two is nearer",
         pipe_table(["data set", "published", "y given x", "x and y", "x alone", "nearer"], rows),
         f"Means; x and y together is nearer on {sum(joint_is_nearer)} of {len(rows)} sets, by "
-        f"medians on {by_median}. ✓: reproduces the published mean; x and y together does so on "
-        f"{met['NADE-joint']} sets, y given x on {met['NADE']}.",
+        f"medians on {by_median}. ✓: compatible with the published mean; x and y together is so "
+        f"on {met['NADE-joint']} sets, y given x on {met['NADE']}.",
     ]
 
 
@@ -133,7 +134,7 @@ ARTEFACTS = [
         draw=dot_plot.write,
         claims={"K7": claims.kcef_beats_lscde},
         metric=NLL,
-        published_trials=20,
+        published_trials=_SPLITS,
         overlap=1.0,
         remarks=normalisers.importance_sampling,
     ),

@@ -1,169 +1,176 @@
-"""kcef table2-readings: what depends on when KCEF's tuning stops (K-stop), and its claims."""
+"""kcef table2-readings: what depends on when KCEF's tuning stops (K-stop)."""
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
-from kcde.evidence.cells import mean_and_stderr, variants
+from kcde.evidence.cells import variants
 from kcde.metrics.names import NLL
+from kcde.pages import dot_plot, style
 from kcde.papers import published
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
-from kcde.papers.kcef import _grid, _readings_picture, fig1, fig4, fig5, table2
-from kcde.papers.kcef._readings_picture import AGAINST_D, AGAINST_N, PUBLISHED
-from kcde.papers.kcef._renamed import renamed
+from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
+from kcde.papers.kcef import grid, grid_picture
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-class _Rule(NamedTuple):
-    """The methods of a rule.
-
-    Attributes
-    ----------
-    full, isotropic
-        On the full graph of the grid data, with a bandwidth for each parent and one for all.
-    table
-        On the full graph of the UCI data.
-    markov
-        On the Markov graph.
-    drawn
-        What is drawn from `table`: method to that in whose place it is for claim K14.
-    """
-
-    full: str
-    isotropic: str
-    table: str
-    markov: str
-    drawn: Mapping[str, str]
-
-
-RULES = {
-    "authors' code": _Rule(
-        _grid.FULL,
-        _grid.ISOTROPIC,
-        "KCEF-F",
-        "KCEF-M",
-        {"KCEF-F": "KCEF-F", "KCEF-F-inverse": "KCEF-F-inverse"},
-    ),
-    "without penalty": _Rule(
-        "KCEF-F-anisotropic-unpenalised",
-        "KCEF-F-unpenalised",
-        "KCEF-F-unpenalised",
-        "KCEF-M-unpenalised",
-        {"KCEF-F-unpenalised-inverse": "KCEF-F"},
-    ),
-    "converged": _Rule(
-        "KCEF-F-converged",
-        "KCEF-F-converged-isotropic",
-        "KCEF-F-converged",
-        "KCEF-M-converged",
-        {"KCEF-F-converged-inverse": "KCEF-F"},
-    ),
+# Rule to KCEF on the full graph of the UCI data, on that of the grid data, and on Markov graphs.
+_CODE = ["KCEF-F", grid.FULL, "KCEF-M"]
+_RULES = {
+    "authors' code": _CODE,
+    "without penalty": [f"{name}-unpenalised" for name in _CODE],
+    "converged": ["KCEF-F-converged", "KCEF-F-converged", "KCEF-M-converged"],
 }
-"""Reading of K-stop to its methods, the drawn one first."""
+_UCI = published.datasets("kcef", "table2")
+_SAMPLED = [*_CODE[:1], *(f"KCEF-F{rule}-inverse" for rule in ("", "-unpenalised", "-converged"))]
+_PUBLISHED = "published"
 
-_UCI = table2.ARTEFACT.shows["joint"]["datasets"]
-_GRIDS = fig1.ARTEFACT.shows["joint"]["datasets"]
+# Panel of the grid data, named by what is fixed in it, to its curves and the label of its axis.
 _GAPS = {
-    AGAINST_N: _grid.against_n,
-    AGAINST_D: _grid.against_d,
+    "d=3": (grid.against_n, grid_picture.axis_of_counts, "training points $n$"),
+    "n=2000": (grid.against_d, grid_picture.axis_of_dimensions, "dimension $d$"),
 }
+_GRAPHS = {"F": "full graph", "M": "Markov graph"}
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return gaps to the bound and likelihoods, a series for each rule.
 
-    Panels `n` and `d`: x is n or d, y the mean over runs of the entropy bound minus the
+    Panels `d=3` and `n=2000`: x is n or d, y the mean over runs of the entropy bound minus the
     log-likelihood, in nats; panels of the UCI data: y is the mean negative log-likelihood, and
     rows of the series `published` have the published one. `y_low` and `y_high` are one standard
     error away, `n` counts the runs that did not fail.
     """
-    kinds = variants(scores)
+    likelihoods = scores[scores["metric"] == NLL]
     rows = []
-    for rule, methods in RULES.items():
-        for method in (methods.full, methods.markov):
-            for panel, view in _GAPS.items():
+    for rule, (table, full, markov) in _RULES.items():
+        for method in (full, markov):
+            for panel, (view, _, _) in _GAPS.items():
                 place = {"panel": panel, "kind": "curve", "method": method, "series": rule}
-                rows += [place | point for point in _gaps(scores, method, view)]
-        for method in (methods.table, methods.markov):
-            for dataset in published.datasets("kcef", "table2"):
+                curve, bound = view(scores, method), view(scores, grid.EXACT, "entropy")
+                for x in (x for x in curve if x in bound):
+                    rows.append(place | {"x": x} | grid.point(bound[x] - curve[x]))
+        for method in (table, markov):
+            for dataset in _UCI:
                 place = {"panel": dataset, "kind": "scatter", "method": method, "series": rule}
-                rows += [place | point for point in _likelihood(scores, dataset, method)]
-    made = pd.DataFrame([*rows, *_published(scores)], columns=FIGURE_COLUMNS)
-    return made.assign(variant=made["method"].map(kinds))
+                own = (likelihoods["dataset"] == dataset) & (likelihoods["method"] == method)
+                if len(here := likelihoods[own]):
+                    rows.append(place | grid.point(here["value"].where(here["status"] == "ok")))
+    known = published.values().query("paper == 'kcef' and artefact == 'table2'")
+    known = known[known["dataset"].isin(scores["dataset"]) & known["method"].isin(_CODE)]
+    for row in known.itertuples():
+        place = {"panel": row.dataset, "method": row.method, "y": row.value}
+        rows.append(place | {"kind": "scatter", "series": _PUBLISHED, "stat": "mean"})
+    made = pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+    return made.assign(variant=made["method"].map(variants(scores)))
 
 
-def _gaps(scores: pd.DataFrame, method: str, view: Callable) -> list[dict]:
-    curve, bound = view(scores, method), view(scores, _grid.EXACT, "entropy")
-    shared = [x for x in curve if x in bound]
-    return [{"x": x} | _point(bound[x] - curve[x]) for x in shared]
+def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw four panels of gaps, graph by axis, and below one panel for each UCI data set."""
+    frame = frame.assign(graph=frame["method"].str.split("-").str[1])
+    rules = {name: k for k, name in enumerate(_RULES) if name in set(frame["series"])}
+    gaps = [(name, graph) for name in _GAPS if name in set(frame["panel"]) for graph in _GRAPHS]
+    tables = [name for name in frame["panel"].unique() if name not in _GAPS]
+    letters = iter("abcdefg")
+    with style.page(style.PAGE, 4.6) as made:
+        above, below = made.subfigures(2, 1, height_ratios=[1.2, 1.0])
+        if gaps:
+            axes = above.subplots(1, len(gaps), sharey=True, squeeze=False)[0]
+            for one, (panel, graph) in zip(axes, gaps, strict=True):
+                _draw_gaps(one, frame[frame["panel"] == panel], rules, panel, graph)
+                style.panel_title(one, next(letters), f"${panel}$, {_GRAPHS[graph]}")
+            axes[0].set_ylabel("gap to the entropy bound (nats)")
+            axes[0].legend(frameon=False, fontsize=6)
+        if tables:
+            axes = below.subplots(1, len(tables), sharey=True, squeeze=False)[0]
+            for one, panel in zip(axes, tables, strict=True):
+                _draw_likelihoods(one, frame[frame["panel"] == panel], rules)
+                style.panel_title(one, next(letters), panel)
+            axes[0].set_yticks(range(len(rules)), rules)
+            axes[0].invert_yaxis()
+            below.supxlabel("negative log-likelihood (nats); lower is better", fontsize=8)
+            keys = []
+            for graph, fill, dashes in (("F", "full", "-"), ("M", "none", "--")):
+                look = {"color": style.EXACT, "fillstyle": fill}
+                keys += [
+                    style.key(_GRAPHS[graph], marker="o", linestyle="none", **look),
+                    style.key(f"{_GRAPHS[graph]}, published", linestyle=dashes, lw=0.8, **look),
+                ]
+            style.legend_above(below, keys)
+        return style.save(made, stem)
 
 
-def _likelihood(scores: pd.DataFrame, dataset: str, method: str) -> list[dict]:
-    here = scores[
-        (scores["dataset"] == dataset) & (scores["method"] == method) & (scores["metric"] == NLL)
-    ]
-    return [_point(here["value"].where(here["status"] == "ok"))] if len(here) else []
+def _draw_gaps(axes: "Axes", frame: pd.DataFrame, rules: dict, panel: str, graph: str) -> None:
+    """Draw the gaps of each rule to 30 times the smallest, but none below 0.001 nats."""
+    low = 1e-3
+    top = 30.0 * max(frame["y"].min(), low)
+    for rule, k in rules.items():
+        curve = frame[(frame["graph"] == graph) & (frame["series"] == rule)].sort_values("x")
+        out = (curve["y"] > top).to_numpy()
+        # A curve ends where it leaves the axis: arrow heads of all further points would merge.
+        left = out & ~np.append(False, out[:-1])
+        y = np.where(out & ~left, np.nan, np.clip(curve["y"], low, top))
+        look = {"color": style.RESERVE[k], "linestyle": ("-", "-.", "--")[k], "markersize": 2.8}
+        axes.plot(curve["x"], y, **look, marker="osD"[k], markevery=list(~out), label=rule)
+        ends = (np.clip(curve.loc[~out, name], low, top) for name in ("y_low", "y_high"))
+        axes.vlines(curve["x"][~out], *ends, color=look["color"], linewidth=1.0)
+        if left.any():  # an empty line without clipping breaks the layout of a logarithmic axis
+            edge = {"color": look["color"], "markersize": 5, "clip_on": False}
+            axes.plot(curve["x"][left], y[left], "^", **edge)
+    axes.set_yscale("log")
+    _, axis, label = _GAPS[panel]
+    axis(axes, frame["x"])
+    axes.set_xlabel(label)
 
 
-def _point(values: pd.Series) -> dict:
-    mean, stderr = mean_and_stderr(values.dropna().to_numpy())
-    ends = {"y": mean, "y_low": mean - stderr, "y_high": mean + stderr}
-    return {**ends, "stat": "mean", "n": int(values.notna().sum())}
+def _draw_likelihoods(axes: "Axes", frame: pd.DataFrame, rules: dict) -> None:
+    known = frame["series"] == _PUBLISHED
+    for row in frame[known].itertuples():
+        dashes = "-" if row.graph == "F" else "--"
+        axes.axvline(row.y, color=style.EXACT, linestyle=dashes, linewidth=0.8, zorder=1)
+    axes.set_xlim(*_limits(frame[~known], frame[known]))
+    right = axes.get_xlim()[1]
+    for row in frame[~known].itertuples():
+        k, full = rules[row.series], row.graph == "F"
+        y = k + (-0.15 if full else 0.15)
+        look = {"color": style.RESERVE[k], "fillstyle": "full" if full else "none"}
+        if row.y > right:
+            axes.plot(right, y, ">", markersize=4, clip_on=False, **look)
+            dot_plot.name_edge(axes, y, right, True, dot_plot.short(row.y), look["color"])
+        else:
+            axes.plot(row.y, y, "o", markersize=4, **look)
+            axes.hlines(y, row.y_low, row.y_high, color=look["color"], lw=1)
 
 
-def _published(scores: pd.DataFrame) -> list[dict]:
-    """Return a row for each published value of a data set that has scores."""
-    values = published.values()
-    drawn = RULES["authors' code"]
-    here = values[
-        (values["paper"] == "kcef")
-        & (values["artefact"] == "table2")
-        & values["method"].isin([drawn.table, drawn.markov])
-        & values["dataset"].isin(scores["dataset"])
-    ]
-    common = {"kind": "scatter", "series": PUBLISHED, "stat": "mean"}
-    return [
-        common | {"panel": row.dataset, "method": row.method, "y": row.value}
-        for row in here.itertuples()
-    ]
+def _limits(found: pd.DataFrame, known: pd.DataFrame) -> tuple[float, float]:
+    """Return limits that hold the published values and every mean with its bar but those far out.
 
-
-def read(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
-    """Decide the claims of figures 1, 4 and 5 and of table 2 under each rule."""
-    found: dict[str, dict[str, Decision]] = {}
-    for rule, methods in RULES.items():
-        drawn = RULES["authors' code"]
-        known = {methods.full: drawn.full, methods.markov: drawn.markov}
-        isotropic = {methods.isotropic: drawn.isotropic, methods.full: drawn.full}
-        table = {methods.table: drawn.table, methods.markov: drawn.markov}
-        for names, deciders in (
-            (known, fig1.ARTEFACT.deciders),
-            (isotropic, fig5.ARTEFACT.deciders),
-            (table, table2.ARTEFACT.deciders),
-            (methods.drawn, fig4.ARTEFACT.deciders),
-        ):
-            under = renamed(scores, names)
-            for claim, decider in deciders.items():
-                found.setdefault(claim, {})[rule] = decider(under)
-    return found
+    A mean is far out where it exceeds the largest published value by more than twice the distance
+    from there to the lowest value; without published values none is.
+    """
+    values = found["y"][np.isfinite(found["y"])]
+    largest = (known["y"] if len(known) else values).max()
+    lowest = min([*values, *known["y"]])
+    near = found[found["y"] <= largest + 2.0 * (largest - lowest)]
+    ends = [*near["y_low"], *near["y_high"], lowest, largest]  # a single run has no bar
+    low, high = np.nanmin(ends), np.nanmax(ends)
+    margin = 0.06 * (high - low) or 1.0
+    return low - margin, high + margin
 
 
 ARTEFACT = Artefact(
     __name__,
     name="table2-readings",
     kind="figure",
-    stage="readings",
+    stage=READINGS,
     shows={
         "joint": {
-            "datasets": [*_UCI, *_GRIDS],
+            "datasets": [*_UCI, *grid.DATASETS],
             "methods": [
-                "KCEF-F",
-                "KCEF-F-anisotropic",
-                "KCEF-M",
-                "KCEF-F-unpenalised",
-                "KCEF-F-anisotropic-unpenalised",
-                "KCEF-M-unpenalised",
+                *_CODE,
+                *_RULES["without penalty"],
                 "KCEF-F-converged",
                 "KCEF-F-converged-isotropic",
                 "KCEF-M-converged",
@@ -176,26 +183,16 @@ ARTEFACT = Artefact(
             # the smallest of the UCI data.
             "only": {
                 "KCEF-F": [*_UCI, "grid-2000"],
-                "KCEF-F-anisotropic": ["red-wine", *_GRIDS],
+                "KCEF-F-anisotropic": ["red-wine", *grid.DATASETS],
                 "KCEF-F-unpenalised": [*_UCI, "grid-2000"],
-                "KCEF-F-anisotropic-unpenalised": _GRIDS,
+                "KCEF-F-anisotropic-unpenalised": grid.DATASETS,
                 "KCEF-F-converged-isotropic": ["grid-2000"],
-                "exact": _GRIDS,
+                "exact": grid.DATASETS,
             },
         },
-        "samples": {
-            "datasets": ["red-wine", "parkinsons"],
-            "methods": [
-                "KEF",
-                "KCEF-F",
-                "KCEF-F-inverse",
-                "KCEF-F-unpenalised-inverse",
-                "KCEF-F-converged-inverse",
-            ],
-        },
+        "samples": {"datasets": ["red-wine", "parkinsons"], "methods": ["KEF", *_SAMPLED]},
     },
     build=build,
-    draw=_readings_picture.draw,
-    readers={"K-stop": read},
+    draw=draw,
     trial="run",
 )

@@ -1,0 +1,82 @@
+"""Readings change scores or tests, and classes follow from what all of them decide."""
+
+import pandas as pd
+import pytest
+
+from kcde.evidence import readings
+from kcde.evidence.readings import Reading
+from kcde.papers import published
+from kcde.papers.registry import ARTEFACTS
+
+SCORES = pd.DataFrame(
+    [
+        ("geyser", "KCEF", "as-published", '{"n": 100}', 1.0),
+        ("geyser", "KCEF-wide", "ours", '{"n": 100}', 2.0),
+        ("geyser-2", "KCEF", "as-published", '{"n": 200}', 3.0),
+    ],
+    columns=["dataset", "method", "variant", "setting", "value"],
+)
+CLAIMS = {claim for each in ARTEFACTS.values() for claim in each.claims}
+
+
+@pytest.mark.parametrize(
+    ("reading", "kept"),
+    [
+        ({"methods": {"KCEF-wide": "KCEF"}}, [("geyser", "KCEF", 2.0)]),
+        ({"datasets": {"geyser-2": "geyser"}}, [("geyser", "KCEF", 3.0)]),
+        ({"where": {"n": 100, "method": ["KCEF"]}}, [("geyser", "KCEF", 1.0)]),
+    ],
+)
+def test_a_reading_puts_scores_in_the_place_of_others(reading, kept):
+    found = Reading("C", "a", {}, **reading).scores(SCORES)
+    assert list(found[["dataset", "method", "value"]].itertuples(index=False, name=None)) == kept
+    assert set(found["variant"]) == {"as-published"}
+
+
+@pytest.mark.parametrize(
+    ("drawn", "others", "expected"),
+    [
+        ("holds", ["holds", "undecided"], ("reproduced", [])),
+        ("fails", ["fails"], ("contradicted", [])),
+        ("holds", ["fails"], ("depends", ["C0"])),
+        ("undecided", ["holds", "fails"], ("depends", ["C0", "C1"])),
+        ("undecided", ["fails"], ("untested", [])),
+        ("not-run", [], ("untested", [])),
+    ],
+)
+def test_classes(drawn, others, expected):
+    rows = [("", drawn, "laptop"), *((f"C{k}", each, "laptop") for k, each in enumerate(others))]
+    table = pd.DataFrame(rows, columns=["choice", "verdict", "scale"])
+    assert readings.classify(table, "laptop") == expected
+
+
+def test_the_scale_is_a_reading():
+    table = pd.DataFrame(
+        [("", "holds", "laptop"), ("", "fails", "paper")], columns=["choice", "verdict", "scale"]
+    )
+    assert readings.classify(table, "laptop") == ("depends", ["scale"])
+
+
+def test_every_claim_is_decided_by_one_artefact_and_every_reading_bears_on_a_claim():
+    assert set(published.claims()["claim"]) == CLAIMS
+    for paper in published.PAPERS:
+        for reading in readings.declared(paper):
+            assert set(reading.claims) <= CLAIMS, reading
+            assert not reading.artefact or reading.artefact in ARTEFACTS, reading
+
+
+def test_a_changed_test_says_why_and_is_read_as_first_stated():
+    claims = published.claims().set_index("claim")
+    read = {
+        claim
+        for paper in published.PAPERS
+        for each in readings.declared(paper)
+        if each.choice == readings.FIRST
+        for claim in each.claims
+    }
+    assert read == set(claims.index[claims["first"] != ""])
+
+
+def test_findings_are_short():
+    claims = published.claims()
+    assert (claims["finding"].str.split().str.len().between(3, 25)).all()

@@ -1,0 +1,82 @@
+"""The scorecard: every number and claim once, as tables and as one offline page."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from kcde.evidence import readings, scorecard
+from kcde.pages import scorecard_page
+from kcde.papers import published
+
+FIGURES = Path(__file__).parents[2] / "figures"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="module")
+def context():
+    return scorecard.context(scorecard.read(FIGURES), readings.read(FIGURES), "laptop")
+
+
+def test_the_tracked_scorecard_is_that_of_the_tracked_tables():
+    built, tracked = scorecard.build(FIGURES, "laptop"), scorecard.read(FIGURES)
+    pd.testing.assert_frame_equal(built, tracked, check_dtype=False, rtol=1e-5)
+
+
+def test_every_number_and_claim_stands_in_it_once(context):
+    frame = scorecard.read(FIGURES)
+    assert len(frame) == len(published.values()) + len(published.claims())
+    assert len(context["claims"]) == len(published.claims())
+    assert {claim["class"] for claim in context["claims"]} <= set(scorecard.CLASSES)
+    assert (frame["kind"] == "copy").sum() == 20
+
+
+def test_a_number_without_its_table_was_not_run(tmp_path):
+    frame = scorecard.build(tmp_path, "laptop")
+    assert set(frame["verdict"]) == {"not-run"}
+    assert set(frame.loc[frame["kind"] == "claim", "class"]) == {"untested"}
+
+
+def test_pages_are_short_and_the_html_needs_nothing_else(context):
+    pages = scorecard_page.pages(context)
+    assert len(pages["scorecard.md"].split()) <= 1500
+    html = pages["scorecard.html"]
+    assert len(html.encode()) < 1_000_000
+    assert not re.findall(r'(?:src|href)="https?:', html)
+    for claim in context["claims"]:
+        assert f'id="{claim["claim"]}"' in html
+
+
+def test_the_report_is_of_one_paper_or_of_all(tmp_path):
+    page = scorecard_page.report(FIGURES, tmp_path / "cdo.html", "laptop", "cdo")
+    assert 'id="cdo-fig4"' in page.read_text()
+    assert 'id="kcef-fig1"' not in page.read_text()
+    with pytest.raises(ValueError, match="no paper 'kcf'"):
+        scorecard_page.report(FIGURES, tmp_path / "no.html", "laptop", "kcf")
+    with pytest.raises(FileNotFoundError, match="kcde scorecard"):
+        scorecard_page.report(tmp_path, tmp_path / "no.html", "laptop")
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the PATH")
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_browser_shows_it_without_errors_or_requests(width, context, tmp_path):
+    asked = """<script>document.title = JSON.stringify([
+    document.documentElement.scrollWidth <= innerWidth,
+    performance.getEntriesByType("resource").length,
+    !document.getElementById("filters").hidden])</script></body>"""
+    page = tmp_path / "scorecard.html"
+    page.write_text(scorecard_page.html(context).replace("</body>", asked))
+    flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
+    done = subprocess.run(
+        [CHROMIUM, *flags, f"--window-size={width},900", "--dump-dom", page.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "CONSOLE" not in done.stderr
+    assert "<title>[true,0,true]</title>" in done.stdout

@@ -1,0 +1,105 @@
+"""The scores of all splits as one tracked table: the same bytes each time, judged again alike."""
+
+import gzip
+import json
+from hashlib import sha256
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import artefact_scores as made
+from kcde import scores, split_scores
+from kcde.evidence import readings
+from kcde.pages import building
+from kcde.papers import drawing, registry
+
+CELLS = {
+    ("geyser", "KCEF"): made.around(1.2, 4),
+    ("geyser", "LSCDE"): [0.7123456789, None, 0.65, 0.7],
+    ("caution", "LSCDE"): made.around(1.19, 4),
+    ("mcycle", "GP-ML"): made.around(1.0, 4),
+}
+
+
+def filled(folder):
+    """Score files with seeds, seconds and what stands beside them."""
+    paths = []
+    for (dataset, method), values in CELLS.items():
+        rows = made.rows_of(dataset, method, values)
+        for row in rows:
+            row |= {"seed": 7, "seconds": 1.23456, "backend": "numpy", "dtype": "float64"}
+        info = {"job": {"dataset": dataset}, "data_sha256": f"of {dataset}"}
+        paths.append(folder / "r_benchmark" / dataset / f"{method}.csv")
+        scores.write(paths[-1], rows, info)
+    return paths
+
+
+@pytest.fixture
+def files(tmp_path):
+    return filled(tmp_path / "laptop")
+
+
+def test_the_same_scores_give_the_same_bytes_whatever_their_order(files, tmp_path):
+    split_scores.write(files, tmp_path / "a", "laptop")
+    split_scores.write(files[::-1], tmp_path / "b", "laptop")
+    for name in split_scores.FILES:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    packed = (tmp_path / "a" / split_scores.TABLE).read_bytes()
+    assert packed[4:8] == bytes(4)  # no time in the head of the gzip file
+    lines = gzip.decompress(packed).decode().splitlines()
+    assert lines[1:] == sorted(lines[1:])
+
+
+def test_what_is_read_is_what_was_written_to_six_digits(files, tmp_path):
+    table, _ = split_scores.write(files, tmp_path / "figures", "laptop")
+    back = scores.read([table])
+    key = ["dataset", "method", "split"]
+    wanted = scores.read(files).sort_values(key, ignore_index=True)
+    back = back.sort_values(key, ignore_index=True)
+    assert list(back.columns) == scores.COLUMNS
+    for name in ("value", "split", "seed"):
+        np.testing.assert_allclose(back[name], wanted[name], rtol=1e-5)
+    for name in ("dataset", "method", "variant", "status", "setting"):
+        assert back[name].tolist() == wanted[name].tolist()
+    assert set(back["seconds"]) == {1.2}
+
+
+def test_what_is_known_of_the_run_stands_beside(files, tmp_path):
+    table, about = split_scores.write(files, tmp_path / "figures", "laptop")
+    known = json.loads(about.read_text())
+    assert known == split_scores.about(tmp_path / "figures")
+    assert (known["scale"], known["files"], known["rows"]) == ("laptop", 4, 16)
+    assert known["sha256"] == sha256(table.read_bytes()).hexdigest()
+    assert known["data"]["geyser"] == ["of geyser"]
+    assert known["versions"]["numpy"] == [np.__version__]
+    said = known["experiments"]["r_benchmark"]
+    assert (said["methods"], said["splits"], said["failed"], said["seconds"]) == (3, 4, 1, 19.0)
+
+
+def test_a_table_is_judged_again_from_the_tracked_scores(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(drawing, "_draw", lambda *_: [])  # pictures take seconds
+    artefact = registry.ARTEFACTS["kcef/table1"]
+    wanted = [path for path in files if path.stem != "GP-ML"]
+    drawing.make(artefact, wanted, tmp_path / "run")
+    table, _ = split_scores.write(files, tmp_path / "figures", "laptop")
+    drawing.make(artefact, [table], tmp_path / "again")
+    assert readings.scale_of([table]) == "laptop"
+    key = ["dataset", "method"]
+    first, again = (
+        building.read(tmp_path / name / "kcef/table1.csv").sort_values(key, ignore_index=True)
+        for name in ("run", "again")
+    )
+    columns = ["dataset", "method", "n", "failed", "verdict"]
+    pd.testing.assert_frame_equal(again[columns], first[columns])
+    np.testing.assert_allclose(again["mean"], first["mean"], rtol=1e-5)
+    assert len(first) == 3
+
+
+def test_a_table_too_large_to_track_is_refused(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(split_scores, "LARGEST", 100)
+    with pytest.raises(
+        ValueError, match=r"more than 100; most rows are of r_benchmark \(16 rows\)"
+    ):
+        split_scores.write(files, tmp_path / "figures", "laptop")
+    assert not (tmp_path / "figures").exists()

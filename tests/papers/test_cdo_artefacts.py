@@ -1,0 +1,300 @@
+"""cdo: every claim on both sides, the readings, and what the tables and figures compute."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from kcde import scores
+from kcde.evidence import readings
+from kcde.evidence.checks import decide
+from kcde.experiments import terrain as experiment
+from kcde.methods import METHODS
+from kcde.metrics.names import SMAE
+from kcde.pages import box_statistics
+from kcde.papers import drawing, published, registry
+from kcde.papers.cdo import anatomy, claims, fig4, table3
+
+CDO = {key: each for key, each in registry.ARTEFACTS.items() if each.paper == "cdo"}
+FIG5, READINGS = CDO["cdo/fig5"], CDO["cdo/table3-readings"]
+PUBLISHED = ("CDO", "GP", "CondRealNVP", "CondMAF", "LSCDE")
+
+# Method to its scaled error on the terrain.
+TERRAIN = {"CDO": 0.04, "GP": 0.05, "CondRealNVP": 0.12, "CondMAF": 0.1, "LSCDE": 0.85}
+TERRAIN |= {"GP-ML": 0.06, "GP-Matern": 0.06, "linear-interpolation": 0.06, "Nadaraya-Watson": 0.07}
+TERRAIN |= {
+    "CDO-quarter": 0.025,
+    "LSCDE-package-second": 0.72,
+    "LSCDE-package-traffic": 0.08,
+    "LSCDE-exact": 0.3,
+}
+# Method to its errors on the donut against the joint and the conditional density, at both x.
+DONUT = {"CDO": (0.037, 0.067), "GP": (0.08, 0.09), "LSCDE": (0.07, 0.07)}
+DONUT |= {"CondRealNVP": (0.037, 0.045), "CondMAF": (0.035, 0.035), "CDO-corrected": (0.05, 0.05)}
+DONUT |= {"GP-spread": (0.045, 0.09), "LSCDE-exact": (0.03, 0.07)}
+for _weights in ("signed", "constrained", "projected"):
+    TERRAIN |= {f"LSCDE-package-{_weights}": 0.3, f"LSCDE-package-second-{_weights}": 0.3}
+    TERRAIN |= {f"LSCDE-package-traffic-{_weights}": 0.08, f"LSCDE-{_weights}": 0.2}
+    DONUT |= {f"LSCDE-package-{_weights}": (0.06, 0.03), f"LSCDE-{_weights}": (0.06, 0.03)}
+# Method to the median errors of mean and standard deviation of the traffic.
+TRAFFIC = {
+    "CDO": (0.05, 0.1),
+    "CondRealNVP": (0.1, 0.2),
+    "CondMAF": (0.1, 0.2),
+    "LSCDE": (0.3, 0.6),
+}
+
+
+def rows(experiment, dataset, method, values, folds=10, n=(12636, 1404), **setting):
+    """Return rows of {metric: value} that differ a little between splits; None has failed."""
+    place = {"experiment": experiment, "dataset": dataset, "method": method}
+    place |= {"setting": json.dumps(setting), "unit": "", "n_train": n[0], "n_test": n[1]}
+    place |= {"variant": "as-published" if method in PUBLISHED else "ours", "detail": ""}
+    return [
+        place
+        | {"split": split, "metric": metric, "status": "failed" if value is None else "ok"}
+        | {"value": np.nan if value is None else value * (1 + 0.01 * np.sin(split + len(method)))}
+        for split in range(folds)
+        for metric, value in values.items()
+    ]
+
+
+def made(terrain=None, donut=None, traffic=None, dataset="pems-sf", folds=10):
+    """Return scores of all three experiments, with some errors changed."""
+    found = []
+    for method, error in (TERRAIN | (terrain or {})).items():
+        each = {"smae_centred": error, "smae_total": error and 0.2 * error}
+        each |= {"smae_predicted": error, "smae_pointwise": error and 0.2 * error}
+        flow = method in claims.FLOWS
+        each |= {} if flow else {"smae": error}
+        found += rows("terrain", "rough-terrain", method, each, folds, protocol="folds")
+        if flow:
+            each = {"smae": 0.035, "smae_pointwise_std": 0.04}
+            found += rows("terrain", "rough-terrain", method, each, folds, protocol="random")
+    for method, (joint, conditional) in (DONUT | (donut or {})).items():
+        each = {"joint_error": joint, "conditional_error": conditional, "joint_error_of_zero": 0.03}
+        each |= {"conditional_error_of_zero": 0.06, "nonpositive_share": 0.3}
+        for x in (0, 1):
+            found += rows("donut", "donut", method, each, x=x)
+    for method, (mean, std) in (TRAFFIC | (traffic or {})).items():
+        each = {"mean_error": mean, "std_error": std, "mean_error_of_training": 0.04}
+        each |= {"mean_error_overlapping": mean, "std_error_overlapping": std and 0.3}
+        found += rows("traffic", dataset, method, each, 3)
+    return pd.DataFrame(found, columns=scores.COLUMNS)
+
+
+def simulated(seconds=0.4, difference=3e-12, pairs=32_256):
+    found = {"fit_seconds": seconds, "grouping_difference": difference}
+    found = rows("traffic", "simulated-traffic", "CDO", found, 1, n=(pairs, 100))
+    return pd.DataFrame(found, columns=scores.COLUMNS)
+
+
+REMEDIES = ("LSCDE-package-constrained", "LSCDE-package-projected")
+
+
+@pytest.mark.parametrize(
+    ("claim", "table", "how", "verdict"),
+    [
+        (claims.smallest, made(), {}, "holds"),
+        (claims.smallest, made({"CondMAF": 0.03}), {}, "fails"),
+        (claims.smallest, made({"GP-Matern": 0.03}), {}, "fails"),
+        (claims.smallest, made({"GP-Matern": 0.03}), {"test": "first"}, "holds"),
+        (claims.smallest, made({"GP": 0.0401}), {}, "fails"),  # ten folds do not tell
+        (claims.smallest, made({"GP": 0.0401}, folds=3), {}, "undecided"),
+        (claims.smallest, made(folds=9), {}, "undecided"),  # all ten
+        (claims.smallest, made({"GP": None}), {}, "undecided"),
+        (claims.lscde_far_worse, made(), {}, "holds"),
+        (claims.lscde_far_worse, made({"CondMAF": 0.18}), {}, "fails"),
+        (claims.lscde_far_worse, made({"CondMAF": 0.18}), {"test": "first"}, "holds"),
+        (claims.lscde_far_worse, made({"CDO": None}), {}, "undecided"),
+        (claims.competitive, made(), {}, "holds"),
+        (claims.competitive, made(donut={"GP": (0.03, 0.09)}), {}, "fails"),
+        (claims.competitive, made(donut={"CondMAF": (0.033, 0.03)}), {}, "fails"),  # 1.12 times
+        (claims.competitive, made(donut={"CondMAF": (0.033, 0)}), {"test": "first"}, "holds"),
+        (claims.competitive, made(donut={"GP": (None, None)}), {}, "undecided"),
+        (claims.fast_through_distinct_inputs, simulated(299.0, 9e-9), {}, "holds"),
+        (claims.fast_through_distinct_inputs, simulated(301.0), {}, "fails"),
+        (claims.fast_through_distinct_inputs, simulated(difference=2e-8), {}, "fails"),
+        (claims.fast_through_distinct_inputs, simulated(pairs=1000), {}, "undecided"),
+        (claims.tracks_the_test_data, made(), {}, "holds"),
+        (claims.tracks_the_test_data, made(traffic={"LSCDE": (0.04, 0.6)}), {}, "fails"),
+        (claims.tracks_the_test_data, made(traffic={"CondMAF": (0.1, 0.05)}), {}, "fails"),
+        (claims.tracks_the_test_data, made(traffic={"CondMAF": (None, None)}), {}, "undecided"),
+        (claims.clipping_is_the_cause, made(), {}, "holds"),
+        (claims.clipping_is_the_cause, made({"LSCDE-package-signed": 0.44}), {}, "fails"),
+        (
+            claims.clipping_is_the_cause,
+            made(dict(zip(REMEDIES, (0.44, None), strict=True))),
+            {},
+            "undecided",
+        ),
+        (
+            claims.clipping_is_the_cause,
+            made(dict(zip(REMEDIES, (None, 0.3), strict=True))),
+            {},
+            "holds",
+        ),
+        (claims.clipping_is_the_cause, made(dict.fromkeys(REMEDIES, 0.44)), {}, "fails"),
+        (claims.clipping_is_the_cause, made({"LSCDE-package-signed": None}), {}, "undecided"),
+        (claims.clipping_is_the_cause, made({"LSCDE": None}), {}, "undecided"),
+    ],
+)
+def test_claims_come_out_every_way(claim, table, how, verdict):
+    assert decide(claim, table, **how).verdict == verdict
+
+
+def test_c1_corrects_for_folds_that_share_rows():
+    table = made({"GP": 0.0405})
+    folds = table[table["metric"] == "smae_centred"]
+    wide = folds.pivot(index="split", columns="method", values="value")
+    gap = wide["CDO"] - wide["GP"]
+    t = gap.mean() / np.sqrt((1 / 10 + 1 / 9) * gap.var(ddof=1))
+    assert f"p = {2 * stats.t.sf(abs(t), 9):.2g}" in decide(claims.smallest, table).reason
+
+
+def test_c5_is_not_run_without_pems():
+    metro = made(dataset="metro-traffic-substitute")
+    assert decide(claims.tracks_the_test_data, metro).verdict == "not-run"
+
+
+def test_c6_has_a_part_a_place():
+    parts = decide(claims.clipping_is_the_cause, made({"LSCDE": None})).parts
+    assert list(parts.values()) == ["undecided", "holds", "holds"]
+
+
+def test_every_reading_has_its_scores():
+    """Each differs from what is drawn, which holds on these scores."""
+    found = readings.judge(READINGS, made(), "laptop").set_index(["choice", "reading", "claim"])
+    assert found["verdict"].to_dict() == {
+        ("C-lscde", "Sugiyama's, by likelihood", "C2"): "fails",
+        ("C-lscde", "Sugiyama's, by likelihood", "C3"): "fails",
+        ("C-lscde", "Sugiyama's, by likelihood", "C6"): "fails",
+        ("C-lscde-terrain", "bandwidth 0.7 and λ = 8", "C2"): "holds",
+        ("C-lscde-terrain", "bandwidth 0.7 and λ = 8", "C6"): "holds",
+        ("C-lscde-terrain", "1000 centres, 0.1 and 0.1, as for traffic", "C2"): "fails",
+        ("C-lscde-terrain", "1000 centres, 0.1 and 0.1, as for traffic", "C6"): "fails",
+        ("C-gp", "tuned on contiguous rows", "C1"): "holds",
+        ("C-terrain", "√m/4", "C1"): "holds",
+        ("C-terrain", "√m/4", "C2"): "holds",
+        ("C-smae", "each its own", "C1"): "fails",
+        ("C-formula", "the printed formula, GP with its own spread", "C3"): "holds",
+        ("C-formula", "the corrected formula", "C3"): "fails",
+        ("C-formula", "the corrected formula, GP with its own spread", "C3"): "fails",
+        ("C-target", "the conditional density", "C3"): "fails",
+        ("C-split", "as in the notebook", "C5"): "holds",
+    }
+    assert "CDO over 10 folds 0.02499" in found.loc[("C-terrain", "√m/4", "C1"), "reason"]
+    gone = made()
+    gone = gone[gone["method"] != "CDO-quarter"]
+    assert (
+        readings.judge(READINGS, gone, "").query("choice == 'C-terrain'")["verdict"] == "undecided"
+    ).all()
+
+
+def test_definitions_of_the_table_are_those_of_the_experiment():
+    by_metric = {METHODS[name].estimator: metric for name, metric in claims.OWN.items()}
+    theirs = {name: f"{SMAE}_{metric}" for name, metric in experiment._PUBLISHED.items()}
+    assert by_metric == theirs
+
+
+@pytest.mark.parametrize("key", ["cdo/table3", "cdo/table3-readings"])
+def test_tables_have_every_method_in_its_definition(key, tmp_path):
+    path = tmp_path / "scores.csv"
+    made({"LSCDE": None}).to_csv(path, index=False)
+    drawing.make(CDO[key], [path], tmp_path)
+    table = pd.read_csv(tmp_path / f"{key}.csv")
+    cells = table.set_index(["method", "metric"])
+    assert cells.loc[("LSCDE", CDO[key].metric), "failed"].item() == 10
+    # The flows by their random splits, not by their folds.
+    assert cells.loc[("CondMAF", "smae"), "mean"] == pytest.approx(0.035, rel=0.01)
+    assert cells.loc[("data", table3.DEVIATION), "mean"] == pytest.approx(0.2)
+    mixed = table[table["metric"] == "smae"]
+    assert mixed["best"].isna().all()
+    assert mixed["p_value"].isna().all()
+    judged = mixed.dropna(subset="published_mean").set_index("method")["published_mean"]
+    values = published.values()
+    wanted = values[values["paper"] == "cdo"].set_index("method")["value"]
+    assert judged.to_dict() == (wanted.to_dict() if key == "cdo/table3" else {})
+
+
+def test_figure_4_has_boxes_lines_and_the_published_values(tmp_path):
+    path = tmp_path / "scores.csv"
+    made().to_csv(path, index=False)
+    for name, mean, read_off in (("fig4", 0.037, 10), ("fig4_corrected", 0.067, 0)):
+        drawing.make(CDO[f"cdo/{name}"], [path], tmp_path)
+        frame = pd.read_csv(tmp_path / f"cdo/{name}.csv")
+        own = frame[(frame["method"] == "CDO") & (frame["stat"] == box_statistics.MEAN)]
+        assert own["y"].tolist() == pytest.approx([mean, mean], rel=0.01)
+        lines = frame[frame["stat"] == fig4.LINE].groupby("series")["y"].first()
+        assert lines.to_dict() == pytest.approx(
+            {fig4.ZERO: 0.03 + 0.03 * (name != "fig4")}, rel=0.01
+        )
+        assert (frame["stat"] == fig4.READ_OFF).sum() == read_off
+
+
+def arrays(slots=24, splits=3, thinned=1):
+    """Return what the experiment stores of a method on the traffic."""
+    rng, n = np.random.default_rng(0), 7 * slots
+    days, times = (grid.ravel() for grid in np.mgrid[:7, :slots])
+    counts = np.array([np.histogram(rng.normal(size=40), np.linspace(-4, 4, 21))[0]] * n)
+    moments = {
+        f"{kind}{name}": rng.uniform(1.0, 2.0, (splits, n))
+        for kind in ("", "test_", "overlapping_")
+        for name in ("mean", "std")
+    }
+    return moments | {
+        "inputs": np.tile(np.column_stack([days, times]), (splits, 1, 1)).astype(float),
+        "thinned": np.arange(splits) >= splits - thinned,
+        "histogram": counts,
+        "edges": np.linspace(-4, 4, 21),
+    }
+
+
+def test_figure_5_has_the_days_and_scaled_errors_of_three_views(tmp_path):
+    stored, metro = arrays(), "metro-traffic-substitute"
+    stored["test_mean"][:, 3] = np.nan  # an input without test outputs
+    stored["std"][0, 5] = np.nan  # a negative variance
+    path = tmp_path / metro / "CDO.csv"
+    path.parent.mkdir()
+    found = rows("traffic", metro, "CDO", {"mean_error": 0.1, "mean_error_of_training": 0.04}, 3)
+    scores.write(path, found, {}, stored)
+    drawing.make(FIG5, [path], tmp_path)
+    frame = pd.read_csv(tmp_path / "cdo/fig5.csv")
+    medians = frame[frame["stat"] == box_statistics.MEDIAN].set_index("panel")
+    for view, kind, splits in (
+        ("", "test", [0, 1]),
+        (", overlapping", "overlapping", [0, 1]),
+        (", thinned", "test", [2]),
+    ):
+        errors = np.abs(stored["mean"] / stored[f"{kind}_mean"] - 1.0)[splits].ravel()
+        own = medians.loc[f"{metro} mean{view}"]
+        assert own["y"] == pytest.approx(np.nanmedian(errors), rel=1e-5)
+        assert own["n"] == np.isfinite(errors).sum()
+    lost = frame[frame["stat"] == box_statistics.FAILED]
+    assert lost["panel"].tolist() == [f"{metro} sd", f"{metro} sd, overlapping"]
+    days = frame[frame["panel"] == f"{metro} days"]
+    bins, ours = days[days["kind"] == "histogram"], days[days["method"] == "CDO"]
+    assert bins["x"].nunique() == 72
+    np.testing.assert_allclose(bins.groupby("x")["y"].sum(), 1.0, rtol=1e-4)
+    np.testing.assert_allclose(ours["y"], stored["mean"][0, :72], rtol=1e-5)
+    assert frame.loc[frame["stat"] == "not_run", "panel"].tolist() == ["pems-sf"]
+
+
+def test_anatomy_compares_cdo_with_its_closed_form(tmp_path):
+    closed = np.random.default_rng(0).uniform(1000, 2500, (2, 900))
+    signs = np.where(np.arange(900) % 3, 1.0, -1.0)
+    paths = []
+    for method, found in ((anatomy.CLOSED_FORM, closed), ("CDO", closed * (1 + 0.01 * signs))):
+        paths.append(tmp_path / "rough-terrain" / f"{method}.csv")
+        own = made({anatomy.CLOSED_FORM: 0.041}).query("method == @method")
+        scores.write(paths[-1], own.to_dict("records"), {}, {"prediction_folds": found})
+    drawing.make(CDO["cdo/anatomy"], paths, tmp_path)
+    frame = pd.read_csv(tmp_path / "cdo/anatomy.csv").set_index(["panel", "stat"])
+    agreement = frame.loc[("terrain", anatomy.AGREEMENT)]
+    assert (agreement["y"], agreement["n"]) == (pytest.approx(0.01, rel=1e-4), 900)
+    assert 300 < len(frame.loc[("terrain", anatomy.SHOWN)]) <= 400
+    donut = frame.loc[("donut", "error")].set_index(["series", "method"])["y"]
+    assert donut["x = 0, conditional", "CDO"] == pytest.approx(0.067, rel=0.01)
+    assert donut["x = 1, joint", "predicting zero"] == pytest.approx(0.03, rel=0.01)

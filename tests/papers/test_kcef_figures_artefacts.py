@@ -1,0 +1,337 @@
+"""kcef figures: claims that hold, fail and cannot be decided; curves, gaps and points."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kcde import scores
+from kcde.evidence import readings
+from kcde.evidence.checks import FAILS, HOLDS, UNDECIDED, decide
+from kcde.papers import registry
+from kcde.papers.artefact import FIGURE_COLUMNS
+from kcde.papers.kcef import claims_of_figures as claims
+from kcde.papers.kcef.grid import FULL, ISOTROPIC
+
+FIGURES = {
+    name: registry.ARTEFACTS[f"kcef/{name}"]
+    for name in ("fig1", "fig1-rows", "fig3", "fig4", "fig4-pair", "fig5-readings")
+}
+RULES = registry.ARTEFACTS["kcef/table2-readings"]
+DEPENDENCE = 0.143
+SIZES = (200, 2000, 8000)
+NLL = "negative_log_likelihood"
+
+# Method to nats lost a dimension at n = 2000, more a dimension, and the power of 2000 / n.
+LOSSES = {
+    FULL: (0.030, 0.0015, 0.5),
+    "KCEF-M": (0.025, 0.0, 0.5),
+    "LSCDE-F": (0.045, 0.0015, 0.5),
+    "LSCDE-M": (0.040, 0.0, 0.5),
+    "NADE": (0.035, 0.0030, 1.0),
+    ISOTROPIC: (0.030, 0.0080, 0.5),
+}
+
+
+def frame(rows):
+    columns = ["dataset", "method", "dim", "split", "metric", "value"]
+    table = pd.DataFrame(rows, columns=columns).reindex(columns=scores.COLUMNS)
+    ok = table["value"].notna()
+    table["status"] = ok.map({True: "ok", False: "failed"})
+    return table.assign(experiment="joint", variant="as-published", setting="{}", detail="")
+
+
+def grid(losses=None, noise=0.003, sizes=SIZES, level=0.0):
+    """Return scores of grid data; a method's loss is `LOSSES` but for `losses`, plus a level."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for n in sizes:
+        for run in range(5):
+            common = noise * rng.normal()
+            for d in (2, 3, 5, 10, 20) if n == 2000 else (3,):
+                independence = d * np.log(np.sqrt(12.0))
+                entropy = independence - (d - 1) * DEPENDENCE
+                cell = f"grid-{n}", "exact", d, run
+                rows += [(*cell, "entropy", entropy), (*cell, "independence", independence)]
+                for method, (loss, more, power) in {**LOSSES, **(losses or {})}.items():
+                    lost = d * (loss + more * (d - 2)) * (2000 / n) ** power + level
+                    value = entropy + lost + common + 0.3 * noise * rng.normal()
+                    rows.append((f"grid-{n}", method, d, run, NLL, value))
+    return frame(rows)
+
+
+def changed(method, by):
+    """Return the scores with a method's loss changed by `by(n, d, run)` nats."""
+    table = grid()
+    here = (table["method"] == method) & (table["metric"] == NLL)
+    n = table["dataset"].str.removeprefix("grid-").astype(int)
+    cells = zip(n[here], table["dim"][here], table["split"][here], strict=True)
+    table.loc[here, "value"] += [by(*cell) for cell in cells]
+    return table
+
+
+def alike(ours, rivals, **more):
+    """Return scores where both graphs of KCEF lose `ours`, and the others `rivals`."""
+    names = dict.fromkeys((FULL, "KCEF-M"), ours) | dict.fromkeys(
+        ("LSCDE-F", "LSCDE-M", "NADE"), rivals
+    )
+    return grid({name: (loss, 0.0, 0.5) for name, loss in names.items()}, **more)
+
+
+def drop(n, d, run):
+    return 0.5 * DEPENDENCE * (d - 1)
+
+
+GRID_CASES = [
+    ("K1", alike(0.01, 0.03), HOLDS),
+    ("K1", alike(0.03, 0.004), FAILS),
+    ("K1", alike(0.01, 0.02, noise=0.08), UNDECIDED),
+    ("K1", alike(0.03, 0.09, level=1.0), HOLDS),  # neither reaches the level: by the gaps
+    ("K1", alike(0.09, 0.03, level=1.0), FAILS),
+    ("K1", alike(0.03, 0.09, level=1.0, noise=0.5), UNDECIDED),
+    ("K1", grid(sizes=(200, 2000)), UNDECIDED),
+    ("K2", grid(), HOLDS),
+    ("K2", changed("LSCDE-M", lambda n, d, run: 3.0 * (run - 2)), FAILS),
+    ("K3", grid(), HOLDS),
+    ("K3", changed("NADE", lambda n, d, run: 0.5 * (d == 3)), FAILS),
+    ("K3", changed("NADE", lambda n, d, run: -2.0 * (n == 200)), FAILS),
+    ("K4", grid(), HOLDS),
+    ("K4", changed(FULL, lambda n, d, run: 0.2 * (d == 5)), FAILS),
+    ("K4", changed(FULL, lambda n, d, run: 0.31 * DEPENDENCE * (d - 1) * (d > 5)), HOLDS),
+    ("K4", changed(FULL, lambda n, d, run: 4.0 * (d == 10)), FAILS),
+    ("K5", grid(), HOLDS),
+    ("K5", changed("NADE", lambda n, d, run: -3.0 * (d == 20)), FAILS),
+    ("K5", changed("NADE", lambda n, d, run: d - 1), FAILS),
+    ("K6", grid(), HOLDS),
+    ("K6", changed(ISOTROPIC, lambda n, d, run: -1.6 * drop(n, d, run)), FAILS),
+    ("K13", grid(), HOLDS),
+    ("K13", changed(FULL, lambda n, d, run: 0.5 * (d == 10)), FAILS),
+]
+TESTS = {
+    **FIGURES["fig1"].claims,
+    "K6": claims.isotropic_drops,
+    "K11": claims.blind_to_mixtures,
+    "K14": claims.samples_like_data,
+}
+
+
+@pytest.mark.parametrize(("claim", "table", "verdict"), GRID_CASES)
+def test_claims_on_grid_data(claim, table, verdict):
+    assert decide(TESTS[claim], table).verdict == verdict
+
+
+@pytest.mark.parametrize("claim", ["K1", "K2", "K3", "K4", "K5", "K6", "K13"])
+def test_claims_are_undecided_without_scores(claim):
+    failed = grid().assign(status="failed", value=np.nan)
+    for table in (grid().query("not method.str.startswith('KCEF')"), failed):
+        assert decide(TESTS[claim], table).verdict == UNDECIDED
+
+
+def test_k1_as_first_stated_has_no_rule_where_neither_reaches_the_level():
+    few = alike(0.002, 0.01, sizes=(200, 2000), noise=1e-4)
+    assert decide(claims.converges_faster, few, first=True).verdict == HOLDS
+    unreached = alike(0.03, 0.09, level=1.0)
+    assert decide(claims.converges_faster, unreached, first=True).verdict == UNDECIDED
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(1.0, HOLDS), (0.2, FAILS)])
+def test_k1_by_speed_asks_how_fast_the_gap_shrinks(power, verdict):
+    losses = dict.fromkeys((FULL, "KCEF-M"), (0.03, 0.0, power))
+    losses["NADE"] = (0.03, 0.0, 0.5)
+    table = grid(losses, noise=1e-4)
+    assert decide(claims.converges_faster, table, by="shrinkage").verdict == verdict
+
+
+def test_points_are_read_off_curves_linear_in_log_n():
+    sizes, curve = np.array([200, 800, 2000]), np.array([[-3.0, -1.0, -0.5]])
+    levels = {-1.0: 800, -2.0: np.sqrt(200 * 800), -4.0: 200, 0.0: np.inf}
+    for level, points in levels.items():
+        assert claims._points_to(curve, sizes, level) == pytest.approx(points)
+    gaps = np.array([[1.0, 0.5], [1.0, -0.1]])
+    assert claims._shrinkage(gaps).tolist() == [2.0, np.inf]
+
+
+def mixtures(j=0.0, kl=0.69314718, contrast=0.3, weights=range(1, 10)):
+    values = {
+        ("disjoint-supports", "expected_score"): j,
+        ("disjoint-supports", "kl"): kl,
+        ("overlapping-supports", "expected_score"): contrast,
+    }
+    rows = [
+        {"dataset": dataset, "metric": metric, "setting": f'{{"weight":{k / 10}}}', "value": value}
+        for (dataset, metric), value in values.items()
+        for k in weights
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({"j": 1e-20}, HOLDS),
+        ({"j": 0.01}, FAILS),
+        ({"kl": 0.6}, FAILS),
+        ({"weights": range(2, 10)}, UNDECIDED),
+        ({"contrast": 0.0}, UNDECIDED),
+    ],
+)
+def test_k11(changes, verdict):
+    assert decide(claims.blind_to_mixtures, mixtures(**changes)).verdict == verdict
+
+
+def samples(errors, r_hats=None):
+    """Return errors and R-hat of {method: error} on both data sets; None is a failed error."""
+    cells = [
+        (dataset, method, metric, error)
+        for dataset in ("red-wine", "parkinsons")
+        for method, error in errors.items()
+        for metric in claims.ERRORS
+    ]
+    cells += [("red-wine", method, "r_hat", value) for method, value in (r_hats or {}).items()]
+    rows = [(data, name, np.nan, seed, *more) for data, name, *more in cells for seed in range(3)]
+    return frame(rows)
+
+
+GOOD = {"KEF": 0.6, "KCEF-F": 0.1, "KCEF-F-inverse": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("errors", "r_hats", "verdict"),
+    [
+        (GOOD, {}, HOLDS),
+        (GOOD | {"KCEF-F": 0.26}, {}, FAILS),
+        (GOOD | {"KEF": 0.05}, {}, FAILS),
+        (GOOD | {"KCEF-F": None}, {}, FAILS),
+        ({"KCEF-F": 0.1}, {}, UNDECIDED),
+        (GOOD | {"KCEF-F-inverse": 0.3}, {"KCEF-F": 1.8}, FAILS),
+        (GOOD | {"KCEF-F-inverse": 0.3}, {"KCEF-F": 1.02}, HOLDS),
+        ({"KEF": 0.6, "KCEF-F": 0.1}, {"KCEF-F": 1.8}, UNDECIDED),
+        (GOOD, {"KEF": 7.9}, UNDECIDED),
+        (GOOD | {"KCEF-F": 0.3}, {"KEF": 7.9}, FAILS),
+    ],
+)
+def test_k14(errors, r_hats, verdict):
+    table = samples(errors, r_hats)
+    assert decide(claims.samples_like_data, table).verdict == verdict
+    if verdict == UNDECIDED and r_hats:  # the first test does not look at chains
+        assert decide(claims.samples_like_data, table, first=True).verdict == HOLDS
+
+
+@pytest.mark.parametrize("reading", readings.declared("kcef"), ids=lambda each: each.name)
+def test_readings_name_what_their_artefact_shows(reading):
+    if reading.artefact and set(reading.claims) <= set(TESTS):
+        named = {*reading.methods, *reading.datasets}
+        for value in (value for how in reading.claims.values() for value in how.values()):
+            named |= {value} if isinstance(value, str) else set(value)
+        shows = registry.ARTEFACTS[reading.artefact].shows
+        assert named <= {
+            name for each in shows.values() for names in each.values() for name in names
+        }
+
+
+def test_readings_of_a_rule_take_its_methods_alone():
+    """K4 fails where KCEF to convergence is worse, and holds under the other two rules."""
+    like = {"-converged": (FULL, "KCEF-F-converged"), "-unpenalised": (FULL, f"{FULL}-unpenalised")}
+    table = grid({name: LOSSES[drawn] for drawn, name in like.values()})
+    table.loc[table["method"] == "KCEF-F-converged", "value"] += 2.0
+    verdicts = {
+        reading.name: decide(claims.full_kcef_like_lscde, reading.scores(table)).verdict
+        for reading in readings.declared("kcef")
+        if reading.choice == "K-stop" and "K4" in reading.claims
+    }
+    assert verdicts == {"without penalty": HOLDS, "converged": FAILS}
+
+
+def test_curves_are_mean_log_likelihoods_per_dimension_on_the_right():
+    table = grid()
+    lost = (table["method"] == "KCEF-M") & (table["dataset"] == "grid-200") & (table["split"] == 1)
+    table.loc[lost, ["status", "value"]] = ["failed", np.nan]
+    made = FIGURES["fig1"].build(FIGURES["fig1"], table, [])
+    assert list(made.columns) == FIGURE_COLUMNS
+    own = made[made["method"] == "KCEF-M"].set_index(["panel", "x", "stat"])
+    raw = table[(table["method"] == "KCEF-M") & (table["dataset"] == "grid-2000")]
+    values = -raw.loc[raw["dim"] == 10, "value"].to_numpy() / 10
+    stderr = values.std(ddof=1) / np.sqrt(5)
+    expected = [values.mean(), values.mean() - stderr, values.mean() + stderr]
+    ends = own.loc[("n=2000", 10, "mean"), ["y", "y_low", "y_high"]]
+    assert list(ends) == pytest.approx(expected)
+    assert own.loc[("d=3", 200, "mean"), "n"] == 4
+    assert own.loc[("d=3", 200, "failed"), "y"] == 1
+    exact = made[made["method"] == "exact"].set_index(["panel", "series", "x"])["y"]
+    assert exact["n=2000", "independence", 20] == pytest.approx(-np.log(np.sqrt(12)))
+    with pytest.raises(ValueError, match="grid-<n>"):
+        FIGURES["fig1"].build(FIGURES["fig1"], table.assign(dataset="red-wine"), [])
+
+
+def test_an_isotropic_kernel_stands_against_d_alone():
+    table = grid().assign(method=lambda t: t["method"].replace(ISOTROPIC, "KCEF-F-500-rows"))
+    made = FIGURES["fig1-rows"].build(FIGURES["fig1-rows"], table, [])
+    assert set(made.loc[made["method"] == "KCEF-F-500-rows", "panel"]) == {"n=2000"}
+    assert list(dict.fromkeys(made["panel"])) == ["d=3", "n=2000"]
+
+
+def test_a_panel_for_each_frequency():
+    tables = [grid(sizes=(2000,)).assign(dataset=f"grid-2000{end}") for end in ("", "-frequency-3")]
+    made = FIGURES["fig5-readings"].build(FIGURES["fig5-readings"], pd.concat(tables), [])
+    assert list(dict.fromkeys(made["panel"])) == ["n=2000,a=1", "n=2000,a=3"]
+
+
+def test_gaps_and_likelihoods_are_those_of_the_scores():
+    uci = frame([("red-wine", "KCEF-M", np.nan, run, NLL, 12.0 + run) for run in range(3)])
+    table = pd.concat([grid({"KCEF-M-converged": LOSSES["KCEF-M"]}), uci], ignore_index=True)
+    made = RULES.build(RULES, table, [])
+    own = table[(table["dataset"] == "grid-200") & (table["metric"] != "independence")]
+    means = own.groupby("method")["value"].mean()
+    gap = made[(made["panel"] == "d=3") & (made["x"] == 200)].set_index("method")
+    assert gap.loc["KCEF-M-converged", "y"] == pytest.approx(
+        means["KCEF-M-converged"] - means["exact"]
+    )
+    assert gap.loc["KCEF-M-converged", "series"] == "converged"
+    red = made[made["panel"] == "red-wine"].set_index(["series", "method"])["y"]
+    assert red["authors' code", "KCEF-M"] == 13.0
+    assert red["published", "KCEF-F"] == 11.8
+
+
+def written(folder, methods, places=None):
+    """Write samples of 3 seeds, the first of which failed, and return files and scores."""
+    rng = np.random.default_rng(0)
+    paths = []
+    info = {"columns": list("abcd"), "shown_pair": [3, 4]} | ({"places": places} if places else {})
+    for method in methods:
+        paths.append(folder / "red-wine" / f"{method}.csv")
+        paths[-1].parent.mkdir(exist_ok=True)
+        drawn = rng.normal(size=(3, 2000, 4))
+        drawn[0] = np.nan
+        np.savez(paths[-1].with_suffix(".npz"), samples=drawn, reference=drawn[1:])
+        paths[-1].with_suffix(".json").write_text(json.dumps(info))
+    return paths, samples(dict.fromkeys(methods, 0.1), dict.fromkeys(methods, 1.8))
+
+
+def test_points_are_those_of_the_shown_columns_and_the_first_seed_that_did_not_fail(tmp_path):
+    paths, table = written(tmp_path, ["KCEF-F", "KEF"])
+    made = FIGURES["fig4"].build(FIGURES["fig4"], table, paths)
+    assert list(dict.fromkeys(made["method"])) == ["data", "KEF", "KCEF-F"]
+    own = made[made["method"] == "KCEF-F"].set_index("stat")
+    with np.load(paths[0].with_suffix(".npz")) as arrays:
+        first = arrays["samples"][1][:, 2:]
+    assert len(own.loc[[np.nan]]) == 1000
+    assert own.loc[[np.nan], ["x", "y"]].to_numpy()[0].tolist() == first[0].tolist()
+    assert own.loc["r_hat", "y"] == 1.8
+    assert "KCEF-F on red-wine" in " ".join(FIGURES["fig4"].remarks(made))
+
+
+def test_figure_4_of_the_pair_shows_its_models_alone_at_the_places_of_the_columns(tmp_path):
+    paths, table = written(tmp_path, ["KEF", "KEF-pair"], places=[6, 7])
+    made = FIGURES["fig4-pair"].build(FIGURES["fig4-pair"], table, paths)
+    assert list(dict.fromkeys(made["method"])) == ["data", "KEF-pair"]
+    assert made.set_index("stat")["series"]["x_label"] == "c, $x_{6}$"
+
+
+def test_rounding_of_j_is_not_stored(tmp_path):
+    grid_of_y = dict.fromkeys(("y", "p_A", "p_B", "q"), np.zeros(2))
+    arrays = {f"disjoint-supports/{name}": values for name, values in grid_of_y.items()}
+    np.savez(tmp_path / "all.npz", **arrays)
+    made = FIGURES["fig3"].build(FIGURES["fig3"], mixtures(j=1e-20), [tmp_path / "all.csv"])
+    assert list(made.columns) == FIGURE_COLUMNS
+    assert (made.loc[made["series"] == "J, disjoint-supports", "y"] == 0).all()
