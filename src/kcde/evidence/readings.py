@@ -28,7 +28,7 @@ import yaml
 
 from kcde.evidence.checks import FAILS, HOLDS, NOT_RUN, decide
 from kcde.files import read_object
-from kcde.names import AS_PUBLISHED
+from kcde.names import AS_PUBLISHED, OURS
 from kcde.papers import published, registry
 from kcde.papers.artefact import Artefact
 
@@ -85,7 +85,8 @@ class Reading:
             renamed = scores[column].isin([old for old, new in stands.items() if old != new])
             changes = {column: scores[column].replace(stands)}
             if column == "method":
-                changes["variant"] = scores["variant"].mask(renamed, AS_PUBLISHED)
+                ours = renamed & (scores["variant"] == OURS)
+                changes["variant"] = scores["variant"].mask(ours, AS_PUBLISHED)
             scores = scores.assign(**changes)
         return scores
 

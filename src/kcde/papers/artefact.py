@@ -112,29 +112,6 @@ def _unwrapped(text: str) -> str:
     return re.sub(r"\n(?![\n|-])", " ", text.strip()).replace("\n ", "\n\n")
 
 
-@dataclass(frozen=True)
-class Decision:
-    """A decided claim.
-
-    Attributes
-    ----------
-    verdict
-        `holds`, `fails`, `undecided`, or `not-run` where data that it needs could not be had.
-    reason
-        The numbers of the test.
-    parts
-        A clause of the claim to its own verdict, where the claim has several.
-    amended
-        The decision by the test in `published/claims_amended.csv`, `None` where the claim has no
-        amended test or the scores cannot decide it.
-    """
-
-    verdict: str
-    reason: str
-    parts: Mapping[str, str] = field(default_factory=dict)
-    amended: "Decision | None" = None
-
-
 class Build(Protocol):
     """Makes the frame of the tracked CSV from scores."""
 
@@ -233,44 +210,6 @@ class Remarks(Protocol):
         """
 
 
-class Decider(Protocol):
-    """Decides one claim by the test in `published/claims.csv`."""
-
-    def __call__(self, scores: pd.DataFrame) -> Decision:
-        """Return the verdict and its numbers.
-
-        Parameters
-        ----------
-        scores
-            Those that `Build` gets.
-
-        Returns
-        -------
-        Decision
-            `undecided` where scores that the test needs are missing or more than 5% of the fits of
-            a cell failed (`kcde.evidence.deciding`).
-        """
-
-
-class Reader(Protocol):
-    """Decides claims under each reading of what their paper leaves open."""
-
-    def __call__(self, scores: pd.DataFrame) -> Mapping[str, Mapping[str, Decision]]:
-        """Return each claim's decision under each reading.
-
-        Parameters
-        ----------
-        scores
-            Those that `Build` gets.
-
-        Returns
-        -------
-        dict
-            Claim to the name of a reading, in few words, to the claim's `Decision` under it. The
-            reading that the claim itself is decided under is among them.
-        """
-
-
 def no_remarks(frame: pd.DataFrame) -> list[str]:
     """Return nothing: the default of `Artefact.remarks`."""
     return []
@@ -299,15 +238,9 @@ class Artefact:
         With `"scale": "paper"` they have the sizes of the paper at the scale laptop as well.
     build, draw, measure, remarks
         What makes, draws and describes it: see `Build`, `Draw`, `Measure` and `Remarks`. `build`
-        and the deciders get the scores that `measure` returns.
+        and the claims get the scores that `measure` returns.
     claims
         Each claim that it decides, as drawn, to its test.
-    deciders
-        Claim to its `Decider`, for the claims that this artefact decides.
-    readers
-        Choice in `published/readings.csv` to its `Reader`, which decides claims under every
-        reading of that choice. The choice `amended` is for amended tests that need more scores
-        than the claim's own artefact shows.
     metric
         The primary metric of a table.
     name
@@ -316,9 +249,6 @@ class Artefact:
         `run`: made by default; `readings`: made by `snakemake readings`, and tracked otherwise.
     columns
         Columns of a table in their order, where they differ from the methods that it shows.
-    spread_over_splits
-        Whether the published spread is a standard deviation over splits, so that it has a standard
-        error.
     published_trials
         How many splits, runs or folds a published mean is over; 0 where no mean is published.
     overlap
@@ -350,13 +280,10 @@ class Artefact:
     build: Build
     draw: Draw
     claims: Mapping[str, Claim] = field(default_factory=dict)
-    deciders: Mapping[str, Decider] = field(default_factory=dict)
-    readers: Mapping[str, Reader] = field(default_factory=dict)
     name: str = ""
     stage: str = RUN
     metric: str = ""
     columns: tuple[str, ...] = ()
-    spread_over_splits: bool = False
     published_trials: int = 0
     overlap: float = 0.0
     shown_as: Mapping[str, tuple[str, str]] = field(default_factory=dict)

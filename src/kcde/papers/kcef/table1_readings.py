@@ -1,22 +1,35 @@
-"""kcef table 1 under every reading of the grid that the paper leaves open; K7, K8, D3, D6."""
+"""kcef table1-readings: KCEF on the R sets under every reading of table 1's grid."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from kcde.evidence import r_sets
-from kcde.evidence.cells import splits
+from kcde import scores as score_files
+from kcde.evidence import readings
+from kcde.evidence.cells import AS_PUBLISHED, splits
+from kcde.evidence.checks import decide
 from kcde.evidence.verdicts import summarise
-from kcde.experiments.table1_readings import Reading, Table1Readings
-from kcde.metrics.names import NLL
-from kcde.names import AS_PUBLISHED
-from kcde.papers import published
-from kcde.papers.artefact import FIGURE_COLUMNS, Artefact, Decision
-from kcde.papers.kcef import _nade_target, table1
-from kcde.papers.kcef import _table1_readings_page as page
-from kcde.papers.kcef import _table1_readings_picture as picture
-from kcde.papers.kcef._grid_readings import by_reading, replaced
+from kcde.experiments.table1_readings import DRAWN, READINGS, Table1Readings
+from kcde.pages import style
+from kcde.pages.markdown import pipe_table
+from kcde.papers import published, registry
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
+from kcde.papers.kcef.claims_of_tables import CONDITIONAL, JOINT
+from kcde.papers.kcef.table1 import published_value
+
+_COLUMNS = 5
+_RANGE = 2.5  # nats that a panel shows above its lowest value, at most
+_BY_SETTING = {score_files.setting(**each._asdict()): f"{each}" for each in READINGS}
+_KNOWN = {"method": "KCEF", "variant": AS_PUBLISHED}
+_CLAIMS = {
+    "K7": ("K7", {}),
+    **{f"K8, {nade} NADE": ("K8", {"nade": [nade]}) for nade in (CONDITIONAL, JOINT)},
+    "D3": ("D3", {}),
+    "D6": ("D6", {}),
+}
+"""Panel to a claim and how it is decided there."""
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -24,70 +37,108 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
 
     Kind `scatter`: a panel a data set, a series a reading; x is its place by mean, y the mean or
     median over the finite splits, or how many of n failed; `published` is a series of its own.
-    Kind `claim`: a panel a claim, a series a reading; stat is the verdict, amended where it is.
+    Kind `claim`: a panel a claim, of K8 for each NADE; a series a reading; stat is the verdict.
     """
-    rows = [row for name in _datasets(scores) for row in _likelihoods(scores, name)]
-    rows += _verdicts(scores)
+    own = scores[scores["experiment"] == Table1Readings.name]
+    known = [*published.datasets("kcef", "table1"), *published.datasets("dde", "table2")]
+    ordered = dict.fromkeys([*known, *sorted(own["dataset"].unique())])
+    found = set(own["dataset"])
+    rows = [row for name in ordered if name in found for row in _likelihoods(own, name)]
+    tests = {
+        name: test for each in registry.ARTEFACTS.values() for name, test in each.claims.items()
+    }
+    for reading in readings.declared(artefact.paper):
+        if reading.choice != "K-grid":
+            continue
+        under = reading.scores(scores)
+        for panel, (claim, how) in _CLAIMS.items():
+            verdict = decide(tests[claim], under, **how).verdict
+            known = {"panel": panel, "kind": "claim", "series": reading.name, "stat": verdict}
+            rows.append(_KNOWN | known)
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
-def _datasets(scores: pd.DataFrame) -> list[str]:
-    """Return the data sets that have readings, in the order of the published tables."""
-    own = scores.loc[scores["experiment"] == Table1Readings.name, "dataset"]
-    known = [*published.datasets("kcef", "table1"), *published.datasets("dde", "table2")]
-    ordered = dict.fromkeys([*known, *sorted(own.unique())])
-    return [name for name in ordered if name in set(own)]
-
-
-def _likelihoods(scores: pd.DataFrame, dataset: str) -> Iterator[dict]:
-    known = {"panel": dataset, "kind": "scatter", "method": "KCEF", "variant": AS_PUBLISHED}
+def _likelihoods(own: pd.DataFrame, dataset: str) -> Iterator[dict]:
     cells = {
-        f"{reading}": summarise(splits(rows, dataset, "KCEF").to_numpy(float), "nats")
-        for reading, rows in by_reading(scores[scores["dataset"] == dataset])
+        _BY_SETTING[setting]: summarise(splits(rows, dataset, "KCEF").to_numpy(float), "nats")
+        for setting, rows in own[own["dataset"] == dataset].groupby("setting", sort=False)
     }
     # A mean that is not a number comes last.
-    ordered = pd.Series({name: cell.mean for name, cell in cells.items()}, dtype=float)
-    for place, name in enumerate(ordered.sort_values(kind="stable").index, 1):
-        cell = cells[name]
-        at = known | {"series": name, "x": place, "n": cell.n}
-        for stat, value in (("mean", cell.mean), ("median", cell.median), ("failed", cell.failed)):
-            yield at | {"stat": stat, "y": value}
+    means = pd.Series({name: cell.mean for name, cell in cells.items()}, dtype=float)
+    known = _KNOWN | {"panel": dataset, "kind": "scatter"}
+    for place, name in enumerate(means.sort_values(kind="stable").index, 1):
+        for stat in ("mean", "median", "failed"):
+            at = {"series": name, "x": place, "n": cells[name].n, "stat": stat}
+            yield known | at | {"y": getattr(cells[name], stat)}
     if (value := published_value(dataset)) is not None:
         yield known | {"series": "published", "stat": "published", "y": value}
 
 
-def published_value(dataset: str) -> float | None:
-    """Return the published value of KCEF; dde repeats kcef's, and adds sets of its own."""
-    values = published.values().dropna(subset="value")
-    here = (values["dataset"] == dataset) & (values["method"] == "KCEF") & (values["metric"] == NLL)
-    return next(iter(values.loc[here, "value"]), None)
+def section(frame: pd.DataFrame) -> list[str]:
+    """Return the table of under how many readings each claim holds."""
+    rows = []
+    for claim, own in frame[frame["kind"] == "claim"].groupby("panel", sort=False):
+        counts = own["stat"].value_counts()
+        drawn = own.loc[own["series"] == f"{DRAWN}", "stat"].to_list() or ["–"]
+        rows.append([claim, *drawn, *(counts.get(v, 0) for v in ("holds", "undecided", "fails"))])
+    header = ["claim", f"as drawn ({DRAWN})", "holds", "undecided", "fails"]
+    return ["## Number of readings under which each claim holds", pipe_table(header, rows)]
 
 
-def _verdicts(scores: pd.DataFrame) -> Iterator[dict]:
-    known = {"kind": "claim", "method": "KCEF", "variant": AS_PUBLISHED}
-    for claim, reading, target, decision in _decisions(scores):
-        panel = f"{claim}, {target} NADE" if target else claim
-        verdict = (decision.amended or decision).verdict
-        yield known | {"panel": panel, "series": f"{reading}", "stat": verdict}
+def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the mean of each data set against the least λ: a line a range of σ and number of folds.
+
+    Means above the range of a panel lie at its upper edge.
+    """
+    shown = frame[frame["kind"] == "scatter"]
+    panels = list(shown.groupby("panel", sort=False))
+    rows = -(-len(panels) // _COLUMNS)
+    size = style.PAGE, 0.75 + 1.4 * rows, min(_COLUMNS, len(panels)), rows
+    with style.figure(*size, squeeze=False, sharex=True) as (made, grid):
+        for axes in grid.flat[len(panels) :]:
+            axes.set_visible(False)
+        for axes, (name, cells) in zip(grid.flat, panels, strict=False):
+            means = cells[cells["stat"] == "mean"].set_index("series")["y"]
+            target = cells.loc[cells["stat"] == "published", "y"].to_list()
+            finite = [*means[np.isfinite(means)], *target] or [0.0]
+            high = min(max(finite), min(finite) + _RANGE)
+            for line, look in _lines().items():
+                known = [each for each in line if f"{each}" in means.index]
+                values = [min(means[f"{each}"], high) for each in known]
+                least = [each.regularization[0] for each in known]
+                axes.plot(least, np.nan_to_num(values, nan=high), markersize=2.5, lw=0.9, **look)
+            for value in target:
+                axes.axhline(value, color=style.BLACK, linewidth=1.0, linestyle=":")
+            if f"{DRAWN}" in means.index:
+                at = DRAWN.regularization[0], np.nan_to_num(min(means[f"{DRAWN}"], high), nan=high)
+                axes.plot(*at, "s", mfc="none", mec=style.BLACK, markersize=7)
+            axes.set_xscale("log")
+            axes.margins(y=0.12)
+            axes.locator_params(axis="y", nbins=4)
+            style.panel_title(axes, "", name + " (cut)" * bool((means > high).any()))
+        made.supxlabel("least λ of the grid", fontsize=8)
+        made.supylabel("negative log-likelihood (nats); lower is better", fontsize=8)
+        keys = [
+            style.key(f"σ in {line[0].sigma_range}, {line[0].folds} folds", **look)
+            for line, look in _lines().items()
+        ]
+        square = {"marker": "s", "mfc": "none", "mec": style.BLACK, "linestyle": "none"}
+        keys.append(style.key("as drawn in table 1", **square))
+        keys.append(style.key("published", color=style.BLACK, linestyle=":"))
+        style.legend_above(made, keys, columns=5)
+        return style.save(made, stem)
 
 
-def _decisions(scores: pd.DataFrame) -> Iterator[tuple[str, Reading, str, Decision]]:
-    """Yield claim, reading of the grid, of NADE or "", and decision."""
-    for reading, under in replaced(scores):
-        yield "K7", reading, "", table1.kcef_beats_lscde(under)
-        for target, decision in _nade_target.by_target(under, table1.nade_loses_to_kcef).items():
-            yield "K8", reading, target, decision
-        yield "D3", reading, "", r_sets.best_on_six(under)
-        yield "D6", reading, "", r_sets.kcef_unstable(under)
-
-
-def read_grid(scores: pd.DataFrame) -> dict[str, dict[str, Decision]]:
-    """Return the claims under each reading of the grid; K8 with either reading of NADE, too."""
-    found: dict[str, dict[str, Decision]] = {}
-    for claim, reading, target, decision in _decisions(scores):
-        name = f"{reading}; {target}" if target else f"{reading}"
-        found.setdefault(claim, {})[name] = decision
-    return found
+def _lines() -> dict[tuple, dict]:
+    """Return the readings that differ in λ alone, with the look of their line."""
+    colours = iter([style.BLUE, style.GREEN, style.ORANGE, style.PURPLE])
+    looks: dict[tuple, dict] = {}
+    for sigma in dict.fromkeys(each.sigma for each in READINGS):
+        colour = next(colours)
+        for folds, dashes, marker in ((5, "-", "o"), (10, "--", "^")):
+            line = tuple(each for each in READINGS if (each.sigma, each.folds) == (sigma, folds))
+            looks[line] = {"color": colour, "linestyle": dashes, "marker": marker}
+    return looks
 
 
 ARTEFACT = Artefact(
@@ -100,7 +151,6 @@ ARTEFACT = Artefact(
         "r_benchmark": {"methods": ["NADE", "NADE-joint", "LSCDE", "epsilon-KDE", "DDE"]},
     },
     build=build,
-    draw=picture.draw,
-    readers={"K-grid": read_grid},
-    below=page.section,
+    draw=draw,
+    below=section,
 )

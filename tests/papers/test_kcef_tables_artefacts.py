@@ -1,0 +1,292 @@
+"""kcef's tables and theorem 2: every claim, its readings, and what build functions compute."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kcde import scores
+from kcde.evidence import readings
+from kcde.evidence.checks import decide
+from kcde.experiments.consistency import EXPONENTS, Constant
+from kcde.experiments.table1_readings import READINGS
+from kcde.metrics.names import DIVERGENCE_RATE, NLL, NLL_X, P_VALUE, R_HAT, REGULARIZATION_ERROR
+from kcde.papers import published, registry
+from kcde.papers.kcef import claims_of_tables as claims
+from kcde.papers.kcef import consistency, table1, table1_readings, table3
+
+SETS = published.datasets("kcef", "table1")
+
+
+def frame(cells):
+    """Return scores from (data set, method, metric, variant) to a value a split; None fails."""
+    rows = [
+        dict(zip(("dataset", "method", "metric", "variant"), key, strict=True))
+        | {"split": split, "value": np.nan if value is None else value}
+        | {"status": "failed" if value is None else "ok", "setting": "{}", "unit": "nats"}
+        for key, values in cells.items()
+        for split, value in enumerate(values)
+    ]
+    return pd.DataFrame(rows).assign(experiment="r_benchmark")
+
+
+def cell(dataset, method, metric=NLL, variant="as-published"):
+    return dataset, method, metric, variant
+
+
+def differing(method, rival, sure, unsure=0):
+    """Scores in which a method wins on so many sets by both tests, then by signed ranks alone."""
+    wave, cells = np.sin(np.arange(20.0)), {}
+    for k, name in enumerate(SETS):
+        scatter = np.sin(3.0 * np.arange(20.0))
+        gap = scatter * (0.1 if k < sure else 0.5) - 0.5 if k < sure + unsure else 0.1 * scatter
+        cells[cell(name, rival)], cells[cell(name, method)] = wave, wave + gap
+    return frame(cells)
+
+
+def both_nades(sure, sure_joint):
+    """Scores in which KCEF wins against NADE on so many sets, and against NADE of x and y."""
+    table, joint = (differing("KCEF", "NADE", each) for each in (sure, sure_joint))
+    own = joint[joint["method"] == "NADE"].assign(method="NADE-joint", variant="ours")
+    kcef, of_joint = (t.loc[t["method"] == "KCEF", "value"].to_numpy() for t in (table, joint))
+    moved = own["value"] + kcef - of_joint
+    of_x = 3.0 + np.cos(np.arange(len(own)))
+    parts = [own.assign(value=moved + of_x), own.assign(metric=NLL_X, value=of_x)]
+    return pd.concat([table, *parts], ignore_index=True)
+
+
+def joint_densities(changes=None):
+    means = {"NADE": 8.0, "KCEF-F": 9.0, "KCEF-M": 11.0, "LSCDE-F": 12.0, "LSCDE-M": 13.0}
+    known = {
+        (name, method): mean
+        for name in ("white-wine", "red-wine")
+        for method, mean in means.items()
+    }
+    known |= {("parkinsons", method): mean - (method == "KCEF-F") for method, mean in means.items()}
+    wave = np.array([-0.2, 0.1, 0.0, 0.3, -0.1])
+    return frame(
+        {
+            cell(*key): mean + wave * (1 + 0.1 * len(key[1]))
+            for key, mean in (known | (changes or {})).items()
+            if mean is not None
+        }
+    )
+
+
+P_VALUES = {
+    ("parkinsons", "KEF"): 0.52,
+    ("parkinsons", "NADE"): 0.011,
+    ("red-wine", "KEF"): 8e-4,
+    ("red-wine", "NADE"): 0.33,
+}
+
+
+def similarity(changes=None, r_hats=None, suffix=""):
+    """Scores of the four tests; `changes` has (data set, rival[, variant]) to a p-value."""
+    cells = {}
+    for (dataset, rival, *variant), p in (P_VALUES | (changes or {})).items():
+        at = dataset, f"H0: {rival}{suffix} closer than KCEF"
+        kind = variant[0] if variant else "as-published"
+        cells[cell(*at, P_VALUE, kind)] = [p / 2, p, min(1.0, 1.5 * p)]
+        cells[cell(*at, R_HAT, kind)] = [1.0, 1.01, (r_hats or {}).get((dataset, rival, kind), 1.0)]
+        cells[cell(*at, DIVERGENCE_RATE, kind)] = [0.0, 0.0, 0.0]
+    return frame(cells)
+
+
+def bound(gamma, metric):
+    alpha = max(0.25, 0.5 / (gamma + 1))
+    return {"kl": 2 * alpha - 1, "norm_error": alpha - 0.5}.get(metric, -alpha * gamma)
+
+
+def powers(of_bound, constants=(0.03, 0.1, 1.0), absolute=False):
+    """Errors that are powers of n: `of_bound` has (γ, c, metric) to the slope over its bound."""
+    rows = [
+        {"metric": metric, "split": split, "n_train": n, "dataset": "well-specified"}
+        | {"setting": scores.setting(**Constant(absolute, c).axes(gamma)), "method": "KCEF"}
+        | {"value": 3.0 * n ** (of_bound(gamma, c, metric) * bound(gamma, metric))}
+        for gamma in EXPONENTS
+        for c in constants
+        for metric in ("norm_error", "kl", REGULARIZATION_ERROR)
+        for split in range(1 if metric == REGULARIZATION_ERROR else 3)
+        for n in (100, 200, 400)
+    ]
+    return pd.DataFrame(rows).assign(variant="as-published", experiment="consistency")
+
+
+K7, K8, K9, K10, K12 = (
+    claims.kcef_beats_lscde,
+    claims.nade_loses_to_kcef,
+    claims.kcef_after_nade,
+    claims.kcef_samples_are_closer,
+    claims.converges_at_the_rates,
+)
+NADE, BAD = ("parkinsons", "NADE"), {("parkinsons", "NADE", "as-published"): 1.06}
+
+
+@pytest.mark.parametrize(
+    ("claim", "table", "verdict", "how"),
+    [
+        (K7, differing("KCEF", "LSCDE", 8), "holds", {}),
+        (K7, differing("KCEF", "LSCDE", 7), "fails", {}),
+        (K7, differing("KCEF", "LSCDE", 7, 1), "undecided", {}),
+        (K7, differing("KCEF", "LSCDE", 7, 1), "holds", {"test": "signed-rank"}),
+        (K7, differing("KCEF", "LSCDE", 7), "fails", {"test": "signed-rank"}),
+        (K7, differing("KCEF", "NADE", 8), "undecided", {}),
+        (K8, both_nades(10, 12), "holds", {}),
+        (K8, both_nades(9, 9), "fails", {}),
+        (K8, both_nades(9, 10), "undecided", {}),
+        (K8, both_nades(9, 10), "holds", {"nade": ["joint"]}),
+        (K8, both_nades(9, 10), "fails", {"nade": ["conditional"]}),
+        (K8, both_nades(2, 2), "holds", {"nade": ["joint beside conditional"]}),
+        (K8, differing("KCEF", "NADE", 10), "undecided", {}),
+        (K9, joint_densities(), "holds", {}),
+        (K9, joint_densities({("parkinsons", "KCEF-F"): 8.02}), "holds", {}),
+        (K9, joint_densities({("parkinsons", "KCEF-F"): 10.0}), "fails", {}),
+        (K9, joint_densities({("red-wine", "KCEF-F"): 7.0}), "fails", {}),
+        (K9, joint_densities({("red-wine", "NADE"): None}), "undecided", {}),
+        (K10, similarity(), "holds", {}),
+        (K10, similarity({NADE: 0.05}), "holds", {}),
+        (K10, similarity({NADE: 0.06}), "fails", {}),
+        (K10, similarity({("red-wine", "NADE"): 0.96}), "fails", {}),
+        (K10, similarity({}, BAD), "undecided", {}),
+        (K10, similarity({}, BAD), "holds", {"chains_judged": False}),
+        (K10, similarity({(*NADE, "exact-draws"): 0.02}, BAD), "holds", {}),
+        (K10, similarity({(*NADE, "exact-draws"): 0.2}, BAD), "fails", {}),
+        (K10, similarity().iloc[9:], "undecided", {}),
+        (K12, powers(lambda *_: 1.1), "holds", {}),
+        (K12, powers(lambda g, c, metric: 0.9 if metric == "kl" else 1.1), "fails", {}),
+        (K12, powers(lambda g, c, metric: 0.5), "undecided", {}),
+        (K12, powers(lambda g, c, metric: 0.5 if c == 1 else 1.1), "holds", {}),
+        (K12, powers(lambda g, c, metric: 0.5 if c == 0.03 else 1.1), "undecided", {}),
+        (K12, powers(lambda *_: 1.1, [0.1]), "undecided", {}),
+        (K12, powers(lambda *_: 1.1, [1.0], absolute=True), "holds", {"constants": ["1"]}),
+    ],
+)
+def test_a_claim_can_come_out_every_way(claim, table, verdict, how):
+    assert decide(claim, table, **how).verdict == verdict
+
+
+@pytest.mark.parametrize(("spread", "margin"), [(0.001, 10), (0.1, 5), (10.0, 0)])
+def test_what_the_published_means_would_reach_follows_from_our_spreads(spread, margin):
+    """Without spread KCEF is better on 12 sets and worse on 2, whatever ours are."""
+    scatter = spread * np.tile([-1.0, 1.0], 10)
+    cells = {cell(name, "LSCDE"): [0.0] * 20 for name in SETS}
+    *_, said = K7(frame(cells | {cell(name, "KCEF"): 5.0 + scatter for name in SETS}))
+    assert said.value == margin
+
+
+def reading(choice, name, claim):
+    return next(
+        each
+        for each in readings.declared("kcef")
+        if (each.choice, each.name) == (choice, name) and claim in each.claims
+    )
+
+
+@pytest.mark.parametrize("p", [0.011, 0.9])
+def test_k10_of_the_pair_takes_its_own_variants(p):
+    exact = {(*NADE, "exact-draws"): p}
+    pair = similarity(exact, BAD, suffix="-pair")
+    table = pd.concat([similarity({NADE: 0.011 if p > 0.1 else 0.9}), pair])
+    under = reading("K-pair", "the shown pair alone", "K10").scores(table)
+    assert decide(K10, under).verdict == ("holds" if p < 0.05 else "fails")
+
+
+def test_the_rows_of_a_reading_take_the_place_of_kcef():
+    table = joint_densities({("red-wine", "KCEF-F"): 7.0, ("red-wine", "KCEF-F-500-rows"): 9.0})
+    more = joint_densities()
+    more = more[more["method"].str.startswith("KCEF") & (more["dataset"] != "red-wine")]
+    table = pd.concat([table, more.assign(method=more["method"] + "-500-rows")])
+    under = reading("K-rows", "500 rows", "K9").scores(table)
+    assert decide(K9, table).verdict == "fails"
+    assert decide(K9, under).verdict == "holds"
+
+
+def test_log_p_of_x_is_added_split_by_split():
+    table = frame(
+        {
+            cell("a", "KCEF"): [1.0, 2.0, None],
+            cell("a", "KCEF", "crps"): [0.1, 0.1, 0.1],
+            cell("a", "NADE"): [9.0, 9.0, 9.0],
+            cell("a", "NADE-joint", variant="ours"): [3.0, None, 5.0],
+            cell("a", "NADE-joint", NLL_X, "ours"): [1.5],
+        }
+    )
+    found = claims.with_column(table, "joint").set_index(["method", "metric"])["value"].sort_index()
+    np.testing.assert_equal(found["KCEF", NLL].to_numpy(), [2.5, np.nan, np.nan])
+    assert found["KCEF", "crps"].tolist() == [0.1, 0.1, 0.1]
+    np.testing.assert_equal(found["NADE", NLL].to_numpy(), [3.0, np.nan, 5.0])
+
+
+def test_slopes_are_means_over_repetitions_with_students_intervals():
+    table = powers(lambda gamma, c, metric: 1.0 + c)
+    table["value"] *= table["n_train"] ** (0.1 * (table["split"] - 1.0))
+    found = claims.slopes(table)
+    assert len(found) == 12
+    for row in found[found["metric"] == "kl"].itertuples():
+        assert row.value == pytest.approx(row.bound * (1.0 + row.constant.value))
+        # t = 4.3027 at 2 degrees of freedom; the repetitions' slopes differ by 0.1.
+        assert row.high - row.value == pytest.approx(4.3027 * 0.1 / np.sqrt(3), rel=1e-4)
+    series = {*consistency.build(None, table, [])["series"]}
+    assert {"gamma=0.5 c=0.03", "gamma=1 c=1"} <= series
+
+
+def test_the_table_of_nades_has_published_values_in_the_published_order(tmp_path):
+    artefact = registry.ARTEFACTS["kcef/table1-nade"]
+    cells = {}
+    for name, of_y, of_both in (("topo", 4.0, 4.6), ("geyser", 1.0, 1.45)):
+        cells[cell(name, "NADE")] = of_y + np.linspace(-0.1, 0.1, 20)
+        cells[cell(name, "NADE-joint", variant="ours")] = of_both + np.linspace(-0.1, 0.1, 20)
+        cells[cell(name, "NADE-joint", NLL_X, "ours")] = [0.8] * 20
+    table = artefact.build(artefact, frame(cells), [])
+    assert list(dict.fromkeys(table["dataset"])) == ["geyser", "topo"]
+    own = table[table["metric"] == NLL].set_index(["dataset", "method"])["published_mean"]
+    assert own["geyser", "NADE"] == 1.43
+    assert np.isnan(own["geyser", "NADE-joint"])
+    *_, rows, counts = table1.nearer_nade(table)
+    assert "| geyser | 1.43 | 1.00 | 1.45 ✓ | 0.80 | x and y |" in rows
+    assert "| topo | 4.26 | 4.00 | 4.60 | 0.80 | y given x |" in rows
+    assert "nearer on 1 of 2 sets" in counts
+
+
+def test_the_table_of_p_values_has_their_range_and_the_worst_chains():
+    artefact = registry.ARTEFACTS["kcef/table3"]
+    table = table3.build(artefact, similarity({NADE: 0.04}, BAD), [])
+    here = table[(table["dataset"] == "parkinsons") & (table["method"].str.contains("NADE"))]
+    known = here.set_index("metric")["mean"]
+    assert known[[P_VALUE, "p_value_lowest", "p_value_highest"]].tolist() == [0.04, 0.02, 0.06]
+    assert known[R_HAT] == 1.06
+    assert here.set_index("metric").loc[P_VALUE, "verdict"] == "undecided"
+
+
+def test_a_table_of_the_pair_repeats_no_column():
+    table = pd.concat([similarity(), similarity({(*NADE, "slice"): 0.5}, suffix="-pair")])
+    found = table3.build(registry.ARTEFACTS["kcef/table3-pair"], table, [])
+    assert set(found.loc[found["method"].str.contains("-pair"), "variant"]) == {"as-published"}
+
+
+def test_each_reading_of_the_grid_keeps_its_own_scores():
+    declared = [each for each in readings.declared("kcef") if each.choice == "K-grid"]
+    assert [each.name for each in declared] == [f"{each}" for each in READINGS]
+    settings = [scores.setting(**each._asdict()) for each in READINGS]
+    own = [
+        frame({cell("geyser", "KCEF"): [k, k]}).assign(setting=at) for k, at in enumerate(settings)
+    ]
+    table = pd.concat([frame({cell("geyser", "LSCDE"): [5.0]}), *own], ignore_index=True)
+    for k, each in enumerate(declared):
+        assert each.scores(table)["value"].tolist() == [5.0, k, k]
+
+
+def test_the_figure_of_readings_sorts_them_by_mean_and_decides_each_nade():
+    kcef = [
+        frame({cell("geyser", "KCEF"): [2.0 - k, None]}).assign(
+            setting=scores.setting(**each._asdict()), experiment="table1_readings"
+        )
+        for k, each in enumerate(READINGS[:2])
+    ]
+    found = table1_readings.build(registry.ARTEFACTS["kcef/table1-readings"], pd.concat(kcef), [])
+    means = found[found["stat"] == "mean"].set_index("x")
+    assert means["series"].tolist() == [f"{each}" for each in READINGS[1::-1]]
+    assert found.loc[found["stat"] == "failed", "y"].tolist() == [1, 1]
+    assert found.loc[found["stat"] == "published", "y"].tolist() == [1.21]
+    panels = found.loc[found["kind"] == "claim", "panel"].value_counts()
+    assert panels.to_dict() == dict.fromkeys(table1_readings._CLAIMS, 32)
