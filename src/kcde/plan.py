@@ -16,11 +16,12 @@ from kcde.experiments import experiment
 from kcde.experiments.base import LAPTOP, SMOKE, Experiment, is_batch_fitted
 from kcde.methods import METHODS
 from kcde.names import fitted
+from kcde.papers import published
 from kcde.papers.artefact import READINGS, RUN, Artefact
 from kcde.papers.registry import ARTEFACTS
 from kcde.provenance import digest, estimator_module
 
-ACROSS = "across"
+PAPERS, ACROSS = published.PAPERS, "across"
 # A download of 250 MB, which a run asks for with `pems: true` alone.
 LARGEST_OPTIONAL = "pems-sf"
 

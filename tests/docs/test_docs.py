@@ -66,7 +66,7 @@ def is_made(path):
         return inside.suffix == ".rst" and inside.stem in made
     if inside.parts[0] == "evidence":
         paper, _, part = inside.stem.partition("-")
-        return paper in evidence().PAPERS and part in evidence().PARTS
+        return paper in published.PAPERS and part == "causes"
     if inside.parts[:2] == ("reference", "generated"):
         made = ["estimators", *(f"kcde.{name}" for name in ESTIMATORS)]
         return inside.stem in made
@@ -193,15 +193,9 @@ def test_parts_of_files_that_a_page_shows_are_there(page):
 
 def test_parts_are_made_from_what_is_tracked(tmp_path):
     evidence().write(tmp_path)
-    for paper in ("kcef", "dde", "jdl", "cdo"):
-        made = {path.stem: path.read_text() for path in tmp_path.glob(f"evidence/{paper}-*.md")}
-        claims = published.claims().query("paper == @paper")
-        table = made[f"{paper}-claims"].splitlines()
-        assert [line.split(" | ")[0].strip("| ") for line in table[2:]] == claims["claim"].tolist()
-        assert all(line.count(" | ") == 3 for line in table)
-        assert f"{len(claims)} claims" in made[f"{paper}-summary"]
-        causes = published.causes().query("paper == @paper")
-        assert made[f"{paper}-causes"].count("*Evidence:*") == len(causes)
+    for paper in published.PAPERS:
+        made = (tmp_path / f"evidence/{paper}-causes.md").read_text()
+        assert made.count("*Evidence:*") == len(published.causes().query("paper == @paper"))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

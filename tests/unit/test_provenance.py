@@ -55,7 +55,7 @@ def changed(before, after):
         ("estimators/standardised.py", set(CLASSES)),
         ("data/loaders.py", set(CLASSES)),
         ("experiments/r_benchmark.py", set(CLASSES)),
-        ("artefacts/plots/style.py", set()),
+        ("pages/style.py", set()),
         ("cli/run.py", set()),
         ("__init__.py", set()),
         ("methods.py", set()),

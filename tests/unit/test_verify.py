@@ -7,7 +7,8 @@ import pytest
 
 from kcde import cli
 from kcde.estimators import estimator_names
-from kcde.papers import registry, tolerances
+from kcde.evidence import tolerances
+from kcde.papers import registry
 from kcde.papers.artefact import FIGURE_COLUMNS, TABLE_COLUMNS
 from kcde.verify import BEYOND, NEW, SAME, WITHIN, verify
 
@@ -21,7 +22,7 @@ CHAIN = KCEF | {"metric": "mmd", "method": "KEF", "verdict": "worse"}
 CLAIM = {"claim": "K1", "artefact": "table1", "verdict": "holds", "reason": "0.1 < 0.2"}
 CURVE = {"panel": "a", "kind": "curve", "method": "LSCDE", "series": "s", "stat": "mean", "n": "5"}
 POINTS = [CURVE | {"x": f"{x}", "y": f"{y}"} for x, y in ((0, "1e-05"), (1, "-2.5"), (2, "7"))]
-TABLE, FIGURE, DRAWN_BY_CHAINS, CLAIMS = "kcef/table2-rows", "jdl/fig2", "dde/table1", "kcef/claims"
+TABLE, FIGURE, DRAWN_BY_CHAINS, CLAIMS = "kcef/table2-rows", "jdl/fig2", "dde/table1", "readings"
 COLUMNS = {FIGURE: FIGURE_COLUMNS, CLAIMS: CLAIM_COLUMNS}
 
 

@@ -27,7 +27,11 @@ ENVIRONMENT = {
 }
 CUDA = {"gpu": "12", "gpu-cuda13": "13"}
 # Modules that are not named as their packages are.
-PACKAGES = {"markdown_it": "markdown-it-py", "sklearn": "scikit-learn", "yaml": "pyyaml"}
+PACKAGES = {
+    "PIL": "pillow",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
 
 
 def pip_pins(name):

@@ -309,7 +309,9 @@ def _draw_pair(axes: "Axes", primary: pd.DataFrame, datasets, pair: tuple[str, s
     cells = primary.set_index(["dataset", "method"])
     for row, dataset in enumerate(datasets):
         axes.axhline(row, color="#E8E8E8", linewidth=0.5, zorder=0)
-        both = [cells.loc[dataset, method] for method in pair]
+        if not all((dataset, method) in cells.index for method in pair):
+            continue
+        both = [cells.loc[(dataset, method)] for method in pair]
         name = "median" if any(cell["failed"] for cell in both) else "mean"
         ours = float(np.clip(both[0][name] - both[1][name], -_CLOSE, _CLOSE))
         theirs = float(

@@ -72,7 +72,7 @@ def test_most_test_points_of_the_terrain_lie_between_training_points():
         between.append(np.logical_or(*sides))
     share = np.concatenate(between).mean()
     page = Path(__file__).parents[3] / "docs/papers/cdo.md"
-    assert f"Of the test points {share:.1%} lie between" in page.read_text(encoding="utf-8")
+    assert f"{share:.1%} of the test points lie between" in page.read_text(encoding="utf-8")
 
 
 def test_scores_are_those_of_a_fit_by_hand(launch, data):
