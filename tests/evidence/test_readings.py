@@ -33,6 +33,21 @@ def test_a_reading_puts_scores_in_the_place_of_others(reading, kept):
     assert set(found["variant"]) == {"as-published"}
 
 
+def test_readings_are_crossed(monkeypatch):
+    entry = {"claims": {"K7": {"a": 1}}}
+    stated = {
+        "A": entry | {"readings": {"wide": {"as": {"KCEF-wide": "KCEF"}}, "narrow": None}},
+        "B": {"claims": ["K7", "K8"], "readings": {"small": {"where": {"n": 100}}}},
+        "A × B": {"crossed": ["A", "B"]},
+    }
+    monkeypatch.setattr(readings, "choices", lambda paper: stated)
+    found = readings.declared.__wrapped__("kcef")[-2:]
+    assert [each.name for each in found] == ["wide × small", "narrow × small"]
+    assert {each.choice for each in found} == {"A × B"}
+    assert found[0].claims == {"K7": {"a": 1}}
+    assert found[0].scores(SCORES)["value"].tolist() == [2.0]
+
+
 @pytest.mark.parametrize(
     ("drawn", "others", "expected"),
     [

@@ -90,6 +90,23 @@ class Reading:
             scores = scores.assign(**changes)
         return scores
 
+    def crossed(self, other: "Reading") -> "Reading":
+        """Return both readings at once, of the claims that both decide."""
+        return Reading(
+            f"{self.choice} × {other.choice}",
+            f"{self.name} × {other.name}",
+            {
+                claim: {**how, **other.claims[claim]}
+                for claim, how in self.claims.items()
+                if claim in other.claims
+            },
+            self.artefact or other.artefact,
+            {**self.methods, **other.methods},
+            {**self.datasets, **other.datasets},
+            {**self.where, **other.where},
+            {**self.variation, **other.variation},
+        )
+
 
 def _setting(scores: pd.DataFrame, name: str) -> pd.Series:
     return scores["setting"].map(lambda text: json.loads(text).get(name))
@@ -107,6 +124,9 @@ def declared(paper: str) -> list[Reading]:
     """Return the readings of a paper's choices that this project runs."""
     found = []
     for choice, stated in choices(paper).items():
+        if pair := stated.get("crossed"):
+            first, second = ([each for each in found if each.choice == name] for name in pair)
+            found += [one.crossed(other) for one in first for other in second]
         for name, entries in (stated.get("readings") or {}).items():
             for own in entries if isinstance(entries, list) else [entries]:
                 known = {**stated, **(own or {})}
