@@ -44,6 +44,7 @@ TRACE = "trace"
 """Stat: percent of the trace of the kernel matrix of x that its factor leaves."""
 
 LOSS_LABEL = "relative squared error\nof $E[yy^\\top|x]$"
+_PAPER_TO = 1e7
 _ERROR_LABEL = "normalisation error,\nlargest $|E[1|x]-1|$"
 _METHODS = ("JDL", "JPDL", "CME")
 _PAIRS, _FEASIBLE = "pairs with $1+h<0$", "fits of CME for which (33) is feasible"
@@ -209,7 +210,7 @@ ARTEFACTS = [
         "fig1",
         _METHODS,
         _against_n(names.SECOND_MOMENT_LOSS, ignoring=True),
-        PlotSpec(LOSS_LABEL),
+        PlotSpec(LOSS_LABEL, paper_to=_PAPER_TO),
         claims={
             "J1": moments.ordered,
             "J2": moments.rises_when_loosened,
@@ -228,7 +229,7 @@ ARTEFACTS = [
         "fig3",
         _METHODS,
         _against_n(names.NORMALISATION_ERROR, (MOST, MEAN)),
-        PlotSpec(_ERROR_LABEL, stat=MOST, linear_below=1e-4, average=True),
+        PlotSpec(_ERROR_LABEL, stat=MOST, linear_below=1e-4, average=True, paper_to=_PAPER_TO),
         claims={"J5": moments.inverse_to_sample_size, "J7": moments.mitigated_by_constraints},
     ),
     _figure(
@@ -243,14 +244,14 @@ ARTEFACTS = [
         "fig5",
         _METHODS,
         _against_n(names.PSD_VIOLATION_RATE, scale=100.0),
-        PlotSpec("moments not positive\nsemi-definite (%)", linear_below=0.01),
+        PlotSpec("moments not positive\nsemi-definite (%)", linear_below=0.01, paper_to=_PAPER_TO),
         claims={"J8": moments.semidefinite},
     ),
     _figure(
         "fig6",
         ["JDL", "JPDL", "JPDL-unreduced", "CME"],
         _seconds_of_pairs,
-        PlotSpec("seconds, times those of JDL", over="JDL"),
+        PlotSpec("seconds, times those of JDL", over="JDL", paper_to=_PAPER_TO),
         claims={"J9": moments.similar_and_faster, "J16": moments.constraints_cost_little},
         tolerance=tolerances.VERDICTS,  # its curves are of seconds
     ),

@@ -59,6 +59,8 @@ class PlotSpec:
         A method by whose values in the panel all are divided; panels without factors are left out.
     turned
         Whether the dimensions are rows.
+    paper_to
+        The largest n of the paper, said in panels that end before it; 0: nothing is said.
     """
 
     label: str
@@ -74,6 +76,7 @@ class PlotSpec:
     average: bool = False
     over: str = ""
     turned: bool = False
+    paper_to: float = 0.0
 
 
 def drawer(spec: PlotSpec) -> Draw:
@@ -202,6 +205,10 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
     thousands = [f"{size / 1000:g}k" if size >= 1000 else f"{size:g}" for size in sizes]
     axes.set_xticks(sizes, [_number(size) for size in sizes] if powers else thousands)
     axes.set_xticks([], minor=True)
+    if sizes[-1] < spec.paper_to:
+        words = {"xycoords": "axes fraction", "ha": "right", "va": "top", "fontsize": 6}
+        said = f"the paper: to {_number(spec.paper_to)}"
+        axes.annotate(said, (0.99, 0.99), color=style.GREY, **words)
     if (shown["y"] == 0.0).all():
         words = {"xycoords": "axes fraction", "ha": "center", "color": style.GREY}
         axes.annotate("0 for every line", (0.5, 0.5), **words)
