@@ -79,29 +79,6 @@ class CME(GaussianPairBases, LowRankConditional):
         "SmoothedCME has one, of its weights on the pivots of y under a Gaussian kernel"
     )
 
-    def __init__(
-        self,
-        bandwidth_x=None,
-        bandwidth_y=None,
-        regularization=1e-3,
-        *,
-        tolerance=1e-3,
-        constrained=False,
-        max_rank=None,
-        pivots="greedy",
-        store="auto",
-        random_state=0,
-    ):
-        self.bandwidth_x = bandwidth_x
-        self.bandwidth_y = bandwidth_y
-        self.regularization = regularization
-        self.tolerance = tolerance
-        self.constrained = constrained
-        self.max_rank = max_rank
-        self.pivots = pivots
-        self.store = store
-        self.random_state = random_state
-
     @property
     def support_(self):
         """The pivots of y, shape (m_Y, d_y)."""

@@ -52,32 +52,4 @@ class SmoothedJDL(SmoothedWeights):
         "of the bumps (0.05…1) by 5-fold held-out likelihood"
     )
 
-    def __init__(
-        self,
-        bandwidth_x=None,
-        bandwidth_y=None,
-        regularization=None,
-        smoothing=None,
-        *,
-        tolerance=1e-3,
-        max_rank=None,
-        folds=5,
-        random_state=0,
-    ):
-        self.bandwidth_x = bandwidth_x
-        self.bandwidth_y = bandwidth_y
-        self.regularization = regularization
-        self.smoothing = smoothing
-        self.tolerance = tolerance
-        self.max_rank = max_rank
-        self.folds = folds
-        self.random_state = random_state
-
-    def _model(self, bandwidth_x, bandwidth_y, regularization=1.0):
-        return JDL(
-            bandwidth_x,
-            bandwidth_y,
-            regularization,
-            tolerance=self.tolerance,
-            max_rank=self.max_rank,
-        )
+    weights_class: ClassVar[type] = JDL

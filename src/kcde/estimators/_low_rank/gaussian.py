@@ -41,7 +41,30 @@ class GaussianBases:
 
 
 class GaussianPairBases(GaussianBases):
-    """Bases of x and of y; the estimator has a hyper-parameter bandwidth_y, too."""
+    """Bases of x and of y, and the hyper-parameters of `JDL` and `CME`."""
+
+    def __init__(
+        self,
+        bandwidth_x=None,
+        bandwidth_y=None,
+        regularization=1e-3,
+        *,
+        tolerance=1e-3,
+        constrained=False,
+        max_rank=None,
+        pivots="greedy",
+        store="auto",
+        random_state=0,
+    ):
+        self.bandwidth_x = bandwidth_x
+        self.bandwidth_y = bandwidth_y
+        self.regularization = regularization
+        self.tolerance = tolerance
+        self.constrained = constrained
+        self.max_rank = max_rank
+        self.pivots = pivots
+        self.store = store
+        self.random_state = random_state
 
     def make_basis_y(self, Y) -> KernelBasis:
         """Return the basis of functions of y over training rows Y (n, d_y); n m_Y² time."""

@@ -1,6 +1,5 @@
 """Conditional densities from the weights of low-rank estimators, through a smoothing kernel."""
 
-from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -23,16 +22,38 @@ SMOOTHINGS = log_grid(0.05, 1.0, 10)
 class SmoothedWeights(GaussianMixture):
     """p(y|x) = Σ_j w_j(x) N(y; y_j, h² I), the weights clipped at zero and divided by their sum.
 
-    A subclass gives the estimator of the weights; its hyper-parameters are those listed in
-    `SmoothedJDL`. Selection costs folds × 16 pairs of bandwidths × 10 λ products of held-out with
-    support points, and one factorisation a bandwidth and fold.
+    A subclass names the estimator of the weights. Selection costs folds × 16 pairs of bandwidths ×
+    10 λ products of held-out with support points, and one factorisation a bandwidth and fold.
     """
 
     tags: ClassVar[Tags] = Tags(grouped=True)
+    weights_class: ClassVar[type[LowRankConditional]]
 
-    @abstractmethod
+    def __init__(
+        self,
+        bandwidth_x=None,
+        bandwidth_y=None,
+        regularization=None,
+        smoothing=None,
+        *,
+        tolerance=1e-3,
+        max_rank=None,
+        folds=5,
+        random_state=0,
+    ):
+        self.bandwidth_x = bandwidth_x
+        self.bandwidth_y = bandwidth_y
+        self.regularization = regularization
+        self.smoothing = smoothing
+        self.tolerance = tolerance
+        self.max_rank = max_rank
+        self.folds = folds
+        self.random_state = random_state
+
     def _model(self, bandwidth_x, bandwidth_y, regularization=1.0) -> LowRankConditional:
         """Return an unfitted estimator of weights."""
+        options = {"tolerance": self.tolerance, "max_rank": self.max_rank}
+        return self.weights_class(bandwidth_x, bandwidth_y, regularization, **options)
 
     def _fit(self, X, Y):
         self._check_parameters(X.shape[1], Y.shape[1])
