@@ -12,11 +12,6 @@ LARGEST_DIVERGENCE_RATE = 0.01
 
 _CELL = ["dataset", "method", "variant"]
 
-RULE = (
-    f"R-hat is above {LARGEST_R_HAT} or more than {LARGEST_DIVERGENCE_RATE:.0%} of the transitions "
-    "of a column diverge, in any seed"
-)
-
 
 def worst(
     scores: pd.DataFrame, dataset: str, method: str, variant: str = AS_PUBLISHED

@@ -15,14 +15,6 @@ if TYPE_CHECKING:
 ROW_HEIGHT = 0.165
 """Height of a row, in inches."""
 
-EXPLANATION = (
-    "Boxes span the quartiles; the bar is the median, the dot the mean. Whiskers reach the "
-    "farthest values within 1.5 times the length of the box. Small circles are values beyond "
-    f"them; at most {box_statistics.KEPT} per box are kept, evenly by rank. Methods as published "
-    "are bold and shaded; the others are ours. An arrow at the right edge gives a median beyond "
-    "the axis; means and circles beyond it are not shown."
-)
-"""How to read the boxes, for the details of a page."""
 
 _HALF = 0.32  # height of half a box, in rows
 _FAR = 3.0  # a value that exceeds the typical one by this factor lies beyond the axis

@@ -55,8 +55,3 @@ def select(target: str) -> list[Artefact]:
             f"known: all, {', '.join(ARTEFACTS)}"
         )
     return found
-
-
-def deciding(claim: str) -> Artefact:
-    """Return the artefact that decides a claim as drawn."""
-    return next(artefact for artefact in ARTEFACTS.values() if claim in artefact.claims)
