@@ -225,3 +225,9 @@ def test_every_rule_has_a_published_metric():
 def test_a_bar_in_a_cell_does_not_end_it():
     table = markdown.pipe_table(["claim", "reason"], [["J5", "|E[1|x] - 1| is small"]])
     assert table.splitlines()[-1] == r"| J5 | \|E[1\|x] - 1\| is small |"
+
+
+def test_a_table_without_published_values_is_drawn_too(tmp_path):
+    paths = made.files(tmp_path, {("smoke-rows", "KCEF"): made.around(1.0)})
+    drawing.make(TABLE1, paths, tmp_path / "figures")
+    assert (tmp_path / "figures/kcef/table1.png").exists()

@@ -255,11 +255,13 @@ def write_against(
     """Draw the page of a table, and as a picture ours less published for each published column.
 
     Rows are data sets on one common axis; the last panel has the difference of a pair of methods,
-    ours and published.
+    ours and published. A table without published values is drawn as by `write`.
     """
     primary = table[table["metric"] == artefact.metric]
     datasets = list(dict.fromkeys(primary["dataset"]))
     judged = [name for name in artefact.methods if name in set(_answered(primary)["method"])]
+    if not judged:
+        return write(artefact, table, stem)
     height = 0.75 + 0.16 * len(datasets)
     with style.figure(style.PAGE, height, len(judged) + 1, sharey=True) as (made, grid):
         for axes, method in zip(grid, judged, strict=False):
