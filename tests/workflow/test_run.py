@@ -115,5 +115,5 @@ def test_nothing_to_verify_and_a_report_of_what_is_tracked(fresh):
     (fresh.folder / "figures").rmdir()
     (fresh.folder / "figures").symlink_to(ROOT / "figures")
     assert "nothing was run here" in fresh.run("verify", expect=1)
-    assert "written: results/laptop/report.html" in fresh.run("report")
+    assert "drawn: results/laptop/report.html" in fresh.run("report")
     assert (fresh.folder / "results/laptop/report.html").stat().st_size > 1e6
