@@ -37,7 +37,7 @@ ROOMS = {
             "model_file.py",
         ],
     ),
-    "evidence": (750, ["evidence"]),
+    "evidence": (760, ["evidence"]),
     "pages": (1400, ["pages", "webpage"]),
     "papers": (5450, ["papers"]),
     "table": (2100, ["comparison", "tabular.py", "table_model.py"]),

@@ -55,6 +55,13 @@ def test_readings_are_crossed(monkeypatch):
     assert found[0].scores(SCORES)["value"].tolist() == [2.0]
 
 
+def test_a_wrong_key_of_a_reading_is_named(monkeypatch):
+    stated = {"A": {"claims": ["K7"], "readings": {"wide": {"methods": {"KCEF-wide": "KCEF"}}}}}
+    monkeypatch.setattr(readings, "choices", lambda paper: stated)
+    with pytest.raises(ValueError, match=r"A, wide: no key \{'methods'\}"):
+        readings.declared.__wrapped__("kcef")
+
+
 @pytest.mark.parametrize(
     ("drawn", "others", "expected"),
     [

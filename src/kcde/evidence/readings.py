@@ -51,6 +51,9 @@ UNKNOWN_SCALE = "unknown"
 
 _PACKED = ".csv.gz"
 
+_KEYS = {"choice", "why", "affects", "drawn", "question", "settles", "readings"}
+_KEYS |= {"claims", "with", "artefact", "as", "datasets", "where", "variation"}
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -130,6 +133,8 @@ def declared(paper: str) -> list[Reading]:
         for name, entries in (stated.get("readings") or {}).items():
             for own in entries if isinstance(entries, list) else [entries]:
                 known = {**stated, **(own or {})}
+                if wrong := set(known) - _KEYS:
+                    raise ValueError(f"{paper}/readings.yaml: {choice}, {name}: no key {wrong}")
                 claims, more = known["claims"], known.get("with", {})
                 claims = claims if isinstance(claims, dict) else {claim: {} for claim in claims}
                 found.append(

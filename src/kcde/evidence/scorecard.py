@@ -72,6 +72,8 @@ def build(into: str | Path, scale: str) -> pd.DataFrame:
     It has `COLUMNS`: published numbers in their order, then claims.
     """
     into = Path(into)
+    if not into.is_dir():
+        raise FileNotFoundError(f"there are no outputs at {into}: run `snakemake` first")
     values, decided = published.values(), readings.read(into)
     copies = _copies(values)
     tables = {
