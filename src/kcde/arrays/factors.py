@@ -10,9 +10,8 @@ import numpy as np
 import scipy.linalg
 from array_api_compat import array_namespace, is_cupy_array, is_numpy_array
 
-MOST_ON_DEVICE = int((2**31 - 1) ** 0.5)
-"""Rows of a matrix that can be factorised on a device: cupy wraps cuSOLVER's dpotrf with 32-bit
-integers, not the 64-bit Xpotrf."""
+_BLOCK = 2048
+"""Columns of a block on a device; of 512 to 4096 the fastest at n = 30,000 on an H200."""
 
 _CLEAN = "if (i % width > i / width) a = 0.0"
 _PUT_BACK = """
@@ -42,11 +41,6 @@ def cholesky(matrix, shift: float = 0.0, *, overwrite: bool = False):
     Returns
     -------
     shape (n, n), zero above the diagonal unless overwritten, or None
-
-    Raises
-    ------
-    ValueError
-        If a matrix on a device has more than 2³¹ - 1 entries, n > 46340.
     """
     if is_numpy_array(matrix) or is_cupy_array(matrix):
         factorise = _lapack if is_numpy_array(matrix) else _cusolver
@@ -80,26 +74,49 @@ def _lapack(matrix: np.ndarray, shift: float, clean: bool) -> np.ndarray | None:
 
 
 def _cusolver(matrix, shift: float, clean: bool):
-    """As `_lapack`, on the device."""
+    """As `_lapack`, on the device: blocks of columns from the left, mostly matrix products.
+
+    cuSOLVER's dpotrf reaches half the rate of matrix products (n = 30,000 on an H200), and counts
+    the entries of a matrix with 32 bits; here it factorises blocks on the diagonal alone.
+    """
+    from ctypes import addressof, c_double
+
     import cupy
     from cupy.cuda import device
     from cupy_backends.cuda.libs import cublas, cusolver
 
     n = len(matrix)
-    if n > MOST_ON_DEVICE:
-        raise ValueError(
-            f"on the GPU a matrix to factorise has at most {MOST_ON_DEVICE} rows, whose entries "
-            f"the 32-bit integers of cuSOLVER's interface can count; got {n}: take fewer rows, a "
-            "low-rank or Nyström estimate, or backend numpy"
-        )
     matrix.ravel()[:: n + 1] += shift
-    handle, upper = device.get_cusolver_handle(), cublas.CUBLAS_FILL_MODE_UPPER
-    size = cusolver.dpotrf_bufferSize(handle, upper, n, matrix.data.ptr, n)
-    work, info = cupy.empty(size, dtype=cupy.float64), cupy.empty(1, dtype=cupy.int32)
-    arguments = (matrix.data.ptr, n, work.data.ptr, size, info.data.ptr)
-    cusolver.dpotrf(handle, upper, n, *arguments)
+    blas, solver = device.get_cublas_handle(), device.get_cusolver_handle()
+    upper, transposed = cublas.CUBLAS_FILL_MODE_UPPER, cublas.CUBLAS_OP_T
+    factors = (c_double * 2)(1.0, -1.0)
+    one, minus_one = addressof(factors), addressof(factors) + 8
+
+    def at(row: int, column: int) -> int:
+        """Return where an entry of U = Lᵀ, stored by columns, lies."""
+        return matrix.data.ptr + matrix.itemsize * (row + column * n)
+
+    size = cusolver.dpotrf_bufferSize(solver, upper, min(n, _BLOCK), at(0, 0), n)
+    work, info = cupy.empty(size), cupy.empty(-(-n // _BLOCK), dtype=cupy.int32)
+    for i, start in enumerate(range(0, n, _BLOCK)):
+        stop = min(start + _BLOCK, n)
+        block, rest = stop - start, n - stop
+        done, corner = (at(0, start), n), (at(start, start), n)
+        if start:
+            cublas.dsyrk(blas, upper, transposed, block, start, minus_one, *done, one, *corner)
+        place = (work.data.ptr, size, info[i:].data.ptr)
+        cusolver.dpotrf(solver, upper, block, *corner, *place)
+        if not rest:
+            continue
+        right = (at(start, stop), n)
+        if start:
+            sizes = (cublas.CUBLAS_OP_N, block, rest, start)
+            above = (at(0, stop), n)
+            cublas.dgemm(blas, transposed, *sizes, minus_one, *done, *above, one, *right)
+        kind = (cublas.CUBLAS_SIDE_LEFT, upper, transposed, cublas.CUBLAS_DIAG_NON_UNIT)
+        cublas.dtrsm(blas, *kind, block, rest, one, *corner, *right)
     # A pivot that is not positive is in `info`; one that is not a number need not be.
-    if not bool((info[0] == 0) & cupy.isfinite(matrix.diagonal()).all()):
+    if not bool((info == 0).all() & cupy.isfinite(matrix.diagonal()).all()):
         return None
     if clean:
         _kernels()["clean"](n, matrix)

@@ -70,8 +70,6 @@ def factor_positive_definite(
     ------
     numpy.linalg.LinAlgError
         If the matrix is not finite, or not positive definite with the largest jitter.
-    ValueError
-        If it is too large for the library, see `kcde.arrays.cholesky`.
 
     Examples
     --------

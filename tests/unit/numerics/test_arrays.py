@@ -1,13 +1,11 @@
-import ctypes
-import importlib.util
+import importlib
 import logging
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import scipy.linalg
 
+from devices import ON_GPU
 from kcde import arrays
 from kcde.arrays import backends, blocks, factors
 
@@ -161,79 +159,11 @@ def test_no_factor_of_what_is_not_finite(xp, value, place):
     assert arrays.cholesky(xp.asarray(matrix)) is None
 
 
-class OnDevice(np.ndarray):
-    """A stand-in for cupy's arrays, in the host's memory."""
-
-    @property
-    def data(self):
-        return SimpleNamespace(ptr=self.ctypes.data)
-
-
-def lapack_as_cusolver(handle, uplo, n, matrix, stride, work, size, info):
-    """dpotrf as cuSOLVER's: pointers in, the upper triangle by columns overwritten."""
-    assert (uplo, stride, size) == ("upper", n, 7)
-    numbers = np.ctypeslib.as_array((ctypes.c_double * (n * n)).from_address(matrix))
-    _, found = scipy.linalg.lapack.dpotrf(
-        numbers.reshape((n, n), order="F"), lower=0, overwrite_a=1, clean=0
-    )
-    ctypes.c_int32.from_address(info).value = found
-
-
-@pytest.fixture
-def stand_in(monkeypatch):
-    """What `cholesky` asks of cupy, in numpy and LAPACK, to go through its branches on any host."""
-
-    def empty(size, dtype):
-        return np.empty(size, dtype=dtype).view(OnDevice)
-
-    cupy = SimpleNamespace(empty=empty, float64=np.float64, int32=np.int32, isfinite=np.isfinite)
-    cupy.ndarray = type(None)  # array_api_compat asks whether an array is one
-    device = SimpleNamespace(get_cusolver_handle=lambda: None)
-    cusolver = SimpleNamespace(dpotrf=lapack_as_cusolver, dpotrf_bufferSize=lambda *_: 7)
-    cublas = SimpleNamespace(CUBLAS_FILL_MODE_UPPER="upper")
-    modules = {"cupy": cupy, "cupy.cuda": SimpleNamespace(device=device)}
-    libraries = SimpleNamespace(cublas=cublas, cusolver=cusolver)
-    modules |= {"cupy_backends.cuda": None, "cupy_backends.cuda.libs": libraries}
-    for name, module in modules.items():
-        monkeypatch.setitem(sys.modules, name, module)
-
-    def clean(width, a):
-        a[np.triu_indices(width, 1)] = 0.0
-
-    def put_back(width, diagonal, a, size):
-        assert size == width**2
-        a[...] = np.triu(a, 1) + np.triu(a, 1).T + np.diag(diagonal)
-
-    monkeypatch.setattr(factors, "_kernels", lambda: {"clean": clean, "put_back": put_back})
-    monkeypatch.setattr(factors, "is_cupy_array", lambda array: isinstance(array, OnDevice))
-    monkeypatch.setattr(factors, "is_numpy_array", lambda array: not isinstance(array, OnDevice))
-    return SimpleNamespace(asarray=lambda array: np.asarray(array).view(OnDevice))
-
-
-@pytest.fixture(params=["numpy", "stand-in", pytest.param("cupy", marks=pytest.mark.gpu)])
-def in_place(request):
-    """Each namespace whose matrices are factorised in their own memory."""
-    if request.param == "stand-in":
-        return request.getfixturevalue("stand_in")
-    if request.param == "cupy" and backends.cupy_obstacle():
-        pytest.skip(backends.cupy_obstacle())
-    return np if request.param == "numpy" else importlib.import_module("cupy")
-
-
-def test_on_a_device_what_is_not_a_number_leaves_no_factor(stand_in):
-    matrix = 10.0 * np.eye(5)
-    matrix[3, 1] = matrix[1, 3] = np.nan
-    assert arrays.cholesky(stand_in.asarray(matrix)) is None
-
-
-def test_a_matrix_beyond_the_library_is_refused(stand_in, monkeypatch):
-    monkeypatch.setattr(factors, "MOST_ON_DEVICE", 4)
-    with pytest.raises(ValueError, match=r"at most 4 rows.*32-bit.*got 5: take fewer rows"):
-        arrays.cholesky(stand_in.asarray(np.eye(5)))
-
-
-def test_the_limit_of_the_library_is_that_of_its_integers():
-    assert factors.MOST_ON_DEVICE**2 <= np.iinfo(np.int32).max < (factors.MOST_ON_DEVICE + 1) ** 2
+@pytest.fixture(params=["numpy", pytest.param("cupy", marks=ON_GPU)])
+def in_place(request, monkeypatch):
+    """Each namespace whose matrices are factorised in their own memory; several blocks on cupy."""
+    monkeypatch.setattr(factors, "_BLOCK", 16)
+    return importlib.import_module(request.param)
 
 
 def test_about_the_largest_rows_of_many_hold_every_larger_value(rng):
