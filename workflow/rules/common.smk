@@ -125,7 +125,7 @@ def scorecard(scale):
 
 def judged(scale):
     """Return what the artefacts of all papers decide, readings where they are made or were."""
-    asked = {"readings", "everything", "smoke"} & set(workflow.dag_settings.targets or ())
+    asked = {"readings", "everything"} & set(workflow.dag_settings.targets or ())
     every = plan.artefacts(plan.PAPERS, [RUN, READINGS])
     found = {f"results/{scale}/judged/{each.key}.csv": each.stage == RUN for each in every}
     return [path for path, run in found.items() if run or asked or Path(path).exists()]
