@@ -134,7 +134,11 @@ def finished(checkout: Path, recorded: bool = False) -> dict[str, list[int]]:
     outputs = {
         f"{path.relative_to(checkout)}": [path.stat().st_ino, path.stat().st_mtime_ns]
         for path in sorted((checkout / "results").rglob("*"))
-        if path.suffix in READERS and path.is_file() and not {"figures", "judged"} & {*path.parts}
+        if path.suffix in READERS
+        and path.is_file()
+        and not {"figures", "judged"} & {*path.parts}
+        # A job writes its table last: without it, it was ended before.
+        and ("scores" not in path.parts or path.with_suffix(".csv").is_file())
     }
     open_jobs = {Path(name).with_suffix("") for name in _named(checkout / ".snakemake/incomplete")}
     over = {name for name in outputs if Path(name).with_suffix("") not in open_jobs}

@@ -12,6 +12,8 @@ part=kcef
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(git -C "$here" rev-parse --show-toplevel)
+# Scores name the code that made them, so that a commit during the proof must not change it.
+commit=$(git -C "$root" rev-parse HEAD)
 work=$(mktemp -d -t kcde-cluster.XXXXXX)
 slurm=$work/slurm
 verdicts=()
@@ -48,6 +50,7 @@ finish() {
 
 checkout() {
   git clone --quiet "$root" "$work/$1"
+  git -C "$work/$1" checkout --quiet --detach "$commit"
 }
 
 # cluster NAME ARGUMENT...: Snakemake with the profile, in a checkout, at the scale smoke.
