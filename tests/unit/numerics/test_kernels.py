@@ -1,5 +1,3 @@
-import tracemalloc
-
 import numpy as np
 import pytest
 
@@ -55,19 +53,15 @@ def test_prepared_rows_have_the_same_values(xp, host, rng, d):
     np.testing.assert_allclose(found, expected[:, few], rtol=1e-11)
 
 
-def test_rows_too_far_apart_are_not_prepared(rng):
-    assert GaussianKernel(1e-3).prepare(rng.standard_normal((20, 2))) is None
-
-
 def precise_log(A, B, bandwidth):
     """Differences first, in the longest floating-point numbers there are."""
     A, B = A.astype(np.longdouble), B.astype(np.longdouble)
     return -0.5 * (((A[:, None, :] - B) / np.longdouble(bandwidth)) ** 2).sum(axis=2)
 
 
-@pytest.mark.parametrize("d", [1, 5, 20])
+@pytest.mark.parametrize("d", [1, 20])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
-@pytest.mark.parametrize("bandwidth", [0.01, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("bandwidth", [0.01, 1.0])
 def test_values_are_as_precise_as_their_exponents_allow(rng, d, offset, bandwidth):
     A, B = (offset + rng.standard_normal((n, d)) for n in (90, 40))
     kernel, expected = GaussianKernel(bandwidth), precise_log(A, B, bandwidth)
@@ -85,20 +79,6 @@ def test_neighbours_among_points_spread_over_many_bandwidths(xp, host, rng, kern
     B = A + np.array([0.3, -0.2])
     found = np.diagonal(host(kernel(xp.asarray(A), xp.asarray(B))))
     np.testing.assert_allclose(found, np.diagonal(kernel(A * 0, A * 0 + [0.3, -0.2])), rtol=1e-6)
-
-
-def test_the_matrix_is_the_only_memory_of_its_size(rng):
-    A = rng.standard_normal((2000, 2))
-    tracemalloc.start()
-    K = GaussianKernel(SIGMA)(A, A)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 1.1 * K.nbytes
-
-
-def test_far_from_the_origin_nothing_cancels(points):
-    (A, B), kernel = points, GaussianKernel(SIGMA)
-    np.testing.assert_allclose(kernel(A + 1e6, B + 1e6), kernel(A, B), rtol=1e-8)
 
 
 def test_very_far_apart_the_kernel_is_next_to_nothing(xp, host):
@@ -145,36 +125,6 @@ def test_derivatives_to_fourth_order_equal_hermite_polynomials(xp, host, points)
             np.testing.assert_allclose(host(derivatives.bilaplacian)[a, b], fourth, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("order", "lower"), [("first", "value"), ("laplacian_gradient", "laplacian")]
-)
-def test_derivatives_equal_finite_differences(points, order, lower):
-    A, B = points
-    step = 1e-5
-    for axis in (0, 1):
-        shift = step * np.eye(2)[axis]
-        above = getattr(GaussianKernel(SIGMA).derivatives(A + shift, B), lower)
-        below = getattr(GaussianKernel(SIGMA).derivatives(A - shift, B), lower)
-        derivative = getattr(GaussianKernel(SIGMA).derivatives(A, B), order)[..., axis]
-        np.testing.assert_allclose(derivative, (above - below) / (2 * step), atol=1e-8)
-
-
-def test_one_dimension_gives_the_closed_forms(rng):
-    """g″ … g⁗ as written out for one-dimensional y."""
-    Y, s = rng.standard_normal((6, 1)), 0.8
-    D, derivatives = Y - Y.T, GaussianKernel(s).derivatives(Y, Y)
-    g = np.exp(-(D**2) / (2 * s**2))
-    np.testing.assert_allclose(
-        derivatives.second[..., 0, 0], (D**2 / s**4 - 1 / s**2) * g, atol=1e-13
-    )
-    np.testing.assert_allclose(
-        derivatives.laplacian_gradient[..., 0], (3 * D / s**4 - D**3 / s**6) * g, atol=1e-13
-    )
-    np.testing.assert_allclose(
-        derivatives.bilaplacian, (3 / s**4 - 6 * D**2 / s**6 + D**4 / s**8) * g, atol=1e-12
-    )
-
-
 def test_without_columns_it_is_the_constant_kernel(xp, host):
     nothing = xp.asarray(np.empty((3, 0)))
     np.testing.assert_array_equal(host(GaussianKernel(1.0)(nothing, nothing)), np.ones((3, 3)))
@@ -200,19 +150,7 @@ def test_whole_numbers_are_points_like_any_other(xp, host, kernel):
     assert kernel.diagonal(xp.asarray(A)).dtype == xp.float64
 
 
-def test_derivatives_at_whole_numbers(xp, host):
-    kernel, A = GaussianKernel(0.7), np.arange(4)[:, None]
-    found = kernel.derivatives(xp.asarray(A), xp.asarray(A)).bilaplacian
-    expected = kernel.derivatives(A.astype(float), A.astype(float)).bilaplacian
-    np.testing.assert_allclose(host(found), expected, rtol=1e-14)
-
-
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, [1.0, 0.0]])
 def test_bandwidth_must_be_positive(bad):
     with pytest.raises(ValueError, match="bandwidth_y must be positive"):
         as_bandwidths(bad, 2, "bandwidth_y")
-
-
-def test_number_of_bandwidths_is_checked():
-    with pytest.raises(ValueError, match=r"shape \(2,\); got shape \(3,\)"):
-        as_bandwidths([1.0, 2.0, 3.0], 2)

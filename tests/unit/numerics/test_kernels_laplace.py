@@ -39,15 +39,3 @@ def test_logarithms_do_not_underflow(kernel):
 def test_without_columns_it_is_one(kernel):
     np.testing.assert_array_equal(kernel(np.empty((2, 0)), np.empty((3, 0))), np.ones((2, 3)))
     np.testing.assert_array_equal(kernel.log(np.empty((2, 0)), np.empty((3, 0))), np.zeros((2, 3)))
-
-
-def test_it_is_positive_definite(rng):
-    A = rng.standard_normal((40, 3))
-    assert np.linalg.eigvalsh(LaplaceKernel(2.0)(A, A)).min() > 0.0
-
-
-def test_bad_scales_are_named(points):
-    with pytest.raises(ValueError, match="bandwidth must be positive"):
-        LaplaceKernel(-1.0)(*points)
-    with pytest.raises(ValueError, match=r"one per dimension, shape \(2,\)"):
-        LaplaceKernel([1.0, 1.0, 1.0])(*points)

@@ -3,7 +3,6 @@ import pytest
 from sklearn.gaussian_process.kernels import Matern
 
 from kcde.kernels import MaternKernel
-from kcde.kernels import matern as matern_module
 
 LENGTHS = np.array([0.7, 1.3])
 
@@ -23,22 +22,9 @@ def test_values_equal_scikit_learn(xp, host, points):
     np.testing.assert_array_equal(host(kernel.diagonal(xp.asarray(A))), np.ones(6))
 
 
-def test_blocks_of_rows_are_one_matrix(points, monkeypatch):
-    expected = MaternKernel(LENGTHS)(*points)
-    monkeypatch.setattr(
-        matern_module, "row_blocks", lambda n, width, like: [slice(0, 4), slice(4, n)]
-    )
-    np.testing.assert_allclose(MaternKernel(LENGTHS)(*points), expected, rtol=1e-13)
-
-
 def test_far_points_and_no_columns():
     A, B = np.array([[0.0]]), np.array([[3000.0], [3001.0]])
     kernel = MaternKernel(0.5)
     np.testing.assert_allclose(kernel.log(A, B) @ [[1.0], [-1.0]], np.sqrt(12), rtol=1e-3)
     assert kernel(A, B).max() < 1e-80
     np.testing.assert_array_equal(kernel(np.empty((2, 0)), np.empty((3, 0))), np.ones((2, 3)))
-
-
-def test_bad_lengths_are_named(points):
-    with pytest.raises(ValueError, match="bandwidth must be positive"):
-        MaternKernel(-1.0)(*points)

@@ -4,11 +4,9 @@ import re
 import numpy as np
 import pytest
 
-from kcde import arrays, memory
+from kcde import memory
 from kcde.estimators import KCEF
-from kcde.estimators._kcef.blocks import BlockedHeldOutScore
-from kcde.memory import InsufficientMemory, free_bytes, free_host_bytes, require_memory
-from kcde.selection import kfold
+from kcde.memory import InsufficientMemory, free_host_bytes, require_memory
 
 GIB = 1 << 30
 
@@ -62,25 +60,6 @@ def test_slurm_leaves_what_the_process_does_not_hold(proc, tmp_path, environment
     assert free_host_bytes(proc, tmp_path / "none", environment) == expected
 
 
-def test_without_proc_all_memory_counts(tmp_path):
-    found = free_host_bytes(tmp_path, tmp_path, {})
-    assert found == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def test_this_host_has_something_left():
-    assert 0 < free_bytes(np.ones(1)) <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def test_on_a_device_the_device_is_asked(monkeypatch):
-    monkeypatch.setattr(arrays, "on_device", lambda array: True)
-    monkeypatch.setattr(arrays, "free_device_bytes", lambda: 80)
-    monkeypatch.setattr(arrays, "device_description", lambda backend: f"a card of {backend}")
-    assert free_bytes("array") == 80
-    require_memory("array", "a matrix", 3, lambda n: n * n)
-    with pytest.raises(InsufficientMemory, match=r"are free on a card of cupy; .* fits is 3:"):
-        require_memory("array", "a matrix", 4, lambda n: n * n)
-
-
 def numbers(n):
     return n * (n + 3)
 
@@ -114,9 +93,3 @@ def test_a_fit_that_does_not_fit_is_refused(pairs, monkeypatch):
     largest = int(re.search(r"fits is (\d+)", str(refused.value))[1])
     X, Y = (values[:largest] for values in pairs)
     assert KCEF(1.0, 1.0, 0.1).fit(X, Y).coef_.shape == (largest, 1)
-
-
-def test_tuning_by_gradient_that_does_not_fit_is_refused(pairs, rng, monkeypatch):
-    monkeypatch.setattr(memory, "free_bytes", lambda like: 8 * 30**2)
-    with pytest.raises(InsufficientMemory, match=r"tuning KCEF of n = 30 .*set tuning_rows"):
-        BlockedHeldOutScore(*pairs, kfold(30, 5, rng), 2.0)

@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
-from scipy import optimize
-from scipy.optimize import nnls
 
-from kcde.linalg import nonnegative, nonnegative_least_squares
+from kcde.linalg import nonnegative_least_squares
 
 
 def problem(rng, M):
@@ -24,28 +22,7 @@ def test_no_direction_descends(rng, M):
     assert np.abs(gradient[gamma > 0.0]).max() < 1e-6
 
 
-def test_working_sets_equal_scipy(rng):
-    A, B = problem(rng, 700)
-    found = nonnegative_least_squares(A, B)
-    for gamma, b in zip(found, B, strict=True):
-        expected = nnls(A, b, maxiter=10**5)[1]
-        assert np.linalg.norm(A @ gamma - b) == pytest.approx(expected, rel=1e-9)
-
-
 def test_no_rows_and_no_solution_but_zero(rng):
     A, _ = problem(rng, 700)
     assert nonnegative_least_squares(A, np.empty((0, 60))).shape == (0, 700)
     np.testing.assert_array_equal(nonnegative_least_squares(A, -np.ones((2, 60))), 0.0)
-
-
-def test_what_does_not_end_names_the_remedy(rng, monkeypatch):
-    def fails(*_, **__):
-        raise RuntimeError("Maximum number of iterations reached.")
-
-    monkeypatch.setattr(optimize, "nnls", fails)
-    with pytest.raises(FloatingPointError, match="raise the regularization"):
-        nonnegative_least_squares(*problem(rng, 40))
-    monkeypatch.undo()
-    monkeypatch.setattr(nonnegative, "_MOST_ROUNDS", 1)
-    with pytest.raises(FloatingPointError, match="raise the regularization"):
-        nonnegative_least_squares(*problem(rng, 700))

@@ -70,13 +70,6 @@ def test_stated_errors_are_those_observed(X, exact):
     np.testing.assert_allclose(errors.mean(axis=1).std(), stated_mean, rtol=0.15)
 
 
-def test_error_of_the_mean_is_not_that_of_independent_points(X):
-    """All x share their samples: with one x repeated, the mean is no more certain than one."""
-    repeated = np.repeat(X[:1], 50, axis=0)
-    result = importance_sampling(at, repeated, PROPOSAL, 300, np.random.default_rng(1))
-    np.testing.assert_allclose(result.mean_stderr, result.stderr[0], rtol=1e-6)
-
-
 def test_one_draw_is_refused(X):
     with pytest.raises(ValueError, match="at least 2; got 1"):
         importance_sampling(at, X, PROPOSAL, 1, np.random.default_rng(0))

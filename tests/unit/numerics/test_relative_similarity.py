@@ -14,7 +14,7 @@ def gaussian(rng, n, shift):
     return rng.normal([shift, 0.0], size=(n, 2))
 
 
-def simulate(first, second, sizes=(100, 100, 100), repetitions=400):
+def simulate(first, second, sizes=(60, 120, 200), repetitions=400):
     """Return the tests of a reference N(0, 1) against candidates shifted by `first`, `second`."""
     rng = np.random.default_rng(2)
     return [
@@ -72,31 +72,13 @@ def test_against_the_papers_covariance_matrix():
     assert test.mmd2_b == pytest.approx(mmd2_unbiased(X, Z, 1.0), abs=1e-15)
 
 
-@pytest.mark.parametrize("sizes", [(100, 100, 100), (60, 120, 200)])
-def test_level_on_the_boundary_of_the_null(sizes):
+def test_level_on_the_boundary_of_the_null():
     """Shifted to opposite sides, the candidates are equally far: the statistic is N(0, 1)."""
-    tests = simulate(1.0, -1.0, sizes)
+    tests = simulate(1.0, -1.0)
     assert 0.02 < rejected(tests) < 0.085  # 5%, and three standard errors of 400 tests
     statistics = [test.statistic for test in tests]
     assert abs(np.mean(statistics)) < 0.15
     assert 0.9 < np.std(statistics) < 1.1
-
-
-def test_inside_the_null_it_hardly_ever_rejects():
-    assert rejected(simulate(0.5, 1.0)) < 0.01
-
-
-def test_power_grows_with_the_distance_and_with_n():
-    weak, more = simulate(0.7, 0.5, repetitions=200), simulate(1.0, 0.5, repetitions=200)
-    many = simulate(0.7, 0.5, (400, 400, 400), repetitions=100)
-    assert 0.1 < rejected(weak) < rejected(more)
-    assert rejected(weak) + 0.2 < rejected(many)
-    assert rejected(more) > 0.9
-
-
-def test_it_does_not_reject_where_all_laws_are_the_same():
-    """Degenerate: the first-order variance vanishes in the limit, as the docstring says."""
-    assert rejected(simulate(0.0, 0.0)) < 0.05
 
 
 def test_exchanging_the_candidates_turns_the_p_value_round():

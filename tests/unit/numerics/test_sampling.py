@@ -149,24 +149,6 @@ def test_kcef_hmc_has_the_moments_of_quadrature(model, rng):
     assert 0.5 < sample.acceptance < 1.0
 
 
-def test_one_draw_a_row_needs_no_convergence(model, rng):
-    sample = model.sample_hmc(np.linspace(-1, 1, 30)[:, None], 1, rng)
-    assert sample.draws.shape == (30, 1, 1)
-    assert np.isnan(sample.r_hat)
-
-
-def test_no_draws_are_an_empty_array(model, rng):
-    sample = model.sample_hmc(np.zeros((3, 1)), 0, rng)
-    assert sample.draws.shape == (3, 0, 1)
-    assert sample.transitions == 0
-
-
-def test_windows_are_for_one_row_of_x(model, rng):
-    with pytest.raises(ValueError, match=r"windows adapts one metric.*got 2 rows"):
-        model.sample_hmc(np.zeros((2, 1)), 4, rng, windows=True)
-    assert model.sample_hmc(np.zeros((1, 1)), 4, rng, windows=True).draws.shape == (1, 4, 1)
-
-
 def test_draws_do_not_depend_on_how_many_are_made_at_once(monkeypatch):
     """What a transition draws comes from the stream of one transition at a time."""
     samples = []
@@ -239,31 +221,6 @@ def test_windows_adapt_to_a_gaussian_of_condition_1000(rng, turned):
     errors = np.sqrt(variances / convergence(sample.draws @ axes).effective_sample_size)
     assert (np.abs(along.mean(axis=0)) < 4.5 * errors).all()
     np.testing.assert_allclose(along.var(axis=0), variances, rtol=0.2)
-
-
-def test_windows_sample_two_modes_in_proportion(rng):
-    """0.3 N(-1.5, 0.8²) + 0.7 N(1.5, 0.6²), by its mean, variance and mass below 0."""
-    weights, means, spreads = np.array([0.3, 0.7]), np.array([-1.5, 1.5]), np.array([0.8, 0.6])
-
-    def target(Y):
-        z = (Y - means) / spreads
-        parts = weights / spreads * np.exp(-0.5 * z**2)
-        total = parts.sum(axis=1)
-        with np.errstate(divide="ignore"):
-            value = np.log(total)
-        return value, -(parts * z / spreads).sum(axis=1, keepdims=True) / total[:, None]
-
-    sample = hmc(target, np.linspace(-2, 2, 20)[:, None], rng, burn_in=1000, thin=1, windows=True)
-    flat, found = sample.draws.ravel(), convergence(sample.draws)
-    assert found.r_hat[0] < 1.05
-    assert sample.acceptance.mean() == pytest.approx(0.8, abs=0.11)
-    mean = weights @ means
-    variance = weights @ (spreads**2 + means**2) - mean**2
-    error = np.sqrt(variance / found.effective_sample_size[0])
-    assert flat.mean() == pytest.approx(mean, abs=4 * error)
-    assert flat.var() == pytest.approx(variance, rel=0.1)
-    below = weights @ stats.norm.cdf(0.0, means, spreads)
-    assert (flat < 0).mean() == pytest.approx(below, abs=4 * error * 0.5 / np.sqrt(variance))
 
 
 def test_the_metric_is_the_variances_of_the_last_window(rng):

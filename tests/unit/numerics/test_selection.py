@@ -15,10 +15,6 @@ def test_fewer_rows_than_folds_is_refused(rng):
         selection.kfold(4, 5, rng)
 
 
-def test_complement():
-    np.testing.assert_array_equal(selection.complement(np.array([1, 3]), 5), [0, 2, 4])
-
-
 def test_subsample_is_sorted_and_bounded(rng):
     rows = selection.subsample(100, 10, rng)
     assert len(np.unique(rows)) == 10
@@ -38,12 +34,6 @@ def test_refined_grid_stays_within_one_step():
     assert finer[2] == pytest.approx(grid[2])
     assert grid[1] < finer[0] < finer[-1] < grid[3]
     np.testing.assert_allclose(np.diff(np.log(finer)), np.log(grid[1] / grid[0]) / 3)
-
-
-def test_refined_grid_does_not_leave_the_range():
-    grid = selection.log_grid(0.1, 10.0, 5)
-    np.testing.assert_allclose(selection.refined_grid(grid[-1], grid, 5)[-1], 10.0)
-    np.testing.assert_allclose(selection.refined_grid(grid[0], grid, 5)[0], 0.1)
 
 
 def test_rows_of_one_label_are_in_one_fold(rng):

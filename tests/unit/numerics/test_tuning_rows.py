@@ -56,27 +56,6 @@ def test_few_rows_are_all():
         np.testing.assert_array_equal(drawn(X, most), np.arange(36))
 
 
-def test_a_smooth_surface_is_better_known_by_a_process_tuned_on_blocks():
-    """Random rows of a grid are so far apart that the surface looks like noise."""
-    from kcde.estimators import GaussianProcess
-
-    X = grid(40, 40, step=1.0)
-    surface = np.sin(X[:, :1] * 1.3) * np.cos(X[:, 1:] * 1.1)
-    rng = np.random.default_rng(0)
-    train = np.sort(rng.permutation(1600)[:1440])
-    test = np.setdiff1d(np.arange(1600), train)
-    model = GaussianProcess(tuning_rows=100, random_state=1).fit(X[train], surface[train])
-    assert np.abs(model.mean(X[test]) - surface[test]).mean() < 0.02
-    thinned = rng.permutation(train)[:100]
-    other = GaussianProcess(random_state=1).fit(X[thinned], surface[thinned])
-    fixed = {
-        name: getattr(other, f"{name}_")[0] for name in ("bandwidth_x", "signal_std", "noise_std")
-    }
-    coarse = GaussianProcess(**fixed).fit(X[train], surface[train])
-    worse = np.abs(coarse.mean(X[test]) - surface[test]).mean()
-    assert np.abs(model.mean(X[test]) - surface[test]).mean() < worse
-
-
 @pytest.mark.parametrize("most", [0, -5])
 def test_fewer_than_one_row_are_refused(most):
     with pytest.raises(ValueError, match=f"at most {most} rows .* set tuning_rows"):
