@@ -1,11 +1,6 @@
 """Files that are written whole or not at all, names as seeds, and tables of scores."""
 
 import errno
-import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -28,21 +23,6 @@ def test_a_file_appears_whole_with_its_folders(tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["b.csv"]
 
 
-def test_a_failure_leaves_what_was_there_and_nothing_else(tmp_path):
-    path = tmp_path / "b.csv"
-    path.write_text("old")
-
-    def fail():
-        with atomic(path) as temporary:
-            temporary.write_text("half")
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["b.csv"]
-
-
 @pytest.mark.parametrize("content", [None, "", '{"a": 1', "[1]", "\xff"])
 def test_a_damaged_object_is_none(tmp_path, content):
     path = tmp_path / "a.json"
@@ -51,21 +31,6 @@ def test_a_damaged_object_is_none(tmp_path, content):
     assert read_object(path) is None
     path.write_text('{"a": 1}')
     assert read_object(path) == {"a": 1}
-
-
-def test_staged_files_appear_together_in_their_folders(tmp_path):
-    target = tmp_path / "figures"
-    (target / "kcef").mkdir(parents=True)
-    (target / "kcef/a.csv").write_text("old")
-    (target / "kcef/other").write_text("stays")
-    with staged(target) as stage:
-        (stage / "kcef").mkdir()
-        for name in ("a.csv", "a.png"):
-            (stage / "kcef" / name).write_text("new")
-        assert (target / "kcef/a.csv").read_text() == "old"
-    assert not stage.exists()
-    found = {path.name: path.read_text() for path in (target / "kcef").iterdir()}
-    assert found == {"a.csv": "new", "a.png": "new", "other": "stays"}
 
 
 def test_staged_files_stay_as_they_were_where_one_fails(tmp_path):
@@ -82,26 +47,6 @@ def test_staged_files_stay_as_they_were_where_one_fails(tmp_path):
         fail()
     found = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert found == dict.fromkeys("abc", "old")
-
-
-@pytest.mark.nightly
-def test_a_drawing_that_is_told_to_end_leaves_nothing_behind(tmp_path):
-    """Told so in the middle of drawing: no temporary file, and the tracked files as they were."""
-    figures = tmp_path / "figures"
-    shutil.copytree(ROOT / "figures/kcef", figures / "kcef")
-    before = {path: path.read_bytes() for path in figures.rglob("*") if path.is_file()}
-    command = [sys.executable, "-m", "kcde", "draw", "kcef", "--into", f"{figures}"]
-    drawing = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    limit = time.monotonic() + 120
-    while not list(figures.glob(".kcde-*/*/*.png")):
-        assert drawing.poll() is None
-        assert time.monotonic() < limit
-        time.sleep(0.01)
-    drawing.send_signal(signal.SIGTERM)
-    assert drawing.wait(timeout=60) == 128 + signal.SIGTERM
-    after = {path: path.read_bytes() for path in figures.rglob("*") if path.is_file()}
-    assert after == before
-    assert not list(figures.glob(".kcde-*"))
 
 
 def test_seeds_depend_on_names_alone():

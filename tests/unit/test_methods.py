@@ -33,14 +33,6 @@ def test_given_options_come_before_those_of_the_method():
     assert methods.make("KCEF-M").graph == "markov"
 
 
-def test_options_are_those_of_the_place_and_then_of_the_data_set():
-    ring = methods.make("DDE", where="joint", dataset="ring")
-    assert (ring.base, ring.dual_layers, ring.density_weight) == ("uniform", 3, 1.0)
-    assert methods.make("DDE", where="joint").dual_layers == 4
-    assert methods.make("CDO-chosen").weights == "signed"
-    assert methods.make("CDO-chosen", where="r_benchmark").weights == "clipped"
-
-
 def test_a_wrong_name_or_option_is_named():
     with pytest.raises(
         ValueError, match=r"no method 'KCEF-Ll' \(did you mean `KCEF-LL`\?\); known"

@@ -47,13 +47,3 @@ def test_two_files(tmp_path, name, old, new, differs):
     write(tmp_path / "old" / name, old)
     write(tmp_path / "new" / name, new)
     assert same.main([str(tmp_path / "old"), str(tmp_path / "new")]) == differs
-
-
-def test_missing_ignored_and_moved_files(tmp_path, capsys):
-    write(tmp_path / "old" / "there" / "a.md", "1")
-    write(tmp_path / "new" / "here" / "a.md", "1")
-    write(tmp_path / "new" / "b.log", "1")
-    folders = [str(tmp_path / "old"), str(tmp_path / "new")]
-    assert same.main(folders) == 1
-    assert "b.log: 1 differ: only new" in capsys.readouterr().out
-    assert same.main([*folders, "--map", "there=here", "--ignore", "*.log"]) == 0

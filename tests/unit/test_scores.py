@@ -1,21 +1,10 @@
 """What is written beside the scores of a job."""
 
 import gzip
-import json
-import sys
-from types import SimpleNamespace
 
 import pytest
 
 from kcde import scores
-
-
-@pytest.mark.parametrize("platform", ["cpu", "gpu"])
-def test_where_jax_trained_is_said_if_not_on_the_cpu(monkeypatch, tmp_path, platform):
-    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(default_backend=lambda: platform))
-    scores.write(tmp_path / "scores.csv", [], {})
-    versions = json.loads((tmp_path / "scores.json").read_text())["versions"]
-    assert versions.get("jax_platform") == (None if platform == "cpu" else platform)
 
 
 def test_what_is_said_beside_a_table_repeats_though_seconds_do_not(tmp_path):

@@ -6,11 +6,8 @@ import subprocess
 import pytest
 
 from kcde import cli
-from kcde.estimators import estimator_names
-from kcde.evidence import tolerances
-from kcde.papers import registry
 from kcde.papers.artefact import FIGURE_COLUMNS, TABLE_COLUMNS
-from kcde.verify import BEYOND, NEW, SAME, WITHIN, verify
+from kcde.verify import BEYOND, SAME, WITHIN, verify
 
 CLAIM_COLUMNS = ("claim", "artefact", "verdict", "reason")
 NLL = {"metric": "negative_log_likelihood", "unit": "nats", "n": "20", "failed": "0"}
@@ -63,8 +60,6 @@ def compared(tmp_path):
         (KCEF, {"p_value": "0.03001"}, BEYOND),
         (KCEF, {"best": "False"}, BEYOND),
         (KCEF, {"verdict": "worse"}, BEYOND),
-        (KCEF, {"median": "1.0"}, BEYOND),
-        (KCEF, {"mean": ""}, BEYOND),
         (KCEF, {"mean": "nan"}, BEYOND),
         (KCEF, {"failed": "1"}, BEYOND),
         # What is trained in float32: numbers are near, verdicts the same, the rest is left out.
@@ -120,11 +115,6 @@ def test_points_of_a_curve_are_as_exact_as_its_largest(compared, place, value, v
     assert compared(POINTS, changed, FIGURE).verdict == verdict
 
 
-def test_rounding_errors_may_be_any(compared):
-    one, other = ([CURVE | {"x": "1", "y": y}] for y in ("2.2e-16", "5.5e-15"))
-    assert compared(one, other, FIGURE).verdict == WITHIN
-
-
 def test_rows_are_matched_by_their_words_and_one_that_lacks_is_beyond(compared):
     other = KCEF | {"dataset": "topo"}
     assert compared([KCEF, other], [other, KCEF]).verdict == WITHIN
@@ -132,22 +122,6 @@ def test_rows_are_matched_by_their_words_and_one_that_lacks_is_beyond(compared):
     drift = compared([KCEF, other], [KCEF])
     assert drift.verdict == BEYOND
     assert "topo" in str(drift)
-
-
-def test_another_column_is_beyond(compared, tmp_path):
-    compared([KCEF], [KCEF])
-    table = tmp_path / f"made/{TABLE}.csv"
-    table.write_text(table.read_text().replace("p_value_corrected", "corrected"))
-    (drift,) = verify(tmp_path / "made", tmp_path / "tracked")
-    assert drift.beyond == ["columns: corrected, p_value_corrected"]
-
-
-def test_networks_are_known_by_what_trains_them():
-    single = {name for name in estimator_names() if tolerances.is_single(name)}
-    assert single == {"NADE", "DDE", "ConditionalMAF", "ConditionalRealNVP"}
-    assert tolerances.of_method("DDE-features") == tolerances.of_method("NADE-joint") == 0.05
-    assert tolerances.of_method("KCEF-LL") == tolerances.of_method("baseline") == 1e-6
-    assert registry.ARTEFACTS[DRAWN_BY_CHAINS].tolerance == tolerances.VERDICTS
 
 
 # ---- command line --------------------------------------------------------------------------------
@@ -187,13 +161,6 @@ def test_the_last_commit_is_compared(kcde_verify, tmp_path):
         assert f"{TABLE}.csv" in said
         assert "caution KCEF" in said
     assert kcde_verify("results/laptop/figures", "dde")[0] == 2
-
-
-def test_a_table_that_is_not_tracked_is_named(kcde_verify, tmp_path):
-    write(tmp_path / "results/laptop/figures/kcef/table1.csv", [KCEF])
-    code, said = kcde_verify()
-    assert code == 0
-    assert f"kcef/table1.csv: {NEW}" in said
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 import importlib
 import logging
-import sys
 
 import numpy as np
 import pytest
@@ -31,15 +30,6 @@ def test_auto_takes_cupy_where_nothing_stands_against_it(monkeypatch, caplog):
     assert "backend auto: cupy" in caplog.text
 
 
-def test_half_an_installation_of_cupy_is_an_obstacle_and_no_crash(monkeypatch, tmp_path):
-    (tmp_path / "cupy.py").write_text("raise OSError('libcublas.so.12 cannot be opened')")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "cupy", raising=False)
-    assert arrays.resolve_backend("auto") == "numpy"
-    with pytest.raises(RuntimeError, match=r"cannot be imported \(OSError: libcublas.*info"):
-        arrays.resolve_backend("cupy")
-
-
 @pytest.mark.parametrize("columns", [(), (3,)])
 @pytest.mark.parametrize("transpose", [False, True])
 def test_triangular_solve(xp, host, rng, transpose, columns):
@@ -51,13 +41,6 @@ def test_triangular_solve(xp, host, rng, transpose, columns):
         xp.asarray(L), xp.asarray(b.copy()), transpose=transpose, overwrite_b=True
     )
     np.testing.assert_array_equal(host(lost), host(kept))
-
-
-def test_what_is_above_the_diagonal_of_a_factor_does_not_count(rng):
-    L, b = rng.standard_normal((5, 5)) + 5 * np.eye(5), rng.standard_normal(5)
-    np.testing.assert_array_equal(
-        arrays.solve_triangular(L, b), arrays.solve_triangular(np.tril(L), b)
-    )
 
 
 def test_add_to_diagonal(xp, host, rng):

@@ -40,13 +40,6 @@ def test_of_a_group_of_version_2_with_files_that_can_be_dropped(proc, tmp_path):
     assert free_host_bytes(proc, tmp_path, {}) == 3 * GIB // 2
 
 
-def test_a_group_above_may_leave_less(proc, tmp_path):
-    write(tmp_path / "slice" / "job", memory__max="max", memory__current=GIB)
-    (tmp_path / "slice" / "memory.max").write_text(f"{2 * GIB}")
-    (tmp_path / "slice" / "memory.current").write_text(f"{GIB}")
-    assert free_host_bytes(proc, tmp_path, {}) == GIB
-
-
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
@@ -76,13 +69,6 @@ def test_the_largest_that_fits_is_named_and_fits(monkeypatch):
     require_memory(np.ones(1), "the fit", largest, numbers)
     with pytest.raises(InsufficientMemory):
         require_memory(np.ones(1), "the fit", largest + 1, numbers)
-
-
-@pytest.mark.parametrize("selection", ["score", "likelihood"])
-def test_tuning_that_does_not_fit_is_refused(pairs, monkeypatch, selection):
-    monkeypatch.setattr(memory, "free_bytes", lambda like: 10_000)
-    with pytest.raises(InsufficientMemory, match=rf"tuning KCEF by {selection} of n = 30 .*tuning"):
-        KCEF(selection=selection).fit(*pairs)
 
 
 def test_a_fit_that_does_not_fit_is_refused(pairs, monkeypatch):

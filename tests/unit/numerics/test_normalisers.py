@@ -47,16 +47,6 @@ def test_quadrature_refines_until_a_narrow_peak_is_resolved():
     np.testing.assert_allclose(log_z, np.log(3e-3 * np.sqrt(2 * np.pi)), atol=1e-6)
 
 
-def test_importance_sampling_is_exact_for_the_proposal_itself(X):
-    def same(Y):
-        return lambda X: np.tile(PROPOSAL.log_density(np.asarray(Y)) + 1.5, (len(X), 1))
-
-    result = importance_sampling(same, X, PROPOSAL, 50, np.random.default_rng(0))
-    np.testing.assert_allclose(result.log_z, 1.5, atol=1e-12)
-    np.testing.assert_allclose(result.effective_sample_size, 50, rtol=1e-9)
-    np.testing.assert_allclose(result.stderr, 0.0, atol=1e-6)
-
-
 def test_stated_errors_are_those_observed(X, exact):
     """Over 400 repetitions the spread of each log Z, and of their mean, is the stated one."""
     runs = [

@@ -42,19 +42,6 @@ def test_quadrature_goes_on_where_doubling_stops_and_counts_what_is_outside():
     np.testing.assert_allclose(found.log_z, np.log(np.exp(5.0) + 2.0), atol=1e-7)
 
 
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("error::kcde.panels.QuadratureWarning")
-def test_what_cannot_be_resolved_is_told_with_row_and_remedy():
-    rng = np.random.default_rng(0)
-
-    def noise(Y):
-        return lambda X: X[:, :1] * rng.standard_normal((len(X), len(Y)))
-
-    rows = np.array([[0.0], [0.0], [0.5]])
-    with pytest.raises(QuadratureWarning, match=r"row 2 of x .* at 1 row\(s\): raise the regular"):
-        quadrature(noise, rows, (-1.0, 1.0, 1.0))
-
-
 def test_warnings_number_rows_as_the_caller_does():
     with (
         numbered(np.array([10, 11, 12])),

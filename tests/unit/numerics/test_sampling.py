@@ -6,7 +6,6 @@ from scipy import stats
 
 from kcde.estimators import KCEF
 from kcde.estimators._kcef.chebyshev import ChebyshevInterpolant
-from kcde.estimators._kcef.hermite import HermiteTable
 from kcde.sampling import _Chains, _random, _Windows, convergence, hmc, inverse_cdf
 
 COVARIANCE = np.array([[1.0, 0.6], [0.6, 2.0]])
@@ -36,18 +35,6 @@ def test_hmc_finds_known_moments(rng):
     np.testing.assert_allclose(np.cov(flat.T), COVARIANCE, atol=0.25)
     assert 0.6 < sample.acceptance.mean() < 0.98
     assert sample.divergences == 0
-
-
-def test_each_chain_finds_its_own_step(rng):
-    """Standard deviations from 0.01 to 10 side by side, each with a sound acceptance."""
-    scale = np.geomspace(0.01, 10, 8)[:, None]
-
-    def target(Y):
-        return -0.5 * np.sum((Y / scale) ** 2, axis=1), -Y / scale**2
-
-    sample = hmc(target, scale.copy(), rng, burn_in=200)
-    assert (np.abs(sample.acceptance - 0.8) < 0.19).all()
-    np.testing.assert_allclose(sample.draws.std(axis=1), scale, rtol=0.35)
 
 
 def test_convergence_tells_mixed_chains_from_stuck_ones(rng):
@@ -102,21 +89,6 @@ def test_chebyshev_interpolant_knows_a_smooth_function_and_its_derivatives(width
         np.testing.assert_allclose(known, scaled(y, order), atol=tolerance)
     bent = scaled(interpolant.nodes, 2) @ interpolant.weights(y)
     np.testing.assert_allclose(bent, scaled(y, 2), atol=1e-11)
-
-
-def test_hermite_table_interpolates_to_fourth_order(rng):
-    rows, y = rng.integers(2, size=200), rng.uniform(-1, 1, 200)
-    wave = np.array([1.0, 2.0])[:, None]
-    errors = []
-    for step in (0.1, 0.05):
-        nodes = np.arange(-1, 1 + step / 2, step)
-        table = HermiteTable(-1.0, step, np.sin(wave * nodes), wave * np.cos(wave * nodes))
-        value, slope = table(rows, y)
-        exact = np.sin(wave[rows, 0] * y), wave[rows, 0] * np.cos(wave[rows, 0] * y)
-        errors.append(np.abs(value - exact[0]).max())
-        np.testing.assert_allclose(slope, exact[1], atol=20 * step**3)
-    assert errors[1] < errors[0] / 10
-    assert table(np.zeros(2, dtype=int), np.array([-1.5, 9.0])) == pytest.approx([0, 0])
 
 
 @pytest.fixture
@@ -188,39 +160,6 @@ def test_a_transition_is_a_leapfrog_orbit_and_a_decision():
     np.testing.assert_allclose(sample.draws[:, 0], expected, rtol=1e-12)
     np.testing.assert_allclose(sample.acceptance, chance, rtol=1e-10)
     assert set(level < chance) == {True, False}
-
-
-def rotated_gaussian(rng, dim=15, condition=1e3):
-    """Log density of a Gaussian with turned axes, their standard deviations, and the axes."""
-    axes = np.linalg.qr(rng.standard_normal((dim, dim)))[0]
-    variances = np.geomspace(1.0, condition, dim)
-    precision = axes / variances @ axes.T
-
-    def target(Y):
-        gradient = -Y @ precision
-        return 0.5 * np.sum(Y * gradient, axis=1), gradient
-
-    return target, variances, axes
-
-
-@pytest.mark.parametrize("turned", [False, True])
-def test_windows_adapt_to_a_gaussian_of_condition_1000(rng, turned):
-    target, variances, axes = rotated_gaussian(rng)
-    if not turned:
-        axes = np.eye(15)
-
-        def target(Y):
-            return -0.5 * np.sum(Y**2 / variances, axis=1), -Y / variances
-
-    sample = hmc(target, rng.standard_normal((20, 15)), rng, burn_in=1000, thin=1, windows=True)
-    assert sample.acceptance.mean() == pytest.approx(0.8, abs=0.1)
-    assert sample.divergences == 0
-    found = convergence(sample.draws)
-    assert found.r_hat.max() < 1.05
-    along = (sample.draws @ axes).reshape(-1, 15)
-    errors = np.sqrt(variances / convergence(sample.draws @ axes).effective_sample_size)
-    assert (np.abs(along.mean(axis=0)) < 4.5 * errors).all()
-    np.testing.assert_allclose(along.var(axis=0), variances, rtol=0.2)
 
 
 def test_the_metric_is_the_variances_of_the_last_window(rng):

@@ -27,12 +27,6 @@ def test_of_a_grid_they_are_a_block_in_each_quarter():
     assert rows.tolist() == drawn(X, 100).tolist() != drawn(X, 100, seed=4).tolist()
 
 
-@pytest.mark.parametrize("sizes", [(400,), (8, 9, 10)])
-def test_grids_have_any_dimension(sizes):
-    rows = drawn(grid(*sizes), 200)
-    assert 0 < len(rows) <= 200
-
-
 @pytest.mark.parametrize(
     "X",
     [
@@ -48,12 +42,6 @@ def test_other_rows_are_random(X):
     rows = drawn(X, 100)
     expected = subsample(len(X), 100, np.random.default_rng(3))
     np.testing.assert_array_equal(rows, expected)
-
-
-def test_few_rows_are_all():
-    X = grid(6, 6)
-    for most in (None, 36, 40):
-        np.testing.assert_array_equal(drawn(X, most), np.arange(36))
 
 
 @pytest.mark.parametrize("most", [0, -5])
