@@ -23,7 +23,7 @@ ROOMS = {
     "numerics": (
         2600,
         [
-            "arrays",
+            "arrays.py",
             "linalg",
             "kernels",
             "metrics",
