@@ -1,6 +1,7 @@
 """Files that are written whole or not at all, names as seeds, and tables of scores."""
 
 import errno
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -58,15 +59,6 @@ def test_seeds_depend_on_names_alone():
     np.testing.assert_array_equal(rng_of("x").random(3), rng_of("x").random(3))
 
 
-@pytest.mark.parametrize(
-    "state", [np.random.default_rng(0), np.random.RandomState(0), np.arange(2), (1, [2])]
-)
-def test_what_is_no_name_makes_no_seed(state):
-    with pytest.raises(ValueError, match="give random_state a whole number"):
-        seed_of("selection", state)
-    assert seed_of("a", np.int64(3), (None, 0.5, True)) == seed_of("a", 3, (None, 0.5, True))
-
-
 def test_scores_refuse_what_their_columns_do_not_know(tmp_path):
     with pytest.raises(ValueError, match=r"unknown columns \['colour'\]"):
         scores.write(tmp_path / "a.csv", [{"status": "ok", "colour": 1}], {})
@@ -103,4 +95,41 @@ def test_incomplete_scores_are_refused_by_name(tmp_path):
     path.write_text(head)
     path.with_suffix(".json").unlink()
     with pytest.raises(ValueError, match="is incomplete: it has 0 rows"):
+        scores.read([path])
+
+
+def test_what_is_said_beside_a_table_repeats_though_seconds_do_not(tmp_path):
+    def written(name, seconds, value):
+        rows = [
+            {"metric": "mmd", "value": value, "unit": "1e-3", "seconds": seconds, "status": "ok"},
+            {"metric": "fit_seconds", "value": seconds, "unit": "s", "status": "ok"},
+        ]
+        scores.write(tmp_path / f"{name}.csv", rows, {"code": "abc"})
+        return (tmp_path / f"{name}.json").read_bytes()
+
+    assert written("a", 1.5, 2.5) == written("b", 1.75, 2.5)
+    assert written("a", 1.5, 2.5) != written("b", 1.5, 2.75)
+    path = tmp_path / "a.csv"
+    path.write_text(path.read_text().replace("1.5", "1.25"))
+    assert len(scores.read([path])) == 2
+    path.write_text(path.read_text().replace("2.5", "2.25"))
+    with pytest.raises(ValueError, match="was changed after its job had written it"):
+        scores.read([path])
+
+
+def flipped(content):
+    """With one bit changed in the middle of the compressed data."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda content: content[:-20], lambda _: b"", lambda _: b"no gzip", flipped],
+    ids=["truncated", "empty", "another format", "a flipped bit"],
+)
+def test_damaged_split_scores_are_named_with_the_remedy(tmp_path, damage):
+    path = tmp_path / "scores.csv.gz"
+    path.write_bytes(damage(gzip.compress(bytes(range(256)) * 40, mtime=0)))
+    with pytest.raises(ValueError, match=r"scores\.csv\.gz.*run its job again"):
         scores.read([path])

@@ -49,15 +49,9 @@ def changed(before, after):
     ("module", "classes"),
     [
         ("estimators/lscde.py", {"LSCDE"}),
-        ("estimators/epsilon_kde.py", {"EpsilonKDE"}),
-        ("estimators/kcef.py", {"KCEF"}),
         ("estimators/base.py", set(CLASSES)),
-        ("estimators/standardised.py", set(CLASSES)),
-        ("data/loaders.py", set(CLASSES)),
         ("experiments/r_benchmark.py", set(CLASSES)),
-        ("pages/style.py", set()),
         ("cli/run.py", set()),
-        ("__init__.py", set()),
         ("methods.py", set()),
     ],
 )
@@ -71,12 +65,9 @@ def test_an_edit_changes_the_jobs_that_use_it(copy, module, classes):
     "edit",
     [
         lambda text: text + "\n# a remark\n",
-        lambda text: text.replace("\ndef ", "\n\n\ndef ").replace("\nclass ", "\n\n\nclass "),
         lambda text: text.replace('"""', '"""Said otherwise. ', 1),
-        lambda text: text.replace("one bandwidth for x and y", "a bandwidth for x and for y", 1),
         lambda text: text.replace("selection_rule: ClassVar[str] =", "selection_rule ="),
     ],
-    ids=["comment", "layout", "docstring", "selection rule", "its type"],
 )
 def test_words_do_not_count(copy, edit):
     assert edit(text := (PACKAGE / "estimators/kcef.py").read_text()) != text

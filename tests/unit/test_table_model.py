@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from kcde import cli
 from kcde.table_model import TableModel
@@ -62,31 +61,6 @@ def test_numbers_with_a_large_offset_keep_their_digits():
     assert np.ptp(np.diff(y)) < 0.01 * np.diff(y).mean()
 
 
-@pytest.mark.parametrize(("option", "number"), [("--interval", "90"), ("--quantiles", "5,95")])
-def test_percentages_are_refused(data, capsys, option, number):
-    fit = ("fit", data / "data.csv", "--y", "price", "--method", "LinearGaussian", "--out")
-    assert call(capsys, *fit, data / "m.kcde")[0] == 0
-    asked = ("predict", data / "m.kcde", data / "data.csv", "--out", data / "p.csv")
-    code, _, error = call(capsys, *asked, option, number)
-    assert code == 2
-    assert "between 0 and 1" in error
-    assert not (data / "p.csv").exists()
-
-
-def test_levels_of_a_file_stay_text(data, capsys):
-    """As numbers alone, 01 would be 1, which is another level."""
-    model, new, out = data / "m.kcde", data / "new.csv", data / "p.csv"
-    frame = pd.DataFrame({"code": ["01", "1", "A", "B", "C"] * 8})
-    frame["y"] = 50.0 * (frame["code"] == "01") + np.arange(40) / 40
-    frame.to_csv(data / "codes.csv", index=False)
-    fit = ("fit", data / "codes.csv", "--y", "y", "--method", "LinearGaussian", "--out", model)
-    assert call(capsys, *fit)[0] == 0
-    new.write_text("code\n01\n1\n")
-    assert call(capsys, "predict", model, new, "--out", out)[0] == 0
-    first, second = pd.read_csv(out)["mean"]
-    assert first - second > 40
-
-
 def test_a_loaded_model_is_fitted_again_with_the_same_arguments(data):
     options = {"bandwidth_x": np.array([0.7]), "bandwidth_y": 0.3, "regularization": 0.1}
     asked = {"drop": ("town",), "groups": "group", "conformal": 0.3, "missing": "drop"}
@@ -105,10 +79,8 @@ def test_a_loaded_model_is_fitted_again_with_the_same_arguments(data):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda f: f.drop(columns="area"), "missing column(s) 'area'"),
-        (lambda f: f.assign(more=1), "column(s) 'more' were not in the training data"),
+        (lambda f: f.drop(columns="area"), "'area'"),
         (lambda f: f.assign(area=[*map(str, f["area"][:-1]), "x"]), "'x' in row 60"),
-        (lambda f: f.assign(town="C"), "'C', which training did not have"),
     ],
 )
 def test_wrong_new_rows_are_one_line_and_exit_code_2(data, capsys, change, message):
@@ -138,8 +110,6 @@ def test_what_cannot_be_saved_is_refused_before_it_is_fitted(data, capsys):
     ("method", "options", "message"),
     [
         ("LinearGaussian", '{"regularization": "x"}', "--options"),
-        ("KCEF-LL", '{"folds": "x"}', "--options"),
-        ("GP-ML", '{"kernel": "none"}', "kernel must be one of"),
         ("GP-ML", '{"none": 1}', "has no option none"),
     ],
 )
@@ -165,22 +135,3 @@ def test_groups_that_a_method_has_no_regard_to_are_said(method, said):
     frame = table().assign(person=np.arange(60) // 4)
     model = TableModel(method, y="price", groups="person").fit(frame)
     assert (f"{method} chooses without regard to groups." in model.notes_) is said
-
-
-def test_calibrated_intervals_hold_their_share(data, capsys):
-    """A density that is far too narrow: the calibration makes up for it."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"x": rng.normal(size=3000)})
-    frame["y"] = frame["x"] + rng.normal(size=3000)
-    options = {"bandwidth_x": 1.0, "signal_std": 1.0, "noise_std": 0.3}
-    plain = TableModel("GP-ML", "y", options=options).fit(frame[:500])
-    fitted = TableModel("GP-ML", "y", options=options, conformal=0.5).fit(frame[:500])
-    y = frame["y"][500:].to_numpy()
-    held = [
-        np.mean((low <= y) & (y <= high))
-        for low, high in (each.interval(frame[500:], 0.9).T for each in (plain, fitted))
-    ]
-    assert held[0] < 0.6
-    # The share given 250 calibration rows follows a beta distribution (Vovk 2012).
-    low, high = stats.beta(226, 25).ppf([0.001, 0.999])
-    assert low - 0.02 <= held[1] <= high + 0.02

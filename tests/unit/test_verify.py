@@ -53,23 +53,17 @@ def compared(tmp_path):
         (KCEF, {"mean": "1.08134"}, WITHIN),
         (KCEF, {"mean": "1.08136"}, BEYOND),
         # A difference is as near to nothing as its mean is exact.
-        (KCEF | {"difference": "0"}, {"difference": "-0.0"}, WITHIN),
         (KCEF, {"difference": "0.001331"}, WITHIN),
         (KCEF, {"difference": "0.00134"}, BEYOND),
-        (KCEF, {"p_value": "0.0300005"}, WITHIN),
         (KCEF, {"p_value": "0.03001"}, BEYOND),
-        (KCEF, {"best": "False"}, BEYOND),
         (KCEF, {"verdict": "worse"}, BEYOND),
-        (KCEF, {"mean": "nan"}, BEYOND),
         (KCEF, {"failed": "1"}, BEYOND),
         # What is trained in float32: numbers are near, verdicts the same, the rest is left out.
         (NADE, {"mean": "4.56227"}, WITHIN),
         (NADE, {"mean": "4.3"}, BEYOND),
         (NADE, {"verdict": "reproduced"}, BEYOND),
-        (NADE, {"p_value": "0.5", "best": "True"}, WITHIN),
         # One fit of twenty that explodes is the mean.
         (FAILED, {"mean": "3e6"}, WITHIN),
-        (FAILED, {"verdict": "reproduced"}, BEYOND),
     ],
 )
 def test_a_number_has_the_tolerance_of_its_method(compared, row, change, verdict):
@@ -81,7 +75,6 @@ def test_a_number_has_the_tolerance_of_its_method(compared, row, change, verdict
     [
         (DRAWN_BY_CHAINS, CHAIN, {"mean": "31", "p_value": "1"}, WITHIN),
         (DRAWN_BY_CHAINS, CHAIN, {"verdict": "better"}, BEYOND),
-        (CLAIMS, CLAIM, {"reason": "0.11 < 0.2"}, WITHIN),
         (CLAIMS, CLAIM, {"verdict": "fails"}, BEYOND),
     ],
 )
@@ -106,8 +99,6 @@ def test_what_is_measured_never_counts(compared, what):
         # 7e-6 is the tolerance of a curve that reaches 7, and 1e-10 the digit of its smallest.
         (0, "1.6e-05", WITHIN),
         (0, "1.8e-05", BEYOND),
-        (1, "-2.50001", WITHIN),
-        (1, "-2.50003", BEYOND),
     ],
 )
 def test_points_of_a_curve_are_as_exact_as_its_largest(compared, place, value, verdict):
@@ -167,7 +158,6 @@ def test_the_last_commit_is_compared(kcde_verify, tmp_path):
     ("words", "made", "said"),
     [
         ([], None, "nothing was run here"),
-        (["results/laptop/figures", "kcfe"], KCEF, "'kcfe'"),
         (["--tracked", "nowhere"], KCEF, "nowhere holds no CSV"),
         ([], "\0", f"{TABLE}.csv is no table"),
     ],

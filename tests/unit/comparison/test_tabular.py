@@ -37,13 +37,6 @@ def test_delimiter_and_byte_order_mark_are_found(tmp_path, delimiter, encoding):
     assert frame["town name"].tolist() == ["Ö x", "B"]
 
 
-@pytest.mark.parametrize("kind", ["parquet", "feather"])
-def test_parquet_and_feather_are_read_as_they_were_written(tmp_path, kind):
-    path = tmp_path / f"data.{kind}"
-    getattr(table(), f"to_{kind}")(path)
-    pd.testing.assert_frame_equal(read(path), table())
-
-
 CODES = ["01", "1", "A", "B", "C"] * 6
 
 

@@ -1,33 +1,10 @@
 import importlib
-import logging
 
 import numpy as np
 import pytest
 
 from devices import ON_GPU
 from kcde import arrays
-
-
-@pytest.fixture
-def no_gpu(monkeypatch):
-    monkeypatch.setattr(arrays, "cupy_obstacle", lambda: "there is no CUDA device")
-
-
-def test_unknown_backend_is_named_with_the_known_ones():
-    with pytest.raises(ValueError, match="auto, numpy, cupy; got 'torch'"):
-        arrays.resolve_backend("torch")
-
-
-def test_cupy_without_a_gpu_is_an_error_that_says_so(no_gpu):
-    with pytest.raises(RuntimeError, match=r"there is no CUDA device.*backend: numpy"):
-        arrays.resolve_backend("cupy")
-
-
-def test_auto_takes_cupy_where_nothing_stands_against_it(monkeypatch, caplog):
-    monkeypatch.setattr(arrays, "cupy_obstacle", lambda: None)
-    with caplog.at_level(logging.INFO, logger="kcde.arrays"):
-        assert arrays.resolve_backend("auto") == "cupy"
-    assert "backend auto: cupy" in caplog.text
 
 
 @pytest.mark.parametrize("columns", [(), (3,)])

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import Matern
 
 from kcde.kernels import (
     GaussianKernel,
@@ -123,26 +124,61 @@ def test_without_columns_it_is_the_constant_kernel(xp, host):
     np.testing.assert_array_equal(host(GaussianKernel(1.0).diagonal(nothing)), np.ones(3))
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        GaussianKernel(0.7),
-        LaplaceKernel(0.7),
-        MaternKernel(0.7),
-        PeriodicKernel(0.7, 6.5),
-        ProductKernel((LaplaceKernel(0.7),)),
-    ],
-)
-def test_whole_numbers_are_points_like_any_other(xp, host, kernel):
-    A, B = np.arange(4)[:, None], np.arange(5)[:, None]
-    for function in (kernel, kernel.log):
-        expected = function(A.astype(float), B.astype(float))
-        found = host(function(xp.asarray(A), xp.asarray(B)))
-        np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-15)
-    assert kernel.diagonal(xp.asarray(A)).dtype == xp.float64
-
-
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, [1.0, 0.0]])
 def test_bandwidth_must_be_positive(bad):
     with pytest.raises(ValueError, match="bandwidth_y must be positive"):
         as_bandwidths(bad, 2, "bandwidth_y")
+
+
+def by_angles(a, b, bandwidth, period, shape):
+    """The periodic kernel by angles on a circle of the circumference `period`."""
+    s, t, radius = 2 * np.pi * a / period, 2 * np.pi * b / period, period / (2 * np.pi)
+    cosine = np.clip(np.cos(s - t), -1, 1)
+    if shape == "laplace":
+        return np.exp(-radius * np.arccos(cosine) / bandwidth)
+    return np.exp(-(radius**2) * (2 - 2 * cosine) / (2 * bandwidth**2))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "naive"),
+    [
+        (
+            LaplaceKernel(SIGMA),
+            lambda A, B: np.exp(-(np.abs(A[:, None] - B) / SIGMA).sum(axis=2)),
+        ),
+        (MaternKernel(SIGMA), Matern(SIGMA, nu=1.5)),
+        *(
+            (
+                ProductKernel((PeriodicKernel(1.2, 7.0, shape), GaussianKernel(0.7))),
+                lambda A, B, shape=shape: (
+                    by_angles(A[:, None, 0], B[:, 0], 1.2, 7.0, shape)
+                    * np.exp(-0.5 * ((A[:, None, 1] - B[:, 1]) / 0.7) ** 2)
+                ),
+            )
+            for shape in ("gaussian", "laplace")
+        ),
+    ],
+)
+def test_other_kernels_equal_their_formulas(xp, host, rng, kernel, naive):
+    A, B = (rng.uniform(-20, 20, (n, 2)) * [1.0, 0.2] for n in (6, 5))
+    expected = naive(A, B)
+    ours = xp.asarray(A), xp.asarray(B)
+    above = np.maximum(expected, np.exp(-200.0))
+    np.testing.assert_allclose(host(kernel(*ours)), above, rtol=1e-6)
+    np.testing.assert_allclose(host(kernel.log(*ours)), np.log(expected), rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(host(kernel.diagonal(ours[0])), np.ones(6))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        (lambda: PeriodicKernel(1.0, 0.0), "period"),
+        (lambda: PeriodicKernel(1.0, 7.0, "square"), "shape"),
+        (lambda: PeriodicKernel(1.0, 7.0)(np.ones((2, 2)), np.ones((2, 2))), "one column"),
+        (lambda: ProductKernel([GaussianKernel(1.0)])(np.ones((2, 2)), np.ones((2, 2))), "columns"),
+        (lambda: LaplaceKernel([1.0, 1.0])(np.ones((2, 1)), np.ones((2, 1))), "bandwidth"),
+    ],
+)
+def test_wrong_kernels_are_refused(wrong, word):
+    with pytest.raises(ValueError, match=word):
+        wrong()

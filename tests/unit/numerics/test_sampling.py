@@ -6,7 +6,7 @@ from scipy import stats
 
 from kcde.estimators import KCEF
 from kcde.estimators._kcef.chebyshev import ChebyshevInterpolant
-from kcde.sampling import _Chains, _random, _Windows, convergence, hmc, inverse_cdf
+from kcde.sampling import _Chains, _random, _Windows, hmc, inverse_cdf
 
 COVARIANCE = np.array([[1.0, 0.6], [0.6, 2.0]])
 MEAN = np.array([1.0, -2.0])
@@ -37,15 +37,6 @@ def test_hmc_finds_known_moments(rng):
     assert sample.divergences == 0
 
 
-def test_convergence_tells_mixed_chains_from_stuck_ones(rng):
-    mixed = convergence(hmc(gaussian, rng.standard_normal((20, 2)), rng).draws)
-    assert (mixed.r_hat < 1.03).all()
-    assert (mixed.effective_sample_size > 500).all()
-    stuck = rng.standard_normal((20, 100, 1)) + np.repeat([0.0, 10.0], 10)[:, None, None]
-    assert convergence(stuck).r_hat[0] > 1.5
-    assert convergence(stuck).effective_sample_size[0] < 50
-
-
 def test_divergence_is_counted_and_logged(rng, caplog):
     """The fourth power's gradient throws a fixed large step to infinity."""
 
@@ -67,9 +58,8 @@ def test_a_chain_that_starts_nowhere_is_refused(rng):
         hmc(nowhere, np.ones((5, 1)), rng)
     with pytest.raises(ValueError, match="thin must lie between 1 and iterations, 5"):
         hmc(gaussian, np.ones((5, 2)), rng, iterations=5)
-    for steps in (0, 2.5):
-        with pytest.raises(ValueError, match=f"positive integer; got {steps}"):
-            hmc(gaussian, np.ones((5, 2)), rng, leapfrog_steps=steps)
+    with pytest.raises(ValueError, match="leapfrog_steps"):
+        hmc(gaussian, np.ones((5, 2)), rng, leapfrog_steps=2.5)
 
 
 @pytest.mark.parametrize("width", [0.05, 0.7, 3.0])
@@ -147,16 +137,8 @@ def test_a_transition_is_a_leapfrog_orbit_and_a_decision():
     energies = [0.5 * np.sum(q**2, axis=1) - gaussian(x)[0] for q, x in ((momentum, start), (p, y))]
     chance = np.exp(np.minimum(energies[0] - energies[1], 0.0))
     expected = np.where((level < chance)[:, None], y, start)
-    sample = hmc(
-        gaussian,
-        start,
-        np.random.default_rng(8),
-        burn_in=0,
-        iterations=1,
-        thin=1,
-        leapfrog_steps=leaps,
-        step_size=1.3,
-    )
+    options = {"burn_in": 0, "iterations": 1, "thin": 1, "leapfrog_steps": leaps}
+    sample = hmc(gaussian, start, np.random.default_rng(8), step_size=1.3, **options)
     np.testing.assert_allclose(sample.draws[:, 0], expected, rtol=1e-12)
     np.testing.assert_allclose(sample.acceptance, chance, rtol=1e-10)
     assert set(level < chance) == {True, False}

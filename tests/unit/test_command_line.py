@@ -1,10 +1,13 @@
 """`kcde run`: what there is, and one job of it."""
 
+import sys
+
 import pytest
 
-from kcde import cli, scores
+from kcde import __version__, arrays, cli, scores
 from kcde.data.smoke import write_smoke_data
 from kcde.experiments import experiments
+from kcde.memory import InsufficientMemory
 from kcde.methods import METHODS
 
 JOB = ("r_benchmark", "smoke-linear")
@@ -81,14 +84,10 @@ def test_methods_that_share_bases_are_one_job(kcde_run, tmp_path):
         (["r_bench"], "no experiment 'r_bench' (did you mean `r_benchmark`?)"),
         ([*JOB, "LSCD"], "no method 'LSCD' (did you mean `LSCDE`?)"),
         (["r_benchmark", "smoke-linaer", "LSCDE"], "smoke-linaer"),
-        ([*JOB, "LSCDE", "--set", "split=2"], "no parameter 'split' (did you mean `splits`?)"),
         ([*JOB, "LSCDE", "--set", "splits=few"], "splits must be of the kind int"),
         ([*JOB, "LSCDE", "--scale", "small"], "--scale must be one of smoke, laptop, paper"),
-        (JOB, "give a data set, a method and --out"),
         ([*JOB, "LSCDE", "--shard", "3/2"], "a shard is i/k"),
-        ([*JOB, "LSCDE", "--define", "[]"], "--define must be a JSON object"),
         ([*JOB, "LSCDE", "NADE"], "jobs of r_benchmark run one at a time; got 2"),
-        ([*JOB, "LSCDE", "--backend", "torch"], "backend must be one of"),
     ],
 )
 def test_a_mistake_is_one_line_and_writes_nothing(kcde_run, raw, tmp_path, words, said):
@@ -98,3 +97,50 @@ def test_a_mistake_is_one_line_and_writes_nothing(kcde_run, raw, tmp_path, words
     assert said in line
     assert line.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("error", [ValueError, FileNotFoundError, RuntimeError, InsufficientMemory])
+def test_an_error_is_one_line_and_a_status(monkeypatch, capsys, error):
+    def fail(*_, **__):
+        raise error("the Gram matrix\nneeds 28.8 GB")
+
+    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.delenv("KCDE_TRACEBACK", raising=False)
+    with pytest.raises(SystemExit) as finished:
+        cli.main(["info"])
+    assert finished.value.code == 2
+    assert capsys.readouterr().err.startswith("kcde: the Gram matrix needs 28.8 GB (")
+
+
+@pytest.mark.parametrize(
+    ("called", "name"),
+    [("/p/bin/kcde", "kcde"), ("/p/src/kcde/__main__.py", "python -m kcde")],
+)
+def test_it_is_called_as_it_was(monkeypatch, capsys, called, name):
+    """The script and the module are one: both have all commands, and say their own name."""
+    monkeypatch.setattr(sys, "argv", [called])
+    with pytest.raises(SystemExit):
+        cli.main(["fetch", "--help"])
+    assert f"Usage: {name} fetch" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as finished:
+        cli.main(["--version"])
+    assert finished.value.code == 0
+    assert capsys.readouterr().out == f"kcde {__version__}\n"
+
+
+def said(capsys, *arguments):
+    with pytest.raises(SystemExit) as finished:
+        cli.main(["info", *arguments])
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    return finished.value.code, lines
+
+
+def test_without_a_gpu_auto_is_numpy_and_cupy_is_refused(capsys, monkeypatch):
+    monkeypatch.setattr(arrays, "cupy_obstacle", lambda: "there is no CUDA device")
+    code, lines = said(capsys)
+    assert code == 0
+    assert lines["kcde"] == __version__
+    assert lines["GPUs"] == "none: there is no CUDA device"
+    assert lines["backend"] == "auto is numpy, on CPU"
+    for backend in ("cupy", "torch"):
+        assert said(capsys, "--backend", backend)[0] == 2
