@@ -18,7 +18,7 @@ import hashlib
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -155,8 +155,7 @@ class Columns:
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        x = [{"name": each.name, "levels": each.levels and list(each.levels)} for each in self.x]
-        return {"y": self.y, "x": x, "ignored": list(self.ignored)}
+        return asdict(self)
 
     @classmethod
     def of_plain(cls, plain: dict[str, Any]) -> "Columns":
@@ -400,15 +399,15 @@ def check(
     ignored = tuple(name for name in frame.columns if name not in names and name != y)
     columns = Columns(y, tuple(used), ignored)
     encoded = columns.encode(frame[[*names, y]])
-    said = _of_target(y, target)
-    if leaks := [name for name in encoded if _sorts(encoded[name].to_numpy(), target, len(used))]:
+    said, width = _of_target(y, target), encoded.shape[1]
+    if leaks := [name for name in encoded if _sorts(encoded[name].to_numpy(), target, width)]:
         said.append(
             f"Suspiciously perfect: {_listed(leaks)} says {y!r} exactly. If it is not known before "
             f"{y!r} is, leave it out with --drop; every result below is worth nothing otherwise."
         )
-    if encoded.shape[1] > len(frame):
+    if width > len(frame):
         said.append(
-            f"There are more columns of x ({encoded.shape[1]}) than rows ({len(frame)}): most "
+            f"There are more columns of x ({width}) than rows ({len(frame)}): most "
             "methods will learn little; name the ones that matter with --x."
         )
     return Checked(frame, columns, (*notes, *left_out), tuple(said))
@@ -422,11 +421,12 @@ def _wanted(frame, y, x, drop, aside) -> list[str]:
                 f"there is no column {name!r}{nearest(name, frame.columns)}; there are "
                 f"{_listed(frame.columns)}"
             )
-    if y in (*drop, *aside):
-        raise ValueError(f"{y!r} is predicted, and cannot be dropped, a group or a time as well")
     others = [name for name in (x or frame.columns) if name not in (y, *drop, *aside)]
-    if x is not None and (clash := [name for name in x if name not in others]):
-        raise ValueError(f"{_listed(clash)} cannot be a column of x and have another part as well")
+    clash = [name for name in (x or ()) if name not in others]
+    if clash := clash + [y] * (y in (*drop, *aside)):
+        raise ValueError(
+            f"{_listed(clash)}: a column can have one part: y, x, dropped, group or time"
+        )
     return others
 
 
@@ -476,7 +476,11 @@ def _used(frame, wanted, *, named) -> tuple[list[Column], list[str]]:
         else:
             # Categories of numbers are no copy of these numbers.
             text = kind is LEVELS
-            values = frame[name].astype(str) if text else _numbers(name, frame[name])
+            try:
+                values = frame[name].astype(str) if text else _numbers(name, frame[name])
+            except ValueError as error:
+                faults.append(str(error))
+                continue
             mark = hashlib.blake2b(pd.util.hash_array(np.asarray(values)).tobytes()).digest()
             if mark in seen:
                 notes.append(f"Column {name!r} left out: it is a copy of {seen[mark]!r}.")
@@ -493,8 +497,7 @@ def _used(frame, wanted, *, named) -> tuple[list[Column], list[str]]:
 def _kind(series: pd.Series) -> tuple[str, str]:
     """Return the kind of a complete column, and what is wrong with it, "" if nothing."""
     if series.dtype.kind in "biuf":
-        infinite = int((~np.isfinite(series.to_numpy(dtype=np.float64))).sum())
-        return NUMBER, f"{infinite} values are infinite: fill or drop them" if infinite else ""
+        return NUMBER, ""
     if series.dtype.kind in "Mm":
         return DATE, ""
     if series.dtype.kind == "c" or not series.astype(object).map(pd.api.types.is_scalar).all():
@@ -508,9 +511,8 @@ def _kind(series: pd.Series) -> tuple[str, str]:
                 f"it has commas as in {distinct[with_comma].iloc[0]!r}: give --decimal , if they "
                 "are decimal marks, or write numbers without thousands separators"
             )
-        numbers = pd.to_numeric(text, errors="coerce").notna()
-        if numbers.mean() >= _MOSTLY:
-            return NUMBER, "" if numbers.all() else _not_numbers(text, numbers)
+        if pd.to_numeric(text, errors="coerce").notna().mean() >= _MOSTLY:
+            return NUMBER, ""
     if distinct.str.fullmatch(_ANY_DATE).all():
         return DATE, ""
     if len(distinct) > MOST_LEVELS:
@@ -523,14 +525,6 @@ def _kind(series: pd.Series) -> tuple[str, str]:
 
 def _are_numbers(text: pd.Series) -> bool:
     return bool(pd.to_numeric(text, errors="coerce").notna().all())
-
-
-def _not_numbers(text: pd.Series, numbers: pd.Series) -> str:
-    wrong = text[~numbers]
-    return (
-        f"{len(wrong)} values are not numbers, such as {wrong.iloc[0]!r} in row "
-        f"{row_number(wrong.index[0])}: correct them, or leave them empty"
-    )
 
 
 def row_number(label: Any) -> str:
@@ -554,12 +548,13 @@ def _numbers(name: str, series: pd.Series) -> np.ndarray:
     """Return a column of numbers as float64, shape (n,), or raise `ValueError`."""
     _require_complete(name, series)
     if series.dtype.kind not in "biuf":
-        numbers = pd.to_numeric(series.astype(str), errors="coerce")
-        if numbers.isna().any():
+        text = series.astype(str)
+        series = pd.to_numeric(text, errors="coerce")
+        if len(wrong := text[series.isna()]):
             raise ValueError(
-                f"column {name!r}: {_not_numbers(series.astype(str), numbers.notna())}"
+                f"column {name!r}: {len(wrong)} values are not numbers, such as {wrong.iloc[0]!r} "
+                f"in row {row_number(wrong.index[0])}: correct them, or leave them empty"
             )
-        series = numbers
     values = series.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"column {name!r} has infinite values: fill or drop them")
@@ -576,23 +571,19 @@ def _of_target(y: str, target: np.ndarray) -> list[str]:
     values, counts = np.unique(target, return_counts=True)
     n, most = len(target), counts.argmax()
     second = np.sort(counts)[-2]
-    likelihood = (
-        "as a density it has no upper bound at repeated values, so that log densities compare how "
-        "narrow the bumps of a method are: go by CRPS and coverage"
-    )
     if len(values) == 2:
-        return [
-            f"{y!r} is binary ({values[0]:g} and {values[1]:g}): {likelihood}, or take a "
-            "classifier, whose probabilities say all there is."
-        ]
-    if counts[most] >= max(_FREQUENT * n, _FAR_MORE * second):
-        return [
-            f"{counts[most] / n:.0%} of {y!r} are {values[most]:g}: {likelihood}, or model first "
-            f"whether it is {values[most]:g} and then the other rows."
-        ]
-    if len(values) < _FEW_VALUES * n:
-        return [f"{y!r} has {len(values)} different values in {n} rows: {likelihood}."]
-    return []
+        said = f"{y!r} is binary"
+    elif counts[most] >= max(_FREQUENT * n, _FAR_MORE * second):
+        said = f"{counts[most] / n:.0%} of {y!r} are {values[most]:g}"
+    elif len(values) < _FEW_VALUES * n:
+        said = f"{y!r} has {len(values)} different values in {n} rows"
+    else:
+        return []
+    return [
+        f"{said}: as a density it has no upper bound at repeated values, so that log densities "
+        "compare how narrow the bumps of a method are. Go by CRPS and coverage, or model first "
+        "which of these values it has."
+    ]
 
 
 def _sorts(values: np.ndarray, target: np.ndarray, columns: int) -> bool:

@@ -27,7 +27,7 @@ MOST_FANS = 12
 """Columns with a fan plot: those whose ranks go most with those of y."""
 
 MOST_COLUMNS = 8
-"""Columns of a table of rows, and of x that Python lines name one by one."""
+"""Columns of a table of rows."""
 
 _KINDS = {
     RANDOM: "random splits",
@@ -40,7 +40,7 @@ _LABELS = {
     CRPS: "CRPS, in the units of y",
 }
 _BINS, _HIGHEST = 20, 3.0
-_GRID, _DRAWN, _RANKED, _UNLIKELY = 40, 300, 5000, 5
+_GRID, _DRAWN, _UNLIKELY = 40, 300, 5
 _SMALL, _WIDE = (2.6, 1.7), 4.8  # inches: readable on a phone as well
 
 
@@ -97,17 +97,13 @@ def facts(found: "Comparison") -> str:
     """Say what was compared, in a sentence."""
     plan, columns = found.plan, found.checked.columns
     done = [plan.splits[i] for i in found.run.splits]
-    train, test = (max(len(rows) for rows in side) for side in zip(*map(_sides, done), strict=True))
+    train, test = np.max([(len(split.train), len(split.test)) for split in done], axis=0)
     return (
         f"{found.source}: {len(found.checked.frame)} rows, {columns.y} given {len(columns.x)} "
         f"columns. {len(found.run.scores)} methods over {len(done)} {_KINDS[plan.kind]}, up to "
         f"{train} rows to train and {test} to test on; methods see columns standardised by the "
         f"training rows, scores are in the units of {columns.y}."
     )
-
-
-def _sides(split) -> tuple[np.ndarray, np.ndarray]:
-    return split.train, split.test
 
 
 def _cells(row: pd.Series) -> list[str]:
@@ -151,21 +147,16 @@ def python_lines(found: "Comparison") -> str:
     """Return lines of Python that fit the advised method again and predict with it."""
     columns, column = found.checked.columns, found.plan.group_column
     names = [each.name for each in columns.x]
-    unused = [name for name in columns.ignored if name != column]
-    chosen = {"x": names} if len(names) <= MOST_COLUMNS else {"drop": unused}
-    chosen |= {"groups": column}
     read = [f"frame = tabular.read({found.source!r}{_arguments(found.reading)})"]
     if found.missing != tabular.REFUSE:
-        dropped = f".drop(columns={unused!r})" if unused else ""
-        read.append(f"frame = frame{dropped}.dropna()  # rows to predict need all columns, too")
-        chosen = {"groups": column}
-    asked = _arguments({"y": columns.y} | {name: each for name, each in chosen.items() if each})
+        read.append(f"frame = frame.dropna(subset={[columns.y, *names]!r})")
+    asked = {"y": columns.y, "x": names} | ({} if column is None else {"groups": column})
     return "\n".join(
         [
             "from kcde import tabular",
             "from kcde.table_model import TableModel",
             *read,
-            f"model = TableModel({found.advice.method!r}{asked}).fit(frame)",
+            f"model = TableModel({found.advice.method!r}{_arguments(asked)}).fit(frame)",
             "model.quantile(frame, [0.05, 0.5, 0.95])  # of any table with these columns",
             "model.density(frame, model.quantile(frame[:1], [0.05, 0.5, 0.95])[0])",
         ]
@@ -235,76 +226,45 @@ def pit(method: str, values: np.ndarray) -> Picture:
 
 
 def fans(model: TableModel, checked: tabular.Checked) -> list[Picture]:
-    """Return a picture of quantiles against each column, the other columns at their medians."""
-    frame, target = checked.frame, model.columns_.target(checked.frame)
-    some = _some(len(frame), _DRAWN)
-    numeric = {column.name: column.levels is None for column in model.columns_.x}
-    centre = {
-        name: frame[name].astype(float).median() if is_number else frame[name].astype(str).mode()[0]
-        for name, is_number in numeric.items()
-    }
+    """Return a picture of quantiles against columns of numbers, the other columns at their middle.
+
+    That is the median, or the most frequent level.
+    """
+    frame, names = checked.frame, [each.name for each in checked.columns.x if not each.levels]
+    numbers = frame[names].astype(float)
+    target = pd.Series(checked.columns.target(frame), frame.index)
+    centre = frame.astype(str).mode().iloc[0].to_dict() | numbers.median().to_dict()
+    centre = {each.name: centre[each.name] for each in checked.columns.x}
+    some = numbers.assign(**{checked.columns.y: target}).iloc[_some(len(frame), _DRAWN)]
+    size = numbers.corrwith(target, method="spearman").abs()
     found = []
-    for column in model.columns_.x:
-        if column.name not in relevant(checked):
-            continue
-        grid, points = column.levels, None
-        if column.levels is None:
-            values = frame[column.name].to_numpy(dtype=float)
-            grid, points = np.unique(values), (values[some], target[some])
-            if len(grid) > _GRID:
-                grid = np.linspace(*np.quantile(values, [0.01, 0.99]), _GRID)
-        rows = pd.DataFrame(centre, index=range(len(grid))).assign(**{column.name: list(grid)})
-        found.append(fan(column.name, grid, model.quantile(rows, list(LEVELS)), points))
+    for name in size.nlargest(MOST_FANS).index:
+        grid = np.unique(numbers[name])
+        if len(grid) > _GRID:
+            grid = np.linspace(*numbers[name].quantile([0.01, 0.99]), _GRID)
+        rows = pd.DataFrame(centre, index=range(len(grid))).assign(**{name: grid})
+        found.append(fan(name, grid, model.quantile(rows, list(LEVELS)), some))
     return found
 
 
-def fan(name: str, grid, quantiles: np.ndarray, points: tuple[np.ndarray, np.ndarray] | None):
-    """Draw quantiles of y, shape (k, 5), against one column at k numbers, or at k levels.
-
-    `points` are the values of some rows where it has numbers, and their y.
-    """
-    outer, inner, middle = quantiles[:, [0, 4]].T, quantiles[:, [1, 3]].T, quantiles[:, 2]
-    blue = {"color": style.BLUE}
+def fan(name: str, grid: np.ndarray, quantiles: np.ndarray, some: pd.DataFrame) -> Picture:
+    """Draw quantiles of y, shape (k, 5), at k numbers of a column, and some rows."""
+    low, lower, middle, upper, high = quantiles.T
     with style.figure(*_SMALL) as (made, axes):
-        if points is not None:
-            axes.plot(*points, ".", color="#BBBBBB", markersize=1.5, rasterized=True, zorder=0)
-            axes.fill_between(grid, *outer, alpha=0.2, linewidth=0, **blue)
-            axes.fill_between(grid, *inner, alpha=0.35, linewidth=0, **blue)
-            axes.plot(grid, middle, linewidth=1.2, **blue)
-        else:
-            places = range(len(grid))
-            axes.vlines(places, *outer, linewidth=1, **blue)
-            axes.vlines(places, *inner, linewidth=4, **blue)
-            axes.plot(places, middle, "o", color="white", mec=style.BLUE, markersize=4)
-            axes.set_xticks(places, [str(place + 1) for place in places])
-        margin = 0.15 * np.ptp(outer)
-        axes.set_ylim(outer.min() - margin, outer.max() + margin)
+        look = {"color": "#BBBBBB", "markersize": 1.5, "rasterized": True, "zorder": 0}
+        axes.plot(some[name], some.iloc[:, -1], ".", **look)
+        axes.fill_between(grid, low, high, alpha=0.2, linewidth=0, color=style.BLUE)
+        axes.fill_between(grid, lower, upper, alpha=0.35, linewidth=0, color=style.BLUE)
+        axes.plot(grid, middle, linewidth=1.2, color=style.BLUE)
+        margin = 0.15 * (high.max() - low.min())
+        axes.set_ylim(low.min() - margin, high.max() + margin)
         uri = _uri(made)
-    ends = [each if points is None else f"{each:.3g}" for each in (grid[0], grid[-1])]
-    levels = ", ".join(f"{place} {each}" for place, each in enumerate(grid, 1))
     return Picture(
         uri,
-        f"Quantiles of y against {name}: the median goes from {middle[0]:.3g} at {ends[0]} to "
-        f"{middle[-1]:.3g} at {ends[1]}.",
-        f"{name}: {levels}" if points is None else name,
+        f"Quantiles of y against {name}: the median goes from {middle[0]:.3g} at {grid[0]:.3g} to "
+        f"{middle[-1]:.3g} at {grid[-1]:.3g}.",
+        name,
     )
-
-
-def relevant(checked: tabular.Checked, most: int = MOST_FANS) -> list[str]:
-    """Return the columns whose ranks correlate most with those of y; all where these are few."""
-    columns = checked.columns
-    if len(columns.x) <= most:
-        return [column.name for column in columns.x]
-    some = checked.frame.iloc[_some(len(checked.frame), _RANKED)]
-    y = pd.Series(columns.target(some)).rank()
-    size = {
-        column.name: max(
-            abs(pd.Series(values).rank().corr(y))
-            for values in column.encode(some[column.name]).values()
-        )
-        for column in columns.x
-    }
-    return pd.Series(size).fillna(0.0).nlargest(most).index.tolist()
 
 
 def unlikely(found: "Comparison") -> dict:
@@ -322,7 +282,7 @@ def unlikely(found: "Comparison") -> dict:
             rows.index.to_series(index=lowest.index).map(tabular.row_number).rename("row"),
             rows[[checked.columns.y]].set_index(lowest.index),
             lowest.drop(columns="place"),
-            rows[relevant(checked, MOST_COLUMNS)].set_index(lowest.index),
+            rows[[each.name for each in checked.columns.x[:MOST_COLUMNS]]].set_index(lowest.index),
         ],
         axis=1,
     )

@@ -223,7 +223,7 @@ def misleading(checked: tabular.Checked) -> list[str]:
     if dates:
         said.append(
             f"Column {dates[0]!r} has dates, and random splits train on the future of the rows "
-            f"they test on: --time-column {_word(dates[0])} if new rows will be later ones."
+            f"they test on: --time-column {dates[0]!r} if new rows will be later ones."
         )
     named = [name for name in frame.columns if _LABELS.search(name)]
     labels = [name for name in named if 2 < frame[name].nunique() <= len(frame) / 2]
@@ -231,7 +231,7 @@ def misleading(checked: tabular.Checked) -> list[str]:
     if labels:
         said.append(
             f"Rows share values of {labels[0]!r}; random splits put rows that belong together on "
-            f"both sides: --groups {_word(labels[0])} if new rows will be of new ones."
+            f"both sides: --groups {labels[0]!r} if new rows will be of new ones."
         )
     elif copied >= _COPIED:
         said.append(
@@ -247,7 +247,3 @@ def misleading(checked: tabular.Checked) -> list[str]:
             "time with --time-column."
         )
     return said
-
-
-def _word(name: str) -> str:
-    return f'"{name}"' if " " in name else name

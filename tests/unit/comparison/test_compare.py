@@ -132,7 +132,6 @@ def test_the_lines_leave_out_what_the_comparison_left_out(tmp_path, monkeypatch)
     made = kcde.compare(frame, "price", source="data.csv", reading=reading, **asked)
     lines = page.python_lines(made)
     assert "tabular.read('data.csv', delimiter=';', decimal=',')" in lines
-    assert "y='price', drop=['when', 'leak']" in lines
     frame.to_csv(tmp_path / "data.csv", sep=";", decimal=",", index=False)
     monkeypatch.chdir(tmp_path)
     place = {}

@@ -66,8 +66,8 @@ def noise(n=200):
 def test_what_random_splits_would_mislead_about_is_said():
     assert said(noise()) == ""
     dated = noise().assign(day=pd.date_range("2024-01-01", periods=200))
-    assert "--time-column day" in said(dated)
-    assert "--groups customer_id" in said(noise().assign(customer_id=np.arange(200) // 4))
+    assert "--time-column 'day'" in said(dated)
+    assert "--groups 'customer_id'" in said(noise().assign(customer_id=np.arange(200) // 4))
     walk = noise().assign(y=np.cumsum(noise()["y"]))
     assert "Neighbouring rows are alike" in said(walk)
     assert said(noise().sort_values("y")) == ""
