@@ -21,7 +21,7 @@ ROOMS = {
     "methods": (420, ["methods.py"]),
     "estimators": (10100, ["estimators"]),
     "numerics": (
-        2600,
+        2250,
         [
             "arrays.py",
             "linalg",
@@ -40,7 +40,7 @@ ROOMS = {
     "evidence": (760, ["evidence"]),
     "pages": (1400, ["pages", "webpage"]),
     "papers": (5450, ["papers"]),
-    "table": (2100, ["comparison", "tabular.py", "table_model.py"]),
+    "table": (1440, ["comparison", "tabular.py", "table_model.py"]),
     "the rest": (
         900,
         [

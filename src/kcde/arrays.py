@@ -43,15 +43,14 @@ def resolve_backend(name: str = "auto") -> str:
     if name == "numpy":
         return name
     obstacle = cupy_obstacle()
-    if name == "cupy":
-        if obstacle:
-            raise RuntimeError(
-                f"backend 'cupy' was asked for, but {obstacle}; on a machine with an NVIDIA GPU "
-                "run it with `KCDE_ENV=gpu envs/run` (CUDA 12; gpu-cuda13 for 13), and `python -m "
-                "kcde info` says what is installed; or set backend: numpy"
-            )
-        return name
-    log.info("backend auto: %s", f"numpy, because {obstacle}" if obstacle else "cupy")
+    if name == "cupy" and obstacle:
+        raise RuntimeError(
+            f"backend 'cupy' was asked for, but {obstacle}; on a machine with an NVIDIA GPU "
+            "run it with `KCDE_ENV=gpu envs/run` (CUDA 12; gpu-cuda13 for 13), and `python -m "
+            "kcde info` says what is installed; or set backend: numpy"
+        )
+    if name == "auto":
+        log.info("backend auto: %s", f"numpy, because {obstacle}" if obstacle else "cupy")
     return "numpy" if obstacle else "cupy"
 
 
@@ -72,9 +71,7 @@ def as_floating(array):
 
 def to_numpy(array) -> np.ndarray:
     """Return an array of any namespace as a numpy array on the host."""
-    if is_cupy_array(array):
-        return array.get()
-    return np.asarray(array)
+    return array.get() if is_cupy_array(array) else np.asarray(array)
 
 
 def device_description(backend: str) -> str:
@@ -83,7 +80,7 @@ def device_description(backend: str) -> str:
         return "CPU"
     import cupy
 
-    return cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode()
+    return devices()[cupy.cuda.Device().id]
 
 
 def devices() -> list[str]:

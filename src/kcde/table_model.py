@@ -306,12 +306,8 @@ class TableModel:
             ) from None
         made.model_, made.about_, made.columns_, made.notes_ = model, about, columns, ()
         if code != _code(made.method):
-            log.warning(
-                "%s was written by another version of %s (kcde %s): fit again if in doubt",
-                path,
-                made.method,
-                writer,
-            )
+            said = f"another version of {made.method} (kcde {writer}): fit again if in doubt"
+            log.warning("%s was written by %s", path, said)
         return made
 
 

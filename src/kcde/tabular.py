@@ -147,10 +147,8 @@ class Columns:
         Raises
         ------
         ValueError
-            If there is no such column, or a value is missing or no number.
+            If a value is missing or no number.
         """
-        if self.y not in frame.columns:
-            raise ValueError(f"there is no column {self.y!r}{nearest(self.y, frame.columns)}")
         return _numbers(self.y, frame[self.y])
 
     def plain(self) -> dict[str, Any]:
@@ -356,7 +354,6 @@ def check(
     drop: Sequence[str] = (),
     aside: Sequence[str] = (),
     missing: str = REFUSE,
-    fewest: int = FEWEST_ROWS,
 ) -> Checked:
     """Check a table and say which of its columns are used.
 
@@ -374,8 +371,6 @@ def check(
         Columns that are no part of x but must be complete: groups, a time.
     missing
         `refuse`, or `drop`: rows with a missing value in a column that is used are left out.
-    fewest
-        Rows that must remain.
 
     Raises
     ------
@@ -387,9 +382,9 @@ def check(
         raise ValueError(f"missing must be {REFUSE} or {DROP}; got {missing!r}")
     wanted = _wanted(frame, y, x, drop, aside)
     frame, notes = _complete(frame, [*wanted, y, *aside], missing)
-    if len(frame) < fewest:
+    if len(frame) < FEWEST_ROWS:
         after = f" ({' '.join(notes)})" if notes else ""
-        raise ValueError(f"{len(frame)} rows are too few{after}: at least {fewest} are needed")
+        raise ValueError(f"{len(frame)} rows are too few{after}: at least {FEWEST_ROWS} are needed")
     target = _target(frame, y)
     used, left_out = _used(frame, wanted, named=x is not None)
     if not used:

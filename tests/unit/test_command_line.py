@@ -1,7 +1,5 @@
 """`kcde run`: what there is, and one job of it."""
 
-import sys
-
 import pytest
 
 from kcde import __version__, arrays, cli, scores
@@ -59,25 +57,6 @@ def test_a_job_has_the_sizes_and_methods_that_are_given(kcde_run, raw, tmp_path,
     assert set(frame["split"]) == {0, 1}
 
 
-def test_shards_are_computed_and_collected(kcde_run, raw, tmp_path):
-    job = (*JOB, "LinearGaussian", *raw, "--set", "splits=3", "--scale", "smoke")
-    for i in (1, 2):
-        part = tmp_path / f"{i}.npz"
-        assert kcde_run(*job, "--shard", f"{i}/2", "-o", part)[0] == 0
-    parts = ("--part", tmp_path / "1.npz", "--part", tmp_path / "2.npz")
-    assert kcde_run(*job, *parts, "-o", tmp_path / "out.csv")[0] == 0
-    assert set(scores.read([tmp_path / "out.csv"])["split"]) == {0, 1, 2}
-
-
-def test_methods_that_share_bases_are_one_job(kcde_run, tmp_path):
-    outs = tmp_path / "JDL.csv", tmp_path / "CME.csv"
-    sizes = {"repetitions": 1, "test_rows": 20, "bandwidth_factors": [1], "regularizations": [0.1]}
-    changes = [word for name, value in sizes.items() for word in ("--set", f"{name}={value}")]
-    job = ("moments", "gaussian-1-60", "JDL", "CME", "--scale", "smoke", *changes)
-    assert kcde_run(*job, "-o", outs[0], "-o", outs[1])[0] == 0
-    assert [set(scores.read([out])["method"]) for out in outs] == [{"JDL"}, {"CME"}]
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -110,22 +89,6 @@ def test_an_error_is_one_line_and_a_status(monkeypatch, capsys, error):
         cli.main(["info"])
     assert finished.value.code == 2
     assert capsys.readouterr().err.startswith("kcde: the Gram matrix needs 28.8 GB (")
-
-
-@pytest.mark.parametrize(
-    ("called", "name"),
-    [("/p/bin/kcde", "kcde"), ("/p/src/kcde/__main__.py", "python -m kcde")],
-)
-def test_it_is_called_as_it_was(monkeypatch, capsys, called, name):
-    """The script and the module are one: both have all commands, and say their own name."""
-    monkeypatch.setattr(sys, "argv", [called])
-    with pytest.raises(SystemExit):
-        cli.main(["fetch", "--help"])
-    assert f"Usage: {name} fetch" in capsys.readouterr().out
-    with pytest.raises(SystemExit) as finished:
-        cli.main(["--version"])
-    assert finished.value.code == 0
-    assert capsys.readouterr().out == f"kcde {__version__}\n"
 
 
 def said(capsys, *arguments):

@@ -176,12 +176,6 @@ def make(
         kind, whole = FORWARD, forward_splits(tabular.times(checked.frame, time_column), count)
     else:
         kind, whole = RANDOM, random_splits(len(y), count, seed)
-    for number, split in enumerate(whole, 1):
-        if np.ptp(y[split.train]) == 0:
-            raise ValueError(
-                f"{checked.columns.y!r} is constant ({y[split.train][0]:g}) in the training rows "
-                f"of split {number}: fewer --splits, or other groups"
-            )
     found = tuple(limited(each, rows, TEST_ROWS, seed + i) for i, each in enumerate(whole))
     X = checked.columns.encode(checked.frame).to_numpy()
     plan = Plan(folder, kind, found, X, y, labels, groups)

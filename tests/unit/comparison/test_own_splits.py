@@ -7,7 +7,6 @@ import pytest
 from kcde.comparison.splits import (
     forward_splits,
     group_splits,
-    limited,
     misleading,
     random_splits,
 )
@@ -43,15 +42,6 @@ def test_the_future_is_never_trained_on(distinct):
     assert sizes == sorted(sizes, reverse=True)
     with pytest.raises(ValueError, match="times"):
         forward_splits(np.arange(100.0) % 2, 5)
-
-
-def test_large_splits_are_cut_to_some_of_their_rows():
-    (split,) = random_splits(100, 1, 0)
-    cut = limited(split, 30, 5, seed=0)
-    assert (len(cut.train), len(cut.test)) == (30, 5)
-    assert set(cut.train) <= set(split.train)
-    assert set(cut.test) <= set(split.test)
-    np.testing.assert_array_equal(limited(split, None, None, 0).train, split.train)
 
 
 def said(frame):
