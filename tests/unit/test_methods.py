@@ -34,11 +34,9 @@ def test_given_options_come_before_those_of_the_method():
 
 
 def test_a_wrong_name_or_option_is_named():
-    with pytest.raises(
-        ValueError, match=r"no method 'KCEF-Ll' \(did you mean `KCEF-LL`\?\); known"
-    ):
+    with pytest.raises(ValueError, match="did you mean `KCEF-LL`"):
         methods.make("KCEF-Ll")
-    with pytest.raises(ValueError, match=r"KCEF has no option fold; it has .*folds"):
+    with pytest.raises(ValueError, match="fold"):
         methods.make("KCEF-LL", fold=3)
 
 

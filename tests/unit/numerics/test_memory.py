@@ -21,35 +21,25 @@ def proc(tmp_path):
     return folder
 
 
-def write(folder, **files):
-    folder.mkdir(parents=True)
-    for name, text in files.items():
-        (folder / name.replace("__", ".")).write_text(f"{text}\n")
-
-
-def test_what_the_system_has_available(proc, tmp_path):
-    assert free_host_bytes(proc, tmp_path / "none", {}) == 8 * GIB
-
-
-def test_of_a_group_of_version_2_with_files_that_can_be_dropped(proc, tmp_path):
-    files = {"memory__max": 4 * GIB, "memory__current": 3 * GIB, "memory__stat": "anon 5"}
-    write(tmp_path / "slice" / "job", **files)
-    assert free_host_bytes(proc, tmp_path, {}) == GIB
-    (tmp_path / "slice" / "job" / "memory.stat").write_text(f"anon 5\ninactive_file {GIB // 2}\n")
-    assert free_host_bytes(proc, tmp_path, {}) == 3 * GIB // 2
-
-
 @pytest.mark.parametrize(
-    ("environment", "expected"),
+    ("group", "environment", "expected"),
     [
-        ({"SLURM_MEM_PER_NODE": "3072"}, 2 * GIB),
-        ({"SLURM_MEM_PER_CPU": "1024", "SLURM_CPUS_ON_NODE": "4"}, 3 * GIB),
-        ({"SLURM_MEM_PER_NODE": "0"}, 8 * GIB),
-        ({"SLURM_MEM_PER_NODE": "512"}, 0),
+        ({}, {}, 8 * GIB),
+        ({"max": 4 * GIB, "current": 3 * GIB, "stat": "anon 5"}, {}, GIB),
+        # Files that were read can be dropped.
+        ({"max": 4 * GIB, "current": 3 * GIB, "stat": f"inactive_file {GIB}"}, {}, 2 * GIB),
+        ({"max": "max", "current": 3 * GIB}, {}, 8 * GIB),
+        ({}, {"SLURM_MEM_PER_NODE": "3072"}, 2 * GIB),
+        ({}, {"SLURM_MEM_PER_CPU": "1024", "SLURM_CPUS_ON_NODE": "4"}, 3 * GIB),
+        ({}, {"SLURM_MEM_PER_NODE": "0"}, 8 * GIB),
+        ({}, {"SLURM_MEM_PER_NODE": "512"}, 0),
     ],
 )
-def test_slurm_leaves_what_the_process_does_not_hold(proc, tmp_path, environment, expected):
-    assert free_host_bytes(proc, tmp_path / "none", environment) == expected
+def test_the_least_of_what_limits_leave_is_free(proc, tmp_path, group, environment, expected):
+    (tmp_path / "slice/job").mkdir(parents=True)
+    for name, text in group.items():
+        (tmp_path / f"slice/job/memory.{name}").write_text(f"{text}\n")
+    assert free_host_bytes(proc, tmp_path, environment) == expected
 
 
 def numbers(n):

@@ -9,18 +9,8 @@ def test_folds_partition_the_rows_evenly(rng):
     folds = selection.kfold(23, 5, rng)
     np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(23))
     assert {len(fold) for fold in folds} == {4, 5}
-
-
-def test_fewer_rows_than_folds_is_refused(rng):
-    with pytest.raises(ValueError, match="5-fold cross-validation needs at least 5 rows; got 4"):
+    with pytest.raises(ValueError, match="5 rows"):
         selection.kfold(4, 5, rng)
-
-
-def test_subsample_is_sorted_and_bounded(rng):
-    rows = selection.subsample(100, 10, rng)
-    assert len(np.unique(rows)) == 10
-    np.testing.assert_array_equal(rows, np.sort(rows))
-    np.testing.assert_array_equal(selection.subsample(5, 10, rng), np.arange(5))
 
 
 def test_best_index_passes_over_what_is_not_finite():
@@ -41,7 +31,6 @@ def test_rows_of_one_label_are_in_one_fold(rng):
     labels = np.array([0, 3, 1, 1, 2, 0, 4, 3, 3, 5, 6, 1])
     folds = selection.grouped_kfold(labels, 3, rng)
     np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(12))
-    assert all(len({i for i, fold in enumerate(folds) if row in fold}) == 1 for row in range(12))
     for label in range(7):
         rows = np.flatnonzero(labels == label)
         assert sum(bool(np.isin(rows, fold).any()) for fold in folds) == 1
