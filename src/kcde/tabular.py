@@ -186,11 +186,9 @@ class Checked:
     @property
     def digest(self) -> str:
         """SHA-256 of the values of x and y, as they are modelled, and their names."""
-        X = self.columns.encode(self.frame)
-        digester = hashlib.sha256("\0".join([*X.columns, self.columns.y]).encode())
-        digester.update(np.ascontiguousarray(X.to_numpy()).tobytes())
-        digester.update(self.columns.target(self.frame).tobytes())
-        return digester.hexdigest()
+        X, y = self.columns.encode(self.frame), self.columns.target(self.frame)
+        names = "\0".join([*X.columns, self.columns.y]).encode()
+        return hashlib.sha256(names + X.to_numpy().tobytes() + y.tobytes()).hexdigest()
 
 
 def read(

@@ -290,12 +290,8 @@ def _second_round(plan, compared, first, workers: Workers, say) -> list[int]:
             say(f"{method}: {len(rest)} further splits ({in_words(workers.left)} left){lost}")
     common = [i for i in rest if not any(_missing(plan, name, [i]) for name in compared)]
     found = [*first, *common]
-    if len(found) < len(plan.splits) and compared:
-        one = in_words(_SAFETY * sum(_seconds(plan, name) for name in compared))
-        say(
-            f"{len(found)} of {len(plan.splits)} splits within the budget; one more of all methods "
-            f"takes about {one}"
-        )
+    if len(found) < len(plan.splits):
+        say(f"{len(found)} of {len(plan.splits)} splits within the budget")
     return found
 
 
@@ -319,8 +315,5 @@ def _pace(plan: Plan, method: str) -> str:
 
 
 def in_words(seconds: float) -> str:
-    """Return a time as `0.4s`, `35s`, `2m 10s` or `1h 5m`."""
-    if seconds < 60:
-        return f"{seconds:.1f}s" if seconds < 1 else f"{seconds:.0f}s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}m {rest}s" if minutes < 60 else f"{minutes // 60}h {minutes % 60}m"
+    """Return a time as `0.4s`, `35s` or `130m`."""
+    return f"{seconds:.2g}s" if seconds < 100 else f"{seconds / 60:.0f}m"
