@@ -194,7 +194,8 @@ class Workers:
             self._pool = ProcessPoolExecutor(self.jobs)
             wait([self._pool.submit(work) for _ in range(self.jobs)])  # to import takes seconds
         futures = [self._pool.submit(work, method, self._plan, number) for number in numbers]
-        done, late = wait(futures, timeout=seconds, return_when=FIRST_EXCEPTION)
+        limit = min(seconds, self.left)
+        done, late = wait(futures, timeout=limit, return_when=FIRST_EXCEPTION)
         errors = [error for future in done if (error := future.exception())]
         if late or errors:
             self.stop()

@@ -230,12 +230,12 @@ def test_scores_do_not_depend_on_processes_and_one_that_fails_is_named(found):
     workers = running.Workers(plan, 300.0, 2)
     assert "no method" in workers.score("None", [0], 60.0)
     assert workers.score("GP-ML", [0, 1], 60.0) == ""
-    assert workers.score("GP-ML", [2], 0.05) == ""
+    assert workers.score("KCEF-LL", [0, 1, 2], 0.1) == ""  # stopped
     workers.stop()
     for number in (0, 1):
         said, kept = running.read(plan.folder, "GP-ML", number).said, found[0].run.scores["GP-ML"]
         assert said | {"seconds": 0.0} == kept[number].said | {"seconds": 0.0}
-    assert running._missing(plan, "GP-ML", [2]) == [2]
+    assert running._missing(plan, "KCEF-LL", [0, 1, 2])
 
 
 def test_pages_keep_the_digits_that_tell_rows_apart_and_say_where_a_bar_is_cut():
