@@ -21,9 +21,9 @@ ROOMS = {
     "methods": (420, ["methods.py"]),
     "estimators": (10100, ["estimators"]),
     "numerics": (
-        2600,
+        2250,
         [
-            "arrays",
+            "arrays.py",
             "linalg",
             "kernels",
             "metrics",
@@ -40,7 +40,7 @@ ROOMS = {
     "evidence": (760, ["evidence"]),
     "pages": (1400, ["pages", "webpage"]),
     "papers": (5450, ["papers"]),
-    "table": (2100, ["comparison", "tabular.py", "table_model.py"]),
+    "table": (1435, ["comparison", "tabular.py", "table_model.py"]),
     "the rest": (
         900,
         [

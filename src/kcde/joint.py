@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from kcde.arrays import array_namespace, take_columns, to_numpy
 from kcde.estimators._shared.rows import check_names, check_not_constant, check_rows, names_of
@@ -59,22 +59,17 @@ def parents(graph: Graph, d: int) -> Parents:
         return NAMED[graph](d)
     if len(graph) != d:
         raise ValueError(f"graph has {len(graph)} lists of parents for {d} columns; give {d}")
-    checked = [_checked(column, given, d) for column, given in enumerate(graph)]
+    for column, given in enumerate(graph):
+        for parent in given:
+            whole = isinstance(parent, int | np.integer) and not isinstance(parent, bool)
+            if not whole or parent == column or not 0 <= parent < d:
+                raise ValueError(
+                    f"graph: column {column} has the parent {parent!r}; give numbers of other "
+                    f"columns, 0 to {d - 1}"
+                )
+    checked = [tuple(sorted({int(parent) for parent in given})) for given in graph]
     topological_order(checked)
     return checked
-
-
-def _checked(column: int, given: Sequence[int], d: int) -> tuple[int, ...]:
-    for parent in given:
-        if isinstance(parent, bool) or not isinstance(parent, int | np.integer):
-            raise ValueError(f"graph: column {column} has the parent {parent!r}; give its number")
-        if not 0 <= parent < d:
-            raise ValueError(
-                f"graph: column {column} has the unknown parent {parent}; columns are 0 to {d - 1}"
-            )
-        if parent == column:
-            raise ValueError(f"graph: column {column} is its own parent; leave it out of its list")
-    return tuple(sorted({int(parent) for parent in given}))
 
 
 def topological_order(parents: Parents) -> list[int]:
@@ -235,7 +230,7 @@ class JointDensity(BaseEstimator):
         ValueError
             If X has columns or no rows.
         """
-        self._check_fitted()
+        check_is_fitted(self)
         rows = 1 if X is None else check_rows("X", X, 0, some=True).shape[0]
 
         def draw(column, given):
@@ -258,7 +253,7 @@ class JointDensity(BaseEstimator):
         -------
         shape (n, d)
         """
-        self._check_fitted()
+        check_is_fitted(self)
         xp, drawn = array_namespace(self._no_x), {}
         for column in topological_order(self.parents_):
             known = [drawn[parent] for parent in self.parents_[column]]
@@ -278,7 +273,7 @@ class JointDensity(BaseEstimator):
 
     def _check(self, X, Y, fitted: bool = False):
         if fitted:
-            self._check_fitted()
+            check_is_fitted(self)
             check_names(Y, self._output_names)
         columns = self.n_outputs_ if fitted else None
         Y = check_rows("Y", Y, columns, vector=True, some=fitted)
@@ -288,10 +283,6 @@ class JointDensity(BaseEstimator):
                 f"got shape {tuple(X.shape)}"
             )
         return Y
-
-    def _check_fitted(self):
-        if not hasattr(self, "factors_"):
-            raise NotFittedError("this JointDensity is not fitted; call fit first")
 
 
 def _columns(Y, columns: Sequence[int]):

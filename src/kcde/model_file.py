@@ -21,7 +21,7 @@ from kcde.provenance import source
 
 FORMAT = 1
 
-_ROOMS = ("estimators", "kernels", "linalg", "normalisers")
+_ROOMS = ("kcde.estimators.", "kcde.kernels.", "kcde.linalg.", "kcde.normalisers.")
 """Parts of the package whose classes a file may name."""
 
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
@@ -126,22 +126,18 @@ class _Writer:
         if isinstance(value, np.ndarray) and all(isinstance(each, str) for each in value.flat):
             return {"names": value.ravel().tolist(), "shape": list(value.shape)}
         if isinstance(value, dict):
-            return {
-                "dict": [
-                    [
-                        self.encode(each, f"{name} key"),
-                        self.encode(value[each], f"{name}[{each!r}]"),
-                    ]
-                    for each in value
-                ]
-            }
+            pairs = [
+                [self.encode(key, f"{name} key"), self.encode(each, f"{name}[{key!r}]")]
+                for key, each in value.items()
+            ]
+            return {"dict": pairs}
         if isinstance(value, tuple | list):
             of = [self.encode(each, f"{name}[{i}]") for i, each in enumerate(value)]
             if type(value) in (tuple, list):
                 return {type(value).__name__: of}
-            if _is_ours(type(value)):
+            if _is_ours(type(value).__module__):
                 return {"class": _named(type(value)), "fields": of}
-        if _is_ours(type(value)) and hasattr(value, "__dict__"):
+        if _is_ours(type(value).__module__) and hasattr(value, "__dict__"):
             number = len(self._kept)
             self._known(value, {"same": number})
             state = {key: self.encode(each, f"{name}.{key}") for key, each in vars(value).items()}
@@ -177,9 +173,22 @@ class _Reader:
         if len(value) > 1:
             return np.array(value["names"], dtype=object).reshape(value["shape"])
         ((kind, of),) = value.items()
-        return _DECODERS[kind](self, of)
+        match kind:
+            case "array":
+                return self._array(of)
+            case "scalar":
+                return self._array(of)[()]
+            case "slice":
+                return slice(*of)
+            case "dict":
+                return {self.decode(key): self.decode(each) for key, each in of}
+            case "same":
+                return self._objects[of]
+            case "tuple" | "list":
+                return {"tuple": tuple, "list": list}[kind](map(self.decode, of))
+        raise ValueError(f"it has a part of kind {kind}")
 
-    def array(self, place: int) -> np.ndarray:
+    def _array(self, place: int) -> np.ndarray:
         if place not in self._arrays:
             buffer = io.BytesIO(self._file.read(f"{int(place)}.npy"))
             self._arrays[place] = np.lib.format.read_array(buffer, allow_pickle=False)
@@ -194,38 +203,19 @@ class _Reader:
         vars(made).update({key: self.decode(each) for key, each in value["state"].items()})
         return made
 
-    def same(self, number: int) -> Any:
-        return self._objects[number]
-
-
-_DECODERS = {
-    "array": lambda reader, of: reader.array(of),
-    "scalar": lambda reader, of: reader.array(of)[()],
-    "slice": lambda reader, of: slice(*of),
-    "dict": lambda reader, of: {reader.decode(k): reader.decode(v) for k, v in of},
-    "tuple": lambda reader, of: tuple(map(reader.decode, of)),
-    "list": lambda reader, of: list(map(reader.decode, of)),
-    "same": lambda reader, of: reader.same(of),
-}
-
 
 def _named(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _is_ours(cls: type) -> bool:
-    return _is_in_a_room(cls.__module__)
-
-
-def _is_in_a_room(module: str) -> bool:
-    package, _, rest = f"{module}.".partition(".")
-    return package == "kcde" and rest.partition(".")[0] in _ROOMS
+def _is_ours(module: str) -> bool:
+    return f"{module}.".startswith(_ROOMS)
 
 
 def _class(name: str) -> type:
     """Return a class of the package by its full name, or raise `ValueError`."""
     module, _, qualname = name.rpartition(".")
-    if _is_in_a_room(module) and source(module) is not None:
+    if _is_ours(module) and source(module) is not None:
         cls = getattr(import_module(module), qualname, None)
         if isinstance(cls, type) and cls.__module__ == module:
             return cls

@@ -15,7 +15,7 @@ Examples
 import logging
 import math
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,7 @@ log = logging.getLogger(__name__)
 
 _SEEDS = 2**32
 _GRID = 101
-_LOWEST = 1e-50
-"""Of probabilities of quantiles: of heavy tails, lower ones are too large to compute with."""
+_ARGUMENTS = ("x", "drop", "groups", "missing", "conformal", "options", "seed")
 
 
 def usable(name: str) -> str:
@@ -55,11 +54,10 @@ def savable() -> list[str]:
     ]
 
 
-def regardless_of_groups(names: Iterable[str]) -> str:
+def regardless_of_groups(names: Sequence[str]) -> str:
     """Return a sentence that names the methods which do not choose by folds, "" for none."""
-    without = [
-        name for name in names if not estimator_class(methods.find(name).estimator).tags.grouped
-    ]
+    tags = {name: estimator_class(methods.find(name).estimator).tags for name in names}
+    without = [name for name in names if not tags[name].grouped]
     if not without:
         return ""
     chooses = "chooses" if len(without) == 1 else "choose"
@@ -145,7 +143,6 @@ class TableModel:
     ):
         self.method, self.y, self.x, self.drop, self.groups = method, y, x, drop, groups
         self.missing, self.conformal, self.options, self.seed = missing, conformal, options, seed
-        self._can_refit = True
 
     def __repr__(self) -> str:
         return f"TableModel({self.method!r}, y={self.y!r})"
@@ -156,49 +153,24 @@ class TableModel:
         Raises
         ------
         ValueError
-            If the method or a column cannot be used, see `kcde.tabular.check`; if the model comes
-            from a file without the arguments of its fit.
+            If the method or a column cannot be used, see `kcde.tabular.check`.
         """
-        estimator = self._unfitted()
         aside = () if self.groups is None else (self.groups,)
-        checked = tabular.check(
-            frame, self.y, self.x, drop=self.drop, aside=aside, missing=self.missing
-        )
-        return self._fit(estimator, checked)
+        options = {"drop": self.drop, "aside": aside, "missing": self.missing}
+        return self.fit_checked(tabular.check(frame, self.y, self.x, **options))
 
     def fit_checked(self, checked: tabular.Checked) -> "TableModel":
         """Fit to a table that has been checked."""
-        return self._fit(self._unfitted(), checked)
-
-    def _unfitted(self) -> Standardised:
-        if not self._can_refit:
-            raise ValueError(
-                "the file of this model is of an older version and lacks the arguments of its fit "
-                "(columns, options, seed): make a new TableModel with them and fit that"
-            )
-        return unfitted(self.method, seed_of("own", "fit", self.seed) % _SEEDS, self.options)
-
-    def _arguments(self) -> dict[str, Any]:
-        """Return what the constructor takes beside the method and y."""
-        return {
-            "x": None if self.x is None else list(self.x),
-            "drop": list(self.drop),
-            "groups": self.groups,
-            "missing": self.missing,
-            "conformal": self.conformal,
-            "options": None if self.options is None else dict(self.options),
-            "seed": self.seed,
-        }
-
-    def _fit(self, estimator, checked: tabular.Checked) -> "TableModel":
-        groups, said = None, (*checked.notes, *checked.warnings)
-        if self.groups is not None and not estimator.tags.grouped:
-            said = (*said, regardless_of_groups([self.method]))
-        if self.groups is not None and (estimator.tags.grouped or self.conformal is not None):
-            groups = checked.frame[self.groups].to_numpy()
+        seed = seed_of("own", "fit", self.seed) % _SEEDS
+        estimator, groups = unfitted(self.method, seed, self.options), None
+        self.columns_, self.notes_ = checked.columns, (*checked.notes, *checked.warnings)
+        if self.groups is not None:
+            if not estimator.tags.grouped:
+                self.notes_ += (regardless_of_groups([self.method]),)
+            if estimator.tags.grouped or self.conformal is not None:
+                groups = checked.frame[self.groups].to_numpy()
         if self.conformal is not None:
             estimator = Conformal(estimator, share=self.conformal, random_state=self.seed)
-        self.columns_, self.notes_ = checked.columns, said
         X = self._x_of(checked.frame)
         self.model_ = estimator.fit(X, checked.columns.target(checked.frame), groups)
         self.about_ = {
@@ -222,10 +194,8 @@ class TableModel:
         Raises
         ------
         ValueError
-            If p is not in (0, 1), or so close to 0 that its y cannot be computed with.
+            If p is not in (0, 1).
         """
-        if low := [each for each in np.ravel(p) if 0.0 < each < _LOWEST]:
-            raise ValueError(f"the quantile {low[0]:g} is too close to 0: give {_LOWEST:g} or more")
         return np.asarray(self.model_.quantile(self._x_of(frame), p))
 
     def interval(self, frame: pd.DataFrame, level: float) -> np.ndarray:
@@ -277,11 +247,10 @@ class TableModel:
         Raises
         ------
         ValueError
-            If a column cannot be used, or a quantile or y of a density stands twice.
+            If a column cannot be used.
         """
         found = {"mean": self.mean(frame)}
-        each = self.quantile(frame, list(quantiles))
-        found |= {f"q{p}": each[:, place] for place, p in enumerate(_in_digits(quantiles))}
+        found |= _named("q{}", quantiles, self.quantile(frame, list(quantiles)))
         if interval is not None:
             found["lower"], found["upper"] = self.interval(frame, interval).T
         if self.columns_.y in frame.columns:
@@ -291,8 +260,7 @@ class TableModel:
                 found["log_density"][observed] = self.log_density(frame[observed])
         if density is not None:
             y = self._grid(frame) if isinstance(density, str) else np.asarray(density, dtype=float)
-            values = self.density(frame, y)
-            found |= {f"p({at})": values[:, place] for place, at in enumerate(_in_digits(y))}
+            found |= _named("p({})", y, self.density(frame, y))
         return pd.DataFrame(found, index=frame.index)
 
     def _grid(self, frame: pd.DataFrame) -> np.ndarray:
@@ -308,15 +276,17 @@ class TableModel:
         kcde.model_file.UnsavableError
             If the estimator learns what is neither.
         """
-        arguments = self._arguments() if self._can_refit else None
+        arguments = {name: getattr(self, name) for name in _ARGUMENTS}
+        arguments["x"] = None if self.x is None else list(self.x)
+        arguments["drop"] = list(self.drop)
+        arguments["options"] = None if self.options is None else dict(self.options)
         model_file.write(path, self.model_, self.about_, arguments)
 
     @classmethod
     def load(cls, path: str | Path) -> "TableModel":
         """Return the model of a file; a warning is logged where another code has written it.
 
-        It has the arguments of its fit, so that `fit` fits the same model to other rows. Files of
-        older versions lack them, and `fit` is refused.
+        It has the arguments of its fit, so that `fit` fits the same model to other rows.
 
         Raises
         ------
@@ -329,32 +299,22 @@ class TableModel:
         try:
             columns = tabular.Columns.of_plain(about["columns"])
             code, writer = about["code"], about["versions"]["kcde"]
-            made = cls(str(about["method"]), columns.y, **(arguments or {}))
+            made = cls(str(about["method"]), columns.y, **arguments)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(
                 f"{path} is no model of a table: what it says of it lacks a part ({error})"
             ) from None
-        made._can_refit = arguments is not None
-        made.model_, made.about_, made.columns_ = model, about, columns
-        made.notes_ = ()
+        made.model_, made.about_, made.columns_, made.notes_ = model, about, columns, ()
         if code != _code(made.method):
-            log.warning(
-                "%s was written by another version of %s (kcde %s): fit again if in doubt",
-                path,
-                made.method,
-                writer,
-            )
+            said = f"another version of {made.method} (kcde {writer}): fit again if in doubt"
+            log.warning("%s was written by %s", path, said)
         return made
 
 
-def _in_digits(values: Sequence[float]) -> list[str]:
-    """Return different numbers in as few digits as give them back, six at least."""
-    if len(set(values)) < len(values):
-        raise ValueError(f"give each number once; got {', '.join(f'{each:g}' for each in values)}")
-    return [
-        next(text for digits in range(6, 18) if float(text := f"{value:.{digits}g}") == value)
-        for value in values
-    ]
+def _named(template: str, numbers: Sequence[float], values: np.ndarray) -> dict[str, np.ndarray]:
+    """Return columns of values (n, k) by their k numbers, in the digits that give these back."""
+    texts = (repr(float(each)).removesuffix(".0") for each in numbers)
+    return {template.format(text): values[:, place] for place, text in enumerate(texts)}
 
 
 def require_savable(method: str) -> None:

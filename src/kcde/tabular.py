@@ -13,15 +13,12 @@ Examples
 ['area', 'town=B']
 """
 
-import codecs
 import csv
 import hashlib
 import math
-import re
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +33,14 @@ MOST_LEVELS = 20
 FEWEST_ROWS = 20
 """Below, a held-out part has too few rows to compare anything on."""
 
-TEXT = (".csv", ".tsv", ".txt")
-"""Endings of the names of text files."""
-
 NUMBER, LEVELS, DATE = "number", "levels", "date"
 """Kinds of columns."""
 
 REFUSE, DROP = "refuse", "drop"
 """What happens to rows with missing values."""
 
-_DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_TEXT = (".csv", ".tsv", ".txt")
+_DELIMITERS = ",;\t|"
 _SPELT = {"\\t": "\t", "tab": "\t"}  # as a shell has it
 _DECIMAL_COMMA = r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+"
 _THOUSANDS_POINT = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"
@@ -56,8 +51,7 @@ _MOSTLY = 0.5  # share of numbers from which a text column is one of numbers wit
 _FEW_VALUES = 0.1  # of the rows
 _FREQUENT, _FAR_MORE = 0.1, 3.0  # of the rows, and times the next, for one value of y
 _BY_CHANCE = 1e-6  # probability from which a column that sorts y may do so by chance
-_SHOWN = 5  # names in a message
-_WORDS = "words taken for missing values"  # in `DataFrame.attrs`, by column
+_SHOWN = 10  # names in a message
 
 
 @dataclass(frozen=True)
@@ -67,12 +61,25 @@ class Column:
     name: str
     levels: tuple[str, ...] | None = None
 
-    def encoded(self) -> list[str]:
-        """Return the names of its columns of numbers: of two levels, the second alone has one."""
+    def encode(self, series: pd.Series) -> dict[str, np.ndarray]:
+        """Return its columns of numbers by name: with two levels, the second alone has one."""
         if self.levels is None:
-            return [self.name]
+            return {self.name: _numbers(self.name, series)}
+        _require_complete(self.name, series)
+        if series.dtype.kind in "iuf":
+            raise ValueError(
+                f"column {self.name!r} was text or categories in training, such as "
+                f"{self.levels[0]!r}, and has numbers here: make it so again, with "
+                f"tabular.read(file, text=[{self.name!r}]) or frame[{self.name!r}].astype(str)"
+            )
+        text = series.astype(str).to_numpy()
+        if unseen := sorted(set(text) - set(self.levels)):
+            raise ValueError(
+                f"column {self.name!r} has {_listed(unseen)}, which training did not have; it had "
+                f"{_listed(self.levels)}"
+            )
         shown = self.levels[1:] if len(self.levels) == 2 else self.levels
-        return [f"{self.name}={level}" for level in shown]
+        return {f"{self.name}={level}": (text == level).astype(np.float64) for level in shown}
 
 
 @dataclass(frozen=True)
@@ -124,16 +131,14 @@ class Columns:
                 f"column(s) {_listed(new)} were not in the training data: leave them out"
             )
         found: dict[str, np.ndarray] = {}
-        owners: dict[str, str] = {}
         for column in self.x:
-            for name in column.encoded():
-                if name in owners:
-                    raise ValueError(
-                        f"columns {owners[name]!r} and {column.name!r} would both be encoded as "
-                        f"{name!r}: rename one of them"
-                    )
-                owners[name] = column.name
-            found |= _encoded(column, frame[column.name])
+            encoded = column.encode(frame[column.name])
+            if twice := found.keys() & encoded.keys():
+                raise ValueError(
+                    f"column {column.name!r} and another would both be encoded as "
+                    f"{_listed(twice)}: rename one of them"
+                )
+            found |= encoded
         return pd.DataFrame(found, index=frame.index)
 
     def target(self, frame: pd.DataFrame) -> np.ndarray:
@@ -142,16 +147,13 @@ class Columns:
         Raises
         ------
         ValueError
-            If there is no such column, or a value is missing or no number.
+            If a value is missing or no number.
         """
-        if self.y not in frame.columns:
-            raise ValueError(f"there is no column {self.y!r}{nearest(self.y, frame.columns)}")
         return _numbers(self.y, frame[self.y])
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        x = [{"name": each.name, "levels": each.levels and list(each.levels)} for each in self.x]
-        return {"y": self.y, "x": x, "ignored": list(self.ignored)}
+        return asdict(self)
 
     @classmethod
     def of_plain(cls, plain: dict[str, Any]) -> "Columns":
@@ -184,11 +186,9 @@ class Checked:
     @property
     def digest(self) -> str:
         """SHA-256 of the values of x and y, as they are modelled, and their names."""
-        X = self.columns.encode(self.frame)
-        digester = hashlib.sha256("\0".join([*X.columns, self.columns.y]).encode())
-        digester.update(np.ascontiguousarray(X.to_numpy()).tobytes())
-        digester.update(self.columns.target(self.frame).tobytes())
-        return digester.hexdigest()
+        X, y = self.columns.encode(self.frame), self.columns.target(self.frame)
+        names = "\0".join([*X.columns, self.columns.y]).encode()
+        return hashlib.sha256(names + X.to_numpy().tobytes() + y.tobytes()).hexdigest()
 
 
 def read(
@@ -232,140 +232,78 @@ def read(
         raise FileNotFoundError(f"there is no file {path}")
     readers = {".parquet": pd.read_parquet, ".feather": pd.read_feather, ".arrow": pd.read_feather}
     kind = path.suffix.lower()
-    if kind in readers:
-        try:
-            frame = readers[kind](path)
-        except ImportError as error:
-            raise ModuleNotFoundError(f"{path} needs pyarrow: pip install 'kcde[parquet]'") from (
-                error
-            )
-        except (ValueError, OSError) as error:
-            raise ValueError(f"{path} cannot be read as {kind[1:]}: {error}") from None
-        _require_unique(frame.columns, path)
-        # Parquet has no categories of numbers.
-        whole = [name for name in text if name in frame and frame[name].dtype.kind in "iu"]
-        return frame.astype(dict.fromkeys(whole, str))
-    if kind not in TEXT:
+    if kind not in (*_TEXT, *readers):
         raise ValueError(f"{path} is not .csv, .tsv, .txt, .parquet, .feather or .arrow")
     try:
-        return _read_csv(path, delimiter, decimal, set(text))
+        if kind in _TEXT:
+            return _read_csv(path, _SPELT.get(delimiter, delimiter), decimal, set(text))
+        frame = readers[kind](path)
+    except ImportError as error:
+        raise ModuleNotFoundError(f"{path} needs pyarrow: pip install 'kcde[parquet]'") from error
     except UnicodeDecodeError:
         raise ValueError(
-            f"{path} is not in UTF-8: save it as UTF-8, or convert it with "
-            "iconv -f WINDOWS-1252 -t UTF-8"
+            f"{path} is not in UTF-8: save it as UTF-8, or convert it with iconv -t UTF-8 -f "
+            "WINDOWS-1252, or what else it is in"
         ) from None
-
-
-def header(path: str | Path, delimiter: str | None = None) -> tuple[list[str], str]:
-    """Return the names of the columns of a CSV and its delimiter, from its first record alone.
-
-    Parameters
-    ----------
-    path
-        In UTF-8.
-    delimiter
-        As of `read`.
-
-    Raises
-    ------
-    ValueError
-        If the file is empty or in UTF-16, another delimiter fits, or names are missing or not
-        unique.
-    """
-    path = Path(path)
-    _require_no_utf16(path)
-    delimiter = _SPELT.get(delimiter, delimiter)
-    if delimiter is not None and len(delimiter) != 1:
-        raise ValueError(f"--delimiter must be one character, or tab; got {delimiter!r}")
-    heads = {each: _head(path, each) for each in {**_DELIMITERS, delimiter or ",": ""}}
-    if not any(heads.values()):
-        raise ValueError(f"{path} is empty")
-    counts = {each: len(heads[each]) for each in _DELIMITERS}
-    tabs = path.suffix.lower() == ".tsv" and counts["\t"] > 1
-    likely = "\t" if tabs else max(counts, key=counts.__getitem__)
-    delimiter = delimiter or likely
-    if len(heads[delimiter]) == 1 < counts[likely]:
-        raise ValueError(
-            f"{path} has one column where the delimiter is {delimiter!r}; its header looks divided "
-            f"by a {_DELIMITERS[likely]}: --delimiter {likely!r}"
-        )
-    names = [name.strip() for name in heads[delimiter]]
-    if nameless := [place for place, name in enumerate(names, 1) if not name]:
-        raise ValueError(
-            f"{path}: column(s) {_listed(nameless)} of the header have no name: name them, or "
-            "leave them out (pandas writes such an index unless index=False)"
-        )
-    _require_unique(names, path)
-    return names, delimiter
-
-
-def _require_no_utf16(path: Path) -> None:
-    """Refuse UTF-16, of which letters without accents pass for UTF-8 with a NUL beside each."""
-    with path.open("rb") as file:
-        line = file.readline(4096)
-    even, odd = line[::2].count(0), line[1::2].count(0)
-    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        kind = "UTF-16"
-    elif 4 * max(even, odd) > len(line):
-        kind = "UTF-16BE" if even > odd else "UTF-16LE"
-    else:
-        return
-    raise ValueError(f"{path} is in {kind}: convert it with iconv -f {kind} -t UTF-8")
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    _require_unique(frame.columns)
+    # Parquet has no categories of numbers.
+    whole = [name for name in text if name in frame and frame[name].dtype.kind in "iu"]
+    return frame.astype(dict.fromkeys(whole, str))
 
 
 def _read_csv(path: Path, delimiter: str | None, decimal: str, text: set[str]) -> pd.DataFrame:
-    names, delimiter = header(path, delimiter)
-    places = {place: str for place, name in enumerate(names) if name in text}
-    asked = {
-        "sep": delimiter,
-        "decimal": decimal,
-        "encoding": "utf-8-sig",
-        "index_col": False,
-        "low_memory": False,
-        "skipinitialspace": True,
-        "names": range(len(names)),
-        "header": 0,
-    }
+    names, delimiter = _header(path, delimiter)
     try:
         with warnings.catch_warnings():
             # Rows longer than the header.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(path, dtype=places, **asked)
-    except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError) as error:
+            frame = pd.read_csv(
+                path,
+                sep=delimiter,
+                decimal=decimal,
+                encoding="utf-8-sig",
+                index_col=False,
+                low_memory=False,
+                skipinitialspace=True,
+                names=names,
+                header=0,
+                dtype=dict.fromkeys(text & set(names), str),
+            )
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise ValueError(
-            f"{path}: {str(error).splitlines()[0]}; rows must have as many fields as the header, "
-            f"divided by {_DELIMITERS.get(delimiter, delimiter)}"
+            f"{str(error).splitlines()[0]}; rows must have as many fields as the header, divided "
+            f"by {delimiter!r}"
         ) from None
-    words = _missing_words(path, frame, asked)
-    frame = frame.set_axis(names, axis=1)
-    if words:
-        frame.attrs[_WORDS] = {names[place]: each for place, each in words.items()}
     if decimal != ".":
-        _require_no_points(path, frame, decimal)
+        _require_no_points(frame)
     return frame
 
 
-def _missing_words(path: Path, frame: pd.DataFrame, asked: dict) -> dict[int, list[str]]:
-    """Return the words in columns of text that were taken for missing values: maybe levels."""
-    kinds = frame.dtypes.map(lambda dtype: dtype.kind not in "biuf")
-    places = frame.columns[kinds & frame.isna().any()].tolist()
-    if not places:
-        return {}
-    raw = pd.read_csv(path, dtype=str, na_filter=False, usecols=places, **asked)
-    found = {place: sorted(raw[place][frame[place].isna()].unique()) for place in places}
-    return {place: words for place, words in found.items() if any(words)}
-
-
-def _require_no_points(path: Path, frame: pd.DataFrame, decimal: str) -> None:
-    """Refuse columns of numbers with points in thousands, which would be taken for decimal ones."""
-    for name in frame.columns[frame.dtypes.map(lambda dtype: dtype.kind not in "biuf")]:
-        values = frame[name].dropna().astype(str).drop_duplicates()
-        points = values[values.str.contains(".", regex=False)]
-        if len(points) and _are_numbers(values) and points.str.fullmatch(_THOUSANDS_POINT).all():
-            raise ValueError(
-                f"{path}: column {name!r} has points in numbers, such as {points.iloc[0]!r}, where "
-                f"the decimal mark is {decimal!r}: write them without thousands separators"
-            )
+def _header(path: Path, delimiter: str | None) -> tuple[list[str], str]:
+    """Return the names of the columns of a CSV and its delimiter, from its first record alone."""
+    if delimiter is not None and len(delimiter) != 1:
+        raise ValueError(f"--delimiter must be one character, or tab; got {delimiter!r}")
+    heads = {each: _head(path, each) for each in {*_DELIMITERS, delimiter or ","}}
+    if not any(heads.values()):
+        raise ValueError("it is empty")
+    tabs = path.suffix.lower() == ".tsv" and len(heads["\t"]) > 1
+    likely = "\t" if tabs else max(_DELIMITERS, key=lambda each: len(heads[each]))
+    delimiter = delimiter or likely
+    if len(heads[delimiter]) == 1 < len(heads[likely]):
+        raise ValueError(
+            f"it has one column where the delimiter is {delimiter!r}; its header looks divided by "
+            f"another: --delimiter {likely!r}"
+        )
+    names = [name.strip() for name in heads[delimiter]]
+    if "" in names:
+        raise ValueError(
+            f"column {names.index('') + 1} of the header has no name: name it, or leave it out "
+            "(pandas writes such an index unless index=False)"
+        )
+    _require_unique(names)
+    return names, delimiter
 
 
 def _head(path: Path, delimiter: str) -> list[str]:
@@ -379,10 +317,22 @@ def _head(path: Path, delimiter: str) -> list[str]:
             return []
 
 
-def _require_unique(names: Iterable, path: Path | None = None) -> None:
-    if twice := [name for name, count in Counter(names).items() if count > 1]:
-        place = f"{path}: " if path else ""
-        raise ValueError(f"{place}column name(s) {_listed(twice)} stand twice: rename one of them")
+def _require_no_points(frame: pd.DataFrame) -> None:
+    """Refuse columns of numbers with points in thousands, which would be taken for decimal ones."""
+    for name in frame.columns[frame.dtypes.map(lambda dtype: dtype.kind not in "biuf")]:
+        values = frame[name].dropna().astype(str).drop_duplicates()
+        points = values[values.str.contains(".", regex=False)]
+        if len(points) and _are_numbers(values) and points.str.fullmatch(_THOUSANDS_POINT).all():
+            raise ValueError(
+                f"column {name!r} has points in numbers, such as {points.iloc[0]!r}, beside the "
+                "decimal mark: write them without thousands separators"
+            )
+
+
+def _require_unique(names: Iterable) -> None:
+    names = pd.Series(list(names), dtype=object)
+    if twice := names[names.duplicated()].tolist():
+        raise ValueError(f"column name(s) {_listed(twice)} stand twice: rename one of them")
 
 
 def _require_text_names(frame: pd.DataFrame) -> None:
@@ -402,7 +352,6 @@ def check(
     drop: Sequence[str] = (),
     aside: Sequence[str] = (),
     missing: str = REFUSE,
-    fewest: int = FEWEST_ROWS,
 ) -> Checked:
     """Check a table and say which of its columns are used.
 
@@ -420,8 +369,6 @@ def check(
         Columns that are no part of x but must be complete: groups, a time.
     missing
         `refuse`, or `drop`: rows with a missing value in a column that is used are left out.
-    fewest
-        Rows that must remain.
 
     Raises
     ------
@@ -433,26 +380,27 @@ def check(
         raise ValueError(f"missing must be {REFUSE} or {DROP}; got {missing!r}")
     wanted = _wanted(frame, y, x, drop, aside)
     frame, notes = _complete(frame, [*wanted, y, *aside], missing)
-    if len(frame) < fewest:
+    if len(frame) < FEWEST_ROWS:
         after = f" ({' '.join(notes)})" if notes else ""
-        raise ValueError(f"{len(frame)} rows are too few{after}: at least {fewest} are needed")
+        raise ValueError(f"{len(frame)} rows are too few{after}: at least {FEWEST_ROWS} are needed")
     target = _target(frame, y)
     used, left_out = _used(frame, wanted, named=x is not None)
     if not used:
-        others = [name for name in frame.columns if name != y]
-        if not others:
-            why = "the table has no other column"
-        else:
-            why = "; ".join(left_out) or f"{_listed(others)} are dropped, groups or times"
+        why = " ".join(left_out) or "the table has no other, or they are dropped, groups or times"
         raise ValueError(f"no column is left to predict {y!r} from: {why}")
     names = {column.name for column in used}
     ignored = tuple(name for name in frame.columns if name not in names and name != y)
     columns = Columns(y, tuple(used), ignored)
     encoded = columns.encode(frame[[*names, y]])
-    said = [*_of_target(y, target), *_copies(encoded, y, target)]
-    if encoded.shape[1] > len(frame):
+    said, width = _of_target(y, target), encoded.shape[1]
+    if leaks := [name for name in encoded if _sorts(encoded[name].to_numpy(), target, width)]:
         said.append(
-            f"There are more columns of x ({encoded.shape[1]}) than rows ({len(frame)}): most "
+            f"Suspiciously perfect: {_listed(leaks)} says {y!r} exactly. If it is not known before "
+            f"{y!r} is, leave it out with --drop; every result below is worth nothing otherwise."
+        )
+    if width > len(frame):
+        said.append(
+            f"There are more columns of x ({width}) than rows ({len(frame)}): most "
             "methods will learn little; name the ones that matter with --x."
         )
     return Checked(frame, columns, (*notes, *left_out), tuple(said))
@@ -466,11 +414,12 @@ def _wanted(frame, y, x, drop, aside) -> list[str]:
                 f"there is no column {name!r}{nearest(name, frame.columns)}; there are "
                 f"{_listed(frame.columns)}"
             )
-    if y in (*drop, *aside):
-        raise ValueError(f"{y!r} is predicted, and cannot be dropped, a group or a time as well")
     others = [name for name in (x or frame.columns) if name not in (y, *drop, *aside)]
-    if x is not None and (clash := [name for name in x if name not in others]):
-        raise ValueError(f"{_listed(clash)} cannot be a column of x and have another part as well")
+    clash = [name for name in (x or ()) if name not in others]
+    if clash := clash + [y] * (y in (*drop, *aside)):
+        raise ValueError(
+            f"{_listed(clash)}: a column can have one part: y, x, dropped, group or time"
+        )
     return others
 
 
@@ -478,19 +427,14 @@ def _complete(frame, names, missing) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows without missing values."""
     empty = frame[names].isna()
     counts = empty.sum()
-    counts = counts[counts > 0]
-    if not len(counts):
+    if not counts.any():
         return frame, []
-    words = {name: each for name, each in frame.attrs.get(_WORDS, {}).items() if name in counts}
-    said = {name: f", as {' or '.join(map(repr, each))}" for name, each in words.items()}
-    shown = _listed(
-        [f"{name} ({n}{said.get(name, '')})" for name, n in counts.items()], quoted=False
-    )
+    shown = ", ".join(f"{name} ({n})" for name, n in counts[counts > 0][:_SHOWN].items())
     if missing == REFUSE:
         raise ValueError(
             f"missing values in column(s) {shown}: fill them, leave out these columns with --drop, "
-            f"or these rows with --missing drop ({int(empty.any(axis=1).sum())} of {len(frame)})"
-            + ("; a level with such a name must be renamed" if words else "")
+            f"or these rows with --missing drop ({int(empty.any(axis=1).sum())} of {len(frame)}); "
+            "where NA, NULL or None is a level, rename it"
         )
     # What is left of true, false and missing values is of one type.
     kept = frame[~empty.any(axis=1)].infer_objects()
@@ -500,9 +444,8 @@ def _complete(frame, names, missing) -> tuple[pd.DataFrame, list[str]]:
 def _target(frame: pd.DataFrame, y: str) -> np.ndarray:
     kind, fault = _kind(frame[y])
     if kind is not NUMBER:
-        text = "it has categories" if _is_category(frame[y]) else "it has text, and no numbers"
-        what = {DATE: "it has dates", LEVELS: text}.get(kind, fault)
-        raise ValueError(f"column {y!r} cannot be y: {what}")
+        what = {DATE: "it has dates", LEVELS: fault or "it has text or categories, and no numbers"}
+        raise ValueError(f"column {y!r} cannot be y: {what[kind]}")
     target = _numbers(y, frame[y])
     if np.ptp(target) == 0:
         raise ValueError(f"column {y!r} is constant ({target[0]:g}): there is nothing to predict")
@@ -526,43 +469,43 @@ def _used(frame, wanted, *, named) -> tuple[list[Column], list[str]]:
         else:
             # Categories of numbers are no copy of these numbers.
             text = kind is LEVELS
-            values = frame[name].astype(str) if text else _numbers(name, frame[name])
+            try:
+                values = frame[name].astype(str) if text else _numbers(name, frame[name])
+            except ValueError as error:
+                faults.append(str(error))
+                continue
             mark = hashlib.blake2b(pd.util.hash_array(np.asarray(values)).tobytes()).digest()
             if mark in seen:
                 notes.append(f"Column {name!r} left out: it is a copy of {seen[mark]!r}.")
                 continue
             seen[mark] = name
-            used.append(Column(name, _levels(frame[name]) if text else None))
+            levels = tuple(sorted(values.unique())) if text else None
+            used.append(Column(name, levels))
     if faults:
-        more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
-        raise ValueError("; ".join(faults[:_SHOWN]) + more)
-    return used, _shortened(notes)
+        raise ValueError("; ".join(faults[:_SHOWN]))
+    rest = [f"{len(notes) - _SHOWN} more columns left out."] if len(notes) > _SHOWN else []
+    return used, [*notes[:_SHOWN], *rest]
 
 
-def _shortened(notes: list[str]) -> list[str]:
-    """Return the first notes and the number of the rest."""
-    most = 2 * _SHOWN
-    rest = [f"{len(notes) - most} more columns left out."] if len(notes) > most else []
-    return [*notes[:most], *rest]
-
-
-def _kind(series: pd.Series) -> tuple[str | None, str]:
+def _kind(series: pd.Series) -> tuple[str, str]:
     """Return the kind of a complete column, and what is wrong with it, "" if nothing."""
     if series.dtype.kind in "biuf":
-        finite = np.isfinite(series.to_numpy(dtype=np.float64))
-        if not finite.all():
-            return NUMBER, f"{int((~finite).sum())} values are infinite: fill or drop them"
         return NUMBER, ""
     if series.dtype.kind in "Mm":
         return DATE, ""
-    if series.dtype.kind == "c":
-        return None, "it has complex numbers: take real and imaginary part as two columns"
-    if not series.astype(object).map(pd.api.types.is_scalar).all():
-        return None, "it has lists or other objects: take what is in them as columns"
+    if series.dtype.kind == "c" or not series.astype(object).map(pd.api.types.is_scalar).all():
+        return LEVELS, "it has complex numbers, lists or objects: take their parts as columns"
     text = series.astype(str)
     distinct = text.drop_duplicates()
-    if not _is_category(series) and (found := _kind_of_numbers(text, distinct)):
-        return found
+    if not isinstance(series.dtype, pd.CategoricalDtype):
+        with_comma = distinct.str.fullmatch(f"{_DECIMAL_COMMA}|{_THOUSANDS_COMMA}")
+        if with_comma.any() and _are_numbers(distinct[~with_comma]):
+            return LEVELS, (
+                f"it has commas as in {distinct[with_comma].iloc[0]!r}: give --decimal , if they "
+                "are decimal marks, or write numbers without thousands separators"
+            )
+        if pd.to_numeric(text, errors="coerce").notna().mean() >= _MOSTLY:
+            return NUMBER, ""
     if distinct.str.fullmatch(_ANY_DATE).all():
         return DATE, ""
     if len(distinct) > MOST_LEVELS:
@@ -573,40 +516,8 @@ def _kind(series: pd.Series) -> tuple[str | None, str]:
     return LEVELS, ""
 
 
-def _is_category(series: pd.Series) -> bool:
-    return isinstance(series.dtype, pd.CategoricalDtype)
-
-
-def _kind_of_numbers(text: pd.Series, distinct: pd.Series) -> tuple[str | None, str] | None:
-    """Return what `_kind` does of text that is numbers or is meant to be, None of other text."""
-    commas = distinct[distinct.str.contains(",", regex=False)]
-    if len(commas) and commas.str.fullmatch(_THOUSANDS_COMMA).all():
-        return None, (
-            f"it has commas as in {commas.iloc[0]!r}: write numbers without thousands separators, "
-            "or, if they are decimal marks, give --decimal ,"
-        )
-    if distinct.str.fullmatch(_DECIMAL_COMMA).any() and _are_numbers(
-        distinct.str.replace(",", ".")
-    ):
-        return None, "it has decimal commas: --decimal ,"
-    numbers = pd.to_numeric(text, errors="coerce").notna()
-    if numbers.all():
-        return NUMBER, ""
-    if numbers.mean() >= _MOSTLY:
-        return NUMBER, _not_numbers(text, numbers)
-    return None
-
-
 def _are_numbers(text: pd.Series) -> bool:
     return bool(pd.to_numeric(text, errors="coerce").notna().all())
-
-
-def _not_numbers(text: pd.Series, numbers: pd.Series) -> str:
-    wrong = text[~numbers]
-    return (
-        f"{len(wrong)} values are not numbers, such as {wrong.iloc[0]!r} in row "
-        f"{row_number(wrong.index[0])}: correct them, or leave them empty"
-    )
 
 
 def row_number(label: Any) -> str:
@@ -626,47 +537,21 @@ def _require_complete(name: str, series: pd.Series) -> None:
         )
 
 
-def _levels(series: pd.Series) -> tuple[str, ...]:
-    return tuple(sorted(series.astype(str).unique()))
-
-
 def _numbers(name: str, series: pd.Series) -> np.ndarray:
     """Return a column of numbers as float64, shape (n,), or raise `ValueError`."""
     _require_complete(name, series)
     if series.dtype.kind not in "biuf":
-        numbers = pd.to_numeric(series.astype(str), errors="coerce")
-        if numbers.isna().any():
+        text = series.astype(str)
+        series = pd.to_numeric(text, errors="coerce")
+        if len(wrong := text[series.isna()]):
             raise ValueError(
-                f"column {name!r}: {_not_numbers(series.astype(str), numbers.notna())}"
+                f"column {name!r}: {len(wrong)} values are not numbers, such as {wrong.iloc[0]!r} "
+                f"in row {row_number(wrong.index[0])}: correct them, or leave them empty"
             )
-        series = numbers
     values = series.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"column {name!r} has infinite values: fill or drop them")
     return values
-
-
-def _encoded(column: Column, series: pd.Series) -> dict[str, np.ndarray]:
-    if column.levels is None:
-        return {column.name: _numbers(column.name, series)}
-    _require_complete(column.name, series)
-    if series.dtype.kind in "iuf":
-        raise ValueError(
-            f"column {column.name!r} was text or categories in training, such as "
-            f"{column.levels[0]!r}, and has numbers here: make it so again, with "
-            f"tabular.read(file, text=[{column.name!r}]) or frame[{column.name!r}].astype(str)"
-        )
-    text = series.astype(str).to_numpy()
-    if unseen := sorted(set(text) - set(column.levels)):
-        raise ValueError(
-            f"column {column.name!r} has {_listed(unseen)}, which training did not have; it had "
-            f"{_listed(column.levels, most=MOST_LEVELS)}"
-        )
-    names = column.encoded()
-    levels = column.levels[-len(names) :]
-    return {
-        name: (text == level).astype(np.float64) for name, level in zip(names, levels, strict=True)
-    }
 
 
 def has_ties(checked: Checked) -> bool:
@@ -679,46 +564,25 @@ def _of_target(y: str, target: np.ndarray) -> list[str]:
     values, counts = np.unique(target, return_counts=True)
     n, most = len(target), counts.argmax()
     second = np.sort(counts)[-2]
-    likelihood = (
-        "as a density it has no upper bound at repeated values, so that log densities compare how "
-        "narrow the bumps of a method are: go by CRPS and coverage"
-    )
     if len(values) == 2:
-        return [
-            f"{y!r} is binary ({values[0]:g} and {values[1]:g}): {likelihood}, or take a "
-            "classifier, whose probabilities say all there is."
-        ]
-    if counts[most] >= max(_FREQUENT * n, _FAR_MORE * second):
-        return [
-            f"{counts[most] / n:.0%} of {y!r} are {values[most]:g}: {likelihood}, or model first "
-            f"whether it is {values[most]:g} and then the other rows."
-        ]
-    if len(values) < _FEW_VALUES * n:
-        return [f"{y!r} has {len(values)} different values in {n} rows: {likelihood}."]
-    return []
-
-
-def _copies(X: pd.DataFrame, y: str, target: np.ndarray) -> list[str]:
-    """Name columns of x that order the rows as y does, or more finely where y has ties."""
-    ranks = _centred(pd.Series(target).rank().to_numpy())
-    same = [
-        name
-        for name in X
-        if abs(ranks @ _centred(X[name].rank().to_numpy())) > 1.0 - 1e-9
-        or _sorts(X[name].to_numpy(), target, X.shape[1])
-    ]
-    if not same:
+        said = f"{y!r} is binary"
+    elif counts[most] >= max(_FREQUENT * n, _FAR_MORE * second):
+        said = f"{counts[most] / n:.0%} of {y!r} are {values[most]:g}"
+    elif len(values) < _FEW_VALUES * n:
+        said = f"{y!r} has {len(values)} different values in {n} rows"
+    else:
         return []
     return [
-        f"Suspiciously perfect: {_listed(same)} says {y!r} exactly. If it is not known before "
-        f"{y!r} is, leave it out with --drop; every result below is worth nothing otherwise."
+        f"{said}: as a density it has no upper bound at repeated values, so that log densities "
+        "compare how narrow the bumps of a method are. Go by CRPS and coverage, or model first "
+        "which of these values it has."
     ]
 
 
 def _sorts(values: np.ndarray, target: np.ndarray, columns: int) -> bool:
-    """Return whether y never falls or never rises with a column, and none of many does by chance.
+    """Return whether y is a function of a column that never falls or never rises, not by chance.
 
-    The row number does in a file that is sorted by y.
+    The row number is one in a file that is sorted by y.
     """
     # Some rows are quickly sorted, and show it of most columns that do not.
     if not (_is_monotone(values[:1000], target[:1000]) and _is_monotone(values, target)):
@@ -730,17 +594,9 @@ def _sorts(values: np.ndarray, target: np.ndarray, columns: int) -> bool:
 
 
 def _is_monotone(values: np.ndarray, target: np.ndarray) -> bool:
-    """Return whether y is a function of a column that never falls or never rises."""
     order = np.lexsort((target, values))
     rises, steps = np.diff(values[order]) > 0.0, np.diff(target[order])
     return not steps[~rises].any() and bool((steps >= 0.0).all() or (steps <= 0.0).all())
-
-
-def _centred(ranks: np.ndarray) -> np.ndarray:
-    """Return ranks with mean 0 and length 1."""
-    centred = ranks - ranks.mean()
-    length = np.linalg.norm(centred)
-    return centred / length if length else centred
 
 
 def times(frame: pd.DataFrame, name: str) -> np.ndarray:
@@ -756,16 +612,13 @@ def times(frame: pd.DataFrame, name: str) -> np.ndarray:
         return _numbers(name, series)
     if series.dtype.kind not in "Mm":
         text = series.astype(str)
-        if not text.drop_duplicates().str.fullmatch(_ISO_DATE).all():
-            wrong = text[~text.str.fullmatch(_ISO_DATE)].iloc[0]
-            raise ValueError(
-                f"column {name!r} orders no rows: {wrong!r} is neither a number nor a date as "
-                "2024-12-31 or 2024-12-31 23:59"
-            )
         series = pd.to_datetime(text, format="ISO8601", utc=True, errors="coerce")
-        if series.isna().any():
-            wrong = text[series.isna()].iloc[0]
-            raise ValueError(f"column {name!r} orders no rows: there is no date {wrong!r}")
+        wrong = text[series.isna() | ~text.str.fullmatch(_ISO_DATE)]
+        if len(wrong):
+            raise ValueError(
+                f"column {name!r} orders no rows: {wrong.iloc[0]!r} is neither a number nor a date "
+                "as 2024-12-31 or 2024-12-31 23:59"
+            )
     elif getattr(series.dtype, "tz", None) is not None:
         series = series.dt.tz_convert("UTC")
     return series.to_numpy(dtype="datetime64[ns]").astype(np.int64).astype(np.float64)
@@ -776,27 +629,8 @@ def looks_like_date(series: pd.Series) -> bool:
     return _kind(series.dropna())[0] is DATE
 
 
-def _listed(names: Iterable, most: int = 2 * _SHOWN, quoted: bool = True) -> str:
+def _listed(names: Iterable) -> str:
     """Return the first names and the number of the rest."""
     names = list(names)
-    shown = ", ".join(repr(name) if quoted else str(name) for name in names[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def duplicate_inputs(X: pd.DataFrame) -> float:
-    """Return the share of rows whose x another row has as well."""
-    return float(X.duplicated(keep=False).mean())
-
-
-def repeated_labels(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return the columns whose names and values look like labels of groups: `customer_id`."""
-    pattern = re.compile(
-        r"(^|[ _.-])(id|customer|patient|subject|user|person|household|group|site|station)s?$"
-        r"|[a-z]I[dD]$",
-        re.IGNORECASE,
-    )
-    return [
-        name
-        for name in names
-        if pattern.search(name) and 2 < frame[name].nunique() <= len(frame) / 2
-    ]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(map(repr, names[:_SHOWN])) + more

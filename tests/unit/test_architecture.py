@@ -2,6 +2,7 @@
 
 import ast
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,8 @@ FLOORS = [
     {"files", "names", "seeding", "webpage"},
     {"provenance", "arrays"},
     {"memory", "panels", "sampling"},
-    {"linalg", "kernels", "normalisers", "selection"},
-    {"data", "metrics", "scores", "estimators"},
+    {"linalg", "kernels", "metrics", "normalisers", "selection"},
+    {"data", "scores", "estimators"},
     {"joint", "streaming"},
     {"methods"},
     {"tabular", "model_file"},
@@ -61,6 +62,20 @@ def test_imports_point_downwards():
     assert not sorted(upwards)
 
 
+def test_modules_import_each_other_in_no_circle():
+    """Those of the head of a module: what a function imports comes later."""
+    files = {path.relative_to(ROOT.parent).with_suffix(""): path for path in MODULES}
+    names = {".".join(file.parts).removesuffix(".__init__"): path for file, path in files.items()}
+    graph = {}
+    for name, path in names.items():
+        head = [node for node in ast.parse(path.read_text()).body if type(node) is ast.ImportFrom]
+        pairs = [
+            (node.module, f"{node.module}.{alias.name}") for node in head for alias in node.names
+        ]
+        graph[name] = {full if full in names else module for module, full in pairs} & names.keys()
+    assert list(TopologicalSorter(graph).static_order())
+
+
 def test_no_paper_imports_the_artefacts_of_another():
     papers = {listed.paper for listed in ARTEFACTS.values()}
     crossing = {
@@ -74,17 +89,17 @@ def test_no_paper_imports_the_artefacts_of_another():
 
 
 @pytest.mark.parametrize(
-    ("packages", "homes"),
+    ("packages", "home"),
     [
-        ("cupy", {"arrays"}),
-        ("jax|optax", {f"estimators/_{name}" for name in ("dde", "flows", "nade", "shared")}),
-        ("snakemake", set()),
+        ("cupy", "arrays.py"),
+        ("jax|optax", "estimators/_*/*.py"),
+        ("snakemake", "nowhere"),
     ],
 )
-def test_few_modules_know_a_heavy_package(packages, homes):
+def test_few_modules_know_a_heavy_package(packages, home):
     imports = re.compile(rf"^\s*(?:import|from) (?:{packages})\b", re.MULTILINE)
-    knowing = {path.parent for path in MODULES if imports.search(path.read_text())}
-    assert {path.relative_to(ROOT).as_posix() for path in knowing} == homes
+    knowing = {path for path in MODULES if imports.search(path.read_text())}
+    assert knowing <= set(ROOT.glob(home))
 
 
 def test_arrays_are_never_unpickled():

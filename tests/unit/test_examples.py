@@ -20,13 +20,9 @@ from kcde import (
 from kcde.data import fetch
 
 CLASSES = [getattr(kcde, name) for name in kcde.LAZY if name[0].isupper()]
-FUNCTIONS = [
-    each
-    for package in (kernels, linalg, metrics)
-    for each in vars(package).values()
-    if inspect.isfunction(each)
-]
-KERNELS = [each for each in vars(kernels).values() if hasattr(each, "diagonal")]
+NAMED = [getattr(package, n) for package in (kernels, linalg, metrics) for n in package.__all__]
+FUNCTIONS = [each for each in NAMED if inspect.isfunction(each)]
+KERNELS = [each for each in NAMED if hasattr(each, "diagonal")]
 MODULES = [methods, streaming, table_model, tabular, comparison]
 SLOW = {"DDE", "NADE", "ConditionalMAF", "ConditionalRealNVP", "kcde.comparison"}
 SHOWN = [

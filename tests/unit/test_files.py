@@ -1,11 +1,7 @@
 """Files that are written whole or not at all, names as seeds, and tables of scores."""
 
 import errno
-import shutil
-import signal
-import subprocess
-import sys
-import time
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -28,21 +24,6 @@ def test_a_file_appears_whole_with_its_folders(tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["b.csv"]
 
 
-def test_a_failure_leaves_what_was_there_and_nothing_else(tmp_path):
-    path = tmp_path / "b.csv"
-    path.write_text("old")
-
-    def fail():
-        with atomic(path) as temporary:
-            temporary.write_text("half")
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["b.csv"]
-
-
 @pytest.mark.parametrize("content", [None, "", '{"a": 1', "[1]", "\xff"])
 def test_a_damaged_object_is_none(tmp_path, content):
     path = tmp_path / "a.json"
@@ -51,21 +32,6 @@ def test_a_damaged_object_is_none(tmp_path, content):
     assert read_object(path) is None
     path.write_text('{"a": 1}')
     assert read_object(path) == {"a": 1}
-
-
-def test_staged_files_appear_together_in_their_folders(tmp_path):
-    target = tmp_path / "figures"
-    (target / "kcef").mkdir(parents=True)
-    (target / "kcef/a.csv").write_text("old")
-    (target / "kcef/other").write_text("stays")
-    with staged(target) as stage:
-        (stage / "kcef").mkdir()
-        for name in ("a.csv", "a.png"):
-            (stage / "kcef" / name).write_text("new")
-        assert (target / "kcef/a.csv").read_text() == "old"
-    assert not stage.exists()
-    found = {path.name: path.read_text() for path in (target / "kcef").iterdir()}
-    assert found == {"a.csv": "new", "a.png": "new", "other": "stays"}
 
 
 def test_staged_files_stay_as_they_were_where_one_fails(tmp_path):
@@ -84,26 +50,6 @@ def test_staged_files_stay_as_they_were_where_one_fails(tmp_path):
     assert found == dict.fromkeys("abc", "old")
 
 
-@pytest.mark.nightly
-def test_a_drawing_that_is_told_to_end_leaves_nothing_behind(tmp_path):
-    """Told so in the middle of drawing: no temporary file, and the tracked files as they were."""
-    figures = tmp_path / "figures"
-    shutil.copytree(ROOT / "figures/kcef", figures / "kcef")
-    before = {path: path.read_bytes() for path in figures.rglob("*") if path.is_file()}
-    command = [sys.executable, "-m", "kcde", "draw", "kcef", "--into", f"{figures}"]
-    drawing = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    limit = time.monotonic() + 120
-    while not list(figures.glob(".kcde-*/*/*.png")):
-        assert drawing.poll() is None
-        assert time.monotonic() < limit
-        time.sleep(0.01)
-    drawing.send_signal(signal.SIGTERM)
-    assert drawing.wait(timeout=60) == 128 + signal.SIGTERM
-    after = {path: path.read_bytes() for path in figures.rglob("*") if path.is_file()}
-    assert after == before
-    assert not list(figures.glob(".kcde-*"))
-
-
 def test_seeds_depend_on_names_alone():
     assert seed_of("split", "geyser", 3) == seed_of("split", "geyser", 3)
     assert (
@@ -113,49 +59,48 @@ def test_seeds_depend_on_names_alone():
     np.testing.assert_array_equal(rng_of("x").random(3), rng_of("x").random(3))
 
 
-@pytest.mark.parametrize(
-    "state", [np.random.default_rng(0), np.random.RandomState(0), np.arange(2), (1, [2])]
-)
-def test_what_is_no_name_makes_no_seed(state):
-    with pytest.raises(ValueError, match="give random_state a whole number"):
-        seed_of("selection", state)
-    assert seed_of("a", np.int64(3), (None, 0.5, True)) == seed_of("a", 3, (None, 0.5, True))
-
-
 def test_scores_refuse_what_their_columns_do_not_know(tmp_path):
-    with pytest.raises(ValueError, match=r"unknown columns \['colour'\]"):
+    with pytest.raises(ValueError, match="colour"):
         scores.write(tmp_path / "a.csv", [{"status": "ok", "colour": 1}], {})
-    (tmp_path / "b.csv").write_text("x,y\n1,2\n")
-    with pytest.raises(ValueError, match=r"b\.csv is not a score table"):
-        scores.read([tmp_path / "b.csv"])
-    assert not (tmp_path / "a.csv").exists()
 
 
-def test_incomplete_scores_are_refused_by_name(tmp_path):
-    rows = [{"split": k, "value": 0.5 + k, "status": "ok"} for k in range(3)]
+@pytest.mark.parametrize(
+    ("damage", "word"),
+    [
+        (lambda text: "".join(text.splitlines(keepends=True)[:2]), "incomplete"),
+        (lambda text: text.splitlines(keepends=True)[0], "incomplete"),
+        (lambda text: text[:-1], "incomplete"),
+        (lambda text: text.replace("ok", "fine"), "status fine"),
+        (lambda text: text.replace("1.5", "1.4"), "changed"),
+        (lambda text: "", "no score table|not a score table"),
+        (lambda text: "x,y\n1,2\n", "not a score table"),
+    ],
+)
+def test_damaged_scores_are_refused(tmp_path, damage, word):
     path = tmp_path / "LSCDE.csv"
-    scores.write(path, rows, {})
-    whole = path.read_text()
+    scores.write(path, [{"split": k, "value": 0.5 + k, "status": "ok"} for k in range(3)], {})
     assert len(scores.read([path])) == 3
-    head, *lines = whole.splitlines(keepends=True)
-    for content, said in (
-        (
-            head + lines[0],
-            r"LSCDE\.csv is incomplete: it has 1 of 3 rows; delete it and run",
-        ),
-        (head, "is incomplete: it has 0 of 3 rows"),
-        (whole[:-1], "is incomplete: it has 3 of 3 rows"),
-        (whole.replace("ok", "fine"), r"LSCDE\.csv has status fine; known: ok, failed, not-run"),
-        (
-            whole.replace("1.5", "1.4"),
-            r"LSCDE\.csv was changed after its job had written it; delete",
-        ),
-        ("", r"LSCDE\.csv is not a score table: No columns"),
-    ):
-        path.write_text(content)
-        with pytest.raises(ValueError, match=said):
-            scores.read([path])
-    path.write_text(head)
-    path.with_suffix(".json").unlink()
-    with pytest.raises(ValueError, match="is incomplete: it has 0 rows"):
+    path.write_text(damage(path.read_text()))
+    with pytest.raises(ValueError, match=word):
+        scores.read([path])
+
+
+def test_what_is_said_beside_a_table_repeats_though_seconds_do_not(tmp_path):
+    def written(name, seconds, value):
+        rows = [
+            {"metric": "mmd", "value": value, "unit": "1e-3", "seconds": seconds, "status": "ok"},
+            {"metric": "fit_seconds", "value": seconds, "unit": "s", "status": "ok"},
+        ]
+        scores.write(tmp_path / f"{name}.csv", rows, {"code": "abc"})
+        return (tmp_path / f"{name}.json").read_bytes()
+
+    assert written("a", 1.5, 2.5) == written("b", 1.75, 2.5)
+    assert written("a", 1.5, 2.5) != written("b", 1.5, 2.75)
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:-20], lambda _: b"no gzip"])
+def test_damaged_split_scores_are_named_with_the_remedy(tmp_path, damage):
+    path = tmp_path / "scores.csv.gz"
+    path.write_bytes(damage(gzip.compress(bytes(range(256)) * 40, mtime=0)))
+    with pytest.raises(ValueError, match=r"scores\.csv\.gz.*run its job again"):
         scores.read([path])

@@ -3,10 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
-from kcde import cli, methods, model_file
-from kcde.table_model import TableModel, savable
+from kcde import cli
+from kcde.table_model import TableModel
 
 
 def table(n=60):
@@ -60,83 +59,6 @@ def test_numbers_with_a_large_offset_keep_their_digits():
     y = np.array([float(name[2:-1]) for name in made if name.startswith("p(")])
     np.testing.assert_array_equal(made.filter(like="p("), model.density(frame[:3], y))
     assert np.ptp(np.diff(y)) < 0.01 * np.diff(y).mean()
-    with pytest.raises(ValueError, match=r"give each number once; got 0\.5, 0\.5"):
-        model.predictions(frame[:3], [0.5, 0.5])
-
-
-def test_a_quantile_too_close_to_0_is_named():
-    model = TableModel("LikelihoodKCEF", y="price").fit(table())
-    with pytest.raises(ValueError, match="the quantile 1e-300 is too close to 0: give 1e-50 or"):
-        model.predictions(table()[:2], [1e-300, 0.5])
-    assert np.isfinite(model.predictions(table()[:2], [1e-50, 0.5])).all(axis=None)
-
-
-def test_rows_without_y_have_predictions_and_no_log_density():
-    model = TableModel("LinearGaussian", y="price").fit(table())
-    rows = table()[:3].assign(price=[0.0, np.nan, 1.0])
-    made = model.predictions(rows)
-    assert made["log_density"].isna().tolist() == [False, True, False]
-    assert made["mean"].notna().all()
-    assert "log_density" not in model.predictions(rows.assign(price=np.nan))
-
-
-def test_predictions_join_the_rows_that_they_are_of():
-    model = TableModel("LinearGaussian", y="price").fit(table())
-    rows = table().sample(10, random_state=0)
-    joined = rows.join(model.predictions(rows))
-    np.testing.assert_array_equal(joined["mean"], model.mean(rows))
-
-
-@pytest.mark.parametrize("command", ["fit", "predict"])
-def test_what_is_read_is_not_overwritten(data, capsys, command):
-    model, csv = data / "price.kcde", data / "data.csv"
-    asked = ("fit", csv, "--y", "price", "--method", "LinearGaussian", "--out")
-    assert call(capsys, *asked, model)[0] == 0
-    lost = [("predict", model, csv, "--out", path) for path in (csv, model)]
-    before = csv.read_bytes(), model.read_bytes()
-    for words in lost if command == "predict" else [(*asked, csv)]:
-        code, _, error = call(capsys, *words)
-        assert code == 2
-        assert "is a file that is read, and would be lost" in error
-    assert (csv.read_bytes(), model.read_bytes()) == before
-
-
-@pytest.mark.parametrize(("option", "number"), [("--interval", "90"), ("--quantiles", "5,95")])
-def test_percentages_are_refused(data, capsys, option, number):
-    fit = ("fit", data / "data.csv", "--y", "price", "--method", "LinearGaussian", "--out")
-    assert call(capsys, *fit, data / "m.kcde")[0] == 0
-    asked = ("predict", data / "m.kcde", data / "data.csv", "--out", data / "p.csv")
-    code, _, error = call(capsys, *asked, option, number)
-    assert code == 2
-    assert "between 0 and 1" in error
-    assert not (data / "p.csv").exists()
-
-
-def test_levels_of_a_file_stay_text(data, capsys):
-    """As numbers alone, 01 would be 1, which is another level."""
-    model, new, out = data / "m.kcde", data / "new.csv", data / "p.csv"
-    frame = pd.DataFrame({"code": ["01", "1", "A", "B", "C"] * 8})
-    frame["y"] = 50.0 * (frame["code"] == "01") + np.arange(40) / 40
-    frame.to_csv(data / "codes.csv", index=False)
-    fit = ("fit", data / "codes.csv", "--y", "y", "--method", "LinearGaussian", "--out", model)
-    assert call(capsys, *fit)[0] == 0
-    new.write_text("code\n01\n1\n")
-    assert call(capsys, "predict", model, new, "--out", out)[0] == 0
-    first, second = pd.read_csv(out)["mean"]
-    assert first - second > 40
-
-
-def test_the_file_says_what_it_was_fitted_to(data, capsys):
-    fit = ("fit", data / "data.csv", "--y", "price", "--method", "GP-ML", "--x", "area")
-    call(capsys, *fit, "--out", data / "price.kcde")
-    model = TableModel.load(data / "price.kcde")
-    assert [column.name for column in model.columns_.x] == ["area"]
-    assert model.about_["rows"] == 60
-    assert len(model.about_["training_data_sha256"]) == 64
-    assert set(model.about_["versions"]) >= {"kcde", "numpy", "python"}
-    # What was there and not used may be there or not.
-    assert len(model.predictions(table()[["area"]])) == 60
-    assert len(model.predictions(table())) == 60
 
 
 def test_a_loaded_model_is_fitted_again_with_the_same_arguments(data):
@@ -154,24 +76,11 @@ def test_a_loaded_model_is_fitted_again_with_the_same_arguments(data):
     assert (data / "again.kcde").read_bytes() == (data / "m.kcde").read_bytes()
 
 
-def test_a_file_without_arguments_predicts_and_is_not_fitted_again(data):
-    model = TableModel("LinearGaussian", "price", ["area"]).fit(table())
-    model_file.write(data / "m.kcde", model.model_, model.about_)
-    loaded = TableModel.load(data / "m.kcde")
-    np.testing.assert_array_equal(loaded.mean(table()), model.mean(table()))
-    loaded.save(data / "again.kcde")
-    for each in (loaded, TableModel.load(data / "again.kcde")):
-        with pytest.raises(ValueError, match="lacks the arguments of its fit"):
-            each.fit(table())
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda f: f.drop(columns="area"), "missing column(s) 'area'"),
-        (lambda f: f.assign(more=1), "column(s) 'more' were not in the training data"),
+        (lambda f: f.drop(columns="area"), "'area'"),
         (lambda f: f.assign(area=[*map(str, f["area"][:-1]), "x"]), "'x' in row 60"),
-        (lambda f: f.assign(town="C"), "'C', which training did not have"),
     ],
 )
 def test_wrong_new_rows_are_one_line_and_exit_code_2(data, capsys, change, message):
@@ -185,47 +94,22 @@ def test_wrong_new_rows_are_one_line_and_exit_code_2(data, capsys, change, messa
     assert not (data / "p.csv").exists()
 
 
-def test_what_cannot_be_saved_is_refused_before_it_is_fitted(data, capsys):
-    words = ("fit", data / "none.csv", "--y", "price", "--out", data / "m", "--method")
-    code, _, error = call(capsys, *words, "DDE")
-    assert code == 2
-    assert "no model file can hold it; those that can: " in error
-    assert "KCEF-LL" in error
-    code, _, error = call(capsys, *words, "KCEF-F")
-    assert "KCEF-F cannot be used here: it is a joint density" in error
-    code, _, error = call(capsys, *words, "KCEF-l")
-    assert "there is no method 'KCEF-l' (did you mean `KCEF" in error
-
-
 @pytest.mark.parametrize(
-    ("method", "options", "message"),
+    ("method", "options", "word"),
     [
+        ("DDE", "{}", "no model file can hold it"),
+        ("KCEF-F", "{}", "joint density"),
+        ("KCEF-l", "{}", "did you mean `KCEF"),
         ("LinearGaussian", '{"regularization": "x"}', "--options"),
-        ("KCEF-LL", '{"folds": "x"}', "--options"),
-        ("GP-ML", '{"kernel": "none"}', "kernel must be one of"),
-        ("GP-ML", '{"none": 1}', "has no option none"),
+        ("GP-ML", '{"none": 1}', "none"),
     ],
 )
-def test_options_of_another_kind_are_one_line(data, capsys, method, options, message):
+def test_a_wrong_method_or_option_is_one_line(data, capsys, method, options, word):
     fit = ("fit", data / "data.csv", "--y", "price", "--method", method, "--options", options)
     code, _, error = call(capsys, *fit, "--out", data / "m")
     assert code == 2
-    assert message in error
+    assert word in error
     assert error.count("\n") == 1
-
-
-def test_options_of_the_kind_that_is_known_are_taken(data, capsys):
-    fit = ("fit", data / "data.csv", "--y", "price", "--method", "LSCDE-exact", "--out", data / "m")
-    options = '{"bandwidth_x": [1, 2], "regularization": 1, "bandwidth_y": null, "folds": 3}'
-    assert call(capsys, *fit, "--options", options)[0] == 0
-    assert TableModel.load(data / "m").model_.estimator_.folds == 3
-
-
-def test_a_line_break_in_names_is_one_line(data, capsys):
-    fit = ("fit", data / "data.csv", "--y", "price", "--method", "LinearGaussian")
-    code, _, error = call(capsys, *fit, "--x", "a\nb", "--out", data / "m")
-    assert code == 2
-    assert "--x must list names" in error
 
 
 @pytest.mark.parametrize("part", ["method", "columns", "code", "versions"])
@@ -235,49 +119,3 @@ def test_a_model_that_does_not_say_what_it_is_of_is_refused(data, part):
     model.save(path)
     with pytest.raises(ValueError, match=f"is no model of a table.*{part}"):
         TableModel.load(path)
-
-
-def test_savable_methods_are_methods_with_a_density():
-    assert {"KCEF-LL", "LikelihoodKCEF", "NADE"} <= set(savable()) <= set(methods.METHODS)
-    assert not {"DDE", "CDO-LL", "KCEF-F", "NADE-joint", "KLR"} & set(savable())
-
-
-def test_another_code_is_said_when_a_model_is_loaded(data, caplog, monkeypatch):
-    TableModel("GP-ML", y="price").fit(table()).save(data / "m.kcde")
-    TableModel.load(data / "m.kcde")
-    assert not caplog.records
-    monkeypatch.setattr("kcde.provenance.digest", lambda *names: "other")
-    TableModel.load(data / "m.kcde")
-    assert "was written by another version of GP-ML" in caplog.text
-
-
-def test_a_density_without_x_is_fitted_to_y_alone():
-    model = TableModel("KEF", y="price", options={"bandwidth_y": 0.9, "regularization": 0.01})
-    quantiles = model.fit(table()).quantile(table(), [0.1, 0.9])
-    assert np.ptp(quantiles, axis=0) == pytest.approx([0.0, 0.0])
-
-
-@pytest.mark.parametrize(("method", "said"), [("KernelCDE", True), ("LSCDE-exact", False)])
-def test_groups_that_a_method_has_no_regard_to_are_said(method, said):
-    frame = table().assign(person=np.arange(60) // 4)
-    model = TableModel(method, y="price", groups="person").fit(frame)
-    assert (f"{method} chooses without regard to groups." in model.notes_) is said
-
-
-def test_calibrated_intervals_hold_their_share(data, capsys):
-    """A density that is far too narrow: the calibration makes up for it."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"x": rng.normal(size=3000)})
-    frame["y"] = frame["x"] + rng.normal(size=3000)
-    options = {"bandwidth_x": 1.0, "signal_std": 1.0, "noise_std": 0.3}
-    plain = TableModel("GP-ML", "y", options=options).fit(frame[:500])
-    fitted = TableModel("GP-ML", "y", options=options, conformal=0.5).fit(frame[:500])
-    y = frame["y"][500:].to_numpy()
-    held = [
-        np.mean((low <= y) & (y <= high))
-        for low, high in (each.interval(frame[500:], 0.9).T for each in (plain, fitted))
-    ]
-    assert held[0] < 0.6
-    # The share given 250 calibration rows follows a beta distribution (Vovk 2012).
-    low, high = stats.beta(226, 25).ppf([0.001, 0.999])
-    assert low - 0.02 <= held[1] <= high + 0.02

@@ -6,11 +6,8 @@ import subprocess
 import pytest
 
 from kcde import cli
-from kcde.estimators import estimator_names
-from kcde.evidence import tolerances
-from kcde.papers import registry
 from kcde.papers.artefact import FIGURE_COLUMNS, TABLE_COLUMNS
-from kcde.verify import BEYOND, NEW, SAME, WITHIN, verify
+from kcde.verify import BEYOND, SAME, WITHIN, verify
 
 CLAIM_COLUMNS = ("claim", "artefact", "verdict", "reason")
 NLL = {"metric": "negative_log_likelihood", "unit": "nats", "n": "20", "failed": "0"}
@@ -51,48 +48,29 @@ def compared(tmp_path):
 @pytest.mark.parametrize(
     ("row", "change", "verdict"),
     [
+        (CHAIN, {"mean": "31", "p_value": "1"}, WITHIN),
+        (CHAIN, {"verdict": "better"}, BEYOND),
+        (CLAIM, {"verdict": "fails"}, BEYOND),
         (KCEF, {}, SAME),
         # The last digit that is printed, and two of them.
         (KCEF, {"mean": "1.08134"}, WITHIN),
         (KCEF, {"mean": "1.08136"}, BEYOND),
         # A difference is as near to nothing as its mean is exact.
-        (KCEF | {"difference": "0"}, {"difference": "-0.0"}, WITHIN),
         (KCEF, {"difference": "0.001331"}, WITHIN),
         (KCEF, {"difference": "0.00134"}, BEYOND),
-        (KCEF, {"p_value": "0.0300005"}, WITHIN),
         (KCEF, {"p_value": "0.03001"}, BEYOND),
-        (KCEF, {"best": "False"}, BEYOND),
         (KCEF, {"verdict": "worse"}, BEYOND),
-        (KCEF, {"median": "1.0"}, BEYOND),
-        (KCEF, {"mean": ""}, BEYOND),
-        (KCEF, {"mean": "nan"}, BEYOND),
         (KCEF, {"failed": "1"}, BEYOND),
         # What is trained in float32: numbers are near, verdicts the same, the rest is left out.
         (NADE, {"mean": "4.56227"}, WITHIN),
         (NADE, {"mean": "4.3"}, BEYOND),
         (NADE, {"verdict": "reproduced"}, BEYOND),
-        (NADE, {"p_value": "0.5", "best": "True"}, WITHIN),
         # One fit of twenty that explodes is the mean.
         (FAILED, {"mean": "3e6"}, WITHIN),
-        (FAILED, {"verdict": "reproduced"}, BEYOND),
     ],
 )
 def test_a_number_has_the_tolerance_of_its_method(compared, row, change, verdict):
-    assert compared([row], [row | change]).verdict == verdict
-
-
-@pytest.mark.parametrize(
-    ("name", "row", "change", "verdict"),
-    [
-        (DRAWN_BY_CHAINS, CHAIN, {"mean": "31", "p_value": "1"}, WITHIN),
-        (DRAWN_BY_CHAINS, CHAIN, {"verdict": "better"}, BEYOND),
-        (CLAIMS, CLAIM, {"reason": "0.11 < 0.2"}, WITHIN),
-        (CLAIMS, CLAIM, {"verdict": "fails"}, BEYOND),
-    ],
-)
-def test_of_samples_of_chains_and_of_claims_verdicts_alone_count(
-    compared, name, row, change, verdict
-):
+    name = {id(CHAIN): DRAWN_BY_CHAINS, id(CLAIM): CLAIMS}.get(id(row), TABLE)
     assert compared([row], [row | change], name).verdict == verdict
 
 
@@ -105,24 +83,11 @@ def test_what_is_measured_never_counts(compared, what):
     assert compared(one, other, columns=[*TABLE_COLUMNS, "seconds"]).verdict == WITHIN
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "verdict"),
-    [
-        # 7e-6 is the tolerance of a curve that reaches 7, and 1e-10 the digit of its smallest.
-        (0, "1.6e-05", WITHIN),
-        (0, "1.8e-05", BEYOND),
-        (1, "-2.50001", WITHIN),
-        (1, "-2.50003", BEYOND),
-    ],
-)
-def test_points_of_a_curve_are_as_exact_as_its_largest(compared, place, value, verdict):
-    changed = [row | {"y": value} if i == place else row for i, row in enumerate(POINTS)]
+@pytest.mark.parametrize(("value", "verdict"), [("1.6e-05", WITHIN), ("1.8e-05", BEYOND)])
+def test_points_of_a_curve_are_as_exact_as_its_largest(compared, value, verdict):
+    """7e-6 is the tolerance of a curve that reaches 7."""
+    changed = [POINTS[0] | {"y": value}, *POINTS[1:]]
     assert compared(POINTS, changed, FIGURE).verdict == verdict
-
-
-def test_rounding_errors_may_be_any(compared):
-    one, other = ([CURVE | {"x": "1", "y": y}] for y in ("2.2e-16", "5.5e-15"))
-    assert compared(one, other, FIGURE).verdict == WITHIN
 
 
 def test_rows_are_matched_by_their_words_and_one_that_lacks_is_beyond(compared):
@@ -132,22 +97,6 @@ def test_rows_are_matched_by_their_words_and_one_that_lacks_is_beyond(compared):
     drift = compared([KCEF, other], [KCEF])
     assert drift.verdict == BEYOND
     assert "topo" in str(drift)
-
-
-def test_another_column_is_beyond(compared, tmp_path):
-    compared([KCEF], [KCEF])
-    table = tmp_path / f"made/{TABLE}.csv"
-    table.write_text(table.read_text().replace("p_value_corrected", "corrected"))
-    (drift,) = verify(tmp_path / "made", tmp_path / "tracked")
-    assert drift.beyond == ["columns: corrected, p_value_corrected"]
-
-
-def test_networks_are_known_by_what_trains_them():
-    single = {name for name in estimator_names() if tolerances.is_single(name)}
-    assert single == {"NADE", "DDE", "ConditionalMAF", "ConditionalRealNVP"}
-    assert tolerances.of_method("DDE-features") == tolerances.of_method("NADE-joint") == 0.05
-    assert tolerances.of_method("KCEF-LL") == tolerances.of_method("baseline") == 1e-6
-    assert registry.ARTEFACTS[DRAWN_BY_CHAINS].tolerance == tolerances.VERDICTS
 
 
 # ---- command line --------------------------------------------------------------------------------
@@ -187,32 +136,3 @@ def test_the_last_commit_is_compared(kcde_verify, tmp_path):
         assert f"{TABLE}.csv" in said
         assert "caution KCEF" in said
     assert kcde_verify("results/laptop/figures", "dde")[0] == 2
-
-
-def test_a_table_that_is_not_tracked_is_named(kcde_verify, tmp_path):
-    write(tmp_path / "results/laptop/figures/kcef/table1.csv", [KCEF])
-    code, said = kcde_verify()
-    assert code == 0
-    assert f"kcef/table1.csv: {NEW}" in said
-
-
-@pytest.mark.parametrize(
-    ("words", "made", "said"),
-    [
-        ([], None, "nothing was run here"),
-        (["results/laptop/figures", "kcfe"], KCEF, "'kcfe'"),
-        (["--tracked", "nowhere"], KCEF, "nowhere holds no CSV"),
-        ([], "\0", f"{TABLE}.csv is no table"),
-    ],
-)
-def test_a_mistake_is_one_line(kcde_verify, tmp_path, words, made, said):
-    path = tmp_path / f"results/laptop/figures/{TABLE}.csv"
-    if made is not None:
-        write(path, [] if made == "\0" else [made])
-    if made == "\0":
-        path.write_bytes(b"\xff\xfe\0")
-    code, line = kcde_verify(*words)
-    assert code == 2
-    assert line.startswith("kcde: ")
-    assert said in line
-    assert line.count("\n") == 1

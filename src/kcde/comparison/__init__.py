@@ -14,11 +14,9 @@ Examples
 'LSCDE-exact'
 """
 
-import shutil
 import tempfile
-import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -27,26 +25,16 @@ import pandas as pd
 
 from kcde import methods as known_methods
 from kcde import tabular
-from kcde.comparison import costs, page, running, splits, summary
-from kcde.comparison import plan as plans
-from kcde.comparison.advice import Advice, advise
-from kcde.comparison.figures import ranking
-from kcde.comparison.plan import RANDOM, SPLITS, TRAIN_ROWS, Plan
-from kcde.comparison.running import Run
+from kcde.comparison import page, running
+from kcde.comparison.advice import CRPS, LOG_DENSITY, Advice, advise, by_split, ranked
+from kcde.comparison.splits import RANDOM, SPLITS, TRAIN_ROWS, Plan, make, misleading
 from kcde.files import atomic
 from kcde.methods import BASELINE
 from kcde.seeding import rng_of
 from kcde.table_model import TableModel, regardless_of_groups, usable
 
-PAGE, TABLE, BY_SPLIT, PICTURE = (
-    "comparison.html",
-    "comparison.csv",
-    "splits.csv",
-    "comparison.png",
-)
-"""Files in the folder of a comparison."""
-
-__all__ = ["Comparison", "compare"]
+PAGE = "comparison.html"
+"""In the folder of a comparison, beside comparison.csv, splits.csv and comparison.png."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +48,7 @@ class Comparison:
     plan, run
         What was compared, and how far.
     table
-        A row a method, the best first; see `kcde.comparison.summary.table`.
+        A row a method, the best first; see `kcde.comparison.advice.ranked`.
     by_split
         A row a method and split.
     rank_by
@@ -81,7 +69,7 @@ class Comparison:
 
     checked: tabular.Checked
     plan: Plan
-    run: Run
+    run: running.Run
     table: pd.DataFrame
     by_split: pd.DataFrame
     rank_by: str
@@ -93,19 +81,19 @@ class Comparison:
     reading: Mapping[str, str]
 
     def __str__(self) -> str:
-        return page.terminal(self, self.source)
+        return page.terminal(self)
 
     def write(self, folder: str | Path) -> list[Path]:
         """Write page, tables and picture into a folder, and return their paths."""
-        folder = Path(folder)
-        made = [folder / name for name in (PAGE, TABLE, BY_SPLIT, PICTURE)]
+        names = (PAGE, "comparison.csv", "splits.csv", "comparison.png")
+        made = [Path(folder) / name for name in names]
         with atomic(made[0]) as temporary:
-            temporary.write_text(page.render(self, self.source), encoding="utf-8")
+            temporary.write_text(page.render(self), encoding="utf-8")
         for path, frame in zip(made[1:3], (self.table, self.by_split), strict=True):
             with atomic(path) as temporary:
                 frame.to_csv(temporary, index=False, float_format="%.6g", lineterminator="\n")
         with atomic(made[3]) as temporary:
-            ranking(self.table, self.rank_by, temporary)
+            page.ranking(self.table, self.rank_by, temporary)
         return made
 
 
@@ -140,7 +128,7 @@ def compare(
     x
         Those that it is predicted from; by default all others.
     methods
-        Keys of `kcde.methods.METHODS`; by default those of `kcde.comparison.costs`.
+        Keys of `kcde.methods.METHODS`; by default those of `costs.csv`.
     splits
         Number of splits; the budget may allow fewer, three at least.
     groups
@@ -181,35 +169,31 @@ def compare(
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1; got {jobs}")
     names = _compared(methods)
-    folder = Path(tempfile.mkdtemp(prefix="kcde-")) if out is None else Path(out)
-    try:
-        aside = [name for name in (groups, time_column) if name is not None]
-        checked = tabular.check(frame, y, x, drop=drop, aside=aside, missing=missing)
-        plan = plans.make(
-            checked,
-            folder,
-            count=splits,
-            groups=groups,
-            time_column=time_column,
-            rows=rows,
-            seed=seed,
-        )
-        warnings = _warnings(checked, plan)
+    aside = [name for name in (groups, time_column) if name is not None]
+    checked = tabular.check(frame, y, x, drop=drop, aside=aside, missing=missing)
+    asked = {"count": splits, "groups": groups, "time_column": time_column, "rows": rows}
+    with tempfile.TemporaryDirectory(prefix="kcde-") as temporary:
+        folder = Path(temporary) if out is None else Path(out)
+        plan = make(checked, folder, **asked, seed=seed)
+        flattered = misleading(checked) if plan.kind == RANDOM else []
+        warnings = (*checked.warnings, *flattered)
         for line in (*checked.notes, *warnings):
             say(line)
         if groups is not None and (regardless := regardless_of_groups(names)):
             say(regardless)
         run = running.run(plan, names, budget, say, jobs)
-        found = _found(checked, plan, run, warnings, say)
-        comparison = Comparison(**found, missing=missing, source=source, reading=reading)
-    except BaseException:
-        if out is None:
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
-    if out is None:
-        # `Comparison.write` reads the scores of the splits.
-        weakref.finalize(comparison, shutil.rmtree, folder, ignore_errors=True)
-    else:
+    rank_by = CRPS if tabular.has_ties(checked) else LOG_DENSITY
+    overlap, by_splits = plan.overlap(run.splits), by_split(run)
+    table = ranked(by_splits, run.skipped, overlap, rank_by)
+    advice, model = advise(table, by_splits, overlap, rank_by), None
+    if advice.method is not None:
+        say(f"{advice.method}: fit to all rows")
+        used = [column.name for column in checked.columns.x]
+        model = TableModel(advice.method, y, used, groups=groups)
+        model.fit_checked(_some_rows(checked, TRAIN_ROWS))
+    found = (checked, plan, run, table, by_splits, rank_by, advice, warnings, model)
+    comparison = Comparison(*found, missing, source, reading)
+    if out is not None:
         comparison.write(folder)
     return comparison
 
@@ -217,42 +201,11 @@ def compare(
 def _compared(names: Sequence[str] | None) -> list[str]:
     """Return the methods that are compared where some are named: these and the baseline."""
     if names is None:
-        return costs.default_methods()
-    wrong = {name: why for name in names if (why := usable(name))}
-    if wrong:
-        said = "; ".join(f"{name}: {why}" for name, why in wrong.items())
-        raise ValueError(f"these methods cannot be compared: {said}")
+        return running.default_methods()
+    if wrong := [f"{name}: {why}" for name in names if (why := usable(name))]:
+        raise ValueError(f"these methods cannot be compared: {'; '.join(wrong)}")
     missing = [BASELINE] if BASELINE in known_methods.METHODS else []
     return list(dict.fromkeys([*missing, *names]))
-
-
-def _warnings(checked: tabular.Checked, plan: Plan) -> tuple[str, ...]:
-    said = splits.misleading(checked, checked.frame) if plan.kind == RANDOM else []
-    return (*checked.warnings, *said)
-
-
-def _found(checked, plan, run, warnings, say) -> dict:
-    rank_by = summary.CRPS if tabular.has_ties(checked) else summary.LOG_DENSITY
-    table, by_split = summary.table(plan, run, rank_by), summary.by_split(plan, run)
-    overlap = float(np.mean([plan.splits[i].overlap for i in run.splits])) if run.splits else 0.0
-    advice = advise(table, by_split, overlap, rank_by)
-    model = None
-    if advice.method is not None:
-        say(f"{advice.method}: fit to all rows")
-        names = [column.name for column in checked.columns.x]
-        model = TableModel(advice.method, checked.columns.y, names, groups=plan.group_column)
-        model.fit_checked(_some_rows(checked, TRAIN_ROWS))
-    return {
-        "checked": checked,
-        "plan": plan,
-        "run": run,
-        "table": table,
-        "by_split": by_split,
-        "rank_by": rank_by,
-        "advice": advice,
-        "warnings": warnings,
-        "model": model,
-    }
 
 
 def _some_rows(checked: tabular.Checked, most: int) -> tabular.Checked:
@@ -260,6 +213,4 @@ def _some_rows(checked: tabular.Checked, most: int) -> tabular.Checked:
     if n <= most:
         return checked
     some = np.sort(rng_of("own", "all rows").choice(n, most, replace=False))
-    return tabular.Checked(
-        checked.frame.iloc[some], checked.columns, checked.notes, checked.warnings
-    )
+    return replace(checked, frame=checked.frame.iloc[some])

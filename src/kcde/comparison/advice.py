@@ -1,40 +1,42 @@
-"""Which method to take, in one sentence that weighs rank and risk.
+"""The ranked methods, and which to take, in one sentence that weighs rank and risk.
 
 The rule:
 
 1. Methods are ranked by mean held-out log density; where y has ties, by CRPS. The first is the best
    of those that failed on no split.
 2. If no method that failed on no split is better than the density that ignores x with p < 0.05 by
-   the corrected resampled t-test, x is said to be worth nothing that these rows can show, or,
-   with fewer than five splits, that so few can show, and that density is advised. The 5% are of
-   each method: of many, one may seem better by chance.
+   the corrected resampled t-test, x is said to be worth nothing that these splits can show, and
+   that density is advised. The 5% are of each method: of many, one may seem better by chance.
 3. Else a method can be advised if it failed on no split, is worse than the density that ignores x
    on at most a quarter of the splits, and is not significantly behind the first: p ≥ 0.05 by the
    same test, or it is the first itself.
 4. Of these the one with the least risk is advised: the lowest mean of -log p over the worst
    twentieth of the test rows. Risks within 0.05 nats of the lowest count as the same, and among
-   these the first by rank is taken. The sentence says its rank and its risk. Where y has ties, a
-   log density measures how narrow the bumps of a method are, and the first by rank is taken.
+   these the first by rank is taken. Where y has ties, a log density measures how narrow the bumps
+   of a method are, and the first by rank is taken.
 5. A coverage of the 90% intervals that is off by more than 0.05 is said, with the remedy: intervals
-   by split conformal prediction.
-6. Of a method that no model file can hold this is said, with the first by rank that one can.
+   by split conformal prediction. So is it that no model file can hold a method.
 
 So what is advised is never significantly behind the first of the methods without a failure.
 """
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from kcde.comparison.running import REMEDY
-from kcde.comparison.summary import CRPS, LOG_DENSITY, WORST_LOSS
+from kcde.comparison.running import FAILED, REMEDY, Run
 from kcde.methods import BASELINE
-from kcde.metrics.paired import PairedTest, paired_t_test
+from kcde.metrics.names import COVERAGES
+from kcde.metrics.paired import paired_t_test
 from kcde.table_model import savable
 
-_NAMES = {LOG_DENSITY: "held-out log density", CRPS: "CRPS"}
+LOG_DENSITY, CRPS = "log_density", "crps"
+"""What methods are ranked by: the mean held-out log density in nats, higher is better, or, where y
+has ties, the continuous ranked probability score in the units of y, lower is better."""
+
+WORST_LOSS = "worst_loss"
+"""Mean of -log p over the twentieth of the test rows with the lowest, in nats."""
 
 SIGNIFICANCE = 0.05
 WORSE_SPLITS = 0.25
@@ -45,8 +47,52 @@ SAME_RISK = 0.05
 
 COVERAGE_OFF = 0.05
 
-FEW_SPLITS = 5
-"""Below so many, a t-test has too few degrees of freedom to show but large differences."""
+_NAMES = {LOG_DENSITY: "held-out log density", CRPS: "CRPS"}
+_VALUES = [LOG_DENSITY, CRPS, *COVERAGES, WORST_LOSS]
+_COLUMNS = ["method", "rank", LOG_DENSITY, f"{LOG_DENSITY}_stderr", "gain", "gain_stderr", CRPS]
+_COLUMNS += [f"{CRPS}_stderr", *COVERAGES, WORST_LOSS, "failed", "splits", "seconds", "p_value"]
+_COLUMNS += ["reason"]
+
+
+def by_split(run: Run) -> pd.DataFrame:
+    """Return what each method gave on each split: columns `method`, `split`, and its scores."""
+    rows = [
+        {"method": method, "split": split} | scored.said
+        for method, scores in run.scores.items()
+        for split, scored in zip(run.splits, scores, strict=True)
+    ]
+    columns = ["method", "split", *_VALUES, "n_train", "n_test", "seconds", "status", "detail"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def ranked(splits: pd.DataFrame, skipped: dict, overlap: float, rank_by: str) -> pd.DataFrame:
+    """Return the methods, the best first, those without scores last with the reason.
+
+    Standard errors are over splits, with the correction of Nadeau and Bengio (2003) for rows that
+    splits share, as `kcde.metrics.paired_t_test`; `gain` is the mean difference of log densities
+    from `MarginalKDE` where that is among the methods, and `p_value` that of the corrected
+    resampled t-test against the first, of what is ranked by.
+    """
+    groups = splits.groupby("method", sort=False)
+    found = groups[_VALUES].mean().assign(splits=groups.size(), reason="")
+    found["seconds"] = groups["seconds"].median()
+    found["failed"] = splits["status"].eq(FAILED).groupby(splits["method"]).sum()
+    wide = {name: splits.pivot(index="split", columns="method", values=name) for name in _VALUES}
+    gains = wide[LOG_DENSITY].sub(wide[LOG_DENSITY].get(BASELINE, np.nan), axis=0)
+    found["gain"] = gains.mean()
+    for name, each in ((LOG_DENSITY, wide[LOG_DENSITY]), (CRPS, wide[CRPS]), ("gain", gains)):
+        found[f"{name}_stderr"] = np.sqrt(1.0 / each.count() + overlap) * each.std()
+    # A method that failed somewhere comes after all that did not.
+    found = found.sort_values(["failed", rank_by], ascending=[True, rank_by == CRPS])
+    found["rank"] = np.arange(1, len(found) + 1)
+    values = wide[rank_by]
+    found["p_value"] = [
+        paired_t_test(values[name], values[found.index[0]], overlap).p_value for name in found.index
+    ]
+    found.iloc[:1, found.columns.get_loc("p_value")] = np.nan
+    rest = pd.DataFrame({"method": list(skipped), "reason": list(skipped.values())})
+    found = found.rename_axis("method").reset_index()
+    return pd.concat([found, rest], ignore_index=True)[_COLUMNS] if skipped else found[_COLUMNS]
 
 
 @dataclass(frozen=True)
@@ -63,161 +109,86 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, overlap: float, rank_by: s
     Parameters
     ----------
     table
-        Of `kcde.comparison.summary.table`.
+        Of `ranked`.
     splits
-        Of `kcde.comparison.summary.by_split`.
+        Of `by_split`.
     overlap
         Test rows over training rows.
     rank_by
         `log_density` or `crps`.
     """
-    scored = table[table["splits"].notna()]
-    sound = scored[scored["failed"] == 0]
-    methods = sound[sound["method"] != BASELINE]
+    sound = table[table["failed"] == 0].set_index("method", drop=False)
+    methods = sound.drop(index=BASELINE, errors="ignore")
     if not len(methods):
         too_slow = table["reason"].str.endswith(REMEDY, na=False).any()
         remedy = f": {REMEDY}, lets more be scored" if too_slow else ""
         return Advice(None, f"No method can be advised: none has scores on every split{remedy}.")
-    wide = splits.pivot(index="split", columns="method", values=rank_by)
     better = 1 if rank_by == LOG_DENSITY else -1
-    against = partial(_tests, wide, overlap)
-    worse = pd.Series(0.0, index=sound["method"])
-    if BASELINE in worse.index:
-        tests = against(methods["method"], BASELINE)
-        if not any(t.sign == better and t.p_value < SIGNIFICANCE for t in tests):
-            return _worthless(methods.iloc[0], tests[0], scored, rank_by, len(wide))
+    wide = splits.pivot(index="split", columns="method", values=rank_by)
+    first, worse = sound.iloc[0], pd.Series(0.0, index=sound.index)
+    baseline = sound.loc[BASELINE] if BASELINE in sound.index else None
+    if baseline is not None:
+        tests = [paired_t_test(wide[name], wide[BASELINE], overlap) for name in methods.index]
+        if not any(test.sign == better and test.p_value < SIGNIFICANCE for test in tests):
+            nearest = methods.iloc[0]
+            why = (
+                f"no method is significantly better than this one, which ignores x; the first of "
+                f"them, {nearest['method']}, is {_difference(nearest, baseline, rank_by)}, p = "
+                f"{tests[0].p_value:.2g}: x is worth nothing that {len(wide)} splits can show"
+            )
+            return Advice(BASELINE, f"Take {BASELINE}: {why}; {_details(baseline)}.")
         worse = (better * wide).lt(better * wide[BASELINE], axis=0).mean()
-    first = sound.iloc[0]
-    p_values = [test.p_value for test in against(methods["method"], first["method"])]
-    equals = methods[(np.array(p_values) >= SIGNIFICANCE) | methods["method"].eq(first["method"])]
-    fit = equals[equals["method"].map(worse) <= WORSE_SPLITS]
+    against = [paired_t_test(wide[name], wide[first.name], overlap) for name in methods.index]
+    p_values = pd.Series([test.p_value for test in against], index=methods.index)
+    equals = methods[(p_values >= SIGNIFICANCE) | (methods.index == first.name)]
+    fit = equals[equals.index.map(worse) <= WORSE_SPLITS]
     if not len(fit):
         return Advice(
             None,
-            f"No method can be advised: {_listed(list(equals['method']))}, which no other is "
+            f"No method can be advised: {_listed(list(equals.index))}, which no other is "
             f"significantly better than, are worse than {BASELINE}, which ignores x, on more than "
             f"{WORSE_SPLITS:.0%} of the splits.",
         )
     low = fit[WORST_LOSS] <= fit[WORST_LOSS].min() + SAME_RISK
     taken = fit[low | (rank_by == CRPS)].iloc[0]
-    p_value = dict(zip(methods["method"], p_values, strict=True))[taken["method"]]
-    if taken["method"] == first["method"]:
-        why = _first(taken, equals, scored, rank_by)
+    others = _listed([name for name in equals.index if name != taken.name])
+    if taken.name == first.name:
+        apart = f"not significantly different from {others}" if others else "significantly so"
+        why = f"it has the best {_NAMES[rank_by]}, {apart}"
     else:
-        why = _other(taken, first, scored, rank_by, p_value, worse[first["method"]])
-    ignoring = sound[sound["method"] == BASELINE]
-    return Advice(taken["method"], _sentence(taken, why, ignoring, sound, rank_by))
+        why = (
+            f"by {_NAMES[rank_by]} it is number {taken['rank']:.0f} of {len(sound)}, not "
+            f"significantly behind {first.name}, the first "
+            f"({_difference(taken, first, rank_by)}, p = {p_values[taken.name]:.2g})"
+        )
+        if worse[first.name] > WORSE_SPLITS:
+            why += f", which is worse than {BASELINE} on {worse[first.name]:.0%} of the splits"
+    if rank_by == LOG_DENSITY:
+        other = f", {first.name} {first[WORST_LOSS]:.2f}" if taken.name != first.name else ""
+        why += f"; it loses {taken[WORST_LOSS]:.2f} nats on the worst twentieth of rows{other}"
+    worth = f"what x is worth is not known without {BASELINE}, which ignores it"
+    if baseline is not None:
+        worth = f"it is {_difference(taken, baseline, rank_by)} than {BASELINE}, which ignores x"
+    return Advice(taken.name, f"Take {taken.name}: {why}; {worth}; {_details(taken)}.")
 
 
-def _tests(wide: pd.DataFrame, overlap: float, names, other: str) -> list[PairedTest]:
-    """Return the tests of methods against another."""
-    return [paired_t_test(wide[name], wide[other], overlap) for name in names]
-
-
-def _worthless(nearest, test, scored, rank_by, splits: int) -> Advice:
-    """Return the advice where x is worth nothing that can be shown."""
-    baseline = scored[scored["method"] == BASELINE].iloc[0]
-    shown = "these rows can show"
-    if splits < FEW_SPLITS:
-        shown = f"{splits} splits can show: more of them, or a larger budget, may decide it"
-    risk = (
-        f"on the worst twentieth of the rows it loses {baseline[WORST_LOSS]:.2f} nats, "
-        f"{nearest['method']} {nearest[WORST_LOSS]:.2f}; "
-    )
-    return Advice(
-        BASELINE,
-        f"Take {BASELINE}, which ignores x: no method that did not fail is significantly better "
-        f"(the first of them, {nearest['method']}, is {_better(nearest, baseline, rank_by)}, "
-        f"p = {test.p_value:.2g}), so that x is worth nothing that {shown}. By "
-        f"{_NAMES[rank_by]} it is number {baseline['rank']:.0f} of {len(scored)}; "
-        f"{'' if rank_by == CRPS else risk}{_coverage(baseline, BASELINE in savable())}.",
-    )
-
-
-def _better(taken, other, rank_by) -> str:
-    """Say by how much one method is better than another, or worse."""
-    ahead = taken[LOG_DENSITY] >= other[LOG_DENSITY]
+def _difference(row, other, rank_by: str) -> str:
+    """Return by how much a method is better or worse than another."""
+    gain, unit = row[LOG_DENSITY] - other[LOG_DENSITY], "nats"
     if rank_by == CRPS:
-        ahead = taken[CRPS] <= other[CRPS]
-    pair = (taken, other) if ahead else (other, taken)
-    return f"{'better' if ahead else 'worse'} by {_difference(*pair, rank_by)}"
+        gain, unit = other[CRPS] - row[CRPS], "in CRPS"
+    return f"{abs(gain):.2g} {unit} {'better' if gain >= 0 else 'worse'}"
 
 
-def _difference(taken, other, rank_by) -> str:
-    if rank_by == CRPS:
-        return f"{other[CRPS] - taken[CRPS]:.3g} in CRPS"
-    return f"{taken[LOG_DENSITY] - other[LOG_DENSITY]:.2f} nats"
-
-
-def _sentence(taken, why: str, ignoring, sound, rank_by) -> str:
-    parts = [why]
-    if rank_by == CRPS and len(ignoring):
-        parts.append(
-            f"x lowers the CRPS from {ignoring[CRPS].iloc[0]:.3g}, of the density that ignores it, "
-            f"to {taken[CRPS]:.3g}"
-        )
-    elif np.isfinite(taken["gain"]):
-        parts.append(
-            f"x is worth {taken['gain']:.2f} ± {taken['gain_stderr']:.2f} nats over the density "
-            "that ignores it"
-        )
-    else:
-        parts.append(
-            f"what x is worth is not known, as {BASELINE}, which ignores it, has no scores"
-        )
-    saved = sound["method"].isin(savable())
-    parts.append(_coverage(taken, saved[taken.name]))
-    if not saved[taken.name]:
-        parts.append(_unsaved(sound["method"][saved]))
-    return f"Take {taken['method']}: {'; '.join(parts)}."
-
-
-def _first(taken, equals, scored, rank_by) -> str:
-    """Say of what the first by rank is the best, and from what it does not differ significantly."""
-    risk = f"loses {taken[WORST_LOSS]:.2f} nats on the worst twentieth of the rows"
-    if len(scored) == 1:
-        return "no other method has scores" + (f"; it {risk}" if rank_by != CRPS else "")
-    sound = "" if (scored["failed"] == 0).all() else " that failed on no split"
-    others = [each for each in equals["method"] if each != taken["method"]]
-    apart = f"not significantly different from {_listed(others)}" if others else "significantly so"
-    best = f"it has the best {_NAMES[rank_by]} of the methods{sound}, {apart}"
-    return best if rank_by == CRPS else f"{best}, and {risk}"
-
-
-def _other(taken, first, scored, rank_by, p_value, worse) -> str:
-    """Say the rank and the risk of another than the first."""
-    risk = (
-        f"{taken[WORST_LOSS]:.2f} against {first[WORST_LOSS]:.2f} nats lost on the worst twentieth "
-        "of the rows"
-    )
-    if worse > WORSE_SPLITS:
-        why = f"which is worse than {BASELINE} on {worse:.0%} of the splits"
-        why += "" if rank_by == CRPS else f"; the risks are {risk}"
-    else:
-        why = f"and it risks less: {risk}"
-    behind = f"{_difference(first, taken, rank_by)}, p = {p_value:.2g}"
-    return (
-        f"by {_NAMES[rank_by]} it is number {taken['rank']:.0f} of {len(scored)}, not "
-        f"significantly ({behind}) behind {first['method']}, the first, {why}"
-    )
-
-
-def _unsaved(others) -> str:
-    """Say of a method that no model file can hold how it is fitted, and which other is saved."""
-    first = f"; the first that can be saved is {others.iloc[0]}" if len(others) else ""
-    return f"it cannot be saved to a file: fit it in Python, as the page shows{first}"
-
-
-def _coverage(taken, saved: bool) -> str:
-    held = taken["coverage_90"]
-    if abs(held - 0.9) <= COVERAGE_OFF:
-        return f"its 90% intervals hold {held:.0%} of held-out rows"
-    kind = "too narrow" if held < 0.9 else "too wide"
-    how = "kcde fit --conformal 0.25" if saved else "TableModel(..., conformal=0.25)"
-    return (
-        f"but its 90% intervals hold {held:.0%} of held-out rows, {kind}: take intervals by "
-        f"conformal prediction ({how})"
-    )
+def _details(taken) -> str:
+    """Return the coverage of a method, and what is to be done where it or a file is missing."""
+    held, saved = taken["coverage_90"], taken.name in savable()
+    said = f"its 90% intervals hold {held:.0%} of held-out rows"
+    if abs(held - 0.9) > COVERAGE_OFF:
+        how = "kcde fit --conformal 0.25" if saved else "TableModel(..., conformal=0.25)"
+        kind = "too narrow" if held < 0.9 else "too wide"
+        said += f", {kind}: take intervals by conformal prediction ({how})"
+    return said + ("" if saved else "; it cannot be saved to a file: fit it in Python, as the page")
 
 
 def _listed(names: list[str]) -> str:

@@ -1,115 +1,117 @@
-"""The page of a comparison: one HTML file that needs nothing else."""
+"""The page of a comparison: one HTML file that needs nothing else; and what the terminal shows."""
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+import kcde
 from kcde import tabular, webpage
-from kcde.comparison import figures, looking, scoring
-from kcde.comparison.plan import FORWARD, GROUPS, RANDOM
-from kcde.comparison.summary import CRPS, LOG_DENSITY
+from kcde.comparison.advice import CRPS, LOG_DENSITY
+from kcde.comparison.splits import FORWARD, GROUPS, RANDOM
 from kcde.methods import BASELINE
-from kcde.table_model import regardless_of_groups
+from kcde.pages import style
+from kcde.seeding import rng_of
+from kcde.table_model import TableModel, regardless_of_groups
 
 if TYPE_CHECKING:
     from kcde.comparison import Comparison
+
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Quantiles of a fan plot."""
+
+MOST_FANS = 12
+"""Columns with a fan plot: those whose ranks go most with those of y."""
+
+MOST_COLUMNS = 8
+"""Columns of a table of rows."""
 
 _KINDS = {
     RANDOM: "random splits",
     GROUPS: "random splits that keep groups together",
     FORWARD: "splits forward in time",
 }
-
-_LEGEND = (
-    "Means over the splits ± corrected standard errors. Log density of held-out y in its units, "
-    "higher is better; above {baseline}: by how much it exceeds that of the density that ignores "
-    "the other columns; CRPS: continuous ranked probability score, in the units of y, lower is "
-    "better; failed: splits without scores; 50% and 90%: share of held-out rows in "
-    "the central intervals of that probability; worst 5%: mean of -log p over the twentieth of "
-    "them with the lowest density, nats; seconds: median of a split; p: corrected resampled "
-    "t-test (Nadeau and Bengio 2003) against the first, by {rank}."
-)
+_LABELS = {
+    "gain": f"held-out log density above that of {BASELINE}, nats",
+    LOG_DENSITY: "held-out log density, nats",
+    CRPS: "CRPS, in the units of y",
+}
+_BINS, _HIGHEST = 20, 3.0
+_GRID, _DRAWN, _UNLIKELY = 40, 300, 5
+_SMALL, _WIDE = (2.6, 1.7), 4.8  # inches: readable on a phone as well
 
 
-def render(found: "Comparison", source: str) -> str:
-    """Return the page.
+class Picture(NamedTuple):
+    """A data URI, its text alternative, and the words below it."""
 
-    Parameters
-    ----------
-    found
-        A comparison.
-    source
-        Name of the file, or of what the rows are, as it is shown and stands in the Python lines.
-    """
-    template = Path(__file__).with_name("page.html.j2")
-    return webpage.render(template, _content(found, source))
+    uri: str
+    alternative: str
+    caption: str
 
 
-def _content(found: "Comparison", source: str) -> dict:
-    skipped = found.table[found.table["splits"].isna()]
-    grouped = found.plan.group_column is not None
-    regardless = regardless_of_groups(_scored(found)["method"]) if grouped else ""
-    notes = [*found.checked.notes, regardless, f"Data SHA-256 {found.checked.digest}.", _versions()]
+def render(found: "Comparison") -> str:
+    """Return the page."""
+    scored, skipped = scores_and_skipped(found)
+    rank = "CRPS" if found.rank_by == CRPS else "log density"
+    notes = [*found.checked.notes, f"Data SHA-256 {found.checked.digest}."]
+    if found.plan.group_column is not None:
+        notes.append(regardless_of_groups(scored["method"]))
     content = {
         "y": found.checked.columns.y,
-        "facts": facts(found, source),
+        "facts": facts(found),
         "advice": found.advice.sentence,
         "warnings": found.warnings,
         "baseline": BASELINE,
-        "ranking": figures.ranking(found.table, found.rank_by),
-        "rows": [_row(row, found.advice.method) for _, row in _scored(found).iterrows()],
-        "skipped": list(zip(skipped["method"], skipped["reason"], strict=True)),
-        "legend": _LEGEND.format(
-            baseline=BASELINE, rank="CRPS" if found.rank_by == CRPS else "log density"
-        ),
-        "pits": _pits(found),
-        "method": found.advice.method if found.model is not None else None,
-        "notes": " ".join(filter(None, notes)),
+        "rank": rank,
+        "ranking": ranking(found.table, found.rank_by),
+        "rows": [_cells(row) for _, row in scored.iterrows()],
+        "skipped": skipped[["method", "reason"]].values.tolist(),
+        "pits": [pit(method, _values(found, method, "pit")) for method in scored["method"]],
+        "taken": found.advice.method,
+        "model": found.model,
+        "notes": " ".join([*filter(None, notes), f"kcde {kcde.__version__}."]),
     }
-    return content | (_of_model(found, source) if found.model is not None else {})
+    if found.model is not None:
+        content["fans"] = fans(found.model, found.checked)
+        content["unlikely"] = unlikely(found)
+        content["code"] = python_lines(found)
+    return webpage.render(Path(__file__).with_name("page.html.j2"), content)
 
 
-def _of_model(found: "Comparison", source: str) -> dict:
-    typical, rows = looking.typical(found.model, found.checked)
-    count = len(found.checked.columns.x)
-    fewer = count > looking.MOST_FANS
-    return {
-        "fitted_rows": found.model.about_["rows"],
-        "fans": looking.fans(found.model, found.checked),
-        "fans_note": f" of the {looking.MOST_FANS} of {count} that go most with it" * fewer,
-        "typical": typical,
-        "typical_rows": rows,
-        "unlikely": looking.unlikely(found.plan, found.run, found.advice.method, found.checked),
-        "code": python_lines(found, source),
-    }
+def scores_and_skipped(found: "Comparison") -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows of the table with scores, and those without."""
+    has = found.table["splits"].notna()
+    return found.table[has], found.table[~has]
 
 
-def _scored(found: "Comparison") -> pd.DataFrame:
-    return found.table[found.table["splits"].notna()]
+def _values(found: "Comparison", method: str, name: str) -> np.ndarray:
+    """Return one value for each test row of all splits on which a method did not fail."""
+    kept = (scored.arrays.get(name, np.empty(0)) for scored in found.run.scores[method])
+    return np.concatenate(list(kept))
 
 
-def facts(found: "Comparison", source: str) -> str:
+def facts(found: "Comparison") -> str:
     """Say what was compared, in a sentence."""
     plan, columns = found.plan, found.checked.columns
     done = [plan.splits[i] for i in found.run.splits]
-    train = max((len(split.train) for split in done), default=0)
-    test = max((len(split.test) for split in done), default=0)
+    train, test = np.max([(len(split.train), len(split.test)) for split in done], axis=0)
     return (
-        f"{source}: {len(found.checked.frame)} rows, {columns.y} given {len(columns.x)} columns. "
-        f"{len(_scored(found))} methods over {len(done)} {_KINDS[plan.kind]}, up to {train} rows "
-        f"to train and {test} to test on; methods see columns standardised by the training rows, "
-        f"scores are in the units of {columns.y}."
+        f"{found.source}: {len(found.checked.frame)} rows, {columns.y} given {len(columns.x)} "
+        f"columns. {len(found.run.scores)} methods over {len(done)} {_KINDS[plan.kind]}, up to "
+        f"{train} rows to train and {test} to test on; methods see columns standardised by the "
+        f"training rows, scores are in the units of {columns.y}."
     )
 
 
-def _row(row: pd.Series, taken: str | None) -> dict:
-    cells = [
+def _cells(row: pd.Series) -> list[str]:
+    """Return the cells of a method's row of the page's table."""
+    return [
         row["method"],
-        _plus_minus(row[LOG_DENSITY], row[f"{LOG_DENSITY}_stderr"]),
-        _plus_minus(row["gain"], row["gain_stderr"]),
+        _plus_minus(row, LOG_DENSITY),
+        _plus_minus(row, "gain"),
         f"{row[CRPS]:.3g}",
         *(f"{row[name]:.0%}" for name in ("coverage_50", "coverage_90")),
         f"{row['worst_loss']:.2f}",
@@ -117,44 +119,44 @@ def _row(row: pd.Series, taken: str | None) -> dict:
         f"{row['seconds']:.2g}",
         "" if np.isnan(row["p_value"]) else f"{row['p_value']:.2g}",
     ]
-    return {"cells": cells, "taken": row["method"] == taken}
 
 
-def _plus_minus(value: float, error: float) -> str:
+def _plus_minus(row: pd.Series, name: str) -> str:
+    value, error = row[name], row[f"{name}_stderr"]
     if np.isnan(value):
         return "–"
     return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
 
 
-def _pits(found: "Comparison") -> list[figures.Picture]:
-    pictures = []
-    for method in _scored(found)["method"]:
-        kept = [scoring.arrays(found.plan.folder, method, i) for i in found.run.splits]
-        values = [each["pit"] for each in kept if "pit" in each]
-        pictures.append(figures.pit(method, np.concatenate(values)))
-    return pictures
+def terminal(found: "Comparison") -> str:
+    """Return the comparison in ten lines: what, the first methods, the warnings, the advice."""
+    scored, skipped = scores_and_skipped(found)
+    names = ["method", "log density", f"above {BASELINE}", "CRPS", "50%", "90%"]
+    cells = [_cells(row)[:6] for _, row in scored.head(5).iterrows()]
+    lines = [facts(found), *pd.DataFrame(cells, columns=names).to_string(index=False).split("\n")]
+    said = [f"then {', '.join(scored['method'][5:])}"] if len(scored) > 5 else []
+    said += [f"skipped {', '.join(skipped['method'])}"] if len(skipped) else []
+    lines += ["; ".join(said)] if said else []
+    if found.warnings:
+        more = f" (and {len(found.warnings) - 1} more)" if len(found.warnings) > 1 else ""
+        lines.append(f"Warning: {found.warnings[0]}{more}")
+    return "\n".join([*lines, found.advice.sentence])
 
 
-def python_lines(found: "Comparison", source: str) -> str:
+def python_lines(found: "Comparison") -> str:
     """Return lines of Python that fit the advised method again and predict with it."""
     columns, column = found.checked.columns, found.plan.group_column
     names = [each.name for each in columns.x]
-    unused = [name for name in columns.ignored if name != column]
-    dropped = f".drop(columns={unused!r})" if unused else ""
-    chosen = {"x": names} if len(names) <= looking.MOST_COLUMNS else {"drop": unused}
-    chosen |= {} if column is None else {"groups": column}
-    chosen |= {} if found.missing == tabular.REFUSE else {"missing": found.missing}
-    read = [f"frame = tabular.read({source!r}{_arguments(found.reading)})"]
+    read = [f"frame = tabular.read({found.source!r}{_arguments(found.reading)})"]
     if found.missing != tabular.REFUSE:
-        read.append(f"frame = frame{dropped}.dropna()  # rows to predict need all columns, too")
-        chosen.pop("drop", None)
-    asked = _arguments({"y": columns.y} | {name: each for name, each in chosen.items() if each})
+        read.append(f"frame = frame.dropna(subset={[columns.y, *names]!r})")
+    asked = {"y": columns.y, "x": names} | ({} if column is None else {"groups": column})
     return "\n".join(
         [
             "from kcde import tabular",
             "from kcde.table_model import TableModel",
             *read,
-            f"model = TableModel({found.advice.method!r}{asked}).fit(frame)",
+            f"model = TableModel({found.advice.method!r}{_arguments(asked)}).fit(frame)",
             "model.quantile(frame, [0.05, 0.5, 0.95])  # of any table with these columns",
             "model.density(frame, model.quantile(frame[:1], [0.05, 0.5, 0.95])[0])",
         ]
@@ -165,33 +167,134 @@ def _arguments(values: Mapping[str, object]) -> str:
     return "".join(f", {name}={value!r}" for name, value in values.items())
 
 
-def _versions() -> str:
-    import kcde
-
-    return f"kcde {kcde.__version__}."
-
-
-def terminal(found: "Comparison", source: str) -> str:
-    """Return the comparison in ten lines: what, the first methods, the warnings, the advice."""
-    scored = _scored(found)
-    shown = scored.head(5)
-    lines = [facts(found, source)]
-    lines.append(f"{'':<20} log density  above {BASELINE}     CRPS   50%   90%  failed  seconds")
-    lines += [_line(row) for _, row in shown.iterrows()]
-    rest = [*scored["method"][len(shown) :]]
-    skipped = found.table.loc[found.table["splits"].isna(), "method"]
-    if rest or len(skipped):
-        said = [f"then {', '.join(rest)}"] if rest else []
-        said += [f"skipped {', '.join(skipped)}"] if len(skipped) else []
-        lines.append("; ".join(said))
-    if found.warnings:
-        more = f" (and {len(found.warnings) - 1} more)" if len(found.warnings) > 1 else ""
-        lines.append(f"Warning: {found.warnings[0]}{more}")
-    return "\n".join([*lines, found.advice.sentence])
+def _uri(made) -> str:
+    buffer = io.BytesIO()
+    made.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return webpage.uri(buffer.getvalue(), "image/svg+xml")
 
 
-def _line(row: pd.Series) -> str:
-    gain = _plus_minus(row["gain"], row["gain_stderr"])
-    cells = [f"{row['method']:<20} {row[LOG_DENSITY]:>11.3f} {gain:>18} {row[CRPS]:>8.3g}"]
-    cells += [f"{row[name]:>4.0%}" for name in ("coverage_50", "coverage_90")]
-    return "  ".join([*cells, f"{row['failed']:>6.0f}", f"{row['seconds']:>7.2g}"])
+def ranking(table: pd.DataFrame, rank_by: str, path: Path | None = None) -> Picture:
+    """Draw the ranked scores with two standard errors, and write them as PNG if a path is given."""
+    scored = table[table["splits"].notna()]
+    against = rank_by == LOG_DENSITY and scored["gain"].notna().any()
+    value = "gain" if against else rank_by
+    errors = 2.0 * scored[f"{value}_stderr"].fillna(0.0)
+    with style.figure(_WIDE, 0.7 + 0.2 * len(scored)) as (made, axes):
+        for place, row in enumerate(scored.itertuples()):
+            look = {"color": style.line(row.method)["color"], "fmt": "x" if row.failed else "o"}
+            look |= {"markersize": 5, "linewidth": 1.4}
+            axes.errorbar(getattr(row, value), place, xerr=errors[row.Index], **look)
+        if against:
+            axes.axvline(0.0, color=style.BLACK, linewidth=0.6, linestyle=":")
+        axes.set_yticks(range(len(scored)), scored["method"])
+        axes.set_ylim(len(scored) - 0.4, -0.6)
+        axes.set_xlabel(_LABELS[value])
+        axes.tick_params(axis="y", length=0)
+        if path is not None:
+            made.savefig(path, format="png", dpi=style.DPI, metadata={"Software": None})
+        uri = _uri(made)
+    first = scored.head(5)
+    best = ", ".join(f"{m} {v:.3g}" for m, v in zip(first["method"], first[value], strict=True))
+    return Picture(
+        uri,
+        f"Dot plot of {_LABELS[value]}, the best first: {best}.",
+        f"{_LABELS[value][0].upper()}{_LABELS[value][1:]}: means over the splits and two standard "
+        "errors. A cross marks a method that failed on some split.",
+    )
+
+
+def pit(method: str, values: np.ndarray) -> Picture:
+    """Draw the histogram of F(y|x) of the test rows."""
+    heights = np.histogram(values, _BINS, (0.0, 1.0))[0] * _BINS / max(1, len(values))
+    highest = heights.max()
+    with style.figure(*_SMALL) as (made, axes):
+        edges = np.linspace(0.0, 1.0, _BINS + 1)
+        axes.stairs(heights, edges, fill=True, color=style.line(method)["color"], alpha=0.85)
+        axes.axhline(1.0, color=style.BLACK, linewidth=0.6, linestyle=":")
+        axes.set_xlim(0.0, 1.0)
+        axes.set_xticks([0.0, 0.5, 1.0])
+        axes.set_ylim(0.0, min(max(1.5, 1.05 * highest), _HIGHEST))
+        uri = _uri(made)
+    cut = f" (cut at {_HIGHEST:g}; the highest bar is {highest:.1f})" if highest > _HIGHEST else ""
+    ends, middle = heights[[0, -1]].mean(), heights[_BINS // 2 - 2 : _BINS // 2 + 2].mean()
+    return Picture(
+        uri,
+        f"Histogram of F(y|x) of {method}: {ends:.2f} at the ends and {middle:.2f} in the middle, "
+        "where 1 is calibrated.",
+        f"{method}{cut}",
+    )
+
+
+def fans(model: TableModel, checked: tabular.Checked) -> list[Picture]:
+    """Return a picture of quantiles against columns of numbers, the other columns at their middle.
+
+    That is the median, or the most frequent level.
+    """
+    frame, names = checked.frame, [each.name for each in checked.columns.x if not each.levels]
+    numbers = frame[names].astype(float)
+    target = pd.Series(checked.columns.target(frame), frame.index)
+    centre = frame.astype(str).mode().iloc[0].to_dict() | numbers.median().to_dict()
+    centre = {each.name: centre[each.name] for each in checked.columns.x}
+    some = numbers.assign(**{checked.columns.y: target}).iloc[_some(len(frame), _DRAWN)]
+    size = numbers.corrwith(target, method="spearman").abs()
+    found = []
+    for name in size.nlargest(MOST_FANS).index:
+        grid = np.unique(numbers[name])
+        if len(grid) > _GRID:
+            grid = np.linspace(*numbers[name].quantile([0.01, 0.99]), _GRID)
+        rows = pd.DataFrame(centre, index=range(len(grid))).assign(**{name: grid})
+        found.append(fan(name, grid, model.quantile(rows, list(LEVELS)), some))
+    return found
+
+
+def fan(name: str, grid: np.ndarray, quantiles: np.ndarray, some: pd.DataFrame) -> Picture:
+    """Draw quantiles of y, shape (k, 5), at k numbers of a column, and some rows."""
+    low, lower, middle, upper, high = quantiles.T
+    with style.figure(*_SMALL) as (made, axes):
+        look = {"color": "#BBBBBB", "markersize": 1.5, "rasterized": True, "zorder": 0}
+        axes.plot(some[name], some.iloc[:, -1], ".", **look)
+        axes.fill_between(grid, low, high, alpha=0.2, linewidth=0, color=style.BLUE)
+        axes.fill_between(grid, lower, upper, alpha=0.35, linewidth=0, color=style.BLUE)
+        axes.plot(grid, middle, linewidth=1.2, color=style.BLUE)
+        margin = 0.15 * (high.max() - low.min())
+        axes.set_ylim(low.min() - margin, high.max() + margin)
+        uri = _uri(made)
+    return Picture(
+        uri,
+        f"Quantiles of y against {name}: the median goes from {middle[0]:.3g} at {grid[0]:.3g} to "
+        f"{middle[-1]:.3g} at {grid[-1]:.3g}.",
+        name,
+    )
+
+
+def unlikely(found: "Comparison") -> dict:
+    """Return the test rows with the lowest held-out log density, as a header and cells."""
+    method, checked = found.advice.method, found.checked
+    scores = zip(found.run.splits, found.run.scores[method], strict=True)
+    places = np.concatenate([found.plan.splits[i].test for i, each in scores if each.arrays])
+    frame = pd.DataFrame({"place": places})
+    for name, array in (("log p(y|x)", "log_density"), ("F(y|x)", "pit")):
+        frame[name] = _values(found, method, array)
+    lowest = frame.sort_values("log p(y|x)").drop_duplicates("place").head(_UNLIKELY)
+    rows = checked.frame.iloc[lowest["place"]]
+    shown = pd.concat(
+        [
+            rows.index.to_series(index=lowest.index).map(tabular.row_number).rename("row"),
+            rows[[checked.columns.y]].set_index(lowest.index),
+            lowest.drop(columns="place"),
+            rows[[each.name for each in checked.columns.x[:MOST_COLUMNS]]].set_index(lowest.index),
+        ],
+        axis=1,
+    )
+    return {"header": list(shown), "cells": [list(map(_text, row)) for row in shown.to_numpy()]}
+
+
+def _text(value) -> str:
+    if not isinstance(value, int | float | np.number) or isinstance(value, bool):
+        return str(value)
+    # Whole numbers with all their digits: a price, a year, a time in seconds.
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{float(value):.4g}"
+
+
+def _some(n: int, most: int) -> np.ndarray:
+    return np.arange(n) if n <= most else np.sort(rng_of("own", "shown").choice(n, most, False))

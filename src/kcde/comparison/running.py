@@ -1,56 +1,153 @@
-"""Running the methods within a budget of time, quick ones first.
+"""Scores of the methods on the splits of a plan, within a budget of time, quick ones first.
 
-Two rounds over the methods in the order of their cost. In the first each does three splits. Where
-these would take longer than what is left, as far as costs are declared, it is tried for its share,
-what is left over the number of methods that wait, and the measured time decides; a method is
-skipped untried only where a split would take many times that share. One that takes more than twice
-what was expected, and more than its share, is stopped; the density that ignores x may take half of
-what is left, and in the end the rest, as all are compared with it. In the second round all that
-have scores do further splits, as many as there is time for with all of them, so that every method
-has the same splits. Costs are those declared until a method is measured, times what this machine
-took of them, once several methods show it.
+`costs.csv` has the methods that are compared, and for each the processor `seconds` of one split
+with 1000 training rows and a quarter as many test rows, fit and scores, and the `exponent` of its
+growth with the number of rows, both rounded. In the first round each method does three splits, and
+may take its share of the time that is left, or twice what it is declared to need where that is
+left; a method is skipped untried where one split is declared to take many times its share. In the
+second round all that have scores do further splits, as many as there is time for with all of them,
+so that every method has the same splits.
+
+Splits are scored in processes of their own, which can be stopped when the time is up. What is done
+is kept in the folder of the plan, and a stopped comparison goes on from it.
 """
 
+import json
 import math
-import os
-import subprocess
-import sys
 import time
+import warnings
+import zipfile
+import zlib
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, wait
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from kcde.comparison import costs, scoring
-from kcde.comparison.plan import Plan
+from kcde import methods
+from kcde.arrays import to_numpy
+from kcde.comparison.splits import Plan
+from kcde.estimators import estimator_class, estimator_names
+from kcde.experiments.base import FAILURES
+from kcde.files import atomic
 from kcde.methods import BASELINE
+from kcde.metrics.names import COVERAGES
+from kcde.seeding import seed_of
+from kcde.table_model import unfitted, usable
 
 FIRST_ROUND = 3
 """Splits of the first round."""
 
-_RESERVE = 0.1  # of the budget, for the fit to all rows and the page
-_SAFETY = 1.2
-_MOST = 2.0
-"""Times the expected seconds, or else its share of what is left, may a method take of the first
-round: one that is slower than was declared leaves time for the others."""
-
-_HOPELESS = 4.0
-"""Times its share of what is left: a method whose split is declared to take more is not tried."""
-
-_BASELINE_SHARE = 0.5
-"""Of what is left, for the density that ignores x."""
-
-_MEASURED = 3
-"""Methods from which the machine is known: their median leaves out one that is far off."""
-
-_STEEP = 0.5
-"""Exponent of the growth with the rows from which fewer rows are said that would fit."""
+OK, FAILED = "ok", "failed"
+"""What can become of a split."""
 
 REMEDY = "a larger --budget, or fewer --rows"
 """How a method that was too slow can be compared."""
 
-Say = Callable[[str], None]
+_RESERVE = 0.1  # of the budget, for the fit to all rows and the page
+_SAFETY = 1.2
+_MOST = 2.0  # times the declared seconds, or else its share, may a method take of the first round
+_HOPELESS = 4.0  # times its share: a method whose split is declared to take more is not tried
+_BASELINE_SHARE = 0.5  # of what is left, for the density that ignores x: all are compared with it
+_ROWS = 1000
+_UNKNOWN = (100.0, 2.0)  # of a method without declared cost
+_SEEDS = 2**32
+_DAMAGED = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
+
+
+class Scored(NamedTuple):
+    """What a split gave: values and words, ready for JSON, and one value for each test row."""
+
+    said: dict
+    arrays: dict[str, np.ndarray]
+
+
+def score(method: str, plan: Plan, number: int) -> Scored:
+    """Fit and score one split, by its number; what fails is a result with its reason."""
+    start = time.perf_counter()
+    model, split = unfitted(method, seed_of("own", "split", number) % _SEEDS), plan.splits[number]
+    X = plan.X[:, :0] if model.tags.unconditional or method == BASELINE else plan.X
+    try:
+        values, arrays = _scores(model, X, plan, split)
+        said = {"status": OK, "detail": ""} | values
+    except (*FAILURES, RuntimeError, MemoryError) as error:
+        detail = " ".join(f"{type(error).__name__}: {error}".split())
+        said, arrays = {"status": FAILED, "detail": detail}, {}
+    sizes = {"n_train": len(split.train), "n_test": len(split.test)}
+    return Scored(said | sizes | {"seconds": time.perf_counter() - start}, arrays)
+
+
+def _scores(model, X, plan: Plan, split) -> tuple[dict, dict]:
+    groups = plan.groups[split.train] if plan.groups is not None and model.tags.grouped else None
+    model.fit(X[split.train], plan.y[split.train], groups)
+    X, y = X[split.test], plan.y[split.test]
+    log_density = to_numpy(model.log_density(X, y))
+    if not np.isfinite(log_density).all():
+        wrong = int((~np.isfinite(log_density)).sum())
+        raise ValueError(f"the log density of {wrong} of {len(y)} test rows is not finite")
+    arrays = {"log_density": log_density, "pit": to_numpy(model.cdf(X, y))}
+    arrays["crps"] = to_numpy(model.crps(X, y))
+    inside = np.abs(arrays["pit"] - 0.5)
+    worst = np.sort(log_density)[: max(1, len(log_density) // 20)]
+    values = {
+        "log_density": log_density.mean(),
+        "crps": arrays["crps"].mean(),
+        "worst_loss": -worst.mean(),
+        **{metric: np.mean(inside <= level / 2) for metric, level in COVERAGES.items()},
+    }
+    return {key: float(value) for key, value in values.items()}, arrays
+
+
+def path_of(folder: Path, method: str, number: int) -> Path:
+    """Return the file of a split."""
+    return folder / "splits" / method / f"{number}.npz"
+
+
+def write(folder: Path, method: str, number: int, scored: Scored) -> None:
+    """Keep the result of a split."""
+    with atomic(path_of(folder, method, number)) as temporary:
+        np.savez(temporary, said=json.dumps(scored.said), **scored.arrays)
+
+
+def read(folder: Path, method: str, number: int) -> Scored | None:
+    """Return what a split gave, None where it is not done or its file is damaged."""
+    try:
+        with np.load(path_of(folder, method, number)) as kept:
+            arrays = dict(kept)
+        return Scored(json.loads(str(arrays.pop("said"))), arrays)
+    except _DAMAGED:
+        return None
+
+
+@cache
+def _declared() -> dict[str, tuple[float, float]]:
+    with (resources.files("kcde.comparison") / "costs.csv").open(encoding="utf-8") as file:
+        table = pd.read_csv(file, index_col="method")
+    return {name: (row.seconds, row.exponent) for name, row in table.iterrows()}
+
+
+def cost(method: str, rows: int) -> float:
+    """Return the declared seconds of one split with so many training rows."""
+    seconds, exponent = _declared().get(method, _UNKNOWN)
+    return seconds * (rows / _ROWS) ** exponent
+
+
+def default_methods() -> list[str]:
+    """Return those of `costs.csv`, and the classes of estimators that no method there uses."""
+    known = [name for name in _declared() if name in methods.METHODS]
+    covered = {methods.METHODS[name].estimator for name in known}
+    new = [name for name in estimator_names() if name not in covered and not usable(name)]
+    return [*known, *(name for name in new if not estimator_class(name).tags.unconditional)]
+
+
+def by_cost(names: Sequence[str], rows: int) -> list[str]:
+    """Return methods, the quick ones first; the density that ignores x needs to be early."""
+    return sorted(names, key=lambda name: cost(name, rows) * (0.1 if name == BASELINE else 1.0))
 
 
 @dataclass
@@ -65,263 +162,159 @@ class Run:
         Method to the reason why it has no scores.
     splits
         Numbers of the splits that all others have.
+    scores
+        Method to what it gave on each of these.
     """
 
     methods: list[str]
     skipped: dict[str, str] = field(default_factory=dict)
     splits: list[int] = field(default_factory=list)
-
-    @property
-    def compared(self) -> list[str]:
-        """The methods with scores."""
-        return [name for name in self.methods if name not in self.skipped]
+    scores: dict[str, list[Scored]] = field(default_factory=dict)
 
 
-class Clock:
-    """The time that is left of a budget in seconds, and what each process takes of it."""
+class Workers:
+    """Processes that score splits, and the time that is left of a budget in seconds."""
 
-    def __init__(self, budget: float, plan: Plan, jobs: int):
-        self._end, self._plan = time.monotonic() + budget * (1.0 - _RESERVE), plan
-        self.jobs = jobs
-
-    def rounds(self, splits: Sequence[int]) -> int:
-        """Return how many of some splits one process scores, of those that score at once."""
-        return math.ceil(len(splits) / self.jobs)
+    def __init__(self, plan: Plan, budget: float, jobs: int):
+        self._end = time.monotonic() + budget * (1.0 - _RESERVE)
+        self._plan, self._pool, self.jobs = plan, None, jobs
 
     @property
     def left(self) -> float:
         """Seconds, not below 0."""
         return max(0.0, self._end - time.monotonic())
 
-    @cached_property
-    def start(self) -> float:
-        """Seconds of a process before its first fit: more than declared on a busy machine."""
-        before = self.left
-        _score(self._plan, BASELINE, [], before)
-        return max(costs.start_seconds(), before - self.left)
+    def score(self, method: str, numbers: Sequence[int], seconds: float) -> str:
+        """Score splits in some seconds; return what went wrong with a process, "" if nothing."""
+        # Of joblib's own packages: scripts need no guard of their main part, and processes can
+        # be ended while they work.
+        from joblib.externals.loky import ProcessPoolExecutor
+
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(self.jobs)
+            wait([self._pool.submit(work) for _ in range(self.jobs)])  # to import takes seconds
+        futures = [self._pool.submit(work, method, self._plan, number) for number in numbers]
+        limit = min(seconds, self.left)
+        done, late = wait(futures, timeout=limit, return_when=FIRST_EXCEPTION)
+        errors = [error for future in done if (error := future.exception())]
+        if late or errors:
+            self.stop()
+        # What ends a process is an error of many lines.
+        return f"its process stopped: {str(errors[0]).splitlines()[0]}" if errors else ""
+
+    def stop(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(kill_workers=True)
+            self._pool = None
 
 
-def run(plan: Plan, methods: Sequence[str], budget: float, say: Say, jobs: int = 1) -> Run:
-    """Score the methods on the splits of a plan, and go on where an earlier run stopped.
+def work(method: str | None = None, plan: Plan | None = None, number: int = 0) -> None:
+    """Score a split and keep the result, in a process of its own."""
+    warnings.simplefilter("ignore")
+    if plan is not None:
+        write(plan.folder, method, number, score(method, plan, number))
 
-    Parameters
-    ----------
-    plan
-        What is compared.
-    methods
-        Keys of `kcde.methods.METHODS`.
-    budget
-        Seconds.
-    say
-        Is told what is done and how long the rest will take.
-    jobs
-        Processes that score splits of a method at once.
+
+def run(
+    plan: Plan,
+    names: Sequence[str],
+    budget: float,
+    say: Callable[[str], None],
+    jobs: int = 1,
+) -> Run:
+    """Score methods on the splits of a plan, and go on where an earlier run stopped.
+
+    `budget` is in seconds, `jobs` the number of processes, and `say` is told what is done.
     """
-    clock = Clock(budget, plan, jobs)
-    done = Run(costs.by_cost(list(methods), plan.train_rows))
-    first = list(range(min(FIRST_ROUND, len(plan.splits))))
-    for place, method in enumerate(done.methods, 1):
-        share = clock.left / (len(done.methods) - place + 1)
-        if reason := _first_round(plan, method, first, clock, share, done):
-            done.skipped[method] = reason
-            say(f"{method}: skipped, {reason}")
-        else:
-            say(
-                f"{method}: {len(first)} of {len(plan.splits)} splits, {_pace(plan, method)} "
-                f"({place} of {len(done.methods)} methods, {in_words(clock.left)} left)"
-            )
-    if BASELINE in done.skipped and not _first_round(
-        plan, BASELINE, first, clock, clock.left, done
-    ):
-        del done.skipped[BASELINE]
-        say(f"{BASELINE}: {len(first)} splits after all ({in_words(clock.left)} left)")
-    done.splits = first if done.compared else []
-    _second_round(plan, done, clock, say)
-    return done
+    workers, found = Workers(plan, budget, jobs), Run(by_cost(names, plan.train_rows))
+    found.splits = list(range(min(FIRST_ROUND, len(plan.splits))))
+    try:
+        for place, method in enumerate(found.methods):
+            share = workers.left / (len(found.methods) - place)
+            if reason := _first_round(plan, method, found.splits, workers, share):
+                found.skipped[method] = reason
+                said = f"skipped, {reason}"
+            else:
+                said = f"{len(found.splits)} of {len(plan.splits)} splits, {_pace(plan, method)}"
+            counted = f"{place + 1} of {len(found.methods)} methods"
+            say(f"{method}: {said} ({counted}, {in_words(workers.left)} left)")
+        compared = [name for name in found.methods if name not in found.skipped]
+        found.splits = _second_round(plan, compared, found.splits, workers, say)
+    finally:
+        workers.stop()
+    found.scores = {
+        name: [read(plan.folder, name, number) for number in found.splits] for name in compared
+    }
+    return found
 
 
-def _first_round(plan, method, first, clock, share, done) -> str:
+def _first_round(plan, method: str, first: Sequence[int], workers: Workers, share: float) -> str:
     """Score the first splits; return why the method is skipped, "" if it is not."""
-    if not (missing := _missing(plan, method, first)):
-        return _refused(plan, method)
-    if method == BASELINE:
-        share = max(share, _BASELINE_SHARE * clock.left - clock.start)
-    limit = share + clock.start
-    if _needed(plan, method, missing, clock, done) > clock.left and not _done(plan, method):
-        if _expected(plan, method, done) > _HOPELESS * share:
-            return _too_slow(plan, method, missing, clock, done)
-        most = min(clock.left, limit)
-        trouble = _score(plan, method, missing, most, clock.jobs)
-        if not _done(plan, method):
-            return trouble or _stopped(plan, method, first, most)
-        missing = _missing(plan, method, first)
-    needed = _needed(plan, method, missing, clock, done)
-    if missing and needed > clock.left:
-        return _too_slow(plan, method, missing, clock, done)
-    most = min(clock.left, limit if method == BASELINE else max(_MOST * needed, limit))
-    trouble = _score(plan, method, missing, most, clock.jobs) if missing else ""
-    if reason := _refused(plan, method):
-        return reason
-    if _missing(plan, method, first):
-        return trouble or _stopped(plan, method, first, most)
+    if missing := _missing(plan, method, first):
+        if method == BASELINE:
+            share = max(share, _BASELINE_SHARE * workers.left)
+        single = cost(method, plan.train_rows)
+        needed = single * math.ceil(len(missing) / workers.jobs)
+        size = f"splits of {plan.train_rows} training rows"
+        if needed > workers.left and single > _HOPELESS * share:
+            return (
+                f"{len(missing)} {size} take about {in_words(needed)}, "
+                f"{in_words(workers.left)} are left: {REMEDY}"
+            )
+        limit = share if needed > workers.left else max(share, _MOST * needed)
+        limit = min(limit, workers.left)
+        trouble = workers.score(method, missing, limit)
+    done = _done(plan, method)
+    if done and all(scored.said["status"] == FAILED for scored in done):
+        return f"failed on every split: {done[0].said['detail']}"
+    if missing := _missing(plan, method, first):
+        scored = f"{len(first) - len(missing)} of {len(first)} {size}"
+        return trouble or f"stopped after {in_words(limit)} with {scored}: {REMEDY}"
     return ""
 
 
-def _second_round(plan: Plan, done: Run, clock: Clock, say: Say) -> None:
-    """Score as many further splits as there is time for with all methods."""
-    rest = list(range(len(done.splits), len(plan.splits)))
-    paces = {name: _seconds(plan, name) for name in done.compared}
-    each = sum(paces.values()) * _SAFETY
-    while rest:
-        rounds = {name: clock.rounds(_missing(plan, name, rest)) for name in paces}
-        needed = sum(paces[name] * rounds[name] for name in paces) * _SAFETY
-        if needed == 0 or needed + clock.start * len(paces) <= clock.left:
-            break
+def _second_round(plan, compared, first, workers: Workers, say) -> list[int]:
+    """Score as many further splits as there is time for with all methods; return all splits."""
+
+    def needed(numbers: Sequence[int]) -> float:
+        rounds = (math.ceil(len(_missing(plan, name, numbers)) / workers.jobs) for name in compared)
+        return _SAFETY * sum(_seconds(plan, n) * k for n, k in zip(compared, rounds, strict=True))
+
+    rest = list(range(len(first), len(plan.splits)))
+    while rest and needed(rest) > workers.left:
         rest = rest[:-1]
-    for method in done.compared:
-        missing = _missing(plan, method, rest)
-        if not missing:
-            continue
-        trouble = _score(plan, method, missing, clock.left, clock.jobs)
-        lost = f"; {trouble}" if trouble else ""
-        say(f"{method}: {len(rest)} further splits ({in_words(clock.left)} left){lost}")
-    common = [i for i in rest if not any(_missing(plan, name, [i]) for name in done.compared)]
-    done.splits = [*done.splits, *common]
-    if len(done.splits) < len(plan.splits) and done.compared:
-        say(
-            f"{len(done.splits)} of {len(plan.splits)} splits within the budget; one more of all "
-            f"methods takes about {in_words(each + clock.start * len(paces))}, with the start of "
-            "their processes"
-        )
+    for method in compared:
+        if missing := _missing(plan, method, rest):
+            trouble = workers.score(method, missing, workers.left)
+            lost = f"; {trouble}" if trouble else ""
+            say(f"{method}: {len(rest)} further splits ({in_words(workers.left)} left){lost}")
+    common = [i for i in rest if not any(_missing(plan, name, [i]) for name in compared)]
+    found = [*first, *common]
+    if len(found) < len(plan.splits):
+        say(f"{len(found)} of {len(plan.splits)} splits within the budget")
+    return found
 
 
 def _missing(plan: Plan, method: str, numbers: Sequence[int]) -> list[int]:
-    return [i for i in numbers if not scoring.is_done(plan.folder, method, i)]
+    return [i for i in numbers if read(plan.folder, method, i) is None]
 
 
-def _done(plan: Plan, method: str) -> list[dict]:
-    found = (scoring.read(plan.folder, method, i) for i in range(len(plan.splits)))
-    return [said for said in found if said is not None]
-
-
-def _refused(plan: Plan, method: str) -> str:
-    """Return what a method said that cannot take so many rows, or that failed on every split."""
-    done = _done(plan, method)
-    for said in done:
-        if said["status"] == scoring.TOO_LARGE:
-            return said["detail"]
-    if done and all(said["status"] == scoring.FAILED for said in done):
-        return f"failed on every split: {done[0]['detail']}"
-    return ""
+def _done(plan: Plan, method: str) -> list[Scored]:
+    found = (read(plan.folder, method, i) for i in range(len(plan.splits)))
+    return [scored for scored in found if scored is not None]
 
 
 def _seconds(plan: Plan, method: str) -> float:
     """Return the measured seconds of a split; the first may have compiled what others use."""
-    return float(np.median([said["seconds"] for said in _done(plan, method)]))
-
-
-def _expected(plan: Plan, method: str, done: Run) -> float:
-    """Return the seconds of a split of a method: as measured, or as declared on this machine."""
-    if _done(plan, method):
-        return _seconds(plan, method)
-    rows = plan.train_rows
-    ratios = [
-        _seconds(plan, name) / costs.cost(name).at(rows)
-        for name in done.methods
-        if name not in done.skipped and _done(plan, name) and costs.cost(name).at(rows) > 1.0
-    ]
-    machine = float(np.median(ratios)) if len(ratios) >= _MEASURED else 1.0
-    return costs.cost(method).at(rows) * machine
-
-
-def _needed(plan, method, missing: Sequence[int], clock: Clock, done: Run) -> float:
-    """Return the seconds that some splits of a method are expected to take."""
-    return _expected(plan, method, done) * clock.rounds(missing) + clock.start
-
-
-def _too_slow(plan, method, missing: Sequence[int], clock: Clock, done: Run) -> str:
-    cost, rows = costs.cost(method), plan.train_rows
-    needed = _needed(plan, method, missing, clock, done)
-    splits = "1 split" if len(missing) == 1 else f"{len(missing)} splits"
-    take = "takes" if len(missing) == 1 else "take"
-    said = f"{splits} of {rows} training rows {take} about {in_words(needed)}, "
-    room = clock.left - clock.start
-    if room < clock.start:
-        return f"{said}and the budget is spent: {REMEDY}"
-    enough = ""
-    if cost.exponent >= _STEEP:
-        enough = f", enough for about {_rounded(cost.rows_within(room, rows, needed))} rows"
-    return f"{said}{in_words(clock.left)} are left{enough}: {REMEDY}"
-
-
-def _stopped(plan: Plan, method: str, first: Sequence[int], seconds: float) -> str:
-    scored = len(first) - len(_missing(plan, method, first))
-    kept = ", which are kept" if scored else ""
-    return (
-        f"stopped after {in_words(seconds)} with {scored} of {len(first)} splits of "
-        f"{plan.train_rows} training rows{kept}: {REMEDY}"
-    )
-
-
-def _rounded(count: int) -> int:
-    """Return a number with two digits that are not 0."""
-    digits = max(0, len(str(count)) - 2)
-    return count // 10**digits * 10**digits
-
-
-def _score(plan: Plan, method: str, numbers: Sequence[int], seconds: float, jobs: int = 1) -> str:
-    """Score splits in processes of their own; return what went wrong with one, "" if nothing."""
-    end = time.monotonic() + seconds
-    command = [sys.executable, "-m", "kcde.comparison.worker", str(plan.folder), method]
-    log = plan.folder / "splits" / f"{method}.log"
-    log.parent.mkdir(exist_ok=True)
-    with log.open("w", encoding="utf-8") as said:
-        shares = [numbers[k::jobs] for k in range(max(1, min(jobs, len(numbers))))]
-        processes = [
-            subprocess.Popen(
-                [*command, *map(str, share)], stdout=said, stderr=said, env=_environment()
-            )
-            for share in shares
-        ]
-        try:
-            for process in processes:
-                process.wait(timeout=max(0.0, end - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            return ""
-        finally:
-            for process in processes:
-                process.kill()
-                process.wait()
-    codes = [process.returncode for process in processes]
-    if min(codes) < 0:
-        return f"its process was ended by signal {-min(codes)}, as for want of memory"
-    if max(codes):
-        last = log.read_text(encoding="utf-8").strip().splitlines()
-        return f"it stopped: {last[-1] if last else f'exit code {max(codes)}'}"
-    return ""
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment of a worker, which imports the same package."""
-    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    known = os.environ.get("PYTHONPATH")
-    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [package, known]))}
+    return float(np.median([scored.said["seconds"] for scored in _done(plan, method)]))
 
 
 def _pace(plan: Plan, method: str) -> str:
-    failed = sum(said["status"] == scoring.FAILED for said in _done(plan, method))
-    more = f", {failed} failed" if failed else ""
-    return f"{in_words(_seconds(plan, method))} each{more}"
+    failed = sum(scored.said["status"] == FAILED for scored in _done(plan, method))
+    return f"{in_words(_seconds(plan, method))} each" + (f", {failed} failed" if failed else "")
 
 
 def in_words(seconds: float) -> str:
-    """Return a time as `0.4s`, `35s`, `2m 10s` or `1h 5m`."""
-    if seconds < 1:
-        return f"{seconds:.1f}s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes}m {rest}s" if rest else f"{minutes}m"
-    return f"{minutes // 60}h {minutes % 60}m"
+    """Return a time as `0.4s`, `35s` or `130m`."""
+    return f"{seconds:.2g}s" if seconds < 100 else f"{seconds / 60:.0f}m"

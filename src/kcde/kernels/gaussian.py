@@ -111,8 +111,21 @@ def median_trick(X, scale: float = 1.0, name: str = "X") -> float:
     return float(np.sqrt(scale * np.median(positive)))
 
 
+class Stationary:
+    """A kernel that is 1 between a point and itself, computed from its logarithm."""
+
+    def __call__(self, A, B):
+        """Return the kernel matrix, shape (a, b), of points (a, d) and (b, d)."""
+        return exp_of_negative(self.log(A, B))
+
+    def diagonal(self, A):
+        """Return k(a, a) for each row of A: ones, shape (a,)."""
+        xp = array_namespace(A)
+        return xp.ones(A.shape[0], dtype=as_floating(A).dtype)
+
+
 @dataclass(frozen=True)
-class GaussianKernel:
+class GaussianKernel(Stationary):
     """k(a, b) = exp(-Σ_i (a_i - b_i)² / 2σ_i²).
 
     On points without coordinates, shape (n, 0), it is the constant kernel 1, which turns a
@@ -182,11 +195,6 @@ class GaussianKernel:
         """
         prepared = PreparedRows(self, as_floating(X))
         return prepared if prepared.largest <= _LARGEST_SQUARE else None
-
-    def diagonal(self, A):
-        """Return k(a, a) for each row of A: ones, shape (a,)."""
-        xp = array_namespace(A)
-        return xp.ones(A.shape[0], dtype=as_floating(A).dtype)
 
     def derivatives(self, A, B) -> "KernelDerivatives":
         """Return the kernel between A (a, d) and B (b, d) with its derivatives in A."""

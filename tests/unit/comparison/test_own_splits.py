@@ -7,7 +7,6 @@ import pytest
 from kcde.comparison.splits import (
     forward_splits,
     group_splits,
-    limited,
     misleading,
     random_splits,
 )
@@ -29,11 +28,11 @@ def test_groups_stay_together():
     for split in group_splits(labels, 6, seed=0):
         assert not set(labels[split.train]) & set(labels[split.test])
         assert sorted([*split.train, *split.test]) == list(range(40))
-    with pytest.raises(ValueError, match="3 groups are too few"):
+    with pytest.raises(ValueError, match="groups"):
         group_splits(np.repeat(list("abc"), 5), 3, 0)
 
 
-@pytest.mark.parametrize("distinct", [100, 25])
+@pytest.mark.parametrize("distinct", [25])
 def test_the_future_is_never_trained_on(distinct):
     times = np.random.default_rng(0).integers(0, distinct, 100).astype(float)
     for split in forward_splits(times, 5):
@@ -41,22 +40,12 @@ def test_the_future_is_never_trained_on(distinct):
         np.testing.assert_array_equal(split.train, np.flatnonzero(times < times[split.test].min()))
     sizes = [len(split.train) for split in forward_splits(times, 5)]
     assert sizes == sorted(sizes, reverse=True)
-    with pytest.raises(ValueError, match="2 different times of 100 rows are too few"):
+    with pytest.raises(ValueError, match="times"):
         forward_splits(np.arange(100.0) % 2, 5)
 
 
-def test_large_splits_are_cut_to_some_of_their_rows():
-    (split,) = random_splits(100, 1, 0)
-    cut = limited(split, 30, 5, seed=0)
-    assert (len(cut.train), len(cut.test)) == (30, 5)
-    assert set(cut.train) <= set(split.train)
-    assert set(cut.test) <= set(split.test)
-    np.testing.assert_array_equal(limited(split, None, None, 0).train, split.train)
-
-
 def said(frame):
-    checked = check(frame, "y")
-    return " ".join(misleading(checked, checked.frame))
+    return " ".join(misleading(check(frame, "y")))
 
 
 def noise(n=200):
@@ -67,8 +56,8 @@ def noise(n=200):
 def test_what_random_splits_would_mislead_about_is_said():
     assert said(noise()) == ""
     dated = noise().assign(day=pd.date_range("2024-01-01", periods=200))
-    assert "--time-column day" in said(dated)
-    assert "--groups customer_id" in said(noise().assign(customer_id=np.arange(200) // 4))
+    assert "--time-column 'day'" in said(dated)
+    assert "--groups 'customer_id'" in said(noise().assign(customer_id=np.arange(200) // 4))
     walk = noise().assign(y=np.cumsum(noise()["y"]))
     assert "Neighbouring rows are alike" in said(walk)
     assert said(noise().sort_values("y")) == ""

@@ -196,7 +196,7 @@ def test_grouped_outputs_are_repeated_rows(rng):
 def test_streams_equal_whole_matrices(rng, monkeypatch):
     X, Y = repeated(rng)
     model = CDO(**GIVEN).fit(X, Y)
-    monkeypatch.setattr("kcde.arrays.blocks._BLOCK", 50)
+    monkeypatch.setattr("kcde.arrays._BLOCK", 50)
     monkeypatch.setattr("kcde.estimators._cdo.inputs._ROWS_AT_ONCE", 1)
     monkeypatch.setattr("kcde.estimators.cdo._AT_ONCE", 80)
     blocks = CDO(**GIVEN).fit(X, Y)

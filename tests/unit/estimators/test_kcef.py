@@ -323,7 +323,7 @@ def test_blocked_assembly_equals_the_whole_system(rng, monkeypatch, d_y):
     whole = score_system(
         GaussianKernel(sigma_x)(X, X), GaussianKernel(sigma_y).derivatives(Y, Y), -Y / 4
     )
-    monkeypatch.setattr("kcde.arrays.blocks._BLOCK", 5 * 23 * d_y)
+    monkeypatch.setattr("kcde.arrays._BLOCK", 5 * 23 * d_y)
     G, M1 = normal_equations(X, Y, sigma_x, sigma_y)
     np.testing.assert_allclose(np.tril(G), np.tril(whole.G), atol=1e-13)
     np.testing.assert_allclose(M1, whole.M.sum(axis=1), atol=1e-12)

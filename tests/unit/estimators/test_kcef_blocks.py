@@ -35,7 +35,7 @@ def sample(rng, n):
 @pytest.mark.parametrize("theta", THETAS)
 @pytest.mark.parametrize(("n", "block", "parts"), [(31, 40, 5), (31, 1, 2), (100, 1000, 7)])
 def test_blocks_equal_whole_matrices(xp, rng, monkeypatch, theta, n, block, parts):
-    monkeypatch.setattr("kcde.arrays.blocks._CACHED", block)
+    monkeypatch.setattr("kcde.arrays._CACHED", block)
     (X, Y), folds = sample(rng, n), kfold(n, parts, rng)
     sigma = np.array(theta[0])
     value, slope = HeldOutScore(X, Y, folds, 2.0)(sigma, *theta[1:])
@@ -80,7 +80,7 @@ def planned(monkeypatch, module) -> list:
 
 def test_a_step_holds_what_is_planned(rng, monkeypatch):
     plans = planned(monkeypatch, blocked)
-    monkeypatch.setattr("kcde.arrays.blocks._CACHED", 1 << 13)
+    monkeypatch.setattr("kcde.arrays._CACHED", 1 << 13)
     (X, Y), folds = sample(rng, 900), kfold(900, 5, rng)
     score = BlockedHeldOutScore(X, Y, folds, 2.0)
     assert 0.9 * plans[0] < peak_of(score, np.ones(2), 1.0, 1e-2) < plans[0]
@@ -89,7 +89,7 @@ def test_a_step_holds_what_is_planned(rng, monkeypatch):
 @pytest.mark.parametrize(("d", "n"), [(1, 900), (2, 500)])
 def test_a_fit_holds_one_matrix(rng, monkeypatch, d, n):
     plans = planned(monkeypatch, score_matching)
-    monkeypatch.setattr("kcde.arrays.blocks._BLOCK", 1 << 13)
+    monkeypatch.setattr("kcde.arrays._BLOCK", 1 << 13)
     X, Y = rng.standard_normal((n, 2)), rng.standard_normal((n, d))
     peak = peak_of(solve, X, Y, -Y / 4, np.ones(2), np.ones(d), 1e-2)
     assert 8 * (n * d) ** 2 < peak < plans[0] < 1.2 * 8 * (n * d) ** 2

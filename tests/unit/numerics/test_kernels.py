@@ -1,7 +1,6 @@
-import tracemalloc
-
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import Matern
 
 from kcde.kernels import (
     GaussianKernel,
@@ -20,10 +19,6 @@ def points(rng):
     return rng.standard_normal((4, 2)), rng.standard_normal((3, 2))
 
 
-def naive_kernel(a, b, sigma):
-    return np.exp(-0.5 * sum(((s - t) / h) ** 2 for s, t, h in zip(a, b, sigma, strict=True)))
-
-
 def hermite_derivative(D, sigma, orders):
     """∂^orders of the kernel in its first argument, by Hermite polynomials of each dimension."""
     value = 1.0
@@ -32,15 +27,6 @@ def hermite_derivative(D, sigma, orders):
         polynomial = np.polynomial.hermite_e.hermeval(d / s, coefficients)
         value *= (-1 / s) ** k * polynomial * np.exp(-0.5 * (d / s) ** 2)
     return value
-
-
-def test_values_equal_a_naive_loop(xp, host, points):
-    (A, B), kernel = points, GaussianKernel(SIGMA)
-    expected = [[naive_kernel(a, b, SIGMA) for b in B] for a in A]
-    matrix = kernel(xp.asarray(A), xp.asarray(B))
-    np.testing.assert_allclose(host(matrix), expected, rtol=1e-13)
-    derivatives = kernel.derivatives(xp.asarray(A), xp.asarray(B))
-    np.testing.assert_allclose(host(derivatives.value), expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("d", [1, 3])
@@ -55,19 +41,15 @@ def test_prepared_rows_have_the_same_values(xp, host, rng, d):
     np.testing.assert_allclose(found, expected[:, few], rtol=1e-11)
 
 
-def test_rows_too_far_apart_are_not_prepared(rng):
-    assert GaussianKernel(1e-3).prepare(rng.standard_normal((20, 2))) is None
-
-
 def precise_log(A, B, bandwidth):
     """Differences first, in the longest floating-point numbers there are."""
     A, B = A.astype(np.longdouble), B.astype(np.longdouble)
     return -0.5 * (((A[:, None, :] - B) / np.longdouble(bandwidth)) ** 2).sum(axis=2)
 
 
-@pytest.mark.parametrize("d", [1, 5, 20])
+@pytest.mark.parametrize("d", [1, 20])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
-@pytest.mark.parametrize("bandwidth", [0.01, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("bandwidth", [0.01, 1.0])
 def test_values_are_as_precise_as_their_exponents_allow(rng, d, offset, bandwidth):
     A, B = (offset + rng.standard_normal((n, d)) for n in (90, 40))
     kernel, expected = GaussianKernel(bandwidth), precise_log(A, B, bandwidth)
@@ -87,20 +69,6 @@ def test_neighbours_among_points_spread_over_many_bandwidths(xp, host, rng, kern
     np.testing.assert_allclose(found, np.diagonal(kernel(A * 0, A * 0 + [0.3, -0.2])), rtol=1e-6)
 
 
-def test_the_matrix_is_the_only_memory_of_its_size(rng):
-    A = rng.standard_normal((2000, 2))
-    tracemalloc.start()
-    K = GaussianKernel(SIGMA)(A, A)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 1.1 * K.nbytes
-
-
-def test_far_from_the_origin_nothing_cancels(points):
-    (A, B), kernel = points, GaussianKernel(SIGMA)
-    np.testing.assert_allclose(kernel(A + 1e6, B + 1e6), kernel(A, B), rtol=1e-8)
-
-
 def test_very_far_apart_the_kernel_is_next_to_nothing(xp, host):
     A, B = np.array([[0.0, 0.0], [30.0, 1.0]]), np.array([[0.0, 0.0], [1e9, 0.0]])
     matrix = host(GaussianKernel(SIGMA)(xp.asarray(A), xp.asarray(B)))
@@ -112,99 +80,26 @@ def test_very_far_apart_the_kernel_is_next_to_nothing(xp, host):
     np.testing.assert_allclose(log[0, 1], -0.5 * (1e9 / SIGMA[0]) ** 2)
 
 
-@pytest.mark.parametrize("rows", [(0, 3), (4, 0), (1, 1)])
-def test_few_points_or_none(points, rows):
-    A, B = points[0][: rows[0]], points[1][: rows[1]]
-    expected = [[naive_kernel(a, b, SIGMA) for b in B] for a in A]
-    found = GaussianKernel(SIGMA)(A, B)
-    np.testing.assert_allclose(found, np.reshape(expected, rows), rtol=1e-13)
-
-
 def test_derivatives_to_fourth_order_equal_hermite_polynomials(xp, host, points):
     A, B = points
     derivatives = GaussianKernel(SIGMA).derivatives(xp.asarray(A), xp.asarray(B))
     e = np.eye(2, dtype=int)
-    for a in range(4):
-        for b in range(3):
+    for a, b in np.ndindex(4, 3):
 
-            def partial(*axes, D=A[a] - B[b]):
-                return hermite_derivative(D, SIGMA, sum(e[i] for i in axes))
+        def partial(*axes, D=A[a] - B[b]):
+            return hermite_derivative(D, SIGMA, sum((e[i] for i in axes), start=0 * e[0]))
 
-            first = [partial(i) for i in (0, 1)]
-            second = [[partial(i, j) for j in (0, 1)] for i in (0, 1)]
-            third = [sum(partial(j, i, i) for i in (0, 1)) for j in (0, 1)]
-            fourth = sum(partial(j, j, i, i) for i in (0, 1) for j in (0, 1))
-            np.testing.assert_allclose(host(derivatives.first)[a, b], first, rtol=1e-12)
-            np.testing.assert_allclose(host(derivatives.second)[a, b], second, rtol=1e-12)
-            np.testing.assert_allclose(
-                host(derivatives.laplacian)[a, b], np.trace(second), rtol=1e-12
-            )
-            np.testing.assert_allclose(
-                host(derivatives.laplacian_gradient)[a, b], third, rtol=1e-12
-            )
-            np.testing.assert_allclose(host(derivatives.bilaplacian)[a, b], fourth, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("order", "lower"), [("first", "value"), ("laplacian_gradient", "laplacian")]
-)
-def test_derivatives_equal_finite_differences(points, order, lower):
-    A, B = points
-    step = 1e-5
-    for axis in (0, 1):
-        shift = step * np.eye(2)[axis]
-        above = getattr(GaussianKernel(SIGMA).derivatives(A + shift, B), lower)
-        below = getattr(GaussianKernel(SIGMA).derivatives(A - shift, B), lower)
-        derivative = getattr(GaussianKernel(SIGMA).derivatives(A, B), order)[..., axis]
-        np.testing.assert_allclose(derivative, (above - below) / (2 * step), atol=1e-8)
-
-
-def test_one_dimension_gives_the_closed_forms(rng):
-    """g″ … g⁗ as written out for one-dimensional y."""
-    Y, s = rng.standard_normal((6, 1)), 0.8
-    D, derivatives = Y - Y.T, GaussianKernel(s).derivatives(Y, Y)
-    g = np.exp(-(D**2) / (2 * s**2))
-    np.testing.assert_allclose(
-        derivatives.second[..., 0, 0], (D**2 / s**4 - 1 / s**2) * g, atol=1e-13
-    )
-    np.testing.assert_allclose(
-        derivatives.laplacian_gradient[..., 0], (3 * D / s**4 - D**3 / s**6) * g, atol=1e-13
-    )
-    np.testing.assert_allclose(
-        derivatives.bilaplacian, (3 / s**4 - 6 * D**2 / s**6 + D**4 / s**8) * g, atol=1e-12
-    )
-
-
-def test_without_columns_it_is_the_constant_kernel(xp, host):
-    nothing = xp.asarray(np.empty((3, 0)))
-    np.testing.assert_array_equal(host(GaussianKernel(1.0)(nothing, nothing)), np.ones((3, 3)))
-    np.testing.assert_array_equal(host(GaussianKernel(1.0).diagonal(nothing)), np.ones(3))
-
-
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        GaussianKernel(0.7),
-        LaplaceKernel(0.7),
-        MaternKernel(0.7),
-        PeriodicKernel(0.7, 6.5),
-        ProductKernel((LaplaceKernel(0.7),)),
-    ],
-)
-def test_whole_numbers_are_points_like_any_other(xp, host, kernel):
-    A, B = np.arange(4)[:, None], np.arange(5)[:, None]
-    for function in (kernel, kernel.log):
-        expected = function(A.astype(float), B.astype(float))
-        found = host(function(xp.asarray(A), xp.asarray(B)))
-        np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-15)
-    assert kernel.diagonal(xp.asarray(A)).dtype == xp.float64
-
-
-def test_derivatives_at_whole_numbers(xp, host):
-    kernel, A = GaussianKernel(0.7), np.arange(4)[:, None]
-    found = kernel.derivatives(xp.asarray(A), xp.asarray(A)).bilaplacian
-    expected = kernel.derivatives(A.astype(float), A.astype(float)).bilaplacian
-    np.testing.assert_allclose(host(found), expected, rtol=1e-14)
+        second = [[partial(i, j) for j in (0, 1)] for i in (0, 1)]
+        for name, expected in {
+            "value": partial(),
+            "first": [partial(i) for i in (0, 1)],
+            "second": second,
+            "laplacian": np.trace(second),
+            "laplacian_gradient": [sum(partial(j, i, i) for i in (0, 1)) for j in (0, 1)],
+            "bilaplacian": sum(partial(j, j, i, i) for i in (0, 1) for j in (0, 1)),
+        }.items():
+            found = host(getattr(derivatives, name))[a, b]
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, [1.0, 0.0]])
@@ -213,6 +108,63 @@ def test_bandwidth_must_be_positive(bad):
         as_bandwidths(bad, 2, "bandwidth_y")
 
 
-def test_number_of_bandwidths_is_checked():
-    with pytest.raises(ValueError, match=r"shape \(2,\); got shape \(3,\)"):
-        as_bandwidths([1.0, 2.0, 3.0], 2)
+def by_angles(a, b, bandwidth, period, shape):
+    """The periodic kernel by angles on a circle of the circumference `period`."""
+    s, t, radius = 2 * np.pi * a / period, 2 * np.pi * b / period, period / (2 * np.pi)
+    cosine = np.clip(np.cos(s - t), -1, 1)
+    if shape == "laplace":
+        return np.exp(-radius * np.arccos(cosine) / bandwidth)
+    return np.exp(-(radius**2) * (2 - 2 * cosine) / (2 * bandwidth**2))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "naive"),
+    [
+        (
+            LaplaceKernel(SIGMA),
+            lambda A, B: np.exp(-(np.abs(A[:, None] - B) / SIGMA).sum(axis=2)),
+        ),
+        (
+            GaussianKernel(SIGMA),
+            lambda A, B: np.exp(-0.5 * (((A[:, None] - B) / SIGMA) ** 2).sum(axis=2)),
+        ),
+        (GaussianKernel(1.0), None),
+        (LaplaceKernel(1.0), None),
+        (MaternKernel(SIGMA), Matern(SIGMA, nu=1.5)),
+        *(
+            (
+                ProductKernel((PeriodicKernel(1.2, 7.0, shape), GaussianKernel(0.7))),
+                lambda A, B, shape=shape: (
+                    by_angles(A[:, None, 0], B[:, 0], 1.2, 7.0, shape)
+                    * np.exp(-0.5 * ((A[:, None, 1] - B[:, 1]) / 0.7) ** 2)
+                ),
+            )
+            for shape in ("gaussian", "laplace")
+        ),
+    ],
+)
+def test_kernels_equal_their_formulas(xp, host, rng, kernel, naive):
+    A, B = (rng.uniform(-9, 9, (n, 2)) * [1.0, 0.2] for n in (6, 5))
+    if naive is None:  # without columns, the constant kernel
+        A, B = A[:, :0], B[:, :0]
+    expected = np.ones((6, 5)) if naive is None else naive(A, B)
+    ours = xp.asarray(A), xp.asarray(B)
+    above = np.maximum(expected, np.exp(-200.0))
+    np.testing.assert_allclose(host(kernel(*ours)), above, rtol=1e-6)
+    np.testing.assert_allclose(host(kernel.log(*ours)), np.log(expected), rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(host(kernel.diagonal(ours[0])), np.ones(6))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        (lambda: PeriodicKernel(1.0, 0.0), "period"),
+        (lambda: PeriodicKernel(1.0, 7.0, "square"), "shape"),
+        (lambda: PeriodicKernel(1.0, 7.0)(np.ones((2, 2)), np.ones((2, 2))), "one column"),
+        (lambda: ProductKernel([GaussianKernel(1.0)])(np.ones((2, 2)), np.ones((2, 2))), "columns"),
+        (lambda: LaplaceKernel([1.0, 1.0])(np.ones((2, 1)), np.ones((2, 1))), "bandwidth"),
+    ],
+)
+def test_wrong_kernels_are_refused(wrong, word):
+    with pytest.raises(ValueError, match=word):
+        wrong()

@@ -1,8 +1,22 @@
+"""Panels that cover a range, and their refinement, against closed forms."""
+
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.integrate import quad
 
 from kcde.normalisers import GaussianProposal, importance_sampling, logsumexp, quadrature
+from kcde.panels import (
+    QuadratureWarning,
+    cover,
+    equal,
+    filled,
+    mass_outside,
+    neighbourhoods,
+    numbered,
+    refine,
+    warn_of,
+)
 
 PROPOSAL = GaussianProposal(np.array([0.3]), np.array([2.0]))
 
@@ -47,16 +61,6 @@ def test_quadrature_refines_until_a_narrow_peak_is_resolved():
     np.testing.assert_allclose(log_z, np.log(3e-3 * np.sqrt(2 * np.pi)), atol=1e-6)
 
 
-def test_importance_sampling_is_exact_for_the_proposal_itself(X):
-    def same(Y):
-        return lambda X: np.tile(PROPOSAL.log_density(np.asarray(Y)) + 1.5, (len(X), 1))
-
-    result = importance_sampling(same, X, PROPOSAL, 50, np.random.default_rng(0))
-    np.testing.assert_allclose(result.log_z, 1.5, atol=1e-12)
-    np.testing.assert_allclose(result.effective_sample_size, 50, rtol=1e-9)
-    np.testing.assert_allclose(result.stderr, 0.0, atol=1e-6)
-
-
 def test_stated_errors_are_those_observed(X, exact):
     """Over 400 repetitions the spread of each log Z, and of their mean, is the stated one."""
     runs = [
@@ -68,13 +72,6 @@ def test_stated_errors_are_those_observed(X, exact):
     np.testing.assert_allclose(errors.std(axis=0), stated, rtol=0.15)
     stated_mean = np.mean([run.mean_stderr for run in runs])
     np.testing.assert_allclose(errors.mean(axis=1).std(), stated_mean, rtol=0.15)
-
-
-def test_error_of_the_mean_is_not_that_of_independent_points(X):
-    """All x share their samples: with one x repeated, the mean is no more certain than one."""
-    repeated = np.repeat(X[:1], 50, axis=0)
-    result = importance_sampling(at, repeated, PROPOSAL, 300, np.random.default_rng(1))
-    np.testing.assert_allclose(result.mean_stderr, result.stderr[0], rtol=1e-6)
 
 
 def test_one_draw_is_refused(X):
@@ -100,3 +97,60 @@ def test_blocks_of_x_change_nothing(X, at_once, monkeypatch):
     for one, parts in zip(whole, both(), strict=True):
         for name in ("log_z", "stderr", "effective_sample_size", "mean_stderr"):
             np.testing.assert_allclose(getattr(parts, name), getattr(one, name), rtol=1e-12)
+
+
+def spikes(Y):
+    """log of a normal density of standard deviation x₂ around x₁, times exp(x₃)."""
+    return lambda X: stats.norm.logpdf(Y[:, 0], X[:, :1], X[:, 1:2]) + X[:, 2:]
+
+
+SPIKES = np.array([[0.3, 1e-7, 5.0], [-7.7, 1e-3, -2000.0], [0.0, 1.0, 3000.0], [9.1, 1e-12, 0.0]])
+
+
+def test_refinement_finds_peaks_between_the_nodes():
+    parts = refine(spikes, SPIKES, equal(-20.0, 20.0, 40), np.arange(4))
+    assert [part.rows.tolist() for part in parts] == [[0, 1, 2, 3]]
+    np.testing.assert_allclose(parts[0].log_mass, SPIKES[:, 2], atol=1e-6)
+    panels = parts[0].panels
+    np.testing.assert_allclose(panels.upper[:-1], panels.lower[1:])
+    assert (panels.lower[0], panels.upper[-1]) == (-20.0, 20.0)
+    assert len(panels) < 1000
+
+
+def test_quadrature_goes_on_where_doubling_stops_and_counts_what_is_outside():
+    narrow = np.array([[0.3, 3e-5, 5.0]])
+    found = quadrature(spikes, narrow, (-20.0, 20.0, 1.0), outside=2.0)
+    np.testing.assert_allclose(found.log_z, np.log(np.exp(5.0) + 2.0), atol=1e-7)
+
+
+def test_warnings_number_rows_as_the_caller_does():
+    with (
+        numbered(np.array([10, 11, 12])),
+        numbered(np.array([1, 2])),
+        pytest.warns(QuadratureWarning, match="row 12 of x"),
+    ):
+        warn_of(np.array([0.0, 0.2]))
+
+
+def test_pieces_are_disjoint_and_cover_what_they_should():
+    centres = np.array([5.0, 1.0, 1.5, 900.0])
+    pieces = neighbourhoods(centres, 1.0, 0.5)
+    assert pieces == [(0.0, 2.5, 0.5), (4.0, 6.0, 0.5), (899.0, 901.0, 0.5)]
+    edges = [(a, b) for a, b, _ in filled(pieces, -3.0, 10.0, 2.0)]
+    assert edges == [(-3, 0), (0, 2.5), (2.5, 4), (4, 6), (6, 10), (899, 901)]
+    law = stats.norm(1.0, 2.0)
+    inside = sum(law.cdf(b) - law.cdf(a) for a, b, _ in pieces)
+    outside = mass_outside(pieces, lambda a, b: law.cdf(a) + law.sf(b))
+    assert outside == pytest.approx(1.0 - inside)
+
+
+def test_a_wide_range_is_covered_in_pieces_and_refused_without():
+    support = (-1e9, 1e9, 0.5)
+    pieces = neighbourhoods(np.array([-1e9 + 5.0, 0.0, 1e9 - 5.0]), 5.0, 0.5)
+    panels = cover(support, pieces)
+    assert len(panels) == 60
+    wide = np.array([[0.2, 0.4, 0.0]])
+    found = quadrature(spikes, wide, support, pieces=pieces).log_z
+    np.testing.assert_allclose(found, 0.0, atol=1e-9)
+    with pytest.raises(ValueError, match="too wide to integrate over; rescale y"):
+        cover(support)

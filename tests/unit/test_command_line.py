@@ -2,9 +2,10 @@
 
 import pytest
 
-from kcde import cli, scores
+from kcde import __version__, arrays, cli, scores
 from kcde.data.smoke import write_smoke_data
 from kcde.experiments import experiments
+from kcde.memory import InsufficientMemory
 from kcde.methods import METHODS
 
 JOB = ("r_benchmark", "smoke-linear")
@@ -56,41 +57,16 @@ def test_a_job_has_the_sizes_and_methods_that_are_given(kcde_run, raw, tmp_path,
     assert set(frame["split"]) == {0, 1}
 
 
-def test_shards_are_computed_and_collected(kcde_run, raw, tmp_path):
-    job = (*JOB, "LinearGaussian", *raw, "--set", "splits=3", "--scale", "smoke")
-    for i in (1, 2):
-        part = tmp_path / f"{i}.npz"
-        assert kcde_run(*job, "--shard", f"{i}/2", "-o", part)[0] == 0
-    parts = ("--part", tmp_path / "1.npz", "--part", tmp_path / "2.npz")
-    assert kcde_run(*job, *parts, "-o", tmp_path / "out.csv")[0] == 0
-    assert set(scores.read([tmp_path / "out.csv"])["split"]) == {0, 1, 2}
-
-
-def test_methods_that_share_bases_are_one_job(kcde_run, tmp_path):
-    outs = tmp_path / "JDL.csv", tmp_path / "CME.csv"
-    sizes = {"repetitions": 1, "test_rows": 20, "bandwidth_factors": [1], "regularizations": [0.1]}
-    changes = [word for name, value in sizes.items() for word in ("--set", f"{name}={value}")]
-    job = ("moments", "gaussian-1-60", "JDL", "CME", "--scale", "smoke", *changes)
-    assert kcde_run(*job, "-o", outs[0], "-o", outs[1])[0] == 0
-    assert [set(scores.read([out])["method"]) for out in outs] == [{"JDL"}, {"CME"}]
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["r_bench"], "no experiment 'r_bench' (did you mean `r_benchmark`?)"),
         ([*JOB, "LSCD"], "no method 'LSCD' (did you mean `LSCDE`?)"),
         (["r_benchmark", "smoke-linaer", "LSCDE"], "smoke-linaer"),
-        ([*JOB, "LSCDE", "--set", "split=2"], "no parameter 'split' (did you mean `splits`?)"),
         ([*JOB, "LSCDE", "--set", "splits=few"], "splits must be of the kind int"),
         ([*JOB, "LSCDE", "--scale", "small"], "--scale must be one of smoke, laptop, paper"),
-        (JOB, "give a data set, a method and --out"),
-        ([*JOB, "LSCDE", "--shard", "3"], "--shard is i/k"),
         ([*JOB, "LSCDE", "--shard", "3/2"], "a shard is i/k"),
-        ([*JOB, "LSCDE", "--define", "{"], "--define is not JSON"),
-        ([*JOB, "LSCDE", "--define", "[]"], "--define must be a JSON object"),
         ([*JOB, "LSCDE", "NADE"], "jobs of r_benchmark run one at a time; got 2"),
-        ([*JOB, "LSCDE", "--backend", "torch"], "backend must be one of"),
     ],
 )
 def test_a_mistake_is_one_line_and_writes_nothing(kcde_run, raw, tmp_path, words, said):
@@ -100,3 +76,34 @@ def test_a_mistake_is_one_line_and_writes_nothing(kcde_run, raw, tmp_path, words
     assert said in line
     assert line.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("error", [ValueError, FileNotFoundError, RuntimeError, InsufficientMemory])
+def test_an_error_is_one_line_and_a_status(monkeypatch, capsys, error):
+    def fail(*_, **__):
+        raise error("the Gram matrix\nneeds 28.8 GB")
+
+    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.delenv("KCDE_TRACEBACK", raising=False)
+    with pytest.raises(SystemExit) as finished:
+        cli.main(["info"])
+    assert finished.value.code == 2
+    assert capsys.readouterr().err.startswith("kcde: the Gram matrix needs 28.8 GB (")
+
+
+def said(capsys, *arguments):
+    with pytest.raises(SystemExit) as finished:
+        cli.main(["info", *arguments])
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    return finished.value.code, lines
+
+
+def test_without_a_gpu_auto_is_numpy_and_cupy_is_refused(capsys, monkeypatch):
+    monkeypatch.setattr(arrays, "cupy_obstacle", lambda: "there is no CUDA device")
+    code, lines = said(capsys)
+    assert code == 0
+    assert lines["kcde"] == __version__
+    assert lines["GPUs"] == "none: there is no CUDA device"
+    assert lines["backend"] == "auto is numpy, on CPU"
+    for backend in ("cupy", "torch"):
+        assert said(capsys, "--backend", backend)[0] == 2
