@@ -8,11 +8,6 @@ from kcde.experiments.consistency import CONSTANTS, Consistency
 from kcde.experiments.runner import run
 
 
-def test_n_doubles_up_to_the_largest():
-    assert Consistency(largest=3200).rows_fitted == [100, 200, 400, 800, 1600, 3200]
-    assert Consistency(largest=799).rows_fitted == [100, 200, 400]
-
-
 def test_samples_of_a_repetition_are_nested(monkeypatch):
     seen = []
 

@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 
@@ -60,24 +58,6 @@ def test_a_score_is_that_of_a_standardised_fit_by_hand(launch, smoke):
     assert arrays["nodes"].tolist() == [3, 2]
 
 
-def test_a_joint_density_is_the_sum_of_its_factors(launch, summed, tmp_path):
-    files = [launch([3]), launch([1, 2])]
-    frame, arrays = summed(*files)
-    single = scores.read(files)
-    np.testing.assert_allclose(frame["value"], single.groupby("split")["value"].sum(), rtol=1e-9)
-    assert frame[["dim", "setting"]].values.tolist() == [[3, "{}"]] * 2
-    assert arrays["factor_log_density"].shape == (2, 3, 15)
-    for node, path in ((0, files[1]), (2, files[0])):
-        part = np.load(path.with_suffix(".npz"))["log_density"][:, 0]
-        np.testing.assert_array_equal(arrays["factor_log_density"][:, node], part)
-    np.testing.assert_allclose(-arrays["log_density"].mean(axis=1), frame["value"], rtol=1e-9)
-    info = json.loads((tmp_path / "joint.json").read_text())
-    assert [(each["run"], each["node"]) for each in info["chosen"]] == [
-        (run, node) for run in (0, 1) for node in (1, 2, 3)
-    ]
-    assert not {each["column"] for each in info["removed"]} & set(info["columns"])
-
-
 def test_joint_scores_are_those_of_a_joint_density(launch, summed, smoke):
     dag = [[], [0], [0]]
     frame, _ = summed(launch([1, 2, 3], graph=dag))
@@ -121,68 +101,11 @@ def test_a_factor_that_fails_fails_its_run_with_the_reason(launch, summed, monke
     assert np.isnan(arrays["log_density"][0]).all()
 
 
-def test_a_density_that_is_not_finite_is_a_failure(launch, monkeypatch):
-    monkeypatch.setattr(LSCDE, "log_density", lambda self, X, Y: np.full(len(Y), -np.inf))
-    frame = scores.read([launch([1])])
-    assert set(frame["status"]) == {"failed"}
-    assert f"{NLL} is inf" in frame["detail"][0]
-
-
-def test_programming_errors_are_not_hidden(launch, monkeypatch):
-    monkeypatch.setattr(LSCDE, "_fit", lambda self, X, Y: self.nonsense)
-    with pytest.raises(AttributeError):
-        launch([1])
-
-
-def test_tuning_rows_reach_the_estimator_unless_the_options_say_otherwise():
-    for options, rows in (({}, 50), ({"tuning_rows": 60}, 60)):
-        found = Factors("d", "KCEF-F", "KCEF", tuning_rows=50, options=options).unfitted(3)
-        assert (found.tuning_rows, found.random_state) == (rows, 3)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"options": {"sigma": 1}}, "LSCDE has no option sigma"),
-        ({"graph": [[2], [0], [1]]}, "graph has the cycle"),
-        ({"runs": 0}, "runs must be at least 1"),
-        ({"dataset": "smoke-linear"}, "smoke-linear has the x"),
-    ],
-)
-def test_wrong_settings_stop_the_job_before_it_starts(launch, tmp_path, change, message):
-    with pytest.raises(ValueError, match=message):
-        launch(**{"nodes": [1], **change})
-    assert not list(tmp_path.iterdir())
-
-
 def test_factors_that_do_not_belong_together_are_refused(launch, summed):
     first = launch([1, 2])
     for others in ([], [launch([2, 3])], [launch([3], runs=1, name="r")]):
         with pytest.raises(ValueError, match="are not all factors of one joint density"):
             summed(first, *others)
-
-
-def test_a_joint_density_needs_all_factors():
-    needs = Joint.needs("grid-2000", "KCEF-F")
-    assert [method for _, _, method in needs] == ["KCEF-F/01-08", "KCEF-F/09-16", "KCEF-F/17-20"]
-    assert Factors.at("laptop", *needs[2][1:]).nodes == (17, 18, 19, 20)
-    assert len(Joint.needs("parkinsons", "KCEF-F")) == 2
-    assert Joint.needs("grid-2000", "NADE") == Joint.needs("grid-2000", "exact") == []
-    assert [Factors.at("paper", name, "KCEF-F").runs for name in ("red-wine", "grid-200")] == [
-        5,
-        10,
-    ]
-
-
-def test_an_alias_has_the_rows_of_its_name(smoke):
-    folder, catalogue = smoke
-    text = catalogue.read_text().replace("\nsmoke-joint,,", "\nsmoke-joint,other,")
-    renamed = folder / "renamed.csv"
-    renamed.write_text(text)
-    problems = [open_problem(name, folder, renamed) for name in ("smoke-joint", "other")]
-    np.testing.assert_array_equal(*(problem.split(1).train for problem in problems))
-    assert problems[0].seed(1) == problems[1].seed(1)
-    assert problems[0].seed(1) != problems[0].seed(0)
 
 
 def test_exact_scores_are_the_bounds_of_the_grid_data(launch, summed, tmp_path):
@@ -202,10 +125,3 @@ def test_exact_scores_are_the_bounds_of_the_grid_data(launch, summed, tmp_path):
     assert wide["independence"][1] == pytest.approx(np.log(volume), abs=0.05)
     _, ours = summed(launch([], dataset="grid-400", runs=1))
     assert (terms[0].sum(axis=0) - ours["log_density"][0]).mean() > 0
-
-
-def test_exact_scores_have_every_dimension_of_the_long_chain(tmp_path, monkeypatch):
-    monkeypatch.setattr(_problems, "MOST_GRID_COLUMNS", 5)
-    run(Exact("grid-2000", "exact", runs=1), tmp_path / "exact.csv")
-    frame = scores.read([tmp_path / "exact.csv"])
-    assert frame[frame["metric"] == "entropy"]["dim"].tolist() == [1, 2, 3, 4, 5]

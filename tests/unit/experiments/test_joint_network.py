@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from kcde import scores
 from kcde.experiments import _problems
 from kcde.experiments._problems import open_problem
-from kcde.experiments.joint import ORDERS, Joint, JointNetwork, metrics
+from kcde.experiments.joint import JointNetwork, metrics
 from kcde.experiments.runner import run
 from kcde.metrics.names import NLL
 
@@ -69,19 +69,6 @@ def test_metrics_by_hand():
     assert found[f"{NLL}_ensemble"] == pytest.approx(-(np.log(0.3) + np.log(0.45)) / 2)
 
 
-@pytest.mark.nightly
-def test_a_network_is_scored_in_all_orders(launch):
-    frame, arrays = launch()
-    by_order = arrays["log_density_by_order_3"]
-    assert by_order.shape == (2, 1 + ORDERS, 15)
-    for number in (0, 1):
-        rows = frame[frame["split"] == number].set_index("metric")["value"]
-        for name, value in metrics(by_order[number]).items():
-            assert rows[name] == pytest.approx(value, rel=1e-9)
-        # The mixture has the larger density, by Jensen's inequality.
-        assert rows[f"{NLL}_ensemble"] < rows[NLL]
-
-
 def test_each_run_is_scored_on_its_own_test_rows(launch, network, smoke):
     _, arrays = launch()
     problem = open_problem("smoke-joint", *smoke)
@@ -120,27 +107,3 @@ def test_a_training_that_fails_is_a_row_that_says_why(launch, network, monkeypat
     assert first["detail"].tolist() == ["FloatingPointError: no luck"]
     assert set(frame[frame["split"] == 1]["status"]) == {"ok"}
     assert np.isnan(arrays["log_density_by_order_3"][0]).all()
-
-
-def test_the_method_says_which_class_computes_a_joint_density():
-    job = Joint.at("laptop", "grid-2000", "NADE")
-    assert (type(job), job.dims, job.options["components"]) == (
-        JointNetwork,
-        (2, 3, 5, 10, 15, 20),
-        10,
-    )
-    assert type(Joint.at("laptop", "grid-2000", "KCEF-F")) is Joint
-    assert [Joint.estimators(name) for name in ("NADE", "KCEF-F", "exact")] == [["NADE"], [], []]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"options": {"sigma": 1}}, "NADE has no option sigma"),
-        ({"runs": 0}, "runs must be at least 1"),
-    ],
-)
-def test_wrong_settings_stop_the_job_before_it_starts(launch, tmp_path, change, message):
-    with pytest.raises(ValueError, match=message):
-        launch(**change)
-    assert not list(tmp_path.iterdir())

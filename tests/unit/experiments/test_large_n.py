@@ -11,8 +11,6 @@ from kcde import scores
 from kcde.data import made_up
 from kcde.estimators import LikelihoodKCEF, Standardised
 from kcde.experiments.large_n import (
-    BANDWIDTHS,
-    REGRESSORS,
     BoostedResiduals,
     LargeN,
     LinearGaussian,
@@ -51,18 +49,6 @@ def test_the_gap_is_that_of_a_fit_by_hand(tmp_path):
     assert info["chosen"][0]["regularization"] == 1e-3
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("method", REGRESSORS)
-def test_regressors_are_fitted_without_an_estimator(tmp_path, method):
-    frame, arrays, _ = launch(tmp_path, method)
-    assert set(frame["status"]) == {"ok"}
-    metrics = ["log_density_gap", "negative_log_likelihood", "fit_seconds", "density_seconds"]
-    assert list(frame["metric"]) == [*metrics, "peak_memory"]
-    assert (frame.loc[frame["metric"] != "log_density_gap", "value"] >= -5).all()
-    assert set(frame["variant"]) == {"ours"}
-    assert arrays["log_density"].shape == (1, 40)
-
-
 def test_a_fit_that_fails_is_a_row_that_says_why(tmp_path, monkeypatch):
     def fail(self, X, Y):
         raise np.linalg.LinAlgError("singular")
@@ -71,26 +57,6 @@ def test_a_fit_that_fails_is_a_row_that_says_why(tmp_path, monkeypatch):
     frame, _, _ = launch(tmp_path, "linear")
     assert list(frame["status"]) == ["failed"]
     assert frame["detail"].item() == "LinAlgError: singular"
-
-
-@pytest.mark.parametrize(
-    ("axes", "words"),
-    [
-        ({"dataset": "bimodal-60"}, "there are no bimodal data 'bimodal-60'"),
-        ({"method": "Boosting"}, "Boosting"),
-        ({"method": "LikelihoodKCEF", "options": {"rank": 3}}, "rank"),
-    ],
-)
-def test_what_is_unknown_is_refused(tmp_path, axes, words):
-    with pytest.raises(ValueError, match=words):
-        launch(tmp_path, **{"method": "linear"} | axes)
-
-
-def test_rows_of_a_selection_are_limited_where_it_is_by_likelihood():
-    kcef = LargeN("bimodal-2-60", "KCEF-LL", "KCEF", options={"selection": "likelihood"})
-    assert kcef.unfitted().estimator.tuning_rows == 1000
-    ours = LargeN("bimodal-2-60", "LikelihoodKCEF")
-    assert ours.unfitted().estimator.tuning_rows == LikelihoodKCEF().tuning_rows
 
 
 def test_least_squares_and_a_normal_density():
@@ -124,11 +90,3 @@ def test_boosting_has_a_kernel_density_of_residuals_it_did_not_see(monkeypatch):
     floor = t(2, 0.0, residuals.std()).pdf(e)
     expected = np.log(0.99 * kernel + 0.01 * floor)
     np.testing.assert_allclose(model.log_density(x, at), expected)
-
-
-def test_the_bandwidth_of_residuals_is_the_best_of_those_tried():
-    X, Y = made_up.bimodal_draw(400, 1, np.random.default_rng(1))
-    model = BoostedResiduals(0).fit(X, Y)
-    std = model._residuals.std()
-    assert np.isclose(model.bandwidth_ / std, BANDWIDTHS).sum() == 1
-    assert BANDWIDTHS[0] < model.bandwidth_ / std < BANDWIDTHS[-1]

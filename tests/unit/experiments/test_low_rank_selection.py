@@ -1,5 +1,4 @@
 import itertools
-from functools import cached_property
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,12 +6,11 @@ import pytest
 from scipy.spatial.distance import pdist, squareform
 from sklearn.base import clone
 
-from kcde.estimators import CME, JDL, JPDL, KernelLogisticRegression
+from kcde.estimators import CME, JDL, KernelLogisticRegression
 from kcde.estimators._low_rank import gaussian as jdl_gaussian
-from kcde.estimators._low_rank.basis import Basis
 from kcde.experiments import _low_rank, _shared_bases
 from kcde.experiments._low_rank import Trials
-from kcde.experiments._shared_bases import Bases, group_by_basis
+from kcde.experiments._shared_bases import Bases
 
 GRID = SimpleNamespace(
     bandwidth_factors=(0.5, 2.0),
@@ -74,23 +72,6 @@ def test_the_best_of_a_grid_is_that_of_separate_fits(cls, rows):
         assert (best.tried, best.failures) == (12, ())
 
 
-def test_a_basis_of_each_bandwidth_is_made_once(rows, monkeypatch):
-    made = []
-    for side in "xy":
-        name = f"make_basis_{side}"
-        plain = getattr(JDL, name)
-
-        def counted(self, points, side=side, plain=plain):
-            made.append((side, getattr(self, f"bandwidth_{side}")))
-            return plain(self, points)
-
-        monkeypatch.setattr(JDL, name, counted)
-    models = {constrained: JDL(constrained=constrained) for constrained in (False, True)}
-    _low_rank.select(models, *rows, square, lambda values: values.mean(), GRID)
-    assert sorted(made) == sorted(set(made))
-    assert len(made) == 4
-
-
 @pytest.mark.parametrize("cls", [JDL, CME])
 def test_large_factors_of_y_are_not_held_while_parameters_are_chosen(cls, rows, monkeypatch):
     models = {tolerance: cls(tolerance=tolerance) for tolerance in (1e-2, 1e-4)}
@@ -111,54 +92,6 @@ def test_large_factors_of_y_are_not_held_while_parameters_are_chosen(cls, rows, 
         bases = Bases(*rows, hold_y=hold)
         factors = [basis.factor.L for basis, _ in (bases.x(model), bases.y(model))]
         assert [factor is None for factor in factors] == [False, not hold]
-
-
-def collect(models, rows, **options):
-    """Return the trials of a selection, and the bases that it made."""
-    collected = {}
-    trials = _low_rank.select(
-        models, *rows, square, lambda values: values.mean(), GRID, collected=collected, **options
-    )
-    return trials, collected
-
-
-@pytest.mark.parametrize("cls", [JDL, CME])
-def test_of_collected_bases_those_of_the_best_keep_their_factors(cls, rows):
-    trials, collected = collect({0: cls()}, rows)
-    train = [side[:48] for side in rows]
-    everything = Bases(*train, made=collected)
-    best = trials[0].shape(cls())
-    (other,) = {each["bandwidth_x"] for each, _ in trials[0]._found} - {best.bandwidth_x}
-    other = clone(best).set_params(bandwidth_x=other)
-    assert everything.x(best)[0].factor.L is not None
-    assert everything.x(other)[0].factor.L is None
-    _, collected = collect({0: cls()}, rows, streamed=False)
-    made = dict(collected)
-    bases = Bases(*train, made=collected)
-    for ask in (Bases.x, Bases.y, Bases.summary):
-        # Made by the selection, not anew.
-        assert any(ask(bases, best)[0] is each for each, _ in made.values())
-    assert best.fit(*train).coef_.tolist() == bases.fit(best).model.coef_.tolist()
-    assert bases.x(other)[0].factor.L is not None
-
-
-def test_what_is_dropped_is_dropped_from_what_was_collected(rows):
-    models = {"small": JDL(), "large": JDL(bandwidth_x=3.0)}
-    trials, collected = collect({"small": JDL()}, rows, streamed=False)
-    bases = Bases(*(side[:48] for side in rows), made=collected)
-    models["small"] = trials["small"].shape(models["small"])
-    models["large"] = trials["small"].shape(models["large"]).set_params(bandwidth_x=3.0)
-    keys = [set(collected) for name in bases.in_order(models)]
-    assert keys[1] < keys[0]
-
-
-def test_a_looser_tolerance_has_the_seconds_of_the_tightest_factor(rows):
-    models = {"tight": JDL(tolerance=1e-6), "loose": CME(tolerance=1e-1)}
-    trials, collected = collect(models, rows, streamed=False)
-    bases = Bases(*(side[:48] for side in rows), 1e-6, made=collected)
-    loose = trials["loose"].shape(models["loose"])
-    tight = clone(loose).set_params(tolerance=1e-6)
-    assert bases.fit(loose).factorise == bases.x(tight)[1] + bases.y(tight)[1]
 
 
 def test_a_classifier_is_chosen_as_by_separate_fits(rows):
@@ -205,23 +138,6 @@ def test_one_regularization_that_fails_leaves_the_others(rows, monkeypatch):
     assert best.tried == 6
     (failure,) = best.failures
     assert failure.startswith("FloatingPointError: stopped early: status iteration limit, residual")
-
-
-def test_a_solver_that_stops_early_takes_no_other_fit_with_it(rows, monkeypatch):
-    def failing(self, *given):
-        raise FloatingPointError("stopped early: status iteration limit, residual 0.1")
-
-    plain = JDL._fit_summary
-    monkeypatch.setattr(
-        JDL,
-        "_fit_summary",
-        lambda self, *given: (failing if self.constrained else plain)(self, *given),
-    )
-    models = {constrained: JDL(constrained=constrained) for constrained in (False, True)}
-    trials = _low_rank.select(models, *rows, square, lambda values: values.mean(), GRID)
-    assert trials[False].best().failures == ()
-    with pytest.raises(FloatingPointError, match=r"no parameters .* status iteration limit, resid"):
-        trials[True].best()
 
 
 def test_a_bandwidth_whose_factor_leaves_too_much_is_not_tried(rows):
@@ -278,39 +194,6 @@ def test_a_fit_of_shared_bases_is_a_plain_fit(rows):
     assert other.basis_x_.factor is not first.model.basis_x_.factor
 
 
-def test_what_constraints_need_of_a_basis_is_the_cost_of_each_fit(rows, monkeypatch):
-    looked = []
-    plain = Basis.extrema.func
-    counted = cached_property(lambda self: looked.append(self) or plain(self))
-    counted.__set_name__(Basis, "extrema")
-    monkeypatch.setattr(Basis, "extrema", counted)
-    bases = Bases(*rows)
-    for _ in range(2):
-        bases.fit(JDL(1.0, 0.8, 1e-2, constrained=True))
-    assert len(looked) == 4
-    bases.fit(JDL(1.0, 0.8, 1e-2))
-    assert len(looked) == 4
-
-
-def test_bases_that_no_later_fit_has_are_dropped(rows):
-    bases = Bases(*rows)
-    models = {"a": JDL(1.0, 0.8), "b": CME(2.0, 0.8), "c": CME(1.0, 0.7)}
-    models["d"] = KernelLogisticRegression(2.0)
-    seen, made = [], []
-    for name in bases.in_order(models):
-        fitted = models[name]
-        made.append(bases.x(fitted)[0])
-        if name != "d":
-            bases.summary(fitted)
-        seen.append(name)
-    assert sorted(seen) == sorted(models)
-    # Fits with the same basis of x follow each other, and it is made once.
-    assert len({id(basis) for basis in made}) == 2
-    assert [id(made[0]) == id(made[1]), id(made[2]) == id(made[3])] == [True, True]
-    again, _ = bases.x(models["a"])
-    assert again is not made[seen.index("a")]
-
-
 @pytest.mark.parametrize("cls", [JDL, CME])
 def test_a_looser_tolerance_is_fitted_with_the_first_columns_of_the_tightest(
     cls, rows, monkeypatch
@@ -338,26 +221,6 @@ def test_a_looser_tolerance_is_fitted_with_the_first_columns_of_the_tightest(
     for ours, theirs in ((model.basis_x_, expected.basis_x_), (model.basis_y_, expected.basis_y_)):
         np.testing.assert_allclose(ours.second_moments, theirs.second_moments, atol=1e-14)
         assert ours.factor.trace_error == theirs.factor.trace_error
-
-
-def test_tolerances_choose_together_what_each_chooses_alone(rows):
-    models = {value: JDL(tolerance=value, constrained=True) for value in (1e-1, 1e-3, 1e-2)}
-
-    def loss(values):
-        return np.mean((values[:, 0] - rows[1][48:, 0] ** 2) ** 2)
-
-    together = _low_rank.select(models, *rows, square, loss, GRID)
-    for value, model in models.items():
-        (alone,) = _low_rank.select({value: model}, *rows, square, loss, GRID).values()
-        assert together[value].best().options == alone.best().options
-        assert together[value].best().loss == pytest.approx(alone.best().loss, rel=1e-9)
-
-
-def test_estimators_are_apart_by_their_bases():
-    models = {"JDL": JDL(), "JPDL": JPDL(), "CME": CME(constrained=True)}
-    models |= {"looser": JDL(tolerance=1e-2), "KLR": KernelLogisticRegression(regularization=1.0)}
-    parts = [list(part) for part in group_by_basis(models)]
-    assert parts == [["JDL", "CME", "looser", "KLR"], ["JPDL"]]
 
 
 def test_costs_say_seconds_ranks_and_memory(rows):
@@ -396,8 +259,3 @@ def test_what_a_model_promises_is_looked_at(rows):
     wide = CME(4.0, 40.0, 1e-3, tolerance=0.5).fit(X, Y)
     assert _low_rank.structure(wide, X, Y) == [("tightening_infeasible", 0, "")]
     assert _low_rank.structure(CME(constrained=True).fit(X, Y), X, Y) == []
-
-
-def test_too_few_rows_are_an_error():
-    with pytest.raises(ValueError, match="5 rows"):
-        _low_rank.training_rows(4)

@@ -2,17 +2,13 @@ import itertools
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from kcde import scores
 from kcde.data import made_up
 from kcde.data import names as names_of_data
-from kcde.estimators import CME, JDL, JPDL
+from kcde.estimators import CME, JDL
 from kcde.estimators._low_rank import gaussian as jdl_gaussian
-from kcde.estimators._low_rank.constraints import ConstrainedSolution
-from kcde.experiments import _shared_bases
-from kcde.experiments._embedding import Setting
 from kcde.experiments._low_rank import bandwidths
 from kcde.experiments.moments import Moments
 from kcde.experiments.runner import run
@@ -22,7 +18,6 @@ GRID = {"bandwidth_factors": (1.0, 4.0), "regularizations": (1e-4, 1e-2)}
 LAW = {"law": names_of_data.DRAWN_LAW}
 JDL_JOB = {"dataset": "gaussian-2-150", "method": "JDL", "estimator": "JDL"}
 CME_JOB = JDL_JOB | {"method": "CME", "estimator": "CME"}
-JPDL_JOB = {"dataset": "gaussian-1-150", "method": "JPDL", "estimator": "JPDL"}
 
 
 def launch(folder, **axes):
@@ -129,52 +124,6 @@ def test_joint_distributions_are_normalised_and_embeddings_are_not(by_jdl, by_cm
     assert not len(values(by_cme[0], "tightening_infeasible", **place | {"constrained": True}))
 
 
-def test_every_setting_has_its_rows(by_jdl):
-    frame, arrays, info = by_jdl
-    assert info["settings"] == [
-        {"tolerance": 1e-3, "constrained": False} | LAW,
-        {"tolerance": 1e-3, "constrained": True} | LAW,
-        {"tolerance": 1e-1, "constrained": False} | LAW,
-    ]
-    assert arrays["error"].shape == (2, 3, 40)
-    assert (frame["status"] == "ok").all()
-    assert set(frame["n_train"]) == {120}
-    assert set(frame["n_test"]) == {40}
-    counts = frame.groupby(["setting", "metric"]).size()
-    assert (counts == 2).all()
-    measured = {"seconds_factorise", "seconds_summarise", "seconds_solve", "seconds_evaluate"}
-    measured |= {"rank_x", "rank_y", "peak_memory", "solver_residual"}
-    assert measured <= set(frame["metric"])
-    for stated in info["settings"]:
-        place = {name: stated[name] for name in ("tolerance", "constrained")}
-        model, *_ = fitted(JDL, info, place)
-        assert values(frame, "rank_x", **place)[0] == model.rank_x_
-        assert values(frame, "rank_y", **place)[0] == model.rank_y_
-
-
-def without_costs(frame):
-    """What must not depend on which methods run together."""
-    costly = frame["metric"].str.startswith("seconds_") | frame["metric"].eq("peak_memory")
-    return frame[~costly].drop(columns="seconds").reset_index(drop=True)
-
-
-def test_methods_that_run_together_have_the_scores_of_each_alone(tmp_path, by_jdl, by_cme):
-    """JPDL has other bases, and its tolerance is 0."""
-    options = {"repetitions": 2, "test_rows": 40, "matched_repetitions": 0} | GRID
-    named = (JDL_JOB, CME_JOB, JDL_JOB | {"method": "JPDL", "estimator": "JPDL"})
-    jobs = [Moments(**each | options) for each in named]
-    outs = [tmp_path / f"{job.method}-too.csv" for job in jobs]
-    run(jobs, outs)
-    for job, out in zip(jobs, outs, strict=True):
-        frame, arrays, info = launch(tmp_path, **named[jobs.index(job)])
-        pd.testing.assert_frame_equal(without_costs(scores.read([out])), without_costs(frame))
-        again = json.loads(out.with_suffix(".json").read_text())
-        assert (again["chosen"], again["job"]) == (info["chosen"], info["job"])
-        with np.load(out.with_suffix(".npz")) as stored:
-            for name, values in arrays.items():
-                np.testing.assert_array_equal(stored[name], values)
-
-
 @pytest.fixture
 def made(monkeypatch):
     """Rows and tolerance of each factor that is made of Gaussian kernels."""
@@ -197,47 +146,6 @@ def test_a_basis_serves_every_method(tmp_path, made):
     for job in jobs:
         frame = scores.read([tmp_path / f"{job.method}.csv"])
         assert (frame.loc[frame["metric"].eq("seconds_factorise"), "value"] > 0).all()
-
-
-def test_factors_that_were_not_held_are_made_anew_where_seconds_are_shown(
-    tmp_path, made, monkeypatch
-):
-    monkeypatch.setattr(_shared_bases, "MOST_HELD", 0)
-    launch(tmp_path, **JDL_JOB, repetitions=1, tolerances=(1e-3,))
-    # Of y, whose factors were recomputed in every pass of the selection.
-    assert len(made) > 4
-
-
-def test_the_published_tolerance_has_factors_of_its_own(tmp_path, made):
-    """What it costs is measured; the others take the factors of the tightest."""
-    options = {"repetitions": 1, "tuning_rows": 100}
-    launch(tmp_path, **JDL_JOB, **options, tolerances=(1e-1, 1e-3, 1e-2))
-    # On 80 rows parameters are chosen, and fits are to 120.
-    assert {tolerance for n, tolerance in made if n == 80} == {1e-3}
-    assert {tolerance for n, tolerance in made if n == 120} == {1e-1, 1e-3}
-    del made[:]
-    launch(tmp_path, **JDL_JOB, **options, tolerances=(1e-3, 1e-1))
-    assert {tolerance for _, tolerance in made} == {1e-3}
-
-
-def test_other_tolerances_take_the_factors_of_a_selection_on_the_same_rows(tmp_path, made):
-    found = {}
-    for name, others in (("one", (1e-3,)), ("more", (1e-1, 1e-3, 1e-2))):
-        del made[:]
-        found[name] = launch(tmp_path / name, **JDL_JOB, repetitions=1, tolerances=others)
-        # Two bandwidths of each side are tried; a looser published tolerance has its own factors.
-        assert [tolerance for _, tolerance in made].count(1e-3) == 4
-        assert ((120, 1e-1) in made) == (name == "more")
-    place = {"tolerance": 1e-3, "constrained": False}
-    one, more = (values(found[name][0], names.SECOND_MOMENT_LOSS, **place) for name in found)
-    assert more == pytest.approx(one, rel=1e-8)
-
-
-def test_the_loss_of_a_selection_is_the_mean_of_relative_errors():
-    rng = np.random.default_rng(0)
-    true, found = rng.normal(size=(40, 2, 2)), rng.normal(size=(40, 5))
-    expected = np.mean(low_rank.relative_errors(found, true))
-    assert low_rank.mean_relative_error(true)(found) == pytest.approx(expected, rel=1e-14)
 
 
 def test_every_method_is_given_the_same():
@@ -287,71 +195,6 @@ def test_a_solver_that_stops_early_is_a_failed_row(tmp_path, monkeypatch):
     assert [each["chosen"] is None for each in info["chosen"]] == [False, True] * 2
 
 
-def test_polynomials_have_no_tolerance_and_may_share_a_choice(tmp_path, monkeypatch):
-    solved = []
-
-    def constrained(self, summary, curvature, linear, marginal):
-        solved.append(self.regularization)
-        return ConstrainedSolution(0.5 * linear / curvature, "optimal", 1e-9, 7)
-
-    monkeypatch.setattr(JPDL, "_constrained", constrained)
-    options = {"choice": "shared", "constrained_repetitions": 1}
-    frame, arrays, info = launch(tmp_path, **JPDL_JOB, **options)
-    assert info["settings"] == [
-        {"tolerance": 0.0, "constrained": False} | LAW,
-        {"tolerance": 0.0, "constrained": True} | LAW,
-    ]
-    free, tight, *others = info["chosen"]
-    assert free["chosen"] == tight["chosen"]
-    assert solved == [free["chosen"]["options"]["regularization"]]
-    assert [(each["split"], each["constrained"]) for each in others] == [(1, False)]
-    assert np.isfinite(arrays["error"][0]).all()
-    assert np.isnan(arrays["error"][1, 1]).all()
-    assert len(values(frame, names.SECOND_MOMENT_LOSS, tolerance=0.0, constrained=True)) == 1
-    assert values(frame, "solver_iterations", tolerance=0.0, constrained=True) == [7]
-
-
-LINE = {"dataset": "gaussian-1-150"}
-LAWS = ("normal-0.1", "normal-1", "uniform-1")
-
-
-def test_laws_of_one_job_have_the_scores_of_each_alone(tmp_path, monkeypatch):
-    """In one dimension their x are the same, and so its bases are made once for all."""
-    made = []
-    plain = jdl_gaussian.pivoted_cholesky
-
-    def counted(kernel, points, tolerance, **options):
-        made.append(points[:, 0].tobytes())
-        return plain(kernel, points, tolerance, **options)
-
-    monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
-    together, arrays, info = launch(tmp_path, **JDL_JOB | LINE, laws=LAWS, repetitions=1)
-    of_x = made_up.gaussian_training_pairs(made_up.gaussian_random_pairs(1, 0), 150, 0)[0][
-        :120, 0
-    ].tobytes()
-    assert made.count(of_x) == 2
-    assert len(info["settings"]) == arrays["error"].shape[1] == 2 * len(LAWS)
-    for law in LAWS:
-        del made[:]
-        alone, *_ = launch(tmp_path / law, **JDL_JOB | LINE, laws=(law,), repetitions=1)
-        assert made.count(of_x) == 2
-        rows = together[together["setting"].str.contains(f'"{law}"')].reset_index(drop=True)
-        pd.testing.assert_frame_equal(without_costs(rows), without_costs(alone))
-
-
-def test_a_smaller_grid_chooses_what_a_job_with_that_grid_does(tmp_path):
-    frame, _, info = launch(tmp_path, **JDL_JOB, largest_factors=(1.0,))
-    alone, _, of_alone = launch(tmp_path / "alone", **JDL_JOB, bandwidth_factors=(1.0,))
-    place = {"tolerance": 1e-3, "constrained": True}
-    assert {**place, "largest_factor": 1.0} | LAW in info["settings"]
-    for metric in (names.SECOND_MOMENT_LOSS, "rank_x"):
-        np.testing.assert_array_equal(
-            values(frame, metric, **place, largest_factor=1.0), values(alone, metric, **place)
-        )
-    tried = [each["chosen"] for each in info["chosen"] if each.get("largest_factor") == 1.0]
-    assert tried == [each["chosen"] for each in of_alone["chosen"]]
-
-
 def test_independence_and_the_size_of_the_choice_are_stated(by_jdl):
     frame, _, info = by_jdl
     law = made_up.gaussian_random_pairs(2, 1)
@@ -366,55 +209,6 @@ def test_independence_and_the_size_of_the_choice_are_stated(by_jdl):
         stated = values(frame, names.CANONICAL_CORRELATION, **place)[1]
         assert stated == pytest.approx(law.canonical_correlation)
         assert values(frame, names.TUNING_ROWS, **place).tolist() == [150, 150]
-
-
-def test_some_repetitions_also_time_one_bandwidth_for_all(tmp_path, made):
-    options = {"tuning_rows": 50, "tolerances": (1e-2, 1e-1), "repetitions": 1}
-    launch(tmp_path / "without", **JDL_JOB, **options)
-    without = made.count((120, 1e-2))
-    del made[:]
-    options |= {"matched_repetitions": 1, "repetitions": 2}
-    frame, *_ = launch(tmp_path, **JDL_JOB, **options)
-    for constrained in (False, True):
-        for part in ("factorise", "summarise", "solve", "evaluate"):
-            place = {"tolerance": 1e-2, "constrained": constrained}
-            timed = values(frame, f"matched_seconds_{part}", **place)
-            assert len(timed) == 1
-            assert timed[0] > 0.0
-    assert not len(values(frame, "matched_seconds_solve", tolerance=1e-1, constrained=False))
-    # One basis of x and one of y more, whatever was chosen.
-    assert made.count((120, 1e-2)) >= without + 2
-
-
-def test_candidates_may_be_compared_at_fewer_rows(tmp_path):
-    _, _, info = launch(tmp_path, **JDL_JOB, validation_rows=7)
-    _, _, whole = launch(tmp_path / "whole", **JDL_JOB)
-    losses = [[each["chosen"]["loss"] for each in given["chosen"]] for given in (info, whole)]
-    assert losses[0] != losses[1]
-    law = made_up.gaussian_random_pairs(2, 0)
-    X, Y = made_up.gaussian_training_pairs(law, 150, 0)
-    model = JDL(**info["chosen"][0]["chosen"]["options"]).fit(X[:120], Y[:120])
-    found = model.conditional_moments(X[120:127])[1]
-    true = law.conditional_second_moment(X[120:127])
-    assert losses[0][0] == pytest.approx(low_rank.relative_errors(found, true).mean(), rel=1e-8)
-
-
-def test_a_method_may_name_its_constraints(tmp_path):
-    job = JDL_JOB | {"method": "JDL-clipped", "options": {"constrained": "clipped"}}
-    frame, _, info = launch(tmp_path, **job, choice="shared")
-    free, held = info["chosen"][:2]
-    assert (free["constrained"], held["constrained"]) == (False, True)
-    assert free["chosen"] == held["chosen"]
-    model, law, (X, _) = fitted(JDL, {"chosen": [held]}, {"tolerance": 1e-3, "constrained": True})
-    clipped = model.set_params(constrained="clipped").fit(
-        *(rows[:120] for rows in made_up.gaussian_training_pairs(law, 150, 0))
-    )
-    errors = low_rank.relative_errors(
-        clipped.conditional_moments(X)[1], law.conditional_second_moment(X)
-    )
-    place = {"tolerance": 1e-3, "constrained": True}
-    found = values(frame, names.SECOND_MOMENT_LOSS, **place)[0]
-    assert found == pytest.approx(errors.mean(), rel=1e-6)
 
 
 def test_relative_errors_against_a_loop(rng):
@@ -436,42 +230,6 @@ def test_matrices_that_are_not_positive_semi_definite_are_counted():
     # The third is singular and the fourth is zero: rounding is not a violation.
     assert metrics[names.PSD_VIOLATION_RATE] == 0.25
     assert metrics[names.NORMALISATION_ERROR] == 0.5
-
-
-def test_methods_that_differ_in_more_do_not_run_together(tmp_path):
-    jobs = [Moments(**JDL_JOB), Moments(**CME_JOB, repetitions=3)]
-    with pytest.raises(ValueError, match="repetitions"):
-        run(jobs, [tmp_path / "1.csv", tmp_path / "2.csv"])
-
-
-def test_settings_follow_the_tolerances():
-    law = names_of_data.DRAWN_LAW
-    first = [Setting(1e-2, False, law), Setting(1e-2, True, law)]
-    job = Moments(**JDL_JOB, tolerances=(1e-2, 1e-3))
-    assert job.settings() == [*first, Setting(1e-3, False, law)]
-
-
-@pytest.mark.parametrize(
-    ("scale", "dataset", "method", "expected"),
-    [
-        ("laptop", "gaussian-2-1000000", "JDL", {"tolerances": (1e-2,), "repetitions": 5}),
-        ("paper", "gaussian-2-1000000", "JDL", {"tolerances": (1e-2, 1e-3), "repetitions": 100}),
-        ("laptop", "gaussian-1-10000000", "JDL", {"tolerances": (1e-1, 1e-3, 1e-2)}),
-        ("laptop", "gaussian-1-1000-factors", "JDL", {"largest_factors": (0.5, 1.0, 2.0)}),
-        ("laptop", "gaussian-1-1000000-fewer", "JDL", {"tuning_rows": 100_000}),
-        ("laptop", "gaussian-3-1000", "JPDL", {"choice": "shared"}),
-        ("paper", "gaussian-2-1000", "JPDL-unreduced", {"constrained_repetitions": 20}),
-        ("smoke", "gaussian-1-200-laws", "JDL-clipped", {"choice": "shared", "test_rows": 90}),
-    ],
-)
-def test_sizes_depend_on_data_and_method(scale, dataset, method, expected):
-    job = Moments.at(scale, dataset, method)
-    assert {name: getattr(job, name) for name in expected} == expected
-    assert Moments.within(scale, dataset)
-
-
-def test_large_data_are_left_out():
-    assert not Moments.within("laptop", "gaussian-3-1000000")
 
 
 @pytest.mark.parametrize(

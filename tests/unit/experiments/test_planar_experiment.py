@@ -7,9 +7,9 @@ from scipy.stats import norm
 
 from kcde import scores
 from kcde.data import made_up
-from kcde.estimators import DDE, KEF
+from kcde.estimators import KEF
 from kcde.experiments import planar
-from kcde.experiments.planar import Planar, PlanarModel
+from kcde.experiments.planar import Planar
 from kcde.experiments.runner import run
 from kcde.panels import box_quadrature
 
@@ -75,15 +75,6 @@ def test_points_depend_on_data_set_and_seed_alone():
     assert not np.isin(first.train, first.test).any()
 
 
-def test_every_method_is_given_the_same(by_dde, by_kef):
-    for name in ("train", "test"):
-        np.testing.assert_array_equal(by_dde[1][name], by_kef[1][name])
-    assert set(by_dde[0]["seed"]) == set(by_kef[0]["seed"])
-    assert value(by_dde[0], "negative_log_likelihood_exact") == value(
-        by_kef[0], "negative_log_likelihood_exact"
-    )
-
-
 @pytest.mark.parametrize("reference", ["test", "train"])
 def test_discrepancy_is_the_unbiased_one_with_the_bandwidth_of_f(by_dde, reference):
     frame, arrays, info = by_dde
@@ -117,17 +108,6 @@ def test_what_is_measured_of_doubly_dual_embedding(by_dde):
     assert first["trained_negative_log_likelihood_trained"] == pytest.approx(
         first.get("negative_log_likelihood_inside", first["negative_log_likelihood"]), abs=1e-5
     )
-
-
-def test_what_is_measured_of_score_matching(by_kef):
-    frame, arrays, _ = by_kef
-    first = frame[frame["split"] == 0].set_index("metric")["value"]
-    assert 0.5 < first["acceptance_rate"] <= 1
-    assert {"r_hat", "divergences"} <= set(first.index)
-    speed = first["effective_samples_per_second"] * first["sampling_time"]
-    assert speed == pytest.approx(first["effective_sample_size"], rel=1e-6)
-    assert not {"history_mmd2", "snapshots", "surface_f"} & set(arrays)
-    assert arrays["surface_log_density"].shape == (100, 100)
 
 
 def test_points_beyond_a_uniform_base_have_no_density(by_dde):
@@ -167,12 +147,6 @@ def test_density_in_the_units_of_the_points_has_mass_one(by_kef):
     assert drawn.std() == pytest.approx(arrays["train"][:, 1].std(), rel=0.4)
 
 
-def test_score_matching_sees_standardised_points_and_dual_embedding_does_not(dde):
-    kef = planar.fit(KEF(0.7, 1e-3, n_basis=40), dde.train)
-    np.testing.assert_allclose(kef.estimator.Y_.std(axis=0), 1)
-    np.testing.assert_array_equal(dde.estimator.Y_, dde.train)
-
-
 def test_quadrature_on_a_box_against_the_normal_distribution():
     lower, upper = np.array([-1.0, 0.2]), np.array([2.0, 4.0])
 
@@ -183,17 +157,6 @@ def test_quadrature_on_a_box_against_the_normal_distribution():
     each = [norm.cdf(2) - norm.cdf(-1), norm.cdf(4, scale=0.05) - norm.cdf(0.2, scale=0.05)]
     assert found == pytest.approx(3 + np.log(each).sum(), abs=1e-6)
     assert error <= 1e-6
-
-
-def test_the_frame_has_y_first(dde):
-    shown = planar.pictures(dde, np.random.default_rng(0))
-    point = np.array([[shown["surface_x"][70], shown["surface_y"][20]]])
-    assert shown["surface_f"][20, 70] == pytest.approx(
-        dde.estimator.natural_parameter(None, point)[0]
-    )
-    assert shown["surface_log_density"][20, 70] == pytest.approx(dde.log_density(point)[0])
-    width = np.ptp(dde.train[:, 0])
-    assert np.ptp(shown["surface_x"]) == pytest.approx(1.2 * width)
 
 
 def test_long_trajectories_are_the_chains_of_kef_with_more_leapfrog_steps():
@@ -215,34 +178,6 @@ def test_long_trajectories_are_the_chains_of_kef_with_more_leapfrog_steps():
     assert draws.samples.shape == (20, 2)
 
 
-def test_snapshots_are_those_of_the_figures(by_dde):
-    assert planar.snapshots("ring", 20_000) == (0, 500, 2500, 5000, 10_000, 20_000)
-    assert planar.snapshots("ring", 600) == (0, 500, 600)
-    assert planar.snapshots("grid", 20_000) == (0, 500, 1000, 2000, 20_000)
-    assert by_dde[1]["snapshot_iterations"].tolist() == [0, 100]
-    assert by_dde[1]["snapshots"].shape == (2, 1000, 2)
-
-
-def test_all_samples_are_kept_for_counting_modes(by_kef):
-    _, arrays, _ = by_kef
-    assert arrays["samples_all"].shape == (2, 400, 2)
-    assert arrays["samples_all"].dtype == np.float32
-    np.testing.assert_allclose(arrays["samples_all"][0], arrays["samples"], rtol=1e-6)
-
-
-def test_the_timed_draw_is_not_the_first(monkeypatch, tmp_path):
-    drawn = []
-    plain = PlanarModel.draw
-
-    def counted(self, n, rng, method):
-        drawn.append(n)
-        return plain(self, n, rng, method)
-
-    monkeypatch.setattr(PlanarModel, "draw", counted)
-    launch(tmp_path, **KEF_JOB | {"samples": 30})
-    assert drawn == [30, 30, 30]
-
-
 def test_a_seed_that_fails_is_a_row_and_leaves_the_others_alone(monkeypatch, tmp_path):
     plain = planar.fit_many
 
@@ -260,54 +195,3 @@ def test_a_seed_that_fails_is_a_row_and_leaves_the_others_alone(monkeypatch, tmp
     assert np.isfinite(arrays["history_mmd2"][1]).all()
     assert info["chosen"][0] == {}
     np.testing.assert_array_equal(arrays["train"], planar.points("grid", 1).train)
-
-
-def test_shards_write_what_the_whole_job_writes(by_kef, tmp_path):
-    job = Planar(**{"dataset": "grid", "seeds": 2, "samples": 400} | KEF_JOB)
-    parts = [tmp_path / f"{i}.npz" for i in (1, 2)]
-    for i, part in enumerate(parts, 1):
-        run(job, part, shard=(i, 2))
-    run(job, tmp_path / "out.csv", parts=parts)
-    with np.load(tmp_path / "out.npz") as stored:
-        assert set(stored) == set(by_kef[1])
-        for name in stored:
-            np.testing.assert_array_equal(stored[name], by_kef[1][name])
-    frame = scores.read([tmp_path / "out.csv"])
-    timed = {"sampling_time", "effective_samples_per_second"}
-    for one, other in zip(frame.itertuples(), by_kef[0].itertuples(), strict=True):
-        assert one.metric in timed or one.value == other.value
-
-
-@pytest.mark.parametrize(("job", "cls"), [(KEF_JOB, KEF), (DDE_JOB, DDE)])
-def test_a_job_that_fails_everywhere_still_writes(monkeypatch, tmp_path, job, cls):
-    def fail(self, X, Y):
-        raise ValueError("no luck")
-
-    monkeypatch.setattr(cls, "_fit", fail)
-    frame, arrays, info = launch(tmp_path, **job)
-    assert frame["status"].tolist() == ["failed"] * 2
-    assert set(frame["detail"]) == {"ValueError: no luck"}
-    assert info["chosen"] == [{}, {}]
-    assert set(arrays) == {"samples_all"}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"dataset": "geyser"}, "no planar data 'geyser'"),
-        ({"seeds": 0}, "seeds must be at least 1"),
-        ({"iterations": 0}, "iterations must be at least 1"),
-        ({"samples": 1}, "samples must be at least 2"),
-        ({"options": {"sigma": 1}}, "KEF has no option sigma"),
-    ],
-)
-def test_wrong_settings_stop_the_job_before_it_starts(tmp_path, change, message):
-    with pytest.raises(ValueError, match=message):
-        launch(tmp_path, **KEF_JOB | change)
-    assert not list(tmp_path.iterdir())
-
-
-def test_iterations_are_given_to_estimators_that_know_them():
-    trained = Planar("ring", **DDE_JOB | {"iterations": 600}).unfitted(0)
-    assert (trained.iterations, trained.snapshots) == (600, (0, 500, 600))
-    assert Planar("ring", **KEF_JOB).unfitted(0).random_state == trained.random_state

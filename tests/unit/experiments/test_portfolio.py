@@ -1,7 +1,6 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from kcde import scores
@@ -103,38 +102,6 @@ def test_metrics_by_hand_from_a_model_fitted_anew(done, smoke):
     assert arrays["threshold"][0] == here.source
 
 
-def test_rows_of_every_setting(done):
-    method, frame, arrays, _ = done
-    both = [False] if method == "KLR" else [False, True]
-    assert arrays["probability"].shape == (2, len(both), 90)
-    assert (frame["status"] == "ok").all()
-    assert set(frame["setting"]) == {
-        scores.setting(tolerance=1e-3, constrained=constrained) for constrained in both
-    }
-    assert (frame.groupby(["setting", "metric"]).size() == 2).all()
-    assert set(frame["dim"]) == {2}
-    assert set(frame["n_train"]) == {240}
-    assert (frame[frame["metric"].eq("rank_x")]["value"] <= 30).all()
-    if method == "JDL":
-        assert (of(frame, names.NEGATIVE_PROBABILITY_RATE, constrained=True) == 0).all()
-
-
-def test_methods_that_run_together_have_the_scores_of_each_alone(done, smoke, tmp_path):
-    """The classifier has the same basis of x and none of y."""
-    method, frame, arrays, info = done
-    outs = [tmp_path / f"{name}.csv" for name in METHODS]
-    run([job_of(smoke, name) for name in METHODS], outs)
-    out = tmp_path / f"{method}.csv"
-    again = json.loads(out.with_suffix(".json").read_text())
-    assert (again["chosen"], again["job"]) == (info["chosen"], info["job"])
-    with np.load(out.with_suffix(".npz")) as stored:
-        for name, values in arrays.items():
-            np.testing.assert_array_equal(stored[name], values)
-    costly = frame["metric"].str.startswith("seconds_") | frame["metric"].eq("peak_memory")
-    keys = ["split", "setting", "metric", "value", "status"]
-    pd.testing.assert_frame_equal(scores.read([out])[~costly][keys], frame[~costly][keys])
-
-
 def test_the_penalty_of_a_summed_loss_grows_with_the_rows(smoke, tmp_path, monkeypatch):
     fitted = []
     plain = Bases.fit_classifier
@@ -149,26 +116,6 @@ def test_the_penalty_of_a_summed_loss_grows_with_the_rows(smoke, tmp_path, monke
     assert fitted == [pytest.approx(1.5 * chosen)]
     launch(smoke, tmp_path, "KLR", repetitions=1, tuning_rows=1000)
     assert fitted[1] in SMALL["regularizations"]
-
-
-def test_a_rank_above_the_rows_is_as_many_as_there_are(smoke, tmp_path):
-    frame, _, _ = launch(smoke, tmp_path, "JDL", repetitions=1, max_rank=10_000, tuning_rows=100)
-    assert (frame["status"] == "ok").all()
-
-
-def test_a_fit_that_fails_is_a_row_and_leaves_the_others(smoke, tmp_path, monkeypatch):
-    def failing(self, X):
-        raise np.linalg.LinAlgError("singular")
-
-    plain = CME.make_basis_x
-    with monkeypatch.context() as patched:
-        patched.setattr(CME, "make_basis_x", failing)
-        frame, arrays, _ = launch(smoke, tmp_path, "CME")
-    assert frame["status"].tolist() == ["failed"] * 4
-    assert set(frame["metric"]) == {names.LOGISTIC_LOSS}
-    assert frame["detail"].str.contains("LinAlgError: singular").all()
-    assert np.isnan(arrays["probability"]).all()
-    assert CME.make_basis_x is plain
 
 
 @pytest.mark.parametrize(
@@ -187,12 +134,6 @@ def test_wrong_settings_stop_the_job(smoke, tmp_path, change):
     with pytest.raises(ValueError, match=r"."):
         launch(smoke, tmp_path, "JDL", **change)
     assert not list(tmp_path.iterdir())
-
-
-def test_made_up_returns_stand_for_the_published_ones():
-    assert Portfolio.at("smoke", "portfolios-2-300", "JDL").raw_data() == list(FILES.values())
-    job = Portfolio.at("paper", "portfolios-5-1000", "JDL-clipped")
-    assert (job.portfolios, job.choice) == ("fama-french-25-daily", "shared")
 
 
 @pytest.mark.data

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from kcde import scores
 from kcde.data.loaders import load
 from kcde.estimators import KCEF, LSCDE, NADE, Standardised
-from kcde.experiments import methods, r_benchmark, runner
+from kcde.experiments import r_benchmark
 from kcde.experiments.r_benchmark import RBenchmark, half_split
 from kcde.experiments.runner import run
 from kcde.metrics.names import CRPS, NLL, NLL_CONDITIONAL, NLL_QUADRATURE, NLL_X
@@ -78,13 +78,6 @@ def test_scores_are_those_of_a_standardised_fit_by_hand(launch, by_hand):
     assert info["data_sha256"] == data.sha256
 
 
-def test_every_method_sees_the_same_splits(launch):
-    frames = [launch(method, {}, name=method)[0] for method in ("LSCDE", "EpsilonKDE")]
-    first, second = (frame.groupby("split")["seed"].first() for frame in frames)
-    assert first.equals(second)
-    assert first.nunique() == 3
-
-
 def test_crps_is_the_mean_over_test_rows_of_standardised_y(launch, by_hand):
     options = {"bandwidth_x": 0.5, "bandwidth_y": 0.3, "regularization": 0.1}
     frame, *_ = launch("LSCDE", options)
@@ -122,17 +115,6 @@ def test_both_normalisers_agree_within_the_stated_error(dataset, raw_data):
     assert 0 < error["stderr"] < 1
     assert abs(error["value"]) < 4 * error["stderr"]
     assert rows[NLL_QUADRATURE]["stderr"] < 1e-5
-
-
-@pytest.mark.nightly
-def test_splits_fitted_together_are_those_fitted_in_turn(launch, monkeypatch):
-    together, *_ = launch("NADE", NETWORK, name="together")
-    monkeypatch.setattr(runner, "is_batch_fitted", lambda estimator: False)
-    in_turn, *_ = launch("NADE", NETWORK, name="in-turn")
-    pair = [frame[frame["metric"] == NLL] for frame in (together, in_turn)]
-    assert pair[0][["split", "seed"]].equals(pair[1][["split", "seed"]])
-    np.testing.assert_allclose(pair[0]["value"], pair[1]["value"], atol=1e-3)
-    assert (together["seconds"] > 0).all()
 
 
 def test_a_joint_density_is_scored_on_x_and_y_and_on_its_parts(launch, smoke):
@@ -187,95 +169,7 @@ def test_failure_of_one_split_leaves_the_others_alone(launch, monkeypatch):
     assert diverging["detail"][0].startswith("FloatingPointError")
 
 
-def test_density_that_is_not_finite_is_a_failed_split(launch, monkeypatch):
-    monkeypatch.setattr(LSCDE, "log_density", lambda self, X, Y: np.full(len(Y), -np.inf))
-    frame, *_ = launch("LSCDE", {})
-    assert frame[frame.metric == NLL]["status"].tolist() == ["failed"] * 3
-
-
 def test_programming_errors_are_not_hidden_as_failed_splits(launch, monkeypatch):
     monkeypatch.setattr(LSCDE, "_fit", lambda self, X, Y: self.nonsense)
     with pytest.raises(AttributeError):
         launch("LSCDE", {})
-
-
-def test_estimator_without_distribution_function_has_no_coverage(launch, monkeypatch):
-    monkeypatch.setattr(LSCDE, "cdf", property(lambda self: self.no_cdf))
-    frame, _, arrays = launch("LSCDE", {})
-    assert set(frame["metric"]) == {NLL}
-    assert "pit" not in arrays
-
-
-@pytest.mark.nightly
-def test_how_a_training_went_is_scored(launch):
-    options = {"iterations": 100, "hidden_units": 4, "latent": 2, "validation": 0, "batch_size": 9}
-    frame, *_ = launch("DDE", options, splits=2, evaluation="test-half")
-    first = frame[frame.split == 0].set_index("metric")["value"]
-    assert first["iterations"] == 100
-    assert 1 <= first["sampler_effective_sample_size"] <= 1000
-    assert first["mmd2_biased"] > 0
-    assert np.isfinite(first["objective"])
-    assert first["trained_penalised_loss"] > first["optimum_penalised_loss"]
-    assert first["optimum_penalty"] > 0
-    assert np.isfinite(first["stopped_negative_log_likelihood_trained"])
-    # Without a weight of its own the trained density is the one that is scored.
-    trained = first["trained_negative_log_likelihood_trained"]
-    assert trained == pytest.approx(first[NLL_QUADRATURE], abs=1e-5)
-
-
-def test_tuning_rows_concern_the_likelihood_selection_alone():
-    job = RBenchmark("d", "KCEF", options={"selection": "likelihood"}, tuning_rows=50)
-    assert job.unfitted(0).tuning_rows == 50
-    published = RBenchmark("d", "KCEF", options={"selection": "score"}, tuning_rows=50)
-    assert published.unfitted(0).tuning_rows is None
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"options": {"sigma": 1}}, "KCEF has no option sigma"),
-        ({"splits": 0}, "splits must be at least 1"),
-        ({"method": "Nothing"}, "there is no estimator 'Nothing'"),
-        ({"backend": "torch"}, "backend must be one of"),
-        ({"evaluation": "test"}, "evaluation must be one of"),
-    ],
-)
-def test_wrong_settings_stop_the_job_before_it_starts(launch, tmp_path, change, message):
-    with pytest.raises(ValueError, match=message):
-        launch(**change)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("method", "axes"),
-    [
-        ("KCEF", {}),
-        ("KCEF", {"evaluation": "test-half"}),
-        ("LSCDE", {"options": {}}),
-        ("EpsilonKDE", {"options": {}}),
-        ("GaussianProcess", {"options": {}}),
-    ],
-)
-def test_scores_of_arrays_elsewhere_are_those_of_numpy(launch, strict, monkeypatch, method, axes):
-    """The strict namespace stands in for cupy: its arrays refuse to become those of numpy."""
-    sent = []
-
-    def asarray(values, backend="numpy"):
-        sent.append(values)
-        return strict.asarray(values) if backend == "cupy" else values
-
-    monkeypatch.setattr(r_benchmark, "asarray", asarray)
-    found = []
-    for backend in ("numpy", "cupy"):
-        monkeypatch.setattr(methods, "resolve_backend", lambda name, backend=backend: backend)
-        frame, _, arrays = launch(method, **{"name": backend, "splits": 2} | axes)
-        assert set(frame["status"]) == {"ok"}
-        assert set(frame["backend"]) == {backend}
-        found.append((frame, arrays))
-    assert len(sent) == 4  # once a job
-    (ours, these), (theirs, those) = found
-    assert ours["metric"].equals(theirs["metric"])
-    for column in ("value", "stderr"):
-        np.testing.assert_allclose(ours[column], theirs[column], rtol=1e-7, atol=1e-9)
-    for name in these:
-        np.testing.assert_allclose(these[name], those[name], rtol=1e-6, atol=1e-8)

@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,16 +7,16 @@ from scipy.stats import ks_2samp
 
 from kcde import scores
 from kcde.estimators import KCEF, KEF, LSCDE
-from kcde.experiments import _problems, samples, similarity
+from kcde.experiments import similarity
 from kcde.experiments._problems import open_problem
-from kcde.experiments._samplers import ancestral_hmc, check_conditionals, sampler_kind, sampler_of
+from kcde.experiments._samplers import ancestral_hmc, check_conditionals, sampler_of
 from kcde.experiments.factors import Factors
 from kcde.experiments.runner import run
 from kcde.experiments.samples import Samples
 from kcde.experiments.similarity import Similarity
 from kcde.joint import JointDensity
 from kcde.metrics import median_bandwidth, relative_similarity_test
-from kcde.seeding import rng_of, seed_of
+from kcde.seeding import rng_of
 
 BUNDLED = Path("resources/data")
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}
@@ -65,44 +64,6 @@ def test_hamiltonian_and_inverse_sampling_have_one_distribution(curve, rng):
     assert chains.diagnostics["divergences"] == 0
 
 
-def test_the_worst_node_is_what_the_diagnostics_say(curve, rng):
-    model = JointDensity(KCEF(1.0, 0.7, 0.01)).fit(None, curve)
-    checks = check_conditionals(model, curve[:3], 200)
-    assert len(checks) == 2
-    bad = checks[0]._replace(r_hat=9.0, effective_sample_size=1.5)
-    found = ancestral_hmc(model, 200, rng, [checks[1], bad]).diagnostics
-    assert found["r_hat"] == 9.0
-    assert found["effective_sample_size"] == 1.5
-
-
-def test_divergences_are_counted_not_hidden(curve, rng, monkeypatch):
-    plain = KCEF.sample_hmc
-
-    def diverging(self, *arguments, **options):
-        return plain(self, *arguments, **options)._replace(divergences=2)
-
-    monkeypatch.setattr(KCEF, "sample_hmc", diverging)
-    model = JointDensity(KCEF(1.0, 0.7, 0.01), "markov").fit(None, curve)
-    found = ancestral_hmc(model, 100, rng).diagnostics
-    assert found["divergences"] == 6
-    # The first column has 20 chains with 5 draws each; every other a chain for each row.
-    assert found["divergence_rate"] == 2 / 1000
-
-
-def test_which_sampler_is_taken():
-    assert sampler_kind(KCEF(), "KCEF-F") == "hmc"
-    assert sampler_kind(KCEF(), "KCEF-F-inverse") == "direct"
-    assert sampler_kind(LSCDE(), "LSCDE-F") == "direct"
-    assert sampler_kind(KEF(), "KEF-adapted") == "adapted"
-
-
-def test_one_model_of_all_columns_is_sampled_as_well(curve, rng):
-    model = KEF(1.0, 0.1).fit(None, curve[:40])
-    draws = sampler_of(model, "hmc", curve, 100)(100, rng)
-    assert draws.samples.shape == (100, 3)
-    assert np.isfinite(list(draws.diagnostics.values())).all()
-
-
 @pytest.mark.nightly
 def test_adapted_chains_mix_where_published_ones_do_not(rng):
     """Columns on scales a hundredfold apart, for which one step is too small."""
@@ -137,30 +98,6 @@ def test_jobs_that_sample_one_model_in_two_ways_fit_it_once(data, tmp_path, monk
     assert "r_hat" not in set(scores.read([together[1]])["metric"])
 
 
-def test_what_a_job_writes(launch, smoke):
-    out = launch(**KCEF_F)
-    arrays, frame = np.load(out.with_suffix(".npz")), scores.read([out])
-    split = open_problem("smoke-joint", *smoke).split(0)
-    assert arrays["samples"].shape == (2, 120, 3)
-    np.testing.assert_array_equal(arrays["reference_test"], split.test)
-    assert arrays["reference"].shape == (2, 150, 3)
-    everything = {tuple(row) for row in np.concatenate([split.train, split.test])}
-    assert all({tuple(row) for row in one} == everything for one in arrays["reference"])
-    assert not np.array_equal(arrays["reference"][0], arrays["reference"][1])
-    assert not np.any(arrays["samples"][0] == arrays["samples"][1])
-    assert frame.groupby("split")["metric"].apply(list)[0] == [
-        "acceptance_rate",
-        "r_hat",
-        "effective_sample_size",
-        "divergences",
-        "divergence_rate",
-        "conditional_std_error",
-        "conditional_q01_error",
-        "conditional_q99_error",
-    ]
-    assert json.loads(out.with_suffix(".json").read_text())["shown_pair"] == [2, 3]
-
-
 def test_models_of_the_shown_pair_see_its_columns_and_the_rows_of_all(launch, smoke):
     whole, pair = launch(**KCEF_F), launch("pair", **KCEF_F, columns="shown-pair")
     every, shown = (np.load(path.with_suffix(".npz")) for path in (whole, pair))
@@ -181,27 +118,6 @@ def test_models_of_the_shown_pair_see_its_columns_and_the_rows_of_all(launch, sm
         [2, 3],
     )
     assert {"conditional_std_error", "r_hat"} <= set(scores.read([pair])["metric"])
-
-
-def test_the_pair_is_the_one_of_figure_4():
-    red = open_problem("red-wine", BUNDLED)
-    pair = samples._pair_of(red)
-    assert pair.columns == ("free sulfur dioxide", "total sulfur dioxide")
-    for own, every in zip(pair.rows(0), red.rows(0), strict=True):
-        np.testing.assert_array_equal(own, every[:, [5, 6]])
-    assert (pair.seed(0), pair.sha256) == (red.seed(0), red.sha256)
-
-
-def test_the_seed_of_a_row_is_that_of_the_samples_whatever_the_data_are_called(launch, monkeypatch):
-    monkeypatch.setattr(
-        _problems, "open_problem", lambda *known: replace(open_problem(*known), identity="first")
-    )
-    asked = []
-    monkeypatch.setattr(samples, "rng_of", lambda *key: asked.append(key) or rng_of(*key))
-    rows = scores.read([launch(**LSCDE_F)])
-    drawn = [key for key in asked if key[0] == "samples"]
-    assert [key[1] for key in drawn] == ["first"] * 2
-    assert set(rows["seed"]) == {seed_of(*key) % 2**32 for key in drawn}
 
 
 def test_same_job_same_samples_and_the_same_reference_for_each_method(launch):
@@ -227,17 +143,6 @@ def test_hyperparameters_come_from_the_factors(launch, data, tmp_path, monkeypat
     )
 
 
-def test_what_other_jobs_write_that_are_needed():
-    needs = Samples.needs("parkinsons", "KCEF-F-inverse")
-    assert [method for _, _, method in needs] == ["KCEF-F/01-08", "KCEF-F/09-15"]
-    assert Samples.needs("red-wine", "KEF") == Samples.needs("red-wine", "KCEF-F-pair") == []
-    for rival, wanted in {
-        "KEF": ["KCEF-F", "KEF", "KCEF-F-inverse", "KEF-adapted"],
-        "NADE-pair": ["KCEF-F-pair", "NADE-pair", "KCEF-F-pair-inverse", "NADE-pair"],
-    }.items():
-        assert [method for _, _, method in Similarity.needs("red-wine", rival)] == wanted
-
-
 def test_a_model_that_cannot_be_fitted_is_a_row_for_each_seed(launch, monkeypatch, tmp_path):
     good = launch(**KCEF_F)
 
@@ -254,21 +159,6 @@ def test_a_model_that_cannot_be_fitted_is_a_row_for_each_seed(launch, monkeypatc
     tests, mixing = frame[frame["metric"] == "p_value"], frame[frame["metric"] != "p_value"]
     assert set(tests["detail"]) == {"LSCDE-F: LinAlgError: no luck"}
     assert set(mixing["status"]) == {"ok"}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"seeds": 0}, "seeds must be at least 1"),
-        ({"samples": 1}, "samples must be at least 2"),
-        ({"options": {"sigma": 1}}, "KCEF has no option sigma"),
-        ({"columns": "last"}, "columns must be one of all, shown-pair"),
-    ],
-)
-def test_wrong_settings_stop_the_job_before_it_starts(launch, tmp_path, change, message):
-    with pytest.raises(ValueError, match=message):
-        launch(**{**KCEF_F, **change})
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture

@@ -86,13 +86,3 @@ def test_a_pair_is_fitted_once_and_a_failed_fit_fails_its_readings(launch, monke
     assert of(frame, DRAWN)["status"].tolist() == ["failed"] * 2
     assert set(of(frame, DRAWN)["detail"]) == {"LinAlgError: no luck"}
     assert of(frame, wide)["status"].tolist() == ["ok"]
-
-
-def test_without_a_finite_score_every_reading_has_failed(launch, monkeypatch):
-    nothing = np.full((2, 70, 70), np.nan)
-    monkeypatch.setattr(
-        "kcde.estimators._kcef.selection._score_tables",
-        lambda X, Y, partitions, pairs, path, std: nothing[:, : len(pairs), : len(path)],
-    )
-    frame = launch()
-    assert frame["status"].tolist() == ["failed"] * 2

@@ -114,20 +114,6 @@ def test_the_estimate_is_the_same_function_in_the_basis(fitted):
     np.testing.assert_allclose(value(coefficients, at_x, at_y), wanted, atol=1e-8)
 
 
-def test_the_norm_is_that_of_kernel_expansions(fitted):
-    """‖T‖² from ⟨∂k, ∂k⟩, ⟨∂k, ∂²k⟩ and ⟨∂²k, ∂²k⟩, a double sum over the training pairs."""
-    model, x, y = fitted
-    coefficients = _well_specified.estimate_coefficients(x, y, model.coef_[:, 0], 0.05)
-    derivatives = GaussianKernel(2.0).derivatives(y[:, None], y[:, None])
-    K = GaussianKernel(1.0)(x[:, None], x[:, None])
-    n_lambda = len(y) * 0.05
-    c = model.coef_[:, 0] + y / 4 / n_lambda
-    first = -np.einsum("a,b,ab->", c, c, K * derivatives.second[..., 0, 0])
-    mixed = -2 / n_lambda * np.einsum("a,ab->", c, K * derivatives.laplacian_gradient[..., 0])
-    second = np.sum(K * derivatives.bilaplacian) / n_lambda**2
-    assert np.sum(coefficients**2) == pytest.approx(first + mixed + second, rel=1e-9)
-
-
 def test_the_divergence_is_the_expected_log_ratio(smooth, fitted):
     model, x, y = fitted
     norm, kl = consistency.errors(smooth, x, y, 0.05)
@@ -145,14 +131,3 @@ def test_the_divergence_is_the_expected_log_ratio(smooth, fitted):
     own = smooth.log_density
     assert smooth.grid.divergence(own, own) == 0
     assert kl > 0
-
-
-def test_finer_quadrature_changes_nothing(smooth):
-    finer = _well_specified.grid(nodes_x=48, step_y=0.125, widest_y=20.0)
-    C = smooth.grid.covariance(smooth.coefficients)
-    np.testing.assert_allclose(finer.covariance(smooth.coefficients), C, atol=1e-12)
-
-
-def test_a_row_beyond_the_basis_is_named():
-    with pytest.raises(ValueError, match="y = 30 lies outside"):
-        _well_specified.estimate_coefficients(np.zeros(2), np.array([0, 30.0]), np.zeros(2), 0.1)
