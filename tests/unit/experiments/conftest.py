@@ -1,11 +1,16 @@
 """What several experiments are tested on: made-up data, and arrays that stay off the host."""
 
+import json
 import sys
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from kcde import scores
 from kcde.data.smoke import write_smoke_data
+from kcde.experiments.runner import run
 
 
 @pytest.fixture(scope="session")
@@ -13,6 +18,31 @@ def smoke(tmp_path_factory):
     """The folder of the smoke data, with its catalogue."""
     folder = tmp_path_factory.mktemp("smoke")
     return folder, write_smoke_data(folder)
+
+
+class Done(NamedTuple):
+    """What a job wrote."""
+
+    frame: pd.DataFrame
+    arrays: dict
+    info: dict
+    out: object
+
+
+@pytest.fixture(scope="session")
+def launch(smoke, tmp_path_factory):
+    """Return a function that runs a job of a class on the smoke data."""
+
+    def launched(cls, *given, **changes):
+        out = tmp_path_factory.mktemp("job") / "out.csv"
+        run(cls(*given, data_dir=smoke[0], catalogue=smoke[1], **changes), out)
+        with np.load(out.with_suffix(".npz")) as stored:
+            arrays = dict(stored)
+        return Done(
+            scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text()), out
+        )
+
+    return launched
 
 
 @pytest.fixture
