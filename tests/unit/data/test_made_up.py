@@ -3,14 +3,11 @@
 from math import comb, pi
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.linalg import logm
 from scipy.stats import chi2, chisquare, kstest, multivariate_normal, norm, uniform
-from typer.testing import CliRunner
 
 from kcde import tabular
-from kcde.cli import app
 from kcde.data import made_up
 from kcde.data.made_up import correlation_of, gaussian_random_pairs
 from kcde.data.names import PLANAR
@@ -165,14 +162,6 @@ def test_pairs_depend_on_names_alone():
 # ---- donut ---------------------------------------------------------------------------------------
 
 
-def test_donut_means_are_the_unit_circle_tilted_about_the_first_axis():
-    centres = made_up.donut_means()
-    np.testing.assert_allclose(np.linalg.norm(centres, axis=1), np.ones(50))
-    np.testing.assert_allclose(centres @ [0.0, -np.sin(0.5), np.cos(0.5)], 0.0, atol=1e-15)
-    gaps = np.linalg.norm(centres - np.roll(centres, 1, axis=0), axis=1)
-    np.testing.assert_allclose(gaps, 2 * np.sin(np.pi / 50))
-
-
 @pytest.mark.parametrize("x", [1.0, 0.0, 0.45])
 def test_donut_densities_are_those_of_the_mixture(x):
     Y = rng_of("test-donut").uniform(-1.5, 1.5, (40, 2))
@@ -185,20 +174,6 @@ def test_donut_densities_are_those_of_the_mixture(x):
     assert over_y == pytest.approx(made_up.donut_marginal_density(x), rel=1e-9)
     conditional = made_up.donut_conditional_density(x, nodes)
     assert conditional.sum() * cell == pytest.approx(1.0, rel=1e-9)
-
-
-def test_donut_draws_follow_the_densities():
-    X, Y = made_up.donut_draw(4000, rng_of("test-donut-draws"))
-    assert (X.shape, Y.shape) == ((200_000, 1), (200_000, 2))
-    slab = np.abs(X[:, 0]) < 0.05
-    ticks = np.linspace(-0.05, 0.05, 101)
-    expected = np.trapezoid([made_up.donut_marginal_density(x) for x in ticks], ticks)
-    assert slab.mean() == pytest.approx(expected, abs=4 * np.sqrt(expected / len(X)))
-    nodes, cell = midpoints(2.0, 200)
-    inside = np.linalg.norm(nodes - [0.9, 0.5], axis=1) < 0.1
-    share = made_up.donut_conditional_density(0.0, nodes)[inside].sum() * cell
-    found = np.linalg.norm(Y[slab] - [0.9, 0.5], axis=1) < 0.1
-    assert found.mean() == pytest.approx(share, abs=0.015)
 
 
 # ---- planar --------------------------------------------------------------------------------------
@@ -250,15 +225,6 @@ def test_planar_modes_are_reached_in_proportion(name, rng):
     assert chisquare(counts, 9000 * modes.weights).pvalue > 1e-3
 
 
-def test_planar_modes_are_where_the_points_lie():
-    for name, points, expected in (
-        ("two-moons", [[-2, 0.3], [1.8, 1]], [0, 1]),
-        ("grid", [[0.1, 1], [0.9, 0.8]], [0, 1]),
-        ("ring", [[0.6, -0.9], [0, 5.2], [-3.1, 0]], [0, 2, 1]),
-    ):
-        assert made_up.planar_modes(name).nearest(np.array(points)).tolist() == expected
-
-
 def test_planar_points_of_a_seed_are_its_own():
     sizes = [(500, 5000), (500, 5000), (500, 1500), (1000, 5000)]
     assert [made_up.planar_sizes(name) for name in PLANAR] == sizes
@@ -304,13 +270,6 @@ def test_bimodal_density_is_that_of_a_mixture_by_hand_and_of_the_draws():
     assert volume == pytest.approx(2.0, abs=0.1)
 
 
-def test_bimodal_rows_belong_to_their_sizes():
-    (X, Y), (again, _) = (made_up.bimodal_training_pairs(30, 2) for _ in range(2))
-    np.testing.assert_array_equal(X, again)
-    assert Y.shape == (30, 1)
-    assert not np.isin(made_up.bimodal_held_out_pairs(2, 40)[0], X).any()
-
-
 # ---- houses --------------------------------------------------------------------------------------
 
 
@@ -328,10 +287,3 @@ def test_houses_have_the_stated_shape_and_law():
     below = frame["price"] < highest
     assert abs(below.mean() - likely.mean()) < 0.01
     assert kstest(pit[below] / likely[below], "uniform").pvalue > 0.001
-
-
-def test_the_command_writes_the_first_rows_of_the_same_table(tmp_path):
-    CliRunner().invoke(app, ["houses", str(tmp_path / "houses.csv"), "--rows", "200"])
-    few = made_up.houses(200)
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "houses.csv"), few, check_dtype=False)
-    pd.testing.assert_frame_equal(made_up.houses(300)[:200], few)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import tracemalloc
 import zipfile
 from collections import Counter
 from functools import partial
@@ -76,12 +75,6 @@ def test_days_that_test_are_others_than_those_that_train(made_up):
     np.testing.assert_array_equal(data.split(1).X, data.split(1).X)
 
 
-def test_too_few_days_are_refused():
-    one = Traffic("one", np.zeros((3, 2)), np.ones((3, 1)), np.zeros(3, dtype=int), "")
-    with pytest.raises(ValueError, match="one has 1 days, too few"):
-        one.split(0)
-
-
 def test_moments_are_those_of_a_loop():
     rng = np.random.default_rng(0)
     inputs = np.array([[0.0, 0], [0, 3], [1, 0], [2, 5]])
@@ -98,22 +91,6 @@ def test_moments_are_those_of_a_loop():
     assert (counts[3], bins[3].sum()) == (0, 0)
     assert np.isnan(mean[3])
     assert np.isnan(std[3])
-
-
-def test_simulated_traffic_has_the_shape_of_the_real_one():
-    data = traffic.simulated()
-    assert data.X.shape == (32_256, 2)
-    assert data.Y.min() >= 0.0
-    assert data.Y.max() <= 1.0
-    assert data.sha256 is None
-    counts, mean, std = traffic.moments(data.X, data.Y, data.inputs)
-    assert (len(counts), set(counts)) == (1008, {32.0})
-    assert set(np.diff(np.unique(data.X[:, 1]))) == {600.0}
-    rush = (data.inputs[:, 0] < 5) & (abs(data.inputs[:, 1] / 3600 - 7.8) < 1)
-    weekend = (data.inputs[:, 0] >= 5) & (abs(data.inputs[:, 1] / 3600 - 7.8) < 1)
-    assert mean[rush].mean() > 2 * mean[weekend].mean()
-    assert np.all(std > 0)
-    np.testing.assert_array_equal(data.Y, open_traffic("simulated-traffic", "nowhere").Y)
 
 
 # ---- PEMS-SF -------------------------------------------------------------------------------------
@@ -203,23 +180,6 @@ def test_an_archive_that_is_cut_short_is_refused(tmp_path, left):
         traffic.read_pems(path, 0, 4, 2)
 
 
-def test_days_are_never_held_together(tmp_path):
-    path = tmp_path / "p.zip"
-    _, occupancy = write_pems(path, None, (40, 2), 400, 20)
-    traffic.read_pems(path, 2, 400, 20)
-    tracemalloc.start()
-    (_, found), _ = traffic.read_pems(path, 2, 400, 20)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    np.testing.assert_array_equal(found, occupancy["train"][:, 2])
-    assert peak < 0.4 * 40 * 400 * 20 * 6
-
-
-def test_a_table_without_times_is_refused(made_up):
-    with pytest.raises(ValueError, match="smoke-linear has no times"):
-        open_traffic("smoke-linear", *made_up)
-
-
 # ---- tables of hours -----------------------------------------------------------------------------
 
 
@@ -232,18 +192,6 @@ def test_metro_has_every_input_and_agrees_where_it_repeats(raw_data):
     assert (counts.min(), counts.max()) == (227, 256)
     # Tuesday 8 in the morning is busier than Sunday 3 at night.
     assert mean[24 + 8] > 10 * mean[6 * 24 + 3]
-
-
-def test_days_that_the_file_names_are_holidays_all_day(made_up):
-    folder, path = made_up
-    data = open_traffic("smoke-traffic", folder, path)
-    table = pd.read_csv(folder / "smoke/smoke-traffic.csv", keep_default_na=False)
-    named = pd.to_datetime(table.loc[table["holiday"] != "None", "date_time"])
-    days = set((named.dt.normalize() - pd.Timestamp(0)).dt.days)
-    assert 0 < len(days) <= 4
-    assert set(data.days[data.holidays]) == days
-    assert not np.isin(data.days[~data.holidays], list(days)).any()
-    assert data.holidays.sum() > len(days)
 
 
 def test_thinned_splits_have_no_holidays_and_32_training_days_of_each_weekday():
