@@ -4,10 +4,8 @@ import importlib.util
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -211,37 +209,3 @@ def test_jobs_of_the_workflow_on_a_queue(queue, project):
     assert sorted(names) == ["kcde_fit", "kcde_fit"]
     again = through_the_queue(project.folder, *words, "-n")
     assert "Nothing to be done" in again.stdout + again.stderr
-
-
-def wait_until(holds, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
-@pytest.mark.nightly
-@pytest.mark.workflow
-def test_jobs_of_an_interrupted_or_killed_snakemake_can_be_cancelled(queue, tmp_path):
-    """By the line in the README: what Snakemake cancels itself depends on the moment."""
-    shutil.copytree(PROFILE, tmp_path / "profiles/generic")
-    (tmp_path / "Snakefile").write_text('rule:\n    output: "a"\n    shell: "sleep 100"\n')
-    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/generic", *SOON]
-    readme = (PROFILE / "README.md").read_text()
-    (cancelling,) = re.findall(r"^profiles/generic/cluster.py .*$", readme, re.MULTILINE)
-    for sent in (signal.SIGINT, signal.SIGKILL):
-        controller = subprocess.Popen(
-            command,
-            cwd=tmp_path,
-            start_new_session=True,
-            stderr=subprocess.DEVNULL,
-            # What runs in the background of a shell ignores SIGINT, and so would what it starts.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        wait_until(lambda: [each for each in queue.glob("*.state") if "R" in each.read_text()])
-        controller.send_signal(sent)
-        controller.wait(60)
-        if sent == signal.SIGKILL:
-            assert list(queue.glob("*.state"))
-        subprocess.run(["bash", "-c", cancelling], cwd=tmp_path, check=True)
-        assert not list(queue.glob("*.state"))
