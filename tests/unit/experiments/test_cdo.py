@@ -11,7 +11,6 @@ from kcde.estimators import CDO, LSCDE, GaussianProcess, Standardised
 from kcde.experiments import _cdo_settings, _smoothers, _traffic_cost, donut, terrain
 from kcde.experiments._smoothers import NadarayaWatson
 from kcde.experiments.donut import Donut
-from kcde.experiments.runner import run
 from kcde.experiments.terrain import FOLDS, RANDOM, Terrain
 from kcde.experiments.traffic import TrafficByTime
 from kcde.seeding import rng_of
@@ -27,16 +26,9 @@ TWO = {
 
 
 @pytest.fixture
-def launch(smoke, tmp_path):
+def run(launch):
     """Run a job; return scores and arrays."""
-
-    def launched(cls, method="LSCDE", **given):
-        places = {"data_dir": smoke[0], "catalogue": smoke[1]}
-        run(cls(method=method, **TWO[cls] | places | given), tmp_path / "out.csv")
-        with np.load(tmp_path / "out.npz") as stored:
-            return scores.read([tmp_path / "out.csv"]), dict(stored)
-
-    return launched
+    return lambda cls, method="LSCDE", **given: launch(cls, method=method, **TWO[cls] | given)[:2]
 
 
 def values(frame, split=0, **setting):
@@ -98,14 +90,6 @@ def test_settings_of_traffic_by_hand(rng):
     assert found["regularization"] == pytest.approx(1008**-0.441)
 
 
-def test_options_stand_over_the_authors():
-    X, Y = np.arange(40.0)[:, None] % 7, np.arange(40.0)[:, None] ** 0.5
-    given = {"weights": "clipped", "bandwidth_y": 3.0}
-    model = Donut(method="CDO", options=given, settings="authors").unfitted(X, Y, 0)
-    theirs = _cdo_settings.authors("donut", "CDO", X, Y)
-    assert {name: getattr(model, name) for name in theirs} == theirs | given
-
-
 # ---- smoothers -----------------------------------------------------------------------------------
 
 
@@ -130,13 +114,6 @@ def test_a_plane_is_interpolated_exactly_and_beyond_it_the_nearest_row_counts(su
     np.testing.assert_allclose(model.mean(at), expected, atol=1e-4)
     outside = np.array([[-30.0, 0.0], [64.0, 90.0]])
     np.testing.assert_allclose(model.mean(outside)[:, 0], [3.0, 3.0 + 32.0 - 12.8])
-
-
-def test_four_neighbours_are_a_mean(surface):
-    X, Y, at, _ = surface
-    nearest = np.argsort(np.linalg.norm(X - (at[2] + 0.5), axis=1))[:4]
-    found = smoother("four-neighbours", X, Y).mean(at[2:3] + 0.5)
-    assert found[0, 0] == pytest.approx(Y[nearest].mean())
 
 
 @pytest.mark.parametrize(("kernel", "power"), [("gaussian", 2), ("laplace", 1)])
@@ -172,8 +149,8 @@ def test_the_bandwidth_is_the_best_of_all_candidates(surface):
 
 
 @pytest.mark.parametrize(("variant", "spread"), [("as-published", 1.0), ("ours", None)])
-def test_the_published_process_has_a_spread_of_one(launch, variant, spread):
-    frame, _ = launch(Donut, "GaussianProcess", variant=variant, settings="authors")
+def test_the_published_process_has_a_spread_of_one(run, variant, spread):
+    frame, _ = run(Donut, "GaussianProcess", variant=variant, settings="authors")
     drawn = donut.repetition(1, 3)
     model = GaussianProcess(**_cdo_settings.authors("donut", "GaussianProcess", drawn.X, drawn.Y))
     model.fit(drawn.X, drawn.Y)
@@ -184,16 +161,8 @@ def test_the_published_process_has_a_spread_of_one(launch, variant, spread):
     assert values(frame, 1, x=1)["joint_error"] == pytest.approx(expected, rel=1e-8)
 
 
-def test_a_repetition_depends_on_its_number_alone():
-    first, again, other = (donut.repetition(number, 4) for number in (0, 0, 1))
-    for one, same, another in zip(first, again, other, strict=True):
-        np.testing.assert_array_equal(one, same)
-        assert not np.isin(one, another).any()
-    assert (first.X.shape, first.evaluated.shape) == ((200, 1), (3000, 2))
-
-
-def test_errors_of_the_donut_are_those_of_a_fit_by_hand(launch):
-    frame, _ = launch(Donut, options=OPTIONS)
+def test_errors_of_the_donut_are_those_of_a_fit_by_hand(run):
+    frame, _ = run(Donut, options=OPTIONS)
     drawn = donut.repetition(1, 3)
     seed = int(frame[frame["split"] == 1]["seed"].iloc[0])
     model = Standardised(LSCDE(**OPTIONS, random_state=seed)).fit(drawn.X, drawn.Y)
@@ -206,8 +175,8 @@ def test_errors_of_the_donut_are_those_of_a_fit_by_hand(launch):
         assert found["joint_error_of_zero"] == pytest.approx(joint.mean())
 
 
-def test_signed_weights_may_give_negative_densities_and_what_underflows_is_none(launch):
-    frame, arrays = launch(Donut, "CDO", settings="authors")
+def test_signed_weights_may_give_negative_densities_and_what_underflows_is_none(run):
+    frame, arrays = run(Donut, "CDO", settings="authors")
     assert arrays["density_x0"].min() < 0 < arrays["density_x0"].max()
     drawn, at = donut.repetition(1, 3), np.array([[0.0], [1.0]])
     model = CDO(**_cdo_settings.authors("donut", "CDO", drawn.X, drawn.Y)).fit(drawn.X, drawn.Y)
@@ -216,14 +185,14 @@ def test_signed_weights_may_give_negative_densities_and_what_underflows_is_none(
         found = values(frame, 1, x=x)
         assert found["turned_over"] == float(sums[x] < 0.0)
         assert found["nonpositive_share"] == pytest.approx((densities[x] <= 0).mean())
-    frame, arrays = launch(Donut, options=OPTIONS | {"bandwidth_y": 0.01})
+    frame, arrays = run(Donut, options=OPTIONS | {"bandwidth_y": 0.01})
     assert (arrays["density_x0"] == 0.0).any()
     assert values(frame, x=0)["nonpositive_share"] == 0.0
 
 
 @pytest.mark.parametrize(("cls", "rows"), [(Donut, 8), (Terrain, 10), (TrafficByTime, 2)])
-def test_a_failed_fit_is_rows_that_say_why(launch, cls, rows):
-    frame, _ = launch(cls, options={"bandwidth_x": -1.0})
+def test_a_failed_fit_is_rows_that_say_why(run, cls, rows):
+    frame, _ = run(cls, options={"bandwidth_x": -1.0})
     failed = frame[frame["status"] == "failed"]
     assert len(failed) == rows
     assert failed["detail"].str.contains("bandwidth_x").all()
@@ -246,8 +215,8 @@ def test_folds_are_a_partition_and_splits_a_fifth():
         np.testing.assert_array_equal(part.test, same.test)
 
 
-def test_errors_of_the_terrain_are_those_of_a_fit_by_hand(launch, smoke):
-    frame, arrays = launch(Terrain, options=OPTIONS, splits=1)
+def test_errors_of_the_terrain_are_those_of_a_fit_by_hand(run, smoke):
+    frame, arrays = run(Terrain, options=OPTIONS, splits=1)
     data = loaders.load("smoke-terrain", *smoke)
     part = terrain.parts("smoke-terrain", 340, 2, 0)[1]
     seed = int(frame[frame["split"] == 1]["seed"].iloc[0])
@@ -263,7 +232,7 @@ def test_errors_of_the_terrain_are_those_of_a_fit_by_hand(launch, smoke):
     ratio = np.abs(arrays["prediction_random"][0] / data.Y[arrays["test_rows_random"][0], 0] - 1)
     spread = values(frame, protocol=RANDOM)["smae_pointwise_std"]
     assert spread == pytest.approx(ratio.std(ddof=1))
-    frame, _ = launch(Terrain, "GaussianProcess", settings="authors")
+    frame, _ = run(Terrain, "GaussianProcess", settings="authors")
     found = values(frame, protocol=FOLDS)
     assert found["smae"] == found["smae_predicted"] != found["smae_centred"]
 
@@ -271,8 +240,8 @@ def test_errors_of_the_terrain_are_those_of_a_fit_by_hand(launch, smoke):
 # ---- traffic -------------------------------------------------------------------------------------
 
 
-def test_errors_of_traffic_are_those_of_a_fit_by_hand(launch, smoke):
-    frame, arrays = launch(TrafficByTime, "CDO", settings="authors")
+def test_errors_of_traffic_are_those_of_a_fit_by_hand(run, smoke):
+    frame, arrays = run(TrafficByTime, "CDO", settings="authors")
     data = traffic.open_traffic("smoke-traffic", *smoke)
     split = data.split(1)
     options = _cdo_settings.authors("traffic", "CDO", split.X, split.Y)
@@ -297,9 +266,9 @@ def test_errors_of_traffic_are_those_of_a_fit_by_hand(launch, smoke):
     assert found["negative_variance_share"] == 0.0
 
 
-def test_a_negative_variance_is_counted_and_worse_than_any_error(launch, monkeypatch):
+def test_a_negative_variance_is_counted_and_worse_than_any_error(run, monkeypatch):
     monkeypatch.setattr(CDO, "variance", lambda self, X: np.where(X[:, :1] == 2, -1.0, 400.0))
-    frame, arrays = launch(TrafficByTime, "CDO", settings="authors")
+    frame, arrays = run(TrafficByTime, "CDO", settings="authors")
     wednesday = arrays["inputs"][0][:, 0] == 2
     np.testing.assert_array_equal(np.isnan(arrays["std"][0]), wednesday)
     assert values(frame)["negative_variance_share"] == pytest.approx(wednesday.mean())
@@ -310,8 +279,8 @@ def test_a_negative_variance_is_counted_and_worse_than_any_error(launch, monkeyp
     assert expected > np.median(errors[~wednesday[tested]])
 
 
-def test_the_closed_form_of_cdo_is_a_mixture_of_tables_of_slots(launch, smoke):
-    _, arrays = launch(TrafficByTime, "Nadaraya-Watson-CDO", splits=1, settings="authors")
+def test_the_closed_form_of_cdo_is_a_mixture_of_tables_of_slots(run, smoke):
+    _, arrays = run(TrafficByTime, "Nadaraya-Watson-CDO", splits=1, settings="authors")
     split = traffic.open_traffic("smoke-traffic", *smoke).split(0)
     every = arrays["inputs"][0][:, 0].tolist()
     gaps = [abs(a - b) for i, a in enumerate(every) for b in every[:i]]

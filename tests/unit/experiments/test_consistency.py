@@ -149,6 +149,7 @@ def test_samples_of_a_repetition_are_nested(monkeypatch):
     assert ratio == pytest.approx(2**0.25)
 
 
+@pytest.mark.nightly
 def test_a_failed_fit_is_two_rows_with_the_reason(monkeypatch):
     def fail(*arguments):
         raise np.linalg.LinAlgError("not positive definite")

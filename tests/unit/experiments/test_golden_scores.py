@@ -54,6 +54,7 @@ CASES = {
     "moments gaussian-1-200 CME": GRID | {"tolerances": (1e-2, 1e-1)},
     "moments gaussian-1-200 JPDL": GRID | {"options": {"degree": 2}},
     "moments gaussian-1-200-laws JDL-clipped": GRID | {"laws": ("normal-1", "uniform-1")},
+    "moments gaussian-1-200-factors JDL": GRID | {"largest_factors": (1.0,)},
     "moments gaussian-1-200-fewer JDL": GRID | {"tuning_rows": 50, "validation_rows": 7},
     "planar ring KEF": {
         "samples": 100,

@@ -1,7 +1,6 @@
 """Experiments of jdl: what a selection chooses, what is shared, and metrics by hand."""
 
 import itertools
-import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +13,7 @@ from kcde.data import made_up
 from kcde.data import names as names_of_data
 from kcde.estimators import CME, JDL, KernelLogisticRegression
 from kcde.estimators._low_rank import gaussian as jdl_gaussian
-from kcde.experiments import _low_rank, _shared_bases, moments
+from kcde.experiments import _low_rank, _shared_bases
 from kcde.experiments._low_rank import Trials, bandwidths
 from kcde.experiments._shared_bases import Bases
 from kcde.experiments.moments import Moments
@@ -32,15 +31,6 @@ DAYS = {"dataset": "portfolios-2-300", "repetitions": 2, "test_rows": 90, "max_r
 DAYS |= {"most_trace": 1.0, "bandwidth_factors": (1.0, 2.0), "regularizations": (1e-3, 1.0)}
 DAYS |= {"matched_repetitions": 0, **FILES}
 CLASSES = {"JDL": JDL, "CME": CME, "KLR": KernelLogisticRegression}
-
-
-def launch(job, folder):
-    """Scores, arrays and info of a job."""
-    out = folder / "out.csv"
-    run(job, out)
-    with np.load(out.with_suffix(".npz")) as stored:
-        arrays = dict(stored)
-    return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
 
 
 def values(frame, metric, **setting):
@@ -170,25 +160,6 @@ def test_rows_that_coincide_and_losses_that_are_not_finite_are_failures(rows):
     assert best.failures == ("the loss is nan", "the loss is inf")
 
 
-def test_rows_stay_on_a_device_while_parameters_are_chosen(strict, device, monkeypatch):
-    """What comes back for a choice is no longer than ranks, but for the median distance."""
-    n, rng = 1500, np.random.default_rng(3)
-    X, Y = (strict.asarray(rng.standard_normal((n, 2))) for _ in range(2))
-    back = []
-
-    def watched(array, *_args, **_keywords):
-        back.append(array.shape)
-        return array._array
-
-    monkeypatch.setattr(type(X), "__array__", watched)
-    grid = SimpleNamespace(**vars(SELECTION) | {"regularizations": (1e-4, 1e-1)})
-    models = {each: JDL(tolerance=0.2, constrained=each) for each in (False, True)}
-    loss = lambda values: strict.mean(values**2)  # noqa: E731
-    _low_rank.select(models, X, Y, moments.second_moments_and_one, loss, grid)
-    assert back.count((1000, 2)) == 2
-    assert max(max(shape, default=0) for shape in back if shape != (1000, 2)) < n // 5
-
-
 # ---- shared bases --------------------------------------------------------------------------------
 
 
@@ -224,9 +195,9 @@ def test_a_looser_tolerance_is_fitted_with_the_first_columns_of_the_tightest(
 
 
 @pytest.fixture(scope="module", params=["JDL", "CME"])
-def done(request, tmp_path_factory):
-    job = Moments(**JOB, method=request.param, tolerances=(1e-3, 1e-1))
-    return CLASSES[request.param], *launch(job, tmp_path_factory.mktemp(request.param))
+def done(request, launch):
+    job = JOB | {"method": request.param, "tolerances": (1e-3, 1e-1)}
+    return CLASSES[request.param], *launch(Moments, **job)[:3]
 
 
 @pytest.mark.parametrize("constrained", [False, True])
@@ -265,39 +236,14 @@ def test_moments_by_hand(constrained, done):
     np.testing.assert_allclose(arrays["error"][0, settings], losses, rtol=1e-4)
 
 
-def test_what_was_chosen_has_the_least_loss_at_the_validation_points(tmp_path):
-    job = Moments(**JOB | {"repetitions": 1}, method="JDL", largest_factors=(1.0,))
-    _, _, info = launch(job, tmp_path)
-    law = made_up.gaussian_random_pairs(2, 0)
-    X, Y = made_up.gaussian_training_pairs(law, 150, 0)
-    true = law.conditional_second_moment(X[120:])
-    sides = (("x", X), ("y", Y))
-    options = [bandwidths(JDL(), side, rows[:120], (1.0, 4.0)) for side, rows in sides]
-    losses = {}
-    for a, b, value in itertools.product(*options, JOB["regularizations"]):
-        model = JDL(**a, **b, regularization=value).fit(X[:120], Y[:120])
-        error = low_rank.relative_errors(model.conditional_moments(X[120:])[1], true).mean()
-        losses[a["bandwidth_x"], b["bandwidth_y"], value] = error
-    smallest = [{key for each in side for key in each.values()} for side in options]
-    small = {key for key in losses if (key[0], key[1]) == tuple(map(min, smallest))}
-    for chosen in info["chosen"]:
-        if not chosen["constrained"]:
-            of = small if "largest_factor" in chosen else losses
-            best = min(of, key=losses.get)
-            told = chosen["chosen"]
-            assert tuple(told["options"].values()) == pytest.approx(best)
-            assert told["loss"] == pytest.approx(losses[best], rel=1e-8)
-            assert told["tried"] == len(of)
-
-
-def test_a_basis_serves_every_method(tmp_path, count_factors):
+def test_a_basis_serves_every_method(launch, tmp_path, count_factors):
     jobs = [Moments(**JOB | {"repetitions": 1}, method=name) for name in ("JDL", "CME")]
     run(jobs, [tmp_path / "JDL.csv", tmp_path / "CME.csv"])
     # Two bandwidths of x and two of y are tried; four fits to the same rows take what they chose.
     assert len(count_factors) == 4
     del count_factors[:]
-    job = Moments(**JOB | {"repetitions": 1}, method="JDL", tuning_rows=50, tolerances=(1e-1, 1e-3))
-    launch(job, tmp_path)
+    more = {"repetitions": 1, "tuning_rows": 50, "tolerances": (1e-1, 1e-3)}
+    launch(Moments, **JOB | more, method="JDL")
     # The published tolerance, whose seconds are shown, has factors of its own.
     assert {tolerance for n, tolerance in count_factors if n == 40} == {1e-3}
     assert {tolerance for n, tolerance in count_factors if n == 120} == {1e-1, 1e-3}
@@ -315,7 +261,7 @@ def test_every_method_is_given_the_same_rows(smoke):
     assert not np.array_equal(first.X, other.X)
 
 
-def test_a_solver_that_stops_early_is_a_failed_row(tmp_path, monkeypatch):
+def test_a_solver_that_stops_early_is_a_failed_row(launch, monkeypatch):
     plain = JDL._fit_summary
 
     def failing(self, *given):
@@ -324,7 +270,7 @@ def test_a_solver_that_stops_early_is_a_failed_row(tmp_path, monkeypatch):
         return plain(self, *given)
 
     monkeypatch.setattr(JDL, "_fit_summary", failing)
-    frame, arrays, info = launch(Moments(**JOB, method="JDL"), tmp_path)
+    frame, arrays, info, _ = launch(Moments, **JOB, method="JDL")
     bad = frame[frame["status"] == "failed"]
     assert bad["split"].tolist() == [0, 1]
     assert set(bad["metric"]) == {names.SECOND_MOMENT_LOSS}
@@ -355,13 +301,9 @@ def test_matrices_that_are_not_positive_semi_definite_are_counted():
 # ---- portfolio -----------------------------------------------------------------------------------
 
 
-def portfolio(smoke, method, **changes):
-    places = {"data_dir": smoke[0], "catalogue": smoke[1]}
-    return Portfolio(method=method, estimator=CLASSES[method].__name__, **DAYS | places | changes)
-
-
 def days(smoke, method, number):
-    return portfolio(smoke, method).repetition(number)
+    job = DAYS | {"method": method, "estimator": CLASSES[method].__name__}
+    return Portfolio(**job, data_dir=smoke[0], catalogue=smoke[1]).repetition(number)
 
 
 def loss_by_hand(probability, event):
@@ -380,8 +322,9 @@ def test_the_loss_is_that_of_the_paper_outside_the_unit_interval_too():
 
 
 @pytest.mark.parametrize("method", CLASSES)
-def test_probabilities_by_hand(method, smoke, tmp_path):
-    frame, arrays, info = launch(portfolio(smoke, method), tmp_path)
+def test_probabilities_by_hand(method, smoke, launch):
+    job = DAYS | {"method": method, "estimator": CLASSES[method].__name__}
+    frame, arrays, info, _ = launch(Portfolio, **job)
     here = days(smoke, method, 0)
     # The event is one day in a hundred: of 300 the third smallest sum.
     assert here.source == np.sort(here.Y[:, 0])[2]
@@ -406,7 +349,7 @@ def test_probabilities_by_hand(method, smoke, tmp_path):
         assert (tight == 0).all()
 
 
-def test_the_penalty_of_a_summed_loss_grows_with_the_rows(smoke, tmp_path, monkeypatch):
+def test_the_penalty_of_a_summed_loss_grows_with_the_rows(launch, monkeypatch):
     fitted, plain = [], Bases.fit_classifier
 
     def recorded(self, model, labels):
@@ -414,18 +357,7 @@ def test_the_penalty_of_a_summed_loss_grows_with_the_rows(smoke, tmp_path, monke
         return plain(self, model, labels)
 
     monkeypatch.setattr(Bases, "fit_classifier", recorded)
-    job = portfolio(smoke, "KLR", repetitions=1, tuning_rows=200)
-    chosen = launch(job, tmp_path)[2]["chosen"][0]["chosen"]["options"]["regularization"]
+    job = DAYS | {"method": "KLR", "estimator": "KernelLogisticRegression", "repetitions": 1}
+    info = launch(Portfolio, **job, tuning_rows=200).info
+    chosen = info["chosen"][0]["chosen"]["options"]["regularization"]
     assert fitted == [pytest.approx(1.5 * chosen)]
-
-
-@pytest.mark.data
-def test_the_real_returns(raw_data, tmp_path):
-    small = DAYS | dict(dataset="portfolios-25-1000", repetitions=1, test_rows=5000)
-    small = {name: small[name] for name in small.keys() - FILES.keys()}
-    frame, *_ = launch(Portfolio(method="JDL", data_dir=raw_data, **small), tmp_path)
-    assert (frame["status"] == "ok").all()
-    # Without any x the loss would be near the entropy of one day in a hundred.
-    entropy = -(0.01 * np.log(0.01) + 0.99 * np.log(0.99))
-    found = values(frame, names.LOGISTIC_LOSS, tolerance=1e-3, constrained=True)[0]
-    assert found == pytest.approx(entropy, rel=0.5)

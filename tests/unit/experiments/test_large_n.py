@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.stats import norm, t
-from sklearn.ensemble import HistGradientBoostingRegressor
+from scipy.stats import norm
 
 from kcde.data import made_up
 from kcde.estimators import LikelihoodKCEF, Standardised
-from kcde.experiments.large_n import BoostedResiduals, LargeN, LinearGaussian
+from kcde.experiments.large_n import LargeN, LinearGaussian
 
 GIVEN = {"bandwidth_x": 1.5, "bandwidth_y": 0.8, "regularization": 1e-3, "rank_x": 20}
 
@@ -36,22 +35,3 @@ def test_least_squares_and_a_normal_density():
     residuals = Y[:, 0] - design @ expected
     spread = norm(0.0, np.sqrt(np.mean(residuals**2)))
     np.testing.assert_allclose(model.log_density(X, Y), spread.logpdf(residuals))
-
-
-def test_boosting_has_a_kernel_density_of_residuals_it_did_not_see(monkeypatch):
-    X, Y = made_up.bimodal_draw(500, 1, np.random.default_rng(0))
-    seen = []
-    fit = HistGradientBoostingRegressor.fit
-    watched = lambda self, X, y: seen.append(X) or fit(self, X, y)  # noqa: E731
-    monkeypatch.setattr(HistGradientBoostingRegressor, "fit", watched)
-    model = BoostedResiduals(3).fit(X, Y)
-    held = np.array([row not in seen[0] for row in X[:, 0]])
-    assert held.sum() == 100
-    residuals = Y[held, 0] - model._trees.predict(X[held])
-    np.testing.assert_allclose(np.sort(model._residuals), np.sort(residuals))
-    at, x = np.linspace(-4.0, 4.0, 50)[:, None], X[:1].repeat(50, axis=0)
-    e = at[:, 0] - model._trees.predict(x)
-    kernel = norm.pdf(e[:, None], residuals, model.bandwidth_).mean(axis=1)
-    floor = t(2, 0.0, residuals.std()).pdf(e)
-    expected = np.log(0.99 * kernel + 0.01 * floor)
-    np.testing.assert_allclose(model.log_density(x, at), expected)

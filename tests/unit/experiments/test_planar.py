@@ -49,23 +49,6 @@ def test_discrepancy_is_the_unbiased_one_with_the_bandwidth_of_f(done):
 
 
 @pytest.mark.nightly
-def test_what_is_measured_of_doubly_dual_embedding(done):
-    frame, arrays, *_ = done
-    first = frame[(frame["split"] == 0) & (frame["status"] == "ok")].set_index("metric")["value"]
-    assert first["mmd2_biased_last"] == pytest.approx(arrays["history_mmd2"][0, -1])
-    assert first["objective"] == pytest.approx(arrays["history_objective"][0, -1])
-    speed = first["effective_samples_per_second"] * first["sampling_time"]
-    assert speed == pytest.approx(400, rel=1e-6)
-    # Nothing is penalised in the training; the optimum has η = 1/n.
-    assert first["trained_penalised_loss"] > first["optimum_penalised_loss"]
-    lower, upper = arrays["train"].min(axis=0), arrays["train"].max(axis=0)
-    outside = ~np.all((arrays["test"] >= lower) & (arrays["test"] <= upper), axis=1)
-    assert first["points_without_density"] == outside.sum()
-    exact = made_up.planar_log_density("grid", arrays["test"])
-    assert first["negative_log_likelihood_exact"] == pytest.approx(-exact.mean())
-
-
-@pytest.mark.nightly
 def test_likelihoods_without_points_beyond_stand_beside():
     trains = [planar.points("grid", seed).train for seed in range(2)]
     model = planar.fit_many([Planar(**JOB).unfitted(seed) for seed in range(2)], trains)[0]

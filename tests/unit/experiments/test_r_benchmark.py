@@ -120,19 +120,6 @@ def test_a_joint_density_is_scored_on_x_and_y_and_on_its_parts(launch, smoke):
         assert found[NLL] == pytest.approx(found[NLL_X] + found[NLL_CONDITIONAL], rel=1e-9)
 
 
-def test_columns_of_x_that_are_constant_in_training_are_no_part_of_the_joint(smoke, monkeypatch):
-    data = load("smoke-mixed", smoke[0], catalogue=smoke[1])
-    train, test = half_split("smoke-mixed", 0, len(data.X))
-    X = data.X.copy()
-    X[train, 1] = 3.0
-    monkeypatch.setattr(r_benchmark, "load", lambda *_, **__: replace(data, X=X))
-    (no_x, Z), (_, tested) = RBenchmark("smoke-mixed", "NADE", target="joint").halves(0)
-    assert no_x.shape == (len(train), 0)
-    expected = np.hstack([np.delete(X, 1, axis=1), data.Y])
-    np.testing.assert_array_equal(Z, expected[train])
-    np.testing.assert_array_equal(tested, expected[test])
-
-
 # ---- larger sets ---------------------------------------------------------------------------------
 
 
