@@ -8,9 +8,8 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.io import savemat
 
-from kcde.data import catalogue, french, larger, loaders, names
+from kcde.data import catalogue, french, loaders, names
 from kcde.data.french import excess_returns, subsample
 from kcde.data.larger import by_group, forward, open_larger
 from kcde.data.loaders import load, removed_columns
@@ -19,24 +18,12 @@ from kcde.data.smoke import write_smoke_data
 # Rows and columns of x and of y, and the y of the first row.
 BUNDLED = {
     "caution": (100, 2, 1, 0.156042),
-    "ftcollinssnow": (93, 1, 1, 44.5),
     "highway": (39, 11, 1, 4.58),
-    "heights": (1375, 1, 1, 55.1),
-    "sniffer": (125, 4, 1, 22.0),
-    "snowgeese": (45, 2, 1, 56.0),
     "BigMac2003": (69, 9, 1, 16.0),
-    "UN3": (125, 6, 1, 58.0),
     "ufc": (372, 4, 1, 205.0),
-    "GAGurine": (314, 1, 1, 23.0),
     "geyser": (299, 1, 1, 4.0166667),
-    "topo": (52, 2, 1, 870.0),
-    "mcycle": (133, 1, 1, 0.0),
-    "cpus": (209, 7, 1, 199.0),
     "crabs": (200, 7, 1, 1.0),
     "birthwt": (189, 9, 1, 2523.0),
-    "gilgais": (365, 8, 1, 505.0),
-    "CobarOre": (38, 2, 1, 17.0),
-    "engel": (235, 1, 1, 255.839424594576),
     "BostonHousing": (506, 13, 1, 24.0),
     "red-wine": (1599, 0, 11, 7.4),
     "white-wine": (4898, 0, 11, 7.0),
@@ -104,7 +91,7 @@ def test_formats_and_preprocessing(toy, content, row, expected):
         (TEXT, {"format": "zip"}, "zip"),
         (TEXT, {"format": "zip-french"}, "zip-french"),
         (TEXT, {"sha256": "0" * 64}, "sha256"),
-        (b"a,b,y\n1,1,\n", {}, "'y'"),
+        (b"a,b,y\n1,1,inf\n", {}, "'y'"),
         (b"a,b,y\nF,1,1\n", {}, "'a'"),
         (b"a,b,y\nX,1,1\n", {"preprocessing": "factor:a=F M"}, "'a'"),
         (b"nothing of R", {"format": "rda"}, "rda"),
@@ -113,15 +100,6 @@ def test_formats_and_preprocessing(toy, content, row, expected):
 def test_what_cannot_be_read_is_refused(toy, content, row, named):
     with pytest.raises(ValueError, match=named):
         load(*toy(content, **row))
-
-
-def test_mat_matrices_become_columns(toy, tmp_path):
-    points = np.array([[1, 2], [3, 4], [5, 6]], dtype=np.uint16)
-    savemat(tmp_path / "in.mat", {"p": points, "v": np.array([[0.5], [1.5], [2.5]]), "n": 3})
-    content = (tmp_path / "in.mat").read_bytes()
-    data = load(*toy(content, file="toy.mat", format="mat", x="p[0]|p[1]", y="v"))
-    np.testing.assert_array_equal(data.X, points)
-    np.testing.assert_array_equal(data.Y[:, 0], [0.5, 1.5, 2.5])
 
 
 def test_tables_of_the_data_library_are_read_up_to_the_first_empty_line(toy):
@@ -245,7 +223,7 @@ def test_the_published_days(raw_data):
     # Black Monday: every portfolio lost.
     (black,) = np.flatnonzero(found.dates == 19871019)
     assert (found.returns[black] < -8).all()
-    x, y = found.pairs(25)
+    _, y = found.pairs(25)
     assert y[black - 1, 0] == pytest.approx(found.returns[black].sum())
 
 
@@ -266,17 +244,6 @@ def test_wine_and_parkinsons_ask_their_questions_and_no_person_is_on_both_sides(
         np.testing.assert_array_equal(np.sort([*train, *test]), np.arange(len(people)))
         np.testing.assert_array_equal(grouped.rows(split)[0], train)
     assert not np.array_equal(data.rows(0)[0], data.rows(1)[0])
-
-
-def test_traffic_has_a_row_an_hour_in_the_order_of_time():
-    time = pd.date_range("2020-01-01", periods=30, freq="h")
-    table = pd.DataFrame({"date_time": time.astype(str), "temp": 280.0, "rain_1h": 0.0})
-    table["traffic_volume"] = range(30)
-    table.loc[3, "temp"], table.loc[4, "rain_1h"] = 0.0, 9831.3
-    doubled = pd.concat([table, table.iloc[10:12]]).sample(frac=1.0, random_state=0)
-    found = larger._hours(doubled, "any")
-    assert found["traffic_volume"].tolist() == [0, 1, 2, *range(5, 30)]
-    assert found["hour"].tolist() == [k % 24 for k in found["traffic_volume"]]
 
 
 def test_the_past_trains_and_what_follows_tests_and_half_of_the_groups_train():
