@@ -192,20 +192,3 @@ def test_killed_and_failing_jobs_on_a_queue(queue, tmp_path):
         ["kcde_grow", "500", "300"],
     ]
     assert not list(queue.glob("*.state"))
-
-
-@pytest.mark.nightly
-@pytest.mark.workflow
-def test_jobs_of_the_workflow_on_a_queue(queue, project):
-    """They run through the queue, with their data, and are not run again."""
-    words = [
-        "results/smoke/figures/kcef/fig3.png",
-        "results/smoke/scores/r_benchmark/smoke-mixed/LSCDE.csv",
-    ]
-    done = through_the_queue(project.folder, *words)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert all((project.folder / target).is_file() for target in words)
-    names = [line.split()[1] for line in (queue / "submitted").read_text().splitlines()]
-    assert sorted(names) == ["kcde_fit", "kcde_fit"]
-    again = through_the_queue(project.folder, *words, "-n")
-    assert "Nothing to be done" in again.stdout + again.stderr

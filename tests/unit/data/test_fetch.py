@@ -10,9 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from kcde.cli import app
 from kcde.data import catalogue, fetch, loaders
 
 CONTENT = b"a,y\n1,2\n"
@@ -177,18 +175,6 @@ def test_without_a_checksum_nothing_is_downloaded(server, table, data):
     with pytest.raises(fetch.UnavailableError, match="toy"):
         fetch.fetch("toy", data, None, toy)
     assert server.requests == []
-
-
-def test_the_command_says_what_it_fetched_and_what_it_could_not(table, data, copies):
-    urls = "http://127.0.0.1:9/toy.csv"
-    toy = table({"bundled": "toy/toy.csv", "urls": urls}, {"name": "lost", "file": "lost.csv"})
-    flags = ["--data-dir", str(data), "--catalogue", str(toy)]
-    done = CliRunner().invoke(app, ["fetch", "all", *flags])
-    assert done.exit_code == 1
-    assert str(data / "toy/toy.csv") in done.stdout
-    assert "lost" in done.stderr
-    listed = CliRunner().invoke(app, ["fetch", "--list", *flags]).stdout.splitlines()
-    assert [each.split()[0] for each in listed] == ["toy", "lost"]
 
 
 def test_all_but_pems_sf_is_bundled_with_its_licence_and_checksum_on_the_page():

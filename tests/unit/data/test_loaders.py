@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde.data import catalogue, french, loaders, names
+from kcde.data import catalogue, french, larger, loaders, names
 from kcde.data.french import excess_returns, subsample
 from kcde.data.larger import by_group, forward, open_larger
 from kcde.data.loaders import load, removed_columns
@@ -83,6 +83,7 @@ def test_formats_and_preprocessing(toy, content, row, expected):
     np.testing.assert_array_equal(load(*toy(content, **row)).X, expected)
 
 
+@pytest.mark.filterwarnings("ignore:.*RDS")
 @pytest.mark.parametrize(
     ("content", "row", "named"),
     [
@@ -216,17 +217,6 @@ def test_subsamples_are_disjoint_and_the_same_days_for_every_dimension():
     assert not np.array_equal(one.X, subsample((t[:, None], -t[:, None]), 100, 5, 50).X)
 
 
-@pytest.mark.data
-def test_the_published_days(raw_data):
-    found = excess_returns("fama-french", "fama-french-factors-daily", raw_data)
-    assert (found.returns.shape, found.missing) == ((25249, 25), 0)
-    # Black Monday: every portfolio lost.
-    (black,) = np.flatnonzero(found.dates == 19871019)
-    assert (found.returns[black] < -8).all()
-    _, y = found.pairs(25)
-    assert y[black - 1, 0] == pytest.approx(found.returns[black].sum())
-
-
 # ---- larger sets ---------------------------------------------------------------------------------
 
 
@@ -257,3 +247,14 @@ def test_the_past_trains_and_what_follows_tests_and_half_of_the_groups_train():
     groups = np.repeat(np.arange(7), [1, 5, 2, 9, 3, 1, 4])
     train, test = by_group(groups, "any")(2)
     assert (len(set(groups[train])), len(set(groups[test]))) == (3, 4)
+
+
+def test_traffic_has_a_plausible_row_an_hour_in_the_order_of_time():
+    time = pd.date_range("2020-01-01", periods=30, freq="h")
+    table = pd.DataFrame({"date_time": time.astype(str), "temp": 280.0, "rain_1h": 0.0})
+    table["traffic_volume"] = range(30)
+    table.loc[3, "temp"], table.loc[4, "rain_1h"] = 0.0, 9831.3
+    doubled = pd.concat([table, table.iloc[10:12]]).sample(frac=1.0, random_state=0)
+    found = larger._hours(doubled, "any")
+    assert found["traffic_volume"].tolist() == [0, 1, 2, *range(5, 30)]
+    assert found["hour"].tolist() == [k % 24 for k in found["traffic_volume"]]

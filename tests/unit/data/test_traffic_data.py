@@ -120,17 +120,6 @@ def test_pems_trains_on_the_first_days_of_each_weekday_and_tests_on_the_test_day
 # ---- tables of hours -----------------------------------------------------------------------------
 
 
-@pytest.mark.data
-def test_metro_has_every_input_and_agrees_where_it_repeats(raw_data):
-    data = open_traffic("metro-traffic-substitute", raw_data)
-    assert (len(data.Y), data.repeats, len(data.inputs)) == (40_575, 7_629, 168)
-    assert len(np.unique(data.days)) == 1860
-    counts, mean, _ = traffic.moments(data.X, data.Y, data.inputs)
-    assert (counts.min(), counts.max()) == (227, 256)
-    # Tuesday 8 in the morning is busier than Sunday 3 at night.
-    assert mean[24 + 8] > 10 * mean[6 * 24 + 3]
-
-
 @pytest.mark.parametrize(
     ("member", "change"),
     [
