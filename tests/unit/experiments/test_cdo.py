@@ -60,20 +60,6 @@ def test_settings_of_the_donut_by_hand():
     assert (found["weights"], found["scaling"]) == ("signed", "published")
 
 
-def test_settings_of_the_terrain_by_hand(rng):
-    X, Y = rng.uniform(0, 8, (40, 2)), rng.standard_normal((40, 1))
-    found = _cdo_settings.authors("terrain", "CDO", X, Y)
-    assert found["kernel_x"] == "gaussian"
-    assert found["bandwidth_x"] == pytest.approx(np.sqrt(median_of_pairs(X)) / 2)
-    grid = np.linspace(Y.min() - 0.2, Y.max() + 0.2, 40)
-    assert found["bandwidth_y"] == pytest.approx(50 * (grid[1] - grid[0]))
-    np.testing.assert_allclose(found["reference_box"], grid[[0, -1]])
-    assert found["regularization"] == found["output_regularization"] == 0.1
-    process = _cdo_settings.authors("terrain", "GaussianProcess", X, Y)
-    assert process["bandwidth_x"] == pytest.approx([57.416, 25.447], abs=1e-3)
-    assert process["noise_std"] ** 2 == pytest.approx(0.1)
-
-
 def test_settings_of_traffic_by_hand(rng):
     days, times = np.repeat(np.arange(3), 5), np.tile(np.arange(5) * 3600.0, 3)
     inputs = np.column_stack([days, times])
@@ -173,21 +159,6 @@ def test_errors_of_the_donut_are_those_of_a_fit_by_hand(run):
         exact = joint / made_up.donut_marginal_density(x)
         assert found["conditional_error"] == pytest.approx(np.abs(density - exact).mean())
         assert found["joint_error_of_zero"] == pytest.approx(joint.mean())
-
-
-def test_signed_weights_may_give_negative_densities_and_what_underflows_is_none(run):
-    frame, arrays = run(Donut, "CDO", settings="authors")
-    assert arrays["density_x0"].min() < 0 < arrays["density_x0"].max()
-    drawn, at = donut.repetition(1, 3), np.array([[0.0], [1.0]])
-    model = CDO(**_cdo_settings.authors("donut", "CDO", drawn.X, drawn.Y)).fit(drawn.X, drawn.Y)
-    sums, densities = model._raw_weights(at).sum(axis=1), model.density_at(drawn.evaluated)(at)
-    for x in (0, 1):
-        found = values(frame, 1, x=x)
-        assert found["turned_over"] == float(sums[x] < 0.0)
-        assert found["nonpositive_share"] == pytest.approx((densities[x] <= 0).mean())
-    frame, arrays = run(Donut, options=OPTIONS | {"bandwidth_y": 0.01})
-    assert (arrays["density_x0"] == 0.0).any()
-    assert values(frame, x=0)["nonpositive_share"] == 0.0
 
 
 @pytest.mark.parametrize(("cls", "rows"), [(Donut, 8), (Terrain, 10), (TrafficByTime, 2)])

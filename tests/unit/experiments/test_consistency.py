@@ -147,23 +147,3 @@ def test_samples_of_a_repetition_are_nested(monkeypatch):
     assert len(large) == 200
     ratio = seen[0][1] / seen[len(CONSTANTS)][1]
     assert ratio == pytest.approx(2**0.25)
-
-
-@pytest.mark.nightly
-def test_a_failed_fit_is_two_rows_with_the_reason(monkeypatch):
-    def fail(*arguments):
-        raise np.linalg.LinAlgError("not positive definite")
-
-    monkeypatch.setattr(consistency, "errors", fail)
-    rows = Consistency(largest=200).begin([0])(0).rows
-    assert [row["metric"] for row in rows[:2]] == ["norm_error", "kl"]
-    assert {row["status"] for row in rows} == {"failed"}
-    assert rows[0]["detail"] == "LinAlgError: not positive definite"
-
-
-def test_c_is_one_or_a_multiple_of_the_norm():
-    class Target:
-        gamma, operator_norm = 1.0, 0.1
-
-    values = [consistency._regularization(Target, each, 16) for each in CONSTANTS]
-    assert values == pytest.approx([0.0015, 0.005, 0.05, 0.5])

@@ -14,7 +14,7 @@ from kcde.data import names as names_of_data
 from kcde.estimators import CME, JDL, KernelLogisticRegression
 from kcde.estimators._low_rank import gaussian as jdl_gaussian
 from kcde.experiments import _low_rank, _shared_bases
-from kcde.experiments._low_rank import Trials, bandwidths
+from kcde.experiments._low_rank import Trials
 from kcde.experiments._shared_bases import Bases
 from kcde.experiments.moments import Moments
 from kcde.experiments.portfolio import Portfolio
@@ -129,22 +129,6 @@ def test_a_classifier_is_chosen_as_by_separate_fits_and_a_failure_leaves_the_oth
     assert best.failures[0].startswith("FloatingPointError: stopped early")
 
 
-def test_a_bandwidth_whose_factor_leaves_too_much_is_not_tried(rows):
-    X, Y = rows
-    model = JDL(max_rank=6)
-    left = {}
-    for each in bandwidths(model, "x", X[:48], GRID["bandwidth_factors"]):
-        factor = clone(model).set_params(**each).make_basis_x(X[:48]).factor
-        left[each["bandwidth_x"]] = factor.trace_error / factor.trace
-    limit = 0.5 * (min(left.values()) + max(left.values()))
-    grid = SimpleNamespace(**vars(SELECTION) | {"most_trace": limit})
-    trials = _low_rank.select({0: model}, X, Y, square, np.mean, grid)[0]
-    kept = {options["bandwidth_x"] for options, _ in trials._found}
-    assert kept == {sigma for sigma, share in left.items() if share <= limit}
-    assert 0 < len(kept) < len(left)
-    assert any("of the trace" in failure for failure in trials.best().failures)
-
-
 def test_rows_that_coincide_and_losses_that_are_not_finite_are_failures(rows):
     X, Y = rows
     for model in (JDL(), KernelLogisticRegression()):
@@ -161,17 +145,6 @@ def test_rows_that_coincide_and_losses_that_are_not_finite_are_failures(rows):
 
 
 # ---- shared bases --------------------------------------------------------------------------------
-
-
-def test_a_fit_of_shared_bases_is_a_plain_fit(rows):
-    bases = Bases(*rows)
-    first, again = (bases.fit(JDL(1.0, 0.8, value, constrained=True)) for value in (1e-2, 1e-3))
-    assert again.factorise == first.factorise > 0
-    assert again.model.basis_x_.factor is first.model.basis_x_.factor
-    plain = JDL(1.0, 0.8, 1e-3, constrained=True).fit(*rows)
-    np.testing.assert_array_equal(again.model.coef_, plain.coef_)
-    other = bases.fit(JDL(1.5, 0.8, 1e-3)).model
-    assert other.basis_x_.factor is not first.model.basis_x_.factor
 
 
 @pytest.mark.parametrize("cls", [JDL, CME])

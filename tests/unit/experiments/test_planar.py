@@ -60,22 +60,6 @@ def test_likelihoods_without_points_beyond_stand_beside():
     assert found[f"{planar.NLL}_inside"]["value"] == pytest.approx(expected)
 
 
-@pytest.mark.nightly
-def test_a_seed_that_fails_is_a_row_and_leaves_the_others_alone(monkeypatch, launch):
-    plain = planar.fit_many
-
-    def failing(*arguments):
-        return [FloatingPointError("diverged"), *plain(*arguments)[1:]]
-
-    monkeypatch.setattr(planar, "fit_many", failing)
-    frame, arrays, *_ = launch(Planar, **JOB)
-    (bad,) = frame[frame["split"] == 0].to_dict("records")
-    assert (bad["metric"], bad["detail"]) == ("mmd", "FloatingPointError: diverged")
-    assert np.isnan(arrays["history_mmd2"][0]).all()
-    assert np.isfinite(arrays["history_mmd2"][1]).all()
-    np.testing.assert_array_equal(arrays["train"], planar.points("grid", 1).train)
-
-
 def test_density_in_the_units_of_the_points_has_mass_one():
     model = planar.fit(KEF(0.7, 1e-3, n_basis=40), planar.points("grid", 0).train)
     lower, upper = model.mean - 10 * model.std, model.mean + 10 * model.std

@@ -89,18 +89,6 @@ def test_the_evaluation_of_dde_draws_like_the_test_half(launch, by_hand):
 
 
 @pytest.mark.nightly
-@pytest.mark.data
-@pytest.mark.parametrize("dataset", RBenchmark.datasets)
-def test_both_normalisers_agree_within_the_stated_error(dataset, raw_data):
-    job = RBenchmark(dataset, "KCEF", importance_samples=4000, backend="numpy", data_dir=raw_data)
-    rows = {row["metric"]: row for row in job.begin([0])(0).rows}
-    error = rows["importance_error"]
-    assert 0 < error["stderr"] < 1
-    assert abs(error["value"]) < 4 * error["stderr"]
-    assert rows[NLL_QUADRATURE]["stderr"] < 1e-5
-
-
-@pytest.mark.nightly
 def test_a_joint_density_is_scored_on_x_and_y_and_on_its_parts(launch, smoke):
     """By hand: columns x, then y, standardised by the training half, one column after the other."""
     job = {"options": NETWORK, "splits": 2, "target": "joint"}

@@ -95,21 +95,6 @@ def test_hyperparameters_come_from_the_factors(launch, monkeypatch):
     np.testing.assert_array_equal(tuned.arrays["samples"], taken.arrays["samples"])
 
 
-def test_a_model_that_cannot_be_fitted_is_a_row_for_each_seed(launch, monkeypatch):
-    good = launch(Samples, **INVERSE)
-
-    def fail(self, X, Y):
-        raise np.linalg.LinAlgError("no luck")
-
-    monkeypatch.setattr(LSCDE, "_fit", fail)
-    bad = launch(Samples, **LSCDE_F)
-    assert bad.frame["status"].tolist() == ["failed"] * 2
-    assert bad.frame["detail"][0] == "LinAlgError: no luck"
-    files = (good.out, bad.out) * 2
-    frame = launch(Similarity, "smoke-joint", "LSCDE", files=files).frame
-    assert set(frame.loc[frame["metric"] == "p_value", "status"]) == {"failed"}
-
-
 # ---- similarity ----------------------------------------------------------------------------------
 
 
