@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kcde.data import catalogue, fetch, loaders
+from kcde.data import catalogue, fetch
 
 CONTENT = b"a,y\n1,2\n"
 OTHER = b"a,y\n3,4\n"
@@ -191,13 +191,3 @@ def test_all_but_pems_sf_is_bundled_with_its_licence_and_checksum_on_the_page():
         assert all(text in line for text in shown)
         research = entry.licence.startswith("free for research")
         assert research == (line in apart) == entry.bundled.startswith("research-only/")
-
-
-@pytest.mark.data
-def test_bundled_files_are_there_for_as_long_as_they_are_wanted():
-    with fetch.bundled_files("geyser") as raw:
-        (geyser,) = (entry for entry in BUNDLED if entry.name == "geyser")
-        assert loaders.raw_file(geyser, raw).stat().st_size == geyser.bytes
-    assert not raw.exists()
-    with pytest.raises(FileNotFoundError, match="pems-sf"), fetch.bundled_files("pems-sf"):
-        pass

@@ -14,7 +14,6 @@ from kcde.experiments.donut import Donut
 from kcde.experiments.terrain import FOLDS, RANDOM, Terrain
 from kcde.experiments.traffic import TrafficByTime
 from kcde.seeding import rng_of
-from kcde.selection import complement, kfold
 
 OPTIONS = {"bandwidth_x": 0.4, "bandwidth_y": 0.4, "regularization": 0.01}
 TWO = {
@@ -114,21 +113,6 @@ def test_smoothing_equals_a_naive_loop(rng, kernel, power):
         spread = np.average((Y[:, 0] - mean) ** 2, weights=weights)
         assert model.mean(x[None])[0, 0] == pytest.approx(mean, rel=1e-9)
         assert model.variance(x[None])[0, 0] == pytest.approx(spread, abs=1e-8)
-
-
-def test_the_bandwidth_is_the_best_of_all_candidates(surface):
-    X, Y, *_ = surface
-    Y = Y + 2.0 * np.random.default_rng(1).standard_normal(Y.shape)
-    model = NadarayaWatson("gaussian", rng=np.random.default_rng(5)).fit(X, Y)
-    folds, errors = kfold(len(X), 5, np.random.default_rng(5)), []
-    for factor in _smoothers.BANDWIDTHS:
-        error = 0.0
-        for held in folds:
-            rest = complement(held, len(X))
-            one = NadarayaWatson("gaussian", 8.0 * factor).fit(X[rest], Y[rest])
-            error += np.abs(one.mean(X[held]) - Y[held]).sum()
-        errors.append(error)
-    assert model.bandwidth_ == pytest.approx(8.0 * _smoothers.BANDWIDTHS[np.argmin(errors)])
 
 
 # ---- donut ---------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from scipy import integrate, stats
 
 from kcde.estimators import KCEF
 from kcde.experiments import _well_specified, consistency
-from kcde.experiments.consistency import CONSTANTS, Consistency
 from kcde.kernels import GaussianKernel
 from kcde.seeding import rng_of
 
@@ -125,25 +124,3 @@ def test_the_exponent_is_the_one_declared(gamma):
     target = _well_specified.target(gamma)
     error = [target.regularization_error(target.operator_norm * each) for each in (1e-5, 1e-3)]
     assert gamma - 0.05 < np.log(error[1] / error[0]) / np.log(100) < gamma + 0.12
-
-
-def test_samples_of_a_repetition_are_nested(monkeypatch):
-    seen = []
-
-    class Target:
-        gamma, operator_norm = 1.0, 1.0
-
-        def sample(self, n, rng):
-            return rng.random(n), rng.random(n)
-
-    def keep(target, x, y, regularization):
-        seen.append((x, regularization))
-        return 1.0, 1.0
-
-    monkeypatch.setattr(consistency, "errors", keep)
-    Consistency(largest=200)._repetition(Target(), 0, "numpy")
-    small, *_, large = (x for x, _ in seen)
-    assert np.array_equal(small, large[:100])
-    assert len(large) == 200
-    ratio = seen[0][1] / seen[len(CONSTANTS)][1]
-    assert ratio == pytest.approx(2**0.25)

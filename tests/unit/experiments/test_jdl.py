@@ -18,7 +18,6 @@ from kcde.experiments._low_rank import Trials
 from kcde.experiments._shared_bases import Bases
 from kcde.experiments.moments import Moments
 from kcde.experiments.portfolio import Portfolio
-from kcde.experiments.runner import run
 from kcde.metrics import low_rank, names
 
 GRID = {"bandwidth_factors": (0.5, 2.0), "regularizations": (1e-4, 1e-2, 1.0)}
@@ -207,31 +206,6 @@ def test_moments_by_hand(constrained, done):
     assert (worst.max() < 1e-10) == (cls is JDL) or constrained
     settings = info["settings"].index(place | LAW)
     np.testing.assert_allclose(arrays["error"][0, settings], losses, rtol=1e-4)
-
-
-def test_a_basis_serves_every_method(launch, tmp_path, count_factors):
-    jobs = [Moments(**JOB | {"repetitions": 1}, method=name) for name in ("JDL", "CME")]
-    run(jobs, [tmp_path / "JDL.csv", tmp_path / "CME.csv"])
-    # Two bandwidths of x and two of y are tried; four fits to the same rows take what they chose.
-    assert len(count_factors) == 4
-    del count_factors[:]
-    more = {"repetitions": 1, "tuning_rows": 50, "tolerances": (1e-1, 1e-3)}
-    launch(Moments, **JOB | more, method="JDL")
-    # The published tolerance, whose seconds are shown, has factors of its own.
-    assert {tolerance for n, tolerance in count_factors if n == 40} == {1e-3}
-    assert {tolerance for n, tolerance in count_factors if n == 120} == {1e-1, 1e-3}
-
-
-def test_every_method_is_given_the_same_rows(smoke):
-    first, second = (Moments(**JOB, method=name).repetition(1) for name in ("JDL", "CME"))
-    for one, other in zip(first[2:6], second[2:6], strict=True):
-        np.testing.assert_array_equal(one, other)
-    larger = Moments("gaussian-2-400", "JDL", test_rows=40).repetition(1)
-    np.testing.assert_array_equal(first.X_test, larger.X_test)
-    first, second, other = (days(smoke, *each) for each in (("JDL", 0), ("KLR", 0), ("JDL", 1)))
-    np.testing.assert_array_equal(first.X, second.X)
-    np.testing.assert_array_equal(first.Y_test, second.Y_test)
-    assert not np.array_equal(first.X, other.X)
 
 
 def test_a_solver_that_stops_early_is_a_failed_row(launch, monkeypatch):

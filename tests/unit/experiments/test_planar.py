@@ -5,7 +5,6 @@ import pytest
 from scipy.spatial.distance import cdist, pdist
 from scipy.stats import norm
 
-from kcde.data import made_up
 from kcde.estimators import KEF
 from kcde.experiments import planar
 from kcde.experiments.planar import Planar
@@ -20,14 +19,6 @@ JOB |= {"options": OPTIONS}
 @pytest.fixture(scope="module")
 def done(launch):
     return launch(Planar, **JOB)
-
-
-def test_points_depend_on_data_set_and_seed_alone():
-    first, again, other = (planar.points("grid", seed) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(first.train, again.train)
-    assert (len(first.train), len(first.test)) == made_up.planar_sizes("grid")
-    assert not np.isin(first.train, other.train).any()
-    assert not np.isin(first.train, first.test).any()
 
 
 @pytest.mark.nightly

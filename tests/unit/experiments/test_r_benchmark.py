@@ -13,7 +13,7 @@ from kcde.data.loaders import load
 from kcde.estimators import KCEF, LSCDE, NADE, Standardised
 from kcde.experiments import r_benchmark, table1_readings
 from kcde.experiments.r_benchmark import LargerSets, RBenchmark, half_split
-from kcde.experiments.table1_readings import DRAWN, READINGS, Reading, Table1Readings
+from kcde.experiments.table1_readings import DRAWN, Reading, Table1Readings
 from kcde.metrics.names import CRPS, NEEDED_SECONDS, NLL, NLL_CONDITIONAL, NLL_QUADRATURE, NLL_X
 from kcde.seeding import rng_of, split_seed
 
@@ -140,16 +140,6 @@ def test_a_set_with_more_rows_than_a_method_takes_is_left_out(launch, data, monk
 
 
 # ---- readings of table 1 -------------------------------------------------------------------------
-
-
-def test_readings_are_distinct_and_have_the_paper_s_number_of_candidates():
-    assert len({f"{reading}" for reading in READINGS}) == 32
-    assert DRAWN in READINGS
-    for reading in READINGS:
-        sigma, path, folds = reading.grid()
-        ends = (*reading.sigma, *reading.regularization)
-        assert (sigma[0], sigma[-1], path[0], path[-1]) == pytest.approx(ends)
-        assert (len(sigma), len(path), folds) == (20, 20, reading.folds)
 
 
 def test_a_reading_is_a_fit_with_its_grid_and_folds(launch, smoke, monkeypatch):
