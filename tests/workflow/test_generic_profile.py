@@ -4,14 +4,11 @@ import importlib.util
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-import yaml
 
 ROOT = Path(__file__).parents[2]
 PROFILE = ROOT / "profiles/generic"
@@ -31,10 +28,8 @@ STATES = [
     ("pbs", "Job Id: 17.server\n    job_state = Q\n", 0, False),
     ("pbs", "Job Id: 17.server\n    job_state = F\n", 0, True),
     ("pbs", "qstat: Unknown Job Id 17.server\n", 153, True),
-    ("pbs", "qstat: 17.server Job has finished, use -x or -H\n", 35, True),
     ("pbs", "qstat: cannot connect to server\n", 255, False),
     ("sge", "job_number: 17\n", 0, False),
-    ("sge", "job_number: 17\nerror reason    1:  can't chdir\n", 0, True),
     ("sge", "Following jobs do not exist:\n17\n", 1, True),
     ("lsf", "PEND\n", 0, False),
     ("lsf", "EXIT\n", 0, True),
@@ -43,39 +38,29 @@ STATES = [
     ("htcondor", "1\n", 0, False),
     ("htcondor", "5\n", 0, True),
     ("htcondor", "", 0, True),
-    ("htcondor", "-- Failed to fetch ads from schedd\n", 1, False),
 ]
 """What schedulers say of a job, with their exit status, and whether that means that it is gone."""
 
 
-def test_what_is_asked_of_pbs():
-    words = cluster.pbs(JOB)
-    assert words[0] == "qsub"
-    assert words[-3:] == ["-q", "long", "/a/b.sh"]
-    assert "select=1:ncpus=4:mem=2001mb" in words
-    assert "walltime=900" in words
-    assert "select=1:ncpus=4:mem=2001mb:ngpus=1" in cluster.pbs(JOB._replace(gpus=1))
-
-
-def test_what_is_asked_of_grid_engine_is_for_each_cpu():
-    words = cluster.sge(JOB)
-    assert "mem_free=501M,h_rt=900" in words
-    assert words[words.index("-pe") :][:3] == ["-pe", "smp", "4"]
-    assert "-pe" not in cluster.sge(JOB._replace(cpus=1))
-    assert "mem_free=501M,h_rt=900,gpu=1" in cluster.sge(JOB._replace(gpus=1))
-
-
-def test_what_is_asked_of_lsf():
-    words = cluster.lsf(JOB)
-    assert "span[hosts=1] rusage[mem=2001MB]" in words
-    assert words[words.index("-W") + 1] == "15"
-    assert cluster.lsf(JOB._replace(gpus=2))[-5:-3] == ["-gpu", "num=2"]
+@pytest.mark.parametrize(
+    ("asked", "gpu", "wanted"),
+    [
+        (cluster.pbs, "select=1:ncpus=4:mem=2001mb:ngpus=1", ["walltime=900", "long", JOB.script]),
+        # Of Grid Engine memory is for each CPU.
+        (cluster.sge, "mem_free=501M,h_rt=900,gpu=1", ["-pe", "smp", "4", "long"]),
+        (cluster.lsf, "num=1", ["span[hosts=1] rusage[mem=2001MB]", "-W", "15", "long"]),
+    ],
+)
+def test_what_schedulers_are_asked(asked, gpu, wanted):
+    words = asked(JOB)
+    assert set(wanted) <= set(words)
+    assert gpu not in words
+    assert gpu in asked(JOB._replace(gpus=1))
 
 
 def test_what_is_asked_of_htcondor(tmp_path):
     job = JOB._replace(script=f"{tmp_path}/b.sh", gpus=1)
-    words = cluster.htcondor(job)
-    assert words == ["condor_submit", "-terse", "-q", "long", f"{tmp_path}/b.submit"]
+    assert cluster.htcondor(job)[-3:] == ["-q", "long", f"{tmp_path}/b.submit"]
     said = (tmp_path / "b.submit").read_text()
     for line in ("request_cpus = 4", "request_memory = 2001MB", "request_gpus = 1", "queue"):
         assert line in said.splitlines()
@@ -145,21 +130,12 @@ def test_the_exit_status_counts_whatever_the_scheduler_says(
     assert (".out" in capfd.readouterr().err) == (status == "failed")
 
 
-def test_a_command_that_is_not_there_is_named(answering, tmp_path, monkeypatch):
-    answering("")
-    monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(SystemExit, match="bsub is not on PATH"):
-        cluster.submit("lsf", "job.sh")
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (["submit", "slurm", "job.sh"], "known: pbs, sge, lsf, htcondor"),
         (["submit", "pbs", "job.sh"], "qsub: no such queue"),
         (["status", "60", "18.server"], "18.server is no job"),
-        (["18.server"], "18.server is no job"),
-        ([], "cluster.py submit SCHEDULER"),
     ],
 )
 def test_a_wrong_call_says_what_is_wrong(answering, words, told):
@@ -169,16 +145,6 @@ def test_a_wrong_call_says_what_is_wrong(answering, words, told):
     assert done.returncode == 1
     assert told in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_both_profiles_of_clusters_say_the_same_of_jobs():
-    generic, slurm = (
-        yaml.safe_load((ROOT / f"profiles/{name}/config.yaml").read_text())
-        for name in ("generic", "slurm")
-    )
-    same = ("cores", "keep-going", "rerun-incomplete", "printshellcmds", "quiet", "resources")
-    same += ("set-resource-scopes", "default-resources", "retries", "jobs")
-    assert {name: generic[name] for name in same} == {name: slurm[name] for name in same}
 
 
 @pytest.fixture
@@ -226,71 +192,3 @@ def test_killed_and_failing_jobs_on_a_queue(queue, tmp_path):
         ["kcde_grow", "500", "300"],
     ]
     assert not list(queue.glob("*.state"))
-
-
-@pytest.mark.nightly
-@pytest.mark.workflow
-def test_jobs_of_the_workflow_on_a_queue(queue, project):
-    """They run through the queue, with their data, and are not run again."""
-    words = [
-        "results/smoke/figures/kcef/fig3.png",
-        "results/smoke/scores/r_benchmark/smoke-mixed/LSCDE.csv",
-    ]
-    done = through_the_queue(project.folder, *words)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert all((project.folder / target).is_file() for target in words)
-    names = [line.split()[1] for line in (queue / "submitted").read_text().splitlines()]
-    assert sorted(names) == ["kcde_fit", "kcde_fit"]
-    again = through_the_queue(project.folder, *words, "-n")
-    assert "Nothing to be done" in again.stdout + again.stderr
-
-
-def wait_until(holds, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
-@pytest.mark.nightly
-@pytest.mark.workflow
-def test_jobs_of_an_interrupted_or_killed_snakemake_can_be_cancelled(queue, tmp_path):
-    """By the line in the README: what Snakemake cancels itself depends on the moment."""
-    shutil.copytree(PROFILE, tmp_path / "profiles/generic")
-    (tmp_path / "Snakefile").write_text('rule:\n    output: "a"\n    shell: "sleep 100"\n')
-    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/generic", *SOON]
-    readme = (PROFILE / "README.md").read_text()
-    (cancelling,) = re.findall(r"^profiles/generic/cluster.py .*$", readme, re.MULTILINE)
-    for sent in (signal.SIGINT, signal.SIGKILL):
-        controller = subprocess.Popen(
-            command,
-            cwd=tmp_path,
-            start_new_session=True,
-            stderr=subprocess.DEVNULL,
-            # What runs in the background of a shell ignores SIGINT, and so would what it starts.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        wait_until(lambda: [each for each in queue.glob("*.state") if "R" in each.read_text()])
-        controller.send_signal(sent)
-        controller.wait(60)
-        if sent == signal.SIGKILL:
-            assert list(queue.glob("*.state"))
-        subprocess.run(["bash", "-c", cancelling], cwd=tmp_path, check=True)
-        assert not list(queue.glob("*.state"))
-
-
-@pytest.mark.nightly
-def test_a_queue_runs_no_more_jobs_at_once_than_it_has_slots(queue, tmp_path, monkeypatch):
-    monkeypatch.setenv("KCDE_QUEUE_SLOTS", "1")
-    script = tmp_path / "job.sh"
-    script.write_text("date +%s.%N >> times; sleep 0.5; date +%s.%N >> times\n")
-    monkeypatch.chdir(tmp_path)
-    options = ["-V", "-S", "/bin/sh", "-N", "job", "-j", "oe", "-o", "said"]
-    limits = ["-l", "select=1:ncpus=1:mem=100mb", "-l", "walltime=60"]
-    for _ in range(2):
-        subprocess.run(["qsub", *options, *limits, script], check=True, capture_output=True)
-    wait_until(lambda: not list(queue.glob("*.state")))
-    times = [float(line) for line in (tmp_path / "times").read_text().split()]
-    assert len(times) == 4
-    assert times == sorted(times)
-    assert times[2] >= times[1]

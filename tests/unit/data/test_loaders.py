@@ -1,58 +1,50 @@
-"""From raw files to arrays, of made-up files and of all bundled ones."""
+"""From raw files to arrays: made-up tables, all bundled ones, returns, and larger sets."""
 
 import csv
 import hashlib
 import io
 import zipfile
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-import rdata
 
-from kcde.data import catalogue, loaders
+from kcde.data import catalogue, french, larger, loaders, names
+from kcde.data.french import excess_returns, subsample
+from kcde.data.larger import by_group, forward, open_larger
 from kcde.data.loaders import load, removed_columns
+from kcde.data.smoke import write_smoke_data
 
-# Rows and columns of the arrays that the dde authors released (y last): MANIFEST.csv.
-R_SHAPES = {
-    "caution": (100, 3),
-    "ftcollinssnow": (93, 2),
-    "highway": (39, 12),
-    "heights": (1375, 2),
-    "sniffer": (125, 5),
-    "snowgeese": (45, 3),
-    "BigMac2003": (69, 10),
-    "UN3": (125, 7),
-    "ufc": (372, 5),
-    "GAGurine": (314, 2),
-    "geyser": (299, 2),
-    "topo": (52, 3),
-    "mcycle": (133, 2),
-    "cpus": (209, 8),
-    "crabs": (200, 8),
-    "birthwt": (189, 10),
-    "gilgais": (365, 9),
-    "CobarOre": (38, 3),
-    "engel": (235, 2),
-    "BostonHousing": (506, 14),
+# Rows and columns of x and of y, and the y of the first row.
+BUNDLED = {
+    "caution": (100, 2, 1, 0.156042),
+    "highway": (39, 11, 1, 4.58),
+    "BigMac2003": (69, 9, 1, 16.0),
+    "ufc": (372, 4, 1, 205.0),
+    "geyser": (299, 1, 1, 4.0166667),
+    "crabs": (200, 7, 1, 1.0),
+    "birthwt": (189, 9, 1, 2523.0),
+    "BostonHousing": (506, 13, 1, 24.0),
+    "red-wine": (1599, 0, 11, 7.4),
+    "white-wine": (4898, 0, 11, 7.0),
+    "parkinsons": (5875, 0, 15, 5.6431),
+    "rough-terrain": (14040, 2, 1, 930.8533333333334),
+    "fama-french": (25670, 1, 25, -0.46),
+    "fama-french-factors-daily": (25795, 1, 1, 0.009),
+    "metro-traffic-substitute": (48204, 2, 1, 5545.0),
 }
+
+TEXT = b"b,y,a\n7,1.5,4\n8,2.5,5\n9,3.5,6\n"
 
 
 @pytest.fixture
 def toy(tmp_path):
-    """Write a data frame as .rda (or any bytes) with a catalogue row; return load's arguments."""
+    """Write bytes with a catalogue row; return load's arguments."""
 
-    def write(content, **row):
-        row = {"name": "toy", "file": "toy.rda", "format": "rda", "y": "y", "x": "a|b"} | row
-        path = tmp_path / row["file"]
-        if isinstance(content, bytes):
-            path.write_bytes(content)
-        else:
-            # rdata writes no strings of pandas' own type, its default where pyarrow is installed.
-            content = content if isinstance(content, dict) else {"toy": content}
-            rdata.write_rda(path, {name: _plain(part) for name, part in content.items()})
-        row.setdefault("sha256", hashlib.sha256(path.read_bytes()).hexdigest())
+    def write(content=TEXT, **row):
+        row = {"name": "toy", "file": "toy.csv", "format": "csv", "y": "y", "x": "a|b"} | row
+        (tmp_path / row["file"]).write_bytes(content)
+        row.setdefault("sha256", hashlib.sha256(content).hexdigest())
         with (tmp_path / "catalogue.csv").open("w", newline="") as handle:
             writer = csv.DictWriter(handle, catalogue.COLUMNS, restval="")
             writer.writeheader()
@@ -62,130 +54,53 @@ def toy(tmp_path):
     return write
 
 
-def _plain(frame):
-    text = frame.select_dtypes("string").columns
-    return frame.astype(dict.fromkeys(text, object))
-
-
-@pytest.fixture
-def frame():
-    return pd.DataFrame({"y": [1.5, 2.5, 3.5], "b": [7, 8, 9], "a": [4, 5, 6]}, index=[1, 2, 3])
-
-
-def test_columns_come_in_declared_order_as_float64(toy, frame):
-    data = load(*toy(frame))
+def test_columns_come_in_declared_order_as_float64(toy):
+    data = load(*toy())
     np.testing.assert_array_equal(data.X, [[4.0, 7.0], [5.0, 8.0], [6.0, 9.0]])
     np.testing.assert_array_equal(data.Y, [[1.5], [2.5], [3.5]])
     assert data.X.dtype == data.Y.dtype == np.float64
-    assert data.X.flags.c_contiguous
     assert (data.x_columns, data.y_columns) == (("a", "b"), ("y",))
-    assert data.name == "toy"
-
-
-def test_a_joint_density_has_an_x_of_no_columns(toy, frame):
-    data = load(*toy(frame, x="", y="y|a|b"))
-    assert data.X.shape == (3, 0)
-    assert data.Y.shape == (3, 3)
-
-
-def test_a_factor_is_coded_as_declared_not_as_stored(toy, frame):
-    frame["a"] = pd.Categorical(["M", "F", "M"], categories=["M", "F"])
-    data = load(*toy(frame, preprocessing="factor:a=F M"))
-    np.testing.assert_array_equal(data.X[:, 0], [1.0, 0.0, 1.0])
-
-
-def test_missing_rows_are_dropped_only_for_columns_in_use(toy, frame):
-    frame["a"] = pd.array([4, None, 6], dtype="Int32")
-    frame["unused"] = [np.nan, 1.0, 1.0]
-    data = load(*toy(frame, preprocessing="drop-missing-rows"))
-    np.testing.assert_array_equal(data.Y[:, 0], [1.5, 3.5])
+    joint = load(*toy(x="", y="y|a|b"))
+    assert (joint.X.shape, joint.Y.shape) == ((3, 0), (3, 3))
 
 
 @pytest.mark.parametrize(
-    "steps", ["factor:a=F M|drop-missing-rows", "drop-missing-rows|factor:a=F M"]
-)
-def test_a_factor_may_have_missing_values(toy, steps):
-    text = b"a,b,y\nM,1,1\n,1,1\nF,1,1\n"
-    data = load(*toy(text, file="toy.csv", format="csv", preprocessing=steps))
-    np.testing.assert_array_equal(data.X[:, 0], [1.0, 0.0])
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
+    ("content", "row", "expected"),
     [
-        ({"x": "c"}, "toy: no column 'c'; there are y, b, a"),
-        ({"rows": "4"}, r"3 rows after preprocessing.* says 4"),
-        ({"format": "zip"}, "no loader for the format zip"),
-        ({"format": "zip-french"}, "cannot be read as zip-french"),
-        ({"sha256": ""}, "no checksum"),
-        ({"sha256": "0" * 64}, f"expected sha256 {'0' * 64}, found .*; delete it"),
+        (b"a,b,y\nM,1,1\nF,1,1\n", {"preprocessing": "factor:a=F M"}, [[1, 1], [0, 1]]),
+        (b"a,b,y\n4,1,1\n,1,1\n", {"preprocessing": "drop-missing-rows"}, [[4, 1]]),
+        (b"a,b,y,z\n4,1,1,\n", {"preprocessing": "drop-missing-rows"}, [[4, 1]]),
+        (b'"a b";y\n1.5;3\n', {"format": "csv-semicolon", "x": "a b"}, [[1.5]]),
+        # 2 October 2012 was a Tuesday.
+        (
+            b"when,y\n2012-10-02 09:00:00,5\n",
+            {"x": "weekday|hour", "preprocessing": "weekday-hour:when"},
+            [[1, 9]],
+        ),
     ],
 )
-def test_errors_name_the_thing_and_the_remedy(toy, frame, row, message):
-    with pytest.raises(ValueError, match=message):
-        load(*toy(frame, **row))
-
-
-@pytest.mark.parametrize("bad", [np.nan, -np.inf])
-def test_what_is_not_finite_is_refused(toy, frame, bad):
-    frame.loc[2, "y"] = bad
-    with pytest.raises(ValueError, match=r"'y' is missing or infinite in 1 rows .*row 1.*drop-mis"):
-        load(*toy(frame))
-
-
-@pytest.mark.parametrize("column", [["F", "M", "F"], pd.Categorical(["0", "1", "0"])])
-def test_text_without_a_declared_coding_is_refused(toy, frame, column):
-    frame["a"] = column
-    with pytest.raises(ValueError, match=r"'a' is not numeric; declare.*factor:a="):
-        load(*toy(frame))
-
-
-def test_an_undeclared_level_is_refused(toy, frame):
-    frame["a"] = ["F", "M", "X"]
-    with pytest.raises(ValueError, match="'a' has the levels X beside the declared"):
-        load(*toy(frame, preprocessing="factor:a=F M"))
-
-
-def test_a_missing_file_names_the_command(toy, frame):
-    name, folder, table = toy(frame)
-    (folder / "toy.rda").unlink()
-    with pytest.raises(FileNotFoundError, match=r"toy: no file .*toy.rda; run .* fetch toy"):
-        load(name, folder, table)
+def test_formats_and_preprocessing(toy, content, row, expected):
+    np.testing.assert_array_equal(load(*toy(content, **row)).X, expected)
 
 
 @pytest.mark.filterwarnings("ignore:.*RDS")
-def test_what_is_damaged_or_holds_two_tables_is_refused(toy, frame):
-    with pytest.raises(ValueError, match="holds 2 data frames"):
-        load(*toy({"one": frame, "two": frame}))
-    with pytest.raises(ValueError, match="cannot be read as rda"):
-        load(*toy(b"nothing of R"))
-
-
-def test_csv_formats(toy):
-    data = load(*toy(b"a,b,y\n1,2,3\n", file="toy.csv", format="csv"))
-    np.testing.assert_array_equal(data.X, [[1.0, 2.0]])
-    data = load(*toy(b'"a b";y\n1.5;3\n', file="toy.csv", format="csv-semicolon", x="a b"))
-    np.testing.assert_array_equal(data.X, [[1.5]])
-
-
-def test_a_time_becomes_weekday_and_hour(toy):
-    text = b"when,y\n2012-10-02 09:00:00,5\n2012-10-07 23:00:00,6\n"
-    arguments = toy(
-        text, file="toy.csv", format="csv", x="weekday|hour", preprocessing="weekday-hour:when"
-    )
-    # 2 October 2012 was a Tuesday, the 7th a Sunday.
-    np.testing.assert_array_equal(load(*arguments).X, [[1.0, 9.0], [6.0, 23.0]])
-
-
-def test_mat_matrices_become_columns(toy, tmp_path):
-    from scipy.io import savemat
-
-    points = np.array([[1, 2], [3, 4], [5, 6]], dtype=np.uint16)
-    savemat(tmp_path / "in.mat", {"p": points, "v": np.array([[0.5], [1.5], [2.5]]), "n": 3})
-    content = (tmp_path / "in.mat").read_bytes()
-    data = load(*toy(content, file="toy.mat", format="mat", x="p[0]|p[1]", y="v"))
-    np.testing.assert_array_equal(data.X, points)
-    np.testing.assert_array_equal(data.Y[:, 0], [0.5, 1.5, 2.5])
+@pytest.mark.parametrize(
+    ("content", "row", "named"),
+    [
+        (TEXT, {"x": "c"}, "'c'"),
+        (TEXT, {"rows": "4"}, "4"),
+        (TEXT, {"format": "zip"}, "zip"),
+        (TEXT, {"format": "zip-french"}, "zip-french"),
+        (TEXT, {"sha256": "0" * 64}, "sha256"),
+        (b"a,b,y\n1,1,inf\n", {}, "'y'"),
+        (b"a,b,y\nF,1,1\n", {}, "'a'"),
+        (b"a,b,y\nX,1,1\n", {"preprocessing": "factor:a=F M"}, "'a'"),
+        (b"nothing of R", {"format": "rda"}, "rda"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(toy, content, row, named):
+    with pytest.raises(ValueError, match=named):
+        load(*toy(content, **row))
 
 
 def test_tables_of_the_data_library_are_read_up_to_the_first_empty_line(toy):
@@ -200,78 +115,146 @@ def test_tables_of_the_data_library_are_read_up_to_the_first_empty_line(toy):
         np.testing.assert_array_equal(data.Y, [[1.5, -9.0], [2.0, -3.0]])
 
 
-# ---- columns of a joint density ------------------------------------------------------------------
-
-
 def test_discrete_columns_and_the_first_of_a_correlated_pair_go(rng):
     a, b = rng.standard_normal((2, 200))
     near, mirrored = a + 0.1 * rng.standard_normal(200), -b + 1e-3 * rng.standard_normal(200)
     whole, text = np.arange(200.0), ["x"] * 200
     table = pd.DataFrame({"a": a, "b": b, "c": near, "d": whole, "e": text, "f": mirrored})
-    r = abs(np.corrcoef(a, near)[0, 1])
-    removed = removed_columns(table)
-    assert removed == {
-        "a": f"|r| = {r:.3f} with c",
-        "b": "|r| = 1.000 with f",
-        "d": "discrete",
-        "e": "discrete",
-    }
-    assert "a" not in removed_columns(table, r + 1e-9)
+    assert list(removed_columns(table)) == ["a", "b", "d", "e"]
+    assert "a" not in removed_columns(table, abs(np.corrcoef(a, near)[0, 1]) + 1e-9)
     table.loc[17, "d"] = 17.5
     assert "d" not in removed_columns(table)
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(
-    ("name", "discrete"),
-    [("white-wine", ["quality"]), ("parkinsons", ["subject#", "age", "sex"])],
-)
-def test_the_rule_leaves_the_columns_of_the_catalogue(name, discrete, raw_data):
-    data = load(name, raw_data)
-    removed = loaders.removed_from(data, raw_data)
-    assert [column for column, why in removed.items() if why == "discrete"] == discrete
-    with pytest.raises(ValueError, match="the rule leaves"):
-        loaders.removed_from(replace(data, y_columns=data.y_columns[1:]), raw_data)
-
-
-# ---- the bundled files ---------------------------------------------------------------------------
-
-
-@pytest.mark.data
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("name", R_SHAPES)
-def test_r_sets_have_the_shapes_of_the_published_arrays(raw_data, name):
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_sets_have_their_shapes_and_first_rows(raw_data, name):
     data = load(name, raw_data)
-    assert (len(data.Y), data.X.shape[1] + data.Y.shape[1]) == R_SHAPES[name]
-    assert data.Y.shape[1] == 1
+    found = (len(data.Y), data.X.shape[1], data.Y.shape[1], float(data.Y[0, 0]))
+    assert found == pytest.approx(BUNDLED[name])
     assert np.isfinite(data.X).all()
-    assert np.ptp(data.Y) > 0
 
 
 @pytest.mark.data
-def test_crabs_and_ufc_are_coded_as_in_the_published_arrays(raw_data):
-    crabs = load("crabs", raw_data)
-    # The file starts with 50 blue males and ends with 50 orange females.
-    assert crabs.Y[0, 0] == 1.0
-    assert crabs.X[0, 0] == 1.0
-    assert crabs.Y[-1, 0] == 0.0
-    assert crabs.X[-1, 0] == 0.0
-    assert set(load("ufc", raw_data).X[:, 2]) == set(range(10))
+def test_the_rule_leaves_the_columns_of_the_catalogue(raw_data):
+    removed = loaders.removed_from(load("parkinsons", raw_data), raw_data)
+    discrete = [column for column, why in removed.items() if why == "discrete"]
+    assert discrete == ["subject#", "age", "sex"]
+
+
+def test_smoke_data_have_the_same_bytes_on_every_run_and_are_read_as_the_real_ones(
+    tmp_path, monkeypatch
+):
+    written = write_smoke_data(tmp_path / "a")
+    monkeypatch.setattr("time.time", lambda: 2_000_000_000.0)
+    write_smoke_data(tmp_path / "b")
+    files = [entry.file for entry in catalogue.read(written).values()]
+    for file in ("catalogue.csv", *files):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+    sizes = {name: load(name, tmp_path / "a", written).X.shape for name in names.MADE_UP}
+    assert sizes["smoke-mixed"] == (90, 2)
+    assert sizes["smoke-terrain"] == (340, 2)
+
+
+# ---- returns -------------------------------------------------------------------------------------
+
+DAYS = [19261231, 19270103, 19270104, 19270105, 20221230, 20230103]
+RETURNS = [[1, 2], [3, 4], [5, 6], [7, 8], [9, 10], [11, 12]]
+RATES = [[0.5], [0.1], [0.2], [0.3], [0.4], [0.5]]
+
+
+@pytest.fixture
+def excess(monkeypatch):
+    """Return the excess returns of made-up returns and rates."""
+
+    def opened(returns=RETURNS, rates=RATES, days=DAYS, **more):
+        tables = {"p": (DAYS, returns), "f": (days, rates)}
+
+        def read(name, data_dir, catalogue):
+            dates, values = tables[name]
+            X, Y = np.asarray(dates, float)[:, None], np.asarray(values, float)
+            return loaders.Dataset(name, X, Y, ("date",), ("r",) * Y.shape[1], "")
+
+        monkeypatch.setattr(french, "load", read)
+        return excess_returns("p", "f", "nowhere", **more)
+
+    return opened
+
+
+def test_excess_over_the_rate_of_the_day_within_the_years(excess):
+    found = excess([*RETURNS], [[9.0], *RATES], [19260101, *DAYS])
+    assert found.dates.tolist() == DAYS[1:5]
+    np.testing.assert_allclose(found.returns[:, 0], [2.9, 4.8, 6.7, 8.6])
+    x, y = found.pairs(2)
+    np.testing.assert_allclose(x[1], [4.8, 5.8])
+    np.testing.assert_allclose(y[:, 0], [10.6, 14.4, 18.2])
+    with pytest.raises(ValueError, match="d = 3"):
+        found.pairs(3)
+    with pytest.raises(ValueError, match="f has no"):
+        excess(rates=RATES[:3], days=DAYS[:3])
+
+
+@pytest.mark.parametrize("code", french.MISSING)
+def test_a_day_with_a_missing_return_is_neither_x_nor_y(excess, code):
+    returns = [[1, 2], [3, 4], [5, code], *RETURNS[3:]]
+    found = excess(returns, years=(1926, 2023))
+    assert found.missing == 1
+    x, y = found.pairs(1)
+    # Day 2 misses the second return: all days keep the same pairs, whatever the dimension.
+    np.testing.assert_allclose(x[:, 0], [0.5, 6.7, 8.6])
+    np.testing.assert_allclose(y[:, 0], [2.9, 8.6, 10.5])
+    assert excess(rates=[*RATES[:3], [code], *RATES[4:]]).missing == 1
+
+
+def test_subsamples_are_disjoint_and_the_same_days_for_every_dimension():
+    t = np.arange(300.0)
+    one = subsample((t[:, None], -t[:, None]), 100, 4, 50)
+    more = subsample((np.stack([t, t], axis=1), -t[:, None]), 100, 4, 50)
+    assert len(set(np.concatenate([one.X, one.X_test])[:, 0])) == 150
+    np.testing.assert_array_equal(one.X[:, 0], more.X[:, 1])
+    np.testing.assert_array_equal(one.Y_test, -one.X_test)
+    assert not np.array_equal(one.X, subsample((t[:, None], -t[:, None]), 100, 5, 50).X)
+
+
+# ---- larger sets ---------------------------------------------------------------------------------
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [
-        ("red-wine", (1599, 0, 11)),
-        ("white-wine", (4898, 0, 11)),
-        ("parkinsons", (5875, 0, 15)),
-        ("rough-terrain", (14040, 2, 1)),
-        ("fama-french", (25670, 1, 25)),
-        ("fama-french-factors-daily", (25795, 1, 1)),
-        ("metro-traffic-substitute", (48204, 2, 1)),
-    ],
-)
-def test_the_other_sets_load(raw_data, name, shape):
-    data = load(name, raw_data)
-    assert (len(data.Y), data.X.shape[1], data.Y.shape[1]) == shape
+def test_wine_and_parkinsons_ask_their_questions_and_no_person_is_on_both_sides(raw_data):
+    wine = open_larger("red-wine", raw_data)
+    assert (wine.X.shape, wine.y_columns, wine.rows) == ((1599, 10), ("alcohol",), None)
+    assert not {"alcohol", "quality"} & set(wine.x_columns)
+    data, grouped = (open_larger(f"parkinsons{end}", raw_data) for end in ("", "-people"))
+    people = grouped.groups
+    assert len(set(people)) == 42
+    for split in range(5):
+        train, test = data.rows(split)
+        assert not set(people[train]) & set(people[test])
+        np.testing.assert_array_equal(np.sort([*train, *test]), np.arange(len(people)))
+        np.testing.assert_array_equal(grouped.rows(split)[0], train)
+    assert not np.array_equal(data.rows(0)[0], data.rows(1)[0])
+
+
+def test_the_past_trains_and_what_follows_tests_and_half_of_the_groups_train():
+    rows = forward(61)
+    for split in range(5):
+        train, test = rows(split)
+        np.testing.assert_array_equal([*train, *test], np.arange(test[-1] + 1))
+    assert rows(4)[1][-1] == 60
+    with pytest.raises(ValueError, match="5"):
+        rows(5)
+    groups = np.repeat(np.arange(7), [1, 5, 2, 9, 3, 1, 4])
+    train, test = by_group(groups, "any")(2)
+    assert (len(set(groups[train])), len(set(groups[test]))) == (3, 4)
+
+
+def test_traffic_has_a_plausible_row_an_hour_in_the_order_of_time():
+    time = pd.date_range("2020-01-01", periods=30, freq="h")
+    table = pd.DataFrame({"date_time": time.astype(str), "temp": 280.0, "rain_1h": 0.0})
+    table["traffic_volume"] = range(30)
+    table.loc[3, "temp"], table.loc[4, "rain_1h"] = 0.0, 9831.3
+    doubled = pd.concat([table, table.iloc[10:12]]).sample(frac=1.0, random_state=0)
+    found = larger._hours(doubled, "any")
+    assert found["traffic_volume"].tolist() == [0, 1, 2, *range(5, 30)]
+    assert found["hour"].tolist() == [k % 24 for k in found["traffic_volume"]]

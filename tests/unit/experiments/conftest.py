@@ -1,11 +1,16 @@
 """What several experiments are tested on: made-up data, and arrays that stay off the host."""
 
+import json
 import sys
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from kcde import scores
 from kcde.data.smoke import write_smoke_data
+from kcde.experiments.runner import run
 
 
 @pytest.fixture(scope="session")
@@ -15,21 +20,41 @@ def smoke(tmp_path_factory):
     return folder, write_smoke_data(folder)
 
 
+class Done(NamedTuple):
+    """What a job wrote."""
+
+    frame: pd.DataFrame
+    arrays: dict
+    info: dict
+    out: object
+
+
+@pytest.fixture(scope="session")
+def launch(smoke, tmp_path_factory):
+    """Return a function that runs a job of a class on the smoke data."""
+
+    def launched(cls, *given, **changes):
+        out = tmp_path_factory.mktemp("job") / "out.csv"
+        run(cls(*given, data_dir=smoke[0], catalogue=smoke[1], **changes), out)
+        with np.load(out.with_suffix(".npz")) as stored:
+            arrays = dict(stored)
+        return Done(
+            scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text()), out
+        )
+
+    return launched
+
+
 @pytest.fixture
 def device(strict, monkeypatch):
-    """The strict namespace in place of cupy; the fixture is what was put there: its shapes."""
-    placed = []
+    """The strict namespace in place of cupy."""
 
     def asarray(values, backend="numpy"):
         values = np.asarray(values, dtype=np.float64)
-        if backend != "cupy":
-            return values
-        placed.append(values.shape)
-        return strict.asarray(values)
+        return strict.asarray(values) if backend == "cupy" else values
 
     for name, module in list(sys.modules.items()):
         if name.startswith("kcde.experiments"):
             for function, other in (("asarray", asarray), ("resolve_backend", lambda name: name)):
                 if hasattr(module, function):
                     monkeypatch.setattr(module, function, other)
-    return placed

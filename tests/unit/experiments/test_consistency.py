@@ -1,60 +1,126 @@
-"""kcef theorem 2: what is run, and with which λ."""
+"""kcef theorem 2: the target, its samples, distances to it, and which λ are run."""
 
 import numpy as np
 import pytest
+from scipy import integrate, stats
 
-from kcde.experiments import consistency
-from kcde.experiments.consistency import CONSTANTS, Consistency
-from kcde.experiments.runner import run
-
-
-def test_n_doubles_up_to_the_largest():
-    assert Consistency(largest=3200).rows_fitted == [100, 200, 400, 800, 1600, 3200]
-    assert Consistency(largest=799).rows_fitted == [100, 200, 400]
+from kcde.estimators import KCEF
+from kcde.experiments import _well_specified, consistency
+from kcde.kernels import GaussianKernel
+from kcde.seeding import rng_of
 
 
-def test_samples_of_a_repetition_are_nested(monkeypatch):
-    seen = []
-
-    class Target:
-        gamma, operator_norm = 1.0, 1.0
-
-        def sample(self, n, rng):
-            return rng.random(n), rng.random(n)
-
-    def keep(target, x, y, regularization):
-        seen.append((x, regularization))
-        return 1.0, 1.0
-
-    monkeypatch.setattr(consistency, "errors", keep)
-    Consistency(largest=200)._repetition(Target(), 0, "numpy")
-    small, *_, large = (x for x, _ in seen)
-    assert np.array_equal(small, large[:100])
-    assert len(large) == 200
-    ratio = seen[0][1] / seen[len(CONSTANTS)][1]
-    assert ratio == pytest.approx(2**0.25)
+@pytest.fixture(scope="module")
+def smooth():
+    return _well_specified.target(1.0)
 
 
-def test_a_failed_fit_is_two_rows_with_the_reason(monkeypatch):
-    def fail(*arguments):
-        raise np.linalg.LinAlgError("not positive definite")
-
-    monkeypatch.setattr(consistency, "errors", fail)
-    rows = Consistency(largest=200).begin([0])(0).rows
-    assert [row["metric"] for row in rows[:2]] == ["norm_error", "kl"]
-    assert {row["status"] for row in rows} == {"failed"}
-    assert rows[0]["detail"] == "LinAlgError: not positive definite"
+@pytest.fixture(scope="module")
+def fitted(smooth):
+    """A fit to fifty pairs, with the pairs."""
+    x, y = smooth.sample(50, rng_of("test", "well-specified"))
+    sizes = {"bandwidth_x": 1.0, "bandwidth_y": 2.0, "base_std": 2.0}
+    return KCEF(regularization=0.05, **sizes).fit(x[:, None], y[:, None]), x, y
 
 
-@pytest.mark.parametrize(("argument", "value"), [("repetitions", 1), ("largest", 150)])
-def test_too_little_for_a_slope_is_refused(tmp_path, argument, value):
-    with pytest.raises(ValueError, match=f"{argument} must be at least .*; got {value}"):
-        run(Consistency(**{argument: value}), tmp_path / "c.csv")
+def value(coefficients, x, y):
+    """T(x, y) at pairs."""
+    in_x = _well_specified.features(x, _well_specified.BANDWIDTH_X, coefficients.shape[0])
+    in_y = _well_specified.features(y, _well_specified.BANDWIDTH_Y, coefficients.shape[1])
+    return np.sum((in_x @ coefficients) * in_y, axis=1)
 
 
-def test_c_is_one_or_a_multiple_of_the_norm():
-    class Target:
-        gamma, operator_norm = 1.0, 0.1
+def test_the_basis_gives_the_kernel_and_its_derivatives():
+    a, b = np.linspace(-3, 4, 7), np.linspace(-5, 2, 6)
+    derivatives = GaussianKernel(2.0).derivatives(a[:, None], b[:, None])
+    rows = [_well_specified.features(a, 2.0, 60, order) for order in range(3)]
+    at_b = _well_specified.features(b, 2.0, 60)
+    np.testing.assert_allclose(rows[0] @ at_b.T, derivatives.value, atol=1e-12)
+    np.testing.assert_allclose(rows[1] @ at_b.T, derivatives.first[..., 0], atol=1e-12)
+    np.testing.assert_allclose(rows[2] @ at_b.T, derivatives.laplacian, atol=1e-12)
 
-    values = [consistency._regularization(Target, each, 16) for each in CONSTANTS]
-    assert values == pytest.approx([0.0015, 0.005, 0.05, 0.5])
+
+def test_t_0_is_c_applied_to_the_source(smooth):
+    """T_0 = r' E_{p_0}[∂S(x, y) k_X(x, ·) ∂k(y, ·)], by adaptive quadrature over all of p_0."""
+    p, q = np.ogrid[: _well_specified.TERMS[0], : _well_specified.TERMS[1]]
+    source = (-1.0) ** (p * q) / ((1 + p) * (1 + q))
+    x, wx = np.polynomial.legendre.leggauss(40)
+    in_x = _well_specified.features(x, 1.0, len(p))
+
+    def unnormalised(y):
+        shape = _well_specified.features(np.array([y]), 2.0, source.shape[1])[0]
+        return stats.norm.pdf(y, scale=2.0) * np.exp(in_x @ smooth.coefficients @ shape)
+
+    z, _ = integrate.quad_vec(unnormalised, -20, 20, epsabs=1e-11)
+
+    def at(x0, y0):
+        def integrand(y):
+            slope = in_x @ source @ _well_specified.features(np.array([y]), 2.0, 60, 1)[0]
+            bend = -(y - y0) / 4 * np.exp(-((y - y0) ** 2) / 8)
+            return (wx / 2 * np.exp(-((x - x0) ** 2) / 2) * slope * bend) @ (unnormalised(y) / z)
+
+        return integrate.quad(integrand, -20, 20, epsabs=1e-11, limit=200)[0]
+
+    points = [(-0.8, -2.0), (-0.3, 1.0), (0.4, 0.5), (0.9, 3.0)]
+    wanted = np.array([at(*point) for point in points])
+    got = value(smooth.coefficients, *np.array(points).T)
+    np.testing.assert_allclose(got / got[0], wanted / wanted[0], rtol=1e-5)
+    assert got[0] * wanted[0] > 0
+    assert np.linalg.norm(smooth.coefficients) == pytest.approx(_well_specified.NORM, abs=1e-6)
+
+
+def test_no_noise_is_the_population_solution(smooth):
+    """T_λ = (C + λ)⁻¹CT_0, solved directly."""
+    C = smooth.grid.covariance(smooth.coefficients)
+    t0 = smooth.coefficients.ravel()
+    solved = np.linalg.solve(C + 0.01 * np.eye(len(C)), C @ t0)
+    assert smooth.regularization_error(0.01) == pytest.approx(np.linalg.norm(solved - t0), rel=1e-8)
+
+
+def test_samples_follow_the_conditional_density(smooth):
+    x, y = smooth.sample(1500, rng_of("test", "samples"))
+    assert stats.kstest(x, stats.uniform(-1, 2).cdf).pvalue > 1e-3
+    fine = np.linspace(-16, 16, 1601)
+    in_y = _well_specified.features(fine, 2.0, _well_specified.TERMS[1])
+    in_x = _well_specified.features(x, 1.0, _well_specified.TERMS[0])
+    density = np.exp(in_x @ smooth.coefficients @ in_y.T - fine**2 / 8)
+    below = integrate.cumulative_simpson(density, x=fine, initial=0.0)
+    uniform = [np.interp(y[i], fine, row / row[-1]) for i, row in enumerate(below)]
+    assert stats.kstest(uniform, "uniform").pvalue > 1e-3
+
+
+def test_the_estimate_is_the_same_function_in_the_basis(fitted):
+    model, x, y = fitted
+    coefficients = _well_specified.estimate_coefficients(x, y, model.coef_[:, 0], 0.05)
+    at_x, at_y = np.linspace(-1, 1, 9), np.linspace(-6, 6, 9)
+    log_base = stats.norm.logpdf(at_y, scale=2.0)
+    wanted = model.log_unnormalized(at_x[:, None], at_y[:, None]) - log_base
+    np.testing.assert_allclose(value(coefficients, at_x, at_y), wanted, atol=1e-8)
+
+
+def test_the_divergence_is_the_expected_log_ratio(smooth, fitted):
+    model, x, y = fitted
+    norm, kl = consistency.errors(smooth, x, y, 0.05)
+    coefficients = _well_specified.estimate_coefficients(x, y, model.coef_[:, 0], 0.05)
+    assert norm == pytest.approx(np.linalg.norm(coefficients - smooth.coefficients))
+    many_x, many_y = smooth.sample(4000, rng_of("test", "divergence"))
+    in_x = _well_specified.features(many_x, 1.0, _well_specified.TERMS[0])
+    fine = np.linspace(-16, 16, 2001)
+    in_y = _well_specified.features(fine, 2.0, _well_specified.TERMS[1])
+    log_f = in_x @ smooth.coefficients @ in_y.T + stats.norm.logpdf(fine, scale=2.0)
+    log_z = np.log(integrate.simpson(np.exp(log_f), x=fine))
+    log_p = value(smooth.coefficients, many_x, many_y) + stats.norm.logpdf(many_y, scale=2) - log_z
+    ratio = log_p - model.log_density(many_x[:, None], many_y[:, None])
+    assert kl == pytest.approx(ratio.mean(), abs=4 * ratio.std() / np.sqrt(len(ratio)))
+    own = smooth.log_density
+    assert smooth.grid.divergence(own, own) == 0
+    assert kl > 0
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("gamma", [0.5, 1.0])
+def test_the_exponent_is_the_one_declared(gamma):
+    """‖T_λ - T_0‖ falls like λ^γ; S is barely in the space, so hardly faster."""
+    target = _well_specified.target(gamma)
+    error = [target.regularization_error(target.operator_norm * each) for each in (1e-5, 1e-3)]
+    assert gamma - 0.05 < np.log(error[1] / error[0]) / np.log(100) < gamma + 0.12

@@ -21,12 +21,6 @@ def test_components_are_densities_with_the_right_score(component):
     np.testing.assert_allclose(component.score(y), numeric / (2 * step), atol=1e-6)
 
 
-def test_supports_are_disjoint_and_on_their_sides():
-    first, second = DISJOINT
-    assert first.support[1] < 0 < second.support[0]
-    assert first.density(np.array([0.0, 2.0, -10.0])).tolist() == [0, 0, 0]
-
-
 @pytest.mark.parametrize("weight", failure_case.WEIGHTS)
 def test_j_vanishes_while_kl_does_not(weight):
     assert failure_case.expected_score(*DISJOINT, weight) < 1e-20

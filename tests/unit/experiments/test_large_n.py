@@ -1,39 +1,19 @@
 """large_n: gaps to a known density, and what they cost."""
 
-import json
-
 import numpy as np
 import pytest
-from scipy.stats import norm, t
-from sklearn.ensemble import HistGradientBoostingRegressor
+from scipy.stats import norm
 
-from kcde import scores
 from kcde.data import made_up
 from kcde.estimators import LikelihoodKCEF, Standardised
-from kcde.experiments.large_n import (
-    BANDWIDTHS,
-    REGRESSORS,
-    BoostedResiduals,
-    LargeN,
-    LinearGaussian,
-)
-from kcde.experiments.runner import run
+from kcde.experiments.large_n import LargeN, LinearGaussian
 
 GIVEN = {"bandwidth_x": 1.5, "bandwidth_y": 0.8, "regularization": 1e-3, "rank_x": 20}
 
 
-def launch(folder, method, **axes):
-    """Scores, arrays and info of a job on 60 rows."""
-    out = folder / f"{method}.csv"
-    job = {"dataset": "bimodal-2-60", "method": method, "test_rows": 40}
-    run(LargeN(**job | axes), out)
-    with np.load(out.with_suffix(".npz")) as stored:
-        arrays = dict(stored)
-    return scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text())
-
-
-def test_the_gap_is_that_of_a_fit_by_hand(tmp_path):
-    frame, arrays, info = launch(tmp_path, "LikelihoodKCEF", options=GIVEN)
+def test_the_gap_is_that_of_a_fit_by_hand(launch):
+    job = ("bimodal-2-60", "LikelihoodKCEF")
+    frame, *_ = launch(LargeN, *job, options=GIVEN, test_rows=40)
     X, Y = made_up.bimodal_held_out_pairs(2, 40)
     seed = int(frame["seed"].iloc[0])
     model = Standardised(LikelihoodKCEF(**GIVEN, random_state=seed))
@@ -44,53 +24,6 @@ def test_the_gap_is_that_of_a_fit_by_hand(tmp_path):
     assert gap["stderr"] == pytest.approx(difference.std(ddof=1) / np.sqrt(40))
     (loss,) = frame[frame["metric"] == "negative_log_likelihood"]["value"]
     assert loss == pytest.approx(-found.mean())
-    np.testing.assert_allclose(arrays["log_density"][0], found)
-    assert set(frame["n_train"]) == {60}
-    assert set(frame["n_test"]) == {40}
-    assert set(frame["dim"]) == {5}
-    assert info["chosen"][0]["regularization"] == 1e-3
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("method", REGRESSORS)
-def test_regressors_are_fitted_without_an_estimator(tmp_path, method):
-    frame, arrays, _ = launch(tmp_path, method)
-    assert set(frame["status"]) == {"ok"}
-    metrics = ["log_density_gap", "negative_log_likelihood", "fit_seconds", "density_seconds"]
-    assert list(frame["metric"]) == [*metrics, "peak_memory"]
-    assert (frame.loc[frame["metric"] != "log_density_gap", "value"] >= -5).all()
-    assert set(frame["variant"]) == {"ours"}
-    assert arrays["log_density"].shape == (1, 40)
-
-
-def test_a_fit_that_fails_is_a_row_that_says_why(tmp_path, monkeypatch):
-    def fail(self, X, Y):
-        raise np.linalg.LinAlgError("singular")
-
-    monkeypatch.setattr(LinearGaussian, "fit", fail)
-    frame, _, _ = launch(tmp_path, "linear")
-    assert list(frame["status"]) == ["failed"]
-    assert frame["detail"].item() == "LinAlgError: singular"
-
-
-@pytest.mark.parametrize(
-    ("axes", "words"),
-    [
-        ({"dataset": "bimodal-60"}, "there are no bimodal data 'bimodal-60'"),
-        ({"method": "Boosting"}, "Boosting"),
-        ({"method": "LikelihoodKCEF", "options": {"rank": 3}}, "rank"),
-    ],
-)
-def test_what_is_unknown_is_refused(tmp_path, axes, words):
-    with pytest.raises(ValueError, match=words):
-        launch(tmp_path, **{"method": "linear"} | axes)
-
-
-def test_rows_of_a_selection_are_limited_where_it_is_by_likelihood():
-    kcef = LargeN("bimodal-2-60", "KCEF-LL", "KCEF", options={"selection": "likelihood"})
-    assert kcef.unfitted().estimator.tuning_rows == 1000
-    ours = LargeN("bimodal-2-60", "LikelihoodKCEF")
-    assert ours.unfitted().estimator.tuning_rows == LikelihoodKCEF().tuning_rows
 
 
 def test_least_squares_and_a_normal_density():
@@ -102,33 +35,3 @@ def test_least_squares_and_a_normal_density():
     residuals = Y[:, 0] - design @ expected
     spread = norm(0.0, np.sqrt(np.mean(residuals**2)))
     np.testing.assert_allclose(model.log_density(X, Y), spread.logpdf(residuals))
-
-
-def test_boosting_has_a_kernel_density_of_residuals_it_did_not_see(monkeypatch):
-    X, Y = made_up.bimodal_draw(500, 1, np.random.default_rng(0))
-    seen = []
-    fit = HistGradientBoostingRegressor.fit
-    monkeypatch.setattr(
-        HistGradientBoostingRegressor,
-        "fit",
-        lambda self, X, y: seen.append(X) or fit(self, X, y),
-    )
-    model = BoostedResiduals(3).fit(X, Y)
-    held = np.array([row not in seen[0] for row in X[:, 0]])
-    assert held.sum() == 100
-    residuals = Y[held, 0] - model._trees.predict(X[held])
-    np.testing.assert_allclose(np.sort(model._residuals), np.sort(residuals))
-    at, x = np.linspace(-4.0, 4.0, 50)[:, None], X[:1].repeat(50, axis=0)
-    e = at[:, 0] - model._trees.predict(x)
-    kernel = norm.pdf(e[:, None], residuals, model.bandwidth_).mean(axis=1)
-    floor = t(2, 0.0, residuals.std()).pdf(e)
-    expected = np.log(0.99 * kernel + 0.01 * floor)
-    np.testing.assert_allclose(model.log_density(x, at), expected)
-
-
-def test_the_bandwidth_of_residuals_is_the_best_of_those_tried():
-    X, Y = made_up.bimodal_draw(400, 1, np.random.default_rng(1))
-    model = BoostedResiduals(0).fit(X, Y)
-    std = model._residuals.std()
-    assert np.isclose(model.bandwidth_ / std, BANDWIDTHS).sum() == 1
-    assert BANDWIDTHS[0] < model.bandwidth_ / std < BANDWIDTHS[-1]

@@ -1,0 +1,266 @@
+"""Experiments of cdo: the authors' settings, smoothers, and scores against fits by hand."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from kcde import scores
+from kcde.data import loaders, made_up, traffic
+from kcde.data.traffic import Traffic
+from kcde.estimators import CDO, LSCDE, GaussianProcess, Standardised
+from kcde.experiments import _cdo_settings, _smoothers, _traffic_cost, donut, terrain
+from kcde.experiments._smoothers import NadarayaWatson
+from kcde.experiments.donut import Donut
+from kcde.experiments.terrain import FOLDS, RANDOM, Terrain
+from kcde.experiments.traffic import TrafficByTime
+from kcde.seeding import rng_of
+
+OPTIONS = {"bandwidth_x": 0.4, "bandwidth_y": 0.4, "regularization": 0.01}
+TWO = {
+    Donut: {"repetitions": 2, "points": 3},
+    Terrain: {"dataset": "smoke-terrain", "folds": 2},
+    TrafficByTime: {"dataset": "smoke-traffic", "splits": 2, "thinned": 0},
+}
+"""Two repetitions, folds or splits of each."""
+
+
+@pytest.fixture
+def run(launch):
+    """Run a job; return scores and arrays."""
+    return lambda cls, method="LSCDE", **given: launch(cls, method=method, **TWO[cls] | given)[:2]
+
+
+def values(frame, split=0, **setting):
+    """Return the values of a repetition by metric."""
+    rows = frame[frame["setting"].eq(scores.setting(**setting)) & frame["split"].eq(split)]
+    return dict(zip(rows["metric"], rows["value"], strict=True))
+
+
+# ---- settings ------------------------------------------------------------------------------------
+
+
+def median_of_pairs(points):
+    """Every pair once, by a loop."""
+    pairs = [(a, b) for i, a in enumerate(points) for b in points[i + 1 :]]
+    return np.median([np.linalg.norm(a - b) for a, b in pairs])
+
+
+def test_settings_of_the_donut_by_hand():
+    X, Y = made_up.donut_draw(2, rng_of("test-cdo-settings", "donut"))
+    found = _cdo_settings.authors("donut", "CDO", X, Y)
+    assert found["kernel_x"] == "laplace"
+    assert found["bandwidth_x"] == pytest.approx(median_of_pairs(X) / np.sqrt(2))
+    # 62² points against 100 rows, and against more rows than points.
+    assert found["regularization"] == found["output_regularization"] == pytest.approx(1 / 62)
+    few = _cdo_settings.authors("donut", "CDO", X[:30], Y[:30])
+    assert few["regularization"] == pytest.approx(1 / 30)
+    assert found["bandwidth_y"] == pytest.approx(2.08, abs=0.005)
+    assert (found["reference"], found["reference_box"]) == (62, (-2.0, 2.0))
+    assert (found["weights"], found["scaling"]) == ("signed", "published")
+
+
+def test_settings_of_traffic_by_hand(rng):
+    days, times = np.repeat(np.arange(3), 5), np.tile(np.arange(5) * 3600.0, 3)
+    inputs = np.column_stack([days, times])
+    X = np.repeat(inputs, [1, 4, 2] * 5, axis=0)
+    Y = rng.uniform(0, 1, (len(X), 1))
+    found = _cdo_settings.authors("traffic", "CDO", X, Y)
+    # Inputs that repeat count once.
+    expected = [np.sqrt(median_of_pairs(column[:, None])) / 4 for column in inputs.T]
+    assert found["bandwidth_x"] == pytest.approx(expected)
+    width = np.ptp(Y)
+    grid = np.linspace(Y.min() - width / 10, Y.max() + width / 10, 1008)
+    np.testing.assert_allclose(found["reference_box"], grid[[0, -1]])
+    assert found["bandwidth_y"] == pytest.approx(grid[1] - grid[0])
+    assert found["regularization"] == pytest.approx(1008**-0.441)
+
+
+# ---- smoothers -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def surface():
+    """A tilted plane on a grid of step 8, with some rows left out, and those."""
+    ticks = 8.0 * np.arange(9)
+    X = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
+    Y = 3.0 + 0.5 * X[:, :1] - 0.2 * X[:, 1:]
+    held = np.array([12, 13, 40, 66])
+    return np.delete(X, held, axis=0), np.delete(Y, held, axis=0), X[held], Y[held]
+
+
+def smoother(name, X, Y):
+    return _smoothers.MAKERS[name]("terrain", X, Y, np.random.default_rng(0)).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["linear-interpolation", "Clough-Tocher"])
+def test_a_plane_is_interpolated_exactly_and_beyond_it_the_nearest_row_counts(surface, name):
+    X, Y, at, expected = surface
+    model = smoother(name, X, Y)
+    np.testing.assert_allclose(model.mean(at), expected, atol=1e-4)
+    outside = np.array([[-30.0, 0.0], [64.0, 90.0]])
+    np.testing.assert_allclose(model.mean(outside)[:, 0], [3.0, 3.0 + 32.0 - 12.8])
+
+
+@pytest.mark.parametrize(("kernel", "power"), [("gaussian", 2), ("laplace", 1)])
+def test_smoothing_equals_a_naive_loop(rng, kernel, power):
+    X, Y = rng.standard_normal((60, 2)), 100.0 + rng.standard_normal((60, 1))
+    model = NadarayaWatson(kernel, [0.4, 0.7]).fit(X, Y)
+    # Where every kernel underflows, their ratios do not.
+    for x in (*rng.standard_normal((3, 2)), np.array([1e5, 0.0])[:: 3 - 2 * power]):
+        logs = -np.sum(np.abs((X - x) / [0.4, 0.7]) ** power / power, axis=1)
+        weights = np.exp(logs - logs.max())
+        mean = np.average(Y[:, 0], weights=weights)
+        spread = np.average((Y[:, 0] - mean) ** 2, weights=weights)
+        assert model.mean(x[None])[0, 0] == pytest.approx(mean, rel=1e-9)
+        assert model.variance(x[None])[0, 0] == pytest.approx(spread, abs=1e-8)
+
+
+# ---- donut ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("variant", "spread"), [("as-published", 1.0), ("ours", None)])
+def test_the_published_process_has_a_spread_of_one(run, variant, spread):
+    frame, _ = run(Donut, "GaussianProcess", variant=variant, settings="authors")
+    drawn = donut.repetition(1, 3)
+    model = GaussianProcess(**_cdo_settings.authors("donut", "GaussianProcess", drawn.X, drawn.Y))
+    model.fit(drawn.X, drawn.Y)
+    at = np.array([[1.0]])
+    std = np.sqrt(model.variance(at)) if spread is None else spread
+    density = norm.pdf(drawn.evaluated, model.mean(at), std).prod(axis=1)
+    expected = np.abs(density - made_up.donut_joint_density(1, drawn.evaluated)).mean()
+    assert values(frame, 1, x=1)["joint_error"] == pytest.approx(expected, rel=1e-8)
+
+
+def test_errors_of_the_donut_are_those_of_a_fit_by_hand(run):
+    frame, _ = run(Donut, options=OPTIONS)
+    drawn = donut.repetition(1, 3)
+    seed = int(frame[frame["split"] == 1]["seed"].iloc[0])
+    model = Standardised(LSCDE(**OPTIONS, random_state=seed)).fit(drawn.X, drawn.Y)
+    for x in (0, 1):
+        found, joint = values(frame, 1, x=x), made_up.donut_joint_density(x, drawn.evaluated)
+        density = np.exp(model.log_density(np.full((3000, 1), float(x)), drawn.evaluated))
+        assert found["joint_error"] == pytest.approx(np.abs(density - joint).mean())
+        exact = joint / made_up.donut_marginal_density(x)
+        assert found["conditional_error"] == pytest.approx(np.abs(density - exact).mean())
+        assert found["joint_error_of_zero"] == pytest.approx(joint.mean())
+
+
+@pytest.mark.parametrize(("cls", "rows"), [(Donut, 8), (Terrain, 10), (TrafficByTime, 2)])
+def test_a_failed_fit_is_rows_that_say_why(run, cls, rows):
+    frame, _ = run(cls, options={"bandwidth_x": -1.0})
+    failed = frame[frame["status"] == "failed"]
+    assert len(failed) == rows
+    assert failed["detail"].str.contains("bandwidth_x").all()
+
+
+# ---- terrain -------------------------------------------------------------------------------------
+
+
+def test_folds_are_a_partition_and_splits_a_fifth():
+    every = terrain.parts("some", 57, 10, 3)
+    folds = [part for part in every if part.protocol == FOLDS]
+    assert sorted(np.concatenate([part.test for part in folds])) == list(range(57))
+    for part in every:
+        assert sorted([*part.train, *part.test]) == list(range(57))
+    random = [part for part in every if part.protocol == RANDOM]
+    assert [len(part.test) for part in random] == [11] * 3
+    assert set(random[0].test) != set(random[1].test)
+    # Fewer of them are the first of them.
+    for part, same in zip(terrain.parts("some", 57, 2, 1), [*folds[:2], random[0]], strict=True):
+        np.testing.assert_array_equal(part.test, same.test)
+
+
+def test_errors_of_the_terrain_are_those_of_a_fit_by_hand(run, smoke):
+    frame, arrays = run(Terrain, options=OPTIONS, splits=1)
+    data = loaders.load("smoke-terrain", *smoke)
+    part = terrain.parts("smoke-terrain", 340, 2, 0)[1]
+    seed = int(frame[frame["split"] == 1]["seed"].iloc[0])
+    model = Standardised(LSCDE(**OPTIONS, random_state=seed))
+    model.fit(data.X[part.train], data.Y[part.train])
+    predicted, y = model.mean(data.X[part.test])[:, 0], data.Y[part.test, 0]
+    mean, found = data.Y[part.train].mean(), values(frame, 1, protocol=FOLDS)
+    expected = np.abs(predicted - y).sum() / np.abs(y - mean).sum()
+    assert found["smae"] == found["smae_centred"] == pytest.approx(expected)
+    assert found["smae_pointwise"] == pytest.approx(np.abs(predicted / y - 1).mean())
+    np.testing.assert_array_equal(arrays["test_rows_folds"][1], part.test)
+    np.testing.assert_allclose(arrays["prediction_folds"][1], predicted)
+    ratio = np.abs(arrays["prediction_random"][0] / data.Y[arrays["test_rows_random"][0], 0] - 1)
+    spread = values(frame, protocol=RANDOM)["smae_pointwise_std"]
+    assert spread == pytest.approx(ratio.std(ddof=1))
+    frame, _ = run(Terrain, "GaussianProcess", settings="authors")
+    found = values(frame, protocol=FOLDS)
+    assert found["smae"] == found["smae_predicted"] != found["smae_centred"]
+
+
+# ---- traffic -------------------------------------------------------------------------------------
+
+
+def test_errors_of_traffic_are_those_of_a_fit_by_hand(run, smoke):
+    frame, arrays = run(TrafficByTime, "CDO", settings="authors")
+    data = traffic.open_traffic("smoke-traffic", *smoke)
+    split = data.split(1)
+    options = _cdo_settings.authors("traffic", "CDO", split.X, split.Y)
+    model = CDO(**options).fit(split.X, split.Y)
+    X, Y = np.vstack([split.X, split.X_test]), np.vstack([split.Y, split.Y_test])
+    errors = []
+    for place, x in enumerate(data.inputs):
+        outputs = split.Y_test[(split.X_test == x).all(axis=1)]
+        own, every = (B[(x == A).all(axis=1)] for A, B in ((split.X, split.Y), (X, Y)))
+        if len(outputs) < 2:
+            assert np.isnan(arrays["test_mean"][1, place])
+            continue
+        mean, spread = model.mean(x[None])[0, 0], np.sqrt(model.variance(x[None])[0, 0])
+        ratios = (mean / outputs.mean(), spread / outputs.std(), own.mean() / outputs.mean())
+        # Days may overlap as in the notebook.
+        errors.append(np.abs(np.array([*ratios, mean / every.mean()]) - 1))
+    assert 0 < len(errors) < len(data.inputs)
+    found, names = values(frame, 1), ("", "of_training", "overlapping")
+    measured = [found["mean_error"], found["std_error"]]
+    measured += [found[f"mean_error_{name}"] for name in names[1:]]
+    np.testing.assert_allclose(measured, np.median(errors, axis=0))
+    assert found["negative_variance_share"] == 0.0
+
+
+def test_a_negative_variance_is_counted_and_worse_than_any_error(run, monkeypatch):
+    monkeypatch.setattr(CDO, "variance", lambda self, X: np.where(X[:, :1] == 2, -1.0, 400.0))
+    frame, arrays = run(TrafficByTime, "CDO", settings="authors")
+    wednesday = arrays["inputs"][0][:, 0] == 2
+    np.testing.assert_array_equal(np.isnan(arrays["std"][0]), wednesday)
+    assert values(frame)["negative_variance_share"] == pytest.approx(wednesday.mean())
+    tested = ~np.isnan(arrays["test_std"][0])
+    errors = abs(20.0 / arrays["test_std"][0, tested] - 1)
+    expected = np.median(np.where(wednesday[tested], 1e9, errors))
+    assert values(frame)["std_error"] == pytest.approx(expected)
+    assert expected > np.median(errors[~wednesday[tested]])
+
+
+def test_the_closed_form_of_cdo_is_a_mixture_of_tables_of_slots(run, smoke):
+    _, arrays = run(TrafficByTime, "Nadaraya-Watson-CDO", splits=1, settings="authors")
+    split = traffic.open_traffic("smoke-traffic", *smoke).split(0)
+    every = arrays["inputs"][0][:, 0].tolist()
+    gaps = [abs(a - b) for i, a in enumerate(every) for b in every[:i]]
+    scale = np.sqrt(np.median(gaps)) / 4
+    for place in (0, 17, 40):
+        day, slot = arrays["inputs"][0, place]
+        here = split.X[:, 1] == slot
+        outputs = split.Y[here, 0]
+        weights = np.exp(-abs(day - split.X[here, 0]) / scale)
+        mean = np.average(outputs, weights=weights)
+        assert arrays["mean"][0, place] == pytest.approx(mean, rel=1e-6)
+        spread = np.average(outputs**2, weights=weights) - mean**2
+        assert arrays["std"][0, place] ** 2 == pytest.approx(spread, rel=1e-5)
+
+
+@pytest.mark.parametrize("scaling", ["published", "corrected"])
+def test_the_factorisation_over_distinct_inputs_is_exact(rng, scaling):
+    """With so many outputs of each of nine inputs."""
+    inputs = np.column_stack([np.arange(9) % 3, 600.0 * (np.arange(9) // 3)])
+    X = np.repeat(inputs, [1, 7, 2, 5, 3, 9, 1, 4, 6], axis=0)
+    Y = 0.1 + 0.02 * X[:, :1] + 0.01 * rng.standard_normal((len(X), 1))
+    data = Traffic("small", X, Y, np.zeros(len(X), dtype=int), "")
+    options = {"scaling": scaling, "reference": 40}
+    assert _traffic_cost.grouping_difference(options, data) < 1e-9
+    model = CDO(**_cdo_settings.authors("traffic", "CDO", X, Y)).fit(X, Y)
+    # The plain solve notices a wrong one.
+    wrong = _traffic_cost.ungrouped_moments(model, X[:-1], Y[:-1], data.inputs)[0]
+    assert np.max(np.abs(wrong - model.mean(data.inputs)[:, 0])) > 1e-4
