@@ -6,8 +6,8 @@ import scoringrules
 from scipy import integrate, stats
 
 from kcde.estimators import NADE, Defensive, EpsilonKDE, GaussianProcess
-from kcde.estimators._shared.gaussian_mixtures import mixture_crps
-from kcde.estimators._shared.location_scale import Normal, StudentT
+from kcde.estimators._shared.floored import Normal, StudentT
+from kcde.estimators._shared.mixture import mixture_crps
 from kcde.estimators._shared.tabulated import TabulatedCdf
 from kcde.panels import equal
 

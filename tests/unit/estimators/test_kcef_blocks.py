@@ -9,8 +9,7 @@ from kcde import memory
 from kcde.estimators._kcef import blocks as blocked
 from kcde.estimators._kcef import gradient, score_matching
 from kcde.estimators._kcef import selection as rules
-from kcde.estimators._kcef.blocks import BlockedHeldOutScore
-from kcde.estimators._kcef.score import HeldOutScore
+from kcde.estimators._kcef.score import BlockedHeldOutScore, HeldOutScore
 from kcde.estimators._kcef.score_matching import normal_equations, solve
 from kcde.linalg import solve_positive_definite
 from kcde.selection import kfold

@@ -5,8 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from kcde.estimators import KCEF
-from kcde.estimators._kcef.early_stopping import BOX, BoxedScore, minimise_early
-from kcde.estimators._kcef.gradient import minimise
+from kcde.estimators._kcef.gradient import BOX, BoxedScore, minimise, minimise_early
 from kcde.estimators._kcef.score import HeldOutScore, HeldOutSystems, Tables
 from kcde.estimators._kcef.selection import Hyperparameters
 from kcde.selection import complement, contiguous_folds, kfold

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kcde.estimators import KCEF, KEF
-from kcde.estimators._kcef.nystrom import NystromSystem, held_out_scores
+from kcde.estimators.kef import NystromSystem, held_out_scores
 from kcde.selection import complement, kfold
 from naive import partial
 

@@ -6,7 +6,7 @@ from scipy.stats import norm
 from statsmodels.nonparametric.kernel_density import KDEMultivariateConditional
 
 from kcde.estimators import KernelCDE, MarginalKDE
-from kcde.estimators._shared.product_kernels import LeaveOneOut
+from kcde.estimators.kernel_cde import LeaveOneOut
 
 # statsmodels draws at random where nobody asks, and says that it will do so in another way.
 pytestmark = pytest.mark.filterwarnings("ignore:After 0.17:FutureWarning")

@@ -9,14 +9,20 @@ from scipy.stats import norm, t
 
 from kcde.estimators import GaussianProcess, LikelihoodKCEF, likelihood_kcef
 from kcde.estimators._likelihood import family, selection
-from kcde.estimators._likelihood.family import LowRankFamily
 from kcde.estimators._likelihood.features import (
     KernelFeatures,
     node_places,
     output_grid,
     support,
 )
-from kcde.estimators._likelihood.objective import Objective, Sums, mean_covariance, partial
+from kcde.estimators._likelihood.objective import (
+    Objective,
+    Preconditioner,
+    Sums,
+    mean_covariance,
+    minimise,
+    partial,
+)
 from kcde.estimators._likelihood.selection import (
     REGULARIZATIONS,
     WIDTHS_X,
@@ -28,8 +34,8 @@ from kcde.estimators._likelihood.selection import (
     _Problem,
     _with_mass,
 )
-from kcde.estimators._likelihood.solver import Preconditioner, minimise
-from kcde.estimators._shared.location_scale import Normal, StudentT
+from kcde.estimators._shared.floored import Normal, StudentT
+from kcde.estimators.likelihood_kcef import LowRankFamily
 from kcde.joint import JointDensity
 from kcde.kernels import GaussianKernel
 from kcde.panels import QuadratureWarning, warn_of
@@ -181,7 +187,7 @@ def test_folds_are_solved_as_they_would_be_alone(features):
 def test_float32_agrees_with_float64(pairs, monkeypatch):
     X, Y = pairs
     exact = LikelihoodKCEF(**GIVEN).fit(X, Y).log_density(X, Y)
-    monkeypatch.setattr("kcde.estimators._likelihood.family.FLOAT32_FROM", 1)
+    monkeypatch.setattr("kcde.estimators.likelihood_kcef.FLOAT32_FROM", 1)
     np.testing.assert_allclose(
         LikelihoodKCEF(**GIVEN).fit(X, Y).log_density(X, Y), exact, atol=1e-3
     )
@@ -190,8 +196,8 @@ def test_float32_agrees_with_float64(pairs, monkeypatch):
 def test_where_float32_is_not_enough_the_fit_is_made_again(pairs, monkeypatch, caplog):
     X, Y = pairs
     exact = LikelihoodKCEF(**GIVEN).fit(X, Y).log_density(X, Y)
-    monkeypatch.setattr("kcde.estimators._likelihood.family.FLOAT32_FROM", 1)
-    monkeypatch.setattr("kcde.estimators._likelihood.family._ROUNDED", 0.0)
+    monkeypatch.setattr("kcde.estimators.likelihood_kcef.FLOAT32_FROM", 1)
+    monkeypatch.setattr("kcde.estimators.likelihood_kcef._ROUNDED", 0.0)
     with caplog.at_level(logging.WARNING):
         found = LikelihoodKCEF(**GIVEN).fit(X, Y).log_density(X, Y)
     assert "again in float64" in caplog.text

@@ -10,8 +10,8 @@ from sklearn.linear_model import Ridge
 
 from kcde.estimators import LinearGaussian, MarginalKDE, ResidualKDE
 from kcde.estimators._shared import ridge
-from kcde.estimators._shared.leave_one_out import FACTORS
-from kcde.estimators._shared.spread import column_std
+from kcde.estimators._shared.rows import column_std
+from kcde.estimators.marginal_kde import FACTORS
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from kcde.estimators import LikelihoodKCEF
 from kcde.estimators._likelihood import sources
 from kcde.estimators._likelihood.features import KernelFeatures, output_grid, support
 from kcde.estimators._likelihood.sources import FeatureRows, scales
-from kcde.estimators._shared.location_scale import Normal
+from kcde.estimators._shared.floored import Normal
 from kcde.streaming import ArrayRows, ParquetRows
 
 GIVEN = {"bandwidth_x": 1.0, "bandwidth_y": 0.8, "regularization": 1e-3}

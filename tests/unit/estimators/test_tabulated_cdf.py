@@ -6,8 +6,7 @@ from scipy import stats
 
 from kcde.arrays import normal_cdf
 from kcde.estimators import KCEF
-from kcde.estimators._shared.roots import increasing_root
-from kcde.estimators._shared.tabulated import TabulatedCdf
+from kcde.estimators._shared.tabulated import TabulatedCdf, increasing_root
 from kcde.panels import cover
 
 X = np.zeros((3, 1))

@@ -6,7 +6,7 @@ import pytest
 
 from kcde import arrays, memory
 from kcde.estimators import KCEF
-from kcde.estimators._kcef.blocks import BlockedHeldOutScore
+from kcde.estimators._kcef.score import BlockedHeldOutScore
 from kcde.memory import InsufficientMemory, free_bytes, free_host_bytes, require_memory
 from kcde.selection import kfold
 
