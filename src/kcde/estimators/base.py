@@ -131,10 +131,7 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
         given, outputs = X, Y
         X, Y = check_pairs(X, Y, self.largest_value, copy=True)
         if self.tags.unconditional and X.shape[1]:
-            raise ValueError(
-                f"{type(self).__name__} is unconditional: X must be None or have no columns; "
-                f"got shape {tuple(X.shape)}"
-            )
+            raise ValueError(f"X must be None or have no columns; got shape {tuple(X.shape)}")
         check_not_constant(Y)
         if grouping(self, groups):
             self._labels = group_labels(groups, Y.shape[0])
@@ -184,8 +181,7 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
     def score(self, X, Y) -> float:
         """Return the mean log density of the pairs, nats."""
         log_density = self.log_density(X, Y)
-        xp = array_namespace(log_density)
-        return float(xp.mean(log_density))
+        return float(array_namespace(log_density).mean(log_density))
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], without renormalising.

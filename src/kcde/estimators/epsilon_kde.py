@@ -5,8 +5,8 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume
-from kcde.estimators._shared.rows import check_positive
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.kernels.gaussian import log_gaussian_kernel
@@ -73,7 +73,7 @@ class EpsilonKDE(GaussianMixture):
 
     def _fit(self, X, Y):
         n, few = Y.shape[0], self.min_neighbours
-        check_positive("radius", self.radius, optional=True)
+        checks.positive("radius", self.radius, optional=True)
         if not 1 <= few <= n:
             raise ValueError(f"min_neighbours must be between 1 and the {n} rows; got {few}")
         self.X_ = X

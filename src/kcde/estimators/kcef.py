@@ -17,8 +17,9 @@ from kcde.estimators._kcef.natural_parameter import (
 from kcde.estimators._kcef.normaliser_rules import base_mass_outside, support, widest
 from kcde.estimators._kcef.score_matching import solve
 from kcde.estimators._kcef.selection import Hyperparameters, ScoreGrid
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
-from kcde.estimators._shared.rows import check_choice, check_pairs, check_positive, check_whole
+from kcde.estimators._shared.rows import check_pairs
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import GaussianProposal
@@ -178,9 +179,9 @@ class KCEF(ExponentialFamily):
         self.selection_floor = selection_floor
 
     def _fit(self, X, Y):
-        check_positive("base_std", self.base_std)
-        check_positive("regularization", self.regularization, optional=True)
-        check_whole("repeats", self.repeats)
+        checks.positive("base_std", self.base_std)
+        checks.positive("regularization", self.regularization, optional=True)
+        checks.whole("repeats", self.repeats)
         if not 0 <= self.selection_floor < 1:
             raise ValueError(f"selection_floor must lie in [0, 1); got {self.selection_floor!r}")
         if not self.penalty >= 0:
@@ -196,8 +197,8 @@ class KCEF(ExponentialFamily):
         typical = float(np.median(np.sum((values / self.base_std) ** 2, axis=1)))
         if -0.5 * typical < _LEAST_LOG_BASE:
             raise ValueError(
-                f"the base density N(0, base_std²) is 0 at half of Y, "
-                f"{typical**0.5:.3g} or more base_std from 0: bring it to unit scale, with Standardised"
+                f"half of Y is {typical**0.5:.3g} or more base_std from 0, where the base density "
+                "is 0: bring it to unit scale, with Standardised"
             )
 
     def _solve(self, X, Y):
@@ -262,7 +263,7 @@ class KCEF(ExponentialFamily):
         return self.tuning_rows
 
     def _selector(self, d_y: int):
-        check_choice("selection", self.selection, rules.RULES)
+        checks.choice("selection", self.selection, rules.RULES)
         if self.selection != "score" and d_y != 1:
             raise ValueError(
                 f"selection {self.selection!r} needs one-dimensional y; got d_y = {d_y}"

@@ -8,7 +8,7 @@ import numpy as np
 from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
 from kcde.estimators._kcef.natural_parameter import NaturalParameter
 from kcde.estimators._kcef.selection import Hyperparameters
-from kcde.estimators._shared.rows import check_whole
+from kcde.estimators._shared import checks
 from kcde.estimators.base import Tags
 from kcde.estimators.kcef import KCEF
 from kcde.kernels import GaussianKernel, as_bandwidths
@@ -128,7 +128,7 @@ class KEF(KCEF):
         m = self.n_basis
         if m == "auto":
             m = None if n * d <= _LARGEST_SYSTEM else min(n, _AUTO_BASIS)
-        check_whole("n_basis", m, optional=True)
+        checks.whole("n_basis", m, optional=True)
         if m is not None and m > n:
             raise ValueError(f"n_basis must be at most the {n} rows; got {m}")
         return m

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from kcde.arrays import array_namespace, to_numpy
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture
-from kcde.estimators._shared.rows import check_whole, column_std
-from kcde.estimators.base import Tags
+from kcde.estimators._shared.rows import column_std
 from kcde.kernels import as_bandwidths
 from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.memory import require_memory
@@ -83,8 +83,6 @@ class KernelCDE(GaussianMixture):
         "likelihood on at most 1000 training rows, L-BFGS from four starts"
     )
 
-    tags: ClassVar[Tags] = Tags()
-
     def __init__(
         self, bandwidth_x=None, bandwidth_y=None, *, tuning_rows=TUNING_ROWS, random_state=0
     ):
@@ -95,7 +93,7 @@ class KernelCDE(GaussianMixture):
 
     def _fit(self, X, Y):
         most = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
-        check_whole("tuning_rows", most, 2)
+        checks.whole("tuning_rows", most, 2)
         given = [
             None if getattr(self, name) is None else as_bandwidths(getattr(self, name), size, name)
             for name, size in (("bandwidth_x", X.shape[1]), ("bandwidth_y", Y.shape[1]))
@@ -122,7 +120,7 @@ class KernelCDE(GaussianMixture):
         ]
         rule = 1.06 * len(rows) ** (-1.0 / (4 + X.shape[1] + Y.shape[1]))
         starts = [(factor * rule, factor * rule) for factor in STARTS] + [(SMOOTHED, rule)]
-        begins = [criterion.start(start, fixed, BOUNDS_X, BOUNDS_Y) for start in starts]
+        begins = [criterion.start(start, fixed) for start in starts]
         found = [criterion.maximise(*begin, iterations=_FIRST_ITERATIONS) for begin in begins]
         first = best_index(np.array([each.score for each in found]))[0]
         found[first] = criterion.maximise(
@@ -200,18 +198,13 @@ class LeaveOneOut:
         total = logsumexp(terms, axis=1)
         return float(np.sum(total)), np.exp(terms - total[:, None]).ravel()
 
-    def start(
-        self,
-        at: tuple[float, float],
-        fixed: list[np.ndarray | None],
-        bounds_x: tuple[float, float],
-        bounds_y: tuple[float, float],
-    ) -> tuple[np.ndarray, list[tuple[float, float]]]:
-        """Return bandwidths (d_x + d_y,) to start at, and the bounds of each."""
-        lengths = self.inputs, len(self._squares) - self.inputs
-        begin, bounds = [], []
-        parts = zip(at, lengths, fixed, (bounds_x, bounds_y), strict=True)
-        for value, size, known, ends in parts:
+    def start(self, at: tuple, fixed: list) -> tuple[np.ndarray, list[tuple[float, float]]]:
+        """Return bandwidths (d_x + d_y,) to start at, and the smallest and largest of each.
+
+        `at` is the bandwidth of all columns of x, and of all of y, where none are `fixed`.
+        """
+        lengths, begin, bounds = (self.inputs, len(self._squares) - self.inputs), [], []
+        for value, size, known, ends in zip(at, lengths, fixed, (BOUNDS_X, BOUNDS_Y), strict=True):
             begin.append(np.full(size, np.clip(value, *ends)) if known is None else known)
             bounds += [ends] * size if known is None else [(h, h) for h in known]
         return np.concatenate(begin), bounds
@@ -223,12 +216,6 @@ class LeaveOneOut:
             value, slope = self(log_bandwidth)
             return -value / self.n, -slope / self.n
 
-        done = minimize(
-            loss,
-            np.log(begin),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=np.log(bounds),
-            options={"maxiter": iterations, "ftol": _GAIN},
-        )
+        how = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": iterations, "ftol": _GAIN}}
+        done = minimize(loss, np.log(begin), bounds=np.log(bounds), **how)
         return Found(np.exp(done.x), -self.n * float(done.fun), bool(done.success))

@@ -8,20 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._likelihood.features import (
-    PIVOT_ROWS,
-    KernelFeatures,
-    output_grid,
-    support,
-)
-from kcde.estimators._likelihood.objective import (
-    Objective,
-    log_normalisers,
-    minimise,
-    spread,
-)
+from kcde.estimators._likelihood.features import PIVOT_ROWS, KernelFeatures, output_grid, support
+from kcde.estimators._likelihood.objective import Objective, log_normalisers, minimise, spread
 from kcde.estimators._likelihood.selection import Choice, HeldOut, Search
 from kcde.estimators._likelihood.sources import ArrayRows, FeatureRows, RowSource, scales
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.floored import (
     Floored,
     LocationScale,
@@ -29,14 +20,7 @@ from kcde.estimators._shared.floored import (
     StudentT,
     weight_of_floor,
 )
-from kcde.estimators._shared.rows import (
-    SMALLEST_STD,
-    by_blocks,
-    check_choice,
-    check_one_y,
-    check_positive,
-    check_whole,
-)
+from kcde.estimators._shared.rows import SMALLEST_STD, by_blocks
 from kcde.estimators._shared.tabulated import FINE, TabulatedCdf
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.kernels import as_bandwidths
@@ -377,15 +361,15 @@ class LikelihoodKCEF(Floored):
 
     def _fit_source(self, source: RowSource) -> None:
         rng = rng_of("selection", self.random_state)
-        check_whole("rank_y", self.rank_y)
-        check_whole("rank_x", self.rank_x, optional=True)
-        check_whole("tuning_rows", self.tuning_rows, optional=True)
+        checks.whole("rank_y", self.rank_y)
+        checks.whole("rank_x", self.rank_x, optional=True)
+        checks.whole("tuning_rows", self.tuning_rows, optional=True)
         tuning = subsample(len(source), self.tuning_rows, rng)
         X, Y = source.take(tuning)
-        check_one_y(self, Y)
-        check_choice("base", self.base, _BASES)
-        check_positive("base_std", self.base_std)
-        check_positive("regularization", self.regularization, optional=True)
+        checks.one_y(self, Y)
+        checks.choice("base", self.base, _BASES)
+        checks.positive("base_std", self.base_std)
+        checks.positive("regularization", self.regularization, optional=True)
         self._set_weight(weight_of_floor(len(source)) if self.weight is None else self.weight)
         self._scales = scales(source)
         if not self._scales.std >= SMALLEST_STD:

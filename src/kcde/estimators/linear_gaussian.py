@@ -6,9 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, to_numpy
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.pushforward import NormalResiduals
-from kcde.estimators._shared.rows import check_positive
-from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.linalg import symmetric_spectrum
 from kcde.selection import best_index, log_grid
@@ -56,8 +55,6 @@ class LinearGaussian(NormalResiduals):
         "leave-one-out likelihood, in closed form"
     )
 
-    tags: ClassVar[Tags] = Tags()
-
     def __init__(self, regularization=None):
         self.regularization = regularization
 
@@ -103,7 +100,7 @@ def fit_ridge(X, Y, regularization: float | None) -> tuple[Ridge, np.ndarray, di
     likelihood. One eigendecomposition for all λ, of the smaller of XᵀX and XXᵀ: with
     r = min(n, d_x), r² max(n, d_x) + r³ time, and 41 n r d_y for the λ.
     """
-    check_positive("regularization", regularization, optional=True)
+    checks.positive("regularization", regularization, optional=True)
     xp, x, y = array_namespace(X), to_numpy(X), to_numpy(Y)
     centre_x, centre_y = x.mean(axis=0), y.mean(axis=0)
     path = _Path(x - centre_x, y - centre_y)

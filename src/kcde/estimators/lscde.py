@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from kcde.arrays import array_namespace, solve_triangular, take_rows, to_numpy
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import (
     SignedMixture,
     divided_by_sums,
     log_volume,
     log_where_positive,
 )
-from kcde.estimators._shared.rows import check_choice, check_positive, check_whole
 from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
@@ -182,12 +182,12 @@ class LSCDE(SignedMixture):
             if getattr(self, name) is not None:
                 as_bandwidths(getattr(self, name), dimension, name)
         for name in ("regularization", "density_floor"):
-            check_positive(name, getattr(self, name), optional=True)
+            checks.positive(name, getattr(self, name), optional=True)
         package = self.implementation == "cde"
-        check_whole("n_centres", self.n_centres, FEWEST_CENTRES if package else 1)
-        check_choice("selection", self.selection, _CRITERIA)
-        check_choice("weights", self.weights, _SOLVERS)
-        check_choice("implementation", self.implementation, IMPLEMENTATIONS)
+        checks.whole("n_centres", self.n_centres, FEWEST_CENTRES if package else 1)
+        checks.choice("selection", self.selection, _CRITERIA)
+        checks.choice("weights", self.weights, _SOLVERS)
+        checks.choice("implementation", self.implementation, IMPLEMENTATIONS)
         if package and not self.isotropic:
             raise ValueError("implementation='cde' has one bandwidth for all columns: isotropic")
         if self.weights == "signed" and self.density_floor is not None:

@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, to_numpy
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume
-from kcde.estimators._shared.rows import check_whole, column_std
-from kcde.estimators.base import Tags
+from kcde.estimators._shared.rows import column_std
 from kcde.kernels import as_bandwidths
 from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.normalisers import logsumexp
@@ -57,8 +57,6 @@ class MarginalKDE(GaussianMixture):
         "in 33 steps, leave-one-out likelihood"
     )
 
-    tags: ClassVar[Tags] = Tags()
-
     def __init__(self, bandwidth_y=None, *, tuning_rows=TUNING_ROWS, random_state=0):
         self.bandwidth_y = bandwidth_y
         self.tuning_rows = tuning_rows
@@ -66,7 +64,7 @@ class MarginalKDE(GaussianMixture):
 
     def _fit(self, X, Y):
         rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
-        check_whole("tuning_rows", rows)
+        checks.whole("tuning_rows", rows)
         self.cv_results_ = {}
         if self.bandwidth_y is not None:
             self.bandwidth_y_ = as_bandwidths(self.bandwidth_y, Y.shape[1], "bandwidth_y")

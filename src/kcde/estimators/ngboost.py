@@ -5,16 +5,9 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, to_numpy
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.pushforward import NormalResiduals
-from kcde.estimators._shared.rows import (
-    LARGEST_IN_FLOAT32,
-    check_one_y,
-    check_positive,
-    check_whole,
-    column_std,
-    from_library,
-    some_columns,
-)
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, column_std, from_library, some_columns
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of, seed_of
@@ -89,11 +82,11 @@ class NGBoost(NormalResiduals):
 
     def _fit(self, X, Y):
         X, Y = to_numpy(X), to_numpy(Y)
-        check_one_y(self, Y)
-        check_positive("learning_rate", self.learning_rate)
-        check_whole("stages", self.stages, optional=True)
-        check_whole("max_stages", self.max_stages)
-        check_whole("patience", self.patience)
+        checks.one_y(self, Y)
+        checks.positive("learning_rate", self.learning_rate)
+        checks.whole("stages", self.stages, optional=True)
+        checks.whole("max_stages", self.max_stages)
+        checks.whole("patience", self.patience)
         std = as_bandwidths(column_std(Y), 1, "the standard deviation of y")
         self._centre, self._scale = float(Y.mean()), float(std[0])
         X, z = some_columns(X), (Y[:, 0] - self._centre) / self._scale

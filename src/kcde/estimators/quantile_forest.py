@@ -6,15 +6,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from kcde.arrays import to_numpy
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume
-from kcde.estimators._shared.rows import (
-    LARGEST_IN_FLOAT32,
-    check_one_y,
-    check_whole,
-    column_std,
-    from_library,
-    some_columns,
-)
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, column_std, from_library, some_columns
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.memory import require_memory
@@ -93,9 +87,9 @@ class QuantileForest(GaussianMixture):
 
     def _fit(self, X, Y):
         X, Y = to_numpy(X), to_numpy(Y)
-        check_one_y(self, Y)
-        check_whole("min_samples_leaf", self.min_samples_leaf, optional=True)
-        check_whole("trees", self.trees)
+        checks.one_y(self, Y)
+        checks.whole("min_samples_leaf", self.min_samples_leaf, optional=True)
+        checks.whole("trees", self.trees)
         std = column_std(Y)
         sizes = LEAVES if self.min_samples_leaf is None else (self.min_samples_leaf,)
         widths = FACTORS * std if self.bandwidth_y is None else np.array([self.bandwidth_y])

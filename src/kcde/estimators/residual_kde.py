@@ -7,7 +7,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace
 from kcde.estimators._shared.rows import by_blocks
-from kcde.estimators.base import ConditionalDensity, Tags
+from kcde.estimators.base import ConditionalDensity
 from kcde.estimators.linear_gaussian import fit_ridge
 from kcde.estimators.marginal_kde import TUNING_ROWS, MarginalKDE
 
@@ -58,8 +58,6 @@ class ResidualKDE(ConditionalDensity):
         "(1e-6…1e4 in 41 steps) and the bandwidth (0.05…2 of their standard deviations in 33 "
         "steps) by leave-one-out likelihood"
     )
-
-    tags: ClassVar[Tags] = Tags()
 
     def __init__(
         self, regularization=None, bandwidth_y=None, *, tuning_rows=TUNING_ROWS, random_state=0

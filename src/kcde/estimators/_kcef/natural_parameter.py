@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -11,19 +11,6 @@ from numpy.polynomial import chebyshev
 from kcde.arrays import array_namespace, exp_of_negative, row_blocks
 from kcde.kernels import GaussianKernel
 from kcde.memory import require_memory
-
-
-class _Prepared(NamedTuple):
-    """Points of an expansion as the factors of matrix products, around their middle."""
-
-    centre_x: object
-    centre: object
-    scale: object
-    inverse: object
-    exponents: object
-    weights: object
-    points: object
-    slopes: object
 
 
 @dataclass(frozen=True)
@@ -42,11 +29,11 @@ class NaturalParameter:
 
     def potential(self, Y):
         """Return F (m, q) such that T(x, Y_q) = Σ_b k_X(X_b, x) F_bq, at Y (q, d_y)."""
-        xp, m = array_namespace(Y), self.c.shape[0]
+        m = self.c.shape[0]
         # The blocks and what they become.
         require_memory(Y, f"T between {m} rows and shared y", Y.shape[0], lambda q: 2 * m * q)
         parts = [self._potential(Y[rows, :]) for rows in self._blocks(Y)]
-        return xp.concat(parts, axis=1)
+        return array_namespace(Y).concat(parts, axis=1)
 
     def kernel_x(self, X):
         """Return k_X(X, X_b), shape (n, m)."""
@@ -80,10 +67,8 @@ class NaturalParameter:
     def _potential(self, Y):
         xp = array_namespace(Y)
         derivatives = GaussianKernel(self.bandwidth_y).derivatives(self.Y, Y)
-        return (
-            xp.sum(self.c[:, None, :] * derivatives.first, axis=2)
-            - self.smooth * derivatives.laplacian
-        )
+        pull = xp.sum(self.c[:, None, :] * derivatives.first, axis=2)
+        return pull - self.smooth * derivatives.laplacian
 
     def _laplacian(self, X, Y):
         xp = array_namespace(Y)
@@ -108,7 +93,7 @@ class NaturalParameter:
         return value, pull - 2.0 * self.smooth * turned[:, d:] * near * ready.inverse
 
     @cached_property
-    def _prepared(self) -> "_Prepared":
+    def _prepared(self) -> SimpleNamespace:
         """What `value_and_gradient` needs of the points alone, for chains that ask often."""
         xp = array_namespace(self.Y)
         inverse = xp.asarray(self.bandwidth_y**-2.0)
@@ -122,11 +107,11 @@ class NaturalParameter:
         alone = xp.sum(c * points + self.smooth * far * far, axis=1, keepdims=True)
         alone = self.smooth * xp.sum(inverse) - alone
         slope = c + 2.0 * self.smooth * far * inverse
-        return _Prepared(
-            centre_x,
-            centre,
-            scale,
-            inverse,
+        return SimpleNamespace(
+            centre_x=centre_x,
+            centre=centre,
+            scale=scale,
+            inverse=inverse,
             exponents=xp.concat([scaled, -half, ones], axis=1),
             weights=xp.concat([slope, alone, ones], axis=1),
             points=xp.concat([points, ones], axis=1),

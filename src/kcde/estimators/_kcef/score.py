@@ -60,7 +60,11 @@ class HeldOutScore:
         W = bar_G * tables.G + bar_M * tables.M + bar_Q * tables.Q
         in_y = xp.sum(bar_G * tables.dG() + bar_M * tables.dM() + bar_Q * tables.dQ())
         value, in_lambda = adjoint.totals()
-        gradient = [*self._in_bandwidth_x(W, bandwidth_x), float(in_y), in_lambda]
+        # Σ_ab W_ab (x_ak - x_bk)²/σ_k² for each k.
+        X, squares = self.X, self.X * self.X
+        in_x = xp.sum(W, axis=1) @ squares + xp.sum(W, axis=0) @ squares
+        in_x = to_numpy(in_x - 2.0 * xp.sum(X * (W @ X), axis=0)) / bandwidth_x**2
+        gradient = [*in_x, float(in_y), in_lambda]
         return value / self.n, np.array(gradient) / self.n
 
     def _adjoint(self, tables: "Tables", regularization: float) -> "Adjoint":
@@ -79,12 +83,6 @@ class HeldOutScore:
         log_mu = -mu * xp.sum(w * (r * ones_R + e), axis=0) - xp.sum(bar_p * p + q, axis=0)
         return Adjoint(value, log_mu, ones_R, ones_S, e, bar_p, w, mu)
 
-    def _in_bandwidth_x(self, W, bandwidth_x: np.ndarray) -> np.ndarray:
-        """Return Σ_ab W_ab (x_ak - x_bk)²/σ_k² for each k."""
-        xp, X = self.xp, self.X
-        square = xp.sum(W, axis=1) @ (X * X) + xp.sum(W, axis=0) @ (X * X)
-        return to_numpy(square - 2.0 * xp.sum(X * (W @ X), axis=0)) / bandwidth_x**2
-
 
 class HeldOutSystems:
     """(G_RR + μ)⁻¹ for the complements R of all folds."""
@@ -99,21 +97,15 @@ class HeldOutSystems:
 
     def solve(self, V, ones_R):
         """Return the solutions for V (n, K), a column a fold, zero on S, as is V."""
-        xp = self._xp
-        U = self._apply(V)
-        corrections = []
+        xp, first, corrections = self._xp, self._inverses[0], []
+        if all(A is first for A in self._inverses):
+            U = first @ V
+        else:
+            U = xp.stack([A @ V[:, k] for k, A in enumerate(self._inverses)], axis=1)
         for k, (S, block) in enumerate(zip(self._folds, self._blocks, strict=True)):
             inside = xp.linalg.solve(block, take_rows(U[:, k], S)[:, None])
             corrections.append(take_columns(self._inverses[k], S) @ inside)
         return ones_R * (U - xp.concat(corrections, axis=1))
-
-    def _apply(self, V):
-        """Return A V, each column by the inverse of its fold."""
-        first = self._inverses[0]
-        if all(A is first for A in self._inverses):
-            return first @ V
-        columns = [A @ V[:, k] for k, A in enumerate(self._inverses)]
-        return self._xp.stack(columns, axis=1)
 
 
 class Adjoint(NamedTuple):
@@ -214,11 +206,8 @@ class BlockedHeldOutScore:
 
     def __init__(self, X, Y, folds: Sequence[np.ndarray], base_std: float):
         xp, n = array_namespace(Y), Y.shape[0]
-        numbers = partial(
-            _numbers,
-            share=1.0 - min(map(len, folds)) / n,
-            block=block_size(cached=True, like=Y),
-        )
+        share, block = 1.0 - min(map(len, folds)) / n, block_size(cached=True, like=Y)
+        numbers = partial(_numbers, share=share, block=block)
         require_memory(Y, "tuning KCEF", n, numbers, remedy="set tuning_rows, or take more memory")
         order = np.concatenate([np.asarray(S) for S in folds])
         self.n, self.X, self.Y = n, take_rows(X, order), take_rows(Y, order)
@@ -269,15 +258,15 @@ class _Step:
         right = self._M_R[:, k] - mu * problem.r
         e = _scatter(factor.solve(_outside(right, S)), S)
         p, q, pull = self._across(k, e, mu)
-        r_S = problem.r[S]
         right = (pull + self._M_S[:, k]) / mu
         w = _scatter(factor.solve(_outside(right, S)), S)
-        ones_S, bar_p = problem.inside[:, k], p + r_S
-        ones_R = 1.0 - ones_S
+        ones_S, r_S = problem.inside[:, k], problem.r[S]
+        ones_R, bar_p = 1.0 - ones_S, p + r_S
         value = xp.sum(0.5 * p * p + p * r_S + q)
         log_mu = -mu * xp.sum(w * (problem.r * ones_R + e)) - xp.sum(bar_p * p + q)
-        around = (xp.zeros(S.start, dtype=p.dtype), xp.zeros(problem.n - S.stop, dtype=p.dtype))
-        bar_p = xp.concat([around[0], bar_p, around[1]])
+        sizes = S.start, problem.n - S.stop
+        before, behind = (xp.zeros(size, dtype=p.dtype) for size in sizes)
+        bar_p = xp.concat([before, bar_p, behind])
         return Adjoint(value, log_mu, ones_R, ones_S, e, bar_p, w, mu)
 
     def contract(self, adjoint: Adjoint):

@@ -38,21 +38,13 @@ def score_system(K, derivatives: KernelDerivatives, r) -> ScoreSystem:
     return ScoreSystem(G, M, K * derivatives.bilaplacian, xp.reshape(r, (-1,)))
 
 
-def normal_equations(X, Y, bandwidth_x: np.ndarray, bandwidth_y: np.ndarray):
-    """Assemble G and M 1 of all points by row blocks, without another matrix of that size.
+def write_normal_equations(G, X, Y, bandwidth_x: np.ndarray, bandwidth_y: np.ndarray):
+    """Write G (n d, n d) on and below its diagonal blocks, and return M 1, shape (n d,).
 
-    k_X k is one Gaussian kernel in (x, y), so each block costs one product and one exponential.
-    G is symmetric and M antisymmetric in the points: only blocks on and below the diagonal are
-    computed. n²(d_x + d² + 10)/2 multiplications.
+    By row blocks, without another matrix of that size. k_X k is one Gaussian kernel in (x, y), so
+    each block costs one product and one exponential. G is symmetric and M antisymmetric in the
+    points: only blocks on and below the diagonal are computed. n²(d_x + d² + 10)/2 multiplications.
     """
-    xp = array_namespace(Y)
-    size = Y.shape[0] * Y.shape[1]
-    G = xp.zeros((size, size), dtype=Y.dtype)
-    return G, _write_normal_equations(G, X, Y, bandwidth_x, bandwidth_y)
-
-
-def _write_normal_equations(G, X, Y, bandwidth_x: np.ndarray, bandwidth_y: np.ndarray):
-    """Write G on and below its diagonal blocks, and return M 1, shape (n d,)."""
     xp = array_namespace(Y)
     n, d = Y.shape
     kernel = GaussianKernel(np.concatenate([bandwidth_x, bandwidth_y]))
@@ -98,13 +90,13 @@ def solve(X, Y, r, bandwidth_x, bandwidth_y, regularization: float) -> tuple:
     n, d = Y.shape
     numbers = partial(_numbers, d=d, block=block_size(like=Y))
     require_memory(Y, "the exact fit of a kernel exponential family", n, numbers)
-    mu = n * regularization
-    G, M1 = normal_equations(X, Y, bandwidth_x, bandwidth_y)
-    refill = partial(
-        _write_normal_equations, X=X, Y=Y, bandwidth_x=bandwidth_x, bandwidth_y=bandwidth_y
-    )
-    right = M1 - mu * xp.reshape(r, (-1,))
-    solution = solve_positive_definite(G, right, shift=mu, overwrite=True, refill=refill)
+    mu, G = n * regularization, xp.zeros((n * d, n * d), dtype=Y.dtype)
+
+    def fill(G):
+        return write_normal_equations(G, X, Y, bandwidth_x, bandwidth_y)
+
+    right = fill(G) - mu * xp.reshape(r, (-1,))
+    solution = solve_positive_definite(G, right, shift=mu, overwrite=True, refill=fill)
     c = xp.reshape(solution.x, Y.shape) / mu
     return c + r / mu, c, solution.jitter
 

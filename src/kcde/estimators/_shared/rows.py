@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from importlib import import_module
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -142,31 +141,6 @@ def check_not_constant(Y) -> None:
     constant = xp.max(Y, axis=0) == xp.min(Y, axis=0)
     if columns := [i for i in range(Y.shape[1]) if bool(constant[i])]:
         raise ValueError(f"Y is constant in column(s) {columns}, where it has no density")
-
-
-def check_one_y(model, Y) -> None:
-    """Raise `ValueError` unless there is one y."""
-    if Y.shape[1] != 1:
-        kind = type(model).__name__
-        raise ValueError(f"{kind} is of one y; got {Y.shape[1]}: fit one model for each")
-
-
-def check_positive(name: str, value, *, optional: bool = False) -> None:
-    """Raise `ValueError` unless a parameter is a positive number, or None where that is allowed."""
-    if not (isinstance(value, Real) and 0 < value < np.inf) and not (optional and value is None):
-        raise ValueError(f"{name} must be a positive number; got {value!r}")
-
-
-def check_whole(name: str, value, least: int = 1, *, optional: bool = False) -> None:
-    """Raise `ValueError` unless a parameter is a whole number from `least` on, or None."""
-    if not (isinstance(value, Integral) and value >= least) and not (optional and value is None):
-        raise ValueError(f"{name} must be a whole number from {least} on; got {value!r}")
-
-
-def check_choice(name: str, value, choices) -> None:
-    """Raise `ValueError` unless a parameter is one of several texts."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {sorted(choices)}; got {value!r}")
 
 
 def group_labels(groups, n: int) -> np.ndarray:
