@@ -54,3 +54,10 @@ def line(points=8001, furthest=1e4):
     """
     s = np.linspace(-np.arcsinh(furthest), np.arcsinh(furthest), points)
     return np.sinh(s), np.cosh(s) * (s[1] - s[0])
+
+
+def densities():
+    """Return the names of all classes that are densities."""
+    from kcde.estimators import estimator_class, estimator_names
+
+    return [name for name in estimator_names() if estimator_class(name).tags.density]

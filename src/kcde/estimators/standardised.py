@@ -271,7 +271,7 @@ def _moments(name: str, array) -> tuple[np.ndarray, np.ndarray]:
     if np.any(small):
         columns = np.flatnonzero(small).tolist()
         raise ValueError(
-            f"{name} has a standard deviation below {SMALLEST_STD:g} in column(s) {columns}"
+            f"{name} varies by less than {SMALLEST_STD:g} in column(s) {columns}: scale them up"
         )
     return values.mean(axis=0), std
 

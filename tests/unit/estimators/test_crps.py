@@ -3,21 +3,12 @@
 import numpy as np
 import pytest
 import scoringrules
-from scipy import integrate, stats
+from scipy import stats
 
-from kcde.estimators import NADE, Defensive, EpsilonKDE, GaussianProcess
-from kcde.estimators._shared.floored import Normal, StudentT
-from kcde.estimators._shared.mixture import mixture_crps
+from kcde.estimators import Defensive, EpsilonKDE
+from kcde.estimators._shared.floored import StudentT
 from kcde.estimators._shared.tabulated import TabulatedCdf
 from kcde.panels import equal
-
-
-def test_normal_densities(pairs):
-    X, Y = pairs
-    model = GaussianProcess(1.0, 0.8, 0.4).fit(X, Y)
-    mean, std = model.mean(X)[:, 0], np.sqrt(model.variance(X)[:, 0])
-    expected = scoringrules.crps_normal(Y[:, 0], mean, std)
-    np.testing.assert_allclose(model.crps(X, Y), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("sigma", [0.01, 0.3])
@@ -36,35 +27,6 @@ def test_mixtures_with_common_centres_by_pairs_and_by_nodes(sigma):
             weights = model.weights_at(X[i : i + 1])
             expected = scoringrules.crps_mixnorm(Y[i : i + 1], centres, width, weights)
             assert found[i] == pytest.approx(float(expected[0]), rel=1e-7)
-
-
-def test_mixtures_of_their_own(pairs):
-    X, Y = pairs
-    model = NADE(hidden_units=8, components=3, epochs=20).fit(X, Y)
-    weights, means, stds = model._mixtures_on_line(X)
-    expected = scoringrules.crps_mixnorm(Y[:, 0], means, stds, weights)
-    np.testing.assert_allclose(model.crps(X, Y), expected, rtol=1e-8)
-
-
-def test_a_mixture_of_one_component_is_normal():
-    one = np.ones((4, 1))
-    y = np.array([-2.0, 0.0, 0.1, 40.0])
-    expected = 2.0 * Normal(0.0, 1.0).crps((y - 1.0) / 2.0)
-    np.testing.assert_allclose(mixture_crps(one, one, 2.0 * one, y), expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("degrees", [3.0, 10.0])
-def test_students_t_by_a_naive_integral(degrees):
-    law = StudentT(0.3, 2.0, degrees)
-
-    def naive(y):
-        below = integrate.quad(lambda z: law.cdf(np.array(z)) ** 2, -np.inf, y)[0]
-        return below + integrate.quad(lambda z: (1.0 - law.cdf(np.array(z))) ** 2, y, np.inf)[0]
-
-    y = np.array([-5.0, 0.3, 1.0])
-    np.testing.assert_allclose(law.crps(y), [naive(value) for value in y], rtol=1e-6)
-    expected = scoringrules.crps_t(y, degrees, 0.3, 2.0)
-    np.testing.assert_allclose(law.crps(y), expected, rtol=1e-10)
 
 
 def test_a_table_is_exact_within_and_outside_its_support():
@@ -90,3 +52,10 @@ def test_a_floor_takes_its_share(pairs):
     stds = np.hstack([np.full((30, 30), inside._sigma[0]), np.full((30, 1), 2.0)])
     expected = scoringrules.crps_mixnorm(Y[:, 0], centres, stds, weights)
     np.testing.assert_allclose(model.crps(X, Y), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("degrees", [3.0, 10.0])
+def test_students_t(degrees):
+    y = np.array([-5.0, 0.3, 1.0])
+    expected = scoringrules.crps_t(y, degrees, 0.3, 2.0)
+    np.testing.assert_allclose(StudentT(0.3, 2.0, degrees).crps(y), expected, rtol=1e-10)

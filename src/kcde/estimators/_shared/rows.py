@@ -186,13 +186,16 @@ class RowChecks:
 
     def _record_input(self, given, X, Y=None, outputs=None) -> None:
         """Keep the widths of checked X and Y, and the names of the X and Y that were given."""
-        vars(self).pop("feature_names_in_", None)
-        self._check_feature_names(given, reset=True)
+        self._record_feature_names(given)
         self._output_names = names_of(outputs)
         self.n_features_in_, self._n_fitted = X.shape[1], X.shape[0]
         self._no_x = array_namespace(X).zeros((1, 0), dtype=X.dtype)
         if Y is not None:
             self.n_outputs_ = Y.shape[1]
+
+    def _record_feature_names(self, given) -> None:
+        vars(self).pop("feature_names_in_", None)
+        self._check_feature_names(given, reset=True)
 
     def _check_feature_names(self, X, *, reset: bool = False) -> None:
         """Compare the columns of a data frame with those of `fit`, or keep them."""

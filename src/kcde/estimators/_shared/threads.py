@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cache, wraps
+from functools import wraps
 
 # Seconds of a fit with one and with two threads, on two cores that nothing else uses, and on the
 # same while one other process is busy. Where the cores are shared, two threads wait for each other.
@@ -28,34 +28,40 @@ SMALL_ROWS = 2000
 
 
 class _OneThread:
-    """A context in which BLAS has one thread, which several Python threads may enter at once.
+    """A context in which BLAS has one thread, which may be entered within itself.
 
-    The number of threads belongs to the process: the first that enters sets it, and the last that
-    leaves puts it back.
+    The number of threads belongs to the process, and threadpoolctl lets one Python thread at a time
+    set it. So the first that enters sets it, and puts it back when it leaves, and the context does
+    nothing in any other meanwhile.
     """
 
     def __init__(self):
-        self._lock, self._inside = threading.Lock(), 0
+        self._lock, self._owner, self._depth = threading.Lock(), None, 0
+        self._controller = self._limit = None
 
     def __enter__(self):
         with self._lock:
-            if not self._inside:
-                self._limit = _libraries().limit(limits=1, user_api="blas")
-            self._inside += 1
+            if self._owner is None:
+                self._limit = self._libraries().limit(limits=1, user_api="blas")
+                self._owner = threading.get_ident()
+            self._depth += self._owner == threading.get_ident()
 
     def __exit__(self, *_):
         with self._lock:
-            self._inside -= 1
-            if not self._inside:
+            if self._owner != threading.get_ident():
+                return
+            self._depth -= 1
+            if not self._depth:
+                self._owner = None
                 self._limit.restore_original_limits()
 
+    def _libraries(self):
+        # A scan of what is loaded takes a millisecond or more, as long as a small fit.
+        if self._controller is None:
+            from threadpoolctl import ThreadpoolController
 
-@cache
-def _libraries():
-    # A scan of what is loaded takes a millisecond or more, as long as a small fit.
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
+            self._controller = ThreadpoolController()
+        return self._controller
 
 
 _ONE_THREAD = _OneThread()
