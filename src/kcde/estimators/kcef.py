@@ -372,7 +372,7 @@ class KCEF(ExponentialFamily):
         """
         X = self._check_features(X)
         if windows and X.shape[0] > 1:
-            raise ValueError(f"windows is for a single row of X; got {X.shape[0]} rows")
+            raise ValueError(f"windows adapts one metric, to one row of X; got {X.shape[0]} rows")
         if not n_samples:
             draws = np.empty((X.shape[0], 0, self.n_outputs_))
             return HMCResult(draws, np.nan, 0, 0, np.nan, np.nan)

@@ -95,22 +95,3 @@ def test_without_the_library_the_remedy_is_named(model, library, rng, monkeypatc
     needs = f"{type(model).__name__} needs the library {library.replace('_', '-')}: "
     with pytest.raises(ModuleNotFoundError, match=needs + r"pip install 'kcde\[compare\]'"):
         model.fit(*bent(rng))
-
-
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        (QuantileForest(trees=0), "trees"),
-        (QuantileForest(trees=1, random_state=1), "more trees"),
-        (NGBoost(), "constant"),
-        (NGBoost(patience=0), "patience"),
-        (NGBoost(learning_rate=-1.0), "learning_rate"),
-    ],
-)
-def test_wrong_parameters_and_too_few_rows_are_refused(rng, model, name):
-    X, Y = bent(rng, 5)
-    if name == "constant":  # in all rows but those held out
-        Y = np.isin(np.arange(5), kfold(5, 5, rng_of("selection", 0))[0])[:, None] * 1.0
-    rows = slice(2) if name == "more trees" else slice(5)
-    with pytest.raises(ValueError, match=name):
-        model.fit(X[rows], Y[rows])

@@ -5,7 +5,7 @@ from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from kcde.estimators import LSCDE, ResidualKDE, Standardised
+from kcde.estimators import LSCDE, ResidualKDE
 from kcde.estimators.base import ConditionalDensity
 from kcde.joint import JointDensity
 
@@ -89,20 +89,6 @@ def test_each_factor_has_a_random_state_of_its_own(rows):
     again = clone(model).fit(None, rows)
     assert [factor.random_state for factor in again.factors_] == states
     np.testing.assert_array_equal(again.log_density(None, rows), model.log_density(None, rows))
-
-
-def test_an_estimator_inside_another_has_a_random_state_of_its_own():
-    single, nested = (JointDensity(each) for each in (LSCDE(), Standardised(LSCDE())))
-    for column in range(3):
-        state = single.factor_estimator(column).random_state
-        assert nested.factor_estimator(column).estimator.random_state == state
-    assert nested.estimator.estimator.random_state == 0
-
-
-def test_a_factor_alone_is_that_of_the_whole_fit(rows):
-    model = JointDensity(LSCDE(1.0, 1.0, 0.1), "full")
-    alone = model.fit_factor(2, rows).log_density(rows[:, :2], rows[:, 2:3])
-    np.testing.assert_array_equal(alone, model.fit(None, rows).factor_log_density(rows)[:, 2])
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
+"""KCEF and KEF: against loops, refits of every fold, finite differences and quadrature."""
+
 import numpy as np
 import pytest
 from scipy.integrate import cumulative_trapezoid
 from scipy.stats import kstest
 
-from kcde.estimators import KCEF
+from kcde.estimators import KCEF, KEF
 from kcde.estimators._kcef.score_matching import (
     held_out_scores,
     score_system,
@@ -11,10 +13,12 @@ from kcde.estimators._kcef.score_matching import (
 )
 from kcde.estimators._kcef.selection import ScoreGrid
 from kcde.estimators.kcef import choose_from_grids
+from kcde.estimators.kef import NystromSystem
+from kcde.estimators.kef import held_out_scores as scores_of_bases
 from kcde.kernels import GaussianKernel
 from kcde.seeding import rng_of
 from kcde.selection import complement, kfold
-from naive import NaiveKCEF
+from naive import NaiveKCEF, partial
 
 
 @pytest.fixture
@@ -110,26 +114,6 @@ def _losses(X, Y, sigma_x, sigma_y, lam, held_out):
     return [model.score_matching_loss(X[[i]], Y[[i]]) for i in held_out]
 
 
-def test_importance_sampling_agrees_with_quadrature_within_its_error(pairs, rng):
-    X, Y = pairs
-    model = KCEF(1.0, 0.8, 1e-2).fit(X, Y)
-    exact = model.log_normaliser(X, method="quadrature").log_z
-    for _ in range(5):
-        drawn = model.log_normaliser(X, method="importance", n_samples=4000, rng=rng)
-        assert np.all(np.abs(drawn.log_z - exact) < 5 * drawn.stderr)
-        assert abs((drawn.log_z - exact).mean()) < 4 * drawn.mean_stderr
-
-
-def test_selection_by_score_takes_the_best_of_the_declared_grid(pairs):
-    model = KCEF().fit(*pairs)
-    score = model.cv_results_["score"]
-    assert score.shape == (20, 20)
-    i, j = np.unravel_index(np.argmin(score), score.shape)
-    assert model.bandwidth_x_[0] == model.bandwidth_y_[0] == model.cv_results_["bandwidth"][i]
-    assert model.regularization_ == model.cv_results_["regularization"][j]
-    assert score[i, j] < score.max()
-
-
 def test_sampling_two_dimensional_y_has_the_moments_of_the_density(rng):
     X = rng.standard_normal((25, 1))
     Y = np.hstack([X, -X]) + 0.7 * rng.standard_normal((25, 2))
@@ -216,17 +200,78 @@ def test_blocked_assembly_equals_the_whole_system(rng, monkeypatch, d_y):
     np.testing.assert_allclose(M1, whole.M.sum(axis=1), atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("bandwidth_x", -1.0),
-        ("bandwidth_y", [1.0, 1.0]),
-        ("regularization", 0.0),
-        ("base_std", np.inf),
-        ("penalty", -0.1),
-        ("selection", "luck"),
-    ],
-)
-def test_bad_hyperparameters_are_named(pairs, name, value):
-    with pytest.raises(ValueError, match=name):
-        KCEF(**{name: value}).fit(*pairs)
+@pytest.fixture
+def flat(rng):
+    return rng.standard_normal((25, 2)) @ np.array([[1.0, 0.5], [0.0, 0.8]])
+
+
+def test_nystrom_minimises_the_penalised_score_over_its_span(flat):
+    """β against a generic minimiser of J + λ/2 ‖f‖² + λ₂/2 ‖β‖², entries by the naive loop."""
+    sigma, lam, basis = np.array([1.1, 0.9]), 0.02, flat[:6]
+    pairs = [(b, i) for b in range(6) for i in range(2)]
+    rows = [(a, j) for a in range(len(flat)) for j in range(2)]
+    # ∂_j f(Y_a) and Σ_j ∂_j² f(Y_a) as linear maps of β; each derivative in y changes the sign.
+    first = np.array(
+        [[-partial(basis[b], flat[a], sigma, i, j) for b, i in pairs] for a, j in rows]
+    )
+    second = np.array(
+        [[partial(basis[b], flat[a], sigma, i, j, j) for b, i in pairs] for a, j in rows]
+    )
+    r = np.array([-flat[a, j] / 4 for a, j in rows])
+    gram = np.array(
+        [[-partial(basis[b], basis[c], sigma, i, j) for c, j in pairs] for b, i in pairs]
+    )
+    n = len(flat)
+    quadratic = first.T @ first / n + lam * gram + 1e-5 * np.eye(12)
+    expected = np.linalg.solve(quadratic, -(second.sum(axis=0) + first.T @ r) / n)
+    system = NystromSystem(basis, sigma, 2.0)
+    beta, jitter = system.solve(system.moments(flat), lam)
+    np.testing.assert_allclose(beta.ravel(), expected, rtol=1e-7)
+    assert jitter == 0.0
+
+
+def test_held_out_scores_equal_refitting_every_fold(flat, rng):
+    folds, basis_rows = kfold(len(flat), 5, rng), np.arange(0, 25, 3)
+    found = scores_of_bases(flat, folds, basis_rows, [0.8, 1.3], np.array([1e-2, 0.1]), 2.0)
+    for i, sigma in enumerate((0.8, 1.3)):
+        for j, lam in enumerate((1e-2, 0.1)):
+            total = 0.0
+            for fold in folds:
+                rest = np.setdiff1d(basis_rows, fold)
+                system = NystromSystem(flat[rest], np.full(2, sigma), 2.0)
+                moments = system.moments(flat[complement(fold, len(flat))])
+                model = KEF(sigma, lam).fit(None, flat)
+                model._T = system.parameter(system.solve(moments, lam)[0])
+                total += model.score_matching_loss(None, flat[fold]) * len(fold)
+            assert found[i, j] == pytest.approx(total / len(flat), rel=1e-8)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("n_basis", [None, 12])
+def test_hmc_has_the_moments_of_importance_sampling(flat, rng, n_basis):
+    model = KEF(1.5, 0.1, n_basis=n_basis).fit(None, flat)
+    sample = model.sample_hmc(None, 20_000, rng, chains=100)
+    nothing = flat[:1, :0]
+    expected = model.conditional_expectation(lambda Y: np.hstack([Y, Y**2]), nothing)[0]
+    found = np.hstack([sample.draws[0], sample.draws[0] ** 2]).mean(axis=0)
+    np.testing.assert_allclose(found, expected, atol=0.12)
+    assert sample.r_hat < 1.05
+
+
+def test_the_exact_system_is_kcef_with_a_constant_kernel(flat):
+    kef, kcef = KEF(1.0, 0.1).fit(None, flat), KCEF(1.0, 1.0, 0.1).fit(flat[:, :0], flat)
+    np.testing.assert_array_equal(kef.coef_, kcef.coef_)
+
+
+def test_copies_of_rows_choose_peaks_unless_they_are_in_one_fold(rng):
+    """A held-out copy sits at the top of a peak, where the second derivative rewards narrowness."""
+    distinct = rng.standard_normal((40, 4))
+    rows = np.concatenate([distinct, distinct[:20]])
+    apart, together, without = (
+        KEF(group_copies=grouped).fit(None, given)
+        for grouped, given in ((False, rows), (True, rows), (True, distinct))
+    )
+    assert apart.bandwidth_y_[0] < 0.3
+    assert apart.cv_results_["score"].min() < 50 * together.cv_results_["score"].min()
+    assert together.bandwidth_y_[0] > 0.8
+    assert together.bandwidth_y_[0] == pytest.approx(without.bandwidth_y_[0], rel=1.0)

@@ -1,6 +1,7 @@
-"""LikelihoodKCEF: gradient, optimum, normaliser, shards, selection, and what it refuses."""
+"""LikelihoodKCEF: gradient, optimum, normaliser, selection, pairs read in blocks."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import norm, t
@@ -28,9 +29,11 @@ from kcde.estimators._likelihood.selection import (
     Scored,
     Search,
 )
+from kcde.estimators._likelihood.sources import scales
 from kcde.estimators._shared.floored import Normal, StudentT, weight_of_floor
 from kcde.estimators.likelihood_kcef import LowRankFamily
 from kcde.kernels import GaussianKernel
+from kcde.streaming import ArrayRows, ParquetRows
 
 GIVEN = {"bandwidth_x": 1.0, "bandwidth_y": 0.8, "regularization": 1e-3}
 BASE = Normal(0.0, 2.0)
@@ -128,14 +131,6 @@ def test_mixture_is_what_it_says(pairs):
     assert far == pytest.approx(np.log(0.05 * t(2, Y.mean(), Y.std()).pdf(50.0)), abs=1e-6)
 
 
-def test_units_do_not_matter(pairs):
-    X, Y = pairs
-    plain = LikelihoodKCEF().fit(X, Y).log_density(X, Y)
-    scaled = LikelihoodKCEF().fit(1000.0 * X, 0.01 * Y + 5.0)
-    found = scaled.log_density(1000.0 * X, 0.01 * Y + 5.0)
-    np.testing.assert_allclose(found + np.log(0.01), plain, atol=1e-3)
-
-
 def test_nodes_are_refined_where_the_density_needs_it(pairs):
     X, _ = pairs
     Y = np.where(X[:, :1] > 0, 1.0, -1.0) + 1e-3 * np.random.default_rng(0).normal(size=(30, 1))
@@ -170,42 +165,12 @@ def test_relevance_is_that_of_a_gaussian_process():
     assert found.max() == pytest.approx(100.0 * found.min())
 
 
-@pytest.mark.nightly
-def test_ratios_of_a_gaussian_process_are_followed_where_they_gain(monkeypatch):
-    X, Y = graded(300)
-    few = LikelihoodKCEF().fit(X, Y)
-    monkeypatch.setattr(selection, "_RELEVANCE_FROM", 300)
-    followed = LikelihoodKCEF().fit(X, Y)
-    assert (np.diff(followed.bandwidth_x_[:4]) > 0).all()
-    monkeypatch.setattr(HeldOut, "relevance", lambda rows, seed: np.ones(6))
-    alone = LikelihoodKCEF().fit(X, Y)
-    np.testing.assert_array_equal(few.bandwidth_x_, alone.bandwidth_x_)
-    assert (followed.bandwidth_x_ != alone.bandwidth_x_).any()
-    # Those of noise gain nothing.
-    noise = np.array([9.0, 0.5, 9.0, 9.0, 0.5, 9.0])
-    monkeypatch.setattr(HeldOut, "relevance", lambda rows, seed: noise)
-    np.testing.assert_array_equal(LikelihoodKCEF().fit(X, Y).bandwidth_x_, alone.bandwidth_x_)
-
-
 def test_a_gain_within_a_standard_error_is_none():
     noise = np.random.default_rng(6).normal(size=100)
     worse, better = Scored(noise, 0.1), Scored(noise + 0.1, 0.1)
     assert better.gains(worse)
     assert not worse.gains(better)
     assert not Scored(np.roll(noise, 1), 0.1).gains(Scored(noise + 0.05, 0.1))
-
-
-class _Rows:
-    """Stands for `HeldOut`: a longer path of λ scores better, as an unfinished fit does."""
-
-    X, ranks = np.zeros((4, 2)), (100, 20)
-
-    def relevance(self, seed):
-        return np.ones(2)
-
-    def path(self, widths, ranks, regularizations, rng):
-        quality = 0.02 * (widths.x[0] > 2 * widths.x[1]) + 0.1 * len(regularizations)
-        return Scored(np.full(4, quality), 1e-4)
 
 
 def test_the_curvature_is_the_mean_conditional_covariance(features):
@@ -221,8 +186,13 @@ def test_the_curvature_is_the_mean_conditional_covariance(features):
     )
 
 
-class _Hill(_Rows):
-    """One summit on the grid, whose λ is 1e-4; a longer path scores better here as well."""
+class _Hill:
+    """Stands for `HeldOut`: one summit on the grid, whose λ is 1e-4.
+
+    A longer path of λ scores better, as an unfinished fit does.
+    """
+
+    X, ranks = np.zeros((4, 2)), (100, 20)
 
     def __init__(self, summit):
         self.summit, self.paths = summit, []
@@ -302,10 +272,58 @@ def test_chosen_bandwidths_narrow_where_not_all_rows_take_part(
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"weight": 0.0}, {"rank_x": 0}, {"base": "cauchy"}, {"base_std": -1.0}, {"tuning_rows": 2.5}],
-)
-def test_wrong_parameters_are_refused(pairs, options):
-    with pytest.raises(ValueError, match=next(iter(options))):
-        LikelihoodKCEF(**options).fit(*pairs)
+GIVEN = {"bandwidth_x": 1.0, "bandwidth_y": 0.8, "regularization": 1e-3}
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 2))
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": X[:, 0] + rng.normal(size=700)})
+
+
+@pytest.fixture
+def parquet(table, tmp_path):
+    """A folder with two files, and their pairs."""
+    (tmp_path / "rows").mkdir()
+    table[:300].to_parquet(tmp_path / "rows" / "0.parquet")
+    table[300:].to_parquet(tmp_path / "rows" / "1.parquet")
+    return tmp_path / "rows"
+
+
+def pairs_of(table):
+    return table[["a", "b"]].to_numpy(), table["y"].to_numpy()[:, None]
+
+
+def test_rows_in_blocks_give_the_fit_of_all(table, parquet, tmp_path):
+    X, Y = pairs_of(table)
+    whole = LikelihoodKCEF(**GIVEN).fit(X, Y)
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    files = ParquetRows(parquet, ["a", "b"], "y", block=128)
+    np.testing.assert_allclose(files.take(np.array([3, 500]))[0], X[[3, 500]])
+    for rows in (ArrayRows(X, Y[:, 0], block=64), ArrayRows(mapped, Y, block=100), files):
+        found = LikelihoodKCEF(**GIVEN).fit_rows(rows)
+        np.testing.assert_allclose(found.log_density(X, Y), whole.log_density(X, Y), atol=1e-5)
+        assert (len(rows), found._n_fitted, found.n_features_in_) == (700, 700, 2)
+
+
+def test_scales_of_blocks_are_those_of_all_rows(table):
+    X, Y = pairs_of(table)
+    X = np.hstack([1e6 + X, np.ones((700, 1))])
+    found = scales(ArrayRows(X, Y, block=33))
+    np.testing.assert_allclose(found.x, [*X[:, :2].std(axis=0), 1.0], rtol=1e-9)
+    assert (found.mean, found.std) == pytest.approx((Y.mean(), Y.std()), rel=1e-12)
+
+
+def test_wrong_parquet_files_are_refused(table, parquet, tmp_path):
+    with pytest.raises(ValueError, match="has no column c; it has a, b, y"):
+        ParquetRows(parquet, ["a", "c"], "y")
+    with pytest.raises(FileNotFoundError, match="no file or folder"):
+        ParquetRows(tmp_path / "none.parquet", ["a"], "y")
+    table.assign(a="text").to_parquet(tmp_path / "text.parquet")
+    with pytest.raises(ValueError, match=r"column a of .* not of numbers"):
+        ParquetRows(tmp_path / "text.parquet", ["a"], "y")
+    table[:0].to_parquet(tmp_path / "empty.parquet")
+    with pytest.raises(ValueError, match="has no rows"):
+        ParquetRows(tmp_path / "empty.parquet", ["a"], "y")

@@ -33,16 +33,3 @@ def test_a_fit_is_refused(name, changes, what, pairs, little):
     model = estimator_class(name)(**QUICK[name] | changes)
     with pytest.raises(memory.InsufficientMemory, match=f"^{what}.* of n = .* the largest n that"):
         model.fit(X[:, :0] if model.tags.unconditional else X, Y)
-
-
-def test_what_is_asked_of_a_fitted_model_is_refused(pairs, monkeypatch):
-    X, Y = pairs
-    jdl = estimator_class("JDL")().fit(X, Y)
-    kcef = estimator_class("KCEF")(**QUICK["KCEF"]).fit(X, Y)
-    monkeypatch.setattr(memory, "free_bytes", lambda like: FREE)
-    with pytest.raises(memory.InsufficientMemory, match=r"^weights on 30 rows for x of n = 30"):
-        jdl.weights(X)
-    with pytest.raises(
-        memory.InsufficientMemory, match=r"^T between 30 rows and shared y of n = 30"
-    ):
-        kcef.log_density_at(Y)

@@ -57,12 +57,6 @@ def test_a_small_fit_has_one_thread_and_gives_the_others_back(model, method, pai
     assert blas_threads() == 2
 
 
-def test_a_fit_that_fails_gives_them_back(pairs):
-    with pytest.raises(ValueError, match="n_centres"):
-        LSCDE(n_centres=0).fit(*pairs)
-    assert blas_threads() == 2
-
-
 def test_predictions_have_one_thread_if_rows_and_fit_are_small(pairs, seen, monkeypatch):
     X, Y = pairs
     model = GaussianProcess(1.0, 0.8, 0.4).fit(X, Y)

@@ -32,7 +32,7 @@ def check_rows(
         array = array[:, None]
     shape = tuple(array.shape)
     if array.ndim != 2 or columns not in (None, shape[1]):
-        expected = f"(n, {'d' if columns is None else columns})"
+        expected = f"{'(n,) or ' * vector}(n, {'d' if columns is None else columns})"
         hint = f"; use {name}[:, None] for one column" if array.ndim == 1 else ""
         raise ValueError(f"{name} must have shape {expected}; got shape {shape}{hint}")
     if some and not shape[0]:
