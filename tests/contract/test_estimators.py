@@ -12,9 +12,10 @@ from kcde.estimators.base import ConditionalDensity
 
 # Of those that choose quickly enough for a test: options beside the defaults.
 CHOOSING = {
-    **{name: {} for name in ("CDO", "EpsilonKDE", "GaussianProcess", "KCEF", "KEF", "LSCDE")},
-    **{name: {} for name in ("KernelCDE", "LinearGaussian", "SmoothedCME", "SmoothedJDL")},
-    "LikelihoodKCEF": {"folds": 2, "regularization": 0.01},
+    **{name: {} for name in ("EpsilonKDE", "GaussianProcess", "KCEF", "KEF", "LSCDE")},
+    **{name: {} for name in ("KernelCDE", "LinearGaussian")},
+    **{name: {"folds": 2} for name in ("CDO", "SmoothedCME", "SmoothedJDL")},
+    "LikelihoodKCEF": {"folds": 2, "regularization": 0.01, "bandwidth_y": 0.9},
 }
 # The mean of draws, of which there are 1000.
 BY_DRAWS = {"ConditionalRealNVP", "ConditionalMAF"}

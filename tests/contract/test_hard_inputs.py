@@ -162,7 +162,7 @@ def test_y_far_from_the_base_density_are_refused_with_the_remedy(name):
     X, Y = smooth()
     given = None if estimator_class(name).tags.unconditional else X
     for moved in (Y + 1e8, 1e3 * Y):
-        with pytest.raises(ValueError, match=r"base_std = 2 from 0.*with Standardised"):
+        with pytest.raises(ValueError, match="Standardised"):
             make(name).fit(given, moved)
     plain, far = (Standardised(make(name)).fit(given, y) for y in (Y, Y + 1e8))
     # Rounding moves y by 1e-8.
