@@ -5,10 +5,10 @@ import pytest
 import scoringrules
 from scipy import stats
 
-from kcde.estimators import Defensive, EpsilonKDE, SmoothedCME
+from kcde.estimators import EpsilonKDE, SmoothedCME
 from kcde.estimators._shared.floored import StudentT
-from kcde.estimators._shared.tabulated import TabulatedCdf, increasing_root
-from kcde.panels import cover, equal
+from kcde.estimators._shared.tabulated import TabulatedCdf
+from kcde.panels import cover
 
 X = np.zeros((3, 1))
 
@@ -29,34 +29,6 @@ def test_tables_are_those_of_scipy():
     np.testing.assert_allclose(table.quantile(p), expected, atol=1e-7)
 
 
-def test_a_density_that_is_nowhere_is_an_error():
-    nothing = at_rows(*[lambda y: np.full(len(y), -np.inf)] * 3)
-    with pytest.raises(FloatingPointError, match="density is zero on the whole range of y"):
-        TabulatedCdf(nothing, X, cover((-1.0, 1.0, 0.5)))
-
-
-@pytest.mark.parametrize("std", [2e-4, 1e-9])
-def test_panels_are_halved_where_a_density_is_narrow(std):
-    laws = stats.norm(0.3, std), stats.norm(-7.0, 1.0), stats.norm(0.3, 0.1)
-    table = TabulatedCdf(at_rows(*(law.logpdf for law in laws)), X, cover((-20.0, 20.0, 0.5)))
-    p = np.array([0.01, 0.5, 0.77])
-    expected = np.stack([law.ppf(p) for law in laws])
-    np.testing.assert_allclose(table.quantile(p), expected, atol=1e-6 * std)
-    np.testing.assert_allclose(table.cdf(expected), np.tile(p, (3, 1)), atol=1e-6)
-
-
-def test_roots_are_found_from_any_start_and_where_newton_leaves_the_bracket():
-    shift = np.array([-5.0, 0.0, 3.0, 7.9])
-
-    def excess(t):
-        return np.arctan(20.0 * (t - shift)), 20.0 / (1.0 + (20.0 * (t - shift)) ** 2)
-
-    lower, upper = np.full(4, -8.0), np.full(4, 8.0)
-    for start in (-8.0, 0.1, 8.0):
-        found = increasing_root(excess, lower, upper, np.full(4, start), 1e-12)
-        np.testing.assert_allclose(found, shift, atol=1e-11)
-
-
 @pytest.mark.parametrize("sigma", [0.01, 0.3])
 def test_mixtures_with_common_centres_by_pairs_and_by_nodes(sigma):
     """Nodes are fewer than centres for 400 of them and the larger σ alone."""
@@ -73,31 +45,6 @@ def test_mixtures_with_common_centres_by_pairs_and_by_nodes(sigma):
             weights = model.weights_at(X[i : i + 1])
             expected = scoringrules.crps_mixnorm(Y[i : i + 1], centres, width, weights)
             assert found[i] == pytest.approx(float(expected[0]), rel=1e-7)
-
-
-def test_a_table_is_exact_within_and_outside_its_support():
-    """Of a logistic density, whose CRPS has a closed form."""
-
-    def at(Y):
-        return lambda X: np.repeat(stats.logistic.logpdf(Y[:, 0])[None], len(X), axis=0)
-
-    table = TabulatedCdf(at, np.zeros((1, 0)), equal(-40.0, 40.0, 80))
-    y = np.array([[-45.0, -40.0, -1.3, 0.0, 0.77, 40.0, 43.0]])
-    closed = y - 2.0 * stats.logistic.logcdf(y) - 1.0
-    np.testing.assert_allclose(table.crps(y), closed, rtol=1e-9)
-    np.testing.assert_allclose(table.crps(y), scoringrules.crps_logistic(y, 0.0, 1.0), rtol=1e-9)
-
-
-def test_a_floor_takes_its_share(pairs):
-    """Of a mixture of two mixtures, which is a mixture: components with the weights of both."""
-    X, Y = pairs
-    inside = EpsilonKDE(0.5, 0.3).fit(X, Y)
-    model = Defensive(EpsilonKDE(0.5, 0.3), weight=0.3).fit(X, Y)
-    weights = np.hstack([0.7 * inside.weights_at(X), np.full((30, 1), 0.3)])
-    centres = np.hstack([np.repeat(inside._centres.T, 30, axis=0), np.zeros((30, 1))])
-    stds = np.hstack([np.full((30, 30), inside._sigma[0]), np.full((30, 1), 2.0)])
-    expected = scoringrules.crps_mixnorm(Y[:, 0], centres, stds, weights)
-    np.testing.assert_allclose(model.crps(X, Y), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("degrees", [3.0, 10.0])

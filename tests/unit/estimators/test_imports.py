@@ -75,18 +75,8 @@ def settings(**variables):
     return json.loads(done.stdout)
 
 
-def test_training_is_on_the_cpu_and_its_programs_are_as_ever():
+def test_training_is_on_the_cpu_or_shares_the_gpu_in_float32_and_the_user_decides():
     assert settings() == ["cpu", False, None, False]
-
-
-def test_on_a_gpu_memory_is_shared_and_float32_is_float32():
     assert settings(JAX_PLATFORMS="cuda") == ["cuda", False, "float32", False]
-
-
-def test_the_user_decides():
-    variables = {
-        "JAX_PLATFORMS": "cuda",
-        "XLA_PYTHON_CLIENT_PREALLOCATE": "true",
-        "JAX_DEFAULT_MATMUL_PRECISION": "tensorfloat32",
-    }
-    assert settings(**variables)[1:3] == [True, "tensorfloat32"]
+    own = {"XLA_PYTHON_CLIENT_PREALLOCATE": "true", "JAX_DEFAULT_MATMUL_PRECISION": "tensorfloat32"}
+    assert settings(JAX_PLATFORMS="cuda", **own)[1:3] == [True, "tensorfloat32"]

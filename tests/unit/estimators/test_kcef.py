@@ -246,18 +246,6 @@ def test_held_out_scores_equal_refitting_every_fold(flat, rng):
             assert found[i, j] == pytest.approx(total / len(flat), rel=1e-8)
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("n_basis", [None, 12])
-def test_hmc_has_the_moments_of_importance_sampling(flat, rng, n_basis):
-    model = KEF(1.5, 0.1, n_basis=n_basis).fit(None, flat)
-    sample = model.sample_hmc(None, 20_000, rng, chains=100)
-    nothing = flat[:1, :0]
-    expected = model.conditional_expectation(lambda Y: np.hstack([Y, Y**2]), nothing)[0]
-    found = np.hstack([sample.draws[0], sample.draws[0] ** 2]).mean(axis=0)
-    np.testing.assert_allclose(found, expected, atol=0.12)
-    assert sample.r_hat < 1.05
-
-
 def test_the_exact_system_is_kcef_with_a_constant_kernel(flat):
     kef, kcef = KEF(1.0, 0.1).fit(None, flat), KCEF(1.0, 1.0, 0.1).fit(flat[:, :0], flat)
     np.testing.assert_array_equal(kef.coef_, kcef.coef_)

@@ -54,22 +54,6 @@ def test_constant_x_column_is_dropped_and_recorded(pairs, model):
     assert model.dropped_ == [1]
 
 
-@pytest.mark.nightly
-def test_many_fits_are_as_single_ones_and_a_failure_stays_where_it_is(pairs):
-    X, Y = pairs
-    quick = NADE(hidden_units=4, components=2, epochs=2)
-    models = [Standardised(quick) for _ in range(3)]
-    first, second, third = Standardised.fit_many(models, [X, X, X], [Y, 0 * Y, 9.0 * Y + 4.0])
-    assert first is models[0]
-    assert "Y is constant" in str(second)
-    alone = Standardised(quick).fit(X, Y)
-    np.testing.assert_allclose(first.log_density(X, Y), alone.log_density(X, Y), atol=1e-3)
-    shifted = third.log_density(X, 9.0 * Y + 4.0) + np.log(9.0)
-    np.testing.assert_allclose(shifted, alone.log_density(X, Y), atol=1e-3)
-    (failed,) = Standardised.fit_many([Standardised(quick)], [X], [0 * Y])
-    assert isinstance(failed, ValueError)
-
-
 matplotlib.use("Agg")
 
 
