@@ -317,7 +317,8 @@ class SignedMixture(GaussianMixture):
         super()._require_distribution()
         if self.weights == "signed":
             raise ValueError(
-                'signed weights make no distribution function; take weights="clipped", or sample'
+                "signed weights make no distribution function, as the estimate is negative in "
+                'places; fit with weights="clipped" or "projected", or draw with sample'
             )
 
     def nonpositive_share(self, X, Y) -> float:
