@@ -397,8 +397,8 @@ def _reject(weights, centres, sigma, n_samples: int, rng: np.random.Generator) -
     while count < n_samples:
         if proposed > _MOST_PROPOSALS:
             raise FloatingPointError(
-                f"{count} of {proposed} proposals were accepted, as the weights cancel each other: "
-                'take weights="clipped"'
+                f"{count} of {proposed} proposals were accepted: the weights cancel each other; "
+                'raise output_regularization, or take weights="clipped"'
             )
         size = max(256, 2 * n_samples)
         which = rng.choice(len(weights), size, p=positive / positive.sum())

@@ -31,10 +31,12 @@ def check_rows(
     if vector and array.ndim == 1:
         array = array[:, None]
     shape = tuple(array.shape)
-    if array.ndim != 2 or columns not in (None, shape[1]):
+    if array.ndim != 2:
         expected = f"{'(n,) or ' * vector}(n, {'d' if columns is None else columns})"
         hint = f"; use {name}[:, None] for one column" if array.ndim == 1 else ""
         raise ValueError(f"{name} must have shape {expected}; got shape {shape}{hint}")
+    if columns not in (None, shape[1]):
+        raise ValueError(f"{name} must have {columns} columns, as in fit; got shape {shape}")
     if some and not shape[0]:
         raise ValueError(f"{name} has no rows, shape {shape}; give at least one")
     xp = array_namespace(array)
